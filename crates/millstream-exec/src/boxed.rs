@@ -1,4 +1,5 @@
-use crate::{Deployable, RingShape, Rings, Wiring};
+use crate::keeps::RingBackend;
+use crate::{Deployable, RingShape, Wiring};
 use millstream_core::model::{Extent, Model, ModelShape};
 use millstream_core::pipe::{Then, ToAnyEdge};
 use millstream_core::plan::{Describe, Port};
@@ -116,7 +117,7 @@ pub trait Erased<A: BoxShape, B: BoxShape>: Send + Sync {
 
 impl<A: BoxShape, B: BoxShape, P> Erased<A, B> for P
 where
-    P: Arrow<In = A, Out = B> + Deploy<Model> + Deploy<Rings>,
+    P: Arrow<In = A, Out = B> + Deploy<Model> + Deploy<RingBackend>,
 {
     fn describe_erased(&self, input: Port, plan: &mut Describe) -> Port {
         self.describe(input, plan)
@@ -128,7 +129,7 @@ where
     }
 
     fn rings_erased(&self, input: Reader<A>, wiring: &mut Wiring, outer: bool) -> Reader<B> {
-        let deploy = if outer { Deploy::<Rings>::deploy_outer } else { Deploy::<Rings>::deploy };
+        let deploy = if outer { Deploy::<RingBackend>::deploy_outer } else { Deploy::<RingBackend>::deploy };
         deploy(self, input, wiring)
     }
 }
@@ -266,7 +267,7 @@ impl<A: BoxShape, B: BoxShape, Known: BoxKind> Deploy<Model> for BoxExact<A, B, 
     }
 }
 
-impl<A: BoxShape, B: BoxShape, Known: BoxKind> Deploy<Rings> for BoxExact<A, B, Known> {
+impl<A: BoxShape, B: BoxShape, Known: BoxKind> Deploy<RingBackend> for BoxExact<A, B, Known> {
     fn deploy(&self, input: Reader<A>, wiring: &mut Wiring) -> Reader<B> {
         self.pipeline.rings_erased(input, wiring, false)
     }

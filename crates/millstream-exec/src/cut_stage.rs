@@ -12,6 +12,8 @@
 //! - An upstream stage may have failed before, at a number that would not have been wanted. That fails the run.
 
 use crate::external_source::StopSource;
+use crate::keeper::Keeper;
+use crate::keeps::Keeps;
 use crate::kept::Kept;
 use crate::shared::Shared;
 use crate::stage::{EndSlot, Shows, claimed, moved, take_end};
@@ -25,13 +27,14 @@ use std::sync::Arc;
 
 /// Adds a stage that writes a filter kernel's mask to the wiring. When the kernel is over, the mask ends and all
 /// tasklets before it are cancelled.
-pub(crate) fn cut_stage<K: FilterKernel<In: RingLayout>>(
+pub(crate) fn cut_stage<R: Keeps<K::State>, K: FilterKernel<In: RingLayout>>(
     input: Reader<K::In>,
     wiring: &mut Wiring,
     kernel: Arc<K>,
 ) -> Reader<Val<bool>> {
     let (output, reader) = ring_from::<bool, Dense>(input.position(), wiring.slots).expect("the options were checked");
-    let (state, end) = (wiring.state_or(kernel.start()), EndSlot::of::<<K::In as Shape>::Density>());
+    let (keeper, end) = (wiring.keeper(R::state().alone), EndSlot::of::<<K::In as Shape>::Density>());
+    let state = wiring.state_or(kernel.start(), keeper);
     let (shared, end_source) = (wiring.shared.clone(), wiring.end_source.clone());
     let cancel = Cancel { before: wiring.next_order(), shared, end_source };
     let stage = CutStage {
@@ -39,6 +42,7 @@ pub(crate) fn cut_stage<K: FilterKernel<In: RingLayout>>(
         output,
         kernel,
         state,
+        keeper,
         cancel,
         batch: wiring.batch,
         end,
@@ -70,6 +74,7 @@ struct CutStage<K: FilterKernel<In: RingLayout>> {
     output: Producer<bool>,
     kernel: Arc<K>,
     state: K::State,
+    keeper: Keeper<K::State>,
     cancel: Cancel,
     batch: usize,
     end: EndSlot,
@@ -113,7 +118,7 @@ impl<K: FilterKernel<In: RingLayout>> CutStage<K> {
 
 impl<K: FilterKernel<In: RingLayout>> AtMarks for CutStage<K> {
     fn state(&self) -> Option<Kept> {
-        Kept::of(&self.state)
+        self.keeper.keep(&self.state)
     }
 
     fn pass(&mut self) -> Option<Mark> {

@@ -21,11 +21,12 @@ mod tee_to;
 mod text;
 
 use crate::group_stage::stateless_stage;
+use crate::keeps::{Keeps, RingBackend, RingRunner};
 use crate::keyed_stage::stateful_stage;
 use crate::lane_stage::{can_be_lane, lane_stage};
 use crate::stage::EndSlot;
 use crate::wiring::Home;
-use crate::{RingShape, Rings, Wiring};
+use crate::{RingShape, Wiring};
 use millstream_core::pipe::{
     Both, Choose, Delay, Fanout, Filter, FilterMap, Fold, Id, Map, MapBlocking, Merge, Named, Policy, Project, Scan,
     Shard, Tee, Then, ToAnyEdge, TryMap,
@@ -39,7 +40,7 @@ use millstream_ring::{Reader, RingLayout};
 use std::any::Any;
 use std::cell::Cell;
 
-impl<A: RingShape> Deploy<Rings> for Id<A> {
+impl<R: RingRunner, A: RingShape<R>> Deploy<RingBackend<R>> for Id<A> {
     fn deploy(&self, input: Reader<A>, _: &mut Wiring) -> Reader<A> {
         input
     }
@@ -49,14 +50,24 @@ impl<A: RingShape> Deploy<Rings> for Id<A> {
     }
 }
 
-impl<P: Deploy<Rings>, Q: Deploy<Rings> + Arrow<In = P::Out>> Deploy<Rings> for Then<P, Q> {
-    fn deploy(&self, input: <P::In as On<Rings>>::Edge, wiring: &mut Wiring) -> <Q::Out as On<Rings>>::Edge {
+impl<R: RingRunner, P: Deploy<RingBackend<R>>, Q: Deploy<RingBackend<R>> + Arrow<In = P::Out>> Deploy<RingBackend<R>>
+    for Then<P, Q>
+{
+    fn deploy(
+        &self,
+        input: <P::In as On<RingBackend<R>>>::Edge,
+        wiring: &mut Wiring,
+    ) -> <Q::Out as On<RingBackend<R>>>::Edge {
         let between = self.first.deploy(input, wiring);
         wiring.advance();
         self.second.deploy(between, wiring)
     }
 
-    fn deploy_outer(&self, input: <P::In as On<Rings>>::Edge, wiring: &mut Wiring) -> <Q::Out as On<Rings>>::Edge {
+    fn deploy_outer(
+        &self,
+        input: <P::In as On<RingBackend<R>>>::Edge,
+        wiring: &mut Wiring,
+    ) -> <Q::Out as On<RingBackend<R>>>::Edge {
         let between = self.first.deploy_outer(input, wiring);
         wiring.advance();
         self.second.deploy_outer(between, wiring)
@@ -68,7 +79,7 @@ impl<P: Deploy<Rings>, Q: Deploy<Rings> + Arrow<In = P::Out>> Deploy<Rings> for 
 
     fn deploy_lane(
         &self,
-        input: <P::In as On<Rings>>::Edge,
+        input: <P::In as On<RingBackend<R>>>::Edge,
         other: Option<Box<dyn Any>>,
         wiring: &mut Wiring,
     ) -> Box<dyn Any> {
@@ -78,7 +89,7 @@ impl<P: Deploy<Rings>, Q: Deploy<Rings> + Arrow<In = P::Out>> Deploy<Rings> for 
     }
 }
 
-impl<A: RingShape, F, B: Item> Deploy<Rings> for Map<A, F, B>
+impl<R: RingRunner, A: RingShape<R>, F, B: Item> Deploy<RingBackend<R>> for Map<A, F, B>
 where
     F: for<'a> Fn(A::Ref<'a>) -> B + Send + Sync + 'static,
 {
@@ -99,7 +110,7 @@ where
     }
 }
 
-impl<A: RingShape, F, B: Item> Deploy<Rings> for MapBlocking<A, F, B>
+impl<R: RingRunner, A: RingShape<R>, F, B: Item> Deploy<RingBackend<R>> for MapBlocking<A, F, B>
 where
     F: for<'a> Fn(A::Ref<'a>) -> B + Send + Sync + 'static,
 {
@@ -109,7 +120,7 @@ where
     }
 }
 
-impl<A: RingShape, F, B: Item, E: Cause, P: Policy> Deploy<Rings> for TryMap<A, F, B, E, P>
+impl<R: RingRunner, A: RingShape<R>, F, B: Item, E: Cause, P: Policy> Deploy<RingBackend<R>> for TryMap<A, F, B, E, P>
 where
     F: for<'a> Fn(A::Ref<'a>) -> Result<B, E> + Send + Sync + 'static,
 {
@@ -133,7 +144,7 @@ where
     }
 }
 
-impl<A: RingShape, F, B: Item> Deploy<Rings> for FilterMap<A, F, B>
+impl<R: RingRunner, A: RingShape<R>, F, B: Item> Deploy<RingBackend<R>> for FilterMap<A, F, B>
 where
     F: for<'a> Fn(A::Ref<'a>) -> Option<B> + Send + Sync + 'static,
 {
@@ -145,7 +156,7 @@ where
     }
 }
 
-impl<A: RingShape, F> Deploy<Rings> for Filter<A, F>
+impl<R: RingRunner, A: RingShape<R>, F> Deploy<RingBackend<R>> for Filter<A, F>
 where
     F: for<'a> Fn(A::Ref<'a>) -> bool + Send + Sync + 'static,
 {
@@ -159,7 +170,7 @@ where
 }
 
 /// A stage that writes a mask. The mask's END has a slot if END can hold a value.
-fn mask_stage<A: RingShape>(
+fn mask_stage<A: RingLayout>(
     input: Reader<A>,
     wiring: &mut Wiring,
     keep: impl for<'a> Fn(Option<A::Ref<'a>>) -> bool + Clone + Send + 'static,
@@ -169,26 +180,26 @@ fn mask_stage<A: RingShape>(
     })
 }
 
-impl<A: RingShape, S: Item + Clone, F, B: Item> Deploy<Rings> for Scan<A, S, F, B>
+impl<R: Keeps<S>, A: RingShape<R>, S: Item + Clone, F, B: Item> Deploy<RingBackend<R>> for Scan<A, S, F, B>
 where
     F: for<'a> Fn(&mut S, A::Ref<'a>) -> B + Send + Sync + 'static,
 {
     fn deploy(&self, input: Reader<A>, wiring: &mut Wiring) -> Reader<Val<B, A::Density>> {
-        let (f, end) = (self.f.clone(), EndSlot::of::<A::Density>());
-        stateful_stage::<A, S, B, A::Density>(input, wiring, end, self.state.clone(), move |state, _, value, _| {
+        let (f, end, start) = (self.f.clone(), EndSlot::of::<A::Density>(), (self.state.clone(), R::state()));
+        stateful_stage::<A, S, B, A::Density>(input, wiring, end, start, move |state, _, value, _| {
             value.map(|value| f(state, value))
         })
     }
 }
 
-impl<A: RingShape, S: Item + Clone, F, G, B: Item> Deploy<Rings> for Fold<A, S, F, G, B>
+impl<R: Keeps<S>, A: RingShape<R>, S: Item + Clone, F, G, B: Item> Deploy<RingBackend<R>> for Fold<A, S, F, G, B>
 where
     F: for<'a> Fn(&mut S, A::Ref<'a>) + Send + Sync + 'static,
     G: Fn(S) -> B + Send + Sync + 'static,
 {
     fn deploy(&self, input: Reader<A>, wiring: &mut Wiring) -> Reader<Val<B, AtEnd>> {
         let (f, finish, initial) = (self.f.clone(), self.finish.clone(), self.state.clone());
-        let start = initial.clone();
+        let start = (initial.clone(), R::state());
         stateful_stage::<A, S, B, AtEnd>(input, wiring, EndSlot::Written, start, move |state, _, value, end| {
             if let Some(value) = value {
                 f(state, value);
@@ -198,20 +209,21 @@ where
     }
 }
 
-impl<A: RingShape + ToOwnedItem<Owned: Clone>> Deploy<Rings> for Delay<A> {
+impl<R: Keeps<A::Owned>, A: RingShape<R> + ToOwnedItem<Owned: Clone>> Deploy<RingBackend<R>> for Delay<A> {
     fn deploy(&self, input: Reader<A>, wiring: &mut Wiring) -> Reader<Val<A::Owned, A::Density>> {
-        let (first, end) = (self.first.clone(), EndSlot::of::<A::Density>());
+        let (first, end) = ((self.first.clone(), R::state()), EndSlot::of::<A::Density>());
         stateful_stage::<A, A::Owned, A::Owned, A::Density>(input, wiring, end, first, |before, _, value, _| {
             value.map(|value| std::mem::replace(before, A::to_owned_item(value)))
         })
     }
 }
 
-impl<P: Deploy<Rings>, Q: Deploy<Rings> + Arrow<In = P::In>> Deploy<Rings> for Fanout<P, Q>
+impl<R: RingRunner, P: Deploy<RingBackend<R>>, Q: Deploy<RingBackend<R>> + Arrow<In = P::In>> Deploy<RingBackend<R>>
+    for Fanout<P, Q>
 where
-    P::In: RingShape,
-    P::Out: RingShape,
-    Q::Out: RingShape,
+    P::In: RingShape<R>,
+    P::Out: RingShape<R>,
+    Q::Out: RingShape<R>,
 {
     fn deploy(&self, input: Reader<P::In>, wiring: &mut Wiring) -> Reader<Pair<P::Out, Q::Out>> {
         let second = input.fork();
@@ -220,48 +232,48 @@ where
     }
 }
 
-impl<A: RingShape, P, Q> Deploy<Rings> for Both<A, P, Q>
+impl<R: RingRunner, A: RingShape<R>, P, Q> Deploy<RingBackend<R>> for Both<A, P, Q>
 where
     lens::First: Lens<A>,
     lens::Second: Lens<A>,
-    P: Deploy<Rings> + Arrow<In = Projected<A, lens::First>, Out: RingShape>,
-    Q: Deploy<Rings> + Arrow<In = Projected<A, lens::Second>, Out: RingShape>,
+    P: Deploy<RingBackend<R>> + Arrow<In = Projected<A, lens::First>, Out: RingShape<R>>,
+    Q: Deploy<RingBackend<R>> + Arrow<In = Projected<A, lens::Second>, Out: RingShape<R>>,
 {
     fn deploy(&self, input: Reader<A>, wiring: &mut Wiring) -> Reader<Pair<P::Out, Q::Out>> {
         let second = input.fork();
-        let first = self.first.deploy(seen::<A, lens::First>(input), &mut wiring.body(Branch::First));
-        first.zip(self.second.deploy(seen::<A, lens::Second>(second), &mut wiring.body(Branch::Second)))
+        let first = self.first.deploy(seen::<R, A, lens::First>(input), &mut wiring.body(Branch::First));
+        first.zip(self.second.deploy(seen::<R, A, lens::Second>(second), &mut wiring.body(Branch::Second)))
     }
 }
 
-fn seen<A: RingShape, L: Lens<A>>(input: Reader<A>) -> <Projected<A, L> as On<Rings>>::Edge {
+fn seen<R: RingRunner, A: RingShape<R>, L: Lens<A>>(input: Reader<A>) -> <Projected<A, L> as On<RingBackend<R>>>::Edge {
     input.seen::<L>()
 }
 
-impl<A: RingShape, P, Q> Deploy<Rings> for Choose<A, P, Q>
+impl<R: RingRunner, A: RingShape<R>, P, Q> Deploy<RingBackend<R>> for Choose<A, P, Q>
 where
     lens::Left: Lens<A>,
     lens::Right: Lens<A>,
-    P: Deploy<Rings> + Arrow<In = Projected<A, lens::Left>, Out: RingShape>,
-    Q: Deploy<Rings> + Arrow<In = Projected<A, lens::Right>, Out: RingShape>,
+    P: Deploy<RingBackend<R>> + Arrow<In = Projected<A, lens::Left>, Out: RingShape<R>>,
+    Q: Deploy<RingBackend<R>> + Arrow<In = Projected<A, lens::Right>, Out: RingShape<R>>,
 {
     fn deploy(&self, input: Reader<A>, wiring: &mut Wiring) -> Reader<Choice<P::Out, Q::Out>> {
         let right = input.fork();
-        let left = self.left.deploy(seen::<A, lens::Left>(input), &mut wiring.body(Branch::Left));
-        left.beside(self.right.deploy(seen::<A, lens::Right>(right), &mut wiring.body(Branch::Right)))
+        let left = self.left.deploy(seen::<R, A, lens::Left>(input), &mut wiring.body(Branch::Left));
+        left.beside(self.right.deploy(seen::<R, A, lens::Right>(right), &mut wiring.body(Branch::Right)))
     }
 }
 
-impl<A: RingShape, P, Q> Deploy<Rings> for Merge<A, P, Q>
+impl<R: RingRunner, A: RingShape<R>, P, Q> Deploy<RingBackend<R>> for Merge<A, P, Q>
 where
     lens::Left: Lens<A>,
     lens::Right: Lens<A>,
-    P: Deploy<Rings> + Arrow<In = Projected<A, lens::Left>, Out: RingShape>,
-    Q: Deploy<Rings> + Arrow<In = Projected<A, lens::Right>, Out: RingShape + SameItem<P::Out>>,
+    P: Deploy<RingBackend<R>> + Arrow<In = Projected<A, lens::Left>, Out: RingShape<R>>,
+    Q: Deploy<RingBackend<R>> + Arrow<In = Projected<A, lens::Right>, Out: RingShape<R> + SameItem<P::Out>>,
 {
     fn deploy(&self, input: Reader<A>, wiring: &mut Wiring) -> Reader<Merged<P::Out, Q::Out>> {
-        let right = seen::<A, lens::Right>(input.fork());
-        let left = seen::<A, lens::Left>(input);
+        let right = seen::<R, A, lens::Right>(input.fork());
+        let left = seen::<R, A, lens::Left>(input);
         if self.left.is_lane(wiring) && self.right.is_lane(wiring) {
             let other = self.left.deploy_lane(left, None, &mut wiring.body(Branch::Left));
             let both = self.right.deploy_lane(right, Some(other), &mut wiring.body(Branch::Right));
@@ -274,21 +286,21 @@ where
     }
 }
 
-impl<A: RingShape, L: Lens<A>> Deploy<Rings> for Project<A, L> {
+impl<R: RingRunner, A: RingShape<R>, L: Lens<A>> Deploy<RingBackend<R>> for Project<A, L> {
     fn deploy(&self, input: Reader<A>, _: &mut Wiring) -> Reader<Projected<A, L>> {
         input.seen::<L>()
     }
 }
 
-impl<A: RingShape + ItemShape> Deploy<Rings> for ToAnyEdge<A> {
+impl<R: RingRunner, A: RingShape<R> + ItemShape> Deploy<RingBackend<R>> for ToAnyEdge<A> {
     fn deploy(&self, input: Reader<A>, _: &mut Wiring) -> Reader<AnyEdge<A::Item>> {
         input.any_edge()
     }
 }
 
-impl<P: Deploy<Rings>> Deploy<Rings> for Tee<P>
+impl<R: RingRunner, P: Deploy<RingBackend<R>>> Deploy<RingBackend<R>> for Tee<P>
 where
-    P::In: RingShape,
+    P::In: RingShape<R>,
 {
     fn deploy(&self, input: Reader<P::In>, wiring: &mut Wiring) -> Reader<P::In> {
         let mut body = wiring.body(Branch::Only);
@@ -299,20 +311,32 @@ where
     }
 }
 
-impl<P: Deploy<Rings>> Deploy<Rings> for Shard<P> {
-    fn deploy(&self, input: <P::In as On<Rings>>::Edge, wiring: &mut Wiring) -> <P::Out as On<Rings>>::Edge {
+impl<R: RingRunner, P: Deploy<RingBackend<R>>> Deploy<RingBackend<R>> for Shard<P> {
+    fn deploy(
+        &self,
+        input: <P::In as On<RingBackend<R>>>::Edge,
+        wiring: &mut Wiring,
+    ) -> <P::Out as On<RingBackend<R>>>::Edge {
         let mut body = wiring.body(Branch::Only);
         body.scope.width *= self.k;
         self.body.deploy(input, &mut body)
     }
 }
 
-impl<P: Deploy<Rings>> Deploy<Rings> for Named<P> {
-    fn deploy(&self, input: <P::In as On<Rings>>::Edge, wiring: &mut Wiring) -> <P::Out as On<Rings>>::Edge {
+impl<R: RingRunner, P: Deploy<RingBackend<R>>> Deploy<RingBackend<R>> for Named<P> {
+    fn deploy(
+        &self,
+        input: <P::In as On<RingBackend<R>>>::Edge,
+        wiring: &mut Wiring,
+    ) -> <P::Out as On<RingBackend<R>>>::Edge {
         self.body.deploy(input, wiring)
     }
 
-    fn deploy_outer(&self, input: <P::In as On<Rings>>::Edge, wiring: &mut Wiring) -> <P::Out as On<Rings>>::Edge {
+    fn deploy_outer(
+        &self,
+        input: <P::In as On<RingBackend<R>>>::Edge,
+        wiring: &mut Wiring,
+    ) -> <P::Out as On<RingBackend<R>>>::Edge {
         self.body.deploy_outer(input, wiring)
     }
 
@@ -322,7 +346,7 @@ impl<P: Deploy<Rings>> Deploy<Rings> for Named<P> {
 
     fn deploy_lane(
         &self,
-        input: <P::In as On<Rings>>::Edge,
+        input: <P::In as On<RingBackend<R>>>::Edge,
         other: Option<Box<dyn Any>>,
         wiring: &mut Wiring,
     ) -> Box<dyn Any> {

@@ -27,6 +27,7 @@ use std::{fmt, ops};
 /// assert!(error.source().unwrap().is::<ParseIntError>());
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum RunError {
     /// A stage failed. The sink received nothing after this number.
     Stage {
@@ -48,6 +49,8 @@ pub enum RunError {
     },
     /// The run was to begin with a snapshot of another pipeline.
     Snapshot(crate::SnapshotMismatch),
+    /// The run was to be on `Durable` rings, and states of the pipeline cannot be found again.
+    NotDurable(millstream_core::plan::NotDurable),
     /// The run's pipeline was to be replaced at a number.
     Upgrade(crate::UpgradeError),
     /// A thread could not be started.
@@ -92,6 +95,7 @@ impl fmt::Display for RunError {
                 write!(f, "draining timed out with {left} accepted values left")
             }
             RunError::Snapshot(mismatch) => mismatch.fmt(f),
+            RunError::NotDurable(missing) => missing.fmt(f),
             RunError::Upgrade(error) => error.fmt(f),
             RunError::Spawn(why) => write!(f, "a worker could not be started: {why}"),
             RunError::Plan(mismatch) => mismatch.fmt(f),
@@ -106,7 +110,9 @@ impl Error for RunError {
             RunError::Options(error) => error.source(),
             RunError::Plan(mismatch) => mismatch.source(),
             RunError::Upgrade(error) => error.source(),
-            RunError::DrainTimeout { .. } | RunError::Snapshot(_) | RunError::Spawn(_) => None,
+            RunError::DrainTimeout { .. } | RunError::Snapshot(_) | RunError::NotDurable(_) | RunError::Spawn(_) => {
+                None
+            }
         }
     }
 }

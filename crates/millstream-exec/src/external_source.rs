@@ -15,8 +15,8 @@ pub(crate) trait ExternalSource: Send + Sync {
         self.end();
     }
 
-    /// How many numbers were accepted, END included; none if a tasklet of the run counts them.
-    fn accepted(&self) -> Option<u64>;
+    /// What was accepted; none if a tasklet of the run counts that.
+    fn accepted(&self) -> Option<Accepted>;
 
     /// Drops the values left in its ring, once the ring has no readers.
     fn clear(&self) {}
@@ -28,6 +28,15 @@ pub(crate) trait ExternalSource: Send + Sync {
     fn panics(&self) -> ProducerPanics {
         ProducerPanics::default()
     }
+}
+
+/// How much a source has accepted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Accepted {
+    /// The numbers that are published, END's among them.
+    pub(crate) published: u64,
+    /// The values that wait.
+    pub(crate) waiting: u64,
 }
 
 /// The stream from outside, as a run holds it.

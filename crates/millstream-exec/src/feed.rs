@@ -12,14 +12,14 @@ mod early;
 
 pub(crate) use early::Ended;
 
-use crate::external_source::ExternalSource;
+use crate::external_source::{Accepted, ExternalSource};
 use crate::shared::Shared;
 use crate::source_ring::SourceRing;
 use crate::task_probe::TaskProbe;
 use crate::tasklet::{Progress, Tasklet};
 use crate::together::Together;
 use early::Early;
-use millstream_core::failure::discard;
+use millstream_core::failure::{caught, discard};
 use millstream_core::{Item, SequenceNumber};
 use millstream_ring::Sweeper;
 use std::collections::VecDeque;
@@ -41,10 +41,32 @@ pub(crate) struct Output<T: Item> {
 
 /// Where values go.
 enum Line<T: Item> {
-    /// Into the source's ring.
-    Ring(SourceRing<T>),
+    /// Into the source's ring, but for what waits aside for the mark of a change: what was sent early, and END.
+    Ring(SourceRing<T>, Early<T>),
     /// Aside: no run on rings has taken the receiver yet, or the one that has the ring has not begun.
     Early(Early<T>, Option<SourceRing<T>>),
+}
+
+impl<T: Item> Line<T> {
+    /// Lays a mark that is due, and puts what waits aside into the ring, as far as it need not wait. Returns whether
+    /// other threads have to be woken.
+    fn go_on(&mut self, shared: &Shared) -> bool {
+        let (Line::Ring(ring, aside), marks) = (self, &shared.marks) else { return false };
+        let mut goes_on = ring.lay(marks);
+        while aside.leave_to(ring, marks) {
+            goes_on = true;
+            ring.lay(marks);
+            if ring.producer.ended() {
+                shared.end_source();
+            }
+        }
+        goes_on
+    }
+}
+
+/// How many numbers a ring has, END's among them.
+fn published<T: Item>(ring: &SourceRing<T>) -> u64 {
+    ring.producer.next().0
 }
 
 impl<T: Item> Clone for Output<T> {
@@ -88,7 +110,7 @@ impl<T: Item> Output<T> {
     /// The first value that was kept aside; none if there is none now; an error if there will be none.
     pub(crate) fn take_early(&self) -> Result<Option<T>, Ended> {
         match &mut *self.lock() {
-            Line::Ring(_) => Err(Ended),
+            Line::Ring(..) => Err(Ended),
             Line::Early(early, _) => early.take(),
         }
     }
@@ -122,8 +144,20 @@ impl<T: Item> Output<T> {
     where
         R: PartialEq,
     {
-        let claimed = claims(&mut self.lock());
-        if claimed == *full && self.sweep() { claims(&mut self.lock()) } else { claimed }
+        let claimed = self.going_on(&mut claims);
+        if claimed == *full && self.sweep() { self.going_on(&mut claims) } else { claimed }
+    }
+
+    /// Lets the line [go on](Line::go_on), and then does this with it.
+    fn going_on<R>(&self, then: impl FnOnce(&mut Line<T>) -> R) -> R {
+        let mut line = self.lock();
+        let wakes = line.go_on(&self.shared);
+        let result = then(&mut line);
+        drop(line);
+        if wakes {
+            self.shared.wake();
+        }
+        result
     }
 
     /// Publishes a value, if there is room and the run takes values.
@@ -135,7 +169,9 @@ impl<T: Item> Output<T> {
         let mut unsent = Some(value);
         let full = self.unless_full(&true, |line| match line {
             Line::Early(early, _) => early.offer(&mut unsent),
-            Line::Ring(ring) => match ring.try_claim(&self.shared.marks, 1) {
+            Line::Ring(_, aside) if aside.ended() => false,
+            Line::Ring(_, aside) if !aside.is_empty() => true,
+            Line::Ring(ring, _) => match ring.try_claim(&self.shared.marks, 1) {
                 Err(_) => false,
                 Ok(None) => true,
                 Ok(Some(mut claim)) => {
@@ -162,7 +198,9 @@ impl<T: Item> Output<T> {
         }
         self.unless_full(&Some(0), |line| match line {
             Line::Early(early, _) => early.give(values),
-            Line::Ring(ring) => match ring.try_claim(&self.shared.marks, values.len().max(1)) {
+            Line::Ring(_, aside) if aside.ended() => None,
+            Line::Ring(_, aside) if !aside.is_empty() => Some(0),
+            Line::Ring(ring, _) => match ring.try_claim(&self.shared.marks, values.len().max(1)) {
                 Err(_) => None,
                 Ok(None) => Some(0),
                 Ok(Some(mut claim)) => {
@@ -178,26 +216,32 @@ impl<T: Item> Output<T> {
         &self.shared
     }
 
-    /// Whether the stream has ended.
+    /// Whether no further value is accepted. END may have to wait.
     pub(crate) fn ended(&self) -> bool {
         match &*self.lock() {
-            Line::Ring(ring) => ring.producer.ended(),
-            Line::Early(early, _) => early.ended(),
+            Line::Ring(_, early) | Line::Early(early, _) => early.ended(),
         }
+    }
+
+    /// Whether END is published.
+    fn end_is_published(&self) -> bool {
+        matches!(&*self.lock(), Line::Ring(ring, _) if ring.producer.ended())
     }
 
     pub(crate) fn free(&self) -> usize {
         self.sweep();
-        match &mut *self.lock() {
-            Line::Ring(ring) => ring.producer.free(),
+        self.going_on(|line| match line {
+            Line::Ring(ring, aside) if aside.is_empty() => ring.free(&self.shared.marks),
+            Line::Ring(..) => 0,
             Line::Early(early, _) => early.free(),
-        }
+        })
     }
 
-    pub(crate) fn next(&self) -> u64 {
+    /// How many values were accepted: the number of the next one.
+    pub(crate) fn sent(&self) -> u64 {
         match &*self.lock() {
-            Line::Ring(ring) => ring.producer.next().0,
-            Line::Early(early, _) => early.next(),
+            Line::Ring(ring, aside) => published(ring) - u64::from(ring.producer.ended()) + aside.kept(),
+            Line::Early(early, _) => early.sent(),
         }
     }
 }
@@ -205,39 +249,43 @@ impl<T: Item> Output<T> {
 impl<T: Item> ExternalSource for Output<T> {
     fn end(&self) {
         match &mut *self.lock() {
-            Line::Early(early, _) => early.end(),
-            Line::Ring(ring) if !ring.producer.ended() => ring.end(&self.shared.marks),
-            Line::Ring(_) => {}
+            Line::Ring(_, early) | Line::Early(early, _) => early.end(),
         }
-        self.shared.end_source();
+        self.lay_mark();
     }
 
-    fn accepted(&self) -> Option<u64> {
-        Some(self.next())
+    fn accepted(&self) -> Option<Accepted> {
+        Some(match &*self.lock() {
+            Line::Ring(ring, aside) => Accepted { published: published(ring), waiting: aside.kept() },
+            Line::Early(early, _) => Accepted { published: early.sent() + u64::from(early.ended()), waiting: 0 },
+        })
     }
 
     fn clear(&self) {
+        let left = match &mut *self.lock() {
+            Line::Ring(_, aside) => aside.give_up(),
+            Line::Early(..) => VecDeque::new(),
+        };
+        if let Err(payload) = caught(|| drop(left)) {
+            self.shared.fail("source", None, payload);
+        }
         self.sweep();
     }
 
     fn begin(&self) {
-        let mut line = self.lock();
-        if let Line::Early(early, ring) = &mut *line
-            && let Some(mut ring) = ring.take()
         {
-            early.leave_to(&mut ring, &self.shared.marks);
-            *line = Line::Ring(ring);
+            let mut line = self.lock();
+            if let Line::Early(early, ring) = &mut *line
+                && let Some(ring) = ring.take()
+            {
+                *line = Line::Ring(ring, early.take_over());
+            }
         }
+        self.lay_mark();
     }
 
     fn lay_mark(&self) {
-        let laid = match &mut *self.lock() {
-            Line::Ring(ring) => ring.lay(&self.shared.marks),
-            Line::Early(..) => false,
-        };
-        if laid {
-            self.shared.wake();
-        }
+        self.going_on(|_| ());
     }
 }
 
@@ -274,7 +322,7 @@ fn feed<T: Item>(values: impl Iterator<Item = T>, output: &Output<T>, shared: &S
         if output.ended() || shared.stopped() {
             discard(payload);
         } else {
-            shared.fail("source", Some(output.next()), payload);
+            shared.fail("source", Some(output.sent()), payload);
         }
     }
     shared.signal.notify();
@@ -326,7 +374,7 @@ impl<T: Item> Tasklet for SweepTasklet<T> {
             // A sender that waits for room may have found this sweep in progress.
             self.0.shared.signal.notify();
         }
-        if self.0.ended() { Progress::DONE } else { Progress::NONE }
+        if self.0.end_is_published() { Progress::DONE } else { Progress::NONE }
     }
 
     fn failed_at(&self) -> Option<u64> {

@@ -8,20 +8,22 @@
 //! The tasklets of a loop are never divided between workers. One worker steps them round and round in its turn
 //! (`Pool::turns`), and the plan says `serial`.
 
+use crate::RingShape;
+use crate::keeper::Keeper;
+use crate::keeps::{Keeps, RingBackend, RingRunner};
 use crate::kept::Kept;
 use crate::task_probe::TaskProbe;
 use crate::tasklet::{AtMarks, Progress, Tasklet};
 use crate::wiring::{Home, Wiring};
-use crate::{RingShape, Rings};
 use millstream_core::keys::KeySlot;
 use millstream_core::pipe::{Fed, Feedback, Looped, States};
 use millstream_core::plan::Branch;
 use millstream_core::{Arrow, Density, Deploy, Item, Lens, On, Projected, Sparse, Val, lens};
 use millstream_ring::{Last, Mark, Producer, Reader, RingLayout, ring_from};
 
-impl<A: RingShape, S: Item + Clone, P> Deploy<Rings> for Feedback<A, S, P>
+impl<R: Keeps<S>, A: RingShape<R>, S: Item + Clone, P> Deploy<RingBackend<R>> for Feedback<A, S, P>
 where
-    P: Deploy<Rings> + Arrow<In = Looped<A, S>, Out: RingShape + Fed<S>>,
+    P: Deploy<RingBackend<R>> + Arrow<In = Looped<A, S>, Out: RingShape<R> + Fed<S>>,
     lens::First: Lens<P::Out>,
 {
     fn deploy(&self, input: Reader<A>, wiring: &mut Wiring) -> Reader<Projected<P::Out, lens::First>> {
@@ -34,19 +36,20 @@ where
         };
         let kept = vec![States::new(self.state.clone()); lanes];
         let mut inside = wiring.in_loop();
-        let output = self.body.deploy(looped::<A, S>(input, reader), &mut inside.body(Branch::Only));
+        let output = self.body.deploy(looped::<R, A, S>(input, reader), &mut inside.body(Branch::Only));
         let back = output.fork();
-        let kept = inside.state_or(kept);
-        let closing = Closing { clock, back, states, kept, key_slot: None, known: true, done: false };
+        let keeper = inside.keeper(R::states_in_a_loop());
+        let kept = inside.state_or(kept, keeper);
+        let closing = Closing { clock, back, states, kept, keeper, key_slot: None, known: true, done: false };
         inside.stage(Home::Workers, [Box::new(closing) as Box<dyn Tasklet>]);
         output.seen::<lens::First>()
     }
 }
 
-fn looped<A: RingShape, S: Item>(
+fn looped<R: RingRunner, A: RingShape<R>, S: Item>(
     input: Reader<A>,
     states: Reader<Val<S, A::Density>>,
-) -> <Looped<A, S> as On<Rings>>::Edge {
+) -> <Looped<A, S> as On<RingBackend<R>>>::Edge {
     input.zip(states)
 }
 
@@ -101,6 +104,7 @@ struct Closing<A: RingLayout, B: RingLayout, S: Item> {
     states: Producer<<A::Density as Density>::Slot<S>>,
     /// The latest known state of each key, by lane.
     kept: Vec<States<S>>,
+    keeper: Keeper<Vec<States<S>>>,
     /// The key slot of the last state sent to the body.
     key_slot: Option<KeySlot>,
     /// Whether the state for the next number is known.
@@ -148,7 +152,7 @@ impl<A: RingLayout, B: RingLayout + Fed<S>, S: Item + Clone> Closing<A, B, S> {
 /// When the state for the mark's number is known.
 impl<A: RingLayout, B: RingLayout + Fed<S>, S: Item + Clone> AtMarks for Closing<A, B, S> {
     fn state(&self) -> Option<Kept> {
-        Kept::of(&self.kept)
+        self.keeper.keep(&self.kept)
     }
 
     fn pass(&mut self) -> Option<Mark> {

@@ -7,6 +7,7 @@ pub(crate) use drain::values_left;
 
 use crate::RunOutcome;
 use crate::external_source::{ExternalSource, StopSource};
+use crate::keeps::RingRunner;
 use crate::machine::{Cores, Pins};
 use crate::observer::{Counters, Observer};
 use crate::pool::Pool;
@@ -15,14 +16,16 @@ use crate::report::StageReport;
 use crate::side_sinks::SideSinks;
 use crate::sink_tasklet::{Finish, Seen};
 use crate::upgrade::{Ends, Site};
-use crate::{ProducerPanics, Report, RunEnd, RunError};
+use crate::{ProducerPanics, Report, Rings, RunEnd, RunError};
+use std::marker::PhantomData;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 /// A job that is running on rings; its sink returns an `O`. Dropping it stops the run, and drops the sink.
-pub struct Handle<O> {
+pub struct Handle<O, R: RingRunner = Rings> {
     pub(crate) started: Started,
     pub(crate) sink: Arc<dyn Finish<O>>,
+    pub(crate) runner: PhantomData<fn() -> R>,
 }
 
 /// The part of a running pipeline that does not depend on its output.
@@ -176,11 +179,6 @@ impl Started {
         );
     }
 
-    /// Lays a mark that is due, if the source's thread does not do so before it has another value.
-    fn lay_mark(&self) {
-        self.end_source.iter().for_each(|source| source.lay_mark());
-    }
-
     /// A handle by which other threads can end the run.
     fn stopper(&self) -> Stopper {
         Stopper::of(Arc::new(self.ends()))
@@ -209,13 +207,13 @@ impl Started {
         let observer = self.observer();
         observer.read(&mut counters);
         let loads = observer.loads(&Counters::default(), &counters, None);
+        let tasklets = self.pool.roster().tasks.len();
         let mut stages = self.pool.clear();
-        let tasklets = stages.len();
         if let Some(source) = &self.end_source {
-            source.clear();
             if let Some(accepted) = source.accepted() {
                 StageReport::put_source(&mut stages, accepted);
             }
+            source.clear();
         }
         let mut failure = self.pool.shared.failure();
         let controller = self.pool.controller();
@@ -275,7 +273,7 @@ impl Drop for Started {
     }
 }
 
-impl<O> Handle<O> {
+impl<O, R: RingRunner> Handle<O, R> {
     /// Waits for the end of the stream; returns what the sink does, and what the run did.
     ///
     /// # Errors
@@ -373,7 +371,7 @@ impl<O> Handle<O> {
     }
 }
 
-impl<O> std::fmt::Debug for Handle<O> {
+impl<O, R: RingRunner> std::fmt::Debug for Handle<O, R> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Handle").field("workers", &self.workers()).finish_non_exhaustive()
     }

@@ -1,6 +1,7 @@
 //! Pipelines on iterators: in one line, lazily, in bounded memory.
 
 use crate::handle;
+use crate::keeps::RingBackend;
 use crate::shared::{FailedAt, Shared};
 use crate::start::{Threads, Wired, wire};
 use crate::{Job, NoSink, RingShape, Rings, RunError, Source};
@@ -35,7 +36,7 @@ pub trait ThroughExt: Iterator + Sized {
     where
         Self: Send + 'static,
         Self::Item: Item,
-        P: Deploy<Rings> + Arrow<In = Val<Self::Item>, Out: RingShape + ToOwnedItem>,
+        P: Deploy<RingBackend> + Arrow<In = Val<Self::Item>, Out: RingShape + ToOwnedItem>,
     {
         self.through_on(Rings::new(), pipeline)
     }
@@ -45,7 +46,7 @@ pub trait ThroughExt: Iterator + Sized {
     where
         Self: Send + 'static,
         Self::Item: Item,
-        P: Deploy<Rings> + Arrow<In = Val<Self::Item>, Out: RingShape + ToOwnedItem>,
+        P: Deploy<RingBackend> + Arrow<In = Val<Self::Item>, Out: RingShape + ToOwnedItem>,
     {
         Through(State::New(Box::new(move || start(&rings, self, &pipeline))))
     }
@@ -99,7 +100,7 @@ impl Rings {
     /// As [`start`](crate::Runner::start).
     pub fn iter<T: Item, P, X, B>(&self, job: Job<P, X, NoSink, B>) -> Result<Through<P::Out>, RunError>
     where
-        P: Deploy<Rings> + Arrow<In = Val<T>, Out: RingShape + ToOwnedItem>,
+        P: Deploy<RingBackend> + Arrow<In = Val<T>, Out: RingShape + ToOwnedItem>,
         X: Source<T>,
         B: Borrow<P>,
     {
@@ -109,9 +110,9 @@ impl Rings {
 
 fn start<T: Item, P>(rings: &Rings, source: impl Source<T>, pipeline: &P) -> Result<Started<P::Out>, RunError>
 where
-    P: Deploy<Rings> + Arrow<In = Val<T>, Out: RingShape + ToOwnedItem>,
+    P: Deploy<RingBackend> + Arrow<In = Val<T>, Out: RingShape + ToOwnedItem>,
 {
-    Started::begin(wire(pipeline, rings, source, Threads::Workers)?, rings)
+    Started::begin(wire::<Rings, _, _, _>(pipeline, rings, source, Threads::Workers)?, rings)
 }
 
 impl<A: RingShape + ToOwnedItem> Started<A> {

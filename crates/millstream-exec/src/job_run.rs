@@ -1,5 +1,6 @@
 //! Jobs made of a pipeline, and run in one line.
 
+use crate::keeps::RingBackend;
 use crate::sink::SinkResult;
 use crate::{
     Handle, Job, NoSink, Report, RingShape, Rings, RunError, Runner, RunsOn, Sink, Source, SourceItem, SourceShape,
@@ -177,7 +178,7 @@ where
 
 impl<T: Item, P, X, B> Job<P, X, NoSink, B>
 where
-    P: Deploy<Rings> + Arrow<In = Val<T>, Out: RingShape + ToOwnedItem>,
+    P: Deploy<RingBackend> + Arrow<In = Val<T>, Out: RingShape + ToOwnedItem>,
     X: Source<T>,
     B: Borrow<P>,
 {

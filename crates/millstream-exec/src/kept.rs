@@ -1,62 +1,137 @@
 //! States as values: what of a stage outlives a slot can be copied out of a running stage, and given to another one.
 
-use millstream_core::Item;
-use std::any::{Any, TypeId};
+#[cfg(feature = "durable")]
+mod written;
+
+#[cfg(feature = "durable")]
+pub(crate) use written::WrittenLane;
+
+use millstream_core::{Item, SequenceNumber};
+use std::any::{Any, type_name};
 use std::fmt;
 
-/// A copy of a state, of any type.
-pub(crate) struct Kept(Box<dyn State>);
+/// What is kept of a tasklet at a mark.
+#[derive(Clone)]
+pub(crate) struct Kept {
+    /// The next number of its output, if it starts a clock.
+    next: Option<SequenceNumber>,
+    /// That of the state.
+    version: u32,
+    state: Option<Held>,
+}
+
+#[derive(Clone)]
+enum Held {
+    Live(Box<dyn State>),
+    /// What [`State::write`] gave, in another process perhaps, and the name of its type there.
+    #[cfg(feature = "durable")]
+    Written {
+        type_name: String,
+        bytes: Vec<u8>,
+    },
+}
 
 /// A state of a type that is not named.
-trait State: Any + Send + Sync {
+pub(crate) trait State: Any + Send + Sync {
     fn copy(&self) -> Box<dyn State>;
     fn type_name(&self) -> &'static str;
     fn into_any(self: Box<Self>) -> Box<dyn Any>;
+    /// The state as bytes; none if it is kept in memory only.
+    #[cfg(feature = "durable")]
+    fn write(&self) -> Option<postcard::Result<Vec<u8>>> {
+        None
+    }
 }
 
-impl<S: Item + Clone> State for S {
+/// A state that is kept in memory.
+struct Copied<S>(S);
+
+impl<S: Item + Clone> State for Copied<S> {
     fn copy(&self) -> Box<dyn State> {
-        Box::new(self.clone())
+        Box::new(Copied(self.0.clone()))
     }
 
     fn type_name(&self) -> &'static str {
-        std::any::type_name::<S>()
+        type_name::<S>()
     }
 
     fn into_any(self: Box<Self>) -> Box<dyn Any> {
-        self
+        Box::new(self.0)
+    }
+}
+
+impl Held {
+    fn type_name(&self) -> &str {
+        match self {
+            Held::Live(state) => (**state).type_name(),
+            #[cfg(feature = "durable")]
+            Held::Written { type_name, .. } => type_name,
+        }
+    }
+}
+
+impl Clone for Box<dyn State> {
+    fn clone(&self) -> Self {
+        (**self).copy()
     }
 }
 
 impl Kept {
-    /// A clone of this state; none of `()`, which is no state.
-    pub(crate) fn of<S: Item + Clone>(state: &S) -> Option<Self> {
-        (TypeId::of::<S>() != TypeId::of::<()>()).then(|| Kept(state.copy()))
+    /// A clone of this state.
+    pub(crate) fn of<S: Item + Clone>(state: &S) -> Self {
+        Kept { next: None, version: 1, state: Some(Held::Live(Box::new(Copied(state.clone())))) }
+    }
+
+    /// The next number of an output with a clock of its own, and the state beside it, if there is one.
+    pub(crate) fn at(next: SequenceNumber, state: Option<Kept>) -> Self {
+        Kept { next: Some(next), ..state.unwrap_or(Kept { next: None, version: 1, state: None }) }
+    }
+
+    pub(crate) fn in_version(self, version: u32) -> Self {
+        Kept { version, ..self }
+    }
+
+    pub(crate) fn version(&self) -> u32 {
+        self.version
+    }
+
+    /// The name of the state's type, if there is a state.
+    pub(crate) fn type_name(&self) -> Option<&str> {
+        self.state.as_ref().map(Held::type_name)
+    }
+
+    /// The next number of the output; none if it has the input's clock.
+    pub(crate) fn next(&self) -> Option<SequenceNumber> {
+        self.next
     }
 
     /// The state, if this is its type.
     ///
     /// # Errors
     ///
-    /// The name of its type, if that is another one.
-    pub(crate) fn get<S: Item + Clone>(self) -> Result<S, &'static str> {
-        let name = self.type_name();
-        self.0.into_any().downcast().map(|state| *state).map_err(|_| name)
-    }
-
-    pub(crate) fn type_name(&self) -> &'static str {
-        (*self.0).type_name()
+    /// What it is instead.
+    pub(crate) fn get<S: Item>(self) -> Result<S, String> {
+        match self.state {
+            Some(Held::Live(state)) => {
+                let name = (*state).type_name();
+                state.into_any().downcast().map(|state| *state).map_err(|_| other::<S>(&format!("a {name}")))
+            }
+            #[cfg(feature = "durable")]
+            Some(Held::Written { .. }) => {
+                Err("has its state in the snapshot as bytes, which `Durable` rings read and `Rings` do not".to_owned())
+            }
+            None => Err(other::<S>("no state")),
+        }
     }
 }
 
-impl Clone for Kept {
-    fn clone(&self) -> Self {
-        Kept((*self.0).copy())
-    }
+fn other<S>(found: &str) -> String {
+    format!("has a state of type {}, and the snapshot has {found} for it", type_name::<S>())
 }
 
 impl fmt::Debug for Kept {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.type_name())
+        let name = self.type_name();
+        f.debug_struct("Kept").field("next", &self.next).field("state", &name).finish()
     }
 }

@@ -1,5 +1,6 @@
 //! Stages with a state: one tasklet and one state; inside `shard_by` one tasklet a lane, and a state for every key.
 
+use crate::keeper::{Keeper, StateKeepers};
 use crate::kept::Kept;
 use crate::stage::{EndSlot, moved, stage};
 use crate::task_probe::TaskProbe;
@@ -25,10 +26,10 @@ pub(crate) fn stateful_stage<A: RingLayout, S: Item + Clone, B: Item, D: Density
     input: Reader<A>,
     wiring: &mut Wiring,
     end: EndSlot,
-    start: S,
+    (start, keepers): (S, StateKeepers<S>),
     f: impl for<'a> Fn(&mut S, SequenceNumber, Option<A::Ref<'a>>, bool) -> Option<B> + Clone + Send + 'static,
 ) -> Reader<Val<B, D>> {
-    stateful_stage_or::<A, S, B, D>(input, wiring, end, start, f, || None)
+    stateful_stage_or::<A, S, B, D>(input, wiring, end, (start, keepers), f, || None)
 }
 
 /// As [`stateful_stage`], for a stage that writes `blank` where there is no value.
@@ -36,12 +37,13 @@ pub(crate) fn stateful_stage_or<A: RingLayout, S: Item + Clone, B: Item, D: Dens
     input: Reader<A>,
     wiring: &mut Wiring,
     end: EndSlot,
-    start: S,
+    (start, keepers): (S, StateKeepers<S>),
     f: impl for<'a> Fn(&mut S, SequenceNumber, Option<A::Ref<'a>>, bool) -> Option<B> + Clone + Send + 'static,
     blank: fn() -> Option<B>,
 ) -> Reader<Val<B, D>> {
     let Some(Keyed { key_slots, lanes }) = wiring.scope.keyed.as_deref() else {
         let mut next = input.position().0;
+        let start = (start, keepers.alone);
         return stage::<A, S, B, D>(input, wiring, end, Home::Workers, start, move |state, value, end| {
             let number = SequenceNumber(next);
             next += 1;
@@ -49,7 +51,7 @@ pub(crate) fn stateful_stage_or<A: RingLayout, S: Item + Clone, B: Item, D: Dens
         });
     };
     let (key_slots, lanes) = (key_slots.fork(), *lanes);
-    let states = vec![States::new(start); lanes];
+    let states = (vec![States::new(start); lanes], keepers.by_key);
     let f = move |states: &mut States<S>, number, value: Option<A::Ref<'_>>, key_slot: Option<KeySlot>, end| {
         // A key can begin at a number at which this stage has no value.
         match (key_slot.map(|key_slot| states.of(key_slot)), value) {
@@ -66,19 +68,21 @@ pub(crate) fn keyed_stage<A: RingLayout, S: Item + Clone, B: Item, D: Density>(
     key_slots: Reader<Val<KeySlot, Sparse>>,
     wiring: &mut Wiring,
     end: EndSlot,
-    states: Vec<S>,
+    (states, keeper): (Vec<S>, Keeper<S>),
     f: impl for<'a> Fn(&mut S, SequenceNumber, Option<A::Ref<'a>>, Option<KeySlot>, bool) -> Option<B>
     + Clone
     + Send
     + 'static,
 ) -> Reader<Val<B, D>> {
-    let states = wiring.states_or(states);
+    let keeper = wiring.keeper(keeper);
+    let states = wiring.states_or(states, keeper);
     let (writers, reader) =
         keyed_writers::<A, B, D>(input.stops_at_marks(), key_slots.stops_at_marks(), states.len(), wiring.slots)
             .expect("the options were checked");
     let (batch, density) = (wiring.batch, PhantomData::<fn() -> (B, D)>);
-    let tasklet =
-        |(writer, state)| Box::new(KeyedStage { writer, state, f: f.clone(), batch, end, density }) as Box<dyn Tasklet>;
+    let tasklet = |(writer, state)| {
+        Box::new(KeyedStage { writer, state, keeper, f: f.clone(), batch, end, density }) as Box<dyn Tasklet>
+    };
     let tasklets: Vec<_> = writers.into_iter().zip(states).map(tasklet).collect();
     wiring.stage(Home::Workers, tasklets);
     reader
@@ -87,6 +91,7 @@ pub(crate) fn keyed_stage<A: RingLayout, S: Item + Clone, B: Item, D: Density>(
 struct KeyedStage<A: RingLayout, S, B: Item, D: Density, F> {
     writer: KeyedWriter<A, D::Slot<B>>,
     state: S,
+    keeper: Keeper<S>,
     f: F,
     batch: usize,
     end: EndSlot,
@@ -95,7 +100,7 @@ struct KeyedStage<A: RingLayout, S, B: Item, D: Density, F> {
 
 impl<A: RingLayout, S: Item + Clone, B: Item, D: Density, F: Send> AtMarks for KeyedStage<A, S, B, D, F> {
     fn state(&self) -> Option<Kept> {
-        Kept::of(&self.state)
+        self.keeper.keep(&self.state)
     }
 
     fn pass(&mut self) -> Option<Mark> {

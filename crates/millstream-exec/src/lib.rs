@@ -27,6 +27,8 @@ mod budget;
 mod contention;
 mod cut_stage;
 mod deploy;
+#[cfg(feature = "durable")]
+mod durable;
 mod error;
 mod explain;
 mod external_source;
@@ -40,6 +42,8 @@ mod inline;
 mod iterator;
 mod job;
 mod job_run;
+mod keeper;
+mod keeps;
 mod kept;
 mod keyed_stage;
 mod lane_stage;
@@ -104,6 +108,8 @@ pub use boxed::{
 };
 #[cfg(feature = "queues")]
 pub use boxed_on_queues::{BoxEverywhere, BoxEverywhereExt, EveryShape, OnQueues};
+#[cfg(feature = "durable")]
+pub use durable::{Durable, Lasting};
 pub use error::{FailureCause, RunError};
 pub use explain::{Blocking, Explanation, Feed, RingsMemory, Tasklets, Tunables, Waiting, Workers};
 pub use fan_in::{
@@ -117,6 +123,7 @@ pub use inline::Inline;
 pub use iterator::{OrderedParMap, ParMapExt, Through, ThroughExt};
 pub use job::{Job, NoSink};
 pub use job_run::{JobExt, JobRefExt};
+pub use keeps::{Keeps, RingBackend, RingRunner};
 pub use machine::{Cores, LimitedBy, MemoryLimit, physical_cores, pin_to_physical_core};
 pub use millstream_core::{RunOutcome, Sink};
 pub use observer::{
@@ -137,6 +144,8 @@ pub use runner::{Runner, RunsOn, SourceItem, SourceShape};
 pub use sender::{JoinError, SendError, Sender, TrySendError};
 pub use sending::{Room, Sending};
 pub use signal::{Signal, Ticket, WakerSlot};
+#[cfg(feature = "durable")]
+pub use snapshot::CorruptSnapshot;
 pub use snapshot::{Snapshot, SnapshotMismatch};
 pub use source::Source;
 #[doc(hidden)]

@@ -6,27 +6,38 @@
 //! pause. At a [`Change`] each tasklet takes nothing from the mark's number on; when all have come that far, one of
 //! them carries the change out.
 //!
+//! A change that was planned for a number begins there, or where a run begins that begins behind it: while an earlier
+//! mark is under way the source publishes nothing from that number on, END neither.
+//!
 //! While no mark is asked for, the cost is one load a batch at the source, and one a step of the other tasklets.
 
+mod news;
+
 use crate::kept::Kept;
-use crate::shared::Shared;
-use crate::snapshot::Snapshot;
+use crate::snapshot::{Snapshot, SnapshotMismatch};
 use crate::source_ring::SourceRing;
 use crate::tasklet::Tasklet;
 use crate::watched::Role;
 use millstream_core::failure::{caught, discard};
 use millstream_core::{Item, SequenceNumber};
 use millstream_ring::{Mark, MarkKind};
+use std::collections::VecDeque;
 use std::fmt;
+use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// No mark is due.
 const NEVER: u64 = u64::MAX;
 
+/// Lays a mark that is due where no tasklet does, and wakes the run for it.
+pub(crate) type LaysMarks = Box<dyn Fn() + Send + Sync>;
+
 pub(crate) struct Marks {
-    /// The least number at which the next mark is to be laid.
+    /// The least number at which the source has to look here before it publishes.
     due: AtomicU64,
+    /// How a thread that is not the source's lays a mark.
+    lays: OnceLock<LaysMarks>,
     /// Whether some tasklet has not passed the mark.
     under_way: AtomicBool,
     /// Whether there is something to do: to tell the policy of a snapshot, to carry out a change, to drop a snapshot.
@@ -43,12 +54,13 @@ struct Book {
     expected: usize,
     /// The policy, and the least number of its next snapshot.
     every: Option<(Every, u64)>,
-    /// The changes to come, by their numbers.
-    changes: Vec<(SequenceNumber, Box<dyn Change>)>,
+    /// The changes that begin at a number, by their numbers; and those that begin as soon as can be.
+    planned: VecDeque<(SequenceNumber, Box<dyn Change>)>,
+    wanted: VecDeque<Box<dyn Change>>,
     /// The mark under way.
     passing: Option<Passing>,
     /// The change whose mark all have passed, and whether there is one that is not over.
-    ready: Option<(Box<dyn Change>, Snapshot)>,
+    ready: Option<(Box<dyn Change>, Result<Snapshot, SnapshotMismatch>)>,
     changing: bool,
     /// The last snapshot, and earlier ones: to drop their states is the user's code, which does not run under the lock.
     last: Option<(u64, Snapshot)>,
@@ -66,13 +78,15 @@ struct Passing {
     change: Option<Box<dyn Change>>,
     /// The tasklets that have passed it, with their names, their clocks' numbers and their states.
     passed: Vec<(usize, String, SequenceNumber, Option<Kept>)>,
+    /// A state that cannot be copied.
+    lacks: Option<SnapshotMismatch>,
 }
 
 /// What is done to a run at a number, while its stages take nothing from that number on.
 pub(crate) trait Change: Send {
-    /// Carries it out, and lets the run go on. The caller is a thread of the run, and holds no lock. Returns how many
-    /// tasklets pass marks from now on; none if that is as before.
-    fn carry_out(self: Box<Self>, snapshot: Snapshot) -> Option<usize>;
+    /// Carries it out, with the states at the number, and lets the run go on. The caller is a thread of the run, and
+    /// holds no lock. Returns how many tasklets pass marks from now on; none if that is as before.
+    fn carry_out(self: Box<Self>, states: Result<Snapshot, SnapshotMismatch>) -> Option<usize>;
 }
 
 /// A snapshot after this many numbers, and what is done with it.
@@ -114,22 +128,27 @@ pub(crate) struct Passed {
 }
 
 impl Book {
-    /// The least number at which the next mark is to be laid.
+    /// The least number at which the source has to look here before it publishes.
     fn due(&self) -> u64 {
+        let planned = self.planned.front().map_or(NEVER, |(at, _)| at.0);
         if self.passing.is_some() || self.changing {
-            return NEVER;
+            return planned;
         }
-        let asked = if self.asked > self.laid { 0 } else { NEVER };
+        let asked = if self.asked > self.laid || !self.wanted.is_empty() { 0 } else { NEVER };
         let every = self.every.as_ref().map_or(NEVER, |(_, next)| *next);
-        let change = self.changes.first().map_or(NEVER, |(at, _)| at.0);
-        asked.min(every).min(change)
+        planned.min(asked).min(every)
+    }
+
+    /// How many numbers from `next` on there are before that of a change.
+    fn before_change(&self, SequenceNumber(next): SequenceNumber) -> u64 {
+        self.planned.front().map_or(NEVER, |(at, _)| at.0.saturating_sub(next))
     }
 }
 
 impl Marks {
     pub(crate) fn new() -> Self {
         let (under_way, news) = (AtomicBool::new(false), AtomicBool::new(false));
-        Marks { due: AtomicU64::new(NEVER), under_way, news, book: Mutex::default() }
+        Marks { due: AtomicU64::new(NEVER), lays: OnceLock::new(), under_way, news, book: Mutex::default() }
     }
 
     /// No user code runs under this lock.
@@ -141,12 +160,20 @@ impl Marks {
         self.due.store(book.due(), Ordering::Relaxed);
     }
 
-    /// The run begins at this number; `expected` of its tasklets pass marks.
-    pub(crate) fn begin(&self, SequenceNumber(first): SequenceNumber, expected: usize, every: Option<Every>) {
+    /// The run begins at this number; `expected` of its tasklets pass marks. `lays` is for a source that is not a
+    /// tasklet.
+    pub(crate) fn begin(
+        &self,
+        SequenceNumber(first): SequenceNumber,
+        expected: usize,
+        every: Option<Every>,
+        lays: Option<LaysMarks>,
+    ) {
+        lays.into_iter().for_each(|lays| _ = self.lays.set(lays));
         let mut book = self.book();
         book.expected = expected;
         book.every = every.map(|every| {
-            let next = first + every.numbers;
+            let next = first.saturating_add(every.numbers);
             (every, next)
         });
         self.settle(&book);
@@ -160,18 +187,25 @@ impl Marks {
         book.asked
     }
 
-    /// Asks for a change at this number, or as soon as can be behind it.
-    pub(crate) fn ask_change(&self, at: SequenceNumber, change: Box<dyn Change>) {
+    /// Plans a change at this number.
+    pub(crate) fn plan_change(&self, at: SequenceNumber, change: Box<dyn Change>) {
         let mut book = self.book();
-        let place = book.changes.partition_point(|(other, _)| *other <= at);
-        book.changes.insert(place, (at, change));
+        let place = book.planned.partition_point(|(other, _)| *other <= at);
+        book.planned.insert(place, (at, change));
+        self.settle(&book);
+    }
+
+    /// Asks for a change as soon as can be.
+    pub(crate) fn ask_change(&self, change: Box<dyn Change>) {
+        let mut book = self.book();
+        book.wanted.push_back(change);
         self.settle(&book);
     }
 
     /// The run is over. Drops the states that are kept here, and the changes that have not been carried out.
     pub(crate) fn clear(&self) {
-        let Book { changes, passing, ready, last, earlier, .. } = std::mem::take(&mut *self.book());
-        if let Err(payload) = caught(|| drop((changes, passing, ready, last, earlier))) {
+        let book = std::mem::take(&mut *self.book());
+        if let Err(payload) = caught(|| drop(book)) {
             discard(payload);
         }
     }
@@ -187,13 +221,20 @@ impl Marks {
         self.due.load(Ordering::Relaxed) <= next.0
     }
 
-    /// How many numbers from `next` on there are before the one at which the next mark is due.
+    /// How many numbers may be published from `next` on, before the source looks here again. None at the number of a
+    /// change whose mark is not laid.
     #[inline]
-    pub(crate) fn distance(&self, SequenceNumber(next): SequenceNumber) -> usize {
-        match self.due.load(Ordering::Relaxed).checked_sub(next) {
-            None | Some(0) => usize::MAX,
-            Some(numbers) => usize::try_from(numbers).unwrap_or(usize::MAX),
-        }
+    pub(crate) fn distance(&self, next: SequenceNumber) -> usize {
+        let numbers = match self.due.load(Ordering::Relaxed).checked_sub(next.0) {
+            None | Some(0) => self.before_change(next),
+            Some(numbers) => numbers,
+        };
+        usize::try_from(numbers).unwrap_or(usize::MAX)
+    }
+
+    #[cold]
+    fn before_change(&self, next: SequenceNumber) -> u64 {
+        self.book().before_change(next)
     }
 
     /// Lays a mark at the next number of the source's clock. Returns whether it has.
@@ -201,13 +242,14 @@ impl Marks {
     pub(crate) fn lay<T: Item>(&self, source: &mut SourceRing<T>) -> bool {
         let mut book = self.book();
         let at = source.producer.next();
-        if source.producer.ended() || book.due() > at.0 {
+        if source.producer.ended() || book.passing.is_some() || book.changing || book.due() > at.0 {
             return false;
         }
-        let change = book.changes.first().is_some_and(|(due, _)| *due <= at).then(|| book.changes.remove(0).1);
+        let planned = book.before_change(at) == 0;
+        let change = if planned { book.planned.pop_front().map(|(_, change)| change) } else { book.wanted.pop_front() };
         let (id, kind) = (book.laid + 1, change.as_ref().map_or(MarkKind::Snapshot, |_| MarkKind::Retire));
         // Before the mark can be seen: a tasklet that passes it at once must find this.
-        book.passing = Some(Passing { id, at, output: None, change, passed: Vec::new() });
+        book.passing = Some(Passing { id, at, output: None, change, passed: Vec::new(), lacks: None });
         self.under_way.store(true, Ordering::Release);
         source.mark(id, kind);
         book.laid = id;
@@ -237,7 +279,14 @@ impl Marks {
         let Some(tasklet) = tasklet.at_marks() else { return passed };
         while let Some(mark) = tasklet.pass() {
             passed.any = true;
-            let retires = self.put(passer, mark, tasklet.state());
+            let retires = mark.kind == MarkKind::Retire;
+            let state = match caught(|| tasklet.state()) {
+                Ok(state) => Ok(state),
+                // The present pipeline needs no copy: it goes on.
+                Err(payload) if retires => Err(SnapshotMismatch::not_cloned(passer.name, payload)),
+                Err(payload) => resume_unwind(payload),
+            };
+            self.put(passer, mark, state);
             if retires && cut {
                 tasklet.resume();
             } else if retires {
@@ -248,11 +297,10 @@ impl Marks {
         passed
     }
 
-    /// Returns whether the tasklet retires.
-    fn put(&self, Passer { task, name, role }: Passer<'_>, mark: Mark, state: Option<Kept>) -> bool {
+    fn put(&self, Passer { task, name, role }: Passer<'_>, mark: Mark, state: Result<Option<Kept>, SnapshotMismatch>) {
         let mut book = self.book();
         let expected = book.expected;
-        let Some(passing) = book.passing.as_mut().filter(|passing| passing.id == mark.id) else { return false };
+        let Some(passing) = book.passing.as_mut().filter(|passing| passing.id == mark.id) else { return };
         debug_assert!(
             passing.passed.iter().all(|(passed, ..)| *passed != task),
             "stage {name:?} passes {mark:?} twice"
@@ -260,73 +308,41 @@ impl Marks {
         if role == Role::Sink {
             passing.output = Some(mark.at);
         }
+        let state = state.unwrap_or_else(|lacks| {
+            passing.lacks.get_or_insert(lacks);
+            None
+        });
         passing.passed.push((task, name.to_owned(), mark.at, state));
         if passing.passed.len() == expected {
             self.complete(&mut book);
         }
-        mark.kind == MarkKind::Retire
     }
 
     fn complete(&self, book: &mut Book) {
-        let Some(Passing { id, at, output, change, mut passed }) = book.passing.take() else { return };
+        let Some(Passing { id, at, output, change, mut passed, lacks }) = book.passing.take() else { return };
         passed.sort_unstable_by_key(|(task, ..)| *task);
         let passed = passed.into_iter().map(|(_, name, at, state)| (name, at, state));
         let snapshot = Snapshot::new(at, output, passed);
+        let states = lacks.map_or_else(|| Ok(snapshot.clone()), Err);
+        let whole = states.is_ok();
         book.changing = change.is_some();
-        book.ready = change.map(|change| (change, snapshot.clone()));
-        if let Some((every, next)) = &mut book.every {
-            *next = at.0 + every.numbers;
+        book.ready = change.map(|change| (change, states));
+        if whole && let Some((every, next)) = &mut book.every {
+            *next = at.0.saturating_add(every.numbers);
             book.untold = true;
         }
-        let before = book.last.replace((id, snapshot));
-        book.earlier.extend(before.map(|(_, snapshot)| snapshot));
-        let news = book.untold || book.changing || !book.earlier.is_empty();
+        if whole {
+            let before = book.last.replace((id, snapshot));
+            book.earlier.extend(before.map(|(_, snapshot)| snapshot));
+        } else {
+            book.earlier.push(snapshot);
+            // Who asked for a snapshot gets the next one.
+            book.asked += u64::from(book.asked == id);
+        }
+        // The source may wait for this at the number of a change.
+        let news = book.untold || book.changing || !book.earlier.is_empty() || !book.planned.is_empty();
         self.news.store(news, Ordering::Relaxed);
         self.under_way.store(false, Ordering::Relaxed);
         self.settle(book);
-    }
-
-    /// Gives the policy its snapshot, if there is a new one, and carries out a change that is ready. Both are the
-    /// user's code: the caller holds no lock.
-    #[inline]
-    pub(crate) fn tell(&self) {
-        if self.news.load(Ordering::Relaxed) {
-            self.tell_news();
-        }
-    }
-
-    #[cold]
-    fn tell_news(&self) {
-        let (told, change, earlier) = {
-            let mut book = self.book();
-            self.news.store(false, Ordering::Relaxed);
-            let untold = std::mem::take(&mut book.untold);
-            let every = book.every.as_ref().filter(|_| untold).map(|(every, _)| every.clone());
-            (every.zip(book.last.clone()), book.ready.take(), std::mem::take(&mut book.earlier))
-        };
-        drop(earlier);
-        if let Some((change, snapshot)) = change {
-            let expected = change.carry_out(snapshot);
-            let mut book = self.book();
-            (book.expected, book.changing) = (expected.unwrap_or(book.expected), false);
-            self.settle(&book);
-        }
-        if let Some((every, (_, snapshot))) = told {
-            (every.take)(snapshot);
-        }
-    }
-}
-
-impl Shared {
-    /// Waits for a snapshot; none if the run ends before.
-    pub(crate) fn snapshot(&self, ended: impl Fn() -> bool, lay: impl Fn()) -> Option<Snapshot> {
-        let id = self.marks.ask();
-        self.wake();
-        let passed = || {
-            // Once more if another mark was under way.
-            lay();
-            self.marks.passed(id).map(Some).or_else(|| ended().then_some(None))
-        };
-        self.wait_for(passed).flatten()
     }
 }

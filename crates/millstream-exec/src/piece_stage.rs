@@ -1,12 +1,13 @@
 //! A stage that cuts text into pieces, on a new clock.
 
+use crate::keeper::Keeper;
 use crate::kept::Kept;
-use crate::renumber_stage::{At, Part, Renumbered};
+use crate::renumber_stage::{At, Part};
 use crate::task_probe::TaskProbe;
 use crate::tasklet::{AtMarks, Progress, Tasklet};
 use crate::wiring::{Home, Wiring};
 use millstream_core::text::Cut;
-use millstream_core::{Dense, OfPieces, SequenceNumber, Text};
+use millstream_core::{Dense, OfPieces, Text};
 use millstream_ring::{Claim, Kind, Mark, Passing, Pen, Producer, Reader, RingLayout, Span, text_ring};
 use std::sync::Arc;
 
@@ -16,9 +17,8 @@ pub(crate) fn piece_stage<A: RingLayout + OfPieces<Kind: Kind>, C: Cut<A::Kind>>
     wiring: &mut Wiring,
     cut: Arc<C>,
 ) -> Reader<Text<A::Kind>> {
-    let Renumbered { next, state: () } = wiring.state_or(Renumbered { next: 0, state: () });
-    let (output, reader) =
-        text_ring::<A::Kind, Dense>(SequenceNumber(next), wiring.slots).expect("the options were checked");
+    let (next, ()) = wiring.clock_or((), Keeper::none());
+    let (output, reader) = text_ring::<A::Kind, Dense>(next, wiring.slots).expect("the options were checked");
     let stage = PieceStage::new(input.stops_at_marks(), output, cut, wiring.batch);
     wiring.stage(Home::Workers, [Box::new(stage) as Box<dyn Tasklet>]);
     reader
@@ -136,7 +136,7 @@ impl<C> Cutter<'_, C> {
 /// Between two values. A value that was begun has passed its marks.
 impl<A: RingLayout + OfPieces<Kind: Kind>, C: Cut<A::Kind>> AtMarks for PieceStage<A, C> {
     fn state(&self) -> Option<Kept> {
-        Kept::of(&Renumbered { next: self.output.next().0, state: () })
+        Some(Kept::at(self.output.next(), None))
     }
 
     fn pass(&mut self) -> Option<Mark> {

@@ -1,4 +1,5 @@
-use crate::{RingShape, Rings};
+use crate::RingShape;
+use crate::keeps::RingBackend;
 use millstream_core::model::ModelShape;
 use millstream_core::{Arrow, Deploy, Determinate, ItemShape, KeepsClock, Model, Shape, ToOwnedItem, Val};
 
@@ -6,8 +7,8 @@ use millstream_core::{Arrow, Deploy, Determinate, ItemShape, KeepsClock, Model, 
 /// not said: [`Pipeline`] and [`Stage`] say that too.
 ///
 /// Implemented for every combinator but [`unordered`](millstream_core::AsyncExt::unordered); nothing to implement.
-pub trait Deployable: Arrow + Determinate + Deploy<Model> + Deploy<Rings> {}
-impl<P: Arrow + Determinate + Deploy<Model> + Deploy<Rings>> Deployable for P {}
+pub trait Deployable: Arrow + Determinate + Deploy<Model> + Deploy<RingBackend> {}
+impl<P: Arrow + Determinate + Deploy<Model> + Deploy<RingBackend>> Deployable for P {}
 
 /// An edge whose stages borrow a `&T` from each filled slot: a ring of `T`, or the edge after a filter or a dead
 /// letter, of a lane of a choice, or of half a pair. `T` is `Clone`, so that the run's output can be owned. Nothing to

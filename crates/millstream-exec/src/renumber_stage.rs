@@ -1,31 +1,34 @@
 //! A stage that numbers its outputs from 0 again. `pipe/renumber.rs` in `millstream-core` says what such a stage is.
 
+use crate::keeper::Keeper;
+use crate::keeps::Keeps;
 use crate::kept::Kept;
 use crate::stage::Shows;
 use crate::task_probe::TaskProbe;
 use crate::tasklet::{AtMarks, Progress, Tasklet};
 use crate::wiring::{Home, Wiring};
 use millstream_core::pipe::ExpandKernel;
-use millstream_core::{Dense, SequenceNumber, Val};
+use millstream_core::{Dense, Val};
 use millstream_ring::{Mark, Producer, Reader, RingLayout, ring_from};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Adds a renumbering stage to the wiring.
-pub(crate) fn renumber_stage<E: ExpandKernel<In: RingLayout>>(
+pub(crate) fn renumber_stage<R: Keeps<E::State>, E: ExpandKernel<In: RingLayout>>(
     input: Reader<E::In>,
     wiring: &mut Wiring,
     expand: Arc<E>,
 ) -> Reader<Val<E::Item>> {
-    let Renumbered { next, state } = wiring.state_or(Renumbered { next: 0, state: expand.start() });
-    let (output, reader) =
-        ring_from::<E::Item, Dense>(SequenceNumber(next), wiring.slots).expect("the options were checked");
+    let keeper = wiring.keeper(R::state().alone);
+    let (next, state) = wiring.clock_or(expand.start(), keeper);
+    let (output, reader) = ring_from::<E::Item, Dense>(next, wiring.slots).expect("the options were checked");
     let state = Some(state);
     let at = At { number: 0, busy: false };
     let stage = RenumberStage {
         input: input.stops_at_marks(),
         output,
         expand,
+        keeper,
         state,
         values: None,
         at,
@@ -36,17 +39,11 @@ pub(crate) fn renumber_stage<E: ExpandKernel<In: RingLayout>>(
     reader
 }
 
-/// What a renumbering stage keeps: the next number of its output, and its state.
-#[derive(Clone)]
-pub(crate) struct Renumbered<S> {
-    pub(crate) next: u64,
-    pub(crate) state: S,
-}
-
 struct RenumberStage<E: ExpandKernel<In: RingLayout>> {
     input: Reader<E::In>,
     output: Producer<E::Item>,
     expand: Arc<E>,
+    keeper: Keeper<E::State>,
     /// None once the outputs after the last value were requested.
     state: Option<E::State>,
     /// The remaining outputs of a value: they may need many steps.
@@ -178,8 +175,7 @@ impl<E: ExpandKernel<In: RingLayout>> RenumberStage<E> {
 /// Between two values: all outputs of the one before are published.
 impl<E: ExpandKernel<In: RingLayout>> AtMarks for RenumberStage<E> {
     fn state(&self) -> Option<Kept> {
-        let SequenceNumber(next) = self.output.next();
-        self.state.as_ref().and_then(|state| Kept::of(&Renumbered { next, state: state.clone() }))
+        self.state.as_ref().map(|state| Kept::at(self.output.next(), self.keeper.keep(state)))
     }
 
     fn pass(&mut self) -> Option<Mark> {
@@ -244,6 +240,7 @@ impl<E: ExpandKernel<In: RingLayout>> RenumberStage<E> {
 #[cfg(test)]
 mod tests {
     use super::{Arc, At, RenumberStage};
+    use crate::keeper::Keeper;
     use crate::tasklet::{AtMarks, Tasklet};
     use millstream_core::pipe::{ExpandKernel, Renumber, Then};
     use millstream_core::{ClockExt, Dense, Val, pipeline};
@@ -258,7 +255,20 @@ mod tests {
         let (expand, at) = (pipeline.second.expand.clone(), At { number: 0, busy: false });
         let state = Some(expand.start());
         let input = input.stops_at_marks();
-        (RenumberStage { input, output, expand, state, values: None, at, batch: 3, holds: Arc::default() }, reader)
+        (
+            RenumberStage {
+                input,
+                output,
+                expand,
+                keeper: Keeper::none(),
+                state,
+                values: None,
+                at,
+                batch: 3,
+                holds: Arc::default(),
+            },
+            reader,
+        )
     }
 
     /// Publishes the values below `upto`, with the marks 10 and 11 before 2, 40 before 4, and so on, as far as there is

@@ -1,5 +1,6 @@
 use crate::Rate;
 use crate::advice::TooMany;
+use crate::external_source::Accepted;
 use crate::share::share;
 use crate::watched::BATCHES;
 use crate::{Bottleneck, Cores, Loads, ProducerPanics, RingCounters};
@@ -127,12 +128,12 @@ impl StageReport {
 
     /// Sets the report of a source outside the tasklets. A tasklet that only drops the source's values moves none
     /// itself.
-    pub(crate) fn put_source(stages: &mut Vec<StageReport>, accepted: u64) {
+    pub(crate) fn put_source(stages: &mut Vec<StageReport>, Accepted { published, waiting }: Accepted) {
         let source = StageReport {
             name: "source".to_owned(),
-            moved: accepted,
-            steps: accepted,
-            left: 0,
+            moved: published,
+            steps: published,
+            left: waiting,
             ns_per_number: None,
             longest_step: Duration::ZERO,
             budget: None,
@@ -142,7 +143,7 @@ impl StageReport {
             failures: 0,
             retries: 0,
             parked: 0,
-            looked_at: accepted,
+            looked_at: published,
             empties: 0,
             batches: [0; BATCHES],
         };

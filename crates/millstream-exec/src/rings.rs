@@ -10,8 +10,7 @@ use crate::placement::{Controller, counted};
 use crate::planned::Planned;
 use crate::snapshot::Snapshot;
 use crate::wait::{Backoff, Wait};
-use crate::wiring::Wiring;
-use millstream_core::{Backend, Plan};
+use millstream_core::Plan;
 use std::time::Duration;
 
 /// The deployment on rings, with its options: one ring an edge, one tasklet a stage.
@@ -317,8 +316,4 @@ impl Rings {
             }
         }
     }
-}
-
-impl Backend for Rings {
-    type Wiring = Wiring;
 }

@@ -1,3 +1,4 @@
+use crate::keeps::{RingBackend, RingRunner};
 use crate::restart::run_again;
 use crate::sink::{SinkResult, collect, collect_slots, each, last};
 use crate::sink_tasklet::{Finish, Left};
@@ -265,7 +266,7 @@ impl Runner for Rings {
     type Handle<O: Send + 'static> = Handle<O>;
 }
 
-impl<T: Item, P: Deploy<Rings> + Arrow<In = Val<T>, Out: RingShape>> RunsOn<Rings> for P {
+impl<T: Item, P: Deploy<RingBackend> + Arrow<In = Val<T>, Out: RingShape>> RunsOn<Rings> for P {
     type Item = T;
 
     fn start_on<X, K>(&self, on: &Rings, source: X, sink: K) -> Result<Handle<K::Output>, RunError>
@@ -273,7 +274,7 @@ impl<T: Item, P: Deploy<Rings> + Arrow<In = Val<T>, Out: RingShape>> RunsOn<Ring
         X: Source<T>,
         K: Sink<P::Out>,
     {
-        wire(self, on, source, Threads::Workers)?.start_into(on, sink)
+        wire::<Rings, _, _, _>(self, on, source, Threads::Workers)?.start_into(on, sink)
     }
 }
 
@@ -281,7 +282,7 @@ impl Runner for Inline {
     type Handle<O: Send + 'static> = Handle<O>;
 }
 
-impl<T: Item, P: Deploy<Rings> + Arrow<In = Val<T>, Out: RingShape>> RunsOn<Inline> for P {
+impl<T: Item, P: Deploy<RingBackend> + Arrow<In = Val<T>, Out: RingShape>> RunsOn<Inline> for P {
     type Item = T;
 
     fn start_on<X, K>(&self, on: &Inline, source: X, sink: K) -> Result<Handle<K::Output>, RunError>
@@ -289,7 +290,7 @@ impl<T: Item, P: Deploy<Rings> + Arrow<In = Val<T>, Out: RingShape>> RunsOn<Inli
         X: Source<T>,
         K: Sink<P::Out>,
     {
-        wire(self, on.rings(), source, Threads::Inline)?.start_into(on.rings(), sink)
+        wire::<Rings, _, _, _>(self, on.rings(), source, Threads::Inline)?.start_into(on.rings(), sink)
     }
 }
 
@@ -337,8 +338,8 @@ impl<T: Item, P: Deploy<Model> + Determinate + Arrow<In = Val<T>, Out: ModelShap
     }
 }
 
-impl<O> From<Handle<O>> for RunEnd<O> {
-    fn from(run: Handle<O>) -> Self {
+impl<O, R: RingRunner> From<Handle<O, R>> for RunEnd<O> {
+    fn from(run: Handle<O, R>) -> Self {
         run.join()
     }
 }

@@ -287,7 +287,7 @@ impl<T: Item> Sender<T> {
     #[must_use]
     pub fn sent(&self) -> u64 {
         match &self.route {
-            Route::Source(output) => output.next() - u64::from(output.ended()),
+            Route::Source(output) => output.sent(),
             Route::FanIn(producer) => producer.sent(),
         }
     }
@@ -344,7 +344,7 @@ impl<T: Item> Drop for Sender<T> {
         // A producer of a fan-in ends its own ring, and notifies.
         if let Route::Source(output) = &self.route {
             if std::thread::panicking() && !self.ended() {
-                self.shared.fail_with(RunError::panicked("source".to_owned(), output.next()));
+                self.shared.fail_with(RunError::panicked("source".to_owned(), output.sent()));
             }
             output.end();
             self.shared.signal.notify();

@@ -175,7 +175,10 @@ impl<A: RingLayout, K: Sink<A>> SinkTasklet<A, K> {
 
 impl<A: RingLayout, K: Sink<A>> AtMarks for SinkTasklet<A, K> {
     fn pass(&mut self) -> Option<Mark> {
-        self.input.pass_mark()
+        let mark = self.input.pass_mark()?;
+        // A snapshot stands for what the sink has stored; and a sink that retires gets no further step.
+        self.pause();
+        Some(mark)
     }
 
     fn resume(&mut self) {

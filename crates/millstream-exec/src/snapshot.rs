@@ -1,15 +1,23 @@
 //! The states of a run at a number, and runs that begin with them.
 
+#[cfg(feature = "durable")]
+mod written;
+
+#[cfg(feature = "durable")]
+pub use written::CorruptSnapshot;
+
+use crate::keeper::Keeper;
 use crate::kept::Kept;
+use millstream_core::SequenceNumber;
 use millstream_core::failure::{caught, discard, message};
-use millstream_core::{Item, SequenceNumber};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::{any, fmt};
 
 /// The states of a run's stages when every number below [`at`](Snapshot::at) had passed them, and no further one.
 ///
-/// It is held in memory, as clones of the states; a clone of the snapshot shares them. A run that
+/// It is held in memory, as clones of the states (on `Durable` rings it can be written down as well); a clone of the
+/// snapshot shares them. A run that
 /// [begins with it](crate::Rings::resume) continues the numbers: given the source's values from `at` on, it has exactly
 /// the slots that the first run had from there.
 #[derive(Clone)]
@@ -101,6 +109,15 @@ pub struct SnapshotMismatch {
     why: String,
 }
 
+impl SnapshotMismatch {
+    /// The clone of this stage's state panicked.
+    pub(crate) fn not_cloned(stage: &str, payload: Box<dyn any::Any + Send>) -> Self {
+        let why = format!("has a state that cannot be cloned: {}", message(payload.as_ref()));
+        discard(payload);
+        SnapshotMismatch { stage: stage.to_owned(), why }
+    }
+}
+
 impl fmt::Display for SnapshotMismatch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let SnapshotMismatch { stage, why } = self;
@@ -109,6 +126,12 @@ impl fmt::Display for SnapshotMismatch {
 }
 
 impl std::error::Error for SnapshotMismatch {}
+
+fn unreadable(payload: Box<dyn any::Any + Send>) -> String {
+    let why = format!("has a state that cannot be read: {}", message(payload.as_ref()));
+    discard(payload);
+    why
+}
 
 /// The states with which a run begins, while it is wired.
 pub(crate) struct Beginning {
@@ -123,40 +146,65 @@ impl Beginning {
         Beginning { snapshot, given: Vec::new(), mismatch: None }
     }
 
-    /// The states of a stage, or `start` if they are not there or do not fit. A stage without a state has those of type
-    /// `()`.
-    pub(crate) fn states_or<S: Item + Clone>(&mut self, stage: &str, start: Vec<S>) -> Vec<S> {
-        if any::TypeId::of::<S>() == any::TypeId::of::<()>() {
+    /// The states of a stage, or `start` if they are not there or do not fit.
+    pub(crate) fn states_or<S>(&mut self, stage: &str, start: Vec<S>, keeper: Keeper<S>) -> Vec<S> {
+        if !keeper.keeps() {
             return start;
         }
-        match self.states(stage, start.len()) {
-            Ok(states) => {
-                self.given.push(stage.to_owned());
-                states
+        let load = |kept: Vec<Kept>| {
+            if kept.iter().any(|kept| kept.next().is_some()) {
+                return Err("keeps the numbers of its input, and starts a clock in the snapshot".to_owned());
             }
-            Err(why) => {
-                self.mismatch.get_or_insert(SnapshotMismatch { stage: stage.to_owned(), why });
-                start
+            kept.into_iter().zip(&start).map(|(kept, start)| keeper.load(kept, start)).collect()
+        };
+        self.loaded(stage, start.len(), load).unwrap_or(start)
+    }
+
+    /// The next number of a stage that starts a clock, and its state; 0 and `start` if they are not there or do not
+    /// fit.
+    pub(crate) fn clock_or<S>(&mut self, stage: &str, start: S, keeper: Keeper<S>) -> (SequenceNumber, S) {
+        let load = |kept: Vec<Kept>| {
+            let kept = kept.into_iter().next().ok_or("has no lane")?;
+            let next = kept.next().ok_or("starts a clock, and keeps the numbers of its input in the snapshot")?;
+            match kept.type_name() {
+                Some(name) if !keeper.keeps() => Err(format!("has no state, and the snapshot has a {name} for it")),
+                _ if !keeper.keeps() => Ok((next, None)),
+                _ => Ok((next, Some(keeper.load(kept, &start)?))),
+            }
+        };
+        match self.loaded(stage, 1, load) {
+            Some((next, state)) => (next, state.unwrap_or(start)),
+            None => (SequenceNumber(0), start),
+        }
+    }
+
+    /// What the snapshot has for a stage, loaded; none if that is not possible. Then there is a mismatch.
+    fn loaded<R>(&mut self, stage: &str, lanes: usize, load: impl FnOnce(Vec<Kept>) -> Result<R, String>) -> Option<R> {
+        let mismatch = |why| SnapshotMismatch { stage: stage.to_owned(), why };
+        // To read a state that was written down is the user's code.
+        let load = |kept| caught(|| load(kept)).unwrap_or_else(|payload| Err(unreadable(payload)));
+        let loaded = self.kept(stage, lanes).and_then(|kept| load(kept).map_err(mismatch));
+        match loaded {
+            Ok(loaded) => {
+                self.given.push(stage.to_owned());
+                Some(loaded)
+            }
+            Err(mismatch) => {
+                self.mismatch.get_or_insert(mismatch);
+                None
             }
         }
     }
 
-    fn states<S: Item + Clone>(&self, stage: &str, expected: usize) -> Result<Vec<S>, String> {
-        let kept = self.snapshot.0.stages.get(stage).ok_or("has a state, and the snapshot has none for it")?;
-        if kept.len() != expected {
-            return Err(format!("has {expected} lanes, and the snapshot has its state in {}", kept.len()));
+    /// What the snapshot has for each lane of a stage.
+    fn kept(&self, stage: &str, lanes: usize) -> Result<Vec<Kept>, SnapshotMismatch> {
+        let mismatch = |why| SnapshotMismatch { stage: stage.to_owned(), why };
+        let kept = self.snapshot.0.stages.get(stage);
+        let kept = kept.ok_or_else(|| mismatch("has a state, and the snapshot has none for it".to_owned()))?;
+        if kept.len() != lanes {
+            return Err(mismatch(format!("has {lanes} lanes, and the snapshot has its state in {}", kept.len())));
         }
-        let other =
-            |name| format!("has a state of type {}, and the snapshot has a {name} for it", any::type_name::<S>());
-        let state = |state: &Kept| match caught(|| state.clone()) {
-            Ok(state) => state.get().map_err(other),
-            Err(payload) => {
-                let why = message(payload.as_ref());
-                discard(payload);
-                Err(format!("has a state that cannot be cloned: {why}"))
-            }
-        };
-        kept.iter().map(state).collect()
+        caught(|| kept.clone()).map_err(|payload| SnapshotMismatch::not_cloned(stage, payload))
     }
 
     /// The first mismatch; a state that no stage takes is one.

@@ -207,6 +207,8 @@ pub(crate) struct SourceTasklet<T: Item, I> {
     values: I,
     output: SourceRing<T>,
     batch: usize,
+    /// No further value comes; END may have to wait.
+    exhausted: bool,
     shared: Arc<Shared>,
     rest: Rest,
 }
@@ -222,22 +224,27 @@ enum Rest {
 impl<T: Item, I> SourceTasklet<T, I> {
     /// For an iterator that never waits.
     pub(crate) fn ready(values: I, output: SourceRing<T>, batch: usize, shared: Arc<Shared>) -> Self {
-        SourceTasklet { values, output, batch, shared, rest: Rest::Never }
+        SourceTasklet { values, output, batch, exhausted: false, shared, rest: Rest::Never }
     }
 
     /// For an iterator that may wait, and with it all tasklets: it takes one value at a time and keeps none alive
     /// meanwhile.
     pub(crate) fn waiting(values: I, output: SourceRing<T>, shared: Arc<Shared>) -> Self {
-        SourceTasklet { values, output, batch: 1, shared, rest: Rest::Over }
+        SourceTasklet { values, output, batch: 1, exhausted: false, shared, rest: Rest::Over }
     }
 }
 
 impl<T: Item, I> SourceTasklet<T, I> {
-    /// Ends the stream after the `moved` last numbers.
+    /// Ends the stream after the `moved` last numbers, or as soon as the next one need not wait.
     fn end(&mut self, moved: usize) -> Progress {
-        self.shared.end_source();
-        self.output.end(&self.shared.marks);
-        Progress { moved: moved + 1, ..Progress::DONE }
+        self.exhausted = true;
+        let laid = self.output.lay(&self.shared.marks);
+        if self.output.try_end(&self.shared.marks) {
+            self.shared.end_source();
+            Progress { moved: moved + 1, ..Progress::DONE }
+        } else {
+            Progress { worked: laid, ..Progress::moved(moved) }
+        }
     }
 }
 
@@ -248,13 +255,14 @@ impl<T: Item, I: Iterator<Item = T> + Send> Tasklet for SourceTasklet<T, I> {
             self.output.producer.sweep();
             return Progress::WORKED;
         }
-        if self.shared.draining() {
+        if self.exhausted || self.shared.draining() {
             return self.end(0);
         }
+        let laid = self.output.lay(&self.shared.marks);
         // Numbers follow it, or END.
         let (moved, exhausted) = match self.output.try_claim(&self.shared.marks, self.batch) {
             Err(_) => return Progress::DONE,
-            Ok(None) => return Progress::NONE,
+            Ok(None) => return Progress { worked: laid, ..Progress::NONE },
             Ok(Some(mut claim)) => {
                 let moved = claim.extend(&mut self.values);
                 let exhausted = moved < claim.len();
@@ -268,7 +276,7 @@ impl<T: Item, I: Iterator<Item = T> + Send> Tasklet for SourceTasklet<T, I> {
         if self.rest == Rest::Over {
             self.rest = Rest::Due;
         }
-        Progress::moved(moved)
+        Progress { worked: laid, ..Progress::moved(moved) }
     }
 
     fn failed_at(&self) -> Option<u64> {

@@ -28,23 +28,44 @@ impl<T: Item> SourceRing<T> {
     /// publishes nothing, other threads have to be woken for the mark.
     #[inline]
     pub(crate) fn lay(&mut self, marks: &Marks) -> bool {
-        marks.is_due(self.producer.next()) && marks.lay(self)
+        if !marks.is_due(self.producer.next()) {
+            return false;
+        }
+        // A mark drops what is released, and is laid under a lock.
+        self.producer.sweep();
+        marks.lay(self)
     }
 
-    /// Free slots, at most `n`, and none behind the number at which the next mark is due; after a mark that is due now.
-    /// None if the ring is full.
+    /// Free slots, at most `n`, and none from the number on at which the next mark is due. None if the ring is full, or
+    /// if the next number has to wait for the mark of a change. Drops released values, as the producer does.
     #[inline]
     pub(crate) fn try_claim(&mut self, marks: &Marks, n: usize) -> Result<Option<Claim<'_, T>>, ClaimError> {
-        self.lay(marks);
-        let most = marks.distance(self.producer.next());
-        self.producer.try_claim(n.min(most))
+        match marks.distance(self.producer.next()) {
+            0 => {
+                self.producer.sweep();
+                Ok(None)
+            }
+            most => self.producer.try_claim(n.min(most)),
+        }
     }
 
-    /// Publishes END, after a mark that is due there.
-    pub(crate) fn end(&mut self, marks: &Marks) {
-        self.lay(marks);
-        // END without a slot needs no room.
-        let _ = self.producer.try_end(None);
+    /// How many numbers could be published now.
+    pub(crate) fn free(&mut self, marks: &Marks) -> usize {
+        self.producer.free().min(marks.distance(self.producer.next()))
+    }
+
+    /// Publishes END, unless its number has to wait for the mark of a change. Returns whether END is published.
+    #[must_use]
+    pub(crate) fn try_end(&mut self, marks: &Marks) -> bool {
+        if !self.producer.ended() {
+            if marks.distance(self.producer.next()) == 0 {
+                self.producer.sweep();
+                return false;
+            }
+            // END without a slot needs no room.
+            let _ = self.producer.try_end(None);
+        }
+        true
     }
 
     /// Lays this mark at the next number. One that retires the readers of the ring leaves a reader that begins there.

@@ -4,6 +4,7 @@
 //! is compiled twice, once for any machine and once for AVX2 (`ring/vectorised.rs`). What the function changes is
 //! passed as an argument of its own, so the compiler knows that no slot is part of it.
 
+use crate::keeper::Keeper;
 use crate::kept::Kept;
 use crate::task_probe::TaskProbe;
 use crate::tasklet::{AtMarks, Progress, Tasklet};
@@ -19,13 +20,14 @@ pub(crate) fn stage<A: RingLayout, S: Item + Clone, B: Item, D: Density>(
     wiring: &mut Wiring,
     end: EndSlot,
     home: Home,
-    start: S,
+    (start, keeper): (S, Keeper<S>),
     f: impl for<'a> FnMut(&mut S, Option<A::Ref<'a>>, bool) -> Option<B> + Send + 'static,
 ) -> Reader<Val<B, D>> {
     let (output, reader) = ring_from::<B, D>(input.position(), wiring.slots).expect("the options were checked");
     let (batch, density) = (wiring.batch_at(home), PhantomData::<fn() -> (B, D)>);
-    let (input, work) = (input.stops_at_marks(), Work { state: wiring.state_or(start), f });
-    let stage = Stage { input, output, work, batch, end, busy: false, at_end: None, density };
+    let keeper = wiring.keeper(keeper);
+    let (input, work) = (input.stops_at_marks(), Work { state: wiring.state_or(start, keeper), f });
+    let stage = Stage { input, output, work, keeper, batch, end, busy: false, at_end: None, density };
     wiring.stage(home, [Box::new(stage) as Box<dyn Tasklet>]);
     reader
 }
@@ -130,7 +132,7 @@ impl<S: Item> Drop for Shows<'_, S> {
 
 impl<A: RingLayout, S: Item + Clone, B: Item, D: Density, F: Send> AtMarks for Stage<A, S, B, D, F> {
     fn state(&self) -> Option<Kept> {
-        Kept::of(&self.work.state)
+        self.keeper.keep(&self.work.state)
     }
 
     fn pass(&mut self) -> Option<Mark> {
@@ -142,6 +144,7 @@ struct Stage<A: RingLayout, S, B: Item, D: Density, F> {
     input: Reader<A>,
     output: Producer<D::Slot<B>>,
     work: Work<S, F>,
+    keeper: Keeper<S>,
     batch: usize,
     end: EndSlot,
     /// Whether the function is at the number after those published.

@@ -4,7 +4,9 @@ use crate::explain::Feed;
 use crate::external_source::StopSource;
 use crate::feed::{self, Output, SweepTasklet};
 use crate::handle::{Present, Started};
+use crate::keeps::{RingBackend, RingRunner};
 use crate::machine::{Cores, usable_cores};
+use crate::marks::LaysMarks;
 use crate::observer::Observer;
 use crate::placement::Controller;
 use crate::pool::Pool;
@@ -26,7 +28,8 @@ use crate::worker::work;
 use crate::{Handle, RingShape, Rings, RunError, Sink, Source, Wiring};
 use millstream_core::plan::StageLookup;
 use millstream_core::{Arrow, Dense, Deploy, Item, Plan, SequenceNumber, Val};
-use millstream_ring::{Reader, ring_from};
+use millstream_ring::{Reader, RingLayout, ring_from};
+use std::marker::PhantomData;
 use std::sync::{Arc, Mutex, Weak};
 use std::time::Instant;
 
@@ -64,37 +67,37 @@ pub(crate) struct Version {
 }
 
 /// Wires a pipeline after its source. Without workers, a source that may wait is a tasklet too.
-pub(crate) fn wire<T: Item, P, X: Source<T>>(
+pub(crate) fn wire<R: RingRunner, T: Item, P, X: Source<T>>(
     pipeline: &P,
     rings: &Rings,
     source: X,
     threads: Threads,
 ) -> Result<Wired<Reader<P::Out>>, RunError>
 where
-    P: Deploy<Rings> + Arrow<In = Val<T>, Out: RingShape>,
+    P: Deploy<RingBackend<R>> + Arrow<In = Val<T>, Out: RingShape<R>>,
 {
     let source = if threads == Threads::Workers { source.external() } else { Err(source) };
     match source {
-        Ok(External(source)) => wire_external(pipeline, rings, source),
-        Err(source) => wire_values(pipeline, rings, source, threads),
+        Ok(External(source)) => wire_external::<R, _, _>(pipeline, rings, source),
+        Err(source) => wire_values::<R, _, _, _>(pipeline, rings, source, threads),
     }
 }
 
-fn wire_values<T: Item, P, X: Source<T>>(
+fn wire_values<R: RingRunner, T: Item, P, X: Source<T>>(
     pipeline: &P,
     rings: &Rings,
     source: X,
     threads: Threads,
 ) -> Result<Wired<Reader<P::Out>>, RunError>
 where
-    P: Deploy<Rings> + Arrow<In = Val<T>, Out: RingShape>,
+    P: Deploy<RingBackend<R>> + Arrow<In = Val<T>, Out: RingShape<R>>,
 {
     let values = source.values();
     let feeding =
         if threads == Threads::Workers { Feed::source::<T, X>() } else { Feed::by_caller(most_slots::<T, X>()) };
     let outside = feeding.threads() > 0;
     let mut feed = None;
-    let wired = wire_after(pipeline, rings, threads, (feeding, None), |ring, wiring| {
+    let wired = wire_after::<R, _, _>(pipeline, rings, threads, (feeding, None), |ring, wiring| {
         let shared = wiring.shared.clone();
         if outside {
             let output = Output::new(ring, shared.clone());
@@ -121,16 +124,18 @@ where
 }
 
 /// Wires a pipeline after a source that fills its ring by itself.
-fn wire_external<T: Item, P>(
+fn wire_external<R: RingRunner, T: Item, P>(
     pipeline: &P,
     rings: &Rings,
     source: Box<dyn Connect<T>>,
 ) -> Result<Wired<Reader<P::Out>>, RunError>
 where
-    P: Deploy<Rings> + Arrow<In = Val<T>, Out: RingShape>,
+    P: Deploy<RingBackend<R>> + Arrow<In = Val<T>, Out: RingShape<R>>,
 {
     let from = (source.feed(), Some(source.shared()));
-    wire_after(pipeline, rings, Threads::Workers, from, |ring, wiring| source.connect(ring, wiring).map(Some))
+    wire_after::<R, _, _>(pipeline, rings, Threads::Workers, from, |ring, wiring| {
+        source.connect(ring, wiring).map(Some)
+    })
 }
 
 /// Adds what drops the values that were released while nothing comes, if such values have to be dropped.
@@ -140,7 +145,7 @@ pub(crate) fn sweeps<T: Item>(output: &Output<T>, wiring: &mut Wiring) {
     }
 }
 
-fn wire_after<T: Item, P>(
+fn wire_after<R: RingRunner, T: Item, P>(
     pipeline: &P,
     rings: &Rings,
     threads: Threads,
@@ -148,9 +153,9 @@ fn wire_after<T: Item, P>(
     source: impl FnOnce(SourceRing<T>, &mut Wiring) -> std::io::Result<Option<StopSource>>,
 ) -> Result<Wired<Reader<P::Out>>, RunError>
 where
-    P: Deploy<Rings> + Arrow<In = Val<T>, Out: RingShape>,
+    P: Deploy<RingBackend<R>> + Arrow<In = Val<T>, Out: RingShape<R>>,
 {
-    let planned = Planned::of(pipeline, rings, feeding)?;
+    let planned = Planned::of::<R, P>(pipeline, rings, feeding)?;
     let cores = if threads == Threads::Workers { usable_cores() } else { Cores::of_caller() };
     let shared = match shared {
         Some(shared) => {
@@ -168,13 +173,16 @@ where
     let end_source =
         source(SourceRing::new(producer, fork.clone()), wiring).map_err(|error| RunError::Spawn(error.to_string()))?;
     wiring.end_source.clone_from(&end_source);
-    let output = version.deploy(pipeline, input, rings.beginning())?;
+    let shared = version.wiring.shared.clone();
+    let deployed = version.deploy::<R, _, _>(pipeline, input, rings.beginning());
+    // Those that send to the source wait for a run that does not begin.
+    let output = deployed.inspect_err(|_| shared.stop())?;
     let fork = AnyFork::of(fork);
     Ok(Wired { first, version, threads, output, cores, feeding, feed: None, end_source, fork })
 }
 
 /// Wires a new version of a run's pipeline, from `input` on, with the states of the present one.
-pub(crate) fn deploy_version<T: Item, P>(
+pub(crate) fn deploy_version<R: RingRunner, T: Item, P>(
     pipeline: &P,
     site: &Site,
     pool: &Pool,
@@ -182,16 +190,16 @@ pub(crate) fn deploy_version<T: Item, P>(
     snapshot: &Snapshot,
 ) -> Result<(Version, Reader<P::Out>), RunError>
 where
-    P: Deploy<Rings> + Arrow<In = Val<T>, Out: RingShape>,
+    P: Deploy<RingBackend<R>> + Arrow<In = Val<T>, Out: RingShape<R>>,
 {
     let Site { rings, feeding, source, end_source, reactor, inline, .. } = site;
-    let planned = Planned::of(pipeline, rings, *feeding)?;
+    let planned = Planned::of::<R, P>(pipeline, rings, *feeding)?;
     let mut version = planned.wiring(rings, *inline, pool.shared.clone(), pool.next_order());
     let wiring = &mut version.wiring;
     wiring.source = Some(source.clone());
     wiring.end_source = end_source.as_ref().and_then(Weak::upgrade);
     wiring.reactor = Some(reactor.clone());
-    let output = version.deploy(pipeline, input, Some(snapshot))?;
+    let output = version.deploy::<R, _, _>(pipeline, input, Some(snapshot))?;
     snapshot.check_output(output.position()).map_err(RunError::Snapshot)?;
     Ok((version, output))
 }
@@ -204,9 +212,10 @@ struct Planned {
 }
 
 impl Planned {
-    fn of<P: Arrow>(pipeline: &P, rings: &Rings, feeding: Feed) -> Result<Self, RunError> {
+    fn of<R: RingRunner, P: Arrow>(pipeline: &P, rings: &Rings, feeding: Feed) -> Result<Self, RunError> {
         rings.check()?;
         let (plan, lookup) = Plan::with_lookup(pipeline);
+        R::check_names(&plan)?;
         let own_rings = plan.rings.len();
         let mut plan = rings.planned(plan, feeding);
         rings.check_memory(&plan)?;
@@ -227,18 +236,18 @@ impl Planned {
 
 impl Version {
     /// Wires the stages, with the states of this snapshot.
-    fn deploy<T: Item, P>(
+    fn deploy<R: RingRunner, T: Item, P>(
         &mut self,
         pipeline: &P,
         input: Reader<Val<T>>,
         beginning: Option<&Snapshot>,
     ) -> Result<Reader<P::Out>, RunError>
     where
-        P: Deploy<Rings> + Arrow<In = Val<T>, Out: RingShape>,
+        P: Deploy<RingBackend<R>> + Arrow<In = Val<T>, Out: RingShape<R>>,
     {
         let wiring = &mut self.wiring;
         wiring.beginning = beginning.cloned().map(Beginning::new);
-        let output = pipeline.deploy_outer(source_edge(input), wiring);
+        let output = Deploy::<RingBackend<R>>::deploy_outer(pipeline, source_edge::<R, T>(input), wiring);
         wiring.check()?;
         wiring.beginning.take().map_or(Ok(()), Beginning::check).map_err(RunError::Snapshot)?;
         Ok(output)
@@ -273,7 +282,10 @@ impl<R> Wired<R> {
         let Wiring { shared, mut tasklets, side_sinks, plan, source, batch, reactor, .. } = wiring;
         let source = source.expect("it was wired");
         let pass_marks = tasklets.iter_mut().filter_map(|named| named.tasklet.at_marks()).count();
-        shared.marks.begin(first, pass_marks, rings.snapshots().cloned());
+        let lays = end_source.as_ref().map(Arc::downgrade).map(|source| -> LaysMarks {
+            Box::new(move || source.upgrade().into_iter().for_each(|source| source.lay_mark()))
+        });
+        shared.marks.begin(first, pass_marks, rings.snapshots().cloned(), lays);
         let entries = entries(&tasklets);
         let threads_apart = tasklets.iter().filter(|tasklet| tasklet.home == Home::Thread).count();
         let mut controller = if inline {
@@ -313,7 +325,7 @@ impl<R> Wired<R> {
         let started = Started { pool, present, end_source, cores, inline, ends: ends(fork), site };
         for (at, next) in rings.upgrades() {
             let change = next.change(started.ends.as_ref(), started.site.clone()).map_err(RunError::Upgrade)?;
-            started.pool.shared.marks.ask_change(at, change);
+            started.pool.shared.marks.plan_change(at, change);
         }
         if let Some(source) = &started.end_source {
             source.begin();
@@ -337,15 +349,19 @@ impl<R> Wired<R> {
     }
 }
 
-impl<A: RingShape> Wired<Reader<A>> {
+impl<A: RingLayout> Wired<Reader<A>> {
     /// Puts a sink after the output and starts the workers.
-    pub(crate) fn start_into<K: Sink<A>>(self, rings: &Rings, sink: K) -> Result<Handle<K::Output>, RunError> {
+    pub(crate) fn start_into<R: RingRunner, K: Sink<A>>(
+        self,
+        rings: &Rings,
+        sink: K,
+    ) -> Result<Handle<K::Output, R>, RunError> {
         let Wired { mut version, threads, first, output, cores, feeding, feed, end_source, fork } = self;
         let (left, splice) = (Left::nothing(), Splice::new());
         let sink = SinkTasklet::spliced(output, sink, version.wiring.batch, left.clone(), splice.clone());
         version.wiring.end("sink", Role::Sink, Box::new(sink));
         let rest = Wired { version, threads, first, output: (), cores, feeding, feed, end_source, fork };
-        let ((), started) = rest.start_between(rings, |fork| Some(Ends::new(fork, splice)))?;
-        Ok(Handle { started, sink: left })
+        let ((), started) = rest.start_between(rings, |fork| Some(Ends::new::<R, A>(fork, splice)))?;
+        Ok(Handle { started, sink: left, runner: PhantomData })
     }
 }

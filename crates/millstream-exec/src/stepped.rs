@@ -1,5 +1,6 @@
 //! Steps in an order that a seed chooses: schedules that can be replayed, on one thread.
 
+use crate::keeps::RingBackend;
 use crate::start::{Threads, wire};
 use crate::{Handle, RingShape, Rings, RunError, Runner, RunsOn, Sink, Source};
 use millstream_core::{Arrow, Deploy, Item, Val};
@@ -25,7 +26,7 @@ impl Runner for Stepped {
     type Handle<O: Send + 'static> = Handle<O>;
 }
 
-impl<T: Item, P: Deploy<Rings> + Arrow<In = Val<T>, Out: RingShape>> RunsOn<Stepped> for P {
+impl<T: Item, P: Deploy<RingBackend> + Arrow<In = Val<T>, Out: RingShape>> RunsOn<Stepped> for P {
     type Item = T;
 
     fn start_on<X, K>(&self, on: &Stepped, source: X, sink: K) -> Result<Handle<K::Output>, RunError>
@@ -33,6 +34,6 @@ impl<T: Item, P: Deploy<Rings> + Arrow<In = Val<T>, Out: RingShape>> RunsOn<Step
         X: Source<T>,
         K: Sink<P::Out>,
     {
-        wire(self, &on.rings, source, Threads::Stepped(on.seed))?.start_into(&on.rings, sink)
+        wire::<Rings, _, _, _>(self, &on.rings, source, Threads::Stepped(on.seed))?.start_into(&on.rings, sink)
     }
 }

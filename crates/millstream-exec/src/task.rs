@@ -37,6 +37,8 @@ pub(crate) struct Task {
     pub(crate) done: AtomicBool,
     /// It takes nothing behind the mark that it has passed. The holder of the lock stores it.
     retired: AtomicBool,
+    /// Another task has taken its place. The holder of the lock stores it.
+    replaced: AtomicBool,
     /// Numbers moved. Only the holder of the lock stores it; the other counters of this type, too.
     moved: AtomicU64,
     /// Steps that moved something.
@@ -77,6 +79,7 @@ impl Task {
             occupant: Mutex::new(Some(tasklet)),
             done: AtomicBool::new(false),
             retired: AtomicBool::new(false),
+            replaced: AtomicBool::new(false),
             moved: AtomicU64::new(0),
             steps: AtomicU64::new(0),
             timed_moved: AtomicU64::new(0),
@@ -177,7 +180,7 @@ impl Task {
         let Some(tasklet) = occupant.as_mut() else { return Some(Progress::NONE) };
         let cut = shared.cancelled() > 0;
         if self.has_retired() {
-            if !cut {
+            if !cut || self.is_replaced() {
                 return Some(Progress::NONE);
             }
             // The stream has ended before the mark: no other version begins there.
@@ -218,7 +221,7 @@ impl Task {
         // Dropping the tasklet drops its gates, which frees its upstream.
         let given_up = if progress.done { self.give_up(occupant.take(), shared) } else { None };
         drop(occupant);
-        let told = if progress.worked { caught(|| shared.marks.tell()) } else { Ok(()) };
+        let told = if progress.worked { caught(|| shared.marks.tell(shared)) } else { Ok(()) };
         let told = told.err().map(|payload| self.broken(shared, None, payload));
         if progress.moved > 0 {
             // Wakes consumers of this step's output without waiting for the end of the round.
@@ -252,6 +255,16 @@ impl Task {
             at_marks.resume();
         }
         self.retired.store(false, Ordering::Relaxed);
+    }
+
+    /// The tasklet takes no further step, whatever happens: another takes its place.
+    pub(crate) fn replace(&self) {
+        let _occupant = self.occupant.lock().unwrap_or_else(PoisonError::into_inner);
+        self.replaced.store(true, Ordering::Relaxed);
+    }
+
+    fn is_replaced(&self) -> bool {
+        self.replaced.load(Ordering::Relaxed)
     }
 
     /// The tasklet that has retired, which another task goes on with.

@@ -6,15 +6,15 @@
 
 use crate::arrivals::Arrivals;
 use crate::flights::InFlight;
+use crate::keeper::Keeper;
 use crate::kept::Kept;
 use crate::reactor::Reactor;
-use crate::renumber_stage::Renumbered;
 use crate::task_probe::TaskProbe;
 use crate::tasklet::{AtMarks, Progress, Tasklet};
 use crate::wakes::Wakes;
 use crate::wiring::{Home, Wiring};
 use millstream_core::pipe::{AsIs, ExpandKernel, Settle, Unordered};
-use millstream_core::{Dense, Item, SequenceNumber, Shape, Val};
+use millstream_core::{Dense, Item, Shape, Val};
 use millstream_ring::{Mark, Producer, Reader, RingLayout, ring_from};
 use std::future::Future;
 use std::sync::Arc;
@@ -30,9 +30,8 @@ where
     F: for<'a> Fn(A::Ref<'a>) -> Fut + Send + Sync + 'static,
     Fut: Future<Output: Item> + Send + 'static,
 {
-    let Renumbered { next, state: () } = wiring.state_or(Renumbered { next: 0, state: () });
-    let (output, reader) =
-        ring_from::<Fut::Output, Dense>(SequenceNumber(next), wiring.slots).expect("the options were checked");
+    let (next, ()) = wiring.clock_or((), Keeper::none());
+    let (output, reader) = ring_from::<Fut::Output, Dense>(next, wiring.slots).expect("the options were checked");
     let input = input.stops_at_marks();
     let shared = wiring.shared.clone();
     let arrivals = Arrivals::new(map.limit, Wakes::new(move || shared.wake()));
@@ -141,7 +140,7 @@ where
     Fut: Future<Output: Item> + Send,
 {
     fn state(&self) -> Option<Kept> {
-        Kept::of(&Renumbered { next: self.output.next().0, state: () })
+        Some(Kept::at(self.output.next(), None))
     }
 
     fn pass(&mut self) -> Option<Mark> {

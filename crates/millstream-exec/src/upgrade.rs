@@ -17,19 +17,21 @@ pub use error::UpgradeError;
 use crate::explain::Feed;
 use crate::external_source::ExternalSource;
 use crate::handle::Present;
+use crate::keeps::{RingBackend, RingRunner};
 use crate::marks::Change;
 use crate::observer::Observer;
 use crate::pool::Pool;
 use crate::reactor::Reactor;
 use crate::sink_tasklet::Splice;
-use crate::snapshot::Snapshot;
+use crate::snapshot::{Snapshot, SnapshotMismatch};
 use crate::source_ring::SourceFork;
 use crate::start::{Version, deploy_version};
 use crate::{RingShape, Rings, RunError};
 use millstream_core::failure::{caught, discard, message};
 use millstream_core::{Arrow, Deploy, Item, SequenceNumber, Val};
-use millstream_ring::{Reader, RingProbe};
-use std::any::{Any, type_name};
+use millstream_ring::{Reader, RingLayout, RingProbe};
+use std::any::{Any, TypeId, type_name};
+use std::marker::PhantomData;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Instant;
 
@@ -39,6 +41,8 @@ pub(crate) struct Ends {
     fork: AnyFork,
     splice: Arc<dyn Any + Send + Sync>,
     output: &'static str,
+    /// What keeps the states.
+    runner: TypeId,
 }
 
 /// A [`SourceFork`] of any type.
@@ -54,8 +58,8 @@ impl AnyFork {
 }
 
 impl Ends {
-    pub(crate) fn new<A: RingShape>(fork: AnyFork, splice: Arc<Splice<A>>) -> Self {
-        Ends { fork, splice, output: type_name::<A>() }
+    pub(crate) fn new<R: RingRunner, A: RingLayout>(fork: AnyFork, splice: Arc<Splice<A>>) -> Self {
+        Ends { fork, splice, output: type_name::<A>(), runner: TypeId::of::<R>() }
     }
 }
 
@@ -75,8 +79,9 @@ pub(crate) struct Site {
 }
 
 /// A pipeline that takes the place of the present one.
-struct Upgrade<T: Item, P: Arrow<Out: RingShape>> {
+struct Upgrade<R, T: Item, P: Arrow<Out: RingLayout>> {
     next: Arc<P>,
+    runner: PhantomData<fn() -> R>,
     site: Site,
     fork: Arc<SourceFork<T>>,
     splice: Arc<Splice<P::Out>>,
@@ -92,21 +97,21 @@ pub(crate) enum Answer {
 }
 
 /// A reader that was left for a version that never begins would keep the source's values.
-impl<T: Item, P: Arrow<Out: RingShape>> Drop for Upgrade<T, P> {
+impl<R, T: Item, P: Arrow<Out: RingLayout>> Drop for Upgrade<R, T, P> {
     fn drop(&mut self) {
         drop(self.fork.take());
     }
 }
 
-impl<T: Item, P> Upgrade<T, P>
+impl<R: RingRunner, T: Item, P> Upgrade<R, T, P>
 where
-    P: Deploy<Rings> + Arrow<In = Val<T>, Out: RingShape>,
+    P: Deploy<RingBackend<R>> + Arrow<In = Val<T>, Out: RingShape<R>>,
 {
     /// Wires the new version. It is not part of the run yet.
     fn wired(&self, pool: &Arc<Pool>, snapshot: &Snapshot) -> Result<Wired<P::Out>, UpgradeError> {
         let input = self.fork.take().expect("the mark has left a reader");
         input.forget_marks();
-        let version = caught(|| deploy_version(&*self.next, &self.site, pool, input, snapshot));
+        let version = caught(|| deploy_version::<R, T, P>(&*self.next, &self.site, pool, input, snapshot));
         match version {
             Ok(Ok(version)) => Ok(version),
             Ok(Err(refused)) => Err(UpgradeError::Refused(Box::new(refused))),
@@ -121,14 +126,16 @@ where
 
 type Wired<A> = (Version, Reader<A>);
 
-impl<T: Item, P> Change for Upgrade<T, P>
+impl<R: RingRunner, T: Item, P> Change for Upgrade<R, T, P>
 where
-    P: Deploy<Rings> + Arrow<In = Val<T>, Out: RingShape> + Send + Sync,
+    P: Deploy<RingBackend<R>> + Arrow<In = Val<T>, Out: RingShape<R>> + Send + Sync,
 {
-    fn carry_out(self: Box<Self>, snapshot: Snapshot) -> Option<usize> {
+    fn carry_out(self: Box<Self>, states: Result<Snapshot, SnapshotMismatch>) -> Option<usize> {
         let pool = self.site.pool.upgrade()?;
-        let (outcome, expected) = match self.wired(&pool, &snapshot) {
-            Ok((Version { wiring, ring_bytes }, output)) => {
+        let states = states.map_err(|lacks| UpgradeError::Refused(Box::new(RunError::Snapshot(lacks))));
+        let wired = states.and_then(|states| Ok((states.at(), self.wired(&pool, &states)?)));
+        let (outcome, expected) = match wired {
+            Ok((at, (Version { wiring, ring_bytes }, output))) => {
                 self.splice.put(output);
                 let budgets = (!self.site.inline).then(|| self.site.rings.budgets());
                 let expected = pool.replace(wiring.tasklets, budgets, &wiring.plan);
@@ -138,19 +145,20 @@ where
                 present.observer = observer;
                 present.ring_bytes = ring_bytes;
                 present.side_sinks.extend(wiring.side_sinks);
-                (Ok(snapshot.at()), Some(expected))
+                (Ok(at), Some(expected))
+            }
+            // The old version does not go on in a run that has failed.
+            Err(error) if matches!(self.answer, Answer::FailsRun) => {
+                pool.shared.fail_with(RunError::Upgrade(error));
+                return None;
             }
             Err(error) => {
                 pool.go_on();
                 (Err(error), None)
             }
         };
-        match (&self.answer, outcome) {
-            (Answer::Waits(answer), outcome) => {
-                *answer.lock().unwrap_or_else(PoisonError::into_inner) = Some(outcome);
-            }
-            (Answer::FailsRun, Err(error)) => pool.shared.fail_with(RunError::Upgrade(error)),
-            (Answer::FailsRun, Ok(_)) => {}
+        if let Answer::Waits(answer) = &self.answer {
+            *answer.lock().unwrap_or_else(PoisonError::into_inner) = Some(outcome);
         }
         pool.shared.wake();
         expected
@@ -158,23 +166,26 @@ where
 }
 
 /// The change of a run to this pipeline, if the run's ends have its types.
-pub(crate) fn change_to<T: Item, P>(
+pub(crate) fn change_to<R: RingRunner, T: Item, P>(
     next: Arc<P>,
     ends: Option<&Ends>,
     site: Site,
     answer: Answer,
 ) -> Result<Box<dyn Change>, UpgradeError>
 where
-    P: Deploy<Rings> + Arrow<In = Val<T>, Out: RingShape> + Send + Sync,
+    P: Deploy<RingBackend<R>> + Arrow<In = Val<T>, Out: RingShape<R>> + Send + Sync,
 {
     let ends = ends.ok_or(UpgradeError::OutputTaken)?;
+    if ends.runner != TypeId::of::<R>() {
+        return Err(UpgradeError::OtherRunner);
+    }
     let (Ok(fork), Ok(splice)) = (ends.fork.fork.clone().downcast(), ends.splice.clone().downcast()) else {
         return Err(UpgradeError::OtherEnds {
             run: [ends.fork.item, ends.output],
             next: [type_name::<T>(), type_name::<P::Out>()],
         });
     };
-    Ok(Box::new(Upgrade { next, site, fork, splice, answer }))
+    Ok(Box::new(Upgrade { next, runner: PhantomData::<fn() -> R>, site, fork, splice, answer }))
 }
 
 /// A pipeline of any type, for an upgrade that is asked for before the run starts.
@@ -184,23 +195,23 @@ trait AnyNext: Send + Sync {
     fn change(&self, ends: Option<&Ends>, site: Site) -> Result<Box<dyn Change>, UpgradeError>;
 }
 
-struct Typed<P>(Arc<P>);
+struct Typed<R, P>(Arc<P>, PhantomData<fn() -> R>);
 
-impl<T: Item, P> AnyNext for Typed<P>
+impl<R: RingRunner, T: Item, P> AnyNext for Typed<R, P>
 where
-    P: Deploy<Rings> + Arrow<In = Val<T>, Out: RingShape> + Send + Sync,
+    P: Deploy<RingBackend<R>> + Arrow<In = Val<T>, Out: RingShape<R>> + Send + Sync,
 {
     fn change(&self, ends: Option<&Ends>, site: Site) -> Result<Box<dyn Change>, UpgradeError> {
-        change_to(self.0.clone(), ends, site, Answer::FailsRun)
+        change_to::<R, _, _>(self.0.clone(), ends, site, Answer::FailsRun)
     }
 }
 
 impl Next {
-    pub(crate) fn new<T: Item, P>(next: P) -> Self
+    pub(crate) fn new<R: RingRunner, T: Item, P>(next: P) -> Self
     where
-        P: Deploy<Rings> + Arrow<In = Val<T>, Out: RingShape> + Send + Sync,
+        P: Deploy<RingBackend<R>> + Arrow<In = Val<T>, Out: RingShape<R>> + Send + Sync,
     {
-        Next(Box::new(Typed(Arc::new(next))))
+        Next(Box::new(Typed(Arc::new(next), PhantomData::<fn() -> R>)))
     }
 
     /// The change of a run to this pipeline, if the run's ends have its types.

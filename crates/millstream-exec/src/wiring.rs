@@ -1,4 +1,5 @@
 use crate::external_source::StopSource;
+use crate::keeper::Keeper;
 use crate::keyed_stage::Keyed;
 use crate::pause::Pauses;
 use crate::reactor::Reactor;
@@ -8,7 +9,7 @@ use crate::snapshot::Beginning;
 use crate::tasklet::Tasklet;
 use crate::watched::{Calls, Role};
 use millstream_core::plan::{Branch, NodeId, PlanMismatch, Scoped, StageLookup, Walk};
-use millstream_core::{Item, Plan};
+use millstream_core::{Plan, SequenceNumber};
 use millstream_ring::RingProbe;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -156,17 +157,38 @@ impl Wiring {
         std::mem::take(&mut self.lookup).finish(&self.plan)
     }
 
+    /// The keeper of the stage that is added next: it knows the version of its state.
+    pub(crate) fn keeper<S>(&self, keeper: Keeper<S>) -> Keeper<S> {
+        let stage = self.lookup.at(&self.scope.id).map(|stage| &self.plan.stages[stage]);
+        let state = stage.and_then(|stage| stage.state.as_ref());
+        keeper.in_version(state.map_or(1, |state| state.version))
+    }
+
     /// The state with which the stage that is added next begins: `start`, unless the run begins with a snapshot.
-    pub(crate) fn state_or<S: Item + Clone>(&mut self, start: S) -> S {
-        self.states_or(vec![start]).pop().expect("there is one state")
+    pub(crate) fn state_or<S>(&mut self, start: S, keeper: Keeper<S>) -> S {
+        self.states_or(vec![start], keeper).pop().expect("there is one state")
     }
 
     /// As [`state_or`](Wiring::state_or), of a stage with a state for each lane.
-    pub(crate) fn states_or<S: Item + Clone>(&mut self, start: Vec<S>) -> Vec<S> {
-        match (&mut self.beginning, self.lookup.at(&self.scope.id)) {
-            (Some(beginning), Some(stage)) => beginning.states_or(&self.plan.stages[stage].name, start),
-            _ => start,
+    pub(crate) fn states_or<S>(&mut self, start: Vec<S>, keeper: Keeper<S>) -> Vec<S> {
+        match self.begins() {
+            Some((beginning, stage)) => beginning.states_or(stage, start, keeper),
+            None => start,
         }
+    }
+
+    /// As [`state_or`](Wiring::state_or), of a stage that starts a clock; with the first number of its output.
+    pub(crate) fn clock_or<S>(&mut self, start: S, keeper: Keeper<S>) -> (SequenceNumber, S) {
+        match self.begins() {
+            Some((beginning, stage)) => beginning.clock_or(stage, start, keeper),
+            None => (SequenceNumber(0), start),
+        }
+    }
+
+    /// The snapshot that the run begins with, and the name of the stage that is added next.
+    fn begins(&mut self) -> Option<(&mut Beginning, &str)> {
+        let stage = self.lookup.at(&self.scope.id)?;
+        Some((self.beginning.as_mut()?, &self.plan.stages[stage].name))
     }
 
     /// The most numbers that one step moves: 1 if a step may wait, so that finished numbers do not wait for others.

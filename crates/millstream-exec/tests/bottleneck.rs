@@ -5,7 +5,7 @@
 #![cfg(not(loom))]
 
 use millstream_core::{Arrow, Deploy, KeysExt, ToOwnedItem, Val, pipeline};
-use millstream_exec::{Bottleneck, JobRefExt, Limit, Report, RingShape, Rings, Runner, source};
+use millstream_exec::{Bottleneck, JobRefExt, Limit, Report, RingBackend, RingShape, Rings, Runner, source};
 use millstream_testkit::at_some_pace;
 use std::thread::sleep;
 use std::time::Duration;
@@ -17,7 +17,7 @@ fn nap(pace: u32, ms: u64) {
     sleep(Duration::from_millis(ms) * pace);
 }
 
-fn run<P: Deploy<Rings, In = Val<u64>, Out: RingShape + ToOwnedItem>>(p: &P, workers: usize) -> Report {
+fn run<P: Deploy<RingBackend, In = Val<u64>, Out: RingShape + ToOwnedItem>>(p: &P, workers: usize) -> Report {
     Rings::new().workers(workers).for_each(p.from(source::ready(0..NUMBERS)), |_, _| ()).expect("nothing panics")
 }
 
@@ -32,7 +32,7 @@ fn faster(before: &Report, after: &Report) -> f64 {
     before.elapsed.as_secs_f64() / after.elapsed.as_secs_f64()
 }
 
-fn slow_middle(pace: u32, shards: usize) -> impl Deploy<Rings, In = Val<u64>, Out = Val<u64>> {
+fn slow_middle(pace: u32, shards: usize) -> impl Deploy<RingBackend, In = Val<u64>, Out = Val<u64>> {
     pipeline::<u64>()
         .map(|x| x + 1)
         .named("front")
@@ -71,7 +71,7 @@ fn a_slow_stage_in_the_middle_and_the_gain_of_a_shard() {
 }
 
 /// Four shards after one stage: a number takes them longer than that stage, and still they wait for it.
-fn starving(pace: u32, shards: usize) -> impl Deploy<Rings, In = Val<u64>, Out = Val<u64>> {
+fn starving(pace: u32, shards: usize) -> impl Deploy<RingBackend, In = Val<u64>, Out = Val<u64>> {
     let taking = move |ms| {
         move |x: &u64| {
             nap(pace, ms);

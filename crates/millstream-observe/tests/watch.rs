@@ -5,7 +5,7 @@
 //! the threads of other tests would be such a disturbance.
 
 use millstream_core::{Arrow, Deploy, Val, pipeline};
-use millstream_exec::{JobExt, JobRefExt, Rings, Runner, source};
+use millstream_exec::{JobExt, JobRefExt, RingBackend, Rings, Runner, source};
 use millstream_observe::{Frame, Options, Watch};
 use millstream_testkit::at_some_pace;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -30,7 +30,7 @@ fn take(clock: &Clock, time: Duration) {
     clock.fetch_add(begun.elapsed().as_nanos() as u64, Ordering::Relaxed);
 }
 
-fn slow(clock: &Clock, time: Duration) -> impl Deploy<Rings, In = Val<u64>, Out = Val<u64>> + use<> {
+fn slow(clock: &Clock, time: Duration) -> impl Deploy<RingBackend, In = Val<u64>, Out = Val<u64>> + use<> {
     let clock = clock.clone();
     let slowly = move |x: &u64| {
         take(&clock, time);

@@ -13,7 +13,8 @@ static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 /// The allocations and reallocations of a run over this many numbers.
 fn allocations<P>(pipeline: &P, rings: &Rings, numbers: u64) -> usize
 where
-    P: Deployable<In = Val<u64>> + millstream_core::Deploy<Rings, Out: millstream_exec::RingShape>,
+    P: Deployable<In = Val<u64>>
+        + millstream_core::Deploy<millstream_exec::RingBackend, Out: millstream_exec::RingShape>,
 {
     let region = Region::new(ALLOCATOR);
     rings.for_each(pipeline.from(source::ready(0..numbers)), |_, _| ()).expect("nothing panics");
@@ -24,14 +25,16 @@ where
 /// Threads that start and park allocate at the scheduler's will, so the least of several runs is taken.
 fn least<P>(pipeline: &P, rings: &Rings, numbers: u64) -> usize
 where
-    P: Deployable<In = Val<u64>> + millstream_core::Deploy<Rings, Out: millstream_exec::RingShape>,
+    P: Deployable<In = Val<u64>>
+        + millstream_core::Deploy<millstream_exec::RingBackend, Out: millstream_exec::RingShape>,
 {
     (0..20).map(|_| allocations(pipeline, rings, numbers)).min().expect("twenty runs")
 }
 
 fn assert_none_per_item<P>(what: &str, pipeline: P)
 where
-    P: Deployable<In = Val<u64>> + millstream_core::Deploy<Rings, Out: millstream_exec::RingShape>,
+    P: Deployable<In = Val<u64>>
+        + millstream_core::Deploy<millstream_exec::RingBackend, Out: millstream_exec::RingShape>,
 {
     // On one worker observed, on two not.
     for workers in 1..=2 {

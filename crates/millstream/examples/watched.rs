@@ -7,8 +7,7 @@
 
 #![allow(clippy::print_stdout, reason = "an example prints its address")]
 
-use millstream::core::Deploy;
-use millstream::exec::{RingShape, Rings, Runner, source};
+use millstream::exec::{Rings, Runner, source};
 use millstream::io::Traffic;
 use millstream::observe::{Page, Watch};
 use millstream::prelude::*;
@@ -106,7 +105,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 /// Runs a pipeline, and shows it. Its sink takes `sink_us` microseconds a number, and `rate` numbers a second arrive.
 fn show<P>(p: &P, rings: &Rings, address: &str, sink_us: u64, rate: u64) -> Result<(), Box<dyn Error>>
 where
-    P: Deploy<Rings, In = Val<u64>, Out: RingShape>,
+    P: RunsOn<Rings, Item = u64> + Arrow<In = Val<u64>>,
 {
     let sink = move |(): &mut (), _, _: <P::Out as Shape>::Ref<'_>| {
         if sink_us > 0 {

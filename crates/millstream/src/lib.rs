@@ -49,6 +49,7 @@
 //! | Feature | It adds |
 //! | --- | --- |
 //! | `cli` | [`main`] and [`Program`]: a pipeline as a program with the subcommands of `millstream` |
+//! | `durable` | [`Durable`](prelude::Durable): states that can leave the process, snapshots as bytes |
 //! | `evolve` | [`evolve`]: populations of states on many workers, as in particle filters |
 //! | `glob` | [`io::matching`]: names of files by patterns |
 //! | `gzip`, `zstd` | [`io::Decompressed`] of these formats; `zstd` needs a C compiler |
@@ -114,11 +115,14 @@ pub mod prelude {
         PurePipe, QuietPipe, Report, Rings, RunEnd, RunError, RunOutcome, Runner, RunsOn, SendError, Sender, Sink,
         Snapshot, Source, Stage, Stopper, Through, ThroughExt, TrySendError, UpgradeError, Wait, fan_in, sink, source,
     };
+    #[cfg(feature = "durable")]
+    pub use millstream_exec::{CorruptSnapshot, Durable, Lasting, RingBackend};
 }
 
 #[cfg(all(
     doctest,
     feature = "cli",
+    feature = "durable",
     feature = "evolve",
     feature = "page",
     feature = "stream",

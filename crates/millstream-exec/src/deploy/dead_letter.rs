@@ -9,12 +9,13 @@ use crate::sink::each;
 use crate::sink_tasklet::{Left, SinkTasklet};
 use crate::stage::EndSlot;
 use crate::wiring::Home;
-use crate::{RingShape, Rings, Wiring};
+use crate::{RingBackend, RingRunner, RingShape, Wiring};
 use millstream_core::pipe::{Boxed, DeadLetter, Outcome, SuccessLane, TryMapOrDeadLetter};
 use millstream_core::{Cause, Deploy, Item, ToOwnedItem, Val, lens};
-use millstream_ring::Reader;
+use millstream_ring::{Reader, RingLayout};
 
-impl<A: RingShape + ToOwnedItem, F, B: Item, E: Cause + Item, G> Deploy<Rings> for TryMapOrDeadLetter<A, F, B, E, G>
+impl<R: RingRunner, A: RingShape<R> + ToOwnedItem, F, B: Item, E: Cause + Item, G> Deploy<RingBackend<R>>
+    for TryMapOrDeadLetter<A, F, B, E, G>
 where
     F: for<'a> Fn(A::Ref<'a>) -> Result<B, E> + Send + Sync + 'static,
     G: for<'a> Fn(DeadLetter<'a, A::Owned, E>) + Send + Sync + 'static,
@@ -34,7 +35,7 @@ where
 }
 
 /// The values' lane, with a sink that takes the failures from the other lane.
-pub(super) fn in_lanes<A: RingShape + ToOwnedItem, F, B: Item, E: Cause + Item, G>(
+pub(super) fn in_lanes<A: RingLayout + ToOwnedItem, F, B: Item, E: Cause + Item, G>(
     judged: Reader<Val<Outcome<A, B, E>, A::Density>>,
     letters: &TryMapOrDeadLetter<A, F, B, E, G>,
     wiring: &mut Wiring,

@@ -17,26 +17,27 @@
 //! on it.
 
 use super::dead_letter::in_lanes;
+use crate::keeps::{Keeps, RingBackend};
 use crate::keyed_stage::{Keyed, keyed_stage, stateful_stage};
 use crate::stage::{EndSlot, stage};
 use crate::wiring::Home;
-use crate::{RingShape, Rings, Wiring};
+use crate::{RingShape, Wiring};
 use millstream_core::keys::KeySlot;
 use millstream_core::pipe::{DeadLetter, Fault, Key, KeyRouter, Outcome, Parked, ShardBy, SuccessLane, TryMapOrPark};
 use millstream_core::plan::Branch;
 use millstream_core::{Arrow, Cause, Deploy, Either, Item, On, Sparse, ToOwnedItem, Val};
-use millstream_ring::Reader;
+use millstream_ring::{Reader, RingLayout};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-impl<A: RingShape, K: Key, F, P> Deploy<Rings> for ShardBy<A, K, F, P>
+impl<R: Keeps<K>, A: RingShape<R>, K: Key, F, P> Deploy<RingBackend<R>> for ShardBy<A, K, F, P>
 where
     F: for<'a> Fn(A::Ref<'a>) -> K + Send + Sync + 'static,
-    P: Deploy<Rings> + Arrow<In = A>,
+    P: Deploy<RingBackend<R>> + Arrow<In = A>,
 {
-    fn deploy(&self, input: Reader<A>, wiring: &mut Wiring) -> <P::Out as On<Rings>>::Edge {
+    fn deploy(&self, input: Reader<A>, wiring: &mut Wiring) -> <P::Out as On<RingBackend<R>>>::Edge {
         let lanes = self.k * wiring.scope.keyed.as_ref().map_or(1, |outer| outer.lanes);
-        let key_slots = key_slots(self, input.fork(), wiring);
+        let key_slots = key_slots::<R, _, _, _, _>(self, input.fork(), wiring);
         let mut body = wiring.body(Branch::Only);
         body.scope.keyed = Some(Arc::new(Keyed { key_slots, lanes }));
         body.scope.width *= self.k;
@@ -45,7 +46,7 @@ where
 }
 
 /// Adds the stage that writes every number's key slot.
-fn key_slots<A: RingShape, K: Key, F, P>(
+fn key_slots<R: Keeps<K>, A: RingLayout, K: Key, F, P>(
     shard: &ShardBy<A, K, F, P>,
     input: Reader<A>,
     wiring: &mut Wiring,
@@ -66,19 +67,24 @@ where
     };
     let (end, home) = (EndSlot::Written, Home::Workers);
     let key_slots = match outer {
-        None => stage::<A, KeyRouter<K>, KeySlot, Sparse>(input, wiring, end, home, router, move |router, value, _| {
-            key_slot(router, value, None)
-        }),
+        None => stage::<A, KeyRouter<K>, KeySlot, Sparse>(
+            input,
+            wiring,
+            end,
+            home,
+            (router, R::keys()),
+            move |router, value, _| key_slot(router, value, None),
+        ),
         Some((key_slots, _)) => {
             let f = move |router: &mut _, _, value: Option<A::Ref<'_>>, outer, _| key_slot(router, value, outer);
-            keyed_stage::<A, KeyRouter<K>, KeySlot, Sparse>(input, key_slots, wiring, end, vec![router], f)
+            keyed_stage::<A, KeyRouter<K>, KeySlot, Sparse>(input, key_slots, wiring, end, (vec![router], R::keys()), f)
         }
     };
     wiring.counts_keys(keys);
     key_slots
 }
 
-impl<A: RingShape + ToOwnedItem, K: Key, L, F, B: Item, E: Cause + Item, G> Deploy<Rings>
+impl<R: Keeps<K>, A: RingShape<R> + ToOwnedItem, K: Key, L, F, B: Item, E: Cause + Item, G> Deploy<RingBackend<R>>
     for TryMapOrPark<A, K, L, F, B, E, G>
 where
     L: for<'a> Fn(A::Ref<'a>) -> K + Send + Sync + 'static,
@@ -86,7 +92,7 @@ where
     G: for<'a> Fn(DeadLetter<'a, A::Owned, E>) + Send + Sync + 'static,
 {
     fn deploy(&self, input: Reader<A>, wiring: &mut Wiring) -> Reader<SuccessLane<A, B, E>> {
-        let (judge, end, parked) = (self.clone(), EndSlot::of::<A::Density>(), Parked::default());
+        let (judge, end, parked) = (self.clone(), EndSlot::of::<A::Density>(), (Parked::default(), R::parked_keys()));
         let calls = wiring.counts_calls();
         let judged = stateful_stage::<A, Parked<K>, Outcome<A, B, E>, A::Density>(
             input,

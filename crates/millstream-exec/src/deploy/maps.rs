@@ -4,13 +4,13 @@ use crate::group_stage::stateless_stage;
 use crate::lane_stage::{can_be_lane, lane_stage};
 use crate::stage::EndSlot;
 use crate::wiring::Home;
-use crate::{RingShape, Rings, Wiring};
+use crate::{RingBackend, RingRunner, RingShape, Wiring};
 use millstream_core::pipe::{InLanes, OwnedBy, OwnedKernel, Partition};
 use millstream_core::{Deploy, Shape, ToOwnedItem, Val};
 use millstream_ring::Reader;
 use std::any::Any;
 
-impl<K: OwnedKernel<In: RingShape>> Deploy<Rings> for OwnedBy<K> {
+impl<R: RingRunner, K: OwnedKernel<In: RingShape<R>>> Deploy<RingBackend<R>> for OwnedBy<K> {
     fn deploy(&self, input: Reader<K::In>, wiring: &mut Wiring) -> Reader<Val<K::Out, <K::In as Shape>::Density>> {
         let (kernel, end) = (self.kernel.clone(), EndSlot::of::<<K::In as Shape>::Density>());
         stateless_stage::<K::In, K::Out, <K::In as Shape>::Density>(input, wiring, end, Home::Workers, move |value| {
@@ -28,7 +28,7 @@ impl<K: OwnedKernel<In: RingShape>> Deploy<Rings> for OwnedBy<K> {
     }
 }
 
-impl<A: RingShape, F> Deploy<Rings> for Partition<A, F>
+impl<R: RingRunner, A: RingShape<R>, F> Deploy<RingBackend<R>> for Partition<A, F>
 where
     F: for<'a> Fn(A::Ref<'a>) -> bool + Send + Sync + 'static,
 {

@@ -1,21 +1,23 @@
 //! Stages that keep a state and their clock.
 
 use crate::cut_stage::cut_stage;
+use crate::keeper::StateKeepers;
+use crate::keeps::{Keeps, RingBackend, RingRunner};
 use crate::keyed_stage::{stateful_stage, stateful_stage_or};
 use crate::stage::EndSlot;
-use crate::{RingShape, Rings, Wiring};
+use crate::{RingShape, Wiring};
 use millstream_core::pipe::{Annotate, FilterBy, FilterKernel, Inspect, Inspected, ScanBy, ScanKernel};
 use millstream_core::{Dense, Deploy, Filtered, Pair, Shape, Val};
-use millstream_ring::Reader;
+use millstream_ring::{Reader, RingLayout};
 use std::sync::Arc;
 
 /// The ring that a scan kernel writes.
-fn scan_stage<M: ScanKernel<In: RingShape>>(
+fn scan_stage<R: Keeps<M::State>, M: ScanKernel<In: RingLayout>>(
     kernel: &Arc<M>,
     input: Reader<M::In>,
     wiring: &mut Wiring,
 ) -> Reader<Val<M::Out, M::Density>> {
-    let (kernel, start, end) = (kernel.clone(), kernel.start(), EndSlot::of::<M::Density>());
+    let (kernel, start, end) = (kernel.clone(), (kernel.start(), R::state()), EndSlot::of::<M::Density>());
     let calls = M::EMPTY_IS_FAILURE.then(|| wiring.counts_calls());
     stateful_stage::<M::In, M::State, M::Out, M::Density>(input, wiring, end, start, move |state, number, slot, end| {
         let output = kernel.at_slot(state, number, slot, end);
@@ -30,35 +32,40 @@ fn scan_stage<M: ScanKernel<In: RingShape>>(
     })
 }
 
-impl<M: ScanKernel<In: RingShape>> Deploy<Rings> for ScanBy<M> {
+impl<R: Keeps<M::State>, M: ScanKernel<In: RingShape<R>>> Deploy<RingBackend<R>> for ScanBy<M> {
     fn deploy(&self, input: Reader<M::In>, wiring: &mut Wiring) -> Reader<Val<M::Out, M::Density>> {
-        scan_stage(&self.kernel, input, wiring)
+        scan_stage::<R, M>(&self.kernel, input, wiring)
     }
 }
 
-impl<M: ScanKernel<In: RingShape>> Deploy<Rings> for Annotate<M> {
+impl<R: Keeps<M::State>, M: ScanKernel<In: RingShape<R>>> Deploy<RingBackend<R>> for Annotate<M> {
     fn deploy(&self, input: Reader<M::In>, wiring: &mut Wiring) -> Reader<Pair<Val<M::Out, M::Density>, M::In>> {
         let read = input.fork();
-        scan_stage(&self.kernel, read, wiring).zip(input)
+        scan_stage::<R, M>(&self.kernel, read, wiring).zip(input)
     }
 }
 
-impl<A: RingShape, F> Deploy<Rings> for Inspect<A, F>
+impl<R: RingRunner, A: RingShape<R>, F> Deploy<RingBackend<R>> for Inspect<A, F>
 where
     F: for<'a> Fn(A::Ref<'a>) + Send + Sync + 'static,
 {
     fn deploy(&self, input: Reader<A>, wiring: &mut Wiring) -> Reader<Inspected<A>> {
         let (read, f, end) = (input.fork(), self.f.clone(), EndSlot::of::<A::Density>());
-        let seen =
-            stateful_stage::<A, (), (), A::Density>(read, wiring, end, (), move |(), _, slot, _| slot.map(|a| f(a)));
+        let seen = stateful_stage::<A, (), (), A::Density>(
+            read,
+            wiring,
+            end,
+            ((), StateKeepers::none()),
+            move |(), _, slot, _| slot.map(|a| f(a)),
+        );
         input.zip(seen).seen()
     }
 }
 
-impl<K: FilterKernel<In: RingShape>> Deploy<Rings> for FilterBy<K> {
+impl<R: Keeps<K::State>, K: FilterKernel<In: RingShape<R>>> Deploy<RingBackend<R>> for FilterBy<K> {
     fn deploy(&self, input: Reader<K::In>, wiring: &mut Wiring) -> Reader<Filtered<K::In>> {
         let (kernel, start, end) =
-            (self.kernel.clone(), self.kernel.start(), EndSlot::of::<<K::In as Shape>::Density>());
+            (self.kernel.clone(), (self.kernel.start(), R::state()), EndSlot::of::<<K::In as Shape>::Density>());
         let keeps = move |state: &mut K::State, _, slot: Option<<K::In as Shape>::Ref<'_>>, _| {
             Some(slot.is_some_and(|value| kernel.keeps(state, value)))
         };
@@ -71,7 +78,7 @@ impl<K: FilterKernel<In: RingShape>> Deploy<Rings> for FilterBy<K> {
         if !K::ENDS {
             return self.deploy(input, wiring);
         }
-        let mask = cut_stage(input.fork(), wiring, self.kernel.clone());
+        let mask = cut_stage::<R, K>(input.fork(), wiring, self.kernel.clone());
         input.masked(mask)
     }
 }

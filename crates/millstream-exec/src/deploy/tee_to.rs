@@ -1,12 +1,12 @@
 //! Sinks with names: each reads its edge on a thread of its own, and is finished when the run is over.
 
 use crate::sink_tasklet::{Left, SinkTasklet};
-use crate::{RingShape, Rings, Wiring};
+use crate::{RingBackend, RingRunner, RingShape, Wiring};
 use millstream_core::pipe::TeeTo;
 use millstream_core::{Deploy, Sink};
 use millstream_ring::Reader;
 
-impl<A: RingShape, K: Sink<A> + Clone + Sync> Deploy<Rings> for TeeTo<A, K> {
+impl<R: RingRunner, A: RingShape<R>, K: Sink<A> + Clone + Sync> Deploy<RingBackend<R>> for TeeTo<A, K> {
     fn deploy(&self, input: Reader<A>, wiring: &mut Wiring) -> Reader<A> {
         let left = Left::nothing();
         let sink = SinkTasklet::new(input.fork(), self.sink.clone(), wiring.batch, left.clone());

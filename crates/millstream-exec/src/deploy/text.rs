@@ -2,25 +2,25 @@
 
 use crate::piece_stage::piece_stage;
 use crate::text_stage::{part_stage, write_stage};
-use crate::{RingShape, Rings, Wiring};
+use crate::{RingBackend, RingRunner, RingShape, Wiring};
 use millstream_core::pipe::{Format, FormatKernel, Slice, SliceKernel, Split};
 use millstream_core::text::Cut;
 use millstream_core::{Deploy, OfPieces, Text};
 use millstream_ring::{Kind, Reader};
 
-impl<A: RingShape + OfPieces<Kind: Kind>, C: Cut<A::Kind>> Deploy<Rings> for Split<A, C> {
+impl<R: RingRunner, A: RingShape<R> + OfPieces<Kind: Kind>, C: Cut<A::Kind>> Deploy<RingBackend<R>> for Split<A, C> {
     fn deploy(&self, input: Reader<A>, wiring: &mut Wiring) -> Reader<Text<A::Kind>> {
         piece_stage(input, wiring, self.cut.clone())
     }
 }
 
-impl<K: SliceKernel<In: RingShape, Kind: Kind>> Deploy<Rings> for Slice<K> {
+impl<R: RingRunner, K: SliceKernel<In: RingShape<R>, Kind: Kind>> Deploy<RingBackend<R>> for Slice<K> {
     fn deploy(&self, input: Reader<K::In>, wiring: &mut Wiring) -> Reader<Text<K::Kind, K::Density>> {
         part_stage(input, wiring, &self.kernel)
     }
 }
 
-impl<W: FormatKernel<In: RingShape, Kind: Kind>> Deploy<Rings> for Format<W> {
+impl<R: RingRunner, W: FormatKernel<In: RingShape<R>, Kind: Kind>> Deploy<RingBackend<R>> for Format<W> {
     fn deploy(&self, input: Reader<W::In>, wiring: &mut Wiring) -> Reader<Text<W::Kind, W::Density>> {
         write_stage(input, wiring, &self.kernel)
     }

@@ -3,7 +3,7 @@ use super::lane::Lane;
 use super::panics::{ProducerPanic, ProducerPanics};
 use super::producer::{ProducerEnd, Ring};
 use super::table::{Entries, Table};
-use crate::external_source::ExternalSource;
+use crate::external_source::{Accepted, ExternalSource};
 use crate::sender::JoinError;
 use crate::shared::Shared;
 use millstream_core::Item;
@@ -187,7 +187,7 @@ impl<T: Item> ExternalSource for Registry<T> {
         state.gates.iter().for_each(|(_, gate)| gate.close());
     }
 
-    fn accepted(&self) -> Option<u64> {
+    fn accepted(&self) -> Option<Accepted> {
         // The merge is a tasklet and counts by itself.
         None
     }

@@ -26,12 +26,26 @@ impl<T: Item, O: ItemFormat<T>> MergeTasklet<T, O> {
     }
 }
 
+impl<T: Item, O: ItemFormat<T>> MergeTasklet<T, O> {
+    /// Ends the stream after the `moved` last numbers, or as soon as the next one need not wait.
+    fn end(&mut self, moved: usize, laid: bool) -> Progress {
+        if self.output.try_end(&self.shared.marks) {
+            Progress { moved: moved + 1, ..Progress::DONE }
+        } else {
+            Progress { worked: laid, ..Progress::moved(moved) }
+        }
+    }
+}
+
 impl<T: Item, O: ItemFormat<T>> Tasklet for MergeTasklet<T, O> {
     fn step(&mut self) -> Progress {
         let laid = self.output.lay(&self.shared.marks);
+        if self.ended {
+            return self.end(0, laid);
+        }
         let mut claim = match self.output.try_claim(&self.shared.marks, self.batch) {
             Err(_) => return Progress::DONE,
-            Ok(None) => return Progress::NONE,
+            Ok(None) => return Progress { worked: laid, ..Progress::NONE },
             Ok(Some(claim)) => claim,
         };
         let (room, mut moved) = (claim.len(), 0);
@@ -56,8 +70,8 @@ impl<T: Item, O: ItemFormat<T>> Tasklet for MergeTasklet<T, O> {
         if self.ended {
             // A record may end before its producers do.
             self.merge.end();
-            self.output.end(&self.shared.marks);
-            return Progress { moved: moved + 1, ..Progress::DONE };
+            let laid = self.output.lay(&self.shared.marks);
+            return self.end(moved, laid);
         }
         if moved == 0 {
             self.output.producer.sweep();

@@ -7,18 +7,21 @@ use std::collections::VecDeque;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ended;
 
-/// What was sent before a run on rings took the receiver, or is sent to a run on something else: a bounded queue.
+/// What was sent before a run on rings took the receiver, or is sent to a run on something else: a bounded queue. While
+/// a run goes on: what waits for the mark of a change.
 pub(super) struct Early<T> {
     values: VecDeque<T>,
     slots: usize,
     /// How many values were sent.
     sent: u64,
     ended: bool,
+    /// How many values were given up: their run is over.
+    given_up: u64,
 }
 
 impl<T> Early<T> {
     pub(super) fn new(slots: usize) -> Self {
-        Early { values: VecDeque::new(), slots, sent: 0, ended: false }
+        Early { values: VecDeque::new(), slots, sent: 0, ended: false, given_up: 0 }
     }
 
     /// Takes the value if there is room; whether there is none.
@@ -64,25 +67,44 @@ impl<T> Early<T> {
         self.ended
     }
 
-    /// The number of the next slot, as a ring counts: END has one.
-    pub(super) fn next(&self) -> u64 {
-        self.sent + u64::from(self.ended)
+    /// How many values were accepted here.
+    pub(super) fn sent(&self) -> u64 {
+        self.sent
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.values.is_empty()
+    }
+
+    /// How many of the values went nowhere.
+    pub(super) fn kept(&self) -> u64 {
+        self.values.len() as u64 + self.given_up
+    }
+
+    /// The values that are left. To drop them is the user's code.
+    pub(super) fn give_up(&mut self) -> VecDeque<T> {
+        self.given_up += self.values.len() as u64;
+        std::mem::take(&mut self.values)
+    }
+
+    /// All of it, for a run that begins.
+    pub(super) fn take_over(&mut self) -> Self {
+        Early { values: std::mem::take(&mut self.values), ..*self }
     }
 }
 
 impl<T: Item> Early<T> {
-    /// Puts everything into a ring that has room for it.
-    pub(super) fn leave_to(&mut self, ring: &mut SourceRing<T>, marks: &Marks) {
-        while !self.values.is_empty() {
-            let Ok(Some(mut claim)) = ring.try_claim(marks, self.values.len()) else {
-                unreachable!("a new ring has room for as many values as its slots")
-            };
-            let len = claim.len();
-            claim.extend(&mut self.values.drain(..len));
-            claim.publish();
+    /// Puts values into a ring that has room for all of them, up to the next mark; then END. Returns whether anything
+    /// was published.
+    pub(super) fn leave_to(&mut self, ring: &mut SourceRing<T>, marks: &Marks) -> bool {
+        if self.values.is_empty() {
+            let ends = self.ended && !ring.producer.ended();
+            return ends && ring.try_end(marks);
         }
-        if self.ended {
-            ring.end(marks);
-        }
+        let Ok(Some(mut claim)) = ring.try_claim(marks, self.values.len()) else { return false };
+        let len = claim.len();
+        claim.extend(&mut self.values.drain(..len));
+        claim.publish();
+        true
     }
 }

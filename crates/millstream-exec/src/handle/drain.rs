@@ -1,6 +1,7 @@
 //! Draining within a time, and the values left if that time is too short.
 
 use super::{Handle, RunEnd, RunStopper, Started, Stopper, Stops};
+use crate::keeps::RingRunner;
 use crate::pool::Pool;
 use crate::{Report, RunError};
 use std::time::{Duration, Instant};
@@ -27,7 +28,7 @@ impl Started {
     }
 }
 
-impl<O> Handle<O> {
+impl<O, R: RingRunner> Handle<O, R> {
     /// Ends the source at once, even while it waits for a value, and finishes every accepted value. Stops the run after
     /// `most`.
     ///

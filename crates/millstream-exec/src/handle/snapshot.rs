@@ -1,9 +1,10 @@
 //! Snapshots on demand.
 
-use super::{Handle, Started};
+use super::Handle;
 use crate::Snapshot;
+use crate::keeps::RingRunner;
 
-impl<O> Handle<O> {
+impl<O, R: RingRunner> Handle<O, R> {
     /// Takes a snapshot at the next number that the source publishes, and waits until every stage has reached it. The
     /// stream does not pause. None if the run ends before.
     ///
@@ -27,7 +28,7 @@ impl<O> Handle<O> {
     #[must_use]
     pub fn snapshot(&self) -> Option<Snapshot> {
         self.started.assert_outside();
-        let Started { pool, .. } = &self.started;
-        pool.shared.snapshot(|| pool.finished(), || self.started.lay_mark())
+        let pool = &self.started.pool;
+        pool.shared.snapshot(|| pool.finished())
     }
 }

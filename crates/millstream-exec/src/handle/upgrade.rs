@@ -1,12 +1,13 @@
 //! Upgrades on demand.
 
 use super::Handle;
+use crate::keeps::{RingBackend, RingRunner};
 use crate::upgrade::{Answer, change_to};
-use crate::{RingShape, Rings, UpgradeError};
+use crate::{RingShape, UpgradeError};
 use millstream_core::{Arrow, Deploy, Item, SequenceNumber, Val};
 use std::sync::{Arc, Mutex, PoisonError};
 
-impl<O> Handle<O> {
+impl<O, R: RingRunner> Handle<O, R> {
     /// Replaces the run's pipeline by `next`, at the next number that the source publishes, and waits until that is
     /// done. Returns the number: what is below it went through the old pipeline, and everything from it on goes through
     /// `next`. No number is lost, and none is processed twice. The sink and the source go on.
@@ -43,18 +44,22 @@ impl<O> Handle<O> {
     /// without a state, another type. Then the old pipeline goes on, and no number is lost either.
     pub fn upgrade<T: Item, P>(&self, next: P) -> Result<SequenceNumber, UpgradeError>
     where
-        P: Deploy<Rings> + Arrow<In = Val<T>, Out: RingShape> + Send + Sync,
+        P: Deploy<RingBackend<R>> + Arrow<In = Val<T>, Out: RingShape<R>> + Send + Sync,
     {
         let started = &self.started;
         started.assert_outside();
         let answer = Arc::new(Mutex::new(None));
-        let change =
-            change_to(Arc::new(next), started.ends.as_ref(), started.site.clone(), Answer::Waits(answer.clone()))?;
+        let change = change_to::<R, _, _>(
+            Arc::new(next),
+            started.ends.as_ref(),
+            started.site.clone(),
+            Answer::Waits(answer.clone()),
+        )?;
         let pool = &started.pool;
-        pool.shared.marks.ask_change(SequenceNumber(0), change);
+        pool.shared.marks.ask_change(change);
         pool.shared.wake();
         let answered = || {
-            started.lay_mark();
+            pool.shared.marks.lay_outside();
             // Until a change is over, its answer may still come.
             let ended = pool.finished() && !pool.shared.marks.changing();
             let answer = answer.lock().unwrap_or_else(PoisonError::into_inner).take();

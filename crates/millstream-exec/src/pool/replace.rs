@@ -9,6 +9,7 @@ use crate::budget::Budgets;
 use crate::latency_markers::MarkerPasses;
 use crate::placement::cut_evenly;
 use crate::report::StageReport;
+use crate::task::Task;
 use crate::watched::Role;
 use crate::wiring::Named;
 use millstream_core::Plan;
@@ -20,7 +21,6 @@ impl Pool {
     /// sink's tasklet looks for it. Returns how many tasklets pass marks from now on.
     pub(crate) fn replace(self: &Arc<Self>, mut tasklets: Vec<Named>, budgets: Option<&Budgets>, plan: &Plan) -> usize {
         let old = self.roster();
-        let workers = self.controller().workers();
         tasklets.extend(old.tasks.iter().find(|task| task.watched.role == Role::Sink).and_then(|task| {
             let mut tasklet = task.leave()?;
             tasklet.at_marks().into_iter().for_each(|at_marks| at_marks.resume());
@@ -38,10 +38,13 @@ impl Pool {
             roster.tasks.iter().for_each(|task| task.watched.probe.look(true));
         }
         let retired: Vec<_> = old.tasks.iter().filter(|task| !is_source(task.watched.role)).collect();
+        retired.iter().for_each(|task| task.replace());
         {
+            // Held until the groups are cut: the number of workers is the one that was set last.
+            let controller = self.controller();
             let mut placed = self.placed();
             placed.moved_before += retired.iter().map(|task| task.moved()).sum::<u64>();
-            cut_evenly(roster.cooperative.len(), workers, &mut placed.cuts);
+            cut_evenly(roster.cooperative.len(), controller.workers(), &mut placed.cuts);
             placed.roster = roster;
         }
         let mut reports = Vec::new();
@@ -68,9 +71,11 @@ impl Pool {
         behind.map_or(0, |last| last + 1)
     }
 
-    /// The tasklets that have retired go on: nothing takes their place.
+    /// The tasklets that have retired go on: nothing takes their place. One that has passed the mark may still be in
+    /// that step, and has not noted that it retires: each is waited for.
     pub(crate) fn go_on(&self) {
-        self.roster().tasks.iter().filter(|task| task.has_retired()).for_each(|task| task.resume());
+        let retired = |task: &&Arc<Task>| task.watched.role != Role::Source;
+        self.roster().tasks.iter().filter(retired).for_each(|task| task.resume());
         self.shared.wake();
     }
 
@@ -81,21 +86,22 @@ impl Pool {
     }
 }
 
-/// Adds what the stages of an earlier version did to the report: to the stages of their names, or before the sink.
+/// Adds what the stages of an earlier version did to the report: to the stages of their names, or behind those, or
+/// before the sink.
 pub(super) fn add_retired(stages: &mut Vec<StageReport>, retired: &[StageReport]) {
     let mut added = vec![false; stages.len()];
     for stage in retired {
-        let same = stages.iter().zip(&added).position(|(other, added)| !added && other.name == stage.name);
-        match same {
-            Some(place) => {
-                stages[place].add(stage);
-                added[place] = true;
-            }
-            None => {
-                let sink = stages.len() - usize::from(stages.last().is_some_and(|last| last.name == "sink"));
-                stages.insert(sink, StageReport { left: 0, ..stage.clone() });
-                added.insert(sink, true);
-            }
+        let same = |(other, _): &(&StageReport, &bool)| other.name == stage.name;
+        let place = stages.iter().zip(&added).position(|row| same(&row) && !*row.1);
+        if let Some(place) = place {
+            stages[place].add(stage);
+            added[place] = true;
+            continue;
         }
+        let last = stages.iter().zip(&added).rposition(|row| same(&row));
+        let sink = stages.len() - usize::from(stages.last().is_some_and(|last| last.name == "sink"));
+        let place = last.map_or(sink, |last| last + 1);
+        stages.insert(place, StageReport { left: 0, ..stage.clone() });
+        added.insert(place, true);
     }
 }

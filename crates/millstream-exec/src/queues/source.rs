@@ -3,7 +3,7 @@
 use super::control::{Activity, Control};
 use super::message::{At, Outlet};
 use super::wiring::Work;
-use crate::external_source::ExternalSource;
+use crate::external_source::{Accepted, ExternalSource};
 use crate::shared::FailedAt;
 use crate::source::Closer;
 use millstream_core::Item;
@@ -145,9 +145,9 @@ impl<T: Item> ExternalSource for Tap<T> {
     }
 
     /// With what waits at the senders, if they count it: a drain is to take that.
-    fn accepted(&self) -> Option<u64> {
+    fn accepted(&self) -> Option<Accepted> {
         let drained = self.closer.as_ref().filter(|_| self.control.draining());
         let sent = drained.and_then(|closer| closer.senders.accepted());
-        Some(sent.unwrap_or_else(|| self.accepted.load(Ordering::Relaxed)))
+        Some(sent.unwrap_or_else(|| Accepted { published: self.accepted.load(Ordering::Relaxed), waiting: 0 }))
     }
 }

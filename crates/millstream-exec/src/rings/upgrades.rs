@@ -2,6 +2,7 @@
 
 use super::Rings;
 use crate::RingShape;
+use crate::keeps::RingBackend;
 use crate::planned::Planned;
 use crate::upgrade::Next;
 use millstream_core::{Arrow, Deploy, Item, SequenceNumber, Val};
@@ -10,8 +11,8 @@ use std::sync::Arc;
 impl Rings {
     /// Replaces the run's pipeline by `next` at number `at` of the source, as
     /// [`Handle::upgrade`](crate::Handle::upgrade) does in a run that goes on: the same numbers go through the same
-    /// pipeline in every run. If a mark for a snapshot is under way at that number, `next` begins as soon as every
-    /// stage has passed that one.
+    /// pipeline in every run. Of two upgrades at one number the later one takes the place of the earlier one before
+    /// that number. Where a snapshot or another upgrade is under way, the source waits for it at the number.
     ///
     /// ```
     /// use millstream::prelude::*;
@@ -26,10 +27,14 @@ impl Rings {
     #[must_use]
     pub fn upgrade_at<T: Item, P>(mut self, at: SequenceNumber, next: P) -> Self
     where
-        P: Deploy<Rings> + Arrow<In = Val<T>, Out: RingShape> + Send + Sync,
+        P: Deploy<RingBackend> + Arrow<In = Val<T>, Out: RingShape> + Send + Sync,
     {
-        self.upgrades.push(Planned { at, what: Arc::new(Next::new(next)) });
+        self.plan_upgrade(at, Next::new::<Rings, _, _>(next));
         self
+    }
+
+    pub(crate) fn plan_upgrade(&mut self, at: SequenceNumber, next: Next) {
+        self.upgrades.push(Planned { at, what: Arc::new(next) });
     }
 
     /// The upgrades, by their numbers.

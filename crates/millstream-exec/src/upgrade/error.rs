@@ -15,6 +15,9 @@ pub enum UpgradeError {
         /// The same of the new pipeline.
         next: [&'static str; 2],
     },
+    /// The new pipeline was planned for [`Rings`](crate::Rings), and the run is on `Durable` rings, or the other way
+    /// round.
+    OtherRunner,
     /// The program takes the run's output itself, by an iterator or a stream.
     OutputTaken,
     /// The options, or the states at the number, do not allow it.
@@ -32,6 +35,9 @@ impl fmt::Display for UpgradeError {
                 f,
                 "the new one takes `{input}` and gives `{output}`; the run's source gives `{gives}`, and its sink takes \
                  `{takes}`"
+            ),
+            UpgradeError::OtherRunner => f.write_str(
+                "the new one was planned for `Rings`, and the run is on `Durable` rings, or the other way round",
             ),
             UpgradeError::OutputTaken => {
                 f.write_str("the program takes the run's output itself; a run with a sink can be upgraded")

@@ -1,7 +1,7 @@
 //! Failures that leave the run, each with its stage, its number and its input, while other values go on.
 
 use millstream_core::{Arrow, DeadLetter, Dense, Deploy, Fault, Lane, ModelExt, Shape, Val, pipeline};
-use millstream_exec::{Deployable, Inline, JobExt, JobRefExt, RingShape, Rings, Runner, source};
+use millstream_exec::{Deployable, Inline, JobExt, JobRefExt, RingBackend, RingShape, Rings, Runner, source};
 use std::sync::mpsc::{Receiver, SyncSender, channel, sync_channel};
 use std::sync::{Arc, Mutex};
 
@@ -52,7 +52,7 @@ fn failures_leave_in_the_order_of_their_numbers_and_the_others_go_on() {
 /// A pipeline whose values all fail, the receiver of its letters, and a source that reports its requests.
 fn all_dead(
     dead: SyncSender<u64>,
-) -> (impl Deploy<Rings, In = Val<u64>, Out: RingShape>, Receiver<u64>, impl Iterator<Item = u64> + Send) {
+) -> (impl Deploy<RingBackend, In = Val<u64>, Out: RingShape>, Receiver<u64>, impl Iterator<Item = u64> + Send) {
     let p = pipeline::<u64>().try_map_or_dead_letter(
         "all",
         |_| Err::<u64, _>("dead"),

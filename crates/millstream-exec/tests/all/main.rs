@@ -14,6 +14,8 @@ mod clock;
 mod combinators;
 mod dead_letters;
 #[cfg(feature = "stream")]
+#[cfg(feature = "durable")]
+mod durable;
 mod ends;
 mod failures;
 mod fan_in;

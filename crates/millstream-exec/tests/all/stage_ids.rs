@@ -6,8 +6,8 @@ use millstream_core::{
     Arrow, ChoiceExt, Deploy, Determinate, FeedbackExt, KeepsClock, KeysExt, On, PartsExt, Quiet, Val, pipeline,
 };
 use millstream_exec::{
-    BoxExact, BoxExt, Everywhere, Inline, JobExt, JobRefExt, QueueShape, Queues, QueuesWiring, RingShape, Rings,
-    RunError, Runner, Wiring, source,
+    BoxExact, BoxExt, Everywhere, Inline, JobExt, JobRefExt, QueueShape, Queues, QueuesWiring, RingBackend, RingShape,
+    Rings, RunError, Runner, Wiring, source,
 };
 
 type Numbers = Val<u64>;
@@ -78,7 +78,7 @@ macro_rules! deploys {
         }
     };
 }
-deploys!(Rings, Wiring);
+deploys!(RingBackend, Wiring);
 deploys!(Queues, QueuesWiring);
 
 impl<P, Q> Deploy<Model> for Pair<P, Q>

@@ -1,7 +1,7 @@
 //! Reading a run's output value by value: as an iterator or as a stream.
 
 use millstream_core::{Arrow, AsyncExt, ClockExt, Deploy, StreamsExt, ToOwnedItem, Val, pipeline};
-use millstream_exec::{RingShape, Rings, Through, ThroughExt};
+use millstream_exec::{RingBackend, RingShape, Rings, Through, ThroughExt};
 use millstream_testkit::within;
 use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -54,7 +54,7 @@ fn fails_at(at: u64) -> impl Fn(&u64) -> u64 + Send + Sync + Clone + 'static {
 /// Every way of running a pipeline with a failure at 7 yields these values, and then the error.
 fn come_first<P>(how: &str, pipeline: impl Fn() -> P + Send + 'static, expected: Vec<u64>)
 where
-    P: Deploy<Rings> + Arrow<In = Val<u64>, Out: RingShape + ToOwnedItem<Owned = u64>>,
+    P: Deploy<RingBackend> + Arrow<In = Val<u64>, Out: RingShape + ToOwnedItem<Owned = u64>>,
 {
     let named = how.to_owned();
     within(LONG, move || {

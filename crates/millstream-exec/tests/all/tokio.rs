@@ -1,7 +1,7 @@
 //! Futures that need a tokio runtime, wherever their run is started.
 
 use millstream_core::{Arrow, AsyncExt, Deploy, SequenceNumber, Val, pipeline};
-use millstream_exec::{Inline, JobExt, JobRefExt, Rings, Runner, Stepped, source};
+use millstream_exec::{Inline, JobExt, JobRefExt, RingBackend, Rings, Runner, Stepped, source};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -9,7 +9,7 @@ use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::sync::Barrier;
 
 /// Sleeps by tokio's clock, the first of eight the longest, and spawns.
-fn sleeping() -> impl Deploy<Rings, In = Val<u64>, Out = Val<u64>> {
+fn sleeping() -> impl Deploy<RingBackend, In = Val<u64>, Out = Val<u64>> {
     let sleepy = |x: &u64| {
         let x = *x;
         async move {

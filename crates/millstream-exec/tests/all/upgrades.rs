@@ -29,7 +29,9 @@ macro_rules! sums {
 }
 
 // Behind the macro that it uses.
+mod close;
 mod edges;
+mod sinks;
 
 /// The sums of the numbers below `n`, of which those from `at` on are one greater.
 fn sums_from(at: u64, n: u64) -> Vec<u64> {

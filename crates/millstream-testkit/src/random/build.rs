@@ -17,6 +17,7 @@ use millstream_exec::{
     FanIn, FreePipe, Handle, JobRefExt, Queues, Rings, RunEnd, RunError, Runner, Sender, ThroughExt, sink, source,
 };
 use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
 use std::thread::JoinHandle;
 
 /// A random pipeline, ready to run.
@@ -37,8 +38,8 @@ pub(super) trait Runs: Send + Sync {
     fn model_slots(&self, inputs: Vec<Value>) -> Slots<Value>;
     /// With these options of rings.
     fn collect_with(&self, rings: Rings, inputs: Vec<Value>, deployment: Deployment) -> Result<Slots<Value>, RunError>;
-    /// These options, with this pipeline from that number on.
-    fn upgraded(self: Arc<Self>, rings: Rings, at: SequenceNumber) -> Rings;
+    /// These options, with this pipeline from that number on; it is counted.
+    fn upgraded(self: Arc<Self>, rings: Rings, at: SequenceNumber, deployed: &Arc<AtomicUsize>) -> Rings;
     fn collect_slots(&self, inputs: Vec<Value>, deployment: Deployment) -> Result<Slots<Value>, RunError> {
         self.collect_with(deployment.rings(), inputs, deployment)
     }
@@ -80,8 +81,8 @@ impl<B: RandomShape> Runs for Boxed<F, B, FreePipe> {
         slots_of(deployment.run_with(rings, self, inputs, sink::collect_slots())?).map(values::<B>)
     }
 
-    fn upgraded(self: Arc<Self>, rings: Rings, at: SequenceNumber) -> Rings {
-        upgraded(rings, at, self)
+    fn upgraded(self: Arc<Self>, rings: Rings, at: SequenceNumber, deployed: &Arc<AtomicUsize>) -> Rings {
+        upgraded(rings, at, self, deployed)
     }
 
     fn collect_on_queues(

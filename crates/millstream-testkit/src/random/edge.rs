@@ -5,7 +5,7 @@ use super::shape::RandomShape;
 use millstream_core::model::Extent;
 use millstream_core::plan::{Describe, Port};
 use millstream_core::{Arrow, Deploy, Determinate, KeepsClock, Model, On, Quiet, Shardable};
-use millstream_exec::{AnyPipe, Everywhere, FreePipe, PurePipe, Queues, QueuesWiring, QuietPipe, Rings, Wiring};
+use millstream_exec::{AnyPipe, Everywhere, FreePipe, PurePipe, Queues, QueuesWiring, QuietPipe, RingBackend, Wiring};
 use std::any::{Any, type_name};
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -36,7 +36,7 @@ impl<P: Everywhere + Arrow<In: RandomShape, Out: RandomShape>> Step for P {
     }
 
     fn on_rings(&self, input: AnyEdge, wiring: &mut Wiring, outer: bool) -> AnyEdge {
-        let deploy = if outer { Deploy::<Rings>::deploy_outer } else { Deploy::<Rings>::deploy };
+        let deploy = if outer { Deploy::<RingBackend>::deploy_outer } else { Deploy::<RingBackend>::deploy };
         Box::new(deploy(self, of_type(input), wiring))
     }
 
@@ -162,15 +162,15 @@ impl<A: RandomShape, B: RandomShape, Known: 'static> Deploy<Model> for Boxed<A, 
     }
 }
 
-impl<A: RandomShape, B: RandomShape, Known: 'static> Deploy<Rings> for Boxed<A, B, Known> {
-    fn deploy(&self, input: <A as On<Rings>>::Edge, wiring: &mut Wiring) -> <B as On<Rings>>::Edge {
+impl<A: RandomShape, B: RandomShape, Known: 'static> Deploy<RingBackend> for Boxed<A, B, Known> {
+    fn deploy(&self, input: <A as On<RingBackend>>::Edge, wiring: &mut Wiring) -> <B as On<RingBackend>>::Edge {
         of_type(self.steps.iter().fold(Box::new(input), |edge, step| {
             wiring.advance();
             step.on_rings(edge, wiring, false)
         }))
     }
 
-    fn deploy_outer(&self, input: <A as On<Rings>>::Edge, wiring: &mut Wiring) -> <B as On<Rings>>::Edge {
+    fn deploy_outer(&self, input: <A as On<RingBackend>>::Edge, wiring: &mut Wiring) -> <B as On<RingBackend>>::Edge {
         of_type(self.steps.iter().fold(Box::new(input), |edge, step| {
             wiring.advance();
             step.on_rings(edge, wiring, true)

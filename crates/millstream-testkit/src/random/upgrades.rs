@@ -6,45 +6,55 @@ use crate::check::Difference;
 use crate::deployment::Deployment;
 use millstream_core::plan::{Describe, Port};
 use millstream_core::{Arrow, Deploy, Item, On, SequenceNumber, Val};
-use millstream_exec::{RingShape, Rings, RunError};
+use millstream_exec::{RingBackend, RingShape, Rings, RunError};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// A pipeline of which others have a part, too.
-struct Part<P>(Arc<P>);
+/// A pipeline of which others have a part, too; how many times it was deployed is counted.
+struct Part<P> {
+    pipeline: Arc<P>,
+    deployed: Arc<AtomicUsize>,
+}
 
 impl<P: Arrow> Arrow for Part<P> {
     type In = P::In;
     type Out = P::Out;
 
     fn describe(&self, input: Port, plan: &mut Describe) -> Port {
-        self.0.describe(input, plan)
+        self.pipeline.describe(input, plan)
     }
 }
 
-impl<P: Deploy<Rings>> Deploy<Rings> for Part<P> {
+impl<P: Deploy<RingBackend>> Deploy<RingBackend> for Part<P> {
     fn deploy(
         &self,
-        input: <P::In as On<Rings>>::Edge,
-        wiring: &mut <Rings as millstream_core::Backend>::Wiring,
-    ) -> <P::Out as On<Rings>>::Edge {
-        self.0.deploy(input, wiring)
+        input: <P::In as On<RingBackend>>::Edge,
+        wiring: &mut <RingBackend as millstream_core::Backend>::Wiring,
+    ) -> <P::Out as On<RingBackend>>::Edge {
+        self.pipeline.deploy(input, wiring)
     }
 
     fn deploy_outer(
         &self,
-        input: <P::In as On<Rings>>::Edge,
-        wiring: &mut <Rings as millstream_core::Backend>::Wiring,
-    ) -> <P::Out as On<Rings>>::Edge {
-        self.0.deploy_outer(input, wiring)
+        input: <P::In as On<RingBackend>>::Edge,
+        wiring: &mut <RingBackend as millstream_core::Backend>::Wiring,
+    ) -> <P::Out as On<RingBackend>>::Edge {
+        self.deployed.fetch_add(1, Ordering::Relaxed);
+        self.pipeline.deploy_outer(input, wiring)
     }
 }
 
-/// The options of a run that goes on with the pipeline `next` at this number.
-pub(super) fn upgraded<T: Item, P>(rings: Rings, at: SequenceNumber, next: Arc<P>) -> Rings
+/// The options of a run that goes on with the pipeline at this number. Counts how many times that was done.
+pub(super) fn upgraded<T: Item, P>(
+    rings: Rings,
+    at: SequenceNumber,
+    pipeline: Arc<P>,
+    deployed: &Arc<AtomicUsize>,
+) -> Rings
 where
-    P: Deploy<Rings> + Arrow<In = Val<T>, Out: RingShape> + Send + Sync,
+    P: Deploy<RingBackend> + Arrow<In = Val<T>, Out: RingShape> + Send + Sync,
 {
-    rings.upgrade_at(at, Part(next))
+    rings.upgrade_at(at, Part { pipeline, deployed: deployed.clone() })
 }
 
 impl Built {
@@ -59,18 +69,22 @@ impl Built {
         deployment: Deployment,
         at: u64,
     ) -> Result<Vec<Option<Value>>, RunError> {
-        let rings = self.runs().clone().upgraded(deployment.rings(), SequenceNumber(at));
+        let rings = self.runs().clone().upgraded(deployment.rings(), SequenceNumber(at), &Arc::default());
         self.runs().collect_with(rings, inputs, deployment)
     }
 
-    /// Replaces the pipeline by an equal one at these numbers, and compares the output with the model.
+    /// Replaces the pipeline by an equal one at these numbers, and compares the output with the model. Returns how many
+    /// of the replacements did not take place, of those that are not behind END.
     ///
     /// # Errors
     ///
     /// The difference.
-    pub fn check_upgrades(&self, inputs: &[Value], deployment: Deployment, at: &[u64]) -> Result<(), Difference> {
-        let upgraded = |rings, at: &u64| self.runs().clone().upgraded(rings, SequenceNumber(*at));
+    pub fn check_upgrades(&self, inputs: &[Value], deployment: Deployment, at: &[u64]) -> Result<usize, Difference> {
+        let deployed = Arc::default();
+        let upgraded = |rings, at: &u64| self.runs().clone().upgraded(rings, SequenceNumber(*at), &deployed);
         let whole = self.run_with(at.iter().fold(deployment.rings(), upgraded), inputs, deployment)?;
-        self.judge_slots(&self.model_slots(inputs.to_vec()), &whole, deployment)
+        self.judge_slots(&self.model_slots(inputs.to_vec()), &whole, deployment)?;
+        let due = at.iter().filter(|at| **at <= inputs.len() as u64).count();
+        Ok(due - deployed.load(Ordering::Relaxed))
     }
 }

@@ -183,7 +183,7 @@ fn a_watermark_lets_others_pass() {
     };
     senders[0].send_all([1, 5, 9]).unwrap();
     senders[1].send(5).unwrap();
-    assert_eq!(polled(&mut poller), []);
+    assert_eq!(polled(&mut poller), Vec::<u64>::new());
     senders[2].advance(5);
     // The next value of 1 may also be of time 5, and so may that of 2: it comes after those of 0 and 1.
     assert_eq!(polled(&mut poller), [1, 5, 5]);

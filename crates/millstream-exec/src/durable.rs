@@ -1,0 +1,123 @@
+//! Rings whose states can be written down.
+
+use crate::keeper::{Keeper, StateKeepers, adopt_start, adopt_starts};
+use crate::keeps::{Keeps, RingBackend, RingRunner, sealed};
+use crate::start::{Threads, wire};
+use crate::upgrade::Next;
+use crate::{Handle, RingShape, Rings, RunError, Runner, RunsOn, Sink, Source};
+use millstream_core::pipe::{Key, KeyRouter, Parked, States};
+use millstream_core::{Arrow, Deploy, Item, Plan, SequenceNumber, Val};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+/// The deployment on [`Rings`] whose stages' states can leave the process: a [`Snapshot`](crate::Snapshot) of such a
+/// run [is bytes](crate::Snapshot::to_bytes) on demand.
+///
+/// Pipelines are the same as on `Rings`. Their states, keys among them, implement `serde::Serialize` and
+/// `serde::Deserialize`; one that does not is an error of the compiler, which names the state and its stage. Each stage
+/// with a state has a name of its own ([`named`](Arrow::named)), or the run does not start: an ordinal in a name can
+/// mean another stage in the next version of the program. Name those that start a clock as well (`flat_map`, `lines`,
+/// and so on): a snapshot has their next number, and no check asks for their names. A box does not say what is in it,
+/// so [`BoxPipeline`](crate::BoxPipeline) does not run here, nor does a function's `impl Pipeline<A, B>` unless it
+/// says `+ Lasting`.
+///
+/// At a mark each state is cloned, as on `Rings`; it is written when `to_bytes` is called.
+///
+/// ```
+/// use millstream::prelude::*;
+/// let sums = pipeline::<u64>().scan(0, |sum, x| { *sum += x; *sum });
+/// let durable = Durable::new(Rings::new());
+/// assert_eq!(durable.collect((&sums).from([1, 2])).unwrap_err().to_string(), "\
+/// 1 stage keeps a state and has no name of its own:
+///   scan-1 keeps u64: add `.named(\"scan\")` after its `scan`");
+/// assert_eq!(durable.collect(sums.named("sum").from([1, 2]))?, [1, 3]);
+/// # Ok::<(), RunError>(())
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Durable {
+    rings: Rings,
+}
+
+/// A pipeline that [`Durable`] rings run as well: one whose states can be written, at every stage. Nothing to
+/// implement.
+///
+/// ```
+/// use millstream::prelude::*;
+///
+/// fn sums() -> impl Pipeline<u64, u64> + Lasting {
+///     pipeline::<u64>().scan(0, |sum, x| { *sum += x; *sum }).named("sums")
+/// }
+/// let durable = Durable::new(Rings::new());
+/// assert_eq!(durable.collect(sums().map(|x| x * 10).from([1, 2]))?, [10, 30]);
+/// # Ok::<(), RunError>(())
+/// ```
+pub trait Lasting: Deploy<RingBackend<Durable>> + Arrow<Out: RingShape<Durable>> {}
+impl<P: Deploy<RingBackend<Durable>> + Arrow<Out: RingShape<Durable>>> Lasting for P {}
+
+impl Durable {
+    /// With these options; `Durable::new(Rings::new().resume(snapshot))` goes on from a snapshot. Upgrades that they
+    /// plan are refused when a run starts, since those are for `Rings`: plan them [here](Durable::upgrade_at).
+    #[must_use]
+    pub fn new(rings: Rings) -> Self {
+        Durable { rings }
+    }
+
+    /// As [`Rings::upgrade_at`].
+    #[must_use]
+    pub fn upgrade_at<T: Item, P>(mut self, at: SequenceNumber, next: P) -> Self
+    where
+        P: Deploy<RingBackend<Durable>> + Arrow<In = Val<T>, Out: RingShape<Durable>> + Send + Sync,
+    {
+        self.rings.plan_upgrade(at, Next::new::<Durable, _, _>(next));
+        self
+    }
+}
+
+impl sealed::Sealed for Durable {}
+
+impl RingRunner for Durable {
+    fn check_names(plan: &Plan) -> Result<(), RunError> {
+        plan.check_durable().map_err(RunError::NotDurable)
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<S: Item + Clone + Serialize + DeserializeOwned> Keeps<S> for Durable {
+    fn state() -> StateKeepers<S> {
+        StateKeepers { alone: Keeper::writes(), by_key: Keeper::writes().adopting(adopt_start) }.unless_nothing()
+    }
+
+    fn states_in_a_loop() -> Keeper<Vec<States<S>>> {
+        Keeper::writes().adopting(adopt_starts)
+    }
+
+    fn keys() -> Keeper<KeyRouter<S>>
+    where
+        S: Key,
+    {
+        Keeper::writes().adopting(KeyRouter::adopt)
+    }
+
+    fn parked_keys() -> StateKeepers<Parked<S>>
+    where
+        S: Key,
+    {
+        StateKeepers { alone: Keeper::writes(), by_key: Keeper::writes().adopting(adopt_start) }
+    }
+}
+
+impl Runner for Durable {
+    type Handle<O: Send + 'static> = Handle<O, Durable>;
+}
+
+impl<T: Item, P: Deploy<RingBackend<Durable>> + Arrow<In = Val<T>, Out: RingShape<Durable>>> RunsOn<Durable> for P {
+    type Item = T;
+
+    fn start_on<X, K>(&self, on: &Durable, source: X, sink: K) -> Result<Handle<K::Output, Durable>, RunError>
+    where
+        X: Source<T>,
+        K: Sink<P::Out>,
+    {
+        wire::<Durable, _, _, _>(self, &on.rings, source, Threads::Workers)?.start_into(&on.rings, sink)
+    }
+}

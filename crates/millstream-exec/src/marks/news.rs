@@ -1,0 +1,60 @@
+//! What is done when all have passed a mark.
+
+use super::Marks;
+use crate::shared::Shared;
+use crate::snapshot::Snapshot;
+use std::sync::atomic::Ordering;
+
+impl Marks {
+    /// Gives the policy its snapshot, if there is a new one, and carries out a change that is ready. Both are the
+    /// user's code: the caller holds no lock.
+    #[inline]
+    pub(crate) fn tell(&self, shared: &Shared) {
+        if self.news.load(Ordering::Relaxed) {
+            self.tell_news(shared);
+        }
+    }
+
+    #[cold]
+    fn tell_news(&self, shared: &Shared) {
+        let (told, change, earlier) = {
+            let mut book = self.book();
+            self.news.store(false, Ordering::Relaxed);
+            let untold = std::mem::take(&mut book.untold);
+            let every = book.every.as_ref().filter(|_| untold).map(|(every, _)| every.clone());
+            (every.zip(book.last.clone()), book.ready.take(), std::mem::take(&mut book.earlier))
+        };
+        drop(earlier);
+        if let Some((change, states)) = change {
+            let expected = change.carry_out(states);
+            let mut book = self.book();
+            (book.expected, book.changing) = (expected.unwrap_or(book.expected), false);
+            self.settle(&book);
+        }
+        self.lay_outside();
+        // A source that is a tasklet may wait as well, and the user's function may take long.
+        shared.wake();
+        if let Some((every, (_, snapshot))) = told {
+            (every.take)(snapshot);
+        }
+    }
+
+    /// Lays a mark that is due, if the source is not a tasklet: it may be silent, or wait for a mark to be passed.
+    pub(crate) fn lay_outside(&self) {
+        self.lays.get().into_iter().for_each(|lays| lays());
+    }
+}
+
+impl Shared {
+    /// Waits for a snapshot; none if the run ends before.
+    pub(crate) fn snapshot(&self, ended: impl Fn() -> bool) -> Option<Snapshot> {
+        let id = self.marks.ask();
+        self.wake();
+        let passed = || {
+            // Once more if another mark was under way.
+            self.marks.lay_outside();
+            self.marks.passed(id).map(Some).or_else(|| ended().then_some(None))
+        };
+        self.wait_for(passed).flatten()
+    }
+}
