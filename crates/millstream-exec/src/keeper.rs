@@ -20,6 +20,7 @@ pub(crate) fn adopt_start<S: Clone>(states: &mut States<S>, start: &States<S>) -
 }
 
 /// The same for all lanes.
+#[expect(clippy::ptr_arg, reason = "the state of the stage is the `Vec`, and a keeper calls it with states")]
 pub(crate) fn adopt_starts<S: Clone>(lanes: &mut Vec<States<S>>, starts: &Vec<States<S>>) -> Result<(), String> {
     if lanes.len() != starts.len() {
         return Err(format!("has {} lanes, and the snapshot has its state in {}", starts.len(), lanes.len()));
