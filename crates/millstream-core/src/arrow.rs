@@ -8,6 +8,7 @@ mod keys;
 mod parts;
 mod streams;
 mod text;
+mod views;
 
 pub use asynchronous::AsyncExt;
 pub use choice::ChoiceExt;
@@ -19,6 +20,7 @@ pub use keys::KeysExt;
 pub use parts::{PartsExt, WithFirst, WithLeft, WithRight, WithSecond};
 pub use streams::StreamsExt;
 pub use text::TextExt;
+pub use views::ViewExt;
 
 use crate::failure::{Cause, Retry};
 use crate::pipe::{
@@ -314,9 +316,7 @@ pub trait Arrow: Sized + Send + Sync + 'static {
         Then::new(self, Fold::new(state, f, finish))
     }
 
-    /// Yields at every value the value before it, and `first` at the first value.
-    ///
-    /// There are as many outputs as inputs; the last input is not among them.
+    /// Yields at every value the value before it, and `first` at the first value. The last value is no output.
     #[doc(alias = "lag")]
     fn delay(self, first: <Self::Out as ToOwnedItem>::Owned) -> Then<Self, Delay<Self::Out>>
     where

@@ -18,6 +18,8 @@
 //! - [`filter`](crate::Arrow::filter): Keeps the values for which `keep` returns true, and leaves the other slots
 //!   empty.
 //! - [`filter_map`](crate::Arrow::filter_map): Applies `f` to every value; `None` leaves the slot empty.
+//! - [`part`](crate::ViewExt::part): A part of every value, by reference: a field, an element, anything that a value
+//!   lends.
 //! - [`map_blocking`](crate::Arrow::map_blocking): Applies a function that may wait, for a disk, a server or a lock, to
 //!   every value.
 //!
@@ -69,7 +71,8 @@
 //!
 //! # Several outputs
 //!
-//! The same values through several bodies.
+//! The same values through several bodies. Where stages read each other's outputs crosswise, [`wires!`](crate::wires!)
+//! gives the edges names.
 //!
 //! - [`fanout`](crate::Arrow::fanout): Runs the same values through two bodies, and joins their outputs by number:
 //!   Haskell's `&&&`.
@@ -84,6 +87,7 @@
 //! - [`tee`](crate::PartsExt::tee): Passes every value on, and runs a body on the side that reads the same values: the
 //!   article's `Tee`.
 //! - [`tee_to`](crate::PartsExt::tee_to): Passes every value on, and puts it into a sink with a name as well.
+//! - [`maybe`](crate::ViewExt::maybe): Every slot below END as an `Option`: `None` where it is empty.
 //! - [`dead_end`](crate::PartsExt::dead_end): Leaves every slot empty: the article's `DeadEnd`.
 //!
 //! # Pairs
@@ -227,5 +231,5 @@
 
 #[doc(no_inline)]
 pub use crate::arrow::{
-    Arrow, AsyncExt, ChoiceExt, ClockExt, FeedbackExt, FoldExt, KeysExt, PartsExt, StreamsExt, TextExt,
+    Arrow, AsyncExt, ChoiceExt, ClockExt, FeedbackExt, FoldExt, KeysExt, PartsExt, StreamsExt, TextExt, ViewExt,
 };

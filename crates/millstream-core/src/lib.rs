@@ -36,10 +36,11 @@ mod sequence;
 mod shape;
 mod sink;
 pub mod text;
+pub mod wires;
 
 pub use arrow::{
     Answered, Arrow, AsyncExt, ChoiceExt, ClockExt, FeedbackExt, FoldExt, KernelsExt, KeysExt, PartsExt, StreamsExt,
-    TextExt, WithFirst, WithLeft, WithRight, WithSecond,
+    TextExt, ViewExt, WithFirst, WithLeft, WithRight, WithSecond,
 };
 pub use backend::{Backend, Deploy, On};
 pub use density::{AtEnd, Dense, Density, Empty, Lane, Sparse};
@@ -56,8 +57,8 @@ pub use plan::Plan;
 pub use random::SplitMix64;
 pub use sequence::SequenceNumber;
 pub use shape::{
-    AnyEdge, Choice, ChoiceShape, Distributed, Filtered, Flat, Item, ItemShape, Lens, Merged, Nothing, OfPieces, Pair,
-    PairShape, Partitioned, Projected, SameItem, Shape, SideBySide, Swapped, Text, ToOwnedItem, Tuple, Twice, Val,
-    lens,
+    AnyEdge, Choice, ChoiceShape, Distributed, Filtered, Flat, Item, ItemShape, Lens, Maybe, Merged, Nothing, OfPieces,
+    Otherwise, Pair, PairShape, Part, Partitioned, Projected, SameItem, Shape, ShownBy, Shows, SideBySide, Swapped,
+    Text, ToOwnedItem, Tuple, Twice, Val, lens,
 };
 pub use sink::{RunOutcome, Sink, SinkResult};

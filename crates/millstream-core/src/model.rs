@@ -9,8 +9,8 @@ use crate::pipe::{
     Shard, Tee, Then, TryMap,
 };
 use crate::{
-    Arrow, Backend, Cause, Choice, Density, Deploy, Filtered, Item, Lens, Merged, On, Pair, Projected, SameItem,
-    SequenceNumber, Shape, SideBySide, ToOwnedItem, Val, lens,
+    Arrow, Backend, Cause, Choice, Density, Deploy, Filtered, Item, Lens, Merged, On, Otherwise, Pair, Projected,
+    SameItem, SequenceNumber, Shape, SideBySide, ToOwnedItem, Val, lens,
 };
 use std::sync::Arc;
 
@@ -26,6 +26,7 @@ mod streams;
 mod tee_to;
 mod text;
 mod windows;
+mod wires;
 
 pub use kernels::ModelSlots;
 pub(crate) use kernels::by_key;
@@ -107,6 +108,7 @@ macro_rules! side_by_side {
 side_by_side!(Pair<A, B: Shape>);
 side_by_side!(Choice<A, B: Shape>);
 side_by_side!(Merged<A, B: SameItem<A>>);
+side_by_side!(Otherwise<A, B: SameItem<A>>);
 
 impl<A: ModelShape> On<Model> for Filtered<A> {
     type Edge = (A::Edge, Arc<Vec<bool>>);

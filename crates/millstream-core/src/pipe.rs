@@ -28,11 +28,13 @@ mod map_async;
 mod map_blocking;
 mod map_fn;
 mod map_m;
+mod maybe;
 mod merge;
 mod named;
 mod owned;
 mod pairwise;
 mod park;
+mod part;
 mod partition;
 mod project;
 mod renumber;
@@ -86,11 +88,13 @@ pub use map_async::{AsIs, MapAsync, Settle};
 pub use map_blocking::MapBlocking;
 pub use map_fn::{AnyLifetime, MapFn, NoFunction};
 pub use map_m::MapM;
+pub use maybe::ToMaybe;
 pub use merge::Merge;
 pub use named::Named;
 pub use owned::{Cloned, MapOwned, OwnedBy, OwnedKernel};
 pub use pairwise::Pairwise;
 pub use park::{Parked, TryMapOrPark};
+pub use part::ShowPart;
 pub use partition::{InLanes, Partition, WithVerdict};
 pub use project::{Project, Projection};
 pub use renumber::{ExpandKernel, Renumber};
@@ -151,4 +155,4 @@ macro_rules! combinator {
         impl<$($parameter),*> $crate::$marker for $pipe<$($parameter),*> where $($body: $crate::$marker),* {}
     };
 }
-use {combinator, debug};
+pub(crate) use {combinator, debug};

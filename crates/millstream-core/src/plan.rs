@@ -3,6 +3,7 @@
 //! A plan is derived from a pipeline value, never the reverse. Everything that shows, checks or compares pipelines
 //! works on plans.
 
+mod block;
 mod build;
 mod diff;
 mod durable;

@@ -1,6 +1,7 @@
 mod any_edge;
 mod flat;
 pub mod lens;
+mod part;
 mod rearranged;
 mod side_by_side;
 mod text;
@@ -8,8 +9,9 @@ mod text;
 pub use any_edge::{AnyEdge, ItemShape};
 pub use flat::{Flat, Tuple};
 pub use lens::{ChoiceShape, Lens, PairShape};
+pub use part::{Maybe, Part, ShownBy, Shows};
 pub use rearranged::{Distributed, Nothing, Partitioned, Swapped, Twice};
-pub use side_by_side::{Choice, Merged, Pair, SameItem, SideBySide};
+pub use side_by_side::{Choice, Merged, Otherwise, Pair, SameItem, SideBySide};
 pub use text::{OfPieces, Text};
 
 use crate::{Dense, Density, Sparse};
@@ -161,4 +163,5 @@ macro_rules! shape_debug {
         }
     )*};
 }
-shape_debug!(Val<T, D>, Pair<A, B>, Choice<A, B>, Merged<A, B>, Filtered<F>, Projected<F, L>);
+shape_debug!(Val<T, D>, Pair<A, B>, Choice<A, B>, Merged<A, B>, Otherwise<A, B>, Filtered<F>, Projected<F, L>);
+use shape_debug;

@@ -1,3 +1,4 @@
+use crate::boxed_block::ErasedStatements;
 use crate::keeps::RingBackend;
 use crate::{Deployable, RingShape, Wiring};
 use millstream_core::model::{Extent, Model, ModelShape};
@@ -87,6 +88,9 @@ pub trait BoxKind: sealed::Sealed {
     /// What is in the box.
     #[doc(hidden)]
     type Boxed<A: BoxShape, B: BoxShape>: ?Sized + Erased<A, B> + 'static;
+    /// What is in a box of statements.
+    #[doc(hidden)]
+    type Statements: ?Sized + ErasedStatements + 'static;
 }
 
 /// A boxed pipeline that keeps its clock.
@@ -146,6 +150,7 @@ macro_rules! kinds {
 
         impl BoxKind for $kind {
             type Boxed<A: BoxShape, B: BoxShape> = dyn Erased<A, B>;
+            type Statements = dyn ErasedStatements;
         }
 
         impl<P: Deployable<In: BoxShape, Out: BoxShape> + $law> Fits<P> for $kind {

@@ -1,4 +1,5 @@
 use crate::boxed::{Erased, sealed};
+use crate::boxed_block::ErasedStatementsOnQueues;
 use crate::{AnyPipe, BoxExact, BoxExt, BoxKind, BoxShape, Everywhere, Fits, Queue, QueueShape, Queues, QueuesWiring};
 use millstream_core::{AnyEdge, Deploy, Item, ItemShape, KeepsClock, Quiet, Shardable, ToOwnedItem, Val};
 use std::marker::PhantomData;
@@ -51,6 +52,7 @@ impl<Known: BoxKind> sealed::Sealed for OnQueues<Known> {}
 
 impl<Known: BoxKind> BoxKind for OnQueues<Known> {
     type Boxed<A: BoxShape, B: BoxShape> = dyn ErasedOnQueues<A, B>;
+    type Statements = dyn ErasedStatementsOnQueues;
 }
 
 impl<P: Everywhere<In: EveryShape, Out: EveryShape>, Known: Fits<P>> Fits<P> for OnQueues<Known> {

@@ -19,6 +19,7 @@ mod maps;
 mod streams;
 mod tee_to;
 mod text;
+mod wires;
 
 use crate::group_stage::stateless_stage;
 use crate::keeps::{Keeps, RingBackend, RingRunner};

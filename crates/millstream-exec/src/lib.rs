@@ -21,6 +21,7 @@ mod async_stage;
 mod batching_delay;
 mod bottleneck;
 mod boxed;
+mod boxed_block;
 #[cfg(feature = "queues")]
 mod boxed_on_queues;
 mod budget;
@@ -106,6 +107,7 @@ pub use bottleneck::{Bottleneck, Gain, Limit, Load, Loads, Scales, ThreadTimes};
 pub use boxed::{
     AnyPipe, BoxExact, BoxExt, BoxKind, BoxPipeline, BoxShape, BoxStage, Fits, FreePipe, PurePipe, QuietPipe,
 };
+pub use boxed_block::{BoxBlock, BoxStatements, ErasedStatements, FitsStatement};
 #[cfg(feature = "queues")]
 pub use boxed_on_queues::{BoxEverywhere, BoxEverywhereExt, EveryShape, OnQueues};
 #[cfg(feature = "durable")]

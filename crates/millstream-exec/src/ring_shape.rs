@@ -1,6 +1,7 @@
 use crate::{RingBackend, RingRunner, Rings};
 use millstream_core::{
-    AnyEdge, Choice, Density, Filtered, Item, Lens, Merged, On, Pair, Projected, SameItem, Text, Val,
+    AnyEdge, Choice, Density, Filtered, Item, Lens, Maybe, Merged, On, Otherwise, Pair, Part, Projected, SameItem,
+    Shows, Text, Val,
 };
 use millstream_ring::{Kind, Reader, RingLayout};
 
@@ -21,6 +22,18 @@ impl<R: RingRunner, A: RingLayout, B: RingLayout> On<RingBackend<R>> for Choice<
 }
 
 impl<R: RingRunner, A: RingLayout, B: RingLayout + SameItem<A>> On<RingBackend<R>> for Merged<A, B> {
+    type Edge = Reader<Self>;
+}
+
+impl<R: RingRunner, A: RingLayout, B: RingLayout + SameItem<A>> On<RingBackend<R>> for Otherwise<A, B> {
+    type Edge = Reader<Self>;
+}
+
+impl<R: RingRunner, A: RingLayout, T: Item, C: Shows<A, T>> On<RingBackend<R>> for Part<A, C, T> {
+    type Edge = Reader<Self>;
+}
+
+impl<R: RingRunner, A: RingLayout> On<RingBackend<R>> for Maybe<A> {
     type Edge = Reader<Self>;
 }
 

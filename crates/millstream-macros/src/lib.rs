@@ -1,8 +1,9 @@
-//! The implementation of `pipeline!` of `millstream-core`, where it is documented. Use it from there.
+//! The implementation of `pipeline!` and `wires!` of `millstream-core`, where they are documented. Use them from there.
 
 mod expand;
 mod operator;
 mod parse;
+mod wires;
 
 use proc_macro2::TokenStream;
 
@@ -12,6 +13,14 @@ use proc_macro2::TokenStream;
 pub fn notation(input: proc_macro::TokenStream) -> proc_macro::TokenStream {
     let (root, tokens) = parse::root(input.into());
     parse::pipeline(tokens).and_then(|term| expand::pipeline(&root, &term)).unwrap_or_else(Error::into_tokens).into()
+}
+
+/// Takes the path of `millstream-core` in brackets, and then a block of wires.
+#[doc(hidden)]
+#[proc_macro]
+pub fn wires(input: proc_macro::TokenStream) -> proc_macro::TokenStream {
+    let (root, tokens) = parse::root(input.into());
+    wires::wires(&root, tokens).unwrap_or_else(Error::into_tokens).into()
 }
 
 /// An error, and the user's tokens that cause it.

@@ -25,7 +25,7 @@ pub(crate) fn root(input: TokenStream) -> (TokenStream, TokenStream) {
     let mut tokens = input.into_iter();
     match tokens.next() {
         Some(TokenTree::Group(path)) => (path.stream(), tokens.collect()),
-        _ => unreachable!("only `pipeline!` calls this, with a path in brackets"),
+        _ => unreachable!("only `pipeline!` and `wires!` call this, with a path in brackets"),
     }
 }
 
@@ -133,7 +133,7 @@ fn operand_length(tokens: &[TokenTree]) -> usize {
 }
 
 /// The number of tokens of `move |a, b|`; 0 if no closure begins here.
-fn parameters_length(tokens: &[TokenTree]) -> usize {
+pub(crate) fn parameters_length(tokens: &[TokenTree]) -> usize {
     if !begins_closure(tokens) {
         return 0;
     }
@@ -141,18 +141,18 @@ fn parameters_length(tokens: &[TokenTree]) -> usize {
     bars.nth(1).map_or(tokens.len(), |closing| closing + 1)
 }
 
-fn begins_closure(tokens: &[TokenTree]) -> bool {
+pub(crate) fn begins_closure(tokens: &[TokenTree]) -> bool {
     let moves = matches!(tokens.first(), Some(TokenTree::Ident(word)) if *word == "move");
     let tokens = &tokens[usize::from(moves)..];
     tokens.first().is_some_and(|token| is_any(token, &['|'])) && Operator::at(tokens).is_none()
 }
 
-fn is_any(token: &TokenTree, characters: &[char]) -> bool {
+pub(crate) fn is_any(token: &TokenTree, characters: &[char]) -> bool {
     matches!(token, TokenTree::Punct(punct) if characters.contains(&punct.as_char()))
 }
 
 /// Whether a `>` after this token belongs to `->` or `=>`.
-fn ends_arrow(token: &TokenTree) -> bool {
+pub(crate) fn ends_arrow(token: &TokenTree) -> bool {
     matches!(token, TokenTree::Punct(punct) if "-=".contains(punct.as_char()) && punct.spacing() == Spacing::Joint)
 }
 

@@ -78,6 +78,9 @@ pub use run_writers::{run_writers, text_run_writers};
 pub use slots::SlotSlice;
 pub use sweeper::Sweeper;
 pub use text::{Kind, Passing, Pen, Span};
-pub use view::{AnyChunk, AnyView, FilteredView, Leaf, MergedView, OneRing, ProjectedView, RingLayout, View, ZipView};
+pub use view::{
+    AnyChunk, AnyView, FilteredView, Leaf, MaybeView, MergedView, OneRing, PartChunk, PartView, ProjectedView,
+    RingLayout, View, ZipView,
+};
 pub use wait::{IdleStrategy, WaitError};
 pub use wiring::{Wiring, ring, ring_from, text_ring};

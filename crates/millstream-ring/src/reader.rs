@@ -5,7 +5,8 @@ use crate::probe::InputProbe;
 use crate::producer::Producer;
 use crate::view::{AnyView, FilteredView, Leaf, MergedView, ProjectedView, RingLayout, View, ZipView};
 use millstream_core::{
-    AnyEdge, Dense, Filtered, Item, ItemShape, Lens, Merged, Pair, Projected, SameItem, SequenceNumber, SideBySide, Val,
+    AnyEdge, Dense, Filtered, Item, ItemShape, Lens, Merged, Otherwise, Pair, Projected, SameItem, SequenceNumber,
+    SideBySide, Val,
 };
 
 /// The reading end of an edge, and the next number it needs.
@@ -184,6 +185,12 @@ impl<F: RingLayout> Reader<F> {
         Reader::new(MergedView::joined(whole.view), whole.position)
     }
 
+    /// This edge, and another with items of one type where this one is empty.
+    #[must_use]
+    pub fn otherwise<G: RingLayout + SameItem<F>>(self, other: Reader<G>) -> Reader<Otherwise<F, G>> {
+        self.beside(other)
+    }
+
     /// This edge with a mask: empty at the numbers for which the mask is false.
     #[must_use]
     pub fn masked(self, mask: Reader<Val<bool, Dense>>) -> Reader<Filtered<F>> {
@@ -199,15 +206,19 @@ impl<F: RingLayout> Reader<F> {
     where
         F: ItemShape,
     {
-        let stops = self.coming.stops;
-        joined(Reader::new(AnyView::of::<F>(self.view), self.position), stops)
+        self.viewed(AnyView::of::<F>)
     }
 
     /// This edge through a lens.
     #[must_use]
     pub fn seen<L: Lens<F>>(self) -> Reader<Projected<F, L>> {
+        self.viewed(ProjectedView::new)
+    }
+
+    /// This edge through another view of its slots.
+    pub(crate) fn viewed<G: RingLayout>(self, view: impl FnOnce(F::View) -> G::View) -> Reader<G> {
         let stops = self.coming.stops;
-        joined(Reader::new(ProjectedView::new(self.view), self.position), stops)
+        joined(Reader::new(view(self.view), self.position), stops)
     }
 }
 

@@ -3,14 +3,18 @@
 mod any_edge;
 mod filtered;
 mod leaf;
+mod maybe;
 mod merged;
+mod part;
 mod projected;
 mod zip;
 
 pub use any_edge::{AnyChunk, AnyView};
 pub use filtered::FilteredView;
 pub use leaf::{Leaf, OneRing};
+pub use maybe::MaybeView;
 pub use merged::MergedView;
+pub use part::{PartChunk, PartView};
 pub use projected::ProjectedView;
 pub use zip::ZipView;
 

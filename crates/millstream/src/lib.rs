@@ -92,7 +92,7 @@ pub use millstream_ring as ring;
 #[doc(inline)]
 pub use millstream_testkit as testkit;
 
-pub use millstream_core::pipeline;
+pub use millstream_core::{pipeline, wires};
 
 /// The names that most programs use.
 pub mod prelude {
@@ -101,19 +101,21 @@ pub mod prelude {
         Either, ExpandKernel, Fault, FeedbackExt, FilterKernel, Filtered, FoldExt, Item, Joined, KeepsClock,
         KernelsExt, KeysExt, Lane, Late, Merged, Model, ModelExt, ModelSlots, Overflow, Pair, PartsExt, Plan, Quiet,
         Retry, ScanKernel, SequenceNumber, Shape, Shardable, Sparse, StreamsExt, Text, TextExt, TimeWindow,
-        ToOwnedItem, Val, Window, id, pipeline,
+        ToOwnedItem, Val, ViewExt, Window, id, pipeline, wires,
+        wires::{Wire, WireExt},
     };
     #[cfg(feature = "stream")]
     pub use millstream_exec::ThroughStream;
+    pub use millstream_exec::{
+        BoxBlock, BoxExact, BoxExt, BoxPipeline, BoxStage, Deployable, Edge, FailureCause, FanIn, FreePipe,
+        FromProducer, Handle, Inline, Job, JobExt, JobRefExt, JoinError, MergeLog, ParMapExt, Pipeline, Polled,
+        PolledValues, Poller, PurePipe, QuietPipe, Report, Rings, RunEnd, RunError, RunOutcome, Runner, RunsOn,
+        SendError, Sender, Sink, Snapshot, Source, Stage, Stopper, Through, ThroughExt, TrySendError, UpgradeError,
+        Wait, fan_in, sink, source,
+    };
     #[cfg(feature = "queues")]
     pub use millstream_exec::{
         BoxEverywhere, BoxEverywhereExt, Everywhere, EverywhereEdge, OnQueues, Queues, QueuesHandle,
-    };
-    pub use millstream_exec::{
-        BoxExact, BoxExt, BoxPipeline, BoxStage, Deployable, Edge, FailureCause, FanIn, FreePipe, FromProducer, Handle,
-        Inline, Job, JobExt, JobRefExt, JoinError, MergeLog, ParMapExt, Pipeline, Polled, PolledValues, Poller,
-        PurePipe, QuietPipe, Report, Rings, RunEnd, RunError, RunOutcome, Runner, RunsOn, SendError, Sender, Sink,
-        Snapshot, Source, Stage, Stopper, Through, ThroughExt, TrySendError, UpgradeError, Wait, fan_in, sink, source,
     };
     #[cfg(feature = "durable")]
     pub use millstream_exec::{CorruptSnapshot, Durable, Lasting, RingBackend};

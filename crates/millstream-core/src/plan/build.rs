@@ -11,11 +11,11 @@ use super::{
 /// take a body do that, and a combinator that runs a pipeline after another calls [`advance`](Describe::advance)
 /// between the two.
 pub struct Describe {
-    nodes: Vec<Node>,
+    pub(super) nodes: Vec<Node>,
     rings: Vec<Ring>,
     clocks: usize,
-    scope: DescribeScope,
-    last: Option<usize>,
+    pub(super) scope: DescribeScope,
+    pub(super) last: Option<usize>,
     warnings: Vec<Warning>,
 }
 
@@ -23,9 +23,9 @@ pub struct Describe {
 #[doc(hidden)]
 #[derive(Clone, Debug)]
 pub struct DescribeScope {
-    id: NodeId,
-    parent: Option<usize>,
-    branch: Branch,
+    pub(super) id: NodeId,
+    pub(super) parent: Option<usize>,
+    pub(super) branch: Branch,
     tasklets: usize,
     /// The number of keys of a stage with a state, inside `shard_by`.
     keys: Option<usize>,
@@ -70,7 +70,7 @@ impl Describe {
         };
         let plan =
             Describe { nodes: Vec::new(), rings: vec![source], clocks: 1, scope, last: None, warnings: Vec::new() };
-        (plan, Port { rings: vec![0], filled: Filled::NUMBERS, clock: 0 })
+        (plan, Port::edge(vec![0], Filled::NUMBERS, 0))
     }
 
     /// Goes on to the pipeline that reads `between`, the output of the one described last, in the same body. Returns
@@ -81,10 +81,10 @@ impl Describe {
         between
     }
 
-    fn node(&mut self, kind: &'static str) -> usize {
+    pub(super) fn node(&mut self, kind: &'static str) -> usize {
         let DescribeScope { parent, branch, .. } = self.scope;
-        let (user_name, stage, version) = (None, None, None);
-        self.nodes.push(Node { parent, branch, kind, user_name, stage, never_joins: false, version });
+        let (user_name, wire, stage, version) = (None, None, None, None);
+        self.nodes.push(Node { parent, branch, kind, user_name, wire, stage, never_joins: false, version });
         self.nodes.len() - 1
     }
 
@@ -140,7 +140,7 @@ impl Describe {
         let StageKind { slot_bytes, dense, .. } = kind;
         self.rings.push(Ring { writer: Some(node), slot_bytes, dense, least: 1, capacity: None, clock });
         self.last = Some(node);
-        Port { rings: vec![ring], filled: kind.fills, clock }
+        Port::edge(vec![ring], kind.fills, clock)
     }
 
     /// As [`stage`](Describe::stage), for a stage that one tasklet runs even inside `shard`.
@@ -159,12 +159,12 @@ impl Describe {
 
     /// The output of a filter on this edge: the edge's rings and the mask's.
     pub fn masked(&mut self, input: &Port, mask: &Port) -> Port {
-        Port { rings: [&input.rings[..], &mask.rings[..]].concat(), filled: input.filled, clock: mask.clock }
+        Port::edge([&input.rings[..], &mask.rings[..]].concat(), input.filled, mask.clock)
     }
 
     /// Two edges side by side, filled where the first one is.
     pub fn beside(&mut self, first: &Port, second: &Port) -> Port {
-        Port { rings: [&first.rings[..], &second.rings[..]].concat(), ..*first }
+        Port::edge([&first.rings[..], &second.rings[..]].concat(), first.filled, first.clock)
     }
 
     /// Adds a combinator with two bodies, joined by number: the [first](Branch::First) and the
@@ -181,7 +181,6 @@ impl Describe {
     /// Adds a combinator with two to eight bodies, joined by number. They are deployed as fan-outs in fan-outs: all
     /// bodies but the last are in the [first](Branch::First) body of the combinator.
     pub fn join_all(&mut self, kind: &'static str, bodies: Vec<Body<'_>>) -> Port {
-        let node = self.node(kind);
         let mut around = self.scope.id.clone();
         let mut ids = Vec::with_capacity(bodies.len());
         for _ in 1..bodies.len() {
@@ -189,7 +188,14 @@ impl Describe {
             around = around.body(Branch::First);
         }
         ids.push(around);
-        let bodies = Branch::FANOUT.into_iter().zip(bodies).zip(ids.into_iter().rev());
+        ids.reverse();
+        self.joined(kind, bodies, ids)
+    }
+
+    /// Bodies with these ids, joined by number.
+    pub(super) fn joined(&mut self, kind: &'static str, bodies: Vec<Body<'_>>, ids: Vec<NodeId>) -> Port {
+        let node = self.node(kind);
+        let bodies = Branch::FANOUT.into_iter().zip(bodies).zip(ids);
         let port = |((branch, body), id): ((Branch, Body<'_>), NodeId)| {
             let mut inside = self.inside(node, branch);
             inside.scope.id = id;
@@ -197,11 +203,8 @@ impl Describe {
         };
         let ports: Vec<Port> = bodies.map(port).collect();
         self.last = Some(node);
-        let joined = ports.into_iter().reduce(|a, b| Port {
-            rings: [a.rings, b.rings].concat(),
-            filled: a.filled.and(b.filled),
-            clock: a.clock,
-        });
+        let joined =
+            ports.into_iter().reduce(|a, b| Port::edge([a.rings, b.rings].concat(), a.filled.and(b.filled), a.clock));
         let joined = joined.expect("a join has bodies");
         self.nodes[node].never_joins = joined.filled == Filled { numbers: false, end: false };
         joined
@@ -219,7 +222,7 @@ impl Describe {
         let a = left(&mut self.inside(node, Branch::Left));
         let b = right(&mut self.inside(node, Branch::Right));
         self.last = Some(node);
-        Port { filled: a.filled.or(b.filled), rings: [a.rings, b.rings].concat(), clock: a.clock }
+        Port::edge([a.rings, b.rings].concat(), a.filled.or(b.filled), a.clock)
     }
 
     /// Adds a loop: a ring of states beside the input, the body that reads both, and the stage that writes the ring
@@ -295,7 +298,7 @@ impl Describe {
     }
 
     /// The scope of a body.
-    fn inside(&mut self, node: usize, branch: Branch) -> Scoped<'_, Self> {
+    pub(super) fn inside(&mut self, node: usize, branch: Branch) -> Scoped<'_, Self> {
         let mut inside = Scoped::new(self);
         inside.scope.parent = Some(node);
         inside.scope.branch = branch;

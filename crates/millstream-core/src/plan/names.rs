@@ -1,7 +1,7 @@
 //! The names of stages.
 
 use super::Warning;
-use super::node::Node;
+use super::node::{Node, OfWire};
 use std::collections::BTreeMap;
 
 /// The names and the paths of all nodes.
@@ -12,8 +12,9 @@ pub(super) struct Names {
 
 impl Names {
     /// A user's name is taken as it is. A derived name is that of the enclosing combinator, the branch, and the ordinal
-    /// among the nodes of the same kind there. The path is the name without any user's name. Pushes a warning for each
-    /// name that is set twice.
+    /// among the nodes of the same kind there. The name of a wire is its own, after that of the nearest node around it
+    /// that the user named; the last stage of its statement has the same name. The path is the name without any user's
+    /// name. Pushes a warning for each name that is set twice.
     pub(super) fn of(nodes: &[Node], warnings: &mut Vec<Warning>) -> Self {
         let (mut names, mut paths) = (Vec::<String>::new(), Vec::<String>::new());
         let mut ordinals = BTreeMap::new();
@@ -27,7 +28,22 @@ impl Names {
                 parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(".")
             };
             paths.push(derived(&paths));
-            let name = node.user_name.clone().unwrap_or_else(|| derived(&names));
+            let name = match (&node.user_name, &node.wire) {
+                (Some(name), _) => name.clone(),
+                (None, Some(OfWire::End(statement))) => {
+                    names.push(names[*statement].clone());
+                    continue;
+                }
+                (None, Some(OfWire::Statement(name))) => {
+                    let around = std::iter::successors(node.parent, |around| nodes[*around].parent);
+                    // A choice without a name has the one of its place; the choices of a `match` are one.
+                    let is_if = |node: usize| nodes[node].kind == "if";
+                    let is_outer_if = |node: usize| is_if(node) && !nodes[node].parent.is_some_and(is_if);
+                    let named = around.into_iter().find(|around| nodes[*around].is_named() || is_outer_if(*around));
+                    named.map_or_else(|| name.clone(), |around| format!("{}.{name}", names[around]))
+                }
+                (None, None) => derived(&names),
+            };
             let times = taken.entry(name.clone()).or_insert(0_usize);
             *times += 1;
             if *times == 2 {

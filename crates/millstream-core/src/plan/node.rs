@@ -10,10 +10,20 @@ pub(super) struct Node {
     pub(super) branch: Branch,
     pub(super) kind: &'static str,
     pub(super) user_name: Option<String>,
+    /// What it is to a wire of a block.
+    pub(super) wire: Option<OfWire>,
     pub(super) stage: Option<Planned>,
     pub(super) never_joins: bool,
     /// The version of the state, if the user set one.
     pub(super) version: Option<u32>,
+}
+
+/// What a node is to a named wire.
+pub(super) enum OfWire {
+    /// The statement that binds the wire, with the wire's name.
+    Statement(String),
+    /// The last stage or combinator of that statement: it has the wire's name.
+    End(usize),
 }
 
 /// A stage without a name.
@@ -26,6 +36,11 @@ pub(super) struct Planned {
 }
 
 impl Node {
+    /// Whether the user named it, as a stage or as a wire.
+    pub(super) fn is_named(&self) -> bool {
+        self.user_name.is_some() || self.wire.is_some()
+    }
+
     /// The node whose name and version are those of this one, which is number `index`: of a part, the combinator.
     fn owner(&self, index: usize) -> usize {
         let is_part = self.stage.as_ref().is_some_and(|stage| stage.part);
@@ -52,7 +67,7 @@ pub(super) fn named_stages(
             // A version that is left below was set where there is no state.
             owner.version = None;
         }
-        let (named_by_user, name, path) = (owner.user_name.is_some(), names[n].clone(), paths[n].clone());
+        let (named_by_user, name, path) = (owner.is_named(), names[n].clone(), paths[n].clone());
         index.insert(n, stages.len());
         stages.push((Stage { name, named_by_user, path, state, ..stage }, id));
     }

@@ -1,6 +1,6 @@
 //! Edges whose shape is known only at run time.
 
-use super::{Filtered, Item, Lens, Merged, OfPieces, Phantom, Projected, SameItem, Shape, ToOwnedItem, Val};
+use super::{Filtered, Item, Lens, Merged, OfPieces, Otherwise, Phantom, Projected, SameItem, Shape, ToOwnedItem, Val};
 use crate::text::{Block, Piece};
 use crate::{Density, Sparse};
 use std::cmp::Ordering;
@@ -102,6 +102,14 @@ impl<F: ItemShape> ItemShape for Filtered<F> {
 }
 
 impl<A: ItemShape, B: SameItem<A>> ItemShape for Merged<A, B> {
+    type Item = A::Item;
+    #[inline(always)]
+    fn item<'a>(value: Self::Ref<'a>) -> &'a A::Item {
+        A::item(value)
+    }
+}
+
+impl<A: ItemShape, B: SameItem<A>> ItemShape for Otherwise<A, B> {
     type Item = A::Item;
     #[inline(always)]
     fn item<'a>(value: Self::Ref<'a>) -> &'a A::Item {

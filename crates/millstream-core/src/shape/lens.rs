@@ -1,6 +1,6 @@
 //! Lenses: which part of a slot an edge shows.
 
-use super::{Choice, Filtered, Item, Merged, Pair, Projected, SameItem, Shape, Val};
+use super::{Choice, Filtered, Item, Merged, Otherwise, Pair, Projected, SameItem, Shape, Val};
 use crate::Density;
 use either::Either;
 
@@ -126,6 +126,16 @@ impl<F: Shape, L: Lens<F>> Lens<Filtered<F>> for L {
 
 #[diagnostic::do_not_recommend]
 impl<A: Shape, B: SameItem<A>, L: Lens<A>> Lens<Merged<A, B>> for L {
+    type Target = L::Target;
+    type Part<D: Density> = L::Part<D>;
+    #[inline(always)]
+    fn focus<'a>(whole: A::Ref<'a>) -> Option<<Self::Target as Shape>::Ref<'a>> {
+        <L as Lens<A>>::focus(whole)
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<A: Shape, B: SameItem<A>, L: Lens<A>> Lens<Otherwise<A, B>> for L {
     type Target = L::Target;
     type Part<D: Density> = L::Part<D>;
     #[inline(always)]

@@ -1,5 +1,5 @@
 use super::{Phantom, Shape, ToOwnedItem};
-use crate::Density;
+use crate::{Density, Sparse};
 use either::Either::{self, Left, Right};
 
 /// Two edges of one clock, read side by side as one. Nothing is copied: a deployment reads both at every number.
@@ -25,9 +25,12 @@ pub struct Choice<A, B>(Phantom<(A, B)>);
 /// As [`Choice`], for two lanes with values of one type. The value does not show which lane it came through.
 pub struct Merged<A, B>(Phantom<(A, B)>);
 
+/// Two edges with items of one type, as one: the first edge's value, and the second's where the first is empty.
+pub struct Otherwise<A, B>(Phantom<(A, B)>);
+
 /// A shape from which a stage borrows the same type as from `F`.
 #[diagnostic::on_unimplemented(
-    message = "the two lanes of this `merge` have values of different types",
+    message = "these two edges have items of different types",
     label = "`{Self}` does not carry what `{F}` carries",
     note = "`choose` keeps two types apart, as an `Either`"
 )]
@@ -96,6 +99,29 @@ impl<A: Shape, B: SameItem<A>> SideBySide for Merged<A, B> {
 }
 
 impl<A: ToOwnedItem, B: SameItem<A>> ToOwnedItem for Merged<A, B> {
+    type Owned = A::Owned;
+    fn to_owned_item(value: Self::Ref<'_>) -> Self::Owned {
+        A::to_owned_item(value)
+    }
+}
+
+impl<A: Shape, B: SameItem<A>> Shape for Otherwise<A, B> {
+    type Ref<'a> = A::Ref<'a>;
+    // If one edge is dense, END may still have the other's value.
+    type Density = Sparse;
+    const BYTES: usize = A::BYTES + B::BYTES;
+}
+
+impl<A: Shape, B: SameItem<A>> SideBySide for Otherwise<A, B> {
+    type First = A;
+    type Second = B;
+    #[inline(always)]
+    fn join<'a>(first: Option<A::Ref<'a>>, second: Option<B::Ref<'a>>) -> Option<Self::Ref<'a>> {
+        first.or(second)
+    }
+}
+
+impl<A: ToOwnedItem, B: SameItem<A>> ToOwnedItem for Otherwise<A, B> {
     type Owned = A::Owned;
     fn to_owned_item(value: Self::Ref<'_>) -> Self::Owned {
         A::to_owned_item(value)

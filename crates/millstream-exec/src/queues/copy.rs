@@ -49,6 +49,28 @@ pub(crate) fn zipped<A: Item, B: Item>(
     output
 }
 
+/// Adds a thread that makes one queue of two: a slot has the first queue's value, or else the second's.
+pub(crate) fn merged<T: Item>(first: Queue<T>, mut second: Queue<T>, wiring: &mut QueuesWiring) -> Queue<T> {
+    let (outlet, output) = wiring.queue();
+    wiring.helper("merger", first, move |first: &mut Queue<T>, activity: &Activity| {
+        while let (Some(a), Some(b)) = (first.take(activity), second.take(activity)) {
+            let at = a.at();
+            debug_assert_eq!(at, b.at(), "the wires of a block keep its clock");
+            let (a, b) = (a.into_value(), b.into_value());
+            let value = if a.is_some() {
+                drop(b);
+                a
+            } else {
+                b
+            };
+            if !outlet.put(at, value) {
+                return;
+            }
+        }
+    });
+    output
+}
+
 /// Adds a thread that drops everything, so that the stages before it can finish.
 pub(crate) fn drained<T: Item>(input: Queue<T>, wiring: &mut QueuesWiring) {
     wiring.helper("drain", input, |input: &mut Queue<T>, activity: &Activity| while input.take(activity).is_some() {});

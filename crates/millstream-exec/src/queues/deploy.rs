@@ -9,6 +9,7 @@ mod maps;
 mod streams;
 mod tee_to;
 mod text;
+mod wires;
 
 use super::copy::{copied, drained, split, zipped};
 use super::keyed::{owning_stateful_stage, stateful_stage};

@@ -1,8 +1,8 @@
 use super::message::Queue;
 use crate::Queues;
 use millstream_core::{
-    AnyEdge, Choice, Density, Filtered, Item, Lens, Merged, On, Pair, Projected, SameItem, Shape, ToOwnedItem, Tuple,
-    Val,
+    AnyEdge, Choice, Density, Filtered, Item, Lens, Maybe, Merged, On, Otherwise, Pair, Part, Projected, SameItem,
+    Shape, Shows, ToOwnedItem, Tuple, Val,
 };
 
 /// A shape whose owned values can be lent to a stage: the reverse of [`ToOwnedItem`]. Nothing to implement.
@@ -70,6 +70,36 @@ impl<A: LendItem, B: LendItem + SameItem<A>> On<Queues> for Merged<A, B> {
 impl<A: LendItem, B: LendItem + SameItem<A>> LendItem for Merged<A, B> {
     fn lend(owned: &A::Owned) -> A::Ref<'_> {
         A::lend(owned)
+    }
+}
+
+impl<A: LendItem, B: LendItem + SameItem<A>> On<Queues> for Otherwise<A, B> {
+    type Edge = Queue<A::Owned>;
+}
+
+impl<A: LendItem, B: LendItem + SameItem<A>> LendItem for Otherwise<A, B> {
+    fn lend(owned: &A::Owned) -> A::Ref<'_> {
+        A::lend(owned)
+    }
+}
+
+impl<A: LendItem, T: Item + Clone, C: Shows<A, T>> On<Queues> for Part<A, C, T> {
+    type Edge = Queue<T>;
+}
+
+impl<A: LendItem, T: Item + Clone, C: Shows<A, T>> LendItem for Part<A, C, T> {
+    fn lend(owned: &T) -> &T {
+        owned
+    }
+}
+
+impl<A: LendItem> On<Queues> for Maybe<A> {
+    type Edge = Queue<Option<A::Owned>>;
+}
+
+impl<A: LendItem> LendItem for Maybe<A> {
+    fn lend(owned: &Option<A::Owned>) -> Option<A::Ref<'_>> {
+        owned.as_ref().map(A::lend)
     }
 }
 

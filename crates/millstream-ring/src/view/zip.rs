@@ -1,7 +1,7 @@
 use super::{BasePtr, HiddenGate, HiddenMarks, RingLayout, View, sealed::Sealed, slot_of_both};
 use crate::probe::RingProbe;
 use millstream_core::Either::{Left, Right};
-use millstream_core::{Choice, Pair, Shape, SideBySide};
+use millstream_core::{Choice, Otherwise, Pair, SameItem, Shape, SideBySide};
 
 /// Two views side by side: a number is published when both have it. The shape combines the two slots.
 #[derive(Debug)]
@@ -213,6 +213,11 @@ side_by_side!(
     Choice<A, B: Shape>,
     filled: |first, second| one_of(first, second),
     value: |first, one, two| if first { Left(one()) } else { Right(two()) }
+);
+side_by_side!(
+    Otherwise<A, B: SameItem<A>>,
+    filled: |first, second| first | second,
+    value: |first, one, two| if first { one() } else { two() }
 );
 
 #[inline(always)]

@@ -1,0 +1,50 @@
+use crate::pipe::{ShowPart, Then, ToMaybe};
+use crate::shape::ShownBy;
+use crate::{Arrow, Item, Shape};
+
+/// Other views of the same slots: there is no stage, and nothing is copied. For every [`Arrow`].
+pub trait ViewExt: Arrow {
+    /// A part of every value, by reference: a field, an element, anything that a value lends.
+    ///
+    /// The slots are the same, and so is their density. On queues, where a reader owns its values, the part is cloned.
+    ///
+    /// ```
+    /// use millstream::prelude::*;
+    ///
+    /// #[derive(Clone)]
+    /// struct Order { id: u64, item: String }
+    ///
+    /// let item = pipeline::<Order>().part(|order| &order.item);
+    /// assert_eq!(item.plan().stages.len(), 0);
+    /// assert_eq!(item.model([Order { id: 7, item: "tea".to_owned() }]), ["tea"]);
+    /// # let _ = |order: Order| order.id;
+    /// ```
+    #[doc(alias("field", "lens", "project"))]
+    fn part<U, T, C>(self, show: C) -> Then<Self, ShowPart<Self::Out, ShownBy<C, U>, T>>
+    where
+        U: Item,
+        T: Item,
+        Self::Out: for<'a> Shape<Ref<'a> = &'a U>,
+        C: for<'a> Fn(&'a U) -> &'a T + Send + Sync + 'static,
+    {
+        Then::new(self, ShowPart::new(ShownBy::new(show)))
+    }
+
+    /// Every slot below END as an `Option`: `None` where it is empty. END is filled where it was.
+    ///
+    /// With it a join keeps the numbers at which this edge is empty: a left join by number. It fills slots at which its
+    /// input is empty, so it cannot be in a lane of a choice, at a key or in a `shard`.
+    ///
+    /// ```
+    /// use millstream::prelude::*;
+    ///
+    /// let p = pipeline::<u64>().fanout(|p| p, |p| p.filter(|x| x % 2 == 0).maybe());
+    /// assert_eq!(p.model([1, 2, 3]), [(1, None), (2, Some(2)), (3, None)]);
+    /// ```
+    #[doc(alias("left_join", "option", "outer_join"))]
+    fn maybe(self) -> Then<Self, ToMaybe<Self::Out>> {
+        Then::new(self, ToMaybe::new())
+    }
+}
+
+impl<P: Arrow> ViewExt for P {}

@@ -1,0 +1,81 @@
+//! How a block of named wires describes itself.
+
+use super::node::OfWire;
+use super::{Body, Branch, Describe, NodeId, Port, Scoped};
+use crate::wires::LaneNames;
+use crate::{Arrow, Density, Shape};
+
+impl Describe {
+    /// Describes the statements of a block: each is a step in the only body of the node that is described now.
+    pub fn block<T>(&mut self, inside: impl FnOnce(&mut Self) -> T) -> T {
+        let mut block = Scoped::new(self);
+        block.scope.id = block.scope.id.body(Branch::Only);
+        inside(&mut block)
+    }
+
+    /// Describes the statement that binds the wire `name`: the last stage or combinator in it has that name, unless the
+    /// user gave it another. A statement without a stage names nothing.
+    pub fn statement(&mut self, name: &str, branch: Branch, body: impl FnOnce(&mut Self) -> Port) -> Port {
+        let before = self.last.take();
+        let node = (!name.is_empty()).then(|| self.node("wire"));
+        let mut inside = Scoped::new(self);
+        inside.scope.id = inside.scope.id.body(branch);
+        if let Some(node) = node {
+            inside.nodes[node].wire = Some(OfWire::Statement(name.to_owned()));
+            inside.scope.parent = Some(node);
+            inside.scope.branch = Branch::Only;
+        }
+        let port = body(&mut inside);
+        drop(inside);
+        match (node, self.last) {
+            (Some(node), Some(last)) if !self.nodes[last].is_named() => {
+                self.nodes[last].wire = Some(OfWire::End(node));
+            }
+            (_, Some(_)) => {}
+            (_, None) => self.last = before,
+        }
+        port
+    }
+
+    /// Goes on to the next statement of the block.
+    pub fn next_statement(&mut self) {
+        self.scope.id.advance();
+    }
+
+    /// Adds the join of two to eight pipelines that read one scope, each in a body of its own.
+    pub fn join_wires(&mut self, bodies: Vec<Body<'_>>) -> Port {
+        let around = self.scope.id.clone();
+        let ids: Vec<NodeId> =
+            Branch::FANOUT.into_iter().take(bodies.len()).map(|branch| around.body(branch)).collect();
+        self.joined("join", bodies, ids)
+    }
+
+    /// Adds a choice: the condition, and the lanes of the numbers at which it is true and false.
+    pub fn choice(
+        &mut self,
+        names: LaneNames,
+        condition: impl FnOnce(&mut Self) -> Port,
+        yes: impl FnOnce(&mut Self, Port) -> Port,
+        no: impl FnOnce(&mut Self, Port) -> Port,
+    ) -> Port {
+        let node = self.node("if");
+        let id = self.scope.id.clone();
+        let mut inside = self.inside(node, Branch::Only);
+        inside.scope.id = id;
+        let tag = inside.statement("if", Branch::Only, condition);
+        let left = inside.statement(names.yes, Branch::Left, |plan| yes(plan, tag.clone()));
+        let right = inside.statement(names.no, Branch::Right, |plan| no(plan, tag));
+        drop(inside);
+        self.last = Some(node);
+        Port::edge([left.rings, right.rings].concat(), left.filled.or(right.filled), left.clock)
+    }
+
+    /// How many pipelines read each wire of the scope that `body` reads. A lane's own scope is such a scope.
+    #[must_use]
+    pub fn readers<P: Arrow>(body: &P) -> Vec<usize> {
+        let (mut plan, wire) = Describe::new(0, <P::In as Shape>::Density::DENSE);
+        let scope = Port::any_scope(wire);
+        let _ = body.describe(scope.clone(), &mut plan);
+        scope.readers()
+    }
+}

@@ -1,0 +1,154 @@
+//! Choices between the lanes of a block: `if` and `match`.
+
+use super::arms::{Arm, arms};
+use super::split::{closure, is_word};
+use super::{Write, Written, mixed, span};
+use crate::Error;
+use proc_macro2::{Delimiter, Group, Ident, Literal, Span, TokenStream, TokenTree};
+use quote::{ToTokens, quote, quote_spanned};
+
+impl Write<'_> {
+    /// `if condition { yes } else { no }`.
+    pub(super) fn choice(&mut self, tokens: &[TokenTree]) -> Result<TokenStream, Error> {
+        let else_of = |at: usize| {
+            matches!(&tokens[at], TokenTree::Group(group) if group.delimiter() == Delimiter::Brace)
+                && is_word(tokens.get(at + 1), "else")
+        };
+        let Some(lane) = (1..tokens.len()).find(|at| else_of(*at)) else {
+            let message = "an `if` between wires has an `else`: each number takes one of two lanes, and `.filter(..)` is \
+                           for values that take none";
+            return Err(Error::new(message, tokens[0].to_token_stream()));
+        };
+        let at = tokens[0].span();
+        let condition = self.condition(&tokens[1..lane])?;
+        let TokenTree::Group(yes) = &tokens[lane] else { unreachable!("it was found as a group") };
+        let no = match &tokens[lane + 2..] {
+            [TokenTree::Group(no)] if no.delimiter() == Delimiter::Brace => no.clone(),
+            rest if is_word(rest.first(), "if") => Group::new(Delimiter::Brace, rest.iter().cloned().collect()),
+            rest => {
+                let tokens = rest.iter().chain(&tokens[lane + 1..lane + 2]).cloned().collect();
+                return Err(Error::new("an `else` has a block, and nothing stands behind it", tokens));
+            }
+        };
+        let (yes, no) = (self.lane(&yes.clone(), &[], at)?, self.lane(&no, &[], at)?);
+        let root = self.root;
+        Ok(quote_spanned!(at=> #root::wires::choose_in(#condition, #yes, #no)))
+    }
+
+    fn condition(&self, tokens: &[TokenTree]) -> Result<TokenStream, Error> {
+        match closure(tokens) {
+            Some(closure) => self.mapped(tokens, &closure),
+            None => Ok(tokens.iter().cloned().collect()),
+        }
+    }
+
+    /// The function of a lane and its block that writes `block`. It sees the wires that the block mentions, and `more`.
+    fn lane(&mut self, block: &Group, more: &[Ident], at: Span) -> Result<TokenStream, Error> {
+        self.lane_of(more, block.stream(), at, |write| write.block(block))
+    }
+
+    /// As [`lane`](Write::lane), for the wires that `mentions` mentions.
+    fn lane_of(
+        &mut self,
+        more: &[Ident],
+        mentions: TokenStream,
+        at: Span,
+        inside: impl FnOnce(&mut Self) -> Result<Written, Error>,
+    ) -> Result<TokenStream, Error> {
+        let (w, lane, scope) = (mixed("w"), mixed("lane"), mixed("InLane"));
+        let outside = (self.lane, self.names.len());
+        let mut seen = self.mentioned(mentions);
+        seen.extend(more.iter().cloned());
+        self.lane = true;
+        let written = inside(self);
+        self.lane = outside.0;
+        self.names.truncate(outside.1);
+        let (statements, result) = written?;
+        let end = quote_spanned!(span(&result, at)=> #w.lane(#result));
+        let root = self.root;
+        Ok(quote_spanned!(at=> {
+            #[allow(dead_code)]
+            enum #scope {}
+            |#lane: #root::wires::ChoiceLane<_, #scope, _, _>, #w: #root::wires::LaneBlock<#scope>| {
+                #(
+                    #[allow(unused_variables)]
+                    let (#w, #seen) = #w.wire("", #lane.see(#seen));
+                )*
+                #statements
+                #end
+            }
+        }))
+    }
+
+    /// `match wire { pattern => block, .. }`.
+    pub(super) fn match_of(&mut self, tokens: &[TokenTree], name: &str) -> Result<Written, Error> {
+        let at = tokens[0].span();
+        let [_, wire @ .., TokenTree::Group(body)] = tokens else {
+            return Err(Error::new(
+                "a `match` of a wire ends with its arms: `match wire { .. }`",
+                tokens[0].to_token_stream(),
+            ));
+        };
+        let arms = arms(body)?;
+        let (root, whole, tag, value) = (self.root, mixed("whole"), mixed("arm"), mixed("value"));
+        let (mut before, wire) = self.expression(wire, "")?;
+        before.extend(self.bound(&whole.to_token_stream(), "", &wire, at));
+        let numbers = (0..).map(Literal::u16_unsuffixed);
+        let answers = arms.iter().zip(numbers).map(|(Arm { pattern, guard, .. }, n)| quote!(#pattern #guard => #n,));
+        let answer = quote_spanned!(body.span()=> {
+            #[allow(unused_variables)]
+            #root::Arrow::map(#whole, |#value| -> u16 { match #value { #(#answers)* } })
+        });
+        let stage = if name.is_empty() { "match".to_owned() } else { format!("{name}.match") };
+        before.extend(self.bound(&tag.to_token_stream(), &stage, &answer, at));
+        let chosen = self.arms(&arms, 0, &whole, &tag, at)?;
+        Ok((before, chosen))
+    }
+
+    /// The arms from number `n` on, as choices.
+    fn arms(&mut self, arms: &[Arm], n: usize, whole: &Ident, tag: &Ident, at: Span) -> Result<TokenStream, Error> {
+        let (root, number) = (self.root, Literal::usize_unsuffixed(n));
+        let (more, last) = ([whole.clone(), tag.clone()], n + 2 >= arms.len());
+        let yes = self.arm(&arms[n], whole, at)?;
+        let no = match &arms[n + 1..] {
+            // One arm alone: no number takes the other lane.
+            [] => self.arm(&arms[n], whole, at)?,
+            [other] => self.arm(other, whole, at)?,
+            others => {
+                let mentions = others.iter().flat_map(|arm| [arm.body.stream(), arm.pattern.clone()]).collect();
+                let rest = |write: &mut Self| Ok((TokenStream::new(), write.arms(arms, n + 1, whole, tag, at)?));
+                self.lane_of(&more, mentions, at, rest)?
+            }
+        };
+        let arm = |n: usize| arms.get(n).map_or_else(String::new, |arm| arm.name(n, arms));
+        let (yes_name, no_name) = (arm(n), if last { arm(n + 1) } else { String::new() });
+        Ok(quote_spanned!(at=>
+            #root::wires::choose_in(
+                #root::ViewExt::part(#tag, |arm: &u16| if *arm == #number { &true } else { &false }),
+                #yes,
+                #no,
+            ).lane_names(#yes_name, #no_name)
+        ))
+    }
+
+    /// The lane of one arm: the names that its pattern binds are wires there, parts of the value by reference.
+    fn arm(&mut self, arm: &Arm, whole: &Ident, at: Span) -> Result<TokenStream, Error> {
+        let Arm { pattern, body, bound, .. } = arm;
+        let root = self.root;
+        self.lane_of(std::slice::from_ref(whole), body.stream(), at, |write| {
+            let mut statements = TokenStream::new();
+            for name in bound {
+                let part = quote_spanned!(name.span()=> #root::ViewExt::part(#whole, |value| {
+                    #[allow(unused_variables, unreachable_patterns)]
+                    match value { #pattern => #name, _ => #root::wires::not_this_arm() }
+                }));
+                let statement = write.bound(&name.to_token_stream(), "", &part, name.span());
+                statements.extend(quote!(#[allow(unused_variables)] #statement));
+                write.names.push(name.to_string());
+            }
+            let (more, result) = write.block(body)?;
+            statements.extend(more);
+            Ok((statements, result))
+        })
+    }
+}

@@ -1,0 +1,107 @@
+//! Parts of a list of tokens: statements, elements, and closures.
+
+use crate::Error;
+use crate::parse::{begins_closure, ends_arrow, is_any, parameters_length};
+use proc_macro2::{Delimiter, Ident, TokenStream, TokenTree};
+use quote::ToTokens;
+
+/// A closure whose parameters name wires.
+pub(super) struct Closure<'a> {
+    pub(super) parameters: Vec<Parameter>,
+    pub(super) body: &'a [TokenTree],
+}
+
+/// A parameter: the name of a wire, perhaps behind a `&`, and perhaps a type.
+pub(super) struct Parameter {
+    pub(super) pattern: TokenStream,
+    name: Option<Ident>,
+    pub(super) shape: Option<TokenStream>,
+}
+
+impl Parameter {
+    fn of(tokens: &[TokenTree]) -> Self {
+        let colon = tokens.iter().position(|token| is(token, ':'));
+        let (pattern, shape) = tokens.split_at(colon.unwrap_or(tokens.len()));
+        let name = match pattern {
+            [TokenTree::Ident(name)] => Some(name.clone()),
+            [and, TokenTree::Ident(name)] if is(and, '&') => Some(name.clone()),
+            _ => None,
+        };
+        let shape = colon.map(|_| shape[1..].iter().cloned().collect());
+        Parameter { pattern: pattern.iter().cloned().collect(), name, shape }
+    }
+
+    /// The wire that it names.
+    pub(super) fn name(&self) -> Result<&Ident, Error> {
+        let message = "a parameter is the name of a wire: `|order, price|`";
+        self.name.as_ref().ok_or_else(|| Error::new(message, self.pattern.clone()))
+    }
+}
+
+/// The closure that these tokens are, if they are one.
+pub(super) fn closure(tokens: &[TokenTree]) -> Option<Closure<'_>> {
+    if !begins_closure(tokens) {
+        return None;
+    }
+    let end = parameters_length(tokens);
+    let begin = usize::from(is_word(tokens.first(), "move")) + 1;
+    let parameters = elements(tokens.get(begin..end - 1)?).into_iter().map(|tokens| Parameter::of(&tokens)).collect();
+    Some(Closure { parameters, body: &tokens[end..] })
+}
+
+/// The statements of a block, and behind the last `;` its result.
+pub(super) fn statements(tokens: &[TokenTree]) -> Vec<&[TokenTree]> {
+    tokens.split(|token| is(token, ';')).collect()
+}
+
+/// What stands between the commas. A comma in the parameters of a closure or in angle brackets is none of them.
+pub(super) fn elements(tokens: &[TokenTree]) -> Vec<Vec<TokenTree>> {
+    let mut elements = Vec::new();
+    let mut rest = tokens;
+    while !rest.is_empty() {
+        let end = element(rest);
+        elements.push(rest[..end].to_vec());
+        rest = &rest[(end + 1).min(rest.len())..];
+    }
+    elements
+}
+
+/// The number of tokens before the next comma.
+pub(super) fn element(tokens: &[TokenTree]) -> usize {
+    let mut at = parameters_length(tokens);
+    let mut angles = 0_usize;
+    while at < tokens.len() {
+        let before = at.checked_sub(1).map(|before| &tokens[before]);
+        if angles == 0 && is(&tokens[at], ',') {
+            break;
+        }
+        if is(&tokens[at], '<') && (angles > 0 || before.is_some_and(|before| is(before, ':'))) {
+            angles += 1;
+        } else if is(&tokens[at], '>') && !before.is_some_and(ends_arrow) {
+            angles = angles.saturating_sub(1);
+        }
+        at += 1;
+    }
+    at
+}
+
+/// The elements of the tuple that these tokens are, if they are one.
+pub(super) fn tuple(tokens: &[TokenTree]) -> Option<Vec<Vec<TokenTree>>> {
+    let [TokenTree::Group(group)] = tokens else { return None };
+    let inside: Vec<TokenTree> = group.stream().into_iter().collect();
+    let is_tuple = group.delimiter() == Delimiter::Parenthesis && element(&inside) < inside.len();
+    is_tuple.then(|| elements(&inside))
+}
+
+pub(super) fn is(token: &TokenTree, character: char) -> bool {
+    is_any(token, &[character])
+}
+
+pub(super) fn is_word(token: Option<&TokenTree>, text: &str) -> bool {
+    matches!(token, Some(TokenTree::Ident(word)) if *word == text)
+}
+
+/// The first of these tokens, for an error at it.
+pub(super) fn first(tokens: &[TokenTree]) -> TokenStream {
+    tokens.first().map(ToTokens::to_token_stream).unwrap_or_default()
+}

@@ -1,0 +1,111 @@
+use super::{BasePtr, HiddenGate, HiddenMarks, RingLayout, View, sealed::Sealed};
+use crate::Reader;
+use crate::probe::RingProbe;
+use millstream_core::{Maybe, Shape};
+
+/// A view of every slot below END as an `Option`.
+#[derive(Debug)]
+pub struct MaybeView<F: RingLayout>(F::View);
+
+impl<F: RingLayout> Reader<F> {
+    /// Every slot of this edge below END as an `Option`, and END where it holds a value.
+    #[must_use]
+    pub fn maybe(self) -> Reader<Maybe<F>> {
+        self.viewed(MaybeView)
+    }
+}
+
+impl<F: RingLayout> Sealed for MaybeView<F> {}
+impl<F: RingLayout> Sealed for Maybe<F> {}
+
+impl<F: RingLayout> RingLayout for Maybe<F> {
+    type View = MaybeView<F>;
+    type Chunk<'a> = F::Chunk<'a>;
+
+    #[inline(always)]
+    unsafe fn is_filled(_: &Self::Chunk<'_>, _: usize) -> bool {
+        true
+    }
+
+    #[inline(always)]
+    unsafe fn value_at<'a>(chunk: &Self::Chunk<'a>, i: usize) -> Option<F::Ref<'a>> {
+        // SAFETY: the caller's contract; `at` asks whether the slot is filled.
+        unsafe { F::at(chunk, i) }
+    }
+
+    #[inline(always)]
+    unsafe fn at<'a>(chunk: &Self::Chunk<'a>, i: usize) -> Option<Option<F::Ref<'a>>> {
+        // SAFETY: the caller's contract.
+        Some(unsafe { F::at(chunk, i) })
+    }
+
+    type Whole = Self;
+    const RINGS: usize = F::RINGS;
+    const SLOT: Option<usize> = F::SLOT;
+
+    #[inline(always)]
+    fn place(chunk: &Self::Chunk<'_>) -> BasePtr {
+        F::place(chunk)
+    }
+
+    #[inline(always)]
+    fn is_at(chunk: &Self::Chunk<'_>, place: BasePtr) -> bool {
+        F::is_at(chunk, place)
+    }
+
+    #[inline(always)]
+    unsafe fn by_way_of<'a>(chunk: &Self::Chunk<'a>, place: BasePtr) -> Self::Chunk<'a> {
+        // SAFETY: the caller's contract.
+        unsafe { F::by_way_of(chunk, place) }
+    }
+}
+
+impl<F: RingLayout> View<Maybe<F>> for MaybeView<F> {
+    #[inline(always)]
+    fn cursor(&self) -> u64 {
+        self.0.cursor()
+    }
+
+    #[inline(always)]
+    fn end(&self) -> u64 {
+        self.0.end()
+    }
+
+    #[inline(always)]
+    fn contiguous(&self, from: u64, max: u64) -> u64 {
+        self.0.contiguous(from, max)
+    }
+
+    #[inline(always)]
+    unsafe fn chunk<'a>(&self, from: u64) -> F::Chunk<'a> {
+        // SAFETY: the caller's contract.
+        unsafe { self.0.chunk(from) }
+    }
+
+    unsafe fn at_end<'a>(&self, end: u64) -> Option<<Maybe<F> as Shape>::Ref<'a>> {
+        // SAFETY: the caller's contract.
+        unsafe { self.0.at_end(end) }.map(Some)
+    }
+
+    #[inline(always)]
+    unsafe fn release(&self, upto: u64) {
+        // SAFETY: the caller's contract.
+        unsafe { self.0.release(upto) }
+    }
+
+    fn fork(&self, position: u64) -> Self {
+        MaybeView(self.0.fork(position))
+    }
+
+    fn regate(&mut self, gate: &HiddenGate) {
+        self.0.regate(gate);
+    }
+
+    fn marks(&self) -> &HiddenMarks {
+        self.0.marks()
+    }
+
+    fn watch(&self, rings: &mut Vec<RingProbe>) -> HiddenGate {
+        self.0.watch(rings)
+    }
+}
