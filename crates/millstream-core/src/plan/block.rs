@@ -32,7 +32,10 @@ impl Describe {
                 self.nodes[last].wire = Some(OfWire::End(node));
             }
             (_, Some(_)) => {}
-            (_, None) => self.last = before,
+            (node, None) => {
+                node.into_iter().for_each(|node| self.nodes[node].wire = None);
+                self.last = before;
+            }
         }
         port
     }

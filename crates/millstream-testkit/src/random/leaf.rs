@@ -12,7 +12,8 @@ use super::tree::Pipe;
 use super::value::Value;
 use super::windows::windows;
 use millstream_core::{
-    Arrow, AsyncExt, ChoiceExt, ClockExt, Dense, Density, Either, Filtered, KeysExt, PartsExt, StreamsExt, Val, id,
+    Arrow, AsyncExt, ChoiceExt, ClockExt, Dense, Density, Either, Filtered, KeysExt, PartsExt, StreamsExt, Val,
+    ViewExt, id,
 };
 use std::future::poll_fn;
 use std::task::{Context, Poll};
@@ -23,6 +24,13 @@ pub(crate) fn leaf(tree: &Pipe, input: Kind) -> Chain {
         Pipe::Id => Chain::empty(input),
         Pipe::Filter { modulus } => filter(modulus, input),
         Pipe::Stream(stage) => stream(stage, input),
+        Pipe::Part => on_ring(input, |input| {
+            let chain = Chain::empty(input);
+            match input {
+                Kind::Whole(Whole::F) => chain.then(Boxed::new(id::<F>().part(Value::inside).any_edge())),
+                _ => chain.then(Boxed::new(id::<H>().part(Value::inside).any_edge())),
+            }
+        }),
         Pipe::Map { .. }
         | Pipe::Tuple
         | Pipe::Cloned
@@ -155,6 +163,10 @@ fn special<A: RandomShape>(tree: &Pipe, input: Kind) -> Chain {
                 Value::lane(lane.map_either(pair, pair))
             });
             chain.then(Boxed::new(lanes))
+        }
+        Pipe::Maybe => {
+            let every = id::<A>().maybe().map(|slot| slot.map_or(Value::I(-7), A::value));
+            chain.then(Boxed::new(every))
         }
         Pipe::DeadEnd => {
             let nothing = id::<A>().map(|slot| A::value(slot)).dead_end();

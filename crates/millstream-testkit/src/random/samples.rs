@@ -1,6 +1,6 @@
 //! A sample of every stage.
 
-use super::{Answer, Pipe, Stream, Windows};
+use super::{Answer, Graph, Pipe, Statement, Stream, Windows};
 
 /// One stage of each kind: first those that clone, keep, hash, compare or order values.
 #[must_use]
@@ -42,6 +42,17 @@ pub fn every_stage() -> Vec<Pipe> {
         Pipe::Choose(map(), Pipe::Scan { start: 3 }.into()),
         Pipe::Merge(map(), map()),
         Pipe::Feedback(1, map()),
+        Pipe::Part,
+        Pipe::Maybe,
+        Pipe::Block(Graph {
+            statements: vec![
+                Statement::Body(0, Pipe::Scan { start: 1 }),
+                Statement::If { wire: 0, modulus: 2, yes: (1, *map()), no: (0, Pipe::Filter { modulus: 3 }) },
+                Statement::Or(2, 0),
+                Statement::Join(vec![0, 1, 3]),
+            ],
+            result: 4,
+        }),
         Pipe::Tee(map()),
         Pipe::Shard(3, map()),
         Pipe::ShardBy { keys: 3, most: 2, k: 2, body: Pipe::Scan { start: 1 }.into() },

@@ -42,5 +42,17 @@ impl Built {
 }
 
 /// The threads on queues that are no stages.
-const HELPERS: &[&str] =
-    &["copier", "zipper", "splitter", "router", "collector", "dealer", "gatherer", "lens", "drain"];
+const HELPERS: &[&str] = &[
+    "copier",
+    "zipper",
+    "merger",
+    "splitter",
+    "router",
+    "collector",
+    "dealer",
+    "gatherer",
+    "lens",
+    "part",
+    "maybe",
+    "drain",
+];

@@ -1,4 +1,5 @@
 use super::answer::Answer;
+use super::graph::{Graph, Statement};
 use super::stream::Stream;
 use super::tree::Pipe;
 use super::windows::Windows;
@@ -10,13 +11,19 @@ use proptest::test_runner::{TestRng, TestRunner};
 /// their parts, or to simpler stages.
 #[must_use]
 pub fn pipes(size: usize) -> Pipes {
-    Pipes { size, place: Context::Body }
+    Pipes { size, place: Context::Body, blocks: false }
+}
+
+/// As [`pipes`], of blocks of named wires alone. They may shrink to something else.
+#[must_use]
+pub fn graphs(size: usize) -> Pipes {
+    Pipes { size, place: Context::Body, blocks: true }
 }
 
 /// As [`pipes`], but some renumber, or [give the order up](Pipe::gives_order_up), and continue after that.
 #[must_use]
 pub fn streams(size: usize) -> Pipes {
-    Pipes { size, place: Context::Outer }
+    Pipes { size, place: Context::Outer, blocks: false }
 }
 
 /// See [`pipes`].
@@ -24,6 +31,8 @@ pub fn streams(size: usize) -> Pipes {
 pub struct Pipes {
     size: usize,
     place: Context,
+    /// Whether each is a block of named wires.
+    blocks: bool,
 }
 
 /// The place of a tree, which limits its stages.
@@ -70,7 +79,9 @@ impl Strategy for Pipes {
 
     fn new_tree(&self, runner: &mut TestRunner) -> NewTree<Self> {
         let size = below(runner.rng(), self.size.max(1)) + 1;
-        Ok(Shrinking::new(grow(runner.rng(), size, self.place)))
+        let rng = runner.rng();
+        let tree = if self.blocks { Pipe::Block(graph(rng, size, self.place)) } else { grow(rng, size, self.place) };
+        Ok(Shrinking::new(tree))
     }
 }
 
@@ -110,6 +121,9 @@ fn grow(rng: &mut TestRng, size: usize, place: Context) -> Pipe {
         let inside = place.at_most(Context::Body);
         return Pipe::FanoutAll((0..count).map(|_| grow(rng, (size - 1) / count, inside)).collect());
     }
+    if size >= 4 && below(rng, 8) == 0 {
+        return Pipe::Block(graph(rng, size, place));
+    }
     let first = 1 + below(rng, size - 2);
     let join = below(rng, 12);
     let inside = match join {
@@ -129,6 +143,38 @@ fn grow(rng: &mut TestRng, size: usize, place: Context) -> Pipe {
     }
 }
 
+/// A block of at most `size` nodes: each statement reads wires before it.
+fn graph(rng: &mut TestRng, size: usize, place: Context) -> Graph {
+    let (body, lane) = (place.at_most(Context::Body), place.at_most(Context::Lane));
+    let mut statements = Vec::new();
+    let mut left = size;
+    while left > 0 && statements.len() < 8 {
+        let before = statements.len() + 1;
+        let wire = |rng: &mut TestRng| below(rng, before);
+        let share = 1 + below(rng, left.div_ceil(2));
+        let statement = match below(rng, 10) {
+            0..=3 if left >= 2 => Statement::Body(wire(rng), grow(rng, share.min(left - 1), body)),
+            4 | 5 => Statement::Or(wire(rng), wire(rng)),
+            6 if left >= 3 => Statement::If {
+                wire: wire(rng),
+                modulus: 1 + below(rng, 4) as i64,
+                yes: (wire(rng), grow(rng, (share / 2).clamp(1, left - 2), lane)),
+                no: (wire(rng), leaf(rng, lane)),
+            },
+            _ => Statement::Join((0..2 + below(rng, 3)).map(|_| wire(rng)).collect()),
+        };
+        let bodies: usize = match &statement {
+            Statement::Body(_, body) => body.size(),
+            Statement::If { yes, no, .. } => yes.1.size() + no.1.size(),
+            Statement::Join(_) | Statement::Or(..) => 0,
+        };
+        left = left.saturating_sub(1 + bodies);
+        statements.push(statement);
+    }
+    let result = if below(rng, 4) == 0 { below(rng, statements.len() + 1) } else { statements.len() };
+    Graph { statements, result }
+}
+
 fn leaf(rng: &mut TestRng, place: Context) -> Pipe {
     let small = below(rng, 9) as i64;
     if place.has_clocks() && below(rng, 4) == 0 {
@@ -142,9 +188,9 @@ fn leaf(rng: &mut TestRng, place: Context) -> Pipe {
         };
     }
     let stages = match place {
-        Context::Shard | Context::Scattered => 20,
-        Context::Lane => 30,
-        Context::Body | Context::Outer => 37,
+        Context::Shard | Context::Scattered => 21,
+        Context::Lane => 31,
+        Context::Body | Context::Outer => 40,
     };
     match below(rng, stages) {
         0 => Pipe::Id,
@@ -167,15 +213,17 @@ fn leaf(rng: &mut TestRng, place: Context) -> Pipe {
         17 => Pipe::MapOwned { plus: small },
         18 => Pipe::Cloned,
         19 => Pipe::Partition { modulus: 1 + small },
-        20 => Pipe::Delay { first: small },
-        21 | 22 => Pipe::Scan { start: small },
-        23 => Pipe::TryScan { start: small, modulus: 1 + below(rng, 9) as i64 },
-        24..=28 => Pipe::Stream(stream(rng, 11)),
-        29 => Pipe::Park { keys: 1 + small, modulus: 1 + below(rng, 20) as i64, plus: small },
-        30 => Pipe::Stream(stream(rng, 12)),
-        31 => Pipe::FoldBy { keys: 1 + small, start: small },
-        32 | 33 => Pipe::Answer(answer(rng)),
-        34 | 35 => Pipe::TeeTo,
+        20 => Pipe::Part,
+        21 => Pipe::Delay { first: small },
+        22 | 23 => Pipe::Scan { start: small },
+        24 => Pipe::TryScan { start: small, modulus: 1 + below(rng, 9) as i64 },
+        25..=29 => Pipe::Stream(stream(rng, 11)),
+        30 => Pipe::Park { keys: 1 + small, modulus: 1 + below(rng, 20) as i64, plus: small },
+        31 => Pipe::Stream(stream(rng, 12)),
+        32 => Pipe::FoldBy { keys: 1 + small, start: small },
+        33 | 34 => Pipe::Answer(answer(rng)),
+        35 | 36 => Pipe::TeeTo,
+        37 | 38 => Pipe::Maybe,
         _ => Pipe::Fold { start: small },
     }
 }
@@ -314,6 +362,13 @@ mod tests {
                 Pipe::Tee(p) | Pipe::Feedback(_, p) => !p.renumbers() && bodies_fit(p),
                 Pipe::ShardBy { body, .. } => body.is_quiet() && bodies_fit(body),
                 Pipe::Named(p) | Pipe::Boxed(p) => bodies_fit(p),
+                Pipe::Block(block) => {
+                    block.bodies().all(|p| !p.renumbers() && bodies_fit(p))
+                        && block.statements.iter().all(|statement| match statement {
+                            Statement::If { yes, no, .. } => yes.1.is_quiet() && no.1.is_quiet(),
+                            _ => true,
+                        })
+                }
                 _ => true,
             }
         }
@@ -328,7 +383,8 @@ mod tests {
                    fold_by( park( named( flat_map( flatten compact unordered( windows_by( take( take_while( \
                    skip( skip_while( dedup( windows( pairwise enumerate inspect map_m( chunks( \
                    map_owned( cloned partition( try_scan( count sum last min max min_by_key( max_by_key( find( \
-                   any( all( count_by( group_by( fanout3( fanout4( fanout5( fanout6( fanout7( fanout8(";
+                   any( all( count_by( group_by( fanout3( fanout4( fanout5( fanout6( fanout7( fanout8( \
+                   part maybe block( .or( if";
         let missing: Vec<&str> = all.split_whitespace().filter(|name| !printed.contains(name)).collect();
         assert_eq!(missing, [""; 0]);
         assert!(trees.iter().flat_map(Pipe::simpler).all(|simple| bodies_fit(&simple)));

@@ -3,6 +3,7 @@ mod show;
 mod simpler;
 
 use super::answer::Answer;
+use super::graph::Graph;
 use super::stream::Stream;
 use super::windows::Windows;
 
@@ -59,6 +60,10 @@ pub enum Pipe {
     Distribute,
     /// Nothing.
     DeadEnd,
+    /// What is [inside](super::Value::inside) the value, by reference.
+    Part,
+    /// The value, and -7 where there is none.
+    Maybe,
     /// Only values whose digest is not divisible by the modulus, at least 1.
     Filter {
         /// The modulus.
@@ -206,6 +211,8 @@ pub enum Pipe {
     Named(Box<Pipe>),
     /// The body, in a box whose type names no shape of the output.
     Boxed(Box<Pipe>),
+    /// A block of named wires.
+    Block(Graph),
 }
 
 impl Pipe {
@@ -225,6 +232,7 @@ impl Pipe {
             | Pipe::Fork
             | Pipe::Distribute
             | Pipe::DeadEnd
+            | Pipe::Part
             | Pipe::Filter { .. }
             | Pipe::FilterMap { .. }
             | Pipe::MapBlocking { .. }
@@ -236,7 +244,7 @@ impl Pipe {
             Pipe::Scan { .. } | Pipe::TryScan { .. } | Pipe::Delay { .. } | Pipe::Feedback(..) => false,
             Pipe::Fold { .. } | Pipe::Answer(_) => false,
             Pipe::FoldBy { .. } | Pipe::Park { .. } | Pipe::ShardBy { .. } => false,
-            Pipe::Stream(_) | Pipe::TeeTo => false,
+            Pipe::Stream(_) | Pipe::TeeTo | Pipe::Maybe => false,
             Pipe::FlatMap { .. }
             | Pipe::Words { .. }
             | Pipe::Flatten
@@ -247,6 +255,7 @@ impl Pipe {
                 p.is_pure() && q.is_pure()
             }
             Pipe::FanoutAll(bodies) => bodies.iter().all(Pipe::is_pure),
+            Pipe::Block(block) => block.bodies().all(Pipe::is_pure),
             Pipe::Shard(_, p) | Pipe::Named(p) | Pipe::Boxed(p) | Pipe::Tee(p) => p.is_pure(),
         }
     }
@@ -255,13 +264,14 @@ impl Pipe {
     #[must_use]
     pub fn is_quiet(&self) -> bool {
         match self {
-            Pipe::Fold { .. } | Pipe::FoldBy { .. } | Pipe::Answer(_) | Pipe::TeeTo => false,
+            Pipe::Fold { .. } | Pipe::FoldBy { .. } | Pipe::Answer(_) | Pipe::TeeTo | Pipe::Maybe => false,
             leaf if leaf.starts_a_clock() => false,
             Pipe::Stream(stage) => stage.is_quiet(),
             Pipe::Then(p, q) | Pipe::Fanout(p, q) | Pipe::Both(p, q) | Pipe::Choose(p, q) | Pipe::Merge(p, q) => {
                 p.is_quiet() && q.is_quiet()
             }
             Pipe::FanoutAll(bodies) => bodies.iter().all(Pipe::is_quiet),
+            Pipe::Block(block) => block.bodies().all(Pipe::is_quiet),
             Pipe::Shard(_, p) | Pipe::Named(p) | Pipe::Boxed(p) | Pipe::Tee(p) | Pipe::Feedback(_, p) => p.is_quiet(),
             Pipe::ShardBy { body, .. } => body.is_quiet(),
             _ => true,
@@ -333,6 +343,7 @@ impl Pipe {
                 p.width().max(q.width())
             }
             Pipe::FanoutAll(bodies) => bodies.iter().map(Pipe::width).max().unwrap_or(1),
+            Pipe::Block(block) => block.bodies().map(Pipe::width).max().unwrap_or(1),
             Pipe::Shard(k, p) | Pipe::ShardBy { k, body: p, .. } => k * p.width(),
             Pipe::Named(p) | Pipe::Boxed(p) | Pipe::Tee(p) | Pipe::Feedback(_, p) => p.width(),
             _ => 1,
@@ -347,6 +358,7 @@ impl Pipe {
                 1 + p.size() + q.size()
             }
             Pipe::FanoutAll(bodies) => 1 + bodies.iter().map(Pipe::size).sum::<usize>(),
+            Pipe::Block(block) => block.statements.len().max(1) + block.bodies().map(Pipe::size).sum::<usize>(),
             Pipe::Shard(_, p) | Pipe::Named(p) | Pipe::Boxed(p) | Pipe::Tee(p) | Pipe::Feedback(_, p) => 1 + p.size(),
             Pipe::ShardBy { body, .. } => 1 + body.size(),
             _ => 1,

@@ -91,6 +91,18 @@ impl Value {
         }
     }
 
+    /// The content of a left or a right value, the first half of a pair, the first element of a list; any other value
+    /// itself.
+    #[must_use]
+    pub fn inside(&self) -> &Value {
+        match self {
+            Value::L(value) | Value::R(value) => value,
+            Value::Pair(pair) => &pair.0,
+            Value::List(list) => list.first().unwrap_or(self),
+            other => other,
+        }
+    }
+
     /// The content of a left or a right value. Any other value is left if its digest is even, and right if it is odd.
     #[must_use]
     pub fn either(&self) -> Either<Value, Value> {

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Checks that every deployment has these slots, END last.
-fn assert_slots<T, P, B>(p: &P, inputs: impl IntoIterator<Item = T>, slots: &[Option<B>])
+pub(crate) fn assert_slots<T, P, B>(p: &P, inputs: impl IntoIterator<Item = T>, slots: &[Option<B>])
 where
     T: Item + Clone,
     P: Everywhere + Arrow<In = Val<T>, Out: RingShape + QueueShape + ModelShape + ToOwnedItem<Owned = B>>,
@@ -31,7 +31,7 @@ where
 }
 
 /// The values, and an empty END.
-fn full<T>(values: impl IntoIterator<Item = T>) -> Vec<Option<T>> {
+pub(crate) fn full<T>(values: impl IntoIterator<Item = T>) -> Vec<Option<T>> {
     values.into_iter().map(Some).chain([None]).collect()
 }
 

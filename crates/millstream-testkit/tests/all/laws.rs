@@ -67,6 +67,7 @@ fn stages(pipe: Pipe, other: &impl Fn(Pipe) -> Pipe) -> Pipe {
         Choose(p, q) => Choose(body(p), body(q)),
         Merge(p, q) => Merge(body(p), body(q)),
         Pipe::Tee(p) => Pipe::Tee(body(p)),
+        Pipe::Block(block) => Pipe::Block(block.with_bodies(|p| stages(p, other))),
         Pipe::Feedback(start, p) => other(Pipe::Feedback(start, body(p))),
         Pipe::ShardBy { keys, most, k, body: p } => other(Pipe::ShardBy { keys, most, k, body: body(p) }),
         Shard(k, p) => Shard(k, body(p)),
@@ -87,7 +88,7 @@ fn without_folds(pipe: Pipe) -> Pipe {
         Pipe::Stream(Stream::TakeWhile(modulus)) => Pipe::Stream(Stream::SkipWhile(modulus)),
         Pipe::Stream(Stream::Enumerate) => Pipe::Stream(Stream::Inspect),
         // No lane can have it.
-        Pipe::TeeTo => Id,
+        Pipe::TeeTo | Pipe::Maybe => Id,
         stage => stage,
     })
 }

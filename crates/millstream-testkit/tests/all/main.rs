@@ -15,3 +15,4 @@ mod silence;
 mod sources;
 mod stress;
 mod wakes;
+mod wires;

@@ -9,7 +9,7 @@ mod keys;
 mod stream;
 mod windows;
 
-use millstream_testkit::random::{Pipe, Value};
+use millstream_testkit::random::{Pipe, Statement, Value};
 
 pub(crate) type Slot = Option<Value>;
 
@@ -68,6 +68,13 @@ fn edge(tree: &Pipe, input: &[Slot]) -> Vec<Slot> {
             edge(p, &looped).iter().map(|given| given.as_ref().map(|given| halves(given).0)).collect()
         }
         Pipe::Tee(_) => input.to_vec(),
+        Pipe::Block(block) => {
+            let mut wires: Vec<Vec<Slot>> = vec![input.to_vec()];
+            for statement in &block.statements {
+                wires.push(bound(statement, &wires));
+            }
+            wires[block.result].clone()
+        }
         Pipe::ShardBy { keys, most, body, .. } => keys::by_key(*keys, *most, body, input),
         Pipe::Shard(_, p) | Pipe::Named(p) | Pipe::Boxed(p) => edge(p, input),
         Pipe::WindowsBy(windows) => windows::given(windows, input),
@@ -80,6 +87,33 @@ fn edge(tree: &Pipe, input: &[Slot]) -> Vec<Slot> {
             outputs
         }
         stage => (0..input.len()).map(|n| at(stage, &input[..=n], n + 1 == input.len())).collect(),
+    }
+}
+
+/// The slots of a wire, from those of the wires before it.
+fn bound(statement: &Statement, wires: &[Vec<Slot>]) -> Vec<Slot> {
+    match statement {
+        Statement::Body(wire, body) => edge(body, &wires[*wire]),
+        Statement::Join(of) => (0..wires[0].len())
+            .map(|n| {
+                let mut values = of.iter().map(|wire| wires[*wire][n].clone()).collect::<Option<Vec<Value>>>()?;
+                let two = values.len() == 2;
+                Some(if two { pair(values.remove(0), values.remove(0)) } else { Value::List(values) })
+            })
+            .collect(),
+        Statement::Or(first, second) => {
+            wires[*first].iter().zip(&wires[*second]).map(|(a, b)| a.clone().or(b.clone())).collect()
+        }
+        Statement::If { wire, modulus, yes, no } => {
+            let lane = |(of, body): &(usize, Pipe), answer: bool| {
+                let here = |n: usize| {
+                    let judged = wires[*wire][n].as_ref()?;
+                    if (digest(judged).rem_euclid(*modulus) == 0) == answer { wires[*of][n].clone() } else { None }
+                };
+                edge(body, &(0..wires[0].len()).map(here).collect::<Vec<Slot>>())
+            };
+            either(lane(yes, true), lane(no, false))
+        }
     }
 }
 
@@ -180,6 +214,9 @@ fn at(stage: &Pipe, seen: &[Slot], is_end: bool) -> Slot {
             if is_left(&b) { Value::L(pair) } else { Value::R(pair) }
         }),
         Pipe::DeadEnd => None,
+        Pipe::Part => here.map(within),
+        Pipe::Maybe if is_end => here.cloned(),
+        Pipe::Maybe => Some(here.cloned().unwrap_or(Value::I(-7))),
         Pipe::Filter { modulus } => here.filter(|value| !divides(modulus, value)).cloned(),
         Pipe::FilterMap { modulus, plus } | Pipe::TryMap { modulus, plus } | Pipe::DeadLetter { modulus, plus } => {
             here.filter(|value| !divides(modulus, value)).map(|value| mapped(value, plus))
@@ -211,6 +248,16 @@ fn at(stage: &Pipe, seen: &[Slot], is_end: bool) -> Slot {
         }
         Pipe::Stream(stage) => stream::at(stage, seen, is_end),
         _ => unreachable!("{stage} is not one stage"),
+    }
+}
+
+/// What is in a value.
+fn within(value: &Value) -> Value {
+    match value {
+        Value::L(value) | Value::R(value) => (**value).clone(),
+        Value::Pair(pair) => pair.0.clone(),
+        Value::List(list) if !list.is_empty() => list[0].clone(),
+        other => other.clone(),
     }
 }
 

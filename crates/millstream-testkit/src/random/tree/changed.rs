@@ -34,6 +34,7 @@ impl Pipe {
             Pipe::Named(p) => Pipe::Named(body(p)),
             Pipe::Boxed(p) => Pipe::Boxed(body(p)),
             Pipe::Tee(p) => Pipe::Tee(body(p)),
+            Pipe::Block(block) => Pipe::Block(block.with_bodies(Pipe::without_loops)),
             leaf => leaf,
         }
     }
@@ -53,6 +54,9 @@ impl Pipe {
             Pipe::Shard(_, p) | Pipe::Named(p) | Pipe::Boxed(p) | Pipe::Tee(p) | Pipe::Feedback(_, p) => p.each_leaf(f),
             Pipe::ShardBy { body, .. } => body.each_leaf(f),
             Pipe::FanoutAll(bodies) => bodies.iter_mut().for_each(|body| body.each_leaf(f)),
+            Pipe::Block(block) if block.bodies().next().is_some() => {
+                block.bodies_mut().for_each(|body| body.each_leaf(f));
+            }
             leaf => f(leaf),
         }
     }

@@ -30,6 +30,10 @@ impl Pipe {
                     }));
                 }
             }
+            Pipe::Block(block) => {
+                found.extend(block.bodies().cloned());
+                found.extend(block.simpler().into_iter().map(Pipe::Block));
+            }
             Pipe::Both(p, q) => found.extend(join(Pipe::Both, p, q)),
             Pipe::Choose(p, q) => found.extend(join(Pipe::Choose, p, q)),
             Pipe::Merge(p, q) => found.extend(join(Pipe::Merge, p, q)),
