@@ -31,20 +31,35 @@ mod block;
 mod choose;
 mod edges;
 mod join;
+mod lane;
 mod or;
 
 pub use backend::{BlockBackend, Forks, Joins, Merges};
 pub use block::{Bind, BlockBody, BlockBuilder, DeployStatements, Grouped, Start, Statements, Wires, block, wires_of};
-pub use choose::{
-    ChoiceLane, If, IfFalse, IfTrue, InLane, LaneBlock, LaneNames, LaneSide, WireInLane, choose, choose_in,
-};
+pub use choose::{ChoiceLane, If, IfFalse, IfTrue, InLane, LaneNames, LaneSide, WireInLane, choose, choose_in};
 pub use edges::Edges;
+pub use lane::{LaneBody, LaneBuilder};
 pub use or::{Or, WireExt};
 
 use crate::pipe::combinator;
 use crate::plan::{Describe, Port};
 use crate::{Arrow, Dense, Deploy, On, Shape};
 use std::marker::PhantomData;
+
+/// Markers that a pipeline has if its parts have them. A compiler's list of what has a marker is no longer for them.
+macro_rules! as_parts {
+    ($pipe:ident<$($parameter:ident),+>: $($part:ident)+; $($marker:ident)+) => {
+        $crate::wires::as_parts!(@each $pipe [$($parameter),+] [$($part)+] $($marker)+);
+    };
+    (@each $pipe:ident $parameters:tt $parts:tt $($marker:ident)+) => {
+        $($crate::wires::as_parts!(@one $marker $pipe $parameters $parts);)+
+    };
+    (@one $marker:ident $pipe:ident [$($parameter:ident),+] [$($part:ident)+]) => {
+        #[diagnostic::do_not_recommend]
+        impl<$($parameter),+> $crate::$marker for $pipe<$($parameter),+> where $($part: $crate::$marker),+ {}
+    };
+}
+use as_parts;
 
 /// The wires of a block, as the input of the pipelines in it. `S` is a type of the block's own, so that no wire of
 /// another block is taken for one of this one.
@@ -106,6 +121,7 @@ impl<S: 'static, F: Shape> Arrow for Wire<S, F> {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<K: Forks<F>, S: 'static, F: On<K, Edge: 'static>> Deploy<K> for Wire<S, F>
 where
     Scope<S>: On<K, Edge = Edges<K>>,

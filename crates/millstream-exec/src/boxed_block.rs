@@ -133,9 +133,13 @@ impl<Known: BoxKind> DeployStatements<RingBackend> for BoxStatements<Known> {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<Known: BoxKind> Determinate for BoxStatements<Known> {}
+#[diagnostic::do_not_recommend]
 impl<Known: BoxKind> KeepsClock for BoxStatements<Known> {}
+#[diagnostic::do_not_recommend]
 impl<Known: BoxKind + Quiet> Quiet for BoxStatements<Known> {}
+#[diagnostic::do_not_recommend]
 impl<Known: BoxKind + Shardable> Shardable for BoxStatements<Known> {}
 
 #[cfg(feature = "queues")]

@@ -1,9 +1,9 @@
 //! Converts a tree to method calls.
 
-use crate::Error;
 use crate::operator::{Kind, Operator};
 use crate::parse::Term;
-use proc_macro2::{Ident, Span, TokenStream, TokenTree};
+use crate::{Error, located};
+use proc_macro2::{Ident, Span, TokenStream};
 use quote::{quote, quote_spanned};
 
 /// The expression whose value is the pipeline.
@@ -78,11 +78,7 @@ impl Expand<'_> {
 
     /// A path in the core crate, with the span `at`.
     fn path(&self, at: Span, path: TokenStream) -> TokenStream {
-        let root = self.root.clone().into_iter().map(|mut token: TokenTree| {
-            token.set_span(token.span().located_at(at));
-            token
-        });
-        let root: TokenStream = root.collect();
+        let root = located(self.root, at);
         let colons = quote_spanned!(at=> ::);
         quote!(#root #colons #path)
     }

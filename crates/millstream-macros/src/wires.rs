@@ -4,7 +4,7 @@ mod arms;
 mod lanes;
 mod split;
 
-use crate::Error;
+use crate::{Error, located};
 use proc_macro2::{Delimiter, Group, Ident, Span, TokenStream, TokenTree};
 use quote::{ToTokens, quote, quote_spanned};
 use split::{Closure, closure, elements, first, is, is_word, statements, tuple};
@@ -33,7 +33,7 @@ pub(crate) fn wires(root: &TokenStream, tokens: TokenStream) -> Result<TokenStre
     };
     let (here, w, edge, name) = (mixed("Here"), mixed("w"), mixed("edge"), input.name()?);
     let at = name.span();
-    let mut write = Write { root, names: vec![name.to_string()], lane: false, statements: 0 };
+    let mut write = Write { root, names: vec![name.to_string()], statements: 0 };
     let (statements, result) = write.block(&block)?;
     let emit = quote_spanned!(span(&result, at)=> #w.emit(#result));
     let inside = |begin: TokenStream| {
@@ -44,6 +44,7 @@ pub(crate) fn wires(root: &TokenStream, tokens: TokenStream) -> Result<TokenStre
             #statements
         )
     };
+    let root = write.root_at(at);
     Ok(match &input.shape {
         Some(shape) => {
             let inside = inside(quote_spanned!(at=> #root::wires::block::<#shape, #here>()));
@@ -62,8 +63,6 @@ struct Write<'a> {
     root: &'a TokenStream,
     /// The wires that there are.
     names: Vec<String>,
-    /// Whether the block is a lane of a choice.
-    lane: bool,
     /// How many statements were written since the last group.
     statements: usize,
 }
@@ -72,6 +71,11 @@ struct Write<'a> {
 type Written = (TokenStream, TokenStream);
 
 impl Write<'_> {
+    /// The path of the core crate, for errors at `at`.
+    fn root_at(&self, at: Span) -> TokenStream {
+        located(self.root, at)
+    }
+
     /// The statements of a block, and its result.
     fn block(&mut self, block: &Group) -> Result<Written, Error> {
         let tokens: Vec<TokenTree> = block.stream().into_iter().collect();
@@ -142,7 +146,7 @@ impl Write<'_> {
 
     /// `let (a, b) = value;`.
     fn take_apart(&mut self, names: &[Ident], value: &[TokenTree], at: Span) -> Result<TokenStream, Error> {
-        let root = self.root;
+        let root = self.root_at(at);
         let parts = tuple(value).filter(|parts| parts.len() == names.len());
         let mut statements = TokenStream::new();
         if let Some(parts) = parts {
@@ -178,13 +182,20 @@ impl Write<'_> {
     fn bound(&mut self, pattern: &TokenStream, name: &str, value: &TokenStream, at: Span) -> TokenStream {
         self.statements += 1;
         let w = mixed("w");
-        let wire = Ident::new(if self.lane { "quiet_wire" } else { "wire" }, at);
-        quote_spanned!(at=> let (#w, #pattern) = #w.#wire(#name, #value);)
+        // The braces keep the compiler from advice to leave the last method out.
+        quote_spanned!(at=> let (#w, #pattern) = #w.wire(#name, { #value });)
     }
 
     /// The value of a wire: closures of wires, choices, tuples, and plain Rust. `name` is that of the wire.
     fn expression(&mut self, tokens: &[TokenTree], name: &str) -> Result<Written, Error> {
         let plain = |value| Ok((TokenStream::new(), value));
+        if let Some(wire) = self.in_inner_block(tokens) {
+            let message = format!(
+                "`{wire}` is a wire of the block around this one: a body reads its own edge, which can carry both, as \
+                 in `(a, {wire}).shard(2, wires!(|both| ..))`"
+            );
+            return Err(Error::new(message, wire.to_token_stream()));
+        }
         if is_word(tokens.first(), "if") {
             return plain(self.choice(tokens)?);
         }
@@ -254,9 +265,38 @@ impl Write<'_> {
             _ if typed => (quote!((#(#names),*)), quote!((#(#patterns),*): (#(#types),*))),
             _ => (quote!((#(#names),*)), quote!((#(#patterns),*))),
         };
-        let root = self.root;
+        if let Some(wire) = self.unnamed(&names, body) {
+            let message = format!("`{wire}` is a wire: this closure reads it if it is among its parameters");
+            return Err(Error::new(message, wire.to_token_stream()));
+        }
+        let root = self.root_at(at);
         let body: TokenStream = body.iter().cloned().collect();
         Ok(quote_spanned!(at=> #root::Arrow::map(#wires, #moves |#argument| #body)))
+    }
+
+    /// A wire in the body of a closure that does not name it. A body that may bind names of its own is left to the
+    /// compiler.
+    fn unnamed(&self, names: &[Ident], body: &[TokenTree]) -> Option<Ident> {
+        let body: TokenStream = body.iter().cloned().collect();
+        let mentioned = self.mentioned(body.clone());
+        let other = mentioned.into_iter().find(|wire| !names.contains(wire))?;
+        (!split::binds(body)).then_some(other)
+    }
+
+    /// A wire of this block that a block inside these tokens mentions, and does not bind.
+    fn in_inner_block(&self, tokens: &[TokenTree]) -> Option<Ident> {
+        let inner = |window: &[TokenTree]| match window {
+            [name, mark, TokenTree::Group(block)] if is_word(Some(name), "wires") && is(mark, '!') => {
+                let bound = split::bound(block.stream());
+                self.mentioned(block.stream()).into_iter().find(|wire| !bound.contains(&wire.to_string()))
+            }
+            _ => None,
+        };
+        let inside = |token: &TokenTree| match token {
+            TokenTree::Group(group) => self.in_inner_block(&group.stream().into_iter().collect::<Vec<_>>()),
+            _ => None,
+        };
+        tokens.windows(3).find_map(inner).or_else(|| tokens.iter().find_map(inside))
     }
 
     fn no_wire(&self, name: &Ident) -> Error {

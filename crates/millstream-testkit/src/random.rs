@@ -13,10 +13,10 @@
 //! ```
 
 mod answer;
+mod block;
 mod build;
 mod edge;
 mod fan_in;
-mod graph;
 mod join;
 mod kind;
 mod leaf;
@@ -40,11 +40,10 @@ mod windows;
 
 pub use answer::Answer;
 pub use build::Built;
-pub use graph::{Graph, Statement};
 pub use producers::{Joining, Producers, producers};
 pub use samples::every_stage;
 pub use strategy::{Pipes, graphs, pipes, streams};
 pub use stream::Stream;
-pub use tree::Pipe;
+pub use tree::{Graph, Pipe, Statement};
 pub use value::{Value, values};
 pub use windows::Windows;

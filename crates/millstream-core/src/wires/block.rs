@@ -1,5 +1,6 @@
 //! Blocks: statements that bind wires, and what comes out.
 
+use super::as_parts;
 use super::{BlockBackend, Edges, Forks, Scope, Wire};
 use crate::pipe::{combinator, debug};
 use crate::plan::{Branch, Describe, Port};
@@ -35,14 +36,12 @@ impl<A, S: 'static, D, G> BlockBuilder<A, S, D, G> {
     ///
     /// The last stage of `pipeline` has the name `name`, in plans, reports, errors and snapshots, unless it has a name
     /// already. A wire that nothing reads is computed for its effects alone.
-    pub fn wire<P>(
+    // The bound stands on one line with the name: the compiler prints both.
+    pub fn wire<P: Arrow<In = Scope<S>> + KeepsClock>(
         self,
         name: impl Into<Cow<'static, str>>,
         pipeline: P,
-    ) -> (BlockBuilder<A, S, D, Bind<G, P>>, Wire<S, P::Out>)
-    where
-        P: Arrow<In = Scope<S>> + KeepsClock,
-    {
+    ) -> (BlockBuilder<A, S, D, Bind<G, P>>, Wire<S, P::Out>) {
         let Grouped { before, last } = self.statements;
         let statements = Grouped { before, last: Bind { before: last, name: name.into(), pipeline } };
         (BlockBuilder { statements, wires: self.wires + 1, shape: PhantomData }, Wire::new(self.wires))
@@ -64,7 +63,8 @@ impl<A, S: 'static, D, G> BlockBuilder<A, S, D, G> {
         BlockBody { statements: self.statements, result }
     }
 
-    pub(super) fn of_lane() -> BlockBuilder<A, S, Start> {
+    /// A block whose first wire is not what comes in.
+    pub(super) fn empty() -> BlockBuilder<A, S, Start> {
         let statements = Grouped { before: Start, last: Start };
         BlockBuilder { statements, wires: 1, shape: PhantomData }
     }
@@ -113,10 +113,14 @@ pub struct BlockBody<L, P> {
 }
 
 combinator!(Start<>: KeepsClock Quiet Shardable Determinate; through :);
-combinator!(Bind<L, P>: ; through L P: KeepsClock Quiet Shardable Determinate);
-combinator!(Grouped<D, G>: ; through D G: KeepsClock Quiet Shardable Determinate);
-combinator!(BlockBody<L, P>: ; through L P: KeepsClock Quiet Shardable Determinate);
-combinator!(Wires<A, S, L, P>: ; through L P: KeepsClock Quiet Shardable Determinate);
+debug!(Bind<L, P>);
+debug!(Grouped<D, G>);
+debug!(BlockBody<L, P>);
+debug!(Wires<A, S, L, P>);
+as_parts!(Bind<L, P>: L P; KeepsClock Quiet Shardable Determinate);
+as_parts!(Grouped<D, G>: D G; KeepsClock Quiet Shardable Determinate);
+as_parts!(BlockBody<L, P>: L P; KeepsClock Quiet Shardable Determinate);
+as_parts!(Wires<A, S, L, P>: L P; KeepsClock Quiet Shardable Determinate);
 
 /// The statements of a block.
 pub trait Statements: Send + Sync + 'static {
@@ -187,6 +191,7 @@ impl<S: 'static, L: Statements, P: Arrow<In = Scope<S>>> Arrow for BlockBody<L, 
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<K, S: 'static, L: DeployStatements<K>, P: Deploy<K> + Arrow<In = Scope<S>>> Deploy<K> for BlockBody<L, P>
 where
     K: BlockBackend,
@@ -221,6 +226,7 @@ impl<A: Shape, S: 'static, L: Statements, P: Arrow<In = Scope<S>>> Arrow for Wir
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<K, A, S: 'static, L: DeployStatements<K>, P: Deploy<K> + Arrow<In = Scope<S>>> Deploy<K> for Wires<A, S, L, P>
 where
     K: Forks<A>,

@@ -1,10 +1,10 @@
 //! Choices in a block: a wire of `bool`s says which of two lanes a number takes.
 
-use super::{Bind, BlockBackend, BlockBody, BlockBuilder, Edges, Forks, Grouped, Joins, Merges, Scope, Start, Wire};
+use super::as_parts;
+use super::{BlockBackend, Edges, Forks, Joins, LaneBuilder, Merges, Scope, Wire};
 use crate::pipe::{Project, combinator, debug};
 use crate::plan::{Branch, Describe, Port};
 use crate::{Arrow, Density, Deploy, KeepsClock, Lens, Merged, On, Pair, Projected, Quiet, SameItem, Shape};
-use std::borrow::Cow;
 use std::marker::PhantomData;
 
 /// The second half of a pair, where the first half is true.
@@ -90,6 +90,7 @@ impl<S: 'static, Z: 'static, C: Shape, Side: Lens<Pair<C, F>>, F: Shape> Arrow f
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<K, S: 'static, Z: 'static, C, Side: Lens<Pair<C, F>>, F> Deploy<K> for WireInLane<S, Z, C, Side, F>
 where
     K: Forks<F> + Forks<C> + Joins<C, F>,
@@ -131,16 +132,14 @@ impl Default for LaneNames {
         LaneNames { yes: "yes", no: "no" }
     }
 }
-combinator!(If<C, P, Q>: ; through C P Q: KeepsClock Quiet Shardable Determinate);
-
-/// The block of a lane that is being written.
-pub type LaneBlock<Z> = BlockBuilder<(), Z, Start>;
+debug!(If<C, P, Q>);
+as_parts!(If<C, P, Q>: C P Q; KeepsClock Quiet Shardable Determinate);
 
 /// Chooses between two lanes, number by number: the pipeline behind [`wires!`](crate::wires!)' `if`.
 ///
 /// `condition` is a wire, or any pipeline over the block, of `bool`s. Each lane is a function of its [`ChoiceLane`],
 /// which shows the wires of the block at the lane's numbers, and of a block of its own, which it ends by
-/// [`lane`](BlockBuilder::lane). Both have items of one type. A lane fills a slot only where its input is filled.
+/// [`lane`](LaneBuilder::lane). Both have items of one type. A lane fills a slot only where its input is filled.
 ///
 /// The output is filled where its lane's output is. It is dense if the condition and all that the lanes see is, and
 /// neither lane leaves a slot empty.
@@ -161,8 +160,8 @@ pub type LaneBlock<Z> = BlockBuilder<(), Z, Start>;
 /// ```
 pub fn choose<S, C, P, Q>(
     condition: C,
-    yes: impl FnOnce(ChoiceLane<S, InLane<C, IfTrue>, C::Out, IfTrue>, LaneBlock<InLane<C, IfTrue>>) -> P,
-    no: impl FnOnce(ChoiceLane<S, InLane<C, IfFalse>, C::Out, IfFalse>, LaneBlock<InLane<C, IfFalse>>) -> Q,
+    yes: impl FnOnce(ChoiceLane<S, InLane<C, IfTrue>, C::Out, IfTrue>, LaneBuilder<InLane<C, IfTrue>>) -> P,
+    no: impl FnOnce(ChoiceLane<S, InLane<C, IfFalse>, C::Out, IfFalse>, LaneBuilder<InLane<C, IfFalse>>) -> Q,
 ) -> If<C, P, Q>
 where
     S: 'static,
@@ -176,8 +175,8 @@ where
 /// As [`choose`], with types of the caller's own for the scopes of the two lanes: their names are short in messages.
 pub fn choose_in<S, C, Y, N, P, Q>(
     condition: C,
-    yes: impl FnOnce(ChoiceLane<S, Y, C::Out, IfTrue>, LaneBlock<Y>) -> P,
-    no: impl FnOnce(ChoiceLane<S, N, C::Out, IfFalse>, LaneBlock<N>) -> Q,
+    yes: impl FnOnce(ChoiceLane<S, Y, C::Out, IfTrue>, LaneBuilder<Y>) -> P,
+    no: impl FnOnce(ChoiceLane<S, N, C::Out, IfFalse>, LaneBuilder<N>) -> Q,
 ) -> If<C, P, Q>
 where
     S: 'static,
@@ -187,8 +186,8 @@ where
     P: Arrow<In = Scope<Y>> + Quiet,
     Q: Arrow<In = Scope<N>, Out: SameItem<P::Out>> + Quiet,
 {
-    let yes = yes(ChoiceLane(PhantomData), BlockBuilder::<(), Y, Start>::of_lane());
-    let no = no(ChoiceLane(PhantomData), BlockBuilder::<(), N, Start>::of_lane());
+    let yes = yes(ChoiceLane(PhantomData), LaneBuilder::new());
+    let no = no(ChoiceLane(PhantomData), LaneBuilder::new());
     If { condition, yes, no, names: LaneNames::default() }
 }
 
@@ -199,24 +198,6 @@ impl<C, P, Q> If<C, P, Q> {
     pub fn lane_names(mut self, yes: &'static str, no: &'static str) -> Self {
         self.names = LaneNames { yes, no };
         self
-    }
-}
-
-/// A block of a lane, and with one wire more.
-type WithWire<Z, D, G, P> = (BlockBuilder<(), Z, D, Bind<G, P>>, Wire<Z, <P as Arrow>::Out>);
-
-impl<Z: 'static, D, G> BlockBuilder<(), Z, D, G> {
-    /// As [`wire`](BlockBuilder::wire), for a pipeline that fills a slot only where its input is filled: a lane's.
-    pub fn quiet_wire<P>(self, name: impl Into<Cow<'static, str>>, pipeline: P) -> WithWire<Z, D, G, P>
-    where
-        P: Arrow<In = Scope<Z>> + Quiet,
-    {
-        self.wire(name, pipeline)
-    }
-
-    /// Ends the block of a lane.
-    pub fn lane<P: Arrow<In = Scope<Z>> + Quiet>(self, result: P) -> BlockBody<Grouped<D, G>, P> {
-        self.body(result)
     }
 }
 
@@ -239,6 +220,7 @@ where
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<K, S: 'static, Y: 'static, N: 'static, C, P, Q> Deploy<K> for If<C, P, Q>
 where
     K: Forks<C::Out> + Merges<P::Out, Q::Out>,

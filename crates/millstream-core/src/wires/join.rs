@@ -27,6 +27,7 @@ impl<S: 'static, P: Arrow<In = Scope<S>>, Q: Arrow<In = Scope<S>>> Arrow for (P,
 }
 as_its_parts!([P Q] KeepsClock Quiet Shardable Determinate);
 
+#[diagnostic::do_not_recommend]
 impl<K, S: 'static, P, Q> Deploy<K> for (P, Q)
 where
     K: Joins<P::Out, Q::Out>,
@@ -97,6 +98,7 @@ macro_rules! tuple {
         as_its_parts!([$first $($part)+] KeepsClock Quiet Shardable Determinate);
 
         joins!(impl [
+            #[diagnostic::do_not_recommend]
             impl<K, S: 'static, $first: Deploy<K> + Arrow<In = Scope<S>>, $($part: Deploy<K> + Arrow<In = Scope<S>>),+>
                 Deploy<K> for ($first, $($part,)+)
         ] [

@@ -1,7 +1,8 @@
 //! One wire, and another where the first is empty.
 
+use super::as_parts;
 use super::{Edges, Merges, Scope};
-use crate::pipe::combinator;
+use crate::pipe::debug;
 use crate::plan::{Branch, Describe, Port};
 use crate::{Arrow, Deploy, KeepsClock, Merged, On, Otherwise, SameItem};
 
@@ -10,7 +11,8 @@ pub struct Or<P, Q> {
     first: P,
     second: Q,
 }
-combinator!(Or<P, Q>: ; through P Q: KeepsClock Quiet Shardable Determinate);
+debug!(Or<P, Q>);
+as_parts!(Or<P, Q>: P Q; KeepsClock Quiet Shardable Determinate);
 
 /// What wires and tuples of wires have beyond the combinators: for every pipeline over a block.
 pub trait WireExt<S: 'static>: Arrow<In = Scope<S>> {
@@ -50,6 +52,7 @@ impl<S: 'static, P: Arrow<In = Scope<S>>, Q: Arrow<In = Scope<S>, Out: SameItem<
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<K, S: 'static, P, Q> Deploy<K> for Or<P, Q>
 where
     K: Merges<P::Out, Q::Out>,

@@ -30,8 +30,8 @@ impl Write<'_> {
                 return Err(Error::new("an `else` has a block, and nothing stands behind it", tokens));
             }
         };
-        let (yes, no) = (self.lane(&yes.clone(), &[], at)?, self.lane(&no, &[], at)?);
-        let root = self.root;
+        let (yes, no) = (self.lane(yes, at)?, self.lane(&no, at)?);
+        let root = self.root_at(at);
         Ok(quote_spanned!(at=> #root::wires::choose_in(#condition, #yes, #no)))
     }
 
@@ -42,12 +42,12 @@ impl Write<'_> {
         }
     }
 
-    /// The function of a lane and its block that writes `block`. It sees the wires that the block mentions, and `more`.
-    fn lane(&mut self, block: &Group, more: &[Ident], at: Span) -> Result<TokenStream, Error> {
-        self.lane_of(more, block.stream(), at, |write| write.block(block))
+    /// The function of a lane and its block that writes `block`. It sees the wires that the block mentions.
+    fn lane(&mut self, block: &Group, at: Span) -> Result<TokenStream, Error> {
+        self.lane_of(&[], block.stream(), at, |write| write.block(block))
     }
 
-    /// As [`lane`](Write::lane), for the wires that `mentions` mentions.
+    /// As [`lane`](Write::lane), for the wires that `mentions` mentions, and `more`.
     fn lane_of(
         &mut self,
         more: &[Ident],
@@ -56,20 +56,18 @@ impl Write<'_> {
         inside: impl FnOnce(&mut Self) -> Result<Written, Error>,
     ) -> Result<TokenStream, Error> {
         let (w, lane, scope) = (mixed("w"), mixed("lane"), mixed("InLane"));
-        let outside = (self.lane, self.names.len());
+        let outside = self.names.len();
         let mut seen = self.mentioned(mentions);
         seen.extend(more.iter().cloned());
-        self.lane = true;
         let written = inside(self);
-        self.lane = outside.0;
-        self.names.truncate(outside.1);
+        self.names.truncate(outside);
         let (statements, result) = written?;
         let end = quote_spanned!(span(&result, at)=> #w.lane(#result));
-        let root = self.root;
+        let root = self.root_at(at);
         Ok(quote_spanned!(at=> {
             #[allow(dead_code)]
             enum #scope {}
-            |#lane: #root::wires::ChoiceLane<_, #scope, _, _>, #w: #root::wires::LaneBlock<#scope>| {
+            |#lane: #root::wires::ChoiceLane<_, #scope, _, _>, #w: #root::wires::LaneBuilder<#scope>| {
                 #(
                     #[allow(unused_variables)]
                     let (#w, #seen) = #w.wire("", #lane.see(#seen));
@@ -90,12 +88,15 @@ impl Write<'_> {
             ));
         };
         let arms = arms(body)?;
-        let (root, whole, tag, value) = (self.root, mixed("whole"), mixed("arm"), mixed("value"));
+        let (whole, tag) = (mixed("whole"), mixed("arm"));
+        // What is not covered is reported at the wire.
+        let of = wire.first().map_or(at, TokenTree::span);
+        let (root, value) = (self.root_at(of), Ident::new("value", Span::mixed_site().located_at(of)));
         let (mut before, wire) = self.expression(wire, "")?;
         before.extend(self.bound(&whole.to_token_stream(), "", &wire, at));
         let numbers = (0..).map(Literal::u16_unsuffixed);
         let answers = arms.iter().zip(numbers).map(|(Arm { pattern, guard, .. }, n)| quote!(#pattern #guard => #n,));
-        let answer = quote_spanned!(body.span()=> {
+        let answer = quote_spanned!(of=> {
             #[allow(unused_variables)]
             #root::Arrow::map(#whole, |#value| -> u16 { match #value { #(#answers)* } })
         });
@@ -107,7 +108,7 @@ impl Write<'_> {
 
     /// The arms from number `n` on, as choices.
     fn arms(&mut self, arms: &[Arm], n: usize, whole: &Ident, tag: &Ident, at: Span) -> Result<TokenStream, Error> {
-        let (root, number) = (self.root, Literal::usize_unsuffixed(n));
+        let (root, number) = (self.root_at(at), Literal::usize_unsuffixed(n));
         let (more, last) = ([whole.clone(), tag.clone()], n + 2 >= arms.len());
         let yes = self.arm(&arms[n], whole, at)?;
         let no = match &arms[n + 1..] {
@@ -134,7 +135,7 @@ impl Write<'_> {
     /// The lane of one arm: the names that its pattern binds are wires there, parts of the value by reference.
     fn arm(&mut self, arm: &Arm, whole: &Ident, at: Span) -> Result<TokenStream, Error> {
         let Arm { pattern, body, bound, .. } = arm;
-        let root = self.root;
+        let root = self.root_at(at);
         self.lane_of(std::slice::from_ref(whole), body.stream(), at, |write| {
             let mut statements = TokenStream::new();
             for name in bound {

@@ -105,3 +105,38 @@ pub(super) fn is_word(token: Option<&TokenTree>, text: &str) -> bool {
 pub(super) fn first(tokens: &[TokenTree]) -> TokenStream {
     tokens.first().map(ToTokens::to_token_stream).unwrap_or_default()
 }
+
+/// Whether Rust in these tokens may bind names, or name fields.
+pub(super) fn binds(tokens: TokenStream) -> bool {
+    const WORDS: [&str; 4] = ["let", "match", "for", "fn"];
+    let tokens: Vec<TokenTree> = tokens.into_iter().collect();
+    tokens.iter().any(|token| match token {
+        TokenTree::Group(group) => group.delimiter() == Delimiter::Brace || binds(group.stream()),
+        TokenTree::Ident(word) => WORDS.contains(&word.to_string().as_str()),
+        TokenTree::Punct(punct) => "|!".contains(punct.as_char()),
+        TokenTree::Literal(_) => false,
+    })
+}
+
+/// The names that `let`s and parameters in these tokens may bind.
+pub(super) fn bound(tokens: TokenStream) -> Vec<String> {
+    let mut names = Vec::new();
+    let mut binding = false;
+    for token in tokens {
+        match &token {
+            TokenTree::Ident(word) if *word == "let" => binding = true,
+            TokenTree::Ident(name) if binding => names.push(name.to_string()),
+            TokenTree::Group(group) if binding && group.delimiter() == Delimiter::Parenthesis => {
+                names.extend(group.stream().into_iter().map(|name| name.to_string()));
+            }
+            TokenTree::Group(group) => names.extend(bound(group.stream())),
+            TokenTree::Punct(punct) => match punct.as_char() {
+                '|' => binding = !binding,
+                '=' | ';' | ':' => binding = false,
+                _ => {}
+            },
+            _ => {}
+        }
+    }
+    names
+}

@@ -7,7 +7,7 @@ use super::sinks::{self, Got, Sinks};
 use super::tree::Pipe;
 use super::upgrades::upgraded;
 use super::value::Value;
-use super::{graph, join, leaf};
+use super::{block, join, leaf};
 use crate::check::{Difference, compare};
 use crate::deployment::{Deployment, Slots, slots_of};
 use crate::way::{QueueFeeding, Way, collect_fan_in_on_queues, collect_on_queues, run_into_on_queues};
@@ -210,9 +210,9 @@ fn chain(tree: &Pipe, input: Kind, sinks: &Sinks) -> Chain {
         }
         Pipe::Named(p) => join::named("named", input, |input| chain(p, input, sinks)),
         Pipe::Boxed(p) => join::boxed(input, |input| chain(p, input, sinks)),
-        Pipe::Block(block) => {
-            assert!(!block.bodies().any(Pipe::renumbers), "{tree} has a body that renumbers");
-            graph::graph(block, input, &|body, input| chain(body, input, sinks))
+        Pipe::Block(graph) => {
+            assert!(!graph.bodies().any(Pipe::renumbers), "{tree} has a body that renumbers");
+            block::block(graph, input, &|body, input| chain(body, input, sinks))
         }
         Pipe::TeeTo => sinks.tee_to(input),
         leaf => leaf::leaf(leaf, input),

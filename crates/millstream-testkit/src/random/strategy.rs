@@ -1,7 +1,6 @@
 use super::answer::Answer;
-use super::graph::{Graph, Statement};
 use super::stream::Stream;
-use super::tree::Pipe;
+use super::tree::{Graph, Pipe, Statement};
 use super::windows::Windows;
 use proptest::prelude::*;
 use proptest::strategy::{NewTree, ValueTree};

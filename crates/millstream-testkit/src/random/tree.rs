@@ -1,11 +1,12 @@
 mod changed;
+mod graph;
 mod show;
 mod simpler;
 
 use super::answer::Answer;
-use super::graph::Graph;
 use super::stream::Stream;
 use super::windows::Windows;
+pub use graph::{Graph, Statement};
 
 /// The syntax tree of a random pipeline. The comments are its meaning.
 ///

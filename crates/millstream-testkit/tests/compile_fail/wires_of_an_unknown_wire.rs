@@ -1,0 +1,9 @@
+use millstream::prelude::*;
+
+fn main() {
+    let _ = wires!(|line: Val<String>| {
+        let size = |line| line.len();
+        let half = |sise| sise / 2;
+        (size, half)
+    });
+}
