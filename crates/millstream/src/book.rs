@@ -9,6 +9,7 @@ macro_rules! pages {
 pages!(
     FirstHour: "first-hour.md",
     Laws: "laws.md",
+    Wires: "wires.md",
     Functions: "functions.md",
     Errors: "errors.md",
     Stages: "stages.md",
