@@ -2,7 +2,7 @@
 //! text: nothing is copied before an output line is written.
 //!
 //! ```console
-//! $ printf '10.0.0.1 curl\n10.1.0.2 Firefox\n10.0.0.1 Googlebot\n' | cargo run --release -p millstream --example enrich
+//! $ printf '10.0.0.1 curl\n10.0.0.1 Googlebot\n' | cargo run --release -p millstream --example enrich
 //! ```
 
 use millstream::core::model::ModelShape;

@@ -21,7 +21,11 @@ pub struct ShownBy<C, U> {
 }
 
 impl<C, U> ShownBy<C, U> {
-    pub(crate) fn new(show: C) -> Self {
+    /// What this closure shows.
+    pub fn new<T>(show: C) -> Self
+    where
+        C: for<'a> Fn(&'a U) -> &'a T,
+    {
         ShownBy { show, whole: PhantomData }
     }
 }

@@ -6,6 +6,7 @@ mod any_edge;
 mod at_end;
 mod lanes;
 mod moving;
+mod views;
 
 use crate::support::{Counted, Op, Tally, composite, groups, keyed, must_panic, one_ring, quietly_panic};
 use millstream_core::keys::KeySlot;
