@@ -30,6 +30,7 @@ mod uppercase;
 mod wake;
 mod wc;
 mod wc_fast;
+mod wires;
 mod word_split;
 mod zip10;
 mod zip2;
@@ -60,6 +61,11 @@ pub(crate) const ALL: &[Bench] = &[
         name: "boxes",
         about: "boxes whose types name the items, and the same pipelines with complete types, on one worker",
         run: boxes::run,
+    },
+    Bench {
+        name: "wires",
+        about: "graphs as blocks of named wires, and the same graphs by hand, on one worker",
+        run: wires::run,
     },
     Bench { name: "copying5", about: "a map of all halves of a five-way fan-out, on one worker", run: copying::five },
     Bench { name: "copying10", about: "a map of all halves of a ten-way fan-out, on one worker", run: copying::ten },

@@ -153,6 +153,14 @@ fn maybe_is_a_left_join_and_or_a_default() {
 }
 
 #[test]
+fn maybe_leaves_end_as_it_was() {
+    let every = pipeline::<u64>().filter(|x| x % 2 == 0).maybe().map(|x| x.copied());
+    assert_slots(&every, 0..3, &[Some(Some(0)), Some(None), Some(Some(2)), None]);
+    let answer = pipeline::<u64>().fold(0, |sum, x| *sum += x, |sum| sum).maybe().map(|x| x.copied());
+    assert_slots(&answer, 0..3, &[Some(None), Some(None), Some(None), Some(Some(3))]);
+}
+
+#[test]
 fn end_is_a_slot_as_any() {
     let p = wires!(|x: Val<u64>| {
         let sum = x.fold(0, |sum, x| *sum += x, |sum| sum);
