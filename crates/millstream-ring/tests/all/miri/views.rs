@@ -85,16 +85,17 @@ fn the_first_of_two_edges_comes_first() {
     let (mut q, second) = ring::<Arc<u64>, Dense>(2).unwrap();
     let mut either = first.otherwise(second);
     let mut fork = either.fork();
-    let mut all = Vec::new();
+    let (mut all, mut values) = (Vec::new(), Vec::new());
     for n in 0..5 {
         publish(&mut q, Arc::new(n));
         publish(&mut p, (n % 2 == 1).then(|| Arc::new(n + 100)));
         let batch = either.batch(4).unwrap();
         all.extend(batch.iter().map(|slot| slot.map(|item| **item)));
         drop(batch);
-        fork.batch(4).unwrap().for_each_value(&mut (), |(), n, item| assert_eq!(**item % 100, n.0));
+        fork.batch(4).unwrap().for_each_value(&mut values, |values, _, item| values.push(**item));
     }
     assert_eq!(all, [Some(0), Some(101), Some(2), Some(103), Some(4)]);
+    assert_eq!(values, [0, 101, 2, 103, 4]);
     assert!(p.try_end(Some(Some(Arc::new(9)))).is_ok());
     assert!(either.end().is_none(), "the other edge goes on");
     assert!(q.try_end(None).is_ok());
