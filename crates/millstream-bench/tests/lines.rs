@@ -11,10 +11,11 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).expect("text")
 }
 
-const NAMES: [&str; 38] = [
+const NAMES: [&str; 39] = [
     "chain2",
     "filter-map",
     "boxes",
+    "wires",
     "copying5",
     "copying10",
     "copying",

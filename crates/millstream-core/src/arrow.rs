@@ -20,7 +20,7 @@ pub use keys::KeysExt;
 pub use parts::{PartsExt, WithFirst, WithLeft, WithRight, WithSecond};
 pub use streams::StreamsExt;
 pub use text::TextExt;
-pub use views::ViewExt;
+pub use views::{ViewExt, WithPart};
 
 use crate::failure::{Cause, Retry};
 use crate::pipe::{

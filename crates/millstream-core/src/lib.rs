@@ -40,7 +40,7 @@ pub mod wires;
 
 pub use arrow::{
     Answered, Arrow, AsyncExt, ChoiceExt, ClockExt, FeedbackExt, FoldExt, KernelsExt, KeysExt, PartsExt, StreamsExt,
-    TextExt, ViewExt, WithFirst, WithLeft, WithRight, WithSecond,
+    TextExt, ViewExt, WithFirst, WithLeft, WithPart, WithRight, WithSecond,
 };
 pub use backend::{Backend, Deploy, On};
 pub use density::{AtEnd, Dense, Density, Empty, Lane, Sparse};

@@ -35,16 +35,22 @@ mod lane;
 mod or;
 
 pub use backend::{BlockBackend, Forks, Joins, Merges};
-pub use block::{Bind, BlockBody, BlockBuilder, DeployStatements, Grouped, Start, Statements, Wires, block, wires_of};
+pub use block::{
+    Bind, BlockBody, BlockBuilder, DeployStatements, Grouped, NewBlock, Start, Statements, Wires, WithWire, block,
+    wires_of,
+};
 pub use choose::{ChoiceLane, If, IfFalse, IfTrue, InLane, LaneNames, LaneSide, WireInLane, choose, choose_in};
 pub use edges::Edges;
-pub use lane::{LaneBody, LaneBuilder};
+pub use lane::{LaneBody, LaneBuilder, LaneWithWire};
 pub use or::{Or, WireExt};
 
 use crate::pipe::combinator;
 use crate::plan::{Describe, Port};
 use crate::{Arrow, Dense, Deploy, On, Shape};
 use std::marker::PhantomData;
+
+/// The parameters of a type, without values of them.
+type Phantom<T> = PhantomData<fn() -> T>;
 
 /// Markers that a pipeline has if its parts have them. A compiler's list of what has a marker is no longer for them.
 macro_rules! as_parts {

@@ -319,9 +319,9 @@ impl Write<'_> {
         for token in tokens {
             match &token {
                 TokenTree::Ident(name) => {
-                    if !field && self.names.contains(&name.to_string()) && !found.iter().any(|other| other == name) {
-                        found.push(name.clone());
-                    }
+                    let known = !field && self.names.contains(&name.to_string());
+                    let new = !found.iter().any(|other| other == name);
+                    found.extend((known && new).then(|| name.clone()));
                 }
                 TokenTree::Group(group) => self.mention(group.stream(), found),
                 _ => {}

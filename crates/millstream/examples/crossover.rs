@@ -4,6 +4,7 @@
 //! ```console
 //! $ seq 1 60 | awk '{ print 10 + 5 * sin($1 / 5) }' | cargo run --release -p millstream --example crossover
 //! ```
+#![allow(clippy::print_stdout, reason = "an example prints its results")]
 
 use millstream::prelude::*;
 use std::io;

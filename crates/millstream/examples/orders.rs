@@ -3,6 +3,7 @@
 //! ```console
 //! $ cargo run --release -p millstream --example orders
 //! ```
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "an example prints its results")]
 
 use millstream::prelude::*;
 use std::fmt;

@@ -2,6 +2,9 @@ use crate::pipe::{ShowPart, Then, ToMaybe};
 use crate::shape::ShownBy;
 use crate::{Arrow, Item, Shape};
 
+/// A pipeline, and the part of its outputs that the closure `C` shows.
+pub type WithPart<P, C, U, T> = Then<P, ShowPart<<P as Arrow>::Out, ShownBy<C, U>, T>>;
+
 /// Other views of the same slots: there is no stage, and nothing is copied. For every [`Arrow`].
 pub trait ViewExt: Arrow {
     /// A part of every value, by reference: a field, an element, anything that a value lends.
@@ -20,7 +23,7 @@ pub trait ViewExt: Arrow {
     /// # let _ = |order: Order| order.id;
     /// ```
     #[doc(alias("field", "lens", "project"))]
-    fn part<U, T, C>(self, show: C) -> Then<Self, ShowPart<Self::Out, ShownBy<C, U>, T>>
+    fn part<U, T, C>(self, show: C) -> WithPart<Self, C, U, T>
     where
         U: Item,
         T: Item,

@@ -19,15 +19,21 @@ pub struct BlockBuilder<A, S, D, G = Start> {
 }
 debug!(BlockBuilder<A, S, D, G>);
 
+/// A block without statements, and its first wire.
+pub type NewBlock<A, S> = (BlockBuilder<A, S, Start>, Wire<S, A>);
+
+/// A block with one statement more, and the wire that it binds.
+pub type WithWire<A, S, D, G, P> = (BlockBuilder<A, S, D, Bind<G, P>>, Wire<S, <P as Arrow>::Out>);
+
 /// Begins a block that reads an edge of shape `A`. Its first wire is that edge. `S` is any type of the block's own,
 /// such as an empty `enum` beside it.
-pub fn block<A: Shape, S: 'static>() -> (BlockBuilder<A, S, Start>, Wire<S, A>) {
+pub fn block<A: Shape, S: 'static>() -> NewBlock<A, S> {
     let statements = Grouped { before: Start, last: Start };
     (BlockBuilder { statements, wires: 1, shape: PhantomData }, Wire::new(0))
 }
 
 /// As [`block`], for the edge that the pipeline `_before` writes.
-pub fn wires_of<P: Arrow, S: 'static>(_before: &P) -> (BlockBuilder<P::Out, S, Start>, Wire<S, P::Out>) {
+pub fn wires_of<P: Arrow, S: 'static>(_before: &P) -> NewBlock<P::Out, S> {
     block()
 }
 
@@ -41,7 +47,7 @@ impl<A, S: 'static, D, G> BlockBuilder<A, S, D, G> {
         self,
         name: impl Into<Cow<'static, str>>,
         pipeline: P,
-    ) -> (BlockBuilder<A, S, D, Bind<G, P>>, Wire<S, P::Out>) {
+    ) -> WithWire<A, S, D, G, P> {
         let Grouped { before, last } = self.statements;
         let statements = Grouped { before, last: Bind { before: last, name: name.into(), pipeline } };
         (BlockBuilder { statements, wires: self.wires + 1, shape: PhantomData }, Wire::new(self.wires))

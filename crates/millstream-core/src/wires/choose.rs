@@ -1,7 +1,7 @@
 //! Choices in a block: a wire of `bool`s says which of two lanes a number takes.
 
 use super::as_parts;
-use super::{BlockBackend, Edges, Forks, Joins, LaneBuilder, Merges, Scope, Wire};
+use super::{BlockBackend, Edges, Forks, Joins, LaneBuilder, Merges, Phantom, Scope, Wire};
 use crate::pipe::{Project, combinator, debug};
 use crate::plan::{Branch, Describe, Port};
 use crate::{Arrow, Density, Deploy, KeepsClock, Lens, Merged, On, Pair, Projected, Quiet, SameItem, Shape};
@@ -50,7 +50,7 @@ debug!(InLane<C, Side>);
 
 /// A lane of a choice in the block `S`, by a condition of shape `C`: it shows wires of the block at the lane's numbers.
 /// `Z` is the scope inside the lane.
-pub struct ChoiceLane<S, Z, C, Side>(PhantomData<fn() -> (S, Z, C, Side)>);
+pub struct ChoiceLane<S, Z, C, Side>(Phantom<(S, Z, C, Side)>);
 debug!(ChoiceLane<S, Z, C, Side>);
 
 impl<S, Z, C, Side> Clone for ChoiceLane<S, Z, C, Side> {
@@ -70,7 +70,7 @@ impl<S, Z, C, Side> ChoiceLane<S, Z, C, Side> {
 /// A wire of a block at the numbers of one lane of a choice in it.
 pub struct WireInLane<S, Z, C, Side, F> {
     wire: Wire<S, F>,
-    shape: PhantomData<fn() -> (Z, C, Side)>,
+    shape: Phantom<(Z, C, Side)>,
 }
 combinator!(WireInLane<S, Z, C, Side, F>: KeepsClock Quiet Shardable Determinate; through :);
 

@@ -20,7 +20,7 @@ impl<Z: 'static> LaneBuilder<Z> {
 }
 
 /// A block of a lane with one statement more, and the wire that it binds.
-type WithWire<Z, D, G, P> = (LaneBuilder<Z, D, Bind<G, P>>, Wire<Z, <P as Arrow>::Out>);
+pub type LaneWithWire<Z, D, G, P> = (LaneBuilder<Z, D, Bind<G, P>>, Wire<Z, <P as Arrow>::Out>);
 
 impl<Z: 'static, D, G> LaneBuilder<Z, D, G> {
     /// As [`BlockBuilder::wire`], for a pipeline that fills a slot only where its input is filled.
@@ -28,7 +28,7 @@ impl<Z: 'static, D, G> LaneBuilder<Z, D, G> {
         self,
         name: impl Into<Cow<'static, str>>,
         pipeline: P,
-    ) -> WithWire<Z, D, G, P> {
+    ) -> LaneWithWire<Z, D, G, P> {
         let (block, wire) = self.0.wire(name, pipeline);
         (LaneBuilder(block), wire)
     }
