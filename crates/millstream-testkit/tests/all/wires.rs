@@ -73,7 +73,7 @@ fn stages_have_the_names_of_their_wires() {
             let far = |next| next + 10;
             far.map(|far| far + 1)
         } else {
-            |x| x + 0
+            |x| x + 5
         };
         let kind = match next {
             1..=3 => |next| next + 1,
