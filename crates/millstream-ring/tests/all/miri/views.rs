@@ -1,11 +1,12 @@
 //! Views of slots through a closure, as `Option`s, and of two edges of which the first comes first.
 
-use millstream_core::{AtEnd, Dense, ItemShape, Shape, ShownBy, Sparse, Val};
-use millstream_ring::{Last, Producer, Reader, RingLayout, ring};
+use millstream_core::{AtEnd, Dense, Part, ShownBy, Shows, Sparse, Val};
+use millstream_ring::{Last, Producer, Reader, ring};
 use std::sync::Arc;
 
 /// Two boxes: a part that is lent for too long would be read after it was freed.
 type Whole = (Box<u64>, Arc<u64>);
+type Slots = Val<Whole, Sparse>;
 
 fn whole(n: u64) -> Whole {
     (Box::new(n), Arc::new(n * 10))
@@ -18,9 +19,7 @@ fn publish<S: Send + Sync + 'static>(producer: &mut Producer<S>, slot: S) {
 }
 
 /// The parts of an edge, by a closure that owns something too.
-fn tens(
-    edge: Reader<Val<Whole, Sparse>>,
-) -> Reader<impl RingLayout + ItemShape<Item = Arc<u64>> + for<'a> Shape<Ref<'a> = &'a Arc<u64>>> {
+fn tens(edge: Reader<Slots>) -> Reader<Part<Slots, impl Shows<Slots, Arc<u64>>, Arc<u64>>> {
     let kept = Arc::new(String::from("the closure's own"));
     edge.part::<Arc<u64>, _>(Arc::new(ShownBy::new(move |whole: &Whole| {
         assert_eq!(kept.len(), 17);
