@@ -292,7 +292,7 @@ impl Case {
             Outcome::Whole(_) => Ok(()),
             Outcome::Failed(RunError::Stage { stage, cause, .. }) => {
                 // The ends, named sinks, and the threads that queues add to the plan's stages.
-                let names = "source sink kept copier splitter zipper router collector dealer gatherer drain lens";
+                let names = "source sink kept copier splitter zipper merger router collector dealer gatherer drain lens part maybe";
                 let planned = || built.plan().stages.iter().any(|planned| stage.starts_with(&planned.name));
                 let known = names.split(' ').any(|name| stage.starts_with(name)) || planned();
                 match known && cause.contains(SABOTAGE) && saboteur.acted() {
