@@ -32,6 +32,7 @@ mod choose;
 mod edges;
 mod join;
 mod lane;
+mod matching;
 mod or;
 
 pub use backend::{BlockBackend, Forks, Joins, Merges};
@@ -39,9 +40,12 @@ pub use block::{
     Bind, BlockBody, BlockBuilder, DeployStatements, Grouped, NewBlock, Start, Statements, Wires, WithWire, block,
     wires_of,
 };
-pub use choose::{ChoiceLane, If, IfFalse, IfTrue, InLane, LaneNames, LaneSide, WireInLane, choose, choose_in};
+pub use choose::{ChoiceLane, If, IfFalse, IfTrue, InLane, LaneSide, WireInLane, choose, choose_in};
 pub use edges::Edges;
 pub use lane::{LaneBody, LaneBuilder, LaneWithWire};
+#[doc(hidden)]
+pub use matching::matching;
+pub use matching::{Arm, ArmBefore, DeployArms, LastArm, Match, MatchArms, MergeDepth, NoArm, OneMerge};
 pub use or::{Or, WireExt};
 
 use crate::pipe::combinator;

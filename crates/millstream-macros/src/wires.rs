@@ -7,7 +7,7 @@ mod split;
 use crate::{Error, located};
 use proc_macro2::{Delimiter, Group, Ident, Span, TokenStream, TokenTree};
 use quote::{ToTokens, quote, quote_spanned};
-use split::{Closure, closure, elements, first, is, is_word, statements, tuple};
+use split::{Closure, Parameter, closure, elements, first, is, is_word, statements, tuple};
 
 /// A closure can name as many wires as a tuple can have.
 const MOST_WIRES: usize = 8;
@@ -90,7 +90,7 @@ impl Write<'_> {
             let last = tokens.last().map_or_else(|| block.to_token_stream(), ToTokens::to_token_stream);
             return Err(Error::new(message, last));
         }
-        let (before, value) = self.expression(result, "")?;
+        let (before, value) = self.expression(result)?;
         written.extend(before);
         Ok((written, value))
     }
@@ -99,7 +99,7 @@ impl Write<'_> {
         let Some(start) = tokens.first() else { return Ok(TokenStream::new()) };
         let w = mixed("w");
         if !is_word(Some(start), "let") {
-            let (before, value) = self.expression(tokens, "")?;
+            let (before, value) = self.expression(tokens)?;
             let bound = self.bound(&quote!(_), "", &value, start.span());
             return Ok(quote!(#before #bound));
         }
@@ -112,7 +112,7 @@ impl Write<'_> {
         let statement = match pattern {
             [TokenTree::Ident(name)] => {
                 let text = if *name == "_" { String::new() } else { name.to_string() };
-                let (before, value) = self.expression(value, &text)?;
+                let (before, value) = self.expression(value)?;
                 let bound = self.bound(&name.to_token_stream(), &text, &value, name.span());
                 self.names.push(text);
                 Ok(quote!(#before #bound))
@@ -154,7 +154,7 @@ impl Write<'_> {
             let held: Vec<Ident> = (0..names.len()).map(|n| mixed(&format!("part{n}"))).collect();
             for ((name, held), part) in names.iter().zip(&held).zip(&parts) {
                 let text = if *name == "_" { String::new() } else { name.to_string() };
-                let (before, value) = self.expression(part, &text)?;
+                let (before, value) = self.expression(part)?;
                 let bound = self.bound(&held.to_token_stream(), &text, &value, name.span());
                 statements.extend(quote!(#before #bound));
             }
@@ -166,7 +166,7 @@ impl Write<'_> {
                 return Err(Error::new(message, names.iter().map(ToTokens::to_token_stream).collect()));
             };
             let whole = mixed("whole");
-            let (before, value) = self.expression(value, "")?;
+            let (before, value) = self.expression(value)?;
             statements.extend(before);
             statements.extend(self.bound(&whole.to_token_stream(), "", &value, at));
             for (name, half) in [(a, quote_spanned!(at=> firsts)), (b, quote_spanned!(at=> seconds))] {
@@ -186,8 +186,8 @@ impl Write<'_> {
         quote_spanned!(at=> let (#w, #pattern) = #w.wire(#name, { #value });)
     }
 
-    /// The value of a wire: closures of wires, choices, tuples, and plain Rust. `name` is that of the wire.
-    fn expression(&mut self, tokens: &[TokenTree], name: &str) -> Result<Written, Error> {
+    /// The value of a wire: closures of wires, choices, tuples, and plain Rust.
+    fn expression(&mut self, tokens: &[TokenTree]) -> Result<Written, Error> {
         let plain = |value| Ok((TokenStream::new(), value));
         if let Some(wire) = self.in_inner_block(tokens) {
             let message = format!(
@@ -200,7 +200,7 @@ impl Write<'_> {
             return plain(self.choice(tokens)?);
         }
         if is_word(tokens.first(), "match") {
-            return self.match_of(tokens, name);
+            return self.match_of(tokens);
         }
         if let Some(closure) = closure(tokens) {
             return plain(self.mapped(tokens, &closure)?);
@@ -209,7 +209,7 @@ impl Write<'_> {
             let mut before = TokenStream::new();
             let mut values = Vec::new();
             for part in parts {
-                let (statements, value) = self.expression(&part, "")?;
+                let (statements, value) = self.expression(&part)?;
                 before.extend(statements);
                 values.push(value);
             }
@@ -222,11 +222,8 @@ impl Write<'_> {
         {
             let inside: Vec<TokenTree> = group.stream().into_iter().collect();
             if closure(&inside).is_some() || tuple(&tokens[..1]).is_some() {
-                let (before, value) = if closure(&inside).is_some() {
-                    self.expression(&inside, "")?
-                } else {
-                    self.expression(&tokens[..1], "")?
-                };
+                let (before, value) =
+                    if closure(&inside).is_some() { self.expression(&inside)? } else { self.expression(&tokens[..1])? };
                 return Ok((before, quote!(#value #(#rest)*)));
             }
         }
@@ -253,7 +250,12 @@ impl Write<'_> {
             names.push(name.clone());
         }
         let at = names[0].span();
-        let patterns = parameters.iter().map(|parameter| &parameter.pattern);
+        // A wire may be named for its numbers alone.
+        let pattern = |parameter: &Parameter| match parameter.name() {
+            Ok(name) if !split::mentions(body, name) => quote!(_),
+            _ => parameter.pattern.clone(),
+        };
+        let patterns = parameters.iter().map(pattern);
         let types = parameters.iter().map(|parameter| parameter.shape.clone().unwrap_or_else(|| quote!(_)));
         let typed = parameters.iter().any(|parameter| parameter.shape.is_some());
         let moves = is_word(tokens.first(), "move").then(|| tokens[0].clone());

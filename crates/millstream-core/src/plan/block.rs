@@ -2,7 +2,6 @@
 
 use super::node::OfWire;
 use super::{Body, Branch, Describe, NodeId, Port, Scoped};
-use crate::wires::LaneNames;
 use crate::{Arrow, Density, Shape};
 
 impl Describe {
@@ -56,7 +55,6 @@ impl Describe {
     /// Adds a choice: the condition, and the lanes of the numbers at which it is true and false.
     pub fn choice(
         &mut self,
-        names: LaneNames,
         condition: impl FnOnce(&mut Self) -> Port,
         yes: impl FnOnce(&mut Self, Port) -> Port,
         no: impl FnOnce(&mut Self, Port) -> Port,
@@ -66,11 +64,36 @@ impl Describe {
         let mut inside = self.inside(node, Branch::Only);
         inside.scope.id = id;
         let tag = inside.statement("if", Branch::Only, condition);
-        let left = inside.statement(names.yes, Branch::Left, |plan| yes(plan, tag.clone()));
-        let right = inside.statement(names.no, Branch::Right, |plan| no(plan, tag));
+        let left = inside.statement("yes", Branch::Left, |plan| yes(plan, tag.clone()));
+        let right = inside.statement("no", Branch::Right, |plan| no(plan, tag));
         drop(inside);
         self.last = Some(node);
-        Port::edge([left.rings, right.rings].concat(), left.filled.or(right.filled), left.clock)
+        left.merged(right)
+    }
+
+    /// Adds a choice between arms: the numbers of the arms, and the arms, which are described at the branch
+    /// [`Right`](Branch::Right).
+    pub fn matching(
+        &mut self,
+        tag: impl FnOnce(&mut Self) -> Port,
+        arms: impl FnOnce(&mut Self, Port) -> Port,
+    ) -> Port {
+        let node = self.node("match");
+        let id = self.scope.id.clone();
+        let mut inside = self.inside(node, Branch::Only);
+        inside.scope.id = id;
+        let tag = inside.statement("match", Branch::Only, tag);
+        let port = inside.branch(Branch::Right, |plan| arms(plan, tag));
+        drop(inside);
+        self.last = Some(node);
+        port
+    }
+
+    /// Describes something in a body of the node that is described now.
+    pub fn branch(&mut self, branch: Branch, body: impl FnOnce(&mut Self) -> Port) -> Port {
+        let mut inside = Scoped::new(self);
+        inside.scope.id = inside.scope.id.body(branch);
+        body(&mut inside)
     }
 
     /// How many pipelines read each wire of the scope that `body` reads. A lane's own scope is such a scope.

@@ -222,7 +222,7 @@ impl Describe {
         let a = left(&mut self.inside(node, Branch::Left));
         let b = right(&mut self.inside(node, Branch::Right));
         self.last = Some(node);
-        Port::edge([a.rings, b.rings].concat(), a.filled.or(b.filled), a.clock)
+        a.merged(b)
     }
 
     /// Adds a loop: a ring of states beside the input, the body that reads both, and the stage that writes the ring

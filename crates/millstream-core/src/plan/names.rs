@@ -36,10 +36,9 @@ impl Names {
                 }
                 (None, Some(OfWire::Statement(name))) => {
                     let around = std::iter::successors(node.parent, |around| nodes[*around].parent);
-                    // A choice without a name has the one of its place; the choices of a `match` are one.
-                    let is_if = |node: usize| nodes[node].kind == "if";
-                    let is_outer_if = |node: usize| is_if(node) && !nodes[node].parent.is_some_and(is_if);
-                    let named = around.into_iter().find(|around| nodes[*around].is_named() || is_outer_if(*around));
+                    // A choice without a name has the one of its place.
+                    let is_choice = |node: usize| matches!(nodes[node].kind, "if" | "match");
+                    let named = around.into_iter().find(|around| nodes[*around].is_named() || is_choice(*around));
                     named.map_or_else(|| name.clone(), |around| format!("{}.{name}", names[around]))
                 }
                 (None, None) => derived(&names),

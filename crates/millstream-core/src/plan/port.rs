@@ -124,6 +124,12 @@ impl Port {
         self.in_scope().wires.borrow().iter().map(|(_, readers)| *readers).collect()
     }
 
+    /// The slots of this edge and of another one, of which one at most is filled at each number.
+    #[must_use]
+    pub fn merged(self, other: Port) -> Port {
+        Port::edge([self.rings, other.rings].concat(), self.filled.or(other.filled), self.clock)
+    }
+
     /// The slots of this edge, seen at the numbers at which both hold a value.
     #[must_use]
     pub fn at_numbers_of(&self, other: &Port) -> Port {

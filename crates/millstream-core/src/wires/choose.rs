@@ -61,6 +61,10 @@ impl<S, Z, C, Side> Clone for ChoiceLane<S, Z, C, Side> {
 impl<S, Z, C, Side> Copy for ChoiceLane<S, Z, C, Side> {}
 
 impl<S, Z, C, Side> ChoiceLane<S, Z, C, Side> {
+    pub(super) fn new() -> Self {
+        ChoiceLane(PhantomData)
+    }
+
     /// A wire of the block at the numbers of this lane, and empty at all others. Nothing is copied.
     pub fn see<F>(self, wire: Wire<S, F>) -> WireInLane<S, Z, C, Side, F> {
         WireInLane { wire, shape: PhantomData }
@@ -115,23 +119,8 @@ pub struct If<C, P, Q> {
     condition: C,
     yes: P,
     no: Q,
-    names: LaneNames,
 }
 
-/// The names of the two lanes of a choice. A lane without a name has the name of the choice.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LaneNames {
-    /// Of the lane of the numbers at which the condition is true.
-    pub yes: &'static str,
-    /// Of the lane of the numbers at which it is false.
-    pub no: &'static str,
-}
-
-impl Default for LaneNames {
-    fn default() -> Self {
-        LaneNames { yes: "yes", no: "no" }
-    }
-}
 debug!(If<C, P, Q>);
 as_parts!(If<C, P, Q>: C P Q; KeepsClock Quiet Shardable Determinate);
 
@@ -186,19 +175,9 @@ where
     P: Arrow<In = Scope<Y>> + Quiet,
     Q: Arrow<In = Scope<N>, Out: SameItem<P::Out>> + Quiet,
 {
-    let yes = yes(ChoiceLane(PhantomData), LaneBuilder::new());
-    let no = no(ChoiceLane(PhantomData), LaneBuilder::new());
-    If { condition, yes, no, names: LaneNames::default() }
-}
-
-impl<C, P, Q> If<C, P, Q> {
-    /// Names the two lanes; they are `yes` and `no` otherwise. The names of what is inside a lane begin with that of
-    /// the choice and the lane's.
-    #[must_use]
-    pub fn lane_names(mut self, yes: &'static str, no: &'static str) -> Self {
-        self.names = LaneNames { yes, no };
-        self
-    }
+    let yes = yes(ChoiceLane::new(), LaneBuilder::new());
+    let no = no(ChoiceLane::new(), LaneBuilder::new());
+    If { condition, yes, no }
 }
 
 impl<S: 'static, Y: 'static, N: 'static, C, P, Q> Arrow for If<C, P, Q>
@@ -212,7 +191,6 @@ where
 
     fn describe(&self, scope: Port, plan: &mut Describe) -> Port {
         plan.choice(
-            self.names,
             |plan| self.condition.describe(scope.clone(), plan),
             |plan, tag| self.yes.describe(Port::lane_scope(scope.clone(), tag), plan),
             |plan, tag| self.no.describe(Port::lane_scope(scope.clone(), tag), plan),
@@ -249,7 +227,7 @@ where
 }
 
 /// The scope of a lane in the scope `outer`: its first wire is the condition's.
-fn in_lane<K, C, P: Arrow>(lane: &P, outer: &Edges<K>, tag: C::Edge, wiring: &mut K::Wiring) -> Edges<K>
+pub(super) fn in_lane<K, C, P: Arrow>(lane: &P, outer: &Edges<K>, tag: C::Edge, wiring: &mut K::Wiring) -> Edges<K>
 where
     K: Forks<C>,
     C: On<K, Edge: 'static>,

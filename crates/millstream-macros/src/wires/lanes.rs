@@ -1,7 +1,7 @@
 //! Choices between the lanes of a block: `if` and `match`.
 
 use super::arms::{Arm, arms};
-use super::split::{closure, is_word};
+use super::split::{closure, is_word, tuple};
 use super::{Write, Written, mixed, span};
 use crate::Error;
 use proc_macro2::{Delimiter, Group, Ident, Literal, Span, TokenStream, TokenTree};
@@ -44,13 +44,14 @@ impl Write<'_> {
 
     /// The function of a lane and its block that writes `block`. It sees the wires that the block mentions.
     fn lane(&mut self, block: &Group, at: Span) -> Result<TokenStream, Error> {
-        self.lane_of(&[], block.stream(), at, |write| write.block(block))
+        self.lane_of(&[], &quote!(_), block.stream(), at, |write| write.block(block))
     }
 
-    /// As [`lane`](Write::lane), for the wires that `mentions` mentions, and `more`.
+    /// As [`lane`](Write::lane), for the wires that `mentions` mentions, and `more`, through a lens of this type.
     fn lane_of(
         &mut self,
         more: &[Ident],
+        lens: &TokenStream,
         mentions: TokenStream,
         at: Span,
         inside: impl FnOnce(&mut Self) -> Result<Written, Error>,
@@ -67,7 +68,7 @@ impl Write<'_> {
         Ok(quote_spanned!(at=> {
             #[allow(dead_code)]
             enum #scope {}
-            |#lane: #root::wires::ChoiceLane<_, #scope, _, _>, #w: #root::wires::LaneBuilder<#scope>| {
+            |#lane: #root::wires::ChoiceLane<_, #scope, _, #lens>, #w: #root::wires::LaneBuilder<#scope>| {
                 #(
                     #[allow(unused_variables)]
                     let (#w, #seen) = #w.wire("", #lane.see(#seen));
@@ -79,7 +80,7 @@ impl Write<'_> {
     }
 
     /// `match wire { pattern => block, .. }`.
-    pub(super) fn match_of(&mut self, tokens: &[TokenTree], name: &str) -> Result<Written, Error> {
+    pub(super) fn match_of(&mut self, tokens: &[TokenTree]) -> Result<Written, Error> {
         let at = tokens[0].span();
         let [_, wire @ .., TokenTree::Group(body)] = tokens else {
             return Err(Error::new(
@@ -87,56 +88,47 @@ impl Write<'_> {
                 tokens[0].to_token_stream(),
             ));
         };
-        let arms = arms(body)?;
-        let (whole, tag) = (mixed("whole"), mixed("arm"));
+        if tuple(wire).is_some() {
+            let message = "a `match` looks at one value: `match |a, b| (*a, *b) { .. }` makes one of several wires";
+            return Err(Error::new(message, wire.iter().cloned().collect()));
+        }
+        let mut arms = arms(body)?;
+        if let [only] = &arms[..] {
+            // No number takes the second arm.
+            arms.push(only.clone());
+        }
+        let whole = mixed("whole");
         // What is not covered is reported at the wire.
         let of = wire.first().map_or(at, TokenTree::span);
         let (root, value) = (self.root_at(of), Ident::new("value", Span::mixed_site().located_at(of)));
-        let (mut before, wire) = self.expression(wire, "")?;
+        let (mut before, wire) = self.expression(wire)?;
         before.extend(self.bound(&whole.to_token_stream(), "", &wire, at));
         let numbers = (0..).map(Literal::u16_unsuffixed);
         let answers = arms.iter().zip(numbers).map(|(Arm { pattern, guard, .. }, n)| quote!(#pattern #guard => #n,));
-        let answer = quote_spanned!(of=> {
-            #[allow(unused_variables)]
+        let tag = quote_spanned!(of=> {
+            #[allow(unused_variables, unreachable_patterns)]
             #root::Arrow::map(#whole, |#value| -> u16 { match #value { #(#answers)* } })
         });
-        let stage = if name.is_empty() { "match".to_owned() } else { format!("{name}.match") };
-        before.extend(self.bound(&tag.to_token_stream(), &stage, &answer, at));
-        let chosen = self.arms(&arms, 0, &whole, &tag, at)?;
+        let mut chosen = quote_spanned!(at=> #root::wires::matching(#tag));
+        let mut methods = ["last_arm"].into_iter().chain(std::iter::repeat("arm_before"));
+        for (n, arm) in arms.iter().enumerate().rev() {
+            // The last two arms are merged first, and each other one with all behind it.
+            let merges =
+                (0..(n + 1).min(arms.len() - 1)).fold(quote!(()), |inner, _| quote!(#root::wires::OneMerge<#inner>));
+            let number = Literal::usize_unsuffixed(n);
+            let lens = quote_spanned!(at=> #root::wires::Arm<#number, #merges>);
+            let (name, lane) = (arm.name(n, &arms), self.arm(arm, &whole, &lens, at)?);
+            let method = Ident::new(methods.next().unwrap_or_default(), at);
+            chosen = quote_spanned!(at=> #chosen.#method(#name, #lane));
+        }
         Ok((before, chosen))
     }
 
-    /// The arms from number `n` on, as choices.
-    fn arms(&mut self, arms: &[Arm], n: usize, whole: &Ident, tag: &Ident, at: Span) -> Result<TokenStream, Error> {
-        let (root, number) = (self.root_at(at), Literal::usize_unsuffixed(n));
-        let (more, last) = ([whole.clone(), tag.clone()], n + 2 >= arms.len());
-        let yes = self.arm(&arms[n], whole, at)?;
-        let no = match &arms[n + 1..] {
-            // One arm alone: no number takes the other lane.
-            [] => self.arm(&arms[n], whole, at)?,
-            [other] => self.arm(other, whole, at)?,
-            others => {
-                let mentions = others.iter().flat_map(|arm| [arm.body.stream(), arm.pattern.clone()]).collect();
-                let rest = |write: &mut Self| Ok((TokenStream::new(), write.arms(arms, n + 1, whole, tag, at)?));
-                self.lane_of(&more, mentions, at, rest)?
-            }
-        };
-        let arm = |n: usize| arms.get(n).map_or_else(String::new, |arm| arm.name(n, arms));
-        let (yes_name, no_name) = (arm(n), if last { arm(n + 1) } else { String::new() });
-        Ok(quote_spanned!(at=>
-            #root::wires::choose_in(
-                #root::ViewExt::part(#tag, |arm: &u16| if *arm == #number { &true } else { &false }),
-                #yes,
-                #no,
-            ).lane_names(#yes_name, #no_name)
-        ))
-    }
-
     /// The lane of one arm: the names that its pattern binds are wires there, parts of the value by reference.
-    fn arm(&mut self, arm: &Arm, whole: &Ident, at: Span) -> Result<TokenStream, Error> {
+    fn arm(&mut self, arm: &Arm, whole: &Ident, lens: &TokenStream, at: Span) -> Result<TokenStream, Error> {
         let Arm { pattern, body, bound, .. } = arm;
         let root = self.root_at(at);
-        self.lane_of(std::slice::from_ref(whole), body.stream(), at, |write| {
+        self.lane_of(std::slice::from_ref(whole), lens, body.stream(), at, |write| {
             let mut statements = TokenStream::new();
             for name in bound {
                 let part = quote_spanned!(name.span()=> #root::ViewExt::part(#whole, |value| {

@@ -140,3 +140,13 @@ pub(super) fn bound(tokens: TokenStream) -> Vec<String> {
     }
     names
 }
+
+/// Whether these tokens have this name, also in a text, as format strings do.
+pub(super) fn mentions(tokens: &[TokenTree], name: &Ident) -> bool {
+    tokens.iter().any(|token| match token {
+        TokenTree::Ident(word) => word == name,
+        TokenTree::Literal(literal) => literal.to_string().contains(&name.to_string()),
+        TokenTree::Group(group) => mentions(&group.stream().into_iter().collect::<Vec<_>>(), name),
+        TokenTree::Punct(_) => false,
+    })
+}

@@ -137,6 +137,34 @@ fn a_match_binds_parts_by_reference() {
 }
 
 #[test]
+fn a_match_of_many_arms_reads_its_wire_once_an_arm() {
+    let p = wires!(|x: Val<u64>| {
+        match x {
+            0 => |x| 10,
+            1 => |x| x + 20,
+            2 => |x| x + 30,
+            n @ 3..=5 => |n, x| n * x,
+            6 => |x| x + 60,
+            7 => |x| x + 70,
+            8 => |x| x + 80,
+            n if n % 2 == 0 => |n| n / 2,
+            _ => |x| 3 * x + 1,
+        }
+    });
+    let expected = |x: u64| match x {
+        0 => 10,
+        n @ 3..=5 => n * n,
+        1 | 2 | 6 | 7 | 8 => x + 10 * (x + u64::from(x < 3)),
+        n if n % 2 == 0 => n / 2,
+        _ => 3 * x + 1,
+    };
+    assert_slots(&p, 0..30, &full((0..30).map(expected)));
+    let plan = p.plan();
+    assert!(plan.stages.iter().all(|stage| stage.reads.len() <= 4), "{plan}");
+    assert_eq!(plan.stages.len(), 10);
+}
+
+#[test]
 fn maybe_is_a_left_join_and_or_a_default() {
     let p = wires!(|x: Val<u64>| {
         let even = x.filter(|x| x % 2 == 0);
