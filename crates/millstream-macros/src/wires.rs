@@ -98,6 +98,13 @@ impl Write<'_> {
     fn statement(&mut self, tokens: &[TokenTree]) -> Result<TokenStream, Error> {
         let Some(start) = tokens.first() else { return Ok(TokenStream::new()) };
         let w = mixed("w");
+        if let [TokenTree::Ident(name), equals, next, ..] = tokens
+            && is(equals, '=')
+            && !is(next, '=')
+        {
+            let message = format!("a wire is bound once: `let {name} = ..;` binds another one of this name");
+            return Err(Error::new(message, equals.to_token_stream()));
+        }
         if !is_word(Some(start), "let") {
             let (before, value) = self.expression(tokens)?;
             let bound = self.bound(&quote!(_), "", &value, start.span());
@@ -122,7 +129,14 @@ impl Write<'_> {
                 self.take_apart(&names, value, pair.span())
             }
             _ => {
-                let message = "a wire has a name: `let name = ..;`, or `let (a, b) = ..;` for the parts of a tuple";
+                let message = if is_word(pattern.first(), "mut") {
+                    "a wire does not change: `let name = ..;`, and `.scan(..)` has a state"
+                } else if pattern.get(1).is_some_and(|token| is(token, ':')) {
+                    "a wire has the type of its value: `let name = ..;`"
+                } else {
+                    "a wire has a name: `let name = ..;`, or `let (a, b) = ..;` for the parts of a tuple; `match` looks \
+                     at patterns"
+                };
                 Err(Error::new(message, pattern.iter().cloned().collect()))
             }
         };
@@ -206,6 +220,11 @@ impl Write<'_> {
             return plain(self.mapped(tokens, &closure)?);
         }
         if let Some(parts) = tuple(tokens) {
+            if parts.len() > MOST_WIRES {
+                let message =
+                    "a tuple has at most eight wires: a tuple in it holds more, or a closure makes one of some";
+                return Err(Error::new(message, tokens.iter().cloned().collect()));
+            }
             let mut before = TokenStream::new();
             let mut values = Vec::new();
             for part in parts {
@@ -221,9 +240,10 @@ impl Write<'_> {
             && !rest.is_empty()
         {
             let inside: Vec<TokenTree> = group.stream().into_iter().collect();
-            if closure(&inside).is_some() || tuple(&tokens[..1]).is_some() {
-                let (before, value) =
-                    if closure(&inside).is_some() { self.expression(&inside)? } else { self.expression(&tokens[..1])? };
+            let choice = is_word(inside.first(), "if") || is_word(inside.first(), "match");
+            if choice || closure(&inside).is_some() || tuple(&tokens[..1]).is_some() {
+                let of = if tuple(&tokens[..1]).is_some() { &tokens[..1] } else { &inside };
+                let (before, value) = self.expression(of)?;
                 return Ok((before, quote!(#value #(#rest)*)));
             }
         }

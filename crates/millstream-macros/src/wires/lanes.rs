@@ -4,6 +4,7 @@ use super::arms::{Arm, arms};
 use super::split::{closure, is_word, tuple};
 use super::{Write, Written, mixed, span};
 use crate::Error;
+use crate::parse::is_any;
 use proc_macro2::{Delimiter, Group, Ident, Literal, Span, TokenStream, TokenTree};
 use quote::{ToTokens, quote, quote_spanned};
 
@@ -38,7 +39,18 @@ impl Write<'_> {
     fn condition(&self, tokens: &[TokenTree]) -> Result<TokenStream, Error> {
         match closure(tokens) {
             Some(closure) => self.mapped(tokens, &closure),
-            None => Ok(tokens.iter().cloned().collect()),
+            None => {
+                let operator = |token: &TokenTree| is_any(token, &['*', '!', '&']);
+                if is_word(tokens.first(), "let") {
+                    let message = "an `if` looks at no pattern: `match wire { pattern => { .. }, _ => { .. } }` does";
+                    return Err(Error::new(message, tokens[0].to_token_stream()));
+                }
+                if tokens.first().is_some_and(operator) {
+                    let message = "a condition is a closure that names wires, `|x| *x > 3`, or a wire of `bool`s";
+                    return Err(Error::new(message, tokens.iter().cloned().collect()));
+                }
+                Ok(tokens.iter().cloned().collect())
+            }
         }
     }
 

@@ -230,6 +230,12 @@ fn blocks_are_bodies_of_shards_of_keys_and_of_loops() {
     );
     assert_slots(&keyed, 0..7, &full((0..7).map(|x| (x, x / 3 + 1))));
 
+    let turns = wires!(|x: Val<u64>| {
+        let turn = (if |x| *x > 3 { |x| *x > 9 } else { |x| true }).dedup();
+        (x, turn)
+    });
+    assert_eq!(turns.model([1, 2, 5, 7, 11]), [(1, true), (5, false), (11, true)]);
+
     let looped = pipeline::<u64>().feedback(
         0,
         wires!(|both| {
