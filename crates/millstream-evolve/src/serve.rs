@@ -185,9 +185,11 @@ impl<E: Evolve> Shared<E> {
         self.out.clear();
     }
 
-    /// Ends the worker. The first reason counts. If it is this worker's own, the master is sent it.
+    /// Ends the worker. The first reason counts, unless the master has said that it is done: what could not be sent to
+    /// it then was not wanted any more. If the reason is this worker's own, the master is sent it.
     fn end(&mut self, end: Result<(), End>) {
-        if self.ended.is_some() {
+        let unwanted = matches!((&self.ended, &end), (Some(Err(End::Gone(_))), Ok(())));
+        if self.ended.is_some() && !unwanted {
             return;
         }
         let why = match &end {
@@ -231,10 +233,14 @@ pub(crate) fn serve<E: Evolve>(
                 ended(Ok(Err(End::Alone(error))));
             }
         }
-        ended(attempt(|| {
+        let worked = attempt(|| {
             work(evolve, &shared, &changed, began);
-            Ok::<_, Infallible>(Ok(()))
-        }));
+            Ok::<_, Infallible>(())
+        });
+        // It has returned since there is a reason, or it has panicked.
+        if let Err(why) = worked {
+            ended(Err(why));
+        }
         // The other thread blocks in a read.
         closing.close();
     });
