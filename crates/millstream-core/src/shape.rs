@@ -59,7 +59,7 @@ pub trait ToOwnedItem: Shape {
 }
 
 /// The parameters of a shape, without values of them.
-type Phantom<T> = PhantomData<fn() -> T>;
+pub(crate) type Phantom<T> = PhantomData<fn() -> T>;
 
 /// One ring of `T`.
 pub struct Val<T, D = Dense>(Phantom<(T, D)>);
@@ -88,26 +88,33 @@ impl<F: Shape, L: Lens<F>> Shape for Projected<F, L> {
     const BYTES: usize = F::BYTES;
 }
 
-impl<T: Item + Clone, D: Density> ToOwnedItem for Val<T, D> {
-    type Owned = T;
-    fn to_owned_item(value: &T) -> T {
-        value.clone()
-    }
-    #[inline]
-    fn eq_owned(owned: &T, value: &T) -> bool
-    where
-        T: PartialEq,
-    {
-        owned == value
-    }
-    #[inline]
-    fn cmp_owned(owned: &T, value: &T) -> Ordering
-    where
-        T: Ord,
-    {
-        owned.cmp(value)
-    }
+/// [`ToOwnedItem`] for a shape whose slots lend a `&T`: `T`'s own `Clone`, `PartialEq` and `Ord`.
+macro_rules! owns_its_item {
+    ([$($parameters:tt)*] $shape:ty) => {
+        impl<T: Item + Clone, $($parameters)*> ToOwnedItem for $shape {
+            type Owned = T;
+            fn to_owned_item(value: &T) -> T {
+                value.clone()
+            }
+            #[inline]
+            fn eq_owned(owned: &T, value: &T) -> bool
+            where
+                T: PartialEq,
+            {
+                owned == value
+            }
+            #[inline]
+            fn cmp_owned(owned: &T, value: &T) -> Ordering
+            where
+                T: Ord,
+            {
+                owned.cmp(value)
+            }
+        }
+    };
 }
+use owns_its_item;
+owns_its_item!([D: Density] Val<T, D>);
 
 impl<F: ToOwnedItem> ToOwnedItem for Filtered<F> {
     type Owned = F::Owned;

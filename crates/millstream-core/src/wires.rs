@@ -40,7 +40,7 @@ pub use block::{
     Bind, BlockBody, BlockBuilder, DeployStatements, Grouped, NewBlock, Start, Statements, Wires, WithWire, block,
     wires_of,
 };
-pub use choose::{ChoiceLane, If, IfFalse, IfTrue, InLane, LaneSide, WireInLane, choose, choose_in};
+pub use choose::{ChoiceLane, If, IfFalse, IfTrue, InLane, WireInLane, choose, choose_in};
 pub use edges::Edges;
 pub use lane::{LaneBody, LaneBuilder, LaneWithWire};
 #[doc(hidden)]
@@ -50,11 +50,9 @@ pub use or::{Or, WireExt};
 
 use crate::pipe::combinator;
 use crate::plan::{Describe, Port};
+use crate::shape::Phantom;
 use crate::{Arrow, Dense, Deploy, On, Shape};
 use std::marker::PhantomData;
-
-/// The parameters of a type, without values of them.
-type Phantom<T> = PhantomData<fn() -> T>;
 
 /// Markers that a pipeline has if its parts have them. A compiler's list of what has a marker is no longer for them.
 macro_rules! as_parts {
@@ -73,7 +71,7 @@ use as_parts;
 
 /// The wires of a block, as the input of the pipelines in it. `S` is a type of the block's own, so that no wire of
 /// another block is taken for one of this one.
-pub struct Scope<S>(PhantomData<fn() -> S>);
+pub struct Scope<S>(Phantom<S>);
 
 impl<S> std::fmt::Debug for Scope<S> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -95,7 +93,7 @@ impl<K: BlockBackend, S: 'static> On<K> for Scope<S> {
 /// same wire.
 pub struct Wire<S, F> {
     id: usize,
-    shape: PhantomData<fn() -> (S, F)>,
+    shape: Phantom<(S, F)>,
 }
 combinator!(Wire<S, F>: KeepsClock Quiet Shardable Determinate; through :);
 

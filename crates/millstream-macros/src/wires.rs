@@ -118,10 +118,9 @@ impl Write<'_> {
         }
         let statement = match pattern {
             [TokenTree::Ident(name)] => {
-                let text = if *name == "_" { String::new() } else { name.to_string() };
                 let (before, value) = self.expression(value)?;
-                let bound = self.bound(&name.to_token_stream(), &text, &value, name.span());
-                self.names.push(text);
+                let bound = self.bound(&name.to_token_stream(), &wire_name(name), &value, name.span());
+                self.named(std::slice::from_ref(name));
                 Ok(quote!(#before #bound))
             }
             [TokenTree::Group(pair)] if pair.delimiter() == Delimiter::Parenthesis => {
@@ -167,9 +166,8 @@ impl Write<'_> {
             // The values are those of before, whatever the names are.
             let held: Vec<Ident> = (0..names.len()).map(|n| mixed(&format!("part{n}"))).collect();
             for ((name, held), part) in names.iter().zip(&held).zip(&parts) {
-                let text = if *name == "_" { String::new() } else { name.to_string() };
                 let (before, value) = self.expression(part)?;
-                let bound = self.bound(&held.to_token_stream(), &text, &value, name.span());
+                let bound = self.bound(&held.to_token_stream(), &wire_name(name), &value, name.span());
                 statements.extend(quote!(#before #bound));
             }
             statements.extend(quote!(let (#(#names,)*) = (#(#held,)*);));
@@ -188,8 +186,13 @@ impl Write<'_> {
                 statements.extend(self.bound(&name.to_token_stream(), "", &value, name.span()));
             }
         }
-        self.names.extend(names.iter().map(ToString::to_string));
+        self.named(names);
         Ok(statements)
+    }
+
+    /// From here on these are wires.
+    fn named(&mut self, names: &[Ident]) {
+        self.names.extend(names.iter().filter(|name| *name != "_").map(ToString::to_string));
     }
 
     /// `let name = value;`, as a call.
@@ -240,9 +243,9 @@ impl Write<'_> {
             && !rest.is_empty()
         {
             let inside: Vec<TokenTree> = group.stream().into_iter().collect();
-            let choice = is_word(inside.first(), "if") || is_word(inside.first(), "match");
-            if choice || closure(&inside).is_some() || tuple(&tokens[..1]).is_some() {
-                let of = if tuple(&tokens[..1]).is_some() { &tokens[..1] } else { &inside };
+            let (is_tuple, choices) = (tuple(&tokens[..1]).is_some(), ["if", "match"]);
+            let of = if is_tuple { &tokens[..1] } else { &inside };
+            if is_tuple || closure(of).is_some() || choices.iter().any(|word| is_word(of.first(), word)) {
                 let (before, value) = self.expression(of)?;
                 return Ok((before, quote!(#value #(#rest)*)));
             }
@@ -322,9 +325,8 @@ impl Write<'_> {
     }
 
     fn no_wire(&self, name: &Ident) -> Error {
-        let mut known: Vec<&String> = self.names.iter().filter(|name| !name.is_empty()).collect();
+        let mut known: Vec<String> = self.names.iter().map(|name| format!("`{name}`")).collect();
         known.dedup();
-        let known: Vec<String> = known.into_iter().map(|name| format!("`{name}`")).collect();
         let message = format!("`{name}` is no wire of this block: there are {}", known.join(", "));
         Error::new(message, name.to_token_stream())
     }
@@ -351,6 +353,11 @@ impl Write<'_> {
             field = is(&token, '.');
         }
     }
+}
+
+/// The name of a wire's stage; `_` names none.
+fn wire_name(name: &Ident) -> String {
+    if *name == "_" { String::new() } else { name.to_string() }
 }
 
 fn mixed(name: &str) -> Ident {

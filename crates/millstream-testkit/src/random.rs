@@ -42,6 +42,7 @@ pub use answer::Answer;
 pub use build::Built;
 pub use producers::{Joining, Producers, producers};
 pub use samples::every_stage;
+pub use stages::QUEUE_HELPERS;
 pub use strategy::{Pipes, graphs, pipes, streams};
 pub use stream::Stream;
 pub use tree::{Graph, Pipe, Statement};

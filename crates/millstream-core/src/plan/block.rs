@@ -5,13 +5,6 @@ use super::{Body, Branch, Describe, NodeId, Port, Scoped};
 use crate::{Arrow, Density, Shape};
 
 impl Describe {
-    /// Describes the statements of a block: each is a step in the only body of the node that is described now.
-    pub fn block<T>(&mut self, inside: impl FnOnce(&mut Self) -> T) -> T {
-        let mut block = Scoped::new(self);
-        block.scope.id = block.scope.id.body(Branch::Only);
-        inside(&mut block)
-    }
-
     /// Describes the statement that binds the wire `name`: the last stage or combinator in it has that name, unless the
     /// user gave it another. A statement without a stage names nothing.
     pub fn statement(&mut self, name: &str, branch: Branch, body: impl FnOnce(&mut Self) -> Port) -> Port {
@@ -37,11 +30,6 @@ impl Describe {
             }
         }
         port
-    }
-
-    /// Goes on to the next statement of the block.
-    pub fn next_statement(&mut self) {
-        self.scope.id.advance();
     }
 
     /// Adds the join of two to eight pipelines that read one scope, each in a body of its own.

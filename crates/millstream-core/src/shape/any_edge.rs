@@ -38,26 +38,7 @@ impl<T: Item> Shape for AnyEdge<T> {
     const BYTES: usize = size_of::<Option<T>>();
 }
 
-impl<T: Item + Clone> ToOwnedItem for AnyEdge<T> {
-    type Owned = T;
-    fn to_owned_item(value: &T) -> T {
-        value.clone()
-    }
-    #[inline]
-    fn eq_owned(owned: &T, value: &T) -> bool
-    where
-        T: PartialEq,
-    {
-        owned == value
-    }
-    #[inline]
-    fn cmp_owned(owned: &T, value: &T) -> Ordering
-    where
-        T: Ord,
-    {
-        owned.cmp(value)
-    }
-}
+super::owns_its_item!([] AnyEdge<T>);
 
 #[diagnostic::do_not_recommend]
 impl<T: Item, L: Lens<Val<T>>> Lens<AnyEdge<T>> for L {

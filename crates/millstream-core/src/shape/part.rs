@@ -46,26 +46,7 @@ impl<F: Shape, T: Item, C: Shows<F, T>> Shape for Part<F, C, T> {
     const BYTES: usize = F::BYTES;
 }
 
-impl<F: Shape, T: Item + Clone, C: Shows<F, T>> ToOwnedItem for Part<F, C, T> {
-    type Owned = T;
-    fn to_owned_item(value: &T) -> T {
-        value.clone()
-    }
-    #[inline]
-    fn eq_owned(owned: &T, value: &T) -> bool
-    where
-        T: PartialEq,
-    {
-        owned == value
-    }
-    #[inline]
-    fn cmp_owned(owned: &T, value: &T) -> Ordering
-    where
-        T: Ord,
-    {
-        owned.cmp(value)
-    }
-}
+super::owns_its_item!([F: Shape, C: Shows<F, T>] Part<F, C, T>);
 
 impl<F: Shape, T: Item, C: Shows<F, T>> ItemShape for Part<F, C, T> {
     type Item = T;

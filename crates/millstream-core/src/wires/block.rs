@@ -4,6 +4,7 @@ use super::as_parts;
 use super::{BlockBackend, Edges, Forks, Scope, Wire};
 use crate::pipe::{combinator, debug};
 use crate::plan::{Branch, Describe, Port};
+use crate::shape::Phantom;
 use crate::{Arrow, Deploy, KeepsClock, On, Shape};
 use std::borrow::Cow;
 use std::marker::PhantomData;
@@ -15,7 +16,7 @@ use std::marker::PhantomData;
 pub struct BlockBuilder<A, S, D, G = Start> {
     statements: Grouped<D, G>,
     wires: usize,
-    shape: PhantomData<fn() -> (A, S)>,
+    shape: Phantom<(A, S)>,
 }
 debug!(BlockBuilder<A, S, D, G>);
 
@@ -28,8 +29,7 @@ pub type WithWire<A, S, D, G, P> = (BlockBuilder<A, S, D, Bind<G, P>>, Wire<S, <
 /// Begins a block that reads an edge of shape `A`. Its first wire is that edge. `S` is any type of the block's own,
 /// such as an empty `enum` beside it.
 pub fn block<A: Shape, S: 'static>() -> NewBlock<A, S> {
-    let statements = Grouped { before: Start, last: Start };
-    (BlockBuilder { statements, wires: 1, shape: PhantomData }, Wire::new(0))
+    (BlockBuilder::<A, S, Start>::empty(), Wire::new(0))
 }
 
 /// As [`block`], for the edge that the pipeline `_before` writes.
@@ -62,14 +62,14 @@ impl<A, S: 'static, D, G> BlockBuilder<A, S, D, G> {
 
     /// Ends the block: the pipeline that reads the block's edge and writes what `result` writes.
     pub fn emit<P: Arrow<In = Scope<S>> + KeepsClock>(self, result: P) -> Wires<A, S, Grouped<D, G>, P> {
-        Wires { body: BlockBody { statements: self.statements, result }, shape: PhantomData }
+        Wires { body: self.body(result), shape: PhantomData }
     }
 
     pub(super) fn body<P>(self, result: P) -> BlockBody<Grouped<D, G>, P> {
         BlockBody { statements: self.statements, result }
     }
 
-    /// A block whose first wire is not what comes in.
+    /// A block of one wire, which no statement binds.
     pub(super) fn empty() -> BlockBuilder<A, S, Start> {
         let statements = Grouped { before: Start, last: Start };
         BlockBuilder { statements, wires: 1, shape: PhantomData }
@@ -102,7 +102,7 @@ pub struct Grouped<D, G> {
 /// A block of wires, as a pipeline from an edge of shape `A`.
 pub struct Wires<A, S, L, P> {
     body: BlockBody<L, P>,
-    shape: PhantomData<fn() -> (A, S)>,
+    shape: Phantom<(A, S)>,
 }
 
 impl<A, S, L: Statements, P: Arrow<In = Scope<S>>> Wires<A, S, L, P> {
@@ -152,8 +152,7 @@ impl<L: Statements, P: Arrow> Statements for Bind<L, P> {
     fn describe(&self, scope: &Port, plan: &mut Describe) {
         self.before.describe(scope, plan);
         let wire = plan.statement(&self.name, Branch::Only, |plan| self.pipeline.describe(scope.clone(), plan));
-        plan.next_statement();
-        scope.add_wire(wire);
+        scope.add_wire(plan.advance(wire));
     }
 }
 
@@ -190,7 +189,7 @@ impl<S: 'static, L: Statements, P: Arrow<In = Scope<S>>> Arrow for BlockBody<L, 
     type Out = P::Out;
 
     fn describe(&self, scope: Port, plan: &mut Describe) -> Port {
-        plan.block(|plan| {
+        plan.branch(Branch::Only, |plan| {
             self.statements.describe(&scope, plan);
             plan.statement("", Branch::Only, |plan| self.result.describe(scope, plan))
         })
@@ -213,16 +212,6 @@ where
     }
 }
 
-impl<L, P> BlockBody<L, P> {
-    /// The scope of this body, of which its readers are known if `K` has to know them.
-    pub(super) fn scope<K: BlockBackend>(&self, outer: Option<Edges<K>>) -> Edges<K>
-    where
-        Self: Arrow,
-    {
-        Edges::new(K::COUNTS_READERS.then(|| Describe::readers(self)), outer)
-    }
-}
-
 impl<A: Shape, S: 'static, L: Statements, P: Arrow<In = Scope<S>>> Arrow for Wires<A, S, L, P> {
     type In = A;
     type Out = P::Out;
@@ -240,8 +229,7 @@ where
     Scope<S>: On<K, Edge = Edges<K>>,
 {
     fn deploy(&self, input: A::Edge, wiring: &mut K::Wiring) -> <P::Out as On<K>>::Edge {
-        let scope = self.body.scope::<K>(None);
-        scope.push::<A>(input, wiring);
+        let scope = Edges::of::<A, _>(&self.body, input, None, wiring);
         self.body.deploy(scope, wiring)
     }
 }

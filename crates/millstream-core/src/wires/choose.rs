@@ -1,10 +1,11 @@
 //! Choices in a block: a wire of `bool`s says which of two lanes a number takes.
 
 use super::as_parts;
-use super::{BlockBackend, Edges, Forks, Joins, LaneBuilder, Merges, Phantom, Scope, Wire};
+use super::{Edges, Forks, Joins, LaneBuilder, Merges, Scope, Wire};
 use crate::pipe::{Project, combinator, debug};
 use crate::plan::{Branch, Describe, Port};
-use crate::{Arrow, Density, Deploy, KeepsClock, Lens, Merged, On, Pair, Projected, Quiet, SameItem, Shape};
+use crate::shape::Phantom;
+use crate::{Arrow, Density, Deploy, KeepsClock, Lens, Merged, On, Otherwise, Pair, Projected, Quiet, SameItem, Shape};
 use std::marker::PhantomData;
 
 /// The second half of a pair, where the first half is true.
@@ -15,37 +16,23 @@ pub enum IfTrue {}
 #[derive(Clone, Copy, Debug)]
 pub enum IfFalse {}
 
-/// [`IfTrue`] or [`IfFalse`].
-pub trait LaneSide: 'static {
-    /// The answer of the condition at this lane's numbers.
-    const ANSWER: bool;
-}
-
-impl LaneSide for IfTrue {
-    const ANSWER: bool = true;
-}
-
-impl LaneSide for IfFalse {
-    const ANSWER: bool = false;
-}
-
 macro_rules! sides {
-    ($($side:ident)*) => {$(
+    ($($side:ident: $answer:literal),*) => {$(
         #[diagnostic::do_not_recommend]
         impl<C: for<'a> Shape<Ref<'a> = &'a bool>, A: Shape> Lens<Pair<C, A>> for $side {
             type Target = A;
             type Part<D: Density> = D::OneLane;
             #[inline(always)]
             fn focus<'a>((answer, value): <Pair<C, A> as Shape>::Ref<'a>) -> Option<A::Ref<'a>> {
-                (*answer == $side::ANSWER).then_some(value)
+                (*answer == $answer).then_some(value)
             }
         }
     )*};
 }
-sides!(IfTrue IfFalse);
+sides!(IfTrue: true, IfFalse: false);
 
 /// The scope of one lane of the choice by the condition `C`.
-pub struct InLane<C, Side>(PhantomData<fn() -> (C, Side)>);
+pub struct InLane<C, Side>(Phantom<(C, Side)>);
 debug!(InLane<C, Side>);
 
 /// A lane of a choice in the block `S`, by a condition of shape `C`: it shows wires of the block at the lane's numbers.
@@ -206,7 +193,7 @@ where
     P: Deploy<K> + Arrow<In = Scope<Y>>,
     Q: Deploy<K> + Arrow<In = Scope<N>, Out: SameItem<P::Out>>,
     Merged<P::Out, Q::Out>: On<K>,
-    crate::Otherwise<P::Out, Q::Out>: On<K>,
+    Otherwise<P::Out, Q::Out>: On<K>,
     Scope<S>: On<K, Edge = Edges<K>>,
     Scope<Y>: On<K, Edge = Edges<K>>,
     Scope<N>: On<K, Edge = Edges<K>>,
@@ -215,25 +202,13 @@ where
         let tag = K::in_body(wiring, Branch::Only, |wiring| self.condition.deploy(scope.clone(), wiring));
         let (left, right) = K::fork(tag, wiring);
         let left = K::in_body(wiring, Branch::Left, |wiring| {
-            let lane = in_lane::<K, C::Out, P>(&self.yes, &scope, left, wiring);
+            let lane = Edges::of::<C::Out, _>(&self.yes, left, Some(scope.clone()), wiring);
             self.yes.deploy(lane, wiring)
         });
         let right = K::in_body(wiring, Branch::Right, |wiring| {
-            let lane = in_lane::<K, C::Out, Q>(&self.no, &scope, right, wiring);
+            let lane = Edges::of::<C::Out, _>(&self.no, right, Some(scope.clone()), wiring);
             self.no.deploy(lane, wiring)
         });
         K::merge(left, right, wiring)
     }
-}
-
-/// The scope of a lane in the scope `outer`: its first wire is the condition's.
-pub(super) fn in_lane<K, C, P: Arrow>(lane: &P, outer: &Edges<K>, tag: C::Edge, wiring: &mut K::Wiring) -> Edges<K>
-where
-    K: Forks<C>,
-    C: On<K, Edge: 'static>,
-{
-    let readers = <K as BlockBackend>::COUNTS_READERS.then(|| Describe::readers(lane));
-    let scope = Edges::new(readers, Some(outer.clone()));
-    scope.push::<C>(tag, wiring);
-    scope
 }

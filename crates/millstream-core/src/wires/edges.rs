@@ -1,7 +1,8 @@
 //! The edges of a block while it is deployed.
 
 use super::Forks;
-use crate::{Backend, On};
+use crate::plan::Describe;
+use crate::{Arrow, Backend, On};
 use std::any::Any;
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -38,9 +39,20 @@ impl<K: Backend> std::fmt::Debug for Edges<K> {
 }
 
 impl<K: Backend> Edges<K> {
-    /// A scope without wires, inside `outer` if it is a lane's.
-    pub(super) fn new(readers: Option<Vec<usize>>, outer: Option<Edges<K>>) -> Self {
-        Edges(Rc::new(Inside { held: RefCell::default(), readers, outer }))
+    /// The scope of `body`, whose first wire is `first`; inside `outer` if it is a lane's.
+    pub(super) fn of<F: On<K, Edge: 'static>, P: Arrow>(
+        body: &P,
+        first: F::Edge,
+        outer: Option<Edges<K>>,
+        wiring: &mut K::Wiring,
+    ) -> Self
+    where
+        K: Forks<F>,
+    {
+        let readers = K::COUNTS_READERS.then(|| Describe::readers(body));
+        let scope = Edges(Rc::new(Inside { held: RefCell::default(), readers, outer }));
+        scope.push::<F>(first, wiring);
+        scope
     }
 
     /// The scope around this lane's.

@@ -1,9 +1,9 @@
 //! A choice between several lanes in a block: a wire of numbers says which arm a number takes.
 
-use super::choose::in_lane;
-use super::{ChoiceLane, Edges, Forks, LaneBuilder, Merges, Phantom, Scope, as_parts};
+use super::{ChoiceLane, Edges, Forks, LaneBuilder, Merges, Scope, as_parts};
 use crate::pipe::debug;
 use crate::plan::{Branch, Describe, Port};
+use crate::shape::Phantom;
 use crate::{Arrow, Density, Deploy, KeepsClock, Lens, Merged, On, Otherwise, Pair, Quiet, SameItem, Shape};
 
 /// The lens of arm `K`: the second half of a pair, where the first half is `K`.
@@ -136,7 +136,7 @@ where
 {
     fn deploy(&self, scope: &Edges<K>, tag: C::Edge, wiring: &mut K::Wiring) -> <P::Out as On<K>>::Edge {
         K::in_body(wiring, Branch::Only, |wiring| {
-            let lane = in_lane::<K, C, P>(&self.lane, scope, tag, wiring);
+            let lane = Edges::of::<C, _>(&self.lane, tag, Some(scope.clone()), wiring);
             self.lane.deploy(lane, wiring)
         })
     }
@@ -166,7 +166,7 @@ where
     fn deploy(&self, scope: &Edges<K>, tag: C::Edge, wiring: &mut K::Wiring) -> <Self::Out as On<K>>::Edge {
         let (of_lane, tag) = K::fork(tag, wiring);
         let lane = K::in_body(wiring, Branch::Left, |wiring| {
-            let lane = in_lane::<K, C, P>(&self.lane, scope, of_lane, wiring);
+            let lane = Edges::of::<C, _>(&self.lane, of_lane, Some(scope.clone()), wiring);
             self.lane.deploy(lane, wiring)
         });
         let rest = K::in_body(wiring, Branch::Right, |wiring| self.rest.deploy(scope, tag, wiring));

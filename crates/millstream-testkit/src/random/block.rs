@@ -1,7 +1,7 @@
 //! Blocks of named wires in random pipelines, by the library's own blocks.
 
 use super::edge::{Boxed, Chain};
-use super::join::as_ring;
+use super::join::{as_ring, as_sparse};
 use super::kind::{Any, F, H, Kind, Whole};
 use super::shape::RandomShape;
 use super::tree::{Graph, Pipe, Statement};
@@ -97,14 +97,4 @@ fn if_else(
         |lane, w| w.lane(lane.see(no.0).any_edge().then(no_body)),
     );
     block.wire(name, chosen.any_edge())
-}
-
-/// The chain, to a sparse ring.
-fn as_sparse(chain: Chain) -> Chain {
-    let chain = as_ring(chain);
-    if chain.output == Kind::Whole(Whole::H) {
-        return chain;
-    }
-    let copy = Boxed::new(id::<F>().filter_map(|value| Some(value.clone())));
-    chain.followed_by(Chain::empty(Kind::Whole(Whole::F)).then(copy))
 }

@@ -54,14 +54,7 @@ pub(crate) fn fanout_all(input: Kind, bodies: Vec<Chain>) -> Chain {
     if bodies.iter().all(dense) {
         return on::<F, F>(input, bodies);
     }
-    let sparse = |body: Chain| {
-        if !dense(&body) {
-            return body;
-        }
-        let copy = Boxed::new(id::<F>().filter_map(|value| Some(value.clone())));
-        body.followed_by(Chain::empty(Kind::Whole(Whole::F)).then(copy))
-    };
-    let bodies = bodies.into_iter().map(sparse).collect();
+    let bodies = bodies.into_iter().map(as_sparse).collect();
     match input {
         Kind::Whole(Whole::F) => on::<F, H>(input, bodies),
         _ => on::<H, H>(input, bodies),
@@ -283,6 +276,16 @@ fn with_copy(chain: Chain) -> Chain {
 
 pub(crate) fn as_ring(chain: Chain) -> Chain {
     if matches!(chain.output, Kind::Whole(Whole::F | Whole::H)) { chain } else { with_copy(chain) }
+}
+
+/// The chain, to a sparse ring.
+pub(crate) fn as_sparse(chain: Chain) -> Chain {
+    let chain = as_ring(chain);
+    if chain.output == Kind::Whole(Whole::H) {
+        return chain;
+    }
+    let copy = Boxed::new(id::<F>().filter_map(|value| Some(value.clone())));
+    chain.followed_by(Chain::empty(Kind::Whole(Whole::F)).then(copy))
 }
 
 /// Two bodies whose outputs can be side by side. An output for which this is impossible is copied into a ring.

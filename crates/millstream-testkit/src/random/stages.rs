@@ -21,7 +21,7 @@ impl Built {
         let plan = self.plan();
         let rings = Way::Rings(Deployment { feeding: Feeding::Inline, ..deployment });
         let queues = Way::Queues { queues: Queues::new(), feeding: QueueFeeding::Ready };
-        for (way, helpers) in [(rings, &[][..]), (queues, HELPERS)] {
+        for (way, helpers) in [(rings, &[][..]), (queues, QUEUE_HELPERS)] {
             let ended = self.runs().refused(Vec::new(), way, u64::MAX)?;
             let mut deployed: BTreeMap<&str, usize> = BTreeMap::new();
             for stage in &ended.report.stages {
@@ -41,8 +41,8 @@ impl Built {
     }
 }
 
-/// The threads on queues that are no stages.
-const HELPERS: &[&str] = &[
+/// The names of the threads that queues add to a plan's stages.
+pub const QUEUE_HELPERS: &[&str] = &[
     "copier",
     "zipper",
     "merger",

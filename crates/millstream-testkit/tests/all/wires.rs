@@ -265,6 +265,19 @@ fn tuples_have_up_to_eight_wires_and_closures_too() {
 }
 
 #[test]
+fn an_underscore_is_no_wire_of_a_lane() {
+    let p = wires!(|x: Val<u64>| {
+        let _ = |x| x + 1;
+        let (_, next) = (|x| x + 2, |x| x + 3);
+        match x {
+            1 => |next| *next,
+            _ => |x| *x,
+        }
+    });
+    assert_eq!(p.model([1, 2]), [4, 2]);
+}
+
+#[test]
 fn effects_are_statements_and_wires_that_nothing_reads_hold_nothing_back() {
     let (kept, output) = sink::with_output(sink::collect());
     let p = wires!(|x: Val<u64>| {

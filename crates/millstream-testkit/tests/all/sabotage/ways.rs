@@ -2,7 +2,7 @@
 
 use crate::silence::silence;
 use millstream_exec::{Counters, Handle, Queues, Rings, RunError, Sender, fan_in};
-use millstream_testkit::random::{Built, Pipe, Value};
+use millstream_testkit::random::{Built, Pipe, QUEUE_HELPERS, Value};
 use millstream_testkit::{Call, Deployment, Feeding, QueueFeeding, SABOTAGE, Saboteur, deployments, within};
 use proptest::prelude::*;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -292,9 +292,9 @@ impl Case {
             Outcome::Whole(_) => Ok(()),
             Outcome::Failed(RunError::Stage { stage, cause, .. }) => {
                 // The ends, named sinks, and the threads that queues add to the plan's stages.
-                let names = "source sink kept copier splitter zipper merger router collector dealer gatherer drain lens part maybe";
+                let mut names = ["source", "sink", "kept"].iter().chain(QUEUE_HELPERS);
                 let planned = || built.plan().stages.iter().any(|planned| stage.starts_with(&planned.name));
-                let known = names.split(' ').any(|name| stage.starts_with(name)) || planned();
+                let known = names.any(|name| stage.starts_with(name)) || planned();
                 match known && cause.contains(SABOTAGE) && saboteur.acted() {
                     true => Ok(()),
                     false => Err(format!("it says {stage:?}: {cause}")),
