@@ -235,6 +235,70 @@ pub trait View<F: RingLayout>: sealed::Sealed + Send + Sync + Sized + 'static {
     fn watch(&self, rings: &mut Vec<RingProbe>) -> HiddenGate;
 }
 
+/// The methods of a view of one other view, also of one as an object, in which it does as that one does.
+macro_rules! as_inner_view {
+    ($inner:tt) => {
+        #[inline(always)]
+        fn cursor(&self) -> u64 {
+            self.$inner.cursor()
+        }
+
+        #[inline(always)]
+        fn end(&self) -> u64 {
+            self.$inner.end()
+        }
+
+        #[inline(always)]
+        fn contiguous(&self, from: u64, max: u64) -> u64 {
+            self.$inner.contiguous(from, max)
+        }
+
+        #[inline(always)]
+        unsafe fn release(&self, upto: u64) {
+            // SAFETY: the caller's contract.
+            unsafe { self.$inner.release(upto) }
+        }
+
+        fn regate(&mut self, gate: &HiddenGate) {
+            self.$inner.regate(gate);
+        }
+
+        fn marks(&self) -> &HiddenMarks {
+            self.$inner.marks()
+        }
+
+        fn watch(&self, rings: &mut Vec<RingProbe>) -> HiddenGate {
+            self.$inner.watch(rings)
+        }
+    };
+}
+use as_inner_view;
+
+/// What a layout does as the layout `$inner` does, whose chunks it has.
+macro_rules! as_inner_layout {
+    ($inner:ident) => {
+        const RINGS: usize = $inner::RINGS;
+        const SLOT: Option<usize> = $inner::SLOT;
+
+        #[inline(always)]
+        fn place(chunk: &Self::Chunk<'_>) -> BasePtr {
+            $inner::place(chunk)
+        }
+
+        #[inline(always)]
+        fn is_at(chunk: &Self::Chunk<'_>, place: BasePtr) -> bool {
+            $inner::is_at(chunk, place)
+        }
+
+        #[inline(always)]
+        unsafe fn by_way_of<'a>(chunk: &Self::Chunk<'a>, place: BasePtr) -> Self::Chunk<'a> {
+            // SAFETY: the caller's contract.
+            unsafe { $inner::by_way_of(chunk, place) }
+        }
+    };
+}
+use as_inner_layout;
+
 /// The value of END of an edge that is filled only at END.
 pub(crate) type Beside = Box<dyn std::any::Any + Send + Sync>;
 

@@ -4,7 +4,7 @@
 //! chunk of the usual shapes names its slots and its mask, so that a loop over it tests a flag and calls no function. A
 //! chunk of any other shape asks the object for every slot.
 
-use super::{HiddenGate, HiddenMarks, RingLayout, View, sealed::Sealed};
+use super::{HiddenGate, HiddenMarks, RingLayout, View, as_inner_view, sealed::Sealed};
 use crate::probe::RingProbe;
 use crate::slots::SlotSlice;
 use millstream_core::{AnyEdge, Item, ItemShape};
@@ -109,17 +109,7 @@ trait Erased<T: Item>: Send + Sync {
 struct Of<F: RingLayout>(F::View);
 
 impl<F: RingLayout + ItemShape> Erased<F::Item> for Of<F> {
-    fn cursor(&self) -> u64 {
-        self.0.cursor()
-    }
-
-    fn end(&self) -> u64 {
-        self.0.end()
-    }
-
-    fn contiguous(&self, from: u64, max: u64) -> u64 {
-        self.0.contiguous(from, max)
-    }
+    as_inner_view!(0);
 
     unsafe fn chunk<'a>(&self, from: u64) -> AnyChunk<'a, F::Item> {
         // SAFETY: the caller's contract.
@@ -140,25 +130,8 @@ impl<F: RingLayout + ItemShape> Erased<F::Item> for Of<F> {
         unsafe { self.0.at_end(end) }.map(F::item)
     }
 
-    unsafe fn release(&self, upto: u64) {
-        // SAFETY: the caller's contract.
-        unsafe { self.0.release(upto) }
-    }
-
     fn fork(&self, position: u64) -> Box<dyn Erased<F::Item>> {
         Box::new(Of::<F>(self.0.fork(position)))
-    }
-
-    fn regate(&mut self, gate: &HiddenGate) {
-        self.0.regate(gate);
-    }
-
-    fn marks(&self) -> &HiddenMarks {
-        self.0.marks()
-    }
-
-    fn watch(&self, rings: &mut Vec<RingProbe>) -> HiddenGate {
-        self.0.watch(rings)
     }
 }
 
@@ -225,17 +198,7 @@ impl<T: Item> RingLayout for AnyEdge<T> {
 }
 
 impl<T: Item> View<AnyEdge<T>> for AnyView<T> {
-    fn cursor(&self) -> u64 {
-        self.0.cursor()
-    }
-
-    fn end(&self) -> u64 {
-        self.0.end()
-    }
-
-    fn contiguous(&self, from: u64, max: u64) -> u64 {
-        self.0.contiguous(from, max)
-    }
+    as_inner_view!(0);
 
     unsafe fn chunk<'a>(&self, from: u64) -> AnyChunk<'a, T> {
         // SAFETY: the caller's contract.
@@ -247,25 +210,8 @@ impl<T: Item> View<AnyEdge<T>> for AnyView<T> {
         unsafe { self.0.at_end(end) }
     }
 
-    unsafe fn release(&self, upto: u64) {
-        // SAFETY: the caller's contract.
-        unsafe { self.0.release(upto) }
-    }
-
     fn fork(&self, position: u64) -> Self {
         AnyView(self.0.fork(position))
-    }
-
-    fn regate(&mut self, gate: &HiddenGate) {
-        self.0.regate(gate);
-    }
-
-    fn marks(&self) -> &HiddenMarks {
-        self.0.marks()
-    }
-
-    fn watch(&self, rings: &mut Vec<RingProbe>) -> HiddenGate {
-        self.0.watch(rings)
     }
 }
 

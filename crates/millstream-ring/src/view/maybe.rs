@@ -1,4 +1,4 @@
-use super::{BasePtr, HiddenGate, HiddenMarks, RingLayout, View, sealed::Sealed};
+use super::{BasePtr, HiddenGate, HiddenMarks, RingLayout, View, as_inner_layout, as_inner_view, sealed::Sealed};
 use crate::Reader;
 use crate::probe::RingProbe;
 use millstream_core::{Maybe, Shape};
@@ -40,41 +40,11 @@ impl<F: RingLayout> RingLayout for Maybe<F> {
     }
 
     type Whole = Self;
-    const RINGS: usize = F::RINGS;
-    const SLOT: Option<usize> = F::SLOT;
-
-    #[inline(always)]
-    fn place(chunk: &Self::Chunk<'_>) -> BasePtr {
-        F::place(chunk)
-    }
-
-    #[inline(always)]
-    fn is_at(chunk: &Self::Chunk<'_>, place: BasePtr) -> bool {
-        F::is_at(chunk, place)
-    }
-
-    #[inline(always)]
-    unsafe fn by_way_of<'a>(chunk: &Self::Chunk<'a>, place: BasePtr) -> Self::Chunk<'a> {
-        // SAFETY: the caller's contract.
-        unsafe { F::by_way_of(chunk, place) }
-    }
+    as_inner_layout!(F);
 }
 
 impl<F: RingLayout> View<Maybe<F>> for MaybeView<F> {
-    #[inline(always)]
-    fn cursor(&self) -> u64 {
-        self.0.cursor()
-    }
-
-    #[inline(always)]
-    fn end(&self) -> u64 {
-        self.0.end()
-    }
-
-    #[inline(always)]
-    fn contiguous(&self, from: u64, max: u64) -> u64 {
-        self.0.contiguous(from, max)
-    }
+    as_inner_view!(0);
 
     #[inline(always)]
     unsafe fn chunk<'a>(&self, from: u64) -> F::Chunk<'a> {
@@ -87,25 +57,7 @@ impl<F: RingLayout> View<Maybe<F>> for MaybeView<F> {
         unsafe { self.0.at_end(end) }.map(Some)
     }
 
-    #[inline(always)]
-    unsafe fn release(&self, upto: u64) {
-        // SAFETY: the caller's contract.
-        unsafe { self.0.release(upto) }
-    }
-
     fn fork(&self, position: u64) -> Self {
         MaybeView(self.0.fork(position))
-    }
-
-    fn regate(&mut self, gate: &HiddenGate) {
-        self.0.regate(gate);
-    }
-
-    fn marks(&self) -> &HiddenMarks {
-        self.0.marks()
-    }
-
-    fn watch(&self, rings: &mut Vec<RingProbe>) -> HiddenGate {
-        self.0.watch(rings)
     }
 }

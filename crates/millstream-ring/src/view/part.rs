@@ -1,4 +1,4 @@
-use super::{BasePtr, HiddenGate, HiddenMarks, RingLayout, View, sealed::Sealed};
+use super::{BasePtr, HiddenGate, HiddenMarks, RingLayout, View, as_inner_view, sealed::Sealed};
 use crate::Reader;
 use crate::probe::RingProbe;
 use millstream_core::{Item, Part, Shows};
@@ -84,20 +84,7 @@ impl<F: RingLayout, T: Item, C: Shows<F, T>> RingLayout for Part<F, C, T> {
 }
 
 impl<F: RingLayout, T: Item, C: Shows<F, T>> View<Part<F, C, T>> for PartView<F, C, T> {
-    #[inline(always)]
-    fn cursor(&self) -> u64 {
-        self.whole.cursor()
-    }
-
-    #[inline(always)]
-    fn end(&self) -> u64 {
-        self.whole.end()
-    }
-
-    #[inline(always)]
-    fn contiguous(&self, from: u64, max: u64) -> u64 {
-        self.whole.contiguous(from, max)
-    }
+    as_inner_view!(whole);
 
     #[inline(always)]
     unsafe fn chunk<'a>(&self, from: u64) -> PartChunk<'a, F, C> {
@@ -113,26 +100,8 @@ impl<F: RingLayout, T: Item, C: Shows<F, T>> View<Part<F, C, T>> for PartView<F,
         unsafe { self.whole.at_end(end) }.map(|whole| self.shows.show(whole))
     }
 
-    #[inline(always)]
-    unsafe fn release(&self, upto: u64) {
-        // SAFETY: the caller's contract.
-        unsafe { self.whole.release(upto) }
-    }
-
     fn fork(&self, position: u64) -> Self {
         PartView::new(self.whole.fork(position), self.shows.clone())
-    }
-
-    fn regate(&mut self, gate: &HiddenGate) {
-        self.whole.regate(gate);
-    }
-
-    fn marks(&self) -> &HiddenMarks {
-        self.whole.marks()
-    }
-
-    fn watch(&self, rings: &mut Vec<RingProbe>) -> HiddenGate {
-        self.whole.watch(rings)
     }
 }
 

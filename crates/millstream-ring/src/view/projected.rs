@@ -1,4 +1,4 @@
-use super::{BasePtr, HiddenGate, HiddenMarks, RingLayout, Side, View, sealed::Sealed};
+use super::{BasePtr, HiddenGate, HiddenMarks, RingLayout, Side, View, as_inner_layout, as_inner_view, sealed::Sealed};
 use crate::probe::RingProbe;
 use millstream_core::{Lens, Projected, Shape, lens};
 use std::any::TypeId;
@@ -54,41 +54,11 @@ impl<F: RingLayout, L: Lens<F>> RingLayout for Projected<F, L> {
         left.or(right).filter(|_| F::DENSE)
     }
 
-    const RINGS: usize = F::RINGS;
-    const SLOT: Option<usize> = F::SLOT;
-
-    #[inline(always)]
-    fn place(chunk: &Self::Chunk<'_>) -> BasePtr {
-        F::place(chunk)
-    }
-
-    #[inline(always)]
-    fn is_at(chunk: &Self::Chunk<'_>, place: BasePtr) -> bool {
-        F::is_at(chunk, place)
-    }
-
-    #[inline(always)]
-    unsafe fn by_way_of<'a>(chunk: &Self::Chunk<'a>, place: BasePtr) -> Self::Chunk<'a> {
-        // SAFETY: the caller's contract.
-        unsafe { F::by_way_of(chunk, place) }
-    }
+    as_inner_layout!(F);
 }
 
 impl<F: RingLayout, L: Lens<F>> View<Projected<F, L>> for ProjectedView<F, L> {
-    #[inline(always)]
-    fn cursor(&self) -> u64 {
-        self.whole.cursor()
-    }
-
-    #[inline(always)]
-    fn end(&self) -> u64 {
-        self.whole.end()
-    }
-
-    #[inline(always)]
-    fn contiguous(&self, from: u64, max: u64) -> u64 {
-        self.whole.contiguous(from, max)
-    }
+    as_inner_view!(whole);
 
     #[inline(always)]
     unsafe fn chunk<'a>(&self, from: u64) -> F::Chunk<'a> {
@@ -101,25 +71,7 @@ impl<F: RingLayout, L: Lens<F>> View<Projected<F, L>> for ProjectedView<F, L> {
         L::focus(unsafe { self.whole.at_end(end) }?)
     }
 
-    #[inline(always)]
-    unsafe fn release(&self, upto: u64) {
-        // SAFETY: the caller's contract.
-        unsafe { self.whole.release(upto) }
-    }
-
     fn fork(&self, position: u64) -> Self {
         ProjectedView::new(self.whole.fork(position))
-    }
-
-    fn regate(&mut self, gate: &HiddenGate) {
-        self.whole.regate(gate);
-    }
-
-    fn marks(&self) -> &HiddenMarks {
-        self.whole.marks()
-    }
-
-    fn watch(&self, rings: &mut Vec<RingProbe>) -> HiddenGate {
-        self.whole.watch(rings)
     }
 }
