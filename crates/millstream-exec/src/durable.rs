@@ -1,7 +1,7 @@
 //! Rings whose states can be written down.
 
 use crate::keeper::{Keeper, StateKeepers, adopt_start, adopt_starts};
-use crate::keeps::{Keeps, RingBackend, RingRunner, sealed};
+use crate::keeps::{Keeps, RingBackend, RingRunner, keeps_by, sealed};
 use crate::start::{Threads, wire};
 use crate::upgrade::Next;
 use crate::{Handle, RingShape, Rings, RunError, Runner, RunsOn, Sink, Source};
@@ -83,27 +83,7 @@ impl RingRunner for Durable {
 
 #[diagnostic::do_not_recommend]
 impl<S: Item + Clone + Serialize + DeserializeOwned> Keeps<S> for Durable {
-    fn state() -> StateKeepers<S> {
-        StateKeepers { alone: Keeper::writes(), by_key: Keeper::writes().adopting(adopt_start) }.unless_nothing()
-    }
-
-    fn states_in_a_loop() -> Keeper<Vec<States<S>>> {
-        Keeper::writes().adopting(adopt_starts)
-    }
-
-    fn keys() -> Keeper<KeyRouter<S>>
-    where
-        S: Key,
-    {
-        Keeper::writes().adopting(KeyRouter::adopt)
-    }
-
-    fn parked_keys() -> StateKeepers<Parked<S>>
-    where
-        S: Key,
-    {
-        StateKeepers { alone: Keeper::writes(), by_key: Keeper::writes().adopting(adopt_start) }
-    }
+    keeps_by!(writes);
 }
 
 impl Runner for Durable {

@@ -56,26 +56,35 @@ pub trait Keeps<S>: RingRunner {
         S: Key;
 }
 
+/// What a runner keeps of each kind of state, by keepers that are made by `Keeper::$kept`.
+macro_rules! keeps_by {
+    ($kept:ident) => {
+        fn state() -> StateKeepers<S> {
+            StateKeepers { alone: Keeper::$kept(), by_key: Keeper::$kept().adopting(adopt_start) }.unless_nothing()
+        }
+
+        fn states_in_a_loop() -> Keeper<Vec<States<S>>> {
+            Keeper::$kept().adopting(adopt_starts)
+        }
+
+        fn keys() -> Keeper<KeyRouter<S>>
+        where
+            S: Key,
+        {
+            Keeper::$kept().adopting(KeyRouter::adopt)
+        }
+
+        fn parked_keys() -> StateKeepers<Parked<S>>
+        where
+            S: Key,
+        {
+            StateKeepers { alone: Keeper::$kept(), by_key: Keeper::$kept().adopting(adopt_start) }
+        }
+    };
+}
+#[cfg(feature = "durable")]
+pub(crate) use keeps_by;
+
 impl<S: Item + Clone> Keeps<S> for Rings {
-    fn state() -> StateKeepers<S> {
-        StateKeepers { alone: Keeper::clones(), by_key: Keeper::clones().adopting(adopt_start) }.unless_nothing()
-    }
-
-    fn states_in_a_loop() -> Keeper<Vec<States<S>>> {
-        Keeper::clones().adopting(adopt_starts)
-    }
-
-    fn keys() -> Keeper<KeyRouter<S>>
-    where
-        S: Key,
-    {
-        Keeper::clones().adopting(KeyRouter::adopt)
-    }
-
-    fn parked_keys() -> StateKeepers<Parked<S>>
-    where
-        S: Key,
-    {
-        StateKeepers { alone: Keeper::clones(), by_key: Keeper::clones().adopting(adopt_start) }
-    }
+    keeps_by!(clones);
 }
