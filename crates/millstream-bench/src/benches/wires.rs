@@ -1,5 +1,7 @@
 //! A graph of cheap stages on one worker, as a block of named wires and by hand: case `graph` joins two maps and what
-//! they read, and case `choice` has an `if` beside a `partition` and `merge`.
+//! they read, and case `choice` has an `if` beside a `partition` and `merge`. Case `branch` is about waits.
+
+mod branch;
 
 use crate::failure::Failure;
 use crate::figure::{Results, Unit};
@@ -8,7 +10,7 @@ use crate::turns::{Contestant, Work, take_turns};
 use millstream::prelude::*;
 
 pub(crate) fn run(setting: &Setting) -> Result<Results, Failure> {
-    Ok(Results::joined([graph(setting)?, choice(setting)?]))
+    Ok(Results::joined([graph(setting)?, choice(setting)?, branch::run(setting)?]))
 }
 
 fn mixed(x: u64) -> u64 {
