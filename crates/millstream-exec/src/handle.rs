@@ -208,13 +208,7 @@ impl Started {
         observer.read(&mut counters);
         let loads = observer.loads(&Counters::default(), &counters, None);
         let tasklets = self.pool.roster().tasks.len();
-        let mut stages = self.pool.clear();
-        if let Some(source) = &self.end_source {
-            if let Some(accepted) = source.accepted() {
-                StageReport::put_source(&mut stages, accepted);
-            }
-            source.clear();
-        }
+        let stages = self.clear();
         let mut failure = self.pool.shared.failure();
         let controller = self.pool.controller();
         let pins = self.pool.pins.as_ref();
@@ -240,6 +234,30 @@ impl Started {
         side_sinks.finish(&mut report, &mut failure);
         self.pool.shared.trace.ended(&report);
         (report, failure)
+    }
+
+    /// Drops every tasklet and what is left of the source; returns the reports of the stages.
+    fn clear(&self) -> Vec<StageReport> {
+        let mut stages = self.pool.clear();
+        let mut accepted = None;
+        if let Some(source) = &self.end_source {
+            accepted = source.accepted();
+            source.clear();
+        }
+        #[cfg(feature = "service")]
+        if let Some(before) = self.pool.remains() {
+            (stages, accepted) = (before.stages, before.accepted);
+        }
+        if let Some(accepted) = accepted {
+            StageReport::put_source(&mut stages, accepted);
+        }
+        stages
+    }
+
+    /// Drops the values of the run as soon as it has failed or was stopped, and its threads have left.
+    #[cfg(feature = "service")]
+    pub(crate) fn release_at_end(&self) {
+        self.pool.release_at_end(self.end_source.as_ref().map(Arc::downgrade));
     }
 
     /// Stops the run without waiting: its threads drop the remaining tasklets when they exit.

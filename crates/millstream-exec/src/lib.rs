@@ -72,6 +72,8 @@ mod run_end;
 mod runner;
 mod sender;
 mod sending;
+#[cfg(feature = "service")]
+mod service;
 mod share;
 mod shared;
 mod side_sinks;
@@ -145,6 +147,8 @@ pub use run_end::RunEnd;
 pub use runner::{Runner, RunsOn, SourceItem, SourceShape};
 pub use sender::{JoinError, SendError, Sender, TrySendError};
 pub use sending::{Room, Sending};
+#[cfg(feature = "service")]
+pub use service::{Answer, AnswerFuture, CallError, Client, Service, requests, service};
 pub use signal::{Signal, Ticket, WakerSlot};
 #[cfg(feature = "durable")]
 pub use snapshot::CorruptSnapshot;

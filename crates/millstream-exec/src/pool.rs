@@ -7,6 +7,8 @@
 //! of them in a shard, has a thread of its own and takes one number at a time.
 
 pub(crate) mod placing;
+#[cfg(feature = "service")]
+mod release;
 mod replace;
 mod rest;
 pub(crate) mod roster;
@@ -57,6 +59,8 @@ pub(crate) struct Pool {
     alive: AtomicUsize,
     /// No thread is joined: the last one to exit drops the remaining tasklets.
     abandoned: AtomicBool,
+    #[cfg(feature = "service")]
+    release: release::Release,
     controller: Mutex<Controller>,
     pub(crate) pins: Option<Pins>,
     spread: CoreBalancer,
@@ -114,6 +118,8 @@ impl Pool {
             working: AtomicUsize::new(0),
             alive: AtomicUsize::new(0),
             abandoned: AtomicBool::new(false),
+            #[cfg(feature = "service")]
+            release: release::Release::default(),
             controller: Mutex::new(controller),
             pins,
             spread: CoreBalancer::new(seats),
@@ -321,6 +327,8 @@ impl Pool {
         if self.abandoned.load(Ordering::SeqCst) {
             self.clear();
         }
+        #[cfg(feature = "service")]
+        self.release_if_over();
         // A future may wait for the last thread to exit.
         self.shared.signal.notify();
     }

@@ -58,9 +58,11 @@
 //! | `page` | [`observe::Page`], in the browser and for Prometheus |
 //! | `queues` | [`Queues`](prelude::Queues), the deployment on queues |
 //! | `serde` | plans and reports as JSON |
+//! | `service` | [`service`](prelude::service): pipelines that answer their callers |
 //! | `stream` | [`Through::stream`](prelude::Through::stream): outputs as async streams |
 //! | `testkit` | [`testkit`]: random inputs, schedules and deployments for tests of pipelines |
 //! | `tokio` | a tokio runtime around the futures of [`map_async`](prelude::AsyncExt::map_async) |
+//! | `tower` | clients of services as `tower::Service`s |
 //! | `tracing` | runs emit `tracing` events when they start, decide, fail and end |
 
 /// Needs the feature `cli`.
@@ -106,6 +108,8 @@ pub mod prelude {
     };
     #[cfg(feature = "stream")]
     pub use millstream_exec::ThroughStream;
+    #[cfg(feature = "service")]
+    pub use millstream_exec::{Answer, CallError, Client, Service, requests, service};
     pub use millstream_exec::{
         BoxBlock, BoxExact, BoxExt, BoxPipeline, BoxStage, Deployable, Edge, FailureCause, FanIn, FreePipe,
         FromProducer, Handle, Inline, Job, JobExt, JobRefExt, JoinError, MergeLog, ParMapExt, Pipeline, Polled,
@@ -127,6 +131,7 @@ pub mod prelude {
     feature = "durable",
     feature = "evolve",
     feature = "page",
+    feature = "service",
     feature = "stream",
     feature = "testkit",
     feature = "tokio"

@@ -35,6 +35,8 @@ mod queues;
 mod queues_drain;
 mod restart;
 mod run;
+#[cfg(feature = "tower")]
+mod service;
 #[cfg(feature = "queues")]
 mod stage_ids;
 mod stepped;

@@ -161,7 +161,7 @@ impl Pipe {
     }
 }
 
-fn chain(tree: &Pipe, input: Kind, sinks: &Sinks) -> Chain {
+pub(super) fn chain(tree: &Pipe, input: Kind, sinks: &Sinks) -> Chain {
     match tree {
         Pipe::Then(p, q) => {
             let first = chain(p, input, sinks);

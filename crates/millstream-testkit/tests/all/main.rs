@@ -11,6 +11,7 @@ mod laws;
 mod pipelines;
 mod reference;
 mod sabotage;
+mod services;
 mod silence;
 mod sources;
 mod stress;

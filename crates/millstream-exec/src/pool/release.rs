@@ -1,0 +1,55 @@
+//! A run that fails or is stopped can drop its values when its last thread leaves, before the program waits for it.
+//!
+//! A value may be what another thread waits for: a request that is dropped tells its caller that no answer comes. The
+//! program may keep the handle of the run for as long as it likes.
+
+use super::Pool;
+use crate::external_source::{Accepted, ExternalSource};
+use crate::report::StageReport;
+use std::sync::atomic::Ordering;
+use std::sync::{Mutex, OnceLock, PoisonError, Weak};
+
+#[derive(Default)]
+pub(super) struct Release {
+    /// Set if the run releases its values. Weak: the pool keeps no value of the source alive.
+    source: OnceLock<Option<Weak<dyn ExternalSource>>>,
+    remains: Mutex<Option<Remains>>,
+}
+
+/// What the report of a run says of values that were dropped before it.
+pub(crate) struct Remains {
+    pub(crate) stages: Vec<StageReport>,
+    pub(crate) accepted: Option<Accepted>,
+}
+
+impl Pool {
+    /// Drops the values of the run and of its source as soon as it has failed or was stopped, and its threads have
+    /// left.
+    pub(crate) fn release_at_end(&self, source: Option<Weak<dyn ExternalSource>>) {
+        // A run has one source.
+        let _ = self.release.source.set(source);
+        self.release_if_over();
+    }
+
+    /// Of the last thread that leaves and the one that asks for the release, the later one sees both stores. If both
+    /// do, the second finds nothing to drop.
+    pub(super) fn release_if_over(&self) {
+        let Some(source) = self.release.source.get() else { return };
+        if self.alive.load(Ordering::SeqCst) > 0 || !self.shared.stopped() {
+            return;
+        }
+        let source = source.as_ref().and_then(Weak::upgrade);
+        let stages = self.clear();
+        let accepted = source.as_ref().and_then(|source| source.accepted());
+        if let Some(source) = source {
+            source.clear();
+        }
+        let mut remains = self.release.remains.lock().unwrap_or_else(PoisonError::into_inner);
+        remains.get_or_insert(Remains { stages, accepted });
+    }
+
+    /// What was released.
+    pub(crate) fn remains(&self) -> Option<Remains> {
+        self.release.remains.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}

@@ -1,0 +1,116 @@
+//! Pipelines that answer: requests from many callers in, each answer back to its own caller.
+
+mod client;
+
+pub use client::{Answer, AnswerFuture, CallError, Client};
+
+use crate::{BoxExt, BoxShape, BoxStage, Handle, JobExt, Rings, RunError, Runner, Stage, fan_in};
+use client::Request;
+use millstream_core::pipe::Id;
+use millstream_core::{AnyEdge, Arrow, Item, PartsExt, ViewExt, id, pipeline};
+
+/// A pipeline that answers requests: each slot of its output is the answer to the request with the same number.
+///
+/// [`service`] makes one, and [`start`](Service::start) returns a [`Client`] and the run.
+#[must_use = "it answers nothing before it is started"]
+pub struct Service<Q: Item, A: Item + Clone> {
+    stages: BoxStage<Q, A>,
+    ring: Option<usize>,
+}
+
+/// A service whose answers are made by these stages, from requests of any number of callers.
+///
+/// The requests of all callers are one stream, in the order of their arrival, so a state in the stages needs no lock.
+/// The stages keep the clock of the requests, which the compiler checks: each request has one slot of the output, and
+/// what is in it goes back to its caller. An empty slot, such as that of a request that a filter leaves out or whose
+/// `try_map_or_empty` fails, is its caller's [`CallError::NoAnswer`]. A service that tells why gives `Result`s.
+///
+/// ```
+/// use millstream::prelude::*;
+///
+/// // An account: every payment is answered with the balance after it.
+/// let account = service(requests::<i64>().scan(0, |balance, x| { *balance += x; *balance }));
+/// let (client, run) = account.start()?;
+/// let callers: Vec<_> = (0..4).map(|_| {
+///     let client = client.clone();
+///     std::thread::spawn(move || client.call_blocking(25))
+/// }).collect();
+/// let mut balances: Vec<i64> = callers.into_iter().map(|caller| caller.join().unwrap()).collect::<Result<_, _>>()?;
+/// balances.sort();
+/// assert_eq!(balances, [25, 50, 75, 100]);
+/// drop(client); // the last one ends the service
+/// run.wait()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// Requests are never copied: the stages read a reference to each. An answer is cloned once, for its caller. A call
+/// allocates once, for the way back of its answer.
+pub fn service<Q, A, P>(stages: P) -> Service<Q, A>
+where
+    Q: Item,
+    A: Item + Clone,
+    AnyEdge<Q>: BoxShape,
+    P: Stage<AnyEdge<Q>, A>,
+{
+    Service { stages: stages.boxed(), ring: None }
+}
+
+/// The beginning of a [`service`]'s stages: the edge of its requests, whatever carries them.
+///
+/// A function that returns a [`Stage`] for any [`Edge`](crate::Edge) can follow it with `then`, and a block begins with
+/// `wires!(|request: AnyEdge<Q>| { .. })`.
+pub fn requests<Q: Item>() -> Id<AnyEdge<Q>> {
+    id()
+}
+
+impl<Q: Item, A: Item + Clone> Service<Q, A> {
+    /// The slots of the ring in which requests wait: a power of two, or [`start`](Service::start) fails. The default is
+    /// that of the run's rings. A call waits while it is full.
+    pub fn ring(mut self, slots: usize) -> Self {
+        self.ring = Some(slots);
+        self
+    }
+
+    /// Starts the service on default [`Rings`]: see [`start_on`](Service::start_on).
+    ///
+    /// # Errors
+    ///
+    /// As [`start_on`](Service::start_on).
+    pub fn start(&self) -> Result<(Client<Q, A>, Handle<()>), RunError> {
+        self.start_on(&Rings::new())
+    }
+
+    /// Starts the service. The run goes on until the last clone of the client is dropped, or until it is drained or
+    /// stopped; then calls return [`CallError::Ended`].
+    ///
+    /// A drain answers every request that was accepted. If a stage panics, or the run is stopped, requests that have no
+    /// answer yet end with [`CallError::Ended`], and the run's error names the stage and the number.
+    ///
+    /// # Errors
+    ///
+    /// If the rings' options contradict each other or take more memory than they may, or if a thread cannot be started.
+    pub fn start_on(&self, rings: &Rings) -> Result<(Client<Q, A>, Handle<()>), RunError> {
+        let requests = fan_in(1).shared().isolate_panics();
+        let requests = match self.ring {
+            Some(slots) => requests.ring(slots),
+            None => requests,
+        };
+        let (senders, arriving) = requests.open(rings)?;
+        let stages = self.stages.clone();
+        let answers = pipeline::<Request<Q, A>>().fanout(
+            |request| request.part(|request: &Request<Q, A>| &request.value).any_edge().then(stages).maybe(),
+            |request| request,
+        );
+        let answer = |_, (answer, request): (Option<&A>, &Request<Q, A>)| request.answer(answer.cloned());
+        let run = rings.start(answers.from(arriving).to_each(answer))?;
+        // Callers whose requests are in the rings wait until these are dropped.
+        run.started.release_at_end();
+        Ok((Client::new(senders), run))
+    }
+}
+
+impl<Q: Item, A: Item + Clone> std::fmt::Debug for Service<Q, A> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Service").field("ring", &self.ring).finish_non_exhaustive()
+    }
+}

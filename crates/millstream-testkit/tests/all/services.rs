@@ -1,0 +1,44 @@
+//! Services of random stages: each caller gets the model's slot at the number of its request.
+
+use millstream_exec::{Answer, CallError};
+use millstream_testkit::deployments;
+use millstream_testkit::random::{Value, pipes, values};
+use proptest::prelude::*;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// An answer, as the slot that it is.
+fn slot(answer: Result<Value, CallError>) -> Result<Option<Value>, CallError> {
+    match answer {
+        Err(CallError::NoAnswer) => Ok(None),
+        answer => answer.map(Some),
+    }
+}
+
+proptest! {
+    #[test]
+    fn the_answers_of_a_random_service_are_the_slots_of_its_model(
+        tree in pipes(16).prop_filter("more threads than a test should have", |tree| tree.width() <= 32),
+        requests in values(60),
+        deployment in deployments(),
+        slots in prop::sample::select(vec![1, 2, 4, 16]),
+        under_way in 1..=8_usize,
+    ) {
+        let built = tree.build_service();
+        let (client, run) = built.service().ring(slots).start_on(&deployment.rings()).unwrap();
+        let mut answers = Vec::new();
+        for requests in requests.chunks(under_way) {
+            let sent: Vec<_> = requests.iter().map_while(|request| client.send(request.clone()).ok()).collect();
+            answers.extend(sent.into_iter().map(Answer::wait).map(slot));
+        }
+        drop(client);
+        let ended = run.wait();
+        match catch_unwind(AssertUnwindSafe(|| built.answers(requests))) {
+            Ok(model) => {
+                let model: Vec<_> = model.into_iter().map(Ok).collect();
+                prop_assert_eq!(answers, model, "{}, {:?}", tree, deployment);
+                prop_assert!(ended.is_ok(), "{}, {:?}: {:?}", tree, deployment, ended.map(|_| ()));
+            }
+            Err(_) => prop_assert!(ended.is_err(), "{}, {:?}: the model fails", tree, deployment),
+        }
+    }
+}
