@@ -38,6 +38,7 @@
 //! - [`skip_while`](crate::StreamsExt::skip_while): Leaves values out up to the first one for which `unwanted` returns
 //!   false.
 //! - [`dedup`](crate::StreamsExt::dedup): Leaves a value out if it is equal to the value before it.
+//! - [`scan_finish`](crate::StreamsExt::scan_finish): Runs a `scan` whose state may also make END's output.
 //! - [`chunks`](crate::StreamsExt::chunks): Collects `n` values each into a `Vec`, which is the output at the last of
 //!   them.
 //! - [`windows`](crate::StreamsExt::windows): Yields the last `n` values, the oldest first, at every value from the
@@ -146,6 +147,10 @@
 //!
 //! - [`flat_map`](crate::ClockExt::flat_map): Yields every item of the iterator that `f` returns for a value: Haskell's
 //!   `concatMap`.
+//! - [`flat_scan`](crate::ClockExt::flat_scan): Applies `f` to a state and every value, and yields every item of the
+//!   iterator that `f` returns.
+//! - [`flat_scan_finish`](crate::ClockExt::flat_scan_finish): Runs a `flat_scan` whose state has outputs after the last
+//!   value, too.
 //! - [`flatten`](crate::ClockExt::flatten): Yields every item of every value, one after another.
 //! - [`compact`](crate::ClockExt::compact): Removes empty slots: the output is dense again.
 //! - [`windows_by`](crate::ClockExt::windows_by): Groups values into windows of event time, and yields each window

@@ -1,4 +1,4 @@
-use crate::pipe::{Compact, FlatMap, Flatten, Renumber, Then, Window, WindowsBy};
+use crate::pipe::{Compact, FlatMap, FlatScan, FlatScanFinish, Flatten, Renumber, Then, Window, WindowsBy};
 use crate::{Arrow, Item, Shape, ToOwnedItem};
 
 /// Stages that number their outputs from 0 again. For every [`Arrow`].
@@ -39,6 +39,69 @@ pub trait ClockExt: Arrow {
         F: for<'a> Fn(<Self::Out as Shape>::Ref<'a>) -> I + Send + Sync + 'static,
     {
         Then::new(self, Renumber::new(FlatMap::new(f)))
+    }
+
+    /// Applies `f` to a state and every value, and yields every item of the iterator that `f` returns.
+    ///
+    /// It is a [`scan`](Arrow::scan) with any number of outputs a value, or a [`flat_map`](ClockExt::flat_map) with a
+    /// state. The iterator owns its items, as there; it does not see the state, which `f` may change at the next value
+    /// before the iterator has ended.
+    ///
+    /// ```
+    /// use millstream::prelude::*;
+    /// // The numbers that are missing before each.
+    /// let gaps = pipeline::<u64>().flat_scan(0, |next, x| {
+    ///     let missing = *next..*x;
+    ///     *next = x + 1;
+    ///     missing
+    /// });
+    /// assert_eq!(gaps.model([0, 3, 4, 6]), [1, 2, 5]);
+    /// ```
+    #[doc(alias("flat_map_with_state", "process"))]
+    #[expect(clippy::type_complexity, reason = "the combinator says what it is made of")]
+    fn flat_scan<S, I, F>(self, state: S, f: F) -> Then<Self, Renumber<FlatScan<Self::Out, S, F, I>>>
+    where
+        S: Item + Clone,
+        I: IntoIterator<Item: Item, IntoIter: Send + 'static> + 'static,
+        F: for<'a> Fn(&mut S, <Self::Out as Shape>::Ref<'a>) -> I + Send + Sync + 'static,
+    {
+        Then::new(self, Renumber::new(FlatScan::new(state, f)))
+    }
+
+    /// Runs a [`flat_scan`](ClockExt::flat_scan) whose state has outputs after the last value, too.
+    ///
+    /// `finish` returns them at END, after the outputs of END's own value. They have numbers below the new END, which
+    /// is empty. `f` and `finish` return iterators of one type, for example a `Vec`.
+    ///
+    /// ```
+    /// use millstream::prelude::*;
+    /// // Batches of at most 10 altogether.
+    /// let batches = pipeline::<u64>().flat_scan_finish(
+    ///     Vec::new(),
+    ///     |batch: &mut Vec<u64>, x| {
+    ///         let full = batch.iter().sum::<u64>() + x > 10;
+    ///         let done = if full { vec![std::mem::take(batch)] } else { vec![] };
+    ///         batch.push(*x);
+    ///         done
+    ///     },
+    ///     |batch| vec![batch],
+    /// );
+    /// assert_eq!(batches.model([4, 5, 2, 9]), [vec![4, 5], vec![2], vec![9]]);
+    /// ```
+    #[expect(clippy::type_complexity, reason = "the combinator says what it is made of")]
+    fn flat_scan_finish<S, I, F, G>(
+        self,
+        state: S,
+        f: F,
+        finish: G,
+    ) -> Then<Self, Renumber<FlatScanFinish<Self::Out, S, F, G, I>>>
+    where
+        S: Item + Clone,
+        I: IntoIterator<Item: Item, IntoIter: Send + 'static> + 'static,
+        F: for<'a> Fn(&mut S, <Self::Out as Shape>::Ref<'a>) -> I + Send + Sync + 'static,
+        G: Fn(S) -> I + Send + Sync + 'static,
+    {
+        Then::new(self, Renumber::new(FlatScanFinish::new(state, f, finish)))
     }
 
     /// Yields every item of every value, one after another.

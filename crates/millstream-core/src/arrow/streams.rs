@@ -1,6 +1,6 @@
 use crate::pipe::{
-    Annotate, Chunks, Dedup, Enumerate, FilterBy, Inspect, LeaveEmpty, MapM, Pairwise, ScanBy, Skip, SkipWhile, Stop,
-    Take, TakeWhile, Then, TryScan, Windows,
+    Annotate, Chunks, Dedup, Enumerate, FilterBy, Inspect, LeaveEmpty, MapM, Pairwise, ScanBy, ScanFinish, Skip,
+    SkipWhile, Stop, Take, TakeWhile, Then, TryScan, Windows,
 };
 use crate::{Arrow, Cause, Item, Shape, ToOwnedItem};
 
@@ -113,6 +113,43 @@ pub trait StreamsExt: Arrow {
         Self::Out: ToOwnedItem<Owned: Clone>,
     {
         Then::new(self, ScanBy::new(Chunks::new(n)))
+    }
+
+    /// Runs a [`scan`](Arrow::scan) whose state may also make END's output.
+    ///
+    /// `f` is as of a `scan`. At END `finish` makes the output of the state; where it returns `None`, END's slot stays
+    /// as the `scan` leaves it. If END has a value of its own, such as a fold's answer, `f` gets that first, and its
+    /// output counts only if `finish` returns `None`.
+    ///
+    /// It may fill END's slot while its input is empty there, so it cannot be in a lane of a choice or in a `shard_by`.
+    /// Where several outputs are to be made at END, make them one `Vec` and [`flatten`](crate::ClockExt::flatten) it,
+    /// or use [`flat_scan_finish`](crate::ClockExt::flat_scan_finish).
+    ///
+    /// ```
+    /// use millstream::prelude::*;
+    /// // Each run of equal values with its length, at the number of the value after it; the last run at END.
+    /// let runs = pipeline::<char>()
+    ///     .scan_finish(
+    ///         None,
+    ///         |run: &mut Option<(char, u64)>, c| match run {
+    ///             Some((same, length)) if same == c => { *length += 1; None }
+    ///             _ => run.replace((*c, 1)),
+    ///         },
+    ///         |run| Some(run),
+    ///     )
+    ///     .filter_map(|run| *run);
+    /// assert_eq!(runs.model_slots("aab".chars()), [None, None, Some(('a', 2)), Some(('b', 1))]);
+    /// ```
+    #[doc(alias("scan_with_end", "on_completed", "flush"))]
+    #[expect(clippy::type_complexity, reason = "the combinator says what it is made of")]
+    fn scan_finish<S, B, F, G>(self, state: S, f: F, finish: G) -> Then<Self, ScanBy<ScanFinish<Self::Out, S, F, G, B>>>
+    where
+        S: Item + Clone,
+        B: Item,
+        F: for<'a> Fn(&mut S, <Self::Out as Shape>::Ref<'a>) -> B + Send + Sync + 'static,
+        G: Fn(S) -> Option<B> + Send + Sync + 'static,
+    {
+        Then::new(self, ScanBy::new(ScanFinish::new(state, f, finish)))
     }
 
     /// Yields the last `n` values, the oldest first, at every value from the `n`-th on.

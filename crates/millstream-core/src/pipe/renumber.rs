@@ -1,9 +1,9 @@
 //! Clocks. Edges that are joined by number share a clock. A renumbering stage ends one clock and starts the next.
 //!
-//! Such stages are `flat_map`, `flatten`, `compact` and `windows_by`, each an [`ExpandKernel`]; `lines`, `words` and
-//! the other cuts of text (`split.rs`); and `unordered`. Their outputs are numbered from 0 again. Their types lack the
-//! marker `KeepsClock`, so they cannot be in a body whose output is joined by number. A `tee` takes them, since its
-//! output is not read. The plan shows the clock of each ring.
+//! Such stages are `flat_map`, `flat_scan`, `flatten`, `compact` and `windows_by`, each an [`ExpandKernel`]; `lines`,
+//! `words` and the other cuts of text (`split.rs`); and `unordered`. Their outputs are numbered from 0 again. Their
+//! types lack the marker `KeepsClock`, so they cannot be in a body whose output is joined by number. A `tee` takes
+//! them, since its output is not read. The plan shows the clock of each ring.
 //!
 //! A stage of an [`ExpandKernel`] owns the iterator of a value, and keeps it from one step to the next. A long or
 //! endless iterator therefore blocks no other stage, and the value's slot is released at once. A mark at number N

@@ -1,7 +1,8 @@
 //! Combinators that are made of others: what their plans say, and what of their bodies' types reaches the outside.
 
 use millstream_core::{
-    Arrow, AtEnd, ChoiceExt, Dense, FoldExt, KeysExt, ModelExt, PartsExt, Shape, Shardable, StreamsExt, pipeline,
+    Arrow, AtEnd, ChoiceExt, ClockExt, Dense, FoldExt, KeysExt, ModelExt, PartsExt, Shape, Shardable, StreamsExt,
+    pipeline,
 };
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -40,6 +41,9 @@ fn a_plan_calls_a_stage_by_the_name_of_its_combinator() {
     assert_eq!(kinds(&p().map_owned(|x| x + 1)), ["map_owned"]);
     assert_eq!(kinds(&p().cloned()), ["cloned"]);
     assert_eq!(kinds(&p().partition(|x| *x > 3)), ["partition"]);
+    assert_eq!(kinds(&p().scan_finish(0, |_, x| *x, Some)), ["scan_finish"]);
+    assert_eq!(kinds(&p().flat_scan(0, |_, x| Some(*x))), ["flat_scan"]);
+    assert_eq!(kinds(&p().flat_scan_finish(0, |_, x| Some(*x), Some)), ["flat_scan_finish"]);
     assert_eq!(kinds(&p().try_scan(0, |_, x| Ok::<_, String>(*x))), ["try_scan"]);
     assert_eq!(kinds(&p().try_scan_or_empty(0, |_, x| Ok::<_, String>(*x))), ["try_scan_or_empty"]);
 }
@@ -147,4 +151,36 @@ fn a_scan_that_ends_the_run_at_an_error_clones_no_state() {
         kernel.step(&mut state, SequenceNumber(n), Some(&n), false);
     }
     assert_eq!((state.0, clones.load(Ordering::Relaxed)), (45, before));
+}
+
+/// A scan that may also speak at END: after END's own value, in its place, or not at all.
+#[test]
+fn a_scan_finishes_at_end() {
+    fn add(sum: &mut u64, x: &u64) -> u64 {
+        *sum += x;
+        *sum
+    }
+    let sums = |finish: fn(u64) -> Option<u64>| pipeline::<u64>().scan_finish(10, add, finish);
+    assert_eq!(sums(|sum| Some(sum * 100)).model_slots([1, 2]), [Some(11), Some(13), Some(1300)]);
+    assert_eq!(sums(|_| None).model_slots([1, 2]), [Some(11), Some(13), None]);
+    assert_eq!(sums(Some).model_slots([]), [Some(10)]);
+    let after_a_fold = |finish: fn(u64) -> Option<u64>| pipeline::<u64>().count().scan_finish(10, add, finish);
+    assert_eq!(after_a_fold(|sum| Some(sum * 100)).model_slots([7, 8]), [None, None, Some(1200)]);
+    assert_eq!(after_a_fold(|_| None).model_slots([7, 8]), [None, None, Some(12)]);
+}
+
+#[test]
+fn a_flat_scan_has_any_number_of_outputs_and_those_of_its_last_state() {
+    let step = |left: &mut u64, x: &u64| {
+        *left += x;
+        let full = *left / 3;
+        *left %= 3;
+        vec![*x; full as usize]
+    };
+    let p = pipeline::<u64>();
+    assert_eq!(p.flat_scan(0, step).model_slots([2, 5, 1]), [Some(5), Some(5), None]);
+    let rest = |left: u64| vec![100 + left];
+    let p = pipeline::<u64>().flat_scan_finish(0, step, rest);
+    assert_eq!(p.model_slots([2, 5, 1]), [Some(5), Some(5), Some(102), None]);
+    assert_eq!(p.model([]), [100]);
 }

@@ -1,7 +1,7 @@
 //! Combinators that are made of others, on every deployment as in the model.
 
 use crate::as_the_model::as_the_model;
-use millstream_core::{Arrow, ChoiceExt, FoldExt, KeysExt, ModelExt, PartsExt, StreamsExt, pipeline};
+use millstream_core::{Arrow, ChoiceExt, ClockExt, FoldExt, KeysExt, ModelExt, PartsExt, StreamsExt, pipeline};
 use millstream_exec::{JobRefExt, Queues, Rings, Runner, source};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -45,6 +45,39 @@ fn folds_after_anything() {
     as_the_model!(pipeline::<u64>().sum().max());
     as_the_model!(pipeline::<u64>().count_by(|x| x % 4));
     as_the_model!(pipeline::<u64>().map(|x| x.to_string()).group_by(|x| x.len()));
+}
+
+/// States that have outputs at END, also where END has a value of its own, and where the input is a pair of rings.
+#[test]
+fn states_that_finish() {
+    fn add(sum: &mut u64, x: &u64) -> u64 {
+        *sum += x;
+        *sum
+    }
+    as_the_model!(pipeline::<u64>().scan_finish(1, add, |sum| (sum % 2 == 0).then_some(sum * 10)));
+    as_the_model!(pipeline::<u64>().sum().scan_finish(1, add, |_| None));
+    as_the_model!(pipeline::<u64>().filter(|x| x % 3 == 0).scan_finish(1, add, Some));
+    let pairs = || pipeline::<u64>().fanout(|p| p, |p| p.filter(|x| x % 3 != 1));
+    as_the_model!(pairs().scan_finish(
+        0,
+        |sum, (x, y)| {
+            *sum += x * y;
+            *sum
+        },
+        Some
+    ));
+    as_the_model!(pipeline::<u64>().flat_scan(0, |sum, x| {
+        *sum += x;
+        vec![*x; (*sum % 4) as usize]
+    }));
+    as_the_model!(pairs().flat_scan_finish(
+        0,
+        |sum, (x, _)| {
+            *sum += x;
+            0..*sum % 5
+        },
+        |sum| 0..sum % 7
+    ));
 }
 
 #[test]

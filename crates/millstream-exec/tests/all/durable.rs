@@ -59,6 +59,27 @@ fn a_run_goes_on_from_bytes_whatever_its_states_are() {
             .fold(0_u64, |n, x| *n += x, |n| n)
             .named("total")
     );
+    goes_on!(
+        pipeline::<u64>()
+            .flat_scan_finish(
+                0_u64,
+                |n, x| {
+                    *n += x;
+                    0..*n % 3
+                },
+                |n| 0..n % 5
+            )
+            .named("outputs")
+            .scan_finish(
+                0_u64,
+                |n, x| {
+                    *n += x;
+                    *n
+                },
+                Some
+            )
+            .named("sum")
+    );
     goes_on!(pipeline::<u64>().count_by(|x| x % 7).named("counts"));
     goes_on!(pipeline::<u64>().take(150).named("first").skip(4).named("later").chunks(3).named("threes"));
     goes_on!(

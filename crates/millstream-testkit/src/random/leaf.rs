@@ -5,7 +5,7 @@ use super::edge::{Boxed, Chain};
 use super::kind::{Any, F, H, Kind, MAny, MF, MH, Mpff, Mtf, Pff, TF, Whole, with_kind};
 use super::order::AnyOrder;
 use super::shape::{Element, RandomShape, of_slot, of_value};
-use super::steps::{expanded, folded, kept, keyed, mapped, scanned};
+use super::steps::{expanded, finished, folded, kept, keyed, mapped, scanned};
 use super::stream::stream;
 use super::text::{text, words};
 use super::tree::Pipe;
@@ -151,6 +151,10 @@ fn special<A: RandomShape>(tree: &Pipe, input: Kind) -> Chain {
             };
             chain.then(Boxed::new(id::<A>().try_scan_or_empty(Value::I(start), step)))
         }
+        Pipe::ScanFinish { start } => {
+            let step = |state: &mut Value, slot: A::Ref<'_>| of_slot::<A, _>(slot, |value| scanned(state, value));
+            chain.then(Boxed::new(id::<A>().scan_finish(Value::I(start), step, finished)))
+        }
         Pipe::Answer(of) => answer::<A>(of, input),
         Pipe::Fork => {
             let twice = id::<A>().map(|slot| A::value(slot)).fork();
@@ -224,6 +228,18 @@ fn renumbering<A: RandomShape>(tree: &Pipe, input: Kind) -> Chain {
         Pipe::FlatMap { modulus } => {
             let stage = id::<A>().flat_map(move |slot| of_slot::<A, _>(slot, |value| expanded(value, modulus)));
             chain.then(Boxed::free(stage))
+        }
+        Pipe::FlatScan { modulus, finish } => {
+            let step = move |state: &mut Value, slot: A::Ref<'_>| {
+                let output = of_slot::<A, _>(slot, |value| scanned(state, value));
+                of_value(output, |output| expanded(output, modulus))
+            };
+            match finish {
+                false => chain.then(Boxed::free(id::<A>().flat_scan(Value::I(modulus), step))),
+                true => chain.then(Boxed::free(id::<A>().flat_scan_finish(Value::I(modulus), step, move |state| {
+                    of_value(state, |state| expanded(state, modulus + 2))
+                }))),
+            }
         }
         Pipe::Flatten => {
             let parts = id::<A>().map(|slot| of_slot::<A, _>(slot, Value::parts));

@@ -1,5 +1,6 @@
 //! The functions of the stages of random pipelines.
 
+use super::shape::of_value;
 use super::value::Value;
 
 /// The function of a `Pipe::Map`.
@@ -32,4 +33,9 @@ pub(crate) fn keyed(value: &Value, keys: i64) -> Value {
 /// The function of a `Pipe::Fold`.
 pub(crate) fn folded(state: &mut Value, value: &Value) {
     *state = value.like(state.digest().wrapping_mul(17) ^ value.digest());
+}
+
+/// The function of a `Pipe::ScanFinish` at END.
+pub(crate) fn finished(state: Value) -> Option<Value> {
+    of_value(state, |state| kept(state, 3).then(|| state.like(state.digest().wrapping_mul(17).wrapping_add(1))))
 }

@@ -1,7 +1,7 @@
-use super::answer::Answer;
-use super::stream::Stream;
+mod leaf;
+
 use super::tree::{Graph, Pipe, Statement};
-use super::windows::Windows;
+use leaf::leaf;
 use proptest::prelude::*;
 use proptest::strategy::{NewTree, ValueTree};
 use proptest::test_runner::{TestRng, TestRunner};
@@ -174,109 +174,6 @@ fn graph(rng: &mut TestRng, size: usize, place: Context) -> Graph {
     Graph { statements, result }
 }
 
-fn leaf(rng: &mut TestRng, place: Context) -> Pipe {
-    let small = below(rng, 9) as i64;
-    if place.has_clocks() && below(rng, 4) == 0 {
-        return match below(rng, 7) {
-            0 => Pipe::Flatten,
-            1 => Pipe::Compact,
-            2 if place.keeps_states() => Pipe::WindowsBy(windows(rng)),
-            4 => Pipe::Words { modulus: 1 + small },
-            3 => Pipe::Unordered { limit: 1 + below(rng, 5), plus: small },
-            _ => Pipe::FlatMap { modulus: 1 + small % 4 },
-        };
-    }
-    let stages = match place {
-        Context::Shard | Context::Scattered => 21,
-        Context::Lane => 31,
-        Context::Body | Context::Outer => 40,
-    };
-    match below(rng, stages) {
-        0 => Pipe::Id,
-        1 => Pipe::Tuple,
-        2 | 3 => Pipe::Filter { modulus: 1 + small },
-        4 => Pipe::Map { plus: small },
-        5 => Pipe::FilterMap { modulus: 1 + small, plus: small },
-        6 => Pipe::Firsts,
-        7 => Pipe::Seconds,
-        8 => Pipe::MapBlocking { plus: small },
-        9 => Pipe::TryMap { modulus: 1 + small, plus: small },
-        10 => Pipe::Swap,
-        11 => Pipe::Fork,
-        12 => Pipe::Distribute,
-        13 if small > 0 => Pipe::Map { plus: small },
-        13 => Pipe::DeadEnd,
-        14 => Pipe::MapAsync { limit: 1 + below(rng, 5), plus: small },
-        15 => Pipe::DeadLetter { modulus: 1 + small, plus: small },
-        16 => Pipe::Text { modulus: 1 + small, plus: small },
-        17 => Pipe::MapOwned { plus: small },
-        18 => Pipe::Cloned,
-        19 => Pipe::Partition { modulus: 1 + small },
-        20 => Pipe::Part,
-        21 => Pipe::Delay { first: small },
-        22 | 23 => Pipe::Scan { start: small },
-        24 => Pipe::TryScan { start: small, modulus: 1 + below(rng, 9) as i64 },
-        25..=29 => Pipe::Stream(stream(rng, 11)),
-        30 => Pipe::Park { keys: 1 + small, modulus: 1 + below(rng, 20) as i64, plus: small },
-        31 => Pipe::Stream(stream(rng, 12)),
-        32 => Pipe::FoldBy { keys: 1 + small, start: small },
-        33 | 34 => Pipe::Answer(answer(rng)),
-        35 | 36 => Pipe::TeeTo,
-        37 | 38 => Pipe::Maybe,
-        _ => Pipe::Fold { start: small },
-    }
-}
-
-fn answer(rng: &mut TestRng) -> Answer {
-    let modulus = 1 + below(rng, 12) as i64;
-    match below(rng, 12) {
-        0 => Answer::Count,
-        1 => Answer::Sum,
-        2 => Answer::Last,
-        3 => Answer::Min,
-        4 => Answer::Max,
-        5 => Answer::MinByKey(modulus),
-        6 => Answer::MaxByKey(modulus),
-        7 => Answer::Find(modulus),
-        8 => Answer::Any(modulus),
-        9 => Answer::All(modulus),
-        10 => Answer::CountBy(modulus),
-        _ => Answer::GroupBy(modulus),
-    }
-}
-
-fn windows(rng: &mut TestRng) -> Windows {
-    let size = 1 + below(rng, 12) as u64;
-    Windows {
-        size,
-        every: (below(rng, 3) > 0).then(|| 1 + below(rng, size as usize) as u64),
-        lateness: below(rng, 20) as u64,
-        keep: below(rng, 2) == 0,
-        most: [below(rng, 30), 1000][below(rng, 2)],
-        last: below(rng, 4) == 0,
-    }
-}
-
-/// The last stage is not quiet.
-fn stream(rng: &mut TestRng, stages: usize) -> Stream {
-    let small = below(rng, 6);
-    let modulus = 1 + small as i64;
-    match below(rng, stages) {
-        0 => Stream::Take(3 * small),
-        1 => Stream::TakeWhile(3 + 7 * modulus),
-        2 => Stream::Skip(small),
-        3 => Stream::SkipWhile(modulus),
-        4 => Stream::Dedup(modulus),
-        5 => Stream::Windows(1 + small),
-        6 => Stream::Pairwise,
-        7 => Stream::Enumerate,
-        8 => Stream::Inspect,
-        9 => Stream::MapM(modulus),
-        10 => Stream::Streak(modulus),
-        _ => Stream::Chunks(1 + small),
-    }
-}
-
 /// A pipeline that shrinks, one candidate at a time.
 #[derive(Debug)]
 pub struct Shrinking {
@@ -383,7 +280,7 @@ mod tests {
                    skip( skip_while( dedup( windows( pairwise enumerate inspect map_m( chunks( \
                    map_owned( cloned partition( try_scan( count sum last min max min_by_key( max_by_key( find( \
                    any( all( count_by( group_by( fanout3( fanout4( fanout5( fanout6( fanout7( fanout8( \
-                   part maybe block( .or( if";
+                   part maybe block( .or( if scan_finish( flat_scan(";
         let missing: Vec<&str> = all.split_whitespace().filter(|name| !printed.contains(name)).collect();
         assert_eq!(missing, [""; 0]);
         assert!(trees.iter().flat_map(Pipe::simpler).all(|simple| bodies_fit(&simple)));

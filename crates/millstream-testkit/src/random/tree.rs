@@ -105,6 +105,11 @@ pub enum Pipe {
         /// The modulus.
         modulus: i64,
     },
+    /// As [`Pipe::Scan`]. At END the output is `state * 17 + 1`, if 3 does not divide the state.
+    ScanFinish {
+        /// The state before the first value.
+        start: i64,
+    },
     /// A fold that has a name.
     Answer(Answer),
     /// The state becomes `state * 17 ^ digest`; the answer is the state.
@@ -139,6 +144,14 @@ pub enum Pipe {
     FlatMap {
         /// The modulus.
         modulus: i64,
+    },
+    /// As [`Pipe::FlatMap`], of the state of a [`Pipe::Scan`] that starts at `modulus`. If `finish` is set, the last
+    /// state has outputs as well, their count modulo `modulus + 2`.
+    FlatScan {
+        /// The modulus, at least 1.
+        modulus: i64,
+        /// Whether there are outputs after the last value.
+        finish: bool,
     },
     /// Written as text, read again, and joined with its first character. Nothing if [`Pipe::Filter`] leaves the value
     /// out, or the text is short.
@@ -243,6 +256,7 @@ impl Pipe {
             | Pipe::Text { .. }
             | Pipe::Fail { .. } => true,
             Pipe::Scan { .. } | Pipe::TryScan { .. } | Pipe::Delay { .. } | Pipe::Feedback(..) => false,
+            Pipe::ScanFinish { .. } | Pipe::FlatScan { .. } => false,
             Pipe::Fold { .. } | Pipe::Answer(_) => false,
             Pipe::FoldBy { .. } | Pipe::Park { .. } | Pipe::ShardBy { .. } => false,
             Pipe::Stream(_) | Pipe::TeeTo | Pipe::Maybe => false,
@@ -266,6 +280,7 @@ impl Pipe {
     pub fn is_quiet(&self) -> bool {
         match self {
             Pipe::Fold { .. } | Pipe::FoldBy { .. } | Pipe::Answer(_) | Pipe::TeeTo | Pipe::Maybe => false,
+            Pipe::ScanFinish { .. } => false,
             leaf if leaf.starts_a_clock() => false,
             Pipe::Stream(stage) => stage.is_quiet(),
             Pipe::Then(p, q) | Pipe::Fanout(p, q) | Pipe::Both(p, q) | Pipe::Choose(p, q) | Pipe::Merge(p, q) => {
@@ -295,6 +310,7 @@ impl Pipe {
         matches!(
             self,
             Pipe::FlatMap { .. }
+                | Pipe::FlatScan { .. }
                 | Pipe::Words { .. }
                 | Pipe::Flatten
                 | Pipe::Compact

@@ -81,7 +81,7 @@ fn stages(pipe: Pipe, other: &impl Fn(Pipe) -> Pipe) -> Pipe {
 /// only the outer level, and a number counts the empty slots before it.
 fn without_folds(pipe: Pipe) -> Pipe {
     stages(pipe, &|stage| match stage {
-        Fold { start } | Pipe::FoldBy { start, .. } => Scan { start },
+        Fold { start } | Pipe::FoldBy { start, .. } | Pipe::ScanFinish { start } => Scan { start },
         Pipe::Answer(_) => Scan { start: 1 },
         Pipe::Stream(Stream::Chunks(n)) => Pipe::Stream(Stream::Windows(n)),
         Pipe::Stream(Stream::Take(n)) => Pipe::Stream(Stream::Skip(n)),

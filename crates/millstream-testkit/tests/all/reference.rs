@@ -78,6 +78,17 @@ fn edge(tree: &Pipe, input: &[Slot]) -> Vec<Slot> {
         Pipe::ShardBy { keys, most, body, .. } => keys::by_key(*keys, *most, body, input),
         Pipe::Shard(_, p) | Pipe::Named(p) | Pipe::Boxed(p) => edge(p, input),
         Pipe::WindowsBy(windows) => windows::given(windows, input),
+        Pipe::FlatScan { modulus, finish } => {
+            let states: Vec<i64> =
+                (0..=input.iter().flatten().count()).map(|n| polynomial(*modulus, input, n)).collect();
+            let outputs = |state: i64, modulus: i64| {
+                (0..state.rem_euclid(modulus)).map(move |i| Some(Value::I(state.wrapping_mul(31).wrapping_add(i))))
+            };
+            let mut slots: Vec<Slot> = states[1..].iter().flat_map(|state| outputs(*state, *modulus)).collect();
+            slots.extend(states.last().filter(|_| *finish).into_iter().flat_map(|state| outputs(*state, modulus + 2)));
+            slots.push(None);
+            slots
+        }
         Pipe::FlatMap { .. } | Pipe::Words { .. } | Pipe::Flatten | Pipe::Compact | Pipe::Unordered { .. } => {
             let mut outputs: Vec<Slot> = Vec::new();
             for value in input.iter().flatten() {
@@ -191,7 +202,7 @@ fn inner(value: &Value) -> Value {
 fn at(stage: &Pipe, seen: &[Slot], is_end: bool) -> Slot {
     let here = seen.last().and_then(Option::as_ref);
     let digests = || seen.iter().flatten().map(digest);
-    let polynomial = |start: i64| digests().fold(start, |sum, d| sum.wrapping_mul(31).wrapping_add(d));
+    let polynomial = |start: i64| polynomial(start, seen, usize::MAX);
     let mapped = |value: &Value, plus: i64| Value::I(digest(value).wrapping_mul(31).wrapping_add(plus));
     let divides = |modulus: i64, value: &Value| digest(value).rem_euclid(modulus) == 0;
     match *stage {
@@ -227,6 +238,10 @@ fn at(stage: &Pipe, seen: &[Slot], is_end: bool) -> Slot {
             (text.len() > 4).then(|| Value::Pair(Box::new((part(&text[..1]), part(&text)))))
         }
         Pipe::Scan { start } => here.map(|_| Value::I(polynomial(start))),
+        Pipe::ScanFinish { start } => match polynomial(start) {
+            state if is_end && state.rem_euclid(3) != 0 => Some(Value::I(state.wrapping_mul(17).wrapping_add(1))),
+            state => here.map(|_| Value::I(state)),
+        },
         Pipe::TryScan { start, modulus } => here.filter(|value| !divides(modulus, value)).map(|_| {
             let tried = seen.iter().flatten().filter(|value| !divides(modulus, value)).map(digest);
             Value::I(tried.fold(start, |sum, d| sum.wrapping_mul(31).wrapping_add(d)))
@@ -249,6 +264,12 @@ fn at(stage: &Pipe, seen: &[Slot], is_end: bool) -> Slot {
         Pipe::Stream(stage) => stream::at(stage, seen, is_end),
         _ => unreachable!("{stage} is not one stage"),
     }
+}
+
+/// The state of a scan that starts here, after the first `count` values.
+fn polynomial(start: i64, slots: &[Slot], count: usize) -> i64 {
+    let digests = slots.iter().flatten().map(digest).take(count);
+    digests.fold(start, |sum, d| sum.wrapping_mul(31).wrapping_add(d))
 }
 
 /// What is in a value.

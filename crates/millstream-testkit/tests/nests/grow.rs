@@ -26,16 +26,16 @@ macro_rules! grow {
             nest!(pipeline::<u64>(); $a $b $c).boxed_exact());
     };
     (single any $($word:ident)*) => { each!(
-        [single any: map filter_map scan fold filter delay fanout] [single pure: shard] [pair any: pair tuple]
+        [single any: map filter_map scan finish fold filter delay fanout] [single pure: shard] [pair any: pair tuple]
         $($word)*); };
     (pair any $($word:ident)*) => { each!(
-        [single any: map filter_map scan fold both] [pair any: filter delay fanout tuple] [pair pure: shard]
+        [single any: map filter_map scan finish fold both] [pair any: filter delay fanout tuple] [pair pure: shard]
         [deep any: pair] $($word)*); };
     (deep any $($word:ident)*) => { each!(
-        [single any: map filter_map scan fold] [deep any: filter delay fanout pair] [pair any: both tuple]
+        [single any: map filter_map scan finish fold] [deep any: filter delay fanout pair] [pair any: both tuple]
         [deep pure: shard] $($word)*); };
     (wide any $($word:ident)*) => { each!(
-        [single any: map filter_map scan fold] [wide any: filter] [wide pure: shard] $($word)*); };
+        [single any: map filter_map scan finish fold] [wide any: filter] [wide pure: shard] $($word)*); };
     (wide pure $($word:ident)*) => { each!(
         [single pure: map filter_map] [wide pure: filter shard] $($word)*); };
     (single pure $($word:ident)*) => { each!(
@@ -71,6 +71,7 @@ mod nests_that_begin_with {
         single any filter;
         single any filter_map;
         single any scan;
+        single any finish;
         single any delay;
         single any fold;
         pair any pair;

@@ -1,11 +1,11 @@
 //! Every nest of three combinators with complete types: no box between them hides a composite reader.
 //!
-//! A nest is a word of three letters. `map`, `filter`, `filter_map`, `scan`, `delay`, `fold`, `pair` (two rings side by
-//! side, one of them with a mask) and `tuple` (a pair in one ring) are stages, and the remaining word follows them. So
-//! are `three` (a flat tuple of three rings, one of them with a mask) and `lanes` (a partition), which begin words.
-//! `fanout`, `both` and `shard` take the remaining word as their bodies. All words whose types allow it are here, and
-//! each is compared with its model. They have a binary of their own, since the compiler takes long for them, and a
-//! change of another test should not wait for that.
+//! A nest is a word of three letters. `map`, `filter`, `filter_map`, `scan`, `finish` (a scan that may speak at END),
+//! `delay`, `fold`, `pair` (two rings side by side, one of them with a mask) and `tuple` (a pair in one ring) are
+//! stages, and the remaining word follows them. So are `three` (a flat tuple of three rings, one of them with a mask)
+//! and `lanes` (a partition), which begin words. `fanout`, `both` and `shard` take the remaining word as their bodies.
+//! All words whose types allow it are here, and each is compared with its model. They have a binary of their own, since
+//! the compiler takes long for them, and a change of another test should not wait for that.
 
 mod grow;
 mod stages;

@@ -2,9 +2,10 @@
 #![expect(clippy::type_complexity, reason = "the test is about shapes")]
 #![expect(clippy::unused_unit, reason = "one macro for all closures")]
 
-use millstream_core::pipe::{Delay, Filter, FilterMap, Fold, Map, Partition, Scan, Then};
+use millstream_core::pipe::{Delay, Filter, FilterMap, Fold, Map, Partition, Scan, ScanBy, ScanFinish, Then};
 use millstream_core::{
-    Arrow, Choice, ChoiceExt, Density, Filtered, Item, Lens, Pair, Projected, Shape, ToOwnedItem, Tuple, Val,
+    Arrow, Choice, ChoiceExt, Density, Filtered, Item, Lens, Pair, Projected, Shape, StreamsExt, ToOwnedItem, Tuple,
+    Val,
 };
 
 /// A shape whose values have a digest.
@@ -115,6 +116,16 @@ fn machine<A: Edge>() -> closure!(A, u64 => u64) {
 
 pub(crate) fn scan<P: Arrow<Out: Edge>>(p: P) -> Then<P, Scan<P::Out, u64, closure!(P::Out, u64 => u64), u64>> {
     p.scan(1, machine::<P::Out>())
+}
+
+fn finisher(state: u64) -> Option<u64> {
+    Some(!state).filter(|answer| answer % 4 != 0)
+}
+
+pub(crate) fn finish<P: Arrow<Out: Edge>>(
+    p: P,
+) -> Then<P, ScanBy<ScanFinish<P::Out, u64, closure!(P::Out, u64 => u64), fn(u64) -> Option<u64>, u64>>> {
+    p.scan_finish(1, machine::<P::Out>(), finisher as fn(u64) -> Option<u64>)
 }
 
 fn folder<A: Edge>() -> closure!(A, u64 => ()) {
