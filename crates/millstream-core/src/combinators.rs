@@ -66,6 +66,10 @@
 //!   nothing if there is none.
 //! - [`max_by_key`](crate::FoldExt::max_by_key): Yields the value with the greatest key, and of equal ones the last;
 //!   nothing if there is none.
+//! - [`top_n`](crate::FoldExt::top_n): Yields a `Vec` of the `n` greatest values, the greatest first; of equal ones the
+//!   first that came.
+//! - [`top_n_by_key`](crate::FoldExt::top_n_by_key): Yields a `Vec` of the `n` values with the greatest keys, the
+//!   greatest first; of equal ones the first that came.
 //! - [`find`](crate::FoldExt::find): Yields the first value for which `wanted` returns true; nothing if there is none.
 //! - [`any`](crate::FoldExt::any): Yields whether `is_so` returns true for some value; of no values, false.
 //! - [`all`](crate::FoldExt::all): Yields whether `is_so` returns true for every value; of no values, true.

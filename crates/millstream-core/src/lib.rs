@@ -51,7 +51,7 @@ pub use keys::{Bound, StableHasher, TooManyKeys};
 pub use marker::{Determinate, KeepsClock, Quiet, Shardable};
 pub use model::{Model, ModelExt, ModelSlots};
 pub use pipe::{
-    DeadLetter, ExpandKernel, Fault, FilterKernel, Late, Overflow, ScanKernel, TimeWindow, Window, id, pipeline,
+    DeadLetter, ExpandKernel, Fault, FilterKernel, Late, Overflow, ScanKernel, TimeWindow, Top, Window, id, pipeline,
 };
 pub use plan::Plan;
 pub use random::SplitMix64;

@@ -62,7 +62,7 @@ mod windows_by;
 
 pub use answer::{
     Answer, AnswerBy, AnswerKernel, Count, EVERY, Extreme, ExtremeByKey, Find, GREATEST, Group, LEAST, Last,
-    Quantifier, SOME, Sum,
+    Quantifier, SOME, Sum, Top, TopN, TopNByKey,
 };
 pub use any_edge::ToAnyEdge;
 pub use both::Both;

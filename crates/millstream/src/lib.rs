@@ -103,7 +103,7 @@ pub mod prelude {
         Either, ExpandKernel, Fault, FeedbackExt, FilterKernel, Filtered, FoldExt, Item, Joined, KeepsClock,
         KernelsExt, KeysExt, Lane, Late, Merged, Model, ModelExt, ModelSlots, Overflow, Pair, PartsExt, Plan, Quiet,
         Retry, ScanKernel, SequenceNumber, Shape, Shardable, Sparse, StreamsExt, Text, TextExt, TimeWindow,
-        ToOwnedItem, Val, ViewExt, Window, id, pipeline, wires,
+        ToOwnedItem, Top, Val, ViewExt, Window, id, pipeline, wires,
         wires::{Wire, WireExt},
     };
     #[cfg(feature = "stream")]

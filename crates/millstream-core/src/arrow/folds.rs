@@ -1,5 +1,5 @@
 use crate::pipe::{Answer, Count, EVERY, Extreme, ExtremeByKey, Find, GREATEST, LEAST, Last, Quantifier, SOME, ScanBy};
-use crate::pipe::{Sum, Then};
+use crate::pipe::{Sum, Then, TopN, TopNByKey};
 use crate::{Arrow, Item, Shape, ToOwnedItem};
 
 /// What one of the folds of [`FoldExt`] makes of a pipeline.
@@ -131,6 +131,41 @@ pub trait FoldExt: Arrow {
         F: for<'a> Fn(<Self::Out as Shape>::Ref<'a>) -> K + Send + Sync + 'static,
     {
         answered(self, ExtremeByKey::new(key))
+    }
+
+    /// Yields a `Vec` of the `n` greatest values, the greatest first; of equal ones the first that came.
+    ///
+    /// The `Vec` is shorter if there are fewer values. Clones a value where it is among the greatest so far, and keeps
+    /// `n`. Of each window or key, a [`Top`](crate::Top) is the state of the fold.
+    ///
+    /// ```
+    /// use millstream::prelude::*;
+    /// assert_eq!(pipeline::<u64>().top_n(2).model([3, 1, 4, 1, 5]), [vec![5, 4]]);
+    /// ```
+    #[doc(alias("k_largest", "largest", "top_k"))]
+    fn top_n(self, n: usize) -> Answered<Self, TopN<Self::Out>>
+    where
+        Self::Out: ToOwnedItem<Owned: Clone + Ord>,
+    {
+        answered(self, TopN::new(n))
+    }
+
+    /// Yields a `Vec` of the `n` values with the greatest keys, the greatest first; of equal ones the first that came.
+    ///
+    /// As [`top_n`](FoldExt::top_n). `key` is called once for every value.
+    ///
+    /// ```
+    /// use millstream::prelude::*;
+    /// let longest = pipeline::<&str>().top_n_by_key(2, |word| word.len());
+    /// assert_eq!(longest.model(["a", "bb", "cc", "d"]), [["bb", "cc"]]);
+    /// ```
+    fn top_n_by_key<K, F>(self, n: usize, key: F) -> Answered<Self, TopNByKey<Self::Out, K, F>>
+    where
+        Self::Out: ToOwnedItem<Owned: Clone>,
+        K: Item + Clone + Ord,
+        F: for<'a> Fn(<Self::Out as Shape>::Ref<'a>) -> K + Send + Sync + 'static,
+    {
+        answered(self, TopNByKey::new(n, key))
     }
 
     /// Yields the first value for which `wanted` returns true; nothing if there is none.

@@ -10,6 +10,7 @@ mod group;
 mod last;
 mod quantifier;
 mod sum;
+mod top;
 
 pub use count::Count;
 pub use extreme::{Extreme, ExtremeByKey, GREATEST, LEAST};
@@ -18,6 +19,7 @@ pub use group::Group;
 pub use last::Last;
 pub use quantifier::{EVERY, Quantifier, SOME};
 pub use sum::Sum;
+pub use top::{Top, TopN, TopNByKey};
 
 use super::scan_kernel::ScanKernel;
 use crate::failure::fail;

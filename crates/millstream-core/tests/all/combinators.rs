@@ -33,6 +33,8 @@ fn a_plan_calls_a_stage_by_the_name_of_its_combinator() {
     assert_eq!(kinds(&p().max()), ["max"]);
     assert_eq!(kinds(&p().min_by_key(|x| x % 3)), ["min_by_key"]);
     assert_eq!(kinds(&p().max_by_key(|x| x % 3)), ["max_by_key"]);
+    assert_eq!(kinds(&p().top_n(3)), ["top_n"]);
+    assert_eq!(kinds(&p().top_n_by_key(3, |x| x % 3)), ["top_n_by_key"]);
     assert_eq!(kinds(&p().find(|x| *x > 3)), ["find"]);
     assert_eq!(kinds(&p().any(|x| *x > 3)), ["any"]);
     assert_eq!(kinds(&p().all(|x| *x > 3)), ["all"]);

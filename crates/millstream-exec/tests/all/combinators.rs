@@ -78,6 +78,7 @@ fn states_that_finish() {
         },
         |sum| 0..sum % 7
     ));
+    as_the_model!(pipeline::<u64>().shard(2, |p| p.map(|x| x * 7 % 31)).top_n(4));
 }
 
 #[test]

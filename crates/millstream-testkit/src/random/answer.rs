@@ -26,6 +26,10 @@ pub enum Answer {
     MinByKey(i64),
     /// The value with the greatest rest of its digest by the modulus; of several the last.
     MaxByKey(i64),
+    /// This many of the greatest values: a list.
+    TopN(usize),
+    /// This many of the values with the greatest rests of their digests by the modulus: a list.
+    TopNByKey(usize, i64),
     /// The first value whose digest the modulus divides.
     Find(i64),
     /// Whether the modulus divides some value's digest: 1 or 0.
@@ -56,6 +60,11 @@ pub(crate) fn answer<A: RandomShape>(of: Answer, input: Kind) -> Chain {
         Answer::Max => chain.then(Boxed::new(values().max())),
         Answer::MinByKey(modulus) => chain.then(Boxed::new(values().min_by_key(move |value| keyed(value, modulus)))),
         Answer::MaxByKey(modulus) => chain.then(Boxed::new(values().max_by_key(move |value| keyed(value, modulus)))),
+        Answer::TopN(n) => chain.then(Boxed::new(values().top_n(n).map(|top| Value::List(top.clone())))),
+        Answer::TopNByKey(n, modulus) => {
+            let top = values().top_n_by_key(n, move |value| keyed(value, modulus));
+            chain.then(Boxed::new(top.map(|top| Value::List(top.clone()))))
+        }
         Answer::Find(modulus) => chain.then(Boxed::new(values().find(move |value| !kept(value, modulus)))),
         Answer::Any(modulus) => chain.then(Boxed::new(id::<A>().any(divides(modulus)).map(truth))),
         Answer::All(modulus) => chain.then(Boxed::new(id::<A>().all(divides(modulus)).map(truth))),
@@ -82,6 +91,8 @@ impl fmt::Display for Answer {
             Answer::Max => write!(f, "max"),
             Answer::MinByKey(modulus) => write!(f, "min_by_key({modulus})"),
             Answer::MaxByKey(modulus) => write!(f, "max_by_key({modulus})"),
+            Answer::TopN(n) => write!(f, "top_n({n})"),
+            Answer::TopNByKey(n, modulus) => write!(f, "top_n_by_key({n}, {modulus})"),
             Answer::Find(modulus) => write!(f, "find({modulus})"),
             Answer::Any(modulus) => write!(f, "any({modulus})"),
             Answer::All(modulus) => write!(f, "all({modulus})"),

@@ -16,6 +16,8 @@ pub fn every_stage() -> Vec<Pipe> {
         Pipe::Park { keys: 2, modulus: 3, plus: 2 },
         Pipe::Scan { start: 1 },
         Pipe::TryScan { start: 2, modulus: 3 },
+        Pipe::Answer(Answer::TopN(3)),
+        Pipe::Answer(Answer::TopNByKey(3, 4)),
         Pipe::ScanFinish { start: 2 },
         Pipe::FlatScan { modulus: 3, finish: false },
         Pipe::FlatScan { modulus: 3, finish: true },

@@ -64,7 +64,7 @@ pub(super) fn leaf(rng: &mut TestRng, place: Context) -> Pipe {
 
 fn answer(rng: &mut TestRng) -> Answer {
     let modulus = 1 + below(rng, 12) as i64;
-    match below(rng, 12) {
+    match below(rng, 14) {
         0 => Answer::Count,
         1 => Answer::Sum,
         2 => Answer::Last,
@@ -76,6 +76,8 @@ fn answer(rng: &mut TestRng) -> Answer {
         8 => Answer::Any(modulus),
         9 => Answer::All(modulus),
         10 => Answer::CountBy(modulus),
+        12 => Answer::TopN(below(rng, 5)),
+        13 => Answer::TopNByKey(below(rng, 5), modulus),
         _ => Answer::GroupBy(modulus),
     }
 }

@@ -33,6 +33,11 @@ pub(super) fn of(answer: Answer, values: &[&Value]) -> Option<Value> {
         Answer::Max => sorted.last().copied().cloned(),
         Answer::MinByKey(modulus) => by_rest(modulus).first().copied().cloned(),
         Answer::MaxByKey(modulus) => by_rest(modulus).last().copied().cloned(),
+        Answer::TopN(n) => Some(Value::List(sorted.into_iter().rev().take(n).cloned().collect())),
+        Answer::TopNByKey(n, modulus) => {
+            let greatest_first = (0..modulus).rev().flat_map(|k| own(modulus, k));
+            Some(Value::List(greatest_first.take(n).collect()))
+        }
         Answer::Find(modulus) => own(modulus, 0).first().cloned(),
         Answer::Any(modulus) => truth(dividing(modulus) > 0),
         Answer::All(modulus) => truth(dividing(modulus) == values.len()),

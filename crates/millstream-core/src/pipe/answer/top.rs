@@ -1,0 +1,185 @@
+use super::AnswerKernel;
+use crate::{Item, Shape, ToOwnedItem};
+use std::cmp::Ordering;
+use std::marker::PhantomData;
+
+/// The greatest of the values that were put in, at most `n`: a state for folds.
+///
+/// [`top_n`](crate::FoldExt::top_n) is such a fold. In a fold of your own, of a window or of a key, it is the state.
+///
+/// It keeps at most `n` values, sorted: a value that is not among the greatest costs one comparison, and another one
+/// `log2(n)` and a move of those that are less.
+///
+/// ```
+/// use millstream::prelude::*;
+/// // The two greatest amounts of each account.
+/// let greatest = pipeline::<(char, u32)>().fold_by(
+///     |(account, _)| *account,
+///     Top::new(2),
+///     |top: &mut Top<u32>, (_, amount)| top.push(*amount),
+///     Top::into_vec,
+/// );
+/// let amounts = [('a', 7), ('b', 1), ('a', 9), ('a', 8)];
+/// assert_eq!(greatest.model(amounts), [vec![('a', vec![9, 8]), ('b', vec![1])]]);
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct Top<T> {
+    n: usize,
+    /// The greatest first; of equal ones the first that came.
+    values: Vec<T>,
+}
+
+impl<T> Top<T> {
+    /// Nothing yet, and room for `n` values.
+    #[must_use]
+    pub fn new(n: usize) -> Self {
+        Top { n, values: Vec::new() }
+    }
+
+    /// Puts a value in. If there is no room, the least value goes; of equal ones the last that came.
+    pub fn push(&mut self, value: T)
+    where
+        T: Ord,
+    {
+        self.push_by(value, T::cmp);
+    }
+
+    /// As [`push`](Top::push), compared by something that each value has. All values must be put in by the same `key`.
+    pub fn push_by_key<K: Ord>(&mut self, value: T, key: impl Fn(&T) -> K) {
+        self.push_by(value, |a, b| key(a).cmp(&key(b)));
+    }
+
+    /// Puts all values of another one in, the greatest first, as if they had come after those that are here.
+    pub fn append(&mut self, later: Self)
+    where
+        T: Ord,
+    {
+        later.values.into_iter().for_each(|value| self.push(value));
+    }
+
+    /// The values, the greatest first; of equal ones the first that came.
+    #[must_use]
+    pub fn as_slice(&self) -> &[T] {
+        &self.values
+    }
+
+    /// The values, the greatest first; of equal ones the first that came.
+    #[must_use]
+    pub fn into_vec(self) -> Vec<T> {
+        self.values
+    }
+
+    fn push_by(&mut self, value: T, compare: impl Fn(&T, &T) -> Ordering) {
+        if let Some(place) = self.place(|held| compare(held, &value)) {
+            self.put(place, value);
+        }
+    }
+
+    /// Where a value goes that the values compare to like this; none if it is not among the greatest.
+    fn place(&self, compare: impl Fn(&T) -> Ordering) -> Option<usize> {
+        if self.values.len() >= self.n && self.values.last().is_none_or(|least| compare(least).is_ge()) {
+            return None;
+        }
+        Some(self.values.partition_point(|held| compare(held).is_ge()))
+    }
+
+    fn put(&mut self, place: usize, value: T) {
+        if self.values.len() == self.n {
+            self.values.pop();
+        }
+        self.values.insert(place, value);
+    }
+}
+
+/// The `n` greatest values.
+pub struct TopN<A> {
+    n: usize,
+    shape: PhantomData<fn() -> A>,
+}
+crate::pipe::debug!(TopN<A>);
+
+/// The `n` values with the greatest keys.
+pub struct TopNByKey<A, K, F> {
+    n: usize,
+    key: F,
+    shape: PhantomData<fn() -> (A, K)>,
+}
+crate::pipe::debug!(TopNByKey<A, K, F>);
+
+impl<A> TopN<A> {
+    pub(crate) fn new(n: usize) -> Self {
+        TopN { n, shape: PhantomData }
+    }
+}
+
+impl<A, K, F> TopNByKey<A, K, F> {
+    pub(crate) fn new(n: usize, key: F) -> Self {
+        TopNByKey { n, key, shape: PhantomData }
+    }
+}
+
+impl<A: ToOwnedItem<Owned: Clone + Ord>> AnswerKernel for TopN<A> {
+    type In = A;
+    type Out = Vec<A::Owned>;
+    type State = Top<A::Owned>;
+    const NAME: &'static str = "top_n";
+
+    fn start(&self) -> Top<A::Owned> {
+        Top::new(self.n)
+    }
+
+    #[inline]
+    fn add(&self, top: &mut Top<A::Owned>, value: A::Ref<'_>) {
+        if let Some(place) = top.place(|held| A::cmp_owned(held, value)) {
+            top.put(place, A::to_owned_item(value));
+        }
+    }
+
+    fn answer(&self, top: Top<A::Owned>) -> Option<Vec<A::Owned>> {
+        Some(top.into_vec())
+    }
+
+    fn model(&self, values: Vec<A::Ref<'_>>) -> Option<Vec<A::Owned>> {
+        let mut values: Vec<A::Owned> = values.into_iter().map(A::to_owned_item).collect();
+        values.sort_by(|a, b| b.cmp(a)); // stable
+        values.truncate(self.n);
+        Some(values)
+    }
+}
+
+impl<A: Shape + ToOwnedItem<Owned: Clone>, K, F> AnswerKernel for TopNByKey<A, K, F>
+where
+    K: Item + Clone + Ord,
+    F: for<'a> Fn(A::Ref<'a>) -> K + Send + Sync + 'static,
+{
+    type In = A;
+    type Out = Vec<A::Owned>;
+    type State = Top<(K, A::Owned)>;
+    const NAME: &'static str = "top_n_by_key";
+
+    fn start(&self) -> Self::State {
+        Top::new(self.n)
+    }
+
+    #[inline]
+    fn add(&self, top: &mut Self::State, value: A::Ref<'_>) {
+        let key = (self.key)(value);
+        if let Some(place) = top.place(|(held, _)| held.cmp(&key)) {
+            top.put(place, (key, A::to_owned_item(value)));
+        }
+    }
+
+    fn answer(&self, top: Self::State) -> Option<Vec<A::Owned>> {
+        let (keys, values): (Vec<K>, Vec<A::Owned>) = top.into_vec().into_iter().unzip();
+        // Here, and not on the way out: there a panic of a key's drop would leak the values (rust-lang/rust#47949).
+        drop(keys);
+        Some(values)
+    }
+
+    fn model(&self, values: Vec<A::Ref<'_>>) -> Option<Vec<A::Owned>> {
+        let mut values: Vec<(K, A::Ref<'_>)> = values.into_iter().map(|value| ((self.key)(value), value)).collect();
+        values.sort_by(|(a, _), (b, _)| b.cmp(a)); // stable
+        Some(values.into_iter().take(self.n).map(|(_, value)| A::to_owned_item(value)).collect())
+    }
+}
