@@ -9,6 +9,7 @@ mod parts;
 mod streams;
 mod text;
 mod views;
+mod windows;
 
 pub use asynchronous::AsyncExt;
 pub use choice::ChoiceExt;
@@ -21,6 +22,7 @@ pub use parts::{PartsExt, WithFirst, WithLeft, WithRight, WithSecond};
 pub use streams::StreamsExt;
 pub use text::TextExt;
 pub use views::{ViewExt, WithPart};
+pub use windows::WindowsExt;
 
 use crate::failure::{Cause, Retry};
 use crate::pipe::{
@@ -343,9 +345,7 @@ pub trait Arrow: Sized + Send + Sync + 'static {
         Then::new(self, Both::new(first(id()), second(id())))
     }
 
-    /// Runs the same values through two bodies, and joins their outputs by number: Haskell's `&&&`.
-    ///
-    /// No value is copied.
+    /// Runs the same values through two bodies, and joins their outputs by number: Haskell's `&&&`. No value is copied.
     ///
     /// ```
     /// use millstream::prelude::*;

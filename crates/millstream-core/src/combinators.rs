@@ -145,7 +145,7 @@
 //! - [`group_by`](crate::KeysExt::group_by): Collects the values of every key, and yields all of them at END, in the
 //!   order of the keys.
 //!
-//! # New numbers and time
+//! # New numbers
 //!
 //! The output is numbered from 0 again, so none of these can be in a body that is joined by number.
 //!
@@ -157,8 +157,21 @@
 //!   value, too.
 //! - [`flatten`](crate::ClockExt::flatten): Yields every item of every value, one after another.
 //! - [`compact`](crate::ClockExt::compact): Removes empty slots: the output is dense again.
+//!
+//! # Windows of event time
+//!
+//! Each value has a time, and a window closes when the values have passed it. A fold keeps one state a window.
+//!
+//! - [`fold_windows`](crate::WindowsExt::fold_windows): Folds the values of each tumbling or sliding window of event
+//!   time into a state, and yields it when the window closes.
+//! - [`fold_windows_by`](crate::WindowsExt::fold_windows_by): Folds the values of each key and each tumbling or sliding
+//!   window of event time into a state, and yields it when the window closes.
+//! - [`fold_sessions`](crate::WindowsExt::fold_sessions): Folds the values of each session of event time into a state,
+//!   and yields it when the session ends.
+//! - [`fold_sessions_by`](crate::WindowsExt::fold_sessions_by): Folds the values of each key's sessions of event time
+//!   into a state, and yields it when the session ends.
 //! - [`windows_by`](crate::ClockExt::windows_by): Groups values into windows of event time, and yields each window
-//!   after it has closed.
+//!   after it has closed; a **new clock**.
 //!
 //! # Text
 //!
@@ -241,4 +254,5 @@
 #[doc(no_inline)]
 pub use crate::arrow::{
     Arrow, AsyncExt, ChoiceExt, ClockExt, FeedbackExt, FoldExt, KeysExt, PartsExt, StreamsExt, TextExt, ViewExt,
+    WindowsExt,
 };

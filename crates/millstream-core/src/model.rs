@@ -19,6 +19,7 @@ mod asynchronous;
 mod clock;
 mod dead_letter;
 mod feedback;
+mod fold_windows;
 mod kernels;
 mod keys;
 pub mod sources;
@@ -28,6 +29,7 @@ mod text;
 mod windows;
 mod wires;
 
+pub(crate) use fold_windows::folded_windows;
 pub use kernels::ModelSlots;
 pub(crate) use kernels::by_key;
 pub(crate) use windows::windows;

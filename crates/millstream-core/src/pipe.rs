@@ -22,6 +22,7 @@ mod flat_scan_finish;
 mod flatten;
 mod fold;
 mod fold_by;
+mod fold_windows;
 mod format;
 mod id;
 mod inspect;
@@ -57,6 +58,7 @@ mod then;
 mod try_map;
 mod try_scan;
 mod unordered;
+mod window;
 mod windows;
 mod windows_by;
 
@@ -85,6 +87,9 @@ pub use flat_scan_finish::FlatScanFinish;
 pub use flatten::Flatten;
 pub use fold::Fold;
 pub use fold_by::FoldBy;
+pub use fold_windows::{
+    ByKey, FoldWindows, FoldedWindow, JoinStates, JoinedBy, NeverJoined, OneKey, OpenFolds, Timing, WindowKey,
+};
 pub use format::{FilterMapText, Format, FormatAll, FormatKernel, FormatSome, MapText};
 pub use id::{Id, id, pipeline};
 pub use inspect::{Inspect, Inspected};
@@ -120,9 +125,10 @@ pub use then::{Follows, Then};
 pub use try_map::{LeaveEmpty, Policy, Stop, TryMap};
 pub use try_scan::{ScanPolicy, TryScan};
 pub use unordered::Unordered;
+pub(crate) use window::WindowShape;
+pub use window::{Late, Overflow, Window};
 pub use windows::Windows;
-pub(crate) use windows_by::WindowShape;
-pub use windows_by::{Late, OpenWindows, Overflow, TimeWindow, Window, WindowsBy};
+pub use windows_by::{OpenWindows, TimeWindow, WindowsBy};
 
 /// Implements `Debug` by the name.
 macro_rules! debug {

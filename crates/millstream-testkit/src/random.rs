@@ -17,6 +17,7 @@ mod block;
 mod build;
 mod edge;
 mod fan_in;
+mod fold_windows;
 mod join;
 mod kind;
 mod leaf;
@@ -41,6 +42,7 @@ mod windows;
 
 pub use answer::Answer;
 pub use build::Built;
+pub use fold_windows::FoldWindows;
 pub use producers::{Joining, Producers, producers};
 pub use samples::every_stage;
 pub use service::BuiltService;

@@ -141,7 +141,7 @@ pub trait ClockExt: Arrow {
         Then::new(self, Renumber::new(Compact::new()))
     }
 
-    /// Groups values into windows of event time, and yields each window after it has closed.
+    /// Groups values into windows of event time, and yields each window after it has closed; a **new clock**.
     ///
     /// Every value belongs to the windows that contain its `time`. Windows that close at one value come in the order
     /// of their starts, and windows that are open at END come there. [`Window`] defines the windows, how long they

@@ -19,7 +19,7 @@ pub(crate) fn windows<A: ToOwnedItem<Owned: Clone>>(
     values: Vec<A::Ref<'_>>,
     all: bool,
 ) -> Vec<TimeWindow<A::Owned>> {
-    let Window { shape, lateness, late, most, overflow } = window;
+    let Window { shape, lateness, late, most, overflow, .. } = window;
     let empty = |start: u64, length: u64| Open { start, end: u128::from(start) + u128::from(length), values: vec![] };
     let (mut open, mut closed) = (Vec::<Open<A::Owned>>::new(), vec![]);
     let (mut watermark, mut kept, mut dropped) = (0_u128, vec![], 0);

@@ -1,131 +1,9 @@
 use super::renumber::ExpandKernel;
+use super::window::{Late, Overflow, Window, WindowShape};
 use crate::failure::fail;
 use crate::{Shape, ToOwnedItem};
 use std::collections::BTreeMap;
 use std::marker::PhantomData;
-
-/// Windows of event time, which each value carries; no clock is read. Times and lengths are in any one unit, for
-/// example seconds or milliseconds.
-///
-/// A window closes at the first value whose time is at least the window's end plus `lateness`. Values that come for it
-/// after that are late. Windows depend on the values alone, and close at the same place in every run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Window {
-    pub(crate) shape: WindowShape,
-    pub(crate) lateness: u64,
-    pub(crate) late: Late,
-    pub(crate) most: usize,
-    pub(crate) overflow: Overflow,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum WindowShape {
-    Sliding { size: u64, every: u64 },
-    Session { gap: u64 },
-}
-
-/// What happens to late values, all of whose windows have closed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Late {
-    /// They are dropped. The next window has their count; if none follows, an empty window at END has it.
-    Drop,
-    /// They are output with the next window; if none follows, with an empty window at END.
-    Keep,
-    /// The run ends with an error that contains the time, at the value's number.
-    Fail,
-}
-
-/// What happens if open windows would hold more values than allowed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Overflow {
-    /// The run ends with an error, at the number of the value that exceeds the bound.
-    Fail,
-    /// The earliest window closes at once, and then the next one, until there is room, as if a value with the time of
-    /// the window's end had come. Values that come for it later are late. If only kept late values remain, the newest
-    /// one is dropped. If no open window remains for the late values or their count, an **empty** window follows at
-    /// END: it begins and ends where the last one ended.
-    CloseFirst,
-}
-
-impl Window {
-    fn new(shape: WindowShape) -> Self {
-        Window { shape, lateness: 0, late: Late::Drop, most: 1 << 20, overflow: Overflow::Fail }
-    }
-
-    /// Windows side by side: from 0, from `size`, ...
-    ///
-    /// # Panics
-    ///
-    /// If `size` is 0.
-    #[must_use]
-    pub fn tumbling(size: u64) -> Self {
-        Self::sliding(size, size)
-    }
-
-    /// Windows of length `size`, one beginning at every multiple of `every`, from 0 on. A value is in all windows that
-    /// contain its time.
-    ///
-    /// # Panics
-    ///
-    /// If `every` is 0, or greater than `size`: some times would be in no window.
-    #[must_use]
-    pub fn sliding(size: u64, every: u64) -> Self {
-        assert!(
-            1 <= every && every <= size,
-            "windows of {size} every {every}: every must be at least 1 and at most size"
-        );
-        Self::new(WindowShape::Sliding { size, every })
-    }
-
-    /// A window for each run of values that are less than `gap` apart. It ends `gap` after the last one.
-    ///
-    /// # Panics
-    ///
-    /// If `gap` is 0.
-    #[must_use]
-    pub fn session(gap: u64) -> Self {
-        assert!(gap >= 1, "a session with a gap of 0: no two values would be in one");
-        Self::new(WindowShape::Session { gap })
-    }
-
-    /// Sets how much smaller than the greatest time seen a value's time may be while its window is still open; 0
-    /// unless set.
-    #[must_use]
-    pub fn lateness(mut self, lateness: u64) -> Self {
-        self.lateness = lateness;
-        self
-    }
-
-    /// Sets what happens to late values; [`Late::Drop`] unless set.
-    #[must_use]
-    pub fn late(mut self, late: Late) -> Self {
-        self.late = late;
-        self
-    }
-
-    /// Bounds the number of values that all open windows together may hold after each value, and sets what happens
-    /// beyond the bound. A value counts once for each window that it is in, and once if it is late and kept. Unless
-    /// set, the bound is 1,048,576 with [`Overflow::Fail`]. The bound is checked after each value has entered all its
-    /// windows: size / every of them if windows slide.
-    ///
-    /// ```
-    /// use millstream::prelude::*;
-    /// let days = Window::tumbling(24).at_most(2, Overflow::CloseFirst);
-    /// let p = pipeline::<u64>().windows_by(days, |hour| *hour);
-    /// let given: Vec<_> = p
-    ///     .model([1, 2, 3, 4, 30])
-    ///     .into_iter()
-    ///     .map(|day| (day.values, day.dropped))
-    ///     .collect();
-    /// // 4 came late for a day that was closed to make room.
-    /// assert_eq!(given, [(vec![1, 2, 3], 0), (vec![30], 1)]);
-    /// ```
-    #[must_use]
-    pub fn at_most(mut self, values: usize, overflow: Overflow) -> Self {
-        (self.most, self.overflow) = (values, overflow);
-        self
-    }
-}
 
 /// A window of event time that has closed.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -154,6 +32,11 @@ super::debug!(WindowsBy<A, F>);
 
 impl<A, F> WindowsBy<A, F> {
     pub(crate) fn new(window: Window, time: F) -> Self {
+        assert!(
+            window.early.is_none() && window.refine == 0 && !window.by_key,
+            "windows_by yields each window once, and has no keys: `early_every`, `refine_within` and \
+             `watermark_by_key` are for `fold_windows` and the methods beside it"
+        );
         WindowsBy { window, time, shape: PhantomData }
     }
 }
@@ -303,15 +186,7 @@ where
                 drop(value);
             }
             (false, Late::Keep) => windows.late.push(value),
-            (false, Late::Fail)
-                if windows.watermark + u128::from(self.window.lateness) > u128::from(windows.greatest) =>
-            {
-                fail(format!("a value of time {time} is late: its windows were closed to make room"))
-            }
-            (false, Late::Fail) => fail(format!(
-                "a value of time {time} is late: its windows have closed, since there was one of time {}",
-                windows.greatest,
-            )),
+            (false, Late::Fail) => self.window.fail_late(time, windows.watermark, windows.greatest),
         }
         let mut given = windows.closed();
         given.append(&mut windows.bound(&self.window, time));

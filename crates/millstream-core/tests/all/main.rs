@@ -3,6 +3,7 @@
 mod clock;
 mod combinators;
 mod feedback;
+mod fold_windows;
 mod model;
 mod notation;
 mod plan;

@@ -1,7 +1,9 @@
 //! Combinators that are made of others, on every deployment as in the model.
 
 use crate::as_the_model::as_the_model;
-use millstream_core::{Arrow, ChoiceExt, ClockExt, FoldExt, KeysExt, ModelExt, PartsExt, StreamsExt, pipeline};
+use millstream_core::{
+    Arrow, ChoiceExt, ClockExt, FoldExt, KeysExt, ModelExt, PartsExt, StreamsExt, Window, WindowsExt, pipeline,
+};
 use millstream_exec::{JobRefExt, Queues, Rings, Runner, source};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -79,6 +81,24 @@ fn states_that_finish() {
         |sum| 0..sum % 7
     ));
     as_the_model!(pipeline::<u64>().shard(2, |p| p.map(|x| x * 7 % 31)).top_n(4));
+}
+
+/// The results of two stages with windows are joined by number.
+#[test]
+fn folded_windows_are_joined() {
+    let count = |n: &mut u64, _: &u64| *n += 1;
+    let hours = Window::tumbling(6);
+    as_the_model!(pipeline::<u64>().fanout(
+        move |p| p.fold_windows(hours, |x| *x, 0, count),
+        move |p| p.fold_windows_by(|x| x % 3, hours, |x| *x, 0, count)
+    ));
+    let sessions = Window::session(3).early_every(2).refine_within(5);
+    as_the_model!(
+        pipeline::<u64>()
+            .map(|x| x * 5 % 23)
+            .fold_sessions_by(|x| x % 2, sessions, |x| *x, 0, count, |n, later| *n += later)
+            .flatten()
+    );
 }
 
 #[test]

@@ -1,7 +1,9 @@
 //! Durable rings: states that leave the process as bytes, and come back.
 
 use millstream_core::pipeline;
-use millstream_core::{Arrow, Bound, ClockExt, FeedbackExt, KeysExt, ModelExt, SequenceNumber, StreamsExt, Window};
+use millstream_core::{
+    Arrow, Bound, ClockExt, FeedbackExt, KeysExt, ModelExt, SequenceNumber, StreamsExt, Top, Window, WindowsExt,
+};
 use millstream_exec::{Durable, JobExt, JobRefExt, Rings, RunError, Runner, Snapshot, UpgradeError, sink, source};
 use std::sync::{Arc, Mutex};
 
@@ -58,6 +60,21 @@ fn a_run_goes_on_from_bytes_whatever_its_states_are() {
             .map(|window| window.values.len() as u64)
             .fold(0_u64, |n, x| *n += x, |n| n)
             .named("total")
+    );
+    goes_on!(
+        pipeline::<u64>()
+            .fold_windows_by(
+                |x| (x % 3).to_string(),
+                Window::sliding(20, 10).watermark_by_key().refine_within(30).early_every(4),
+                |x| x / 2 + x % 4 * 9,
+                Top::new(3),
+                |top: &mut Top<u64>, x| top.push(*x),
+            )
+            .named("windows")
+            .map(|results| results
+                .iter()
+                .map(|w| (w.key.clone(), w.start, w.state.clone(), w.dropped))
+                .collect::<Vec<_>>())
     );
     goes_on!(
         pipeline::<u64>()

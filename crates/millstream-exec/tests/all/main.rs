@@ -20,6 +20,7 @@ mod ends;
 mod failures;
 mod fan_in;
 mod feedback;
+mod fold_windows;
 mod futures;
 mod handles;
 #[cfg(feature = "queues")]

@@ -2,6 +2,7 @@
 
 use super::answer::answer;
 use super::edge::{Boxed, Chain};
+use super::fold_windows::fold_windows;
 use super::kind::{Any, F, H, Kind, MAny, MF, MH, Mpff, Mtf, Pff, TF, Whole, with_kind};
 use super::order::AnyOrder;
 use super::shape::{Element, RandomShape, of_slot, of_value};
@@ -155,6 +156,7 @@ fn special<A: RandomShape>(tree: &Pipe, input: Kind) -> Chain {
             let step = |state: &mut Value, slot: A::Ref<'_>| of_slot::<A, _>(slot, |value| scanned(state, value));
             chain.then(Boxed::new(id::<A>().scan_finish(Value::I(start), step, finished)))
         }
+        Pipe::FoldWindows(of) => fold_windows::<A>(of, input),
         Pipe::Answer(of) => answer::<A>(of, input),
         Pipe::Fork => {
             let twice = id::<A>().map(|slot| A::value(slot)).fork();

@@ -1,6 +1,6 @@
 //! A sample of every stage.
 
-use super::{Answer, Graph, Pipe, Statement, Stream, Windows};
+use super::{Answer, FoldWindows, Graph, Pipe, Statement, Stream, Windows};
 
 /// One stage of each kind: first those that clone, keep, hash, compare or order values.
 #[must_use]
@@ -18,6 +18,16 @@ pub fn every_stage() -> Vec<Pipe> {
         Pipe::TryScan { start: 2, modulus: 3 },
         Pipe::Answer(Answer::TopN(3)),
         Pipe::Answer(Answer::TopNByKey(3, 4)),
+        sessions(Some(3)),
+        sessions(None),
+        Pipe::FoldWindows(FoldWindows {
+            windows: Windows { size: 4, every: Some(2), lateness: 1, keep: false, most: 100, last: false },
+            keys: Some(3),
+            own_watermark: true,
+            early: Some(2),
+            refine: 5,
+            start: 1,
+        }),
         Pipe::ScanFinish { start: 2 },
         Pipe::FlatScan { modulus: 3, finish: false },
         Pipe::FlatScan { modulus: 3, finish: true },
@@ -62,4 +72,9 @@ pub fn every_stage() -> Vec<Pipe> {
         Pipe::Shard(3, map()),
         Pipe::ShardBy { keys: 3, most: 2, k: 2, body: Pipe::Scan { start: 1 }.into() },
     ]
+}
+
+fn sessions(keys: Option<i64>) -> Pipe {
+    let windows = Windows { size: 3, every: None, lateness: 9, keep: false, most: 4, last: false };
+    Pipe::FoldWindows(FoldWindows { windows, keys, own_watermark: false, early: None, refine: 3, start: 1 })
 }

@@ -281,7 +281,7 @@ mod tests {
                    map_owned( cloned partition( try_scan( count sum last min max min_by_key( max_by_key( find( \
                    any( all( count_by( group_by( fanout3( fanout4( fanout5( fanout6( fanout7( fanout8( \
                    part maybe block( .or( if scan_finish( flat_scan( \
-                   top_n( top_n_by_key(";
+                   fold_windows( fold_windows_by( fold_sessions( fold_sessions_by( top_n( top_n_by_key(";
         let missing: Vec<&str> = all.split_whitespace().filter(|name| !printed.contains(name)).collect();
         assert_eq!(missing, [""; 0]);
         assert!(trees.iter().flat_map(Pipe::simpler).all(|simple| bodies_fit(&simple)));

@@ -4,6 +4,7 @@ mod show;
 mod simpler;
 
 use super::answer::Answer;
+use super::fold_windows::FoldWindows;
 use super::stream::Stream;
 use super::windows::Windows;
 pub use graph::{Graph, Statement};
@@ -110,6 +111,8 @@ pub enum Pipe {
         /// The state before the first value.
         start: i64,
     },
+    /// A list of the results of windows that aggregate, at every value at which there are any.
+    FoldWindows(FoldWindows),
     /// A fold that has a name.
     Answer(Answer),
     /// The state becomes `state * 17 ^ digest`; the answer is the state.
@@ -256,7 +259,7 @@ impl Pipe {
             | Pipe::Text { .. }
             | Pipe::Fail { .. } => true,
             Pipe::Scan { .. } | Pipe::TryScan { .. } | Pipe::Delay { .. } | Pipe::Feedback(..) => false,
-            Pipe::ScanFinish { .. } | Pipe::FlatScan { .. } => false,
+            Pipe::ScanFinish { .. } | Pipe::FlatScan { .. } | Pipe::FoldWindows(_) => false,
             Pipe::Fold { .. } | Pipe::Answer(_) => false,
             Pipe::FoldBy { .. } | Pipe::Park { .. } | Pipe::ShardBy { .. } => false,
             Pipe::Stream(_) | Pipe::TeeTo | Pipe::Maybe => false,
@@ -280,7 +283,7 @@ impl Pipe {
     pub fn is_quiet(&self) -> bool {
         match self {
             Pipe::Fold { .. } | Pipe::FoldBy { .. } | Pipe::Answer(_) | Pipe::TeeTo | Pipe::Maybe => false,
-            Pipe::ScanFinish { .. } => false,
+            Pipe::ScanFinish { .. } | Pipe::FoldWindows(_) => false,
             leaf if leaf.starts_a_clock() => false,
             Pipe::Stream(stage) => stage.is_quiet(),
             Pipe::Then(p, q) | Pipe::Fanout(p, q) | Pipe::Both(p, q) | Pipe::Choose(p, q) | Pipe::Merge(p, q) => {

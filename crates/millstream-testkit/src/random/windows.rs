@@ -32,7 +32,7 @@ impl Windows {
         if self.last { u64::MAX - 39 + time } else { time }
     }
 
-    fn window(self) -> Window {
+    pub(super) fn window(self) -> Window {
         let shape = self.every.map_or_else(|| Window::session(self.size), |every| Window::sliding(self.size, every));
         let late = if self.keep { Late::Keep } else { Late::Drop };
         shape.lateness(self.lateness).late(late).at_most(self.most, Overflow::CloseFirst)

@@ -5,6 +5,7 @@ mod determinacy;
 mod drops;
 mod endings;
 mod failures;
+mod fold_windows;
 mod graphs;
 mod kernels;
 mod laws;

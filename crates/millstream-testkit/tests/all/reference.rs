@@ -5,6 +5,7 @@
 
 mod answer;
 pub(crate) mod fan_in;
+mod fold_windows;
 mod keys;
 mod stream;
 mod windows;
@@ -78,6 +79,7 @@ fn edge(tree: &Pipe, input: &[Slot]) -> Vec<Slot> {
         Pipe::ShardBy { keys, most, body, .. } => keys::by_key(*keys, *most, body, input),
         Pipe::Shard(_, p) | Pipe::Named(p) | Pipe::Boxed(p) => edge(p, input),
         Pipe::WindowsBy(windows) => windows::given(windows, input),
+        Pipe::FoldWindows(windows) => fold_windows::given(windows, input),
         Pipe::FlatScan { modulus, finish } => {
             let states: Vec<i64> =
                 (0..=input.iter().flatten().count()).map(|n| polynomial(*modulus, input, n)).collect();

@@ -2,6 +2,7 @@
 
 use super::{Context, below};
 use crate::random::answer::Answer;
+use crate::random::fold_windows::FoldWindows;
 use crate::random::stream::Stream;
 use crate::random::tree::Pipe;
 use crate::random::windows::Windows;
@@ -23,7 +24,7 @@ pub(super) fn leaf(rng: &mut TestRng, place: Context) -> Pipe {
     let stages = match place {
         Context::Shard | Context::Scattered => 21,
         Context::Lane => 31,
-        Context::Body | Context::Outer => 42,
+        Context::Body | Context::Outer => 45,
     };
     match below(rng, stages) {
         0 => Pipe::Id,
@@ -58,6 +59,7 @@ pub(super) fn leaf(rng: &mut TestRng, place: Context) -> Pipe {
         35 | 36 => Pipe::TeeTo,
         37 | 38 => Pipe::Maybe,
         39 | 40 => Pipe::ScanFinish { start: small },
+        41..=43 => Pipe::FoldWindows(fold_windows(rng)),
         _ => Pipe::Fold { start: small },
     }
 }
@@ -91,6 +93,19 @@ fn windows(rng: &mut TestRng) -> Windows {
         keep: below(rng, 2) == 0,
         most: [below(rng, 30), 1000][below(rng, 2)],
         last: below(rng, 4) == 0,
+    }
+}
+
+fn fold_windows(rng: &mut TestRng) -> FoldWindows {
+    let some = |rng: &mut TestRng, below_this: usize| (below(rng, 2) == 0).then(|| 1 + below(rng, below_this) as u64);
+    let most = [1 + below(rng, 8), 1000][below(rng, 2)];
+    FoldWindows {
+        windows: Windows { keep: false, most, ..windows(rng) },
+        keys: some(rng, 5).map(|keys| keys as i64),
+        own_watermark: below(rng, 2) == 0,
+        early: some(rng, 4),
+        refine: some(rng, 15).unwrap_or(0),
+        start: below(rng, 9) as i64,
     }
 }
 

@@ -30,6 +30,7 @@ impl fmt::Display for Pipe {
             Pipe::Scan { start } => write!(f, "scan({start})"),
             Pipe::TryScan { start, modulus } => write!(f, "try_scan({start}, {modulus})"),
             Pipe::ScanFinish { start } => write!(f, "scan_finish({start})"),
+            Pipe::FoldWindows(windows) => write!(f, "{windows}"),
             Pipe::Answer(answer) => write!(f, "{answer}"),
             Pipe::Fold { start } => write!(f, "fold({start})"),
             Pipe::FoldBy { keys, start } => write!(f, "fold_by({keys}, {start})"),

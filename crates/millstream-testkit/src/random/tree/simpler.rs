@@ -1,6 +1,6 @@
 //! The smaller trees of a tree.
 
-use super::Pipe;
+use super::{FoldWindows, Pipe};
 
 impl Pipe {
     /// Trees that are a little simpler, the simplest first. All of a pure tree's are pure, and of a quiet one's quiet.
@@ -73,6 +73,14 @@ impl Pipe {
             Pipe::Park { modulus, plus, .. } => found.push(Pipe::DeadLetter { modulus: *modulus, plus: *plus }),
             Pipe::FoldBy { start, .. } => found.push(Pipe::Fold { start: *start }),
             Pipe::Answer(_) => found.push(Pipe::Fold { start: 0 }),
+            Pipe::FoldWindows(windows) => {
+                let other = |windows| Pipe::FoldWindows(windows);
+                found.extend([Pipe::Scan { start: windows.start }]);
+                found.extend(windows.keys.map(|_| other(FoldWindows { keys: None, ..*windows })));
+                found.extend(windows.early.map(|_| other(FoldWindows { early: None, ..*windows })));
+                found.extend((windows.refine > 0).then(|| other(FoldWindows { refine: 0, ..*windows })));
+                found.extend(windows.own_watermark.then(|| other(FoldWindows { own_watermark: false, ..*windows })));
+            }
             Pipe::FlatScan { modulus, .. } => found.push(Pipe::FlatMap { modulus: *modulus }),
             Pipe::TryScan { start, .. } | Pipe::ScanFinish { start } => found.push(Pipe::Scan { start: *start }),
             Pipe::MapOwned { plus } | Pipe::MapBlocking { plus } => found.push(Pipe::Map { plus: *plus }),
