@@ -3,6 +3,10 @@
 //! A clock of length L has L + 1 slots: the numbers 0 to L - 1, and number L, called END, which a source leaves empty.
 //! An edge is the list of its L + 1 slots, and every impl below is the equation of its combinator. The model is
 //! sequential and has one answer. A deployment is correct if its output is the model's, number by number.
+//!
+//! Its time and its memory are proportional to the slots of all edges, times the logarithm of the number of keys for
+//! stages with keys. There is one exception: a `feedback` whose body keeps a state runs that body again for every
+//! number, on all slots up to it.
 
 use crate::pipe::{
     Both, Choose, Delay, Fanout, Filter, FilterMap, Fold, Id, Map, MapBlocking, Merge, Named, Policy, Project, Scan,
@@ -18,6 +22,7 @@ mod any_edge;
 mod asynchronous;
 mod clock;
 mod dead_letter;
+mod extent;
 mod feedback;
 mod fold_windows;
 mod kernels;
@@ -30,6 +35,7 @@ mod windows;
 mod wires;
 
 pub(crate) use fold_windows::folded_windows;
+pub use extent::Extent;
 pub use kernels::ModelSlots;
 pub(crate) use kernels::by_key;
 pub(crate) use windows::windows;
@@ -42,15 +48,6 @@ impl Backend for Model {
     type Wiring = Extent;
 }
 
-/// Which part of a stream the lists hold.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Extent {
-    /// All of it: the last slot is END.
-    Whole,
-    /// The slots up to some number before END. A loop needs them to compute the next state.
-    Prefix,
-}
-
 /// The slots of one list. Copies of a list share its values.
 pub type Slots<T> = Arc<Vec<Option<Arc<T>>>>;
 
@@ -60,14 +57,23 @@ pub trait ModelShape: On<Model, Edge: Clone> {
     fn slots(edge: &Self::Edge) -> usize;
     /// The value of slot `n`.
     fn at(edge: &Self::Edge, n: usize) -> Option<Self::Ref<'_>>;
-    /// The edge whose slot `n` is that of `edges[from[n]]`, or empty if `from[n]` is `None`.
-    fn gathered(edges: &[Self::Edge], from: &[Option<usize>]) -> Self::Edge;
+    /// The edge whose slot `n` is the one at `from[n]`, or empty if `from[n]` is `None`. There is at least one edge.
+    fn gathered(edges: &[Self::Edge], from: &[Option<SlotOf>]) -> Self::Edge;
 }
 
-/// One list made of several: slot `n` is that of the list `from[n]`.
-fn of_each<T: Clone>(lists: &[Arc<Vec<T>>], from: &[Option<usize>], nothing: &T) -> Arc<Vec<T>> {
-    let slot = |(n, from): (usize, &Option<usize>)| from.map_or(nothing.clone(), |list| lists[list][n].clone());
-    Arc::new(from.iter().enumerate().map(slot).collect())
+/// A slot of one of several edges.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SlotOf {
+    /// The edge.
+    pub edge: usize,
+    /// The slot of that edge.
+    pub slot: usize,
+}
+
+/// One list made of several: slot `n` is the one at `from[n]`.
+fn of_each<T: Clone>(lists: &[Arc<Vec<T>>], from: &[Option<SlotOf>], nothing: &T) -> Arc<Vec<T>> {
+    let slot = |from: &Option<SlotOf>| from.map_or(nothing.clone(), |SlotOf { edge, slot }| lists[edge][slot].clone());
+    Arc::new(from.iter().map(slot).collect())
 }
 
 impl<T: Item, D: Density> On<Model> for Val<T, D> {
@@ -81,7 +87,7 @@ impl<T: Item, D: Density> ModelShape for Val<T, D> {
     fn at(edge: &Self::Edge, n: usize) -> Option<&T> {
         edge[n].as_deref()
     }
-    fn gathered(edges: &[Self::Edge], from: &[Option<usize>]) -> Self::Edge {
+    fn gathered(edges: &[Self::Edge], from: &[Option<SlotOf>]) -> Self::Edge {
         of_each(edges, from, &None)
     }
 }
@@ -94,13 +100,12 @@ macro_rules! side_by_side {
 
         impl<A: ModelShape, $second: ModelShape + $bound> ModelShape for $shape<A, $second> {
             fn slots(edge: &Self::Edge) -> usize {
-                // A loop's states are one slot behind its input until the loop has run.
-                A::slots(&edge.0).min($second::slots(&edge.1))
+                A::slots(&edge.0)
             }
             fn at(edge: &Self::Edge, n: usize) -> Option<Self::Ref<'_>> {
                 Self::join(A::at(&edge.0, n), $second::at(&edge.1, n))
             }
-            fn gathered(edges: &[Self::Edge], from: &[Option<usize>]) -> Self::Edge {
+            fn gathered(edges: &[Self::Edge], from: &[Option<SlotOf>]) -> Self::Edge {
                 let (first, second): (Vec<_>, Vec<_>) = edges.iter().cloned().unzip();
                 (A::gathered(&first, from), $second::gathered(&second, from))
             }
@@ -123,7 +128,7 @@ impl<A: ModelShape> ModelShape for Filtered<A> {
     fn at(edge: &Self::Edge, n: usize) -> Option<Self::Ref<'_>> {
         if edge.1[n] { A::at(&edge.0, n) } else { None }
     }
-    fn gathered(edges: &[Self::Edge], from: &[Option<usize>]) -> Self::Edge {
+    fn gathered(edges: &[Self::Edge], from: &[Option<SlotOf>]) -> Self::Edge {
         let (inner, masks): (Vec<_>, Vec<_>) = edges.iter().cloned().unzip();
         (A::gathered(&inner, from), of_each(&masks, from, &false))
     }
@@ -140,7 +145,7 @@ impl<A: ModelShape, L: Lens<A>> ModelShape for Projected<A, L> {
     fn at(edge: &Self::Edge, n: usize) -> Option<Self::Ref<'_>> {
         L::focus(A::at(edge, n)?)
     }
-    fn gathered(edges: &[Self::Edge], from: &[Option<usize>]) -> Self::Edge {
+    fn gathered(edges: &[Self::Edge], from: &[Option<SlotOf>]) -> Self::Edge {
         A::gathered(edges, from)
     }
 }
@@ -158,11 +163,11 @@ fn projected<A: ModelShape, L: Lens<A>>(edge: A::Edge) -> <Projected<A, L> as On
 /// One slot for each slot of `input`. The second argument of `f` is whether the slot is END.
 fn column<A: ModelShape, B>(
     input: &A::Edge,
-    extent: Extent,
+    extent: &Extent,
     mut f: impl FnMut(Option<A::Ref<'_>>, bool) -> Option<B>,
 ) -> Slots<B> {
     let slots = A::slots(input);
-    let slot = |n| f(A::at(input, n), extent == Extent::Whole && n + 1 == slots).map(Arc::new);
+    let slot = |n| f(A::at(input, n), extent.has_end() && n + 1 == slots).map(Arc::new);
     Arc::new((0..slots).map(slot).collect())
 }
 
@@ -189,7 +194,7 @@ where
     F: for<'a> Fn(A::Ref<'a>) -> B + Send + Sync + 'static,
 {
     fn deploy(&self, input: A::Edge, extent: &mut Extent) -> Slots<B> {
-        column::<A, B>(&input, *extent, |a, _| Some((self.f)(a?)))
+        column::<A, B>(&input, extent, |a, _| Some((self.f)(a?)))
     }
 }
 
@@ -198,7 +203,7 @@ where
     F: for<'a> Fn(A::Ref<'a>) -> B + Send + Sync + 'static,
 {
     fn deploy(&self, input: A::Edge, extent: &mut Extent) -> Slots<B> {
-        column::<A, B>(&input, *extent, |a, _| Some((self.f)(a?)))
+        column::<A, B>(&input, extent, |a, _| Some((self.f)(a?)))
     }
 }
 
@@ -208,7 +213,7 @@ where
     F: for<'a> Fn(A::Ref<'a>) -> Result<B, E> + Send + Sync + 'static,
 {
     fn deploy(&self, input: A::Edge, extent: &mut Extent) -> Slots<B> {
-        column::<A, B>(&input, *extent, |a, _| {
+        column::<A, B>(&input, extent, |a, _| {
             let a = a?;
             self.policy.judge(|| (self.f)(a), |_| ())
         })
@@ -220,7 +225,7 @@ where
     F: for<'a> Fn(A::Ref<'a>) -> Option<B> + Send + Sync + 'static,
 {
     fn deploy(&self, input: A::Edge, extent: &mut Extent) -> Slots<B> {
-        column::<A, B>(&input, *extent, |a, _| (self.f)(a?))
+        column::<A, B>(&input, extent, |a, _| (self.f)(a?))
     }
 }
 
@@ -240,7 +245,7 @@ where
 {
     fn deploy(&self, input: A::Edge, extent: &mut Extent) -> Slots<B> {
         let mut state = self.state.clone();
-        column::<A, B>(&input, *extent, |a, _| Some((self.f)(&mut state, a?)))
+        column::<A, B>(&input, extent, |a, _| Some((self.f)(&mut state, a?)))
     }
 }
 
@@ -251,7 +256,7 @@ where
 {
     fn deploy(&self, input: A::Edge, extent: &mut Extent) -> Slots<B> {
         let mut state = self.state.clone();
-        column::<A, B>(&input, *extent, |a, end| {
+        column::<A, B>(&input, extent, |a, end| {
             if let Some(a) = a {
                 (self.f)(&mut state, a);
             }
@@ -263,7 +268,7 @@ where
 impl<A: ModelShape + ToOwnedItem<Owned: Clone>> Deploy<Model> for Delay<A> {
     fn deploy(&self, input: A::Edge, extent: &mut Extent) -> Slots<A::Owned> {
         let mut before = self.first.clone();
-        column::<A, A::Owned>(&input, *extent, |a, _| Some(std::mem::replace(&mut before, A::to_owned_item(a?))))
+        column::<A, A::Owned>(&input, extent, |a, _| Some(std::mem::replace(&mut before, A::to_owned_item(a?))))
     }
 }
 
@@ -334,7 +339,8 @@ where
     P::In: ModelShape,
 {
     fn deploy(&self, input: <P::In as On<Model>>::Edge, extent: &mut Extent) -> <P::In as On<Model>>::Edge {
-        self.body.deploy(input.clone(), extent);
+        // The body can begin a new clock, which has numbers of its own.
+        self.body.deploy(input.clone(), &mut extent.clone());
         input
     }
 }
@@ -367,7 +373,7 @@ pub trait ModelExt<T: Item>: Deploy<Model> + Arrow<In = Val<T>, Out: ModelShape 
 
     /// Returns every slot of the output by number, including empty ones and END.
     fn model_slots(&self, input: impl IntoIterator<Item = T>) -> Vec<Option<<Self::Out as ToOwnedItem>::Owned>> {
-        let output = self.deploy_outer(source(input), &mut Extent::Whole);
+        let output = self.deploy_outer(source(input), &mut Extent::whole());
         (0..Self::Out::slots(&output)).map(|n| Self::Out::at(&output, n).map(Self::Out::to_owned_item)).collect()
     }
 
@@ -378,7 +384,7 @@ pub trait ModelExt<T: Item>: Deploy<Model> + Arrow<In = Val<T>, Out: ModelShape 
         input: impl IntoIterator<Item = T>,
         mut sink: impl for<'a> FnMut(SequenceNumber, <Self::Out as Shape>::Ref<'a>),
     ) -> SequenceNumber {
-        let output = self.deploy_outer(source(input), &mut Extent::Whole);
+        let output = self.deploy_outer(source(input), &mut Extent::whole());
         let slots = Self::Out::slots(&output);
         for (n, number) in (0..slots).zip(0..) {
             if let Some(value) = Self::Out::at(&output, n) {

@@ -15,8 +15,9 @@ pub trait FeedbackExt: Arrow {
     /// a number and a stage. A [`scan`](Arrow::scan) is faster if one function is enough. A body that waits
     /// (`map_blocking`) works, one number at a time. The state's ring has at least two slots.
     ///
-    /// The model runs the body again for every number: its time grows with the square of the input's length, and
-    /// further with every loop inside a loop.
+    /// The model runs a body without a state twice for every value. A body with a state of its own (its plan shows one:
+    /// a `scan`, a `take`, another loop) it runs again for every number, on all values up to it: that time grows with
+    /// the square of the input's length, and further with every loop inside a loop.
     ///
     /// ```
     /// use millstream::prelude::*;

@@ -29,7 +29,8 @@ pub trait KeysExt: Arrow {
     /// in [`shard`](Arrow::shard).
     ///
     /// **Memory**: a key slot of 8 bytes a number; for each key twice the key and 24 bytes; and for each key the state
-    /// of every stage.
+    /// of every stage. The model runs the body once for each key, on the values of that key and END: its time and
+    /// memory are proportional to the values and the keys.
     ///
     /// ```
     /// use millstream::prelude::*;
@@ -83,6 +84,7 @@ pub trait KeysExt: Arrow {
     /// and every slot below END is empty. Without values the answer is an empty `Vec`.
     ///
     /// The 1,048,577th key ends the run with an error; [`fold_by_within`](KeysExt::fold_by_within) sets another bound.
+    /// The states are in a sorted map: a value costs a search in it, on every deployment.
     ///
     /// ```
     /// use millstream::prelude::*;

@@ -1,6 +1,6 @@
 //! An edge whose shape is known only at run time.
 
-use super::{Extent, Model, ModelShape};
+use super::{Extent, Model, ModelShape, SlotOf};
 use crate::pipe::ToAnyEdge;
 use crate::{AnyEdge, Deploy, Item, ItemShape, On};
 use std::sync::Arc;
@@ -25,10 +25,10 @@ impl<A: ModelShape + ItemShape> Slots<A::Item> for Of<A> {
     }
 }
 
-/// One edge made of several: slot `n` is that of `edges[from[n]]`.
+/// One edge made of several: slot `n` is the one at `from[n]`.
 struct Gathered<T> {
     edges: Vec<AnySlots<T>>,
-    from: Vec<Option<usize>>,
+    from: Vec<Option<SlotOf>>,
 }
 
 impl<T> Slots<T> for Gathered<T> {
@@ -36,7 +36,8 @@ impl<T> Slots<T> for Gathered<T> {
         self.from.len()
     }
     fn at(&self, n: usize) -> Option<&T> {
-        self.edges[self.from[n]?].0.at(n)
+        let SlotOf { edge, slot } = self.from[n]?;
+        self.edges[edge].0.at(slot)
     }
 }
 
@@ -63,7 +64,7 @@ impl<T: Item> ModelShape for AnyEdge<T> {
     fn at(edge: &AnySlots<T>, n: usize) -> Option<&T> {
         edge.0.at(n)
     }
-    fn gathered(edges: &[AnySlots<T>], from: &[Option<usize>]) -> AnySlots<T> {
+    fn gathered(edges: &[AnySlots<T>], from: &[Option<SlotOf>]) -> AnySlots<T> {
         AnySlots(Arc::new(Gathered { edges: edges.to_vec(), from: from.to_vec() }))
     }
 }

@@ -12,7 +12,7 @@ where
     Fut: Future<Output: Send> + Send + 'static,
 {
     fn deploy(&self, input: A::Edge, extent: &mut Extent) -> Slots<P::Value> {
-        column::<A, P::Value>(&input, *extent, |a, _| self.wait_for(a?))
+        column::<A, P::Value>(&input, extent, |a, _| self.wait_for(a?))
     }
 }
 
@@ -23,6 +23,6 @@ where
     Fut: Future<Output: Item> + Send + 'static,
 {
     fn deploy(&self, input: A::Edge, extent: &mut Extent) -> Slots<Fut::Output> {
-        renumbered(values::<A>(&input).map(|value| self.wait_for(value)), *extent)
+        renumbered(values::<A>(&input).map(|value| self.wait_for(value)), extent)
     }
 }

@@ -9,7 +9,8 @@ pub(super) fn values<A: ModelShape>(edge: &A::Edge) -> impl Iterator<Item = A::R
 }
 
 /// Every value, and an empty END after the last one.
-pub(super) fn renumbered<T>(values: impl Iterator<Item = T>, extent: Extent) -> Slots<T> {
-    let end = if extent == Extent::Whole { Some(None) } else { None };
+pub(super) fn renumbered<T>(values: impl Iterator<Item = T>, extent: &mut Extent) -> Slots<T> {
+    extent.renumber();
+    let end = if extent.has_end() { Some(None) } else { None };
     Arc::new(values.map(|value| Some(Arc::new(value))).chain(end).collect())
 }

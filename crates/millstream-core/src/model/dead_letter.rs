@@ -10,8 +10,8 @@ where
     G: for<'a> Fn(DeadLetter<'a, A::Owned, E>) + Send + Sync + 'static,
 {
     fn deploy(&self, input: A::Edge, extent: &mut Extent) -> Slots<Outcome<A, B, E>> {
-        let judged = column::<A, Outcome<A, B, E>>(&input, *extent, |a, _| Some(self.judge(a?)));
-        self.deliver_all(&judged, *extent);
+        let judged = column::<A, Outcome<A, B, E>>(&input, extent, |a, _| Some(self.judge(a?)));
+        self.deliver_all(&judged, extent);
         judged
     }
 }
@@ -22,14 +22,14 @@ where
     G: for<'a> Fn(DeadLetter<'a, A::Owned, E>),
 {
     /// Delivers every failure.
-    pub(super) fn deliver_all(&self, judged: &Slots<Outcome<A, B, E>>, extent: Extent) {
-        // A loop computes a prefix at every number, but each failure is delivered once.
-        if extent == Extent::Prefix {
+    pub(super) fn deliver_all(&self, judged: &Slots<Outcome<A, B, E>>, extent: &Extent) {
+        // A loop computes a part at every number, but each failure is delivered once.
+        if !extent.has_end() {
             return;
         }
-        for (number, slot) in (0_u64..).zip(judged.iter()) {
+        for (n, slot) in judged.iter().enumerate() {
             if let Some(dead) = slot.as_deref().and_then(|judged| judged.as_ref().left()) {
-                self.deliver(number.into(), dead);
+                self.deliver(extent.number(n), dead);
             }
         }
     }

@@ -4,27 +4,40 @@ use super::clock::{renumbered, values};
 use super::{Extent, Model, ModelShape, On, Slots, column};
 use crate::failure::fail;
 use crate::pipe::{Annotate, ExpandKernel, FilterBy, FilterKernel, OwnedBy, OwnedKernel, Renumber, ScanBy, ScanKernel};
-use crate::{Bound, Deploy, Filtered, Shape, ToOwnedItem};
+use crate::{Bound, Deploy, Filtered, SequenceNumber, Shape, ToOwnedItem};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// The slots of a kernel's input, as its definition reads them; the last one is END.
+///
+/// They are those of the whole stream, or, in a [`shard_by`](crate::KeysExt::shard_by), those of one key's values and
+/// END. A kernel that needs a slot's number therefore does not count slots: see
+/// [`map_numbered`](ModelSlots::map_numbered).
 pub struct ModelSlots<'a, A: Shape> {
     slots: Vec<Option<A::Ref<'a>>>,
-    /// Without END, the slots are those up to some number: a loop needs them to compute the next state.
-    has_end: bool,
+    extent: Extent,
 }
 
 impl<'a, A: Shape> ModelSlots<'a, A> {
     /// One output for each slot, in order. `f` receives the slot, and whether it is END.
     pub fn map<B>(self, mut f: impl FnMut(Option<A::Ref<'a>>, bool) -> Option<B>) -> Vec<Option<B>> {
-        let (end, has_end) = (self.slots.len() - 1, self.has_end);
-        self.slots.into_iter().enumerate().map(|(n, slot)| f(slot, has_end && n == end)).collect()
+        self.map_numbered(|_, slot, end| f(slot, end))
+    }
+
+    /// As [`map`](ModelSlots::map), for a kernel that reads numbers. `f` receives the number of the slot first.
+    pub fn map_numbered<B>(
+        self,
+        mut f: impl FnMut(SequenceNumber, Option<A::Ref<'a>>, bool) -> Option<B>,
+    ) -> Vec<Option<B>> {
+        let (slots, extent) = (self.slots.len(), self.extent);
+        let at = |(n, slot)| f(extent.number(n), slot, extent.has_end() && n + 1 == slots);
+        self.slots.into_iter().enumerate().map(at).collect()
     }
 
     /// The answer to all values in END's slot, and empty slots below it.
     pub fn at_end<B>(self, answer: impl FnOnce(Vec<A::Ref<'a>>) -> Option<B>) -> Vec<Option<B>> {
         let mut outputs: Vec<Option<B>> = self.slots.iter().map(|_| None).collect();
-        if self.has_end {
+        if self.extent.has_end() {
             *outputs.last_mut().expect("END is a slot") = answer(self.slots.into_iter().flatten().collect());
         }
         outputs
@@ -38,33 +51,31 @@ impl<A: Shape> std::fmt::Debug for ModelSlots<'_, A> {
 }
 
 /// The values of each key, in the order of the keys. More than `most` keys fail.
-pub(crate) fn by_key<'a, A: Shape, K: Ord + Clone>(
+pub(crate) fn by_key<'a, A: Shape, K: Ord>(
     values: Vec<A::Ref<'a>>,
     most: usize,
     key: impl Fn(A::Ref<'a>) -> K,
-) -> Vec<(K, Vec<A::Ref<'a>>)> {
-    let keys: Vec<K> = values.iter().map(|value| key(*value)).collect();
-    let mut different = keys.clone();
-    different.sort();
-    different.dedup();
-    if different.len() > most {
+) -> BTreeMap<K, Vec<A::Ref<'a>>> {
+    let mut of = BTreeMap::<K, Vec<_>>::new();
+    for value in values {
+        of.entry(key(value)).or_default().push(value);
+    }
+    if of.len() > most {
         fail(Bound::refuse(most).refusal());
     }
-    let own = |of: &K| values.iter().zip(&keys).filter(|(_, key)| *key == of).map(|(value, _)| *value).collect();
-    different.into_iter().map(|of| (of.clone(), own(&of))).collect()
+    of
 }
 
 fn scanned<M: ScanKernel<In: ModelShape>>(
     kernel: &M,
     input: &<M::In as On<Model>>::Edge,
-    extent: Extent,
+    extent: &Extent,
 ) -> Slots<M::Out> {
     let slots: Vec<_> = (0..M::In::slots(input)).map(|n| M::In::at(input, n)).collect();
-    let has_end = extent == Extent::Whole;
-    let below = slots.len() - usize::from(has_end);
+    let below = slots.len() - usize::from(extent.has_end());
     let empty: Vec<usize> = (0..below).filter(|n| slots[*n].is_none()).collect();
     let (name, length) = (M::NAME, slots.len());
-    let outputs = kernel.model(ModelSlots { slots, has_end });
+    let outputs = kernel.model(ModelSlots { slots, extent: extent.clone() });
     let given = outputs.len();
     assert!(given == length, "`{name}`: `model` must return an output for each slot: {given} for {length} slots");
     if let Some(n) = empty.into_iter().find(|n| outputs[*n].is_some()) {
@@ -75,7 +86,7 @@ fn scanned<M: ScanKernel<In: ModelShape>>(
 
 impl<M: ScanKernel<In: ModelShape>> Deploy<Model> for ScanBy<M> {
     fn deploy(&self, input: <M::In as On<Model>>::Edge, extent: &mut Extent) -> Slots<M::Out> {
-        scanned(&*self.kernel, &input, *extent)
+        scanned(&*self.kernel, &input, extent)
     }
 }
 
@@ -85,7 +96,7 @@ impl<M: ScanKernel<In: ModelShape>> Deploy<Model> for Annotate<M> {
         input: <M::In as On<Model>>::Edge,
         extent: &mut Extent,
     ) -> (Slots<M::Out>, <M::In as On<Model>>::Edge) {
-        (scanned(&*self.kernel, &input, *extent), input)
+        (scanned(&*self.kernel, &input, extent), input)
     }
 }
 
@@ -127,14 +138,14 @@ impl<K: FilterKernel<In: ModelShape>> Deploy<Model> for FilterBy<K> {
 /// Every output, and an empty END after the last one.
 impl<E: ExpandKernel<In: ModelShape>> Deploy<Model> for Renumber<E> {
     fn deploy(&self, input: <E::In as On<Model>>::Edge, extent: &mut Extent) -> Slots<E::Item> {
-        let outputs = self.expand.model(values::<E::In>(&input).collect(), *extent == Extent::Whole);
-        renumbered(outputs.into_iter(), *extent)
+        let outputs = self.expand.model(values::<E::In>(&input).collect(), extent.has_end());
+        renumbered(outputs.into_iter(), extent)
     }
 }
 
 /// A function of one value is its own definition.
 impl<K: OwnedKernel<In: ModelShape>> Deploy<Model> for OwnedBy<K> {
     fn deploy(&self, input: <K::In as On<Model>>::Edge, extent: &mut Extent) -> Slots<K::Out> {
-        column::<K::In, _>(&input, *extent, |a, _| Some(self.kernel.apply(K::In::to_owned_item(a?))))
+        column::<K::In, _>(&input, extent, |a, _| Some(self.kernel.apply(K::In::to_owned_item(a?))))
     }
 }

@@ -1,50 +1,70 @@
 //! Stages that keep a state for every key.
 
-use super::{Extent, Model, ModelShape, Slots, column};
+use super::{Extent, Model, ModelShape, SlotOf, Slots, column};
 use crate::failure::fail;
 use crate::pipe::{DeadLetter, Key, Outcome, ShardBy, TryMapOrPark};
 use crate::{Arrow, Bound, Cause, Deploy, Item, ToOwnedItem};
+use std::collections::{BTreeMap, HashMap};
 
-/// The life of each number's key. A key's first value begins a life, and so does its first value after it was
+/// The life of each slot's key. A key's first value begins a life, and so does its first value after it was
 /// forgotten.
-fn lives<K: Eq>(bound: Bound, keys: impl Iterator<Item = Option<K>>) -> Vec<Option<usize>> {
-    // The known keys, the least recently seen first.
-    let mut known: Vec<(K, usize)> = Vec::new();
+fn lives<K: Key>(bound: Bound, keys: impl Iterator<Item = Option<K>>) -> Vec<Option<usize>> {
+    // The known keys: the slot in which each was seen last, and its life.
+    let mut known: HashMap<K, (usize, usize)> = HashMap::new();
+    // The same keys by that slot, the least recently seen first.
+    let mut seen: BTreeMap<usize, K> = BTreeMap::new();
     let mut begun = 0;
-    keys.map(|key| {
+    let life = |(n, key): (usize, Option<K>)| {
         let key = key?;
-        let life = match known.iter().position(|(other, _)| *other == key) {
-            Some(place) => known.remove(place).1,
+        let life = match known.get(&key) {
+            Some((last, life)) => {
+                seen.remove(last);
+                *life
+            }
             None if known.len() == bound.most() && !bound.forgets() => fail(bound.refusal()),
             None => {
-                known.drain(..(known.len() + 1).saturating_sub(bound.most()));
+                if known.len() == bound.most() {
+                    let (_, oldest) = seen.pop_first().expect("the bound is at least 1");
+                    known.remove(&oldest);
+                }
                 begun += 1;
                 begun - 1
             }
         };
-        known.push((key, life));
+        known.insert(key.clone(), (n, life));
+        seen.insert(n, key);
         Some(life)
-    })
-    .collect()
+    };
+    keys.enumerate().map(life).collect()
 }
 
-/// Runs the body once for each life, on that life's values alone. Each output slot is that of its own life.
+/// Runs the body once for each life, on the slots of that life's values and END. Each output slot is that of its own
+/// life. END is empty for all lives but the one of END's own value.
 impl<A: ModelShape, K: Key, F, P> Deploy<Model> for ShardBy<A, K, F, P>
 where
     F: for<'a> Fn(A::Ref<'a>) -> K + Send + Sync + 'static,
     P: Deploy<Model> + Arrow<In = A, Out: ModelShape>,
 {
     fn deploy(&self, input: A::Edge, extent: &mut Extent) -> <P::Out as super::On<Model>>::Edge {
-        let slots = 0..A::slots(&input);
-        let lives = lives(self.bound, slots.map(|n| A::at(&input, n).map(|value| (self.key)(value))));
-        let count = lives.iter().flatten().max().map_or(0, |last| last + 1);
-        let outputs: Vec<_> = (0..count)
-            .map(|life| {
-                let own: Vec<_> = lives.iter().map(|of| of.filter(|of| *of == life).map(|_| 0)).collect();
-                self.body.deploy(A::gathered(std::slice::from_ref(&input), &own), extent)
-            })
-            .collect();
-        P::Out::gathered(&outputs, &lives)
+        let slots = A::slots(&input);
+        let of = lives(self.bound, (0..slots).map(|n| A::at(&input, n).map(|value| (self.key)(value))));
+        // The slots of each life. Without any value there is one life all the same.
+        let mut own = vec![Vec::new(); of.iter().flatten().max().map_or(1, |last| last + 1)];
+        let place = |(n, life): (usize, &Option<usize>)| {
+            let edge = (*life)?;
+            own[edge].push(n);
+            Some(SlotOf { edge, slot: own[edge].len() - 1 })
+        };
+        let places: Vec<Option<SlotOf>> = of.iter().enumerate().map(place).collect();
+        let output = |own: &Vec<usize>| {
+            let end = extent.has_end().then(|| slots - 1).filter(|end| own.last() != Some(end));
+            let values = own.iter().map(|slot| Some(SlotOf { edge: 0, slot: *slot }));
+            let picked: Vec<_> = values.chain(end.map(|_| None)).collect();
+            let list = A::gathered(std::slice::from_ref(&input), &picked);
+            self.body.deploy(list, &mut extent.picked(own.iter().copied().chain(end)))
+        };
+        let outputs: Vec<_> = own.iter().map(output).collect();
+        P::Out::gathered(&outputs, &places)
     }
 }
 
@@ -57,12 +77,12 @@ where
     G: for<'a> Fn(DeadLetter<'a, A::Owned, E>) + Send + Sync + 'static,
 {
     fn deploy(&self, input: A::Edge, extent: &mut Extent) -> Slots<Outcome<A, B, E>> {
-        let (mut parked, mut number) = (Default::default(), 0_u64);
-        let judged = column::<A, _>(&input, *extent, |a, _| {
-            number += 1;
-            Some(self.judge(&mut parked, (number - 1).into(), a?))
+        let (mut parked, mut slots) = (Default::default(), 0..);
+        let judged = column::<A, _>(&input, extent, |a, _| {
+            let number = slots.next().map(|slot| extent.number(slot))?;
+            Some(self.judge(&mut parked, number, a?))
         });
-        self.letters.deliver_all(&judged, *extent);
+        self.letters.deliver_all(&judged, extent);
         judged
     }
 }

@@ -9,7 +9,7 @@ where
     F: for<'a> Fn(A::Ref<'a>) + Send + Sync + 'static,
 {
     fn deploy(&self, input: A::Edge, extent: &mut Extent) -> (A::Edge, Slots<()>) {
-        let seen = column::<A, ()>(&input, *extent, |a, _| {
+        let seen = column::<A, ()>(&input, extent, |a, _| {
             (self.f)(a?);
             Some(())
         });
@@ -22,6 +22,6 @@ where
     F: for<'a> Fn(A::Ref<'a>) -> bool + Send + Sync + 'static,
 {
     fn deploy(&self, input: A::Edge, extent: &mut Extent) -> <InLanes<A> as On<Model>>::Edge {
-        (column::<A, bool>(&input, *extent, |a, _| Some((self.is_left)(a?))), input)
+        (column::<A, bool>(&input, extent, |a, _| Some((self.is_left)(a?))), input)
     }
 }

@@ -11,21 +11,22 @@ use std::panic::resume_unwind;
 impl<A: ModelShape, K: Sink<A> + Clone + Sync> Deploy<Model> for TeeTo<A, K> {
     fn deploy(&self, input: A::Edge, extent: &mut Extent) -> A::Edge {
         // A loop computes a prefix at every number, but the sink gets each value once.
-        if *extent == Extent::Whole {
-            self.put_all(&input);
+        if extent.has_end() {
+            self.put_all(&input, extent);
         }
         input
     }
 }
 
 impl<A: ModelShape, K: Sink<A> + Clone> TeeTo<A, K> {
-    fn put_all(&self, edge: &A::Edge) {
+    fn put_all(&self, edge: &A::Edge, extent: &Extent) {
         let (mut sink, at) = (self.sink.clone(), Cell::new(0));
         let done = caught(|| {
-            for (n, number) in (0..A::slots(edge)).zip(0_u64..) {
-                at.set(number);
+            for n in 0..A::slots(edge) {
+                let number = extent.number(n);
+                at.set(number.0);
                 if let Some(value) = A::at(edge, n) {
-                    sink.put(number.into(), value).unwrap_or_else(|error| fail(error));
+                    sink.put(number, value).unwrap_or_else(|error| fail(error));
                 }
             }
             sink.pause().unwrap_or_else(|error| fail(error));

@@ -1,7 +1,7 @@
 //! Text: a piece in every slot.
 
 use super::clock::{renumbered, values};
-use super::{Extent, Model, ModelShape, Slots, column, of_each};
+use super::{Extent, Model, ModelShape, SlotOf, Slots, column, of_each};
 use crate::pipe::{Format, FormatKernel, Slice, SliceKernel, Split};
 use crate::text::{Block, Cut, OwnedPiece, Piece, Textual, Writer};
 use crate::{Density, Deploy, OfPieces, On, Text};
@@ -17,7 +17,7 @@ impl<T: Textual + ?Sized, D: Density> ModelShape for Text<T, D> {
     fn at(edge: &Self::Edge, n: usize) -> Option<Piece<'_, T>> {
         edge[n].as_deref().map(OwnedPiece::lend)
     }
-    fn gathered(edges: &[Self::Edge], from: &[Option<usize>]) -> Self::Edge {
+    fn gathered(edges: &[Self::Edge], from: &[Option<SlotOf>]) -> Self::Edge {
         of_each(edges, from, &None)
     }
 }
@@ -29,19 +29,19 @@ impl<A: ModelShape + OfPieces, C: Cut<A::Kind>> Deploy<Model> for Split<A, C> {
             let part = move |range| whole.part(range).expect("a piece that is in its text");
             self.cut.pieces(whole.text(), 0).map(move |cutting| OwnedPiece::from(part(cutting.range)))
         });
-        renumbered(pieces, *extent)
+        renumbered(pieces, extent)
     }
 }
 
 impl<K: SliceKernel<In: ModelShape>> Deploy<Model> for Slice<K> {
     fn deploy(&self, input: <K::In as On<Model>>::Edge, extent: &mut Extent) -> Slots<OwnedPiece<K::Kind>> {
-        column::<K::In, _>(&input, *extent, |value, _| self.kernel.part(value?).map(OwnedPiece::from))
+        column::<K::In, _>(&input, extent, |value, _| self.kernel.part(value?).map(OwnedPiece::from))
     }
 }
 
 impl<W: FormatKernel<In: ModelShape>> Deploy<Model> for Format<W> {
     fn deploy(&self, input: <W::In as On<Model>>::Edge, extent: &mut Extent) -> Slots<OwnedPiece<W::Kind>> {
-        column::<W::In, _>(&input, *extent, |value, _| {
+        column::<W::In, _>(&input, extent, |value, _| {
             let mut bytes = Vec::new();
             let filled = self.kernel.write(value?, &mut Writer::new(&mut bytes));
             filled.then(|| OwnedPiece::new(&Block::from(bytes)))

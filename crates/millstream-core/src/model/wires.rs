@@ -1,6 +1,6 @@
 //! Blocks of wires: every wire is a list of slots.
 
-use super::{Extent, Model, ModelShape};
+use super::{Extent, Model, ModelShape, SlotOf};
 use crate::pipe::{ShowPart, ToMaybe};
 use crate::plan::Branch;
 use crate::shape::{Part, Shows};
@@ -49,7 +49,7 @@ impl<F: ModelShape, T: Item, C: Shows<F, T>> ModelShape for Part<F, C, T> {
     fn at(edge: &Self::Edge, n: usize) -> Option<&T> {
         F::at(&edge.0, n).map(|whole| edge.1.show(whole))
     }
-    fn gathered(edges: &[Self::Edge], from: &[Option<usize>]) -> Self::Edge {
+    fn gathered(edges: &[Self::Edge], from: &[Option<SlotOf>]) -> Self::Edge {
         let (inner, shows): (Vec<_>, Vec<_>) = edges.iter().cloned().unzip();
         let shows = shows.into_iter().next().expect("a list is gathered from others");
         (F::gathered(&inner, from), shows)
@@ -75,7 +75,7 @@ impl<F: ModelShape> ModelShape for Maybe<F> {
         let value = F::at(&edge.0, n);
         (value.is_some() || edge.1[n]).then_some(value)
     }
-    fn gathered(edges: &[Self::Edge], from: &[Option<usize>]) -> Self::Edge {
+    fn gathered(edges: &[Self::Edge], from: &[Option<SlotOf>]) -> Self::Edge {
         let (inner, filled): (Vec<_>, Vec<_>) = edges.iter().cloned().unzip();
         (F::gathered(&inner, from), super::of_each(&filled, from, &false))
     }
@@ -84,7 +84,7 @@ impl<F: ModelShape> ModelShape for Maybe<F> {
 impl<F: ModelShape> Deploy<Model> for ToMaybe<F> {
     fn deploy(&self, input: F::Edge, extent: &mut Extent) -> (F::Edge, Arc<Vec<bool>>) {
         let slots = F::slots(&input);
-        let end = |n| *extent == Extent::Whole && n + 1 == slots;
+        let end = |n| extent.has_end() && n + 1 == slots;
         let filled = Arc::new((0..slots).map(|n| !end(n)).collect());
         (input, filled)
     }

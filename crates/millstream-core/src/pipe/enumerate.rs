@@ -33,11 +33,7 @@ impl<A: Shape> ScanKernel for Enumerate<A> {
     }
 
     fn model(&self, slots: ModelSlots<'_, A>) -> Vec<Option<SequenceNumber>> {
-        let mut numbers = 0..;
-        slots.map(|a, _| {
-            let number = numbers.next().map(SequenceNumber);
-            a.and(number)
-        })
+        slots.map_numbered(|n, a, _| a.map(|_| n))
     }
 }
 super::debug!(Enumerate<A>);

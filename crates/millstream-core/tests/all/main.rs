@@ -4,6 +4,7 @@ mod clock;
 mod combinators;
 mod feedback;
 mod fold_windows;
+mod linear;
 mod model;
 mod notation;
 mod plan;
