@@ -8,6 +8,7 @@ mod keys;
 mod parts;
 mod streams;
 mod text;
+mod try_scan;
 mod views;
 mod windows;
 
@@ -21,13 +22,14 @@ pub use keys::KeysExt;
 pub use parts::{PartsExt, WithFirst, WithLeft, WithRight, WithSecond};
 pub use streams::StreamsExt;
 pub use text::TextExt;
+pub use try_scan::TryScanExt;
 pub use views::{ViewExt, WithPart};
 pub use windows::WindowsExt;
 
 use crate::failure::{Cause, Retry};
 use crate::pipe::{
-    Both, Cloned, DeadLetter, Delay, Fanout, Filter, FilterMap, Fold, Follows, Id, LeaveEmpty, MapBlocking, MapFn,
-    MapOwned, Named, OwnedBy, Scan, Shard, Stop, Then, TryMap, TryMapOrDeadLetter, id,
+    Both, Cloned, DeadLetter, DeadLetters, Delay, Fanout, Filter, FilterMap, Fold, Follows, Id, LeaveEmpty,
+    MapBlocking, MapFn, MapOwned, Named, OwnedBy, Scan, Shard, Stop, Then, TryMap, TryMapOrDeadLetter, id,
 };
 use crate::plan::{Describe, Plan, Port};
 use crate::{Item, KeepsClock, PairShape, Shape, Shardable, ToOwnedItem};
@@ -164,8 +166,6 @@ pub trait Arrow: Sized + Send + Sync + 'static {
     /// assert_eq!(parse.model(["1", "2"]), [1, 2]);
     /// let skip = pipeline::<&str>().try_map_or_empty(|s| s.parse::<u64>());
     /// assert_eq!(skip.model_slots(["1", "x", "3"]), [Some(1), None, Some(3), None]);
-    /// let keep = pipeline::<&str>().map(|s| s.parse::<u64>().map_err(|_| *s));
-    /// assert_eq!(keep.model(["1", "x"]), [Ok(1), Err("x")]);
     /// ```
     fn try_map<B, E, F>(self, f: F) -> Then<Self, TryMap<Self::Out, F, B, E, Stop>>
     where
@@ -233,7 +233,7 @@ pub trait Arrow: Sized + Send + Sync + 'static {
         F: for<'a> Fn(<Self::Out as Shape>::Ref<'a>) -> Result<B, E> + Send + Sync + 'static,
         G: for<'a> Fn(DeadLetter<'a, <Self::Out as ToOwnedItem>::Owned, E>) + Send + Sync + 'static,
     {
-        Then::new(self, TryMapOrDeadLetter::new(name.into(), f, dead))
+        Then::new(self, TryMapOrDeadLetter::new(f, DeadLetters::new(name.into(), dead)))
     }
 
     /// Applies a function that can fail to every value, and tries again after an error.

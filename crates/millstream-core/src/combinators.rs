@@ -236,9 +236,23 @@
 //!   key after its first failure.
 //! - [`try_map_or_park_within`](crate::KeysExt::try_map_or_park_within): Applies a function that can fail to every
 //!   value, and parks at most `most` keys after a failure.
-//! - [`try_scan`](crate::StreamsExt::try_scan): Runs a `scan` whose function can fail; an error ends the run.
-//! - [`try_scan_or_empty`](crate::StreamsExt::try_scan_or_empty): Runs a `scan` whose function can fail; a failure
+//! - [`try_scan`](crate::TryScanExt::try_scan): Runs a `scan` whose function can fail; an error ends the run.
+//! - [`try_scan_or_empty`](crate::TryScanExt::try_scan_or_empty): Runs a `scan` whose function can fail; a failure
 //!   leaves the slot empty and changes no state.
+//! - [`try_scan_or_empty_undo`](crate::TryScanExt::try_scan_or_empty_undo): Runs a `scan` whose function can fail and
+//!   undo what it did; a failure leaves the slot empty.
+//! - [`try_scan_retry`](crate::TryScanExt::try_scan_retry): Runs a `scan` whose function can fail, and tries again
+//!   after an error, from the state of before.
+//! - [`try_scan_retry_undo`](crate::TryScanExt::try_scan_retry_undo): Runs a `scan` whose function can fail and undo
+//!   what it did, and tries again after an error.
+//! - [`try_scan_or_dead_letter`](crate::TryScanExt::try_scan_or_dead_letter): Runs a `scan` whose function can fail; a
+//!   failure changes no state and goes to `dead`.
+//! - [`try_scan_or_dead_letter_undo`](crate::TryScanExt::try_scan_or_dead_letter_undo): Runs a `scan` whose function
+//!   can fail and undo what it did; a failure goes to `dead`.
+//! - [`try_scan_or_park`](crate::KeysExt::try_scan_or_park): Runs a `scan` whose function can fail, and parks a key
+//!   after its first failure.
+//! - [`try_scan_or_park_within`](crate::KeysExt::try_scan_or_park_within): Runs a `scan` whose function can fail, and
+//!   parks at most `most` keys after a failure.
 //!
 //! # The shape of the run
 //!
@@ -253,6 +267,6 @@
 
 #[doc(no_inline)]
 pub use crate::arrow::{
-    Arrow, AsyncExt, ChoiceExt, ClockExt, FeedbackExt, FoldExt, KeysExt, PartsExt, StreamsExt, TextExt, ViewExt,
-    WindowsExt,
+    Arrow, AsyncExt, ChoiceExt, ClockExt, FeedbackExt, FoldExt, KeysExt, PartsExt, StreamsExt, TextExt, TryScanExt,
+    ViewExt, WindowsExt,
 };

@@ -178,7 +178,7 @@ impl Retry {
     }
 
     /// Returns the first success, or ends the run with the last failure. A panic is not tried again.
-    pub(crate) fn run<B, E: Cause>(&self, f: impl Fn() -> Result<B, E>, sleep: impl Fn(Duration)) -> B {
+    pub(crate) fn run<B, E: Cause>(&self, mut f: impl FnMut() -> Result<B, E>, sleep: impl Fn(Duration)) -> B {
         for pause in self.pauses() {
             if let Ok(value) = f() {
                 return value;

@@ -40,7 +40,7 @@ pub mod wires;
 
 pub use arrow::{
     Answered, Arrow, AsyncExt, ChoiceExt, ClockExt, FeedbackExt, FoldExt, KernelsExt, KeysExt, PartsExt, StreamsExt,
-    TextExt, ViewExt, WindowsExt, WithFirst, WithLeft, WithPart, WithRight, WithSecond,
+    TextExt, TryScanExt, ViewExt, WindowsExt, WithFirst, WithLeft, WithPart, WithRight, WithSecond,
 };
 pub use backend::{Backend, Deploy, On};
 pub use density::{AtEnd, Dense, Density, Empty, Lane, Sparse};
@@ -52,7 +52,7 @@ pub use marker::{Determinate, KeepsClock, Quiet, Shardable};
 pub use model::{Model, ModelExt, ModelSlots};
 pub use pipe::{
     DeadLetter, ExpandKernel, Fault, FilterKernel, FoldedWindow, Late, Overflow, ScanKernel, TimeWindow, Timing, Top,
-    Window, id, pipeline,
+    UndoLog, Window, id, pipeline,
 };
 pub use plan::Plan;
 pub use random::SplitMix64;

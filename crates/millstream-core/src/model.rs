@@ -34,8 +34,8 @@ mod text;
 mod windows;
 mod wires;
 
-pub(crate) use fold_windows::folded_windows;
 pub use extent::Extent;
+pub(crate) use fold_windows::folded_windows;
 pub use kernels::ModelSlots;
 pub(crate) use kernels::by_key;
 pub(crate) use windows::windows;

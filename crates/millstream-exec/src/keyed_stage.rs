@@ -29,14 +29,25 @@ pub(crate) fn stateful_stage<A: RingLayout, S: Item + Clone, B: Item, D: Density
     (start, keepers): (S, StateKeepers<S>),
     f: impl for<'a> Fn(&mut S, SequenceNumber, Option<A::Ref<'a>>, bool) -> Option<B> + Clone + Send + 'static,
 ) -> Reader<Val<B, D>> {
-    stateful_stage_or::<A, S, B, D>(input, wiring, end, (start, keepers), f, || None)
+    stateful_stage_or::<A, S, B, D>(input, wiring, end, Home::Workers, (start, keepers), f, || None)
 }
 
-/// As [`stateful_stage`], for a stage that writes `blank` where there is no value.
+/// As [`stateful_stage`], for a stage that may wait.
+pub(crate) fn waiting_stage<A: RingLayout, S: Item + Clone, B: Item, D: Density>(
+    input: Reader<A>,
+    wiring: &mut Wiring,
+    (start, keepers): (S, StateKeepers<S>),
+    f: impl for<'a> Fn(&mut S, SequenceNumber, Option<A::Ref<'a>>, bool) -> Option<B> + Clone + Send + 'static,
+) -> Reader<Val<B, D>> {
+    stateful_stage_or::<A, S, B, D>(input, wiring, EndSlot::of::<D>(), Home::Thread, (start, keepers), f, || None)
+}
+
+/// As [`stateful_stage`], for a stage that writes `blank` where there is no value, and has its tasklets at `home`.
 pub(crate) fn stateful_stage_or<A: RingLayout, S: Item + Clone, B: Item, D: Density>(
     input: Reader<A>,
     wiring: &mut Wiring,
     end: EndSlot,
+    home: Home,
     (start, keepers): (S, StateKeepers<S>),
     f: impl for<'a> Fn(&mut S, SequenceNumber, Option<A::Ref<'a>>, bool) -> Option<B> + Clone + Send + 'static,
     blank: fn() -> Option<B>,
@@ -44,7 +55,7 @@ pub(crate) fn stateful_stage_or<A: RingLayout, S: Item + Clone, B: Item, D: Dens
     let Some(Keyed { key_slots, lanes }) = wiring.scope.keyed.as_deref() else {
         let mut next = input.position().0;
         let start = (start, keepers.alone);
-        return stage::<A, S, B, D>(input, wiring, end, Home::Workers, start, move |state, value, end| {
+        return stage::<A, S, B, D>(input, wiring, end, home, start, move |state, value, end| {
             let number = SequenceNumber(next);
             next += 1;
             f(state, number, value, end)
@@ -59,7 +70,7 @@ pub(crate) fn stateful_stage_or<A: RingLayout, S: Item + Clone, B: Item, D: Dens
             _ => blank(),
         }
     };
-    keyed_stage::<A, States<S>, B, D>(input, key_slots, wiring, end, states, f)
+    keyed_stage::<A, States<S>, B, D>(input, key_slots, wiring, (end, home), states, f)
 }
 
 /// Adds a stage that receives every number's key slot: a tasklet for each lane, with a state of its own.
@@ -67,7 +78,7 @@ pub(crate) fn keyed_stage<A: RingLayout, S: Item + Clone, B: Item, D: Density>(
     input: Reader<A>,
     key_slots: Reader<Val<KeySlot, Sparse>>,
     wiring: &mut Wiring,
-    end: EndSlot,
+    (end, home): (EndSlot, Home),
     (states, keeper): (Vec<S>, Keeper<S>),
     f: impl for<'a> Fn(&mut S, SequenceNumber, Option<A::Ref<'a>>, Option<KeySlot>, bool) -> Option<B>
     + Clone
@@ -79,12 +90,12 @@ pub(crate) fn keyed_stage<A: RingLayout, S: Item + Clone, B: Item, D: Density>(
     let (writers, reader) =
         keyed_writers::<A, B, D>(input.stops_at_marks(), key_slots.stops_at_marks(), states.len(), wiring.slots)
             .expect("the options were checked");
-    let (batch, density) = (wiring.batch, PhantomData::<fn() -> (B, D)>);
+    let (batch, density) = (wiring.batch_at(home), PhantomData::<fn() -> (B, D)>);
     let tasklet = |(writer, state)| {
         Box::new(KeyedStage { writer, state, keeper, f: f.clone(), batch, end, density }) as Box<dyn Tasklet>
     };
     let tasklets: Vec<_> = writers.into_iter().zip(states).map(tasklet).collect();
-    wiring.stage(Home::Workers, tasklets);
+    wiring.stage(home, tasklets);
     reader
 }
 

@@ -1,5 +1,6 @@
 use crate::pipe::{
-    AnswerBy, Count, FoldBy, Group, Id, Key, ScanBy, ShardBy, Then, TryMapOrDeadLetter, TryMapOrPark, id,
+    AnswerBy, CloneStep, Count, DeadLetters, FoldBy, Group, Id, Key, ParkedKeys, ScanBy, ShardBy, Then,
+    TryMapOrDeadLetter, TryMapOrPark, TryScanOrPark, id,
 };
 use crate::{Arrow, Bound, Cause, DeadLetter, Item, Quiet, Shape, ToOwnedItem};
 
@@ -265,8 +266,87 @@ pub trait KeysExt: Arrow {
         F: for<'a> Fn(<Self::Out as Shape>::Ref<'a>) -> Result<B, E> + Send + Sync + 'static,
         G: for<'a> Fn(DeadLetter<'a, <Self::Out as ToOwnedItem>::Owned, E>) + Send + Sync + 'static,
     {
-        let letters = TryMapOrDeadLetter::new(name.into(), f, dead);
-        Then::new(self, TryMapOrPark::new(Bound::refuse(most).most(), letters, key))
+        let map = TryMapOrDeadLetter::new(f, DeadLetters::new(name.into(), dead));
+        Then::new(self, TryMapOrPark::new(map, ParkedKeys::new(most, key)))
+    }
+
+    /// Runs a [`scan`](Arrow::scan) whose function can fail, and parks a key after its first failure.
+    ///
+    /// The scan has one state for all keys; a failure leaves it as it was before the value, for which it is cloned
+    /// before every value. What becomes of the failure and of later values of its key is as with
+    /// [`try_map_or_park`](KeysExt::try_map_or_park): `f` does not see them, and they go to `dead` in their order.
+    ///
+    /// ```
+    /// use millstream::prelude::*;
+    /// let (dead, letters) = std::sync::mpsc::sync_channel(100);
+    /// let spend = |left: &mut u64, (_, cost): &(char, u64)| {
+    ///     *left = left.checked_sub(*cost).ok_or("not enough")?;
+    ///     Ok::<_, &str>(*left)
+    /// };
+    /// let send = move |letter: DeadLetter<'_, (char, u64), _>| {
+    ///     let _ = dead.send(format!("{} {:?}: {}", letter.number, letter.input, letter.fault));
+    /// };
+    /// let p = pipeline::<(char, u64)>().try_scan_or_park("spend", |(who, _)| *who, 10, spend, send);
+    /// let costs = [('a', 3), ('b', 9), ('b', 1), ('a', 4)];
+    /// assert_eq!(p.model_slots(costs), [Some(7), None, None, Some(3), None]);
+    /// let letters: Vec<_> = letters.try_iter().collect();
+    /// assert_eq!(letters, [
+    ///     "1 ('b', 9): not enough",
+    ///     "2 ('b', 1): parked: a value of its key failed at number 1",
+    /// ]);
+    /// ```
+    #[expect(clippy::type_complexity, reason = "the combinator says what it is made of")]
+    fn try_scan_or_park<K, L, S, B, E, F, G>(
+        self,
+        name: impl Into<String>,
+        key: L,
+        state: S,
+        f: F,
+        dead: G,
+    ) -> Then<Self, TryScanOrPark<Self::Out, K, L, CloneStep<S, F, B, E>, E, G>>
+    where
+        Self::Out: ToOwnedItem,
+        K: Key,
+        L: for<'a> Fn(<Self::Out as Shape>::Ref<'a>) -> K + Send + Sync + 'static,
+        S: Item + Clone,
+        B: Item,
+        E: Cause + Item,
+        F: for<'a> Fn(&mut S, <Self::Out as Shape>::Ref<'a>) -> Result<B, E> + Send + Sync + 'static,
+        G: for<'a> Fn(DeadLetter<'a, <Self::Out as ToOwnedItem>::Owned, E>) + Send + Sync + 'static,
+    {
+        self.try_scan_or_park_within(Bound::default().most(), name, key, state, f, dead)
+    }
+
+    /// Runs a [`scan`](Arrow::scan) whose function can fail, and parks at most `most` keys after a failure.
+    ///
+    /// A failure of a further key ends the run with an error. Otherwise as
+    /// [`try_scan_or_park`](KeysExt::try_scan_or_park).
+    ///
+    /// # Panics
+    ///
+    /// If `most` is 0.
+    #[expect(clippy::type_complexity, reason = "the combinator says what it is made of")]
+    fn try_scan_or_park_within<K, L, S, B, E, F, G>(
+        self,
+        most: usize,
+        name: impl Into<String>,
+        key: L,
+        state: S,
+        f: F,
+        dead: G,
+    ) -> Then<Self, TryScanOrPark<Self::Out, K, L, CloneStep<S, F, B, E>, E, G>>
+    where
+        Self::Out: ToOwnedItem,
+        K: Key,
+        L: for<'a> Fn(<Self::Out as Shape>::Ref<'a>) -> K + Send + Sync + 'static,
+        S: Item + Clone,
+        B: Item,
+        E: Cause + Item,
+        F: for<'a> Fn(&mut S, <Self::Out as Shape>::Ref<'a>) -> Result<B, E> + Send + Sync + 'static,
+        G: for<'a> Fn(DeadLetter<'a, <Self::Out as ToOwnedItem>::Owned, E>) + Send + Sync + 'static,
+    {
+        let letters = DeadLetters::new(name.into(), dead);
+        Then::new(self, TryScanOrPark::new(CloneStep::new(state, f), letters, ParkedKeys::new(most, key)))
     }
 }
 

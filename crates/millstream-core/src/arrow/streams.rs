@@ -1,8 +1,8 @@
 use crate::pipe::{
-    Annotate, Chunks, Dedup, Enumerate, FilterBy, Inspect, LeaveEmpty, MapM, Pairwise, ScanBy, ScanFinish, Skip,
-    SkipWhile, Stop, Take, TakeWhile, Then, TryScan, Windows,
+    Annotate, Chunks, Dedup, Enumerate, FilterBy, Inspect, MapM, Pairwise, ScanBy, ScanFinish, Skip, SkipWhile, Take,
+    TakeWhile, Then, Windows,
 };
-use crate::{Arrow, Cause, Item, Shape, ToOwnedItem};
+use crate::{Arrow, Item, Shape, ToOwnedItem};
 
 /// Stages that remember something from one value to the next. All of them keep the clock, and none of them can be
 /// inside a `shard`. For every [`Arrow`].
@@ -250,61 +250,6 @@ pub trait StreamsExt: Arrow {
         F: for<'a> Fn(<Self::Out as Shape>::Ref<'a>) -> B + Send + Sync + 'static,
     {
         Then::new(self, ScanBy::new(MapM::new(f)))
-    }
-
-    /// Runs a [`scan`](Arrow::scan) whose function can fail; an error ends the run.
-    ///
-    /// The run's error has the stage, the number, the error and its sources.
-    ///
-    /// ```
-    /// use millstream::prelude::*;
-    /// let spend = |left: &mut u64, cost: &u64| {
-    ///     *left = left.checked_sub(*cost).ok_or("not enough")?;
-    ///     Ok::<_, &str>(*left)
-    /// };
-    /// assert_eq!(pipeline::<u64>().try_scan(10, spend).model([3, 4]), [7, 3]);
-    /// ```
-    #[doc(alias = "try_fold")]
-    #[expect(clippy::type_complexity, reason = "the combinator says what it is made of")]
-    fn try_scan<S, B, E, F>(self, state: S, f: F) -> Then<Self, ScanBy<TryScan<Self::Out, S, F, B, E, Stop>>>
-    where
-        S: Item + Clone,
-        B: Item,
-        E: Cause,
-        F: for<'a> Fn(&mut S, <Self::Out as Shape>::Ref<'a>) -> Result<B, E> + Send + Sync + 'static,
-    {
-        Then::new(self, ScanBy::new(TryScan::new(state, f, Stop)))
-    }
-
-    /// Runs a [`scan`](Arrow::scan) whose function can fail; a failure leaves the slot empty and changes no state.
-    ///
-    /// A failure is an error or a panic.
-    ///
-    /// What the function had changed of the state at that value is undone. For this, the state is cloned before every
-    /// value, so it should be cheap to clone.
-    ///
-    /// ```
-    /// use millstream::prelude::*;
-    /// let spend = |left: &mut u64, cost: &u64| {
-    ///     *left = left.checked_sub(*cost).ok_or("not enough")?;
-    ///     Ok::<_, &str>(*left)
-    /// };
-    /// let p = pipeline::<u64>().try_scan_or_empty(10, spend);
-    /// assert_eq!(p.model_slots([3, 9, 4]), [Some(7), None, Some(3), None]);
-    /// ```
-    #[expect(clippy::type_complexity, reason = "the combinator says what it is made of")]
-    fn try_scan_or_empty<S, B, E, F>(
-        self,
-        state: S,
-        f: F,
-    ) -> Then<Self, ScanBy<TryScan<Self::Out, S, F, B, E, LeaveEmpty>>>
-    where
-        S: Item + Clone,
-        B: Item,
-        E: Cause,
-        F: for<'a> Fn(&mut S, <Self::Out as Shape>::Ref<'a>) -> Result<B, E> + Send + Sync + 'static,
-    {
-        Then::new(self, ScanBy::new(TryScan::new(state, f, LeaveEmpty)))
     }
 }
 

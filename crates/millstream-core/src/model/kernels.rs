@@ -3,7 +3,10 @@
 use super::clock::{renumbered, values};
 use super::{Extent, Model, ModelShape, On, Slots, column};
 use crate::failure::fail;
-use crate::pipe::{Annotate, ExpandKernel, FilterBy, FilterKernel, OwnedBy, OwnedKernel, Renumber, ScanBy, ScanKernel};
+use crate::pipe::{
+    Annotate, ExpandKernel, FallibleStep, FilterBy, FilterKernel, OwnedBy, OwnedKernel, Renumber, ScanBy, ScanKernel,
+    TryScanRetry, after,
+};
 use crate::{Bound, Deploy, Filtered, SequenceNumber, Shape, ToOwnedItem};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -147,5 +150,18 @@ impl<E: ExpandKernel<In: ModelShape>> Deploy<Model> for Renumber<E> {
 impl<K: OwnedKernel<In: ModelShape>> Deploy<Model> for OwnedBy<K> {
     fn deploy(&self, input: <K::In as On<Model>>::Edge, extent: &mut Extent) -> Slots<K::Out> {
         column::<K::In, _>(&input, extent, |a, _| Some(self.kernel.apply(K::In::to_owned_item(a?))))
+    }
+}
+
+/// A try that fails changes no state. The model does not sleep between retries.
+impl<A: ModelShape, T: FallibleStep<A>> Deploy<Model> for TryScanRetry<A, T> {
+    fn deploy(&self, input: A::Edge, extent: &mut Extent) -> Slots<T::Out> {
+        let mut state = self.step.start();
+        column::<A, T::Out>(&input, extent, |a, _| {
+            let a = a?;
+            let (next, output) = self.retry.run(|| after::<A, T>(&*self.step, &state, a), |_| ());
+            state = next;
+            Some(output)
+        })
     }
 }

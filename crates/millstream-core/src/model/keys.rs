@@ -1,8 +1,9 @@
 //! Stages that keep a state for every key.
 
+use super::dead_letter::tried;
 use super::{Extent, Model, ModelShape, SlotOf, Slots, column};
 use crate::failure::fail;
-use crate::pipe::{DeadLetter, Key, Outcome, ShardBy, TryMapOrPark};
+use crate::pipe::{DeadLetter, FallibleStep, Key, Outcome, ShardBy, TryMapOrPark, TryScanOrPark};
 use crate::{Arrow, Bound, Cause, Deploy, Item, ToOwnedItem};
 use std::collections::{BTreeMap, HashMap};
 
@@ -81,6 +82,26 @@ where
         let judged = column::<A, _>(&input, extent, |a, _| {
             let number = slots.next().map(|slot| extent.number(slot))?;
             Some(self.judge(&mut parked, number, a?))
+        });
+        self.letters().deliver_all(&judged, extent);
+        judged
+    }
+}
+
+/// The same, with the state of the last value that did not fail.
+impl<A: ModelShape + ToOwnedItem, K: Key, L, T: FallibleStep<A>, G> Deploy<Model>
+    for TryScanOrPark<A, K, L, T, T::Error, G>
+where
+    L: for<'a> Fn(A::Ref<'a>) -> K + Send + Sync + 'static,
+    T::Error: Item,
+    G: for<'a> Fn(DeadLetter<'a, A::Owned, T::Error>) + Send + Sync + 'static,
+{
+    fn deploy(&self, input: A::Edge, extent: &mut Extent) -> Slots<Outcome<A, T::Out, T::Error>> {
+        let (mut parked, mut state, mut slots) = (Default::default(), self.step.start(), 0..);
+        let judged = column::<A, _>(&input, extent, |a, _| {
+            let (number, a) = (slots.next().map(|slot| extent.number(slot))?, a?);
+            let judge = || tried(&self.letters, &*self.step, &mut state, a);
+            Some(self.keys.judge::<A, _, _>(&mut parked, number, a, judge))
         });
         self.letters.deliver_all(&judged, extent);
         judged

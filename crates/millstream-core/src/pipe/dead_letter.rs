@@ -1,5 +1,5 @@
 use super::combinator;
-use crate::failure::{Cause, caught, into_message};
+use crate::failure::{Cause, Finished, caught, into_message};
 use crate::plan::{Describe, Port, StageKind};
 use crate::{Arrow, Density, Either, Item, Projected, SequenceNumber, Shape, ToOwnedItem, Val, lens};
 use std::{fmt, marker::PhantomData, sync::Arc};
@@ -9,17 +9,22 @@ use std::{fmt, marker::PhantomData, sync::Arc};
 /// The stage writes one ring. Each slot holds a failure or a value: stages downstream read the lane of the values, and
 /// the receiver of dead letters reads the other lane of the same ring.
 pub struct TryMapOrDeadLetter<A, F, B, E, G> {
-    /// The stage's name, which every dead letter contains.
-    pub name: String,
     /// The function, shared by every deployment.
     pub f: Arc<F>,
     /// The receiver of the failures.
-    pub dead: Arc<G>,
-    shape: Phantom<A, B, E>,
+    pub letters: DeadLetters<A, E, G>,
+    output: PhantomData<fn() -> B>,
 }
 combinator!(TryMapOrDeadLetter<A, F, B, E, G>: KeepsClock Quiet Shardable Determinate; through :);
 
-type Phantom<A, B, E> = PhantomData<fn() -> (A, B, E)>;
+/// The receiver of a stage's failures.
+pub struct DeadLetters<A, E, G> {
+    /// The stage's name, which every dead letter contains.
+    pub name: String,
+    dead: Arc<G>,
+    shape: PhantomData<fn() -> (A, E)>,
+}
+super::debug!(DeadLetters<A, E, G>);
 
 /// Why there is no value.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -74,27 +79,22 @@ pub type Outcome<A, B, E> = Either<Boxed<A, E>, B>;
 /// The lane of the values.
 pub type SuccessLane<A, B, E> = Projected<Val<Outcome<A, B, E>, <A as Shape>::Density>, lens::Right>;
 
-impl<A, F, B, E, G> Clone for TryMapOrDeadLetter<A, F, B, E, G> {
+impl<A, E, G> Clone for DeadLetters<A, E, G> {
     fn clone(&self) -> Self {
-        let (name, f, dead) = (self.name.clone(), self.f.clone(), self.dead.clone());
-        TryMapOrDeadLetter { name, f, dead, shape: PhantomData }
+        DeadLetters { name: self.name.clone(), dead: self.dead.clone(), shape: PhantomData }
     }
 }
 
-impl<A, F, B, E, G> TryMapOrDeadLetter<A, F, B, E, G> {
-    pub(crate) fn new(name: String, f: F, dead: G) -> Self {
-        TryMapOrDeadLetter { name, f: Arc::new(f), dead: Arc::new(dead), shape: PhantomData }
+impl<A, E, G> DeadLetters<A, E, G> {
+    pub(crate) fn new(name: String, dead: G) -> Self {
+        DeadLetters { name, dead: Arc::new(dead), shape: PhantomData }
     }
 }
 
-impl<A: ToOwnedItem, F, B: Item, E: Cause + Item, G> TryMapOrDeadLetter<A, F, B, E, G>
-where
-    F: for<'a> Fn(A::Ref<'a>) -> Result<B, E>,
-    G: for<'a> Fn(DeadLetter<'a, A::Owned, E>),
-{
-    /// The outcome of one value.
-    pub fn judge(&self, value: A::Ref<'_>) -> Outcome<A, B, E> {
-        let fault = match caught(|| (self.f)(value)) {
+impl<A: ToOwnedItem, E: Item, G> DeadLetters<A, E, G> {
+    /// The outcome of one value, whose function has returned or panicked.
+    pub(crate) fn outcome<B>(&self, value: A::Ref<'_>, finished: Finished<Result<B, E>>) -> Outcome<A, B, E> {
+        let fault = match finished {
             Ok(Ok(output)) => return Either::Right(output),
             Ok(Err(error)) => Fault::Error(error),
             Err(payload) => Fault::Panic(into_message(payload)),
@@ -102,9 +102,34 @@ where
         Either::Left(Box::new(FailedItem { input: A::to_owned_item(value), fault }))
     }
 
-    /// Passes a failure to `dead`.
-    pub fn deliver(&self, number: SequenceNumber, FailedItem { input, fault }: &FailedItem<A::Owned, E>) {
+    /// Passes a failure to its receiver.
+    pub fn deliver(&self, number: SequenceNumber, FailedItem { input, fault }: &FailedItem<A::Owned, E>)
+    where
+        G: for<'a> Fn(DeadLetter<'a, A::Owned, E>),
+    {
         (self.dead)(DeadLetter { stage: &self.name, number, input, fault });
+    }
+}
+
+impl<A, F, B, E, G> Clone for TryMapOrDeadLetter<A, F, B, E, G> {
+    fn clone(&self) -> Self {
+        TryMapOrDeadLetter { f: self.f.clone(), letters: self.letters.clone(), output: PhantomData }
+    }
+}
+
+impl<A, F, B, E, G> TryMapOrDeadLetter<A, F, B, E, G> {
+    pub(crate) fn new(f: F, letters: DeadLetters<A, E, G>) -> Self {
+        TryMapOrDeadLetter { f: Arc::new(f), letters, output: PhantomData }
+    }
+}
+
+impl<A: ToOwnedItem, F, B: Item, E: Cause + Item, G> TryMapOrDeadLetter<A, F, B, E, G>
+where
+    F: for<'a> Fn(A::Ref<'a>) -> Result<B, E>,
+{
+    /// The outcome of one value.
+    pub fn judge(&self, value: A::Ref<'_>) -> Outcome<A, B, E> {
+        self.letters.outcome(value, caught(|| (self.f)(value)))
     }
 }
 
@@ -119,6 +144,6 @@ where
     fn describe(&self, input: Port, plan: &mut Describe) -> Port {
         let (slot_bytes, dense, fills) = (Self::Out::BYTES, A::Density::DENSE, input.filled());
         let kind = StageKind { name: "try_map_or_dead_letter", state: None, slot_bytes, dense, fills };
-        plan.named(&self.name, |plan| plan.stage(&input, kind))
+        plan.named(&self.letters.name, |plan| plan.stage(&input, kind))
     }
 }

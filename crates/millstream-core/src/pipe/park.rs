@@ -1,5 +1,5 @@
 use super::combinator;
-use super::dead_letter::{DeadLetter, FailedItem, Fault, Outcome, SuccessLane, TryMapOrDeadLetter};
+use super::dead_letter::{DeadLetter, DeadLetters, FailedItem, Fault, Outcome, SuccessLane, TryMapOrDeadLetter};
 use super::shard_by::Key;
 use crate::failure::fail;
 use crate::keys::{Bound, Stable};
@@ -13,48 +13,56 @@ use std::sync::Arc;
 /// receiver of its failures.
 pub struct TryMapOrPark<A, K, L, F, B, E, G> {
     /// The function, and the receiver of failures and parked values.
-    pub letters: TryMapOrDeadLetter<A, F, B, E, G>,
-    /// The key of a value, shared by every deployment.
-    pub key: Arc<L>,
-    /// The most keys that can be parked.
-    pub most: usize,
-    shape: PhantomData<fn() -> K>,
+    pub map: TryMapOrDeadLetter<A, F, B, E, G>,
+    /// The keys that it parks.
+    pub keys: ParkedKeys<K, L>,
 }
 combinator!(TryMapOrPark<A, K, L, F, B, E, G>: KeepsClock Quiet Determinate; through :);
 
 /// The parked keys, and the number at which each failed.
 pub type Parked<K> = HashMap<K, SequenceNumber, Stable>;
 
-impl<A, K, L, F, B, E, G> Clone for TryMapOrPark<A, K, L, F, B, E, G> {
+/// Which key a value has, and how many keys can be parked.
+pub struct ParkedKeys<K, L> {
+    /// The most keys that can be parked.
+    pub most: usize,
+    key: Arc<L>,
+    shape: PhantomData<fn() -> K>,
+}
+super::debug!(ParkedKeys<K, L>);
+
+impl<K, L> Clone for ParkedKeys<K, L> {
     fn clone(&self) -> Self {
-        let (letters, key) = (self.letters.clone(), self.key.clone());
-        TryMapOrPark { letters, key, most: self.most, shape: PhantomData }
+        ParkedKeys { most: self.most, key: self.key.clone(), shape: PhantomData }
     }
 }
 
-impl<A, K, L, F, B, E, G> TryMapOrPark<A, K, L, F, B, E, G> {
-    pub(crate) fn new(most: usize, letters: TryMapOrDeadLetter<A, F, B, E, G>, key: L) -> Self {
-        TryMapOrPark { letters, key: Arc::new(key), most, shape: PhantomData }
+impl<K: Key, L> ParkedKeys<K, L> {
+    /// Parks at most `most` keys.
+    pub(crate) fn new(most: usize, key: L) -> Self {
+        ParkedKeys { most: Bound::refuse(most).most(), key: Arc::new(key), shape: PhantomData }
     }
-}
 
-impl<A: ToOwnedItem, K: Key, L, F, B: Item, E: Cause + Item, G> TryMapOrPark<A, K, L, F, B, E, G>
-where
-    L: for<'a> Fn(A::Ref<'a>) -> K,
-    F: for<'a> Fn(A::Ref<'a>) -> Result<B, E>,
-    G: for<'a> Fn(DeadLetter<'a, A::Owned, E>),
-{
-    /// The outcome of the value of a number. It may park the value's key.
+    /// The outcome of the value of a number: that of `judge`, unless the value's key is parked. A failure parks it.
     ///
     /// Unwinds if too many keys are parked.
-    pub fn judge(&self, parked: &mut Parked<K>, number: SequenceNumber, value: A::Ref<'_>) -> Outcome<A, B, E> {
+    pub(crate) fn judge<A: ToOwnedItem, B, E>(
+        &self,
+        parked: &mut Parked<K>,
+        number: SequenceNumber,
+        value: A::Ref<'_>,
+        judge: impl FnOnce() -> Outcome<A, B, E>,
+    ) -> Outcome<A, B, E>
+    where
+        L: for<'a> Fn(A::Ref<'a>) -> K,
+    {
         let key = (self.key)(value);
         // The key is dropped before the outcome is made: a panic of its drop would leak the outcome.
         if let Some(first) = parked.get(&key).copied() {
             drop(key);
             return Either::Left(Box::new(FailedItem { input: A::to_owned_item(value), fault: Fault::Parked(first) }));
         }
-        let judged = self.letters.judge(value);
+        let judged = judge();
         if judged.is_right() {
             drop(key);
             return judged;
@@ -64,6 +72,36 @@ where
         }
         parked.insert(key, number);
         judged
+    }
+}
+
+impl<A, K, L, F, B, E, G> Clone for TryMapOrPark<A, K, L, F, B, E, G> {
+    fn clone(&self) -> Self {
+        TryMapOrPark { map: self.map.clone(), keys: self.keys.clone() }
+    }
+}
+
+impl<A, K, L, F, B, E, G> TryMapOrPark<A, K, L, F, B, E, G> {
+    pub(crate) fn new(map: TryMapOrDeadLetter<A, F, B, E, G>, keys: ParkedKeys<K, L>) -> Self {
+        TryMapOrPark { map, keys }
+    }
+
+    /// The receiver of failures and parked values.
+    pub fn letters(&self) -> &DeadLetters<A, E, G> {
+        &self.map.letters
+    }
+}
+
+impl<A: ToOwnedItem, K: Key, L, F, B: Item, E: Cause + Item, G> TryMapOrPark<A, K, L, F, B, E, G>
+where
+    L: for<'a> Fn(A::Ref<'a>) -> K,
+    F: for<'a> Fn(A::Ref<'a>) -> Result<B, E>,
+{
+    /// The outcome of the value of a number. It may park the value's key.
+    ///
+    /// Unwinds if too many keys are parked.
+    pub fn judge(&self, parked: &mut Parked<K>, number: SequenceNumber, value: A::Ref<'_>) -> Outcome<A, B, E> {
+        self.keys.judge::<A, B, E>(parked, number, value, || self.map.judge(value))
     }
 }
 
@@ -85,6 +123,6 @@ where
             dense,
             fills: input.filled(),
         };
-        plan.named(&self.letters.name, |plan| plan.keyed_stage(&input, kind, self.most))
+        plan.named(&self.letters().name, |plan| plan.keyed_stage(&input, kind, self.keys.most))
     }
 }

@@ -1,99 +1,79 @@
+use super::fallible_step::{FallibleStep, after};
 use super::scan_kernel::ScanKernel;
 use super::try_map::{LeaveEmpty, Policy, Stop};
-use crate::failure::{Cause, attempt, fail};
+use crate::failure::{discard, fail};
 use crate::model::ModelSlots;
-use crate::{Item, KeepsClock, Quiet, SequenceNumber, Shape};
+use crate::{KeepsClock, Quiet, SequenceNumber, Shape};
 use std::marker::PhantomData;
 
 /// A Mealy kernel that can fail. What a failure does is its policy, `P`.
-pub struct TryScan<A, S, F, B, E, P> {
-    /// The state before the first value.
-    pub state: S,
+pub struct TryScan<A, T, P> {
     /// The step.
-    pub f: F,
+    pub step: T,
     /// What a failure does.
     pub policy: P,
-    shape: Phantom<A, B, E>,
+    shape: PhantomData<fn() -> A>,
 }
-super::debug!(TryScan<A, S, F, B, E, P>);
-
-type Phantom<A, B, E> = PhantomData<fn() -> (A, B, E)>;
+super::debug!(TryScan<A, T, P>);
 
 /// What a failure at one value does to the state.
 pub trait ScanPolicy: Policy {
     /// The combinator's name.
     const SCAN: &'static str;
     /// The output of one value, or an empty slot with the state of before; or it ends the run.
-    fn step<S: Clone, B, E: Cause>(state: &mut S, f: impl FnOnce(&mut S) -> Result<B, E>) -> Option<B>;
+    fn step<A: Shape, T: FallibleStep<A>>(step: &T, state: &mut T::State, value: A::Ref<'_>) -> Option<T::Out>;
 }
 
 impl ScanPolicy for Stop {
     const SCAN: &'static str = "try_scan";
 
-    fn step<S: Clone, B, E: Cause>(state: &mut S, f: impl FnOnce(&mut S) -> Result<B, E>) -> Option<B> {
-        Some(f(state).unwrap_or_else(|error| fail(error)))
+    fn step<A: Shape, T: FallibleStep<A>>(step: &T, state: &mut T::State, value: A::Ref<'_>) -> Option<T::Out> {
+        Some(step.call(state, value).unwrap_or_else(|error| fail(error)))
     }
 }
 
 impl ScanPolicy for LeaveEmpty {
     const SCAN: &'static str = "try_scan_or_empty";
 
-    fn step<S: Clone, B, E: Cause>(state: &mut S, f: impl FnOnce(&mut S) -> Result<B, E>) -> Option<B> {
-        let mut before = state.clone();
-        let output = attempt(|| f(state));
-        if output.is_none() {
-            std::mem::swap(state, &mut before);
-        }
-        // Here, and not on the way out: there a panic of the state's drop would leak the output (rust-lang/rust#47949).
-        drop(before);
-        output
+    fn step<A: Shape, T: FallibleStep<A>>(step: &T, state: &mut T::State, value: A::Ref<'_>) -> Option<T::Out> {
+        step.attempt(state, value).map_err(discard).ok()?.ok()
     }
 }
 
-impl<A, S, F, B, E, P> TryScan<A, S, F, B, E, P> {
-    pub(crate) fn new(state: S, f: F, policy: P) -> Self {
-        TryScan { state, f, policy, shape: PhantomData }
+impl<A, T, P> TryScan<A, T, P> {
+    pub(crate) fn new(step: T, policy: P) -> Self {
+        TryScan { step, policy, shape: PhantomData }
     }
 }
 
 #[diagnostic::do_not_recommend]
-impl<A, S, F, B, E, P> KeepsClock for TryScan<A, S, F, B, E, P> {}
+impl<A, T, P> KeepsClock for TryScan<A, T, P> {}
 #[diagnostic::do_not_recommend]
-impl<A, S, F, B, E, P> Quiet for TryScan<A, S, F, B, E, P> {}
+impl<A, T, P> Quiet for TryScan<A, T, P> {}
 
-impl<A: Shape, S: Item + Clone, F, B: Item, E: Cause, P: ScanPolicy> ScanKernel for TryScan<A, S, F, B, E, P>
-where
-    F: for<'a> Fn(&mut S, A::Ref<'a>) -> Result<B, E> + Send + Sync + 'static,
-{
+impl<A: Shape, T: FallibleStep<A>, P: ScanPolicy> ScanKernel for TryScan<A, T, P> {
     type In = A;
-    type Out = B;
+    type Out = T::Out;
     type Density = P::Density<A::Density>;
-    type State = S;
+    type State = T::State;
     const NAME: &'static str = P::SCAN;
     const EMPTY_IS_FAILURE: bool = true;
 
-    fn start(&self) -> S {
-        self.state.clone()
+    fn start(&self) -> T::State {
+        self.step.start()
     }
 
     #[inline]
-    fn step(&self, state: &mut S, _: SequenceNumber, slot: Option<A::Ref<'_>>, _: bool) -> Option<B> {
-        let value = slot?;
-        P::step(state, |state| (self.f)(state, value))
+    fn step(&self, state: &mut T::State, _: SequenceNumber, slot: Option<A::Ref<'_>>, _: bool) -> Option<T::Out> {
+        P::step::<A, T>(&self.step, state, slot?)
     }
 
     /// A failure that ends the run unwinds.
-    fn model(&self, slots: ModelSlots<'_, A>) -> Vec<Option<B>> {
-        let mut state = self.state.clone();
+    fn model(&self, slots: ModelSlots<'_, A>) -> Vec<Option<T::Out>> {
+        let mut state = self.step.start();
         slots.map(|a, _| {
             let a = a?;
-            let (next, output) = self.policy.judge(
-                || {
-                    let mut next = state.clone();
-                    (self.f)(&mut next, a).map(|output| (next, output))
-                },
-                |_| (),
-            )?;
+            let (next, output) = self.policy.judge(|| after::<A, T>(&self.step, &state, a), |_| ())?;
             state = next;
             Some(output)
         })

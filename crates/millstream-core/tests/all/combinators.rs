@@ -2,7 +2,7 @@
 
 use millstream_core::{
     Arrow, AtEnd, ChoiceExt, ClockExt, Dense, FoldExt, KeysExt, ModelExt, PartsExt, Shape, Shardable, StreamsExt,
-    pipeline,
+    TryScanExt, pipeline,
 };
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -11,4 +11,5 @@ mod plan;
 mod plan_diff;
 mod plan_states;
 mod streams;
+mod try_scan;
 mod windows_by;

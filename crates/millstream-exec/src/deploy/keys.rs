@@ -16,16 +16,19 @@
 //! the state. The hash, 64-bit FNV-1a over little-endian bytes, decides the lane and nothing else, so no output depends
 //! on it.
 
-use super::dead_letter::in_lanes;
+use super::dead_letter::{counted, in_lanes};
 use crate::keeps::{Keeps, RingBackend};
 use crate::keyed_stage::{Keyed, keyed_stage, stateful_stage};
 use crate::stage::{EndSlot, stage};
 use crate::wiring::Home;
 use crate::{RingShape, Wiring};
 use millstream_core::keys::KeySlot;
-use millstream_core::pipe::{DeadLetter, Fault, Key, KeyRouter, Outcome, Parked, ShardBy, SuccessLane, TryMapOrPark};
+use millstream_core::pipe::{
+    DeadLetter, FallibleStep, Key, KeyRouter, Outcome, Parked, ShardBy, SuccessLane, TryMapOrPark, TryScanOrPark,
+    WithParked,
+};
 use millstream_core::plan::Branch;
-use millstream_core::{Arrow, Cause, Deploy, Either, Item, On, Sparse, ToOwnedItem, Val};
+use millstream_core::{Arrow, Cause, Deploy, Item, On, Sparse, ToOwnedItem, Val};
 use millstream_ring::{Reader, RingLayout};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -77,7 +80,14 @@ where
         ),
         Some((key_slots, _)) => {
             let f = move |router: &mut _, _, value: Option<A::Ref<'_>>, outer, _| key_slot(router, value, outer);
-            keyed_stage::<A, KeyRouter<K>, KeySlot, Sparse>(input, key_slots, wiring, end, (vec![router], R::keys()), f)
+            keyed_stage::<A, KeyRouter<K>, KeySlot, Sparse>(
+                input,
+                key_slots,
+                wiring,
+                (end, home),
+                (vec![router], R::keys()),
+                f,
+            )
         }
     };
     wiring.counts_keys(keys);
@@ -99,16 +109,30 @@ where
             wiring,
             end,
             parked,
-            move |parked, number, value, _| {
-                let judged = judge.judge(parked, number, value?);
-                match &judged {
-                    Either::Left(dead) if matches!(dead.fault, Fault::Parked(_)) => calls.parked_one(),
-                    Either::Left(_) => calls.failed(),
-                    Either::Right(_) => {}
-                }
-                Some(judged)
-            },
+            move |parked, number, value, _| Some(counted(&calls, judge.judge(parked, number, value?))),
         );
-        in_lanes(judged, &self.letters, wiring)
+        in_lanes::<A, B, E, G>(judged, self.letters(), wiring)
+    }
+}
+
+impl<R, A: RingShape<R> + ToOwnedItem, K: Key, L, T: FallibleStep<A>, G> Deploy<RingBackend<R>>
+    for TryScanOrPark<A, K, L, T, T::Error, G>
+where
+    R: Keeps<WithParked<K, T::State>>,
+    L: for<'a> Fn(A::Ref<'a>) -> K + Send + Sync + 'static,
+    T::Error: Item,
+    G: for<'a> Fn(DeadLetter<'a, A::Owned, T::Error>) + Send + Sync + 'static,
+{
+    fn deploy(&self, input: Reader<A>, wiring: &mut Wiring) -> Reader<SuccessLane<A, T::Out, T::Error>> {
+        let (judge, end, start) = (self.clone(), EndSlot::of::<A::Density>(), (self.start(), R::state()));
+        let calls = wiring.counts_calls();
+        let judged = stateful_stage::<A, _, Outcome<A, T::Out, T::Error>, A::Density>(
+            input,
+            wiring,
+            end,
+            start,
+            move |state, number, value, _| Some(counted(&calls, judge.judge(state, number, value?))),
+        );
+        in_lanes::<A, T::Out, T::Error, G>(judged, &self.letters, wiring)
     }
 }

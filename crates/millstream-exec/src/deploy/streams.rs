@@ -5,6 +5,7 @@ use crate::keeper::StateKeepers;
 use crate::keeps::{Keeps, RingBackend, RingRunner};
 use crate::keyed_stage::{stateful_stage, stateful_stage_or};
 use crate::stage::EndSlot;
+use crate::wiring::Home;
 use crate::{RingShape, Wiring};
 use millstream_core::pipe::{Annotate, FilterBy, FilterKernel, Inspect, Inspected, ScanBy, ScanKernel};
 use millstream_core::{Dense, Deploy, Filtered, Pair, Shape, Val};
@@ -70,7 +71,15 @@ impl<R: Keeps<K::State>, K: FilterKernel<In: RingShape<R>>> Deploy<RingBackend<R
             Some(slot.is_some_and(|value| kernel.keeps(state, value)))
         };
         let blank = || Some(false);
-        let mask = stateful_stage_or::<K::In, K::State, bool, Dense>(input.fork(), wiring, end, start, keeps, blank);
+        let mask = stateful_stage_or::<K::In, K::State, bool, Dense>(
+            input.fork(),
+            wiring,
+            end,
+            Home::Workers,
+            start,
+            keeps,
+            blank,
+        );
         input.masked(mask)
     }
 

@@ -2,7 +2,8 @@
 
 use crate::as_the_model::as_the_model;
 use millstream_core::{
-    Arrow, ChoiceExt, ClockExt, FoldExt, KeysExt, ModelExt, PartsExt, StreamsExt, Window, WindowsExt, pipeline,
+    Arrow, ChoiceExt, ClockExt, FoldExt, KeysExt, ModelExt, PartsExt, StreamsExt, TryScanExt, Window, WindowsExt,
+    pipeline,
 };
 use millstream_exec::{JobRefExt, Queues, Rings, Runner, source};
 use std::sync::Arc;

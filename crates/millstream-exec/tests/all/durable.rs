@@ -2,7 +2,8 @@
 
 use millstream_core::pipeline;
 use millstream_core::{
-    Arrow, Bound, ClockExt, FeedbackExt, KeysExt, ModelExt, SequenceNumber, StreamsExt, Top, Window, WindowsExt,
+    Arrow, Bound, ClockExt, FeedbackExt, KeysExt, ModelExt, Retry, SequenceNumber, StreamsExt, Top, TryScanExt, Window,
+    WindowsExt,
 };
 use millstream_exec::{Durable, JobExt, JobRefExt, Rings, RunError, Runner, Snapshot, UpgradeError, sink, source};
 use std::sync::{Arc, Mutex};
@@ -125,6 +126,13 @@ fn a_run_goes_on_from_bytes_whatever_its_states_are() {
         |x| if x % 37 == 30 { Err("no") } else { Ok(*x) },
         |_| ()
     ));
+    let step = |sum: &mut u64, x: &u64| {
+        *sum += x;
+        if x % 37 == 30 { Err("no") } else { Ok(*sum) }
+    };
+    goes_on!(pipeline::<u64>().try_scan_or_park("parks", |x| x % 31, 1_u64, step, |_| ()));
+    goes_on!(pipeline::<u64>().try_scan_or_dead_letter("dies", 1_u64, step, |_| ()));
+    goes_on!(pipeline::<u64>().filter(|x| x % 37 != 30).try_scan_retry(Retry::times(1), 1_u64, step).named("again"));
 }
 
 #[test]

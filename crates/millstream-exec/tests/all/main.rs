@@ -46,6 +46,7 @@ mod text;
 mod through;
 #[cfg(feature = "tokio")]
 mod tokio;
+mod try_scan;
 mod unordered;
 mod upgrades;
 mod user_code;

@@ -6,10 +6,11 @@ use super::fold_windows::fold_windows;
 use super::kind::{Any, F, H, Kind, MAny, MF, MH, Mpff, Mtf, Pff, TF, Whole, with_kind};
 use super::order::AnyOrder;
 use super::shape::{Element, RandomShape, of_slot, of_value};
-use super::steps::{expanded, finished, folded, kept, keyed, mapped, scanned};
+use super::steps::{expanded, finished, folded, kept, keyed, mapped, scanned, tried};
 use super::stream::stream;
 use super::text::{text, words};
 use super::tree::Pipe;
+use super::try_scan::try_scan;
 use super::value::Value;
 use super::windows::windows;
 use millstream_core::{
@@ -143,20 +144,12 @@ fn special<A: RandomShape>(tree: &Pipe, input: Kind) -> Chain {
             let lanes = id::<A>().partition(move |slot| of_slot::<A, _>(slot, |value| kept(value, modulus)));
             chain.then(Boxed::new(lanes.map(|lane| Value::lane(lane.map_either(A::value, A::value)))))
         }
-        Pipe::TryScan { start, modulus } => {
-            let step = move |state: &mut Value, slot: A::Ref<'_>| {
-                of_slot::<A, _>(slot, |value| {
-                    let output = scanned(state, value);
-                    tried(value, modulus, start).map(drop).map(|()| output)
-                })
-            };
-            chain.then(Boxed::new(id::<A>().try_scan_or_empty(Value::I(start), step)))
-        }
         Pipe::ScanFinish { start } => {
             let step = |state: &mut Value, slot: A::Ref<'_>| of_slot::<A, _>(slot, |value| scanned(state, value));
             chain.then(Boxed::new(id::<A>().scan_finish(Value::I(start), step, finished)))
         }
         Pipe::FoldWindows(of) => fold_windows::<A>(of, input),
+        Pipe::TryScan { start, modulus, by } => try_scan::<A>(start, modulus, by, input),
         Pipe::Answer(of) => answer::<A>(of, input),
         Pipe::Fork => {
             let twice = id::<A>().map(|slot| A::value(slot)).fork();
@@ -279,16 +272,6 @@ async fn give_way(mut times: i64) {
         Poll::Pending
     };
     poll_fn(pending).await;
-}
-
-/// The function of a [`Pipe::TryMap`].
-fn tried(value: &Value, modulus: i64, plus: i64) -> Result<Value, &'static str> {
-    match kept(value, modulus) {
-        true => Ok(mapped(value, plus)),
-        // Unwinds as a panic does, without the message.
-        false if plus % 2 == 1 => std::panic::resume_unwind(Box::new("odd")),
-        false => Err("even"),
-    }
 }
 
 /// The first value of a delay: the same in a ring of values and in a ring of tuples.

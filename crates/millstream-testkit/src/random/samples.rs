@@ -1,6 +1,6 @@
 //! A sample of every stage.
 
-use super::{Answer, FoldWindows, Graph, Pipe, Statement, Stream, Windows};
+use super::{Answer, FoldWindows, Graph, Pipe, Statement, Stream, TryScanBy, Windows};
 
 /// One stage of each kind: first those that clone, keep, hash, compare or order values.
 #[must_use]
@@ -15,7 +15,6 @@ pub fn every_stage() -> Vec<Pipe> {
         Pipe::DeadLetter { modulus: 3, plus: 2 },
         Pipe::Park { keys: 2, modulus: 3, plus: 2 },
         Pipe::Scan { start: 1 },
-        Pipe::TryScan { start: 2, modulus: 3 },
         Pipe::Answer(Answer::TopN(3)),
         Pipe::Answer(Answer::TopNByKey(3, 4)),
         sessions(Some(3)),
@@ -31,6 +30,13 @@ pub fn every_stage() -> Vec<Pipe> {
         Pipe::ScanFinish { start: 2 },
         Pipe::FlatScan { modulus: 3, finish: false },
         Pipe::FlatScan { modulus: 3, finish: true },
+        Pipe::TryScan { start: 2, modulus: 3, by: TryScanBy::Empty },
+        Pipe::TryScan { start: 2, modulus: 3, by: TryScanBy::EmptyUndo },
+        Pipe::TryScan { start: 2, modulus: 3, by: TryScanBy::DeadLetter },
+        Pipe::TryScan { start: 1, modulus: 3, by: TryScanBy::DeadLetterUndo },
+        Pipe::TryScan { start: 2, modulus: 3, by: TryScanBy::Park(2) },
+        Pipe::TryScan { start: 2, modulus: 3, by: TryScanBy::Retry },
+        Pipe::TryScan { start: 2, modulus: 3, by: TryScanBy::RetryUndo },
         Pipe::MapOwned { plus: 1 },
         Pipe::Partition { modulus: 3 },
         Pipe::Answer(Answer::Last),

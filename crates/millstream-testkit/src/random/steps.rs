@@ -39,3 +39,13 @@ pub(crate) fn folded(state: &mut Value, value: &Value) {
 pub(crate) fn finished(state: Value) -> Option<Value> {
     of_value(state, |state| kept(state, 3).then(|| state.like(state.digest().wrapping_mul(17).wrapping_add(1))))
 }
+
+/// The function of a `Pipe::TryMap`.
+pub(crate) fn tried(value: &Value, modulus: i64, plus: i64) -> Result<Value, &'static str> {
+    match kept(value, modulus) {
+        true => Ok(mapped(value, plus)),
+        // Unwinds as a panic does, without the message.
+        false if plus % 2 == 1 => std::panic::resume_unwind(Box::new("odd")),
+        false => Err("even"),
+    }
+}

@@ -278,7 +278,9 @@ mod tests {
                    dead_letter( fold( delay( scan( fanout( both( choose( merge( feedback( tee( shard( shard_by( \
                    fold_by( park( named( flat_map( flatten compact unordered( windows_by( take( take_while( \
                    skip( skip_while( dedup( windows( pairwise enumerate inspect map_m( chunks( \
-                   map_owned( cloned partition( try_scan( count sum last min max min_by_key( max_by_key( find( \
+                   map_owned( cloned partition( try_scan( try_scan_undo( \
+                   try_scan_or_dead_letter( try_scan_or_dead_letter_undo( scan_retry( scan_retry_undo( \
+                   try_scan_or_park count sum last min max min_by_key( max_by_key( find( \
                    any( all( count_by( group_by( fanout3( fanout4( fanout5( fanout6( fanout7( fanout8( \
                    part maybe block( .or( if scan_finish( flat_scan( \
                    fold_windows( fold_windows_by( fold_sessions( fold_sessions_by( top_n( top_n_by_key(";

@@ -6,6 +6,7 @@ mod simpler;
 use super::answer::Answer;
 use super::fold_windows::FoldWindows;
 use super::stream::Stream;
+use super::try_scan::TryScanBy;
 use super::windows::Windows;
 pub use graph::{Graph, Statement};
 
@@ -105,6 +106,8 @@ pub enum Pipe {
         start: i64,
         /// The modulus.
         modulus: i64,
+        /// What becomes of a failure.
+        by: TryScanBy,
     },
     /// As [`Pipe::Scan`]. At END the output is `state * 17 + 1`, if 3 does not divide the state.
     ScanFinish {

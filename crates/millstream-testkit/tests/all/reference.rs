@@ -10,7 +10,7 @@ mod keys;
 mod stream;
 mod windows;
 
-use millstream_testkit::random::{Pipe, Statement, Value};
+use millstream_testkit::random::{Pipe, Statement, TryScanBy, Value};
 
 pub(crate) type Slot = Option<Value>;
 
@@ -244,10 +244,17 @@ fn at(stage: &Pipe, seen: &[Slot], is_end: bool) -> Slot {
             state if is_end && state.rem_euclid(3) != 0 => Some(Value::I(state.wrapping_mul(17).wrapping_add(1))),
             state => here.map(|_| Value::I(state)),
         },
-        Pipe::TryScan { start, modulus } => here.filter(|value| !divides(modulus, value)).map(|_| {
-            let tried = seen.iter().flatten().filter(|value| !divides(modulus, value)).map(digest);
-            Value::I(tried.fold(start, |sum, d| sum.wrapping_mul(31).wrapping_add(d)))
-        }),
+        Pipe::TryScan { start, modulus, by } => {
+            let fits = |n: &usize| match by {
+                TryScanBy::Retry | TryScanBy::RetryUndo => true,
+                TryScanBy::Park(keys) => keys::failed(keys, modulus, &seen[..=*n]).is_none(),
+                _ => seen[*n].as_ref().is_some_and(|value| !divides(modulus, value)),
+            };
+            here.filter(|_| fits(&(seen.len() - 1))).map(|_| {
+                let tried = (0..seen.len()).filter(fits).filter_map(|n| seen[n].as_ref()).map(digest);
+                Value::I(tried.fold(start, |sum, d| sum.wrapping_mul(31).wrapping_add(d)))
+            })
+        }
         Pipe::Answer(of) => {
             let values: Vec<&Value> = seen.iter().flatten().collect();
             if is_end { answer::of(of, &values) } else { None }

@@ -7,7 +7,7 @@ use crate::queues::keyed::{Kept, KeySlotReceiver, dealt, gathered};
 use crate::queues::message::At;
 use crate::queues::{Queue, QueueShape, QueuesWiring};
 use millstream_core::keys::KeySlot;
-use millstream_core::pipe::{DeadLetter, Key, KeyRouter, Parked, ShardBy, TryMapOrPark};
+use millstream_core::pipe::{DeadLetter, FallibleStep, Key, KeyRouter, Parked, ShardBy, TryMapOrPark, TryScanOrPark};
 use millstream_core::{Arrow, Cause, Deploy, Item};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -56,6 +56,22 @@ where
     fn deploy(&self, input: Owning<A>, wiring: &mut QueuesWiring) -> Queue<B> {
         let judge = self.clone();
         let mut kept = Kept::new(Parked::default(), wiring);
+        in_queues(input, self.letters(), wiring, move |at, value| {
+            Some(judge.judge(kept.at(at)?, at.number.into(), A::lend(value?)))
+        })
+    }
+}
+
+impl<A: QueueShape, K: Key, L, T: FallibleStep<A, Out: Clone>, G> Deploy<Queues>
+    for TryScanOrPark<A, K, L, T, T::Error, G>
+where
+    L: for<'a> Fn(A::Ref<'a>) -> K + Send + Sync + 'static,
+    T::Error: Item,
+    G: for<'a> Fn(DeadLetter<'a, A::Owned, T::Error>) + Send + Sync + 'static,
+{
+    fn deploy(&self, input: Owning<A>, wiring: &mut QueuesWiring) -> Queue<T::Out> {
+        let judge = self.clone();
+        let mut kept = Kept::new(self.start(), wiring);
         in_queues(input, &self.letters, wiring, move |at, value| {
             Some(judge.judge(kept.at(at)?, at.number.into(), A::lend(value?)))
         })

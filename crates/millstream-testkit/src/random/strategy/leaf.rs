@@ -5,6 +5,7 @@ use crate::random::answer::Answer;
 use crate::random::fold_windows::FoldWindows;
 use crate::random::stream::Stream;
 use crate::random::tree::Pipe;
+use crate::random::try_scan::TryScanBy;
 use crate::random::windows::Windows;
 use proptest::test_runner::TestRng;
 
@@ -50,7 +51,7 @@ pub(super) fn leaf(rng: &mut TestRng, place: Context) -> Pipe {
         20 => Pipe::Part,
         21 => Pipe::Delay { first: small },
         22 | 23 => Pipe::Scan { start: small },
-        24 => Pipe::TryScan { start: small, modulus: 1 + below(rng, 9) as i64 },
+        24 => Pipe::TryScan { start: small, modulus: 1 + below(rng, 9) as i64, by: TryScanBy::EVERY[below(rng, 7)] },
         25..=29 => Pipe::Stream(stream(rng, 11)),
         30 => Pipe::Park { keys: 1 + small, modulus: 1 + below(rng, 20) as i64, plus: small },
         31 => Pipe::Stream(stream(rng, 12)),

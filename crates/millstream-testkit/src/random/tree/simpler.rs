@@ -1,6 +1,7 @@
 //! The smaller trees of a tree.
 
 use super::{FoldWindows, Pipe};
+use crate::random::TryScanBy;
 
 impl Pipe {
     /// Trees that are a little simpler, the simplest first. All of a pure tree's are pure, and of a quiet one's quiet.
@@ -82,7 +83,16 @@ impl Pipe {
                 found.extend(windows.own_watermark.then(|| other(FoldWindows { own_watermark: false, ..*windows })));
             }
             Pipe::FlatScan { modulus, .. } => found.push(Pipe::FlatMap { modulus: *modulus }),
-            Pipe::TryScan { start, .. } | Pipe::ScanFinish { start } => found.push(Pipe::Scan { start: *start }),
+            Pipe::ScanFinish { start } => found.push(Pipe::Scan { start: *start }),
+            Pipe::TryScan { start, by: TryScanBy::Empty, .. } => found.push(Pipe::Scan { start: *start }),
+            Pipe::TryScan { start, modulus, by } => {
+                found.push(Pipe::Scan { start: *start });
+                found.extend((!by.retries()).then_some(Pipe::TryScan {
+                    start: *start,
+                    modulus: *modulus,
+                    by: TryScanBy::Empty,
+                }));
+            }
             Pipe::MapOwned { plus } | Pipe::MapBlocking { plus } => found.push(Pipe::Map { plus: *plus }),
             Pipe::Text { modulus, plus } => found.push(Pipe::FilterMap { modulus: *modulus, plus: *plus }),
             Pipe::Words { modulus } => found.push(Pipe::FlatMap { modulus: *modulus }),

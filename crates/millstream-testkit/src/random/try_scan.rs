@@ -1,0 +1,129 @@
+//! Scans whose functions fail.
+
+use super::edge::{Boxed, Chain};
+use super::kind::Kind;
+use super::shape::{RandomShape, of_slot};
+use super::steps::{keyed, scanned, tried};
+use super::value::Value;
+use millstream_core::{Arrow, KeysExt, Retry, TryScanExt, UndoLog, id};
+use std::fmt;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// What becomes of a failure in a [`Pipe::TryScan`](super::Pipe::TryScan), and how the state is put back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum TryScanBy {
+    /// The slot is empty. The state was cloned.
+    Empty,
+    /// The slot is empty. A log has what is to be undone.
+    EmptyUndo,
+    /// A function receives the failures. The state was cloned.
+    DeadLetter,
+    /// A function receives the failures. A log has what is to be undone.
+    DeadLetterUndo,
+    /// A function receives the failures, and all later values of their keys. The number is the modulus of the
+    /// [keys](super::Pipe::ShardBy).
+    Park(i64),
+    /// Every value fails now and then, and is tried again. The state was cloned.
+    Retry,
+    /// Every value fails now and then, and is tried again. A log has what is to be undone.
+    RetryUndo,
+}
+
+impl TryScanBy {
+    /// One of each kind.
+    pub const EVERY: [TryScanBy; 7] = [
+        TryScanBy::Empty,
+        TryScanBy::EmptyUndo,
+        TryScanBy::DeadLetter,
+        TryScanBy::DeadLetterUndo,
+        TryScanBy::Park(3),
+        TryScanBy::Retry,
+        TryScanBy::RetryUndo,
+    ];
+
+    /// Whether every value succeeds in the end.
+    #[must_use]
+    pub fn retries(self) -> bool {
+        matches!(self, TryScanBy::Retry | TryScanBy::RetryUndo)
+    }
+}
+
+impl fmt::Display for TryScanBy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            TryScanBy::Empty => f.write_str("try_scan"),
+            TryScanBy::EmptyUndo => f.write_str("try_scan_undo"),
+            TryScanBy::DeadLetter => f.write_str("try_scan_or_dead_letter"),
+            TryScanBy::DeadLetterUndo => f.write_str("try_scan_or_dead_letter_undo"),
+            TryScanBy::Park(keys) => write!(f, "try_scan_or_park by {keys}"),
+            TryScanBy::Retry => f.write_str("scan_retry"),
+            TryScanBy::RetryUndo => f.write_str("scan_retry_undo"),
+        }
+    }
+}
+
+/// The state becomes another one before the function fails. With a log it goes through more states than a log has room
+/// for.
+pub(crate) fn try_scan<A: RandomShape>(start: i64, modulus: i64, by: TryScanBy, input: Kind) -> Chain {
+    let tries = AtomicU32::new(0);
+    let fails = move |value: &Value| match by.retries() {
+        true if tries.fetch_add(1, Ordering::Relaxed).is_multiple_of(3) => Err("busy"),
+        true => Ok(()),
+        false => tried(value, modulus, start).map(drop),
+    };
+    let (chain, seed, id) = (Chain::empty(input), Value::I(start), id::<A>());
+    let undo = |state: &mut Value, before| *state = before;
+    let logged = |state: &mut Value, log: &mut UndoLog<Value>, value: &Value| {
+        let before = state.clone();
+        for other in 0..5 {
+            log.record(state.clone());
+            *state = value.like(other);
+        }
+        log.record(state.clone());
+        *state = before;
+        log.record(state.clone());
+        scanned(state, value)
+    };
+    // Every way has closures of its own: `fails` is moved into one of them.
+    macro_rules! cloned {
+        () => {
+            move |state: &mut Value, slot: A::Ref<'_>| {
+                of_slot::<A, _>(slot, |value| {
+                    let output = scanned(state, value);
+                    fails(value).map(|()| output)
+                })
+            }
+        };
+    }
+    macro_rules! undone {
+        () => {
+            move |state: &mut Value, log: &mut UndoLog<Value>, slot: A::Ref<'_>| {
+                of_slot::<A, _>(slot, |value| {
+                    let output = logged(state, log, value);
+                    fails(value).map(|()| output)
+                })
+            }
+        };
+    }
+    let retry = Retry::times(10_000);
+    match by {
+        TryScanBy::Empty => chain.then(Boxed::new(id.try_scan_or_empty(seed, cloned!()))),
+        TryScanBy::EmptyUndo => chain.then(Boxed::new(id.try_scan_or_empty_undo(seed, undone!(), undo))),
+        TryScanBy::Retry => chain.then(Boxed::new(id.try_scan_retry(retry, seed, cloned!()))),
+        TryScanBy::RetryUndo => chain.then(Boxed::new(id.try_scan_retry_undo(retry, seed, undone!(), undo))),
+        // Clones the values of the success lane into a ring, for the next stage.
+        TryScanBy::DeadLetter => {
+            let stage = id.try_scan_or_dead_letter("tried", seed, cloned!(), |_| ());
+            chain.then(Boxed::new(stage.filter_map(|value| Some(value.clone()))))
+        }
+        TryScanBy::DeadLetterUndo => {
+            let stage = id.try_scan_or_dead_letter_undo("tried", seed, undone!(), undo, |_| ());
+            chain.then(Boxed::new(stage.filter_map(|value| Some(value.clone()))))
+        }
+        TryScanBy::Park(keys) => {
+            let key = move |slot: A::Ref<'_>| of_slot::<A, _>(slot, |value| keyed(value, keys));
+            let stage = id.try_scan_or_park("tried", key, seed, cloned!(), |_| ());
+            chain.then(Boxed::new(stage.filter_map(|value| Some(value.clone()))))
+        }
+    }
+}
