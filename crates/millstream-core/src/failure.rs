@@ -2,6 +2,7 @@
 
 use std::any::Any;
 use std::error::Error;
+use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 use std::time::Duration;
@@ -175,6 +176,52 @@ impl Retry {
     pub fn pauses(&self) -> impl Iterator<Item = Duration> + use<> {
         let doubled = |pause: &Duration| Some(pause.saturating_mul(2));
         std::iter::successors(Some(self.backoff), doubled).take(self.times as usize)
+    }
+
+    /// Calls `f` and awaits its future, and again after each error, as often as this allows. Returns the first success
+    /// or the last error. `pause` is how to wait between two tries, such as `tokio::time::sleep`; it is not called for
+    /// a pause of no time.
+    ///
+    /// It is for the functions of [`try_map_async`](crate::AsyncExt::try_map_async) and its variants: other futures of
+    /// the stage go on meanwhile.
+    ///
+    /// ```
+    /// use millstream::prelude::*;
+    /// use std::sync::atomic::{AtomicU64, Ordering};
+    /// use std::time::Duration;
+    ///
+    /// async fn fetch(page: u64) -> Result<u64, &'static str> {
+    ///     static CALLS: AtomicU64 = AtomicU64::new(0);
+    ///     if CALLS.fetch_add(1, Ordering::Relaxed) % 2 == 0 { Err("busy") } else { Ok(page * 10) }
+    /// }
+    ///
+    /// let retry = Retry::times(3).backoff(Duration::from_millis(1));
+    /// let pages = pipeline::<u64>().try_map_async(1, move |page| {
+    ///     let page = *page;
+    ///     // A program with a runtime has `tokio::time::sleep` here.
+    ///     let pause = |_| std::future::ready(());
+    ///     retry.call_async(pause, move || fetch(page))
+    /// });
+    /// assert_eq!(pages.model([1, 2]), [10, 20]);
+    /// ```
+    pub async fn call_async<B, E, Fut, Pause>(
+        self,
+        pause: impl Fn(Duration) -> Pause,
+        mut f: impl FnMut() -> Fut,
+    ) -> Result<B, E>
+    where
+        Fut: Future<Output = Result<B, E>>,
+        Pause: Future<Output = ()>,
+    {
+        for time in self.pauses() {
+            if let Ok(value) = f().await {
+                return Ok(value);
+            }
+            if !time.is_zero() {
+                pause(time).await;
+            }
+        }
+        f().await
     }
 
     /// Returns the first success, or ends the run with the last failure. A panic is not tried again.

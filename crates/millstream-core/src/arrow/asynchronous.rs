@@ -61,7 +61,8 @@ pub trait AsyncExt: Arrow {
 
     /// Applies an async function that can fail to every value; an error ends the run.
     ///
-    /// The run's error is that of [`try_map`](Arrow::try_map). Otherwise as [`map_async`](AsyncExt::map_async).
+    /// The run's error is that of [`try_map`](Arrow::try_map). Otherwise as [`map_async`](AsyncExt::map_async). To try
+    /// again first, the function returns the future of [`Retry::call_async`](crate::Retry::call_async).
     ///
     /// ```
     /// use millstream::prelude::*;
@@ -110,15 +111,6 @@ pub trait AsyncExt: Arrow {
     ///
     /// A slow result delays no other one, until `limit` of them are slow. This is for outputs whose order does not
     /// matter, if waiting for the order would be costly. It is `buffer_unordered` of the futures crate.
-    ///
-    /// - The same values come out of every run, and of the model, but **in any order**. Everything behind this stage
-    ///   sees them so: a `scan`, a `take`, a `delay` there may give something else in every run.
-    /// - An output cannot be joined with its input, so this stands in no body: the type lacks the marker
-    ///   [`KeepsClock`](crate::KeepsClock).
-    /// - Which of several failures ends the run is left to chance, and so is what came out before it.
-    /// - The type lacks the marker [`Determinate`](crate::Determinate), and so has every pipeline that this is a part
-    ///   of. What compares deployments or builds on repetition refuses it: `Pipeline`, boxes, `verify`, the testkit, a
-    ///   job on the model. Every other deployment runs a job of it.
     ///
     /// - Every run and the model yield the same values, but **in any order**. Stages downstream see that order: the
     ///   output of a `scan`, a `take` or a `delay` may differ in every run.

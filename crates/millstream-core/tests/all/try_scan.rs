@@ -202,3 +202,31 @@ fn a_scan_after_a_filter_and_before_others() {
         .map(|(before, now)| before + now);
     assert_eq!(p.model_slots([2, 3, 4, 1, 8]), [None, None, None, None, Some(16), None]);
 }
+
+#[test]
+fn a_future_is_made_again_after_an_error_with_the_pauses_of_the_retry() {
+    use millstream_core::AsyncExt;
+    use std::time::Duration;
+    let pauses = Arc::new(Mutex::new(Vec::new()));
+    let tried = Arc::new(Mutex::new(Vec::new()));
+    let (waited, called) = (pauses.clone(), tried.clone());
+    let retry = Retry::times(2).backoff(Duration::from_secs(3));
+    // 0 succeeds at once, 1 and 2 at the second and third try, and 3 never.
+    let p = pipeline::<u64>().try_map_async_or_empty(2, move |x| {
+        let (x, waited, called) = (*x, waited.clone(), called.clone());
+        let pause = move |time| {
+            waited.lock().unwrap().push((x, time));
+            std::future::ready(())
+        };
+        let mut tries = 0;
+        retry.call_async(pause, move || {
+            tries += 1;
+            called.lock().unwrap().push((x, tries));
+            std::future::ready(if tries > x { Ok(x * 10) } else { Err("busy") })
+        })
+    });
+    assert_eq!(p.model_slots([0, 1, 2, 3]), [Some(0), Some(10), Some(20), None, None]);
+    let [short, long] = [3, 6].map(Duration::from_secs);
+    assert_eq!(*pauses.lock().unwrap(), [(1, short), (2, short), (2, long), (3, short), (3, long)]);
+    assert_eq!(*tried.lock().unwrap(), [(0, 1), (1, 1), (1, 2), (2, 1), (2, 2), (2, 3), (3, 1), (3, 2), (3, 3)]);
+}
