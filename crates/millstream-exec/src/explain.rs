@@ -38,7 +38,19 @@ impl Feed {
         Feed { threads: 0, tasklet: true, slots, exact: false, fed: None, words: "the calling thread runs it" }
     }
 
-    /// From a source of this type.
+    /// From this source, whose type need not be written. The source is not read.
+    ///
+    /// ```
+    /// use millstream::exec::Feed;
+    /// let odd = (0..100_u64).filter(|x| x % 2 == 1);
+    /// assert_eq!(Feed::of(&odd), Feed::source::<u64, std::ops::Range<u64>>());
+    /// ```
+    #[must_use]
+    pub fn of<T: Item, X: Source<T>>(_: &X) -> Self {
+        Feed::source::<T, X>()
+    }
+
+    /// From a source of this type: see [`of`](Feed::of) for one whose type has no name.
     #[must_use]
     pub fn source<T: Item, X: Source<T>>() -> Self {
         let slots = most_slots::<T, X>();
