@@ -230,3 +230,12 @@ fn a_future_is_made_again_after_an_error_with_the_pauses_of_the_retry() {
     assert_eq!(*pauses.lock().unwrap(), [(1, short), (2, short), (2, long), (3, short), (3, long)]);
     assert_eq!(*tried.lock().unwrap(), [(0, 1), (1, 1), (1, 2), (2, 1), (2, 2), (2, 3), (3, 1), (3, 2), (3, 3)]);
 }
+
+#[test]
+fn a_step_puts_the_clone_back_after_an_error_and_after_a_panic() {
+    // The model clones by itself: this is what deployments call.
+    let kernel = pipeline::<u64>().try_scan_or_empty(10, step).second.kernel.clone();
+    let mut state = kernel.start();
+    let mut at = |x: u64| (kernel.step(&mut state, SequenceNumber(0), Some(&x), false), state);
+    assert_eq!(INPUT.map(&mut at).map(|(_, state)| state), [12, 12, 12, 16, 16, 22]);
+}
