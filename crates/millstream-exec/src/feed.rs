@@ -14,6 +14,7 @@ pub(crate) use early::Ended;
 
 use crate::external_source::{Accepted, ExternalSource};
 use crate::shared::Shared;
+use crate::signal::Condition;
 use crate::source_ring::SourceRing;
 use crate::task_probe::TaskProbe;
 use crate::tasklet::{Progress, Tasklet};
@@ -21,7 +22,7 @@ use crate::together::Together;
 use early::Early;
 use millstream_core::failure::{caught, discard};
 use millstream_core::{Item, SequenceNumber};
-use millstream_ring::Sweeper;
+use millstream_ring::{RingProbe, Sweeper};
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
@@ -36,6 +37,8 @@ pub(crate) struct Output<T: Item> {
     line: Arc<Mutex<Line<T>>>,
     /// None of types without `Drop`, and before there is a ring.
     sweeper: Arc<OnceLock<Mutex<Sweeper<T>>>>,
+    /// Of the ring; none before there is one.
+    probe: Arc<OnceLock<RingProbe>>,
     shared: Arc<Shared>,
 }
 
@@ -71,7 +74,8 @@ fn published<T: Item>(ring: &SourceRing<T>) -> u64 {
 
 impl<T: Item> Clone for Output<T> {
     fn clone(&self) -> Self {
-        Output { line: self.line.clone(), sweeper: self.sweeper.clone(), shared: self.shared.clone() }
+        let (line, sweeper, probe) = (self.line.clone(), self.sweeper.clone(), self.probe.clone());
+        Output { line, sweeper, probe, shared: self.shared.clone() }
     }
 }
 
@@ -92,14 +96,15 @@ impl<T: Item> Output<T> {
     /// Without a ring, and with room for `slots` values until there is one.
     pub(crate) fn early(slots: usize, shared: Arc<Shared>) -> Self {
         let line = Arc::new(Mutex::new(Line::Early(Early::new(slots), None)));
-        Output { line, sweeper: Arc::default(), shared }
+        Output { line, sweeper: Arc::default(), probe: Arc::default(), shared }
     }
 
     /// Once the run [begins](ExternalSource::begin), values go into this ring, those that were kept aside the first
     /// ones. It has room for them.
     pub(crate) fn connect(&self, mut ring: SourceRing<T>) {
+        // There is one ring.
+        let _ = self.probe.set(ring.producer.probe());
         if let Some(sweeper) = ring.producer.sweep_apart() {
-            // There is one ring.
             let _ = self.sweeper.set(Mutex::new(sweeper));
         }
         if let Line::Early(_, connected) = &mut *self.lock() {
@@ -212,6 +217,16 @@ impl<T: Item> Output<T> {
         })
     }
 
+    /// Whether the ring is at most half full: what a source's thread waits for when it has found the ring full. None if
+    /// there is no ring.
+    ///
+    /// A thread that went on with each slot that becomes free would be woken for each, which costs more than many a
+    /// value does.
+    fn is_half_free(&self) -> Option<Condition> {
+        let probe = self.probe.get()?.clone();
+        Some(Arc::new(move || probe.occupied() <= probe.capacity() / 2))
+    }
+
     pub(crate) fn shared(&self) -> &Arc<Shared> {
         &self.shared
     }
@@ -302,11 +317,12 @@ pub(crate) fn spawn<T: Item>(
 }
 
 fn feed<T: Item>(values: impl Iterator<Item = T>, output: &Output<T>, shared: &Shared, mut together: Option<Together>) {
+    let room = output.is_half_free();
     let outcome = catch_unwind(AssertUnwindSafe(|| {
         for value in values {
             let published = match &mut together {
-                Some(together) => publish_together(value, output, shared, together),
-                None => publish(value, output, shared),
+                Some(together) => publish_together(value, output, shared, together, room.as_ref()),
+                None => publish(value, output, shared, room.as_ref()),
             };
             if !published {
                 return;
@@ -329,18 +345,24 @@ fn feed<T: Item>(values: impl Iterator<Item = T>, output: &Output<T>, shared: &S
 }
 
 /// As [`publish`], on a thread that may run the stages itself; then no worker is woken for the value.
-fn publish_together<T: Item>(value: T, output: &Output<T>, shared: &Shared, together: &mut Together) -> bool {
+fn publish_together<T: Item>(
+    value: T,
+    output: &Output<T>,
+    shared: &Shared,
+    together: &mut Together,
+    room: Option<&Condition>,
+) -> bool {
     let waited = match output.offer(value) {
         Offer::Published => {
             if !together.on(shared) {
-                shared.signal.notify();
+                shared.signal.notify_progress();
             }
             false
         }
         Offer::Ended(_) => return false,
         Offer::Full(value) => {
             together.part(shared);
-            if !publish(value, output, shared) {
+            if !publish(value, output, shared, room) {
                 return false;
             }
             true
@@ -350,18 +372,20 @@ fn publish_together<T: Item>(value: T, output: &Output<T>, shared: &Shared, toge
     true
 }
 
-/// Publishes a value as soon as there is room. Returns false if the run takes no more values.
-pub(crate) fn publish<T: Item>(value: T, output: &Output<T>, shared: &Shared) -> bool {
+/// Publishes a value as soon as there is room; after a wait, once the `room` is there. Returns false if the run takes no
+/// more values.
+fn publish<T: Item>(value: T, output: &Output<T>, shared: &Shared, room: Option<&Condition>) -> bool {
     let mut unsent = Some(value);
-    let published = shared.wait_for(|| match output.offer(unsent.take()?) {
+    let offer = || match output.offer(unsent.take()?) {
         Offer::Published => Some(true),
         Offer::Ended(_) => Some(false),
         Offer::Full(value) => {
             unsent = Some(value);
             None
         }
-    });
-    shared.signal.notify();
+    };
+    let published = shared.wait_for_if(offer, room);
+    shared.signal.notify_progress();
     published == Some(true)
 }
 
@@ -372,7 +396,7 @@ impl<T: Item> Tasklet for SweepTasklet<T> {
     fn step(&mut self) -> Progress {
         if self.0.sweep() {
             // A sender that waits for room may have found this sweep in progress.
-            self.0.shared.signal.notify();
+            self.0.shared.signal.notify_progress();
         }
         if self.0.end_is_published() { Progress::DONE } else { Progress::NONE }
     }

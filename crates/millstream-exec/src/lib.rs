@@ -150,6 +150,7 @@ pub use sending::{Room, Sending};
 #[cfg(feature = "service")]
 pub use service::{Answer, AnswerFuture, CallError, Client, Service, requests, service};
 pub use signal::{Signal, Ticket, WakerSlot};
+pub use signal::{Condition, Signal, Ticket, WakerSlot};
 #[cfg(feature = "durable")]
 pub use snapshot::CorruptSnapshot;
 pub use snapshot::{Snapshot, SnapshotMismatch};

@@ -13,6 +13,7 @@
 use crate::latency_markers::LatencyMarkers;
 use crate::machine::usable_cores;
 use crate::marks::Marks;
+use crate::signal::Condition;
 use crate::trace::Trace;
 use crate::wait::IdleStrategy;
 use crate::{RunError, Signal, Wait};
@@ -303,8 +304,22 @@ impl Shared {
         self.wait_until(|| ready().map(Some).or_else(|| self.stopped().then_some(None)))
     }
 
+    /// As [`wait_for`](Shared::wait_for). Progress of the run wakes the thread only where `condition` is met, if there
+    /// is one.
+    pub(crate) fn wait_for_if<R>(
+        &self,
+        mut ready: impl FnMut() -> Option<R>,
+        condition: Option<&Condition>,
+    ) -> Option<R> {
+        self.wait_until_if(|| ready().map(Some).or_else(|| self.stopped().then_some(None)), condition)
+    }
+
     /// Waits until `ready` returns a value.
-    pub(crate) fn wait_until<R>(&self, mut ready: impl FnMut() -> Option<R>) -> R {
+    pub(crate) fn wait_until<R>(&self, ready: impl FnMut() -> Option<R>) -> R {
+        self.wait_until_if(ready, None)
+    }
+
+    fn wait_until_if<R>(&self, mut ready: impl FnMut() -> Option<R>, condition: Option<&Condition>) -> R {
         let mut round = 0_u32;
         loop {
             if let Some(found) = ready() {
@@ -314,7 +329,11 @@ impl Shared {
             if self.idle.wait(round) {
                 continue;
             }
-            if let Some(found) = self.signal.park_unless(&mut ready) {
+            let found = match condition {
+                Some(condition) => self.signal.park_until(condition, &mut ready),
+                None => self.signal.park_unless(&mut ready),
+            };
+            if let Some(found) = found {
                 return found;
             }
             round = 0;

@@ -1,16 +1,23 @@
 //! How parked threads and pending futures wake: all threads of a run share one event count.
 //!
 //! A worker notifies once per round in which something moved and not once per publish, so the cost is one fence per
-//! round. Within the round it wakes those that already wait, without a fence (`notify_early`).
+//! round. Within the round it wakes those that already wait, without a fence (`notify_early`). Threads that are of use
+//! only in a certain state of a ring wait for a condition, which the worker evaluates (`signal/conditional.rs`).
 //!
 //! A future that waits for a run (`Sender::send_async`, `Through::stream`) uses the same event count, with its waker in
 //! place of a thread. So it needs no runtime, and a future that is dropped takes its announcement back.
 
+mod conditional;
+
 use crate::sync::{AtomicUsize, Condvar, Mutex, MutexGuard, Ordering, fence};
+use conditional::Conditional;
 use millstream_core::failure::{caught, discard};
-use std::sync::PoisonError;
+use std::sync::{Arc, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
+
+/// What a thread waits for: see [`Signal::park_until`].
+pub type Condition = Arc<dyn Fn() -> bool + Send + Sync>;
 
 /// Wakes waiting threads and futures when something has happened, and costs next to nothing while there are none.
 ///
@@ -26,15 +33,18 @@ use std::time::{Duration, Instant};
 /// ```
 #[derive(Debug)]
 pub struct Signal {
-    /// Threads that have announced themselves, and wakers.
+    /// Threads that have announced themselves, and wakers, without those that were woken.
     waiting: AtomicUsize,
     events: Mutex<Events>,
     woken: Condvar,
+    conditional: Conditional,
 }
 
 #[derive(Debug, Default)]
 struct Events {
     count: u64,
+    /// The threads that have announced themselves since the last event.
+    announced: usize,
     wakers: Vec<(u64, Waker)>,
     /// The number of the next waker.
     next: u64,
@@ -49,10 +59,24 @@ pub struct Ticket(u64);
 #[derive(Debug, Default)]
 pub struct WakerSlot(Option<u64>);
 
-/// Withdraws an announcement when it is dropped.
-struct Announced<'a>(&'a Signal);
+/// Takes a thread's announcement back when it is dropped, unless an event has done so.
+struct Announced<'a>(&'a Signal, u64);
 
 impl Drop for Announced<'_> {
+    fn drop(&mut self) {
+        let mut events = self.0.lock();
+        if events.count == self.1 {
+            events.announced -= 1;
+            drop(events);
+            self.0.waiting.fetch_sub(1, Ordering::SeqCst);
+        }
+    }
+}
+
+/// Takes a future's announcement back when it is dropped.
+struct AnnouncedFuture<'a>(&'a Signal);
+
+impl Drop for AnnouncedFuture<'_> {
     fn drop(&mut self) {
         self.0.waiting.fetch_sub(1, Ordering::SeqCst);
     }
@@ -68,7 +92,12 @@ impl Signal {
     /// A signal without waiters.
     #[must_use]
     pub fn new() -> Self {
-        Signal { waiting: AtomicUsize::new(0), events: Mutex::new(Events::default()), woken: Condvar::new() }
+        Signal {
+            waiting: AtomicUsize::new(0),
+            events: Mutex::new(Events::default()),
+            woken: Condvar::new(),
+            conditional: Conditional::new(),
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, Events> {
@@ -78,15 +107,19 @@ impl Signal {
     /// Announces a waiter, which must then check once more whether there is something to do.
     pub fn announce(&self) -> Ticket {
         self.waiting.fetch_add(1, Ordering::SeqCst);
-        let ticket = Ticket(self.lock().count);
+        let ticket = {
+            let mut events = self.lock();
+            events.announced += 1;
+            Ticket(events.count)
+        };
         // Orders the announcement before the check that follows; pairs with the fence in `notify`.
         fence(Ordering::SeqCst);
         ticket
     }
 
     /// Withdraws an announcement: there was something to do.
-    pub fn withdraw(&self, _: Ticket) {
-        drop(Announced(self));
+    pub fn withdraw(&self, ticket: Ticket) {
+        drop(Announced(self, ticket.0));
     }
 
     /// Parks until something has happened since the announcement.
@@ -95,8 +128,6 @@ impl Signal {
         while events.count == ticket.0 {
             events = self.woken.wait(events).unwrap_or_else(PoisonError::into_inner);
         }
-        drop(events);
-        self.withdraw(ticket);
     }
 
     /// As [`park`](Signal::park), for at most `most`.
@@ -117,13 +148,27 @@ impl Signal {
     /// Returns the value of `ready`, or none after a notification. A panic in `ready` withdraws the announcement.
     pub fn park_unless<R>(&self, ready: impl FnOnce() -> Option<R>) -> Option<R> {
         let ticket = self.announce();
-        let announced = Announced(self);
+        let announced = Announced(self, ticket.0);
         let found = ready();
         // Either way the ticket is consumed once.
         std::mem::forget(announced);
         match found {
             None => self.park(ticket),
             Some(_) => self.withdraw(ticket),
+        }
+        found
+    }
+
+    /// As [`park_unless`](Signal::park_unless). Of [`notify_progress`](Signal::notify_progress) it wakes only if
+    /// `condition` is met then.
+    ///
+    /// The notifiers call `condition`, which must therefore be short, and must neither block nor notify. A thread that
+    /// looked by itself at each notification would cost two context switches each time.
+    pub fn park_until<R>(&self, condition: &Condition, ready: impl FnOnce() -> Option<R>) -> Option<R> {
+        let announced = self.conditional.announce(condition);
+        let found = ready();
+        if found.is_none() {
+            announced.park();
         }
         found
     }
@@ -151,7 +196,7 @@ impl Signal {
         // Counted before it is in the list: a notifier that does not see the count has made its change visible to the
         // check that follows.
         self.waiting.fetch_add(1, Ordering::SeqCst);
-        let announced = Announced(self);
+        let announced = AnnouncedFuture(self);
         // This is the executor's code, which must not find the lock held.
         let waker = waker.clone();
         let mut events = self.lock();
@@ -194,25 +239,44 @@ impl Signal {
         if self.waiting.load(Ordering::SeqCst) > 0 {
             self.wake_all();
         }
+        self.conditional.notify(Ordering::SeqCst, true);
     }
 
-    /// As [`notify`](Signal::notify), but it may miss a waiter that is just announcing itself. It wakes existing
-    /// waiters early; `notify` must follow.
+    /// As [`notify`](Signal::notify), if no more has happened than that numbers were published or released: threads that
+    /// wait for a [condition](Signal::park_until) are woken only if it is met.
+    #[inline]
+    pub fn notify_progress(&self) {
+        // As in `notify`.
+        fence(Ordering::SeqCst);
+        if self.waiting.load(Ordering::SeqCst) > 0 {
+            self.wake_all();
+        }
+        self.conditional.notify(Ordering::SeqCst, false);
+    }
+
+    /// As [`notify_progress`](Signal::notify_progress), but it may miss a waiter that is just announcing itself. It
+    /// wakes existing waiters early; `notify_progress` must follow.
     #[inline]
     pub fn notify_early(&self) {
         if self.waiting.load(Ordering::Relaxed) > 0 {
             self.wake_all();
         }
+        self.conditional.notify(Ordering::Relaxed, false);
     }
 
     #[cold]
     fn wake_all(&self) {
         let mut events = self.lock();
         events.count += 1;
+        // A thread that is woken looks again before it parks, also if it does not run for some time. Until it announces
+        // itself again, no notifier has to make a call of the system for it.
+        let threads = std::mem::take(&mut events.announced);
         let wakers = std::mem::take(&mut events.wakers);
         drop(events);
-        self.woken.notify_all();
-        self.waiting.fetch_sub(wakers.len(), Ordering::SeqCst);
+        if threads > 0 {
+            self.woken.notify_all();
+        }
+        self.waiting.fetch_sub(threads + wakers.len(), Ordering::SeqCst);
         // Without the lock: a waker may run the future at once. If one panics, the others are still woken.
         for (_, waker) in wakers {
             caught(|| waker.wake()).unwrap_or_else(discard);
@@ -237,6 +301,49 @@ mod tests {
         assert!(looked.is_err());
         assert_eq!(signal.park_unless(|| Some(7)), Some(7));
         assert_eq!(waiting(&signal), 0);
+    }
+
+    #[test]
+    fn a_woken_thread_is_no_waiter_even_before_it_runs() {
+        let signal = Signal::new();
+        let (woken, waits) = (signal.announce(), signal.announce());
+        assert_eq!(waiting(&signal), 2);
+        signal.notify();
+        assert_eq!(waiting(&signal), 0);
+        let later = signal.announce();
+        signal.park(woken);
+        signal.withdraw(waits);
+        assert_eq!(waiting(&signal), 1);
+        signal.park_timeout(later, Duration::from_millis(1));
+        assert_eq!(waiting(&signal), 0);
+    }
+
+    #[test]
+    fn progress_wakes_a_thread_when_its_condition_is_met() {
+        let signal = Arc::new(Signal::new());
+        let [met, looked] = [(); 2].map(|()| Arc::new(AtomicUsize::new(0)));
+        let waiter = {
+            let (signal, met, looked) = (signal.clone(), met.clone(), looked.clone());
+            std::thread::spawn(move || {
+                let condition: Condition = Arc::new(move || met.load(Ordering::SeqCst) > 0);
+                signal.park_until(&condition, || {
+                    looked.fetch_add(1, Ordering::SeqCst);
+                    None::<()>
+                })
+            })
+        };
+        while looked.load(Ordering::SeqCst) == 0 {
+            std::thread::yield_now();
+        }
+        for _ in 0..1000 {
+            signal.notify_early();
+            signal.notify_progress();
+        }
+        assert!(!waiter.is_finished());
+        met.store(1, Ordering::SeqCst);
+        signal.notify_progress();
+        assert_eq!(waiter.join().unwrap(), None);
+        assert_eq!(looked.load(Ordering::SeqCst), 1);
     }
 
     #[test]

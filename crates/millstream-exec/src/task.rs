@@ -223,7 +223,10 @@ impl Task {
         drop(occupant);
         let told = if progress.worked { caught(|| shared.marks.tell(shared)) } else { Ok(()) };
         let told = told.err().map(|payload| self.broken(shared, None, payload));
-        if progress.moved > 0 {
+        if progress.done || progress.worked {
+            // The end of an input, or a mark: more than progress.
+            shared.signal.notify();
+        } else if progress.moved > 0 {
             // Wakes consumers of this step's output without waiting for the end of the round.
             shared.signal.notify_early();
         }

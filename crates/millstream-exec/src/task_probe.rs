@@ -1,5 +1,6 @@
 //! The counters of a tasklet that other threads read while it works; the tasklet writes them anyway.
 
+use crate::signal::Condition;
 use millstream_ring::{InputProbe, Occupancy, RingProbe};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -78,6 +79,13 @@ impl TaskProbe {
             Some(output) if !output.has_room(next) => State::Blocked,
             _ => State::Working,
         }
+    }
+
+    /// Whether a sink has something to read: what it waits for on a thread of its own. Also true once its reader is
+    /// gone, which another one has replaced. None for a stage that writes, which waits for room as well.
+    pub(crate) fn reads(&self) -> Option<Condition> {
+        let input = self.input.clone().filter(|_| self.output.is_none())?;
+        Some(Arc::new(move || input.next().is_none_or(|next| input.published() > next)))
     }
 
     fn holds(&self, next: u64) -> bool {

@@ -129,7 +129,7 @@ pub(crate) fn work(pool: &Arc<Pool>, worker: usize) {
                     }
                 } else {
                     wakes.withdraw(ticket);
-                    signal.notify();
+                    signal.notify_progress();
                 }
                 // During another thread's long step this worker parks again at once, without spinning in between.
                 idle = if round.met { idle } else { 0 };
@@ -140,7 +140,7 @@ pub(crate) fn work(pool: &Arc<Pool>, worker: usize) {
                     busy = true;
                 }
                 idle = 0;
-                signal.notify();
+                signal.notify_progress();
                 rounds = rounds.wrapping_add(1);
                 let now = watch.look();
                 if watch.was_long() {
@@ -201,8 +201,9 @@ pub(crate) fn work_alone(pool: &Arc<Pool>, roster: &Roster, index: usize) {
         Some(0) if !task.done.load(Ordering::Relaxed) => None,
         moved => Some(moved),
     };
-    while !task.done.load(Ordering::Relaxed) && pool.shared.wait_for(moved).is_some() {
-        pool.shared.signal.notify();
+    let input = task.watched.probe.reads();
+    while !task.done.load(Ordering::Relaxed) && pool.shared.wait_for_if(moved, input.as_ref()).is_some() {
+        pool.shared.signal.notify_progress();
     }
     pool.shared.signal.notify();
     pool.shared.surplus.notify();
