@@ -11,6 +11,8 @@
 //! - If other processes use the cores, a second worker has none. While the workers wait for theirs, by the kernel's
 //!   account of each thread (`machine/account.rs`), no worker is added; one fewer is tried soon, over longer windows. A
 //!   trial that loses meanwhile ends at the next look, and one whose worker would begin by waiting is called off.
+//! - A trial that takes back what an earlier one changed shows that the rates differ by little, or change. Each doubles
+//!   the time until the next trial.
 
 use super::Scratch;
 use crate::Rate;
@@ -53,6 +55,10 @@ pub(crate) struct Controller {
     idle: Duration,
     /// Whether the next trial adds workers or removes some.
     upwards: bool,
+    /// Whether the last trial that was kept added workers.
+    added: Option<bool>,
+    /// How many trials took back what the one kept before them had changed.
+    reversals: u32,
     /// Whether other processes used the cores when the last trial was due.
     contended: bool,
     decisions: Vec<String>,
@@ -178,6 +184,8 @@ impl Controller {
             phase: Phase::Unwatched,
             idle: FIRST,
             upwards: true,
+            added: None,
+            reversals: 0,
             unreported: decisions.clone(),
             contended: false,
             decisions,
@@ -289,7 +297,11 @@ impl Controller {
         self.contended = true;
         self.record_rate(since.rate(now));
         self.idle = (self.idle * 2).min(SELDOM);
-        self.note(format!("others use the cores: {} as before", counted(self.workers)));
+        let decision = format!("others use the cores: {} as before", counted(self.workers));
+        // Nothing new, as long as they do.
+        if self.decisions.last() != Some(&decision) {
+            self.note(decision);
+        }
         self.watch(now, Verdict::Place)
     }
 
@@ -343,11 +355,15 @@ impl Controller {
         let now = self.workers;
         self.workers = if kept { now } else { before };
         self.upwards = kept == (now > before);
+        if kept {
+            let added = now > before;
+            self.reversals += u32::from(self.added.replace(added) == Some(!added));
+        }
         let further = if self.upwards { self.choices.more(self.workers) } else { self.choices.fewer(self.workers) };
         self.idle = match (kept, further) {
-            (true, Some(_)) => WINDOW,
-            // One direction was just tried, and there is no other.
-            (true, None) => WINDOW * 4,
+            (true, Some(_)) if self.reversals == 0 => WINDOW,
+            // One direction was just tried, and there is no other; or the run wavers.
+            (true, _) => (WINDOW * 4 * (1 << self.reversals.min(6))).min(SELDOM),
             (false, _) => (self.idle.max(WINDOW) * 2).min(SELDOM),
         };
         let (rate, rate_before) = (rate / 1e6, rate_before / 1e6);
