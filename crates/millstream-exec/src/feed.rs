@@ -9,15 +9,15 @@
 //! or a thread that finds no room. A drop is user code, and may send by the same sender.
 
 mod early;
+mod sweep;
 
 pub(crate) use early::Ended;
+pub(crate) use sweep::SweepTasklet;
 
 use crate::external_source::{Accepted, ExternalSource};
 use crate::shared::Shared;
 use crate::signal::Condition;
 use crate::source_ring::SourceRing;
-use crate::task_probe::TaskProbe;
-use crate::tasklet::{Progress, Tasklet};
 use crate::together::Together;
 use early::Early;
 use millstream_core::failure::{caught, discard};
@@ -372,8 +372,8 @@ fn publish_together<T: Item>(
     true
 }
 
-/// Publishes a value as soon as there is room; after a wait, once the `room` is there. Returns false if the run takes no
-/// more values.
+/// Publishes a value as soon as there is room; after a wait, once the `room` is there. Returns false if the run takes
+/// no more values.
 fn publish<T: Item>(value: T, output: &Output<T>, shared: &Shared, room: Option<&Condition>) -> bool {
     let mut unsent = Some(value);
     let offer = || match output.offer(unsent.take()?) {
@@ -387,29 +387,4 @@ fn publish<T: Item>(value: T, output: &Output<T>, shared: &Shared, room: Option<
     let published = shared.wait_for_if(offer, room);
     shared.signal.notify_progress();
     published == Some(true)
-}
-
-/// Drops values that the readers of a source's ring have released.
-pub(crate) struct SweepTasklet<T: Item>(pub(crate) Output<T>);
-
-impl<T: Item> Tasklet for SweepTasklet<T> {
-    fn step(&mut self) -> Progress {
-        if self.0.sweep() {
-            // A sender that waits for room may have found this sweep in progress.
-            self.0.shared.signal.notify_progress();
-        }
-        if self.0.end_is_published() { Progress::DONE } else { Progress::NONE }
-    }
-
-    fn failed_at(&self) -> Option<u64> {
-        None
-    }
-
-    fn backlog(&self) -> u64 {
-        0
-    }
-
-    fn probe(&self) -> TaskProbe {
-        TaskProbe::default()
-    }
 }

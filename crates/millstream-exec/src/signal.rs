@@ -242,8 +242,8 @@ impl Signal {
         self.conditional.notify(Ordering::SeqCst, true);
     }
 
-    /// As [`notify`](Signal::notify), if no more has happened than that numbers were published or released: threads that
-    /// wait for a [condition](Signal::park_until) are woken only if it is met.
+    /// As [`notify`](Signal::notify), if no more has happened than that numbers were published or released: threads
+    /// that wait for a [condition](Signal::park_until) are woken only if it is met.
     #[inline]
     pub fn notify_progress(&self) {
         // As in `notify`.
@@ -269,7 +269,7 @@ impl Signal {
         let mut events = self.lock();
         events.count += 1;
         // A thread that is woken looks again before it parks, also if it does not run for some time. Until it announces
-        // itself again, no notifier has to make a call of the system for it.
+        // itself again, no notifier has to call the system for it.
         let threads = std::mem::take(&mut events.announced);
         let wakers = std::mem::take(&mut events.wakers);
         drop(events);

@@ -2,11 +2,14 @@
 //! with `--cfg loom`.
 #![cfg(loom)]
 
+#[path = "loom/conditions.rs"]
+mod conditions;
+
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use loom::thread;
 use millstream_core::{Dense, Val};
-use millstream_exec::{Condition, Gate, Shown, Signal, WakerSlot, Wakes};
+use millstream_exec::{Gate, Shown, Signal, WakerSlot, Wakes};
 use millstream_ring::{RunWriter, ring, run_writers, spsc};
 use std::task::{Context, Poll, Wake, Waker};
 
@@ -85,71 +88,6 @@ fn two_wait_for_one() {
         for waiter in waiters {
             waiter.join().unwrap();
         }
-    });
-}
-
-impl Work {
-    /// As a worker's round does.
-    fn publish_progress(&self, n: usize) {
-        self.published.store(n, Ordering::Release);
-        self.signal.notify_progress();
-    }
-}
-
-/// Waits as a source's thread does that found its ring full.
-fn wait_until(work: &Arc<Work>, n: usize) {
-    let seen = work.clone();
-    let condition: Condition = std::sync::Arc::new(move || seen.is_there(n));
-    while !work.is_there(n) {
-        work.signal.park_until(&condition, || work.is_there(n).then_some(()));
-    }
-}
-
-#[test]
-fn one_waits_for_a_condition() {
-    loom::model(|| {
-        let work = Work::new();
-        let waiter = {
-            let work = work.clone();
-            thread::spawn(move || wait_until(&work, 2))
-        };
-        work.publish_progress(1);
-        work.publish_progress(2);
-        waiter.join().unwrap();
-    });
-}
-
-#[test]
-fn one_waits_for_a_condition_and_one_for_anything() {
-    loom::model(|| {
-        let work = Work::new();
-        let waiters = [true, false].map(|conditional| {
-            let work = work.clone();
-            thread::spawn(move || if conditional { wait_until(&work, 1) } else { work.wait_for(1) })
-        });
-        work.publish_progress(1);
-        for waiter in waiters {
-            waiter.join().unwrap();
-        }
-    });
-}
-
-/// Something else than progress happens, which the condition does not show.
-#[test]
-fn a_full_notification_wakes_whatever_the_condition() {
-    loom::model(|| {
-        let work = Work::new();
-        let waiter = {
-            let work = work.clone();
-            thread::spawn(move || {
-                let never: Condition = std::sync::Arc::new(|| false);
-                while !work.is_there(1) {
-                    work.signal.park_until(&never, || work.is_there(1).then_some(()));
-                }
-            })
-        };
-        work.publish(1);
-        waiter.join().unwrap();
     });
 }
 
