@@ -1,3 +1,4 @@
+use super::{Cut, Lines, Piece};
 use std::collections::VecDeque;
 use std::ops::Deref;
 use std::sync::Arc;
@@ -30,6 +31,22 @@ impl Block {
     #[must_use]
     pub fn memory(&self) -> usize {
         self.0.bytes.capacity()
+    }
+
+    /// Its lines, as [`lines`](crate::TextExt::lines) cuts them, without the line feeds: for a function that works on a
+    /// whole block at once, for example in a `shard`.
+    ///
+    /// ```
+    /// use millstream::{io::WholeBlocks, prelude::*};
+    /// let longest = pipeline::<millstream::io::Block>()
+    ///     .shard(2, |p| p.map(|block| block.lines().map(|line| line.len()).max()));
+    /// let blocks = WholeBlocks::lines(&b"to be\nor\nnot to be"[..]);
+    /// assert_eq!(longest.collect(blocks)?.into_iter().flatten().max(), Some(9));
+    /// # Ok::<(), RunError>(())
+    /// ```
+    pub fn lines(&self) -> impl Iterator<Item = Piece<'_>> {
+        let text: &[u8] = self;
+        Lines.pieces(text, 0).map(|line| Piece::of(&text[line.range], self))
     }
 
     /// A number that differs from that of every other block, as long as the block is alive.
