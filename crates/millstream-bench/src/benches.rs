@@ -13,6 +13,7 @@ mod fair;
 mod filter_map;
 mod hop;
 mod layouts;
+mod log;
 mod merge;
 mod observe;
 mod oversubscribed;
@@ -144,6 +145,11 @@ pub(crate) const ALL: &[Bench] = &[
         name: "contended",
         about: "millstream wc beside a busy loop on every core, and the same on one thread",
         run: contended::run,
+    },
+    Bench {
+        name: "log",
+        about: "windows over an access log by event time, and the same in a loop and by rayon",
+        run: log::run,
     },
     Bench { name: "uppercase", about: "millstream uppercase and tr a-z A-Z", run: uppercase::run },
     Bench { name: "pipe", about: "tr a-z A-Z in two processes, by millstream pipe and GNU parallel", run: pipe::run },

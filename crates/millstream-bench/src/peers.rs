@@ -38,6 +38,21 @@ pub(crate) fn millstream(progress: &Progress) -> Result<PathBuf, Failure> {
     }
 }
 
+/// An example of the crate `millstream`, built in this program's directory.
+pub(crate) fn example(progress: &Progress, name: &str) -> Result<PathBuf, Failure> {
+    progress.say(&format!("building {name}"));
+    let own = std::env::current_exe().map_err(Failure::io("this program"))?;
+    let program = own.with_file_name("examples").join(name).with_extension(std::env::consts::EXE_EXTENSION);
+    let mut cargo = cargo();
+    cargo.args(["build", "--quiet", "--release", "--package", "millstream", "--example", name]);
+    cargo.env_remove("CARGO_MANIFEST_DIR");
+    if let Some(target) = own.parent().and_then(Path::parent) {
+        cargo.arg("--target-dir").arg(target).current_dir(env!("CARGO_MANIFEST_DIR"));
+    }
+    succeed(&mut cargo)?;
+    Ok(program)
+}
+
 fn cargo() -> Command {
     Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
 }

@@ -57,7 +57,7 @@ impl Text {
     }
 
     /// Writes the whole text.
-    pub(crate) fn write_to(&self, out: &mut impl Write) -> std::io::Result<()> {
+    pub(crate) fn write_to(&self, out: &mut (impl Write + ?Sized)) -> std::io::Result<()> {
         // A short block is repeated to a larger piece.
         let at_once = (1 << 20) / self.block.len() as u64 + 1;
         let piece = self.block.repeat(at_once.min(self.times) as usize);
@@ -87,19 +87,27 @@ impl Text {
 
     /// A file with the text in memory, below the system's directory for such files. It is made if there is none.
     pub(crate) fn file(&self) -> Result<PathBuf, Failure> {
-        let bytes = self.bytes();
-        let path = std::env::temp_dir().join(format!("millstream-{}-{bytes}.txt", self.name));
-        if !path.metadata().is_ok_and(|data| data.len() == bytes) {
-            let partial = path.with_extension(format!("{}.partial", std::process::id()));
-            let cannot = || Failure::io(format!("cannot write {}", partial.display()));
-            let mut out = BufWriter::new(File::create(&partial).map_err(cannot())?);
-            self.write_to(&mut out).map_err(cannot())?;
-            out.into_inner().map_err(|error| cannot()(error.into_error()))?;
-            std::fs::rename(&partial, &path).map_err(cannot())?;
-        }
-        warm(&path)?;
-        Ok(path)
+        made(&format!("{}-{}", self.name, self.bytes()), |out| self.write_to(out))
     }
+}
+
+/// A file in memory with this name and what `write` writes, below the system's directory for such files. It is made if
+/// there is none.
+pub(crate) fn made(
+    name: &str,
+    write: impl FnOnce(&mut BufWriter<File>) -> std::io::Result<()>,
+) -> Result<PathBuf, Failure> {
+    let path = std::env::temp_dir().join(format!("millstream-{name}.txt"));
+    if !path.exists() {
+        let partial = path.with_extension(format!("{}.partial", std::process::id()));
+        let cannot = || Failure::io(format!("cannot write {}", partial.display()));
+        let mut out = BufWriter::with_capacity(1 << 20, File::create(&partial).map_err(cannot())?);
+        write(&mut out).map_err(cannot())?;
+        out.into_inner().map_err(|error| cannot()(error.into_error()))?;
+        std::fs::rename(&partial, &path).map_err(cannot())?;
+    }
+    warm(&path)?;
+    Ok(path)
 }
 
 /// Reads the whole file, so that the system keeps it in memory.

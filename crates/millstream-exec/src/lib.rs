@@ -149,7 +149,6 @@ pub use sender::{JoinError, SendError, Sender, TrySendError};
 pub use sending::{Room, Sending};
 #[cfg(feature = "service")]
 pub use service::{Answer, AnswerFuture, CallError, Client, Service, requests, service};
-pub use signal::{Signal, Ticket, WakerSlot};
 pub use signal::{Condition, Signal, Ticket, WakerSlot};
 #[cfg(feature = "durable")]
 pub use snapshot::CorruptSnapshot;

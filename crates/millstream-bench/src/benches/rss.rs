@@ -36,7 +36,7 @@ pub(crate) fn run(setting: &Setting) -> Result<Results, Failure> {
     let mut results = Results::default();
     for Case { case, args, output } in CASES {
         setting.progress.say(case);
-        let (hash, peak) = ran(&millstream, args, &text)?;
+        let (hash, peak) = ran(&millstream, args, |out| text.write_to(out))?;
         let expected = output(&text);
         if hash != expected {
             return Err(Failure::Checksum { who: case, expected: expected.to_string(), got: hash.to_string() });
@@ -58,9 +58,13 @@ fn counts(text: &Text) -> u64 {
     hash.finish()
 }
 
-/// Sends the text through a program. Returns the hash of its output, and its peak memory before its input ended, if the
-/// system reports it.
-fn ran(program: &Path, args: &[&str], text: &Text) -> Result<(u64, Option<u64>), Failure> {
+/// Runs a program, whose input `text` writes. Returns the hash of its output, and its peak memory before its input
+/// ended, if the system reports it.
+pub(super) fn ran(
+    program: &Path,
+    args: &[&str],
+    text: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> Result<(u64, Option<u64>), Failure> {
     let mut command = Command::new(program);
     command.args(args).stdin(Stdio::piped()).stdout(Stdio::piped());
     let shown = format!("{command:?}");
@@ -72,7 +76,7 @@ fn ran(program: &Path, args: &[&str], text: &Text) -> Result<(u64, Option<u64>),
         io::copy(&mut BufReader::with_capacity(1 << 16, stdout), &mut hash).map(|_| hash.finish())
     });
     let mut stdin = BufWriter::with_capacity(1 << 16, stdin);
-    let written = text.write_to(&mut stdin).and_then(|()| stdin.flush());
+    let written = text(&mut stdin).and_then(|()| stdin.flush());
     // The program has read all but what a pipe holds, and still runs.
     let peak = peak_of(&child.id().to_string());
     drop(stdin);

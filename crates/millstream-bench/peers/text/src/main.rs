@@ -1,5 +1,5 @@
-//! The experiment "standard input, transform, standard output" as others write it, and the counts of `wc`: `WHO < IN >
-//! OUT`.
+//! The experiment "standard input, transform, standard output" as others write it, the counts of `wc`, and the report of
+//! an access log: `WHO < IN > OUT`.
 //!
 //! In the experiment every line gets a header with its number of spaces, up to 6, and keeps all its bytes: a carriage
 //! return stays, a missing last line end is added. Each program implements one usual approach, with the best sizes of
@@ -9,6 +9,7 @@
 mod buffers;
 mod futures_streams;
 mod header;
+mod log;
 mod std_baseline;
 mod tokio_baseline;
 mod tokio_pipeline;
@@ -19,7 +20,7 @@ use std::process::ExitCode;
 
 type Program = fn() -> io::Result<()>;
 
-const PROGRAMS: [(&str, Program); 7] = [
+const PROGRAMS: [(&str, Program); 9] = [
     ("std-baseline", std_baseline::run),
     ("std-64k", std_baseline::run_with_large_buffers),
     ("tokio-baseline", tokio_baseline::run),
@@ -27,6 +28,8 @@ const PROGRAMS: [(&str, Program); 7] = [
     ("tokio-threads", tokio_pipeline::run_on_threads),
     ("futures-streams", futures_streams::run),
     ("wc-pass", wc_pass::run),
+    ("log-plain", log::run_plain),
+    ("log-rayon", log::run_rayon),
 ];
 
 fn main() -> ExitCode {
