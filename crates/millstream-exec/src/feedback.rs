@@ -30,9 +30,9 @@ where
         // The state for a number is written while the one before it is still being read.
         let (states, reader) =
             ring_from::<S, A::Density>(input.position(), wiring.slots.max(2)).expect("the options were checked");
-        let (clock, lanes) = match wiring.scope.keyed.as_deref() {
-            None => (Clock::Input(input.fork().stops_at_marks()), 1),
-            Some(keyed) => (Clock::Keyed(keyed.key_slots.fork().stops_at_marks()), keyed.lanes),
+        let (numbers, lanes) = match wiring.scope.keyed.as_deref() {
+            None => (Numbers::Input(input.fork().stops_at_marks()), 1),
+            Some(keyed) => (Numbers::Keyed(keyed.key_slots.fork().stops_at_marks()), keyed.lanes),
         };
         let kept = vec![States::new(self.state.clone()); lanes];
         let mut inside = wiring.in_loop();
@@ -40,7 +40,16 @@ where
         let back = output.fork();
         let keeper = inside.keeper(R::states_in_a_loop());
         let kept = inside.state_or(kept, keeper);
-        let closing = Closing { clock, back, states, kept, keeper, key_slot: None, known: true, done: false };
+        let closing = Closing {
+            clock: Clock::new(numbers),
+            back,
+            states,
+            kept,
+            keeper,
+            key_slot: None,
+            known: true,
+            done: false,
+        };
         inside.stage(Home::Workers, [Box::new(closing) as Box<dyn Tasklet>]);
         output.seen::<lens::First>()
     }
@@ -54,46 +63,85 @@ fn looped<R: RingRunner, A: RingShape<R>, S: Item>(
 }
 
 /// The numbers that wait for their state.
-enum Clock<A: RingLayout> {
+enum Numbers<A: RingLayout> {
     Input(Reader<A>),
     /// Inside `shard_by` the key slots, which select the state of the number's key.
     Keyed(Reader<Val<KeySlot, Sparse>>),
 }
 
+/// Those numbers, of which some are read ahead: a key slot is plain data, and to read one number costs as much as to
+/// read many.
+struct Clock<A: RingLayout> {
+    numbers: Numbers<A>,
+    /// The key slots of the next numbers, the last one first. No mark is among them: the reader stops there.
+    ahead: Vec<Option<KeySlot>>,
+}
+
+/// How many numbers are read ahead.
+const AHEAD: usize = 64;
+
 /// The key slot of the only state, if there are no keys.
 const ALONE: KeySlot = KeySlot { place: 0, lane: 0, fresh: false };
 
 impl<A: RingLayout> Clock<A> {
+    fn new(numbers: Numbers<A>) -> Self {
+        Clock { numbers, ahead: Vec::with_capacity(AHEAD) }
+    }
+
     /// The next number's key slot, if it is there, and whether the number is END. The key slot is none for a number
     /// without a key.
+    #[inline]
     fn next(&mut self) -> Option<(Option<KeySlot>, bool)> {
-        match self {
-            Clock::Input(input) => {
-                let more = input.batch(1).is_some();
-                (more || input.end().is_some()).then_some((Some(ALONE), !more))
+        if let Some(key_slot) = self.ahead.pop() {
+            return Some((key_slot, false));
+        }
+        self.read_ahead();
+        match self.ahead.pop() {
+            Some(key_slot) => Some((key_slot, false)),
+            None => self.end().map(|key_slot| (key_slot, true)),
+        }
+    }
+
+    fn read_ahead(&mut self) {
+        match &mut self.numbers {
+            Numbers::Input(input) => {
+                let read = input.batch(AHEAD).map_or(0, |batch| batch.len());
+                self.ahead.resize(read, Some(ALONE));
             }
-            Clock::Keyed(key_slots) => {
-                if let Some(batch) = key_slots.batch(1) {
-                    return Some((batch.get(0).copied(), false));
+            Numbers::Keyed(key_slots) => {
+                if let Some(batch) = key_slots.batch(AHEAD) {
+                    self.ahead.extend(batch.iter().map(Option::<&KeySlot>::copied));
+                    self.ahead.reverse();
                 }
-                key_slots.end().map(|end| (end.value().copied(), true))
             }
         }
     }
 
+    fn end(&mut self) -> Option<Option<KeySlot>> {
+        match &mut self.numbers {
+            Numbers::Input(input) => input.end().map(|_| Some(ALONE)),
+            Numbers::Keyed(key_slots) => key_slots.end().map(|end| end.value().copied()),
+        }
+    }
+
+    /// Passes the mark at the next number.
     fn pass_mark_to<S: Item>(&mut self, states: &mut Producer<S>) -> Option<Mark> {
-        match self {
-            Clock::Input(input) => input.pass_mark_to(states),
-            Clock::Keyed(key_slots) => key_slots.pass_mark_to(states),
+        if !self.ahead.is_empty() {
+            return None;
+        }
+        match &mut self.numbers {
+            Numbers::Input(input) => input.pass_mark_to(states),
+            Numbers::Keyed(key_slots) => key_slots.pass_mark_to(states),
         }
     }
 
     /// How many numbers wait.
     fn backlog(&self) -> u64 {
-        match self {
-            Clock::Input(input) => input.backlog(),
-            Clock::Keyed(key_slots) => key_slots.backlog(),
-        }
+        let unread = match &self.numbers {
+            Numbers::Input(input) => input.backlog(),
+            Numbers::Keyed(key_slots) => key_slots.backlog(),
+        };
+        unread + self.ahead.len() as u64
     }
 }
 
@@ -126,7 +174,7 @@ impl<A: RingLayout, B: RingLayout + Fed<S>, S: Item + Clone> Closing<A, B, S> {
 
     /// Publishes the state for the next number, or for END, once the input has reached it.
     fn publish_state(&mut self) -> bool {
-        if self.states.free() == 0 {
+        if !self.states.has_room() {
             return false;
         }
         let Some((key_slot, end)) = self.clock.next() else { return false };

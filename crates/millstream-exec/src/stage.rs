@@ -182,9 +182,19 @@ where
     F: for<'a> FnMut(&mut S, Option<A::Ref<'a>>, bool) -> Option<B> + Send,
 {
     fn step(&mut self) -> Progress {
-        let moved = moved(self.batch, |max| self.move_batch(max));
-        if moved > 0 {
-            return Progress::moved(moved);
+        let mut left = self.batch;
+        while left > 0 {
+            match self.move_batch(left) {
+                0 => break,
+                moved => left -= moved,
+            }
+            // The usual batch is all that there was. In a loop it is one number, and to look again would cost as much.
+            if !self.input.has_seen_more() {
+                break;
+            }
+        }
+        if left < self.batch {
+            return Progress::moved(self.batch - left);
         }
         self.output.sweep();
         let Work { state, f } = &mut self.work;

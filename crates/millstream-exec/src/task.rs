@@ -1,3 +1,5 @@
+mod turns;
+
 use crate::RunError;
 use crate::budget::Budgets;
 use crate::latency_markers::MarkerPasses;
@@ -199,12 +201,7 @@ impl Task {
         };
         let (progress, broken) = match caught(step) {
             Ok(progress) => (progress, None),
-            // The stream has ended downstream; nothing reads this tasklet's output.
-            Err(payload) if self.cancelled(shared) && !self.side_output => {
-                (Progress::DONE, Some(Broken::ignored(payload)))
-            }
-            Err(payload) if payload.is::<GivenUp>() => (Progress::NONE, None),
-            Err(payload) => (Progress::NONE, Some(self.broken(shared, tasklet.failed_at(), payload))),
+            Err(payload) => self.panicked(shared, tasklet.failed_at(), payload),
         };
         if let Some(begun) = clock {
             let ended = Instant::now();
@@ -232,6 +229,18 @@ impl Task {
         }
         broken.into_iter().chain(given_up).chain(told).for_each(|broken| broken.report(shared));
         Some(progress)
+    }
+
+    /// What becomes of a panic in a step.
+    fn panicked(&self, shared: &Shared, number: Option<u64>, payload: Payload) -> (Progress, Option<Broken>) {
+        if self.cancelled(shared) && !self.side_output {
+            // The stream has ended downstream; nothing reads this tasklet's output.
+            return (Progress::DONE, Some(Broken::ignored(payload)));
+        }
+        if payload.is::<GivenUp>() {
+            return (Progress::NONE, None);
+        }
+        (Progress::NONE, Some(self.broken(shared, number, payload)))
     }
 
     /// Drops a tasklet, and with it the user's values and closures. If one of them panics, the caller

@@ -240,6 +240,12 @@ impl<S: Item> Producer<S> {
         self.shared.slots.capacity() as usize
     }
 
+    /// Whether a slot is free. The gates are read only if none was free when they were read last.
+    #[inline]
+    pub fn has_room(&mut self) -> bool {
+        self.room(1) > 0
+    }
+
     /// The number of free slots, by the current gates.
     pub fn free(&mut self) -> usize {
         self.room(u64::MAX) as usize

@@ -62,6 +62,14 @@ impl<F: RingLayout> Reader<F> {
         (!stops).then(|| End::new(self))
     }
 
+    /// Whether the last [`batch`](Reader::batch) left published slots, by the cursors that it has read: because a ring
+    /// wraps around, at a mark, or for want of room. END counts.
+    #[inline]
+    #[must_use]
+    pub fn has_seen_more(&self) -> bool {
+        self.seen > self.position
+    }
+
     /// Every number below the result is published, END included: the greatest cursor seen so far.
     pub(crate) fn look(&mut self) -> u64 {
         self.seen = self.seen.max(self.view.cursor());

@@ -3,12 +3,16 @@
 
 use super::Pool;
 use super::roster::Roster;
+use crate::task::Task;
 use std::ops::Range;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 /// How many times a feedback loop's tasklets take turns before other stages have theirs.
 const TURNS: usize = 256;
+
+/// How many of these turns are timed in a timed round, unless all are: reading the clock costs more than a step.
+const TIMED_TURNS: usize = 16;
 
 /// The time limit of catching up, measured from the beginning of the round. A round that took longer has no catch-up:
 /// caches make no difference then, and other workers wait for the first tasklet's output.
@@ -72,10 +76,25 @@ impl Pool {
     }
 
     /// Steps a feedback loop's tasklets in turn, because one number at a time passes through the loop. Stops when
-    /// nothing moves, or after [`TURNS`].
+    /// nothing moves, or after [`TURNS`]. In a timed round the first turns are taken step by step, and the others
+    /// together.
     fn turns(&self, roster: &Roster, tasks: &[usize], clock: &mut Option<Instant>) -> Round {
+        let singly = match clock {
+            _ if self.exact => TURNS,
+            Some(_) => TIMED_TURNS,
+            None => 0,
+        };
         let mut moved = 0;
-        for _ in 0..TURNS {
+        for turn in 0..TURNS {
+            if turn >= singly
+                && let Some(many) = Task::turns(&roster.tasks, tasks, TURNS - turn, &self.shared)
+            {
+                many.done.into_iter().for_each(|index| self.is_done(&roster.tasks[index]));
+                // The step that follows does not begin before.
+                clock.as_mut().into_iter().for_each(|clock| *clock = Instant::now());
+                moved += many.moved;
+                break;
+            }
             let before = moved;
             for task in tasks {
                 let Some(step) = self.step(roster, *task, clock) else { return Round { moved, met: true } };
@@ -100,10 +119,17 @@ impl Pool {
         } else {
             task.step(&self.shared, clock)?
         };
-        if progress.done && !task.done.swap(true, Ordering::Release) {
-            self.left.fetch_sub(1, Ordering::Relaxed);
+        if progress.done {
+            self.is_done(task);
         }
         Some(progress.moved.max(usize::from(progress.done || progress.worked)))
+    }
+
+    /// A task has become done.
+    fn is_done(&self, task: &Task) {
+        if !task.done.swap(true, Ordering::Release) {
+            self.left.fetch_sub(1, Ordering::Relaxed);
+        }
     }
 }
 

@@ -68,3 +68,27 @@ fn the_plan_says_that_a_loop_is_serial() {
     assert_eq!(plan.rings.iter().map(|ring| ring.capacity.unwrap()).collect::<Vec<_>>(), [1, 1, 2, 1]);
     assert!(plan.to_string().contains("map (serial)"));
 }
+
+/// A loop takes many turns at once if it has few tasks, and otherwise one by one: numbers and the report are the same.
+#[test]
+fn loops_of_few_and_of_many_stages_count_every_number() {
+    let few = pipeline::<u64>().feedback(1, |p| p.map(|(x, s)| (x ^ s, s * 3 % 101)).named("turn"));
+    let many = pipeline::<u64>().feedback(1, |p| {
+        let p = p.map(|(x, s)| (x ^ s, s * 3 % 101)).named("turn");
+        let p = p.map(|y| *y).map(|y| *y).map(|y| *y).map(|y| *y).map(|y| *y);
+        p.map(|y| *y).map(|y| *y).map(|y| *y).map(|y| *y).map(|y| *y)
+    });
+    let model = few.model_slots(0..700);
+    assert_eq!(many.model_slots(0..700), model);
+    for rings in deployments() {
+        assert_eq!(rings.collect_slots((&few).from(source::ready(0..700))).unwrap(), model);
+        assert_eq!(rings.collect_slots((&many).from(source::ready(0..700))).unwrap(), model);
+        let reports = [rings.for_each((&few).from(0..700), |_, _| ()), rings.for_each((&many).from(0..700), |_, _| ())];
+        for report in reports {
+            let report = report.unwrap();
+            let turn = report.stages.iter().find(|stage| stage.name == "turn").unwrap();
+            // END counts.
+            assert_eq!((turn.moved, turn.steps, turn.left), (701, 701, 0));
+        }
+    }
+}
