@@ -2,6 +2,7 @@
 
 mod key_slots;
 mod stable_hash;
+mod table_hash;
 #[cfg(feature = "serde")]
 mod written;
 

@@ -1,4 +1,5 @@
 use super::stable_hash::Stable;
+use super::table_hash::Quick;
 use super::{Bound, TooManyKeys};
 use std::collections::HashMap;
 use std::hash::{BuildHasher, Hash};
@@ -58,7 +59,7 @@ impl FreeSlots {
 pub struct KeySlots<K> {
     pub(super) bound: Bound,
     /// Each key's index in `entries`.
-    pub(super) entry_of: HashMap<K, u32, Stable>,
+    pub(super) entry_of: HashMap<K, u32, Quick>,
     pub(super) entries: Vec<LruEntry<K>>,
     /// The entries that were used the longest ago and the last, if keys are forgotten.
     pub(super) oldest: u32,
@@ -138,15 +139,19 @@ impl<K: Hash + Eq + Clone> KeySlots<K> {
         lanes: usize,
         places: &mut FreeSlots,
     ) -> Result<KeySlot, TooManyKeys> {
-        if let Some(entry) = self.entry_of.get(&key).copied() {
-            let Address { lane, place } = self.entries[entry as usize].address;
-            if self.bound.forgets && entry != self.newest {
-                self.unlink(entry);
-                self.link(entry);
-            }
-            return Ok(KeySlot { place, lane, fresh: false });
+        self.known(&key).map_or_else(|| self.new_slot(key, first_lane, lanes, places), Ok)
+    }
+
+    /// The key slot of a value's key, if the key has one.
+    #[inline]
+    pub(crate) fn known(&mut self, key: &K) -> Option<KeySlot> {
+        let entry = *self.entry_of.get(key)?;
+        let Address { lane, place } = self.entries[entry as usize].address;
+        if self.bound.forgets && entry != self.newest {
+            self.unlink(entry);
+            self.link(entry);
         }
-        self.new_slot(key, first_lane, lanes, places)
+        Some(KeySlot { place, lane, fresh: false })
     }
 
     fn new_slot(

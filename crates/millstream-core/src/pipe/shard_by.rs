@@ -73,7 +73,17 @@ impl<K: Key> KeyRouter<K> {
     /// Unwinds if there are too many keys.
     #[inline]
     pub fn key_slot(&mut self, outer: Option<KeySlot>, key: Option<K>) -> Option<KeySlot> {
-        let KeySlot { lane, place, fresh } = outer.unwrap_or(KeySlot { lane: 0, place: 0, fresh: false });
+        let outer = outer.unwrap_or(KeySlot { lane: 0, place: 0, fresh: false });
+        let known = match (&key, self.key_slots[usize::from(outer.lane)].get_mut(outer.place as usize)) {
+            (Some(key), Some(key_slots)) if !outer.fresh => key_slots.known(key),
+            _ => None,
+        };
+        known.or_else(|| self.new_slot(outer, key))
+    }
+
+    /// The key slot of a number whose key is new, or that has none, or whose outer key is new.
+    #[cold]
+    fn new_slot(&mut self, KeySlot { lane, place, fresh }: KeySlot, key: Option<K>) -> Option<KeySlot> {
         let key_slots = &mut self.key_slots[usize::from(lane)];
         while key_slots.len() <= place as usize {
             key_slots.push(KeySlots::new(self.bound));
@@ -139,11 +149,18 @@ impl<S: Clone> States<S> {
     #[inline]
     pub fn of(&mut self, key_slot: KeySlot) -> &mut S {
         let place = key_slot.place as usize;
-        if self.at.len() <= place {
-            self.at.resize(place + 1, self.start.clone());
-        } else if key_slot.fresh {
-            self.at[place] = self.start.clone();
+        if key_slot.fresh || self.at.len() <= place {
+            self.begin(place);
         }
         &mut self.at[place]
+    }
+    /// The state at this place begins.
+    #[cold]
+    fn begin(&mut self, place: usize) {
+        if self.at.len() <= place {
+            self.at.resize(place + 1, self.start.clone());
+        } else {
+            self.at[place] = self.start.clone();
+        }
     }
 }
