@@ -43,6 +43,8 @@
 //!   them.
 //! - [`windows`](crate::StreamsExt::windows): Yields the last `n` values, the oldest first, at every value from the
 //!   `n`-th on.
+//! - [`map_windows`](crate::StreamsExt::map_windows): Applies `f` to the last `n` values, the oldest first, at every
+//!   value from the `n`-th on.
 //! - [`pairwise`](crate::StreamsExt::pairwise): Pairs every value with the value before it; the slot of the first value
 //!   is empty.
 //! - [`enumerate`](crate::StreamsExt::enumerate): Pairs every value with its number.

@@ -1,6 +1,6 @@
 use crate::pipe::{
-    Annotate, Chunks, Dedup, Enumerate, FilterBy, Inspect, MapM, Pairwise, ScanBy, ScanFinish, Skip, SkipWhile, Take,
-    TakeWhile, Then, Windows,
+    Annotate, Chunks, Dedup, Enumerate, FilterBy, Inspect, MapM, MapWindows, Pairwise, ScanBy, ScanFinish, Skip,
+    SkipWhile, Take, TakeWhile, Then, Windows,
 };
 use crate::{Arrow, Item, Shape, ToOwnedItem};
 
@@ -154,8 +154,8 @@ pub trait StreamsExt: Arrow {
 
     /// Yields the last `n` values, the oldest first, at every value from the `n`-th on.
     ///
-    /// It clones every value up to `n + 1` times, and allocates once a window. For large windows, a
-    /// [`scan`](Arrow::scan) can keep only what it needs.
+    /// It clones every value up to `n + 1` times, and allocates once a window.
+    /// [`map_windows`](StreamsExt::map_windows) lends the window to a function instead.
     ///
     /// ```
     /// use millstream::prelude::*;
@@ -174,6 +174,31 @@ pub trait StreamsExt: Arrow {
         Then::new(self, ScanBy::new(Windows::new(n)))
     }
 
+    /// Applies `f` to the last `n` values, the oldest first, at every value from the `n`-th on.
+    ///
+    /// It is `windows(n).map(|last| f(last))`, without a vector of each window: `f` borrows the values that the stage
+    /// keeps. It clones every value once. Memory: room for up to `2 n` values, inside a
+    /// [`shard_by`](crate::KeysExt::shard_by) for each key.
+    ///
+    /// ```
+    /// use millstream::prelude::*;
+    /// let average = pipeline::<f64>().map_windows(2, |last| last.iter().sum::<f64>() / 2.0);
+    /// assert_eq!(average.model_slots([1.0, 2.0, 4.0]), [None, Some(1.5), Some(3.0), None]);
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// If `n` is 0.
+    #[doc(alias("sliding_window", "moving_average"))]
+    fn map_windows<F, B>(self, n: usize, f: F) -> Then<Self, ScanBy<MapWindows<Self::Out, F, B>>>
+    where
+        Self::Out: ToOwnedItem<Owned: Clone>,
+        F: Fn(&[<Self::Out as ToOwnedItem>::Owned]) -> B + Send + Sync + 'static,
+        B: Item,
+    {
+        Then::new(self, ScanBy::new(MapWindows::new(n, f)))
+    }
+
     /// Pairs every value with the value before it; the slot of the first value is empty.
     ///
     /// It clones every value once.
@@ -183,7 +208,7 @@ pub trait StreamsExt: Arrow {
     /// let rises = pipeline::<u64>().pairwise().map(|(before, now)| now - before);
     /// assert_eq!(rises.model_slots([1, 2, 5]), [None, Some(1), Some(3), None]);
     /// ```
-    #[doc(alias("tuple_windows", "map_windows"))]
+    #[doc(alias = "tuple_windows")]
     fn pairwise(self) -> Then<Self, Annotate<Pairwise<Self::Out>>>
     where
         Self::Out: ToOwnedItem<Owned: Clone>,

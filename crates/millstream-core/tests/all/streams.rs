@@ -35,6 +35,10 @@ fn empty_slots_change_no_state() {
     let odd = || pipeline::<u64>().filter(|x| x % 2 == 1);
     assert_eq!(odd().chunks(2).model_slots(0..6), [None, None, None, Some(vec![1, 3]), None, None, Some(vec![5])]);
     assert_eq!(odd().windows(2).model(0..6), [[1, 3], [3, 5]]);
+    assert_eq!(
+        odd().map_windows(2, |last| last[1] - last[0]).model_slots(0..6),
+        [None, None, None, Some(2), None, Some(2), None]
+    );
     assert_eq!(odd().pairwise().map(|(a, b)| (*a, *b)).model(0..6), [(1, 3), (3, 5)]);
     assert_eq!(pipeline::<u64>().map(|x| x / 3).dedup().compact().model_slots(0..7), [Some(0), Some(1), Some(2), None]);
     let pairs = pipeline::<u64>().fanout(|p| p.map(|x| x / 2), |p| p.map(|_| 1)).dedup();

@@ -55,6 +55,7 @@ pub fn every_stage() -> Vec<Pipe> {
         Pipe::Stream(Stream::Dedup(3)),
         Pipe::Stream(Stream::Chunks(2)),
         Pipe::Stream(Stream::Windows(2)),
+        Pipe::Stream(Stream::MapWindows(2)),
         Pipe::Stream(Stream::Pairwise),
         Pipe::Stream(Stream::Streak(3)),
         Pipe::Text { modulus: 3, plus: 1 },

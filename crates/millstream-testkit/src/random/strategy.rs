@@ -277,7 +277,7 @@ mod tests {
         let all = "id tuple firsts seconds swap fork distribute dead_end filter( map( filter_map( map_async( \
                    dead_letter( fold( delay( scan( fanout( both( choose( merge( feedback( tee( shard( shard_by( \
                    fold_by( park( named( flat_map( flatten compact unordered( windows_by( take( take_while( \
-                   skip( skip_while( dedup( windows( pairwise enumerate inspect map_m( chunks( \
+                   skip( skip_while( dedup( windows( map_windows( pairwise enumerate inspect map_m( chunks( \
                    map_owned( cloned partition( try_scan( try_scan_undo( \
                    try_scan_or_dead_letter( try_scan_or_dead_letter_undo( scan_retry( scan_retry_undo( \
                    try_scan_or_park count sum last min max min_by_key( max_by_key( find( \

@@ -27,6 +27,8 @@ pub enum Stream {
     Chunks(usize),
     /// At every value the list of the last values, this many, at least 1; nothing before there are that many.
     Windows(usize),
+    /// As [`Stream::Windows`], by a function that borrows the values.
+    MapWindows(usize),
     /// The value before, and the value.
     Pairwise,
     /// The number, and the value.
@@ -85,6 +87,7 @@ fn stateful<A: RandomShape>(stage: Stream, input: Kind) -> Chain {
     match stage {
         Stream::Chunks(n) => chain.then(Boxed::new(id::<A>().chunks(n).map(|values| list(values)))),
         Stream::Windows(n) => chain.then(Boxed::new(id::<A>().windows(n).map(|values| list(values)))),
+        Stream::MapWindows(n) => chain.then(Boxed::new(id::<A>().map_windows(n, |values| list(values)))),
         Stream::Pairwise => {
             let pairs = id::<A>().pairwise().map(|(before, now)| Value::pair(before.value(), A::value(now)));
             chain.then(Boxed::new(pairs))
@@ -139,6 +142,7 @@ impl fmt::Display for Stream {
             Stream::Dedup(modulus) => write!(f, "dedup({modulus})"),
             Stream::Chunks(n) => write!(f, "chunks({n})"),
             Stream::Windows(n) => write!(f, "windows({n})"),
+            Stream::MapWindows(n) => write!(f, "map_windows({n})"),
             Stream::Pairwise => write!(f, "pairwise"),
             Stream::Enumerate => write!(f, "enumerate"),
             Stream::Inspect => write!(f, "inspect"),

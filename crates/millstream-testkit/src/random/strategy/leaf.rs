@@ -52,9 +52,9 @@ pub(super) fn leaf(rng: &mut TestRng, place: Context) -> Pipe {
         21 => Pipe::Delay { first: small },
         22 | 23 => Pipe::Scan { start: small },
         24 => Pipe::TryScan { start: small, modulus: 1 + below(rng, 9) as i64, by: TryScanBy::EVERY[below(rng, 7)] },
-        25..=29 => Pipe::Stream(stream(rng, 11)),
+        25..=29 => Pipe::Stream(stream(rng, 12)),
         30 => Pipe::Park { keys: 1 + small, modulus: 1 + below(rng, 20) as i64, plus: small },
-        31 => Pipe::Stream(stream(rng, 12)),
+        31 => Pipe::Stream(stream(rng, 13)),
         32 => Pipe::FoldBy { keys: 1 + small, start: small },
         33 | 34 => Pipe::Answer(answer(rng)),
         35 | 36 => Pipe::TeeTo,
@@ -126,6 +126,7 @@ fn stream(rng: &mut TestRng, stages: usize) -> Stream {
         8 => Stream::Inspect,
         9 => Stream::MapM(modulus),
         10 => Stream::Streak(modulus),
+        11 => Stream::MapWindows(1 + small),
         _ => Stream::Chunks(1 + small),
     }
 }

@@ -37,7 +37,7 @@ pub(super) fn at(stage: Stream, seen: &[Slot], is_end: bool) -> Slot {
             let differs = before.is_none_or(|before| rest(before) != rest(value));
             differs.then(|| Value::I(rest(value)))
         }
-        Stream::Windows(n) => count.checked_sub(n).and_then(|first| list(&values[first..])),
+        Stream::Windows(n) | Stream::MapWindows(n) => count.checked_sub(n).and_then(|first| list(&values[first..])),
         Stream::Pairwise => Some(Value::Pair(Box::new((before?.clone(), value.clone())))),
         Stream::Enumerate => Some(Value::Pair(Box::new((Value::I(seen.len() as i64 - 1), value.clone())))),
         Stream::Inspect => Some(value.clone()),
