@@ -8,6 +8,7 @@ mod compile;
 mod contended;
 mod copying;
 mod copying_queues;
+mod crawler;
 mod evolve;
 mod fair;
 mod filter_map;
@@ -19,6 +20,7 @@ mod observe;
 mod oversubscribed;
 mod pipe;
 mod rss;
+mod sensors;
 mod shard2;
 mod shard2_ordered;
 mod shard_by;
@@ -159,6 +161,12 @@ pub(crate) const ALL: &[Bench] = &[
         run: evolve::run,
     },
     Bench { name: "evolve-cores", about: "a particle filter on two workers, and on one", run: evolve::cores },
+    Bench {
+        name: "sensors",
+        about: "alarms of 150 sensors from three stations, and the loop by hand over the same stations",
+        run: sensors::run,
+    },
+    Bench { name: "crawler", about: "fifty futures at a time, and `buffered` of the futures crate", run: crawler::run },
     Bench { name: "rss", about: "the peak memory of each program while gigabytes go through it", run: rss::run },
 ];
 

@@ -11,7 +11,7 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).expect("text")
 }
 
-const NAMES: [&str; 39] = [
+const NAMES: [&str; 41] = [
     "chain2",
     "filter-map",
     "boxes",
@@ -50,6 +50,8 @@ const NAMES: [&str; 39] = [
     "pipe",
     "evolve",
     "evolve-cores",
+    "sensors",
+    "crawler",
     "rss",
 ];
 

@@ -1,115 +1,135 @@
-//! A watermark for each sensor: the mean and the peaks of every ten seconds, of sensors whose clocks disagree.
+//! Readings of 150 sensors from three stations, in one stream by timestamp: an alarm where the moving average of a
+//! sensor's last twenty readings goes above 30 degrees, and its end where the average goes below 24.
 //!
-//! One sensor sends at once, another one hours later, when its station has a connection. With one watermark for all,
-//! the fast ones would make the slow ones late. Each sensor therefore has its own, and a reading is late by those of
-//! its sensor alone. Windows take late readings for a while, and are output again.
-//!
-//! `cargo run --release -p millstream --example sensors [READINGS]`
-
-#![allow(clippy::print_stdout, reason = "an example prints its results")]
+//! ```console
+//! $ cargo run --release -p millstream --example sensors 100000 | head -3
+//! ```
 
 use millstream::core::SplitMix64;
 use millstream::prelude::*;
+use std::io::{self, BufWriter, Write};
 
+const STATIONS: u64 = 3;
 const SENSORS: u64 = 50;
+const WINDOW: usize = 20;
 
 #[derive(Clone, Copy, Debug)]
 struct Reading {
-    sensor: u64,
-    /// In milliseconds.
     time: u64,
-    value: i64,
+    sensor: u64,
+    degrees: f64,
 }
 
-/// What is kept of ten seconds.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Summary {
-    readings: i64,
-    sum: i64,
-    peaks: Top<i64>,
+#[derive(Clone, Copy, Debug)]
+struct Average {
+    time: u64,
+    sensor: u64,
+    degrees: f64,
 }
 
-impl Summary {
-    fn new() -> Self {
-        Summary { readings: 0, sum: 0, peaks: Top::new(3) }
-    }
-
-    fn add(&mut self, reading: &Reading) {
-        self.readings += 1;
-        self.sum += reading.value;
-        self.peaks.push(reading.value);
-    }
+#[derive(Clone, Copy, Debug)]
+struct Alarm {
+    time: u64,
+    sensor: u64,
+    on: bool,
 }
 
-type Result = FoldedWindow<Summary, u64>;
-
-fn summaries() -> impl Pipeline<Reading, Result> {
-    let ten_seconds = Window::tumbling(10_000).lateness(500).refine_within(5_000).watermark_by_key();
-    pipeline::<Reading>()
-        .fold_windows_by(|r| r.sensor, ten_seconds, |r| r.time, Summary::new(), Summary::add)
-        .named("summaries")
-        .flatten()
-        .named("results")
-}
-
-/// Readings in the order in which they arrive. Each sensor is late by its own hours, and each reading by some more
-/// milliseconds, a few by seconds.
-fn readings(count: u64) -> impl Iterator<Item = Reading> + Send {
-    let mut random = SplitMix64::new(7);
-    (0..count).map(move |n| {
-        let drawn = random.draw();
-        let sensor = drawn % SENSORS;
-        let behind = if (drawn >> 8).is_multiple_of(200) { (drawn >> 20) % 20_000 } else { (drawn >> 20) % 500 };
-        let now = 3_600_000 * (SENSORS - sensor) + 20_000 + 20 * n;
-        Reading { sensor, time: now - behind, value: (drawn >> 40) as i64 % 1000 - 300 }
+/// A station's readings in the order of time, here by chance: they rise and fall slowly, below noise.
+fn station(station: u64, readings: u64) -> impl Iterator<Item = Reading> + Send + 'static {
+    let (mut random, mut time) = (SplitMix64::new(station), 0);
+    (0..readings).map(move |n| {
+        time += random.below(4);
+        let warm = if n / 5000 % 2 == 0 { 20.0 } else { 30.0 };
+        let sensor = station * SENSORS + random.below(SENSORS);
+        Reading { time, sensor, degrees: warm + random.below(8000) as f64 / 1000.0 }
     })
 }
 
-fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
-    let count = std::env::args().nth(1).map_or(Ok(1_000_000), |readings| readings.parse())?;
-    let results = Rings::new().collect(summaries().from(readings(count)))?;
-    let refined = results.iter().filter(|result| result.timing == Timing::Refined).count();
-    let dropped: u64 = results.iter().map(|result| result.dropped).sum();
-    println!("{count} readings, {} results, {refined} of them refined, {dropped} readings too late", results.len());
-    if let Some(last) = results.last() {
-        let Summary { readings, sum, peaks } = &last.state;
-        println!("sensor {}: mean {}, peaks {:?}", last.key, sum / (*readings).max(1), peaks.as_slice());
-    }
+fn stations(readings: u64) -> impl Source<Reading> {
+    let each = (0..STATIONS).map(|n| source::ready(station(n, readings)));
+    source::by_timestamp(each, |reading: &Reading| reading.time)
+}
+
+/// The average of the last readings of one sensor.
+fn average(last: &[Reading]) -> Average {
+    let Reading { time, sensor, .. } = last[WINDOW - 1];
+    let sum: f64 = last.iter().map(|reading| reading.degrees).sum();
+    Average { time, sensor, degrees: sum / WINDOW as f64 }
+}
+
+/// Goes on above one limit, and off below a lower one: between the two, nothing changes.
+fn switched(on: &mut bool, average: &Average) -> Option<Alarm> {
+    let before = std::mem::replace(on, average.degrees > if *on { 24.0 } else { 30.0 });
+    (before != *on).then_some(Alarm { time: average.time, sensor: average.sensor, on: *on })
+}
+
+/// Every sensor has a window and an alarm of its own. The alarms come in the order of the readings.
+fn alarms(tasklets: usize) -> impl Pipeline<Reading, Alarm> {
+    pipeline::<Reading>().shard_by(
+        |reading| reading.sensor,
+        tasklets,
+        |sensor| sensor.map_windows(WINDOW, average).scan(false, switched).filter_map(|alarm| *alarm),
+    )
+}
+
+fn write(out: &mut impl Write, Alarm { time, sensor, on }: &Alarm) -> io::Result<()> {
+    writeln!(out, "{time} {sensor} {}", if *on { "on" } else { "off" })
+}
+
+fn main() -> Result<(), RunError> {
+    let readings = std::env::args().nth(1).and_then(|n| n.parse().ok()).unwrap_or(1_000_000);
+    let mut out = BufWriter::new(io::stdout());
+    Rings::new().for_each(alarms(2).from(stations(readings)), move |_, alarm: &Alarm| write(&mut out, alarm))?;
     Ok(())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::collections::BTreeMap;
 
-    /// The last summary of each sensor and ten seconds, and the number of readings that were too late.
-    type Summaries = (BTreeMap<(u64, u64), Summary>, u64);
-
-    fn by_plain_loop(readings: &[Reading]) -> Summaries {
-        let (mut summaries, mut greatest, mut late) = (BTreeMap::new(), BTreeMap::new(), 0);
-        for reading in readings {
-            let (start, last) = (reading.time / 10_000 * 10_000, greatest.entry(reading.sensor).or_insert(0));
-            if start + 10_000 + 5_000 + 500 <= *last {
-                late += 1;
-            } else {
-                summaries.entry((reading.sensor, start)).or_insert_with(Summary::new).add(reading);
+    /// The same without a pipeline: all readings sorted, and every sensor's list by itself.
+    fn expected(readings: u64) -> Vec<u8> {
+        let mut all: Vec<(u64, Reading)> =
+            (0..STATIONS).flat_map(|n| station(n, readings).map(move |r| (n, r))).collect();
+        all.sort_by_key(|(station, reading)| (reading.time, *station));
+        let mut lines: Vec<(usize, String)> = Vec::new();
+        for sensor in 0..STATIONS * SENSORS {
+            let own: Vec<(usize, f64)> = all
+                .iter()
+                .enumerate()
+                .filter(|(_, (_, reading))| reading.sensor == sensor)
+                .map(|(place, (_, reading))| (place, reading.degrees))
+                .collect();
+            let mut state = "off";
+            for window in own.windows(20) {
+                let degrees = window.iter().map(|(_, degrees)| degrees).sum::<f64>() / 20.0;
+                let next = match state {
+                    "off" if degrees > 30.0 => "on",
+                    "on" if degrees <= 24.0 => "off",
+                    _ => continue,
+                };
+                state = next;
+                let place = window[19].0;
+                lines.push((place, format!("{} {sensor} {state}\n", all[place].1.time)));
             }
-            *last = reading.time.max(*last);
         }
-        (summaries, late)
+        lines.sort();
+        lines.into_iter().flat_map(|(_, line)| line.into_bytes()).collect()
     }
 
     #[test]
-    fn summaries_are_those_of_a_plain_loop() {
-        let readings: Vec<Reading> = readings(200_000).collect();
-        let results = Rings::new().workers(2).collect(summaries().from(readings.clone())).unwrap();
-        assert_eq!(results, summaries().model(readings.clone()));
-        let dropped: u64 = results.iter().map(|result| result.dropped).sum();
-        assert!(results.iter().any(|result| result.timing == Timing::Refined) && dropped > 50);
-        // A refined result replaces the one before.
-        let results = results.into_iter().filter(|result| result.state.readings > 0);
-        let last: BTreeMap<_, _> = results.map(|result| ((result.key, result.start), result.state)).collect();
-        assert_eq!((last, dropped), by_plain_loop(&readings));
+    fn alarms_are_those_of_sorted_lists() {
+        let expected = expected(20_000);
+        assert!(expected.iter().filter(|byte| **byte == b'\n').count() > 300);
+        let text = |alarms: &[Alarm]| {
+            let mut text = Vec::new();
+            alarms.iter().for_each(|alarm| write(&mut text, alarm).unwrap());
+            text
+        };
+        for (workers, tasklets, ring) in [(1, 1, 4096), (2, 2, 64), (3, 5, 4096)] {
+            let rings = Rings::new().workers(workers).ring(ring);
+            assert_eq!(text(&rings.collect(alarms(tasklets).from(stations(20_000))).unwrap()), expected);
+        }
+        assert_eq!(text(&Inline::new().collect(alarms(2).from(stations(20_000))).unwrap()), expected);
     }
 }

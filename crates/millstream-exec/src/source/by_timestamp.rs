@@ -58,87 +58,85 @@ where
     fn values(self) -> Self::Values {
         let sources: Vec<_> = self.sources.into_iter().map(|source| (0, source.values())).collect();
         let heads = sources.iter().map(|_| None).collect();
-        InTime { sources, time: self.time, heads, losers: Vec::new(), last: None, begun: false }
+        InTime { sources, time: self.time, heads, tree: Vec::new() }
     }
 }
 
 /// The values of a [`ByTimestamp`].
 ///
-/// Their next values are in a tournament: a tree whose leaves are the sources, and whose inner nodes have the later one
-/// of the two that met there. When the first of all leaves, its source's next value meets those on the way up alone.
+/// The times of their next values are in a tournament: a tree whose leaves are the sources, and whose inner nodes have
+/// the later one of the two that met there. When the first of all leaves, its source's next value meets those on the way
+/// up alone.
 #[derive(Debug)]
 pub struct InTime<I, K, T, F> {
     /// Each with the number of values it has yielded.
     sources: Vec<(u64, I)>,
     time: F,
-    /// The next value of every source with its time, unless the source has ended or was not asked yet.
-    heads: Vec<Option<(K, T)>>,
-    /// The source that lost at each inner node, which are numbered from 1 on: the children of node n are 2n and 2n + 1,
-    /// and the sources come after the inner nodes. Node 0 has the source that won.
-    losers: Vec<usize>,
-    /// The last value's time. The next value of its source is requested only with the next call.
-    last: Option<K>,
-    /// Whether the tournament has begun.
-    begun: bool,
+    /// The next value of every source, unless it has left, or the source has ended.
+    heads: Vec<Option<T>>,
+    /// The entrant that lost at each inner node, which are numbered from 1 on: the children of node n are 2n and
+    /// 2n + 1, and the sources come after the inner nodes. Node 0 has the entrant that won. Once its value has left, the
+    /// next one of its source is requested with the next call. Empty before the first call.
+    tree: Vec<Entrant<K>>,
+}
+
+/// A source in the tournament.
+#[derive(Debug)]
+struct Entrant<K> {
+    /// The time of its next value, or of the one that has just left; none if it has ended.
+    time: Option<K>,
+    source: usize,
+}
+
+impl<K: Ord> Entrant<K> {
+    #[inline(always)]
+    fn is_before(&self, other: &Self) -> bool {
+        match (&self.time, &other.time) {
+            (Some(time), Some(later)) => match time.cmp(later) {
+                Ordering::Less => true,
+                Ordering::Equal => self.source < other.source,
+                Ordering::Greater => false,
+            },
+            (time, _) => time.is_some(),
+        }
+    }
 }
 
 impl<I: Iterator<Item = T>, K: Ord + Debug, T, F: Fn(&T) -> K> InTime<I, K, T, F> {
-    /// Asks a source for its next value, which must not be of an earlier time than `last`.
-    #[inline]
-    fn ask(&mut self, source: usize, last: Option<K>) {
+    /// Asks a source for its next value, which must not be of an earlier time than `last`. Returns its time.
+    #[inline(always)]
+    fn ask(&mut self, source: usize, last: Option<K>) -> Option<K> {
         let (number, values) = &mut self.sources[source];
-        let Some(value) = values.next() else { return };
+        let value = values.next()?;
         let time = (self.time)(&value);
         if let Some(last) = last.filter(|last| time < *last) {
             fail_unsorted(source, *number, &time, &last);
         }
         *number += 1;
-        self.heads[source] = Some((time, value));
-    }
-
-    /// Whether the next value of one source comes before that of another. A source that has ended comes last.
-    #[inline]
-    fn is_before(&self, one: usize, other: usize) -> bool {
-        match (&self.heads[one], &self.heads[other]) {
-            (Some((time, _)), Some((later, _))) => match time.cmp(later) {
-                Ordering::Less => true,
-                Ordering::Equal => one < other,
-                Ordering::Greater => false,
-            },
-            (one, _) => one.is_some(),
-        }
-    }
-
-    /// Lets a source play against those that lost on its way up, and returns the source that wins.
-    #[inline]
-    fn play(&mut self, source: usize) -> usize {
-        let (mut winner, mut node) = (source, (self.sources.len() + source) / 2);
-        while node > 0 {
-            let other = self.losers[node];
-            if self.is_before(other, winner) {
-                self.losers[node] = winner;
-                winner = other;
-            }
-            node /= 2;
-        }
-        winner
+        self.heads[source] = Some(value);
+        Some(time)
     }
 
     /// Asks every source for its first value, in their order, and lets all of them play.
     #[cold]
     fn begin(&mut self) {
         let count = self.sources.len();
+        let absent = |_| Entrant { time: None, source: 0 };
+        let mut entrants: Vec<_> = (0..count).map(absent).collect();
         for source in 0..count {
-            self.ask(source, None);
+            entrants.push(Entrant { time: self.ask(source, None), source });
         }
-        self.losers = vec![0; count.max(1)];
-        let mut winners: Vec<usize> = (0..count).map(|_| 0).chain(0..count).collect();
+        // What meets at a node are the winners at its children; the loser stays there, and the winner goes up.
+        self.tree = (0..count.max(1)).map(absent).collect();
         for node in (1..count).rev() {
-            let (one, other) = (winners[2 * node], winners[2 * node + 1]);
-            (winners[node], self.losers[node]) = if self.is_before(one, other) { (one, other) } else { (other, one) };
+            let [mut winner, mut loser] =
+                [2 * node, 2 * node + 1].map(|n| std::mem::replace(&mut entrants[n], absent(n)));
+            if loser.is_before(&winner) {
+                std::mem::swap(&mut winner, &mut loser);
+            }
+            (entrants[node], self.tree[node]) = (winner, loser);
         }
-        self.losers[0] = winners.get(1).copied().unwrap_or(0);
-        self.begun = true;
+        self.tree[0] = if count > 0 { entrants.swap_remove(1) } else { absent(0) };
     }
 }
 
@@ -155,15 +153,26 @@ impl<I: Iterator<Item = T>, K: Ord + Debug, T, F: Fn(&T) -> K> Iterator for InTi
 
     #[inline]
     fn next(&mut self) -> Option<T> {
-        if !self.begun {
+        if self.tree.is_empty() {
             self.begin();
-        } else if let Some(time) = self.last.take() {
-            let source = self.losers[0];
-            self.ask(source, Some(time));
-            self.losers[0] = self.play(source);
+        } else {
+            let winner = &mut self.tree[0];
+            let source = winner.source;
+            // None: all have ended.
+            let last = winner.time.take()?;
+            let mut challenger = Entrant { time: self.ask(source, Some(last)), source };
+            let mut node = (self.sources.len() + source) / 2;
+            while node > 0 {
+                let other = &mut self.tree[node];
+                if other.is_before(&challenger) {
+                    std::mem::swap(other, &mut challenger);
+                }
+                node /= 2;
+            }
+            self.tree[0] = challenger;
         }
-        let (time, value) = self.heads.get_mut(self.losers[0])?.take()?;
-        self.last = Some(time);
-        Some(value)
+        let winner = &self.tree[0];
+        winner.time.as_ref()?;
+        self.heads[winner.source].take()
     }
 }
