@@ -73,7 +73,7 @@ fn crawl(
     server: &Arc<Server>,
     ids: impl Source<u64>,
 ) -> Result<impl Stream<Item = Result<String, RunError>>, RunError> {
-    let (server, retry) = (server.clone(), Retry::times(2).backoff(Duration::from_millis(1)));
+    let retry = Retry::times(2).backoff(Duration::from_millis(1));
     let p = pipeline::<u64>()
         .map_async(AT_ONCE, move |id| {
             let (server, id) = (server.clone(), *id);
@@ -95,7 +95,7 @@ fn runtime() -> io::Result<tokio::runtime::Runtime> {
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let pages = std::env::args().nth(1).and_then(|n| n.parse().ok()).unwrap_or(2000);
     runtime()?.block_on(async {
-        let mut lines = crawl(&Arc::default(), source::ready(0..pages))?;
+        let mut lines = crawl(Arc::default(), source::ready(0..pages))?;
         let mut out = io::stdout();
         while let Some(line) = lines.next().await {
             out.write_all(line?.as_bytes())?;
@@ -127,7 +127,7 @@ mod tests {
     fn pages_come_in_order_and_requests_are_bounded() {
         let server = Arc::<Server>::default();
         let got = runtime().unwrap().block_on(async {
-            let lines = crawl(&server, source::ready(0..500)).unwrap();
+            let lines = crawl(server.clone(), source::ready(0..500)).unwrap();
             lines.fold(String::new(), |all, line| async move { all + &line.unwrap() }).await
         });
         let (lines, requests) = expected(500);
@@ -142,7 +142,7 @@ mod tests {
         let server = Arc::<Server>::default();
         runtime().unwrap().block_on(async {
             for wanted in [0, 1, 30] {
-                let mut lines = crawl(&server, 0..u64::MAX).unwrap();
+                let mut lines = crawl(server.clone(), 0..u64::MAX).unwrap();
                 for _ in 0..wanted {
                     lines.next().await.unwrap().unwrap();
                 }

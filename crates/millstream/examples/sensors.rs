@@ -130,6 +130,6 @@ mod tests {
             let rings = Rings::new().workers(workers).ring(ring);
             assert_eq!(text(&rings.collect(alarms(tasklets).from(stations(20_000))).unwrap()), expected);
         }
-        assert_eq!(text(&Inline::new().collect(alarms(2).from(stations(20_000))).unwrap()), expected);
+        assert_eq!(text(&Inline::new(Rings::new()).collect(alarms(2).from(stations(20_000))).unwrap()), expected);
     }
 }

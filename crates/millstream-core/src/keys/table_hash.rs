@@ -26,6 +26,7 @@ impl TableHasher {
 macro_rules! as_words {
     ($($method:ident: $integer:ty,)*) => {$(
         #[inline]
+        #[allow(clippy::cast_lossless, reason = "of some of the integers it is none")]
         fn $method(&mut self, i: $integer) {
             self.add(i as u64);
         }
