@@ -69,10 +69,7 @@ async fn fetch(server: Arc<Server>, id: u64, retry: Retry) -> Result<String, Ref
 }
 
 /// The lines of these pages, in the order of their ids. A dropped stream drops the requests that are open.
-fn crawl(
-    server: &Arc<Server>,
-    ids: impl Source<u64>,
-) -> Result<impl Stream<Item = Result<String, RunError>>, RunError> {
+fn crawl(server: Arc<Server>, ids: impl Source<u64>) -> Result<impl Stream<Item = Result<String, RunError>>, RunError> {
     let retry = Retry::times(2).backoff(Duration::from_millis(1));
     let p = pipeline::<u64>()
         .map_async(AT_ONCE, move |id| {

@@ -15,6 +15,9 @@ use std::sync::{Arc, MutexGuard};
 /// The most tasks of a loop that takes many turns at once: their locks need no allocation.
 const MOST: usize = 8;
 
+/// A task's tasklet, unless it has ended, under the task's lock.
+type Occupant<'a> = MutexGuard<'a, Option<Box<dyn Tasklet>>>;
+
 /// The result of many turns.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Turns {
@@ -50,7 +53,7 @@ impl Task {
         if count > MOST {
             return None;
         }
-        let mut occupants: [Option<MutexGuard<'_, Option<Box<dyn Tasklet>>>>; MOST] = [const { None }; MOST];
+        let mut occupants: [Option<Occupant<'_>>; MOST] = [const { None }; MOST];
         for (occupant, index) in occupants.iter_mut().zip(indices) {
             *occupant = Some(tasks[*index].try_lock()?);
         }
