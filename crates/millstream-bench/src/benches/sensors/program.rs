@@ -123,7 +123,7 @@ pub(super) fn feedback() -> impl Pipeline<Reading, Alarm> {
     )
 }
 
-/// The same by hand: the next reading of each station at hand, and a map of sensors. Returns the checksum of the alarms.
+/// The same by hand: the next reading of each station, and a map of sensors. Returns the checksum of the alarms.
 #[inline(never)]
 pub(super) fn plain(n: u64) -> u64 {
     let mut stations: [Peekable<Station>; 3] = stations(n).map(Iterator::peekable);
