@@ -75,8 +75,8 @@ pub struct InTime<I, K, T, F> {
     /// The next value of every source, unless it has left, or the source has ended.
     heads: Vec<Option<T>>,
     /// The entrant that lost at each inner node, which are numbered from 1 on: the children of node n are 2n and
-    /// 2n + 1, and the sources come after the inner nodes. Node 0 has the entrant that won. Once its value has left, the
-    /// next one of its source is requested with the next call. Empty before the first call.
+    /// 2n + 1, and the sources come after the inner nodes. Node 0 has the entrant that won. Once its value has left,
+    /// the next one of its source is requested with the next call. Empty before the first call.
     tree: Vec<Entrant<K>>,
 }
 
