@@ -21,6 +21,7 @@ mod oversubscribed;
 mod pipe;
 mod rss;
 mod sensors;
+mod service;
 mod shard2;
 mod shard2_ordered;
 mod shard_by;
@@ -167,6 +168,11 @@ pub(crate) const ALL: &[Bench] = &[
         run: sensors::run,
     },
     Bench { name: "crawler", about: "fifty futures at a time, and `buffered` of the futures crate", run: crawler::run },
+    Bench {
+        name: "service",
+        about: "four clients and an order book that answers them, and one thread behind channels",
+        run: service::run,
+    },
     Bench { name: "rss", about: "the peak memory of each program while gigabytes go through it", run: rss::run },
 ];
 

@@ -11,7 +11,7 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).expect("text")
 }
 
-const NAMES: [&str; 41] = [
+const NAMES: [&str; 43] = [
     "chain2",
     "filter-map",
     "boxes",
@@ -46,17 +46,19 @@ const NAMES: [&str; 41] = [
     "text-batch",
     "wc-fast",
     "contended",
+    "log",
     "uppercase",
     "pipe",
     "evolve",
     "evolve-cores",
     "sensors",
     "crawler",
+    "service",
     "rss",
 ];
 
 /// These benches need a build, or gigabytes of text, however few the items are.
-const LARGE: [&str; 11] = [
+const LARGE: [&str; 12] = [
     "wc",
     "compile",
     "observe",
@@ -65,6 +67,7 @@ const LARGE: [&str; 11] = [
     "spaces-pipe",
     "wc-fast",
     "contended",
+    "log",
     "uppercase",
     "pipe",
     "rss",
