@@ -87,7 +87,7 @@ fn stateful<A: RandomShape>(stage: Stream, input: Kind) -> Chain {
     match stage {
         Stream::Chunks(n) => chain.then(Boxed::new(id::<A>().chunks(n).map(|values| list(values)))),
         Stream::Windows(n) => chain.then(Boxed::new(id::<A>().windows(n).map(|values| list(values)))),
-        Stream::MapWindows(n) => chain.then(Boxed::new(id::<A>().map_windows(n, |values| list(values)))),
+        Stream::MapWindows(n) => chain.then(Boxed::new(id::<A>().map_windows(n, list))),
         Stream::Pairwise => {
             let pairs = id::<A>().pairwise().map(|(before, now)| Value::pair(before.value(), A::value(now)));
             chain.then(Boxed::new(pairs))
