@@ -27,24 +27,21 @@ pub struct FoldWindows {
     pub start: i64,
 }
 
-/// The list of key (7 where there are none), start, end, state, timing and the number of dropped values.
-fn listed(window: &FoldedWindow<Value, Value>) -> Value {
+/// The list of key (7 where there are none), start, end, state, timing and the number of dropped values. No window is
+/// copied: the drop of a copy may panic, and then the list would leak (rust-lang/rust#47949).
+fn listed<K>(window: &FoldedWindow<Value, K>, key: Value) -> Value {
     let number = |n: u64| Value::I(n as i64);
-    let FoldedWindow { key, start, end, state, timing, dropped } = window;
+    let FoldedWindow { key: _, start, end, state, timing, dropped } = window;
     let numbers = [number(*start), number(*end), Value::I(*timing as i64), number(*dropped)];
-    Value::List([key.clone(), state.clone()].into_iter().chain(numbers).collect())
+    Value::List([key, state.clone()].into_iter().chain(numbers).collect())
 }
 
 fn all(results: &[FoldedWindow<Value, Value>]) -> Value {
-    Value::List(results.iter().map(listed).collect())
+    Value::List(results.iter().map(|window| listed(window, window.key.clone())).collect())
 }
 
 fn all_of_stream(results: &[FoldedWindow<Value>]) -> Value {
-    let with_key = |window: &FoldedWindow<Value>| {
-        let FoldedWindow { key: (), start, end, ref state, timing, dropped } = *window;
-        listed(&FoldedWindow { key: Value::I(7), start, end, state: state.clone(), timing, dropped })
-    };
-    Value::List(results.iter().map(with_key).collect())
+    Value::List(results.iter().map(|window| listed(window, Value::I(7))).collect())
 }
 
 pub(crate) fn fold_windows<A: RandomShape>(of: FoldWindows, input: Kind) -> Chain {
