@@ -316,6 +316,10 @@ mod tests {
         assert_eq!(waiting(&signal), 1);
         signal.park_timeout(later, Duration::from_millis(1));
         assert_eq!(waiting(&signal), 0);
+        let last = signal.announce();
+        signal.notify();
+        assert_eq!(waiting(&signal), 0, "each event counts out those that it wakes, and no others");
+        signal.park(last);
     }
 
     #[test]
