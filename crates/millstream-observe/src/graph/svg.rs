@@ -1,7 +1,10 @@
 //! The graph as a picture.
 
-use super::{Graph, Layout, Spot, Wire};
-use crate::frame::{Frame, StageFrame};
+mod bands;
+
+use super::{Graph, Layout, Node, Wire};
+use crate::frame::{Frame, RingFrame, StageFrame};
+use bands::{Bands, GAP};
 use millstream_exec::State;
 use std::fmt::{self, Write};
 
@@ -17,17 +20,18 @@ pub(crate) type Size = (f64, f64);
 
 const STYLE: &str = "\
 svg { font: 12px system-ui, sans-serif; background: #fff; color: #1b1f24 }\n\
-text { fill: currentColor } .kind, .count { fill: #57606a; font-size: 11px }\n\
+text { fill: currentColor } .kind, .note, .count { fill: #57606a; font-size: 11px }\n\
 .node rect { fill: #eef1f4; stroke: #57606a } .wire path { fill: none; stroke: #8c959f; stroke-width: 1.5 }\n\
 .back path { stroke-dasharray: 5 4 } .ring { fill: #fff; stroke: #57606a } .level { fill: #2f6fdb }\n\
 .working rect { fill: #bfe5c7 } .starved rect { fill: #e4e7eb } .blocked rect { fill: #f8c9c4 }\n\
 @media (prefers-color-scheme: dark) {\n\
-svg { background: #14181d; color: #e6edf3 } .kind, .count { fill: #9aa4af } .ring { fill: #14181d }\n\
+svg { background: #14181d; color: #e6edf3 } .kind, .note, .count { fill: #9aa4af } .ring { fill: #14181d }\n\
 .node rect { fill: #242b33; stroke: #768390 } .working rect { fill: #1d4a2a } .starved rect { fill: #2c333b }\n\
 .blocked rect { fill: #5f2722 } }\n";
 
 impl Graph {
-    /// The graph as one self-contained SVG. With a frame, it has numbers on every ring and stage.
+    /// The graph as one self-contained SVG. With a frame, it has numbers on every ring and stage. A pipeline that is
+    /// too long for a screen is folded, as text is into lines.
     ///
     /// ```
     /// use millstream::{observe::Graph, prelude::*};
@@ -49,8 +53,7 @@ impl Graph {
         least: f64,
         more: impl FnOnce(&mut String, Size) -> fmt::Result,
     ) -> String {
-        let width = 2.0 * MARGIN + (layout.layers.max(1) - 1) as f64 * STEP.0 + NODE.0;
-        let height = 2.0 * MARGIN + (layout.rows.max(1.0) - 1.0) * STEP.1 + NODE.1 + 40.0;
+        let (width, height) = Bands::of(layout).size();
         let size = (width.max(least), height);
         let mut svg = String::new();
         let written = self.write_svg(&mut svg, layout, frame, size).and_then(|()| more(&mut svg, size));
@@ -69,78 +72,95 @@ impl Graph {
             self.nodes.len() - 2
         )?;
         writeln!(svg, "<style>{STYLE}</style>")?;
+        let bands = Bands::of(layout);
         for (ring, wire) in self.wires.iter().enumerate() {
-            self.write_wire(svg, layout, (ring, wire), frame)?;
+            write_wire(svg, (layout, &bands), (ring, wire), frame.and_then(|frame| frame.rings.get(ring)))?;
         }
         for (index, node) in self.nodes.iter().enumerate() {
-            let (x, y) = corner(layout.spots[index]);
             let seen = frame.and_then(|frame| frame.stages.get(index));
-            let (name, kind) = (Escaped(&node.name), node.described());
-            writeln!(
-                svg,
-                "<g class=\"node {}\" id=\"n{index}\"><title>{name}: {}</title>",
-                state(seen),
-                Escaped(&kind)
-            )?;
-            writeln!(svg, "<rect x=\"{x:.0}\" y=\"{y:.0}\" width=\"{}\" height=\"{}\" rx=\"8\"/>", NODE.0, NODE.1)?;
-            let (left, shown) = (x + 10.0, node.shortened(MOST));
-            writeln!(svg, "<text x=\"{left:.0}\" y=\"{:.0}\">{}</text>", y + 20.0, Escaped(&shown))?;
-            let under = seen.map_or(kind, |seen| format!("{} numbers", seen.moved));
-            writeln!(svg, "<text class=\"kind\" x=\"{left:.0}\" y=\"{:.0}\">{}</text></g>", y + 40.0, Escaped(&under))?;
+            write_node(svg, bands.corner(layout.spots[index]), (index, node), seen)?;
         }
         Ok(())
     }
+}
 
-    fn write_wire(
-        &self,
-        svg: &mut String,
-        layout: &Layout,
-        (index, wire): (usize, &Wire),
-        frame: Option<&Frame>,
-    ) -> fmt::Result {
-        let (x, y) = corner(layout.spots[wire.from]);
-        let (from_x, from_y) = (x + NODE.0, y + NODE.1 / 2.0);
-        let seen = frame.and_then(|frame| frame.rings.get(index));
-        writeln!(svg, "<g class=\"wire\" id=\"r{index}\"><title>ring {index}: {}</title>", wire.described())?;
-        for (reader, to) in wire.to.iter().enumerate() {
-            let (to_x, to_y) = corner(layout.spots[*to]);
-            let to_y = to_y + NODE.1 / 2.0;
-            let bend = if *to > wire.from { (to_x - from_x) / 2.0 } else { STEP.0 / 2.0 };
-            let back = if *to > wire.from { "" } else { " class=\"back\"" };
-            let (a, b) = (from_x + bend, to_x - bend);
+fn write_node(
+    svg: &mut String,
+    (x, y): (f64, f64),
+    (index, node): (usize, &Node),
+    seen: Option<&StageFrame>,
+) -> fmt::Result {
+    let (name, all) = (Escaped(&node.name), node.described());
+    writeln!(svg, "<g class=\"node {}\" id=\"n{index}\"><title>{name}: {}</title>", state(seen), Escaped(&all))?;
+    writeln!(svg, "<rect x=\"{x:.0}\" y=\"{y:.0}\" width=\"{}\" height=\"{}\" rx=\"8\"/>", NODE.0, NODE.1)?;
+    let left = x + 10.0;
+    // A third line moves the others up.
+    let lines = if node.own_thread { (16.0, 32.0) } else { (20.0, 40.0) };
+    let shown = node.shortened(NAME);
+    writeln!(svg, "<text x=\"{left:.0}\" y=\"{:.0}\">{}</text>", y + lines.0, Escaped(&shown))?;
+    let under = seen.map_or_else(|| fitted(node), |seen| format!("{} numbers", seen.moved));
+    writeln!(svg, "<text class=\"kind\" x=\"{left:.0}\" y=\"{:.0}\">{}</text>", y + lines.1, Escaped(&under))?;
+    if node.own_thread {
+        let threads = if node.tasklets > 1 { "own threads" } else { "own thread" };
+        writeln!(svg, "<text class=\"note\" x=\"{left:.0}\" y=\"{:.0}\">{threads}</text>", y + 47.0)?;
+    }
+    svg.push_str("</g>\n");
+    Ok(())
+}
+
+/// The kind of a node and the number of its tasklets. The end of a long kind is left out; its title has all of it.
+fn fitted(node: &Node) -> String {
+    let many = if node.tasklets > 1 { format!(" x{}", node.tasklets) } else { String::new() };
+    let room = KIND.saturating_sub(many.chars().count());
+    if node.kind.chars().count() <= room {
+        return format!("{}{many}", node.kind);
+    }
+    let kept: String = node.kind.chars().take(room.saturating_sub(1)).collect();
+    format!("{kept}…{many}")
+}
+
+fn write_wire(
+    svg: &mut String,
+    (layout, bands): (&Layout, &Bands),
+    (index, wire): (usize, &Wire),
+    seen: Option<&RingFrame>,
+) -> fmt::Result {
+    let from = layout.spots[wire.from];
+    let (x, y) = bands.corner(from);
+    let (from_x, from_y) = (x + NODE.0, y + NODE.1 / 2.0);
+    writeln!(svg, "<g class=\"wire\" id=\"r{index}\"><title>ring {index}: {}</title>", wire.described())?;
+    for (reader, to) in wire.to.iter().enumerate() {
+        let forward = *to > wire.from;
+        let (path, (to_x, to_y)) = bands.path(from, layout.spots[*to], forward, index);
+        let back = if forward { "" } else { " class=\"back\"" };
+        writeln!(svg, "<g{back}><path d=\"{path}\"/></g>")?;
+        if let Some(consumed) = seen.and_then(|seen| seen.consumed.get(reader)) {
             writeln!(
                 svg,
-                "<g{back}><path d=\"M{from_x:.0} {from_y:.0} C{a:.0} {from_y:.0} {b:.0} {to_y:.0} {to_x:.0} \
-                 {to_y:.0}\"/></g>"
+                "<text class=\"count\" text-anchor=\"end\" x=\"{:.0}\" y=\"{:.0}\">{consumed}</text>",
+                to_x - 4.0,
+                to_y + 16.0
             )?;
-            if let Some(consumed) = seen.and_then(|seen| seen.consumed.get(reader)) {
-                writeln!(
-                    svg,
-                    "<text class=\"count\" text-anchor=\"end\" x=\"{:.0}\" y=\"{:.0}\">{consumed}</text>",
-                    to_x - 4.0,
-                    to_y + 16.0
-                )?;
-            }
         }
-        let (ring_x, ring_y) = (from_x + 12.0, from_y - RING.1 / 2.0);
-        writeln!(
-            svg,
-            "<rect class=\"ring\" x=\"{ring_x:.0}\" y=\"{ring_y:.0}\" width=\"{}\" height=\"{}\" rx=\"3\"/>",
-            RING.0, RING.1
-        )?;
-        let above = ring_y - 4.0;
-        match seen {
-            None => writeln!(svg, "<text class=\"count\" x=\"{ring_x:.0}\" y=\"{above:.0}\">r{index}</text></g>"),
-            Some(seen) => {
-                let level = RING.0 * seen.occupied as f64 / seen.capacity.max(1) as f64;
-                writeln!(
-                    svg,
-                    "<rect class=\"level\" x=\"{ring_x:.0}\" y=\"{ring_y:.0}\" width=\"{level:.1}\" height=\"{}\" \
-                     rx=\"3\"/>",
-                    RING.1
-                )?;
-                writeln!(svg, "<text class=\"count\" x=\"{ring_x:.0}\" y=\"{above:.0}\">{}</text></g>", seen.produced)
-            }
+    }
+    let (ring_x, ring_y) = (from_x + GAP, from_y - RING.1 / 2.0);
+    writeln!(
+        svg,
+        "<rect class=\"ring\" x=\"{ring_x:.0}\" y=\"{ring_y:.0}\" width=\"{}\" height=\"{}\" rx=\"3\"/>",
+        RING.0, RING.1
+    )?;
+    let above = ring_y - 4.0;
+    match seen {
+        None => writeln!(svg, "<text class=\"count\" x=\"{ring_x:.0}\" y=\"{above:.0}\">r{index}</text></g>"),
+        Some(seen) => {
+            let level = RING.0 * seen.occupied as f64 / seen.capacity.max(1) as f64;
+            writeln!(
+                svg,
+                "<rect class=\"level\" x=\"{ring_x:.0}\" y=\"{ring_y:.0}\" width=\"{level:.1}\" height=\"{}\" \
+                 rx=\"3\"/>",
+                RING.1
+            )?;
+            writeln!(svg, "<text class=\"count\" x=\"{ring_x:.0}\" y=\"{above:.0}\">{}</text></g>", seen.produced)
         }
     }
 }
@@ -155,13 +175,9 @@ fn state(seen: Option<&StageFrame>) -> &'static str {
     }
 }
 
-/// The upper left corner of a node.
-fn corner(spot: Spot) -> (f64, f64) {
-    (MARGIN + spot.layer as f64 * STEP.0, MARGIN + 16.0 + spot.row * STEP.1)
-}
-
-/// The characters of a name that fit into a node.
-const MOST: usize = 20;
+/// The characters of a name, and of a kind, that fit into a node.
+const NAME: usize = 19;
+const KIND: usize = 21;
 
 /// Text between tags.
 struct Escaped<'a>(&'a str);

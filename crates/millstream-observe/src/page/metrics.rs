@@ -1,13 +1,14 @@
 //! A frame for Prometheus.
 
+mod family;
 pub(super) mod format;
 mod process;
 
 use crate::frame::{Frame, Latency};
 use crate::graph::Graph;
+use family::{Family, Labels};
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::Counter;
-use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::{Registry, Unit};
 use std::sync::atomic::AtomicU64;
@@ -15,18 +16,18 @@ use std::sync::atomic::AtomicU64;
 /// The most stages, rings and workers that have series of their own. Further ones have none.
 const MOST: usize = 200;
 
-type Labels = Vec<(&'static str, String)>;
-type Counts = Family<Labels, Counter>;
-type Levels = Family<Labels, Gauge<f64, AtomicU64>>;
+type Counts = Family<Counter>;
+type Levels = Family<Gauge<f64, AtomicU64>>;
 
-/// OpenMetrics text about the program, and about a run if there is one.
+/// OpenMetrics text about the program, and about a run if there is one. The samples of a metric are in the order of the
+/// pipeline.
 pub(super) fn text(program: &str, bytes: Option<u64>, seen: Option<(&Graph, &Frame)>) -> String {
     let mut registry = Registry::default();
     process::register(&mut registry);
     let ours = registry.sub_registry_with_prefix("millstream");
-    let build = Family::<Labels, Gauge>::default();
+    let build = Family::<Gauge>::default();
     let version = env!("CARGO_PKG_VERSION").to_owned();
-    build.get_or_create(&vec![("program", program.to_owned()), ("version", version)]).set(1);
+    build.with(vec![("program", program.to_owned()), ("version", version)]).set(1);
     ours.register("build_info", "The program, and the version of Millstream in it", build);
     if let Some(bytes) = bytes {
         let read = Counter::<u64>::default();
@@ -38,7 +39,7 @@ pub(super) fn text(program: &str, bytes: Option<u64>, seen: Option<(&Graph, &Fra
     }
     let mut text = String::new();
     encode(&mut text, &registry).expect("writing to a string does not fail");
-    format::sorted(&text)
+    text
 }
 
 fn register(registry: &mut Registry, graph: &Graph, frame: &Frame) {
@@ -71,11 +72,11 @@ fn stages(registry: &mut Registry, frame: &Frame) {
     let latency = levels(registry, "stage_latency", help, Some(Unit::Seconds));
     for stage in frame.stages.iter().chain(&frame.side_outputs).take(MOST) {
         let labels = || vec![("stage", stage.name.clone())];
-        numbers.get_or_create(&labels()).inc_by(stage.moved);
-        batches.get_or_create(&labels()).inc_by(stage.batches);
-        failures.get_or_create(&labels()).inc_by(stage.failures);
-        retries.get_or_create(&labels()).inc_by(stage.retries);
-        parked.get_or_create(&labels()).inc_by(stage.parked);
+        numbers.with(labels()).inc_by(stage.moved);
+        batches.with(labels()).inc_by(stage.batches);
+        failures.with(labels()).inc_by(stage.failures);
+        retries.with(labels()).inc_by(stage.retries);
+        parked.with(labels()).inc_by(stage.parked);
         for (state, share) in [("working", stage.working), ("starved", stage.starved), ("blocked", stage.blocked)] {
             set(&states, vec![("stage", stage.name.clone()), ("state", state.to_owned())], share);
         }
@@ -96,12 +97,12 @@ fn rings(registry: &mut Registry, graph: &Graph, frame: &Frame) {
     let occupancy = levels(registry, "ring_occupancy", "Share of the slots in use, on average", Some(ratio()));
     for (index, (ring, wire)) in frame.rings.iter().zip(&graph.wires).enumerate().take(MOST) {
         let labels = || vec![("ring", index.to_string()), ("writer", graph.nodes[wire.from].name.clone())];
-        produced.get_or_create(&labels()).inc_by(ring.produced);
+        produced.with(labels()).inc_by(ring.produced);
         set(&slots, labels(), ring.capacity as f64);
         set(&occupancy, labels(), ring.occupancy);
         for (count, reader) in ring.consumed.iter().zip(&wire.to).take(MOST) {
             let of_reader = vec![("ring", index.to_string()), ("reader", graph.nodes[*reader].name.clone())];
-            consumed.get_or_create(&of_reader).inc_by(*count);
+            consumed.with(of_reader).inc_by(*count);
         }
     }
 }
@@ -126,7 +127,7 @@ fn levels(registry: &mut Registry, name: &str, help: &str, unit: Option<Unit>) -
 }
 
 fn set(family: &Levels, labels: Labels, value: f64) {
-    family.get_or_create(&labels).set(value);
+    family.with(labels).set(value);
 }
 
 fn percentiles(family: &Levels, labels: &[(&'static str, String)], latency: Option<&Latency>) {

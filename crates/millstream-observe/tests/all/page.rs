@@ -1,7 +1,7 @@
 //! The page over HTTP: it serves the data of the watch.
 
 use millstream_core::{Arrow, pipeline};
-use millstream_exec::{JobExt, JobRefExt, Rings, Runner, source};
+use millstream_exec::{BoxExt, JobExt, JobRefExt, Rings, Runner, source};
 use millstream_observe::{Options, Page, Watch};
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -182,6 +182,31 @@ fn other_names_are_refused() {
     assert_eq!(status("evil.example.org"), "HTTP/1.1 421");
     assert_eq!(status(&page.address().to_string()), "HTTP/1.1 503");
     assert_eq!(status("localhost:1"), "HTTP/1.1 503");
+}
+
+/// The samples of a metric are in the order of the pipeline: of its stages, and of more than ten rings.
+#[test]
+fn metrics_are_in_the_order_of_the_pipeline() {
+    let p = pipeline::<u64>().map(|x| x + 1).named("z");
+    let p = (0..12).fold(p.boxed(), |p, n| p.map(|x| x + 1).named((12 - n).to_string()).boxed());
+    let run = Rings::new().start((&p).from(source::ready(0..100)).to_each(|_, _| ())).unwrap();
+    let watch = Arc::new(Watch::attach(run.observer()).unwrap());
+    let page = Page::open("127.0.0.1:0").unwrap();
+    page.show(watch.clone());
+    run.wait().unwrap();
+    watch.finish();
+    let metrics = got(&page, "/metrics").1;
+    let labels = |sample: &str, label: &str| -> Vec<String> {
+        let of_metric = metrics.lines().filter_map(|line| line.strip_prefix(sample)?.split_once(label));
+        of_metric.map(|(_, value)| value.split_once('"').unwrap().0.to_owned()).collect()
+    };
+    let stages: Vec<_> = watch.graph().nodes.iter().map(|node| node.name.clone()).collect();
+    assert_eq!((&*stages[1], &*stages[2], stages.len()), ("z", "12", 15));
+    assert_eq!(labels("millstream_stage_numbers_total{", "stage=\""), stages);
+    let rings: Vec<_> = (0..14).map(|ring| ring.to_string()).collect();
+    assert_eq!(labels("millstream_ring_slots{", "ring=\""), rings);
+    assert_eq!(labels("millstream_ring_consumed_total{", "reader=\""), stages[1..]);
+    assert_eq!(labels("millstream_latency_seconds{", "percentile=\"").len() % 5, 0);
 }
 
 #[test]

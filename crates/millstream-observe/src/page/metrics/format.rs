@@ -1,4 +1,4 @@
-//! The text of metrics: in a stable order, and in Prometheus's own format for readers that do not accept OpenMetrics.
+//! The text of metrics: OpenMetrics, and Prometheus's own format for readers that do not accept it.
 
 /// The content type of OpenMetrics.
 pub(in crate::page) const OPEN: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
@@ -9,26 +9,6 @@ pub(in crate::page) const PLAIN: &str = "text/plain; version=0.0.4; charset=utf-
 /// Whether a reader gets OpenMetrics: if it accepts it by name.
 pub(in crate::page) fn is_open(accept: Option<&str>) -> bool {
     accept.is_some_and(|accept| accept.contains("application/openmetrics-text"))
-}
-
-/// Sorts the samples of each metric by their labels. The encoder's order differs from one call to the next.
-pub(super) fn sorted(text: &str) -> String {
-    let (mut out, mut samples) = (String::with_capacity(text.len()), Vec::new());
-    for line in text.lines() {
-        if line.starts_with('#') {
-            push(&mut out, &mut samples);
-            out.extend([line, "\n"]);
-        } else {
-            samples.push(line);
-        }
-    }
-    push(&mut out, &mut samples);
-    out
-}
-
-fn push(out: &mut String, samples: &mut Vec<&str>) {
-    samples.sort_unstable();
-    samples.drain(..).for_each(|sample| out.extend([sample, "\n"]));
 }
 
 /// Converts OpenMetrics to Prometheus's own format: counters have the names of their samples, and there are neither
@@ -61,14 +41,6 @@ mod tests {
         let expected =
             "# HELP a_total Help.\n# TYPE a_total counter\na_total{x=\"1\"} 2\n# HELP b B.\n# TYPE b gauge\nb 1\n";
         assert_eq!(plain(OPEN_TEXT), expected);
-    }
-
-    #[test]
-    fn samples_are_in_order_within_their_metric() {
-        let text = "# TYPE a gauge\na{x=\"2\"} 1\na{x=\"1\"} 3\n# TYPE b gauge\nb{y=\"1\"} 1\nb{x=\"1\"} 1\n# EOF\n";
-        let expected =
-            "# TYPE a gauge\na{x=\"1\"} 3\na{x=\"2\"} 1\n# TYPE b gauge\nb{x=\"1\"} 1\nb{y=\"1\"} 1\n# EOF\n";
-        assert_eq!(sorted(text), expected);
     }
 
     #[test]
