@@ -254,10 +254,12 @@ impl Started {
         stages
     }
 
-    /// Drops the values of the run as soon as it has failed or was stopped, and its threads have left.
+    /// Drops the values of the run as soon as it has failed or was stopped, and its threads have left. Returns the state
+    /// of the run, which has its failure and none of its values.
     #[cfg(feature = "service")]
-    pub(crate) fn release_at_end(&self) {
+    pub(crate) fn release_at_end(&self) -> Arc<crate::shared::Shared> {
         self.pool.release_at_end(self.end_source.as_ref().map(Arc::downgrade));
+        self.pool.shared.clone()
     }
 
     /// Stops the run without waiting: its threads drop the remaining tasklets when they exit.

@@ -1,11 +1,15 @@
 //! Pipelines that answer: requests from many callers in, each answer back to its own caller.
 
+mod answer;
 mod client;
+mod error;
 
-pub use client::{Answer, AnswerFuture, CallError, Client};
+pub use answer::{Answer, AnswerFuture};
+pub use client::Client;
+pub use error::CallError;
 
 use crate::{BoxExt, BoxShape, BoxStage, Handle, JobExt, Rings, RunError, Runner, Stage, fan_in};
-use client::Request;
+use answer::Request;
 use millstream_core::pipe::Id;
 use millstream_core::{AnyEdge, Arrow, Item, PartsExt, ViewExt, id, pipeline};
 
@@ -83,8 +87,9 @@ impl<Q: Item, A: Item + Clone> Service<Q, A> {
     /// Starts the service. The run goes on until the last clone of the client is dropped, or until it is drained or
     /// stopped; then calls return [`CallError::Ended`].
     ///
-    /// A drain answers every request that was accepted. If a stage panics, or the run is stopped, requests that have no
-    /// answer yet end with [`CallError::Ended`], and the run's error names the stage and the number.
+    /// A drain answers every request that was accepted. If the run is stopped, requests that have no answer yet end
+    /// with [`CallError::Ended`]. If a stage panics, they end with [`CallError::Failed`], which has the run's error:
+    /// the stage, the number and the cause.
     ///
     /// # Errors
     ///
@@ -104,8 +109,8 @@ impl<Q: Item, A: Item + Clone> Service<Q, A> {
         let answer = |_, (answer, request): (Option<&A>, &Request<Q, A>)| request.answer(answer.cloned());
         let run = rings.start(answers.from(arriving).to_each(answer))?;
         // Callers whose requests are in the rings wait until these are dropped.
-        run.started.release_at_end();
-        Ok((Client::new(senders), run))
+        let state = run.started.release_at_end();
+        Ok((Client::new(senders, state), run))
     }
 }
 

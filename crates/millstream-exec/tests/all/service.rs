@@ -1,8 +1,8 @@
 //! Services: many callers, one pipeline, each answer to its own caller.
 
-use millstream_core::Arrow;
+use millstream_core::{Arrow, StreamsExt};
 use millstream_exec::{Answer, CallError, Client, Handle, Rings, RunError, Service, TrySendError, requests, service};
-use std::future::Future;
+use std::future::{Future, IntoFuture};
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
@@ -74,8 +74,8 @@ fn a_failure_is_the_answer_of_its_own_caller_alone() {
     });
     let (client, run) = service(stages).start().unwrap();
     let answers: Vec<_> = (11..16).map(|x| client.call_blocking(x)).collect();
-    let none = Err(CallError::NoAnswer);
-    assert_eq!(answers, [Ok(11), none, none, none, Ok(26)]);
+    let none = || Err(CallError::NoAnswer);
+    assert_eq!(answers, [Ok(11), none(), none(), none(), Ok(26)]);
     drop(client);
     let (_, report) = run.wait().unwrap();
     assert_eq!(report.stages.iter().map(|stage| stage.failures).sum::<u64>(), 2);
@@ -138,19 +138,68 @@ fn what_was_accepted_before_a_drain_is_answered() {
     assert!(matches!(client.send(1), Err(CallError::Ended)));
 }
 
+/// Whether a call ended with this failure.
+fn failed_with<A>(answer: &Result<A, CallError>, text: &str) -> bool {
+    matches!(answer, Err(CallError::Failed(failure)) if failure.to_string() == text)
+}
+
 #[test]
-fn all_callers_of_a_service_that_fails_are_told_and_its_run_says_why() {
+fn all_callers_of_a_service_that_fails_get_the_failure_of_its_run() {
+    const FAILURE: &str = "stage \"count\", number 5: panicked: five";
     let stages = requests::<u64>().map(|x: &u64| if *x == 5 { panic!("five") } else { *x }).named("count");
     let (client, run) = service(stages).start().unwrap();
+    assert_eq!(client.failure(), None);
     let answers: Vec<_> = (0..100).map_while(|x| client.send(x).ok()).collect();
     let answers: Vec<_> = answers.into_iter().map(Answer::wait).collect();
-    assert_eq!(answers[5], Err(CallError::Ended));
     // Those before it may have got theirs, and those after it never do.
-    assert!((0..5).all(|n| answers[n] == Ok(n as u64) || answers[n] == Err(CallError::Ended)), "{answers:?}");
-    assert!(answers[5..].iter().all(|answer| *answer == Err(CallError::Ended)), "{answers:?}");
-    assert_eq!(client.call_blocking(1), Err(CallError::Ended));
-    let failed = run.wait().unwrap_err();
-    assert_eq!(failed.to_string(), "stage \"count\", number 5: panicked: five");
+    let failed = |answer: &Result<u64, CallError>| failed_with(answer, FAILURE);
+    assert!((0..5).all(|n| answers[n] == Ok(n as u64) || failed(&answers[n])), "{answers:?}");
+    assert!(answers.len() > 5 && answers[5..].iter().all(failed), "{answers:?}");
+    // Those that come later have it as well, in every way to call.
+    assert!(failed(&client.call_blocking(1)) && failed(&futures_executor::block_on(client.call(1))));
+    assert!(failed_with(&client.send(1).map(|_| ()), FAILURE));
+    assert!(matches!(client.try_send(1), Err(TrySendError::Ended(1))));
+    let failure = run.wait().unwrap_err();
+    assert_eq!(failure.to_string(), FAILURE);
+    // Also after its run is gone.
+    assert!(failed(&client.call_blocking(1)) && client.failure() == Some(failure));
+    assert_eq!(client.call_blocking(1).unwrap_err().to_string(), format!("the service has failed: {FAILURE}"));
+}
+
+/// Several stages fail at the same time. The requests that were accepted have the one failure that the handle returns.
+#[test]
+fn accepted_requests_have_the_failure_of_the_handle() {
+    for _ in 0..50 {
+        let (go, wait) = mpsc::channel::<()>();
+        let wait = std::sync::Mutex::new(wait);
+        let stages = requests::<u64>().inspect(move |x: &u64| {
+            if *x == 0 {
+                let _ = wait.lock().unwrap().recv();
+            }
+        });
+        let stages = stages
+            .map(|x: &u64| if *x == 9 { panic!("nine") } else { *x })
+            .named("first")
+            .map(|x: &u64| if *x == 3 { panic!("three") } else { *x })
+            .named("second");
+        let (client, run) = service(stages).start_on(&Rings::new().workers(2).batch(1)).unwrap();
+        let answers: Vec<_> = (0..20).map(|x| client.send(x).unwrap()).collect();
+        drop(go);
+        let answers: Vec<_> = answers.into_iter().map(Answer::wait).collect();
+        let failure = run.wait().unwrap_err().to_string();
+        assert!(answers[9..].iter().all(|answer| failed_with(answer, &failure)), "{failure}, {answers:?}");
+        assert!(answers.iter().all(|answer| answer.is_ok() || failed_with(answer, &failure)), "{failure}, {answers:?}");
+    }
+}
+
+#[test]
+fn the_error_of_a_closure_is_the_source_of_a_call_error() {
+    use std::error::Error;
+    let parsed = service(requests::<String>().try_map(|text: &String| text.parse::<u64>()));
+    let (client, _run) = parsed.start().unwrap();
+    let failed = futures_executor::block_on(client.send("x".to_owned()).unwrap().into_future()).unwrap_err();
+    assert!(failed.source().is_some_and(|error| error.is::<std::num::ParseIntError>()), "{failed:?}");
+    assert!(CallError::Ended.source().is_none());
 }
 
 #[test]
@@ -270,7 +319,7 @@ fn an_answer_whose_clone_panics_fails_the_run_and_leaves_no_caller_waiting() {
     let dropped = Arc::new(AtomicBool::new(false));
     let given = dropped.clone();
     let (client, run) = service(requests::<u64>().map(move |_: &u64| Watched(given.clone()))).start().unwrap();
-    assert!(matches!(client.call_blocking(1), Err(CallError::Ended)));
+    assert!(matches!(client.call_blocking(1), Err(CallError::Failed(_))));
     let failed = run.wait().unwrap_err();
     assert!(matches!(failed, RunError::Stage { .. }), "{failed}");
     assert!(failed.to_string().contains("an answer that cannot be cloned"), "{failed}");
