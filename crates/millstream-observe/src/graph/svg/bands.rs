@@ -14,46 +14,55 @@ pub(super) const GAP: f64 = 12.0;
 pub(super) struct Bands {
     /// The layers of a band.
     layers: usize,
-    count: usize,
-    /// The height of a band, in rows.
-    rows: f64,
+    /// For each band the top of its first row, and which row that is.
+    tops: Vec<(f64, f64)>,
+    height: f64,
 }
 
 impl Bands {
     pub(super) fn of(layout: &Layout) -> Self {
-        let one = Bands { layers: layout.layers.max(1), count: 1, rows: layout.rows.max(1.0) };
-        let (width, height) = one.size();
-        let most = height.max(WIDE);
-        if width <= most {
+        let layers = layout.layers.max(1);
+        let one = Bands::with(layout, layers);
+        let most = one.height.max(WIDE);
+        if one.width() <= most {
             return one;
         }
         // Each band ends with the rings of its last layer.
         let fitting = ((most - 2.0 * MARGIN) / STEP.0).floor().max(1.0) as usize;
-        let layers = one.layers.div_ceil(one.layers.div_ceil(fitting));
-        Bands { layers, count: one.layers.div_ceil(layers), ..one }
+        Bands::with(layout, layers.div_ceil(layers.div_ceil(fitting)))
+    }
+
+    /// Bands of this many layers, each as high as its nodes need.
+    fn with(layout: &Layout, layers: usize) -> Self {
+        let mut rows = vec![(f64::INFINITY, 0.0_f64); layout.layers.max(1).div_ceil(layers)];
+        for Spot { layer, row } in &layout.spots {
+            let (first, last) = rows[layer / layers];
+            rows[layer / layers] = (row.min(first), row.max(last));
+        }
+        let (mut tops, mut next) = (Vec::with_capacity(rows.len()), MARGIN + 16.0);
+        for (first, last) in rows {
+            tops.push((next, first));
+            next += (last - first.min(last) + 1.0) * STEP.1 + GUTTER;
+        }
+        // Below the last row there are 40 pixels beside the margin.
+        let height = next - GUTTER - STEP.1 + NODE.1 + MARGIN + 24.0;
+        Bands { layers, tops, height }
+    }
+
+    fn width(&self) -> f64 {
+        let rings = if self.tops.len() > 1 { STEP.0 - NODE.0 } else { 0.0 };
+        2.0 * MARGIN + (self.layers - 1) as f64 * STEP.0 + NODE.0 + rings
     }
 
     /// The width and height of the picture, with 40 pixels below the graph.
     pub(super) fn size(&self) -> Size {
-        let rings = if self.count > 1 { STEP.0 - NODE.0 } else { 0.0 };
-        let width = 2.0 * MARGIN + (self.layers - 1) as f64 * STEP.0 + NODE.0 + rings;
-        let height = 2.0 * MARGIN + (self.rows - 1.0) * STEP.1 + NODE.1 + 40.0;
-        (width, height + (self.count - 1) as f64 * self.pitch())
-    }
-
-    /// From the top of a band to that of the next one.
-    fn pitch(&self) -> f64 {
-        self.rows * STEP.1 + GUTTER
-    }
-
-    fn top(&self, band: usize) -> f64 {
-        MARGIN + 16.0 + band as f64 * self.pitch()
+        (self.width(), self.height)
     }
 
     /// The upper left corner of a node.
     pub(super) fn corner(&self, spot: Spot) -> (f64, f64) {
-        let (band, layer) = (spot.layer / self.layers, spot.layer % self.layers);
-        (MARGIN + layer as f64 * STEP.0, self.top(band) + spot.row * STEP.1)
+        let (top, first) = self.tops[spot.layer / self.layers];
+        (MARGIN + (spot.layer % self.layers) as f64 * STEP.0, top + (spot.row - first) * STEP.1)
     }
 
     /// The path of a wire, from the right side of a node to the left side of another one, and the point where it ends.
@@ -72,7 +81,7 @@ impl Bands {
             format!("M{x:.0} {y:.0} C{a:.0} {y:.0} {b:.0} {to_y:.0} {to_x:.0} {to_y:.0}")
         } else {
             let aside = (ring % 4) as f64 * 4.0;
-            let (down, across) = (x + GAP + RING.0 + 8.0 + aside, self.top(band) - GUTTER + aside);
+            let (down, across) = (x + GAP + RING.0 + 8.0 + aside, self.tops[band].0 - GUTTER + aside);
             format!("M{x:.0} {y:.0} H{down:.0} V{across:.0} H{:.0} V{to_y:.0} H{to_x:.0}", to_x - 14.0)
         };
         (path, (to_x, to_y))
