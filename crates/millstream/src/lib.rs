@@ -59,6 +59,7 @@
 //! | `queues` | [`Queues`](prelude::Queues), the deployment on queues |
 //! | `serde` | plans and reports as JSON |
 //! | `service` | [`service`](prelude::service): pipelines that answer their callers |
+//! | `state` | [`state`]: directories where a job keeps its snapshots |
 //! | `stream` | [`Through::stream`](prelude::Through::stream): outputs as async streams |
 //! | `testkit` | [`testkit`]: random inputs, schedules and deployments for tests of pipelines |
 //! | `tokio` | a tokio runtime around the futures of [`map_async`](prelude::AsyncExt::map_async) |
@@ -89,6 +90,10 @@ pub use millstream_io as io;
 pub use millstream_observe as observe;
 #[doc(inline)]
 pub use millstream_ring as ring;
+/// Needs the feature `state`.
+#[cfg(feature = "state")]
+#[doc(inline)]
+pub use millstream_state as state;
 /// Needs the feature `testkit`.
 #[cfg(feature = "testkit")]
 #[doc(inline)]

@@ -1,0 +1,180 @@
+//! The directory of a job: opening and locking it, the snapshots in it, and what to keep of them.
+//!
+//! # The files
+//!
+//! | file | what it is |
+//! | --- | --- |
+//! | `job` | the program that made the directory, and the epoch: sealed JSON, written again by each `open` |
+//! | `lock` | locked by the process that may write; it has its number |
+//! | `snapshots/*.snapshot` | the snapshots, each a file: see [`manifest`](crate::manifest) |
+//! | `*.unfinished` | what was being written when a process died; the next `open` removes it |
+
+mod identity;
+mod retention;
+mod save;
+mod snapshots;
+
+use crate::StateError;
+use crate::disk::{Disk, DiskLock, LockError, RealDisk};
+use identity::{Identity, SNAPSHOTS};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+
+pub use retention::Retention;
+pub use save::Saved;
+pub use snapshots::SnapshotEntry;
+
+/// One job's directory, locked by this process; or opened to be read.
+///
+/// It may be shared by threads; snapshots are saved one at a time. Dropping it gives the lock back.
+#[derive(Debug)]
+pub struct StateDir {
+    disk: Arc<dyn Disk>,
+    path: PathBuf,
+    identity: Identity,
+    /// `None` if it is to be read alone.
+    _lock: Option<Box<dyn DiskLock>>,
+    removed: Vec<String>,
+    saving: Option<Mutex<save::Saving>>,
+}
+
+impl StateDir {
+    /// Opens the state directory of a program, or makes one, also where there is an empty directory. Locks it against
+    /// other processes, raises its [`epoch`](StateDir::epoch) durably, and [removes](StateDir::removed) what an
+    /// interrupted process left unfinished.
+    ///
+    /// The name of a program is free. A mount point's `lost+found` does not count as a file.
+    ///
+    /// ```
+    /// use millstream::state::{StateDir, StateError};
+    ///
+    /// # let home = tempfile::tempdir()?;
+    /// # let path = home.path().join("orders");
+    /// let dir = StateDir::open(&path, "orders")?;
+    /// assert_eq!(dir.epoch(), 1);
+    /// assert!(matches!(StateDir::open(&path, "orders"), Err(StateError::InUse { .. })));
+    /// drop(dir);
+    /// assert!(matches!(StateDir::open(&path, "payments"), Err(StateError::OtherProgram { .. })));
+    /// assert_eq!(StateDir::open(&path, "orders")?.epoch(), 2);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// If another process has it, it is another program's, it has files and is no state directory, its format is later,
+    /// its file `job` is damaged, or the system refuses an operation. In all cases but the last, nothing was changed.
+    pub fn open(path: impl Into<PathBuf>, program: &str) -> Result<StateDir, StateError> {
+        let path = path.into();
+        let path = std::path::absolute(&path).map_err(StateError::io("find", &path))?;
+        StateDir::open_on(Arc::new(RealDisk), path, program)
+    }
+
+    /// As [`open`](StateDir::open), on a disk of one's own. The path should be absolute.
+    ///
+    /// # Errors
+    ///
+    /// As [`open`](StateDir::open).
+    pub fn open_on(disk: Arc<dyn Disk>, path: impl Into<PathBuf>, program: &str) -> Result<StateDir, StateError> {
+        let path = path.into();
+        identity::make_dirs(&*disk, &path)?;
+        // A look before the lock: its file must not come into another program's directory.
+        identity::find(&*disk, &path, Some(program))?;
+        let lock = lock(&*disk, &path)?;
+        let known = identity::find(&*disk, &path, Some(program))?;
+        let removed = identity::remove_unfinished(&*disk, &path)?;
+        if known.is_none() {
+            identity::make_durable(&*disk, &path)?;
+        }
+        let snapshots = path.join(SNAPSHOTS);
+        // A process that was killed may have left a snapshot whose name is not durable yet.
+        disk.sync_dir(&snapshots).map_err(StateError::io("sync", &snapshots))?;
+        let epoch = known.map_or(0, |known| known.epoch) + 1;
+        let identity = Identity::new(program, epoch);
+        identity.write(&*disk, &path)?;
+        let saving = save::Saving::begin(&*disk, &path)?;
+        Ok(StateDir { disk, path, identity, _lock: Some(lock), removed, saving: Some(Mutex::new(saving)) })
+    }
+
+    /// Opens a state directory to read it alone, without the lock: also while a process uses it, and whatever its
+    /// program is. Changes nothing on the disk. [`save`](StateDir::save) and [`prune`](StateDir::prune) return
+    /// [`StateError::ReadOnly`].
+    ///
+    /// ```
+    /// use millstream::state::StateDir;
+    ///
+    /// # let home = tempfile::tempdir()?;
+    /// # let path = home.path().join("orders");
+    /// let used = StateDir::open(&path, "orders")?;
+    /// let read = StateDir::read(&path)?;
+    /// assert_eq!((read.program(), read.epoch()), ("orders", 1));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// If there is no state directory, its format is later, its file `job` is damaged, or the system refuses.
+    pub fn read(path: impl Into<PathBuf>) -> Result<StateDir, StateError> {
+        let path = path.into();
+        let path = std::path::absolute(&path).map_err(StateError::io("find", &path))?;
+        StateDir::read_on(Arc::new(RealDisk), path)
+    }
+
+    /// As [`read`](StateDir::read), on a disk of one's own.
+    ///
+    /// # Errors
+    ///
+    /// As [`read`](StateDir::read).
+    pub fn read_on(disk: Arc<dyn Disk>, path: impl Into<PathBuf>) -> Result<StateDir, StateError> {
+        let path = path.into();
+        let Some(identity) = identity::find(&*disk, &path, None)? else {
+            return Err(StateError::Missing { path });
+        };
+        Ok(StateDir { disk, path, identity, _lock: None, removed: Vec::new(), saving: None })
+    }
+
+    /// The directory, as an absolute path.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The disk that it is on.
+    #[must_use]
+    pub fn disk(&self) -> &Arc<dyn Disk> {
+        &self.disk
+    }
+
+    /// The program whose state it is.
+    #[must_use]
+    pub fn program(&self) -> &str {
+        &self.identity.program
+    }
+
+    /// How often the directory was opened to write, this time included. Each snapshot has it in its manifest and in the
+    /// name of its file, so what a process writes that was taken for dead is told apart.
+    #[must_use]
+    pub fn epoch(&self) -> u64 {
+        self.identity.epoch
+    }
+
+    /// The files that this `open` removed, as paths in the directory: what an interrupted process had not finished.
+    #[must_use]
+    pub fn removed(&self) -> &[String] {
+        &self.removed
+    }
+
+    fn snapshots_dir(&self) -> PathBuf {
+        self.path.join(SNAPSHOTS)
+    }
+}
+
+fn lock(disk: &dyn Disk, path: &Path) -> Result<Box<dyn DiskLock>, StateError> {
+    let file = path.join(identity::LOCK);
+    disk.lock(&file, &format!("process {}", std::process::id())).map_err(|error| match error {
+        LockError::Held(holder) => {
+            let holder = if holder.is_empty() { "another process".to_owned() } else { holder };
+            StateError::InUse { path: path.to_owned(), holder }
+        }
+        LockError::Io(error) => StateError::io("lock", &file)(error),
+    })
+}

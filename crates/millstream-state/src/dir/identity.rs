@@ -1,0 +1,138 @@
+//! The file `job`, and whether a directory is a state directory at all.
+
+use crate::StateError;
+use crate::disk::{Disk, OpenMode};
+use crate::sealed::Kind;
+use serde::{Deserialize, Serialize};
+use std::io;
+use std::path::Path;
+
+/// Behind the name of a file that is being written.
+pub(super) const UNFINISHED: &str = ".unfinished";
+pub(super) const SNAPSHOTS: &str = "snapshots";
+const JOB: &str = "job";
+pub(super) const LOCK: &str = "lock";
+const KIND: Kind = Kind { name: "millstream-job", format: 1 };
+
+/// What the file `job` has.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Identity {
+    pub(super) program: String,
+    pub(super) epoch: u64,
+}
+
+impl Identity {
+    pub(super) fn new(program: &str, epoch: u64) -> Self {
+        Identity { program: program.to_owned(), epoch }
+    }
+
+    /// The file of this directory.
+    pub(super) fn read(disk: &dyn Disk, dir: &Path) -> Result<Self, StateError> {
+        let path = dir.join(JOB);
+        let mut file = disk.open(&path, OpenMode::Read).map_err(StateError::io("open", &path))?;
+        let (identity, begin) = KIND.read(&mut *file).map_err(|why| why.at(&path, &KIND))?;
+        if begin == 0 { Ok(identity) } else { Err(StateError::damaged(&path, "something is in front of its JSON")) }
+    }
+
+    /// Writes it, and returns when it is durable, with all other names in the directory.
+    pub(super) fn write(&self, disk: &dyn Disk, dir: &Path) -> Result<(), StateError> {
+        let path = dir.join(JOB);
+        let bytes = KIND.write(self).map_err(|error| StateError::io("write", &path)(error.into()))?;
+        write_beside(disk, &path, &[&bytes])?;
+        finish(disk, &path)?;
+        disk.sync_dir(dir).map_err(StateError::io("sync", dir))
+    }
+}
+
+/// Writes a file under a name for what is unfinished, and syncs it. If that fails, it removes the file, so that a full
+/// disk has its room back.
+pub(super) fn write_beside(disk: &dyn Disk, path: &Path, pieces: &[&[u8]]) -> Result<(), StateError> {
+    let beside = path.with_file_name(unfinished(path));
+    let written = || {
+        let mut file = disk.open(&beside, OpenMode::Create).map_err(StateError::io("create", &beside))?;
+        let mut offset = 0;
+        for piece in pieces {
+            file.write_at(piece, offset).map_err(StateError::io("write", &beside))?;
+            offset += piece.len() as u64;
+        }
+        file.sync().map_err(StateError::io("sync", &beside))
+    };
+    written().inspect_err(|_| drop(disk.remove(&beside)))
+}
+
+/// Gives what was written beside its name.
+pub(super) fn finish(disk: &dyn Disk, path: &Path) -> Result<(), StateError> {
+    disk.rename(&path.with_file_name(unfinished(path)), path).map_err(StateError::io("rename a file to", path))
+}
+
+fn unfinished(path: &Path) -> String {
+    format!("{}{UNFINISHED}", path.file_name().unwrap_or_default().to_string_lossy())
+}
+
+/// Who has this directory; `None` if it is empty, or an interrupted `open` was the first. Refuses any other one.
+pub(super) fn find(disk: &dyn Disk, dir: &Path, program: Option<&str>) -> Result<Option<Identity>, StateError> {
+    let names = disk.list(dir).map_err(StateError::io("list", dir))?;
+    if names.iter().any(|name| name == JOB) {
+        let identity = Identity::read(disk, dir)?;
+        return match program {
+            Some(ours) if ours != identity.program => {
+                Err(StateError::OtherProgram { path: dir.to_owned(), theirs: identity.program, ours: ours.to_owned() })
+            }
+            _ => Ok(Some(identity)),
+        };
+    }
+    let unfinished = format!("{JOB}{UNFINISHED}");
+    let of_first_open = [LOCK, SNAPSHOTS, &unfinished, "lost+found"];
+    match names.into_iter().find(|name| !of_first_open.contains(&name.as_str())) {
+        None => Ok(None),
+        Some(found) => Err(StateError::NotState { path: dir.to_owned(), found: format!("`{found}`") }),
+    }
+}
+
+/// Makes a directory and those above it.
+pub(super) fn make_dirs(disk: &dyn Disk, dir: &Path) -> Result<(), StateError> {
+    match (disk.make_dir(dir), dir.parent()) {
+        (Ok(()), _) => Ok(()),
+        (Err(error), _) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        (Err(error), Some(parent)) if error.kind() == io::ErrorKind::NotFound => {
+            make_dirs(disk, parent)?;
+            disk.make_dir(dir).map_err(StateError::io("make", dir))
+        }
+        (Err(error), _) => Err(StateError::io("make", dir)(error)),
+    }
+}
+
+/// Makes the directory of snapshots, and all names on the way to the state directory durable: some may be those of a
+/// process that died before it did.
+pub(super) fn make_durable(disk: &dyn Disk, dir: &Path) -> Result<(), StateError> {
+    make_dirs(disk, &dir.join(SNAPSHOTS))?;
+    for above in dir.ancestors().skip(1).filter(|above| !above.as_os_str().is_empty()) {
+        match disk.sync_dir(above) {
+            // One that this process may not open was not made by it, and is older.
+            Err(error) if is_refused(&error) => (),
+            synced => synced.map_err(StateError::io("sync", above))?,
+        }
+    }
+    Ok(())
+}
+
+fn is_refused(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem)
+}
+
+/// Removes unfinished files, and returns their paths in the directory.
+pub(super) fn remove_unfinished(disk: &dyn Disk, dir: &Path) -> Result<Vec<String>, StateError> {
+    let mut removed = Vec::new();
+    for (below, prefix) in [(dir.to_owned(), String::new()), (dir.join(SNAPSHOTS), format!("{SNAPSHOTS}/"))] {
+        let names = match disk.list(&below) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+            names => names.map_err(StateError::io("list", &below))?,
+        };
+        for name in names.iter().filter(|name| name.ends_with(UNFINISHED)) {
+            let path = below.join(name);
+            disk.remove(&path).map_err(StateError::io("remove", &path))?;
+            removed.push(format!("{prefix}{name}"));
+        }
+    }
+    Ok(removed)
+}

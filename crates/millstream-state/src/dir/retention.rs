@@ -1,0 +1,54 @@
+use crate::Manifest;
+use std::time::Duration;
+
+/// Which snapshots stay. One stays if any rule keeps it; all that are later than one that stays do, too.
+///
+/// The newest always stays. Without a count and an age, all do.
+///
+/// ```
+/// use millstream::state::{Retention, Saved, StateDir};
+/// use std::time::Duration;
+///
+/// # let home = tempfile::tempdir()?;
+/// # let path = home.path().join("orders");
+/// let dir = StateDir::open(&path, "orders")?;
+/// for at in [100, 200, 300] {
+///     dir.save(&Saved { at, ..Saved::default() })?;
+/// }
+/// // The sink was asked again, and holds what the second one says.
+/// let keep = Retention { count: Some(1), age: None, confirmed_from: Some(2) };
+/// let removed = dir.prune(keep)?;
+/// assert_eq!(removed.iter().map(|snapshot| snapshot.at).collect::<Vec<_>>(), [100]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Retention {
+    /// The newest of this number stay; 0 is as 1.
+    pub count: Option<usize>,
+    /// Those that were written within this time stay, by the clocks of the writer and of this machine: one that seems to
+    /// be from the future stays, and a clock that jumps ahead removes what the other rules do not keep.
+    pub age: Option<Duration>,
+    /// The id of the newest snapshot that a later look at the sink has confirmed: from this one on all stay, since a
+    /// start may need them. `None` is "none is confirmed", and then all stay.
+    pub confirmed_from: Option<u64>,
+}
+
+impl Retention {
+    /// Of these snapshots, oldest first, the number that does not stay.
+    pub(super) fn removes(&self, snapshots: &[Manifest], now_unix_ms: u64) -> usize {
+        let all = snapshots.len();
+        let Some(confirmed) = self.confirmed_from else { return 0 };
+        if self.count.is_none() && self.age.is_none() {
+            return 0;
+        }
+        let first = |keeps: &dyn Fn(&Manifest) -> bool| snapshots.iter().position(keeps).unwrap_or(all);
+        let by_count = self.count.map_or(all, |count| all.saturating_sub(count));
+        let young = |age: Duration| {
+            let age = u64::try_from(age.as_millis()).unwrap_or(u64::MAX);
+            first(&|snapshot| now_unix_ms.saturating_sub(snapshot.written_unix_ms) <= age)
+        };
+        let by_age = self.age.map_or(all, young);
+        let confirmed = first(&|snapshot| snapshot.id >= confirmed);
+        by_count.min(by_age).min(confirmed).min(all.saturating_sub(1))
+    }
+}

@@ -1,0 +1,144 @@
+//! Writing a snapshot.
+
+use super::StateDir;
+use super::identity::{self, Identity, SNAPSHOTS};
+use crate::StateError;
+use crate::disk::Disk;
+use crate::manifest::{self, Manifest};
+use serde_json::Value;
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::sync::{MutexGuard, PoisonError};
+
+/// What [`StateDir::save`] saves. A field that a program has nothing for is left at its default.
+#[derive(Clone, Debug, Default)]
+pub struct Saved<'a> {
+    /// The number of the mark.
+    pub at: u64,
+    /// The number of the output's clock at the mark.
+    pub output_at: Option<u64>,
+    /// Where the source was.
+    pub source: Value,
+    /// What the sink said that it holds.
+    pub sink: Value,
+    /// The plan of the pipeline.
+    pub plan: Value,
+    /// The plan's fingerprint.
+    pub fingerprint: &'a str,
+    /// Names and bytes, each name once.
+    pub parts: &'a [(&'a str, &'a [u8])],
+}
+
+/// What the writer of snapshots knows.
+#[derive(Debug)]
+pub(super) struct Saving {
+    /// The id of the next one.
+    next: u64,
+    /// Why what is durable in the directory is not known.
+    failed: Option<String>,
+}
+
+impl Saving {
+    pub(super) fn begin(disk: &dyn Disk, dir: &Path) -> Result<Self, StateError> {
+        let below = dir.join(SNAPSHOTS);
+        let names = disk.list(&below).map_err(StateError::io("list", &below))?;
+        let ids = names.iter().filter_map(|name| manifest::parse_name(name));
+        Ok(Saving { next: ids.map(|(id, _)| id.saturating_add(1)).max().unwrap_or(1), failed: None })
+    }
+}
+
+impl StateDir {
+    /// Writes a snapshot, and returns when it is durable. It writes one file beside, syncs it, renames it and syncs the
+    /// directory. Ids are given in order, from 1. Snapshots that are there stay as they are.
+    ///
+    /// If it fails, there is no snapshot; if the process ends before it returns, there is none or a whole one. Older ones
+    /// are as they were. After a full disk it may be called again. It copies no part, and waits for another call of it.
+    ///
+    /// ```
+    /// use millstream::state::{Saved, StateDir};
+    ///
+    /// # let home = tempfile::tempdir()?;
+    /// # let path = home.path().join("orders");
+    /// let dir = StateDir::open(&path, "orders")?;
+    /// let states = [("total", &[42, 0, 0, 0][..])];
+    /// let manifest = dir.save(&Saved { at: 1000, fingerprint: "f00d", parts: &states, ..Saved::default() })?;
+    /// assert_eq!((manifest.id, manifest.at, manifest.bytes()), (1, 1000, 4));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// If the system refuses an operation, two parts have one name, a process of a later epoch has the directory, or
+    /// this one was opened to be read. After a failed sync of the directory each later call fails
+    /// ([`StateError::Poisoned`]): open it again, in a new process.
+    pub fn save(&self, snapshot: &Saved<'_>) -> Result<Manifest, StateError> {
+        let mut saving = self.writing()?;
+        let mut names = BTreeSet::new();
+        if let Some((twice, _)) = snapshot.parts.iter().find(|(name, _)| !names.insert(name)) {
+            let why = format!("two parts have the name `{twice}`");
+            return Err(StateError::Refused { path: self.path.clone(), why });
+        }
+        let manifest = self.manifest(saving.next, snapshot);
+        let path = self.snapshots_dir().join(manifest.file());
+        let refused = |error: serde_json::Error| StateError::Refused {
+            path: self.path.clone(),
+            why: format!("its manifest cannot be read back: {error}"),
+        };
+        let bytes = manifest::KIND.write(&manifest).map_err(refused)?;
+        let json = bytes.split(|byte| *byte == b'\n').nth(1).unwrap_or_default();
+        serde_json::from_slice::<Manifest>(json).map_err(refused)?;
+        let mut pieces: Vec<&[u8]> = snapshot.parts.iter().map(|(_, bytes)| *bytes).collect();
+        pieces.push(&bytes);
+        identity::write_beside(&*self.disk, &path, &pieces)?;
+        self.still_ours()?;
+        identity::finish(&*self.disk, &path)?;
+        self.sync_snapshots(&mut saving).inspect_err(|_| {
+            // It may be lost at any time, so a later process must not begin with it.
+            drop(self.disk.remove(&path));
+        })?;
+        saving.next = manifest.id + 1;
+        Ok(manifest)
+    }
+
+    fn manifest(&self, id: u64, snapshot: &Saved<'_>) -> Manifest {
+        let Saved { at, output_at, source, sink, plan, fingerprint, parts } = snapshot;
+        Manifest {
+            format: manifest::FORMAT,
+            program: self.program().to_owned(),
+            id,
+            at: *at,
+            output_at: *output_at,
+            epoch: self.epoch(),
+            written_unix_ms: self.disk.now_unix_ms(),
+            source: source.clone(),
+            sink: sink.clone(),
+            plan: plan.clone(),
+            fingerprint: (*fingerprint).to_owned(),
+            parts: manifest::entries(&manifest::file_name(id, self.epoch()), parts),
+        }
+    }
+
+    /// The right to change the directory, for one thread at a time.
+    pub(super) fn writing(&self) -> Result<MutexGuard<'_, Saving>, StateError> {
+        let Some(saving) = &self.saving else { return Err(StateError::ReadOnly { path: self.path.clone() }) };
+        let saving = saving.lock().unwrap_or_else(PoisonError::into_inner);
+        match &saving.failed {
+            None => Ok(saving),
+            Some(why) => Err(StateError::Poisoned { path: self.path.clone(), why: why.clone() }),
+        }
+    }
+
+    /// Makes the names of the snapshots durable.
+    pub(super) fn sync_snapshots(&self, saving: &mut Saving) -> Result<(), StateError> {
+        let below = self.snapshots_dir();
+        let synced = self.disk.sync_dir(&below).map_err(StateError::io("sync", &below));
+        synced.inspect_err(|error| saving.failed = Some(error.to_string()))
+    }
+
+    /// A lock that was lost without notice, as on a network's file system, does not let this process go on.
+    fn still_ours(&self) -> Result<(), StateError> {
+        let theirs = Identity::read(&*self.disk, &self.path)?.epoch;
+        let ours = self.epoch();
+        if theirs == ours { Ok(()) } else { Err(StateError::Superseded { path: self.path.clone(), theirs, ours }) }
+    }
+}

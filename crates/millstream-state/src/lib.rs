@@ -1,0 +1,41 @@
+//! Where a job's state is kept on disk: its snapshots, and who may write them.
+//!
+//! A [`StateDir`] is one job's directory. One process at a time writes there, under a lock, with an epoch that each one
+//! raises. A snapshot exists when its file has its name: it is written beside, synced, renamed, and the directory is
+//! synced, so a crash leaves all of it or nothing, and it is never written again. Everything read is checked.
+//!
+//! ```
+//! use millstream::state::{Saved, StateDir};
+//!
+//! # let home = tempfile::tempdir()?;
+//! # let path = home.path().join("orders");
+//! let dir = StateDir::open(&path, "orders")?;
+//! let parts = [("total", &b"forty-two"[..]), ("source", b"17")];
+//! let manifest = dir.save(&Saved { at: 1000, parts: &parts, ..Saved::default() })?;
+//! assert_eq!((manifest.at, manifest.epoch), (1000, 1));
+//! drop(dir);
+//!
+//! let dir = StateDir::open(&path, "orders")?;
+//! let newest = dir.newest()?.expect("one was saved");
+//! assert_eq!(dir.load(&newest)?[0].bytes, b"forty-two");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! | module | what it has |
+//! | --- | --- |
+//! | [`dir`] | the directory of a job: opening, locking, snapshots, what to keep of them |
+//! | [`manifest`] | what a snapshot's file says of itself, and its bytes |
+//! | [`disk`] | everything that this crate does to a disk, as a trait; a test's disk may crash |
+
+#![forbid(unsafe_code)]
+
+pub mod dir;
+pub mod disk;
+mod error;
+pub mod manifest;
+mod sealed;
+mod xxh64;
+
+pub use dir::{Retention, Saved, SnapshotEntry, StateDir};
+pub use error::StateError;
+pub use manifest::{Manifest, Part, PartEntry};

@@ -1,0 +1,178 @@
+//! What a snapshot's file says of itself, and its bytes.
+//!
+//! # The file
+//!
+//! `snapshots/IIIIIIIIII-E.snapshot`, with the snapshot's id and the epoch of the process that wrote it:
+//!
+//! 1. the bytes of its parts, one behind the other;
+//! 2. a line of JSON, the [`Manifest`];
+//! 3. a last line, `millstream-snapshot FORMAT LENGTH CRC`: the number of the format; the bytes of the line of JSON and
+//!    both its line ends; the CRC-32 (as in gzip) of these bytes and of the last line up to it.
+//!
+//! So `tail -n 2` shows what a snapshot is. One file is one sync and one rename, however many parts there are.
+
+use crate::StateError;
+use crate::disk::{Disk, DiskFile, OpenMode, read_exact};
+use crate::sealed::Kind;
+use crate::xxh64::xxh64;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::path::Path;
+
+pub(crate) const KIND: Kind = Kind { name: "millstream-snapshot", format: FORMAT };
+
+/// The number of the format that [`StateDir::save`](crate::StateDir::save) writes, and the last that is read.
+pub const FORMAT: u32 = 1;
+
+/// What a snapshot says of itself. It is written last, and never changed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Manifest {
+    /// The number of the file's format.
+    pub format: u32,
+    /// The program whose state it is.
+    pub program: String,
+    /// The snapshot's place among those of its directory: later ones have higher ids.
+    pub id: u64,
+    /// The number of the mark: everything below it is in the snapshot, and nothing else.
+    pub at: u64,
+    /// The number of the output's clock at the mark; `None` where the program did not say.
+    pub output_at: Option<u64>,
+    /// The epoch of the process that wrote it.
+    pub epoch: u64,
+    /// When it was written, in milliseconds since 1970, by the clock of that machine.
+    pub written_unix_ms: u64,
+    /// Where the source was.
+    pub source: Value,
+    /// What the sink said that it holds.
+    pub sink: Value,
+    /// The plan of the pipeline.
+    pub plan: Value,
+    /// The plan's fingerprint.
+    pub fingerprint: String,
+    /// The parts, in the order in which they were saved.
+    pub parts: Vec<PartEntry>,
+}
+
+/// Where a part of a snapshot is, and what it must be.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct PartEntry {
+    /// Its name, one of its kind in a snapshot.
+    pub name: String,
+    /// The name of the file in the directory `snapshots`.
+    pub file: String,
+    /// Where the part begins in the file, in bytes.
+    pub offset: u64,
+    /// Its bytes.
+    pub length: u64,
+    /// The XXH64 of its bytes, with the seed 0; in JSON 16 hexadecimal digits.
+    #[serde(with = "hex")]
+    pub hash: u64,
+}
+
+/// A part of a snapshot that was loaded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Part {
+    /// Its name.
+    pub name: String,
+    /// Its bytes.
+    pub bytes: Vec<u8>,
+}
+
+impl Manifest {
+    /// The name of the snapshot's file in the directory `snapshots`.
+    #[must_use]
+    pub fn file(&self) -> String {
+        file_name(self.id, self.epoch)
+    }
+
+    /// The sum of the lengths of its parts.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.parts.iter().fold(0, |sum: u64, part| sum.saturating_add(part.length))
+    }
+}
+
+pub(crate) fn file_name(id: u64, epoch: u64) -> String {
+    format!("{id:010}-{epoch}.snapshot")
+}
+
+/// The id and the epoch in the name of a snapshot's file.
+pub(crate) fn parse_name(name: &str) -> Option<(u64, u64)> {
+    let (id, epoch) = name.strip_suffix(".snapshot")?.split_once('-')?;
+    let (id, epoch) = (id.parse().ok()?, epoch.parse().ok()?);
+    (file_name(id, epoch) == name).then_some((id, epoch))
+}
+
+/// The entries of parts that begin at the start of a file, one behind the other.
+pub(crate) fn entries(file: &str, parts: &[(&str, &[u8])]) -> Vec<PartEntry> {
+    let mut offset = 0;
+    let mut entry = |(name, bytes): &(&str, &[u8])| {
+        let length = bytes.len() as u64;
+        let entry = PartEntry { name: (*name).to_owned(), file: file.to_owned(), offset, length, hash: xxh64(bytes) };
+        offset += length;
+        entry
+    };
+    parts.iter().map(&mut entry).collect()
+}
+
+/// The manifest at the end of an open file, and where its bytes begin. `path` is the file's, and its name counts.
+pub(crate) fn read(file: &mut dyn DiskFile, path: &Path) -> Result<(Manifest, u64), StateError> {
+    let (manifest, begin): (Manifest, u64) = KIND.read(file).map_err(|why| why.at(path, &KIND))?;
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    if manifest.file() != name {
+        return Err(StateError::damaged(path, format!("it is the snapshot {}, under another name", manifest.file())));
+    }
+    let mut end = 0_u64;
+    for part in &manifest.parts {
+        if part.file != name || part.offset != end {
+            return Err(StateError::damaged(path, format!("the part `{}` is not where it must be", part.name)));
+        }
+        end = end.saturating_add(part.length);
+    }
+    if end != begin {
+        let why = format!("its parts have {begin} bytes instead of {end}");
+        return Err(StateError::damaged(path, why));
+    }
+    Ok((manifest, begin))
+}
+
+/// Reads the parts of a snapshot, one at a time, and checks each.
+pub(crate) fn read_parts(
+    disk: &dyn Disk,
+    path: &Path,
+    manifest: &Manifest,
+    mut with: impl FnMut(Part),
+) -> Result<(), StateError> {
+    let mut file = disk.open(path, OpenMode::Read).map_err(StateError::io("open", path))?;
+    let (found, _) = read(&mut *file, path)?;
+    if found != *manifest {
+        return Err(StateError::damaged(path, "its manifest is not the one that was listed"));
+    }
+    for part in &manifest.parts {
+        let wrong = |what: &str| StateError::damaged(path, format!("the part `{}` {what}", part.name));
+        let length = usize::try_from(part.length).map_err(|_| wrong("is larger than the memory"))?;
+        let mut bytes = vec![0; length];
+        read_exact(&mut *file, &mut bytes, part.offset).map_err(StateError::io("read", path))?;
+        if xxh64(&bytes) != part.hash {
+            return Err(wrong("has another hash than its manifest says"));
+        }
+        with(Part { name: part.name.clone(), bytes });
+    }
+    Ok(())
+}
+
+mod hex {
+    use serde::{Deserialize, Deserializer, Serializer, de::Error};
+
+    pub(super) fn serialize<S: Serializer>(hash: &u64, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_str(&format_args!("{hash:016x}"))
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<u64, D::Error> {
+        let text = String::deserialize(from)?;
+        let hash = u64::from_str_radix(&text, 16).map_err(D::Error::custom)?;
+        if format!("{hash:016x}") == text { Ok(hash) } else { Err(D::Error::custom("a hash has 16 digits")) }
+    }
+}

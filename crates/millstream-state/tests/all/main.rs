@@ -1,0 +1,5 @@
+//! The integration tests of this crate, in one binary.
+
+mod damage;
+mod directories;
+mod retention;

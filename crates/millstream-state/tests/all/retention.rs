@@ -1,0 +1,48 @@
+//! Which snapshots stay.
+
+use crate::directories::{save, whole};
+use millstream_state::{Retention, StateDir, StateError};
+use std::time::Duration;
+
+fn three() -> (tempfile::TempDir, StateDir) {
+    let home = tempfile::tempdir().unwrap();
+    let dir = StateDir::open(home.path().join("state"), "orders").unwrap();
+    for at in [100, 200, 300] {
+        save(&dir, at);
+    }
+    (home, dir)
+}
+
+#[test]
+fn the_count_the_confirmed_one_and_the_newest_stay() {
+    let all = Some(u64::MAX);
+    for (count, confirmed_from, left) in [
+        (Some(2), all, &[200, 300][..]),
+        (Some(1), Some(3), &[300]),
+        (Some(1), Some(2), &[200, 300]),
+        (Some(2), Some(1), &[100, 200, 300]),
+        (Some(0), all, &[300]),
+        (Some(9), all, &[100, 200, 300]),
+        (Some(1), None, &[100, 200, 300]),
+        (None, all, &[100, 200, 300]),
+    ] {
+        let (_home, dir) = three();
+        let removed = dir.prune(Retention { count, age: None, confirmed_from }).unwrap();
+        assert_eq!(whole(&dir), left, "{count:?} {confirmed_from:?}");
+        assert_eq!(removed.len(), 3 - left.len());
+        assert_eq!(save(&dir, 400).id, 4, "ids are not used again");
+    }
+}
+
+#[test]
+fn the_young_stay() {
+    let (_home, dir) = three();
+    let young = Retention { count: None, age: Some(Duration::from_secs(3600)), confirmed_from: Some(9) };
+    assert!(dir.prune(young).unwrap().is_empty());
+    std::thread::sleep(Duration::from_millis(5));
+    let old = Retention { count: None, age: Some(Duration::ZERO), confirmed_from: Some(9) };
+    assert_eq!(dir.prune(Retention { count: Some(2), ..old }).unwrap().len(), 1, "one rule that keeps is enough");
+    assert_eq!(dir.prune(old).unwrap().len(), 1);
+    assert_eq!(whole(&dir), [300]);
+    assert!(matches!(StateDir::read(dir.path()).unwrap().prune(old), Err(StateError::ReadOnly { .. })));
+}
