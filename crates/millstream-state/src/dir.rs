@@ -61,8 +61,9 @@ impl StateDir {
     ///
     /// # Errors
     ///
-    /// If another process has it, it is another program's, it has files and is no state directory, its format is later,
-    /// its file `job` is damaged, or the system refuses an operation. In all cases but the last, nothing was changed.
+    /// If another process has it, it is another program's, it has files and is no state directory, its format is
+    /// later, its file `job` is damaged, or the system refuses an operation. Only in the last case has it changed
+    /// anything.
     pub fn open(path: impl Into<PathBuf>, program: &str) -> Result<StateDir, StateError> {
         let path = path.into();
         let path = std::path::absolute(&path).map_err(StateError::io("find", &path))?;
@@ -82,10 +83,11 @@ impl StateDir {
         let lock = lock(&*disk, &path)?;
         let known = identity::find(&*disk, &path, Some(program))?;
         let removed = identity::remove_unfinished(&*disk, &path)?;
+        let snapshots = path.join(SNAPSHOTS);
+        identity::make_dirs(&*disk, &snapshots)?;
         if known.is_none() {
             identity::make_durable(&*disk, &path)?;
         }
-        let snapshots = path.join(SNAPSHOTS);
         // A process that was killed may have left a snapshot whose name is not durable yet.
         disk.sync_dir(&snapshots).map_err(StateError::io("sync", &snapshots))?;
         let epoch = known.map_or(0, |known| known.epoch) + 1;
@@ -150,8 +152,8 @@ impl StateDir {
         &self.identity.program
     }
 
-    /// How often the directory was opened to write, this time included. Each snapshot has it in its manifest and in the
-    /// name of its file, so what a process writes that was taken for dead is told apart.
+    /// How often the directory was opened to write, this time included. Each snapshot has it in its manifest and in
+    /// the name of its file, so what a process writes that was taken for dead is told apart.
     #[must_use]
     pub fn epoch(&self) -> u64 {
         self.identity.epoch

@@ -89,8 +89,8 @@ pub trait Disk: fmt::Debug + Send + Sync {
 
 /// An open file of a [`Disk`].
 pub trait DiskFile: fmt::Debug + Send {
-    /// Reads at an offset, and returns how many bytes there were. There are fewer than the buffer has only at the end of
-    /// the file.
+    /// Reads at an offset, and returns how many bytes there were. There are fewer than the buffer has room for only at
+    /// the end of the file.
     ///
     /// # Errors
     ///

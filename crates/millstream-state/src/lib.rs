@@ -1,6 +1,6 @@
 //! Where a job's state is kept on disk: its snapshots, and who may write them.
 //!
-//! A [`StateDir`] is one job's directory. One process at a time writes there, under a lock, with an epoch that each one
+//! A [`StateDir`] is one job's directory. One process at a time writes there, under a lock, with an epoch that each
 //! raises. A snapshot exists when its file has its name: it is written beside, synced, renamed, and the directory is
 //! synced, so a crash leaves all of it or nothing, and it is never written again. Everything read is checked.
 //!

@@ -102,10 +102,9 @@ pub(super) fn make_dirs(disk: &dyn Disk, dir: &Path) -> Result<(), StateError> {
     }
 }
 
-/// Makes the directory of snapshots, and all names on the way to the state directory durable: some may be those of a
-/// process that died before it did.
+/// Makes the names on the way to the state directory durable, before there is a file `job`. Some may be those of a
+/// process that died before it did this.
 pub(super) fn make_durable(disk: &dyn Disk, dir: &Path) -> Result<(), StateError> {
-    make_dirs(disk, &dir.join(SNAPSHOTS))?;
     for above in dir.ancestors().skip(1).filter(|above| !above.as_os_str().is_empty()) {
         match disk.sync_dir(above) {
             // One that this process may not open was not made by it, and is older.

@@ -25,8 +25,8 @@ use std::time::Duration;
 pub struct Retention {
     /// The newest of this number stay; 0 is as 1.
     pub count: Option<usize>,
-    /// Those that were written within this time stay, by the clocks of the writer and of this machine: one that seems to
-    /// be from the future stays, and a clock that jumps ahead removes what the other rules do not keep.
+    /// Those that were written within this time stay, by the clocks of the writer and of this machine. One that seems
+    /// to be from the future stays; a clock that jumps ahead removes what the other rules do not keep.
     pub age: Option<Duration>,
     /// The id of the newest snapshot that a later look at the sink has confirmed: from this one on all stay, since a
     /// start may need them. `None` is "none is confirmed", and then all stay.

@@ -83,6 +83,17 @@ fn one_process_has_a_directory_and_others_may_read_it() {
 /// Where the child of the next test finds its directory.
 const HELD: &str = "MILLSTREAM_STATE_HELD";
 
+/// What the other child finds there.
+const SMALL: &str = "MILLSTREAM_STATE_SMALL";
+
+/// This program again, for one test, behind a shell that runs `first`.
+fn child(first: &str, test: &str, variable: &str, path: &Path) -> Command {
+    let mut command = Command::new("sh");
+    command.args(["-c", &format!("{first} exec \"$0\" --exact directories::{test}")]);
+    command.arg(std::env::current_exe().unwrap()).env(variable, path).stdout(std::process::Stdio::null());
+    command
+}
+
 /// What the child does: it has the directory until it is killed.
 fn hold(path: &Path) {
     let dir = StateDir::open(path, "orders").unwrap();
@@ -97,12 +108,8 @@ fn a_killed_process_gives_its_directory_back_and_its_number_was_in_the_message()
         return hold(Path::new(&path));
     }
     let (_home, path) = temporary();
-    let mut child = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "directories::a_killed_process_gives_its_directory_back_and_its_number_was_in_the_message"])
-        .env(HELD, &path)
-        .stdout(std::process::Stdio::null())
-        .spawn()
-        .unwrap();
+    let test = "a_killed_process_gives_its_directory_back_and_its_number_was_in_the_message";
+    let mut child = child("", test, HELD, &path).spawn().unwrap();
     while !path.with_extension("held").exists() {
         assert!(child.try_wait().unwrap().is_none(), "the child ended early");
         std::thread::yield_now();
@@ -190,4 +197,48 @@ fn a_process_that_was_superseded_saves_nothing() {
     let refused = old.save(&Saved::default()).unwrap_err();
     assert!(matches!(refused, StateError::Superseded { theirs: 2, ours: 1, .. }), "{refused}");
     assert_eq!(whole(&new), [100, 200]);
+}
+
+/// The system refuses what is beyond a limit of the size of files, as it does on a full disk: a part is written.
+#[test]
+#[cfg(unix)]
+fn a_file_that_the_system_cuts_short_leaves_the_older_snapshots() {
+    if let Some(path) = std::env::var_os(SMALL) {
+        let dir = StateDir::open(Path::new(&path), "orders").unwrap();
+        dir.save(&Saved { at: 100, ..Saved::default() }).unwrap();
+        let large = vec![1; 200_000];
+        let said = dir.save(&Saved { parts: &[("large", &large)], ..Saved::default() }).unwrap_err().to_string();
+        assert!(said.contains("cannot write") && said.contains("0000000002-1.snapshot.unfinished"), "{said}");
+        dir.save(&Saved { at: 300, ..Saved::default() }).unwrap();
+        assert_eq!(whole(&dir), [100, 300]);
+        return;
+    }
+    let (_home, path) = temporary();
+    let test = "a_file_that_the_system_cuts_short_leaves_the_older_snapshots";
+    // The signal is ignored, so that the write returns an error instead.
+    let done = child("trap '' XFSZ; ulimit -f 100;", test, SMALL, &path).output().unwrap();
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    assert_eq!(whole(&StateDir::open(&path, "orders").unwrap()), [100, 300]);
+}
+
+/// What a process of format 1 left: two snapshots and an epoch of 2. Every later version reads it.
+#[test]
+fn format_1_is_read_for_ever() {
+    let (_home, path) = temporary();
+    let fixture = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/format-1");
+    fs::create_dir_all(path.join("snapshots")).unwrap();
+    for file in ["job", "snapshots/0000000001-1.snapshot", "snapshots/0000000002-2.snapshot"] {
+        fs::copy(fixture.join(file), path.join(file)).unwrap();
+    }
+    let dir = StateDir::open(&path, "orders").unwrap();
+    assert_eq!(dir.epoch(), 3);
+    assert_eq!(whole(&dir), [100, 200]);
+    let newest = dir.newest().unwrap().unwrap();
+    assert_eq!((newest.format, newest.id, newest.epoch, newest.output_at), (1, 2, 2, Some(400)));
+    assert_eq!((newest.program.as_str(), newest.fingerprint.as_str()), ("orders", "f00d"));
+    assert_eq!(newest.source, json!({ "path": "orders.csv", "offset": 17 }));
+    assert_eq!((&newest.sink, &newest.plan), (&json!(200), &json!([{ "stage": "total" }])));
+    let parts = dir.load(&newest).unwrap();
+    assert_eq!((parts[0].name.as_str(), &parts[0].bytes[..]), ("total", &b"forty-two"[..]));
+    assert_eq!((parts[2].name.as_str(), &parts[2].bytes[..]), ("keys", &[200; 10_000][..]));
 }

@@ -1,5 +1,7 @@
 //! The integration tests of this crate, in one binary.
 
+mod crashes;
 mod damage;
 mod directories;
 mod retention;
+mod simulated;
