@@ -87,6 +87,18 @@ pub trait Sink<A: Shape>: Send + 'static {
         Ok(())
     }
 
+    /// A snapshot is taken in front of the number `next`: everything below it was put, nothing from it on. Called once
+    /// for each snapshot, after [`pause`](Sink::pause), also if nothing was put since the last one; on `Rings` only. A
+    /// sink that has to store what a snapshot stands for does it here, and may note how far it has come.
+    ///
+    /// # Errors
+    ///
+    /// The run ends.
+    fn mark(&mut self, next: SequenceNumber) -> Result<(), Self::Error> {
+        let _ = next;
+        Ok(())
+    }
+
     /// What the run returns. Called once, when all else of the run is over, by the thread that waits for it, and told
     /// how it ended: a sink that must be whole or not at all, as a file that takes another's place, looks whether the
     /// outcome [is complete](RunOutcome::is_complete). It is not called where no thread waits: a handle that is dropped

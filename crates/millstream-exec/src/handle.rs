@@ -4,6 +4,7 @@ mod upgrade;
 
 #[cfg(feature = "queues")]
 pub(crate) use drain::values_left;
+pub use snapshot::Snapshotter;
 
 use crate::RunOutcome;
 use crate::external_source::{ExternalSource, StopSource};
@@ -171,14 +172,6 @@ impl Started {
         self.present().observer.clone()
     }
 
-    /// Panics in a closure of a run that goes on: the run would wait for the closure, and the closure for the run.
-    fn assert_outside(&self) {
-        assert!(
-            self.pool.finished() || !self.pool.worker_calls(),
-            "a closure of a run waits for the run, which waits for the closure"
-        );
-    }
-
     /// A handle by which other threads can end the run.
     fn stopper(&self) -> Stopper {
         Stopper::of(Arc::new(self.ends()))
@@ -254,8 +247,8 @@ impl Started {
         stages
     }
 
-    /// Drops the values of the run as soon as it has failed or was stopped, and its threads have left. Returns the state
-    /// of the run, which has its failure and none of its values.
+    /// Drops the values of the run as soon as it has failed or was stopped, and its threads have left. Returns the
+    /// state of the run, which has its failure and none of its values.
     #[cfg(feature = "service")]
     pub(crate) fn release_at_end(&self) -> Arc<crate::shared::Shared> {
         self.pool.release_at_end(self.end_source.as_ref().map(Arc::downgrade));

@@ -41,6 +41,11 @@ pub(crate) trait State: Any + Send + Sync {
     fn write(&self) -> Option<postcard::Result<Vec<u8>>> {
         None
     }
+    /// The state as JSON; none if it is kept in memory only.
+    #[cfg(feature = "durable")]
+    fn json(&self) -> Option<serde_json::Result<serde_json::Value>> {
+        None
+    }
 }
 
 /// A state that is kept in memory.

@@ -122,7 +122,7 @@ pub use fan_in::{
 };
 #[cfg(loom)]
 pub use fan_in::{Gate, Shown};
-pub use handle::{Handle, Stopper, Unfinished};
+pub use handle::{Handle, Snapshotter, Stopper, Unfinished};
 pub use inline::Inline;
 pub use iterator::{OrderedParMap, ParMapExt, Through, ThroughExt};
 pub use job::{Job, NoSink};

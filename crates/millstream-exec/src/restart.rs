@@ -78,6 +78,13 @@ impl<A: Shape, K: Sink<A>> Sink<A> for Kept<K> {
         Ok(())
     }
 
+    fn mark(&mut self, next: SequenceNumber) -> Result<(), K::Error> {
+        self.in_sink = true;
+        self.sink.mark(next)?;
+        self.in_sink = false;
+        Ok(())
+    }
+
     fn finish(self, _: RunOutcome) -> Result<Self, K::Error> {
         Ok(self)
     }

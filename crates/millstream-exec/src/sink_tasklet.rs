@@ -4,7 +4,7 @@ use crate::tasklet::{AtMarks, Progress, Tasklet};
 use crate::{Report, RunEnd, RunError, Sink};
 use millstream_core::SequenceNumber;
 use millstream_core::failure::{Finished, caught, discard, fail};
-use millstream_ring::{Mark, Reader, RingLayout};
+use millstream_ring::{Mark, MarkKind, Reader, RingLayout};
 use std::marker::PhantomData;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -178,6 +178,12 @@ impl<A: RingLayout, K: Sink<A>> AtMarks for SinkTasklet<A, K> {
         let mark = self.input.pass_mark()?;
         // A snapshot stands for what the sink has stored; and a sink that retires gets no further step.
         self.pause();
+        if mark.kind == MarkKind::Snapshot
+            && let Some(user) = &mut self.user
+            && let Err(error) = user.sink.mark(mark.at)
+        {
+            fail(error);
+        }
         Some(mark)
     }
 

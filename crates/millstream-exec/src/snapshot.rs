@@ -1,6 +1,8 @@
 //! The states of a run at a number, and runs that begin with them.
 
 #[cfg(feature = "durable")]
+mod parts;
+#[cfg(feature = "durable")]
 mod written;
 
 #[cfg(feature = "durable")]

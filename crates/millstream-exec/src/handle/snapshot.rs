@@ -3,6 +3,42 @@
 use super::Handle;
 use crate::Snapshot;
 use crate::keeps::RingRunner;
+use crate::pool::Pool;
+use std::sync::Arc;
+
+/// Takes snapshots of a run from any thread, while another waits for it.
+#[derive(Clone)]
+pub struct Snapshotter(Arc<Pool>);
+
+impl Pool {
+    /// Panics in a closure of a run that goes on: the run would wait for the closure, and the closure for the run.
+    pub(crate) fn assert_outside(&self) {
+        assert!(
+            self.finished() || !self.worker_calls(),
+            "a closure of a run waits for the run, which waits for the closure"
+        );
+    }
+}
+
+impl Snapshotter {
+    /// As [`Handle::snapshot`].
+    ///
+    /// # Panics
+    ///
+    /// If a closure of the run calls it.
+    #[must_use]
+    pub fn snapshot(&self) -> Option<Snapshot> {
+        let pool = &self.0;
+        pool.assert_outside();
+        pool.shared.snapshot(|| pool.finished())
+    }
+}
+
+impl std::fmt::Debug for Snapshotter {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Snapshotter").finish_non_exhaustive()
+    }
+}
 
 impl<O, R: RingRunner> Handle<O, R> {
     /// Takes a snapshot at the next number that the source publishes, and waits until every stage has reached it. The
@@ -27,8 +63,12 @@ impl<O, R: RingRunner> Handle<O, R> {
     /// If a closure of the run calls it: that would wait for itself.
     #[must_use]
     pub fn snapshot(&self) -> Option<Snapshot> {
-        self.started.assert_outside();
-        let pool = &self.started.pool;
-        pool.shared.snapshot(|| pool.finished())
+        self.snapshotter().snapshot()
+    }
+
+    /// A handle by which other threads can take snapshots of the run.
+    #[must_use]
+    pub fn snapshotter(&self) -> Snapshotter {
+        Snapshotter(self.started.pool.clone())
     }
 }

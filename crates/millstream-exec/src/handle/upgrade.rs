@@ -47,7 +47,7 @@ impl<O, R: RingRunner> Handle<O, R> {
         P: Deploy<RingBackend<R>> + Arrow<In = Val<T>, Out: RingShape<R>> + Send + Sync,
     {
         let started = &self.started;
-        started.assert_outside();
+        started.pool.assert_outside();
         let answer = Arc::new(Mutex::new(None));
         let change = change_to::<R, _, _>(
             Arc::new(next),

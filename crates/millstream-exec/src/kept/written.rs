@@ -34,6 +34,10 @@ impl<S: Item + Clone + Serialize> State for Writable<S> {
     fn write(&self) -> Option<postcard::Result<Vec<u8>>> {
         Some(postcard::to_allocvec(&self.0))
     }
+
+    fn json(&self) -> Option<serde_json::Result<serde_json::Value>> {
+        Some(serde_json::to_value(&self.0))
+    }
 }
 
 impl Kept {
@@ -75,6 +79,22 @@ impl Kept {
             }
         };
         Ok(WrittenLane { next: self.next, version: self.version, state })
+    }
+
+    /// As JSON; null if it has no state.
+    ///
+    /// # Errors
+    ///
+    /// Why there is none.
+    pub(crate) fn json(&self) -> Result<serde_json::Value, String> {
+        match &self.state {
+            None => Ok(serde_json::Value::Null),
+            Some(Held::Written { .. }) => Err("is there as bytes: a run that begins with it knows its type".to_owned()),
+            Some(Held::Live(state)) => {
+                let json = (**state).json().ok_or("was kept by `Rings`, as a clone: run on `Durable` rings")?;
+                json.map_err(|error| format!("has a state that is no JSON: {error}"))
+            }
+        }
     }
 }
 

@@ -75,6 +75,10 @@ where
         self.sink.as_mut().map_or(Ok(()), |sink| sink.pause().map_err(Into::into))
     }
 
+    fn mark(&mut self, next: SequenceNumber) -> Result<(), AnyError> {
+        self.sink.as_mut().map_or(Ok(()), |sink| sink.mark(next).map_err(Into::into))
+    }
+
     fn finish(mut self, outcome: RunOutcome) -> Result<K::Output, AnyError> {
         self.made()?;
         self.sink.expect("it was made").finish(outcome).map_err(Into::into)

@@ -115,6 +115,12 @@ enum Fault {
     Unreadable(String),
 }
 
+impl CorruptSnapshot {
+    pub(super) fn unreadable(why: String) -> Self {
+        CorruptSnapshot(Fault::Unreadable(why))
+    }
+}
+
 impl fmt::Display for CorruptSnapshot {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {

@@ -1,0 +1,110 @@
+//! Snapshots in parts, one for each stage with a state, and states as JSON.
+
+use super::{CorruptSnapshot, Snapshot, SnapshotMismatch, States};
+use crate::kept::{Kept, WrittenLane};
+use millstream_core::SequenceNumber;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// The name of the part that is no stage's. A stage cannot have it: a name is not empty.
+const RUN: &str = "";
+
+/// What is not a stage's.
+#[derive(Serialize, Deserialize)]
+struct Run {
+    at: SequenceNumber,
+    output: Option<SequenceNumber>,
+    numbers: Vec<(String, SequenceNumber)>,
+}
+
+impl Snapshot {
+    /// This snapshot as bytes in parts, by their names: one for each stage with a state, in order, and in front of them
+    /// one of the empty name for the numbers. A part is equal to one of another snapshot if and only if the stage's
+    /// states are written as the same bytes. Parts have no checksum: where they are stored is to keep one. Otherwise as
+    /// [`to_bytes`](Snapshot::to_bytes).
+    ///
+    /// ```
+    /// use millstream::prelude::*;
+    ///
+    /// let sums = || pipeline::<u64>().scan(0, |sum, x| { *sum += x; *sum }).named("sum");
+    /// let (sender, receiver) = source::channel(16);
+    /// let run = Durable::new(Rings::new()).start(sums().from(receiver).to(sink::collect()))?;
+    /// sender.send_all([1, 2, 3])?;
+    /// let snapshot = run.snapshot().expect("the run goes on");
+    /// drop((run, sender));
+    ///
+    /// assert_eq!(snapshot.json("sum")?, serde_json::json!([6]));
+    /// let parts = snapshot.to_parts()?;
+    /// assert_eq!(parts.iter().map(|(name, _)| &**name).collect::<Vec<_>>(), ["", "sum"]);
+    /// let read = Snapshot::from_parts(parts)?;
+    /// let rings = Durable::new(Rings::new().resume(read));
+    /// assert_eq!(rings.collect(sums().from([4, 5]))?, [10, 15]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// If a state cannot be written; the error names its stage.
+    pub fn to_parts(&self) -> Result<Vec<(String, Vec<u8>)>, SnapshotMismatch> {
+        let States { at, output, numbers, stages } = &*self.0;
+        let failed = |stage: &str, why: String| SnapshotMismatch { stage: stage.to_owned(), why };
+        let encoded = |stage: &str, bytes: postcard::Result<Vec<u8>>| {
+            let bytes = bytes.map_err(|error| failed(stage, format!("cannot be written: {error}")))?;
+            Ok((stage.to_owned(), bytes))
+        };
+        let run = Run { at: *at, output: *output, numbers: numbers.clone() };
+        let mut parts = vec![encoded(RUN, postcard::to_allocvec(&run))?];
+        for (stage, lanes) in stages {
+            let lanes: Result<Vec<WrittenLane>, String> = lanes.iter().map(Kept::write).collect();
+            let lanes = lanes.map_err(|why| failed(stage, why))?;
+            parts.push(encoded(stage, postcard::to_allocvec(&lanes))?);
+        }
+        Ok(parts)
+    }
+
+    /// The snapshot of which these are all [parts](Snapshot::to_parts), in any order. Its states are read when a run
+    /// begins with it.
+    ///
+    /// # Errors
+    ///
+    /// If one cannot be read, stands there twice, or is the numbers' and lacks.
+    pub fn from_parts(parts: impl IntoIterator<Item = (String, Vec<u8>)>) -> Result<Self, CorruptSnapshot> {
+        let (mut run, mut stages) = (None, BTreeMap::new());
+        for (name, bytes) in parts {
+            let twice = if name == RUN {
+                run.replace(read::<Run>("the numbers", &bytes)?).is_some()
+            } else {
+                let lanes = read::<Vec<WrittenLane>>(&name, &bytes)?;
+                stages.insert(name.clone(), lanes.into_iter().map(Kept::from).collect()).is_some()
+            };
+            if twice {
+                return Err(CorruptSnapshot::unreadable(format!("part {name:?} is there twice")));
+            }
+        }
+        let lacks = || CorruptSnapshot::unreadable("the part with the numbers is not there".to_owned());
+        let Run { at, output, numbers } = run.ok_or_else(lacks)?;
+        Ok(Snapshot(Arc::new(States { at, output, numbers, stages })))
+    }
+
+    /// The states of a stage as JSON: a list with one for each of its lanes, null where a stage has none and starts a
+    /// clock.
+    ///
+    /// # Errors
+    ///
+    /// If there is no such stage, or its state is none that JSON can say, a map whose keys are no texts for one; or if
+    /// the snapshot was [read](Snapshot::from_parts), since only a run that began with it knows the types.
+    pub fn json(&self, stage: &str) -> Result<serde_json::Value, SnapshotMismatch> {
+        let failed = |why: String| SnapshotMismatch { stage: stage.to_owned(), why };
+        let lanes = self.0.stages.get(stage).ok_or_else(|| failed("has no state in it".to_owned()))?;
+        lanes.iter().map(Kept::json).collect::<Result<_, _>>().map_err(failed)
+    }
+}
+
+fn read<'de, T: Deserialize<'de>>(name: &str, bytes: &'de [u8]) -> Result<T, CorruptSnapshot> {
+    match postcard::take_from_bytes(bytes) {
+        Ok((read, [])) => Ok(read),
+        Ok((_, rest)) => Err(CorruptSnapshot::unreadable(format!("{} bytes follow part {name:?}", rest.len()))),
+        Err(error) => Err(CorruptSnapshot::unreadable(format!("part {name:?}: {error}"))),
+    }
+}
