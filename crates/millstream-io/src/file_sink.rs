@@ -155,6 +155,20 @@ impl<C: Clock> FileSink<C> {
         Ok(Position { last: self.last, length: self.length })
     }
 
+    /// As [`position`](FileSink::position), of contents that survive a crash of the machine: they are synced,
+    /// unless the policy is `Never`.
+    ///
+    /// # Errors
+    ///
+    /// If the file cannot be written or synced.
+    pub fn synced_position(&mut self) -> Result<Position> {
+        let position = self.position()?;
+        if self.syncing.at_end() {
+            self.sync()?;
+        }
+        Ok(position)
+    }
+
     /// Flushes, syncs unless the policy is `Never`, and gives a new file its name. Returns the number of the last
     /// value.
     ///

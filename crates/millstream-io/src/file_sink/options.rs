@@ -5,7 +5,7 @@ use crate::named::named;
 use crate::time::{Clock, SystemClock};
 use std::fs::File;
 use std::io::{Error, ErrorKind, Result};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// The options of a [`FileSink`].
 #[derive(Clone, Debug)]
@@ -106,6 +106,16 @@ impl<C: Clock> FileSinkOptions<C> {
             taken: last,
             syncing: Syncing::new(self.sync, self.clock),
         })
+    }
+
+    /// The file's name as the user wrote it.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Whether it can go on at a [position](FileSink::position) in another process: it is appended to, and not rotated.
+    pub fn can_resume(&self) -> bool {
+        self.append && self.rotation.is_none()
     }
 
     fn check(&self) -> Result<()> {

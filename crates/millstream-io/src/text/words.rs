@@ -18,6 +18,7 @@ use super::{is_graphic, is_space};
 ///
 /// Parts of a text can be read apart, in any order and on any thread, and then be [appended](Words::append).
 #[derive(Clone, Debug, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Words {
     ended: u64,
     inside: bool,
@@ -26,6 +27,7 @@ pub struct Words {
 
 /// The contents of the first run without white space, which may end a word of the text before.
 #[derive(Clone, Debug, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 struct FirstRun {
     graphic: bool,
     ended: bool,

@@ -101,7 +101,7 @@ fn a_line_that_is_too_long_is_reported_with_its_place() {
 fn a_line_without_end_takes_no_more_memory_than_the_longest() {
     let blocks = LineBlocks::with_size(std::io::repeat(b'x'), 1000).longest(1_000_000);
     let (blocks, failure) = all(blocks);
-    assert_eq!(blocks, [[]; 0]);
+    assert_eq!(blocks, [[0_u8; 0]; 0]);
     assert_eq!(failure.as_deref(), Some("line 1, which begins at byte 0, is longer than 1000000 bytes"));
 }
 
