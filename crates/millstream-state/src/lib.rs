@@ -1,4 +1,6 @@
-//! Where a job's state is kept on disk: its snapshots, and who may write them.
+//! Where a job's state is kept on disk: its snapshots, and who may write them; and jobs that go on from there.
+//!
+//! A [`Persistent`] runs a job that may be killed at any moment: it goes on at a snapshot when it is started again.
 //!
 //! A [`StateDir`] is one job's directory. One process at a time writes there, under a lock, with an epoch that each
 //! raises. A snapshot exists when its file has its name: it is written beside, synced, renamed, and the directory is
@@ -23,19 +25,30 @@
 //!
 //! | module | what it has |
 //! | --- | --- |
+//! | [`persistent`] | jobs that go on, and looks at what they were at a number |
+//! | [`resumable`] | sources that can begin in the middle |
+//! | [`claims`] | sinks that say what they hold, and go back to it |
 //! | [`dir`] | the directory of a job: opening, locking, snapshots, what to keep of them |
 //! | [`manifest`] | what a snapshot's file says of itself, and its bytes |
 //! | [`disk`] | everything that this crate does to a disk, as a trait; a test's disk may crash |
 
 #![forbid(unsafe_code)]
 
+pub mod claims;
 pub mod dir;
 pub mod disk;
 mod error;
 pub mod manifest;
+pub mod persistent;
+pub mod resumable;
 mod sealed;
 mod xxh64;
 
+#[cfg(feature = "sqlite")]
+pub use claims::sqlite;
+pub use claims::{ClaimingSink, Claims, OpenError, written};
 pub use dir::{Retention, Saved, SnapshotEntry, StateDir};
 pub use error::StateError;
 pub use manifest::{Manifest, Part, PartEntry};
+pub use persistent::{Cadence, JobError, Persistent, Replayed, Running, Span, Stored, replay};
+pub use resumable::{Again, Places, Position, Resumable, TextFiles, again};

@@ -9,9 +9,9 @@ const ALLOWED: [(&str, &[&str]); 11] = [
     ("millstream-io", &["core"]),
     ("millstream-evolve", &["exec"]),
     ("millstream-observe", &["core", "exec"]),
-    ("millstream-state", &["core"]),
+    ("millstream-state", &["core", "exec", "io"]),
     ("millstream-testkit", &["core", "exec"]),
-    ("millstream-cli", &["core", "evolve", "exec", "io", "observe"]),
+    ("millstream-cli", &["core", "evolve", "exec", "io", "observe", "state"]),
     ("millstream", &["cli", "core", "evolve", "exec", "io", "observe", "ring", "state", "testkit"]),
 ];
 

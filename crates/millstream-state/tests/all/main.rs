@@ -3,5 +3,6 @@
 mod crashes;
 mod damage;
 mod directories;
+mod jobs;
 mod retention;
 mod simulated;

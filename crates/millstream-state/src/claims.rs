@@ -1,0 +1,145 @@
+//! Sinks that say what they hold, and go back to it.
+
+mod files;
+#[cfg(feature = "sqlite")]
+mod sqlite;
+mod written;
+
+#[cfg(feature = "sqlite")]
+pub use sqlite::{Sqlite, SqliteRows, sqlite};
+pub use written::{Written, WrittenFile, written};
+
+use millstream_core::{RunOutcome, SequenceNumber, Shape, Sink};
+use serde_json::Value;
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::{error, fmt, io};
+
+/// A sink that can say what it holds, its *claim*, and that goes on from a claim in another process.
+///
+/// A snapshot stores the claim that the sink made in front of the snapshot's number. When the job starts again, the
+/// sink is asked, newest snapshot first, whether it still holds what it claimed. A file that is longer is cut; a table
+/// that holds more passes over the numbers that it has. One that holds less refuses, and an older snapshot is tried.
+///
+/// This is what is known before the sink is open; [`open`](ClaimingSink::open) opens it. A
+/// [`FileSinkOptions`](millstream_io::FileSinkOptions) that appends is one.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no sink for the edge `{A}` that can be asked what it holds",
+    note = "an appended file is one: `FileSink::append(path)`, without `open()`; a sink that cannot be asked would get \
+            values twice after a crash"
+)]
+pub trait ClaimingSink<A: Shape> {
+    /// The open sink.
+    type Open: Sink<A> + Claims;
+
+    /// Opens the sink for the numbers from `next` on, at a claim that it made there; as it is, if there is none.
+    ///
+    /// # Errors
+    ///
+    /// [`HoldsLess`](OpenError::HoldsLess) if it holds less than it claimed there, or something else; otherwise why it
+    /// cannot be opened.
+    fn open(&self, claim: Option<(SequenceNumber, &Value)>) -> Result<Self::Open, OpenError>;
+}
+
+/// What a run returns whose output goes to `K`.
+pub type OutputOf<A, K> = <<K as ClaimingSink<A>>::Open as Sink<A>>::Output;
+
+/// An open sink that says what it holds.
+pub trait Claims {
+    /// Stores everything that was put, so that it survives the end of the process, and says what the sink holds now.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be stored. The run ends.
+    fn claim(&mut self) -> io::Result<Value>;
+}
+
+/// Why a sink cannot be opened at a claim.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum OpenError {
+    /// It holds less than it claimed, or something else: in words.
+    HoldsLess(String),
+    /// It cannot be opened.
+    Failed(io::Error),
+}
+
+impl fmt::Display for OpenError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            OpenError::HoldsLess(why) => f.write_str(why),
+            OpenError::Failed(error) => error.fmt(f),
+        }
+    }
+}
+
+impl error::Error for OpenError {
+    fn source(&self) -> Option<&(dyn error::Error + 'static)> {
+        match self {
+            OpenError::HoldsLess(_) => None,
+            OpenError::Failed(error) => error.source(),
+        }
+    }
+}
+
+impl From<io::Error> for OpenError {
+    fn from(error: io::Error) -> Self {
+        OpenError::Failed(error)
+    }
+}
+
+/// The claims that a sink has made, by the numbers that came next, until snapshots have them.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Claimed(Arc<Mutex<VecDeque<(SequenceNumber, Value)>>>);
+
+impl Claimed {
+    fn claims(&self) -> MutexGuard<'_, VecDeque<(SequenceNumber, Value)>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The claim in front of this number. Earlier ones are forgotten.
+    pub(crate) fn at(&self, next: SequenceNumber) -> Option<Value> {
+        let mut claims = self.claims();
+        while claims.front().is_some_and(|(at, _)| *at < next) {
+            claims.pop_front();
+        }
+        claims.front().filter(|(at, _)| *at == next).map(|(_, claim)| claim.clone())
+    }
+}
+
+/// The most claims that wait for their snapshots. One snapshot is under way at a time, and one waits to be stored.
+const WAITING: usize = 8;
+
+/// A sink that makes a claim at each mark.
+pub(crate) struct AtMarks<K> {
+    pub(crate) sink: K,
+    pub(crate) claimed: Claimed,
+}
+
+impl<A: Shape, K: Sink<A> + Claims> Sink<A> for AtMarks<K> {
+    type Output = K::Output;
+    type Error = Box<dyn error::Error + Send + Sync>;
+
+    fn put(&mut self, number: SequenceNumber, value: A::Ref<'_>) -> Result<(), Self::Error> {
+        self.sink.put(number, value).map_err(Into::into)
+    }
+
+    fn pause(&mut self) -> Result<(), Self::Error> {
+        self.sink.pause().map_err(Into::into)
+    }
+
+    fn mark(&mut self, next: SequenceNumber) -> Result<(), Self::Error> {
+        self.sink.mark(next).map_err(Into::into)?;
+        let claim = self.sink.claim()?;
+        let mut claims = self.claimed.claims();
+        claims.push_back((next, claim));
+        if claims.len() > WAITING {
+            claims.pop_front();
+        }
+        Ok(())
+    }
+
+    fn finish(self, outcome: RunOutcome) -> Result<K::Output, Self::Error> {
+        self.sink.finish(outcome).map_err(Into::into)
+    }
+}

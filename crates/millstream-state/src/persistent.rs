@@ -1,0 +1,254 @@
+//! Jobs that go on where they were, after whatever ended their process.
+
+mod error;
+mod replay;
+mod running;
+mod storing;
+
+pub use error::JobError;
+pub use replay::{Replayed, Span, replay};
+pub use running::{Running, Stored};
+pub use storing::Cadence;
+
+use crate::claims::{AtMarks, Claimed, ClaimingSink, Claims, OpenError, OutputOf};
+use crate::resumable::{Trail, Trailing};
+use crate::{Manifest, Resumable, Retention, Saved, SnapshotEntry, StateDir};
+use millstream_core::plan::{Change, Fate, StageDiff};
+use millstream_core::{Arrow, Item, Plan, SequenceNumber, Shape, Val};
+use millstream_exec::{Durable, JobRefExt, Lasting, Rings, RunError, Runner, Snapshot};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use std::sync::Arc;
+use storing::Storing;
+
+/// A runner whose jobs can be killed at any moment, and started again: they go on at a snapshot, and end with the
+/// output of a run that nothing has disturbed.
+///
+/// It runs jobs on [`Durable`] rings, takes snapshots while they run, and stores them in a
+/// [state directory](StateDir). A snapshot has the states of all stages at a number, the position of the source there,
+/// and what the sink claimed to hold. When the job starts again, the newest snapshot is taken whose claim the sink
+/// still holds: the sink goes back to it, the source begins at its position, and every stage with its state. So each
+/// number's value is in the sink's output once, whatever died when. What is stored is safe as far as the file system
+/// keeps what was synced.
+///
+/// The stream does not pause: each stage clones its state, and a thread of its own writes it. One snapshot is stored at
+/// a time; if the next one is there before the last is stored, it waits, and later ones are left out. A snapshot that
+/// cannot be stored (the disk is full) does not end the job: [`Running::join`] says why, and older ones stay.
+///
+/// ```
+/// use millstream::{io::{Block, FileSink}, prelude::*, state::{Cadence, Persistent, StateDir, TextFiles}};
+///
+/// fn counts() -> impl Pipeline<Block, String> + Lasting {
+///     pipeline::<Block>()
+///         .lines()
+///         .scan(0_u64, |count, _| { *count += 1; *count })
+///         .named("count")
+///         .map(|count| format!("{count}\n"))
+///         .any_edge()
+/// }
+///
+/// # let directory = tempfile::tempdir()?;
+/// # std::env::set_current_dir(&directory)?;
+/// std::fs::write("log", "a\nb\nc\n")?;
+/// let run = |files: TextFiles| {
+///     let state = StateDir::open("state", "counts")?;
+///     let job = Persistent::new(Rings::new(), state).snapshot_every(Cadence::Numbers(1));
+///     job.run(&counts(), files, FileSink::append("counts"))
+/// };
+/// run(TextFiles::new(["log"]).block_size(1))?;
+/// std::fs::write("log", "a\nb\nc\nd\n")?;
+/// // Goes on at the last snapshot, and not at the beginning.
+/// run(TextFiles::new(["log"]).block_size(1))?;
+/// assert_eq!(std::fs::read_to_string("counts")?, "1\n2\n3\n4\n");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct Persistent {
+    rings: Rings,
+    dir: StateDir,
+    cadence: Cadence,
+    retention: Retention,
+    job: Value,
+}
+
+impl Persistent {
+    /// Runs jobs on rings with these options. A snapshot every second, of which five are kept.
+    pub fn new(rings: Rings, dir: StateDir) -> Self {
+        let retention = Retention { count: Some(5), ..Retention::default() };
+        Persistent { rings, dir, cadence: Cadence::default(), retention, job: Value::Null }
+    }
+
+    /// Sets when snapshots are taken.
+    #[must_use]
+    pub fn snapshot_every(self, cadence: Cadence) -> Self {
+        Persistent { cadence, ..self }
+    }
+
+    /// Sets which snapshots are kept. Those that were taken since the sink was last looked at are kept as well.
+    #[must_use]
+    pub fn keep(self, retention: Retention) -> Self {
+        Persistent { retention, ..self }
+    }
+
+    /// Sets what the manifests say of the job: how it was started, for tools that start it again.
+    #[must_use]
+    pub fn described_as(self, job: Value) -> Self {
+        Persistent { job, ..self }
+    }
+
+    /// Starts the job, and waits for its end: see [`start`](Persistent::start) and [`Running::wait`].
+    ///
+    /// # Errors
+    ///
+    /// As both.
+    pub fn run<T, P, X, K>(self, pipeline: &P, source: X, sink: K) -> Result<(OutputOf<P::Out, K>, Stored), JobError>
+    where
+        T: Item,
+        P: Lasting + Arrow<In = Val<T>>,
+        X: Resumable<T>,
+        K: ClaimingSink<P::Out>,
+    {
+        self.start(pipeline, source, sink)?.wait()
+    }
+
+    /// Starts the job where the newest snapshot says that it was; from the beginning if the directory has none.
+    ///
+    /// # Errors
+    ///
+    /// Before anything is run: if the pipeline has other states than the one that was stored, if the sink holds less
+    /// than it did at every snapshot, if the source cannot begin at its position, if the directory cannot be read or
+    /// written; and as [`Runner::start`].
+    pub fn start<T, P, X, K>(self, pipeline: &P, source: X, sink: K) -> Result<Running<OutputOf<P::Out, K>>, JobError>
+    where
+        T: Item,
+        P: Lasting + Arrow<In = Val<T>>,
+        X: Resumable<T>,
+        K: ClaimingSink<P::Out>,
+    {
+        let plan = pipeline.plan();
+        plan.check_durable().map_err(|error| JobError::Run(RunError::NotDurable(error)))?;
+        let (opened, begins) = match self.resume::<P::Out, _>(&plan, &sink)? {
+            Some((opened, begins)) => (opened, begins),
+            None => {
+                let mut opened = sink.open(None).map_err(JobError::sink)?;
+                self.begin(&plan, opened.claim().map_err(|error| JobError::sink(error.into()))?)?;
+                (opened, Begins::default())
+            }
+        };
+        let Begins { snapshot, at, position, id } = begins;
+        let (number, position) = position.unzip();
+        let trail = Trail::new();
+        let values = source.begin(position.as_ref()).map_err(JobError::Source)?;
+        let values = Trailing::<T, X>::new(values, number.unwrap_or(0), at, trail.clone()).map_err(JobError::Source)?;
+        let source = Arc::new(source);
+        let claimed = Claimed::default();
+        let Persistent { mut rings, dir, cadence, retention, job } = self;
+        if let Some(snapshot) = snapshot {
+            rings = rings.resume(snapshot);
+        }
+        let position = {
+            let source = source.clone();
+            move |at| {
+                let Some((number, mark)) = trail.at(at) else { return Ok(None) };
+                Ok(Some(json!({ "number": number, "position": source.position(&mark)? })))
+            }
+        };
+        let storing = Storing::start(dir, retention, id, described(&plan, job), claimed.clone(), position);
+        let storing = storing.map_err(|error| JobError::Run(RunError::Spawn(error.to_string())))?;
+        if let Cadence::Numbers(numbers) = cadence {
+            let store = storing.sender();
+            rings = rings.snapshot_every(numbers, move |snapshot| store.offer(snapshot));
+        }
+        let into = AtMarks { sink: opened, claimed };
+        let handle = Durable::new(rings).start(pipeline.from(values).to(into)).map_err(JobError::Run)?;
+        let failure = Box::new(move || source.failure());
+        Running::new(handle, storing, cadence, failure, at)
+    }
+
+    /// The newest snapshot whose claim the sink holds, and the sink, opened there; none if nothing was stored.
+    fn resume<A: Shape, K: ClaimingSink<A>>(
+        &self,
+        plan: &Plan,
+        sink: &K,
+    ) -> Result<Option<(K::Open, Begins)>, JobError> {
+        let mut lacks = None;
+        let listed = self.dir.snapshots()?;
+        let mut damaged = Vec::new();
+        for listed in listed.into_iter().rev() {
+            let manifest = match listed {
+                SnapshotEntry::Whole(manifest) => manifest,
+                SnapshotEntry::Unreadable { why, .. } => {
+                    damaged.push(why);
+                    continue;
+                }
+            };
+            check_plan(&manifest, plan)?;
+            let next = SequenceNumber(manifest.output_at.unwrap_or(manifest.at));
+            match sink.open(Some((next, &manifest.sink))) {
+                Ok(opened) => {
+                    let begins = Self::begins(&self.dir, &manifest)?;
+                    return Ok(Some((opened, begins)));
+                }
+                Err(OpenError::HoldsLess(why)) => _ = lacks.get_or_insert((next, why)),
+                Err(error) => return Err(JobError::sink(error)),
+            }
+        }
+        match (lacks, damaged.into_iter().next()) {
+            (Some((next, why)), _) => Err(JobError::SinkHoldsLess { next, why }),
+            (None, Some(error)) => Err(JobError::State(error)),
+            (None, None) => Ok(None),
+        }
+    }
+
+    /// What a snapshot has for a run that begins with it.
+    fn begins(dir: &StateDir, manifest: &Manifest) -> Result<Begins, JobError> {
+        let (number, position) = (manifest.source["number"].as_u64(), &manifest.source["position"]);
+        let position = number.map(|number| (number, position.clone()));
+        let parts = dir.load(manifest)?;
+        if parts.is_empty() {
+            return Ok(Begins { snapshot: None, at: manifest.at, position, id: Some(manifest.id) });
+        }
+        let snapshot = Snapshot::from_parts(parts.into_iter().map(|part| (part.name, part.bytes)));
+        let snapshot = snapshot.map_err(|why| JobError::Corrupt { snapshot: manifest.id, why })?;
+        Ok(Begins { snapshot: Some(snapshot), at: manifest.at, position, id: Some(manifest.id) })
+    }
+
+    /// Stores what the sink holds before the first number: a job that dies before its first snapshot goes back to it.
+    fn begin(&self, plan: &Plan, claim: Value) -> Result<(), JobError> {
+        let plan = described(plan, self.job.clone());
+        self.dir.save(&Saved { output_at: Some(0), sink: claim, plan, ..Saved::default() })?;
+        Ok(())
+    }
+}
+
+/// Where a run begins.
+#[derive(Default)]
+struct Begins {
+    snapshot: Option<Snapshot>,
+    at: u64,
+    /// A position of the source, and its number.
+    position: Option<(u64, Value)>,
+    /// The id of the snapshot.
+    id: Option<u64>,
+}
+
+/// The plan, and what the manifests say of the job.
+fn described(plan: &Plan, job: Value) -> Value {
+    json!({ "plan": plan, "job": job })
+}
+
+/// Checks that the pipeline has the states that were stored.
+fn check_plan(manifest: &Manifest, plan: &Plan) -> Result<(), JobError> {
+    let Ok(old) = Plan::deserialize(&manifest.plan["plan"]) else { return Ok(()) };
+    let changed = |stage: &StageDiff| match &stage.fate {
+        Fate::Kept => None,
+        Fate::New => stage.state.as_ref().map(|state| format!("new      {}: {state}", stage.name)),
+        Fate::Dropped => stage.state.as_ref().map(|state| format!("dropped  {}: {state}", stage.name)),
+        Fate::Changed(changes) => {
+            let state = changes.iter().find(|change| matches!(change, Change::State { .. }));
+            state.map(|state| format!("changed  {}: {state}", stage.name))
+        }
+    };
+    let states: Vec<String> = old.diff(plan).stages.iter().filter_map(changed).collect();
+    if states.is_empty() { Ok(()) } else { Err(JobError::OtherStates { snapshot: manifest.id, states }) }
+}

@@ -1,0 +1,94 @@
+//! Why a job cannot go on.
+
+use crate::StateError;
+use crate::claims::OpenError;
+use millstream_core::SequenceNumber;
+use millstream_exec::{CorruptSnapshot, RunError};
+use std::{error, fmt, io};
+
+/// Why a persistent job could not start, or has failed.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum JobError {
+    /// The state directory cannot be read or written.
+    State(StateError),
+    /// A snapshot's parts are whole, and cannot be read.
+    Corrupt {
+        /// The snapshot's id.
+        snapshot: u64,
+        /// What is wrong with it.
+        why: CorruptSnapshot,
+    },
+    /// The pipeline has other states than the one that was stored.
+    OtherStates {
+        /// The snapshot's id.
+        snapshot: u64,
+        /// A line for each stage: new, dropped or changed.
+        states: Vec<String>,
+    },
+    /// The sink holds less than it claimed at every snapshot that is kept.
+    SinkHoldsLess {
+        /// The number that it got next at the newest of them.
+        next: SequenceNumber,
+        /// What it holds.
+        why: String,
+    },
+    /// The source cannot begin at its position, or its values have ended early.
+    Source(io::Error),
+    /// The sink cannot be opened, or cannot say what it holds.
+    Sink(io::Error),
+    /// The run could not start, or has failed.
+    Run(RunError),
+}
+
+impl JobError {
+    pub(super) fn sink(error: OpenError) -> Self {
+        match error {
+            OpenError::HoldsLess(why) => JobError::Sink(io::Error::other(why)),
+            OpenError::Failed(error) => JobError::Sink(error),
+        }
+    }
+}
+
+impl fmt::Display for JobError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            JobError::State(error) => error.fmt(f),
+            JobError::Corrupt { snapshot, why } => write!(f, "snapshot {snapshot}: {why}"),
+            JobError::OtherStates { snapshot, states } => {
+                write!(f, "the pipeline has other states than the one of snapshot {snapshot}:")?;
+                states.iter().try_for_each(|state| write!(f, "\n  {state}"))
+            }
+            JobError::SinkHoldsLess { next, why } => {
+                write!(f, "the sink holds less than it did when number {next} came next: {why}")
+            }
+            JobError::Source(error) => write!(f, "the source: {error}"),
+            JobError::Sink(error) => write!(f, "the sink: {error}"),
+            JobError::Run(error) => error.fmt(f),
+        }
+    }
+}
+
+impl error::Error for JobError {
+    fn source(&self) -> Option<&(dyn error::Error + 'static)> {
+        match self {
+            JobError::State(error) => error.source(),
+            JobError::Corrupt { why, .. } => Some(why),
+            JobError::Source(error) | JobError::Sink(error) => Some(error),
+            JobError::Run(error) => error.source(),
+            JobError::OtherStates { .. } | JobError::SinkHoldsLess { .. } => None,
+        }
+    }
+}
+
+impl From<StateError> for JobError {
+    fn from(error: StateError) -> Self {
+        JobError::State(error)
+    }
+}
+
+impl From<RunError> for JobError {
+    fn from(error: RunError) -> Self {
+        JobError::Run(error)
+    }
+}

@@ -1,0 +1,123 @@
+//! A look at what a job was at a number.
+
+use super::{Begins, JobError, Persistent};
+use crate::resumable::{Trail, Trailing};
+use crate::{Resumable, SnapshotEntry, StateDir};
+use millstream_core::{Arrow, Item, Val};
+use millstream_exec::{Durable, JobRefExt, Lasting, Rings, Runner, Sink, Snapshot, Source, source};
+use std::io;
+
+/// What a [replay](replay) has found.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Replayed<O> {
+    /// The number of the stored snapshot that it began with.
+    pub began: u64,
+    /// The states at the number that it was to reach, or behind the source's last value. Their types are known, so
+    /// [`Snapshot::json`] shows them.
+    pub snapshot: Snapshot,
+    /// What the sink returns: it got what the pipeline gives for the numbers from `began` to that number.
+    pub output: O,
+}
+
+/// What of a job is run again.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Span {
+    /// The number that is to be among them: it begins with the newest snapshot at or before that. `None` is the number
+    /// at which it ends.
+    pub from: Option<u64>,
+    /// The number in front of which it ends. `None` is the end of the source, at which the pipeline sees END.
+    pub to: Option<u64>,
+}
+
+/// Runs a part of a stored job again, and stores nothing. It begins with the newest snapshot that the [span](Span)
+/// allows; if no such snapshot is kept, at the source's beginning. The sink is another one than the
+/// job's, which is not touched. It may be done while the job runs.
+///
+/// ```
+/// use millstream::{io::FileSink, prelude::*, state::{Cadence, Persistent, Span, StateDir, again, replay}};
+///
+/// # let directory = tempfile::tempdir()?;
+/// # std::env::set_current_dir(&directory)?;
+/// let sums = pipeline::<u64>().scan(0, |sum, x| { *sum += x; *sum }).named("sum");
+/// let lines = sums.map(|sum| format!("{sum}\n"));
+/// let job = Persistent::new(Rings::new(), StateDir::open("state", "sums")?);
+/// job.snapshot_every(Cadence::Numbers(30)).run(&lines, again(|| 0..1000), FileSink::append("sums"))?;
+///
+/// let state = StateDir::read("state")?;
+/// let half = Span { from: None, to: Some(500) };
+/// let replayed = replay(&state, &Rings::new(), &lines, &again(|| 0..1000), half, sink::collect())?;
+/// assert_eq!(replayed.snapshot.json("sum")?[0], (0..500).sum::<u64>());
+/// assert_eq!(replayed.output.last(), Some(&format!("{}\n", (0..500).sum::<u64>())));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Errors
+///
+/// If the pipeline has other states, if the source cannot begin at its
+/// position or ends before that number; and as the run: a stage that fails again fails with the same number and cause.
+pub fn replay<T, P, X, K>(
+    dir: &StateDir,
+    rings: &Rings,
+    pipeline: &P,
+    values: &X,
+    span: Span,
+    sink: K,
+) -> Result<Replayed<K::Output>, JobError>
+where
+    T: Item,
+    P: Lasting + Arrow<In = Val<T>>,
+    X: Resumable<T>,
+    K: Sink<P::Out>,
+{
+    let Span { from, to } = span;
+    let most = [from, to].into_iter().flatten().min();
+    let plan = pipeline.plan();
+    let stored = dir.snapshots()?;
+    let manifest = stored.into_iter().rev().find_map(|entry| match entry {
+        SnapshotEntry::Whole(manifest) if most.is_none_or(|most| manifest.at <= most) => Some(manifest),
+        _ => None,
+    });
+    let begins = match manifest {
+        Some(manifest) => {
+            super::check_plan(&manifest, &plan)?;
+            Persistent::begins(dir, &manifest)?
+        }
+        // The beginning needs no snapshot.
+        None => Begins::default(),
+    };
+    let (number, position) = begins.position.unzip();
+    let began = begins.at;
+    let places = values.begin(position.as_ref()).map_err(JobError::Source)?;
+    let trailing = Trailing::<T, X>::new(places, number.unwrap_or(0), began, Trail::new());
+    let mut rest = trailing.map_err(JobError::Source)?.values();
+    let rings = begins.snapshot.map_or_else(|| rings.clone(), |snapshot| rings.clone().resume(snapshot));
+    let (sender, receiver) = source::channel(1024);
+    let run = Durable::new(rings).start(pipeline.from(receiver).to(sink)).map_err(JobError::Run)?;
+    for number in began..to.unwrap_or(u64::MAX) {
+        match rest.next() {
+            Some(value) => {
+                if sender.send(value).is_err() {
+                    // The run has failed.
+                    break;
+                }
+            }
+            None => {
+                let error = values.failure();
+                let early = || io::Error::other(format!("it ends at number {number}"));
+                match error.or_else(|| to.map(|_| early())) {
+                    Some(error) => return Err(JobError::Source(error)),
+                    None => break,
+                }
+            }
+        }
+    }
+    // The mark is laid behind what was sent.
+    let snapshot = run.snapshot();
+    drop(sender);
+    let ended = if to.is_some() { run.stop_now() } else { run.wait() };
+    let (output, _) = ended.map_err(JobError::Run)?;
+    let snapshot =
+        snapshot.ok_or_else(|| JobError::Source(io::Error::other("the run has ended before that number")))?;
+    Ok(Replayed { began, snapshot, output })
+}

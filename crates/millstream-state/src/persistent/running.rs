@@ -1,0 +1,135 @@
+//! A persistent job that runs.
+
+use super::storing::{Offers, Storing};
+use super::{Cadence, JobError};
+use millstream_exec::{Durable, Handle, RunEnd, Snapshotter, Stopper};
+use std::io;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::thread::{Builder, JoinHandle};
+use std::time::Duration;
+
+/// A persistent job that runs. Dropping it stops the job; it can be started again, as after a crash.
+pub struct Running<O: Send + 'static> {
+    handle: Handle<O, Durable>,
+    storing: Storing,
+    timer: Option<Timer>,
+    source_failure: Box<dyn Fn() -> Option<io::Error> + Send>,
+    began: u64,
+}
+
+/// What became of a job's snapshots, and where it began.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Stored {
+    /// The number at which the run began: 0, or that of the snapshot that it began with.
+    pub began: u64,
+    /// How many snapshots this run has stored.
+    pub snapshots: u64,
+    /// The number of the last one.
+    pub last: Option<u64>,
+    /// How many could not be stored, and why the last of them could not.
+    pub failed: u64,
+    /// Why the last of those could not be stored.
+    pub last_failure: Option<String>,
+}
+
+impl<O: Send + 'static> Running<O> {
+    pub(super) fn new(
+        handle: Handle<O, Durable>,
+        storing: Storing,
+        cadence: Cadence,
+        source_failure: Box<dyn Fn() -> Option<io::Error> + Send>,
+        began: u64,
+    ) -> Result<Self, JobError> {
+        let timer = match cadence {
+            Cadence::Every(period) => Some(Timer::start(period, handle.snapshotter(), storing.sender())),
+            Cadence::Numbers(_) | Cadence::OnCall => None,
+        };
+        let timer =
+            timer.transpose().map_err(|error| JobError::Run(millstream_exec::RunError::Spawn(error.to_string())))?;
+        Ok(Running { handle, storing, timer, source_failure, began })
+    }
+
+    /// Takes a snapshot at the next number that the source publishes, and waits until it is stored. Returns the number;
+    /// none if the job ends before.
+    ///
+    /// # Errors
+    ///
+    /// Why it could not be stored. The job goes on.
+    pub fn snapshot(&self) -> Result<Option<u64>, String> {
+        self.handle.snapshot().map(|snapshot| self.storing.sender().store(snapshot)).transpose()
+    }
+
+    /// The run itself: what it does can be observed there, and its workers set.
+    pub fn handle(&self) -> &Handle<O, Durable> {
+        &self.handle
+    }
+
+    /// A handle by which another thread can drain or stop the job while this one waits.
+    pub fn stopper(&self) -> Stopper {
+        self.handle.stopper()
+    }
+
+    /// Waits for the end of the job. Returns what the sink does, and what became of the snapshots.
+    ///
+    /// # Errors
+    ///
+    /// If a stage, the source or the sink has failed. The job can be started again: it goes on at its newest snapshot.
+    pub fn wait(self) -> Result<(O, Stored), JobError> {
+        let (ended, stored, source) = self.join();
+        if let Some(failure) = ended.failure {
+            return Err(JobError::Run(failure));
+        }
+        match source {
+            Some(error) => Err(JobError::Source(error)),
+            None => Ok((ended.output.expect("a run that has not failed has its output"), stored)),
+        }
+    }
+
+    /// Waits for the end of the job, and returns what there is then, also if it failed: how the run ended, what became
+    /// of the snapshots, and the error that has ended the source early.
+    pub fn join(self) -> (RunEnd<O>, Stored, Option<io::Error>) {
+        let Running { handle, storing, timer, source_failure, began } = self;
+        let ended = handle.join();
+        drop(timer);
+        let stored = Stored { began, ..storing.join() };
+        (ended, stored, source_failure())
+    }
+}
+
+impl<O: Send + 'static> std::fmt::Debug for Running<O> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Running").field("began", &self.began).finish_non_exhaustive()
+    }
+}
+
+/// A thread that takes a snapshot now and then. It ends with this.
+struct Timer {
+    end: Option<SyncSender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Timer {
+    fn start(period: Duration, snapshotter: Snapshotter, offers: Offers) -> io::Result<Self> {
+        let (end, ended) = sync_channel(1);
+        let take = move || take_every(period, &snapshotter, &offers, &ended);
+        let thread = Builder::new().name("snapshot timer".to_owned()).spawn(take)?;
+        Ok(Timer { end: Some(end), thread: Some(thread) })
+    }
+}
+
+fn take_every(period: Duration, snapshotter: &Snapshotter, offers: &Offers, ended: &Receiver<()>) {
+    while let Err(RecvTimeoutError::Timeout) = ended.recv_timeout(period) {
+        let Some(snapshot) = snapshotter.snapshot() else { return };
+        // Counted there if it fails. The next period begins when it is stored.
+        let _ = offers.store(snapshot);
+    }
+}
+
+impl Drop for Timer {
+    fn drop(&mut self) {
+        drop(self.end.take());
+        // The run is over: a snapshot that is waited for is answered.
+        let _ = self.thread.take().map(JoinHandle::join);
+    }
+}

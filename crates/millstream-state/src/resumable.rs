@@ -1,0 +1,239 @@
+//! Sources that can begin in the middle, and the trail of where a source was.
+
+mod text_files;
+mod values;
+
+pub use text_files::{FileBlocks, FilePlace, TextFiles};
+pub use values::{Again, Counted, again};
+
+use millstream_core::Item;
+use millstream_exec::Source;
+use serde_json::Value;
+use std::collections::VecDeque;
+use std::io;
+use std::marker::PhantomData;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// A source that can say where it is between two values, and begin there in another process: the same values follow.
+///
+/// What a source says between two values is a [`Mark`](Resumable::Mark), which costs little. A snapshot stores the
+/// [position](Resumable::position) of one, which may cost more: a file's has a hash of what stands before it.
+///
+/// ```
+/// use millstream::state::{Places, Position, Resumable};
+///
+/// /// The numbers from `first` on.
+/// struct From(u64);
+///
+/// struct Numbers(u64);
+///
+/// impl Iterator for Numbers {
+///     type Item = u64;
+///     fn next(&mut self) -> Option<u64> {
+///         self.0 += 1;
+///         Some(self.0 - 1)
+///     }
+/// }
+///
+/// impl Places for Numbers {
+///     type Mark = u64;
+///     fn place(&self) -> u64 {
+///         self.0
+///     }
+/// }
+///
+/// impl Resumable<u64> for From {
+///     type Mark = u64;
+///     type Values = Numbers;
+///     const WAITS: bool = false;
+///     fn begin(&self, position: Option<&Position>) -> std::io::Result<Numbers> {
+///         Ok(Numbers(position.and_then(Position::as_u64).unwrap_or(self.0)))
+///     }
+///     fn position(&self, mark: &u64) -> std::io::Result<Position> {
+///         Ok((*mark).into())
+///     }
+/// }
+///
+/// let mut numbers = From(5).begin(None)?;
+/// assert_eq!(numbers.nth(1), Some(6));
+/// let position = From(5).position(&numbers.place())?;
+/// assert_eq!(From(5).begin(Some(&position))?.next(), Some(7));
+/// # Ok::<(), std::io::Error>(())
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no source of `{T}` that can begin in the middle",
+    note = "files are: `TextFiles`; `again(values)` is one of values that are the same each time"
+)]
+pub trait Resumable<T: Item>: Send + Sync + 'static {
+    /// Where it is, between two values.
+    type Mark: Clone + Send + 'static;
+    /// Its values.
+    type Values: Places<Item = T, Mark = Self::Mark> + Send + 'static;
+    /// Whether the next value may have to be waited for. See [`Source::WAITS`].
+    const WAITS: bool;
+
+    /// Its values from this position on; from the first one on if there is none.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot begin there: a file is not the same any more, for example.
+    fn begin(&self, position: Option<&Value>) -> io::Result<Self::Values>;
+
+    /// What is stored of a mark.
+    ///
+    /// # Errors
+    ///
+    /// If that cannot be found out. Then the snapshot is not stored.
+    fn position(&self, mark: &Self::Mark) -> io::Result<Value>;
+
+    /// The error that has ended its values early, if one has. Asked when the run is over.
+    fn failure(&self) -> Option<io::Error> {
+        None
+    }
+}
+
+/// A position as it is stored: JSON.
+pub type Position = Value;
+
+/// Values, and where they are.
+pub trait Places: Iterator {
+    /// Where they are, between two values.
+    type Mark;
+
+    /// Where they are now: what [`next`](Iterator::next) gives is behind it.
+    fn place(&self) -> Self::Mark;
+}
+
+/// The most marks that are kept between two snapshots.
+const MARKS: usize = 1024;
+
+/// Where a source was at some of its numbers: at all of the latest ones while they are few, and at every second,
+/// fourth, and so on where they are many. From a mark at or before a number the source comes to that number by leaving
+/// out the values between the two.
+pub(crate) struct Trail<M> {
+    every: AtomicU64,
+    marks: Mutex<VecDeque<(u64, M)>>,
+}
+
+impl<M: Clone> Trail<M> {
+    pub(crate) fn new() -> Arc<Self> {
+        Arc::new(Trail { every: AtomicU64::new(1), marks: Mutex::default() })
+    }
+
+    fn marks(&self) -> MutexGuard<'_, VecDeque<(u64, M)>> {
+        self.marks.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The source is at this number, and there.
+    fn put(&self, number: u64, mark: impl FnOnce() -> M) {
+        let every = self.every.load(Ordering::Relaxed);
+        if !number.is_multiple_of(every) {
+            return;
+        }
+        let mark = mark();
+        let mut marks = self.marks();
+        marks.push_back((number, mark));
+        if marks.len() > MARKS {
+            let every = every * 2;
+            self.every.store(every, Ordering::Relaxed);
+            let first = marks[0].0;
+            marks.retain(|(number, _)| number.is_multiple_of(every) || *number == first);
+        }
+    }
+
+    /// The last mark at or before this number, with its own number. Earlier ones are forgotten.
+    pub(crate) fn at(&self, number: u64) -> Option<(u64, M)> {
+        let mut marks = self.marks();
+        while marks.get(1).is_some_and(|(next, _)| *next <= number) {
+            marks.pop_front();
+        }
+        if marks.len() < MARKS / 2 {
+            self.every.store(1, Ordering::Relaxed);
+        }
+        marks.front().filter(|(at, _)| *at <= number).cloned()
+    }
+}
+
+/// A resumable source that leaves a trail.
+pub(crate) struct Trailing<T, X: Resumable<T>>
+where
+    T: Item,
+{
+    values: TrailingValues<X::Values>,
+    item: PhantomData<fn() -> T>,
+}
+
+pub(crate) struct TrailingValues<V: Places> {
+    values: V,
+    trail: Arc<Trail<V::Mark>>,
+    number: u64,
+}
+
+impl<T: Item, X: Resumable<T>> Trailing<T, X> {
+    /// The source from the number `at` on. Its values begin at the number `number`, which is at most `at`.
+    ///
+    /// # Errors
+    ///
+    /// If it ends before.
+    pub(crate) fn new(values: X::Values, number: u64, at: u64, trail: Arc<Trail<X::Mark>>) -> io::Result<Self> {
+        let mut values = TrailingValues { values, trail, number };
+        for number in number..at {
+            if values.next().is_none() {
+                let why = format!("it ends at number {number}, and the snapshot was taken at number {at}");
+                return Err(io::Error::new(io::ErrorKind::UnexpectedEof, why));
+            }
+        }
+        Ok(Trailing { values, item: PhantomData })
+    }
+}
+
+impl<V: Places<Mark: Clone>> Iterator for TrailingValues<V> {
+    type Item = V::Item;
+
+    fn next(&mut self) -> Option<V::Item> {
+        self.trail.put(self.number, || self.values.place());
+        let value = self.values.next()?;
+        self.number += 1;
+        Some(value)
+    }
+}
+
+impl<T: Item, X: Resumable<T>> Source<T> for Trailing<T, X> {
+    type Values = TrailingValues<X::Values>;
+    const WAITS: bool = X::WAITS;
+
+    fn values(self) -> Self::Values {
+        self.values
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{MARKS, Trail};
+
+    #[test]
+    fn a_trail_has_a_mark_at_or_a_little_before_every_number() {
+        let trail = Trail::new();
+        let mut last = 0;
+        for number in 0..100_000_u64 {
+            trail.put(number, || number * 10);
+            assert!(trail.marks().len() <= MARKS);
+            if number % 7919 == 7918 {
+                let (at, mark) = trail.at(number).unwrap();
+                assert_eq!(mark, at * 10);
+                let since = number - last;
+                assert!(number - at <= 4 * since / MARKS as u64 + 1, "{at} for {number}, {last} before");
+                last = number;
+            }
+        }
+    }
+
+    #[test]
+    fn a_trail_that_begins_behind_a_number_has_no_mark_for_it() {
+        let trail = Trail::new();
+        trail.put(6, || ());
+        assert_eq!(trail.at(5), None);
+        assert_eq!(trail.at(9), Some((6, ())));
+    }
+}

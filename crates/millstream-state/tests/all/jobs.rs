@@ -1,0 +1,238 @@
+//! Jobs that die, and go on.
+
+use millstream::io::{Block, FileSink};
+use millstream::prelude::*;
+use millstream::state::{
+    Cadence, JobError, Persistent, Retention, SnapshotEntry, Span, StateDir, TextFiles, again, replay,
+};
+use proptest::prelude::{ProptestConfig, any, prop, prop_assert_eq, proptest};
+use std::fs;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+use std::time::Duration;
+
+/// Numbers, sums, counts by key, and a stage that renumbers: a line for each output.
+fn lines() -> impl Pipeline<u64, String> + Lasting {
+    pipeline::<u64>()
+        .scan(0_u64, |sum, x| {
+            *sum += x;
+            *sum
+        })
+        .named("sums")
+        .shard_by(
+            |sum| sum % 7,
+            2,
+            |p| {
+                p.scan(0_u64, |count, sum| {
+                    *count += 1;
+                    *sum * 1000 + *count
+                })
+                .named("counts")
+            },
+        )
+        .named("keys")
+        .flat_scan(0_u64, |sent, x| {
+            *sent += 1;
+            let sent = *sent;
+            (0..*x % 3).map(move |i| sent * 10 + i)
+        })
+        .named("some")
+        .map(|x| format!("{x}\n"))
+        .any_edge()
+}
+
+/// What an undisturbed run writes.
+fn expected(n: u64) -> String {
+    lines().collect(source::ready(0..n)).unwrap().concat()
+}
+
+fn job(home: &Path, every: Cadence) -> Persistent {
+    let state = StateDir::open(home.join("state"), "lines").unwrap();
+    Persistent::new(Rings::new().batch(3), state).snapshot_every(every)
+}
+
+/// The numbers below `n`. To make `dies` panics.
+fn numbers(n: u64, dies: Option<u64>) -> impl Fn() -> Box<dyn Iterator<Item = u64> + Send> + Send + Sync {
+    move || Box::new((0..n).inspect(move |x| assert_ne!(Some(*x), dies, "the end of this process")))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_job_that_dies_again_and_again_writes_what_an_undisturbed_one_does(
+        n in 1_u64..300,
+        every in 1_u64..40,
+        kept in 1_usize..4,
+        deaths in prop::collection::vec(any::<prop::sample::Index>(), 0..6),
+    ) {
+        let home = tempfile::tempdir().unwrap();
+        let out = home.path().join("out");
+        for death in deaths {
+            let dies = death.index(n as usize) as u64;
+            let keep = Retention { count: Some(kept), ..Retention::default() };
+            let job = job(home.path(), Cadence::Numbers(every)).keep(keep);
+            let run = || job.run(&lines(), again(numbers(n, Some(dies))), FileSink::append(&out));
+            // It may die while it leaves out what is behind it.
+            match catch_unwind(AssertUnwindSafe(run)) {
+                Ok(Err(JobError::Run(error))) => assert!(error.to_string().contains("the end of this"), "{error}"),
+                Ok(Err(other)) => panic!("{other}"),
+                Ok(Ok(_)) => panic!("it did not come to number {dies} of {n}"),
+                Err(_) => {}
+            }
+        }
+        let (_, stored) = job(home.path(), Cadence::Numbers(every))
+            .run(&lines(), again(numbers(n, None)), FileSink::append(&out))
+            .unwrap();
+        prop_assert_eq!(stored.failed, 0);
+        prop_assert_eq!(fs::read_to_string(&out).unwrap(), expected(n));
+    }
+
+    /// From every snapshot that is kept, and to every number, the states are those of a run from the beginning.
+    #[test]
+    fn the_states_at_a_number_do_not_depend_on_the_snapshot_before_it(
+        n in 2_u64..200,
+        every in 1_u64..30,
+        to in any::<prop::sample::Index>(),
+    ) {
+        let home = tempfile::tempdir().unwrap();
+        let out = home.path().join("out");
+        let keep = Retention::default();
+        let job = job(home.path(), Cadence::Numbers(every)).keep(keep);
+        job.run(&lines(), again(numbers(n, None)), FileSink::append(&out)).unwrap();
+        let to = to.index(n as usize) as u64;
+        let span = Span { from: None, to: Some(to) };
+        let state = StateDir::read(home.path().join("state")).unwrap();
+        let seen = replay(&state, &Rings::new(), &lines(), &again(numbers(n, None)), span, sink::collect()).unwrap();
+        let fresh = Persistent::new(Rings::new(), StateDir::open(home.path().join("fresh"), "lines").unwrap());
+        fresh
+            .snapshot_every(Cadence::OnCall)
+            .run(&lines(), again(|| 0..0), FileSink::append(home.path().join("none")))
+            .unwrap();
+        let fresh = StateDir::read(home.path().join("fresh")).unwrap();
+        let whole = replay(&fresh, &Rings::new(), &lines(), &again(numbers(n, None)), span, sink::collect()).unwrap();
+        prop_assert_eq!(whole.began, 0);
+        prop_assert_eq!(seen.snapshot.to_parts().unwrap(), whole.snapshot.to_parts().unwrap());
+        prop_assert_eq!(whole.output.concat(), expected(to));
+    }
+}
+
+#[test]
+fn a_job_over_files_goes_on_where_it_was() {
+    let home = tempfile::tempdir().unwrap();
+    let (log, out) = (home.path().join("log"), home.path().join("out"));
+    let counted = || {
+        pipeline::<Block>()
+            .lines()
+            .scan(0_u64, |count, _| {
+                *count += 1;
+                *count
+            })
+            .named("count")
+            .map(|count| format!("{count}\n"))
+    };
+    let mut text = String::new();
+    for day in 1..=3_u64 {
+        text += &"a line\n".repeat(100);
+        fs::write(&log, &text).unwrap();
+        let state = StateDir::open(home.path().join("state"), "count").unwrap();
+        let job = Persistent::new(Rings::new(), state).snapshot_every(Cadence::Numbers(1));
+        let files = TextFiles::new([&log]).block_size(70);
+        let (_, stored) = job.run(&counted(), files, FileSink::append(&out)).unwrap();
+        assert!(stored.began > 0 || day == 1, "{stored:?}");
+        let expected: String = (1..=100 * day).map(|count| format!("{count}\n")).collect();
+        assert_eq!(fs::read_to_string(&out).unwrap(), expected);
+    }
+}
+
+#[test]
+fn a_sink_that_has_lost_what_it_held_is_refused_with_both_numbers() {
+    let home = tempfile::tempdir().unwrap();
+    let out = home.path().join("out");
+    fs::write(&out, "what was there before\n").unwrap();
+    let run = || job(home.path(), Cadence::Numbers(10)).run(&lines(), again(numbers(90, None)), FileSink::append(&out));
+    run().unwrap();
+    let whole = fs::read_to_string(&out).unwrap();
+    // A little less: an older snapshot serves.
+    fs::write(&out, &whole[..whole.len() - 30]).unwrap();
+    run().unwrap();
+    assert_eq!(fs::read_to_string(&out).unwrap(), whole);
+    fs::write(&out, "wh").unwrap();
+    let refused = run().unwrap_err();
+    assert!(matches!(refused, JobError::SinkHoldsLess { .. }), "{refused}");
+    let why = refused.to_string();
+    assert!(why.starts_with("the sink holds less than it did when number ") && why.contains("it has 2 bytes"), "{why}");
+    fs::write(&out, whole.replace("before", "BEFORE")).unwrap();
+    assert!(run().unwrap_err().to_string().contains("it has other bytes before byte "));
+}
+
+#[test]
+fn a_pipeline_with_other_states_is_refused() {
+    let home = tempfile::tempdir().unwrap();
+    let out = home.path().join("out");
+    let run = |kind: u32| {
+        let p = pipeline::<u64>();
+        let job = job(home.path(), Cadence::Numbers(10));
+        let (values, out) = (again(numbers(50, None)), FileSink::append(&out));
+        match kind {
+            0 => job.run(&p.scan(0_u64, |n, _| (*n, *n += 1).0).named("n").map(|n| format!("{n}\n")), values, out),
+            1 => job.run(&p.scan(0_u32, |n, _| (*n, *n += 1).0).named("n").map(|n| format!("{n}\n")), values, out),
+            2 => job.run(&p.map(|n| format!("{n}\n")), values, out),
+            _ => job.run(&p.dedup().named("changes").map(|n| format!("{n}\n")), values, out),
+        }
+    };
+    run(0).unwrap();
+    let why = |kind| run(kind).unwrap_err().to_string();
+    let changed = why(1);
+    assert!(changed.starts_with("the pipeline has other states than the one of snapshot "), "{changed}");
+    assert!(changed.ends_with(":\n  changed  n: state: u64 version 1 -> u32 version 1"), "{changed}");
+    assert!(why(2).ends_with("\n  dropped  n: u64 version 1"), "{}", why(2));
+    assert!(why(3).contains("\n  new      changes: "), "{}", why(3));
+    run(0).unwrap();
+}
+
+#[test]
+fn snapshots_are_taken_on_call_and_by_time_and_one_that_cannot_be_stored_ends_nothing() {
+    let home = tempfile::tempdir().unwrap();
+    let out = home.path().join("out");
+    let slow = || (0..40_u64).inspect(|_| std::thread::sleep(Duration::from_millis(2)));
+    let running = job(home.path(), Cadence::OnCall).start(&lines(), again(slow), FileSink::append(&out)).unwrap();
+    let at = running.snapshot().unwrap();
+    let (_, stored) = running.wait().unwrap();
+    assert!(at.is_none_or(|at| stored.snapshots == 1 && stored.last == Some(at)), "{at:?}, {stored:?}");
+    fs::remove_dir_all(home.path().join("state")).unwrap();
+    fs::remove_file(&out).unwrap();
+    let every = Cadence::Every(Duration::from_millis(1));
+    let running = job(home.path(), every).start(&lines(), again(slow), FileSink::append(&out)).unwrap();
+    let (_, stored) = running.wait().unwrap();
+    assert!(stored.snapshots > 1 && stored.failed == 0, "{stored:?}");
+    assert_eq!(fs::read_to_string(&out).unwrap(), expected(40));
+
+    fs::remove_dir_all(home.path().join("state")).unwrap();
+    fs::remove_file(&out).unwrap();
+    let running = job(home.path(), Cadence::OnCall).start(&lines(), again(slow), FileSink::append(&out)).unwrap();
+    fs::remove_dir_all(home.path().join("state/snapshots")).unwrap();
+    let failed = running.snapshot();
+    let (_, stored) = running.wait().unwrap();
+    assert!(failed.is_err() || failed == Ok(None), "{failed:?}");
+    assert_eq!((stored.snapshots, stored.failed), (0, u64::from(failed.is_err())));
+    assert_eq!(fs::read_to_string(&out).unwrap(), expected(40));
+}
+
+#[test]
+fn a_damaged_snapshot_is_passed_over_and_the_one_before_serves() {
+    let home = tempfile::tempdir().unwrap();
+    let out = home.path().join("out");
+    let run = || job(home.path(), Cadence::Numbers(10)).run(&lines(), again(numbers(90, None)), FileSink::append(&out));
+    run().unwrap();
+    let whole = fs::read_to_string(&out).unwrap();
+    let state = StateDir::read(home.path().join("state")).unwrap();
+    let newest = state.newest().unwrap().unwrap();
+    let path = home.path().join("state/snapshots").join(newest.file());
+    let bytes = fs::read(&path).unwrap();
+    fs::write(&path, &bytes[..bytes.len() - 1]).unwrap();
+    assert!(matches!(state.snapshots().unwrap().last(), Some(SnapshotEntry::Unreadable { .. })));
+    let (_, stored) = run().unwrap();
+    assert!(stored.began > 0 && stored.began < newest.at, "{stored:?} before {}", newest.at);
+    assert_eq!(fs::read_to_string(&out).unwrap(), whole);
+}
