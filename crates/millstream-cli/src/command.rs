@@ -3,16 +3,20 @@
 #[cfg(feature = "completions")]
 mod completions;
 mod copying;
+mod differ;
 mod evolve;
 mod graph;
 mod hidden_clock;
 mod idle;
+mod look;
 #[cfg(feature = "completions")]
 mod man;
 pub(crate) mod panic;
 pub(crate) mod pipe;
 mod plan;
+mod replay;
 pub(crate) mod sleep;
+mod snapshots;
 pub(crate) mod spaces;
 #[cfg(feature = "top")]
 mod top;
@@ -20,16 +24,20 @@ mod uppercase;
 pub(crate) mod verify;
 pub(crate) mod wc;
 
-pub(crate) use copying::{Copying, Fanout};
+pub(crate) use copying::Copying;
+pub(crate) use differ::Differ;
 pub(crate) use evolve::{Evolve, Worker as EvolveWorker};
 pub(crate) use graph::{Graph, HowToDraw};
 pub(crate) use idle::Idle;
+pub(crate) use look::{Look, show_states};
 #[cfg(feature = "completions")]
 pub(crate) use man::Man;
 pub(crate) use panic::Panic;
 pub(crate) use pipe::Pipe;
 pub(crate) use plan::{HowToShow, PlanCommand};
+pub(crate) use replay::Replay;
 pub(crate) use sleep::Sleep;
+pub(crate) use snapshots::Snapshots;
 pub(crate) use spaces::Spaces;
 #[cfg(feature = "top")]
 pub(crate) use top::Top;
@@ -37,8 +45,8 @@ pub(crate) use uppercase::Uppercase;
 pub(crate) use verify::Verify;
 pub(crate) use wc::Wc;
 
-use crate::{progress, watching};
-use std::process::{self, ExitCode};
+use crate::config::RunConfig;
+use crate::outcome::Outcome;
 
 /// A command with everything that it needs.
 #[derive(Debug)]
@@ -54,6 +62,10 @@ pub(crate) enum Command {
     Evolve(Evolve),
     EvolveWorker(EvolveWorker),
     Verify(Verify),
+    Replay(Replay),
+    Look(Look),
+    Snapshots(Snapshots),
+    Differ(Differ),
     Plan(PlanCommand),
     Graph(Graph),
     #[cfg(feature = "top")]
@@ -78,6 +90,10 @@ impl Command {
             Command::Evolve(evolve) => evolve.run(),
             Command::EvolveWorker(worker) => worker.run(),
             Command::Verify(verify) => verify.run(),
+            Command::Replay(replay) => replay.run(),
+            Command::Look(look) => look.run(),
+            Command::Snapshots(snapshots) => snapshots.run(),
+            Command::Differ(differ) => differ.run(),
             Command::Plan(plan) => plan.run(),
             Command::Graph(graph) => graph.run(),
             #[cfg(feature = "top")]
@@ -90,61 +106,14 @@ impl Command {
     }
 }
 
-/// How a command ended. Most wrong use is refused before there is a command.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Outcome {
-    /// All work was done, or the reader of the output is gone.
-    Done,
-    /// An input or the output failed; the rest was processed.
-    InputOrOutputFailed,
-    /// This machine cannot do what the flags ask for.
-    WrongUse,
-    /// The pipeline failed; standard error says where.
-    PipelineFailed,
-    /// A comparison found a difference; standard error says where.
-    CheckFailed,
-    /// This signal came; what was accepted before it was processed.
-    Interrupted(u8),
-}
-
-impl Outcome {
-    /// Ends the process now, without waiting for its other threads.
-    pub(crate) fn exit(self) -> ! {
-        progress::end();
-        watching::ended(self);
-        process::exit(self.code().into())
-    }
-
-    /// The outcome in words, with the number of bytes read, for readers of the page.
-    #[cfg(feature = "page")]
-    pub(crate) fn sentence(self) -> String {
-        let how = match self {
-            Outcome::Done => "done".to_owned(),
-            Outcome::InputOrOutputFailed => "an input or an output failed".to_owned(),
-            Outcome::WrongUse => "refused".to_owned(),
-            Outcome::PipelineFailed => "the pipeline failed".to_owned(),
-            Outcome::CheckFailed => "the check failed".to_owned(),
-            Outcome::Interrupted(signal) => format!("ended by signal {signal}"),
-        };
-        let read = progress::bytes();
-        if read == 0 { how } else { format!("{how}, {read} bytes read") }
-    }
-
-    pub(crate) fn code(self) -> u8 {
+impl Command {
+    /// How it runs, if it keeps its state.
+    pub(crate) fn kept_run(&mut self) -> Option<&mut RunConfig> {
         match self {
-            Outcome::Done => 0,
-            Outcome::InputOrOutputFailed => 1,
-            Outcome::WrongUse => 2,
-            Outcome::PipelineFailed => 3,
-            Outcome::CheckFailed => 4,
-            // The exit code that a shell reports for a program that a signal has ended.
-            Outcome::Interrupted(signal) => 128 + signal,
+            Command::Wc(wc) => Some(&mut wc.run),
+            Command::Uppercase(uppercase) => Some(&mut uppercase.run),
+            Command::Spaces(spaces) => Some(&mut spaces.run),
+            _ => None,
         }
-    }
-}
-
-impl From<Outcome> for ExitCode {
-    fn from(outcome: Outcome) -> Self {
-        outcome.code().into()
     }
 }

@@ -1,18 +1,20 @@
 //! Runs a pipeline on the deployment that the user chose, and reports on it.
 
 mod before;
+mod keep;
 
-use crate::command::Outcome;
-use crate::config::{Deployment, RunConfig, StatsTo};
+use crate::config::{Deployment, Doing, Keep, RunConfig, StatsTo, program};
 use crate::flags::StatsFormat;
 use crate::hash::Hash;
 use crate::input::{Joined, Opening};
 use crate::interrupts::{Interrupts, Until};
-use crate::message::{Complaints, cause, one_line, say};
+use crate::message::{Complaints, cause, one_line, quoted, say};
+use crate::outcome::Outcome;
 use crate::output::Output;
 use crate::watching::{Shown, Watching};
 use crate::{panics, progress, stats, watching};
 use before::{Most, can_write, feed_of, say_other_wait};
+pub(crate) use keep::{Answer, files, to_standard_output};
 use millstream_core::model::ModelShape;
 use millstream_core::text::{Block, Piece};
 use millstream_core::{Arrow, Item, ModelExt, SequenceNumber, Shape, ToOwnedItem, Val, failure};
@@ -20,6 +22,7 @@ use millstream_exec::{
     Everywhere, Inline, JobRefExt, QueueShape, RingShape, RunEnd, RunError, Runner, Source, Wait,
     source::{few, ready},
 };
+use millstream_state::JobError;
 use serde_json::Value;
 use std::borrow::Cow;
 use std::fmt;
@@ -32,12 +35,15 @@ pub(crate) enum Failed {
     Run(RunError),
     /// The model failed. It is a function of whole lists, and knows only the cause.
     Model(String),
+    /// A job whose state is kept could not go on.
+    Job(JobError),
 }
 
 impl fmt::Display for Failed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Failed::Run(error) => error.fmt(f),
+            Failed::Job(error) => error.fmt(f),
             Failed::Model(cause) => write!(f, "model, which knows neither stage nor number: {cause}"),
         }
     }
@@ -326,17 +332,36 @@ impl Runs {
             report["ending"] = "failed".into();
         }
         let why = one_line(&failed.to_string());
-        let outcome = if let Failed::Run(RunError::Options(_)) = failed {
-            self.complaints.note(&why);
-            Outcome::WrongUse
-        } else {
-            say(&format!("millstream: {why}"));
-            Outcome::PipelineFailed
+        let outcome = match failed {
+            Failed::Run(RunError::Options(_)) => {
+                self.complaints.note(&why);
+                Outcome::WrongUse
+            }
+            Failed::Job(error) => {
+                self.complaints.note(&format!("--state: {why}"));
+                match error {
+                    JobError::OtherStates { .. } => Outcome::WrongUse,
+                    _ => Outcome::InputOrOutputFailed,
+                }
+            }
+            Failed::Run(_) | Failed::Model(_) => {
+                say(&format!("millstream: {why}"));
+                self.say_replay(failed);
+                Outcome::PipelineFailed
+            }
         };
         self.write_reports();
         self.shown.linger(outcome, &self.interrupts, (!self.config.quiet).then_some(&self.complaints));
         watching::ended(outcome);
         outcome
+    }
+
+    /// Prints the command that fails in the same way, if the run's state is kept.
+    fn say_replay(&self, failed: &Failed) {
+        let Some(Keep { dir, doing: Doing::Run { .. }, .. }) = &self.config.keep else { return };
+        if let Failed::Run(RunError::Stage { .. }) = failed {
+            say(&format!("millstream: the same again: {} replay {}", program(), quoted(dir.as_os_str())));
+        }
     }
 
     fn write_reports(&self) {

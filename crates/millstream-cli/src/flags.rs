@@ -2,21 +2,24 @@
 
 mod evolve;
 mod examples;
+mod keeping;
 mod pipe;
 mod refusal;
 mod shaped;
 mod values;
+mod ways;
 mod wc;
 
 pub(crate) use evolve::{Evolve, EvolveWorker, ModelName, Transport};
+pub(crate) use keeping::{Cadence, Differ, Keeping, Look, Replay, Snapshots, When};
 pub(crate) use pipe::{Pipe, ShardBy};
 pub(crate) use refusal::{parse, refuse};
 pub(crate) use shaped::shaped;
 #[cfg(feature = "completions")]
 pub(crate) use shaped::shaped_for_manual;
+pub(crate) use ways::Fanout;
 pub(crate) use wc::{Total, Wc};
 
-use crate::command::Fanout;
 use clap::{Args, ColorChoice, Parser, Subcommand, ValueEnum, ValueHint};
 use shaped::HOW_IT_RUNS;
 use std::ffi::OsString;
@@ -79,6 +82,18 @@ pub(crate) enum Command {
     /// Draw a program's pipeline, without running it
     #[command(after_long_help = examples::GRAPH)]
     Graph(Graph),
+    /// Run what a state directory has again up to a number, and print what comes out on the way; store nothing
+    #[command(after_long_help = examples::REPLAY)]
+    Replay(Replay),
+    /// Show the state of a stage at a number, as JSON
+    #[command(after_long_help = examples::STATE)]
+    State(Look),
+    /// List the snapshots of a state directory; check them, or remove old ones
+    #[command(after_long_help = examples::SNAPSHOTS)]
+    Snapshots(Snapshots),
+    /// Find the first number at which the states of two runs of one program differ, and the stage
+    #[command(after_long_help = examples::DIFF)]
+    Diff(Differ),
     /// Show in the terminal a program that was started with `--page ADDR`
     #[cfg(feature = "top")]
     #[command(after_long_help = examples::TOP)]
@@ -181,6 +196,8 @@ pub(crate) struct Run {
     pub(crate) deploy: Deploy,
     #[command(flatten)]
     pub(crate) tuning: Tuning,
+    #[command(flatten)]
+    pub(crate) keeping: Keeping,
     /// Write a report of the run to a file; without one, or with `-`, to standard error
     #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-")]
     pub(crate) stats: Option<OsString>,

@@ -6,8 +6,8 @@ mod watched;
 pub(crate) use hang_up::when_hung_up;
 pub(crate) use watched::{Watched, is_end};
 
-use crate::command::Outcome;
 use crate::message::say;
+use crate::outcome::Outcome;
 use millstream_exec::{Source, Stopper};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;

@@ -12,10 +12,12 @@ mod hash;
 mod input;
 mod interrupts;
 mod message;
+mod outcome;
 mod output;
 mod panics;
 mod program;
 mod progress;
+mod resolve;
 mod stats;
 mod watching;
 
@@ -27,7 +29,7 @@ use std::process::ExitCode;
 #[must_use]
 pub fn command() -> ExitCode {
     let flags = flags::parse::<flags::Flags>();
-    match config::resolve(flags) {
+    match resolve::resolve(flags) {
         Ok(command) => command.run().into(),
         Err(wrong_use) => flags::refuse::<flags::Flags>(&wrong_use),
     }

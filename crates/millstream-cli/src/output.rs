@@ -1,7 +1,7 @@
 //! Standard output, for results.
 
-use crate::command::Outcome;
 use crate::message::{Complaints, cause};
+use crate::outcome::Outcome;
 use crate::progress;
 use millstream_core::text::{Block, Piece};
 use millstream_io::stdio;

@@ -1,24 +1,30 @@
 //! A user's own pipeline as a program with the subcommands of this one.
 
 mod flags;
+mod kept;
 mod lines;
 
-use crate::command::Outcome;
 use crate::command::verify::{Edge, MOST_SHARDS, verified};
-use crate::config::{self, NUMBERS};
+use crate::command::{Snapshots, show_states};
+use crate::config::Seen;
+use crate::config::{self, Doing, Keep, NUMBERS, RunConfig};
 use crate::deploy::Runs;
 use crate::flags::{parse, refuse};
 use crate::input::{Names, Opening};
 use crate::message::{Complaints, say_no_shards};
+use crate::outcome::Outcome;
 use crate::output::Output;
 use crate::progress::{self, Writes};
+use crate::resolve;
 use flags::{Command, Flags, OverLines};
 use lines::Lines;
 use millstream_core::model::ModelShape;
 use millstream_core::{Item, Shape, ToOwnedItem, Val, pipeline};
-use millstream_exec::{Everywhere, Feed, Inline, JobExt, QueueShape, RingShape, RunError, Runner};
+use millstream_exec::{Everywhere, Feed, Inline, JobExt, Lasting, QueueShape, RingShape, RunError, Runner};
+use millstream_state::Span;
 use std::borrow::Cow;
 use std::fmt::Display;
+use std::path::Path;
 use std::process::ExitCode;
 use std::str::FromStr;
 
@@ -47,6 +53,8 @@ impl<B: Item + Display, O> Printed<B> for O where
 /// | `plan --diff OLD.json` | what changed since `plan --json` wrote `OLD.json` |
 /// | `plan --durable` | the same as `plan`, and a check that every state has a name that the author set |
 /// | `graph [--format svg\|dot\|json]` | a picture of it |
+/// | `run --state DIR FILE... >> FILE` | runs it, and goes on where it was when started again ([`Program::lasting`]) |
+/// | `state DIR`, `replay DIR`, `snapshots DIR` | look at what is kept there |
 /// | `verify [FILE...]` | runs it in every deployment with several sizes, and compares: `EDGE HASH COUNT` |
 ///
 /// Flags and exit codes are those of the `millstream` command: `--deploy model|inline|queues|rings`, `--workers`,
@@ -115,7 +123,12 @@ where
 pub struct Program<T, P> {
     pipeline: Whole<P>,
     edges: Vec<Box<EdgeOf<T>>>,
+    /// How it is run with its state kept, if that can be.
+    keeps: Option<Keeps<P>>,
 }
+
+/// Runs a pipeline with its state kept.
+type Keeps<P> = fn(&P, RunConfig, &Keep, Names, &Complaints) -> Outcome;
 
 /// An edge of a pipeline with this many shards, over an input.
 type EdgeOf<T> = dyn Fn(usize, Vec<T>) -> Edge;
@@ -152,12 +165,45 @@ where
 {
     /// A program of a pipeline with the shards that it was built with.
     pub fn new(pipeline: P) -> Self {
-        Program { pipeline: Whole::Built(pipeline), edges: Vec::new() }
+        Program { pipeline: Whole::Built(pipeline), edges: Vec::new(), keeps: None }
     }
 
     /// A program of a pipeline that `build` makes, with `--shards` shards, or 1. `verify` builds it with 1, 2 and 3.
     pub fn sharded(build: impl Fn(usize) -> P + 'static) -> Self {
-        Program { pipeline: Whole::Sharded(Box::new(build)), edges: Vec::new() }
+        Program { pipeline: Whole::Sharded(Box::new(build)), edges: Vec::new(), keeps: None }
+    }
+
+    /// Makes `run` take `--state DIR`: the program then goes on where it was when it is started again, whatever ended
+    /// it, and the file that it appends to has the lines of one undisturbed run. `state`, `replay` and `snapshots` look
+    /// at such a directory. Every state of the pipeline can be written, and has a [name](millstream_core::Arrow::named)
+    /// (`plan --durable` says which has none). It reads files, and none of them is standard input.
+    ///
+    /// ```no_run
+    /// use millstream::{Program, prelude::*};
+    ///
+    /// fn main() -> std::process::ExitCode {
+    ///     let longest = pipeline::<String>().map(|line| line.len()).scan(0, |longest, n| {
+    ///         *longest = *n.max(longest);
+    ///         *longest
+    ///     });
+    ///     Program::new(longest.named("longest")).lasting().main()
+    /// }
+    /// ```
+    ///
+    /// ```console
+    /// $ longest run --state state words.txt >> lengths
+    /// $ longest state state --stage longest
+    /// 24
+    /// ```
+    #[must_use]
+    pub fn lasting<B>(mut self) -> Self
+    where
+        P: Lasting,
+        O: Printed<B>,
+        B: Item + Display,
+    {
+        self.keeps = Some(kept::run::<P, T, O, B>);
+        self
     }
 
     /// Adds the pipeline up to one of its stages, in pipeline order. `verify` then prints a line for that edge as well,
@@ -185,7 +231,7 @@ where
             Command::Run(flags) => self.run(flags),
             Command::Plan(flags) => {
                 let shards = flags.tuning.shards.unwrap_or(1);
-                let how = config::how_to_show(&flags.with_slots(NUMBERS));
+                let how = resolve::how_to_show(&flags.with_slots(NUMBERS));
                 let built = matches!(self.pipeline, Whole::Built(_));
                 let plan = self.pipeline.with_shards(shards).plan();
                 if built && shards > 1 {
@@ -195,9 +241,20 @@ where
             }
             Command::Graph(flags) => {
                 let plan = self.pipeline.with_shards(flags.tuning.shards.unwrap_or(1)).plan();
-                config::how_to_draw(&flags, NUMBERS).draw(plan, Feed::source::<T, Lines<T>>())
+                resolve::how_to_draw(&flags, NUMBERS).draw(plan, Feed::source::<T, Lines<T>>())
             }
             Command::Verify(flags) => self.verify(flags.names()),
+            Command::Replay(crate::flags::Replay { dir, from, to }) => {
+                self.stored(&dir, Doing::Replay(Span { from, to }))
+            }
+            Command::State(crate::flags::Look { dir, at, stage }) => {
+                let seen = Seen::default();
+                let outcome = self.stored(&dir, Doing::Look { at, seen: seen.clone() });
+                show_states(outcome, &seen, stage)
+            }
+            Command::Snapshots(crate::flags::Snapshots { dir, verify, prune, json }) => {
+                Snapshots { dir, verify, prune, json }.run()
+            }
         };
         outcome.into()
     }
@@ -216,6 +273,14 @@ where
         let config = config::run_with_slots(NUMBERS, flags.run).unwrap_or_else(|wrong| refuse::<Flags>(&wrong));
         let complaints = Complaints::of("run");
         let pipeline = self.pipeline.with_shards(shards.unwrap_or(1));
+        if let Some(keep) = config.keep.clone() {
+            let Some(run) = self.keeps else {
+                complaints
+                    .note("--state: this program keeps no state. Its author can change that by `Program::lasting`");
+                return Outcome::WrongUse;
+            };
+            return run(&pipeline, config, &keep, files, &complaints);
+        }
         Output::opened(&complaints, |output| {
             let mut runs = Runs::new(config, complaints.clone());
             let input = Lines::<T>::new(files.files, runs.opening(files.decompress), complaints.clone());
@@ -227,13 +292,45 @@ where
         })
     }
 
+    /// The run whose state the directory has, which does something else now.
+    fn stored<B>(self, dir: &Path, doing: Doing) -> Outcome
+    where
+        O: Printed<B>,
+        B: Item + Display,
+    {
+        let complaints = Complaints::of("state");
+        let dir = &config::whole(dir);
+        let stored = config::stored_flags::<Flags>(dir).and_then(|flags| match flags.command {
+            Command::Run(OverLines { input, run }) => {
+                let shards = run.tuning.shards;
+                Ok((input.names(), shards, config::run_with_slots(NUMBERS, run)?))
+            }
+            _ => Err("the directory is the state of another command".to_owned()),
+        });
+        match (stored, self.keeps) {
+            (Ok((files, shards, mut config)), Some(run)) => {
+                config.only_looks(dir, doing);
+                let Some(keep) = config.keep.clone() else { return Outcome::WrongUse };
+                run(&self.pipeline.with_shards(shards.unwrap_or(1)), config, &keep, files, &complaints)
+            }
+            (Err(why), _) => {
+                complaints.note(&why);
+                Outcome::WrongUse
+            }
+            (Ok(_), None) => {
+                complaints.note("this program keeps no state. Its author can change that by `Program::lasting`");
+                Outcome::WrongUse
+            }
+        }
+    }
+
     fn verify<B>(self, files: Names) -> Outcome
     where
         O: Printed<B>,
         B: Item + Display,
     {
         let complaints = Complaints::of("verify");
-        let Program { pipeline: whole, edges } = self;
+        let Program { pipeline: whole, edges, .. } = self;
         verified(&complaints, false, || {
             let opening = Opening { decompress: files.decompress, ..Opening::default() };
             let input: Vec<T> = read(Lines::new(files.files, opening, complaints.clone()))?;

@@ -1,9 +1,9 @@
 //! Observers of a run.
 
-use crate::command::Outcome;
 use crate::config::RunConfig;
 use crate::interrupts::Interrupts;
 use crate::message::{Complaints, cause, quoted};
+use crate::outcome::Outcome;
 #[cfg(feature = "page")]
 use crate::progress;
 use millstream_exec::Observer;

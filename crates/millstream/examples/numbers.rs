@@ -10,12 +10,12 @@ use millstream::Program;
 use millstream::prelude::*;
 use std::process::ExitCode;
 
-fn squares(shards: usize) -> impl Everywhere<In = Val<u64>, Out = Val<u64>> {
+fn squares(shards: usize) -> impl Everywhere<In = Val<u64>, Out = Val<u64>> + Lasting {
     let square = |x: &u64| x.checked_mul(*x).expect("too large");
     pipeline::<u64>().shard(shards, move |p| p.map(square).named("square"))
 }
 
-fn sums(shards: usize) -> impl Everywhere<In = Val<u64>, Out = Val<u64>> {
+fn sums(shards: usize) -> impl Everywhere<In = Val<u64>, Out = Val<u64>> + Lasting {
     let add = |sum: &mut u64, x: &u64| {
         *sum += x;
         *sum
@@ -23,7 +23,7 @@ fn sums(shards: usize) -> impl Everywhere<In = Val<u64>, Out = Val<u64>> {
     squares(shards).scan(0, add).named("sum")
 }
 
-/// `verify` also prints the hash of the squares, beside that of the output.
+/// `run` can keep its state, and `verify` also prints the hash of the squares, beside that of the output.
 pub(crate) fn main() -> ExitCode {
-    Program::sharded(sums).edge(squares).main()
+    Program::sharded(sums).edge(squares).lasting().main()
 }

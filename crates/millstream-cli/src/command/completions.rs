@@ -1,8 +1,8 @@
 //! `completions`: scripts with which a shell completes the command line.
 
-use super::Outcome;
 use crate::flags::{Flags, shaped};
 use crate::message::Complaints;
+use crate::outcome::Outcome;
 use crate::output::Output;
 use clap_complete::Shell;
 

@@ -1,11 +1,11 @@
-use super::Outcome;
 use crate::config::RunConfig;
 use crate::deploy::Runs;
 use crate::fan_out;
+use crate::flags::Fanout;
 use crate::halves::Halves;
 use crate::message::{Complaints, say_no_shards};
+use crate::outcome::Outcome;
 use crate::output::Output;
-use clap::ValueEnum;
 use millstream_core::{Arrow, AtEnd, Val, pipeline};
 use millstream_exec::Everywhere;
 use millstream_exec::source::ready;
@@ -19,19 +19,6 @@ pub(crate) struct Copying {
     pub(crate) shards: usize,
     pub(crate) quiet: bool,
     pub(crate) run: RunConfig,
-}
-
-/// The number of ways. Each is a type of its own, so there are only these.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Fanout {
-    #[value(name = "2")]
-    Two,
-    #[value(name = "5")]
-    Five,
-    #[value(name = "10")]
-    Ten,
-    #[value(name = "20")]
-    Twenty,
 }
 
 macro_rules! mixed {

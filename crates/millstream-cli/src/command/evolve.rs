@@ -8,10 +8,10 @@ mod worker;
 
 pub(crate) use worker::Worker;
 
-use super::Outcome;
 use crate::config::StatsTo;
 use crate::flags::ModelName;
 use crate::message::{Complaints, cause, quoted, say};
+use crate::outcome::Outcome;
 use crate::output::Output;
 use millstream_evolve::particles::{Bootstrap, Epidemic, Linear, Particle, Scene, Volatility, grid, kalman};
 use millstream_evolve::{Address, Checkpoint, EvolveError, Lock, Options, Population, Secret, Tuning};

@@ -1,7 +1,7 @@
-use super::Outcome;
 use super::plan::{feed_of, plan_of};
 use crate::flags::{GraphFormat, Program};
 use crate::message::Complaints;
+use crate::outcome::Outcome;
 use crate::output::Output;
 use millstream_core::Plan;
 use millstream_exec::{Feed, Rings};

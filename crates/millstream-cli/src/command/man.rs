@@ -1,8 +1,8 @@
 //! `man`: the manual pages.
 
-use super::Outcome;
 use crate::flags::{Flags, shaped_for_manual};
 use crate::message::{Complaints, cause, quoted};
+use crate::outcome::Outcome;
 use crate::output::Output;
 use std::path::PathBuf;
 

@@ -1,7 +1,7 @@
-use super::Outcome;
 use crate::config::RunConfig;
 use crate::deploy::Runs;
 use crate::message::Complaints;
+use crate::outcome::Outcome;
 use millstream_core::{Arrow, Val, pipeline};
 use millstream_exec::Everywhere;
 use millstream_exec::source::ready;

@@ -37,12 +37,12 @@ pub(crate) use filter::Filter;
 pub(crate) use job_log::JOB_LOG_BEGIN;
 pub(crate) use source::{Numbered, Numbers};
 
-use super::Outcome;
 use crate::config::RunConfig;
 use crate::deploy::{Failed, Runs};
 use crate::input::{self, Input, message};
 use crate::interrupts::{Interrupts, when_hung_up};
 use crate::message::{Complaints, cause, quoted, say_soon};
+use crate::outcome::Outcome;
 use crate::output::Output;
 use crate::progress::{self, Writes};
 use answer::Answer;

@@ -1,11 +1,12 @@
 use super::copying::{five, summed};
 use super::hidden_clock::stamped;
 use super::sleep::{NAP, sleep};
-use super::{Outcome, idle::idle, panic::panicking, pipe, spaces, uppercase::uppercase, wc::pipelines};
+use super::{idle::idle, panic::panicking, pipe, spaces, uppercase::uppercase, wc::pipelines};
 use crate::deploy::BLOCKS;
 use crate::flags::Program;
 use crate::input::Joined;
 use crate::message::{Complaints, cause, quoted, say_no_shards};
+use crate::outcome::Outcome;
 use crate::output::Output;
 use millstream_core::{Arrow, Plan};
 use millstream_exec::source::{Few, Ready};

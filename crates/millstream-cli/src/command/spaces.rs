@@ -1,13 +1,13 @@
-use super::Outcome;
 use crate::config::RunConfig;
 use crate::deploy::Runs;
 use crate::input::{Joined, Names};
 use crate::message::Complaints;
+use crate::outcome::Outcome;
 use crate::output::Output;
 use crate::progress::{self, Writes};
 use millstream_core::text::{Block, Writer};
 use millstream_core::{Arrow, Text, TextExt, Val, pipeline};
-use millstream_exec::Everywhere;
+use millstream_exec::{Everywhere, Lasting};
 
 /// `spaces`: all files as one stream.
 #[derive(Debug)]
@@ -19,7 +19,7 @@ pub(crate) struct Spaces {
 }
 
 /// Each line after its number of spaces.
-pub(crate) fn spaces(shards: usize) -> impl Everywhere<In = Val<Block>, Out = Text> {
+pub(crate) fn spaces(shards: usize) -> impl Everywhere<In = Val<Block>, Out = Text> + Lasting {
     pipeline::<Block>().lines_with_ends().shard(shards, |p| {
         p.map_bytes(|line, out| {
             write_header(count(&line), out);
@@ -103,6 +103,10 @@ fn in_eight(bytes: u64) -> u32 {
 impl Spaces {
     pub(crate) fn run(self) -> Outcome {
         let complaints = Complaints::of("spaces");
+        if let Some(keep) = self.run.keep.clone() {
+            let longest = Some(self.longest);
+            return Runs::kept_text(self.run, &keep, self.files, longest, &complaints, &spaces(self.shards));
+        }
         progress::begin("spaces", &self.files.files, self.run.quiet, Writes::AllTheTime);
         Output::opened(&complaints, |output| {
             let mut runs = Runs::new(self.run, complaints.clone());

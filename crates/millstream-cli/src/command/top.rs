@@ -3,8 +3,8 @@
 mod canvas;
 mod draw;
 
-use super::Outcome;
 use crate::message::Complaints;
+use crate::outcome::Outcome;
 use clap::ColorChoice;
 use draw::View;
 use millstream_observe::{Frame, Graph, Layout};

@@ -1,13 +1,13 @@
-use super::Outcome;
 use crate::config::RunConfig;
 use crate::deploy::Runs;
 use crate::input::{Joined, Names};
 use crate::message::Complaints;
+use crate::outcome::Outcome;
 use crate::output::Output;
 use crate::progress::{self, Writes};
 use millstream_core::text::Block;
 use millstream_core::{Arrow, Text, TextExt, Val, pipeline};
-use millstream_exec::Everywhere;
+use millstream_exec::{Everywhere, Lasting};
 
 /// `uppercase`: all files as one stream.
 #[derive(Debug)]
@@ -18,7 +18,7 @@ pub(crate) struct Uppercase {
 }
 
 /// Each block with a to z as A to Z. No other byte changes, in any encoding.
-pub(crate) fn uppercase(shards: usize) -> impl Everywhere<In = Val<Block>, Out = Text> {
+pub(crate) fn uppercase(shards: usize) -> impl Everywhere<In = Val<Block>, Out = Text> + Lasting {
     pipeline::<Block>().shard(shards, |p| {
         p.map_bytes(|block, out| out.extend_with(block.iter().map(u8::to_ascii_uppercase))).named("uppercase")
     })
@@ -27,6 +27,9 @@ pub(crate) fn uppercase(shards: usize) -> impl Everywhere<In = Val<Block>, Out =
 impl Uppercase {
     pub(crate) fn run(self) -> Outcome {
         let complaints = Complaints::of("uppercase");
+        if let Some(keep) = self.run.keep.clone() {
+            return Runs::kept_text(self.run, &keep, self.files, None, &complaints, &uppercase(self.shards));
+        }
         progress::begin("uppercase", &self.files.files, self.run.quiet, Writes::AllTheTime);
         Output::opened(&complaints, |output| {
             let mut runs = Runs::new(self.run, complaints.clone());

@@ -15,10 +15,10 @@ mod ways;
 
 pub(crate) use edge::Edge;
 
-use super::Outcome;
 use crate::flags::Program;
 use crate::input::{Joined, Opening};
 use crate::message::{Complaints, one_line, say};
+use crate::outcome::Outcome;
 use crate::output::Output;
 use crate::{panics, progress};
 use edges::edges;

@@ -11,19 +11,20 @@ mod width;
 pub(crate) use kinds::Kinds;
 pub(crate) use names::Names;
 
-use super::Outcome;
-use crate::config::RunConfig;
-use crate::deploy::{BLOCKS, Failed, Runs};
+use crate::config::{Keep, RunConfig};
+use crate::deploy::{Answer, BLOCKS, Failed, Runs, files};
 use crate::flags::Total;
-use crate::input::{never_waits, report};
+use crate::input::{self, never_waits, report};
 use crate::message::{Complaints, say};
+use crate::outcome::Outcome;
 use crate::output::Output;
 use crate::progress::{self, Writes};
 use columns::Columns;
 use kinds::Counts;
+use millstream_core::SequenceNumber;
 use millstream_core::{AtEnd, Val};
-use millstream_exec::Everywhere;
 use millstream_exec::source::{few, ready};
+use millstream_exec::{Everywhere, Lasting, sink};
 use millstream_io::{Block, Blocks};
 use names::Inputs;
 use std::ffi::{OsStr, OsString};
@@ -49,9 +50,49 @@ impl Wc {
         }
     }
 
-    fn run_through<P: Everywhere<In = Val<Block>, Out = Val<Counts, AtEnd>>>(self, pipeline: &P) -> Outcome {
+    fn run_through<P: Everywhere<In = Val<Block>, Out = Val<Counts, AtEnd>> + Lasting>(self, pipeline: &P) -> Outcome {
         let complaints = Complaints::of("wc");
+        if let Some(keep) = self.run.keep.clone() {
+            return Output::opened(&complaints, |output| self.print_kept(&keep, output, pipeline, &complaints));
+        }
         Output::opened(&complaints, |output| self.print_into(output, pipeline, &complaints))
+    }
+
+    /// The counts of one file, with their state kept.
+    fn print_kept<P: Everywhere<In = Val<Block>, Out = Val<Counts, AtEnd>> + Lasting>(
+        self,
+        keep: &Keep,
+        mut output: Output,
+        pipeline: &P,
+        complaints: &Complaints,
+    ) -> Outcome {
+        let Wc { names, decompress, kinds, total: when, run, .. } = self;
+        let one = match names.inputs(kinds, complaints) {
+            None => return Outcome::InputOrOutputFailed,
+            Some(inputs) => match (inputs.columns, <[_; 1]>::try_from(inputs.names)) {
+                (columns, Ok([Some(name)])) => files(input::Names { files: vec![name.clone()], decompress })
+                    .map(|files| (if when == Total::Only { Columns::NARROW } else { columns }, name, files)),
+                _ => Err("--state: a run is over one file: name one".to_owned()),
+            },
+        };
+        let (columns, name, files) = match one {
+            Ok(one) => one,
+            Err(why) => {
+                complaints.note(&why);
+                return Outcome::WrongUse;
+            }
+        };
+        let mut runs = Runs::new(run, complaints.clone());
+        let shown = sink::each(|_: SequenceNumber, _: &Counts| ());
+        match runs.keep(keep, pipeline, files, Answer, shown) {
+            Ok(counts) => {
+                if let Some(counts) = counts.flatten().filter(|_| !runs.interrupted()) {
+                    output.write(&columns.line(counts, (when != Total::Only).then_some(&*name)));
+                }
+                runs.finish()
+            }
+            Err(error) => runs.fail(&error),
+        }
     }
 
     fn print_into<P: Everywhere<In = Val<Block>, Out = Val<Counts, AtEnd>>>(

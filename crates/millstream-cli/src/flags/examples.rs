@@ -140,3 +140,27 @@ Examples:
       millstream man > millstream.1; man -l millstream.1
   For `man millstream-wc`:
       millstream man ~/.local/share/man/man1";
+
+pub(super) const REPLAY: &str = "\
+Examples:
+  What comes out between the newest snapshot before number 5000 and that number:
+      millstream uppercase --state state log >> LOUD.log
+      millstream replay state --to 5000";
+
+pub(super) const STATE: &str = "\
+Examples:
+  The words that `wc` had counted in front of block 100:
+      millstream wc --state state log
+      millstream state state --at 100 --stage words";
+
+pub(super) const SNAPSHOTS: &str = "\
+Examples:
+      millstream snapshots state
+  Check all that is stored:
+      millstream snapshots state --verify
+  Keep two:
+      millstream snapshots state --prune 2";
+
+pub(super) const DIFF: &str = "\
+Examples:
+      millstream diff monday-state tuesday-state";

@@ -1,6 +1,6 @@
 //! The command line of a user's program.
 
-use crate::flags::{Colours, Drawing, Planning, Run};
+use crate::flags::{Colours, Drawing, Look, Planning, Replay, Run, Snapshots};
 use crate::input::Names;
 use clap::{Args, Parser, Subcommand, ValueHint};
 use std::ffi::OsString;
@@ -25,6 +25,12 @@ pub(super) enum Command {
     Graph(Drawing),
     /// Run one input on every deployment, with several sizes, and compare: EDGE HASH COUNT, or the stage and the number
     Verify(Files),
+    /// Run what a state directory has again up to a number, and print what comes out on the way; store nothing
+    Replay(Replay),
+    /// Show the state of a stage at a number, as JSON
+    State(Look),
+    /// List the snapshots of a state directory; check them, or remove old ones
+    Snapshots(Snapshots),
 }
 
 #[derive(Debug, Args)]

@@ -50,7 +50,7 @@ impl Input {
     }
 }
 
-fn parsed<T: FromStr<Err: Display>>(line: Vec<u8>) -> Result<T, String> {
+pub(super) fn parsed<T: FromStr<Err: Display>>(line: Vec<u8>) -> Result<T, String> {
     let text = String::from_utf8(line).map_err(|error| error.utf8_error().to_string())?;
     text.parse().map_err(|error: T::Err| error.to_string())
 }

@@ -27,6 +27,7 @@ mod scene;
 mod signals;
 mod sleep;
 mod spaces;
+mod state;
 mod stats;
 mod streams;
 #[cfg(all(feature = "page", feature = "top"))]

@@ -79,7 +79,7 @@ impl Scene {
 }
 
 impl Seen {
-    fn of(output: Output) -> Self {
+    pub(crate) fn of(output: Output) -> Self {
         let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
         Seen { stdout: output.stdout, stderr, code: output.status.code() }
     }

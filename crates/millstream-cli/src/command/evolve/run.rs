@@ -1,9 +1,10 @@
 //! The rounds of a filter, from their beginning or from a checkpoint.
 
-use super::{Evolve, Outcome, chart, report};
+use super::{Evolve, chart, report};
 use crate::hash::Hash;
 use crate::interrupts::Interrupts;
 use crate::message::{Complaints, cause, quoted, say};
+use crate::outcome::Outcome;
 use crate::output::Output;
 use crate::{progress, stats};
 use millstream_core::SequenceNumber;

@@ -1,6 +1,6 @@
 use super::{SECRET, Task, secret};
-use crate::command::Outcome;
 use crate::message::Complaints;
+use crate::outcome::Outcome;
 use millstream_evolve::particles::{Bootstrap, Epidemic, Linear, Particle, Volatility};
 use millstream_evolve::{Accepted, Address, Secret, ServeError, connect_within};
 use std::time::Duration;

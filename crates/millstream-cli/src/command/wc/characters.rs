@@ -3,7 +3,7 @@
 use std::str::from_utf8;
 
 /// A part of a character, or all of it.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, serde::Serialize, serde::Deserialize)]
 struct Few {
     bytes: [u8; 4],
     len: usize,
@@ -24,11 +24,11 @@ pub(super) struct Edges {
 }
 
 /// The end of a text so far, where a character may be cut.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
 pub(super) struct Seam(Few);
 
 /// The number of characters of a text. Invalid bytes do not count.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
 pub(super) struct Characters {
     count: u64,
     seam: Seam,

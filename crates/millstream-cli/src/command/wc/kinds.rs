@@ -3,7 +3,7 @@ use std::borrow::Cow;
 use std::ops::AddAssign;
 
 /// The kinds of counts to print.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Kinds {
     pub(crate) lines: bool,
     pub(crate) words: bool,

@@ -38,7 +38,7 @@ impl Part {
 }
 
 /// The counts of a text, of the chosen kinds.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 pub(super) struct Tally {
     kinds: Kinds,
     lines: u64,

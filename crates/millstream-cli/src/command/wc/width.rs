@@ -4,7 +4,7 @@ use unicode_width::UnicodeWidthChar;
 
 /// The width of the widest line of a text on a terminal. A tab moves to the next multiple of 8, carriage return and
 /// form feed move back to the margin, and unprintable characters have no width.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
 pub(super) struct Widest {
     /// The column at the end of the text.
     at: u64,

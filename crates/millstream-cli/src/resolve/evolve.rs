@@ -30,7 +30,7 @@ pub(super) fn evolve(flags: flags::Evolve) -> Result<Evolve, String> {
         pin: !flags.no_pin && workers <= cores(),
         work: flags.work,
         plot: flags.plot.map(Into::into),
-        stats: flags.stats.as_ref().map(|to| super::stats_to(to)).transpose()?,
+        stats: flags.stats.as_ref().map(|to| crate::config::stats_to(to)).transpose()?,
         #[cfg(feature = "page")]
         page: flags.page,
         quiet: flags.quiet,

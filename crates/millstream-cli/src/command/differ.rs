@@ -1,0 +1,118 @@
+use crate::flags::When;
+use crate::message::{Complaints, quoted};
+use crate::outcome::Outcome;
+use crate::output::Output;
+use crate::resolve::looking;
+use millstream_exec::Snapshot;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// `diff`: the first number at which two runs differ in a state.
+#[derive(Debug)]
+pub(crate) struct Differ {
+    /// Absolute.
+    pub(crate) dirs: [PathBuf; 2],
+}
+
+/// Why there is no answer: a message, and the exit code.
+type Wrong = (String, Outcome);
+
+impl Differ {
+    pub(crate) fn run(self) -> Outcome {
+        let complaints = Complaints::of("diff");
+        Output::opened(&complaints, |mut output| match difference(&self.dirs) {
+            Ok(Difference::None { to, ends }) => {
+                let longer = match ends {
+                    [one, other] if one == other => String::new(),
+                    [one, other] => format!("; one of them goes on to number {}", one.max(other)),
+                };
+                output.write(format!("no difference up to number {to}{longer}\n").as_bytes());
+                Outcome::Done
+            }
+            Ok(Difference::At { number, stage, states }) => {
+                let [one, other] = states;
+                output.write(format!("stage {stage:?}, number {number}: {one}, and {other}\n").as_bytes());
+                Outcome::CheckFailed
+            }
+            Err((why, outcome)) => {
+                complaints.note(&why);
+                outcome
+            }
+        })
+    }
+}
+
+enum Difference {
+    /// Up to the end of one of them.
+    None { to: u64, ends: [u64; 2] },
+    /// The first number that the states in front of `number + 1` have seen, and those in front of it have not.
+    At { number: u64, stage: String, states: [String; 2] },
+}
+
+/// The first difference, by halving: if the states differ at a number and not at an earlier one, they begin to differ
+/// between the two.
+fn difference(dirs: &[PathBuf; 2]) -> Result<Difference, Wrong> {
+    let ends = [end(&dirs[0])?, end(&dirs[1])?];
+    let most = ends[0].min(ends[1]);
+    let Some(found) = states_differ(dirs, most)? else { return Ok(Difference::None { to: most, ends }) };
+    let mut differs = (most, found);
+    // In front of number 0 both have the states with which the pipeline begins.
+    let mut same = 0;
+    while differs.0 - same > 1 {
+        let middle = same + (differs.0 - same) / 2;
+        match states_differ(dirs, middle)? {
+            Some(found) => differs = (middle, found),
+            None => same = middle,
+        }
+    }
+    Ok(at(differs.0, differs.1))
+}
+
+/// A stage, and its state in both runs.
+type Found = (String, [String; 2]);
+
+fn at(in_front_of: u64, (stage, states): Found) -> Difference {
+    Difference::At { number: in_front_of.saturating_sub(1), stage, states }
+}
+
+/// The first stage, in the order of names, whose states differ in front of this number.
+fn states_differ(dirs: &[PathBuf; 2], at: u64) -> Result<Option<Found>, Wrong> {
+    let [one, other] = [states(&dirs[0], at)?, states(&dirs[1], at)?];
+    let stages: std::collections::BTreeSet<&String> = one.keys().chain(other.keys()).collect();
+    let absent = || "no state".to_owned();
+    let mut pairs = stages.into_iter().map(|stage| (stage, one.get(stage), other.get(stage)));
+    Ok(pairs.find(|(_, one, other)| one != other).map(|(stage, one, other)| {
+        let shown = |state: Option<&String>| state.map_or_else(absent, |state| shortened(state));
+        (stage.clone(), [shown(one), shown(other)])
+    }))
+}
+
+/// The number behind the last value of a run's input.
+fn end(dir: &Path) -> Result<u64, Wrong> {
+    Ok(look(dir, When::End)?.at().0)
+}
+
+/// The states in front of this number, as text.
+fn states(dir: &Path, at: u64) -> Result<BTreeMap<String, String>, Wrong> {
+    let snapshot = look(dir, When::At(at))?;
+    let wrong = |error: millstream_exec::SnapshotMismatch| (error.to_string(), Outcome::InputOrOutputFailed);
+    let state = |stage: &str| Ok((stage.to_owned(), snapshot.json(stage).map_err(wrong)?.to_string()));
+    snapshot.stages().map(state).collect()
+}
+
+fn look(dir: &Path, at: When) -> Result<Snapshot, Wrong> {
+    let (command, seen) = looking(dir, at).map_err(|why| (why, Outcome::WrongUse))?;
+    let outcome = command.run();
+    let unseen = || (format!("{}: the states cannot be reached there", quoted(dir.as_os_str())), outcome);
+    seen.take().ok_or_else(unseen)
+}
+
+/// A state may be large.
+const MOST: usize = 200;
+
+fn shortened(state: &str) -> String {
+    match state.char_indices().nth(MOST) {
+        Some((end, _)) => format!("{}... ({} bytes)", &state[..end], state.len()),
+        None => state.to_owned(),
+    }
+}

@@ -1,0 +1,133 @@
+//! Where a run's state is kept.
+
+use super::RunConfig;
+use crate::flags::{self, When, shaped};
+use crate::message::quoted;
+use clap::{CommandFactory, FromArgMatches};
+use millstream_exec::Snapshot;
+use millstream_state::{Cadence, Span, StateDir};
+use serde_json::{Value, json};
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+/// Where a run's state is kept, and what is done with it.
+#[derive(Clone, Debug)]
+pub(crate) struct Keep {
+    pub(crate) dir: PathBuf,
+    pub(crate) cadence: Cadence,
+    /// How many snapshots are kept.
+    pub(crate) snapshots: usize,
+    pub(crate) doing: Doing,
+}
+
+/// What is done with a state directory.
+#[derive(Clone, Debug)]
+pub(crate) enum Doing {
+    /// The run goes on from there. The directory belongs to this program; its snapshots say how it was started.
+    Run { program: String, job: Value },
+    /// A part of the run is repeated.
+    Replay(Span),
+    /// The states are looked at, in front of the newest snapshot's number unless it is said where.
+    Look { at: Option<When>, seen: Seen },
+}
+
+/// Where a look leaves what it has seen.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Seen(Arc<Mutex<Option<Snapshot>>>);
+
+impl Seen {
+    pub(crate) fn put(&self, snapshot: Snapshot) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(snapshot);
+    }
+
+    pub(crate) fn take(&self) -> Option<Snapshot> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}
+
+/// The state that the flags ask to keep.
+pub(crate) fn keeping(flags: &flags::Run) -> Result<Option<Keep>, String> {
+    let Some(dir) = &flags.keeping.state else { return Ok(None) };
+    if flags.deploy != flags::Deploy::Rings {
+        return Err("--state: only runs on rings keep their state: use `--deploy rings`".into());
+    }
+    if flags.hash {
+        return Err("--state: --hash covers a whole output, and this run may begin in the middle of it".into());
+    }
+    let cadence = match flags.keeping.snapshot_every {
+        None => Cadence::Every(Duration::from_secs(1)),
+        Some(flags::Cadence::Numbers(numbers)) => Cadence::Numbers(numbers),
+        Some(flags::Cadence::Every(period)) => Cadence::Every(period),
+    };
+    let args: Vec<String> = std::env::args_os().skip(1).map(|arg| arg.to_string_lossy().into_owned()).collect();
+    let directory = std::env::current_dir().ok();
+    let doing = Doing::Run { program: program(), job: json!({ "args": args, "directory": directory }) };
+    Ok(Some(Keep { dir: dir.clone(), cadence, snapshots: flags.keeping.snapshots.unwrap_or(5), doing }))
+}
+
+/// The name of this program's file.
+pub(crate) fn program() -> String {
+    let path = std::env::args_os().next().map(PathBuf::from).unwrap_or_default();
+    path.file_stem().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+/// A run of a command that keeps no state.
+pub(crate) fn without_state(command: &str, run: RunConfig) -> Result<RunConfig, String> {
+    match run.keep {
+        None => Ok(run),
+        Some(_) => Err(format!("--state: `{command}` keeps no state; `wc`, `uppercase` and `spaces` do")),
+    }
+}
+
+/// A run of this command, which keeps its state if the flags ask for that.
+pub(crate) fn with_state(command: &str, mut run: RunConfig) -> RunConfig {
+    if let Some(Keep { doing: Doing::Run { program, .. }, .. }) = &mut run.keep {
+        *program = format!("{program} {command}");
+    }
+    run
+}
+
+/// The directory, whatever the current one is.
+pub(crate) fn whole(dir: &Path) -> PathBuf {
+    std::path::absolute(dir).unwrap_or_else(|_| dir.to_owned())
+}
+
+/// The flags with which the run was started whose state the directory has. Goes to the directory where it was started,
+/// since the flags name files.
+pub(crate) fn stored_flags<F: CommandFactory + FromArgMatches>(dir: &Path) -> Result<F, String> {
+    let here = quoted(dir.as_os_str());
+    let state = StateDir::read(dir).map_err(|error| error.to_string())?;
+    let newest = state.newest().map_err(|error| error.to_string())?;
+    let newest = newest.ok_or_else(|| format!("{here} has no snapshot"))?;
+    let job = &newest.plan["job"];
+    let args = job["args"].as_array().ok_or_else(|| format!("{here} does not say how its run was started"))?;
+    let args = args.iter().filter_map(Value::as_str).map(OsString::from);
+    let parsed = shaped::<F>().try_get_matches_from(std::iter::once("millstream".into()).chain(args));
+    let flags = parsed.and_then(|matches| F::from_arg_matches(&matches));
+    let flags = flags.map_err(|error| other_program(dir, error.to_string().lines().next().unwrap_or_default()))?;
+    if let Some(directory) = job["directory"].as_str() {
+        std::env::set_current_dir(directory).map_err(|error| format!("{directory}: {error}"))?;
+    }
+    Ok(flags)
+}
+
+pub(crate) fn other_program(dir: &Path, why: &str) -> String {
+    let program = StateDir::read(dir).map_or_else(|_| "another program".to_owned(), |dir| dir.program().to_owned());
+    format!("{} has the state of `{program}`, which this program cannot look at: {why}", quoted(dir.as_os_str()))
+}
+
+impl RunConfig {
+    /// Makes it a run that does this with the directory, and writes no reports.
+    pub(crate) fn only_looks(&mut self, dir: &Path, doing: Doing) {
+        if let Some(keep) = &mut self.keep {
+            (keep.dir, keep.doing) = (dir.to_owned(), doing);
+        }
+        (self.stats, self.picture, self.observe, self.quiet) = (None, None, false, true);
+        #[cfg(feature = "page")]
+        {
+            self.page = None;
+        }
+    }
+}

@@ -1,0 +1,223 @@
+//! Runs whose state is kept in a directory, and looks at what is kept there.
+
+use super::{Failed, Runs};
+use crate::config::{Doing, Keep, RunConfig};
+use crate::flags::When;
+use crate::input::Names;
+use crate::message::{Complaints, quoted};
+use crate::outcome::Outcome;
+use crate::output::Output;
+use crate::progress;
+use crate::watching::Watching;
+use millstream_core::text::{Block, Piece};
+use millstream_core::{Arrow, Item, SequenceNumber, Shape, Val};
+use millstream_exec::{Lasting, RunEnd, RunOutcome, Sink, sink};
+use millstream_io::{FileSink, FileSinkOptions};
+use millstream_state::claims::OutputOf;
+use millstream_state::{
+    ClaimingSink, Claims, JobError, OpenError, Persistent, Resumable, Retention, Span, StateDir, Stored, TextFiles,
+    replay,
+};
+use serde_json::{Value, json};
+use std::convert::Infallible;
+use std::fs;
+use std::io;
+
+/// Where the output of a run goes whose state is kept: standard output, which is to be a file.
+pub(crate) fn to_standard_output() -> Result<FileSinkOptions, String> {
+    let is_file = fs::metadata(STANDARD_OUTPUT).is_ok_and(|metadata| metadata.is_file());
+    if !is_file {
+        return Err(
+            "--state: standard output is no file: append to one by `>> FILE`. After a crash a file can be asked \
+                    what it holds, and cut to that"
+                .into(),
+        );
+    }
+    Ok(FileSink::append(STANDARD_OUTPUT).buffered(1 << 16))
+}
+
+/// The files of these names, if they can be read again after a crash.
+pub(crate) fn files(names: Names) -> Result<TextFiles, String> {
+    if names.files.iter().any(|name| name == "-") {
+        return Err("--state: standard input cannot be read again after a crash: name files".into());
+    }
+    let files = TextFiles::new(names.files).on_read(progress::read);
+    Ok(if names.decompress { files.decompressed() } else { files })
+}
+
+const STANDARD_OUTPUT: &str = "/dev/stdout";
+
+/// The one value of a pipeline that speaks at END. Before that it holds nothing, and has nothing to claim.
+#[derive(Debug)]
+pub(crate) struct Answer;
+
+/// The answer, once it is there.
+#[derive(Debug)]
+pub(crate) struct Answered<B>(Option<B>);
+
+impl<B: Item + Clone, A: for<'a> Shape<Ref<'a> = &'a B>> ClaimingSink<A> for Answer {
+    type Open = Answered<B>;
+
+    fn open(&self, _: Option<(SequenceNumber, &Value)>) -> Result<Answered<B>, OpenError> {
+        Ok(Answered(None))
+    }
+}
+
+impl<B> Claims for Answered<B> {
+    fn claim(&mut self) -> io::Result<Value> {
+        Ok(Value::Null)
+    }
+}
+
+impl<B: Item + Clone, A: for<'a> Shape<Ref<'a> = &'a B>> Sink<A> for Answered<B> {
+    type Output = Option<B>;
+    type Error = Infallible;
+
+    fn put(&mut self, _: SequenceNumber, value: &B) -> Result<(), Infallible> {
+        self.0 = Some(value.clone());
+        Ok(())
+    }
+
+    fn finish(self, _: RunOutcome) -> Result<Option<B>, Infallible> {
+        Ok(self.0)
+    }
+}
+
+impl Runs {
+    /// Runs `pipeline` from where the state directory says that it was, or looks at it there. Returns what the sink
+    /// does; nothing for a look.
+    pub(crate) fn keep<P, T, X, K, L>(
+        &mut self,
+        keep: &Keep,
+        pipeline: &P,
+        source: X,
+        into: K,
+        shown: L,
+    ) -> Result<Option<OutputOf<P::Out, K>>, Failed>
+    where
+        T: Item,
+        P: Lasting + Arrow<In = Val<T>>,
+        X: Resumable<T>,
+        K: ClaimingSink<P::Out>,
+        L: Sink<P::Out>,
+    {
+        match &keep.doing {
+            Doing::Run { program, job } => {
+                let dir = StateDir::open(&keep.dir, program).map_err(JobError::State)?;
+                for removed in dir.removed() {
+                    self.complaints
+                        .note(&format!("--state: {removed} was not finished when a run ended, and is removed"));
+                }
+                let retention = Retention { count: Some(keep.snapshots), ..Retention::default() };
+                let job = Persistent::new(self.config.rings.clone(), dir).described_as(job.clone()).keep(retention);
+                let running = job.snapshot_every(keep.cadence).start(pipeline, source, into)?;
+                let watching =
+                    Watching::begin(&self.config, &self.shown, &running.handle().observer(), &self.complaints);
+                self.interrupts.attend(running.stopper());
+                let (ended, stored, source) = running.join();
+                self.interrupts.leave();
+                let (output, failure) = self.kept(ended, &stored, watching);
+                if !self.config.quiet {
+                    say_stored(&self.complaints, keep, &stored);
+                }
+                if let Some(error) = source {
+                    self.complaints.complain(&error.to_string());
+                }
+                failure.map_or(Ok(output), Err)
+            }
+            Doing::Replay(span) => {
+                let dir = StateDir::read(&keep.dir).map_err(JobError::State)?;
+                let replayed = replay(&dir, &self.config.rings, pipeline, &source, *span, shown)?;
+                let (began, to) = (replayed.began, replayed.snapshot.at());
+                self.complaints.note(&format!("replayed the numbers from {began} to {to}"));
+                Ok(None)
+            }
+            Doing::Look { at, seen } => {
+                let dir = StateDir::read(&keep.dir).map_err(JobError::State)?;
+                let to = match at {
+                    Some(When::At(number)) => Some(*number),
+                    Some(When::End) => None,
+                    None => Some(newest(&dir)?),
+                };
+                let nothing = sink::each(|_: SequenceNumber, _: <P::Out as Shape>::Ref<'_>| ());
+                let span = Span { from: None, to };
+                let replayed = replay(&dir, &self.config.rings, pipeline, &source, span, nothing)?;
+                seen.put(replayed.snapshot);
+                Ok(None)
+            }
+        }
+    }
+
+    /// Runs a program whose output is text, from files, with its state kept.
+    pub(crate) fn kept_text<P>(
+        run: RunConfig,
+        keep: &Keep,
+        names: Names,
+        longest: Option<usize>,
+        complaints: &Complaints,
+        pipeline: &P,
+    ) -> Outcome
+    where
+        P: Lasting + Arrow<In = Val<Block>, Out: for<'a> Shape<Ref<'a> = Piece<'a>>>,
+    {
+        let wrong = |why: &str| {
+            complaints.note(why);
+            Outcome::WrongUse
+        };
+        let files = match files(names) {
+            Ok(files) => longest.map_or(files.clone(), |longest| files.longest(longest)),
+            Err(why) => return wrong(&why),
+        };
+        let output = match &keep.doing {
+            Doing::Run { .. } => to_standard_output(),
+            Doing::Replay(_) | Doing::Look { .. } => Ok(FileSink::append(STANDARD_OUTPUT)),
+        };
+        let output = match output {
+            Ok(output) => output,
+            Err(why) => return wrong(&why),
+        };
+        Output::opened(complaints, |shown| {
+            let mut runs = Runs::new(run, complaints.clone());
+            let shown =
+                sink::fold(shown, |shown: &mut Output, _: SequenceNumber, piece: Piece<'_>| shown.gather(piece));
+            match runs.keep(keep, pipeline, files, output, shown) {
+                Ok(_) => runs.finish(),
+                Err(failed) => runs.fail(&failed),
+            }
+        })
+    }
+
+    fn kept<S>(&mut self, ended: RunEnd<S>, stored: &Stored, watching: Watching) -> (Option<S>, Option<Failed>) {
+        let ended = self.ended("rings", ended);
+        if let Some(report) = self.reports.last_mut() {
+            let Stored { began, snapshots, last, failed, .. } = stored;
+            report["state"] = json!({ "began": began, "snapshots": snapshots, "last": last, "failed": failed });
+        }
+        self.seen(watching);
+        ended
+    }
+}
+
+/// The number of the newest snapshot; 0 if there is none.
+fn newest(dir: &StateDir) -> Result<u64, JobError> {
+    Ok(dir.newest()?.map_or(0, |manifest| manifest.at))
+}
+
+fn say_stored(complaints: &Complaints, keep: &Keep, stored: &Stored) {
+    if stored.began > 0 {
+        let dir = quoted(keep.dir.as_os_str());
+        complaints.note(&format!("--state: went on at number {}, from a snapshot in {dir}", stored.began));
+    }
+    if let Some(why) = &stored.last_failure {
+        complaints.note(&format!("--state: {} snapshots could not be stored. The last of them: {why}", stored.failed));
+    }
+}
+
+impl From<JobError> for Failed {
+    fn from(error: JobError) -> Self {
+        match error {
+            JobError::Run(error) => Failed::Run(error),
+            error => Failed::Job(error),
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! The flags about state, and those of the tools that read it.
+
+use super::values::whole;
+use clap::{Args, ValueHint};
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::time::Duration;
+
+/// Where a run's state is kept.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "State")]
+pub(crate) struct Keeping {
+    /// Keep the run's state in this directory, and go on from there when started again: after a crash, too, the output
+    /// is that of one run. Output goes to a file: `>> FILE`. On rings only
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) state: Option<PathBuf>,
+    /// Take a snapshot after N more numbers, or after S seconds [default: 1s]
+    #[arg(long, value_name = "N|Ss", requires = "state")]
+    pub(crate) snapshot_every: Option<Cadence>,
+    /// How many snapshots are kept [default: 5]
+    #[arg(long, value_name = "N", requires = "state", value_parser = super::values::at_least_one)]
+    pub(crate) snapshots: Option<usize>,
+}
+
+/// When a snapshot is taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Cadence {
+    Numbers(u64),
+    Every(Duration),
+}
+
+impl FromStr for Cadence {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wrong = || "must be a count of numbers, as 10000, or seconds, as 5s or 0.5s".to_owned();
+        if let Some(seconds) = text.strip_suffix('s') {
+            let seconds: f64 = seconds.parse().map_err(|_| wrong())?;
+            let period = Duration::try_from_secs_f64(seconds).ok().filter(|period| !period.is_zero());
+            return Ok(Cadence::Every(period.ok_or_else(wrong)?));
+        }
+        match whole(text).map_err(|_| wrong())? {
+            0 => Err(wrong()),
+            numbers => Ok(Cadence::Numbers(numbers)),
+        }
+    }
+}
+
+/// Where a look is taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum When {
+    /// In front of this number.
+    At(u64),
+    /// Behind the last value.
+    End,
+}
+
+impl FromStr for When {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "end" => Ok(When::End),
+            number => whole(number).map(When::At).map_err(|why| format!("{why}, or `end`")),
+        }
+    }
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Replay {
+    /// The state directory
+    #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) dir: PathBuf,
+    /// The number of a value that is to be among what is run: it begins with the newest snapshot at or before it
+    /// [default: that of `--to`]
+    #[arg(long, value_name = "N", value_parser = whole)]
+    pub(crate) from: Option<u64>,
+    /// The number of the source's value to stop in front of [default: the end of the input]
+    #[arg(long, value_name = "N", value_parser = whole)]
+    pub(crate) to: Option<u64>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Look {
+    /// The state directory
+    #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) dir: PathBuf,
+    /// The number of the source's value in front of which to look, or `end` [default: that of the newest snapshot]
+    #[arg(long, value_name = "N|end")]
+    pub(crate) at: Option<When>,
+    /// The stage [default: all that have a state]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) stage: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Snapshots {
+    /// The state directory
+    #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) dir: PathBuf,
+    /// Read every snapshot whole, and check it; exit with 4 if one is damaged
+    #[arg(long)]
+    pub(crate) verify: bool,
+    /// Remove all but the newest N
+    #[arg(long, value_name = "N", value_parser = super::values::at_least_one)]
+    pub(crate) prune: Option<usize>,
+    /// Print a JSON object a line
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Differ {
+    /// The state directory of one run
+    #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) dir: PathBuf,
+    /// That of the other
+    #[arg(value_name = "OTHER", value_hint = ValueHint::DirPath)]
+    pub(crate) other: PathBuf,
+}

@@ -1,0 +1,63 @@
+//! How a command ends.
+
+use crate::{progress, watching};
+use std::process::{self, ExitCode};
+
+/// How a command ended. Most wrong use is refused before there is a command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    /// All work was done, or the reader of the output is gone.
+    Done,
+    /// An input or the output failed; the rest was processed.
+    InputOrOutputFailed,
+    /// This machine cannot do what the flags ask for.
+    WrongUse,
+    /// The pipeline failed; standard error says where.
+    PipelineFailed,
+    /// A comparison found a difference; standard error says where.
+    CheckFailed,
+    /// This signal came; what was accepted before it was processed.
+    Interrupted(u8),
+}
+
+impl Outcome {
+    /// Ends the process now, without waiting for its other threads.
+    pub(crate) fn exit(self) -> ! {
+        progress::end();
+        watching::ended(self);
+        process::exit(self.code().into())
+    }
+
+    /// The outcome in words, with the number of bytes read, for readers of the page.
+    #[cfg(feature = "page")]
+    pub(crate) fn sentence(self) -> String {
+        let how = match self {
+            Outcome::Done => "done".to_owned(),
+            Outcome::InputOrOutputFailed => "an input or an output failed".to_owned(),
+            Outcome::WrongUse => "refused".to_owned(),
+            Outcome::PipelineFailed => "the pipeline failed".to_owned(),
+            Outcome::CheckFailed => "the check failed".to_owned(),
+            Outcome::Interrupted(signal) => format!("ended by signal {signal}"),
+        };
+        let read = progress::bytes();
+        if read == 0 { how } else { format!("{how}, {read} bytes read") }
+    }
+
+    pub(crate) fn code(self) -> u8 {
+        match self {
+            Outcome::Done => 0,
+            Outcome::InputOrOutputFailed => 1,
+            Outcome::WrongUse => 2,
+            Outcome::PipelineFailed => 3,
+            Outcome::CheckFailed => 4,
+            // The exit code that a shell reports for a program that a signal has ended.
+            Outcome::Interrupted(signal) => 128 + signal,
+        }
+    }
+}
+
+impl From<Outcome> for ExitCode {
+    fn from(outcome: Outcome) -> Self {
+        outcome.code().into()
+    }
+}

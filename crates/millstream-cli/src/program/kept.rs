@@ -1,0 +1,127 @@
+//! A user's program whose state is kept.
+
+use super::Printed;
+use crate::config::{Doing, Keep, RunConfig};
+use crate::deploy::{Runs, files, to_standard_output};
+use crate::input::{self, Names};
+use crate::message::Complaints;
+use crate::outcome::Outcome;
+use crate::output::Output;
+use crate::program::Line;
+use crate::program::lines::parsed;
+use millstream_core::text::Block;
+use millstream_core::{Arrow, Item, SequenceNumber, Val};
+use millstream_exec::{Lasting, sink};
+use millstream_io::FileSink;
+use millstream_state::resumable::{FileBlocks, FilePlace};
+use millstream_state::{Places, Resumable, TextFiles, written};
+use serde_json::Value;
+use std::ffi::OsString;
+use std::fmt::Display;
+use std::io;
+use std::marker::PhantomData;
+
+/// Runs it from where the state says that it was, or looks at it there.
+pub(super) fn run<P, T, O, B>(
+    pipeline: &P,
+    config: RunConfig,
+    keep: &Keep,
+    names: Names,
+    complaints: &Complaints,
+) -> Outcome
+where
+    P: Lasting + Arrow<In = Val<T>, Out = O>,
+    T: Line,
+    O: Printed<B>,
+    B: Item + Display,
+{
+    let wrong = |why: &str| {
+        complaints.note(why);
+        Outcome::WrongUse
+    };
+    let named = names.files.clone();
+    let files = match files(names) {
+        Ok(files) => files.block_size(1),
+        Err(why) => return wrong(&why),
+    };
+    let output = match &keep.doing {
+        Doing::Run { .. } => to_standard_output(),
+        Doing::Replay(_) | Doing::Look { .. } => Ok(FileSink::append("/dev/null")),
+    };
+    let output = match output {
+        Ok(output) => written(output, |value: &B, line: &mut Vec<u8>| line.extend(format!("{value}\n").bytes())),
+        Err(why) => return wrong(&why),
+    };
+    let lines = FileLines::<T> { files, names: named, complaints: complaints.clone(), parsed: PhantomData };
+    Output::opened(complaints, |shown| {
+        let mut runs = Runs::new(config, complaints.clone());
+        let print = |shown: &mut Output, _: SequenceNumber, value: &B| shown.write(format!("{value}\n").as_bytes());
+        match runs.keep(keep, pipeline, lines, output, sink::fold(shown, print)) {
+            Ok(_) => runs.finish(),
+            Err(failed) => runs.fail(&failed),
+        }
+    })
+}
+
+/// The lines of files, each parsed. One that cannot be parsed is reported and left out.
+struct FileLines<T> {
+    files: TextFiles,
+    names: Vec<OsString>,
+    complaints: Complaints,
+    parsed: PhantomData<fn() -> T>,
+}
+
+struct ParsedLines<T> {
+    lines: FileBlocks,
+    names: Vec<OsString>,
+    complaints: Complaints,
+    parsed: PhantomData<fn() -> T>,
+}
+
+impl<T: Line> Resumable<T> for FileLines<T> {
+    type Mark = FilePlace;
+    type Values = ParsedLines<T>;
+    const WAITS: bool = false;
+
+    fn begin(&self, position: Option<&Value>) -> io::Result<ParsedLines<T>> {
+        let (names, complaints) = (self.names.clone(), self.complaints.clone());
+        Ok(ParsedLines { lines: self.files.begin(position)?, names, complaints, parsed: PhantomData })
+    }
+
+    fn position(&self, mark: &FilePlace) -> io::Result<Value> {
+        self.files.position(mark)
+    }
+
+    fn failure(&self) -> Option<io::Error> {
+        self.files.failure()
+    }
+}
+
+impl<T: Line> Iterator for ParsedLines<T> {
+    type Item = T;
+
+    fn next(&mut self) -> Option<T> {
+        loop {
+            let line: Block = self.lines.next()?;
+            let text = line.strip_suffix(b"\n").map_or(&line[..], |text| text.strip_suffix(b"\r").unwrap_or(text));
+            match parsed(text.to_vec()) {
+                Ok(value) => return Some(value),
+                Err(why) => {
+                    let end = self.lines.place();
+                    let begins = end.offset() - line.len() as u64;
+                    let place = io::Error::other(format!("the line at byte {begins} is left out: {why}"));
+                    let name = self.names.get(end.file()).cloned().unwrap_or_default();
+                    input::report(&self.complaints, &name, &place);
+                }
+            }
+        }
+    }
+}
+
+impl<T: Line> Places for ParsedLines<T> {
+    type Mark = FilePlace;
+
+    fn place(&self) -> FilePlace {
+        self.lines.place()
+    }
+}

@@ -1,0 +1,45 @@
+//! The tools that look at a state directory.
+
+use super::resolve;
+use crate::command::{Command, Differ, Look, Replay};
+use crate::config::{Doing, Seen, other_program, stored_flags, whole};
+use crate::flags::{self, When};
+use millstream_state::Span;
+use std::path::Path;
+
+pub(super) fn replay(flags: flags::Replay) -> Result<Replay, String> {
+    let flags::Replay { dir, from, to } = flags;
+    Ok(Replay { command: stored(&dir, Doing::Replay(Span { from, to }))? })
+}
+
+pub(super) fn look(flags: flags::Look) -> Result<Look, String> {
+    let flags::Look { dir, at, stage } = flags;
+    let seen = Seen::default();
+    let command = stored(&dir, Doing::Look { at, seen: seen.clone() })?;
+    Ok(Look { command, seen, stage })
+}
+
+pub(super) fn diff(flags: flags::Differ) -> Result<Differ, String> {
+    let flags::Differ { dir, other } = flags;
+    let (dir, other) = (whole(&dir), whole(&other));
+    // Both are read now, so that wrong use is refused before the work.
+    looking(&dir, When::End)?;
+    looking(&other, When::End)?;
+    Ok(Differ { dirs: [dir, other] })
+}
+
+/// A command that looks at the states at a number, and where it leaves them.
+pub(crate) fn looking(dir: &Path, at: When) -> Result<(Box<Command>, Seen), String> {
+    let seen = Seen::default();
+    Ok((stored(dir, Doing::Look { at: Some(at), seen: seen.clone() })?, seen))
+}
+
+/// The command whose state the directory has, which does something else now.
+fn stored(dir: &Path, doing: Doing) -> Result<Box<Command>, String> {
+    let dir = &whole(dir);
+    let other = |why: &str| other_program(dir, why);
+    let mut command = resolve(stored_flags(dir)?).map_err(|why| other(&why))?;
+    let run = command.kept_run().ok_or_else(|| other("it keeps no state"))?;
+    run.only_looks(dir, doing);
+    Ok(Box::new(command))
+}

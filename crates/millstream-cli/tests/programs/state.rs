@@ -1,0 +1,178 @@
+//! Runs whose state is kept: they are killed, and go on; and the tools that look at what is kept.
+
+use crate::scene::{Input, PATIENCE, Scene, Seen, prose};
+use std::fs::{self, File};
+use std::process::{Child, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+fn append(scene: &Scene, args: &str) -> Child {
+    let out = File::options().append(true).create(true).open(scene.path("out")).unwrap();
+    let mut command = scene.command("millstream", args);
+    command.stdout(out).stdin(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap()
+}
+
+/// A run that appends to `out`, to its end.
+fn whole(scene: &Scene, args: &str) -> Seen {
+    Seen::of(append(scene, args).wait_with_output().unwrap())
+}
+
+fn tool(scene: &Scene, args: &str) -> Seen {
+    scene.millstream(args, Input::Nothing)
+}
+
+#[test]
+fn a_run_that_is_killed_again_and_again_ends_with_the_output_of_one() {
+    let text = prose(3_000_000);
+    for (program, every) in [("spaces", "3"), ("uppercase --shards 2", "0.002s")] {
+        let scene = Scene::new().file("text", &text);
+        let expected = tool(&scene, &format!("{program} text")).stdout;
+        let args = format!("{program} --state state --snapshot-every {every} text");
+        for life in 0..12_u64 {
+            let mut child = append(&scene, &args);
+            sleep(Duration::from_millis(5 * life));
+            child.kill().unwrap();
+            child.wait().unwrap();
+        }
+        let seen = whole(&scene, &args);
+        assert_eq!(seen.code, Some(0), "{}", seen.stderr);
+        assert!(fs::read(scene.path("out")).unwrap() == expected, "{program}: other bytes than those of one run");
+    }
+}
+
+#[test]
+fn a_file_that_has_grown_is_counted_on() {
+    let scene = Scene::new().file("log", "one two\n".repeat(40_000));
+    let count = |columns: &str| {
+        let seen = tool(&scene, &format!("wc {columns} --state state{columns} --snapshot-every 1 log"));
+        assert_eq!(seen.code, Some(0), "{}", seen.stderr);
+        seen
+    };
+    for columns in ["", "-lwcmL"] {
+        fs::write(scene.path("log"), "one two\n".repeat(40_000)).unwrap();
+        count(columns);
+        fs::write(scene.path("log"), "one two\n".repeat(50_000) + "three").unwrap();
+        let seen = count(columns);
+        assert!(seen.stderr.starts_with("millstream wc: --state: went on at number "), "{}", seen.stderr);
+        assert_eq!(seen.stdout, tool(&scene, &format!("wc {columns} log")).stdout);
+    }
+}
+
+#[test]
+fn the_states_at_a_number_are_shown_and_replayed() {
+    let scene = Scene::new().file("text", prose(1_000_000));
+    let seen = tool(&scene, "wc --state state --snapshot-every 2 --snapshots 3 text");
+    assert_eq!(seen.code, Some(0), "{}", seen.stderr);
+    let listed = tool(&scene, "snapshots state --verify");
+    assert_eq!(
+        (listed.code, listed.text().lines().filter(|line| line.ends_with(" whole")).count() > 1),
+        (Some(0), true)
+    );
+    let at = |number: u64, stage: &str| {
+        let seen = tool(&scene, &format!("state state --at {number} --stage {stage}"));
+        assert_eq!(seen.code, Some(0), "{}", seen.stderr);
+        seen.text().trim().to_owned()
+    };
+    assert_eq!((at(0, "lines"), at(0, "bytes")), ("0".to_owned(), "0".to_owned()));
+    let (two, three): (u64, u64) = (at(2, "bytes").parse().unwrap(), at(3, "bytes").parse().unwrap());
+    assert!(0 < two && two < three, "{two}, {three}");
+    let text = fs::read(scene.path("text")).unwrap();
+    let lines = text[..usize::try_from(two).unwrap()].iter().filter(|byte| **byte == b'\n').count();
+    assert_eq!(at(2, "lines"), lines.to_string());
+    let all = tool(&scene, "state state --at 2");
+    assert!(all.text().contains("\"words\": {") && all.text().contains("\"at\": 2"), "{}", all.text());
+    let none = tool(&scene, "state state --stage nothing");
+    assert_eq!(none.code, Some(2));
+    assert!(
+        none.stderr.contains("no stage \"nothing\" keeps a state; these do: bytes, lines, words"),
+        "{}",
+        none.stderr
+    );
+    assert_eq!(tool(&scene, "state state --at end --stage bytes").text().trim(), text.len().to_string());
+    let beyond = tool(&scene, "state state --at 1000000");
+    assert_eq!(beyond.code, Some(1));
+    assert!(beyond.stderr.contains("--state: the source: it ends at number "), "{}", beyond.stderr);
+
+    whole(&scene, "uppercase --state loud --snapshot-every 1 text");
+    let replayed = tool(&scene, "replay loud --from 0 --to 2");
+    assert_eq!(replayed.code, Some(0), "{}", replayed.stderr);
+    let first = usize::try_from(two).unwrap();
+    assert!(replayed.stdout == text[..first].to_ascii_uppercase(), "the first two blocks");
+    assert!(fs::read(scene.path("out")).unwrap() == text.to_ascii_uppercase(), "a replay writes nothing there");
+}
+
+#[test]
+fn the_first_difference_of_two_runs_is_found() {
+    let text = prose(1_000_000);
+    let mut other = text.clone();
+    // In the third block, whose number is 2.
+    other[150_000] = if other[150_000] == b'\n' { b' ' } else { b'\n' };
+    let scene = Scene::new().file("one", &text).file("two", other);
+    for file in ["one", "two"] {
+        let seen = tool(&scene, &format!("wc --state {file}-state --snapshot-every 1 --snapshots 100 {file}"));
+        assert_eq!(seen.code, Some(0), "{}", seen.stderr);
+    }
+    let seen = tool(&scene, "diff one-state two-state");
+    assert_eq!(seen.code, Some(4), "{}", seen.stderr);
+    assert!(seen.text().starts_with("stage \"lines\", number 2: "), "{}", seen.text());
+    let same = tool(&scene, "diff one-state one-state");
+    assert_eq!(same.code, Some(0), "{}", same.stderr);
+    assert!(same.text().starts_with("no difference up to number "), "{}", same.text());
+}
+
+#[test]
+fn two_processes_cannot_keep_their_state_in_one_directory() {
+    let scene = Scene::new().file("text", prose(8_000_000));
+    let mut first = append(&scene, "spaces --state state --snapshot-every 1 text");
+    let started = Instant::now();
+    while !scene.path("state/snapshots").is_dir() {
+        assert!(started.elapsed() < PATIENCE, "no state directory");
+        sleep(Duration::from_millis(1));
+    }
+    let id = first.id();
+    let signal = |name: &str| scene.run(scene.command("kill", &format!("-{name} {id}")), Input::Nothing);
+    signal("STOP");
+    if first.try_wait().unwrap().is_none() {
+        let second = whole(&scene, "spaces --state state text");
+        signal("CONT");
+        assert_eq!(second.code, Some(1), "{}", second.stderr);
+        let holder = format!("is in use by process {id}");
+        assert!(second.stderr.contains(&holder), "{}", second.stderr);
+    }
+    assert!(first.wait().unwrap().success());
+}
+
+#[test]
+fn what_cannot_go_on_is_refused_before_the_work() {
+    let scene = Scene::new().file("text", prose(300_000)).file("other", "a\n");
+    let refused = |args: &str, code: i32, why: &str| {
+        let seen = tool(&scene, args);
+        assert_eq!(seen.code, Some(code), "{args}: {}", seen.stderr);
+        assert!(seen.stderr.contains(why), "{args}: {}", seen.stderr);
+        assert_eq!(seen.text(), "", "{args}");
+    };
+    refused("uppercase --state state text", 2, "standard output is no file: append to one by `>> FILE`");
+    refused("wc --state state -", 2, "standard input cannot be read again after a crash: name files");
+    refused("wc --state state text other", 2, "a run is over one file");
+    refused("wc --state state --deploy inline text", 2, "only runs on rings keep their state");
+    refused("wc --state state --hash text", 2, "--hash covers a whole output");
+    refused("sleep --state state", 2, "`sleep` keeps no state");
+    refused("wc --snapshot-every 5 text", 2, "--state <DIR>");
+    refused("wc --state state --snapshot-every 0 text", 2, "must be a count of numbers");
+    refused("state nowhere", 2, "nowhere");
+    refused("snapshots text", 1, "text");
+    tool(&scene, "wc --state state --snapshot-every 1 text");
+    refused("wc --state state other", 1, "file 1 was text when the snapshot was taken");
+    refused("uppercase --state state text", 2, "standard output is no file");
+    let seen = whole(&scene, "uppercase --state state text");
+    assert_eq!(seen.code, Some(1));
+    assert!(seen.stderr.contains("has the state of the program `millstream wc`"), "{}", seen.stderr);
+    // `>` empties the file that the last run has filled.
+    let scene = scene.file("text", prose(5_000_000));
+    let again = "uppercase --state loud --snapshot-every 1 --snapshots 1 text";
+    whole(&scene, again);
+    fs::write(scene.path("out"), "").unwrap();
+    let seen = whole(&scene, again);
+    assert_eq!(seen.code, Some(1));
+    assert!(seen.stderr.contains("the sink holds less than it did when number "), "{}", seen.stderr);
+}
