@@ -13,7 +13,11 @@ pub(crate) struct Args {
 }
 
 /// A crate with a directory `fuzz`, and its target.
-const TARGETS: [(&str, &str); 1] = [("crates/millstream-evolve", "stranger")];
+const TARGETS: [(&str, &str); 3] = [
+    ("crates/millstream-evolve", "stranger"),
+    ("crates/millstream-state", "manifest"),
+    ("crates/millstream-state", "segment"),
+];
 
 pub(crate) fn run(args: &Args) -> Result {
     match smoke(args.seconds, true)? {

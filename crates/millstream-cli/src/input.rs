@@ -20,6 +20,13 @@ pub(crate) struct Names {
     pub(crate) decompress: bool,
 }
 
+impl Names {
+    /// Whether standard input is all that is read.
+    pub(crate) fn is_standard_input(&self) -> bool {
+        self.files.iter().all(|name| name == "-")
+    }
+}
+
 /// An open input. Its reads count as progress.
 #[derive(Debug)]
 pub(crate) enum Input {

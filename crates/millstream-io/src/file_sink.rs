@@ -35,7 +35,7 @@ use sync::Syncing;
 /// A run whose file cannot be written fails at the number, with the error of the file as its source. A run that came to
 /// its end, or was drained, finishes the sink; where it was stopped or has failed, the sink is dropped. It returns its
 /// [`Position`] either way: how far the file has been written. A pause of the run does not flush the
-/// [buffer](FileSinkOptions::buffered).
+/// [buffer](FileSinkOptions::buffered), unless [it is to](FileSinkOptions::flush_at_pauses).
 ///
 /// A closure that writes something else than the whole value has the sink as its state, and finishes it afterwards:
 /// `job.to_fold(sink, |sink, number, order| sink.write(number, order.line().as_bytes()))`.
@@ -67,6 +67,8 @@ pub struct FileSink<C: Clock = SystemClock> {
     /// Whole values that are not in the file yet.
     buffer: Vec<u8>,
     capacity: usize,
+    /// Whether a pause writes the buffer.
+    flushes: bool,
     last: Option<SequenceNumber>,
     /// The same as `last`, but with the values in the buffer.
     taken: Option<SequenceNumber>,
@@ -246,6 +248,10 @@ where
 
     fn put(&mut self, number: SequenceNumber, value: A::Ref<'_>) -> Result<()> {
         self.write(number, value.as_ref())
+    }
+
+    fn pause(&mut self) -> Result<()> {
+        if self.flushes { self.flush() } else { Ok(()) }
     }
 
     fn finish(mut self, outcome: RunOutcome) -> Result<Position> {

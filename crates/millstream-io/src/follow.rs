@@ -1,3 +1,7 @@
+mod places;
+
+pub use places::{FollowPlace, FollowPlaces};
+
 use crate::named::named;
 use crate::time::{Clock, SystemClock};
 use std::fs::{self, File, Metadata};
@@ -54,8 +58,11 @@ pub struct Follow<C = SystemClock> {
     path: PathBuf,
     /// `None` while there is no file of the name.
     current: Option<Current>,
-    /// Whether the first file is read from its end on.
-    from_end: bool,
+    /// Where the first file is read from.
+    from: From,
+    /// The bytes that were read, of all files.
+    read: u64,
+    places: FollowPlaces,
     interval: Duration,
     stop: FollowStopper,
     phase: Phase,
@@ -92,6 +99,15 @@ struct Current {
     read_to_end: bool,
 }
 
+/// Where a file is read from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum From {
+    #[default]
+    Beginning,
+    Offset(u64),
+    End,
+}
+
 /// The phase of the reader's end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
@@ -118,7 +134,9 @@ impl<C: Clock> Follow<C> {
         Follow {
             path: path.into(),
             current: None,
-            from_end: false,
+            from: From::Beginning,
+            read: 0,
+            places: FollowPlaces::default(),
             interval: Follow::DEFAULT_INTERVAL,
             stop: FollowStopper::default(),
             phase: Phase::Following,
@@ -136,7 +154,19 @@ impl<C: Clock> Follow<C> {
     /// beginning, and so is every later one.
     #[must_use]
     pub fn from_end(self) -> Self {
-        Follow { from_end: true, ..self }
+        Follow { from: From::End, ..self }
+    }
+
+    /// Skips this many bytes of the file that is there at the first check, or all of it if it is shorter. A file that
+    /// did not exist then is read from its beginning, and so is every later one.
+    #[must_use]
+    pub fn from_offset(self, bytes: u64) -> Self {
+        Follow { from: From::Offset(bytes), ..self }
+    }
+
+    /// Says of the bytes that were read in which files they are.
+    pub fn places(&self) -> FollowPlaces {
+        self.places.clone()
     }
 
     /// A stopper of this reader.
@@ -154,27 +184,29 @@ impl<C: Clock> Follow<C> {
             _ => named(&self.path, "read", error),
         })?;
         current.position += read as u64;
+        self.read += read as u64;
         Ok(read)
     }
 
     /// Checks which file has the name. Returns whether there may be something to read.
     fn look(&mut self) -> Result<bool> {
-        let from_end = mem::take(&mut self.from_end);
+        let from = mem::take(&mut self.from);
         let metadata = match fs::metadata(&self.path) {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(false),
             metadata => metadata.map_err(|error| named(&self.path, "open", error))?,
         };
-        let Some(current) = &mut self.current else { return self.open(&metadata, from_end) };
+        let Some(current) = &mut self.current else { return self.open(&metadata, from) };
         let same = current.identity == identity(&metadata);
         if same && metadata.len() >= current.position {
             return Ok(false);
         }
         if !same && current.read_to_end {
-            return self.open(&metadata, false);
+            return self.open(&metadata, From::Beginning);
         }
         if same {
             current.file.rewind().map_err(|error| named(&self.path, "read", error))?;
             current.position = 0;
+            self.places.add(self.read, current.identity, 0);
         } else {
             // It may have grown between the last read and the loss of its name.
             current.read_to_end = true;
@@ -184,12 +216,13 @@ impl<C: Clock> Follow<C> {
     }
 
     /// Opens the file that has the name. Returns whether it still exists.
-    fn open(&mut self, metadata: &Metadata, from_end: bool) -> Result<bool> {
-        let opened = Current::open(&self.path, metadata, from_end);
-        match opened {
+    fn open(&mut self, metadata: &Metadata, from: From) -> Result<bool> {
+        let opened = match Current::open(&self.path, metadata, from) {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(false),
-            opened => self.current = Some(opened.map_err(|error| named(&self.path, "open", error))?),
-        }
+            opened => opened.map_err(|error| named(&self.path, "open", error))?,
+        };
+        self.places.add(self.read, opened.identity, opened.position);
+        self.current = Some(opened);
         self.limit(true)?;
         Ok(true)
     }
@@ -235,13 +268,20 @@ impl<C: Clock> Read for Follow<C> {
 }
 
 impl Current {
-    fn open(path: &Path, metadata: &Metadata, from_end: bool) -> Result<Self> {
+    fn open(path: &Path, metadata: &Metadata, from: From) -> Result<Self> {
         if !metadata.is_file() {
             return Err(Error::new(ErrorKind::InvalidInput, "only a regular file can be followed"));
         }
         let mut file = File::open(path)?;
         let identity = identity(&file.metadata()?);
-        let position = if from_end { file.seek(SeekFrom::End(0))? } else { 0 };
+        let position = match from {
+            From::Beginning => 0,
+            From::Offset(offset) => {
+                let length = file.metadata()?.len();
+                file.seek(SeekFrom::Start(offset.min(length)))?
+            }
+            From::End => file.seek(SeekFrom::End(0))?,
+        };
         Ok(Current { file, identity, position, limit: u64::MAX, read_to_end: false })
     }
 }

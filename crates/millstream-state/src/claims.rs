@@ -107,7 +107,7 @@ impl Claimed {
     }
 }
 
-/// The most claims that wait for their snapshots. One snapshot is under way at a time, and one waits to be stored.
+/// The most claims that wait for their snapshots, of which one is under way at a time.
 const WAITING: usize = 8;
 
 /// A sink that makes a claim at each mark.

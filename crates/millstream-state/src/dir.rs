@@ -6,6 +6,7 @@
 //! | --- | --- |
 //! | `job` | the program that made the directory, and the epoch: sealed JSON, written again by each `open` |
 //! | `lock` | locked by the process that may write; it has its number |
+//! | `journal/` | the journal, if the job has one: see [`journal`](crate::journal) |
 //! | `snapshots/*.snapshot` | the snapshots, each a file: see [`manifest`](crate::manifest) |
 //! | `*.unfinished` | what was being written when a process died; the next `open` removes it |
 
@@ -15,7 +16,10 @@ mod save;
 mod snapshots;
 
 use crate::StateError;
-use crate::disk::{Disk, DiskLock, LockError, RealDisk};
+use crate::disk::{self, Disk, DiskLock, LockError, RealDisk};
+use crate::journal::{Journal, JournalError, JournalOptions, Recovered};
+#[cfg(any(test, feature = "fuzzed"))]
+pub(crate) use identity::KIND as JOB_KIND;
 use identity::{Identity, SNAPSHOTS};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -77,16 +81,16 @@ impl StateDir {
     /// As [`open`](StateDir::open).
     pub fn open_on(disk: Arc<dyn Disk>, path: impl Into<PathBuf>, program: &str) -> Result<StateDir, StateError> {
         let path = path.into();
-        identity::make_dirs(&*disk, &path)?;
+        disk::make_dirs(&*disk, &path).map_err(StateError::io("make", &path))?;
         // A look before the lock: its file must not come into another program's directory.
         identity::find(&*disk, &path, Some(program))?;
         let lock = lock(&*disk, &path)?;
         let known = identity::find(&*disk, &path, Some(program))?;
         let removed = identity::remove_unfinished(&*disk, &path)?;
         let snapshots = path.join(SNAPSHOTS);
-        identity::make_dirs(&*disk, &snapshots)?;
+        disk::make_dirs(&*disk, &snapshots).map_err(StateError::io("make", &snapshots))?;
         if known.is_none() {
-            identity::make_durable(&*disk, &path)?;
+            disk::sync_above(&*disk, &path).map_err(StateError::io("sync the directories above", &path))?;
         }
         // A process that was killed may have left a snapshot whose name is not durable yet.
         disk.sync_dir(&snapshots).map_err(StateError::io("sync", &snapshots))?;
@@ -152,6 +156,12 @@ impl StateDir {
         &self.identity.program
     }
 
+    /// Whether it was opened to be [read](StateDir::read) alone.
+    #[must_use]
+    pub fn is_read_only(&self) -> bool {
+        self.saving.is_none()
+    }
+
     /// How often the directory was opened to write, this time included. Each snapshot has it in its manifest and in
     /// the name of its file, so what a process writes that was taken for dead is told apart.
     #[must_use]
@@ -165,6 +175,40 @@ impl StateDir {
         &self.removed
     }
 
+    /// Opens the journal in the directory, in `journal`, or makes one, with the epoch of this `open`. A second call
+    /// fails until the first journal is dropped.
+    ///
+    /// ```
+    /// use millstream::state::StateDir;
+    /// use millstream::state::journal::JournalOptions;
+    ///
+    /// # let home = tempfile::tempdir()?;
+    /// # let path = home.path().join("orders");
+    /// let dir = StateDir::open(&path, "orders")?;
+    /// let (mut journal, recovered) = dir.journal(JournalOptions::default())?;
+    /// assert_eq!(recovered.next, 0);
+    /// journal.append(0, b"first")?;
+    /// assert_eq!(journal.commit()?, 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`Journal::open`], and if the directory was opened to be read: use a
+    /// [`JournalReader`](crate::journal::JournalReader).
+    pub fn journal(&self, options: JournalOptions) -> Result<(Journal, Recovered), JournalError> {
+        if self.saving.is_none() {
+            return Err(JournalError::ReadOnly { path: self.path.clone() });
+        }
+        Journal::open(Arc::clone(&self.disk), self.journal_dir(), options, self.epoch())
+    }
+
+    /// The directory of the journal, for a [`JournalReader`](crate::journal::JournalReader).
+    #[must_use]
+    pub fn journal_dir(&self) -> PathBuf {
+        self.path.join("journal")
+    }
+
     fn snapshots_dir(&self) -> PathBuf {
         self.path.join(SNAPSHOTS)
     }
@@ -172,7 +216,7 @@ impl StateDir {
 
 fn lock(disk: &dyn Disk, path: &Path) -> Result<Box<dyn DiskLock>, StateError> {
     let file = path.join(identity::LOCK);
-    disk.lock(&file, &format!("process {}", std::process::id())).map_err(|error| match error {
+    disk.lock(&file, &disk::holder()).map_err(|error| match error {
         LockError::Held(holder) => {
             let holder = if holder.is_empty() { "another process".to_owned() } else { holder };
             StateError::InUse { path: path.to_owned(), holder }

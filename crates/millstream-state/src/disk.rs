@@ -151,6 +151,41 @@ pub enum LockError {
     Io(#[from] io::Error),
 }
 
+/// Makes a directory and those above it, where there are none.
+pub(crate) fn make_dirs(disk: &dyn Disk, dir: &Path) -> io::Result<()> {
+    match (disk.make_dir(dir), dir.parent()) {
+        (Ok(()), _) => Ok(()),
+        (Err(error), _) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        (Err(error), Some(parent)) if error.kind() == io::ErrorKind::NotFound => {
+            make_dirs(disk, parent)?;
+            disk.make_dir(dir)
+        }
+        (Err(error), _) => Err(error),
+    }
+}
+
+/// Makes the names on the way to a directory durable. Some may be those of a process that died before it did this, so
+/// it is done whenever there is nothing in the directory that shows that it was.
+pub(crate) fn sync_above(disk: &dyn Disk, dir: &Path) -> io::Result<()> {
+    for above in dir.ancestors().skip(1).filter(|above| !above.as_os_str().is_empty()) {
+        match disk.sync_dir(above) {
+            // One that this process may not open was not made by it, and is older.
+            Err(error) if is_refused(&error) => (),
+            synced => synced?,
+        }
+    }
+    Ok(())
+}
+
+fn is_refused(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem)
+}
+
+/// What this process writes into a lock.
+pub(crate) fn holder() -> String {
+    format!("process {}", std::process::id())
+}
+
 /// Fills the buffer from an offset on.
 pub(crate) fn read_exact(file: &mut dyn DiskFile, buffer: &mut [u8], offset: u64) -> io::Result<()> {
     match file.read_at(buffer, offset)? {

@@ -1,4 +1,5 @@
-//! Where a job's state is kept on disk: its snapshots, and who may write them; and jobs that go on from there.
+//! Where a job's state is kept on disk: its snapshots, its journal, and who may write them; and jobs that go on from
+//! there.
 //!
 //! A [`Persistent`] runs a job that may be killed at any moment: it goes on at a snapshot when it is started again.
 //!
@@ -30,6 +31,7 @@
 //! | [`claims`] | sinks that say what they hold, and go back to it |
 //! | [`dir`] | the directory of a job: opening, locking, snapshots, what to keep of them |
 //! | [`manifest`] | what a snapshot's file says of itself, and its bytes |
+//! | [`journal`] | values by number, durable before anything leaves for them |
 //! | [`disk`] | everything that this crate does to a disk, as a trait; a test's disk may crash |
 
 #![forbid(unsafe_code)]
@@ -38,6 +40,9 @@ pub mod claims;
 pub mod dir;
 pub mod disk;
 mod error;
+#[cfg(any(test, feature = "fuzzed"))]
+pub mod fuzzed;
+pub mod journal;
 pub mod manifest;
 pub mod persistent;
 pub mod resumable;
@@ -51,4 +56,4 @@ pub use dir::{Retention, Saved, SnapshotEntry, StateDir};
 pub use error::StateError;
 pub use manifest::{Manifest, Part, PartEntry};
 pub use persistent::{Cadence, JobError, Persistent, Replayed, Running, Span, Stored, replay};
-pub use resumable::{Again, Places, Position, Resumable, TextFiles, again};
+pub use resumable::{Again, FollowedFile, Places, Position, Recorded, Resumable, TextFiles, again, journaled};

@@ -148,12 +148,16 @@ impl Persistent {
         }
         let position = {
             let source = source.clone();
-            move |at| {
+            Box::new(move |at| {
                 let Some((number, mark)) = trail.at(at) else { return Ok(None) };
                 Ok(Some(json!({ "number": number, "position": source.position(&mark)? })))
-            }
+            })
         };
-        let storing = Storing::start(dir, retention, id, described(&plan, job), claimed.clone(), position);
+        let forget = {
+            let source = source.clone();
+            Box::new(move |oldest: &Value| source.forget(oldest))
+        };
+        let storing = Storing::start(dir, retention, id, described(&plan, job), claimed.clone(), position, forget);
         let storing = storing.map_err(|error| JobError::Run(RunError::Spawn(error.to_string())))?;
         if let Cadence::Numbers(numbers) = cadence {
             let store = storing.sender();

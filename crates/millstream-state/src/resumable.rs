@@ -1,8 +1,12 @@
 //! Sources that can begin in the middle, and the trail of where a source was.
 
+mod followed;
+mod journaled;
 mod text_files;
 mod values;
 
+pub use followed::{FollowedFile, FollowedFileStopper, FollowedLines};
+pub use journaled::{Journaled, JournaledValues, Recorded, journaled};
 pub use text_files::{FileBlocks, FilePlace, TextFiles};
 pub use values::{Again, Counted, again};
 
@@ -63,7 +67,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is no source of `{T}` that can begin in the middle",
-    note = "files are: `TextFiles`; `again(values)` is one of values that are the same each time"
+    note = "files are: `TextFiles`, `FollowedFile`; `again(values)` is one of values that are the same each time"
 )]
 pub trait Resumable<T: Item>: Send + Sync + 'static {
     /// Where it is, between two values.
@@ -86,6 +90,11 @@ pub trait Resumable<T: Item>: Send + Sync + 'static {
     ///
     /// If that cannot be found out. Then the snapshot is not stored.
     fn position(&self, mark: &Self::Mark) -> io::Result<Value>;
+
+    /// No snapshot is kept any more from before this position: what is stored for those can go.
+    fn forget(&self, oldest: &Position) {
+        let _ = oldest;
+    }
 
     /// The error that has ended its values early, if one has. Asked when the run is over.
     fn failure(&self) -> Option<io::Error> {

@@ -38,30 +38,33 @@ impl Unsealed {
 
 impl Kind {
     /// The length of the last line.
-    fn seal(&self) -> usize {
+    fn seal_length(&self) -> usize {
         self.name.len() + " 0001 000000000000 00000000\n".len()
     }
 
     /// The value as JSON between two line ends, and its seal.
     pub(crate) fn write(&self, value: &impl Serialize) -> serde_json::Result<Vec<u8>> {
-        let mut bytes = vec![b'\n'];
-        serde_json::to_writer(&mut bytes, value)?;
-        bytes.push(b'\n');
+        Ok(self.seal_json(&serde_json::to_vec(value)?))
+    }
+
+    /// These bytes of JSON between two line ends, and their seal.
+    pub(crate) fn seal_json(&self, json: &[u8]) -> Vec<u8> {
+        let mut bytes = [b"\n", json, b"\n"].concat();
         let seal = format!("{} {:04} {:012} ", self.name, self.format, bytes.len());
         bytes.extend(seal.as_bytes());
         let sum = crc32fast::hash(&bytes);
         bytes.extend(format!("{sum:08x}\n").as_bytes());
-        Ok(bytes)
+        bytes
     }
 
     /// The value at the end of a file, and the offset where its bytes begin.
     pub(crate) fn read<T: DeserializeOwned>(&self, file: &mut dyn DiskFile) -> Result<(T, u64), Unsealed> {
         let length = file.length().map_err(Unsealed::Io)?;
         let damaged = |why: String| Unsealed::Damaged(why);
-        let Some(end) = length.checked_sub(self.seal() as u64) else {
+        let Some(end) = length.checked_sub(self.seal_length() as u64) else {
             return Err(damaged(format!("it has {length} bytes, fewer than its last line")));
         };
-        let mut seal = vec![0; self.seal()];
+        let mut seal = vec![0; self.seal_length()];
         read_exact(file, &mut seal, end).map_err(Unsealed::Io)?;
         let Some((format, within, sum)) = self.parse(&seal) else {
             return Err(damaged(format!("its last line is none of a {}", self.name)));
@@ -78,7 +81,7 @@ impl Kind {
         if format > self.format {
             return Err(Unsealed::Later(format));
         }
-        let json = &bytes[..bytes.len() - self.seal()];
+        let json = &bytes[..bytes.len() - self.seal_length()];
         let value = serde_json::from_slice(json).map_err(|error| damaged(error.to_string()))?;
         Ok((value, begin))
     }

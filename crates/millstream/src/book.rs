@@ -17,6 +17,7 @@ pages!(
     Async: "async.md",
     Sinks: "sinks.md",
     Upgrades: "upgrades.md",
+    Production: "production.md",
     Failures: "failures.md",
     Limits: "limits.md",
     ComingFrom: "coming-from.md",

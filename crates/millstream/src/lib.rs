@@ -59,7 +59,7 @@
 //! | `queues` | [`Queues`](prelude::Queues), the deployment on queues |
 //! | `serde` | plans and reports as JSON |
 //! | `service` | [`service`](prelude::service): pipelines that answer their callers |
-//! | `state` | [`state`]: directories where a job keeps its snapshots |
+//! | `state` | [`state`]: directories where a job keeps its snapshots and its journal |
 //! | `stream` | [`Through::stream`](prelude::Through::stream): outputs as async streams |
 //! | `testkit` | [`testkit`]: random inputs, schedules and deployments for tests of pipelines |
 //! | `tokio` | a tokio runtime around the futures of [`map_async`](prelude::AsyncExt::map_async) |

@@ -9,6 +9,7 @@ mod numbers;
 use millstream::Program;
 use millstream::prelude::*;
 use std::fmt;
+use std::fs;
 use std::io::Write;
 use std::num::ParseIntError;
 use std::process::{Command, ExitCode, Stdio};
@@ -30,7 +31,7 @@ fn main() -> ExitCode {
         Ok("shy") => return millstream::main(pipeline::<u64>().map(|x| Shy(*x))),
         _ => {}
     }
-    let tests: [(&str, fn()); 10] = [
+    let tests: [(&str, fn()); 11] = [
         ("it_runs_over_lines_everywhere", it_runs_over_lines_everywhere),
         ("a_line_that_is_no_value_is_reported_and_left_out", a_line_that_is_no_value_is_reported_and_left_out),
         ("it_plans", it_plans),
@@ -44,6 +45,7 @@ fn main() -> ExitCode {
         ),
         ("a_panic_before_the_pipeline_runs_is_a_failure", a_panic_before_the_pipeline_runs_is_a_failure),
         ("wrong_use_is_refused", wrong_use_is_refused),
+        ("its_state_is_kept_and_a_failure_is_replayed", its_state_is_kept_and_a_failure_is_replayed),
     ];
     for (name, test) in tests {
         test();
@@ -246,4 +248,46 @@ fn wrong_use_is_refused() {
     }
     let (help, _, code) = started("numbers", "--help", "");
     assert!(help.contains("verify") && code == Some(0), "{help}");
+}
+
+fn its_state_is_kept_and_a_failure_is_replayed() {
+    let home = tempfile::tempdir().expect("a directory");
+    let run = |program: &str, args: &str| {
+        let out = fs::OpenOptions::new().append(true).create(true).open(home.path().join("out")).expect("a file");
+        let mut command = Command::new(std::env::current_exe().expect("the path of this program"));
+        command.env(AS, program).args(args.split_whitespace()).current_dir(&home).stdin(Stdio::null()).stdout(out);
+        let output = command.output().expect("it runs");
+        (String::from_utf8(output.stderr).expect("text"), output.status.code())
+    };
+    let looks = |args: &str| {
+        let mut command = Command::new(std::env::current_exe().expect("the path of this program"));
+        let output =
+            command.env(AS, "numbers").args(args.split_whitespace()).current_dir(&home).output().expect("it runs");
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("text");
+        (text(output.stdout), text(output.stderr), output.status.code())
+    };
+    let lines = |from: u64, to: u64| (from..to).map(|n| format!("{n}\n")).collect::<String>();
+    let sums = |to: u64| (0..to).map(|n| format!("{}\n", (0..=n).map(|x| x * x).sum::<u64>())).collect::<String>();
+    let out = || fs::read_to_string(home.path().join("out")).expect("a file");
+    let args = "run --state state --snapshot-every 1 --batch 1 numbers.txt";
+    fs::write(home.path().join("numbers.txt"), lines(0, 1000)).expect("a file");
+    assert_eq!(run("numbers", args), (String::new(), Some(0)));
+    fs::write(home.path().join("numbers.txt"), lines(0, 2000)).expect("a file");
+    let (said, code) = run("numbers", args);
+    assert!(said.contains("--state: went on at number ") && code == Some(0), "{said}");
+    assert!(out() == sums(2000), "other sums than those of one run");
+    let (state, said, code) = looks("state state --at 10 --stage sum");
+    assert_eq!((state.trim(), code), ("285", Some(0)), "{said}");
+    // A number whose square is too large.
+    fs::write(home.path().join("numbers.txt"), lines(0, 2000) + "99999999999\n").expect("a file");
+    let (said, code) = run("numbers", args);
+    assert_eq!(code, Some(3), "{said}");
+    assert!(said.contains("stage \"square\", number 2000: panicked: too large"), "{said}");
+    assert!(said.contains("the same again: ") && said.trim_end().ends_with(" replay state"), "{said}");
+    let (_, again, code) = looks("replay state");
+    assert_eq!(code, Some(3), "{again}");
+    assert!(again.contains("stage \"square\", number 2000: panicked: too large"), "{again}");
+    assert!(looks("snapshots state --verify").0.contains(" whole"));
+    let (said, code) = run("lengths", "run --state other numbers.txt");
+    assert!(said.contains("--state: this program keeps no state") && code == Some(2), "{said}");
 }

@@ -1,3 +1,4 @@
+use super::look::unwrapped;
 use crate::flags::When;
 use crate::message::{Complaints, quoted};
 use crate::outcome::Outcome;
@@ -96,7 +97,7 @@ fn end(dir: &Path) -> Result<u64, Wrong> {
 fn states(dir: &Path, at: u64) -> Result<BTreeMap<String, String>, Wrong> {
     let snapshot = look(dir, When::At(at))?;
     let wrong = |error: millstream_exec::SnapshotMismatch| (error.to_string(), Outcome::InputOrOutputFailed);
-    let state = |stage: &str| Ok((stage.to_owned(), snapshot.json(stage).map_err(wrong)?.to_string()));
+    let state = |stage: &str| Ok((stage.to_owned(), unwrapped(snapshot.json(stage).map_err(wrong)?).to_string()));
     snapshot.stages().map(state).collect()
 }
 

@@ -58,7 +58,7 @@ fn all(snapshot: &Snapshot) -> Result<Value, String> {
 }
 
 /// The state of a stage without lanes is shown alone.
-fn unwrapped(lanes: Value) -> Value {
+pub(super) fn unwrapped(lanes: Value) -> Value {
     match lanes {
         Value::Array(mut lanes) if lanes.len() == 1 => lanes.remove(0),
         lanes => lanes,

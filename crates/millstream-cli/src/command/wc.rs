@@ -14,7 +14,7 @@ pub(crate) use names::Names;
 use crate::config::{Keep, RunConfig};
 use crate::deploy::{Answer, BLOCKS, Failed, Runs, files};
 use crate::flags::Total;
-use crate::input::{self, never_waits, report};
+use crate::input::{self, Joined, never_waits, report};
 use crate::message::{Complaints, say};
 use crate::outcome::Outcome;
 use crate::output::Output;
@@ -26,6 +26,7 @@ use millstream_core::{AtEnd, Val};
 use millstream_exec::source::{few, ready};
 use millstream_exec::{Everywhere, Lasting, sink};
 use millstream_io::{Block, Blocks};
+use millstream_state::journaled;
 use names::Inputs;
 use std::ffi::{OsStr, OsString};
 
@@ -67,27 +68,33 @@ impl Wc {
         complaints: &Complaints,
     ) -> Outcome {
         let Wc { names, decompress, kinds, total: when, run, .. } = self;
-        let one = match names.inputs(kinds, complaints) {
-            None => return Outcome::InputOrOutputFailed,
-            Some(inputs) => match (inputs.columns, <[_; 1]>::try_from(inputs.names)) {
-                (columns, Ok([Some(name)])) => files(input::Names { files: vec![name.clone()], decompress })
-                    .map(|files| (if when == Total::Only { Columns::NARROW } else { columns }, name, files)),
-                _ => Err("--state: a run is over one file: name one".to_owned()),
-            },
+        let Some(inputs) = names.inputs(kinds, complaints) else { return Outcome::InputOrOutputFailed };
+        let columns = if when == Total::Only { Columns::NARROW } else { inputs.columns };
+        let Ok([name]) = <[_; 1]>::try_from(inputs.names) else {
+            complaints.note("--state: a run is over one file: name one");
+            return Outcome::WrongUse;
         };
-        let (columns, name, files) = match one {
-            Ok(one) => one,
-            Err(why) => {
-                complaints.note(&why);
-                return Outcome::WrongUse;
-            }
-        };
+        let read = vec![name.clone().unwrap_or_else(|| "-".into())];
+        let names = input::Names { files: read, decompress };
         let mut runs = Runs::new(run, complaints.clone());
         let shown = sink::each(|_: SequenceNumber, _: &Counts| ());
-        match runs.keep(keep, pipeline, files, Answer, shown) {
+        let kept = if names.is_standard_input() {
+            let (opening, reporter, journal) = (runs.opening(decompress), complaints.clone(), keep.journal);
+            let blocks = move || Joined::new(names.files, opening, reporter);
+            runs.keep(keep, pipeline, |state| journaled(state, journal, blocks), Answer, shown)
+        } else {
+            match files(names) {
+                Ok(files) => runs.keep(keep, pipeline, |_| files, Answer, shown),
+                Err(why) => {
+                    complaints.note(&why);
+                    return Outcome::WrongUse;
+                }
+            }
+        };
+        match kept {
             Ok(counts) => {
                 if let Some(counts) = counts.flatten().filter(|_| !runs.interrupted()) {
-                    output.write(&columns.line(counts, (when != Total::Only).then_some(&*name)));
+                    output.write(&columns.line(counts, name.as_deref().filter(|_| when != Total::Only)));
                 }
                 runs.finish()
             }

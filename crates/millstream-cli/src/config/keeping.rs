@@ -5,6 +5,7 @@ use crate::flags::{self, When, shaped};
 use crate::message::quoted;
 use clap::{CommandFactory, FromArgMatches};
 use millstream_exec::Snapshot;
+use millstream_state::journal::JournalOptions;
 use millstream_state::{Cadence, Span, StateDir};
 use serde_json::{Value, json};
 use std::ffi::OsString;
@@ -19,6 +20,8 @@ pub(crate) struct Keep {
     pub(crate) cadence: Cadence,
     /// How many snapshots are kept.
     pub(crate) snapshots: usize,
+    /// How the journal of standard input is kept.
+    pub(crate) journal: JournalOptions,
     pub(crate) doing: Doing,
 }
 
@@ -61,10 +64,12 @@ pub(crate) fn keeping(flags: &flags::Run) -> Result<Option<Keep>, String> {
         Some(flags::Cadence::Numbers(numbers)) => Cadence::Numbers(numbers),
         Some(flags::Cadence::Every(period)) => Cadence::Every(period),
     };
+    let fsync = flags.keeping.fsync.unwrap_or_default();
+    let journal = JournalOptions { fsync, skip_corrupt: flags.keeping.skip_corrupt, ..JournalOptions::default() };
     let args: Vec<String> = std::env::args_os().skip(1).map(|arg| arg.to_string_lossy().into_owned()).collect();
     let directory = std::env::current_dir().ok();
     let doing = Doing::Run { program: program(), job: json!({ "args": args, "directory": directory }) };
-    Ok(Some(Keep { dir: dir.clone(), cadence, snapshots: flags.keeping.snapshots.unwrap_or(5), doing }))
+    Ok(Some(Keep { dir: dir.clone(), cadence, snapshots: flags.keeping.snapshots.unwrap_or(5), journal, doing }))
 }
 
 /// The name of this program's file.

@@ -3,7 +3,7 @@
 use super::{Failed, Runs};
 use crate::config::{Doing, Keep, RunConfig};
 use crate::flags::When;
-use crate::input::Names;
+use crate::input::{Joined, Names};
 use crate::message::{Complaints, quoted};
 use crate::outcome::Outcome;
 use crate::output::Output;
@@ -14,6 +14,7 @@ use millstream_core::{Arrow, Item, SequenceNumber, Shape, Val};
 use millstream_exec::{Lasting, RunEnd, RunOutcome, Sink, sink};
 use millstream_io::{FileSink, FileSinkOptions};
 use millstream_state::claims::OutputOf;
+use millstream_state::journaled;
 use millstream_state::{
     ClaimingSink, Claims, JobError, OpenError, Persistent, Resumable, Retention, Span, StateDir, Stored, TextFiles,
     replay,
@@ -33,13 +34,13 @@ pub(crate) fn to_standard_output() -> Result<FileSinkOptions, String> {
                 .into(),
         );
     }
-    Ok(FileSink::append(STANDARD_OUTPUT).buffered(1 << 16))
+    Ok(FileSink::append(STANDARD_OUTPUT).buffered(1 << 16).flush_at_pauses())
 }
 
 /// The files of these names, if they can be read again after a crash.
 pub(crate) fn files(names: Names) -> Result<TextFiles, String> {
     if names.files.iter().any(|name| name == "-") {
-        return Err("--state: standard input cannot be read again after a crash: name files".into());
+        return Err("--state: standard input is read alone, or files are".into());
     }
     let files = TextFiles::new(names.files).on_read(progress::read);
     Ok(if names.decompress { files.decompressed() } else { files })
@@ -90,7 +91,7 @@ impl Runs {
         &mut self,
         keep: &Keep,
         pipeline: &P,
-        source: X,
+        source: impl FnOnce(&StateDir) -> X,
         into: K,
         shown: L,
     ) -> Result<Option<OutputOf<P::Out, K>>, Failed>
@@ -109,6 +110,7 @@ impl Runs {
                         .note(&format!("--state: {removed} was not finished when a run ended, and is removed"));
                 }
                 let retention = Retention { count: Some(keep.snapshots), ..Retention::default() };
+                let source = source(&dir);
                 let job = Persistent::new(self.config.rings.clone(), dir).described_as(job.clone()).keep(retention);
                 let running = job.snapshot_every(keep.cadence).start(pipeline, source, into)?;
                 let watching =
@@ -127,6 +129,7 @@ impl Runs {
             }
             Doing::Replay(span) => {
                 let dir = StateDir::read(&keep.dir).map_err(JobError::State)?;
+                let source = source(&dir);
                 let replayed = replay(&dir, &self.config.rings, pipeline, &source, *span, shown)?;
                 let (began, to) = (replayed.began, replayed.snapshot.at());
                 self.complaints.note(&format!("replayed the numbers from {began} to {to}"));
@@ -140,7 +143,7 @@ impl Runs {
                     None => Some(newest(&dir)?),
                 };
                 let nothing = sink::each(|_: SequenceNumber, _: <P::Out as Shape>::Ref<'_>| ());
-                let span = Span { from: None, to };
+                let (span, source) = (Span { from: None, to }, source(&dir));
                 let replayed = replay(&dir, &self.config.rings, pipeline, &source, span, nothing)?;
                 seen.put(replayed.snapshot);
                 Ok(None)
@@ -164,10 +167,6 @@ impl Runs {
             complaints.note(why);
             Outcome::WrongUse
         };
-        let files = match files(names) {
-            Ok(files) => longest.map_or(files.clone(), |longest| files.longest(longest)),
-            Err(why) => return wrong(&why),
-        };
         let output = match &keep.doing {
             Doing::Run { .. } => to_standard_output(),
             Doing::Replay(_) | Doing::Look { .. } => Ok(FileSink::append(STANDARD_OUTPUT)),
@@ -180,8 +179,23 @@ impl Runs {
             let mut runs = Runs::new(run, complaints.clone());
             let shown =
                 sink::fold(shown, |shown: &mut Output, _: SequenceNumber, piece: Piece<'_>| shown.gather(piece));
-            match runs.keep(keep, pipeline, files, output, shown) {
-                Ok(_) => runs.finish(),
+            let ended = if names.is_standard_input() {
+                let opening = runs.opening(names.decompress);
+                let (options, complaints) = (keep.journal, complaints.clone());
+                let blocks = move || match longest {
+                    Some(longest) => Joined::lines(names.files, longest, opening, complaints),
+                    None => Joined::new(names.files, opening, complaints),
+                };
+                runs.keep(keep, pipeline, |state| journaled(state, options, blocks), output, shown).map(drop)
+            } else {
+                let files = match files(names) {
+                    Ok(files) => longest.map_or(files.clone(), |longest| files.longest(longest)),
+                    Err(why) => return wrong(&why),
+                };
+                runs.keep(keep, pipeline, |_| files, output, shown).map(drop)
+            };
+            match ended {
+                Ok(()) => runs.finish(),
                 Err(failed) => runs.fail(&failed),
             }
         })

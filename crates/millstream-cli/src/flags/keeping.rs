@@ -2,6 +2,7 @@
 
 use super::values::whole;
 use clap::{Args, ValueHint};
+use millstream_state::journal::Fsync;
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
@@ -17,9 +18,27 @@ pub(crate) struct Keeping {
     /// Take a snapshot after N more numbers, or after S seconds [default: 1s]
     #[arg(long, value_name = "N|Ss", requires = "state")]
     pub(crate) snapshot_every: Option<Cadence>,
+    /// When what standard input brings is made durable in the journal of the state: each block before it is passed on,
+    /// at most N milliseconds later, or by the system alone [default: every]
+    #[arg(long, value_name = "every|Nms|never", requires = "state", value_parser = fsync)]
+    pub(crate) fsync: Option<Fsync>,
+    /// Go on although the journal is damaged, without what is lost
+    #[arg(long, requires = "state")]
+    pub(crate) skip_corrupt: bool,
     /// How many snapshots are kept [default: 5]
     #[arg(long, value_name = "N", requires = "state", value_parser = super::values::at_least_one)]
     pub(crate) snapshots: Option<usize>,
+}
+
+/// `every`, `never`, or milliseconds: `5ms`, or `ms 5`.
+fn fsync(text: &str) -> Result<Fsync, String> {
+    let number = text.strip_prefix("ms").map(|number| number.trim_start_matches([' ', '=', ':']));
+    match (text, number.or(text.strip_suffix("ms"))) {
+        ("every", _) => Ok(Fsync::Every),
+        ("never", _) => Ok(Fsync::Never),
+        (_, Some(number)) => whole(number.trim()).map(|ms| Fsync::Interval(Duration::from_millis(ms))),
+        _ => Err("must be every, never, or milliseconds, as 5ms".to_owned()),
+    }
 }
 
 /// When a snapshot is taken.

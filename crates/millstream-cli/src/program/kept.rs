@@ -40,6 +40,9 @@ where
         Outcome::WrongUse
     };
     let named = names.files.clone();
+    if names.is_standard_input() {
+        return wrong("--state: a program of lines reads files: standard input cannot be read again after a crash");
+    }
     let files = match files(names) {
         Ok(files) => files.block_size(1),
         Err(why) => return wrong(&why),
@@ -56,7 +59,7 @@ where
     Output::opened(complaints, |shown| {
         let mut runs = Runs::new(config, complaints.clone());
         let print = |shown: &mut Output, _: SequenceNumber, value: &B| shown.write(format!("{value}\n").as_bytes());
-        match runs.keep(keep, pipeline, lines, output, sink::fold(shown, print)) {
+        match runs.keep(keep, pipeline, |_| lines, output, sink::fold(shown, print)) {
             Ok(_) => runs.finish(),
             Err(failed) => runs.fail(&failed),
         }

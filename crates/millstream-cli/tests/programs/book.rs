@@ -34,12 +34,22 @@ fn sessions(page: &str) -> Vec<Session> {
 
 #[test]
 fn the_shell_sessions_are_as_written() {
+    as_written("the_shell_sessions_are_as_written", "shell.md");
+}
+
+#[test]
+fn the_sessions_about_state_are_as_written() {
+    as_written("the_sessions_about_state_are_as_written", "production.md");
+}
+
+fn as_written(test: &str, page: &str) {
     let bash = |command: &str| Command::new("bash").args(["-c", command]).output();
-    let here = bash("command -v timeout mkfifo paste tee xargs yes").is_ok_and(|output| output.status.success());
+    let here = bash("command -v timeout mkfifo paste tee xargs yes cmp seq sed tail")
+        .is_ok_and(|output| output.status.success());
     if !here {
-        return skipped("the_shell_sessions_are_as_written", "bash or a program that the page uses is not there");
+        return skipped(test, "bash or a program that the page uses is not there");
     }
-    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/book/src/shell.md");
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/book/src").join(page);
     let sessions = sessions(&std::fs::read_to_string(page).expect("the page"));
     assert!(sessions.len() > 5, "{sessions:?}");
     let bin = Path::new(env!("CARGO_BIN_EXE_millstream")).parent().expect("a directory").display();

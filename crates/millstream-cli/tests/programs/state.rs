@@ -2,6 +2,7 @@
 
 use crate::scene::{Input, PATIENCE, Scene, Seen, prose};
 use std::fs::{self, File};
+use std::io::Write;
 use std::process::{Child, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -56,6 +57,39 @@ fn a_file_that_has_grown_is_counted_on() {
         assert!(seen.stderr.starts_with("millstream wc: --state: went on at number "), "{}", seen.stderr);
         assert_eq!(seen.stdout, tool(&scene, &format!("wc {columns} log")).stdout);
     }
+}
+
+/// Each process has a standard input of its own, whose bytes no later one can get again.
+#[test]
+fn standard_input_is_in_a_journal() {
+    let text = prose(900_000);
+    let parts: Vec<&[u8]> = text.chunks(300_000).collect();
+    let scene = Scene::new();
+    for (life, part) in parts.iter().enumerate() {
+        let last = life + 1 == parts.len();
+        let mut command = scene.command("millstream", "uppercase --state state --snapshot-every 2 --fsync 1ms");
+        let out = File::options().append(true).create(true).open(scene.path("out")).unwrap();
+        let mut child = command.stdout(out).stdin(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut stdin = child.stdin.take().unwrap();
+        stdin.write_all(part).unwrap();
+        let upper = text[..300_000 * life + part.len()].to_ascii_uppercase();
+        let started = Instant::now();
+        while !fs::read(scene.path("out")).is_ok_and(|out| out.len() >= upper.len()) {
+            assert!(started.elapsed() < PATIENCE, "{life}: not all came out");
+            sleep(Duration::from_millis(2));
+        }
+        if last {
+            drop(stdin);
+        } else {
+            child.kill().unwrap();
+        }
+        let seen = Seen::of(child.wait_with_output().unwrap());
+        assert_eq!(seen.code, last.then_some(0), "{}", seen.stderr);
+        assert!(fs::read(scene.path("out")).unwrap() == upper, "{life}: other bytes");
+    }
+    let counted = tool(&scene, "state state --at end");
+    assert_eq!(counted.code, Some(0), "{}", counted.stderr);
+    assert!(counted.text().contains("\"states\": {}"), "{}", counted.text());
 }
 
 #[test]
@@ -152,7 +186,8 @@ fn what_cannot_go_on_is_refused_before_the_work() {
         assert_eq!(seen.text(), "", "{args}");
     };
     refused("uppercase --state state text", 2, "standard output is no file: append to one by `>> FILE`");
-    refused("wc --state state -", 2, "standard input cannot be read again after a crash: name files");
+    refused("wc --state state -- - text", 2, "a run is over one file");
+    refused("wc --state state --fsync often text", 2, "must be every, never, or milliseconds, as 5ms");
     refused("wc --state state text other", 2, "a run is over one file");
     refused("wc --state state --deploy inline text", 2, "only runs on rings keep their state");
     refused("wc --state state --hash text", 2, "--hash covers a whole output");

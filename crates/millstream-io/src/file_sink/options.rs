@@ -17,13 +17,15 @@ pub struct FileSinkOptions<C = SystemClock> {
     resume: Option<Position>,
     sync: SyncPolicy,
     capacity: usize,
+    flushes: bool,
     clock: C,
 }
 
 impl FileSinkOptions {
     pub(super) fn new(path: PathBuf, append: bool) -> Self {
         let clock = SystemClock::default();
-        FileSinkOptions { path, append, rotation: None, resume: None, sync: SyncPolicy::default(), capacity: 0, clock }
+        let sync = SyncPolicy::default();
+        FileSinkOptions { path, append, rotation: None, resume: None, sync, capacity: 0, flushes: false, clock }
     }
 }
 
@@ -37,6 +39,11 @@ impl<C: Clock> FileSinkOptions<C> {
     /// is written at once.
     pub fn buffered(self, bytes: usize) -> Self {
         FileSinkOptions { capacity: bytes, ..self }
+    }
+
+    /// Also writes the buffer at each pause of the run, so that no value waits there for the next one.
+    pub fn flush_at_pauses(self) -> Self {
+        FileSinkOptions { flushes: true, ..self }
     }
 
     /// Limits an appended file to `size` bytes. A value without room goes to a new file: the old file is named NAME.1,
@@ -80,8 +87,8 @@ impl<C: Clock> FileSinkOptions<C> {
 
     /// Sets the clock of [`SyncPolicy::Every`], for example a virtual one in tests.
     pub fn clock<D: Clock>(self, clock: D) -> FileSinkOptions<D> {
-        let FileSinkOptions { path, append, rotation, resume, sync, capacity, .. } = self;
-        FileSinkOptions { path, append, rotation, resume, sync, capacity, clock }
+        let FileSinkOptions { path, append, rotation, resume, sync, capacity, flushes, .. } = self;
+        FileSinkOptions { path, append, rotation, resume, sync, capacity, flushes, clock }
     }
 
     /// Opens the file.
@@ -102,6 +109,7 @@ impl<C: Clock> FileSinkOptions<C> {
             length,
             buffer: Vec::new(),
             capacity: self.capacity,
+            flushes: self.flushes,
             last,
             taken: last,
             syncing: Syncing::new(self.sync, self.clock),

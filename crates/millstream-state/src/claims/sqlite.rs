@@ -42,7 +42,10 @@ pub struct Sqlite<F> {
 /// assert_eq!(sum, 328_350);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub fn sqlite<F>(path: impl Into<PathBuf>, job: impl Into<String>, write: F) -> Sqlite<F> {
+pub fn sqlite<B, F>(path: impl Into<PathBuf>, job: impl Into<String>, write: F) -> Sqlite<F>
+where
+    F: Fn(&Connection, SequenceNumber, &B) -> rusqlite::Result<()> + Clone + Send + 'static,
+{
     Sqlite { path: path.into(), job: job.into(), setup: String::new(), write }
 }
 

@@ -23,14 +23,18 @@ pub struct Written<C, F> {
 /// # let directory = tempfile::tempdir()?;
 /// # std::env::set_current_dir(&directory)?;
 /// let squares = pipeline::<u64>().map(|x| x * x);
-/// let lines = written(FileSink::append("squares"), |x: &u64, line: &mut Vec<u8>| {
+/// let lines = written(FileSink::append("squares"), |x: &u64, line| {
 ///     line.extend(format!("{x}\n").bytes());
 /// });
 /// Persistent::new(Rings::new(), StateDir::open("state", "squares")?).run(&squares, again(|| 0..4), lines)?;
 /// assert_eq!(std::fs::read_to_string("squares")?, "0\n1\n4\n9\n");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub fn written<C: Clock, F>(file: FileSinkOptions<C>, write: F) -> Written<C, F> {
+pub fn written<B, C, F>(file: FileSinkOptions<C>, write: F) -> Written<C, F>
+where
+    C: Clock,
+    F: Fn(&B, &mut Vec<u8>) + Clone + Send + 'static,
+{
     Written { file, write }
 }
 

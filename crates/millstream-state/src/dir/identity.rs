@@ -12,7 +12,7 @@ pub(super) const UNFINISHED: &str = ".unfinished";
 pub(super) const SNAPSHOTS: &str = "snapshots";
 const JOB: &str = "job";
 pub(super) const LOCK: &str = "lock";
-const KIND: Kind = Kind { name: "millstream-job", format: 1 };
+pub(crate) const KIND: Kind = Kind { name: "millstream-job", format: 1 };
 
 /// What the file `job` has.
 #[derive(Debug, Serialize, Deserialize)]
@@ -87,36 +87,6 @@ pub(super) fn find(disk: &dyn Disk, dir: &Path, program: Option<&str>) -> Result
         None => Ok(None),
         Some(found) => Err(StateError::NotState { path: dir.to_owned(), found: format!("`{found}`") }),
     }
-}
-
-/// Makes a directory and those above it.
-pub(super) fn make_dirs(disk: &dyn Disk, dir: &Path) -> Result<(), StateError> {
-    match (disk.make_dir(dir), dir.parent()) {
-        (Ok(()), _) => Ok(()),
-        (Err(error), _) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
-        (Err(error), Some(parent)) if error.kind() == io::ErrorKind::NotFound => {
-            make_dirs(disk, parent)?;
-            disk.make_dir(dir).map_err(StateError::io("make", dir))
-        }
-        (Err(error), _) => Err(StateError::io("make", dir)(error)),
-    }
-}
-
-/// Makes the names on the way to the state directory durable, before there is a file `job`. Some may be those of a
-/// process that died before it did this.
-pub(super) fn make_durable(disk: &dyn Disk, dir: &Path) -> Result<(), StateError> {
-    for above in dir.ancestors().skip(1).filter(|above| !above.as_os_str().is_empty()) {
-        match disk.sync_dir(above) {
-            // One that this process may not open was not made by it, and is older.
-            Err(error) if is_refused(&error) => (),
-            synced => synced.map_err(StateError::io("sync", above))?,
-        }
-    }
-    Ok(())
-}
-
-fn is_refused(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem)
 }
 
 /// Removes unfinished files, and returns their paths in the directory.

@@ -2,7 +2,7 @@
 
 use super::Stored;
 use crate::claims::Claimed;
-use crate::{Retention, Saved, StateDir};
+use crate::{Retention, Saved, SnapshotEntry, StateDir};
 use millstream_core::SequenceNumber;
 use millstream_exec::Snapshot;
 use serde_json::Value;
@@ -33,6 +33,9 @@ impl Default for Cadence {
 /// The position of the source at a number, as it is stored; none if it is not known any more.
 type Position = Box<dyn Fn(u64) -> io::Result<Option<Value>> + Send>;
 
+/// Tells the source from which position on it is to keep what it has.
+type Forget = Box<dyn Fn(&Value) + Send>;
+
 /// What is told when a snapshot is stored: its number, or why it is not.
 type Answer = SyncSender<Result<u64, String>>;
 
@@ -44,27 +47,43 @@ pub(super) struct Storing {
 
 /// What the thread is to do.
 enum Order {
-    Store(Snapshot, Option<Answer>),
+    /// With the sink's claim in front of it.
+    Store(Snapshot, Option<Value>, Option<Answer>),
     End,
 }
 
 /// Where snapshots are offered to the thread that stores them.
 #[derive(Clone)]
-pub(super) struct Offers(SyncSender<Order>);
+pub(super) struct Offers {
+    orders: SyncSender<Order>,
+    claimed: Claimed,
+}
 
 impl Offers {
     /// Stores it, unless one is being stored and another one waits.
     pub(super) fn offer(&self, snapshot: Snapshot) {
-        let _ = self.0.try_send(Order::Store(snapshot, None));
+        let claim = self.claim(&snapshot);
+        let _ = self.orders.try_send(Order::Store(snapshot, claim, None));
     }
 
     /// Stores it, and waits for that. Returns its number.
     pub(super) fn store(&self, snapshot: Snapshot) -> Result<u64, String> {
         let (answer, answered) = sync_channel(1);
         let gone = || "the job is over".to_owned();
-        self.0.send(Order::Store(snapshot, Some(answer))).map_err(|_| gone())?;
+        let claim = self.claim(&snapshot);
+        self.orders.send(Order::Store(snapshot, claim, Some(answer))).map_err(|_| gone())?;
         answered.recv().map_err(|_| gone())?
     }
+
+    /// The claim is taken now: the sink goes on, and keeps few.
+    fn claim(&self, snapshot: &Snapshot) -> Option<Value> {
+        self.claimed.at(output_of(snapshot))
+    }
+}
+
+/// The number that the sink gets next.
+fn output_of(snapshot: &Snapshot) -> SequenceNumber {
+    snapshot.output_at().unwrap_or(snapshot.at())
 }
 
 impl Storing {
@@ -74,12 +93,13 @@ impl Storing {
         confirmed: Option<u64>,
         plan: Value,
         claimed: Claimed,
-        position: impl Fn(u64) -> io::Result<Option<Value>> + Send + 'static,
+        position: Position,
+        forget: Forget,
     ) -> io::Result<Self> {
         let (offers, offered) = sync_channel(1);
-        let store = Store { dir, retention, confirmed, plan, claimed, position: Box::new(position) };
+        let store = Store { dir, retention, confirmed, plan, position, forget };
         let thread = Builder::new().name("snapshots".to_owned()).spawn(move || store.run(&offered))?;
-        Ok(Storing { offers: Offers(offers), thread: Some(thread) })
+        Ok(Storing { offers: Offers { orders: offers, claimed }, thread: Some(thread) })
     }
 
     pub(super) fn sender(&self) -> Offers {
@@ -93,7 +113,7 @@ impl Storing {
 
     fn end(&mut self) -> Option<Stored> {
         let thread = self.thread.take()?;
-        let _ = self.offers.0.send(Order::End);
+        let _ = self.offers.orders.send(Order::End);
         let lost = || Stored { failed: 1, last_failure: Some("the thread panicked".to_owned()), ..Stored::default() };
         Some(thread.join().unwrap_or_else(|_| lost()))
     }
@@ -113,16 +133,16 @@ struct Store {
     /// The last snapshot whose claim was made before the sink was looked at again.
     confirmed: Option<u64>,
     plan: Value,
-    claimed: Claimed,
     position: Position,
+    forget: Forget,
 }
 
 impl Store {
     fn run(mut self, offered: &Receiver<Order>) -> Stored {
         let mut stored = Stored::default();
-        while let Ok(Order::Store(snapshot, answer)) = offered.recv() {
+        while let Ok(Order::Store(snapshot, claim, answer)) = offered.recv() {
             let at = snapshot.at().0;
-            let outcome = self.store(&snapshot).map(|()| at);
+            let outcome = self.store(&snapshot, claim).map(|()| at);
             match &outcome {
                 Ok(at) => (stored.snapshots, stored.last) = (stored.snapshots + 1, Some(*at)),
                 Err(why) => {
@@ -137,10 +157,9 @@ impl Store {
         stored
     }
 
-    fn store(&mut self, snapshot: &Snapshot) -> Result<(), String> {
-        let at = snapshot.at().0;
-        let output = snapshot.output_at().unwrap_or(SequenceNumber(at));
-        let sink = self.claimed.at(output).ok_or("the sink's claim is not there any more")?;
+    fn store(&mut self, snapshot: &Snapshot, claim: Option<Value>) -> Result<(), String> {
+        let (at, output) = (snapshot.at().0, output_of(snapshot));
+        let sink = claim.ok_or("the sink's claim is not there any more")?;
         let source = (self.position)(at).map_err(|error| format!("the source: {error}"))?;
         let source = source.ok_or("the source's position is not known any more")?;
         let parts = snapshot.to_parts().map_err(|error| error.to_string())?;
@@ -152,6 +171,10 @@ impl Store {
         let retention = Retention { confirmed_from: self.confirmed, ..self.retention };
         self.confirmed = Some(stored.id);
         self.dir.prune(retention).map_err(|error| error.to_string())?;
+        let oldest = self.dir.snapshots().map_err(|error| error.to_string())?;
+        if let Some(oldest) = oldest.first().and_then(SnapshotEntry::manifest) {
+            (self.forget)(&oldest.source["position"]);
+        }
         Ok(())
     }
 }

@@ -258,7 +258,7 @@ impl Places for FileBlocks {
 const BEFORE: u64 = 4096;
 
 /// The hash of up to 4096 bytes before this place of a file; none if the file is shorter.
-fn hash_before(path: &Path, offset: u64, decompress: bool) -> io::Result<Option<String>> {
+pub(super) fn hash_before(path: &Path, offset: u64, decompress: bool) -> io::Result<Option<String>> {
     let mut file = File::open(path)?;
     let from = offset.saturating_sub(BEFORE);
     let mut bytes = Vec::new();
@@ -273,7 +273,7 @@ fn hash_before(path: &Path, offset: u64, decompress: bool) -> io::Result<Option<
     Ok((bytes.len() as u64 == offset - from).then(|| format!("{:016x}", crate::xxh64::xxh64(&bytes))))
 }
 
-fn named(path: &Path, error: Error) -> Error {
+pub(super) fn named(path: &Path, error: Error) -> Error {
     Error::new(error.kind(), format!("{}: {error}", path.display()))
 }
 

@@ -2,14 +2,17 @@
 
 use millstream::io::{Block, FileSink};
 use millstream::prelude::*;
+use millstream::state::journal::{Fsync, JournalOptions};
 use millstream::state::{
-    Cadence, JobError, Persistent, Retention, SnapshotEntry, Span, StateDir, TextFiles, again, replay,
+    Cadence, FollowedFile, JobError, Persistent, Retention, SnapshotEntry, Span, StateDir, TextFiles, again, journaled,
+    replay,
 };
 use proptest::prelude::{ProptestConfig, any, prop, prop_assert_eq, proptest};
 use std::fs;
+use std::io::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Numbers, sums, counts by key, and a stage that renumbers: a line for each output.
 fn lines() -> impl Pipeline<u64, String> + Lasting {
@@ -143,6 +146,106 @@ fn a_job_over_files_goes_on_where_it_was() {
         let expected: String = (1..=100 * day).map(|count| format!("{count}\n")).collect();
         assert_eq!(fs::read_to_string(&out).unwrap(), expected);
     }
+}
+
+#[test]
+fn a_file_that_is_followed_is_read_on_when_it_has_grown_and_was_rotated() {
+    let home = tempfile::tempdir().unwrap();
+    let (log, out) = (home.path().join("log"), home.path().join("out"));
+    let counted = pipeline::<Block>()
+        .lines()
+        .scan(0_u64, |count, line| {
+            *count += 1;
+            format!("{count} {}\n", String::from_utf8_lossy(&line))
+        })
+        .named("count");
+    let write = |from: u64, to: u64| {
+        let mut file = fs::OpenOptions::new().append(true).create(true).open(&log).unwrap();
+        (from..to).for_each(|n| writeln!(file, "line {n}").unwrap());
+    };
+    let run = |until: u64| {
+        let state = StateDir::open(home.path().join("state"), "count").unwrap();
+        let job = Persistent::new(Rings::new(), state).snapshot_every(Cadence::OnCall);
+        let source = FollowedFile::new(&log).interval(Duration::from_millis(1));
+        let stopper = source.stopper();
+        let running = job.start(&counted, source, FileSink::append(&out)).unwrap();
+        let last = format!("{until} line {}\n", until - 1);
+        let written = || fs::read_to_string(&out).is_ok_and(|text| text.ends_with(&last));
+        let begun = Instant::now();
+        while !written() {
+            assert!(begun.elapsed() < Duration::from_secs(60), "{:?}", fs::read_to_string(&out));
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        running.snapshot().unwrap().unwrap();
+        // This one comes behind the snapshot, and is done again.
+        write(until, until + 1);
+        stopper.stop();
+        running.wait().unwrap();
+    };
+    write(0, 100);
+    run(100);
+    write(101, 150);
+    run(150);
+    // Rotated while no process follows it, with lines that were not read.
+    write(151, 200);
+    fs::rename(&log, home.path().join("log.1")).unwrap();
+    write(200, 300);
+    run(300);
+    let expected: String = (0..301).map(|n| format!("{} line {n}\n", n + 1)).collect();
+    assert_eq!(fs::read_to_string(&out).unwrap(), expected);
+    // What was not read is lost, and the job does not go on as if nothing had been.
+    fs::write(&log, "another file\n").unwrap();
+    let state = StateDir::open(home.path().join("state"), "count").unwrap();
+    let lost = Persistent::new(Rings::new(), state).run(&counted, FollowedFile::new(&log), FileSink::append(&out));
+    let why = lost.unwrap_err().to_string();
+    assert!(why.contains("it has other bytes before byte ") || why.contains("or shorter"), "{why}");
+}
+
+/// Standard input, as it were: each life gets lines that no later one can get again.
+#[test]
+fn live_values_survive_the_process_and_their_journal_is_trimmed() {
+    let home = tempfile::tempdir().unwrap();
+    let out = home.path().join("out");
+    let counted = || {
+        pipeline::<String>()
+            .scan(0_u64, |count, line| {
+                *count += 1;
+                format!("{count} {line}\n")
+            })
+            .named("count")
+    };
+    let options = JournalOptions { segment_bytes: 400, fsync: Fsync::Never, ..JournalOptions::default() };
+    let mut expected = String::new();
+    for life in 0..6_u64 {
+        let state = StateDir::open(home.path().join("state"), "count").unwrap();
+        let live = journaled(&state, options, move || {
+            (0..100_u64).map(move |n| {
+                // What comes behind this number is not read in this life.
+                assert!(n < 50 + life, "the end of this process");
+                format!("{life}/{n}")
+            })
+        });
+        let job = Persistent::new(Rings::new().batch(4), state).snapshot_every(Cadence::Numbers(20));
+        let keep = Retention { count: Some(1), ..Retention::default() };
+        let died = job.keep(keep).run(&counted(), live, FileSink::append(&out)).unwrap_err();
+        assert!(matches!(died, JobError::Run(_)), "{died}");
+        let before = 50 * life + life.saturating_sub(1) * life / 2;
+        expected.extend((0..50 + life).map(|n| format!("{} {life}/{n}\n", before + n + 1)));
+    }
+    let state = StateDir::open(home.path().join("state"), "count").unwrap();
+    let live = journaled(&state, options, || ["the last one".to_owned()]);
+    let (_, stored) = Persistent::new(Rings::new(), state).run(&counted(), live, FileSink::append(&out)).unwrap();
+    assert!(stored.began > 200, "{stored:?}");
+    expected += &format!("{} the last one\n", expected.lines().count() + 1);
+    assert_eq!(fs::read_to_string(&out).unwrap(), expected);
+    let segments = fs::read_dir(home.path().join("state/journal")).unwrap().count();
+    assert!(segments < 30, "{segments} segments: what no snapshot needs is gone");
+
+    let state = StateDir::read(home.path().join("state")).unwrap();
+    let recorded = journaled(&state, options, std::iter::empty::<String>);
+    let span = Span { from: None, to: Some(stored.began) };
+    let replayed = replay(&state, &Rings::new(), &counted(), &recorded, span, sink::collect()).unwrap();
+    assert_eq!(replayed.snapshot.json("count").unwrap()[0], stored.began);
 }
 
 #[test]

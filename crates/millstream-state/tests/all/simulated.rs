@@ -75,6 +75,7 @@ struct Inner {
     faults: Faults,
     locks: BTreeMap<PathBuf, String>,
     clock: u64,
+    largest_read: usize,
 }
 
 /// The disk. Clones are the same disk.
@@ -84,8 +85,13 @@ pub(crate) struct Simulated(Arc<Mutex<Inner>>);
 impl Simulated {
     /// An empty disk, with its root, that keeps the world after each operation.
     pub(crate) fn recording() -> Self {
-        let disk = Simulated::of(World::default());
-        disk.inner().world.dirs.insert(PathBuf::from("/"), Dir::default());
+        let dirs = BTreeMap::from([(PathBuf::from("/"), Dir::default())]);
+        Simulated::recording_on(World { dirs, ..World::default() })
+    }
+
+    /// As that, on what is there.
+    pub(crate) fn recording_on(world: World) -> Self {
+        let disk = Simulated::of(world);
         disk.inner().history = Some(Vec::new());
         disk
     }
@@ -110,6 +116,11 @@ impl Simulated {
 
     pub(crate) fn note(&self, what: &'static str, number: u64) {
         self.inner().world.notes.insert((what, number));
+    }
+
+    /// The most bytes that one call has read.
+    pub(crate) fn largest_read(&self) -> usize {
+        self.inner().largest_read
     }
 
     pub(crate) fn set_faults(&self, faults: Faults) {
@@ -276,7 +287,8 @@ struct OpenFile {
 
 impl DiskFile for OpenFile {
     fn read_at(&mut self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
-        let inner = self.disk.inner();
+        let mut inner = self.disk.inner();
+        inner.largest_read = inner.largest_read.max(buffer.len());
         let bytes = inner.world.files[self.file].bytes();
         let rest = &bytes[bytes.len().min(offset as usize)..];
         let read = rest.len().min(buffer.len());

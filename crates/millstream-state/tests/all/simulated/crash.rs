@@ -17,6 +17,12 @@ impl World {
         choices.iter().map(|choices| self.crashed(choices)).collect()
     }
 
+    /// One of them, at random.
+    pub(crate) fn crash(&self, seed: u64) -> World {
+        let choices: Vec<usize> = self.radices().iter().map(random(seed)).collect();
+        self.crashed(&choices)
+    }
+
     /// The number of choices for each change that is not durable.
     fn radices(&self) -> Vec<usize> {
         let names = self.dirs.values().flat_map(|dir| dir.pending.iter().map(|_| 2));
@@ -73,13 +79,16 @@ fn some(radices: &[usize]) -> Vec<Vec<usize>> {
             all.push(other);
         }
     }
-    let mut seed = radices.len() as u64;
-    let mut random = |below: usize| {
-        // SplitMix64.
+    let mut random = random(radices.len() as u64);
+    all.extend((0..SOME).map(|_| radices.iter().map(&mut random).collect()));
+    all
+}
+
+/// SplitMix64, below each radix.
+fn random(mut seed: u64) -> impl FnMut(&usize) -> usize {
+    move |radix| {
         seed = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mixed = (seed ^ (seed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        ((mixed ^ (mixed >> 29)) % below as u64) as usize
-    };
-    all.extend((0..SOME).map(|_| radices.iter().map(|radix| random(*radix)).collect()));
-    all
+        ((mixed ^ (mixed >> 29)) % *radix as u64) as usize
+    }
 }

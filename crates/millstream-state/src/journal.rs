@@ -1,0 +1,386 @@
+//! Values by number, durable before anything leaves for them.
+//!
+//! What a live source brought is no function of anything that could be read again, so it is written down by number. A
+//! [`Journal`] collects values in a group ([`append`](Journal::append)) and writes the group as one record with one
+//! checksum ([`commit`](Journal::commit)), which also says up to where the journal was durable before. So a crash and
+//! damage are told apart: what was never finished is cut off and reported, and what is damaged is refused, with file
+//! and offset.
+//!
+//! # The files
+//!
+//! `FIRST-EPOCH.journal` is a segment: records, one behind the other, from the number `FIRST` on, written by one
+//! process. A process never writes to a segment that it has not made, and makes one when the last has
+//! [enough bytes](JournalOptions::segment_bytes), after it has synced the last. `lock` is locked by the writer.
+
+mod error;
+mod options;
+mod reader;
+mod record;
+mod records;
+mod recovery;
+mod segment;
+
+use crate::disk::{self, Disk, DiskFile, DiskLock, LockError, OpenMode};
+use record::{FORMAT, HEADER, Header, Place};
+use recovery::Segments;
+use segment::Segment;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Instant;
+
+pub use error::JournalError;
+pub use options::{Fsync, JournalOptions};
+pub use reader::{DurableMark, JournalReader};
+pub use records::Records;
+pub use recovery::{Recovered, TornTail};
+
+/// A value may have this number of bytes.
+const LONGEST: usize = 1 << 30;
+
+/// The writer of a journal.
+///
+/// ```
+/// use millstream::state::disk::RealDisk;
+/// use millstream::state::journal::{Journal, JournalOptions};
+/// use std::sync::Arc;
+///
+/// # let home = tempfile::tempdir()?;
+/// # let path = home.path().join("journal");
+/// let (mut journal, _) = Journal::open(Arc::new(RealDisk), &path, JournalOptions::default(), 1)?;
+/// journal.append(0, b"zero")?;
+/// journal.append(1, b"one")?;
+/// assert_eq!(journal.commit()?, 2, "all below 2 are durable");
+/// journal.append(2, b"two")?; // and never committed
+/// drop(journal);
+///
+/// let (journal, recovered) = Journal::open(Arc::new(RealDisk), &path, JournalOptions::default(), 2)?;
+/// assert_eq!(recovered.to_string(), "the journal has 2 values from 0, and 2 is next");
+/// let values = journal.read_from(1)?.collect::<Result<Vec<_>, _>>()?;
+/// assert_eq!(values, [(1, b"one".to_vec())]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct Journal {
+    disk: Arc<dyn Disk>,
+    dir: PathBuf,
+    options: JournalOptions,
+    epoch: u64,
+    _lock: Box<dyn DiskLock>,
+    /// The file of the last segment, if this process has made one.
+    file: Option<Box<dyn DiskFile>>,
+    segments: Segments,
+    /// The bytes of all segments.
+    total: u64,
+    /// The open group: room for a header, and its values.
+    group: Vec<u8>,
+    count: u32,
+    /// The numbers: behind the open group, behind the last commit, and behind what is synced.
+    next: u64,
+    written: u64,
+    synced: u64,
+    /// What the last record says to be durable.
+    said: u64,
+    mark: DurableMark,
+    last_sync: Instant,
+    failed: Option<String>,
+}
+
+impl Journal {
+    /// Opens the journal in a directory, or makes one, and reads all of it: what was never finished is cut off, and
+    /// what is there is made durable. `epoch` is that of this process, higher than those of earlier ones.
+    ///
+    /// # Errors
+    ///
+    /// If the journal is damaged, has a later format, ends before [`at_least`](JournalOptions::at_least), was written
+    /// by a process of a higher epoch, or is in use; or the system refuses. Only in the last case may it have changed
+    /// the journal.
+    pub fn open(
+        disk: Arc<dyn Disk>,
+        dir: impl Into<PathBuf>,
+        options: JournalOptions,
+        epoch: u64,
+    ) -> Result<(Journal, Recovered), JournalError> {
+        let dir = dir.into();
+        disk::make_dirs(&*disk, &dir).map_err(JournalError::io("make", &dir))?;
+        let lock = lock(&*disk, &dir)?;
+        if Segment::list(&*disk, &dir)?.is_empty() {
+            disk::sync_above(&*disk, &dir).map_err(JournalError::io("sync the directories above", &dir))?;
+        }
+        let (segments, recovered) = recovery::recover(&*disk, &dir, &options, epoch)?;
+        let next = recovered.next;
+        let (group, mark, last_sync) = (vec![0; HEADER], DurableMark::default(), Instant::now());
+        mark.raise(next);
+        let journal = Journal {
+            disk,
+            dir,
+            options,
+            epoch,
+            _lock: lock,
+            file: None,
+            total: segments.iter().map(|(_, bytes)| bytes).sum(),
+            segments,
+            group,
+            count: 0,
+            next,
+            written: next,
+            synced: next,
+            said: next,
+            mark,
+            last_sync,
+            failed: None,
+        };
+        Ok((journal, recovered))
+    }
+
+    /// Adds a value to the open group. `number` is the one behind the last; a new journal begins with any. Nothing is
+    /// written until [`commit`](Journal::commit).
+    ///
+    /// # Errors
+    ///
+    /// If the number is another ([`Gap`](JournalError::Gap)), the journal or the group is full, the value has more than
+    /// 1 GiB, or an earlier commit has [poisoned](JournalError::Poisoned) the journal. The group is as it was.
+    pub fn append(&mut self, number: u64, value: &[u8]) -> Result<(), JournalError> {
+        self.check()?;
+        let begins = self.segments.is_empty() && self.count == 0;
+        let Some(next) = number.checked_add(1).filter(|_| begins || number == self.next) else {
+            return Err(JournalError::Gap { number, next: self.next });
+        };
+        if value.len() > LONGEST {
+            return Err(JournalError::TooLong { bytes: value.len(), max: LONGEST });
+        }
+        let bytes = self.group.len() + 4 + value.len();
+        let (total, max) = (self.total + bytes as u64, self.options.max_bytes);
+        if total > max {
+            return Err(JournalError::Full { bytes: total, max });
+        }
+        let max = self.options.group_bytes.min(LONGEST);
+        if self.count > 0 && bytes > max {
+            return Err(JournalError::GroupFull { bytes, max });
+        }
+        if begins {
+            (self.written, self.synced, self.said) = (number, number, number);
+        }
+        record::push(&mut self.group, value);
+        (self.count, self.next) = (self.count + 1, next);
+        Ok(())
+    }
+
+    /// Writes the open group as one record, syncs it as [`Fsync`] says, and returns the number below which all values
+    /// are durable. With [`Fsync::Never`] it is the number below which all are written. An empty group writes nothing.
+    ///
+    /// # Errors
+    ///
+    /// If the disk is full, the group stays as it is, and this may be called again when there is room. If any other
+    /// write or a sync fails, the journal is [poisoned](JournalError::Poisoned): this call and all later ones return
+    /// that error, and what was not durable before may be lost.
+    pub fn commit(&mut self) -> Result<u64, JournalError> {
+        self.check()?;
+        if self.count > 0 {
+            self.write(self.next)?;
+        }
+        let due = match self.options.fsync {
+            Fsync::Every => true,
+            Fsync::Interval(time) => self.last_sync.elapsed() >= time,
+            Fsync::Never => return Ok(self.written),
+        };
+        if due { self.sync() } else { Ok(self.synced) }
+    }
+
+    /// Makes all commits durable, whatever the policy, and returns the number below which all values are. The open
+    /// group is not written.
+    ///
+    /// # Errors
+    ///
+    /// If a sync fails, as [`commit`](Journal::commit).
+    pub fn sync(&mut self) -> Result<u64, JournalError> {
+        self.check()?;
+        if let (true, Some(file)) = (self.synced < self.written, &mut self.file)
+            && let Err(error) = file.sync()
+        {
+            let why = JournalError::io("sync", &self.last_path())(error);
+            return Err(self.poison(&why));
+        }
+        (self.synced, self.last_sync) = (self.written, Instant::now());
+        self.mark.raise(self.synced);
+        Ok(self.synced)
+    }
+
+    /// Writes an empty record, if none says yet up to where the journal is durable. So a [`JournalReader`] in another
+    /// process sees the last commit before there is a next one. The record itself is not synced.
+    ///
+    /// # Errors
+    ///
+    /// As [`commit`](Journal::commit).
+    pub fn mark(&mut self) -> Result<(), JournalError> {
+        self.check()?;
+        if self.said == self.synced || self.file.is_none() {
+            return Ok(());
+        }
+        let (values, count) = (self.group.split_off(HEADER), std::mem::take(&mut self.count));
+        let written = self.write(self.written);
+        self.group.extend(values);
+        self.count = count;
+        written
+    }
+
+    /// The number below which all values are durable.
+    #[must_use]
+    pub fn durable(&self) -> u64 {
+        self.synced
+    }
+
+    /// The same number, for other threads: what leaves the process waits for it.
+    #[must_use]
+    pub fn durable_mark(&self) -> DurableMark {
+        self.mark.clone()
+    }
+
+    /// The number that the next value must have. A new journal takes any.
+    #[must_use]
+    pub fn next_number(&self) -> u64 {
+        self.next
+    }
+
+    /// The first number that is there.
+    #[must_use]
+    pub fn first(&self) -> u64 {
+        self.segments.front().map_or(self.written, |(segment, _)| segment.base)
+    }
+
+    /// The bytes of all segments.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.total
+    }
+
+    /// The committed values from a number on, durable or not. It needs the memory of one group.
+    ///
+    /// # Errors
+    ///
+    /// If the number was trimmed, and each item if its record cannot be read.
+    pub fn read_from(&self, number: u64) -> Result<Records, JournalError> {
+        let segments = self.segments.iter().map(|(segment, _)| segment.clone()).collect();
+        Records::new(Arc::clone(&self.disk), segments, number..self.written, self.options.skip_corrupt)
+    }
+
+    /// Removes the segments whose values are all below a number, but never the last segment. What needs them must be
+    /// durable elsewhere: a snapshot at the number or behind it.
+    ///
+    /// # Errors
+    ///
+    /// If the system refuses to remove a file; some may be removed then. A failed sync poisons the journal.
+    pub fn trim_below(&mut self, number: u64) -> Result<(), JournalError> {
+        self.check()?;
+        while self.segments.get(1).is_some_and(|(next, _)| next.base <= number) {
+            let path = &self.segments[0].0.path;
+            self.disk.remove(path).map_err(JournalError::io("remove", path))?;
+            self.total -= self.segments.pop_front().map_or(0, |(_, bytes)| bytes);
+            // One by one: a later segment that is gone while an earlier one is there would look like damage.
+            if let Err(error) = self.disk.sync_dir(&self.dir) {
+                let why = JournalError::io("sync", &self.dir)(error);
+                return Err(self.poison(&why));
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes the group, whose values end below a number, as a record, and empties it.
+    fn write(&mut self, end: u64) -> Result<(), JournalError> {
+        if self.file.is_none() || self.segments.back().is_none_or(|(_, bytes)| *bytes >= self.options.segment_bytes) {
+            self.next_segment()?;
+        }
+        let (Some(file), Some((segment, offset))) = (&mut self.file, self.segments.back_mut()) else { return Ok(()) };
+        let header = Header {
+            format: u32::from(FORMAT),
+            epoch: self.epoch,
+            first: self.written,
+            durable: self.synced,
+            count: self.count,
+            length: (self.group.len() - HEADER) as u32,
+        };
+        header.write(&mut self.group, Place { base: segment.base, offset: *offset });
+        if let Err(error) = file.write_at(&self.group, *offset) {
+            let full = is_full(&error);
+            let why = JournalError::io("write", &segment.path)(error);
+            // What was written of it gives its room back, or else is written over by the next try.
+            drop(file.set_len(*offset));
+            return if full { Err(why) } else { Err(self.poison(&why)) };
+        }
+        *offset += self.group.len() as u64;
+        self.total += self.group.len() as u64;
+        self.group.truncate(HEADER);
+        self.group.shrink_to(self.options.group_bytes);
+        (self.count, self.written, self.said) = (0, end, self.synced);
+        Ok(())
+    }
+
+    /// Begins a segment, when the last one is durable.
+    fn next_segment(&mut self) -> Result<(), JournalError> {
+        self.sync()?;
+        let segment = Segment::new(&self.dir, self.written, self.epoch);
+        let made = self.disk.open(&segment.path, OpenMode::Create);
+        self.file = Some(made.map_err(JournalError::io("create", &segment.path))?);
+        self.segments.push_back((segment, 0));
+        if let Err(error) = self.disk.sync_dir(&self.dir) {
+            let why = JournalError::io("sync", &self.dir)(error);
+            return Err(self.poison(&why));
+        }
+        Ok(())
+    }
+
+    fn last_path(&self) -> PathBuf {
+        self.segments.back().map_or_else(|| self.dir.clone(), |(segment, _)| segment.path.clone())
+    }
+
+    fn check(&self) -> Result<(), JournalError> {
+        self.failed.clone().map_or(Ok(()), |why| Err(JournalError::Poisoned { why }))
+    }
+
+    fn poison(&mut self, error: &JournalError) -> JournalError {
+        let why = error.to_string();
+        self.failed = Some(why.clone());
+        JournalError::Poisoned { why }
+    }
+}
+
+/// Whether a write may succeed later.
+fn is_full(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge)
+}
+
+fn lock(disk: &dyn Disk, dir: &Path) -> Result<Box<dyn DiskLock>, JournalError> {
+    let path = dir.join("lock");
+    disk.lock(&path, &disk::holder()).map_err(|error| match error {
+        LockError::Held(holder) => JournalError::InUse { path: dir.to_owned(), holder },
+        LockError::Io(error) => JournalError::io("lock", &path)(error),
+    })
+}
+
+/// A record whose header a fuzzer makes: its first byte says what is wrong with it.
+#[cfg(any(test, feature = "fuzzed"))]
+pub(crate) fn fuzzed_record(header: &[u8; 20], payload: &[u8], offset: u64, next: &mut u64) -> Vec<u8> {
+    let number = |from: usize| {
+        let small = u64::from(header[from]);
+        // Mostly small numbers, and some near the greatest.
+        if header[from + 1] == 0xff { u64::MAX - small } else { small }
+    };
+    let values = || {
+        let mut values = Vec::new();
+        payload.iter().for_each(|byte| record::push(&mut values, &vec![*byte; usize::from(*byte % 16)]));
+        values
+    };
+    let well_formed = header[0] % 4 != 1;
+    let behind = if well_formed { values() } else { payload.to_vec() };
+    let format = if header[0] % 8 == 2 { u32::from(header[1]) } else { u32::from(FORMAT) };
+    let epoch = if header[0] % 8 == 3 { number(2) } else { 1 };
+    let count = if well_formed { payload.len() as u32 } else { u32::from(header[8]) };
+    let first = if header[4].is_multiple_of(4) { *next } else { number(4) };
+    let durable = if header[6].is_multiple_of(4) { *next } else { number(6) };
+    *next = first.saturating_add(u64::from(count));
+    let header = Header { format, epoch, first, durable, count, length: behind.len() as u32 };
+    let mut bytes = vec![0; HEADER];
+    bytes.extend(behind);
+    header.write(&mut bytes, Place { base: 0, offset });
+    bytes
+}

@@ -1,0 +1,132 @@
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Why a journal could not be used.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum JournalError {
+    /// The system refused an operation.
+    #[error("cannot {operation} {}: {source}", path.display())]
+    Io {
+        /// The operation, as a verb.
+        operation: &'static str,
+        /// The file or directory.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// What was durable is not as it was written.
+    #[error("{} is damaged at byte {offset}: {why}", path.display())]
+    Corrupt {
+        /// The file.
+        path: PathBuf,
+        /// Where in it.
+        offset: u64,
+        /// What is wrong, with the numbers that are lost.
+        why: String,
+    },
+    /// A record was written by a later version of this crate.
+    #[error("{} has the format {format:#x} at byte {offset}; this version reads formats up to {known}", path.display())]
+    LaterFormat {
+        /// The file.
+        path: PathBuf,
+        /// Where in it.
+        offset: u64,
+        /// The record's format.
+        format: u32,
+        /// The last one that this version reads.
+        known: u32,
+    },
+    /// A process with a higher epoch has written.
+    #[error("{} is of a process of epoch {theirs}, and this one has epoch {ours}: it must stop", path.display())]
+    Superseded {
+        /// The file.
+        path: PathBuf,
+        /// The epoch in its name.
+        theirs: u64,
+        /// The epoch of this process.
+        ours: u64,
+    },
+    /// The journal ends before a number that is known to have been durable.
+    #[error("the journal {} ends at number {next}, and {at_least} is known to have been durable", path.display())]
+    Behind {
+        /// The directory.
+        path: PathBuf,
+        /// The number behind its last value.
+        next: u64,
+        /// What [`JournalOptions::at_least`](crate::journal::JournalOptions::at_least) said.
+        at_least: u64,
+    },
+    /// A process has the journal open.
+    #[error("the journal {} is in use by {holder}", path.display())]
+    InUse {
+        /// The directory.
+        path: PathBuf,
+        /// What the holder wrote into the lock: `process` and its number.
+        holder: String,
+    },
+    /// The appended number is not the next one.
+    #[error("number {number} was appended, and the next one is {next}")]
+    Gap {
+        /// The number.
+        number: u64,
+        /// The next one.
+        next: u64,
+    },
+    /// The journal has as many bytes as it may have: trim it, and append again.
+    #[error("the journal has {bytes} bytes and may have {max}: trim it first")]
+    Full {
+        /// Its bytes, the value included.
+        bytes: u64,
+        /// The most that it may have.
+        max: u64,
+    },
+    /// The group has as many bytes as it may have: commit it, and append again.
+    #[error("the group has {bytes} bytes and may have {max}: commit it first")]
+    GroupFull {
+        /// Its bytes, the value included.
+        bytes: usize,
+        /// The most that it may have.
+        max: usize,
+    },
+    /// A value is longer than a record can be.
+    #[error("a value of {bytes} bytes is too long: at most {max}")]
+    TooLong {
+        /// Its bytes.
+        bytes: usize,
+        /// The most that one may have.
+        max: usize,
+    },
+    /// What is to be read was trimmed.
+    #[error("number {number} was trimmed: the journal begins at {first}")]
+    Trimmed {
+        /// The number.
+        number: u64,
+        /// The first one that is there.
+        first: u64,
+    },
+    /// The state directory was opened by [`StateDir::read`](crate::StateDir::read).
+    #[error("{} was opened to be read alone", path.display())]
+    ReadOnly {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// A sync failed, so what is durable is not known. The journal takes nothing more: start a new process.
+    #[error("the journal takes nothing more, since {why}")]
+    Poisoned {
+        /// The failure.
+        why: String,
+    },
+}
+
+impl JournalError {
+    /// For `map_err`: what the system said of this operation.
+    pub(crate) fn io(operation: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
+        let path = path.to_owned();
+        move |source| JournalError::Io { operation, path, source }
+    }
+
+    pub(crate) fn corrupt(path: &Path, offset: u64, why: impl Into<String>) -> Self {
+        JournalError::Corrupt { path: path.to_owned(), offset, why: why.into() }
+    }
+}

@@ -1,0 +1,56 @@
+use std::time::Duration;
+
+/// When a commit is made durable.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Fsync {
+    /// By each commit, before it returns.
+    #[default]
+    Every,
+    /// By the first commit after this time since the last sync, and by [`Journal::sync`](super::Journal::sync). What a
+    /// commit returns says up to where it is durable.
+    Interval(Duration),
+    /// By no commit. What a commit returns then survives the process, and not the machine.
+    Never,
+}
+
+/// How a [`Journal`](super::Journal) is kept.
+///
+/// ```
+/// use millstream::state::journal::{Fsync, JournalOptions};
+/// use std::time::Duration;
+///
+/// let options = JournalOptions { fsync: Fsync::Interval(Duration::from_millis(5)), ..JournalOptions::default() };
+/// assert_eq!(options.max_bytes, 1 << 30);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct JournalOptions {
+    /// A segment with this number of bytes is followed by a new one. Whole segments are trimmed. By default 16 MiB.
+    pub segment_bytes: u64,
+    /// The bytes of the journal, the open group included, beyond which [`append`](super::Journal::append) returns
+    /// [`Full`](super::JournalError::Full). By default 1 GiB.
+    pub max_bytes: u64,
+    /// The bytes of the open group beyond which `append` returns [`GroupFull`](super::JournalError::GroupFull); a
+    /// single value may be longer. A reader needs the memory of one group. By default 4 MiB.
+    pub group_bytes: usize,
+    /// When a commit is made durable. By default each is.
+    pub fsync: Fsync,
+    /// Whether a damaged journal is opened and read all the same, without what is lost. By default it is refused.
+    pub skip_corrupt: bool,
+    /// A number up to which the journal is known to have been durable, from another place: a manifest, or the sink. A
+    /// journal that ends before it is refused, since otherwise damage of the last commit looks like one that was never
+    /// finished. By default 0.
+    pub at_least: u64,
+}
+
+impl Default for JournalOptions {
+    fn default() -> Self {
+        JournalOptions {
+            segment_bytes: 16 << 20,
+            max_bytes: 1 << 30,
+            group_bytes: 4 << 20,
+            fsync: Fsync::default(),
+            skip_corrupt: false,
+            at_least: 0,
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! Reading values by number.
+
+use super::JournalError;
+use super::record::split_value;
+use super::segment::{Scan, Segment};
+use crate::disk::Disk;
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+/// The values of a journal from a number on, in order, each with its number. It needs the memory of one group.
+///
+/// It ends before the first number that may not be read yet, or behind an error.
+#[derive(Debug)]
+pub struct Records {
+    disk: Arc<dyn Disk>,
+    /// Those behind the one that is read.
+    segments: VecDeque<Segment>,
+    scan: Option<Scan>,
+    /// The number of the next value, how many are left in the record, and where it begins in the payload.
+    next: u64,
+    left: u32,
+    at: usize,
+    /// The next number to yield, and the one to end before.
+    from: u64,
+    to: u64,
+    skip: bool,
+}
+
+impl Records {
+    /// Of these segments, in the order of their numbers.
+    pub(super) fn new(
+        disk: Arc<dyn Disk>,
+        mut segments: VecDeque<Segment>,
+        numbers: std::ops::Range<u64>,
+        skip: bool,
+    ) -> Result<Self, JournalError> {
+        let (from, to) = (numbers.start, numbers.end);
+        let first = segments.front().map_or(from, |segment| segment.base);
+        if from < first {
+            return Err(JournalError::Trimmed { number: from, first });
+        }
+        let begins = segments.partition_point(|segment| segment.base <= from);
+        segments.drain(..begins.saturating_sub(1));
+        Ok(Records { disk, segments, scan: None, next: 0, left: 0, at: 0, from, to, skip })
+    }
+
+    fn step(&mut self) -> Result<Option<(u64, Vec<u8>)>, JournalError> {
+        while self.from < self.to {
+            if self.left > 0 {
+                let number = self.next;
+                let value = self.value();
+                if number >= self.from {
+                    self.from = number + 1;
+                    return Ok(value.map(|value| (number, value)));
+                }
+            } else if !self.next_record()? {
+                return Ok(None);
+            }
+        }
+        Ok(None)
+    }
+
+    /// Takes the next value of the record.
+    fn value(&mut self) -> Option<Vec<u8>> {
+        let payload = self.scan.as_ref().map_or(&[][..], |scan| &scan.payload[self.at..]);
+        let (value, rest) = split_value(payload)?;
+        self.at += payload.len() - rest.len();
+        (self.next, self.left) = (self.next + 1, self.left - 1);
+        Some(value.to_vec())
+    }
+
+    /// Goes to the next record; `false` if there is none.
+    fn next_record(&mut self) -> Result<bool, JournalError> {
+        let until = self.segments.front().map(|segment| segment.base);
+        let Some(scan) = self.scan.as_mut().filter(|_| until.is_none_or(|until| self.next < until)) else {
+            return self.next_segment();
+        };
+        let offset = scan.offset;
+        match scan.next()? {
+            Some(header) if header.first == self.next || self.skip && header.first > self.next => {
+                (self.next, self.left, self.at) = (header.first, header.count, 0);
+            }
+            None if self.skip => match (scan.find_behind(offset)?, until) {
+                (Some((at, _)), _) => scan.offset = at,
+                (None, Some(until)) => self.next = until,
+                (None, None) => return Ok(false),
+            },
+            _ => return self.corrupt(offset),
+        }
+        Ok(true)
+    }
+
+    fn next_segment(&mut self) -> Result<bool, JournalError> {
+        let Some(segment) = self.segments.pop_front() else { return Ok(false) };
+        let base = segment.base;
+        // The first one begins where it does, and each other one where the one before it ends.
+        let expected = if self.scan.is_some() { self.next } else { base };
+        self.scan = Some(Scan::open(&*self.disk, segment)?);
+        self.next = base;
+        if expected == base || self.skip { Ok(true) } else { self.corrupt(0) }
+    }
+
+    fn corrupt(&self, offset: u64) -> Result<bool, JournalError> {
+        let path = self.scan.as_ref().map(|scan| scan.segment.path.clone()).unwrap_or_default();
+        Err(JournalError::corrupt(&path, offset, format!("number {} is not whole there", self.next)))
+    }
+}
+
+impl Iterator for Records {
+    type Item = Result<(u64, Vec<u8>), JournalError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let step = self.step().transpose();
+        if matches!(step, Some(Err(_)) | None) {
+            self.to = self.from;
+        }
+        step
+    }
+}

@@ -1,0 +1,270 @@
+//! A file that grows, and is rotated.
+
+use super::text_files::{hash_before, named};
+use super::{Places, Resumable};
+use millstream_core::text::Block;
+use millstream_io::{Failure, Follow, FollowPlace, FollowPlaces, FollowStopper, WholeBlocks};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::fs::{self, File};
+use std::io::{self, Chain, Error, ErrorKind, Read, Seek, SeekFrom};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+/// A file that other programs write to, as a source of blocks of whole lines that waits for more, and can begin in the
+/// middle: [`Follow`] with a position.
+///
+/// A position is a file, by its inode, and the bytes of it that were read. If the file was rotated by renaming while no
+/// process followed it, the one of that inode in the same directory is read to its end first, and then the one that has
+/// the name. A file that is gone, was emptied or has other bytes before the position is an error: what was not read of
+/// it is lost, and a person has to decide that. Files that came and went meanwhile are not read.
+///
+/// Lines are the same in every process; the cuts between blocks depend on what was there when the file was read, so
+/// numbers in front of a stage that splits blocks into lines can differ. [`stopper`](FollowedFile::stopper) ends it.
+///
+/// ```
+/// use millstream::state::{FollowedFile, Places, Resumable};
+///
+/// # let directory = tempfile::tempdir()?;
+/// # std::env::set_current_dir(&directory)?;
+/// std::fs::write("log", "one\n")?;
+/// let log = FollowedFile::new("log");
+/// let mut blocks = log.begin(None)?;
+/// assert_eq!(blocks.next().as_deref(), Some(&b"one\n"[..]));
+/// let position = log.position(&blocks.place())?;
+/// drop(blocks);
+///
+/// std::fs::write("log", "one\ntwo\n")?;
+/// std::fs::rename("log", "log.1")?;
+/// std::fs::write("log", "three\n")?;
+/// let mut blocks = log.begin(Some(&position))?;
+/// assert_eq!(blocks.next().as_deref(), Some(&b"two\n"[..]));
+/// assert_eq!(blocks.next().as_deref(), Some(&b"three\n"[..]));
+/// # Ok::<(), std::io::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct FollowedFile {
+    path: PathBuf,
+    interval: Duration,
+    stopper: Arc<Mutex<Stop>>,
+    /// Of the values that began last.
+    failure: Arc<Mutex<Option<Failure>>>,
+    begun: Arc<Mutex<Option<Begun>>>,
+}
+
+/// Whether it is to stop, and the reader that does.
+#[derive(Debug, Default)]
+struct Stop {
+    stopped: bool,
+    reader: Option<FollowStopper>,
+}
+
+/// Ends a [`FollowedFile`] from any thread.
+#[derive(Clone, Debug)]
+pub struct FollowedFileStopper(Arc<Mutex<Stop>>);
+
+impl FollowedFileStopper {
+    /// Ends its values behind what the file has when that is noticed.
+    pub fn stop(&self) {
+        let mut stop = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        stop.stopped = true;
+        if let Some(reader) = &stop.reader {
+            reader.stop();
+        }
+    }
+}
+
+/// Where the values that began last are.
+#[derive(Clone, Debug)]
+struct Begun {
+    places: FollowPlaces,
+    /// The file that was rotated away, where its reading began, and how many bytes of it are read first.
+    rest: Option<(FollowPlace, u64)>,
+}
+
+impl FollowedFile {
+    /// The file of this name, or the one that gets the name.
+    pub fn new(path: impl Into<PathBuf>) -> Self {
+        FollowedFile {
+            path: path.into(),
+            interval: Follow::DEFAULT_INTERVAL,
+            stopper: Arc::default(),
+            failure: Arc::default(),
+            begun: Arc::default(),
+        }
+    }
+
+    /// Sets the time that it waits at the end of the file before it looks again.
+    #[must_use]
+    pub fn interval(self, interval: Duration) -> Self {
+        FollowedFile { interval, ..self }
+    }
+
+    /// What ends it, from any thread.
+    pub fn stopper(&self) -> FollowedFileStopper {
+        FollowedFileStopper(self.stopper.clone())
+    }
+}
+
+/// A place, as it is stored.
+#[derive(Debug, Serialize, Deserialize)]
+struct Stored {
+    path: PathBuf,
+    device: u64,
+    inode: u64,
+    offset: u64,
+    /// A hash of the bytes before the offset.
+    before: String,
+}
+
+/// A file that was rotated away, at the place from which it is read, and the bytes behind that.
+struct Rotated {
+    file: File,
+    place: FollowPlace,
+    bytes: u64,
+}
+
+/// The rest of a file that was rotated away, and then the one that has the name.
+type Rest = Chain<io::Take<File>, Follow>;
+
+/// The blocks of a [`FollowedFile`].
+#[derive(Debug)]
+pub struct FollowedLines {
+    blocks: WholeBlocks<Reader>,
+    read: u64,
+}
+
+#[derive(Debug)]
+enum Reader {
+    Named(Follow),
+    AfterRest(Box<Rest>),
+}
+
+impl Read for Reader {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Reader::Named(follow) => follow.read(buffer),
+            Reader::AfterRest(rest) => rest.read(buffer),
+        }
+    }
+}
+
+impl Resumable<Block> for FollowedFile {
+    /// The bytes that were passed on.
+    type Mark = u64;
+    type Values = FollowedLines;
+    const WAITS: bool = true;
+
+    fn begin(&self, position: Option<&Value>) -> io::Result<FollowedLines> {
+        let follow = Follow::new(&self.path).interval(self.interval);
+        // Null: there was no file yet.
+        let (follow, rest) = match position.filter(|position| !position.is_null()) {
+            None => (follow, None),
+            Some(position) => self.found(follow, Stored::deserialize(position)?)?,
+        };
+        {
+            let mut stop = self.stopper.lock().unwrap_or_else(PoisonError::into_inner);
+            let stopper = follow.stopper();
+            if stop.stopped {
+                stopper.stop();
+            }
+            stop.reader = Some(stopper);
+        }
+        let places = follow.places();
+        let begun = Begun { places, rest: rest.as_ref().map(|rest| (rest.place, rest.bytes)) };
+        *self.begun.lock().unwrap_or_else(PoisonError::into_inner) = Some(begun);
+        let reader = match rest {
+            None => Reader::Named(follow),
+            Some(Rotated { file, bytes, .. }) => Reader::AfterRest(Box::new(file.take(bytes).chain(follow))),
+        };
+        let blocks = WholeBlocks::lines(reader);
+        *self.failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(blocks.failure());
+        Ok(FollowedLines { blocks, read: 0 })
+    }
+
+    fn position(&self, read: &u64) -> io::Result<Value> {
+        let begun = self.begun.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let begun = begun.ok_or_else(|| Error::other("it has not begun"))?;
+        let place = match begun.rest {
+            Some((place, bytes)) if *read < bytes || begun.places.of(0).is_none() => {
+                Some(FollowPlace { offset: place.offset + read, ..place })
+            }
+            Some((_, bytes)) => begun.places.of(read - bytes),
+            None => begun.places.of(*read),
+        };
+        // No file was there yet.
+        let Some(FollowPlace { device, inode, offset }) = place else { return Ok(Value::Null) };
+        let path = self.of_inode(device, inode)?.ok_or_else(|| self.gone(inode))?;
+        let before = hash_before(&path, offset, false)?.ok_or_else(|| self.gone(inode))?;
+        begun.places.forget(begun.rest.map_or(*read, |(_, bytes)| read.saturating_sub(bytes)));
+        Ok(serde_json::to_value(Stored { path: self.path.clone(), device, inode, offset, before })?)
+    }
+
+    fn failure(&self) -> Option<Error> {
+        self.failure.lock().unwrap_or_else(PoisonError::into_inner).take()?.take()
+    }
+}
+
+impl FollowedFile {
+    /// A reader from this place on: of the file that has the name, with what is to be read before it.
+    fn found(&self, follow: Follow, stored: Stored) -> io::Result<(Follow, Option<Rotated>)> {
+        let Stored { path, device, inode, offset, before } = stored;
+        if path != self.path {
+            let why = format!("it was {} when the snapshot was taken", path.display());
+            return Err(named(&self.path, Error::new(ErrorKind::InvalidInput, why)));
+        }
+        let there = self.of_inode(device, inode)?.ok_or_else(|| self.gone(inode))?;
+        if hash_before(&there, offset, false)? != Some(before) {
+            let why = format!("it has other bytes before byte {offset} than when it was read");
+            return Err(named(&there, Error::new(ErrorKind::InvalidData, why)));
+        }
+        if there == self.path {
+            return Ok((follow.from_offset(offset), None));
+        }
+        let mut file = File::open(&there)?;
+        let bytes = file.metadata()?.len().saturating_sub(offset);
+        file.seek(SeekFrom::Start(offset))?;
+        Ok((follow, Some(Rotated { file, place: FollowPlace { device, inode, offset }, bytes })))
+    }
+
+    /// The file of this inode: the one that has the name, or one of the same directory.
+    fn of_inode(&self, device: u64, inode: u64) -> io::Result<Option<PathBuf>> {
+        let is = |path: &Path| fs::metadata(path).is_ok_and(|file| (file.dev(), file.ino()) == (device, inode));
+        if is(&self.path) {
+            return Ok(Some(self.path.clone()));
+        }
+        let directory = self.path.parent().filter(|parent| *parent != Path::new("")).unwrap_or(Path::new("."));
+        for entry in fs::read_dir(directory).map_err(|error| named(directory, error))? {
+            let path = entry?.path();
+            if is(&path) {
+                return Ok(Some(path));
+            }
+        }
+        Ok(None)
+    }
+
+    fn gone(&self, inode: u64) -> Error {
+        let why = format!("the file that was read, of inode {inode}, is not in its directory any more, or shorter");
+        named(&self.path, Error::new(ErrorKind::NotFound, why))
+    }
+}
+
+impl Iterator for FollowedLines {
+    type Item = Block;
+
+    fn next(&mut self) -> Option<Block> {
+        let block = self.blocks.next()?;
+        self.read += block.len() as u64;
+        Some(block)
+    }
+}
+
+impl Places for FollowedLines {
+    type Mark = u64;
+
+    fn place(&self) -> u64 {
+        self.read
+    }
+}
