@@ -112,7 +112,47 @@ impl<K: Ord + Clone, S: Clone> OpenFolds<K, S> {
 
 impl<K: Ord + Clone, S: Clone> At<'_, K, S> {
     /// Folds a value into its windows, and outputs the results that are known then.
+    #[inline]
     pub(super) fn value(mut self, key: K, time: u64, start: &S, add: impl Fn(&mut S), join: impl Fn(&mut S, S)) {
+        if !self.only_adds(&key, time, &add) {
+            self.change(key, time, start, add, join);
+        }
+    }
+
+    /// Folds a value into its window if nothing else is to do: most values of tumbling windows come for the last window
+    /// of their key, which is open, and close none. Returns false, and has changed nothing, if there may be more to do.
+    #[inline]
+    fn only_adds(&mut self, key: &K, time: u64, add: impl Fn(&mut S)) -> bool {
+        let window = self.window;
+        let WindowShape::Sliding { size, every } = window.shape else { return false };
+        let OpenFolds { keys, due, idle, clock } = &mut *self.folds;
+        // An upgrade may have lowered the bound.
+        if size != every || window.early.is_some() || due.len() + idle.len() > window.most {
+            return false;
+        }
+        let Some(of_key) = keys.get_mut(key) else { return false };
+        let clock = if window.by_key { &mut of_key.clock } else { clock };
+        let mut after = *clock;
+        after.see(time, window.lateness);
+        let later = after.watermark > clock.watermark;
+        if later && (window.by_key || due.first().is_none_or(|(when, ..)| *when <= after.watermark)) {
+            return false;
+        }
+        let Some(mut last) = of_key.windows.last_entry() else { return false };
+        let is_open = last.get().end > clock.watermark;
+        if *last.key() != time - time % every || !is_open {
+            return false;
+        }
+        *clock = after;
+        let open = last.get_mut();
+        add(&mut open.state);
+        open.values += 1;
+        true
+    }
+
+    /// As [`value`](At::value), for values that may open or close windows, or come late.
+    #[inline(never)]
+    fn change(&mut self, key: K, time: u64, start: &S, add: impl Fn(&mut S), join: impl Fn(&mut S, S)) {
         let none = || OfKey { windows: BTreeMap::new(), clock: Clock::START, dropped: 0 };
         let OpenFolds { keys, idle, clock, .. } = &mut *self.folds;
         let of_key = match keys.get_mut(&key) {
