@@ -1,29 +1,33 @@
 //! All words of three letters, and the nest of each word.
 
-use crate::{prove, stages};
+use crate::prove;
 use millstream_core::{Arrow, PartsExt, pipeline};
-use millstream_exec::BoxExt;
+use millstream_exec::{AnyPipe, BoxExt};
 
 /// The pipeline of a word, after the edge `$p`.
 macro_rules! nest {
     ($p:expr;) => { $p };
-    ($p:expr; pair $($rest:ident)*) => { nest!($p.fanout(|p| p, |p| stages::filter(p)); $($rest)*) };
+    ($p:expr; pair $($rest:ident)*) => { nest!($p.fanout(|p| p, |p| $crate::letters::filter(p)); $($rest)*) };
     ($p:expr; three $($rest:ident)*) => {
-        nest!($p.fanout3(|p| p, |p| stages::filter(p), |p| stages::map(p)); $($rest)*)
+        nest!($p.fanout3(|p| p, |p| $crate::letters::filter(p), |p| $crate::letters::map(p)); $($rest)*)
     };
-    ($p:expr; lanes $($rest:ident)*) => { nest!(stages::lanes($p); $($rest)*) };
+    ($p:expr; lanes $($rest:ident)*) => { nest!($crate::letters::lanes($p); $($rest)*) };
     ($p:expr; fanout $($rest:ident)*) => { $p.fanout(|p| nest!(p; $($rest)*), |p| nest!(p; $($rest)*)) };
     ($p:expr; both $($rest:ident)*) => { $p.both(|p| nest!(p; $($rest)*), |p| nest!(p; $($rest)*)) };
     ($p:expr; shard $($rest:ident)*) => { $p.shard(2, |p| nest!(p; $($rest)*)) };
-    ($p:expr; $stage:ident $($rest:ident)*) => { nest!(stages::$stage($p); $($rest)*) };
+    ($p:expr; choose $($rest:ident)*) => { $p.choose(|p| nest!(p; $($rest)*), |p| nest!(p; $($rest)*)) };
+    ($p:expr; merge $($rest:ident)*) => { $p.merge(|p| nest!(p; $($rest)*), |p| nest!(p; $($rest)*)) };
+    ($p:expr; keyed $($rest:ident)*) => { $crate::letters::keyed($p, |p| nest!(p; $($rest)*)) };
+    ($p:expr; $stage:ident $($rest:ident)*) => { nest!($crate::letters::$stage($p); $($rest)*) };
 }
+pub(crate) use nest;
 
 /// Proves every word that begins with these letters. An edge is `single`, a `pair`, a pair of pairs (`deep`), or a
 /// `wide` one: a flat tuple, or a choice. Inside a shard there are only `pure` stages.
 macro_rules! grow {
     ($edge:ident $what:ident $a:ident $b:ident $c:ident) => {
         prove(concat!(stringify!($a), " ", stringify!($b), " ", stringify!($c)),
-            nest!(pipeline::<u64>(); $a $b $c).boxed_exact());
+            nest!(pipeline::<u64>(); $a $b $c).boxed_exact::<AnyPipe>());
     };
     (single any $($word:ident)*) => { each!(
         [single any: map filter_map scan finish fold filter delay fanout] [single pure: shard] [pair any: pair tuple]

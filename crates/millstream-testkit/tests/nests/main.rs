@@ -6,19 +6,29 @@
 //! and `lanes` (a partition), which begin words. `fanout`, `both` and `shard` take the remaining word as their bodies.
 //! All words whose types allow it are here, and each is compared with its model. They have a binary of their own, since
 //! the compiler takes long for them, and a change of another test should not wait for that.
+//!
+//! Around windows that aggregate, scans that fail and scans with many outputs there are fewer words: each such stage is
+//! between stages and in bodies of every kind, also in the lanes of `choose` and `merge`, and at a key (`keyed`).
 
 mod grow;
 mod stages;
+mod states;
+
+/// All stages, by their letters.
+mod letters {
+    pub(crate) use crate::stages::*;
+    pub(crate) use crate::states::*;
+}
 
 use millstream_core::{ToOwnedItem, Val};
-use millstream_exec::{BoxExact, BoxShape};
+use millstream_exec::{BoxExact, BoxKind, BoxShape};
 use millstream_testkit::{Deployment, Feeding, check};
 use std::sync::Arc;
 
 const INPUTS: u64 = 11;
 
 /// Compares a nest, boxed as a whole, with its model.
-fn prove<B>(word: &str, nest: BoxExact<Val<u64>, B>)
+fn prove<B, Known: BoxKind>(word: &str, nest: BoxExact<Val<u64>, B, Known>)
 where
     B: BoxShape + ToOwnedItem<Owned: PartialEq + std::fmt::Debug>,
 {

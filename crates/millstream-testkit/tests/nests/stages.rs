@@ -72,6 +72,7 @@ macro_rules! closure {
         impl for<'a> Fn(&mut $state, <$edge as Shape>::Ref<'a>) -> $output + Send + Sync + 'static
     };
 }
+pub(crate) use closure;
 
 fn mapper<A: Edge>() -> closure!(A => u64) {
     |value| A::digest(value).wrapping_mul(31)
