@@ -8,9 +8,10 @@
 //! $ target/release/examples/access_log blocks WORKERS DEAD-LETTERS < LOG > REPORT
 //! ```
 //!
-//! There are two ways. By `lines`, each line has its number and its slot, and a malformed one becomes a dead letter:
-//! the shorter program. By `blocks`, a stage parses a whole block of lines in one call, and a number stands for some
-//! hundred lines: the faster one, since only what a report needs goes on.
+//! There are two ways. By `lines`, each line has its number and its slot, a malformed one becomes a dead letter, and
+//! `fold_windows` has the windows: the shorter program. By `blocks`, a stage parses a whole block of lines in one call,
+//! and a number stands for some hundred lines: the faster one, since only what a report needs goes on. Its windows are
+//! a stage of its own, because `fold_windows` takes one value with one time at each number.
 
 mod entry;
 mod generated;
@@ -20,11 +21,10 @@ use entry::{Entry, Malformed};
 use millstream::io::{Block, WholeBlocks, stdio};
 use millstream::prelude::*;
 use millstream::text::{OwnedPiece, Piece};
-use report::Windows;
+use report::{Counts, LATENESS, WINDOW, Windows};
 use std::convert::Infallible;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
-use std::marker::PhantomData;
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
@@ -100,7 +100,15 @@ fn by_lines(shards: usize, dead: impl Dead) -> impl Pipeline<Block, String> {
         .shard(shards, |p| {
             p.fanout(|line| line, |line| line.try_map_or_dead_letter("parse", |line| Entry::parse(&line), letter))
         })
-        .expand_with(OfLines(PhantomData))
+        .fold_windows(
+            Window::tumbling(WINDOW).lateness(LATENESS),
+            |(_, entry): (Piece<'_>, &Entry)| entry.time,
+            Counts::default(),
+            |counts, (line, entry): (Piece<'_>, &Entry)| counts.add(entry, &line[entry.path()]),
+        )
+        .flat_map(|closed: &Vec<FoldedWindow<Counts>>| {
+            closed.iter().map(|window| window.state.row(window.start, window.dropped)).collect::<Vec<_>>()
+        })
 }
 
 /// The report, from parsed blocks.
@@ -128,30 +136,6 @@ impl ExpandKernel for OfBlocks {
     }
     fn model(&self, blocks: Vec<&Parsed>, ended: bool) -> Vec<String> {
         report::meaning(&blocks.into_iter().flat_map(Parsed::entries).collect::<Vec<_>>(), ended)
-    }
-}
-
-/// The report, from lines beside their entries.
-struct OfLines<E>(PhantomData<fn() -> E>);
-
-impl<E: for<'a> Shape<Ref<'a> = (Piece<'a>, &'a Entry)>> ExpandKernel for OfLines<E> {
-    type In = E;
-    type Item = String;
-    type Values = std::vec::IntoIter<String>;
-    type State = Windows;
-    const NAME: &'static str = "report";
-
-    fn start(&self) -> Windows {
-        Windows::default()
-    }
-    fn expand(&self, windows: &mut Windows, (line, entry): (Piece<'_>, &Entry)) -> Self::Values {
-        windows.add(entry, &line[entry.path()]).into_iter()
-    }
-    fn finish(&self, windows: Windows) -> Option<Self::Values> {
-        Some(windows.finish().into_iter())
-    }
-    fn model(&self, lines: Vec<(Piece<'_>, &Entry)>, ended: bool) -> Vec<String> {
-        report::meaning(&lines.into_iter().map(|(line, entry)| (line.text(), entry)).collect::<Vec<_>>(), ended)
     }
 }
 

@@ -29,7 +29,7 @@ pub(crate) struct Windows {
 
 /// The counts of one window.
 #[derive(Clone, Debug, Default)]
-struct Counts {
+pub(crate) struct Counts {
     start: u64,
     lines: u64,
     bytes: u64,
@@ -78,7 +78,7 @@ impl Windows {
     fn close(&mut self, closed: usize) -> Vec<String> {
         let mut rows = Vec::with_capacity(closed);
         for mut counts in self.open.drain(..closed) {
-            rows.push(counts.row(mem::take(&mut self.late)));
+            rows.push(counts.row(counts.start, mem::take(&mut self.late)));
             counts.clear();
             self.spare = counts;
         }
@@ -88,7 +88,7 @@ impl Windows {
 
 impl Counts {
     #[inline]
-    fn add(&mut self, entry: &Entry, path: &[u8]) {
+    pub(crate) fn add(&mut self, entry: &Entry, path: &[u8]) {
         self.lines += 1;
         self.bytes += entry.bytes;
         self.micros.push(entry.micros);
@@ -103,10 +103,11 @@ impl Counts {
 
     /// The start, the lines, the bytes, the 95th percentile of the response time (by the nearest rank), the lines that
     /// came too late since the row before, and the most frequent paths with their counts.
-    fn row(&mut self, late: u64) -> String {
+    pub(crate) fn row(&self, start: u64, late: u64) -> String {
         let rank = (self.micros.len() * 95).div_ceil(100) - 1;
-        let (_, p95, _) = self.micros.select_nth_unstable(rank);
-        let mut row = format!("{},{},{},{p95},{late}", self.start, self.lines, self.bytes);
+        let mut micros = self.micros.clone();
+        let (_, p95, _) = micros.select_nth_unstable(rank);
+        let mut row = format!("{start},{},{},{p95},{late}", self.lines, self.bytes);
         for (path, count) in self.paths.top() {
             write!(row, ",{} {count}", String::from_utf8_lossy(path)).expect("a string takes everything");
         }
