@@ -1,4 +1,5 @@
-//! docs/book: every page is in the summary, every link of the documents has a target, and mdbook builds it.
+//! docs/book: every page is in the summary, every link of the documents has a target, code that a page copies from a
+//! file is in that file, and mdbook builds it.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -11,9 +12,9 @@ use crate::tools;
 const PAGES: &str = "docs/book/src";
 const SUMMARY: &str = "SUMMARY.md";
 
-/// Checks for links without a target, and for pages without a link.
+/// Checks for links without a target, for pages without a link, and for copies of code that differ.
 pub(crate) fn check() -> Result {
-    let wrong = wrong_in(&root().join(PAGES))?;
+    let wrong = wrong_in(&root().join(PAGES), &root())?;
     if wrong.is_empty() {
         return Ok(());
     }
@@ -29,7 +30,7 @@ pub(crate) fn build(install: bool) -> Result<Step> {
     Ok(Step::Done)
 }
 
-fn wrong_in(pages: &Path) -> Result<Vec<String>> {
+fn wrong_in(pages: &Path, root: &Path) -> Result<Vec<String>> {
     let mut wrong = Vec::new();
     let mut names = BTreeSet::new();
     let entries = std::fs::read_dir(pages).map_err(|error| failure(format!("{}: {error}", pages.display())))?;
@@ -46,6 +47,7 @@ fn wrong_in(pages: &Path) -> Result<Vec<String>> {
     let mut shown = BTreeSet::new();
     for page in &names {
         let text = read(&pages.join(page))?;
+        wrong.extend(changed(&text, root).map(|what| format!("{page}: {what}")));
         for link in links(&text).filter(|link| !link.contains("://")) {
             let (file, anchor) = link.split_once('#').unwrap_or((link, ""));
             let target = if file.is_empty() { page } else { file };
@@ -77,6 +79,20 @@ fn links(page: &str) -> impl Iterator<Item = &str> {
     prose.flat_map(|line| line.split("](").skip(1).filter_map(|rest| Some(rest.split_once(')')?.0)))
 }
 
+/// The copies of a page that differ: a block of code after a line `<!-- FILE -->` is a part of that file.
+fn changed(page: &str, root: &Path) -> impl Iterator<Item = String> {
+    let copies = page.split("\n<!-- ").skip(1).filter_map(|rest| rest.split_once(" -->\n"));
+    copies.filter_map(move |(file, rest)| {
+        let block = rest.strip_prefix("```").and_then(|rest| rest.split_once('\n')?.1.split_once("\n```"));
+        let Some((code, _)) = block else { return Some(format!("no code after the comment with {file}")) };
+        match std::fs::read_to_string(root.join(file)) {
+            Err(error) => Some(format!("{file}: {error}")),
+            Ok(text) if text.contains(&format!("{code}\n")) => None,
+            Ok(_) => Some(format!("{file} has no such code: {}", code.lines().next().unwrap_or_default())),
+        }
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -95,7 +111,7 @@ mod tests {
         write("one.md", "# One\n[here](#one) [there](two.md#none) [away](https://example.com)\n");
         write("two.md", "# Two\n");
         std::fs::write(dir.path().join("none.png"), [0xff]).unwrap();
-        let wrong = wrong_in(dir.path()).unwrap();
+        let wrong = wrong_in(dir.path(), dir.path()).unwrap();
         assert_eq!(wrong.len(), 4, "{wrong:?}");
         let found = |what: &str| wrong.iter().any(|line| line.contains(what));
         assert!(
@@ -107,7 +123,18 @@ mod tests {
     }
 
     #[test]
+    fn a_copy_that_differs_is_reported() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("a.rs"), "fn a() {\n    b();\n}\nfn c() {}\n").unwrap();
+        let wrong = |page: &str| changed(&format!("# Page\n\n{page}"), dir.path()).collect::<Vec<_>>();
+        assert_eq!(wrong("<!-- a.rs -->\n```rust,ignore\nfn a() {\n    b();\n}\n```\nText.\n"), [""; 0]);
+        assert_eq!(wrong("<!-- a.rs -->\n```rust,ignore\nfn a() {\n}\n```\n"), ["a.rs has no such code: fn a() {"]);
+        assert_eq!(wrong("<!-- a.rs -->\nfn c() {}\n"), ["no code after the comment with a.rs"]);
+        assert!(wrong("<!-- b.rs -->\n```rust,ignore\nfn c() {}\n```\n")[0].starts_with("b.rs: "));
+    }
+
+    #[test]
     fn every_link_of_the_book_has_a_target() {
-        assert_eq!(wrong_in(&root().join(PAGES)).unwrap(), Vec::<String>::new());
+        assert_eq!(wrong_in(&root().join(PAGES), &root()).unwrap(), Vec::<String>::new());
     }
 }

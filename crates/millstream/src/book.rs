@@ -26,6 +26,12 @@ pages!(
     Windows: "windows.md",
     Producers: "producers.md",
     Watching: "watching.md",
+    Programs: "programs.md",
+    ProgramLog: "program-log.md",
+    ProgramService: "program-service.md",
+    ProgramSensors: "program-sensors.md",
+    ProgramCrawler: "program-crawler.md",
+    ProgramConfigured: "program-configured.md",
     Population: "population.md",
     Messages: "messages.md",
     NotApplicable: "not-applicable.md"
