@@ -11,22 +11,16 @@
 //! | `*.unfinished` | what was being written when a process died; the next `open` removes it |
 
 mod identity;
-mod retention;
 mod save;
 mod snapshots;
 
 use crate::StateError;
 use crate::disk::{self, Disk, DiskLock, LockError, RealDisk};
 use crate::journal::{Journal, JournalError, JournalOptions, Recovered};
-#[cfg(any(test, feature = "fuzzed"))]
-pub(crate) use identity::KIND as JOB_KIND;
-use identity::{Identity, SNAPSHOTS};
+use identity::SNAPSHOTS;
+pub(crate) use identity::{Identity, KIND as JOB_KIND};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
-
-pub use retention::Retention;
-pub use save::Saved;
-pub use snapshots::SnapshotEntry;
 
 /// One job's directory, locked by this process; or opened to be read.
 ///

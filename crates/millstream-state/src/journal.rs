@@ -138,8 +138,8 @@ impl Journal {
     ///
     /// # Errors
     ///
-    /// If the number is another ([`Gap`](JournalError::Gap)), the journal or the group is full, the value has more than
-    /// 1 GiB, or an earlier commit has [poisoned](JournalError::Poisoned) the journal. The group is as it was.
+    /// If the number is another ([`Gap`](JournalError::Gap)), the journal or the group is full, the value has more
+    /// than 1 GiB, or an earlier commit has [poisoned](JournalError::Poisoned) the journal. The group is as it was.
     pub fn append(&mut self, number: u64, value: &[u8]) -> Result<(), JournalError> {
         self.check()?;
         let begins = self.segments.is_empty() && self.count == 0;

@@ -32,6 +32,7 @@
 //! | [`dir`] | the directory of a job: opening, locking, snapshots, what to keep of them |
 //! | [`manifest`] | what a snapshot's file says of itself, and its bytes |
 //! | [`journal`] | values by number, durable before anything leaves for them |
+//! | [`store`] | the same snapshots in an object store |
 //! | [`disk`] | everything that this crate does to a disk, as a trait; a test's disk may crash |
 
 #![forbid(unsafe_code)]
@@ -39,6 +40,7 @@
 pub mod claims;
 pub mod dir;
 pub mod disk;
+mod entry;
 mod error;
 #[cfg(any(test, feature = "fuzzed"))]
 pub mod fuzzed;
@@ -46,14 +48,20 @@ pub mod journal;
 pub mod manifest;
 pub mod persistent;
 pub mod resumable;
+mod retention;
+mod saved;
 mod sealed;
+pub mod store;
 mod xxh64;
 
 #[cfg(feature = "sqlite")]
 pub use claims::sqlite;
 pub use claims::{ClaimingSink, Claims, OpenError, written};
-pub use dir::{Retention, Saved, SnapshotEntry, StateDir};
+pub use dir::StateDir;
+pub use entry::SnapshotEntry;
 pub use error::StateError;
 pub use manifest::{Manifest, Part, PartEntry};
 pub use persistent::{Cadence, JobError, Persistent, Replayed, Running, Span, Stored, replay};
 pub use resumable::{Again, FollowedFile, Places, Position, Recorded, Resumable, TextFiles, again, journaled};
+pub use retention::Retention;
+pub use saved::Saved;

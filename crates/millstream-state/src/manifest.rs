@@ -12,7 +12,7 @@
 //! So `tail -n 2` shows what a snapshot is. One file is one sync and one rename, however many parts there are.
 
 use crate::StateError;
-use crate::disk::{Disk, DiskFile, OpenMode, read_exact};
+use crate::disk::{DiskFile, read_exact};
 use crate::sealed::Kind;
 use crate::xxh64::xxh64;
 use serde::{Deserialize, Serialize};
@@ -117,8 +117,8 @@ pub(crate) fn entries(file: &str, parts: &[(&str, &[u8])]) -> Vec<PartEntry> {
     parts.iter().map(&mut entry).collect()
 }
 
-/// The manifest at the end of an open file, and where its bytes begin. `path` is the file's, and its name counts.
-pub(crate) fn read(file: &mut dyn DiskFile, path: &Path) -> Result<(Manifest, u64), StateError> {
+/// The manifest at the end of an open file. `path` is the file's, and its name counts.
+pub(crate) fn read(file: &mut dyn DiskFile, path: &Path) -> Result<Manifest, StateError> {
     let (manifest, begin): (Manifest, u64) = KIND.read(file).map_err(|why| why.at(path, &KIND))?;
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     if manifest.file() != name {
@@ -135,18 +135,17 @@ pub(crate) fn read(file: &mut dyn DiskFile, path: &Path) -> Result<(Manifest, u6
         let why = format!("its parts have {begin} bytes instead of {end}");
         return Err(StateError::damaged(path, why));
     }
-    Ok((manifest, begin))
+    Ok(manifest)
 }
 
 /// Reads the parts of a snapshot, one at a time, and checks each.
 pub(crate) fn read_parts(
-    disk: &dyn Disk,
+    file: &mut dyn DiskFile,
     path: &Path,
     manifest: &Manifest,
     mut with: impl FnMut(Part),
 ) -> Result<(), StateError> {
-    let mut file = disk.open(path, OpenMode::Read).map_err(StateError::io("open", path))?;
-    let (found, _) = read(&mut *file, path)?;
+    let found = read(file, path)?;
     if found != *manifest {
         return Err(StateError::damaged(path, "its manifest is not the one that was listed"));
     }
@@ -154,7 +153,7 @@ pub(crate) fn read_parts(
         let wrong = |what: &str| StateError::damaged(path, format!("the part `{}` {what}", part.name));
         let length = usize::try_from(part.length).map_err(|_| wrong("is larger than the memory"))?;
         let mut bytes = vec![0; length];
-        read_exact(&mut *file, &mut bytes, part.offset).map_err(StateError::io("read", path))?;
+        read_exact(file, &mut bytes, part.offset).map_err(StateError::io("read", path))?;
         if xxh64(&bytes) != part.hash {
             return Err(wrong("has another hash than its manifest says"));
         }

@@ -16,13 +16,13 @@ pub(crate) const KIND: Kind = Kind { name: "millstream-job", format: 1 };
 
 /// What the file `job` has.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) struct Identity {
-    pub(super) program: String,
-    pub(super) epoch: u64,
+pub(crate) struct Identity {
+    pub(crate) program: String,
+    pub(crate) epoch: u64,
 }
 
 impl Identity {
-    pub(super) fn new(program: &str, epoch: u64) -> Self {
+    pub(crate) fn new(program: &str, epoch: u64) -> Self {
         Identity { program: program.to_owned(), epoch }
     }
 

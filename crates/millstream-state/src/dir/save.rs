@@ -2,32 +2,11 @@
 
 use super::StateDir;
 use super::identity::{self, Identity, SNAPSHOTS};
-use crate::StateError;
 use crate::disk::Disk;
 use crate::manifest::{self, Manifest};
-use serde_json::Value;
-use std::collections::BTreeSet;
+use crate::{Saved, StateError};
 use std::path::Path;
 use std::sync::{MutexGuard, PoisonError};
-
-/// What [`StateDir::save`] saves. A field that a program has nothing for is left at its default.
-#[derive(Clone, Debug, Default)]
-pub struct Saved<'a> {
-    /// The number of the mark.
-    pub at: u64,
-    /// The number of the output's clock at the mark.
-    pub output_at: Option<u64>,
-    /// Where the source was.
-    pub source: Value,
-    /// What the sink said that it holds.
-    pub sink: Value,
-    /// The plan of the pipeline.
-    pub plan: Value,
-    /// The plan's fingerprint.
-    pub fingerprint: &'a str,
-    /// Names and bytes, each name once.
-    pub parts: &'a [(&'a str, &'a [u8])],
-}
 
 /// What the writer of snapshots knows.
 #[derive(Debug)]
@@ -48,8 +27,8 @@ impl Saving {
 }
 
 impl StateDir {
-    /// Writes a snapshot, and returns when it is durable. It writes one file beside, syncs it, renames it and syncs the
-    /// directory. Ids are given in order, from 1. Snapshots that are there stay as they are.
+    /// Writes a snapshot, and returns when it is durable. It writes one file beside, syncs it, renames it and syncs
+    /// the directory. Ids are given in order, from 1. Snapshots that are there stay as they are.
     ///
     /// If it fails, there is no snapshot; if the process ends before it returns, there is none or a whole one. Older
     /// ones are as they were. After a full disk it may be called again. It copies no part, and waits for other calls.
@@ -73,20 +52,10 @@ impl StateDir {
     /// ([`StateError::Poisoned`]): open it again, in a new process.
     pub fn save(&self, snapshot: &Saved<'_>) -> Result<Manifest, StateError> {
         let mut saving = self.writing()?;
-        let mut names = BTreeSet::new();
-        if let Some((twice, _)) = snapshot.parts.iter().find(|(name, _)| !names.insert(name)) {
-            let why = format!("two parts have the name `{twice}`");
-            return Err(StateError::Refused { path: self.path.clone(), why });
-        }
-        let manifest = self.manifest(saving.next, snapshot);
+        let number = (saving.next, self.epoch());
+        let made = snapshot.manifest(self.program(), number, self.disk.now_unix_ms());
+        let (manifest, bytes) = made.map_err(|why| StateError::Refused { path: self.path.clone(), why })?;
         let path = self.snapshots_dir().join(manifest.file());
-        let refused = |error: serde_json::Error| StateError::Refused {
-            path: self.path.clone(),
-            why: format!("its manifest cannot be read back: {error}"),
-        };
-        let bytes = manifest::KIND.write(&manifest).map_err(refused)?;
-        let json = bytes.split(|byte| *byte == b'\n').nth(1).unwrap_or_default();
-        serde_json::from_slice::<Manifest>(json).map_err(refused)?;
         let mut pieces: Vec<&[u8]> = snapshot.parts.iter().map(|(_, bytes)| *bytes).collect();
         pieces.push(&bytes);
         identity::write_beside(&*self.disk, &path, &pieces)?;
@@ -98,24 +67,6 @@ impl StateDir {
         })?;
         saving.next = manifest.id + 1;
         Ok(manifest)
-    }
-
-    fn manifest(&self, id: u64, snapshot: &Saved<'_>) -> Manifest {
-        let Saved { at, output_at, source, sink, plan, fingerprint, parts } = snapshot;
-        Manifest {
-            format: manifest::FORMAT,
-            program: self.program().to_owned(),
-            id,
-            at: *at,
-            output_at: *output_at,
-            epoch: self.epoch(),
-            written_unix_ms: self.disk.now_unix_ms(),
-            source: source.clone(),
-            sink: sink.clone(),
-            plan: plan.clone(),
-            fingerprint: (*fingerprint).to_owned(),
-            parts: manifest::entries(&manifest::file_name(id, self.epoch()), parts),
-        }
     }
 
     /// The right to change the directory, for one thread at a time.

@@ -1,39 +1,11 @@
 //! The snapshots of a directory: listing, loading, removing.
 
+use super::StateDir;
 use super::identity::UNFINISHED;
-use super::{Retention, StateDir};
-use crate::StateError;
 use crate::disk::OpenMode;
+use crate::entry::{self, SnapshotEntry};
 use crate::manifest::{self, Manifest, Part};
-use std::io;
-use std::path::PathBuf;
-
-/// An entry in the list of snapshots.
-#[derive(Debug)]
-#[non_exhaustive]
-pub enum SnapshotEntry {
-    /// A snapshot with a manifest that is whole. Its parts have the right length; their hashes are checked by
-    /// [`StateDir::load`].
-    Whole(Manifest),
-    /// A file that cannot be used.
-    Unreadable {
-        /// The file.
-        path: PathBuf,
-        /// Why not.
-        why: StateError,
-    },
-}
-
-impl SnapshotEntry {
-    /// The manifest, if it is whole.
-    #[must_use]
-    pub fn manifest(&self) -> Option<&Manifest> {
-        match self {
-            SnapshotEntry::Whole(manifest) => Some(manifest),
-            SnapshotEntry::Unreadable { .. } => None,
-        }
-    }
-}
+use crate::{Retention, StateError};
 
 impl StateDir {
     /// The snapshots, oldest first, and the files there that are none or are damaged, each with the reason. It reads
@@ -61,33 +33,8 @@ impl StateDir {
     pub fn snapshots(&self) -> Result<Vec<SnapshotEntry>, StateError> {
         let below = self.snapshots_dir();
         let names = self.disk.list(&below).map_err(StateError::io("list", &below))?;
-        let mut found = Vec::new();
-        for name in names.into_iter().filter(|name| !name.ends_with(UNFINISHED)) {
-            let path = below.join(&name);
-            let Some((id, epoch)) = manifest::parse_name(&name) else {
-                let why = StateError::damaged(&path, "it has no snapshot's name");
-                found.push(((0, 0), SnapshotEntry::Unreadable { path, why }));
-                continue;
-            };
-            let mut file = match self.disk.open(&path, OpenMode::Read) {
-                // Another process has removed it since the list was made.
-                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
-                Err(error) => {
-                    let why = StateError::io("open", &path)(error);
-                    found.push(((epoch, id), SnapshotEntry::Unreadable { path, why }));
-                    continue;
-                }
-                Ok(file) => file,
-            };
-            let entry = match manifest::read(&mut *file, &path) {
-                Ok((manifest, _)) => SnapshotEntry::Whole(manifest),
-                Err(why) => SnapshotEntry::Unreadable { path, why },
-            };
-            found.push(((epoch, id), entry));
-        }
-        // What a process wrote that was taken for dead is older than what its successor wrote, whatever the ids.
-        found.sort_by_key(|(order, _)| *order);
-        Ok(found.into_iter().map(|(_, entry)| entry).collect())
+        let names = names.into_iter().filter(|name| !name.ends_with(UNFINISHED)).collect();
+        Ok(entry::list(&below, names, |path| self.disk.open(path, OpenMode::Read)))
     }
 
     /// The newest snapshot whose manifest is whole; `None` if there is none.
@@ -96,15 +43,7 @@ impl StateDir {
     ///
     /// As [`snapshots`](StateDir::snapshots).
     pub fn newest(&self) -> Result<Option<Manifest>, StateError> {
-        Ok(self.whole()?.pop())
-    }
-
-    fn whole(&self) -> Result<Vec<Manifest>, StateError> {
-        let whole = |entry| match entry {
-            SnapshotEntry::Whole(manifest) => Some(manifest),
-            SnapshotEntry::Unreadable { .. } => None,
-        };
-        Ok(self.snapshots()?.into_iter().filter_map(whole).collect())
+        Ok(entry::whole(self.snapshots()?).pop())
     }
 
     /// The parts of a snapshot, in the order in which they were saved, each checked against its length and its hash.
@@ -114,8 +53,8 @@ impl StateDir {
     ///
     /// If the snapshot is not as it was saved, was removed, or the system refuses.
     pub fn load(&self, manifest: &Manifest) -> Result<Vec<Part>, StateError> {
-        let (path, mut parts) = (self.snapshots_dir().join(manifest.file()), Vec::new());
-        manifest::read_parts(&*self.disk, &path, manifest, |part| parts.push(part))?;
+        let mut parts = Vec::new();
+        self.read_parts(manifest, |part| parts.push(part))?;
         Ok(parts)
     }
 
@@ -125,8 +64,13 @@ impl StateDir {
     ///
     /// As [`load`](StateDir::load).
     pub fn verify(&self, manifest: &Manifest) -> Result<(), StateError> {
+        self.read_parts(manifest, drop)
+    }
+
+    fn read_parts(&self, manifest: &Manifest, with: impl FnMut(Part)) -> Result<(), StateError> {
         let path = self.snapshots_dir().join(manifest.file());
-        manifest::read_parts(&*self.disk, &path, manifest, drop)
+        let mut file = self.disk.open(&path, OpenMode::Read).map_err(StateError::io("open", &path))?;
+        manifest::read_parts(&mut *file, &path, manifest, with)
     }
 
     /// Removes the snapshots that do not [stay](Retention), oldest first, and returns them. Files that cannot be read
@@ -137,7 +81,7 @@ impl StateDir {
     /// If the system refuses, or the directory was opened to be read. Some may be removed then.
     pub fn prune(&self, keep: Retention) -> Result<Vec<Manifest>, StateError> {
         let mut saving = self.writing()?;
-        let mut whole = self.whole()?;
+        let mut whole = entry::whole(self.snapshots()?);
         whole.truncate(keep.removes(&whole, self.disk.now_unix_ms()));
         for manifest in &whole {
             let path = self.snapshots_dir().join(manifest.file());

@@ -24,10 +24,10 @@ impl DurableMark {
 
 /// Follows a journal that another process, or another part of this one, writes.
 ///
-/// A value is read only when it is known to be durable: a power failure would take one that is not from the writer, and
-/// it would write another at the same number. The records say up to where the journal was durable before each of them,
-/// so the last commit is read when the next one, or a [mark](super::Journal::mark), was written, or by the writer's own
-/// [`DurableMark`].
+/// A value is read only when it is known to be durable: a power failure would take one that is not from the writer,
+/// and it would write another at the same number. The records say up to where the journal was durable before each of
+/// them, so the last commit is read when the next one, or a [mark](super::Journal::mark), was written, or by the
+/// writer's own [`DurableMark`].
 ///
 /// ```
 /// use millstream::state::StateDir;

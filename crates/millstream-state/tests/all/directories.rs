@@ -8,9 +8,14 @@ use std::process::Command;
 
 /// Saves three parts at a number.
 pub(crate) fn save(dir: &StateDir, at: u64) -> Manifest {
+    saved(at, |snapshot| dir.save(snapshot)).unwrap()
+}
+
+/// A snapshot of three parts at a number, for `save`.
+pub(crate) fn saved<R>(at: u64, save: impl FnOnce(&Saved<'_>) -> R) -> R {
     let large = vec![at as u8; 10_000];
     let parts = [("total", &b"forty-two"[..]), ("none", b""), ("keys", &large)];
-    dir.save(&Saved {
+    save(&Saved {
         at,
         output_at: Some(at * 2),
         source: json!({ "path": "orders.csv", "offset": 17 }),
@@ -19,7 +24,6 @@ pub(crate) fn save(dir: &StateDir, at: u64) -> Manifest {
         fingerprint: "f00d",
         parts: &parts,
     })
-    .unwrap()
 }
 
 /// The numbers of the snapshots that are whole; all must be, and their parts too.

@@ -10,3 +10,4 @@ mod journal_damage;
 mod journal_model;
 mod retention;
 mod simulated;
+mod stores;

@@ -35,7 +35,7 @@ pub struct Retention {
 
 impl Retention {
     /// Of these snapshots, oldest first, the number that does not stay.
-    pub(super) fn removes(&self, snapshots: &[Manifest], now_unix_ms: u64) -> usize {
+    pub(crate) fn removes(&self, snapshots: &[Manifest], now_unix_ms: u64) -> usize {
         let all = snapshots.len();
         let Some(confirmed) = self.confirmed_from else { return 0 };
         if self.count.is_none() && self.age.is_none() {

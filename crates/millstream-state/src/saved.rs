@@ -1,0 +1,56 @@
+use crate::manifest::{self, Manifest};
+use serde_json::Value;
+use std::collections::BTreeSet;
+
+/// What a snapshot is made of. A field that a program has nothing for is left at its default.
+#[derive(Clone, Debug, Default)]
+pub struct Saved<'a> {
+    /// The number of the mark.
+    pub at: u64,
+    /// The number of the output's clock at the mark.
+    pub output_at: Option<u64>,
+    /// Where the source was.
+    pub source: Value,
+    /// What the sink said that it holds.
+    pub sink: Value,
+    /// The plan of the pipeline.
+    pub plan: Value,
+    /// The plan's fingerprint.
+    pub fingerprint: &'a str,
+    /// Names and bytes, each name once.
+    pub parts: &'a [(&'a str, &'a [u8])],
+}
+
+impl Saved<'_> {
+    /// The manifest of this snapshot, and its bytes, which are written behind the parts; or why there is none.
+    pub(crate) fn manifest(
+        &self,
+        program: &str,
+        (id, epoch): (u64, u64),
+        written_unix_ms: u64,
+    ) -> Result<(Manifest, Vec<u8>), String> {
+        let Saved { at, output_at, source, sink, plan, fingerprint, parts } = self;
+        let mut names = BTreeSet::new();
+        if let Some((twice, _)) = parts.iter().find(|(name, _)| !names.insert(name)) {
+            return Err(format!("two parts have the name `{twice}`"));
+        }
+        let manifest = Manifest {
+            format: manifest::FORMAT,
+            program: program.to_owned(),
+            id,
+            at: *at,
+            output_at: *output_at,
+            epoch,
+            written_unix_ms,
+            source: source.clone(),
+            sink: sink.clone(),
+            plan: plan.clone(),
+            fingerprint: (*fingerprint).to_owned(),
+            parts: manifest::entries(&manifest::file_name(id, epoch), parts),
+        };
+        let refused = |error| format!("its manifest cannot be read back: {error}");
+        let json = serde_json::to_vec(&manifest).map_err(refused)?;
+        serde_json::from_slice::<Manifest>(&json).map_err(refused)?;
+        Ok((manifest, manifest::KIND.seal_json(&json)))
+    }
+}
