@@ -7,7 +7,7 @@ use serde_json::json;
 use std::io;
 use std::ops::Range;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 fn save(dir: &StoreDir, at: u64) -> Result<Manifest, StateError> {
     saved(at, |snapshot| dir.save(snapshot))
@@ -46,7 +46,9 @@ fn keeps_snapshots(store: &Arc<dyn Store>) {
     let keep = Retention { count: Some(2), age: None, confirmed_from: Some(4) };
     assert_eq!(later.prune(keep).unwrap().iter().map(|snapshot| snapshot.at).collect::<Vec<_>>(), [100, 200]);
     assert_eq!(whole(&later), [300, 400]);
+    store.put("snapshots/0000000001-1.snapshot.copy", &[b"not it"]).unwrap();
     assert!(matches!(later.load(&saved[0]), Err(StateError::Io { operation: "open", .. })));
+    store.delete("snapshots/0000000001-1.snapshot.copy").unwrap();
 
     let said = StoreDir::open(Arc::clone(store), "payments").unwrap_err().to_string();
     assert!(said.contains("has the state of the program `orders`, and this is `payments`"), "{said}");
@@ -55,6 +57,14 @@ fn keeps_snapshots(store: &Arc<dyn Store>) {
     }
     let jobs: Vec<String> = store.list("job/").unwrap().into_iter().map(|(name, _)| name).collect();
     assert_eq!(jobs, ["job/00000000000000000004", "job/00000000000000000005"]);
+
+    let (name, length) = store.list("job/").unwrap().swap_remove(1);
+    let bytes = store.get(&name, 0..length).unwrap();
+    assert_eq!(store.put(&name, &[b"other"]).unwrap_err().kind(), io::ErrorKind::AlreadyExists);
+    assert_eq!(store.get(&name, 0..length).unwrap(), bytes);
+    store.put("job/00000000000000000009", &[&bytes]).unwrap();
+    let said = StoreDir::open(Arc::clone(store), "orders").unwrap_err().to_string();
+    assert!(said.ends_with("it is that of epoch 5, under another name"), "{said}");
 }
 
 #[test]
@@ -186,4 +196,47 @@ fn of_processes_that_open_at_once_each_has_its_own_epoch() {
     });
     epochs.sort_unstable();
     assert_eq!(epochs, [1, 2, 3, 4, 5, 6, 7, 8]);
+}
+
+/// A store where another process takes over just before the next object is put.
+#[derive(Debug, Default)]
+struct Overtaken {
+    store: Arc<MemoryStore>,
+    ready: AtomicBool,
+}
+
+impl Store for Overtaken {
+    fn put(&self, name: &str, pieces: &[&[u8]]) -> io::Result<()> {
+        if self.ready.swap(false, Ordering::Relaxed) {
+            StoreDir::open(self.store.clone(), "orders").unwrap();
+        }
+        self.store.put(name, pieces)
+    }
+
+    fn get(&self, name: &str, range: Range<u64>) -> io::Result<Vec<u8>> {
+        self.store.get(name, range)
+    }
+
+    fn list(&self, prefix: &str) -> io::Result<Vec<(String, u64)>> {
+        self.store.list(prefix)
+    }
+
+    fn delete(&self, name: &str) -> io::Result<()> {
+        self.store.delete(name)
+    }
+}
+
+#[test]
+fn a_process_that_is_overtaken_takes_the_next_epoch_or_stops() {
+    let store = Arc::new(Overtaken::default());
+    store.ready.store(true, Ordering::Relaxed);
+    let dir = StoreDir::open(store.clone(), "orders").unwrap();
+    assert_eq!(dir.epoch(), 2);
+    save(&dir, 100).unwrap();
+    store.ready.store(true, Ordering::Relaxed);
+    let refused = save(&dir, 200);
+    assert!(matches!(refused, Err(StateError::Superseded { theirs: 3, ours: 2, .. })), "{refused:?}");
+    let later = StoreDir::open(store, "orders").unwrap();
+    save(&later, 150).unwrap();
+    assert_eq!(whole(&later), [100, 200, 150], "it is there, and older than what the later process saves");
 }
