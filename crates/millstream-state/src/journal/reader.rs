@@ -2,6 +2,7 @@ use super::JournalError;
 use super::records::Records;
 use super::segment::{Scan, Segment};
 use crate::disk::Disk;
+use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -93,9 +94,13 @@ impl JournalReader {
         if let Some(last) = segments.last()
             && self.tail.as_ref().is_none_or(|tail| tail.segment != *last)
         {
-            self.tail = Some(Scan::open(&*self.disk, last.clone())?);
             // A segment is synced before the next one is made.
             self.known = self.known.max(last.base);
+            self.tail = match Scan::open(&*self.disk, last.clone()) {
+                // It was empty, and a new process has removed it.
+                Err(JournalError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => None,
+                opened => Some(opened?),
+            };
         }
         if let Some(tail) = &mut self.tail {
             tail.measure()?;
@@ -120,7 +125,7 @@ impl JournalReader {
 
     fn segments(&self) -> Result<Vec<Segment>, JournalError> {
         match Segment::list(&*self.disk, &self.dir) {
-            Err(JournalError::Io { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => Ok(Vec::new()),
+            Err(JournalError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
             segments => segments,
         }
     }

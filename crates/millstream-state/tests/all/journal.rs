@@ -1,11 +1,13 @@
 //! The journal on this machine's disk.
 
+use crate::simulated::Simulated;
 use millstream_state::StateDir;
 use millstream_state::disk::RealDisk;
 use millstream_state::journal::{Fsync, Journal, JournalError, JournalOptions, JournalReader, Recovered};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use std::{fs, io};
 
@@ -221,6 +223,47 @@ fn a_reader_does_not_pass_what_is_durable() {
     append(&mut journal, 42..43);
     journal.commit().unwrap();
     assert_eq!(numbers(reader.read_from(38).unwrap()), (38..42).collect::<Vec<_>>());
+}
+
+#[test]
+fn a_reader_follows_a_writer_that_trims() {
+    let disk = Simulated::of(Simulated::recording().world());
+    let (read, all) = (AtomicU64::new(0), 1200);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let (mut journal, _) = Journal::open(disk.disk(), "/j/journal", SMALL, 1).unwrap();
+            for begin in (0..all).step_by(3) {
+                append(&mut journal, begin..begin + 3);
+                journal.commit().unwrap();
+                journal.trim_below(read.load(Ordering::Acquire)).unwrap();
+            }
+            journal.mark().unwrap();
+            assert!(journal.first() > 0, "nothing was trimmed");
+        });
+        let mut reader = JournalReader::new(disk.disk(), "/j/journal");
+        while read.load(Ordering::Acquire) < all {
+            let from = read.load(Ordering::Acquire);
+            let found = numbers(reader.read_from(from).unwrap());
+            assert_eq!(found, (from..from + found.len() as u64).collect::<Vec<_>>());
+            read.store(from + found.len() as u64, Ordering::Release);
+        }
+    });
+}
+
+/// What a process of format 1 left. Every later version reads it.
+#[test]
+fn format_1_is_read_for_ever() {
+    let (_home, dir) = temporary();
+    let fixture = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/format-1/journal");
+    fs::create_dir_all(&dir).unwrap();
+    let files = files(&fixture);
+    assert_eq!(files.len(), 4);
+    for (path, bytes) in files {
+        fs::write(dir.join(path.file_name().unwrap()), bytes).unwrap();
+    }
+    let (journal, recovered) = open(&dir, SMALL, 3).unwrap();
+    assert_eq!((recovered.first, recovered.next, recovered.cut.is_some()), (1000, 1017, true));
+    assert_eq!(numbers(journal.read_from(1000).unwrap()), (1000..1017).collect::<Vec<_>>());
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Which snapshots stay.
 
 use crate::directories::{save, whole};
+use crate::simulated::Simulated;
 use millstream_state::{Retention, StateDir, StateError};
 use std::time::Duration;
 
@@ -45,4 +46,33 @@ fn the_young_stay() {
     assert_eq!(dir.prune(old).unwrap().len(), 1);
     assert_eq!(whole(&dir), [300]);
     assert!(matches!(StateDir::read(dir.path()).unwrap().prune(old), Err(StateError::ReadOnly { .. })));
+}
+
+#[test]
+fn clocks_jump_and_the_newest_and_the_confirmed_stay() {
+    const HOUR: u64 = 3_600_000;
+    let disk = Simulated::recording();
+    let dir = StateDir::open_on(disk.disk(), "/state", "orders").unwrap();
+    // Written in order, while the clock jumps ahead and back.
+    for (at, clock) in [(100, 5), (200, 7), (300, 5), (400, 6)] {
+        disk.set_clock(clock * HOUR);
+        save(&dir, at);
+    }
+    let within_half_an_hour =
+        Retention { count: None, age: Some(Duration::from_millis(HOUR / 2)), confirmed_from: Some(9) };
+    // One that seems to be from the future stays, and so do those behind it.
+    disk.set_clock(6 * HOUR);
+    assert_eq!(dir.prune(within_half_an_hour).unwrap().len(), 1);
+    assert_eq!(whole(&dir), [200, 300, 400]);
+    // Years ahead: all are old.
+    disk.set_clock(100_000 * HOUR);
+    let confirmed = Retention { confirmed_from: Some(3), ..within_half_an_hour };
+    assert_eq!(dir.prune(confirmed).unwrap().len(), 1);
+    assert_eq!(dir.prune(within_half_an_hour).unwrap().len(), 1);
+    assert_eq!(whole(&dir), [400]);
+    // And back before all of them.
+    disk.set_clock(0);
+    save(&dir, 500);
+    assert!(dir.prune(within_half_an_hour).unwrap().is_empty());
+    assert_eq!(whole(&dir), [400, 500]);
 }

@@ -118,6 +118,11 @@ impl Simulated {
         self.inner().world.notes.insert((what, number));
     }
 
+    /// Lets the clock jump.
+    pub(crate) fn set_clock(&self, unix_ms: u64) {
+        self.inner().clock = unix_ms;
+    }
+
     /// The most bytes that one call has read.
     pub(crate) fn largest_read(&self) -> usize {
         self.inner().largest_read
