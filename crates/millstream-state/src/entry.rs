@@ -1,6 +1,7 @@
 use crate::StateError;
 use crate::disk::DiskFile;
 use crate::manifest::{self, Manifest};
+use std::collections::HashSet;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -37,10 +38,11 @@ pub(crate) fn list(
     names: Vec<String>,
     mut open: impl FnMut(&Path) -> io::Result<Box<dyn DiskFile>>,
 ) -> Vec<SnapshotEntry> {
+    let there: HashSet<&str> = names.iter().map(String::as_str).collect();
     let mut found = Vec::new();
-    for name in names {
-        let path = below.join(&name);
-        let Some((id, epoch)) = manifest::parse_name(&name) else {
+    for name in &names {
+        let path = below.join(name);
+        let Some((id, epoch)) = manifest::parse_name(name) else {
             let why = StateError::damaged(&path, "it has no snapshot's name");
             found.push(((0, 0), SnapshotEntry::Unreadable { path, why }));
             continue;
@@ -49,7 +51,7 @@ pub(crate) fn list(
             // Another process has removed it since the list was made.
             Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
             Err(error) => Err(StateError::io("open", &path)(error)),
-            Ok(mut file) => manifest::read(&mut *file, &path),
+            Ok(mut file) => manifest::read(&mut *file, &path).and_then(|manifest| needs_none(manifest, &path, &there)),
         };
         let entry = match read {
             Ok(manifest) => SnapshotEntry::Whole(manifest),
@@ -60,6 +62,13 @@ pub(crate) fn list(
     // What a process wrote that was taken for dead is older than what its successor wrote, whatever the ids.
     found.sort_by_key(|(order, _)| *order);
     found.into_iter().map(|(_, entry)| entry).collect()
+}
+
+/// The manifest, unless it needs a file that is missing.
+fn needs_none(manifest: Manifest, path: &Path, there: &HashSet<&str>) -> Result<Manifest, StateError> {
+    let why = manifest.needs().find(|file| !there.contains(file));
+    let why = why.map(|missing| format!("parts of it are in {missing}, which is missing"));
+    why.map_or(Ok(manifest), |why| Err(StateError::damaged(path, why)))
 }
 
 /// Those of the entries that are whole.

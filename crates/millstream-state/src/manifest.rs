@@ -4,7 +4,7 @@
 //!
 //! `snapshots/IIIIIIIIII-E.snapshot`, with the snapshot's id and the epoch of the process that wrote it:
 //!
-//! 1. the bytes of its parts, one behind the other;
+//! 1. the bytes of its parts, one behind the other, but for those that it has from an earlier snapshot's file;
 //! 2. a line of JSON, the [`Manifest`];
 //! 3. a last line, `millstream-snapshot FORMAT LENGTH CRC`: the number of the format; the bytes of the line of JSON and
 //!    both its line ends; the CRC-32 (as in gzip) of these bytes and of the last line up to it.
@@ -17,6 +17,7 @@ use crate::sealed::Kind;
 use crate::xxh64::xxh64;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use std::collections::HashMap;
 use std::path::Path;
 
 pub(crate) const KIND: Kind = Kind { name: "millstream-snapshot", format: FORMAT };
@@ -60,7 +61,8 @@ pub struct Manifest {
 pub struct PartEntry {
     /// Its name, one of its kind in a snapshot.
     pub name: String,
-    /// The name of the file in the directory `snapshots`.
+    /// The name of the file in the directory `snapshots`: the snapshot's own, or that of an earlier one where the part
+    /// has not changed since.
     pub file: String,
     /// Where the part begins in the file, in bytes.
     pub offset: u64,
@@ -92,6 +94,20 @@ impl Manifest {
     pub fn bytes(&self) -> u64 {
         self.parts.iter().fold(0, |sum: u64, part| sum.saturating_add(part.length))
     }
+
+    /// The same, of those in its own file: what was written for it.
+    #[must_use]
+    pub fn written_bytes(&self) -> u64 {
+        let file = self.file();
+        let own = self.parts.iter().filter(|part| part.file == file);
+        own.fold(0, |sum: u64, part| sum.saturating_add(part.length))
+    }
+
+    /// The names of the earlier files that have parts of it.
+    pub(crate) fn needs(&self) -> impl Iterator<Item = &str> {
+        let file = self.file();
+        self.parts.iter().map(|part| part.file.as_str()).filter(move |of| *of != file)
+    }
 }
 
 pub(crate) fn file_name(id: u64, epoch: u64) -> String {
@@ -105,16 +121,28 @@ pub(crate) fn parse_name(name: &str) -> Option<(u64, u64)> {
     (file_name(id, epoch) == name).then_some((id, epoch))
 }
 
-/// The entries of parts that begin at the start of a file, one behind the other.
-pub(crate) fn entries(file: &str, parts: &[(&str, &[u8])]) -> Vec<PartEntry> {
-    let mut offset = 0;
-    let mut entry = |(name, bytes): &(&str, &[u8])| {
-        let length = bytes.len() as u64;
-        let entry = PartEntry { name: (*name).to_owned(), file: file.to_owned(), offset, length, hash: xxh64(bytes) };
+/// The entries of parts, and the bytes of those that are to be written, one behind the other: all but those that the
+/// base has as they are.
+pub(crate) fn entries<'a>(
+    file: &str,
+    parts: &[(&str, &'a [u8])],
+    base: Option<&Manifest>,
+) -> (Vec<PartEntry>, Vec<&'a [u8]>) {
+    let known: HashMap<&str, &PartEntry> =
+        base.iter().flat_map(|base| &base.parts).map(|part| (part.name.as_str(), part)).collect();
+    let (mut offset, mut written) = (0, Vec::new());
+    let mut entry = |(name, bytes): &(&str, &'a [u8])| {
+        let (length, hash) = (bytes.len() as u64, xxh64(bytes));
+        let same = |part: &&PartEntry| (part.length, part.hash) == (length, hash) && length > 0;
+        if let Some(same) = known.get(name).copied().filter(same) {
+            return same.clone();
+        }
+        let entry = PartEntry { name: (*name).to_owned(), file: file.to_owned(), offset, length, hash };
         offset += length;
+        written.push(*bytes);
         entry
     };
-    parts.iter().map(&mut entry).collect()
+    (parts.iter().map(&mut entry).collect(), written)
 }
 
 /// The manifest at the end of an open file. `path` is the file's, and its name counts.
@@ -126,10 +154,14 @@ pub(crate) fn read(file: &mut dyn DiskFile, path: &Path) -> Result<Manifest, Sta
     }
     let mut end = 0_u64;
     for part in &manifest.parts {
-        if part.file != name || part.offset != end {
-            return Err(StateError::damaged(path, format!("the part `{}` is not where it must be", part.name)));
+        if part.file == name {
+            if part.offset != end {
+                return Err(StateError::damaged(path, format!("the part `{}` is not where it must be", part.name)));
+            }
+            end = end.saturating_add(part.length);
+        } else if parse_name(&part.file).is_none() {
+            return Err(StateError::damaged(path, format!("the part `{}` is in no snapshot's file", part.name)));
         }
-        end = end.saturating_add(part.length);
     }
     if end != begin {
         let why = format!("its parts have {begin} bytes instead of {end}");
@@ -138,22 +170,31 @@ pub(crate) fn read(file: &mut dyn DiskFile, path: &Path) -> Result<Manifest, Sta
     Ok(manifest)
 }
 
-/// Reads the parts of a snapshot, one at a time, and checks each.
+/// Reads the parts of a snapshot, one at a time, and checks each. `open` opens a file of the directory `below`.
 pub(crate) fn read_parts(
-    file: &mut dyn DiskFile,
-    path: &Path,
+    below: &Path,
     manifest: &Manifest,
+    mut open: impl FnMut(&Path) -> Result<Box<dyn DiskFile>, StateError>,
     mut with: impl FnMut(Part),
 ) -> Result<(), StateError> {
-    let found = read(file, path)?;
-    if found != *manifest {
-        return Err(StateError::damaged(path, "its manifest is not the one that was listed"));
+    let mut path = below.join(manifest.file());
+    let mut file = open(&path)?;
+    if read(&mut *file, &path)? != *manifest {
+        return Err(StateError::damaged(&path, "its manifest is not the one that was listed"));
     }
     for part in &manifest.parts {
-        let wrong = |what: &str| StateError::damaged(path, format!("the part `{}` {what}", part.name));
-        let length = usize::try_from(part.length).map_err(|_| wrong("is larger than the memory"))?;
-        let mut bytes = vec![0; length];
-        read_exact(file, &mut bytes, part.offset).map_err(StateError::io("read", path))?;
+        if !path.ends_with(&part.file) {
+            path = below.join(&part.file);
+            file = open(&path)?;
+        }
+        let wrong = |what: &str| StateError::damaged(&path, format!("the part `{}` {what}", part.name));
+        let within = part.offset.checked_add(part.length);
+        let length = file.length().map_err(StateError::io("measure", &path))?;
+        if within.is_none_or(|end| end > length) {
+            return Err(wrong("is behind the end of the file"));
+        }
+        let mut bytes = vec![0; usize::try_from(part.length).map_err(|_| wrong("is larger than the memory"))?];
+        read_exact(&mut *file, &mut bytes, part.offset).map_err(StateError::io("read", &path))?;
         if xxh64(&bytes) != part.hash {
             return Err(wrong("has another hash than its manifest says"));
         }

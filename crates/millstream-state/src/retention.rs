@@ -1,7 +1,9 @@
 use crate::Manifest;
+use std::collections::HashSet;
 use std::time::Duration;
 
-/// Which snapshots stay. One stays if any rule keeps it; all that are later than one that stays do, too.
+/// Which snapshots stay. One stays if any rule keeps it; all that are later than one that stays do, too, and those
+/// that have parts of it.
 ///
 /// The newest always stays. Without a count and an age, all do.
 ///
@@ -49,6 +51,17 @@ impl Retention {
         };
         let by_age = self.age.map_or(all, young);
         let confirmed = first(&|snapshot| snapshot.id >= confirmed);
-        by_count.min(by_age).min(confirmed).min(all.saturating_sub(1))
+        let mut stays = by_count.min(by_age).min(confirmed).min(all.saturating_sub(1));
+        // And those with parts of one that stays.
+        while let Some(needed) = needed_by(snapshots, stays) {
+            stays = needed;
+        }
+        stays
     }
+}
+
+/// The first snapshot whose file has parts of one from `stays` on, if it is in front of these.
+fn needed_by(snapshots: &[Manifest], stays: usize) -> Option<usize> {
+    let needed: HashSet<&str> = snapshots[stays..].iter().flat_map(Manifest::needs).collect();
+    snapshots[..stays].iter().position(|snapshot| needed.contains(snapshot.file().as_str()))
 }

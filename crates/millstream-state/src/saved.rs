@@ -19,21 +19,37 @@ pub struct Saved<'a> {
     pub fingerprint: &'a str,
     /// Names and bytes, each name once.
     pub parts: &'a [(&'a str, &'a [u8])],
+    /// An earlier snapshot of the same directory. A part with the name, the length and the hash of one of its parts is
+    /// not written again: the manifest says in which file it is, and the snapshot with that file stays as long as this
+    /// one.
+    ///
+    /// Damage of that file then damages this snapshot too, so there should be one without a base now and then.
+    pub base: Option<&'a Manifest>,
 }
 
-impl Saved<'_> {
-    /// The manifest of this snapshot, and its bytes, which are written behind the parts; or why there is none.
-    pub(crate) fn manifest(
+/// A snapshot that is ready to be written.
+pub(crate) struct Prepared<'a> {
+    pub(crate) manifest: Manifest,
+    /// The parts that are to be written.
+    pub(crate) parts: Vec<&'a [u8]>,
+    /// What is behind them.
+    pub(crate) sealed: Vec<u8>,
+}
+
+impl<'a> Saved<'a> {
+    /// The bytes of this snapshot, or why there are none.
+    pub(crate) fn prepare(
         &self,
         program: &str,
         (id, epoch): (u64, u64),
         written_unix_ms: u64,
-    ) -> Result<(Manifest, Vec<u8>), String> {
-        let Saved { at, output_at, source, sink, plan, fingerprint, parts } = self;
+    ) -> Result<Prepared<'a>, String> {
+        let Saved { at, output_at, source, sink, plan, fingerprint, parts, base } = self;
         let mut names = BTreeSet::new();
         if let Some((twice, _)) = parts.iter().find(|(name, _)| !names.insert(name)) {
             return Err(format!("two parts have the name `{twice}`"));
         }
+        let (entries, written) = manifest::entries(&manifest::file_name(id, epoch), parts, *base);
         let manifest = Manifest {
             format: manifest::FORMAT,
             program: program.to_owned(),
@@ -46,11 +62,12 @@ impl Saved<'_> {
             sink: sink.clone(),
             plan: plan.clone(),
             fingerprint: (*fingerprint).to_owned(),
-            parts: manifest::entries(&manifest::file_name(id, epoch), parts),
+            parts: entries,
         };
         let refused = |error| format!("its manifest cannot be read back: {error}");
         let json = serde_json::to_vec(&manifest).map_err(refused)?;
         serde_json::from_slice::<Manifest>(&json).map_err(refused)?;
-        Ok((manifest, manifest::KIND.seal_json(&json)))
+        let sealed = manifest::KIND.seal_json(&json);
+        Ok(Prepared { manifest, parts: written, sealed })
     }
 }

@@ -4,6 +4,7 @@ use super::StateDir;
 use super::identity::{self, Identity, SNAPSHOTS};
 use crate::disk::Disk;
 use crate::manifest::{self, Manifest};
+use crate::saved::Prepared;
 use crate::{Saved, StateError};
 use std::path::Path;
 use std::sync::{MutexGuard, PoisonError};
@@ -47,18 +48,22 @@ impl StateDir {
     ///
     /// # Errors
     ///
-    /// If the system refuses an operation, two parts have one name, a process of a later epoch has the directory, or
-    /// this one was opened to be read. After a failed sync of the directory each later call fails
-    /// ([`StateError::Poisoned`]): open it again, in a new process.
+    /// If the system refuses an operation, two parts have one name, the base is not in the directory, a process of a
+    /// later epoch has the directory, or this one was opened to be read. After a failed sync of the directory each
+    /// later call fails ([`StateError::Poisoned`]): open it again, in a new process.
     pub fn save(&self, snapshot: &Saved<'_>) -> Result<Manifest, StateError> {
         let mut saving = self.writing()?;
         let number = (saving.next, self.epoch());
-        let made = snapshot.manifest(self.program(), number, self.disk.now_unix_ms());
-        let (manifest, bytes) = made.map_err(|why| StateError::Refused { path: self.path.clone(), why })?;
+        let made = snapshot.prepare(self.program(), number, self.disk.now_unix_ms());
+        let refused = |why| StateError::Refused { path: self.path.clone(), why };
+        let Prepared { manifest, mut parts, sealed } = made.map_err(refused)?;
+        let names = if snapshot.base.is_some() { self.names()? } else { Vec::new() };
+        if let Some(missing) = manifest.needs().find(|file| !names.iter().any(|name| name == file)) {
+            return Err(refused(format!("its base needs {missing}, which is not there")));
+        }
         let path = self.snapshots_dir().join(manifest.file());
-        let mut pieces: Vec<&[u8]> = snapshot.parts.iter().map(|(_, bytes)| *bytes).collect();
-        pieces.push(&bytes);
-        identity::write_beside(&*self.disk, &path, &pieces)?;
+        parts.push(&sealed);
+        identity::write_beside(&*self.disk, &path, &parts)?;
         self.still_ours()?;
         identity::finish(&*self.disk, &path)?;
         self.sync_snapshots(&mut saving).inspect_err(|_| {

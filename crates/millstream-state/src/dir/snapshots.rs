@@ -6,6 +6,7 @@ use crate::disk::OpenMode;
 use crate::entry::{self, SnapshotEntry};
 use crate::manifest::{self, Manifest, Part};
 use crate::{Retention, StateError};
+use std::path::Path;
 
 impl StateDir {
     /// The snapshots, oldest first, and the files there that are none or are damaged, each with the reason. It reads
@@ -31,10 +32,15 @@ impl StateDir {
     ///
     /// If the directory cannot be listed.
     pub fn snapshots(&self) -> Result<Vec<SnapshotEntry>, StateError> {
+        let (below, names) = (self.snapshots_dir(), self.names()?);
+        Ok(entry::list(&below, names, |path| self.disk.open(path, OpenMode::Read)))
+    }
+
+    /// The names of the files, but for unfinished ones.
+    pub(super) fn names(&self) -> Result<Vec<String>, StateError> {
         let below = self.snapshots_dir();
         let names = self.disk.list(&below).map_err(StateError::io("list", &below))?;
-        let names = names.into_iter().filter(|name| !name.ends_with(UNFINISHED)).collect();
-        Ok(entry::list(&below, names, |path| self.disk.open(path, OpenMode::Read)))
+        Ok(names.into_iter().filter(|name| !name.ends_with(UNFINISHED)).collect())
     }
 
     /// The newest snapshot whose manifest is whole; `None` if there is none.
@@ -68,13 +74,12 @@ impl StateDir {
     }
 
     fn read_parts(&self, manifest: &Manifest, with: impl FnMut(Part)) -> Result<(), StateError> {
-        let path = self.snapshots_dir().join(manifest.file());
-        let mut file = self.disk.open(&path, OpenMode::Read).map_err(StateError::io("open", &path))?;
-        manifest::read_parts(&mut *file, &path, manifest, with)
+        let open = |path: &Path| self.disk.open(path, OpenMode::Read).map_err(StateError::io("open", path));
+        manifest::read_parts(&self.snapshots_dir(), manifest, open, with)
     }
 
-    /// Removes the snapshots that do not [stay](Retention), oldest first, and returns them. Files that cannot be read
-    /// stay.
+    /// Removes the snapshots that do not [stay](Retention), the newest of them first, and returns them, the oldest
+    /// first. Files that cannot be read stay.
     ///
     /// # Errors
     ///
@@ -83,9 +88,13 @@ impl StateDir {
         let mut saving = self.writing()?;
         let mut whole = entry::whole(self.snapshots()?);
         whole.truncate(keep.removes(&whole, self.disk.now_unix_ms()));
-        for manifest in &whole {
+        for manifest in whole.iter().rev() {
             let path = self.snapshots_dir().join(manifest.file());
             self.disk.remove(&path).map_err(StateError::io("remove", &path))?;
+            if manifest.needs().next().is_some() {
+                // It must not come back without the files with its parts.
+                self.sync_snapshots(&mut saving)?;
+            }
         }
         if !whole.is_empty() {
             self.sync_snapshots(&mut saving)?;

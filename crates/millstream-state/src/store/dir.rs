@@ -3,6 +3,7 @@ use crate::dir::{Identity, JOB_KIND};
 use crate::disk::DiskFile;
 use crate::entry::{self, SnapshotEntry};
 use crate::manifest::{self, Manifest, Part};
+use crate::saved::Prepared;
 use crate::{Retention, Saved, StateError};
 use std::io;
 use std::path::Path;
@@ -135,14 +136,19 @@ impl StoreDir {
     pub fn save(&self, snapshot: &Saved<'_>) -> Result<Manifest, StateError> {
         let mut next = self.writing()?;
         self.still_ours()?;
-        let made = snapshot.manifest(self.program(), (*next, self.epoch()), self.store.now_unix_ms());
-        let (manifest, bytes) = made.map_err(|why| StateError::Refused { path: SNAPSHOTS.into(), why })?;
+        let made = snapshot.prepare(self.program(), (*next, self.epoch()), self.store.now_unix_ms());
+        let refused = |why| StateError::Refused { path: SNAPSHOTS.into(), why };
+        let Prepared { manifest, mut parts, sealed } = made.map_err(refused)?;
+        let objects = if snapshot.base.is_some() { list(&*self.store, SNAPSHOTS)? } else { Vec::new() };
+        let is_there = |file: &&str| objects.iter().any(|(name, _)| name.strip_prefix(SNAPSHOTS) == Some(file));
+        if let Some(missing) = manifest.needs().find(|file| !is_there(file)) {
+            return Err(refused(format!("its base needs {missing}, which is not there")));
+        }
         // Not again, also if this fails: the object may be there all the same.
         *next += 1;
-        let mut pieces: Vec<&[u8]> = snapshot.parts.iter().map(|(_, bytes)| *bytes).collect();
-        pieces.push(&bytes);
+        parts.push(&sealed);
         let name = format!("{SNAPSHOTS}{}", manifest.file());
-        self.store.put(&name, &pieces).map_err(StateError::io("put", Path::new(&name)))?;
+        self.store.put(&name, &parts).map_err(StateError::io("put", Path::new(&name)))?;
         self.still_ours()?;
         Ok(manifest)
     }
@@ -177,7 +183,7 @@ impl StoreDir {
         self.still_ours()?;
         let mut whole = entry::whole(self.snapshots()?);
         whole.truncate(keep.removes(&whole, self.store.now_unix_ms()));
-        for manifest in &whole {
+        for manifest in whole.iter().rev() {
             let name = format!("{SNAPSHOTS}{}", manifest.file());
             self.store.delete(&name).map_err(StateError::io("delete", Path::new(&name)))?;
         }
@@ -185,13 +191,13 @@ impl StoreDir {
     }
 
     fn read_parts(&self, manifest: &Manifest, with: impl FnMut(Part)) -> Result<(), StateError> {
-        let name = format!("{SNAPSHOTS}{}", manifest.file());
-        let path = Path::new(&name);
-        let objects = list(&*self.store, &name)?;
-        let object = objects.first().filter(|(found, _)| *found == name);
-        let missing = || StateError::io("open", path)(io::ErrorKind::NotFound.into());
-        let mut object = self.object(object.ok_or_else(missing)?);
-        manifest::read_parts(&mut *object, path, manifest, with)
+        let objects = list(&*self.store, SNAPSHOTS)?;
+        let open = |path: &Path| {
+            let missing = || StateError::io("open", path)(io::ErrorKind::NotFound.into());
+            let object = objects.iter().find(|(name, _)| Path::new(name) == path);
+            object.map(|object| self.object(object)).ok_or_else(missing)
+        };
+        manifest::read_parts(Path::new(SNAPSHOTS), manifest, open, with)
     }
 
     fn object(&self, (name, length): &(String, u64)) -> Box<dyn DiskFile> {

@@ -23,6 +23,7 @@ pub(crate) fn saved<R>(at: u64, save: impl FnOnce(&Saved<'_>) -> R) -> R {
         plan: json!([{ "stage": "total" }]),
         fingerprint: "f00d",
         parts: &parts,
+        base: None,
     })
 }
 

@@ -4,6 +4,7 @@ mod crashes;
 mod damage;
 mod directories;
 mod jobs;
+mod increments;
 mod journal;
 mod journal_crashes;
 mod journal_damage;
