@@ -287,7 +287,11 @@ impl Journal {
 
     /// Writes the group, whose values end below a number, as a record, and empties it.
     fn write(&mut self, end: u64) -> Result<(), JournalError> {
-        if self.file.is_none() || self.segments.back().is_none_or(|(_, bytes)| *bytes >= self.options.segment_bytes) {
+        // A segment without values has the name that the next one would have.
+        let ends = |(segment, bytes): &(Segment, u64)| {
+            *bytes >= self.options.segment_bytes && segment.base < self.written && self.count > 0
+        };
+        if self.file.is_none() || self.segments.back().is_none_or(ends) {
             self.next_segment()?;
         }
         let (Some(file), Some((segment, offset))) = (&mut self.file, self.segments.back_mut()) else { return Ok(()) };

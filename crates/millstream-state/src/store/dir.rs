@@ -148,7 +148,11 @@ impl StoreDir {
         *next += 1;
         parts.push(&sealed);
         let name = format!("{SNAPSHOTS}{}", manifest.file());
-        self.store.put(&name, &parts).map_err(StateError::io("put", Path::new(&name)))?;
+        match self.store.put(&name, &parts) {
+            // No other process uses this name: it was put by a try whose answer was lost, and which was repeated.
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => self.verify(&manifest)?,
+            put => put.map_err(StateError::io("put", Path::new(&name)))?,
+        }
         self.still_ours()?;
         Ok(manifest)
     }

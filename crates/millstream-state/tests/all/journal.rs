@@ -123,6 +123,22 @@ fn whole_segments_are_trimmed_and_never_the_last() {
 }
 
 #[test]
+fn a_mark_begins_no_segment() {
+    let (_home, dir) = temporary();
+    let (mut journal, _) = open(&dir, JournalOptions { segment_bytes: 1, ..SMALL }, 1).unwrap();
+    for number in 0..4 {
+        append(&mut journal, number..number + 1);
+        journal.commit().unwrap();
+        journal.mark().unwrap();
+    }
+    assert_eq!(files(&dir).len(), 4);
+    journal.trim_below(3).unwrap();
+    assert_eq!(numbers(journal.read_from(3).unwrap()), [3]);
+    drop(journal);
+    assert_eq!(open(&dir, SMALL, 2).unwrap().1.next, 4);
+}
+
+#[test]
 fn a_full_journal_and_a_full_group_take_no_more_until_there_is_room() {
     let (_home, dir) = temporary();
     let options = JournalOptions { max_bytes: 5000, group_bytes: 300, ..SMALL };

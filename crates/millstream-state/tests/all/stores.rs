@@ -198,6 +198,39 @@ fn of_processes_that_open_at_once_each_has_its_own_epoch() {
     assert_eq!(epochs, [1, 2, 3, 4, 5, 6, 7, 8]);
 }
 
+/// A store that repeats each put of a snapshot, as if the first answer was lost.
+#[derive(Debug, Default)]
+struct Repeating(MemoryStore);
+
+impl Store for Repeating {
+    fn put(&self, name: &str, pieces: &[&[u8]]) -> io::Result<()> {
+        if name.starts_with("snapshots/") {
+            self.0.put(name, pieces)?;
+        }
+        self.0.put(name, pieces)
+    }
+
+    fn get(&self, name: &str, range: Range<u64>) -> io::Result<Vec<u8>> {
+        self.0.get(name, range)
+    }
+
+    fn list(&self, prefix: &str) -> io::Result<Vec<(String, u64)>> {
+        self.0.list(prefix)
+    }
+
+    fn delete(&self, name: &str) -> io::Result<()> {
+        self.0.delete(name)
+    }
+}
+
+#[test]
+fn a_put_that_was_repeated_by_the_store_has_saved() {
+    let dir = StoreDir::open(Arc::new(Repeating::default()), "orders").unwrap();
+    save(&dir, 100).unwrap();
+    save(&dir, 200).unwrap();
+    assert_eq!(whole(&dir), [100, 200]);
+}
+
 /// A store where another process takes over just before the next object is put.
 #[derive(Debug, Default)]
 struct Overtaken {
