@@ -325,6 +325,8 @@ impl Journal {
         let segment = Segment::new(&self.dir, self.written, self.epoch);
         let made = self.disk.open(&segment.path, OpenMode::Create);
         self.file = Some(made.map_err(JournalError::io("create", &segment.path))?);
+        // One of this name that is known is that of an earlier `open`, and has no values.
+        self.segments.pop_back_if(|(last, _)| *last == segment);
         self.segments.push_back((segment, 0));
         if let Err(error) = self.disk.sync_dir(&self.dir) {
             let why = JournalError::io("sync", &self.dir)(error);

@@ -247,3 +247,19 @@ fn a_write_that_fails_but_for_want_of_room_ends_the_journal() {
     drop(journal);
     disk.world().crashes().into_iter().for_each(|crashed| drop(starts_again(crashed, 2)));
 }
+
+#[test]
+fn an_empty_segment_of_the_same_epoch_is_used_again() {
+    let disk = Simulated::recording();
+    disk.set_faults(Faults { room: Some(10), ..Faults::default() });
+    let (mut journal, _) = open(&disk, SMALL, 1).unwrap();
+    append(&mut journal, 0..3);
+    assert!(matches!(journal.commit(), Err(JournalError::Io { operation: "write", .. })));
+    drop(journal);
+    disk.set_faults(Faults::default());
+    let (mut journal, _) = open(&disk, SMALL, 1).unwrap();
+    commit(&disk, &mut journal, 3).unwrap();
+    journal.trim_below(3).unwrap();
+    assert_eq!(numbers(journal.read_from(0).unwrap()), [0, 1, 2]);
+    disk.world().crashes().into_iter().for_each(|crashed| drop(starts_again(crashed, 2)));
+}

@@ -19,6 +19,8 @@ enum Step {
     Mark,
     /// Trims below a part of what is there, in hundredths.
     Trim(u8),
+    /// The process opens the journal again, with the epoch that it has.
+    Reopen,
     /// The process dies, and the machine goes on.
     Kill,
     /// The machine dies, and keeps what this number chooses.
@@ -32,6 +34,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         1 => Just(Step::Sync),
         1 => Just(Step::Mark),
         1 => (0..=100_u8).prop_map(Step::Trim),
+        1 => Just(Step::Reopen),
         1 => Just(Step::Kill),
         2 => any::<u64>().prop_map(Step::Crash),
     ];
@@ -94,20 +97,23 @@ impl Model {
                 self.trimmed = self.trimmed.max(below);
                 journal.trim_below(below as u64).unwrap();
             }
-            Step::Kill | Step::Crash(_) => self.starts_again(journal, step),
+            Step::Reopen | Step::Kill | Step::Crash(_) => self.starts_again(journal, step),
         }
     }
 
     fn starts_again(&mut self, journal: &mut Journal, step: Step) {
-        if let Step::Crash(seed) = step {
-            self.disk = Simulated::of(self.disk.world().crash(seed));
-        } else {
-            self.disk = Simulated::of(self.disk.world());
+        match step {
+            Step::Crash(seed) => self.disk = Simulated::of(self.disk.world().crash(seed)),
+            Step::Reopen => {
+                self.disk = Simulated::of(self.disk.world());
+                self.epoch -= 1;
+            }
+            _ => self.disk = Simulated::of(self.disk.world()),
         }
         let (new, recovered) = self.open();
         *journal = new;
         let (first, next) = (recovered.first as usize, recovered.next as usize);
-        let least = if let Step::Kill = step { self.written } else { self.durable };
+        let least = if let Step::Crash(_) = step { self.durable } else { self.written };
         assert!(least <= next && next <= self.written, "{recovered}; {least} to {}", self.written);
         assert!(first <= self.trimmed && recovered.lost.is_empty(), "{recovered}");
         self.values.truncate(next);
@@ -132,7 +138,7 @@ proptest! {
     fn a_random_life_of_a_journal_is_that_of_a_vector(
         steps in steps(),
         fsync in prop_oneof![Just(Fsync::Every), Just(Fsync::Interval(Duration::from_secs(3600))), Just(Fsync::Never)],
-        segment_bytes in 1..20_000_u64,
+        segment_bytes in prop_oneof![Just(1), 1..20_000_u64],
     ) {
         let options = JournalOptions { fsync, segment_bytes, ..SMALL };
         let disk = Simulated::of(Simulated::recording().world());
