@@ -2,7 +2,7 @@
 
 use super::Stored;
 use crate::claims::Claimed;
-use crate::{Retention, Saved, SnapshotEntry, StateDir};
+use crate::{Manifest, Retention, Saved, SnapshotEntry, StateDir};
 use millstream_core::SequenceNumber;
 use millstream_exec::Snapshot;
 use serde_json::Value;
@@ -97,7 +97,7 @@ impl Storing {
         forget: Forget,
     ) -> io::Result<Self> {
         let (offers, offered) = sync_channel(1);
-        let store = Store { dir, retention, confirmed, plan, position, forget };
+        let store = Store { dir, retention, confirmed, last: None, plan, position, forget };
         let thread = Builder::new().name("snapshots".to_owned()).spawn(move || store.run(&offered))?;
         Ok(Storing { offers: Offers { orders: offers, claimed }, thread: Some(thread) })
     }
@@ -132,6 +132,8 @@ struct Store {
     retention: Retention,
     /// The last snapshot whose claim was made before the sink was looked at again.
     confirmed: Option<u64>,
+    /// The last snapshot of this process: the next one has what is the same from there.
+    last: Option<Manifest>,
     plan: Value,
     position: Position,
     forget: Forget,
@@ -165,11 +167,21 @@ impl Store {
         let parts = snapshot.to_parts().map_err(|error| error.to_string())?;
         let parts: Vec<(&str, &[u8])> = parts.iter().map(|(name, bytes)| (&**name, &**bytes)).collect();
         let plan = self.plan.clone();
-        let saved = Saved { at, output_at: Some(output.0), source, sink, plan, parts: &parts, ..Saved::default() };
+        let saved = Saved {
+            at,
+            output_at: Some(output.0),
+            source,
+            sink,
+            plan,
+            parts: &parts,
+            base: self.last.as_ref(),
+            ..Saved::default()
+        };
         let stored = self.dir.save(&saved).map_err(|error| error.to_string())?;
         // The sink's claim is a look at it, later than every claim before.
         let retention = Retention { confirmed_from: self.confirmed, ..self.retention };
         self.confirmed = Some(stored.id);
+        self.last = Some(stored);
         self.dir.prune(retention).map_err(|error| error.to_string())?;
         let oldest = self.dir.snapshots().map_err(|error| error.to_string())?;
         if let Some(oldest) = oldest.first().and_then(SnapshotEntry::manifest) {

@@ -3,8 +3,8 @@
 mod crashes;
 mod damage;
 mod directories;
-mod jobs;
 mod increments;
+mod jobs;
 mod journal;
 mod journal_crashes;
 mod journal_damage;
