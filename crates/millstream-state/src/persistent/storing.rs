@@ -30,6 +30,9 @@ impl Default for Cadence {
     }
 }
 
+/// One in this many snapshots is written whole: damage of one file concerns few snapshots.
+const WHOLE: u64 = 8;
+
 /// The position of the source at a number, as it is stored; none if it is not known any more.
 type Position = Box<dyn Fn(u64) -> io::Result<Option<Value>> + Send>;
 
@@ -97,7 +100,7 @@ impl Storing {
         forget: Forget,
     ) -> io::Result<Self> {
         let (offers, offered) = sync_channel(1);
-        let store = Store { dir, retention, confirmed, last: None, plan, position, forget };
+        let store = Store { dir, retention, confirmed, last: None, stored: 0, plan, position, forget };
         let thread = Builder::new().name("snapshots".to_owned()).spawn(move || store.run(&offered))?;
         Ok(Storing { offers: Offers { orders: offers, claimed }, thread: Some(thread) })
     }
@@ -134,6 +137,8 @@ struct Store {
     confirmed: Option<u64>,
     /// The last snapshot of this process: the next one has what is the same from there.
     last: Option<Manifest>,
+    /// How many snapshots this process has stored.
+    stored: u64,
     plan: Value,
     position: Position,
     forget: Forget,
@@ -167,21 +172,14 @@ impl Store {
         let parts = snapshot.to_parts().map_err(|error| error.to_string())?;
         let parts: Vec<(&str, &[u8])> = parts.iter().map(|(name, bytes)| (&**name, &**bytes)).collect();
         let plan = self.plan.clone();
-        let saved = Saved {
-            at,
-            output_at: Some(output.0),
-            source,
-            sink,
-            plan,
-            parts: &parts,
-            base: self.last.as_ref(),
-            ..Saved::default()
-        };
+        let base = self.last.as_ref().filter(|_| !self.stored.is_multiple_of(WHOLE));
+        let saved =
+            Saved { at, output_at: Some(output.0), source, sink, plan, parts: &parts, base, ..Saved::default() };
         let stored = self.dir.save(&saved).map_err(|error| error.to_string())?;
         // The sink's claim is a look at it, later than every claim before.
         let retention = Retention { confirmed_from: self.confirmed, ..self.retention };
         self.confirmed = Some(stored.id);
-        self.last = Some(stored);
+        (self.last, self.stored) = (Some(stored), self.stored + 1);
         self.dir.prune(retention).map_err(|error| error.to_string())?;
         let oldest = self.dir.snapshots().map_err(|error| error.to_string())?;
         if let Some(oldest) = oldest.first().and_then(SnapshotEntry::manifest) {
