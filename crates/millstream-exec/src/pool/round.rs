@@ -125,10 +125,12 @@ impl Pool {
         Some(progress.moved.max(usize::from(progress.done || progress.worked)))
     }
 
-    /// A task has become done.
+    /// A task has become done. Others wait for that, a side output of a cancelled stream for one, and no number comes
+    /// that would wake them.
     fn is_done(&self, task: &Task) {
         if !task.done.swap(true, Ordering::Release) {
             self.left.fetch_sub(1, Ordering::Relaxed);
+            self.shared.signal.notify();
         }
     }
 }

@@ -4,7 +4,7 @@ use millstream_core::{
     Arrow, ClockExt, FeedbackExt, Model, ModelExt, PartsExt, Retry, SequenceNumber, Shape, StreamsExt, pipeline,
 };
 use millstream_exec::sink::{self, Fold, Output, WithOutput};
-use millstream_exec::{Inline, JobExt, JobRefExt, Queues, Rings, RunError, RunOutcome, Runner, Sink, source};
+use millstream_exec::{Inline, JobExt, JobRefExt, Queues, Rings, RunError, RunOutcome, Runner, Sink, Wait, source};
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -168,6 +168,17 @@ fn a_sink_before_a_take_gets_what_is_taken() {
         assert_eq!(output.unwrap().len(), 10);
         assert!((10..=1000).contains(&seen.len()));
         assert_eq!(seen, (0..seen.len() as u64).map(|x| (x, x)).collect::<Vec<_>>());
+    }
+}
+
+/// The thread of the sink may look for the end while the stages before it are not dropped yet, and no number comes after
+/// that: what ends there has to wake it.
+#[test]
+fn a_sink_before_a_take_hears_of_the_end_whenever_it_looks() {
+    let p = pipeline::<u64>().tee_to("numbers", sink::each(|_, _: &u64| ())).take(10);
+    for round in 0..400 {
+        let rings = Rings::new().workers(1 + round % 2).ring(4).wait(Wait::Blocking);
+        assert_eq!(rings.collect((&p).from(source::ready(0..1000))).map(|all| all.len()), Ok(10));
     }
 }
 
