@@ -44,7 +44,7 @@ pub fn segment(bytes: &[u8]) -> usize {
     let mut rest = bytes;
     while let Some((header, behind)) = rest.split_first_chunk::<20>() {
         let (payload, behind) = behind.split_at(behind.len().min(usize::from(header[19])));
-        made.extend(journal::fuzzed_record(header, payload, made.len() as u64, &mut next));
+        made.extend(journal::fuzzed::record(header, payload, made.len() as u64, &mut next));
         rest = behind;
     }
     made.extend(rest);

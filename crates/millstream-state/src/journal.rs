@@ -13,6 +13,8 @@
 //! [enough bytes](JournalOptions::segment_bytes), after it has synced the last. `lock` is locked by the writer.
 
 mod error;
+#[cfg(any(test, feature = "fuzzed"))]
+pub(crate) mod fuzzed;
 mod options;
 mod reader;
 mod record;
@@ -326,7 +328,8 @@ impl Journal {
         let made = self.disk.open(&segment.path, OpenMode::Create);
         self.file = Some(made.map_err(JournalError::io("create", &segment.path))?);
         // One of this name that is known is that of an earlier `open`, and has no values.
-        self.segments.pop_back_if(|(last, _)| *last == segment);
+        let known = self.segments.pop_back_if(|(last, _)| *last == segment);
+        self.total -= known.map_or(0, |(_, bytes)| bytes);
         self.segments.push_back((segment, 0));
         if let Err(error) = self.disk.sync_dir(&self.dir) {
             let why = JournalError::io("sync", &self.dir)(error);
@@ -361,32 +364,4 @@ fn lock(disk: &dyn Disk, dir: &Path) -> Result<Box<dyn DiskLock>, JournalError> 
         LockError::Held(holder) => JournalError::InUse { path: dir.to_owned(), holder },
         LockError::Io(error) => JournalError::io("lock", &path)(error),
     })
-}
-
-/// A record whose header a fuzzer makes: its first byte says what is wrong with it.
-#[cfg(any(test, feature = "fuzzed"))]
-pub(crate) fn fuzzed_record(header: &[u8; 20], payload: &[u8], offset: u64, next: &mut u64) -> Vec<u8> {
-    let number = |from: usize| {
-        let small = u64::from(header[from]);
-        // Mostly small numbers, and some near the greatest.
-        if header[from + 1] == 0xff { u64::MAX - small } else { small }
-    };
-    let values = || {
-        let mut values = Vec::new();
-        payload.iter().for_each(|byte| record::push(&mut values, &vec![*byte; usize::from(*byte % 16)]));
-        values
-    };
-    let well_formed = header[0] % 4 != 1;
-    let behind = if well_formed { values() } else { payload.to_vec() };
-    let format = if header[0] % 8 == 2 { u32::from(header[1]) } else { u32::from(FORMAT) };
-    let epoch = if header[0] % 8 == 3 { number(2) } else { 1 };
-    let count = if well_formed { payload.len() as u32 } else { u32::from(header[8]) };
-    let first = if header[4].is_multiple_of(4) { *next } else { number(4) };
-    let durable = if header[6].is_multiple_of(4) { *next } else { number(6) };
-    *next = first.saturating_add(u64::from(count));
-    let header = Header { format, epoch, first, durable, count, length: behind.len() as u32 };
-    let mut bytes = vec![0; HEADER];
-    bytes.extend(behind);
-    header.write(&mut bytes, Place { base: 0, offset });
-    bytes
 }

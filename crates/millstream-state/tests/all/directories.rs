@@ -247,3 +247,15 @@ fn format_1_is_read_for_ever() {
     assert_eq!((parts[0].name.as_str(), &parts[0].bytes[..]), ("total", &b"forty-two"[..]));
     assert_eq!((parts[2].name.as_str(), &parts[2].bytes[..]), ("keys", &[200; 10_000][..]));
 }
+
+#[test]
+fn they_may_be_shared_by_threads() {
+    fn shared<T: Send + Sync>() {}
+    fn moved<T: Send>() {}
+    shared::<StateDir>();
+    shared::<millstream_state::store::StoreDir>();
+    shared::<millstream_state::journal::DurableMark>();
+    moved::<millstream_state::journal::Journal>();
+    moved::<millstream_state::journal::JournalReader>();
+    moved::<millstream_state::journal::Records>();
+}
