@@ -81,9 +81,10 @@ impl Records {
                 (self.next, self.left, self.at) = (header.first, header.count, 0);
             }
             None if self.skip => match (scan.find_behind(offset)?, until) {
-                (Some((at, _)), _) => scan.offset = at,
-                (None, Some(until)) => self.next = until,
-                (None, None) => return Ok(false),
+                // Not what a process wrote that was taken for dead, behind the beginning of the next segment.
+                (Some((at, header)), until) if until.is_none_or(|until| header.first < until) => scan.offset = at,
+                (_, Some(until)) => self.next = until,
+                _ => return Ok(false),
             },
             _ => return self.corrupt(offset),
         }

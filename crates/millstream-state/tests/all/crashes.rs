@@ -156,3 +156,14 @@ fn a_start_that_fails_at_any_operation_can_be_repeated() {
         }
     }
 }
+
+#[test]
+fn a_directory_above_that_may_not_be_opened_is_no_error() {
+    let disk = Simulated::recording();
+    disk.set_faults(Faults { closed: Some("/"), ..Faults::default() });
+    save(&open(&disk).unwrap(), 100);
+    let disk = Simulated::recording();
+    disk.set_faults(Faults { closed: Some("/data/jobs/orders"), ..Faults::default() });
+    let refused = open(&disk).unwrap_err();
+    assert!(refused.to_string().starts_with("cannot sync /data/jobs/orders: permission denied"), "{refused}");
+}

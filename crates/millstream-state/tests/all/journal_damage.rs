@@ -1,9 +1,9 @@
 //! The journal on the simulated disk: torn ends and damage.
 
-use crate::journal::{SMALL, numbers};
+use crate::journal::{SMALL, append, numbers};
 use crate::journal_crashes::{DIR, commit, files, get, open, put};
 use crate::simulated::Simulated;
-use millstream_state::journal::{JournalError, JournalOptions, JournalReader};
+use millstream_state::journal::{Journal, JournalError, JournalOptions, JournalReader};
 use std::ops::Range;
 use std::path::Path;
 
@@ -184,4 +184,32 @@ fn a_later_format_is_named() {
         refused.to_string().contains("has the format 0x2 at byte 0; this version reads formats up to 1"),
         "{refused}"
     );
+}
+
+#[test]
+fn damage_in_front_of_what_a_zombie_wrote_loses_no_more() {
+    let (disk, path, bytes, ends) = four_commits(4);
+    // The second commit and the third are damaged; the last two are those of a zombie, since another process took over.
+    let (mut journal, _) = open(&disk, SMALL, 2).unwrap();
+    commit(&disk, &mut journal, 4).unwrap();
+    drop(journal);
+    let mut damaged = bytes;
+    for end in [ends[0], ends[1]] {
+        damaged[end + 60] ^= 1;
+    }
+    put(&disk, &path, &damaged);
+    let taken_over = Simulated::of(disk.world());
+    let next = files(&taken_over).swap_remove(1);
+    taken_over.disk().remove(Path::new(&next)).unwrap();
+    // A process of epoch 2 that began at number 8.
+    let (mut journal, _) = Journal::open(taken_over.disk(), "/other", SMALL, 2).unwrap();
+    append(&mut journal, 8..12);
+    journal.commit().unwrap();
+    drop(journal);
+    let name = "00000000000000000008-2.journal";
+    let segment = get(&taken_over, &format!("/other/{name}"));
+    put(&taken_over, &format!("{DIR}/{name}"), &segment);
+    let (journal, recovered) = open(&taken_over, JournalOptions { skip_corrupt: true, ..SMALL }, 3).unwrap();
+    assert_eq!((recovered.next, &recovered.lost[..]), (12, &[Range { start: 4, end: 8 }][..]));
+    assert_eq!(numbers(journal.read_from(0).unwrap()), [0, 1, 2, 3, 8, 9, 10, 11]);
 }

@@ -64,6 +64,8 @@ pub(crate) struct Faults {
     pub(crate) fail: Option<(&'static str, usize)>,
     /// Whether what a failed sync of a directory was for is lost.
     pub(crate) forgets_names: bool,
+    /// A directory that this process may not open.
+    pub(crate) closed: Option<&'static str>,
     /// The bytes that all files together may have.
     pub(crate) room: Option<usize>,
 }
@@ -244,6 +246,9 @@ impl Disk for Simulated {
     }
 
     fn sync_dir(&self, dir: &Path) -> io::Result<()> {
+        if self.inner().faults.closed.is_some_and(|closed| Path::new(closed) == dir) {
+            return Err(ErrorKind::PermissionDenied.into());
+        }
         self.act("sync_dir", dir, |inner| {
             let Dir { durable, pending, .. } = inner.world.dir(dir)?;
             pending.drain(..).for_each(|change| change.apply(durable));
