@@ -171,8 +171,8 @@ fn a_sink_before_a_take_gets_what_is_taken() {
     }
 }
 
-/// The thread of the sink may look for the end while the stages before it are not dropped yet, and no number comes after
-/// that: what ends there has to wake it.
+/// The thread of the sink may look for the end while the stages before it are not dropped yet, and no number comes
+/// after that: what ends there has to wake it.
 #[test]
 fn a_sink_before_a_take_hears_of_the_end_whenever_it_looks() {
     let p = pipeline::<u64>().tee_to("numbers", sink::each(|_, _: &u64| ())).take(10);
