@@ -8,6 +8,7 @@ use millstream_exec::Snapshot;
 use serde_json::Value;
 use std::io;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
 
@@ -60,27 +61,38 @@ enum Order {
 pub(super) struct Offers {
     orders: SyncSender<Order>,
     claimed: Claimed,
+    /// The number of the last snapshot that was offered. Two threads of a run may offer two at once, the later one
+    /// first; the earlier one has no claim then, and is not needed.
+    last: Arc<Mutex<Option<u64>>>,
 }
 
 impl Offers {
     /// Stores it, unless one is being stored and another one waits.
     pub(super) fn offer(&self, snapshot: Snapshot) {
-        let claim = self.claim(&snapshot);
-        let _ = self.orders.try_send(Order::Store(snapshot, claim, None));
+        if let Some(claim) = self.claim(&snapshot) {
+            let _ = self.orders.try_send(Order::Store(snapshot, claim, None));
+        }
     }
 
-    /// Stores it, and waits for that. Returns its number.
+    /// Stores it, and waits for that; unless a later one is stored. Returns its number.
     pub(super) fn store(&self, snapshot: Snapshot) -> Result<u64, String> {
         let (answer, answered) = sync_channel(1);
         let gone = || "the job is over".to_owned();
-        let claim = self.claim(&snapshot);
+        let Some(claim) = self.claim(&snapshot) else { return Ok(snapshot.at().0) };
         self.orders.send(Order::Store(snapshot, claim, Some(answer))).map_err(|_| gone())?;
         answered.recv().map_err(|_| gone())?
     }
 
-    /// The claim is taken now: the sink goes on, and keeps few.
-    fn claim(&self, snapshot: &Snapshot) -> Option<Value> {
-        self.claimed.at(output_of(snapshot))
+    /// The sink's claim, if it was one; none if a later snapshot was offered. It is taken now: the sink goes on, and
+    /// keeps few.
+    fn claim(&self, snapshot: &Snapshot) -> Option<Option<Value>> {
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let at = snapshot.at().0;
+        if last.is_some_and(|last| last > at) {
+            return None;
+        }
+        *last = Some(at);
+        Some(self.claimed.at(output_of(snapshot)))
     }
 }
 
@@ -102,7 +114,7 @@ impl Storing {
         let (offers, offered) = sync_channel(1);
         let store = Store { dir, retention, confirmed, last: None, stored: 0, plan, position, forget };
         let thread = Builder::new().name("snapshots".to_owned()).spawn(move || store.run(&offered))?;
-        Ok(Storing { offers: Offers { orders: offers, claimed }, thread: Some(thread) })
+        Ok(Storing { offers: Offers { orders: offers, claimed, last: Arc::default() }, thread: Some(thread) })
     }
 
     pub(super) fn sender(&self) -> Offers {
@@ -149,8 +161,10 @@ impl Store {
         let mut stored = Stored::default();
         while let Ok(Order::Store(snapshot, claim, answer)) = offered.recv() {
             let at = snapshot.at().0;
-            let outcome = self.store(&snapshot, claim).map(|()| at);
+            let overtaken = stored.last.is_some_and(|last| last >= at);
+            let outcome = if overtaken { Ok(at) } else { self.store(&snapshot, claim).map(|()| at) };
             match &outcome {
+                Ok(_) if overtaken => {}
                 Ok(at) => (stored.snapshots, stored.last) = (stored.snapshots + 1, Some(*at)),
                 Err(why) => {
                     stored.failed += 1;
