@@ -196,8 +196,6 @@ pub(crate) struct Run {
     pub(crate) deploy: Deploy,
     #[command(flatten)]
     pub(crate) tuning: Tuning,
-    #[command(flatten)]
-    pub(crate) keeping: Keeping,
     /// Write a report of the run to a file; without one, or with `-`, to standard error
     #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-")]
     pub(crate) stats: Option<OsString>,
@@ -227,6 +225,8 @@ pub(crate) struct Run {
     /// cut into the same blocks, so their outputs have the same numbers; the blocks of a pipe depend on its reads
     #[arg(long)]
     pub(crate) hash: bool,
+    #[command(flatten)]
+    pub(crate) keeping: Keeping,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -1,5 +1,6 @@
 //! The flags about state, and those of the tools that read it.
 
+use super::shaped::STATE;
 use super::values::whole;
 use clap::{Args, ValueHint};
 use millstream_state::journal::Fsync;
@@ -9,7 +10,7 @@ use std::time::Duration;
 
 /// Where a run's state is kept.
 #[derive(Debug, Args)]
-#[command(next_help_heading = "State")]
+#[command(next_help_heading = STATE)]
 pub(crate) struct Keeping {
     /// Keep the run's state in this directory, and go on from there when started again: after a crash, too, the output
     /// is that of one run. Output goes to a file: `>> FILE`. On rings only

@@ -3,6 +3,9 @@ use clap::{Arg, Command, CommandFactory};
 /// The heading of the flags that say how a pipeline is run. `--help` lists them, `-h` does not.
 pub(super) const HOW_IT_RUNS: &str = "How the pipeline is run (the output is always the same)";
 
+/// That of the flags about state, which `-h` leaves out, too.
+pub(super) const STATE: &str = "State";
+
 /// Longer lines are hard to read.
 const MOST_COLUMNS: usize = 100;
 
@@ -20,8 +23,8 @@ pub(crate) fn shaped_for_manual<F: CommandFactory>() -> Command {
 }
 
 fn shaped_flag(flag: Arg) -> Arg {
-    let of_the_run = flag.get_help_heading() == Some(HOW_IT_RUNS);
-    let flag = if of_the_run { flag.hide_short_help(true) } else { flag };
+    let in_long_help_alone = matches!(flag.get_help_heading(), Some(HOW_IT_RUNS | STATE));
+    let flag = if in_long_help_alone { flag.hide_short_help(true) } else { flag };
     let has_value =
         flag.get_action().takes_values() && flag.get_num_args().is_none_or(|values| values.min_values() > 0);
     // The value's parser decides whether `-1` is valid.
