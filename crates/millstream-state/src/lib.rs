@@ -37,6 +37,7 @@
 
 #![forbid(unsafe_code)]
 
+mod before;
 pub mod claims;
 pub mod dir;
 pub mod disk;

@@ -118,7 +118,7 @@ pub trait Places: Iterator {
 const MARKS: usize = 1024;
 
 /// Where a source was at some of its numbers: at all of the latest ones while they are few, and at every second,
-/// fourth, and so on where they are many. From a mark at or before a number the source comes to that number by leaving
+/// fourth, and so on where they are many. From a mark at or before a number the source reaches that number by leaving
 /// out the values between the two.
 pub(crate) struct Trail<M> {
     every: AtomicU64,

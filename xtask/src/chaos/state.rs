@@ -21,7 +21,7 @@ const COMMANDS: [&str; 6] = [
 /// The bytes of the text: each command takes some tenths of a second for it.
 const BYTES: usize = 40 << 20;
 
-/// A program that dies in each of this many lives is left alone, so that each round comes to its end.
+/// A program that has died in this many lives is left alone, so that each round ends.
 const MOST_LIVES: u64 = 25;
 
 pub(super) fn run(args: &Args) -> Result {

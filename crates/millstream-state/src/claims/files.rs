@@ -1,13 +1,14 @@
 //! Appended files.
 
 use super::{ClaimingSink, Claims, OpenError};
+use crate::before;
 use millstream_core::{SequenceNumber, Shape};
 use millstream_io::time::Clock;
 use millstream_io::{FileSink, FileSinkOptions, Position};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::fs::File;
-use std::io::{self, Error, ErrorKind, Read, Seek, SeekFrom};
+use std::io::{self, Error, ErrorKind, Seek, SeekFrom};
 use std::path::Path;
 
 /// What a file holds: its length, with the bytes that it had before, and a hash of the last ones.
@@ -17,9 +18,6 @@ struct Held {
     length: u64,
     before: String,
 }
-
-/// The most bytes that the hash covers.
-const BEFORE: u64 = 4096;
 
 /// A file that is appended to claims its length, and a hash of its last 4096 bytes: one that is longer is cut, and one
 /// that is shorter, or has other bytes there, holds less. At a claim it is synced, unless its policy is `Never`. One
@@ -80,7 +78,7 @@ enum Before {
 }
 
 fn hash_before(path: &Path, length: u64) -> io::Result<Before> {
-    let named = |error: Error| Error::new(error.kind(), format!("{}: {error}", path.display()));
+    let named = |error| before::named(path, error);
     let mut file = match File::open(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Before::Shorter(0)),
         file => file.map_err(named)?,
@@ -93,8 +91,8 @@ fn hash_before(path: &Path, length: u64) -> io::Result<Before> {
     if metadata.len() < length {
         return Ok(Before::Shorter(metadata.len()));
     }
-    let from = length.saturating_sub(BEFORE);
-    let mut bytes = vec![0; usize::try_from(length - from).expect("at most 4096")];
-    file.seek(SeekFrom::Start(from)).and_then(|_| file.read_exact(&mut bytes)).map_err(named)?;
-    Ok(Before::Bytes(format!("{:016x}", crate::xxh64::xxh64(&bytes))))
+    file.seek(SeekFrom::Start(before::begin(length))).map_err(named)?;
+    let hash = before::hash(length, &file).map_err(named)?;
+    // Cut since it was measured.
+    hash.map(Before::Bytes).ok_or_else(|| named(ErrorKind::UnexpectedEof.into()))
 }

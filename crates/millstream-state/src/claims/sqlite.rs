@@ -1,6 +1,7 @@
 //! Rows of a SQLite database.
 
 use super::{ClaimingSink, Claims, OpenError};
+use crate::before;
 use millstream_core::{RunOutcome, SequenceNumber, Shape, Sink};
 use rusqlite::{Connection, OptionalExtension, params};
 use serde_json::{Value, json};
@@ -191,5 +192,5 @@ where
 }
 
 fn named(path: &Path, error: rusqlite::Error) -> io::Error {
-    io::Error::other(format!("{}: {error}", path.display()))
+    before::named(path, io::Error::other(error))
 }

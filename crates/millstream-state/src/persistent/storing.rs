@@ -194,9 +194,12 @@ impl Store {
         let retention = Retention { confirmed_from: self.confirmed, ..self.retention };
         self.confirmed = Some(stored.id);
         (self.last, self.stored) = (Some(stored), self.stored + 1);
-        self.dir.prune(retention).map_err(|error| error.to_string())?;
-        let oldest = self.dir.snapshots().map_err(|error| error.to_string())?;
-        if let Some(oldest) = oldest.first().and_then(SnapshotEntry::manifest) {
+        let removed = self.dir.prune(retention).map_err(|error| error.to_string())?;
+        if removed.is_empty() {
+            return Ok(());
+        }
+        let kept = self.dir.snapshots().map_err(|error| error.to_string())?;
+        if let Some(oldest) = kept.first().and_then(SnapshotEntry::manifest) {
             (self.forget)(&oldest.source["position"]);
         }
         Ok(())

@@ -1,7 +1,8 @@
 //! A file that grows, and is rotated.
 
-use super::text_files::{hash_before, named};
+use super::text_files::hash_before;
 use super::{Places, Resumable};
+use crate::before::named;
 use millstream_core::text::Block;
 use millstream_io::{Failure, Follow, FollowPlace, FollowPlaces, FollowStopper, WholeBlocks};
 use serde::{Deserialize, Serialize};

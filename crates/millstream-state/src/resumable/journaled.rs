@@ -103,7 +103,7 @@ where
     I: IntoIterator,
 {
     Journaled {
-        dir: state.path().join("journal"),
+        dir: state.journal_dir(),
         disk: state.disk().clone(),
         epoch: state.epoch(),
         options,

@@ -1,6 +1,7 @@
 //! Files of text that are read on from a position.
 
 use super::{Places, Resumable};
+use crate::before::{self, named};
 use millstream_core::text::Block;
 use millstream_io::{Decompressed, Failure, LineBlocks};
 use serde::{Deserialize, Serialize};
@@ -254,27 +255,17 @@ impl Places for FileBlocks {
     }
 }
 
-/// The most bytes before a position that its hash covers.
-const BEFORE: u64 = 4096;
-
-/// The hash of up to 4096 bytes before this place of a file; none if the file is shorter.
+/// The hash of the bytes before this place of a file; none if the file is shorter.
 pub(super) fn hash_before(path: &Path, offset: u64, decompress: bool) -> io::Result<Option<String>> {
     let mut file = File::open(path)?;
-    let from = offset.saturating_sub(BEFORE);
-    let mut bytes = Vec::new();
+    let begin = before::begin(offset);
     if decompress {
         let mut file = Decompressed::named(file, path);
-        io::copy(&mut (&mut file).take(from), &mut io::sink())?;
-        file.take(offset - from).read_to_end(&mut bytes)?;
-    } else {
-        file.seek(SeekFrom::Start(from))?;
-        file.take(offset - from).read_to_end(&mut bytes)?;
+        io::copy(&mut (&mut file).take(begin), &mut io::sink())?;
+        return before::hash(offset, file);
     }
-    Ok((bytes.len() as u64 == offset - from).then(|| format!("{:016x}", crate::xxh64::xxh64(&bytes))))
-}
-
-pub(super) fn named(path: &Path, error: Error) -> Error {
-    Error::new(error.kind(), format!("{}: {error}", path.display()))
+    file.seek(SeekFrom::Start(begin))?;
+    before::hash(offset, file)
 }
 
 #[cfg(test)]
