@@ -14,7 +14,7 @@ use crate::output::Output;
 use crate::watching::{Shown, Watching};
 use crate::{panics, progress, stats, watching};
 use before::{Most, can_write, feed_of, say_other_wait};
-pub(crate) use keep::{Answer, files, to_standard_output};
+pub(crate) use keep::{Answer, files, output_of};
 use millstream_core::model::ModelShape;
 use millstream_core::text::{Block, Piece};
 use millstream_core::{Arrow, Item, ModelExt, SequenceNumber, Shape, ToOwnedItem, Val, failure};

@@ -11,7 +11,7 @@ mod ways;
 mod wc;
 
 pub(crate) use evolve::{Evolve, EvolveWorker, ModelName, Transport};
-pub(crate) use keeping::{Cadence, Differ, Keeping, Look, Replay, Snapshots, When};
+pub(crate) use keeping::{Differ, Keeping, Look, Replay, Snapshots, When};
 pub(crate) use pipe::{Pipe, ShardBy};
 pub(crate) use refusal::{parse, refuse};
 pub(crate) use shaped::shaped;

@@ -5,7 +5,7 @@ use crate::outcome::Outcome;
 use crate::output::Output;
 use crate::resolve::looking;
 use millstream_exec::Snapshot;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 /// `diff`: the first number at which two runs differ in a state.
@@ -53,15 +53,20 @@ enum Difference {
 /// The first difference, by halving: if the states differ at a number and not at an earlier one, they begin to differ
 /// between the two.
 fn difference(dirs: &[PathBuf; 2]) -> Result<Difference, Wrong> {
-    let ends = [end(&dirs[0])?, end(&dirs[1])?];
+    let [one, other] = [look(&dirs[0], When::End)?, look(&dirs[1], When::End)?];
+    let ends = [one.at().0, other.at().0];
     let most = ends[0].min(ends[1]);
-    let Some(found) = states_differ(dirs, most)? else { return Ok(Difference::None { to: most, ends }) };
+    // Of the shorter run the states are there already.
+    let in_front = |seen: Snapshot, dir| if seen.at().0 == most { Ok(seen) } else { look(dir, When::At(most)) };
+    let last = [states(&in_front(one, &dirs[0])?)?, states(&in_front(other, &dirs[1])?)?];
+    let Some(found) = states_differ(&last) else { return Ok(Difference::None { to: most, ends }) };
     let mut differs = (most, found);
     // In front of number 0 both have the states with which the pipeline begins.
     let mut same = 0;
     while differs.0 - same > 1 {
         let middle = same + (differs.0 - same) / 2;
-        match states_differ(dirs, middle)? {
+        let look = |dir| states(&look(dir, When::At(middle))?);
+        match states_differ(&[look(&dirs[0])?, look(&dirs[1])?]) {
             Some(found) => differs = (middle, found),
             None => same = middle,
         }
@@ -76,26 +81,21 @@ fn at(in_front_of: u64, (stage, states): Found) -> Difference {
     Difference::At { number: in_front_of.saturating_sub(1), stage, states }
 }
 
-/// The first stage, in the order of names, whose states differ in front of this number.
-fn states_differ(dirs: &[PathBuf; 2], at: u64) -> Result<Option<Found>, Wrong> {
-    let [one, other] = [states(&dirs[0], at)?, states(&dirs[1], at)?];
-    let stages: std::collections::BTreeSet<&String> = one.keys().chain(other.keys()).collect();
+/// The states of a run by their stages' names, as text.
+type States = BTreeMap<String, String>;
+
+/// The first stage, in the order of names, whose states differ.
+fn states_differ([one, other]: &[States; 2]) -> Option<Found> {
+    let stages: BTreeSet<&String> = one.keys().chain(other.keys()).collect();
     let absent = || "no state".to_owned();
     let mut pairs = stages.into_iter().map(|stage| (stage, one.get(stage), other.get(stage)));
-    Ok(pairs.find(|(_, one, other)| one != other).map(|(stage, one, other)| {
+    pairs.find(|(_, one, other)| one != other).map(|(stage, one, other)| {
         let shown = |state: Option<&String>| state.map_or_else(absent, |state| shortened(state));
         (stage.clone(), [shown(one), shown(other)])
-    }))
+    })
 }
 
-/// The number behind the last value of a run's input.
-fn end(dir: &Path) -> Result<u64, Wrong> {
-    Ok(look(dir, When::End)?.at().0)
-}
-
-/// The states in front of this number, as text.
-fn states(dir: &Path, at: u64) -> Result<BTreeMap<String, String>, Wrong> {
-    let snapshot = look(dir, When::At(at))?;
+fn states(snapshot: &Snapshot) -> Result<States, Wrong> {
     let wrong = |error: millstream_exec::SnapshotMismatch| (error.to_string(), Outcome::InputOrOutputFailed);
     let state = |stage: &str| Ok((stage.to_owned(), unwrapped(snapshot.json(stage).map_err(wrong)?).to_string()));
     snapshot.stages().map(state).collect()

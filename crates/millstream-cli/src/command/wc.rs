@@ -12,9 +12,9 @@ pub(crate) use kinds::Kinds;
 pub(crate) use names::Names;
 
 use crate::config::{Keep, RunConfig};
-use crate::deploy::{Answer, BLOCKS, Failed, Runs, files};
+use crate::deploy::{Answer, BLOCKS, Failed, Runs};
 use crate::flags::Total;
-use crate::input::{self, Joined, never_waits, report};
+use crate::input::{self, never_waits, report};
 use crate::message::{Complaints, say};
 use crate::outcome::Outcome;
 use crate::output::Output;
@@ -26,7 +26,6 @@ use millstream_core::{AtEnd, Val};
 use millstream_exec::source::{few, ready};
 use millstream_exec::{Everywhere, Lasting, sink};
 use millstream_io::{Block, Blocks};
-use millstream_state::journaled;
 use names::Inputs;
 use std::ffi::{OsStr, OsString};
 
@@ -78,17 +77,11 @@ impl Wc {
         let names = input::Names { files: read, decompress };
         let mut runs = Runs::new(run, complaints.clone());
         let shown = sink::each(|_: SequenceNumber, _: &Counts| ());
-        let kept = if names.is_standard_input() {
-            let (opening, reporter, journal) = (runs.opening(decompress), complaints.clone(), keep.journal);
-            let blocks = move || Joined::new(names.files, opening, reporter);
-            runs.keep(keep, pipeline, |state| journaled(state, journal, blocks), Answer, shown)
-        } else {
-            match files(names) {
-                Ok(files) => runs.keep(keep, pipeline, |_| files, Answer, shown),
-                Err(why) => {
-                    complaints.note(&why);
-                    return Outcome::WrongUse;
-                }
+        let kept = match runs.keep_blocks(keep, pipeline, names, None, Answer, shown) {
+            Ok(kept) => kept,
+            Err(why) => {
+                complaints.note(&why);
+                return Outcome::WrongUse;
             }
         };
         match kept {

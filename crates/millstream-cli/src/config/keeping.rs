@@ -11,7 +11,6 @@ use serde_json::{Value, json};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
 /// Where a run's state is kept, and what is done with it.
 #[derive(Clone, Debug)]
@@ -59,11 +58,7 @@ pub(crate) fn keeping(flags: &flags::Run) -> Result<Option<Keep>, String> {
     if flags.hash {
         return Err("--state: --hash covers a whole output, and this run may begin in the middle of it".into());
     }
-    let cadence = match flags.keeping.snapshot_every {
-        None => Cadence::Every(Duration::from_secs(1)),
-        Some(flags::Cadence::Numbers(numbers)) => Cadence::Numbers(numbers),
-        Some(flags::Cadence::Every(period)) => Cadence::Every(period),
-    };
+    let cadence = flags.keeping.snapshot_every.unwrap_or_default();
     let fsync = flags.keeping.fsync.unwrap_or_default();
     let journal = JournalOptions { fsync, skip_corrupt: flags.keeping.skip_corrupt, ..JournalOptions::default() };
     let args: Vec<String> = std::env::args_os().skip(1).map(|arg| arg.to_string_lossy().into_owned()).collect();

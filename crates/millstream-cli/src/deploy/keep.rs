@@ -24,15 +24,14 @@ use std::convert::Infallible;
 use std::fs;
 use std::io;
 
-/// Where the output of a run goes whose state is kept: standard output, which is to be a file.
-pub(crate) fn to_standard_output() -> Result<FileSinkOptions, String> {
-    let is_file = fs::metadata(STANDARD_OUTPUT).is_ok_and(|metadata| metadata.is_file());
-    if !is_file {
-        return Err(
-            "--state: standard output is no file: append to one by `>> FILE`. After a crash a file can be asked \
-                    what it holds, and cut to that"
-                .into(),
-        );
+/// Where the output of a run goes whose state is kept: standard output, which is to be a file. A look writes nothing
+/// there.
+pub(crate) fn output_of(keep: &Keep) -> Result<FileSinkOptions, String> {
+    let is_file = || fs::metadata(STANDARD_OUTPUT).is_ok_and(|metadata| metadata.is_file());
+    if matches!(keep.doing, Doing::Run { .. }) && !is_file() {
+        let why = "standard output is no file: append to one by `>> FILE`. After a crash a file can be asked what it \
+                   holds, and cut to that";
+        return Err(format!("--state: {why}"));
     }
     Ok(FileSink::append(STANDARD_OUTPUT).buffered(1 << 16).flush_at_pauses())
 }
@@ -84,6 +83,9 @@ impl<B: Item + Clone, A: for<'a> Shape<Ref<'a> = &'a B>> Sink<A> for Answered<B>
     }
 }
 
+/// What a run's sink returns; nothing of a look.
+type Kept<O> = Result<Option<O>, Failed>;
+
 impl Runs {
     /// Runs `pipeline` from where the state directory says that it was, or looks at it there. Returns what the sink
     /// does; nothing for a look.
@@ -94,7 +96,7 @@ impl Runs {
         source: impl FnOnce(&StateDir) -> X,
         into: K,
         shown: L,
-    ) -> Result<Option<OutputOf<P::Out, K>>, Failed>
+    ) -> Kept<OutputOf<P::Out, K>>
     where
         T: Item,
         P: Lasting + Arrow<In = Val<T>>,
@@ -167,11 +169,7 @@ impl Runs {
             complaints.note(why);
             Outcome::WrongUse
         };
-        let output = match &keep.doing {
-            Doing::Run { .. } => to_standard_output(),
-            Doing::Replay(_) | Doing::Look { .. } => Ok(FileSink::append(STANDARD_OUTPUT)),
-        };
-        let output = match output {
+        let output = match output_of(keep) {
             Ok(output) => output,
             Err(why) => return wrong(&why),
         };
@@ -179,26 +177,44 @@ impl Runs {
             let mut runs = Runs::new(run, complaints.clone());
             let shown =
                 sink::fold(shown, |shown: &mut Output, _: SequenceNumber, piece: Piece<'_>| shown.gather(piece));
-            let ended = if names.is_standard_input() {
-                let opening = runs.opening(names.decompress);
-                let (options, complaints) = (keep.journal, complaints.clone());
-                let blocks = move || match longest {
-                    Some(longest) => Joined::lines(names.files, longest, opening, complaints),
-                    None => Joined::new(names.files, opening, complaints),
-                };
-                runs.keep(keep, pipeline, |state| journaled(state, options, blocks), output, shown).map(drop)
-            } else {
-                let files = match files(names) {
-                    Ok(files) => longest.map_or(files.clone(), |longest| files.longest(longest)),
-                    Err(why) => return wrong(&why),
-                };
-                runs.keep(keep, pipeline, |_| files, output, shown).map(drop)
-            };
-            match ended {
-                Ok(()) => runs.finish(),
-                Err(failed) => runs.fail(&failed),
+            match runs.keep_blocks(keep, pipeline, names, longest, output, shown) {
+                Ok(Ok(_)) => runs.finish(),
+                Ok(Err(failed)) => runs.fail(&failed),
+                Err(why) => wrong(&why),
             }
         })
+    }
+
+    /// As [`keep`](Runs::keep), of the blocks of files, or of standard input with a journal.
+    ///
+    /// # Errors
+    ///
+    /// If the inputs are neither; inside, as `keep`.
+    pub(crate) fn keep_blocks<P, K, L>(
+        &mut self,
+        keep: &Keep,
+        pipeline: &P,
+        names: Names,
+        longest: Option<usize>,
+        into: K,
+        shown: L,
+    ) -> Result<Kept<OutputOf<P::Out, K>>, String>
+    where
+        P: Lasting + Arrow<In = Val<Block>>,
+        K: ClaimingSink<P::Out>,
+        L: Sink<P::Out>,
+    {
+        if !names.is_standard_input() {
+            let files = files(names)?;
+            let files = longest.map_or(files.clone(), |longest| files.longest(longest));
+            return Ok(self.keep(keep, pipeline, |_| files, into, shown));
+        }
+        let (opening, complaints) = (self.opening(names.decompress), self.complaints.clone());
+        let blocks = move || match longest {
+            Some(longest) => Joined::lines(names.files, longest, opening, complaints),
+            None => Joined::new(names.files, opening, complaints),
+        };
+        Ok(self.keep(keep, pipeline, |state| journaled(state, keep.journal, blocks), into, shown))
     }
 
     fn kept<S>(&mut self, ended: RunEnd<S>, stored: &Stored, watching: Watching) -> (Option<S>, Option<Failed>) {

@@ -3,6 +3,7 @@
 use super::shaped::STATE;
 use super::values::whole;
 use clap::{Args, ValueHint};
+use millstream_state::Cadence;
 use millstream_state::journal::Fsync;
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -17,7 +18,7 @@ pub(crate) struct Keeping {
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) state: Option<PathBuf>,
     /// Take a snapshot after N more numbers, or after S seconds [default: 1s]
-    #[arg(long, value_name = "N|Ss", requires = "state")]
+    #[arg(long, value_name = "N|Ss", requires = "state", value_parser = cadence)]
     pub(crate) snapshot_every: Option<Cadence>,
     /// When what standard input brings is made durable in the journal of the state: each block before it is passed on,
     /// at most N milliseconds later, or by the system alone [default: every]
@@ -42,27 +43,17 @@ fn fsync(text: &str) -> Result<Fsync, String> {
     }
 }
 
-/// When a snapshot is taken.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Cadence {
-    Numbers(u64),
-    Every(Duration),
-}
-
-impl FromStr for Cadence {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let wrong = || "must be a count of numbers, as 10000, or seconds, as 5s or 0.5s".to_owned();
-        if let Some(seconds) = text.strip_suffix('s') {
-            let seconds: f64 = seconds.parse().map_err(|_| wrong())?;
-            let period = Duration::try_from_secs_f64(seconds).ok().filter(|period| !period.is_zero());
-            return Ok(Cadence::Every(period.ok_or_else(wrong)?));
-        }
-        match whole(text).map_err(|_| wrong())? {
-            0 => Err(wrong()),
-            numbers => Ok(Cadence::Numbers(numbers)),
-        }
+/// When a snapshot is taken: after a count of numbers, or after a time.
+fn cadence(text: &str) -> Result<Cadence, String> {
+    let wrong = || "must be a count of numbers, as 10000, or seconds, as 5s or 0.5s".to_owned();
+    if let Some(seconds) = text.strip_suffix('s') {
+        let seconds: f64 = seconds.parse().map_err(|_| wrong())?;
+        let period = Duration::try_from_secs_f64(seconds).ok().filter(|period| !period.is_zero());
+        return Ok(Cadence::Every(period.ok_or_else(wrong)?));
+    }
+    match whole(text).map_err(|_| wrong())? {
+        0 => Err(wrong()),
+        numbers => Ok(Cadence::Numbers(numbers)),
     }
 }
 

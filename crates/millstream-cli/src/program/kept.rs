@@ -1,8 +1,8 @@
 //! A user's program whose state is kept.
 
 use super::Printed;
-use crate::config::{Doing, Keep, RunConfig};
-use crate::deploy::{Runs, files, to_standard_output};
+use crate::config::{Keep, RunConfig};
+use crate::deploy::{Runs, files, output_of};
 use crate::input::{self, Names};
 use crate::message::Complaints;
 use crate::outcome::Outcome;
@@ -12,7 +12,6 @@ use crate::program::lines::parsed;
 use millstream_core::text::Block;
 use millstream_core::{Arrow, Item, SequenceNumber, Val};
 use millstream_exec::{Lasting, sink};
-use millstream_io::FileSink;
 use millstream_state::resumable::{FileBlocks, FilePlace};
 use millstream_state::{Places, Resumable, TextFiles, written};
 use serde_json::Value;
@@ -47,11 +46,7 @@ where
         Ok(files) => files.block_size(1),
         Err(why) => return wrong(&why),
     };
-    let output = match &keep.doing {
-        Doing::Run { .. } => to_standard_output(),
-        Doing::Replay(_) | Doing::Look { .. } => Ok(FileSink::append("/dev/null")),
-    };
-    let output = match output {
+    let output = match output_of(keep) {
         Ok(output) => written(output, |value: &B, line: &mut Vec<u8>| line.extend(format!("{value}\n").bytes())),
         Err(why) => return wrong(&why),
     };
