@@ -1,10 +1,27 @@
-use crate::{Arrow, Shape};
+use crate::fusion::{Fusing, SlotKernel};
+use crate::{Arrow, Density, Item, Shape};
 use std::any::Any;
 
 /// A way to run pipelines. A deployment is a type; [`Backend::Wiring`] is its state while a pipeline is deployed.
 pub trait Backend: 'static {
     /// What stages are added to during deployment.
     type Wiring;
+    /// How the state of a stage is kept.
+    #[doc(hidden)]
+    type Keeper<S>;
+    /// The reading end of a ring.
+    #[doc(hidden)]
+    type Ring<T: Item, D: Density>;
+
+    /// Whether the stages that are deployed now are [fused](crate::fusion) where they can be.
+    #[doc(hidden)]
+    fn fuses(_: &Self::Wiring) -> bool {
+        false
+    }
+
+    /// Goes on to the pipeline that runs after the one deployed last, in the same body.
+    #[doc(hidden)]
+    fn advance(_: &mut Self::Wiring) {}
 }
 
 /// A shape that the deployment `K` can carry.
@@ -37,6 +54,81 @@ pub trait Deploy<K: Backend>: Arrow<In: On<K>, Out: On<K>> {
         self.deploy(input, wiring)
     }
 
+    /// As [`deploy`](Deploy::deploy) or [`deploy_outer`](Deploy::deploy_outer), with [fused](crate::fusion) stages
+    /// where the deployment fuses.
+    #[doc(hidden)]
+    fn deploy_at(
+        &self,
+        input: <Self::In as On<K>>::Edge,
+        level: Level,
+        wiring: &mut K::Wiring,
+    ) -> <Self::Out as On<K>>::Edge {
+        match level {
+            _ if K::fuses(wiring) => self.deploy_fused(input, level, wiring),
+            Level::Outer => self.deploy_outer(input, wiring),
+            Level::Body => self.deploy(input, wiring),
+        }
+    }
+
+    /// As [`deploy_at`](Deploy::deploy_at), for a body.
+    #[doc(hidden)]
+    fn deploy_body(&self, input: <Self::In as On<K>>::Edge, wiring: &mut K::Wiring) -> <Self::Out as On<K>>::Edge {
+        self.deploy_at(input, Level::Body, wiring)
+    }
+
+    /// As [`deploy`](Deploy::deploy) or [`deploy_outer`](Deploy::deploy_outer), with [fused](crate::fusion) stages.
+    #[doc(hidden)]
+    fn deploy_fused(
+        &self,
+        input: <Self::In as On<K>>::Edge,
+        level: Level,
+        wiring: &mut K::Wiring,
+    ) -> <Self::Out as On<K>>::Edge {
+        match level {
+            Level::Outer => self.deploy_outer(input, wiring),
+            Level::Body => self.deploy(input, wiring),
+        }
+    }
+
+    /// `before`, and then this pipeline, whose first stage may be fused with the last ones of `before`.
+    #[doc(hidden)]
+    fn fused_after<P: Deploy<K> + Arrow<Out = Self::In>>(
+        &self,
+        before: &P,
+        input: <P::In as On<K>>::Edge,
+        level: Level,
+        wiring: &mut K::Wiring,
+    ) -> <Self::Out as On<K>>::Edge {
+        let between = before.deploy_fused(input, level, wiring);
+        K::advance(wiring);
+        self.deploy_fused(between, level, wiring)
+    }
+
+    /// This pipeline, and then `next`, which may be fused with its last stages.
+    #[doc(hidden)]
+    fn fused_before<N: SlotKernel<K, Self::Out>>(
+        &self,
+        input: <Self::In as On<K>>::Edge,
+        next: N,
+        level: Level,
+        wiring: &mut K::Wiring,
+    ) -> Fusing<K, Self::Out, N> {
+        Fusing::Apart(self.deploy_fused(input, level, wiring), next)
+    }
+
+    /// `before`, then this pipeline, then `next`, which may all be fused.
+    #[doc(hidden)]
+    fn fused_between<P: Deploy<K> + Arrow<Out = Self::In>, N: SlotKernel<K, Self::Out>>(
+        &self,
+        before: &P,
+        input: <P::In as On<K>>::Edge,
+        next: N,
+        level: Level,
+        wiring: &mut K::Wiring,
+    ) -> Fusing<K, Self::Out, N> {
+        Fusing::Apart(self.fused_after(before, input, level, wiring), next)
+    }
+
     /// Whether this is `id`: it adds nothing, and its output is its input.
     #[doc(hidden)]
     fn is_id(&self) -> bool {
@@ -61,4 +153,14 @@ pub trait Deploy<K: Backend>: Arrow<In: On<K>, Out: On<K>> {
     ) -> Box<dyn Any> {
         unreachable!("only called if `is_lane` returned true")
     }
+}
+
+/// Where a pipeline is deployed.
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Level {
+    /// Where the run is started.
+    Outer,
+    /// In another combinator.
+    Body,
 }

@@ -23,6 +23,8 @@ mod backend;
 pub mod combinators;
 mod density;
 pub mod failure;
+#[doc(hidden)]
+pub mod fusion;
 mod joined;
 pub mod keys;
 mod marker;
@@ -42,6 +44,8 @@ pub use arrow::{
     Answered, Arrow, AsyncExt, ChoiceExt, ClockExt, FeedbackExt, FoldExt, KernelsExt, KeysExt, PartsExt, StreamsExt,
     TextExt, TryScanExt, ViewExt, WindowsExt, WithFirst, WithLeft, WithPart, WithRight, WithSecond,
 };
+#[doc(hidden)]
+pub use backend::Level;
 pub use backend::{Backend, Deploy, On};
 pub use density::{AtEnd, Dense, Density, Empty, Lane, Sparse};
 pub use either::Either;

@@ -46,6 +46,8 @@ pub struct Model;
 
 impl Backend for Model {
     type Wiring = Extent;
+    type Keeper<S> = ();
+    type Ring<T: Item, D: Density> = ();
 }
 
 /// The slots of one list. Copies of a list share its values.

@@ -5,7 +5,7 @@ use millstream_core::model::{Extent, Model, ModelShape};
 use millstream_core::pipe::{Then, ToAnyEdge};
 use millstream_core::plan::{Describe, Port};
 use millstream_core::{
-    AnyEdge, Arrow, Deploy, Determinate, ItemShape, KeepsClock, On, PartsExt, Quiet, Shardable, Val,
+    AnyEdge, Arrow, Deploy, Determinate, ItemShape, KeepsClock, Level, On, PartsExt, Quiet, Shardable, Val,
 };
 use millstream_ring::Reader;
 use std::sync::Arc;
@@ -133,8 +133,8 @@ where
     }
 
     fn rings_erased(&self, input: Reader<A>, wiring: &mut Wiring, outer: bool) -> Reader<B> {
-        let deploy = if outer { Deploy::<RingBackend>::deploy_outer } else { Deploy::<RingBackend>::deploy };
-        deploy(self, input, wiring)
+        let level = if outer { Level::Outer } else { Level::Body };
+        Deploy::<RingBackend>::deploy_at(self, input, level, wiring)
     }
 }
 

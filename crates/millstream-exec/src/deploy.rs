@@ -12,6 +12,7 @@
 //! - A stage that sends failures to a side output has a thread for them (`deploy/dead_letter.rs`).
 
 mod asynchronous;
+mod bodies;
 mod clock;
 mod dead_letter;
 mod keys;
@@ -21,25 +22,26 @@ mod tee_to;
 mod text;
 mod wires;
 
+use crate::fusion::{InFront, LastWithState, Making, fused_in_front, fused_last, fused_stage};
 use crate::group_stage::stateless_stage;
 use crate::keeps::{Keeps, RingBackend, RingRunner};
 use crate::keyed_stage::stateful_stage;
 use crate::lane_stage::{can_be_lane, lane_stage};
+use crate::onlooker::Place;
+use crate::pause::Pauses;
 use crate::stage::EndSlot;
+use crate::watched::Calls;
 use crate::wiring::Home;
 use crate::{RingShape, Wiring};
-use millstream_core::pipe::{
-    Both, Choose, Delay, Fanout, Filter, FilterMap, Fold, Id, Map, MapBlocking, Merge, Named, Policy, Project, Scan,
-    Shard, Tee, Then, ToAnyEdge, TryMap,
-};
-use millstream_core::plan::Branch;
+use millstream_core::fusion::{Fusing, SlotKernel};
+use millstream_core::pipe::{Delay, Filter, FilterMap, Fold, Id, Map, MapBlocking, Named, Policy, Scan, Then, TryMap};
 use millstream_core::{
-    AnyEdge, Arrow, AtEnd, Cause, Choice, Dense, Deploy, Filtered, Item, ItemShape, Lens, Merged, On, Pair, Projected,
-    SameItem, Sparse, ToOwnedItem, Val, lens,
+    Arrow, AtEnd, Cause, Dense, Deploy, Filtered, Item, Level, On, SequenceNumber, Shape, Sparse, ToOwnedItem, Val,
 };
 use millstream_ring::{Reader, RingLayout};
 use std::any::Any;
 use std::cell::Cell;
+use std::sync::Arc;
 
 impl<R: RingRunner, A: RingShape<R>> Deploy<RingBackend<R>> for Id<A> {
     fn deploy(&self, input: Reader<A>, _: &mut Wiring) -> Reader<A> {
@@ -74,6 +76,25 @@ impl<R: RingRunner, P: Deploy<RingBackend<R>>, Q: Deploy<RingBackend<R>> + Arrow
         self.second.deploy_outer(between, wiring)
     }
 
+    fn deploy_fused(
+        &self,
+        input: <P::In as On<RingBackend<R>>>::Edge,
+        level: Level,
+        wiring: &mut Wiring,
+    ) -> <Q::Out as On<RingBackend<R>>>::Edge {
+        self.second.fused_after(&self.first, input, level, wiring)
+    }
+
+    fn fused_before<N: SlotKernel<RingBackend<R>, Q::Out>>(
+        &self,
+        input: <P::In as On<RingBackend<R>>>::Edge,
+        next: N,
+        level: Level,
+        wiring: &mut Wiring,
+    ) -> Fusing<RingBackend<R>, Q::Out, N> {
+        self.second.fused_between(&self.first, input, next, level, wiring)
+    }
+
     fn is_lane(&self, wiring: &Wiring) -> bool {
         self.first.is_id() && self.second.is_lane(wiring)
     }
@@ -101,6 +122,11 @@ where
         })
     }
 
+    fused_stage!(|map: A, _wiring| {
+        let f = map.f.clone();
+        Making::<_, B, A::Density>::new(move |slot: Option<A::Ref<'_>>| slot.map(|value| f(value)))
+    });
+
     fn is_lane(&self, wiring: &Wiring) -> bool {
         can_be_lane::<A>(wiring)
     }
@@ -126,22 +152,41 @@ where
     F: for<'a> Fn(A::Ref<'a>) -> Result<B, E> + Send + Sync + 'static,
 {
     fn deploy(&self, input: Reader<A>, wiring: &mut Wiring) -> Reader<Val<B, P::Density<A::Density>>> {
-        let (f, policy, calls, pauses) = (self.f.clone(), self.policy.clone(), wiring.counts_calls(), wiring.pauses());
         let (end, home) =
             (EndSlot::of::<P::Density<A::Density>>(), if P::WAITS { Home::Thread } else { Home::Workers });
-        stateless_stage::<A, B, P::Density<A::Density>>(input, wiring, end, home, move |value| {
-            let value = value?;
-            let returned = Cell::new(false);
-            let call = || {
-                let outcome = f(value);
-                calls.outcome(returned.replace(true), outcome)
-            };
-            let output = policy.judge(call, |time| pauses.wait(time));
-            if output.is_none() && !returned.get() {
-                calls.failed(); // It panicked.
-            }
-            output
-        })
+        let f = judged(self, wiring.counts_calls(), wiring.pauses());
+        stateless_stage::<A, B, P::Density<A::Density>>(input, wiring, end, home, f)
+    }
+
+    fused_stage!(if !P::WAITS; |stage: A, wiring| {
+        let calls = Arc::new(Calls::default());
+        let f = judged(stage, calls.clone(), wiring.pauses());
+        Making::<_, B, P::Density<A::Density>, true>::new(f).counting(calls)
+    });
+}
+
+/// What a function that can fail makes of a slot.
+fn judged<A: Shape, F, B: Item, E: Cause, P: Policy>(
+    stage: &TryMap<A, F, B, E, P>,
+    calls: Arc<Calls>,
+    pauses: Pauses,
+) -> impl for<'a> Fn(Option<A::Ref<'a>>) -> Option<B> + Clone + Send + 'static
+where
+    F: for<'a> Fn(A::Ref<'a>) -> Result<B, E> + Send + Sync + 'static,
+{
+    let (f, policy) = (stage.f.clone(), stage.policy.clone());
+    move |value: Option<A::Ref<'_>>| {
+        let value = value?;
+        let returned = Cell::new(false);
+        let call = || {
+            let outcome = f(value);
+            calls.outcome(returned.replace(true), outcome)
+        };
+        let output = policy.judge(call, |time| pauses.wait(time));
+        if output.is_none() && !returned.get() {
+            calls.failed(); // It panicked.
+        }
+        output
     }
 }
 
@@ -155,6 +200,11 @@ where
             value.and_then(|value| f(value))
         })
     }
+
+    fused_stage!(|stage: A, _wiring| {
+        let f = stage.f.clone();
+        Making::<_, B, Sparse, true>::new(move |slot: Option<A::Ref<'_>>| slot.and_then(|value| f(value)))
+    });
 }
 
 impl<R: RingRunner, A: RingShape<R>, F> Deploy<RingBackend<R>> for Filter<A, F>
@@ -167,6 +217,24 @@ where
         // The mask has a slot at every number, whether or not the value's slot is filled.
         let mask = mask_stage::<A>(judged, wiring, move |value| value.is_some_and(|value| keep(value)));
         input.masked(mask)
+    }
+
+    fused_in_front!(|filter: A, _wiring| Keeping(filter.keep.clone()));
+}
+
+/// A filter in a loop: it needs no mask.
+struct Keeping<F>(Arc<F>);
+
+impl<A: Shape, F> InFront<A, Filtered<A>> for Keeping<F>
+where
+    F: for<'a> Fn(A::Ref<'a>) -> bool + Send + Sync + 'static,
+{
+    const EMPTIES: bool = true;
+    const MASKS: bool = true;
+
+    #[inline(always)]
+    fn pass<T>(&self, place: &Place, slot: Option<A::Ref<'_>>, next: impl FnOnce(Option<A::Ref<'_>>) -> T) -> T {
+        next(slot.filter(|value| place.call(|| (self.0)(*value))))
     }
 }
 
@@ -191,6 +259,12 @@ where
             value.map(|value| f(state, value))
         })
     }
+
+    fused_last!(|scan: A, _wiring| {
+        let (f, end, start) = (scan.f.clone(), EndSlot::of::<A::Density>(), (scan.state.clone(), R::state().alone));
+        let at = move |state: &mut S, _, value: Option<A::Ref<'_>>, _| value.map(|value| f(state, value));
+        LastWithState::<S, _, B, A::Density>::new(start, end, at, None)
+    });
 }
 
 impl<R: Keeps<S>, A: RingShape<R>, S: Item + Clone, F, G, B: Item> Deploy<RingBackend<R>> for Fold<A, S, F, G, B>
@@ -199,14 +273,30 @@ where
     G: Fn(S) -> B + Send + Sync + 'static,
 {
     fn deploy(&self, input: Reader<A>, wiring: &mut Wiring) -> Reader<Val<B, AtEnd>> {
-        let (f, finish, initial) = (self.f.clone(), self.finish.clone(), self.state.clone());
-        let start = (initial.clone(), R::state());
-        stateful_stage::<A, S, B, AtEnd>(input, wiring, EndSlot::Written, start, move |state, _, value, end| {
-            if let Some(value) = value {
-                f(state, value);
-            }
-            end.then(|| finish(std::mem::replace(state, initial.clone())))
-        })
+        let start = (self.state.clone(), R::state());
+        stateful_stage::<A, S, B, AtEnd>(input, wiring, EndSlot::Written, start, folding(self))
+    }
+
+    fused_last!(|fold: A, _wiring| {
+        let start = (fold.state.clone(), R::state().alone);
+        LastWithState::<S, _, B, AtEnd, true>::new(start, EndSlot::Written, folding(fold), None)
+    });
+}
+
+/// What a fold makes of a slot.
+fn folding<A: Shape, S: Item + Clone, F, G, B: Item>(
+    fold: &Fold<A, S, F, G, B>,
+) -> impl for<'a> Fn(&mut S, SequenceNumber, Option<A::Ref<'a>>, bool) -> Option<B> + Clone + Send + 'static
+where
+    F: for<'a> Fn(&mut S, A::Ref<'a>) + Send + Sync + 'static,
+    G: Fn(S) -> B + Send + Sync + 'static,
+{
+    let (f, finish, initial) = (fold.f.clone(), fold.finish.clone(), fold.state.clone());
+    move |state: &mut S, _, value: Option<A::Ref<'_>>, end| {
+        if let Some(value) = value {
+            f(state, value);
+        }
+        end.then(|| finish(std::mem::replace(state, initial.clone())))
     }
 }
 
@@ -216,111 +306,6 @@ impl<R: Keeps<A::Owned>, A: RingShape<R> + ToOwnedItem<Owned: Clone>> Deploy<Rin
         stateful_stage::<A, A::Owned, A::Owned, A::Density>(input, wiring, end, first, |before, _, value, _| {
             value.map(|value| std::mem::replace(before, A::to_owned_item(value)))
         })
-    }
-}
-
-impl<R: RingRunner, P: Deploy<RingBackend<R>>, Q: Deploy<RingBackend<R>> + Arrow<In = P::In>> Deploy<RingBackend<R>>
-    for Fanout<P, Q>
-where
-    P::In: RingShape<R>,
-    P::Out: RingShape<R>,
-    Q::Out: RingShape<R>,
-{
-    fn deploy(&self, input: Reader<P::In>, wiring: &mut Wiring) -> Reader<Pair<P::Out, Q::Out>> {
-        let second = input.fork();
-        let first = self.first.deploy(input, &mut wiring.body(Branch::First));
-        first.zip(self.second.deploy(second, &mut wiring.body(Branch::Second)))
-    }
-}
-
-impl<R: RingRunner, A: RingShape<R>, P, Q> Deploy<RingBackend<R>> for Both<A, P, Q>
-where
-    lens::First: Lens<A>,
-    lens::Second: Lens<A>,
-    P: Deploy<RingBackend<R>> + Arrow<In = Projected<A, lens::First>, Out: RingShape<R>>,
-    Q: Deploy<RingBackend<R>> + Arrow<In = Projected<A, lens::Second>, Out: RingShape<R>>,
-{
-    fn deploy(&self, input: Reader<A>, wiring: &mut Wiring) -> Reader<Pair<P::Out, Q::Out>> {
-        let second = input.fork();
-        let first = self.first.deploy(seen::<R, A, lens::First>(input), &mut wiring.body(Branch::First));
-        first.zip(self.second.deploy(seen::<R, A, lens::Second>(second), &mut wiring.body(Branch::Second)))
-    }
-}
-
-fn seen<R: RingRunner, A: RingShape<R>, L: Lens<A>>(input: Reader<A>) -> <Projected<A, L> as On<RingBackend<R>>>::Edge {
-    input.seen::<L>()
-}
-
-impl<R: RingRunner, A: RingShape<R>, P, Q> Deploy<RingBackend<R>> for Choose<A, P, Q>
-where
-    lens::Left: Lens<A>,
-    lens::Right: Lens<A>,
-    P: Deploy<RingBackend<R>> + Arrow<In = Projected<A, lens::Left>, Out: RingShape<R>>,
-    Q: Deploy<RingBackend<R>> + Arrow<In = Projected<A, lens::Right>, Out: RingShape<R>>,
-{
-    fn deploy(&self, input: Reader<A>, wiring: &mut Wiring) -> Reader<Choice<P::Out, Q::Out>> {
-        let right = input.fork();
-        let left = self.left.deploy(seen::<R, A, lens::Left>(input), &mut wiring.body(Branch::Left));
-        left.beside(self.right.deploy(seen::<R, A, lens::Right>(right), &mut wiring.body(Branch::Right)))
-    }
-}
-
-impl<R: RingRunner, A: RingShape<R>, P, Q> Deploy<RingBackend<R>> for Merge<A, P, Q>
-where
-    lens::Left: Lens<A>,
-    lens::Right: Lens<A>,
-    P: Deploy<RingBackend<R>> + Arrow<In = Projected<A, lens::Left>, Out: RingShape<R>>,
-    Q: Deploy<RingBackend<R>> + Arrow<In = Projected<A, lens::Right>, Out: RingShape<R> + SameItem<P::Out>>,
-{
-    fn deploy(&self, input: Reader<A>, wiring: &mut Wiring) -> Reader<Merged<P::Out, Q::Out>> {
-        let right = seen::<R, A, lens::Right>(input.fork());
-        let left = seen::<R, A, lens::Left>(input);
-        if self.left.is_lane(wiring) && self.right.is_lane(wiring) {
-            let other = self.left.deploy_lane(left, None, &mut wiring.body(Branch::Left));
-            let both = self.right.deploy_lane(right, Some(other), &mut wiring.body(Branch::Right));
-            let both =
-                both.downcast::<Reader<<P::Out as RingLayout>::Whole>>().expect("both lanes have values of one type");
-            return Reader::of_lanes(*both);
-        }
-        let left = self.left.deploy(left, &mut wiring.body(Branch::Left));
-        left.or(self.right.deploy(right, &mut wiring.body(Branch::Right)))
-    }
-}
-
-impl<R: RingRunner, A: RingShape<R>, L: Lens<A>> Deploy<RingBackend<R>> for Project<A, L> {
-    fn deploy(&self, input: Reader<A>, _: &mut Wiring) -> Reader<Projected<A, L>> {
-        input.seen::<L>()
-    }
-}
-
-impl<R: RingRunner, A: RingShape<R> + ItemShape> Deploy<RingBackend<R>> for ToAnyEdge<A> {
-    fn deploy(&self, input: Reader<A>, _: &mut Wiring) -> Reader<AnyEdge<A::Item>> {
-        input.any_edge()
-    }
-}
-
-impl<R: RingRunner, P: Deploy<RingBackend<R>>> Deploy<RingBackend<R>> for Tee<P>
-where
-    P::In: RingShape<R>,
-{
-    fn deploy(&self, input: Reader<P::In>, wiring: &mut Wiring) -> Reader<P::In> {
-        let mut body = wiring.body(Branch::Only);
-        body.scope.side_output = true;
-        // A ring without readers never holds back its stage.
-        drop(self.body.deploy(input.fork(), &mut body));
-        input
-    }
-}
-
-impl<R: RingRunner, P: Deploy<RingBackend<R>>> Deploy<RingBackend<R>> for Shard<P> {
-    fn deploy(
-        &self,
-        input: <P::In as On<RingBackend<R>>>::Edge,
-        wiring: &mut Wiring,
-    ) -> <P::Out as On<RingBackend<R>>>::Edge {
-        let mut body = wiring.body(Branch::Only);
-        body.scope.width *= self.k;
-        self.body.deploy(input, &mut body)
     }
 }
 
@@ -339,6 +324,25 @@ impl<R: RingRunner, P: Deploy<RingBackend<R>>> Deploy<RingBackend<R>> for Named<
         wiring: &mut Wiring,
     ) -> <P::Out as On<RingBackend<R>>>::Edge {
         self.body.deploy_outer(input, wiring)
+    }
+
+    fn deploy_fused(
+        &self,
+        input: <P::In as On<RingBackend<R>>>::Edge,
+        level: Level,
+        wiring: &mut Wiring,
+    ) -> <P::Out as On<RingBackend<R>>>::Edge {
+        self.body.deploy_fused(input, level, wiring)
+    }
+
+    fn fused_before<N: SlotKernel<RingBackend<R>, P::Out>>(
+        &self,
+        input: <P::In as On<RingBackend<R>>>::Edge,
+        next: N,
+        level: Level,
+        wiring: &mut Wiring,
+    ) -> Fusing<RingBackend<R>, P::Out, N> {
+        self.body.fused_before(input, next, level, wiring)
     }
 
     fn is_lane(&self, wiring: &Wiring) -> bool {

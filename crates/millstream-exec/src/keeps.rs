@@ -7,7 +7,8 @@
 use crate::keeper::{Keeper, StateKeepers, adopt_start, adopt_starts};
 use crate::{Rings, RunError, Wiring};
 use millstream_core::pipe::{Key, KeyRouter, Parked, States};
-use millstream_core::{Backend, Item, Plan};
+use millstream_core::{Backend, Density, Item, Plan, Val};
+use millstream_ring::Reader;
 use std::marker::PhantomData;
 
 /// Rings, as stages are deployed on them by the runner `R`. [`Deploy`](millstream_core::Deploy) is said of it.
@@ -16,6 +17,16 @@ pub struct RingBackend<R = Rings>(PhantomData<fn() -> R>);
 
 impl<R: RingRunner> Backend for RingBackend<R> {
     type Wiring = Wiring;
+    type Keeper<S> = Keeper<S>;
+    type Ring<T: Item, D: Density> = Reader<Val<T, D>>;
+
+    fn fuses(wiring: &Wiring) -> bool {
+        wiring.fuses()
+    }
+
+    fn advance(wiring: &mut Wiring) {
+        wiring.advance();
+    }
 }
 
 /// A runner on rings: [`Rings`], or `Durable` with the feature of that name. Nothing to implement.

@@ -99,6 +99,9 @@ pub struct TaskletInfo<'a> {
     pub end: Option<PipelineEnd>,
     /// Whether it has a thread of its own.
     pub own_thread: bool,
+    /// The stage in whose loop it is, if it is fused with that one. The time and the steps of the loop count for that
+    /// one.
+    pub fused_into: Option<&'a str>,
 }
 
 impl Observer {
@@ -145,7 +148,8 @@ impl Observer {
                 Role::SideOutput => (None, None),
             };
             let (side_output, own_thread) = (task.watched.role == Role::SideOutput, task.home == Home::Thread);
-            TaskletInfo { name: &task.name, stage, side_output, end, own_thread }
+            let fused_into = task.fused_into.as_deref();
+            TaskletInfo { name: &task.name, stage, side_output, end, own_thread, fused_into }
         })
     }
 

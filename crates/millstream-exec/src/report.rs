@@ -72,6 +72,9 @@ pub struct StageReport {
     pub overruns: u64,
     /// Whether it had a thread of its own.
     pub blocking: bool,
+    /// The stage in whose loop it ran, if it was [fused](crate::Rings::workers) with that stage. The time and the steps
+    /// of the loop count for that one.
+    pub fused_into: Option<String>,
     /// How many keys it held states for at the end, if it is the stage before the body of a
     /// [`shard_by`](millstream_core::KeysExt::shard_by).
     pub keys: Option<u64>,
@@ -139,6 +142,7 @@ impl StageReport {
             budget: None,
             overruns: 0,
             blocking: true,
+            fused_into: None,
             keys: None,
             failures: 0,
             retries: 0,

@@ -93,6 +93,17 @@ impl Rings {
     /// By default a run begins with one worker and tries whether more improve throughput, up to one for each core that
     /// this process may use. A chain of cheap stages is fastest on one. [`Report::decisions`](crate::Report::decisions)
     /// has the result.
+    ///
+    /// A run with one worker, if that is set here, *fuses* stages, and so does [`Inline`](crate::Inline): a chain of
+    /// `map`, `map_owned`, `cloned`, `filter`, `filter_map` and `try_map`, with a last stage that is one of these, a
+    /// `scan` or a `fold`, runs as one loop, without rings between. The right side of a
+    /// [`then`](millstream_core::Arrow::then) begins another chain, and inside `shard`, `shard_by` and `feedback` there
+    /// are none. A run that was set to one worker keeps its loops if it gets more workers while it goes on.
+    ///
+    /// Nothing else changes: not the slots, the plan, the names in errors or the counts of the report, whose
+    /// [`fused_into`](crate::StageReport::fused_into) says in whose loop a stage ran. Each value takes its way through
+    /// the whole loop before the next one begins: where a stage fails, the stages before it in its loop have not run
+    /// ahead. The plan's bytes still count the rings that are not there.
     #[must_use]
     pub fn workers(mut self, workers: usize) -> Self {
         self.workers = Some(workers);
@@ -251,6 +262,11 @@ impl Rings {
             pinned: self.pin,
             step_budget: self.budgets.of_others(),
         }
+    }
+
+    /// Whether one worker runs all stages, as set.
+    pub(crate) fn has_one_worker(&self) -> bool {
+        self.workers == Some(1)
     }
 
     pub(crate) fn waiting(&self) -> Wait {

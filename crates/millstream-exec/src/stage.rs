@@ -6,6 +6,7 @@
 
 use crate::keeper::Keeper;
 use crate::kept::Kept;
+use crate::onlooker::Failing;
 use crate::task_probe::TaskProbe;
 use crate::tasklet::{AtMarks, Progress, Tasklet};
 use crate::wiring::{Home, Wiring};
@@ -27,7 +28,8 @@ pub(crate) fn stage<A: RingLayout, S: Item + Clone, B: Item, D: Density>(
     let (batch, density) = (wiring.batch_at(home), PhantomData::<fn() -> (B, D)>);
     let keeper = wiring.keeper(keeper);
     let (input, work) = (input.stops_at_marks(), Work { state: wiring.state_or(start, keeper), f });
-    let stage = Stage { input, output, work, keeper, batch, end, busy: false, at_end: None, density };
+    let failing = wiring.onlookers(&TaskProbe::of(input.probe(), output.probe()));
+    let stage = Stage { input, output, work, keeper, batch, end, busy: false, at_end: None, failing, density };
     wiring.stage(home, [Box::new(stage) as Box<dyn Tasklet>]);
     reader
 }
@@ -150,6 +152,7 @@ struct Stage<A: RingLayout, S, B: Item, D: Density, F> {
     /// Whether the function is at the number after those published.
     busy: bool,
     at_end: Option<u64>,
+    failing: Failing,
     density: PhantomData<fn() -> (B, D)>,
 }
 
@@ -209,6 +212,10 @@ where
 
     fn failed_at(&self) -> Option<u64> {
         self.at_end.or_else(|| self.busy.then(|| self.output.next().0))
+    }
+
+    fn failed_in(&self) -> Option<&str> {
+        self.failing.stage()
     }
 
     fn backlog(&self) -> u64 {

@@ -27,7 +27,7 @@ use crate::wiring::Home;
 use crate::worker::work;
 use crate::{Handle, RingShape, Rings, RunError, Sink, Source, Wiring};
 use millstream_core::plan::StageLookup;
-use millstream_core::{Arrow, Dense, Deploy, Item, Plan, SequenceNumber, Val};
+use millstream_core::{Arrow, Dense, Deploy, Item, Level, Plan, SequenceNumber, Val};
 use millstream_ring::{Reader, RingLayout, ring_from};
 use std::marker::PhantomData;
 use std::sync::{Arc, Mutex, Weak};
@@ -229,7 +229,8 @@ impl Planned {
     fn wiring(self, rings: &Rings, inline: bool, shared: Arc<Shared>, before: usize) -> Version {
         let Planned { plan, lookup, ring_bytes } = self;
         let most = rings.most(plan.rings.len());
-        let wiring = Wiring::new(rings.slots(), most, inline, shared, before, (plan, lookup));
+        let mut wiring = Wiring::new(rings.slots(), most, inline, shared, before, (plan, lookup));
+        wiring.one_thread |= rings.has_one_worker();
         Version { wiring, ring_bytes }
     }
 }
@@ -247,7 +248,8 @@ impl Version {
     {
         let wiring = &mut self.wiring;
         wiring.beginning = beginning.cloned().map(Beginning::new);
-        let output = Deploy::<RingBackend<R>>::deploy_outer(pipeline, source_edge::<R, T>(input), wiring);
+        let input = source_edge::<R, T>(input);
+        let output = Deploy::<RingBackend<R>>::deploy_at(pipeline, input, Level::Outer, wiring);
         wiring.check()?;
         wiring.beginning.take().map_or(Ok(()), Beginning::check).map_err(RunError::Snapshot)?;
         Ok(output)

@@ -51,6 +51,8 @@ pub(crate) struct Task {
     /// How long a step may take; none for a tasklet with a thread of its own.
     pub(crate) budget: Option<Duration>,
     pub(crate) overruns: AtomicU64,
+    /// The stage in whose loop it is.
+    pub(crate) fused_into: Option<String>,
     /// The number of keys it holds.
     pub(crate) keys: Option<Arc<AtomicU64>>,
     pub(crate) watched: Watched,
@@ -58,7 +60,7 @@ pub(crate) struct Task {
 
 impl Task {
     pub(crate) fn new(
-        Named { name, role, order, tasklet, home, side_output, around, keys, calls }: Named,
+        Named { name, role, order, tasklet, home, side_output, around, fused_into, keys, calls }: Named,
         clock: usize,
         budgets: Option<&Budgets>,
         plan: &Plan,
@@ -68,6 +70,7 @@ impl Task {
         Task {
             watched: Watched::new(role, tasklet.probe(), calls, plan, passes),
             budget,
+            fused_into,
             keys,
             overruns: AtomicU64::new(0),
             name,
@@ -201,7 +204,7 @@ impl Task {
         };
         let (progress, broken) = match caught(step) {
             Ok(progress) => (progress, None),
-            Err(payload) => self.panicked(shared, tasklet.failed_at(), payload),
+            Err(payload) => self.panicked(shared, &**tasklet, payload),
         };
         if let Some(begun) = clock {
             let ended = Instant::now();
@@ -232,7 +235,7 @@ impl Task {
     }
 
     /// What becomes of a panic in a step.
-    fn panicked(&self, shared: &Shared, number: Option<u64>, payload: Payload) -> (Progress, Option<Broken>) {
+    fn panicked(&self, shared: &Shared, tasklet: &dyn Tasklet, payload: Payload) -> (Progress, Option<Broken>) {
         if self.cancelled(shared) && !self.side_output {
             // The stream has ended downstream; nothing reads this tasklet's output.
             return (Progress::DONE, Some(Broken::ignored(payload)));
@@ -240,7 +243,8 @@ impl Task {
         if payload.is::<GivenUp>() {
             return (Progress::NONE, None);
         }
-        (Progress::NONE, Some(self.broken(shared, number, payload)))
+        let stage = tasklet.failed_in().unwrap_or(&self.name);
+        (Progress::NONE, Some(self.broken_in(stage, shared, tasklet.failed_at(), payload)))
     }
 
     /// Drops a tasklet, and with it the user's values and closures. If one of them panics, the caller
@@ -254,6 +258,10 @@ impl Task {
     fn clear(&self, shared: &Shared, wait: bool) -> Option<u64> {
         let mut occupant = self.lock_at_end(wait)?;
         let left = occupant.as_ref().map_or(0, |tasklet| tasklet.backlog());
+        if let (Some(onlooker), true) = (occupant.as_mut(), self.fused_into.is_some()) {
+            // The loop has moved numbers since the last look, perhaps.
+            add(&self.moved, onlooker.step().moved as u64);
+        }
         let broken = self.give_up(occupant.take(), shared);
         drop(occupant);
         broken.into_iter().for_each(|broken| broken.report(shared));
@@ -294,11 +302,12 @@ impl Task {
             moved: self.moved(),
             steps: self.steps.load(Ordering::Relaxed),
             left,
-            ns_per_number: self.cost(),
+            ns_per_number: self.cost().filter(|_| self.fused_into.is_none()),
             longest_step: Duration::from_nanos(self.longest_ns.load(Ordering::Relaxed)),
             budget: self.budget,
             overruns: self.overruns.load(Ordering::Relaxed),
             blocking: self.home == Home::Thread,
+            fused_into: self.fused_into.clone(),
             keys: self.keys.as_ref().map(|keys| keys.load(Ordering::Relaxed)),
             failures: calls.map_or(0, |calls| calls.failures()),
             retries: calls.map_or(0, |calls| calls.retries()),
@@ -331,9 +340,13 @@ impl Task {
 
     /// Records a panic of the user's code in this tasklet.
     fn broken(&self, shared: &Shared, number: Option<u64>, payload: Payload) -> Broken {
+        self.broken_in(&self.name, shared, number, payload)
+    }
+
+    fn broken_in(&self, stage: &str, shared: &Shared, number: Option<u64>, payload: Payload) -> Broken {
         self.broken.store(true, Ordering::Relaxed);
         let at = FailedAt::new(self.clock, number, self.order);
-        let failure = RunError::unwound(&self.name, number, payload.as_ref());
+        let failure = RunError::unwound(stage, number, payload.as_ref());
         shared.note_failure(at, failure.clone());
         Broken { failure: Some(failure), payload }
     }

@@ -25,6 +25,18 @@ pub(crate) struct TaskProbe {
     input: Option<InputProbe>,
     output: Option<RingProbe>,
     holds: Holds,
+    filled: Filled,
+}
+
+/// Which slots of a stage's output are filled, if the probe's output is another stage's.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) enum Filled {
+    /// The output is its own, or is filled at the same numbers.
+    #[default]
+    Alike,
+    /// All of them.
+    All,
+    Unknown,
 }
 
 /// Whether a tasklet holds work that its input no longer shows.
@@ -40,7 +52,7 @@ enum Holds {
 
 impl TaskProbe {
     pub(crate) fn of(input: InputProbe, output: RingProbe) -> Self {
-        TaskProbe { input: Some(input), output: Some(output), holds: Holds::Nothing }
+        TaskProbe { input: Some(input), output: Some(output), ..TaskProbe::default() }
     }
 
     pub(crate) fn of_both((input, output): (InputProbe, RingProbe)) -> Self {
@@ -53,6 +65,11 @@ impl TaskProbe {
 
     pub(crate) fn of_sink(input: InputProbe) -> Self {
         TaskProbe { input: Some(input), ..TaskProbe::default() }
+    }
+
+    /// Of a stage in front of another one in its loop: the probe was that of the loop.
+    pub(crate) fn of_onlooker(self, filled: Filled) -> Self {
+        TaskProbe { filled, ..self }
     }
 
     /// Of a stage that reads a number's value long before it publishes the number.
@@ -125,7 +142,11 @@ impl TaskProbe {
 
     /// The share of its slots that are empty, from the slots that were counted.
     pub(crate) fn empties(&self) -> Occupancy {
-        self.output.as_ref().map_or_else(Occupancy::default, RingProbe::empties)
+        match (&self.output, self.filled) {
+            (Some(output), Filled::Alike) => output.empties(),
+            (Some(output), Filled::All) => Occupancy { looked_at: output.published(), empty: 0 },
+            _ => Occupancy::default(),
+        }
     }
 
     pub(crate) fn output(&self) -> Option<&RingProbe> {

@@ -53,6 +53,12 @@ pub(crate) trait Tasklet: Send {
     /// The number at which user code panicked in the last step.
     fn failed_at(&self) -> Option<u64>;
 
+    /// The stage whose user code panicked in the last step, if the tasklet is several stages and that is not the last
+    /// one.
+    fn failed_in(&self) -> Option<&str> {
+        None
+    }
+
     /// How many numbers wait in its input.
     fn backlog(&self) -> u64;
 

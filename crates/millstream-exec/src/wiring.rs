@@ -1,11 +1,13 @@
 use crate::external_source::StopSource;
 use crate::keeper::Keeper;
 use crate::keyed_stage::Keyed;
+use crate::onlooker::{Failing, Member, Members, Onlooker, Place};
 use crate::pause::Pauses;
 use crate::reactor::Reactor;
 use crate::shared::Shared;
 use crate::side_sinks::SideSinks;
 use crate::snapshot::Beginning;
+use crate::task_probe::{Filled, TaskProbe};
 use crate::tasklet::Tasklet;
 use crate::watched::{Calls, Role};
 use millstream_core::plan::{Branch, NodeId, PlanMismatch, Scoped, StageLookup, Walk};
@@ -40,6 +42,10 @@ pub struct Wiring {
     calls: Option<Arc<Calls>>,
     /// The states with which the run begins, if it is with a snapshot.
     pub(crate) beginning: Option<Beginning>,
+    /// Whether one thread runs all stages, so that they are fused where they can be.
+    pub(crate) one_thread: bool,
+    /// The stages of the loop that is added next, before its last one.
+    fused: Members,
 }
 
 /// What holds for the stages of a body.
@@ -83,6 +89,8 @@ pub(crate) struct Named {
     pub(crate) side_output: bool,
     /// The feedback loop that it is part of: its tasklets stay together.
     pub(crate) around: Option<usize>,
+    /// The stage in whose loop it is.
+    pub(crate) fused_into: Option<String>,
     /// The number of keys it holds.
     pub(crate) keys: Option<Arc<AtomicU64>>,
     /// The counters of its failures, if its function can fail.
@@ -93,7 +101,8 @@ impl Named {
     /// A tasklet that is not a stage of the plan.
     pub(crate) fn apart(name: String, role: Role, order: usize, tasklet: Box<dyn Tasklet>) -> Self {
         let home = Home::Workers;
-        Named { name, role, order, tasklet, home, side_output: false, around: None, keys: None, calls: None }
+        let (side_output, around, fused_into, keys, calls) = (false, None, None, None, None);
+        Named { name, role, order, tasklet, home, side_output, around, fused_into, keys, calls }
     }
 }
 
@@ -132,6 +141,8 @@ impl Wiring {
             source: None,
             calls: None,
             beginning: None,
+            one_thread: inline,
+            fused: Members::default(),
         }
     }
 
@@ -214,9 +225,50 @@ impl Wiring {
         let first = self.next_order();
         let named = |(order, tasklet)| {
             let (name, calls) = (name.clone(), calls.clone());
-            Named { name, role, order, tasklet, home, side_output, around, keys: None, calls }
+            Named { name, role, order, tasklet, home, side_output, around, fused_into: None, keys: None, calls }
         };
         self.tasklets.extend((first..).zip(tasklets).map(named));
+    }
+
+    /// Whether stages are fused here.
+    pub(crate) fn fuses(&self) -> bool {
+        let WiringScope { width, keyed, around, .. } = &self.scope;
+        self.one_thread && *width == 1 && keyed.is_none() && around.is_none()
+    }
+
+    /// Adds the stage of the plan that is deployed now to the loop that is added next; its place there.
+    /// Its ring would be a mask, or not; its output is filled where the loop's is, or it is not known where.
+    pub(crate) fn fuse(&mut self, calls: Option<Arc<Calls>>, masks: bool, filled_alike: bool) -> Place {
+        match self.lookup.stage(&self.scope.id, 0) {
+            Some(stage) => self.fused.add(Member { stage, calls, masks, filled_alike }),
+            // The check after the deployment returns the error, and nothing starts.
+            None => Place::default(),
+        }
+    }
+
+    /// Adds the stages of a loop before its last one, which is added next. `probe` is that of the loop.
+    pub(crate) fn onlookers(&mut self, probe: &TaskProbe) -> Failing {
+        let name = |stage: usize| self.plan.stages[stage].name.clone();
+        let (members, failing) = std::mem::take(&mut self.fused).finish(name);
+        let into = self.lookup.at(&self.scope.id).map(|last| self.plan.stages[last].name.clone());
+        for Member { stage, calls, masks, filled_alike } in members {
+            let WiringScope { side_output, around, .. } = self.scope;
+            let planned = &self.plan.stages[stage];
+            let filled = match self.plan.rings[planned.writes].dense && !masks {
+                true => Filled::All,
+                false if filled_alike => Filled::Alike,
+                false => Filled::Unknown,
+            };
+            let (name, tasklet) = (planned.name.clone(), Box::new(Onlooker::new(probe, filled)));
+            let onlooker = Named::apart(name, Role::Stage(stage), self.next_order(), tasklet);
+            self.tasklets.push(Named { side_output, around, calls, fused_into: into.clone(), ..onlooker });
+        }
+        failing
+    }
+
+    /// Sets the counters of the failures of the stage that is added next.
+    pub(crate) fn counts(&mut self, calls: Option<Arc<Calls>>) {
+        self.calls = calls;
     }
 
     /// The pauses of the stage that is added next.

@@ -188,8 +188,11 @@ fn one_worker_for_two_stages_and_the_gain_of_a_second_one() {
         let two = |workers| {
             Rings::new().workers(workers).batch(4).for_each((&p).from(source::ready(0..NUMBERS)), |_, _| ()).unwrap()
         };
+        // One worker runs both as one loop. How they share its time is not known: at best they share it evenly.
         let truth = faster(&two(1), &two(2));
-        assert!((gain.factor / truth - 1.0).abs() < 0.2, "forecast {}, and {truth} came", gain.factor);
+        assert!(gain.at_most && gain.factor < 2.1, "{gain:?}");
+        assert!((1.3..gain.factor * 1.1).contains(&truth), "forecast {}, and {truth} came", gain.factor);
+        assert!(blamed.sentence.contains("`second` and the stage that is fused into it"), "{}", blamed.sentence);
     });
 }
 

@@ -12,8 +12,6 @@ impl BlockBackend for Model {
     fn in_body<T>(extent: &mut Extent, _: Branch, inside: impl FnOnce(&mut Extent) -> T) -> T {
         inside(extent)
     }
-
-    fn advance(_: &mut Extent) {}
 }
 
 impl<F: ModelShape> Forks<F> for Model {

@@ -9,8 +9,6 @@ pub trait BlockBackend: Backend {
     const COUNTS_READERS: bool = false;
     /// Deploys something in a body of the node that is deployed now.
     fn in_body<T>(wiring: &mut Self::Wiring, branch: Branch, inside: impl FnOnce(&mut Self::Wiring) -> T) -> T;
-    /// Goes on to the next statement of the same body.
-    fn advance(wiring: &mut Self::Wiring);
 }
 
 /// A deployment whose edges of shape `F` can have several readers.

@@ -164,7 +164,7 @@ where
 {
     fn deploy(&self, scope: &Edges<K>, wiring: &mut K::Wiring) {
         self.before.deploy(scope, wiring);
-        let edge = K::in_body(wiring, Branch::Only, |wiring| self.pipeline.deploy(scope.clone(), wiring));
+        let edge = K::in_body(wiring, Branch::Only, |wiring| self.pipeline.deploy_body(scope.clone(), wiring));
         K::advance(wiring);
         scope.push::<P::Out>(edge, wiring);
     }
@@ -205,7 +205,7 @@ where
     fn deploy(&self, scope: Edges<K>, wiring: &mut K::Wiring) -> <P::Out as On<K>>::Edge {
         K::in_body(wiring, Branch::Only, |wiring| {
             self.statements.deploy(&scope, wiring);
-            let output = K::in_body(wiring, Branch::Only, |wiring| self.result.deploy(scope.clone(), wiring));
+            let output = K::in_body(wiring, Branch::Only, |wiring| self.result.deploy_body(scope.clone(), wiring));
             scope.close(wiring);
             output
         })

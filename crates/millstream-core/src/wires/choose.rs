@@ -199,15 +199,15 @@ where
     Scope<N>: On<K, Edge = Edges<K>>,
 {
     fn deploy(&self, scope: Edges<K>, wiring: &mut K::Wiring) -> <Merged<P::Out, Q::Out> as On<K>>::Edge {
-        let tag = K::in_body(wiring, Branch::Only, |wiring| self.condition.deploy(scope.clone(), wiring));
+        let tag = K::in_body(wiring, Branch::Only, |wiring| self.condition.deploy_body(scope.clone(), wiring));
         let (left, right) = K::fork(tag, wiring);
         let left = K::in_body(wiring, Branch::Left, |wiring| {
             let lane = Edges::of::<C::Out, _>(&self.yes, left, Some(scope.clone()), wiring);
-            self.yes.deploy(lane, wiring)
+            self.yes.deploy_body(lane, wiring)
         });
         let right = K::in_body(wiring, Branch::Right, |wiring| {
             let lane = Edges::of::<C::Out, _>(&self.no, right, Some(scope.clone()), wiring);
-            self.no.deploy(lane, wiring)
+            self.no.deploy_body(lane, wiring)
         });
         K::merge(left, right, wiring)
     }

@@ -37,8 +37,8 @@ where
     Scope<S>: On<K, Edge = Edges<K>>,
 {
     fn deploy(&self, scope: Edges<K>, wiring: &mut K::Wiring) -> <Pair<P::Out, Q::Out> as On<K>>::Edge {
-        let first = K::in_body(wiring, Branch::First, |wiring| self.0.deploy(scope.clone(), wiring));
-        let second = K::in_body(wiring, Branch::Second, |wiring| self.1.deploy(scope, wiring));
+        let first = K::in_body(wiring, Branch::First, |wiring| self.0.deploy_body(scope.clone(), wiring));
+        let second = K::in_body(wiring, Branch::Second, |wiring| self.1.deploy_body(scope, wiring));
         K::join(first, second, wiring)
     }
 }
@@ -72,7 +72,7 @@ macro_rules! joined {
         $scope:ident, $wiring:ident, $joined:expr, $all:ty;
         $part:ty, $other:ident, $branch:ident; $($rest:tt)*
     ) => {{
-        let next = K::in_body($wiring, Branch::$branch, |wiring| $other.deploy($scope.clone(), wiring));
+        let next = K::in_body($wiring, Branch::$branch, |wiring| $other.deploy_body($scope.clone(), wiring));
         let joined = <K as Joins<$all, $part>>::join($joined, next, $wiring);
         joined!($scope, $wiring, joined, Pair<$all, $part>; $($rest)*)
     }};
@@ -113,7 +113,8 @@ macro_rules! tuple {
         ] {
             fn deploy(&self, scope: Edges<K>, wiring: &mut K::Wiring) -> <Self::Out as On<K>>::Edge {
                 let ($one, $($other,)+) = self;
-                let joined = K::in_body(wiring, Branch::$first_branch, |wiring| $one.deploy(scope.clone(), wiring));
+                let first = |wiring: &mut K::Wiring| $one.deploy_body(scope.clone(), wiring);
+                let joined = K::in_body(wiring, Branch::$first_branch, first);
                 let joined = joined!(scope, wiring, joined, $first::Out; $($part::Out, $other, $branch;)+);
                 Project::<nested!($first::Out, $($part::Out),+), Flat<$n>>::new().deploy(joined, wiring)
             }

@@ -137,7 +137,7 @@ where
     fn deploy(&self, scope: &Edges<K>, tag: C::Edge, wiring: &mut K::Wiring) -> <P::Out as On<K>>::Edge {
         K::in_body(wiring, Branch::Only, |wiring| {
             let lane = Edges::of::<C, _>(&self.lane, tag, Some(scope.clone()), wiring);
-            self.lane.deploy(lane, wiring)
+            self.lane.deploy_body(lane, wiring)
         })
     }
 }
@@ -167,7 +167,7 @@ where
         let (of_lane, tag) = K::fork(tag, wiring);
         let lane = K::in_body(wiring, Branch::Left, |wiring| {
             let lane = Edges::of::<C, _>(&self.lane, of_lane, Some(scope.clone()), wiring);
-            self.lane.deploy(lane, wiring)
+            self.lane.deploy_body(lane, wiring)
         });
         let rest = K::in_body(wiring, Branch::Right, |wiring| self.rest.deploy(scope, tag, wiring));
         K::merge(lane, rest, wiring)
@@ -192,7 +192,7 @@ where
     Scope<S>: On<K, Edge = Edges<K>>,
 {
     fn deploy(&self, scope: Edges<K>, wiring: &mut K::Wiring) -> <A::Out as On<K>>::Edge {
-        let tag = K::in_body(wiring, Branch::Only, |wiring| self.tag.deploy(scope.clone(), wiring));
+        let tag = K::in_body(wiring, Branch::Only, |wiring| self.tag.deploy_body(scope.clone(), wiring));
         K::in_body(wiring, Branch::Right, |wiring| self.arms.deploy(&scope, tag, wiring))
     }
 }

@@ -63,8 +63,8 @@ where
     Scope<S>: On<K, Edge = Edges<K>>,
 {
     fn deploy(&self, scope: Edges<K>, wiring: &mut K::Wiring) -> <Otherwise<P::Out, Q::Out> as On<K>>::Edge {
-        let first = K::in_body(wiring, Branch::Left, |wiring| self.first.deploy(scope.clone(), wiring));
-        let second = K::in_body(wiring, Branch::Right, |wiring| self.second.deploy(scope, wiring));
+        let first = K::in_body(wiring, Branch::Left, |wiring| self.first.deploy_body(scope.clone(), wiring));
+        let second = K::in_body(wiring, Branch::Right, |wiring| self.second.deploy_body(scope, wiring));
         K::otherwise(first, second, wiring)
     }
 }

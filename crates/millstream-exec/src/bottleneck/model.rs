@@ -16,10 +16,14 @@ pub(super) struct Model {
 }
 
 impl Load {
-    /// The load of its busiest tasklet, with `more` tasklets added that share evenly what can be shared.
+    /// The load of its busiest tasklet, with `more` tasklets added that share evenly what can be shared. How the stages
+    /// of a loop would share its time is not known: at best they do evenly.
     fn greatest(&self, more: usize, workers: usize) -> f64 {
         if let Some(open) = self.open {
             return open;
+        }
+        if self.fused > 0 {
+            return self.total() / (1 + self.fused) as f64;
         }
         let count = self.busy.len() + more;
         let at_once = if self.own_thread { count } else { count.min(workers) };
@@ -41,7 +45,8 @@ impl Loads {
     /// The changes that would help, the smallest first.
     pub(super) fn gains(&self, stage: usize, seconds: f64) -> Vec<Gain> {
         let load = &self.stages[stage];
-        let can_shard = load.scales == Scales::Shard || load.scales == Scales::Keys && !load.is_skewed();
+        let can_shard =
+            load.fused == 0 && (load.scales == Scales::Shard || load.scales == Scales::Keys && !load.is_skewed());
         // If other threads use the cores, none is free for another worker.
         let core_free = self.workers < self.cores && self.delayed().is_none_or(|delayed| delayed < DELAYED);
         let mut best = WORTH;
@@ -53,7 +58,7 @@ impl Loads {
                 let after = self.model(Some((workers, stage, shards)))?;
                 let measured = self.measured(self.workers + workers).filter(|_| (workers, shards) == (1, 0));
                 let factor = measured.unwrap_or(seconds / after.seconds);
-                let at_most = measured.is_none() && !load.own_thread && !self.waits(load);
+                let at_most = measured.is_none() && !load.own_thread && (load.fused > 0 || !self.waits(load));
                 (factor >= best).then(|| {
                     best = factor * WORTH;
                     Gain { workers, shards, factor, at_most, next: self.stages[after.stage].stage.clone() }
@@ -77,7 +82,7 @@ impl Loads {
         let tasks: Vec<f64> = shared
             .clone()
             .flat_map(|(stage, load)| {
-                let count = load.busy.len() + more(stage);
+                let count = load.busy.len() + load.fused + more(stage);
                 std::iter::repeat_n(load.total() / count.max(1) as f64, count)
             })
             .collect();

@@ -81,7 +81,13 @@ impl Sentence<'_> {
         }
         let (busy, work) = (Percent(*utilisation), self.work());
         let with = if *waits { ", which waits: " } else { ": " };
-        write!(f, " busy {busy} of the time, most of it with `{stage}`{with}{work}.")
+        write!(f, " busy {busy} of the time, most of it with `{stage}`")?;
+        match self.load.fused {
+            0 => {}
+            1 => f.write_str(" and the stage that is fused into it")?,
+            n => write!(f, " and the {n} stages that are fused into it")?,
+        }
+        write!(f, "{with}{work}.")
     }
 
     fn write_stage(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

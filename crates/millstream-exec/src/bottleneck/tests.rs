@@ -200,3 +200,18 @@ fn the_gain_of_more_waiting_tasklets_is_exact() {
     assert_eq!(gains(&found), [(0, 1, 1.5, "pipe")]);
     assert!(found.sentence.ends_with("One more shard would make it 1.50 times as fast; then `pipe` would limit."));
 }
+
+#[test]
+fn the_stages_of_a_loop_share_its_time_evenly_at_best() {
+    let stages = |fused| {
+        let looped = Load { fused, ..stage("last", &[6.0], Scales::Shard) };
+        vec![stage("source", &[0.0], Scales::End), looped]
+    };
+    let one = found(stages(2), 1, 6.0);
+    assert_eq!((&*one.stage, one.limit, one.utilisation), ("last", Limit::Workers, 1.0));
+    let gain = &one.gains[0];
+    assert_eq!((one.gains.len(), gain.workers, gain.shards, &*gain.next), (1, 1, 0, "last"));
+    assert!((gain.factor - 1.5).abs() < 1e-6 && gain.at_most);
+    assert!(one.sentence.contains("`last` and the 2 stages that are fused into it"), "{}", one.sentence);
+    assert_eq!(found(stages(0), 1, 6.0).limit, Limit::Tasklets);
+}

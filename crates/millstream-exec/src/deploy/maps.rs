@@ -1,12 +1,14 @@
 //! Stateless stages in families of their own.
 
+use crate::fusion::{Making, fused_stage};
 use crate::group_stage::stateless_stage;
 use crate::lane_stage::{can_be_lane, lane_stage};
 use crate::stage::EndSlot;
 use crate::wiring::Home;
 use crate::{RingBackend, RingRunner, RingShape, Wiring};
+use millstream_core::fusion::{Fusing, SlotKernel};
 use millstream_core::pipe::{InLanes, OwnedBy, OwnedKernel, Partition};
-use millstream_core::{Deploy, Shape, ToOwnedItem, Val};
+use millstream_core::{Arrow, Deploy, Level, On, Shape, ToOwnedItem, Val};
 use millstream_ring::Reader;
 use std::any::Any;
 
@@ -17,6 +19,13 @@ impl<R: RingRunner, K: OwnedKernel<In: RingShape<R>>> Deploy<RingBackend<R>> for
             value.map(|value| kernel.apply(K::In::to_owned_item(value)))
         })
     }
+
+    fused_stage!(|stage: K::In, _wiring| {
+        let kernel = stage.kernel.clone();
+        Making::<_, K::Out, <K::In as Shape>::Density>::new(move |slot: Option<<K::In as Shape>::Ref<'_>>| {
+            slot.map(|value| kernel.apply(K::In::to_owned_item(value)))
+        })
+    });
 
     fn is_lane(&self, wiring: &Wiring) -> bool {
         can_be_lane::<K::In>(wiring)

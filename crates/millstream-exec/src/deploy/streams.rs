@@ -1,14 +1,16 @@
 //! Stages that keep a state and their clock.
 
 use crate::cut_stage::cut_stage;
+use crate::fusion::{LastWithState, fused_last};
 use crate::keeper::StateKeepers;
 use crate::keeps::{Keeps, RingBackend, RingRunner};
 use crate::keyed_stage::{stateful_stage, stateful_stage_or};
 use crate::stage::EndSlot;
+use crate::watched::Calls;
 use crate::wiring::Home;
 use crate::{RingShape, Wiring};
 use millstream_core::pipe::{Annotate, FilterBy, FilterKernel, Inspect, Inspected, ScanBy, ScanKernel};
-use millstream_core::{Dense, Deploy, Filtered, Pair, Shape, Val};
+use millstream_core::{Arrow, Dense, Deploy, Filtered, Level, On, Pair, SequenceNumber, Shape, Val};
 use millstream_ring::{Reader, RingLayout};
 use std::sync::Arc;
 
@@ -18,9 +20,22 @@ fn scan_stage<R: Keeps<M::State>, M: ScanKernel<In: RingLayout>>(
     input: Reader<M::In>,
     wiring: &mut Wiring,
 ) -> Reader<Val<M::Out, M::Density>> {
-    let (kernel, start, end) = (kernel.clone(), (kernel.start(), R::state()), EndSlot::of::<M::Density>());
+    let (start, end) = ((kernel.start(), R::state()), EndSlot::of::<M::Density>());
     let calls = M::EMPTY_IS_FAILURE.then(|| wiring.counts_calls());
-    stateful_stage::<M::In, M::State, M::Out, M::Density>(input, wiring, end, start, move |state, number, slot, end| {
+    stateful_stage::<M::In, M::State, M::Out, M::Density>(input, wiring, end, start, at_slot(kernel, calls))
+}
+
+/// What a scan kernel makes of a slot.
+#[expect(clippy::type_complexity, reason = "the type of a closure, and used once")]
+fn at_slot<M: ScanKernel>(
+    kernel: &Arc<M>,
+    calls: Option<Arc<Calls>>,
+) -> impl for<'a> Fn(&mut M::State, SequenceNumber, Option<<M::In as Shape>::Ref<'a>>, bool) -> Option<M::Out>
++ Clone
++ Send
++ 'static {
+    let kernel = kernel.clone();
+    move |state: &mut M::State, number, slot: Option<<M::In as Shape>::Ref<'_>>, end| {
         let output = kernel.at_slot(state, number, slot, end);
         if M::EMPTY_IS_FAILURE
             && slot.is_some()
@@ -30,13 +45,20 @@ fn scan_stage<R: Keeps<M::State>, M: ScanKernel<In: RingLayout>>(
             calls.failed();
         }
         output
-    })
+    }
 }
 
 impl<R: Keeps<M::State>, M: ScanKernel<In: RingShape<R>>> Deploy<RingBackend<R>> for ScanBy<M> {
     fn deploy(&self, input: Reader<M::In>, wiring: &mut Wiring) -> Reader<Val<M::Out, M::Density>> {
         scan_stage::<R, M>(&self.kernel, input, wiring)
     }
+
+    fused_last!(|scan: M::In, _wiring| {
+        let (start, end) = ((scan.kernel.start(), R::state().alone), EndSlot::of::<M::Density>());
+        let calls = M::EMPTY_IS_FAILURE.then(|| Arc::new(Calls::default()));
+        let at = at_slot(&scan.kernel, calls.clone());
+        LastWithState::<M::State, _, M::Out, M::Density, true>::new(start, end, at, calls)
+    });
 }
 
 impl<R: Keeps<M::State>, M: ScanKernel<In: RingShape<R>>> Deploy<RingBackend<R>> for Annotate<M> {

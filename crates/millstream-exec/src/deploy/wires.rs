@@ -12,10 +12,6 @@ impl<R: RingRunner> BlockBackend for RingBackend<R> {
     fn in_body<T>(wiring: &mut Wiring, branch: Branch, inside: impl FnOnce(&mut Wiring) -> T) -> T {
         inside(&mut wiring.body(branch))
     }
-
-    fn advance(wiring: &mut Wiring) {
-        wiring.advance();
-    }
 }
 
 impl<R: RingRunner, F: RingShape<R>> Forks<F> for RingBackend<R> {

@@ -45,6 +45,9 @@ pub(super) fn between(
         }
         role = Some(task.watched.role);
     }
+    for into in roster.tasks.iter().filter_map(|task| task.fused_into.as_deref()) {
+        loads.stages.iter_mut().filter(|load| load.stage == into).for_each(|load| load.fused += 1);
+    }
     if !roster.tasks.iter().any(|task| task.watched.role == Role::Source && task.watched.probe.output().is_some()) {
         let produced = |counters: &Counters| counters.rings.first().map_or(0, |ring| ring.produced);
         let numbers = produced(now).saturating_sub(produced(before));

@@ -242,6 +242,7 @@ fn run(
         budget: None,
         overruns: 0,
         blocking: true,
+        fused_into: None,
         keys: keys.map(|keys| keys.load(Ordering::Relaxed)),
         failures: 0,
         retries: 0,

@@ -5,7 +5,7 @@ use crate::Queues;
 use crate::reactor::Reactor;
 use crate::side_sinks::SideSinks;
 use millstream_core::plan::{Branch, NodeId, PlanMismatch, Scoped, StageLookup, Walk};
-use millstream_core::{Backend, Plan};
+use millstream_core::{Backend, Density, Item, Plan};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
@@ -27,6 +27,12 @@ pub struct QueuesWiring {
 
 impl Backend for Queues {
     type Wiring = QueuesWiring;
+    type Keeper<S> = ();
+    type Ring<T: Item, D: Density> = ();
+
+    fn advance(wiring: &mut QueuesWiring) {
+        wiring.advance();
+    }
 }
 
 /// What holds for the stages of a body.

@@ -72,7 +72,7 @@ impl Task {
         let task = &*tasks[indices[sum.at]];
         let mut occupant = occupants[sum.at].take()?;
         let (progress, broken) = match (outcome, occupant.as_ref()) {
-            (Err(payload), Some(tasklet)) => task.panicked(shared, tasklet.failed_at(), payload),
+            (Err(payload), Some(tasklet)) => task.panicked(shared, &**tasklet, payload),
             _ => (Progress { done: sum.done, ..Progress::NONE }, None),
         };
         // Dropping the tasklet drops its gates, which frees its upstream.

@@ -21,6 +21,7 @@ mod failures;
 mod fan_in;
 mod feedback;
 mod fold_windows;
+mod fusion;
 mod futures;
 mod handles;
 #[cfg(feature = "queues")]

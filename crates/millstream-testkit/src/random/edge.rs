@@ -4,7 +4,7 @@ use super::kind::{Kind, Whole};
 use super::shape::RandomShape;
 use millstream_core::model::Extent;
 use millstream_core::plan::{Describe, Port};
-use millstream_core::{Arrow, Deploy, Determinate, KeepsClock, Model, On, Quiet, Shardable};
+use millstream_core::{Arrow, Deploy, Determinate, KeepsClock, Level, Model, On, Quiet, Shardable};
 use millstream_exec::{AnyPipe, Everywhere, FreePipe, PurePipe, Queues, QueuesWiring, QuietPipe, RingBackend, Wiring};
 use std::any::{Any, type_name};
 use std::marker::PhantomData;
@@ -36,8 +36,8 @@ impl<P: Everywhere + Arrow<In: RandomShape, Out: RandomShape>> Step for P {
     }
 
     fn on_rings(&self, input: AnyEdge, wiring: &mut Wiring, outer: bool) -> AnyEdge {
-        let deploy = if outer { Deploy::<RingBackend>::deploy_outer } else { Deploy::<RingBackend>::deploy };
-        Box::new(deploy(self, of_type(input), wiring))
+        let level = if outer { Level::Outer } else { Level::Body };
+        Box::new(Deploy::<RingBackend>::deploy_at(self, of_type(input), level, wiring))
     }
 
     fn on_queues(&self, input: AnyEdge, wiring: &mut QueuesWiring, outer: bool) -> AnyEdge {

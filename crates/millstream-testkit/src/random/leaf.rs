@@ -5,6 +5,7 @@ use super::edge::{Boxed, Chain};
 use super::fold_windows::fold_windows;
 use super::kind::{Any, F, H, Kind, MAny, MF, MH, Mpff, Mtf, Pff, TF, Whole, with_kind};
 use super::order::AnyOrder;
+use super::row::row;
 use super::shape::{Element, RandomShape, of_slot, of_value};
 use super::steps::{expanded, finished, folded, kept, keyed, mapped, scanned, tried};
 use super::stream::stream;
@@ -150,6 +151,7 @@ fn special<A: RandomShape>(tree: &Pipe, input: Kind) -> Chain {
         }
         Pipe::FoldWindows(of) => fold_windows::<A>(of, input),
         Pipe::TryScan { start, modulus, by } => try_scan::<A>(start, modulus, by, input),
+        Pipe::Row(of) => row::<A>(of, input),
         Pipe::Answer(of) => answer::<A>(of, input),
         Pipe::Fork => {
             let twice = id::<A>().map(|slot| A::value(slot)).fork();

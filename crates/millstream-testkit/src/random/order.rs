@@ -3,7 +3,7 @@
 use super::value::Value;
 use crate::deployment::Slots;
 use millstream_core::plan::{Describe, Port};
-use millstream_core::{Arrow, Backend, Deploy, Determinate, On};
+use millstream_core::{Arrow, Backend, Deploy, Determinate, Level, On};
 
 /// A pipeline that is determinate except for the order of its output, and is marked as determinate all the same. Its
 /// outputs are compared without their order ([`in_one_order`]).
@@ -22,11 +22,11 @@ impl<P: Arrow> Arrow for AnyOrder<P> {
 
 impl<K: Backend, P: Deploy<K>> Deploy<K> for AnyOrder<P> {
     fn deploy(&self, input: <P::In as On<K>>::Edge, wiring: &mut K::Wiring) -> <P::Out as On<K>>::Edge {
-        self.0.deploy(input, wiring)
+        self.0.deploy_at(input, Level::Body, wiring)
     }
 
     fn deploy_outer(&self, input: <P::In as On<K>>::Edge, wiring: &mut K::Wiring) -> <P::Out as On<K>>::Edge {
-        self.0.deploy_outer(input, wiring)
+        self.0.deploy_at(input, Level::Outer, wiring)
     }
 }
 

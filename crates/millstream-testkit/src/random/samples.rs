@@ -1,6 +1,6 @@
 //! A sample of every stage.
 
-use super::{Answer, FoldWindows, Graph, Pipe, Statement, Stream, TryScanBy, Windows};
+use super::{Answer, FoldWindows, Graph, LastOfRow, Pipe, Row, Statement, Stream, TryScanBy, Windows};
 
 /// One stage of each kind: first those that clone, keep, hash, compare or order values.
 #[must_use]
@@ -15,6 +15,7 @@ pub fn every_stage() -> Vec<Pipe> {
         Pipe::DeadLetter { modulus: 3, plus: 2 },
         Pipe::Park { keys: 2, modulus: 3, plus: 2 },
         Pipe::Scan { start: 1 },
+        Pipe::Row(Row { modulus: 3, plus: 2, last: LastOfRow::Scan }),
         Pipe::Answer(Answer::TopN(3)),
         Pipe::Answer(Answer::TopNByKey(3, 4)),
         sessions(Some(3)),

@@ -1,3 +1,4 @@
+mod apart;
 mod changed;
 mod graph;
 mod show;
@@ -5,6 +6,7 @@ mod simpler;
 
 use super::answer::Answer;
 use super::fold_windows::FoldWindows;
+use super::row::Row;
 use super::stream::Stream;
 use super::try_scan::TryScanBy;
 use super::windows::Windows;
@@ -116,6 +118,8 @@ pub enum Pipe {
     },
     /// A list of the results of windows that aggregate, at every value at which there are any.
     FoldWindows(FoldWindows),
+    /// Stages with no box between them.
+    Row(Row),
     /// A fold that has a name.
     Answer(Answer),
     /// The state becomes `state * 17 ^ digest`; the answer is the state.
@@ -261,6 +265,7 @@ impl Pipe {
             | Pipe::TryMap { .. }
             | Pipe::Text { .. }
             | Pipe::Fail { .. } => true,
+            Pipe::Row(row) => row.is_pure(),
             Pipe::Scan { .. } | Pipe::TryScan { .. } | Pipe::Delay { .. } | Pipe::Feedback(..) => false,
             Pipe::ScanFinish { .. } | Pipe::FlatScan { .. } | Pipe::FoldWindows(_) => false,
             Pipe::Fold { .. } | Pipe::Answer(_) => false,
@@ -289,6 +294,7 @@ impl Pipe {
             Pipe::ScanFinish { .. } | Pipe::FoldWindows(_) => false,
             leaf if leaf.starts_a_clock() => false,
             Pipe::Stream(stage) => stage.is_quiet(),
+            Pipe::Row(row) => row.is_quiet(),
             Pipe::Then(p, q) | Pipe::Fanout(p, q) | Pipe::Both(p, q) | Pipe::Choose(p, q) | Pipe::Merge(p, q) => {
                 p.is_quiet() && q.is_quiet()
             }

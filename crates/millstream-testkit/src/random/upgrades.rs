@@ -5,7 +5,7 @@ use super::value::Value;
 use crate::check::Difference;
 use crate::deployment::Deployment;
 use millstream_core::plan::{Describe, Port};
-use millstream_core::{Arrow, Deploy, Item, On, SequenceNumber, Val};
+use millstream_core::{Arrow, Deploy, Item, Level, On, SequenceNumber, Val};
 use millstream_exec::{RingBackend, RingShape, Rings, RunError};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -31,7 +31,7 @@ impl<P: Deploy<RingBackend>> Deploy<RingBackend> for Part<P> {
         input: <P::In as On<RingBackend>>::Edge,
         wiring: &mut <RingBackend as millstream_core::Backend>::Wiring,
     ) -> <P::Out as On<RingBackend>>::Edge {
-        self.pipeline.deploy(input, wiring)
+        self.pipeline.deploy_at(input, Level::Body, wiring)
     }
 
     fn deploy_outer(
@@ -40,7 +40,7 @@ impl<P: Deploy<RingBackend>> Deploy<RingBackend> for Part<P> {
         wiring: &mut <RingBackend as millstream_core::Backend>::Wiring,
     ) -> <P::Out as On<RingBackend>>::Edge {
         self.deployed.fetch_add(1, Ordering::Relaxed);
-        self.pipeline.deploy_outer(input, wiring)
+        self.pipeline.deploy_at(input, Level::Outer, wiring)
     }
 }
 

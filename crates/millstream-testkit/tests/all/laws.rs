@@ -83,6 +83,7 @@ fn without_folds(pipe: Pipe) -> Pipe {
     stages(pipe, &|stage| match stage {
         Fold { start } | Pipe::FoldBy { start, .. } | Pipe::ScanFinish { start } => Scan { start },
         Pipe::Answer(_) | Pipe::FoldWindows(_) => Scan { start: 1 },
+        Pipe::Row(row) => Map { plus: row.plus },
         Pipe::Stream(Stream::Chunks(n)) => Pipe::Stream(Stream::Windows(n)),
         Pipe::Stream(Stream::Take(n)) => Pipe::Stream(Stream::Skip(n)),
         Pipe::Stream(Stream::TakeWhile(modulus)) => Pipe::Stream(Stream::SkipWhile(modulus)),

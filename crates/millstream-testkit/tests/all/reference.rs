@@ -68,6 +68,7 @@ fn edge(tree: &Pipe, input: &[Slot]) -> Vec<Slot> {
             let looped: Vec<Slot> = input.iter().zip(states).map(|(a, s)| Some(pair(a.clone()?, s))).collect();
             edge(p, &looped).iter().map(|given| given.as_ref().map(|given| halves(given).0)).collect()
         }
+        Pipe::Row(row) => edge(&row.apart(), input),
         Pipe::Tee(_) => input.to_vec(),
         Pipe::Block(block) => {
             let mut wires: Vec<Vec<Slot>> = vec![input.to_vec()];

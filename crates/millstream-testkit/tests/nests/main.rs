@@ -34,7 +34,8 @@ where
 {
     let nest = Arc::new(nest);
     let inputs: Vec<u64> = (0..INPUTS).collect();
-    let deployments = [(1, 1, 1, Feeding::Inline), (2, 3, 2, Feeding::Ready), (4, 2, 3, Feeding::Waiting)];
+    let deployments =
+        [(1, 1, 1, Feeding::Inline), (4, 3, 1, Feeding::Ready), (2, 3, 2, Feeding::Ready), (4, 2, 3, Feeding::Waiting)];
     for (ring, batch, workers, feeding) in deployments {
         let deployment = Deployment { ring, batch, workers, feeding };
         assert_eq!(check(&nest, &inputs, deployment), Ok(()), "{word} on {deployment:?}");

@@ -18,10 +18,6 @@ impl BlockBackend for Queues {
     fn in_body<T>(wiring: &mut QueuesWiring, branch: Branch, inside: impl FnOnce(&mut QueuesWiring) -> T) -> T {
         inside(&mut wiring.body(branch))
     }
-
-    fn advance(wiring: &mut QueuesWiring) {
-        wiring.advance();
-    }
 }
 
 impl<F: QueueShape + ToOwnedItem<Owned: Clone>> Forks<F> for Queues {

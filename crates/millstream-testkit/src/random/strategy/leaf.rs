@@ -3,6 +3,7 @@
 use super::{Context, below};
 use crate::random::answer::Answer;
 use crate::random::fold_windows::FoldWindows;
+use crate::random::row::{LastOfRow, Row};
 use crate::random::stream::Stream;
 use crate::random::tree::Pipe;
 use crate::random::try_scan::TryScanBy;
@@ -23,9 +24,9 @@ pub(super) fn leaf(rng: &mut TestRng, place: Context) -> Pipe {
         };
     }
     let stages = match place {
-        Context::Shard | Context::Scattered => 21,
-        Context::Lane => 31,
-        Context::Body | Context::Outer => 45,
+        Context::Shard | Context::Scattered => 23,
+        Context::Lane => 33,
+        Context::Body | Context::Outer => 47,
     };
     match below(rng, stages) {
         0 => Pipe::Id,
@@ -49,20 +50,30 @@ pub(super) fn leaf(rng: &mut TestRng, place: Context) -> Pipe {
         18 => Pipe::Cloned,
         19 => Pipe::Partition { modulus: 1 + small },
         20 => Pipe::Part,
-        21 => Pipe::Delay { first: small },
-        22 | 23 => Pipe::Scan { start: small },
-        24 => Pipe::TryScan { start: small, modulus: 1 + below(rng, 9) as i64, by: TryScanBy::EVERY[below(rng, 7)] },
-        25..=29 => Pipe::Stream(stream(rng, 12)),
-        30 => Pipe::Park { keys: 1 + small, modulus: 1 + below(rng, 20) as i64, plus: small },
-        31 => Pipe::Stream(stream(rng, 13)),
-        32 => Pipe::FoldBy { keys: 1 + small, start: small },
-        33 | 34 => Pipe::Answer(answer(rng)),
-        35 | 36 => Pipe::TeeTo,
-        37 | 38 => Pipe::Maybe,
-        39 | 40 => Pipe::ScanFinish { start: small },
-        41..=43 => Pipe::FoldWindows(fold_windows(rng)),
+        21 | 22 => Pipe::Row(Row { modulus: 1 + small, plus: small, last: last_of_row(rng, place) }),
+        23 => Pipe::Delay { first: small },
+        24 | 25 => Pipe::Scan { start: small },
+        26 => Pipe::TryScan { start: small, modulus: 1 + below(rng, 9) as i64, by: TryScanBy::EVERY[below(rng, 7)] },
+        27..=31 => Pipe::Stream(stream(rng, 12)),
+        32 => Pipe::Park { keys: 1 + small, modulus: 1 + below(rng, 20) as i64, plus: small },
+        33 => Pipe::Stream(stream(rng, 13)),
+        34 => Pipe::FoldBy { keys: 1 + small, start: small },
+        35 | 36 => Pipe::Answer(answer(rng)),
+        37 | 38 => Pipe::TeeTo,
+        39 | 40 => Pipe::Maybe,
+        41 | 42 => Pipe::ScanFinish { start: small },
+        43..=45 => Pipe::FoldWindows(fold_windows(rng)),
         _ => Pipe::Fold { start: small },
     }
+}
+
+fn last_of_row(rng: &mut TestRng, place: Context) -> LastOfRow {
+    let fitting = match place {
+        Context::Shard | Context::Scattered => 2,
+        Context::Lane => 3,
+        Context::Body | Context::Outer => 5,
+    };
+    LastOfRow::EVERY[below(rng, fitting)]
 }
 
 fn answer(rng: &mut TestRng) -> Answer {

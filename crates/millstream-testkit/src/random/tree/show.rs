@@ -31,6 +31,7 @@ impl fmt::Display for Pipe {
             Pipe::ScanFinish { start } => write!(f, "scan_finish({start})"),
             Pipe::FoldWindows(windows) => write!(f, "{windows}"),
             Pipe::TryScan { start, modulus, by } => write!(f, "{by}({start}, {modulus})"),
+            Pipe::Row(row) => write!(f, "{row}"),
             Pipe::Answer(answer) => write!(f, "{answer}"),
             Pipe::Fold { start } => write!(f, "fold({start})"),
             Pipe::FoldBy { keys, start } => write!(f, "fold_by({keys}, {start})"),

@@ -93,6 +93,7 @@ impl Pipe {
                     by: TryScanBy::Empty,
                 }));
             }
+            Pipe::Row(row) => found.push(row.apart()),
             Pipe::MapOwned { plus } | Pipe::MapBlocking { plus } => found.push(Pipe::Map { plus: *plus }),
             Pipe::Text { modulus, plus } => found.push(Pipe::FilterMap { modulus: *modulus, plus: *plus }),
             Pipe::Words { modulus } => found.push(Pipe::FlatMap { modulus: *modulus }),

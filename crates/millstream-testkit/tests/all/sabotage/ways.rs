@@ -180,7 +180,7 @@ impl Case {
     /// Whether a stage continues after a panic, which is one of its failures.
     fn survives(&self) -> bool {
         let tree = self.tree.to_string();
-        ["try_map", "dead_letter", "park", "try_scan"].iter().any(|stage| tree.contains(stage))
+        ["try_map", "dead_letter", "park", "try_scan", "row"].iter().any(|stage| tree.contains(stage))
     }
 
     /// How many values may leak. A `HashMap` whose key panics in its drop forgets its other keys.

@@ -1,0 +1,69 @@
+//! Stages that are one loop: the rings' side of [`millstream_core::fusion`].
+//!
+//! A run on one thread fuses its stages, in the outer level and in bodies, but not inside `shard`, `shard_by` or
+//! `feedback`. A run that may try more workers does not: a second one gains by stages that are apart.
+//!
+//! The tasklet of the loop is the last stage's. Each stage before it has a tasklet, too, an *onlooker*, which does
+//! nothing: it counts what the loop has moved. So reports, observers and errors have the same stages, with the same
+//! names and numbers, fused or not. The time of the loop counts for the last stage.
+
+mod stages;
+
+pub(crate) use stages::{InFront, Last, LastWithState, Making, fuse, fuse_on};
+
+/// The methods of [`Deploy`](millstream_core::Deploy) for a stage that can be in front and last, `if` a condition of
+/// its types holds. The function is what it makes of a slot.
+macro_rules! fused_stage {
+    ($(if $fuses:expr;)? |$stage:ident: $a:ty, $wiring:ident| $making:expr) => {
+        crate::fusion::fused_last!($(if $fuses;)? |$stage: $a, $wiring| crate::fusion::Last($making));
+        crate::fusion::fused_in_front!($(if $fuses;)? |$stage: $a, $wiring| $making);
+    };
+}
+
+/// The method of [`Deploy`](millstream_core::Deploy) for a stage that can be last. `$last` is a kernel.
+macro_rules! fused_last {
+    ($(if $fuses:expr;)? |$stage:ident: $a:ty, $wiring:ident| $last:expr) => {
+        fn fused_after<P0: Deploy<RingBackend<R>> + Arrow<Out = Self::In>>(
+            &self,
+            before: &P0,
+            input: <P0::In as On<RingBackend<R>>>::Edge,
+            level: Level,
+            $wiring: &mut Wiring,
+        ) -> <Self::Out as On<RingBackend<R>>>::Edge {
+            $(if !$fuses {
+                let between = before.deploy_fused(input, level, $wiring);
+                $wiring.advance();
+                return self.deploy_fused(between, level, $wiring);
+            })?
+            let $stage = self;
+            let last = $last;
+            crate::fusion::fuse::<R, $a, P0, _>(before, input, last, level, $wiring)
+        }
+    };
+}
+
+/// The method of [`Deploy`](millstream_core::Deploy) for a stage that can be in front.
+macro_rules! fused_in_front {
+    ($(if $fuses:expr;)? |$stage:ident: $a:ty, $wiring:ident| $in_front:expr) => {
+        fn fused_between<P0, N0>(
+            &self,
+            before: &P0,
+            input: <P0::In as On<RingBackend<R>>>::Edge,
+            next: N0,
+            level: Level,
+            $wiring: &mut Wiring,
+        ) -> Fusing<RingBackend<R>, Self::Out, N0>
+        where
+            P0: Deploy<RingBackend<R>> + Arrow<Out = Self::In>,
+            N0: SlotKernel<RingBackend<R>, Self::Out>,
+        {
+            $(if !$fuses {
+                return Fusing::Apart(self.fused_after(before, input, level, $wiring), next);
+            })?
+            let $stage = self;
+            let in_front = $in_front;
+            crate::fusion::fuse_on::<R, $a, Self::Out, P0, _, N0>(before, input, in_front, next, level, $wiring)
+        }
+    };
+}
+pub(crate) use {fused_in_front, fused_last, fused_stage};

@@ -1,0 +1,128 @@
+//! The stages of a loop that have no tasklet at work.
+
+use crate::task_probe::{Filled, TaskProbe};
+use crate::tasklet::{Progress, Tasklet};
+use crate::watched::Calls;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// The stage of a loop whose function has panicked, by its index; `usize::MAX` if none has.
+#[derive(Clone)]
+struct Panicked(Arc<AtomicUsize>);
+
+/// Where a stage is in its loop.
+#[derive(Default)]
+pub(crate) struct Place {
+    index: usize,
+    panicked: Option<Panicked>,
+}
+
+impl Place {
+    /// Calls the user's code. If it panics, the failure names this stage.
+    #[inline(always)]
+    pub(crate) fn call<T>(&self, f: impl FnOnce() -> T) -> T {
+        let unwinding = Unwinding(self);
+        let returned = f();
+        std::mem::forget(unwinding);
+        returned
+    }
+}
+
+struct Unwinding<'p>(&'p Place);
+
+impl Drop for Unwinding<'_> {
+    #[cold]
+    fn drop(&mut self) {
+        if let Some(Panicked(panicked)) = &self.0.panicked {
+            panicked.store(self.0.index, Ordering::Relaxed);
+        }
+    }
+}
+
+/// A stage of a loop, before its last one.
+pub(crate) struct Member {
+    pub(crate) stage: usize,
+    pub(crate) calls: Option<Arc<Calls>>,
+    /// Whether its own ring would be a mask.
+    pub(crate) masks: bool,
+    /// Whether its output is filled exactly where the loop's is.
+    pub(crate) filled_alike: bool,
+}
+
+/// The stages of a loop before its last one, while they are added.
+pub(crate) struct Members {
+    members: Vec<Member>,
+    panicked: Panicked,
+}
+
+impl Default for Members {
+    fn default() -> Self {
+        Members { members: Vec::new(), panicked: Panicked(Arc::new(AtomicUsize::new(usize::MAX))) }
+    }
+}
+
+impl Members {
+    /// Adds a stage; its place.
+    pub(crate) fn add(&mut self, member: Member) -> Place {
+        self.members.push(member);
+        Place { index: self.members.len() - 1, panicked: Some(self.panicked.clone()) }
+    }
+
+    /// The stages, and what says which of them has failed. `name` is that of a stage of the plan.
+    pub(crate) fn finish(self, name: impl Fn(usize) -> String) -> (Vec<Member>, Failing) {
+        let names = self.members.iter().map(|member| name(member.stage)).collect();
+        (self.members, Failing { names, panicked: Some(self.panicked) })
+    }
+}
+
+/// Which stage of a loop has failed, if it is not the last one.
+#[derive(Default)]
+pub(crate) struct Failing {
+    names: Vec<String>,
+    panicked: Option<Panicked>,
+}
+
+impl Failing {
+    pub(crate) fn stage(&self) -> Option<&str> {
+        let Panicked(panicked) = self.panicked.as_ref()?;
+        self.names.get(panicked.load(Ordering::Relaxed)).map(String::as_str)
+    }
+}
+
+/// Counts what a loop moves, for one of its stages.
+pub(crate) struct Onlooker {
+    probe: TaskProbe,
+    /// The numbers that it has counted.
+    seen: u64,
+}
+
+impl Onlooker {
+    /// `probe` is that of the loop.
+    pub(crate) fn new(probe: &TaskProbe, filled: Filled) -> Self {
+        let probe = probe.clone().of_onlooker(filled);
+        let seen = probe.output().map_or(0, |output| output.published());
+        Onlooker { probe, seen }
+    }
+}
+
+impl Tasklet for Onlooker {
+    fn step(&mut self) -> Progress {
+        // The loop publishes END before it drops its reader.
+        let done = self.probe.consumed().is_none();
+        let published = self.probe.output().map_or(0, |output| output.published());
+        let moved = published.saturating_sub(std::mem::replace(&mut self.seen, published));
+        Progress { moved: moved as usize, done, worked: false }
+    }
+
+    fn failed_at(&self) -> Option<u64> {
+        None
+    }
+
+    fn backlog(&self) -> u64 {
+        0
+    }
+
+    fn probe(&self) -> TaskProbe {
+        self.probe.clone()
+    }
+}
