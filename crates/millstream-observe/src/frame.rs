@@ -108,6 +108,10 @@ pub struct StageFrame {
     pub retries: u64,
     /// The values that were parked because an earlier value of their key had failed.
     pub parked: u64,
+    /// The stage in whose loop it runs, if one worker [fuses](millstream_exec::Rings::workers) it with that one. The
+    /// time of the loop is one figure, and counts for that stage.
+    #[serde(default)]
+    pub fused_into: Option<String>,
     /// The share of empty slots in its output, including those that were empty in its input. It is measured in sampled
     /// batches of this frame; if there are none, in all sampled batches since the start. It is exactly 0 if the stage's
     /// type leaves no slot empty, and `None` for a sink and before the first sample.

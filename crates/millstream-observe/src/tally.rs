@@ -12,6 +12,8 @@ pub(crate) struct TaskletsByNode {
     of: Vec<Range<usize>>,
     /// The names of the side outputs.
     side_outputs: Vec<String>,
+    /// For each node the stage in whose loop it is.
+    fused_into: Vec<Option<String>>,
 }
 
 impl TaskletsByNode {
@@ -19,6 +21,7 @@ impl TaskletsByNode {
         let mut of = vec![0..0; graph.nodes.len()];
         let sink = graph.nodes.len() - 1;
         let mut side_outputs = Vec::new();
+        let mut fused_into = vec![None; graph.nodes.len()];
         for (seat, tasklet) in observer.tasklets().enumerate() {
             if tasklet.side_output {
                 side_outputs.push(tasklet.name.to_owned());
@@ -31,9 +34,10 @@ impl TaskletsByNode {
                 (None, Some(PipelineEnd::Sink)) => sink,
                 (None, None) => continue,
             };
+            fused_into[node] = tasklet.fused_into.map(str::to_owned);
             of[node] = if of[node].is_empty() { seat..seat + 1 } else { of[node].start..seat + 1 };
         }
-        TaskletsByNode { of, side_outputs }
+        TaskletsByNode { of, side_outputs, fused_into }
     }
 
     /// The side outputs, numbered after the last node, and their names.
@@ -148,13 +152,13 @@ impl Tally {
         &self,
         node: usize,
         name: &str,
-        tasklets: &TaskletsByNode,
+        by_node: &TaskletsByNode,
         before: &Counters,
         now: &Counters,
     ) -> StageFrame {
         let span = now.at.saturating_sub(before.at).as_secs_f64();
         let [working, starved, blocked] = shares(self.states.get(node).copied().unwrap_or_default());
-        let (then, tasklets) = (tasklets.at(node, before), tasklets.at(node, now));
+        let (then, tasklets) = (by_node.at(node, before), by_node.at(node, now));
         let sum = |of: fn(&TaskletCounters) -> u64, all: &[TaskletCounters]| all.iter().map(of).sum::<u64>();
         let since = |of: fn(&TaskletCounters) -> u64| sum(of, tasklets).saturating_sub(sum(of, then));
         let outside = match node {
@@ -176,7 +180,8 @@ impl Tally {
             ((before, _), (now, empties)) if before >= now => (now, empties),
             ((looked_before, before), (looked_at, now)) => (looked_at - looked_before, now.saturating_sub(before)),
         };
-        let service_ns = (timed > 0).then(|| ns as f64 / timed as f64);
+        let fused_into = by_node.fused_into.get(node).cloned().flatten();
+        let service_ns = (timed > 0 && fused_into.is_none()).then(|| ns as f64 / timed as f64);
         let busy = |ns: f64| moved_since as f64 * ns / 1e9 / span / tasklets.len().max(1) as f64;
         let mut batch_sizes: Vec<u64> = tasklets.iter().fold(Vec::new(), |mut sizes, tasklet| {
             sizes.resize(tasklet.batches.len(), 0);
@@ -199,6 +204,7 @@ impl Tally {
             failures: tasklets.iter().map(|tasklet| tasklet.failures).max().unwrap_or(0),
             retries: tasklets.iter().map(|tasklet| tasklet.retries).max().unwrap_or(0),
             parked: tasklets.iter().map(|tasklet| tasklet.parked).max().unwrap_or(0),
+            fused_into,
             empties: (looked_at > 0).then(|| empties as f64 / looked_at as f64),
             latency: None,
         }
