@@ -13,8 +13,10 @@ pub(crate) struct Args {
 }
 
 /// A crate with a directory `fuzz`, and its target.
-const TARGETS: [(&str, &str); 3] = [
+const TARGETS: [(&str, &str); 5] = [
     ("crates/millstream-evolve", "stranger"),
+    ("crates/millstream-jq", "filter"),
+    ("crates/millstream-jq", "json"),
     ("crates/millstream-state", "manifest"),
     ("crates/millstream-state", "segment"),
 ];

@@ -57,6 +57,7 @@
 //! | `observe` | [`observe`]: what a run does, and the stage that holds it back |
 //! | `otlp` | [`observe::Otlp`], for a collector of OpenTelemetry |
 //! | `page` | [`observe::Page`], in the browser and for Prometheus |
+//! | `jq` | [`jq`]: filters in the language of jq |
 //! | `queues` | [`Queues`](prelude::Queues), the deployment on queues |
 //! | `serde` | plans and reports as JSON |
 //! | `service` | [`service`](prelude::service): pipelines that answer their callers |
@@ -85,6 +86,10 @@ pub use millstream_evolve as evolve;
 pub use millstream_exec as exec;
 #[doc(inline)]
 pub use millstream_io as io;
+/// Needs the feature `jq`.
+#[cfg(feature = "jq")]
+#[doc(inline)]
+pub use millstream_jq as jq;
 /// Needs the feature `observe`; the page needs `page`.
 #[cfg(feature = "observe")]
 #[doc(inline)]

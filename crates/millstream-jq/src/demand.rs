@@ -1,0 +1,207 @@
+//! Which parts of its input a filter can look at.
+//!
+//! `.qty * .price` looks at two fields, so no others need to be built. The analysis is of the filter's text and knows a
+//! few forms; of all others it says that they look at everything. What it promises: with the other fields left out of
+//! *objects*, outputs and messages are the same. That holds since a form that could tell the difference (`keys`,
+//! `length`, `.[]`, a call of an unknown filter, the output itself) asks for everything, and since a message shows a
+//! value only where that is no object, or was asked for as a whole.
+
+use jaq_core::load::lex::StrPart;
+use jaq_core::load::parse::{BinaryOp, Term};
+use jaq_core::path::{Part, Path};
+use std::collections::BTreeMap;
+
+/// What a filter looks at of a value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Demand {
+    All,
+    /// Of an object these fields, and of any other value all of it.
+    Fields(BTreeMap<Vec<u8>, Demand>),
+}
+
+/// Nothing of an object.
+impl Default for Demand {
+    fn default() -> Self {
+        Demand::Fields(BTreeMap::new())
+    }
+}
+
+impl Demand {
+    /// What the filter looks at if its output is looked at as a whole.
+    pub(crate) fn of(filter: &str) -> Self {
+        let term = jaq_core::load::parse(filter, |parser| parser.term());
+        term.map_or(Demand::All, |term| of(&term, &Demand::All))
+    }
+
+    fn field(name: &str, of_it: Demand) -> Self {
+        Demand::Fields(BTreeMap::from([(name.as_bytes().to_vec(), of_it)]))
+    }
+
+    fn and(self, other: Demand) -> Self {
+        match (self, other) {
+            (Demand::Fields(mut fields), Demand::Fields(others)) => {
+                for (name, demand) in others {
+                    let both = match fields.remove(&name) {
+                        Some(before) => before.and(demand),
+                        None => demand,
+                    };
+                    fields.insert(name, both);
+                }
+                Demand::Fields(fields)
+            }
+            _ => Demand::All,
+        }
+    }
+}
+
+/// What `term` looks at of its input, if `output` is looked at of its outputs.
+fn of(term: &Term<&str>, output: &Demand) -> Demand {
+    let whole = |term| of(term, &Demand::All);
+    match term {
+        Term::Id => output.clone(),
+        Term::Num(_) | Term::Var(_) | Term::Arr(None) => Demand::default(),
+        Term::Str(None, parts) => parts.iter().fold(Demand::default(), |demand, part| match part {
+            StrPart::Term(term) => demand.and(whole(term)),
+            StrPart::Str(_) | StrPart::Char(_) => demand,
+        }),
+        Term::Arr(Some(inner)) | Term::Neg(inner) => whole(inner),
+        Term::Obj(fields) => fields.iter().fold(Demand::default(), |demand, field| demand.and(of_field(field))),
+        Term::BinOp(left, how, right) => of_both(left, how, right, output),
+        Term::IfThenElse(cases, rest) => {
+            let rest = rest.as_ref().map_or_else(|| output.clone(), |rest| of(rest, output));
+            cases.iter().fold(rest, |demand, (condition, then)| {
+                demand.and(of(condition, &Demand::default())).and(of(then, output))
+            })
+        }
+        // What is caught is a message, and no part of the input.
+        Term::TryCatch(inner, _) => of(inner, output),
+        Term::Call("empty" | "true" | "false" | "null", arguments) if arguments.is_empty() => Demand::default(),
+        Term::Call("not", arguments) if arguments.is_empty() => Demand::default(),
+        Term::Call("select", arguments) if arguments.len() == 1 => {
+            of(&arguments[0], &Demand::default()).and(output.clone())
+        }
+        Term::Path(inner, path) => of_path(path, output).map_or(Demand::All, |demand| of(inner, &demand)),
+        _ => Demand::All,
+    }
+}
+
+fn of_field((key, value): &(Term<&str>, Option<Term<&str>>)) -> Demand {
+    match (key, value) {
+        (key, Some(value)) => of(key, &Demand::All).and(of(value, &Demand::All)),
+        (Term::Var(_), None) => Demand::default(),
+        (key, None) => constant(key).map_or(Demand::All, |name| Demand::field(&name, Demand::All)),
+    }
+}
+
+fn of_both(left: &Term<&str>, how: &BinaryOp<&str>, right: &Term<&str>, output: &Demand) -> Demand {
+    let whole = |term| of(term, &Demand::All);
+    match how {
+        BinaryOp::Pipe(None) => of(left, &of(right, output)),
+        BinaryOp::Comma | BinaryOp::Alt => of(left, output).and(of(right, output)),
+        BinaryOp::And | BinaryOp::Or => of(left, &Demand::default()).and(of(right, &Demand::default())),
+        BinaryOp::Math(_) | BinaryOp::Cmp(_) => whole(left).and(whole(right)),
+        _ => Demand::All,
+    }
+}
+
+/// What a path looks at of the value that it begins at; `None` for everything, of the input too.
+fn of_path(path: &Path<Term<&str>>, output: &Demand) -> Option<Demand> {
+    path.0.iter().rev().try_fold(output.clone(), |demand, (part, _)| match part {
+        Part::Index(Term::Str(None, parts)) => Some(Demand::field(&plain(parts)?, demand)),
+        _ => None,
+    })
+}
+
+/// The text of a string without anything to evaluate.
+fn constant(term: &Term<&str>) -> Option<String> {
+    match term {
+        Term::Str(None, parts) => plain(parts),
+        _ => None,
+    }
+}
+
+fn plain(parts: &[StrPart<&str, Term<&str>>]) -> Option<String> {
+    parts.iter().try_fold(String::new(), |mut text, part| {
+        match part {
+            StrPart::Str(more) => text.push_str(more),
+            StrPart::Char(letter) => text.push(*letter),
+            StrPart::Term(_) => return None,
+        }
+        Some(text)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The demand as text: `*` for everything, `{a{b*}c*}` for fields.
+    fn shown(demand: &Demand) -> String {
+        match demand {
+            Demand::All => "*".to_owned(),
+            Demand::Fields(fields) => {
+                let fields = fields.iter().map(|(name, of)| String::from_utf8_lossy(name).into_owned() + &shown(of));
+                format!("{{{}}}", fields.collect::<String>())
+            }
+        }
+    }
+
+    #[track_caller]
+    fn check(filter: &str, expected: &str) {
+        assert_eq!(shown(&Demand::of(filter)), expected, "{filter}");
+    }
+
+    #[test]
+    fn a_filter_asks_for_the_fields_that_it_names() {
+        check(".", "*");
+        check(".a", "{a*}");
+        check(".a.b, .\"c d\"", "{a{b*}c d*}");
+        check(".a | .b", "{a{b*}}");
+        check(".a * .b > 3", "{a*b*}");
+        check("select(.qty * .price > 500) | {id, user, total: (.qty * .price)}", "{id*price*qty*user*}");
+        check("if .a then .b else .c.d end", "{a{}b*c{d*}}");
+        check("if .a then .b end", "*");
+        check("[.a, .b] | length", "{a*b*}");
+        check("\"\\(.a) of \\(.b)\"", "{a*b*}");
+        check("{($x): .a, \"b\": 1}", "{a*}");
+        check(".a? // \"none\"", "{a*}");
+        check("select(.a) | .b", "{a{}b*}");
+        check("1", "{}");
+        check(".a[0]", "*");
+    }
+
+    #[test]
+    fn what_can_see_other_fields_asks_for_everything() {
+        for filter in [
+            "keys",
+            "length",
+            ".[]",
+            ".[0]",
+            "..",
+            ".a = 1",
+            "del(.a)",
+            "map(.a)",
+            "select(.a)",
+            "tostring",
+            "($x | keys), .",
+            "reduce .a as $x (0; .)",
+            "def f: .; .a | f",
+            ".[.a]",
+            "try error(.) catch .",
+            "{(.a): .}",
+            "@json",
+            ". as $x | .a",
+            "to_entries",
+            "input_filename, .",
+            "path(.a)",
+        ] {
+            check(filter, "*");
+        }
+    }
+
+    #[test]
+    fn an_unknown_filter_after_a_field_asks_for_all_of_the_field() {
+        check(".a | keys", "{a*}");
+        check(".a | test(\"x\")", "{a*}");
+    }
+}

@@ -1,0 +1,198 @@
+mod answer;
+mod reading;
+mod variables;
+
+pub use answer::{Answer, Said, What};
+
+use crate::demand::Demand;
+use crate::functions::{Around, Kind, Message, definitions, functions};
+use crate::write::Writer;
+use crate::{Input, Options, Wrong};
+use answer::Where;
+use jaq_core::load::{Arena, File, Loader, import};
+use jaq_core::{Compiler, Ctx, Vars};
+use jaq_json::{Val, ValX};
+use std::cell::RefCell;
+use std::fmt;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use variables::Variables;
+
+/// A compiled filter. Clones are the same filter, which any number of threads may use at once.
+///
+/// ```
+/// use millstream::jq::Filter;
+///
+/// let filter = Filter::new("select(.qty > 1) | {id}")?;
+/// let answer = filter.answer(b"{\"id\": 7, \"qty\": 2} {\"id\": 8, \"qty\": 1}");
+/// assert_eq!(answer.out, b"{\n  \"id\": 7\n}\n");
+/// assert_eq!(answer.values, 2);
+/// # Ok::<(), millstream::jq::Wrong>(())
+/// ```
+#[derive(Clone)]
+pub struct Filter(Arc<Compiled>);
+
+struct Compiled {
+    filter: jaq_core::Filter<Kind>,
+    input: Input,
+    demand: Demand,
+    writer: Writer,
+    variables: Variables,
+}
+
+impl fmt::Debug for Filter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Filter").field("input", &self.0.input).field("demand", &self.0.demand).finish_non_exhaustive()
+    }
+}
+
+/// What the rest of a block is left for.
+type Flow = ControlFlow<()>;
+
+impl Filter {
+    /// A filter of JSON values, which writes outputs with two spaces a level.
+    ///
+    /// # Errors
+    ///
+    /// All mistakes in the text, with their places. A name that is [left out](crate::LEFT_OUT) is one.
+    pub fn new(filter: &str) -> Result<Self, Wrong> {
+        Self::with(filter, &Options::default())
+    }
+
+    /// A filter with options.
+    ///
+    /// # Errors
+    ///
+    /// As [`new`](Filter::new).
+    pub fn with(filter: &str, options: &Options) -> Result<Self, Wrong> {
+        let variables = Variables::of(options).map_err(|why| Wrong::whole(filter, why))?;
+        let compiled = compile(filter, &variables.names())?;
+        let demand = match options.input {
+            Input::Values => Demand::of(filter),
+            _ => Demand::All,
+        };
+        let writer = Writer::new(options.style.clone());
+        Ok(Filter(Arc::new(Compiled { filter: compiled, input: options.input, demand, writer, variables })))
+    }
+
+    /// What the filter answers to a block.
+    ///
+    /// A value for which it fails is said in the answer, and the next value follows, as jq does. Bytes that are no JSON
+    /// end the answer, and so does `halt`.
+    #[must_use]
+    pub fn answer(&self, block: &[u8]) -> Answer {
+        self.answer_of("", block)
+    }
+
+    /// The same, with a name for `input_filename`.
+    #[must_use]
+    pub fn answer_of(&self, name: &str, block: &[u8]) -> Answer {
+        self.answer_to_all(&[(name, block)])
+    }
+
+    /// What the filter answers to several blocks, with the names of the inputs that they are of. It is one answer, as
+    /// if the blocks were one.
+    #[must_use]
+    pub fn answer_to_all(&self, blocks: &[(&str, &[u8])]) -> Answer {
+        let compiled = &*self.0;
+        let around = Around { lut: &compiled.filter.lut, said: RefCell::default() };
+        let mut run = Run { compiled, around: &around, variables: Vars::default(), answer: Answer::default() };
+        match compiled.input {
+            Input::Values => run.values(blocks),
+            Input::Lines => run.lines(blocks),
+            Input::AllValues => run.all_values(blocks),
+            Input::AllText => run.all_text(blocks),
+            Input::Null => {
+                run.begin(blocks.first().map_or("", |(name, _)| name));
+                let _ = run.evaluate(Val::Null, Where::default());
+            }
+        }
+        run.answer
+    }
+}
+
+fn compile(filter: &str, variables: &[String]) -> Result<jaq_core::Filter<Kind>, Wrong> {
+    let arena = Arena::default();
+    let loader = Loader::new(definitions());
+    let file = File { code: filter, path: () };
+    let modules = loader.load(&arena, file).map_err(|errors| Wrong::loading(filter, errors))?;
+    import(&modules, |_| Err(String::new())).map_err(|errors| Wrong::loading(filter, errors))?;
+    let compiler = Compiler::default().with_funs(functions());
+    let compiler = compiler.with_global_vars(variables.iter().map(String::as_str));
+    compiler.compile(modules).map_err(|errors| Wrong::compiling(filter, errors))
+}
+
+/// One call of a filter.
+struct Run<'a> {
+    compiled: &'a Compiled,
+    around: &'a Around<'a>,
+    variables: Vars<Val>,
+    answer: Answer,
+}
+
+impl Run<'_> {
+    /// From now on inputs are of a file of this name.
+    fn begin(&mut self, name: &str) {
+        self.variables = self.compiled.variables.values(name);
+    }
+
+    /// Runs the filter on one input, and writes its outputs. Breaks if the filter halts.
+    fn evaluate(&mut self, input: Val, place: Where) -> Flow {
+        let context = Ctx::<Kind>::new(self.around, self.variables.clone());
+        let outputs = self.compiled.filter.id.run((context, input));
+        for output in outputs {
+            self.hear(place);
+            match self.output(output, place) {
+                Ok(()) => {}
+                Err(flow) => return flow,
+            }
+        }
+        self.hear(place);
+        Flow::Continue(())
+    }
+
+    /// Writes an output. After an error there are no more; it returns what comes next.
+    fn output(&mut self, output: ValX<'_>, place: Where) -> Result<(), Flow> {
+        use jaq_core::ValT;
+        let exception = match output {
+            Ok(value) => {
+                self.answer.last = Some(value.as_bool());
+                self.compiled.writer.write(&value, &mut self.answer.out);
+                return Ok(());
+            }
+            Err(exception) => exception,
+        };
+        match exception.get_err() {
+            Ok(error) => {
+                let what = match error.into_val() {
+                    Val::TStr(text) => String::from_utf8_lossy(&text).into_owned(),
+                    value => format!("{value} (not a string)"),
+                };
+                self.say(place, What::Failed(what));
+                Err(Flow::Continue(()))
+            }
+            Err(exception) => {
+                // Filters as a whole end by errors and halts alone.
+                let code = exception.get_halt().unwrap_or(5);
+                self.say(place, What::Halted(code));
+                Err(Flow::Break(()))
+            }
+        }
+    }
+
+    /// Takes over what the filter has said.
+    fn hear(&mut self, place: Where) {
+        for message in self.around.said.take() {
+            let what = match message {
+                Message::Debug(value) => What::Debug(format!("[\"DEBUG:\",{value}]")),
+                Message::Stderr(Val::TStr(text)) => What::Stderr(text.to_vec()),
+                Message::Stderr(value) => What::Stderr(value.to_string().into_bytes()),
+            };
+            self.say(place, what);
+        }
+    }
+
+    fn say(&mut self, Where { line, number }: Where, what: What) {
+        self.answer.said.push(Said { at: self.answer.out.len(), line, number, what });
+    }
+}

@@ -1,0 +1,105 @@
+//! The inputs that a filter finds in a block.
+
+use super::answer::{What, Where};
+use super::{Flow, Run};
+use crate::demand::Demand;
+use crate::parse::Parser;
+use jaq_json::Val;
+use memchr::{memchr, memchr_iter};
+
+/// The lines of a text, counted once up to a place that moves on.
+struct LineCount<'a> {
+    text: &'a [u8],
+    at: usize,
+    lines: u64,
+}
+
+impl<'a> LineCount<'a> {
+    fn new(text: &'a [u8]) -> Self {
+        LineCount { text, at: 0, lines: 0 }
+    }
+
+    /// The line feeds before `at`, which is not before the last place that was asked for.
+    fn before(&mut self, at: usize) -> u64 {
+        self.lines += memchr_iter(b'\n', &self.text[self.at..at]).count() as u64;
+        self.at = at;
+        self.lines
+    }
+}
+
+impl Run<'_> {
+    /// Each JSON value is an input.
+    pub(super) fn values(&mut self, blocks: &[(&str, &[u8])]) {
+        for (name, bytes) in blocks {
+            self.begin(name);
+            let (mut parser, mut lines) = (Parser::new(bytes), LineCount::new(bytes));
+            while let Some(begin) = parser.begin() {
+                let place = Where { line: lines.before(begin), number: self.answer.values };
+                match parser.value(&self.compiled.demand) {
+                    Ok(value) => {
+                        self.answer.values += 1;
+                        if self.evaluate(value, place).is_break() {
+                            return;
+                        }
+                    }
+                    Err(invalid) => {
+                        let line = lines.before(invalid.at.max(begin));
+                        self.say(Where { line, ..place }, What::Invalid(invalid.why.to_string()));
+                        return;
+                    }
+                }
+            }
+            self.answer.lines += lines.before(bytes.len());
+        }
+    }
+
+    /// Each line is an input, without its end.
+    pub(super) fn lines(&mut self, blocks: &[(&str, &[u8])]) {
+        for (name, bytes) in blocks {
+            self.begin(name);
+            let mut rest = *bytes;
+            while !rest.is_empty() {
+                let end = memchr(b'\n', rest);
+                let line = &rest[..end.unwrap_or(rest.len())];
+                let place = Where { line: self.answer.lines, number: self.answer.values };
+                self.answer.values += 1;
+                if self.evaluate(Val::utf8_str(line.to_vec()), place).is_break() {
+                    return;
+                }
+                self.answer.lines += u64::from(end.is_some());
+                rest = &rest[end.map_or(rest.len(), |end| end + 1)..];
+            }
+        }
+    }
+
+    /// One input: all values of all blocks.
+    pub(super) fn all_values(&mut self, blocks: &[(&str, &[u8])]) {
+        let mut values = Vec::new();
+        for (_, bytes) in blocks {
+            let (mut parser, mut lines) = (Parser::new(bytes), LineCount::new(bytes));
+            while parser.begin().is_some() {
+                match parser.value(&Demand::All) {
+                    Ok(value) => values.push(value),
+                    Err(invalid) => {
+                        let line = self.answer.lines + lines.before(invalid.at);
+                        self.say(Where { line, number: values.len() as u64 }, What::Invalid(invalid.why.to_string()));
+                        return;
+                    }
+                }
+            }
+            self.answer.lines += lines.before(bytes.len());
+        }
+        self.answer.values = values.len() as u64;
+        self.begin(blocks.last().map_or("", |(name, _)| name));
+        let _: Flow = self.evaluate(values.into_iter().collect(), Where::default());
+    }
+
+    /// One input: the text of all blocks.
+    pub(super) fn all_text(&mut self, blocks: &[(&str, &[u8])]) {
+        let text: Vec<u8> = blocks.iter().flat_map(|(_, bytes)| bytes.iter().copied()).collect();
+        self.answer.lines = memchr_iter(b'\n', &text).count() as u64;
+        self.answer.values = 1;
+        self.begin(blocks.last().map_or("", |(name, _)| name));
+        let _: Flow = self.evaluate(Val::utf8_str(text), Where::default());
+    }
+}

@@ -1,0 +1,84 @@
+//! The names that filters have, beside those of the language.
+
+use crate::left_out;
+use crate::tables::{csv, tsv};
+use jaq_core::data::HasLut;
+use jaq_core::load::parse::{Def, Term};
+use jaq_core::native::{Fun, bome, run, v};
+use jaq_core::{DataT, Lut, load};
+use jaq_json::Val;
+use std::cell::RefCell;
+
+/// The values that filters work on, and what they can reach beside their input.
+#[derive(Debug)]
+pub(crate) enum Kind {}
+
+/// What a filter can reach beside its input.
+pub(crate) struct Around<'a> {
+    pub(crate) lut: &'a Lut<Kind>,
+    /// What `debug` and `stderr` have said since this was last emptied.
+    pub(crate) said: RefCell<Vec<Message>>,
+}
+
+/// What a filter says beside its output.
+#[derive(Debug)]
+pub(crate) enum Message {
+    Debug(Val),
+    Stderr(Val),
+}
+
+impl DataT for Kind {
+    type V<'a> = Val;
+    type Data<'a> = &'a Around<'a>;
+}
+
+impl<'a> HasLut<'a, Kind> for &'a Around<'a> {
+    fn lut(&self) -> &'a Lut<Kind> {
+        self.lut
+    }
+}
+
+/// Names of jq that jaq does not define.
+const MORE: &str = r#"
+def IN(s): any(s == .; .);
+def IN(source; s): any(source == s; .);
+def INDEX(source; f): reduce source as $row ({}; . + {($row | f | tostring): $row});
+def INDEX(f): INDEX(.[]; f);
+def ascii: [.] | implode;
+def toarray: if isarray then . else [.] end;
+def trimstr($x): ltrimstr($x) | rtrimstr($x);
+"#;
+
+/// The variable behind `input_filename`. No filter can have a variable of this name.
+pub(crate) const FILE_NAME: &str = "$!input_filename";
+
+pub(crate) fn definitions() -> impl Iterator<Item = Def<&'static str>> {
+    let more = load::parse(MORE, |parser| parser.defs()).expect("the definitions are in the language");
+    // No text can name the variable.
+    let more = more.into_iter().chain([Def { name: "input_filename", args: Vec::new(), body: Term::Var(FILE_NAME) }]);
+    jaq_core::defs().chain(jaq_std::defs()).chain(jaq_json::defs()).chain(more)
+}
+
+/// The functions that are written in Rust: jaq's without the ones that are left out, and ours.
+pub(crate) fn functions() -> impl Iterator<Item = Fun<Kind>> {
+    let effects = ["debug_empty", "stderr_empty"];
+    let is_kept = move |name: &str| left_out::without(name).is_none() && !effects.contains(&name);
+    let theirs = jaq_core::funs().chain(jaq_std::funs()).chain(jaq_json::funs());
+    theirs.filter(move |(name, ..)| is_kept(name)).chain(ours())
+}
+
+fn ours() -> impl Iterator<Item = Fun<Kind>> {
+    let ours: [jaq_core::native::Filter<jaq_core::RunPtr<Kind>>; 4] = [
+        ("@csv", v(0), |cv| bome(csv(&cv.1))),
+        ("@tsv", v(0), |cv| bome(tsv(&cv.1))),
+        ("debug_empty", v(0), |cv| {
+            cv.0.data().said.borrow_mut().push(Message::Debug(cv.1));
+            Box::new(std::iter::empty())
+        }),
+        ("stderr_empty", v(0), |cv| {
+            cv.0.data().said.borrow_mut().push(Message::Stderr(cv.1));
+            Box::new(std::iter::empty())
+        }),
+    ];
+    ours.into_iter().map(run::<Kind>)
+}

@@ -1,0 +1,18 @@
+/// The names of jq that no filter has here, each with what to do without it. With them the output would depend on more
+/// than the input.
+pub const LEFT_OUT: [(&str, &str); 9] = [
+    ("now", "the clock is not part of the input: pass a time by --arg NAME \"$(date +%s)\""),
+    ("env", "the environment is not part of the input: pass a value by --arg NAME \"$VALUE\""),
+    ("$ENV", "the environment is not part of the input: pass a value by --arg NAME \"$VALUE\""),
+    ("localtime", "the time zone is not part of the input: `gmtime` is the same in every one"),
+    ("strflocaltime", "the time zone is not part of the input: `strftime` is the same in every one"),
+    ("input", "values are worked on side by side, so there is no next one: --slurp makes an array of all of them"),
+    ("inputs", "values are worked on side by side, so there is no next one: --slurp makes an array of all of them"),
+    ("input_line_number", "blocks are worked on side by side; messages about a value have its line"),
+    ("$__prog_args", "arguments are in $ARGS"),
+];
+
+/// What to do without this name, if it is one of them.
+pub(crate) fn without(name: &str) -> Option<&'static str> {
+    LEFT_OUT.iter().find(|(left_out, _)| *left_out == name).map(|(_, what)| *what)
+}

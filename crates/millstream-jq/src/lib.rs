@@ -1,0 +1,45 @@
+//! jq over blocks of JSON: the same output for the same input, in any process and on any thread.
+//!
+//! A [`Filter`] is a program in the language of jq, compiled by [jaq](https://github.com/01mf02/jaq). What it reads is
+//! a *block*: bytes that hold whole JSON values. [`JsonValues`] cuts a stream there, so that blocks can be worked on
+//! side by side, and their [`Answer`]s put together in order:
+//!
+//! ```
+//! use millstream::{io::{Block, WholeBlocks}, jq::{Filter, JsonValues}, prelude::*};
+//!
+//! let filter = Filter::new(".price * 2")?;
+//! let p = pipeline::<Block>().shard(2, move |p| p.map(move |block: &Block| filter.answer(block).out));
+//! let json = &br#"{"price": 3} {"price": 4} {
+//!     "price": 5
+//! }"#[..];
+//! let out: Vec<_> = p.collect(WholeBlocks::of(json, JsonValues::default()))?.concat();
+//! assert_eq!(out, b"6\n8\n10\n");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! **Pure**: what jq can read beside its input has no names here: the clock, the environment, the time zone, the inputs
+//! to come. A filter that uses one of them is refused when it is compiled, and the message says what to do
+//! ([`LEFT_OUT`]).
+//!
+//! **Fast**: a filter that reads some fields of its input alone, such as `.qty * .price`, has no other fields built.
+//! They are parsed, so a mistake in them is found, but not allocated.
+
+mod boundary;
+mod demand;
+mod filter;
+mod functions;
+#[cfg(any(test, feature = "fuzzed"))]
+#[doc(hidden)]
+pub mod fuzzed;
+mod left_out;
+mod options;
+mod parse;
+mod tables;
+mod write;
+mod wrong;
+
+pub use boundary::JsonValues;
+pub use filter::{Answer, Filter, Said, What};
+pub use left_out::LEFT_OUT;
+pub use options::{Input, Options, Style};
+pub use wrong::Wrong;

@@ -1,0 +1,98 @@
+/// What a filter reads, and how it writes. The default is JSON values as input, and two spaces a level as output.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    pub(crate) input: Input,
+    pub(crate) style: Style,
+    /// Global variables and their values as JSON, in the order in which they were set.
+    pub(crate) variables: Vec<(String, Vec<u8>)>,
+    pub(crate) positional: Vec<String>,
+}
+
+/// What a block is to a filter.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Input {
+    /// JSON values, each of which is an input.
+    #[default]
+    Values,
+    /// Lines, each of which is a string.
+    Lines,
+    /// One array of all values.
+    AllValues,
+    /// One string of all bytes.
+    AllText,
+    /// `null`, once, whatever the block holds.
+    Null,
+}
+
+/// How outputs are written. Each one but a [joined](Style::join) one ends with a line feed.
+#[derive(Clone, Debug)]
+pub struct Style {
+    /// What a level is indented by; `None` writes a value on one line.
+    pub indent: Option<String>,
+    /// Whether the keys of objects are sorted.
+    pub sort_keys: bool,
+    /// Whether an output that is a string is written as it is, without quotes.
+    pub raw: bool,
+    /// Whether nothing separates outputs.
+    pub join: bool,
+    /// Whether values have colours, as a terminal shows them.
+    pub colours: bool,
+}
+
+impl Default for Style {
+    fn default() -> Self {
+        Style { indent: Some("  ".to_owned()), sort_keys: false, raw: false, join: false, colours: false }
+    }
+}
+
+impl Options {
+    /// Sets what a block is.
+    #[must_use]
+    pub fn input(mut self, input: Input) -> Self {
+        self.input = input;
+        self
+    }
+
+    /// Sets how outputs are written.
+    #[must_use]
+    pub fn style(mut self, style: Style) -> Self {
+        self.style = style;
+        self
+    }
+
+    /// Adds the variable `$name`, whose value is this JSON.
+    ///
+    /// # Errors
+    ///
+    /// If `json` is not exactly one value.
+    pub fn variable(mut self, name: &str, json: &[u8]) -> Result<Self, String> {
+        jaq_json::read::parse_single(json).map_err(|error| error.to_string())?;
+        self.variables.push((name.to_owned(), json.to_vec()));
+        Ok(self)
+    }
+
+    /// Adds the variable `$name`, whose value is this text.
+    #[must_use]
+    pub fn text_variable(mut self, name: &str, text: &str) -> Self {
+        self.variables.push((name.to_owned(), crate::write::json(text)));
+        self
+    }
+
+    /// Adds the variable `$name`, whose value is an array of these JSON values.
+    ///
+    /// # Errors
+    ///
+    /// If `json` is anything but values.
+    pub fn array_variable(mut self, name: &str, json: &[u8]) -> Result<Self, String> {
+        let values = jaq_json::read::parse_many(json).collect::<Result<jaq_json::Val, _>>();
+        self.variables.push((name.to_owned(), values.map_err(|error| error.to_string())?.to_string().into_bytes()));
+        Ok(self)
+    }
+
+    /// Sets `$ARGS.positional`.
+    #[must_use]
+    pub fn positional(mut self, arguments: Vec<String>) -> Self {
+        self.positional = arguments;
+        self
+    }
+}

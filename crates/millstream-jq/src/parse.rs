@@ -1,0 +1,378 @@
+//! JSON as jaq reads it, with values that nothing reads left out.
+//!
+//! It takes what `jaq_json::read` takes, which is more than JSON: comments, `NaN`, `Infinity`, byte strings and keys of
+//! any type. A test compares the two. Nesting is limited, since each level takes room on the stack.
+
+mod number;
+mod string;
+
+use crate::demand::Demand;
+use jaq_json::{Map, Num, Val};
+use memchr::memchr;
+use std::fmt;
+
+/// The most brackets that may be open at once.
+pub(crate) const DEEPEST: usize = 512;
+
+/// Where some bytes are no JSON, and why.
+#[derive(Debug)]
+pub(crate) struct Invalid {
+    pub(crate) at: usize,
+    pub(crate) why: Why,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Why {
+    /// Something else than what was expected.
+    Expected(&'static str),
+    /// The end, within a value.
+    Ended,
+    Control(u8),
+    Escape,
+    Surrogate,
+    TooDeep,
+}
+
+impl fmt::Display for Why {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Why::Expected(what) => write!(f, "expected {what}"),
+            Why::Ended => f.write_str("the input ends within a value"),
+            Why::Control(byte) => write!(f, "a string contains the control character \\u{byte:04x} as it is"),
+            Why::Escape => f.write_str("there is no such escape sequence"),
+            Why::Surrogate => f.write_str("half of a surrogate pair"),
+            Why::TooDeep => write!(f, "more than {DEEPEST} brackets are open"),
+        }
+    }
+}
+
+type Parsed<T> = Result<T, Invalid>;
+
+/// Reads values from some bytes, one after the other.
+#[derive(Debug)]
+pub(crate) struct Parser<'a> {
+    bytes: &'a [u8],
+    at: usize,
+    depth: usize,
+}
+
+impl<'a> Parser<'a> {
+    pub(crate) fn new(bytes: &'a [u8]) -> Self {
+        Parser { bytes, at: 0, depth: 0 }
+    }
+
+    /// Where the next value begins; `None` if there is none.
+    pub(crate) fn begin(&mut self) -> Option<usize> {
+        self.skip_white().map(|_| self.at)
+    }
+
+    /// The next value, of which at least what `demand` names is there. It begins here.
+    pub(crate) fn value(&mut self, demand: &Demand) -> Parsed<Val> {
+        let Some(byte) = self.peek() else { return self.fail(Why::Ended) };
+        match byte {
+            b'{' => self.nested(|parser| parser.object(demand)),
+            b'[' => self.nested(Self::array),
+            b'"' => {
+                self.at += 1;
+                self.text().map(Val::utf8_str)
+            }
+            b'0'..=b'9' | b'-' | b'+' => self.number().map(Val::Num),
+            _ => self.word(),
+        }
+    }
+
+    /// Passes over the next value, and finds what is wrong with it all the same.
+    fn pass(&mut self) -> Parsed<()> {
+        let Some(byte) = self.peek() else { return self.fail(Why::Ended) };
+        match byte {
+            b'{' => self.nested(|parser| {
+                parser.sequence(b'}', |parser| {
+                    parser.pass()?;
+                    parser.colon()?;
+                    parser.pass()
+                })
+            }),
+            b'[' => self.nested(|parser| parser.sequence(b']', Self::pass)),
+            b'"' => {
+                self.at += 1;
+                self.pass_text()
+            }
+            b'0'..=b'9' | b'-' | b'+' => self.pass_number(),
+            _ => self.word().map(drop),
+        }
+    }
+
+    fn nested<T>(&mut self, inner: impl FnOnce(&mut Self) -> Parsed<T>) -> Parsed<T> {
+        if self.depth == DEEPEST {
+            return self.fail(Why::TooDeep);
+        }
+        self.depth += 1;
+        self.at += 1;
+        let found = inner(self);
+        self.depth -= 1;
+        found
+    }
+
+    fn array(&mut self) -> Parsed<Val> {
+        let mut items = Vec::new();
+        self.sequence(b']', |parser| {
+            items.push(parser.value(&Demand::All)?);
+            Ok(())
+        })?;
+        Ok(Val::Arr(items.into()))
+    }
+
+    fn object(&mut self, demand: &Demand) -> Parsed<Val> {
+        let mut fields = Map::default();
+        self.sequence(b'}', |parser| {
+            let wanted = match demand {
+                Demand::All => Some(&Demand::All),
+                Demand::Fields(wanted) => match parser.plain_key() {
+                    Some(key) => wanted.get(key),
+                    // A key with an escape sequence, or one that is no string.
+                    None => Some(&Demand::All),
+                },
+            };
+            let Some(wanted) = wanted else {
+                parser.pass()?;
+                parser.colon()?;
+                return parser.pass();
+            };
+            let key = parser.value(&Demand::All)?;
+            parser.colon()?;
+            let value = parser.value(wanted)?;
+            fields.insert(key, value);
+            Ok(())
+        })?;
+        Ok(Val::obj(fields))
+    }
+
+    /// The bytes of a string that begins here and has no escape sequence.
+    fn plain_key(&self) -> Option<&'a [u8]> {
+        let rest = self.bytes[self.at..].strip_prefix(b"\"")?;
+        let end = rest.iter().position(|byte| matches!(byte, b'"' | b'\\'))?;
+        (rest[end] == b'"').then(|| &rest[..end])
+    }
+
+    /// Items that commas separate, up to `end`. `item` begins at the item's first byte.
+    fn sequence(&mut self, end: u8, mut item: impl FnMut(&mut Self) -> Parsed<()>) -> Parsed<()> {
+        if self.skip_white() == Some(end) {
+            self.at += 1;
+            return Ok(());
+        }
+        loop {
+            if self.peek().is_none() {
+                return self.fail(Why::Ended);
+            }
+            item(self)?;
+            match self.skip_white() {
+                Some(b',') => {
+                    self.at += 1;
+                    self.skip_white();
+                }
+                Some(byte) if byte == end => {
+                    self.at += 1;
+                    return Ok(());
+                }
+                Some(_) if end == b']' => return self.fail(Why::Expected("a comma or `]`")),
+                Some(_) => return self.fail(Why::Expected("a comma or `}`")),
+                None => return self.fail(Why::Ended),
+            }
+        }
+    }
+
+    /// Passes over a colon, and the white space around it.
+    fn colon(&mut self) -> Parsed<()> {
+        match self.skip_white() {
+            Some(b':') => {
+                self.at += 1;
+                self.skip_white();
+                Ok(())
+            }
+            Some(_) => self.fail(Why::Expected("a colon")),
+            None => self.fail(Why::Ended),
+        }
+    }
+
+    fn word(&mut self) -> Parsed<Val> {
+        type Word = (&'static [u8], fn() -> Val);
+        const WORDS: [Word; 5] = [
+            (b"null", || Val::Null),
+            (b"true", || Val::Bool(true)),
+            (b"false", || Val::Bool(false)),
+            (b"NaN", || Val::Num(Num::Float(f64::NAN))),
+            (b"Infinity", || Val::Num(Num::Float(f64::INFINITY))),
+        ];
+        if self.take(b"b\"") {
+            return self.byte_string().map(Val::byte_str);
+        }
+        for (word, value) in WORDS {
+            if self.take(word) {
+                return Ok(value());
+            }
+        }
+        let rest = &self.bytes[self.at..];
+        if WORDS.iter().any(|(word, _)| !rest.is_empty() && word.starts_with(rest)) {
+            return self.fail(Why::Ended);
+        }
+        self.fail(Why::Expected("a value"))
+    }
+
+    /// Passes over white space and comments, and looks at what comes then.
+    #[inline]
+    fn skip_white(&mut self) -> Option<u8> {
+        loop {
+            match self.peek()? {
+                b' ' | b'\t' | b'\r' | b'\n' => self.at += 1,
+                b'#' => self.at += memchr(b'\n', &self.bytes[self.at..]).unwrap_or(self.bytes.len() - self.at),
+                byte => return Some(byte),
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn peek(&self) -> Option<u8> {
+        self.bytes.get(self.at).copied()
+    }
+
+    fn take(&mut self, word: &[u8]) -> bool {
+        let is_next = self.bytes[self.at..].starts_with(word);
+        if is_next {
+            self.at += word.len();
+        }
+        is_next
+    }
+
+    #[cold]
+    fn fail<T>(&self, why: Why) -> Parsed<T> {
+        Err(Invalid { at: self.at, why })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// All values of some bytes, and whether the bytes end without a mistake.
+    fn ours(bytes: &[u8], demand: &Demand) -> (Vec<Val>, bool) {
+        let (mut parser, mut values) = (Parser::new(bytes), Vec::new());
+        while parser.begin().is_some() {
+            match parser.value(demand) {
+                Ok(value) => values.push(value),
+                Err(_) => return (values, false),
+            }
+        }
+        (values, true)
+    }
+
+    fn jaqs(bytes: &[u8]) -> (Vec<Val>, bool) {
+        let mut values = Vec::new();
+        for value in jaq_json::read::parse_many(bytes) {
+            match value {
+                Ok(value) => values.push(value),
+                Err(_) => return (values, false),
+            }
+        }
+        (values, true)
+    }
+
+    fn text(values: &[Val]) -> Vec<String> {
+        values.iter().map(Val::to_string).collect()
+    }
+
+    /// Pieces of JSON, of which most sequences are wrong somewhere.
+    const PIECES: [&str; 44] = [
+        "{",
+        "}",
+        "[",
+        "]",
+        ",",
+        ":",
+        "\"",
+        "\"a\"",
+        "\"b\":",
+        "\"\\u00e9\"",
+        "\"\\ud83d\\ude00\"",
+        "\"\\ud83d\"",
+        "\\",
+        "\\n",
+        "null",
+        "true",
+        "false",
+        "NaN",
+        "Infinity",
+        "-Infinity",
+        "+Infinity",
+        "nul",
+        "0",
+        "1",
+        "-1",
+        "+2",
+        "01",
+        "1.5",
+        "1.",
+        ".5",
+        "1e3",
+        "1E-2",
+        "1e",
+        "12345678901234567890",
+        "-0",
+        "b\"\\x00\"",
+        "b\"",
+        " ",
+        "\n",
+        "# x\n",
+        "#",
+        "\u{e9}",
+        "\u{1}",
+        "{\"a\":1,\"b\":[2,{\"c\":3}]}",
+    ];
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 20_000, ..ProptestConfig::default() })]
+
+        #[test]
+        fn jaq_reads_the_same(pieces in prop::collection::vec(0..PIECES.len(), 0..12)) {
+            let bytes: String = pieces.iter().map(|piece| PIECES[*piece]).collect();
+            let (values, ended) = ours(bytes.as_bytes(), &Demand::All);
+            let (expected, expected_ended) = jaqs(bytes.as_bytes());
+            prop_assert_eq!((text(&values), ended), (text(&expected), expected_ended), "{}", bytes);
+        }
+
+        #[test]
+        fn what_is_left_out_is_checked_all_the_same(pieces in prop::collection::vec(0..PIECES.len(), 0..12)) {
+            let bytes: String = pieces.iter().map(|piece| PIECES[*piece]).collect();
+            let (all, ended) = ours(bytes.as_bytes(), &Demand::All);
+            let (some, some_ended) = ours(bytes.as_bytes(), &Demand::default());
+            prop_assert_eq!((all.len(), ended), (some.len(), some_ended), "{}", bytes);
+        }
+    }
+
+    #[test]
+    fn nesting_has_a_limit_and_no_depth_of_input_ends_the_process() {
+        for deep in [DEEPEST, DEEPEST + 1, 1 << 20] {
+            let bytes = "[".repeat(deep) + &"]".repeat(deep);
+            let whole = ours(bytes.as_bytes(), &Demand::All);
+            let passed = ours(format!("{{\"a\":{bytes}}}").as_bytes(), &Demand::default());
+            assert_eq!(whole.1, deep == DEEPEST, "{deep}");
+            assert!(!passed.1, "the object is one level more");
+        }
+    }
+
+    #[test]
+    fn a_mistake_has_its_place() {
+        let at = |text: &str| {
+            let mut parser = Parser::new(text.as_bytes());
+            parser.begin();
+            parser.value(&Demand::All).map(|value| value.to_string()).map_err(|invalid| (invalid.at, invalid.why))
+        };
+        assert_eq!(at("[1 2]"), Err((3, Why::Expected("a comma or `]`"))));
+        assert_eq!(at("{\"a\" 1}"), Err((5, Why::Expected("a colon"))));
+        assert_eq!(at("[1, "), Err((4, Why::Ended)));
+        assert_eq!(at("tru"), Err((0, Why::Ended)));
+        assert_eq!(at("[\"a\nb\"]"), Err((3, Why::Control(b'\n'))));
+        assert_eq!(at("\"\\q\""), Err((2, Why::Escape)));
+        assert_eq!(at("x"), Err((0, Why::Expected("a value"))));
+    }
+}

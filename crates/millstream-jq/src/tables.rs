@@ -1,0 +1,55 @@
+//! `@csv` and `@tsv`, which jaq's standard library lacks.
+
+use jaq_json::{Error, Val, ValR};
+
+/// A row as CSV. A text has quotes, in which a quote is doubled.
+pub(crate) fn csv(row: &Val) -> ValR {
+    written(row, "CSV", b',', |text, out| {
+        out.push(b'"');
+        for byte in text {
+            if *byte == b'"' {
+                out.push(b'"');
+            }
+            out.push(*byte);
+        }
+        out.push(b'"');
+    })
+}
+
+/// A row as TSV. A tab, a line end, a backslash and NUL in a text become escape sequences.
+pub(crate) fn tsv(row: &Val) -> ValR {
+    written(row, "TSV", b'\t', |text, out| {
+        for byte in text {
+            match byte {
+                b'\n' => out.extend(b"\\n"),
+                b'\r' => out.extend(b"\\r"),
+                b'\t' => out.extend(b"\\t"),
+                b'\\' => out.extend(b"\\\\"),
+                0 => out.extend(b"\\0"),
+                byte => out.push(*byte),
+            }
+        }
+    })
+}
+
+fn written(row: &Val, kind: &str, between: u8, write: impl Fn(&[u8], &mut Vec<u8>)) -> ValR {
+    let Val::Arr(fields) = row else {
+        return Err(Error::str(format!("cannot write {row} as {kind}: a row is an array")));
+    };
+    let mut out = Vec::new();
+    for (n, field) in fields.iter().enumerate() {
+        if n > 0 {
+            out.push(between);
+        }
+        match field {
+            Val::Null => {}
+            Val::Bool(_) | Val::Num(_) => out.extend(field.to_string().bytes()),
+            Val::TStr(text) => write(text, &mut out),
+            _ => {
+                let why = format!("cannot write {field} as a field of {kind}: a field is no array, and no object");
+                return Err(Error::str(why));
+            }
+        }
+    }
+    Ok(Val::utf8_str(out))
+}

@@ -1,0 +1,6 @@
+//! Filters, against jaq itself, and on all deployments.
+
+mod cases;
+mod generator;
+mod jaq;
+mod same;

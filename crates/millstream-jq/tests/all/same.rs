@@ -1,0 +1,129 @@
+use crate::generator::{filter, json};
+use crate::jaq;
+use millstream::io::{Block, WholeBlocks};
+use millstream::jq::{Answer, Filter, Input, JsonValues, Options, Style, What};
+use millstream::prelude::*;
+use proptest::prelude::*;
+use std::io::Read;
+
+/// A reader of at most n bytes at once.
+struct Slowly<'a>(&'a [u8], usize);
+
+impl Read for Slowly<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        let most = self.1.min(buffer.len());
+        self.0.read(&mut buffer[..most])
+    }
+}
+
+fn compact(filter: &str) -> Option<Filter> {
+    Filter::with(filter, &Options::default().style(Style { indent: None, ..Style::default() })).ok()
+}
+
+/// Several answers as one: places of messages are those of the whole.
+fn joined(answers: impl IntoIterator<Item = Answer>) -> Answer {
+    let mut all = Answer::default();
+    for answer in answers {
+        for mut said in answer.said {
+            said.at += all.out.len();
+            said.line += all.lines;
+            said.number += all.values;
+            all.said.push(said);
+        }
+        all.out.extend(answer.out);
+        all.values += answer.values;
+        all.lines += answer.lines;
+        all.last = answer.last.or(all.last);
+    }
+    all
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 250, ..ProptestConfig::default() })]
+
+    /// With what the filter does not look at left out, and our own reading and writing.
+    #[test]
+    fn the_answer_is_that_of_jaq(filter in filter(), json in json()) {
+        let (Some(ours), Ok((out, failures))) = (compact(&filter), jaq::answer(&filter, json.as_bytes())) else {
+            // Names that jaq's library lacks, as `@csv`.
+            return Ok(());
+        };
+        let answer = ours.answer(json.as_bytes());
+        let failed = answer.said.iter().filter(|said| matches!(said.what, What::Failed(_))).count();
+        let seen = (String::from_utf8_lossy(&answer.out).into_owned(), failed);
+        prop_assert_eq!(seen, (out, failures), "{} of {}", filter, json);
+    }
+
+    /// Messages of what is left out are the same, too: a filter that sees everything, and goes on with the first one.
+    #[test]
+    fn leaving_fields_out_changes_no_message(filter in filter(), json in json()) {
+        let (Some(ours), Some(all)) = (compact(&filter), compact(&format!("def whole: .; whole | {filter}"))) else {
+            return Ok(());
+        };
+        prop_assert_eq!(ours.answer(json.as_bytes()), all.answer(json.as_bytes()), "{} of {}", filter, json);
+    }
+
+    #[test]
+    fn where_a_stream_is_cut_changes_nothing(
+        filter in filter(),
+        json in json(),
+        most in 1..40_usize,
+        size in 1..40_usize,
+    ) {
+        let Some(filter) = compact(&filter) else { return Ok(()) };
+        let blocks = WholeBlocks::of(Slowly(json.as_bytes(), most), JsonValues::default()).size(size);
+        let answers = joined(blocks.map(|block| filter.answer(&block)));
+        prop_assert_eq!(answers, filter.answer(json.as_bytes()), "{}", json);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 500, ..ProptestConfig::default() })]
+
+    #[test]
+    fn every_deployment_has_the_same_answer(
+        filter in filter(),
+        json in json(),
+        size in 1..60_usize,
+        shards in 1..4_usize,
+        workers in 1..4_usize,
+        ring in 0..4_u32,
+    ) {
+        let Some(filter) = compact(&filter) else { return Ok(()) };
+        let expected = filter.answer(json.as_bytes());
+        let p = pipeline::<Block>().shard(shards, move |p| p.map(move |block: &Block| filter.answer(block)));
+        let blocks: Vec<Block> =
+            WholeBlocks::of(Slowly(json.as_bytes(), size), JsonValues::default()).size(size).collect();
+        let rings = Rings::new().workers(workers).ring(1 << ring);
+        let ways = [
+            ("model", p.model(blocks.clone())),
+            ("inline", Inline::new(rings.clone()).collect((&p).from(blocks.clone())).expect("it runs")),
+            ("queues", Queues::new().collect((&p).from(blocks.clone())).expect("it runs")),
+            ("rings", rings.collect((&p).from(blocks)).expect("it runs")),
+        ];
+        for (way, answers) in ways {
+            prop_assert_eq!(joined(answers), expected.clone(), "{}", way);
+        }
+    }
+}
+
+#[test]
+fn messages_have_places() {
+    let filter = Filter::new(".a | debug").expect("a filter");
+    let answer = filter.answer(b"{\"a\": 1}\n\n5 {\"a\":\n2} [1");
+    let said: Vec<_> = answer.said.iter().map(|said| (said.at, said.line, said.number, said.what.clone())).collect();
+    let debug = |n| What::Debug(format!("[\"DEBUG:\",{n}]"));
+    let failed = What::Failed("cannot index 5 with \"a\"".to_owned());
+    let invalid = What::Invalid("the input ends within a value".to_owned());
+    assert_eq!(said, [(0, 0, 0, debug(1)), (2, 2, 1, failed), (2, 2, 2, debug(2)), (4, 3, 3, invalid)]);
+    assert_eq!((answer.values, answer.lines, answer.last), (3, 0, Some(true)));
+}
+
+#[test]
+fn lines_are_inputs_too() {
+    let lines = Options::default().input(Input::Lines);
+    let answer =
+        Filter::with("length, (if . == \"b\" then error else empty end)", &lines).unwrap().answer(b"a\nb\n\nccc");
+    assert_eq!((&*answer.out, answer.values, answer.lines), (&b"1\n1\n0\n3\n"[..], 4, 3));
+    assert_eq!((answer.said[0].line, answer.said[0].number), (1, 1));
+}
