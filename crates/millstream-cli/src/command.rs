@@ -8,6 +8,8 @@ mod evolve;
 mod graph;
 mod hidden_clock;
 mod idle;
+#[cfg(feature = "jq")]
+mod jq;
 mod look;
 #[cfg(feature = "completions")]
 mod man;
@@ -29,6 +31,8 @@ pub(crate) use differ::Differ;
 pub(crate) use evolve::{Evolve, Worker as EvolveWorker};
 pub(crate) use graph::{Graph, HowToDraw};
 pub(crate) use idle::Idle;
+#[cfg(feature = "jq")]
+pub(crate) use jq::Jq;
 pub(crate) use look::{Look, show_states};
 #[cfg(feature = "completions")]
 pub(crate) use man::Man;
@@ -59,6 +63,8 @@ pub(crate) enum Command {
     Idle(Idle),
     Copying(Copying),
     Pipe(Pipe),
+    #[cfg(feature = "jq")]
+    Jq(Jq),
     Evolve(Evolve),
     EvolveWorker(EvolveWorker),
     Verify(Verify),
@@ -87,6 +93,8 @@ impl Command {
             Command::Idle(idle) => idle.run(),
             Command::Copying(copying) => copying.run(),
             Command::Pipe(pipe) => pipe.run(),
+            #[cfg(feature = "jq")]
+            Command::Jq(jq) => jq.run(),
             Command::Evolve(evolve) => evolve.run(),
             Command::EvolveWorker(worker) => worker.run(),
             Command::Verify(verify) => verify.run(),

@@ -2,6 +2,8 @@
 
 mod evolve;
 mod examples;
+#[cfg_attr(not(feature = "jq"), path = "flags/no_jq.rs")]
+mod jq;
 mod keeping;
 mod pipe;
 mod refusal;
@@ -11,6 +13,7 @@ mod ways;
 mod wc;
 
 pub(crate) use evolve::{Evolve, EvolveWorker, ModelName, Transport};
+pub(crate) use jq::Jq;
 pub(crate) use keeping::{Differ, Keeping, Look, Replay, Snapshots, When};
 pub(crate) use pipe::{Pipe, ShardBy};
 pub(crate) use refusal::{parse, refuse};
@@ -70,6 +73,7 @@ pub(crate) enum Command {
     #[command(after_long_help = examples::COPYING)]
     Copying(Copying),
     Pipe(Pipe),
+    Jq(Jq),
     #[command(after_long_help = examples::EVOLVE)]
     Evolve(Evolve),
     #[command(after_long_help = examples::EVOLVE_WORKER)]

@@ -16,6 +16,9 @@ pub(crate) enum Outcome {
     PipelineFailed,
     /// A comparison found a difference; standard error says where.
     CheckFailed,
+    /// All work was done, and the program's own rules give this exit code.
+    #[cfg(feature = "jq")]
+    Chosen(u8),
     /// This signal came; what was accepted before it was processed.
     Interrupted(u8),
 }
@@ -37,6 +40,8 @@ impl Outcome {
             Outcome::WrongUse => "refused".to_owned(),
             Outcome::PipelineFailed => "the pipeline failed".to_owned(),
             Outcome::CheckFailed => "the check failed".to_owned(),
+            #[cfg(feature = "jq")]
+            Outcome::Chosen(code) => format!("done, with exit code {code}"),
             Outcome::Interrupted(signal) => format!("ended by signal {signal}"),
         };
         let read = progress::bytes();
@@ -50,6 +55,8 @@ impl Outcome {
             Outcome::WrongUse => 2,
             Outcome::PipelineFailed => 3,
             Outcome::CheckFailed => 4,
+            #[cfg(feature = "jq")]
+            Outcome::Chosen(code) => code,
             // The exit code that a shell reports for a program that a signal has ended.
             Outcome::Interrupted(signal) => 128 + signal,
         }

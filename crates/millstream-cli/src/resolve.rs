@@ -1,6 +1,8 @@
 //! Turns raw flags into a command, with every default filled in and every contradiction refused.
 
 mod evolve;
+#[cfg(feature = "jq")]
+mod jq;
 mod looks;
 
 pub(crate) use looks::looking;
@@ -29,6 +31,11 @@ fn slots_of(program: Program) -> usize {
         _ => RING,
     }
 }
+
+/// What `jq` says in a build without it.
+#[cfg(not(feature = "jq"))]
+const NO_JQ: &str = "this build has no jq filters: `cargo run --release --features jq -- jq ..` runs one that has, and \
+    `cargo install --path crates/millstream-cli --features jq` installs it";
 
 /// An answer of fewer bytes stays in memory, whatever the block size.
 const MOST_ANSWER: usize = 1 << 16;
@@ -73,6 +80,10 @@ pub(crate) fn resolve(flags: flags::Flags) -> Result<Command, String> {
             Ok(Command::Copying(Copying { fanout: flags.fanout, items: flags.items, shards, quiet, run }))
         }
         flags::Command::Pipe(flags) => Ok(Command::Pipe(pipe(flags)?)),
+        #[cfg(feature = "jq")]
+        flags::Command::Jq(flags) => Ok(Command::Jq(jq::jq(flags)?)),
+        #[cfg(not(feature = "jq"))]
+        flags::Command::Jq(_) => Err(NO_JQ.into()),
         flags::Command::Evolve(flags) => Ok(Command::Evolve(evolve::evolve(flags)?)),
         flags::Command::EvolveWorker(flags) => Ok(Command::EvolveWorker(evolve::worker(flags)?)),
         flags::Command::Replay(flags) => looks::replay(flags).map(Command::Replay),

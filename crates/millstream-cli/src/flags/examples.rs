@@ -79,6 +79,27 @@ Examples:
   Line by line, through long-lived processes:
       millstream pipe --shard line sed -u 's/a/b/' < lines";
 
+#[cfg(not(feature = "jq"))]
+pub(super) const NO_JQ: &str = "\
+Examples:
+  From a checkout:
+      cargo install --path crates/millstream-cli --features jq
+      millstream jq .id orders.jsonl";
+
+#[cfg(feature = "jq")]
+pub(super) const JQ: &str = "\
+Examples:
+  Fields of the values that match, one line each:
+      millstream jq -c 'select(.level == \"error\") | {time, msg}' app.jsonl
+  Text without quotes:
+      millstream jq -r '\"\\(.user) \\(.qty * .price)\"' orders.jsonl
+  A table:
+      millstream jq -r '[.id, .user, .qty] | @csv' orders.jsonl
+  Lines of a log, as JSON:
+      millstream jq -R 'split(\" \") | {host: .[0], path: .[6]}' --decompress access.log.gz
+  A value from the command line:
+      millstream jq --arg user ann 'select(.user == $user)' orders.jsonl";
+
 pub(super) const EVOLVE: &str = "\
 Examples:
   A random walk seen through noise, next to the Kalman filter:

@@ -29,6 +29,12 @@ pub(super) fn at_least_one(text: &str) -> Result<usize, String> {
     }
 }
 
+/// Spaces for a level of a JSON value.
+#[cfg(feature = "jq")]
+pub(super) fn indent(text: &str) -> Result<usize, String> {
+    index(text).and_then(|spaces| if spaces <= 7 { Ok(spaces) } else { Err("must be at most 7".into()) })
+}
+
 /// The exit status of a process.
 pub(super) fn status(text: &str) -> Result<u8, String> {
     u8::try_from(whole(text)?).map_err(|_| "must be at most 255".into())

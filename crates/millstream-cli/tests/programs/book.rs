@@ -42,6 +42,12 @@ fn the_sessions_about_state_are_as_written() {
     as_written("the_sessions_about_state_are_as_written", "production.md");
 }
 
+#[cfg(feature = "jq")]
+#[test]
+fn the_sessions_about_json_are_as_written() {
+    as_written("the_sessions_about_json_are_as_written", "jq.md");
+}
+
 fn as_written(test: &str, page: &str) {
     let bash = |command: &str| Command::new("bash").args(["-c", command]).output();
     let here = bash("command -v timeout mkfifo paste tee xargs yes cmp seq sed tail")

@@ -11,8 +11,12 @@ mod failures;
 mod full;
 mod graph;
 mod help;
+#[cfg(feature = "jq")]
+mod jq;
 #[cfg(feature = "completions")]
 mod manual;
+#[cfg(not(feature = "jq"))]
+mod no_jq;
 mod picture;
 mod pipe;
 mod pipe_commands;

@@ -1,0 +1,142 @@
+use crate::input::{Opening, message, report};
+use crate::message::Complaints;
+use millstream_io::{Block, Failure, WholeBlocks};
+use millstream_jq::{Input, JsonValues};
+use std::ffi::OsString;
+use std::io::{Error, ErrorKind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::{fmt, mem};
+
+/// What a filter is run on at once.
+#[derive(Clone, Debug)]
+pub(crate) enum Work {
+    /// `null`.
+    Nothing,
+    /// A block of the input with this index.
+    Of(usize, Block),
+    /// All blocks of all inputs.
+    All(Vec<(usize, Block)>),
+}
+
+/// The inputs that have ended before they were read to their end: all before this index.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Ended(Arc<AtomicUsize>);
+
+impl Ended {
+    pub(super) fn end(&self, input: usize) {
+        self.0.fetch_max(input.saturating_add(1), Ordering::Relaxed);
+    }
+
+    fn has(&self, input: usize) -> bool {
+        input < self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// The blocks of several inputs. An input that fails is reported, and the next one follows.
+pub(super) struct Inputs {
+    kind: Input,
+    names: Vec<OsString>,
+    /// The index of the next input to open.
+    next: usize,
+    most: usize,
+    opening: Opening,
+    current: Option<(Box<dyn Iterator<Item = Block> + Send>, Failure)>,
+    ended: Ended,
+    complaints: Complaints,
+    /// Whether all that is read has been passed on at once.
+    passed_on: bool,
+}
+
+impl fmt::Debug for Inputs {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Inputs").field("names", &self.names).field("next", &self.next).finish_non_exhaustive()
+    }
+}
+
+impl Inputs {
+    pub(super) fn new(
+        kind: Input,
+        names: Vec<OsString>,
+        most: usize,
+        opening: Opening,
+        ended: Ended,
+        complaints: Complaints,
+    ) -> Self {
+        Inputs { kind, names, next: 0, most, opening, current: None, ended, complaints, passed_on: false }
+    }
+
+    /// The next block, and the index of its input.
+    fn block(&mut self) -> Option<(usize, Block)> {
+        loop {
+            if let Some((blocks, failure)) = &mut self.current {
+                let input = self.next - 1;
+                let block = if self.ended.has(input) { None } else { blocks.next() };
+                if let Some(block) = block {
+                    return Some((input, block));
+                }
+                if let Some(error) = failure.take().filter(|_| !self.ended.has(input)) {
+                    report(&self.complaints, &self.names[input], &advised(error));
+                }
+                self.current = None;
+            }
+            self.advance()?;
+        }
+    }
+
+    /// Opens the next input that can be opened.
+    fn advance(&mut self) -> Option<()> {
+        let name = self.names.get(self.next)?;
+        self.next += 1;
+        if self.ended.has(self.next - 1) {
+            return Some(());
+        }
+        match self.opening.open(name) {
+            Ok(Some(input)) => {
+                self.current = Some(match self.kind {
+                    Input::Lines | Input::AllText => kept(WholeBlocks::lines(input).longest(self.most)),
+                    _ => kept(WholeBlocks::of(input, JsonValues::default()).longest(self.most)),
+                });
+            }
+            // A signal ends the whole stream.
+            Ok(None) => return None,
+            Err(error) => self.complaints.complain(&message(name, &error)),
+        }
+        Some(())
+    }
+}
+
+/// The blocks, and where their error is kept.
+fn kept<K: millstream_io::Framing>(
+    blocks: WholeBlocks<crate::input::Input, K>,
+) -> (Box<dyn Iterator<Item = Block> + Send>, Failure) {
+    let failure = blocks.failure();
+    (Box::new(blocks), failure)
+}
+
+/// Adds advice to an error.
+fn advised(error: Error) -> Error {
+    match error.kind() {
+        ErrorKind::InvalidData => Error::other(format!("{error}: --max-value allows larger ones")),
+        _ => error,
+    }
+}
+
+impl Iterator for Inputs {
+    type Item = Work;
+
+    fn next(&mut self) -> Option<Work> {
+        match self.kind {
+            Input::Values | Input::Lines => self.block().map(|(input, block)| Work::Of(input, block)),
+            _ if mem::replace(&mut self.passed_on, true) => None,
+            Input::Null => Some(Work::Nothing),
+            Input::AllValues | Input::AllText => {
+                let mut all = Vec::new();
+                while let Some(block) = self.block() {
+                    all.push(block);
+                }
+                Some(Work::All(all))
+            }
+        }
+    }
+}

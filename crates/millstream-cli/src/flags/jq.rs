@@ -1,0 +1,91 @@
+use super::Run;
+use super::examples::JQ;
+use super::values::{indent, size};
+use clap::{Args, ValueHint};
+use std::ffi::OsString;
+
+/// Filter JSON with a program of jq, on all cores; the output is in the order of the input
+///
+/// Reads JSON values one after the other, whether they span lines or share one, and writes what the filter makes of
+/// each. The language is that of jq as jaq has it, without the names whose output would depend on more than the input:
+/// the clock, the environment, the time zone, the inputs to come (`input`, `inputs`)
+///
+/// A value for which the filter fails is reported with its file, line and number, and the next one follows. A file ends
+/// at the first bytes that are no JSON, also with a report. Exit codes are those of jq where they are not those of
+/// every program here: 0 done, 1 an input failed or is no JSON, 2 wrong use, 3 the filter is none, 5 the filter failed
+/// for a value or has called `halt_error`; with -e also 1 if the last output is false or null, and 4 if there is none
+#[derive(Debug, Args)]
+#[command(after_long_help = JQ)]
+pub(crate) struct Jq {
+    /// The filter; with -f it is the first file instead
+    #[arg(required_unless_present = "from_file")]
+    pub(crate) filter: Option<OsString>,
+    /// Files to read, one after the other; `-`, or no file, is standard input
+    #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) files: Vec<OsString>,
+    /// Read the filter from a file
+    #[arg(short = 'f', long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) from_file: Option<OsString>,
+    /// Read nothing, and run the filter once, on null
+    #[arg(short = 'n', long, conflicts_with_all = ["slurp", "raw_input"])]
+    pub(crate) null_input: bool,
+    /// Read each line as a string; with -s all of them as one string
+    #[arg(short = 'R', long)]
+    pub(crate) raw_input: bool,
+    /// Read all values of all files as one array. It is in memory as a whole, and one core works on it
+    #[arg(short = 's', long)]
+    pub(crate) slurp: bool,
+    /// Write each output on one line
+    #[arg(short = 'c', long)]
+    pub(crate) compact_output: bool,
+    /// Write an output that is a string as it is, without quotes
+    #[arg(short = 'r', long)]
+    pub(crate) raw_output: bool,
+    /// The same as -r, and nothing between outputs
+    #[arg(short = 'j', long)]
+    pub(crate) join_output: bool,
+    /// Write the keys of objects in order
+    #[arg(short = 'S', long)]
+    pub(crate) sort_keys: bool,
+    /// Indent by tabs
+    #[arg(long, conflicts_with_all = ["compact_output", "indent"])]
+    pub(crate) tab: bool,
+    /// Indent by this many spaces, at most 7; by 0 is as -c [default: 2]
+    #[arg(long, value_name = "N", value_parser = indent, conflicts_with = "compact_output")]
+    pub(crate) indent: Option<usize>,
+    /// Colour values, as JQ_COLORS says if it is set [default: on a terminal, unless NO_COLOR is set]
+    #[arg(short = 'C', long)]
+    pub(crate) color_output: bool,
+    /// Colour nothing
+    #[arg(short = 'M', long, conflicts_with = "color_output")]
+    pub(crate) monochrome_output: bool,
+    /// Exit with 1 if the last output is false or null, and with 4 if there is no output
+    #[arg(short = 'e', long)]
+    pub(crate) exit_status: bool,
+    /// Set $NAME to a text
+    #[arg(long, value_names = ["NAME", "TEXT"], num_args = 2, action = clap::ArgAction::Append)]
+    pub(crate) arg: Vec<String>,
+    /// Set $NAME to a JSON value
+    #[arg(long, value_names = ["NAME", "JSON"], num_args = 2, action = clap::ArgAction::Append)]
+    pub(crate) argjson: Vec<String>,
+    /// Set $NAME to an array of the values in a file
+    #[arg(long, value_names = ["NAME", "FILE"], num_args = 2, action = clap::ArgAction::Append)]
+    pub(crate) slurpfile: Vec<OsString>,
+    /// Set $NAME to the text of a file
+    #[arg(long, value_names = ["NAME", "FILE"], num_args = 2, action = clap::ArgAction::Append)]
+    pub(crate) rawfile: Vec<OsString>,
+    /// Take the words after the filter for $ARGS.positional, not for files
+    #[arg(long)]
+    pub(crate) args: bool,
+    /// Flush after each output, as always: a habit from jq
+    #[arg(long, hide = true)]
+    _unbuffered: bool,
+    /// The largest allowed value, or line; K, M and G are powers of 1024. A larger one ends its file, with a message
+    #[arg(long, value_name = "SIZE", value_parser = size, default_value = "256M")]
+    pub(crate) max_value: usize,
+    /// Decompress gzip and zstd, from files and from pipes; the first bytes decide, not the name
+    #[arg(long)]
+    pub(crate) decompress: bool,
+    #[command(flatten)]
+    pub(crate) run: Run,
+}
