@@ -15,14 +15,16 @@ pub(crate) struct Args {
 /// Benches of shell programs, and the programs that they are compared with.
 const PROGRAMS: [&str; 6] = ["spaces-long", "spaces-short", "spaces-pipe", "wc-fast", "uppercase", "pipe"];
 const RIVALS: [&str; 2] = ["pv", "parallel"];
+/// The bench of JSON, and its rival. The other one, jaq, is built by the bench.
+const JSON: &str = "jq";
 
 pub(crate) fn run(args: &Args) -> Result {
-    if args.args.iter().any(|arg| PROGRAMS.contains(&arg.as_str())) {
-        for rival in RIVALS {
-            // Without it, the bench prints which contestants it leaves out.
-            if let Err(reason) = tools::package(rival) {
-                eprintln!("{reason}");
-            }
+    let is_wanted = |names: &[&str]| args.args.iter().any(|arg| names.contains(&arg.as_str()));
+    let rivals = RIVALS.into_iter().filter(|_| is_wanted(&PROGRAMS));
+    for rival in rivals.chain(is_wanted(&[JSON]).then_some(JSON)) {
+        // Without it, the bench prints which contestants it leaves out.
+        if let Err(reason) = tools::package(rival) {
+            eprintln!("{reason}");
         }
     }
     let cargo = ["run", "--quiet", "--release", "-p", "millstream-bench", "--", "--rivals"];

@@ -13,6 +13,7 @@ mod evolve;
 mod fair;
 mod filter_map;
 mod hop;
+mod jq;
 mod layouts;
 mod log;
 mod merge;
@@ -155,6 +156,7 @@ pub(crate) const ALL: &[Bench] = &[
         run: log::run,
     },
     Bench { name: "uppercase", about: "millstream uppercase and tr a-z A-Z", run: uppercase::run },
+    Bench { name: "jq", about: "JSON lines through filters, by millstream jq, jaq and jq", run: jq::run },
     Bench { name: "pipe", about: "tr a-z A-Z in two processes, by millstream pipe and GNU parallel", run: pipe::run },
     Bench {
         name: "evolve",

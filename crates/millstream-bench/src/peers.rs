@@ -9,10 +9,7 @@ const PEERS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/peers");
 
 /// The program `name` of the manifest in `peers/DIR`, built in a directory beside this program's.
 pub(crate) fn built(dir: &str, name: &str) -> Result<PathBuf, Failure> {
-    let own = std::env::current_exe().map_err(Failure::io("this program"))?;
-    // The program is in `release`, its tests are in `release/deps`.
-    let beside = own.ancestors().skip(1).find(|dir| !dir.ends_with("deps")).and_then(Path::parent);
-    let target = beside.map_or_else(|| PathBuf::from("target"), |dir| dir.join("peers"));
+    let target = peers_dir()?;
     let mut cargo = cargo();
     cargo
         .args(["build", "--quiet", "--release", "--locked", "--manifest-path"])
@@ -21,13 +18,33 @@ pub(crate) fn built(dir: &str, name: &str) -> Result<PathBuf, Failure> {
     Ok(target.join("release").join(name).with_extension(std::env::consts::EXE_EXTENSION))
 }
 
+/// The program of the package `name`, installed in a directory beside this program's.
+pub(crate) fn installed(progress: &Progress, name: &str, version: &str) -> Result<PathBuf, Failure> {
+    let peers = peers_dir()?;
+    let root = peers.join(format!("{name}-{version}"));
+    let program = root.join("bin").join(name).with_extension(std::env::consts::EXE_EXTENSION);
+    if !program.exists() {
+        progress.say(&format!("building {name}"));
+        let mut cargo = cargo();
+        cargo.args(["install", "--quiet", "--locked", name, "--version", &format!("={version}"), "--root"]).arg(root);
+        succeed(cargo.arg("--target-dir").arg(peers.join("installing")))?;
+    }
+    Ok(program)
+}
+
 /// The `millstream` command, built in this program's directory.
 pub(crate) fn millstream(progress: &Progress) -> Result<PathBuf, Failure> {
+    millstream_with(progress, "default")
+}
+
+/// The `millstream` command with more features.
+pub(crate) fn millstream_with(progress: &Progress, features: &str) -> Result<PathBuf, Failure> {
     progress.say("building millstream-cli");
     let own = std::env::current_exe().map_err(Failure::io("this program"))?;
     let program = own.with_file_name("millstream").with_extension(std::env::consts::EXE_EXTENSION);
     let mut cargo = cargo();
-    cargo.args(["build", "--quiet", "--release", "--package", "millstream-cli"]).env_remove("CARGO_MANIFEST_DIR");
+    cargo.args(["build", "--quiet", "--release", "--package", "millstream-cli", "--features", features]);
+    cargo.env_remove("CARGO_MANIFEST_DIR");
     if let Some(target) = own.parent().and_then(Path::parent) {
         cargo.arg("--target-dir").arg(target).current_dir(env!("CARGO_MANIFEST_DIR"));
     }
@@ -51,6 +68,14 @@ pub(crate) fn example(progress: &Progress, name: &str) -> Result<PathBuf, Failur
     }
     succeed(&mut cargo)?;
     Ok(program)
+}
+
+/// The directory for other programs.
+fn peers_dir() -> Result<PathBuf, Failure> {
+    let own = std::env::current_exe().map_err(Failure::io("this program"))?;
+    // The program is in `release`, its tests are in `release/deps`.
+    let beside = own.ancestors().skip(1).find(|dir| !dir.ends_with("deps")).and_then(Path::parent);
+    Ok(beside.map_or_else(|| PathBuf::from("target"), |dir| dir.join("peers")))
 }
 
 fn cargo() -> Command {

@@ -3,6 +3,7 @@
 use crate::failure::Failure;
 use crate::hash::Hash;
 use millstream::core::SplitMix64;
+use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
@@ -39,6 +40,11 @@ impl Text {
     /// This many copies of one sentence, which has many spaces.
     pub(crate) fn sentences(lines: u64) -> Self {
         Text::new("sentences", lines * SENTENCE.len() as u64, SENTENCE)
+    }
+
+    /// At least this many bytes in lines of JSON, an order each: seven fields, one of them an object, one an array.
+    pub(crate) fn orders(bytes: u64) -> Self {
+        Text::new("orders", bytes, orders())
     }
 
     /// At least this many bytes in lines of seven letters.
@@ -117,6 +123,25 @@ fn warm(path: &Path) -> Result<(), Failure> {
     let mut buffer = vec![0; 1 << 20];
     while file.read(&mut buffer).map_err(cannot())? > 0 {}
     Ok(())
+}
+
+fn orders() -> String {
+    let mut random = SplitMix64::new(27);
+    let users: Vec<_> = (0..2000).map(|_| word(&mut random, false)).collect();
+    let mut block = String::new();
+    for id in 0..LINES {
+        let (user, item) = (&users[random.below(2000) as usize], word(&mut random, id.is_multiple_of(33)));
+        let (qty, cents) = (1 + random.below(20), random.below(10_000));
+        let (price, second) = (cents as f64 / 100.0, random.below(86_400));
+        writeln!(
+            block,
+            "{{\"id\":{id},\"user\":\"{user}\",\"qty\":{qty},\"price\":{price},\"at\":{second},\
+             \"item\":{{\"name\":\"{item}\",\"weight\":{}}},\"tags\":[\"{user}\",\"a \\\"b\\\"\"]}}",
+            random.below(5000)
+        )
+        .expect("a string takes everything");
+    }
+    block
 }
 
 fn prose() -> String {

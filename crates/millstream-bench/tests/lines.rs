@@ -11,7 +11,7 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).expect("text")
 }
 
-const NAMES: [&str; 43] = [
+const NAMES: [&str; 44] = [
     "chain2",
     "filter-map",
     "boxes",
@@ -48,6 +48,7 @@ const NAMES: [&str; 43] = [
     "contended",
     "log",
     "uppercase",
+    "jq",
     "pipe",
     "evolve",
     "evolve-cores",
@@ -58,7 +59,7 @@ const NAMES: [&str; 43] = [
 ];
 
 /// These benches need a build, or gigabytes of text, however few the items are.
-const LARGE: [&str; 12] = [
+const LARGE: [&str; 13] = [
     "wc",
     "compile",
     "observe",
@@ -69,6 +70,7 @@ const LARGE: [&str; 12] = [
     "contended",
     "log",
     "uppercase",
+    "jq",
     "pipe",
     "rss",
 ];

@@ -13,7 +13,8 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::thread;
 
-const MOST: f64 = 64.0 * 1024.0 * 1024.0;
+/// The most memory that a program may take.
+pub(super) const MOST: f64 = 64.0 * 1024.0 * 1024.0;
 
 /// A program, its arguments, and its output for whole lines.
 struct Case {
