@@ -13,10 +13,11 @@ pub(crate) struct Args {
 }
 
 /// A crate with a directory `fuzz`, and its target.
-const TARGETS: [(&str, &str); 5] = [
+const TARGETS: [(&str, &str); 6] = [
     ("crates/millstream-evolve", "stranger"),
     ("crates/millstream-jq", "filter"),
     ("crates/millstream-jq", "json"),
+    ("crates/millstream-registry", "text"),
     ("crates/millstream-state", "manifest"),
     ("crates/millstream-state", "segment"),
 ];

@@ -59,6 +59,7 @@
 //! | `page` | [`observe::Page`], in the browser and for Prometheus |
 //! | `jq` | [`jq`]: filters in the language of jq |
 //! | `queues` | [`Queues`](prelude::Queues), the deployment on queues |
+//! | `registry` | [`registry`]: pipelines from text, of stages that a program registers |
 //! | `serde` | plans and reports as JSON |
 //! | `service` | [`service`](prelude::service): pipelines that answer their callers |
 //! | `state` | [`state`]: directories where a job keeps its snapshots and its journal |
@@ -94,6 +95,10 @@ pub use millstream_jq as jq;
 #[cfg(feature = "observe")]
 #[doc(inline)]
 pub use millstream_observe as observe;
+/// Needs the feature `registry`.
+#[cfg(feature = "registry")]
+#[doc(inline)]
+pub use millstream_registry as registry;
 #[doc(inline)]
 pub use millstream_ring as ring;
 /// Needs the feature `state`.

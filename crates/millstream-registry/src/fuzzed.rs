@@ -1,0 +1,45 @@
+//! What reads untrusted text, for a fuzzer: it fails by a panic alone.
+
+use crate::{In, Registry};
+use millstream_core::{Arrow, ModelExt};
+
+/// Some stages, fields and types.
+pub fn registry() -> Registry {
+    let mut stages = Registry::default();
+    stages.ty::<u64>("Number").ty::<(u64, u64)>("Pair");
+    stages.stage("plus", |both: (In<u64>, In<u64>)| both.map(|(a, b)| a.wrapping_add(*b)));
+    stages.stage("pair", |a: In<u64>| a.map(|a| (*a, *a)));
+    stages.stage("pair@2", |a: In<u64>| a.map(|a| (*a, 0)));
+    stages.stage_with("above", ["limit"], |a: In<u64>, limit: u64| a.filter(move |a| *a > limit));
+    stages.stage_with("name", ["text", "by"], |a: In<u64>, (text, by): (String, f64)| {
+        let all = text.len() as u64 + by as u64;
+        a.map(move |a| a.wrapping_mul(all))
+    });
+    stages.field("first", |pair: &(u64, u64)| &pair.0);
+    stages
+}
+
+/// Any text: it is refused with a message for each mistake, or a pipeline with a plan.
+pub fn text(text: &str) {
+    match registry().load::<u64, u64>(text) {
+        Ok(p) => assert!(p.model([1, 2, 3]).len() <= 3),
+        Err(wrong) => {
+            assert!(!wrong.mistakes().is_empty());
+            assert!(wrong.to_string().starts_with("error: "));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_corpus_is_survived() {
+        let corpus = concat!(env!("CARGO_MANIFEST_DIR"), "/fuzz/corpus/text");
+        let files: Vec<_> = std::fs::read_dir(corpus).unwrap().map(|file| file.unwrap().path()).collect();
+        assert!(files.len() > 2);
+        for file in files {
+            let text = std::fs::read_to_string(file).unwrap();
+            (0..=text.len()).filter_map(|end| text.get(..end)).for_each(super::text);
+        }
+    }
+}

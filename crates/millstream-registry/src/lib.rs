@@ -1,0 +1,63 @@
+//! Pipelines from text: a program registers stages by name, and text wires them.
+//!
+//! A [`Registry`] has typed stages, which are functions of wires, as in `wires!`. [`Registry::load`] takes text in the
+//! words of `wires!`, checks it against the types of the stages, and returns a pipeline like any other: it has a plan,
+//! a model, snapshots and upgrades, and runs on the model, inline and on rings.
+//!
+//! ```text
+//! |line| {                                     // what comes in
+//!     let order = parse(line);                 // a stage, and the wire that it binds
+//!     let user  = find(order.user);            // a field, by reference
+//!     let price = quote(order, user);          // two wires, joined by number
+//!     total(above(price, limit: 30))           // a parameter, and calls in calls; what comes out
+//! }
+//! ```
+//!
+//! A wire's name is the name of its stage in plans, reports, errors and snapshots. A name is bound once. A wire that
+//! nothing reads is a mistake, unless its name begins with `_`. `quote@2(..)` is another version of a stage. A text has
+//! at most 64 KiB.
+//!
+//! All mistakes are found in one pass: unknown stages, wires, fields and parameters, with the nearest name; wrong
+//! types, with where they come from; wires without a reader.
+//!
+//! **Cost**: a stage is the one that the program registered, with nothing interpreted. It reads an edge whose shape is
+//! known at run time only; [`AnyEdge`] says what that costs, and the bench `boxes` measures
+//! it.
+//!
+//! **What is not text**: there is no `if` and no `match` in it, and no stage that renumbers. A pipeline from text runs
+//! on the model, inline and on rings, and not on queues.
+
+#[cfg(any(test, feature = "fuzzed"))]
+#[doc(hidden)]
+pub mod fuzzed;
+mod load;
+mod parameter;
+mod parse;
+mod registry;
+mod stage;
+mod statements;
+mod words;
+mod wrong;
+
+pub use parameter::{Literal, Parameter};
+pub use registry::{Registered, Registry};
+pub use stage::{ParameterInfo, Parameters, Reads, StageInfo};
+pub use wrong::{Mistake, Wrong};
+
+use millstream_core::AnyEdge;
+use millstream_core::wires::Wire;
+use millstream_exec::BoxPipeline;
+use std::ops::Range;
+
+/// The block that is written as text.
+#[derive(Debug)]
+pub enum TextBlock {}
+
+/// A wire of text, as a registered stage reads it: a pipeline, with all combinators.
+pub type In<T> = Wire<TextBlock, AnyEdge<T>>;
+
+/// A pipeline from text.
+pub type TextPipeline<A, B> = BoxPipeline<A, B>;
+
+/// A place in a text, as bytes.
+pub type Span = Range<usize>;

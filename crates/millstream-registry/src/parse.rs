@@ -1,0 +1,258 @@
+//! Words as a block: names and places, without any knowledge of stages.
+
+use crate::words::{Word, words};
+use crate::wrong::Mistake;
+use crate::{Literal, Span};
+
+/// How deep calls may be nested.
+const DEEPEST: usize = 64;
+
+#[derive(Debug)]
+pub(crate) struct Block<'a> {
+    pub(crate) input: Name<'a>,
+    pub(crate) statements: Vec<Statement<'a>>,
+    /// `None` after a mistake in it.
+    pub(crate) result: Option<Value<'a>>,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Name<'a> {
+    pub(crate) text: &'a str,
+    pub(crate) at: Span,
+}
+
+#[derive(Debug)]
+pub(crate) struct Statement<'a> {
+    pub(crate) name: Name<'a>,
+    /// `None` after a mistake in it.
+    pub(crate) value: Option<Value<'a>>,
+}
+
+#[derive(Debug)]
+pub(crate) enum Value<'a> {
+    Wire(Name<'a>),
+    Field(Box<Value<'a>>, Name<'a>),
+    Call(Call<'a>),
+}
+
+#[derive(Debug)]
+pub(crate) struct Call<'a> {
+    pub(crate) stage: Name<'a>,
+    pub(crate) version: u32,
+    pub(crate) reads: Vec<Value<'a>>,
+    pub(crate) parameters: Vec<Given<'a>>,
+    /// All of it.
+    pub(crate) at: Span,
+}
+
+/// A parameter and its value.
+#[derive(Debug)]
+pub(crate) struct Given<'a> {
+    pub(crate) name: Name<'a>,
+    pub(crate) literal: Literal,
+    pub(crate) at: Span,
+}
+
+impl Value<'_> {
+    pub(crate) fn at(&self) -> Span {
+        match self {
+            Value::Wire(name) => name.at.clone(),
+            Value::Field(whole, name) => whole.at().start..name.at.end,
+            Value::Call(call) => call.at.clone(),
+        }
+    }
+}
+
+/// The block that a text is, as far as it is one, and what is wrong with it.
+pub(crate) fn parse(text: &str) -> (Option<Block<'_>>, Vec<Mistake>) {
+    let (words, mistakes) = words(text);
+    let mut parser = Parser { words, next: 0, end: text.len(), depth: 0, mistakes };
+    let block = parser.block().ok();
+    (block, parser.mistakes)
+}
+
+/// A mistake that has been noted.
+struct Noted;
+type Parsed<T> = Result<T, Noted>;
+
+struct Parser<'a> {
+    words: Vec<(Word<'a>, Span)>,
+    next: usize,
+    /// The length of the text.
+    end: usize,
+    depth: usize,
+    mistakes: Vec<Mistake>,
+}
+
+impl<'a> Parser<'a> {
+    fn block(&mut self) -> Parsed<Block<'a>> {
+        const BEGINNING: &str = "a text begins with `|NAME| {`, where NAME is what comes in";
+        self.sign(b'|', BEGINNING)?;
+        let input = self.name(BEGINNING)?;
+        self.sign(b'|', BEGINNING)?;
+        self.sign(b'{', BEGINNING)?;
+        let mut statements = Vec::new();
+        while self.peek() == Some(&Word::Name("let")) {
+            self.next += 1;
+            let name = self.name("a statement is `let NAME = VALUE;`")?;
+            let value = self.bound();
+            if value.is_err() {
+                self.skip_statement();
+            }
+            statements.push(Statement { name, value: value.ok() });
+        }
+        let result = if self.is_sign(b'}') {
+            let at = self.at();
+            self.note(Mistake::new("nothing comes out", at, "").help("a value without `;` stands before the `}`"));
+            None
+        } else {
+            self.value().ok()
+        };
+        if result.is_some() {
+            self.sign(b'}', "the block ends with a value and `}`")?;
+            if self.peek().is_some() {
+                let at = self.at();
+                self.note(Mistake::new("more after the end of the block", at, ""));
+            }
+        }
+        Ok(Block { input, statements, result })
+    }
+
+    /// What follows the name of a statement.
+    fn bound(&mut self) -> Parsed<Value<'a>> {
+        self.sign(b'=', "a statement is `let NAME = VALUE;`")?;
+        let value = self.value()?;
+        self.sign(b';', "a statement ends with `;`")?;
+        Ok(value)
+    }
+
+    /// Passes over what is left of a statement, to find the mistakes in others.
+    fn skip_statement(&mut self) {
+        while let Some(word) = self.peek() {
+            let is_end = *word == Word::Sign(b';');
+            if *word == Word::Name("let") || *word == Word::Sign(b'}') {
+                return;
+            }
+            self.next += 1;
+            if is_end {
+                return;
+            }
+        }
+    }
+
+    fn value(&mut self) -> Parsed<Value<'a>> {
+        let name = self.name("a value is a wire, a wire's field, or a call of a stage, `stage(wire)`")?;
+        let mut value =
+            if self.is_sign(b'(') || self.is_sign(b'@') { Value::Call(self.call(name)?) } else { Value::Wire(name) };
+        while self.is_sign(b'.') {
+            self.next += 1;
+            value = Value::Field(Box::new(value), self.name("a field has a name")?);
+        }
+        Ok(value)
+    }
+
+    fn call(&mut self, stage: Name<'a>) -> Parsed<Call<'a>> {
+        let version = if self.is_sign(b'@') {
+            self.next += 1;
+            self.version()?
+        } else {
+            1
+        };
+        if self.depth == DEEPEST {
+            let what = format!("more than {DEEPEST} calls are nested");
+            return self.fail(Mistake::new(what, stage.at, "").help("`let` gives a part a name"));
+        }
+        self.depth += 1;
+        let arguments = self.arguments();
+        self.depth -= 1;
+        let (reads, parameters, end) = arguments?;
+        let at = stage.at.start..end;
+        Ok(Call { stage, version, reads, parameters, at })
+    }
+
+    fn version(&mut self) -> Parsed<u32> {
+        let at = self.at();
+        match self.word() {
+            Some((Word::Literal(Literal::Whole(version)), _)) if *version > 0 && *version <= i64::from(u32::MAX) => {
+                Ok(*version as u32)
+            }
+            _ => self.fail(Mistake::new("a version is a number from 1 on", at, "")),
+        }
+    }
+
+    /// What stands in parentheses, and where they end.
+    fn arguments(&mut self) -> Parsed<(Vec<Value<'a>>, Vec<Given<'a>>, usize)> {
+        self.sign(b'(', "a call is `stage(wire)`")?;
+        let (mut reads, mut parameters) = (Vec::new(), Vec::new());
+        while !self.is_sign(b')') {
+            if matches!(self.words.get(self.next + 1), Some((Word::Sign(b':'), _))) {
+                parameters.push(self.parameter()?);
+            } else {
+                reads.push(self.value()?);
+            }
+            if !self.is_sign(b')') {
+                self.sign(b',', "`,` or `)` follows")?;
+            }
+        }
+        let end = self.at().end;
+        self.next += 1;
+        Ok((reads, parameters, end))
+    }
+
+    fn parameter(&mut self) -> Parsed<Given<'a>> {
+        let name = self.name("a parameter has a name")?;
+        self.next += 1;
+        let at = self.at();
+        match self.word() {
+            Some((Word::Literal(literal), _)) => Ok(Given { name, literal: literal.clone(), at }),
+            _ => self.fail(Mistake::new("a parameter is a number, a text in quotes, `true` or `false`", at, "")),
+        }
+    }
+
+    fn name(&mut self, help: &str) -> Parsed<Name<'a>> {
+        let at = self.at();
+        match self.word() {
+            Some((Word::Name(text), _)) if *text != "let" => Ok(Name { text, at }),
+            _ => {
+                self.next = self.next.saturating_sub(1);
+                self.fail(Mistake::new("a name is expected here", at, "").help(help))
+            }
+        }
+    }
+
+    fn sign(&mut self, sign: u8, help: &str) -> Parsed<()> {
+        if self.is_sign(sign) {
+            self.next += 1;
+            return Ok(());
+        }
+        let at = self.at();
+        self.fail(Mistake::new(format!("`{}` is expected here", char::from(sign)), at, "").help(help))
+    }
+
+    fn is_sign(&self, sign: u8) -> bool {
+        self.peek() == Some(&Word::Sign(sign))
+    }
+
+    fn peek(&self) -> Option<&Word<'a>> {
+        self.words.get(self.next).map(|(word, _)| word)
+    }
+
+    fn word(&mut self) -> Option<&(Word<'a>, Span)> {
+        self.next += 1;
+        self.words.get(self.next - 1)
+    }
+
+    /// The place of the next word, or of the end.
+    fn at(&self) -> Span {
+        self.words.get(self.next).map_or(self.end..self.end, |(_, at)| at.clone())
+    }
+
+    fn note(&mut self, mistake: Mistake) {
+        self.mistakes.push(mistake);
+    }
+
+    fn fail<T>(&mut self, mistake: Mistake) -> Parsed<T> {
+        self.note(mistake);
+        Err(Noted)
+    }
+}

@@ -1,0 +1,215 @@
+use crate::stage::{Parameters, Reads, StageInfo, TypeOf};
+use crate::{TextBlock, TextPipeline, Wrong, load, stage};
+use millstream_core::pipe::{Then, ToAnyEdge};
+use millstream_core::wires::{Scope, Wire};
+use millstream_core::{AnyEdge, Arrow, Item, ItemShape, PartsExt, ViewExt};
+use millstream_exec::{AnyPipe, ErasedStatements, FitsStatement};
+use std::any::TypeId;
+use std::borrow::Cow;
+use std::collections::{BTreeMap, HashMap};
+use std::fmt;
+use std::sync::Arc;
+
+/// The stages, fields and types that text can name.
+///
+/// Names are a promise: text that was written for a program stays valid as long as the program registers what it
+/// names. A stage whose meaning or parameters change is a new version, `quote@2`, beside the old one.
+///
+/// ```
+/// use millstream::{prelude::*, registry::{In, Registry}};
+///
+/// struct Order { user: String, qty: u64 }
+///
+/// let mut stages = Registry::default();
+/// stages.ty::<String>("Text").ty::<Order>("Order").ty::<u64>("Number");
+/// stages.stage("parse", |line: In<String>| {
+///     line.try_map_or_empty(|line: &String| {
+///         let (user, qty) = line.split_once(' ').ok_or("no quantity")?;
+///         Ok::<_, Box<dyn std::error::Error + Send + Sync>>(Order { user: user.to_owned(), qty: qty.parse()? })
+///     })
+/// }).about("an order, of a line");
+/// stages.field("qty", |order: &Order| &order.qty).field("user", |order: &Order| &order.user);
+/// stages.stage_with("above", ["limit"], |n: In<u64>, limit: u64| n.filter(move |n| *n > limit));
+/// stages.stage("show", |both: (In<String>, In<u64>)| both.map(|(user, n)| format!("{user}: {n}")));
+///
+/// let p = stages.load::<String, String>("|line| {
+///     let order = parse(line);
+///     show(order.user, above(order.qty, limit: 2))
+/// }")?;
+/// let lines = ["ann 5", "bo 1", "what"].map(String::from);
+/// assert_eq!(p.model(lines.clone()), ["ann: 5"]);
+/// assert_eq!(p.collect(lines)?, ["ann: 5"]);
+///
+/// let wrong = stages.load::<String, u64>("|line| { abve(parse(line).qty, limit: 2) }").unwrap_err();
+/// assert_eq!(wrong.to_string(), "\
+/// error: there is no stage `abve`
+///   --> text:1:10
+///    1 | |line| { abve(parse(line).qty, limit: 2) }
+///      |          ^^^^ not in the registry of this program
+///      = help: did you mean `above`?");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Default)]
+pub struct Registry {
+    pub(crate) types: HashMap<TypeId, &'static str>,
+    /// By name and version.
+    pub(crate) stages: BTreeMap<(&'static str, u32), Entry>,
+    pub(crate) fields: BTreeMap<(&'static str, TypeId), Field>,
+}
+
+/// What makes a statement: its name, the wires that it reads, and its parameters, as the entry says.
+pub(crate) type Make =
+    dyn Fn(Cow<'static, str>, &[usize], &[crate::Literal]) -> Arc<dyn ErasedStatements> + Send + Sync;
+
+pub(crate) struct Entry {
+    pub(crate) reads: Vec<TypeOf>,
+    pub(crate) parameters: Vec<stage::ParameterOf>,
+    pub(crate) output: TypeOf,
+    about: &'static str,
+    pub(crate) make: Box<Make>,
+}
+
+pub(crate) struct Field {
+    pub(crate) output: TypeOf,
+    pub(crate) make: Box<dyn Fn(usize) -> Arc<dyn ErasedStatements> + Send + Sync>,
+}
+
+/// A stage that was just registered.
+#[derive(Debug)]
+pub struct Registered<'a>(&'a mut &'static str);
+
+impl Registered<'_> {
+    /// What the stage does, in a line.
+    pub fn about(self, about: &'static str) {
+        *self.0 = about;
+    }
+}
+
+impl fmt::Debug for Registry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Registry").field("stages", &self.stages.keys()).finish_non_exhaustive()
+    }
+}
+
+impl Registry {
+    /// Sets the name of a type in messages. Without one it is Rust's.
+    pub fn ty<T: Item>(&mut self, name: &'static str) -> &mut Self {
+        self.types.insert(TypeId::of::<T>(), name);
+        self
+    }
+
+    /// Registers a stage: a function of one wire, or of a tuple of two or three.
+    ///
+    /// `name` is a name, or a name and a version, `quote@2`. Text that names no version means the first one.
+    ///
+    /// # Panics
+    ///
+    /// If `name` is none, or is registered already.
+    pub fn stage<R: Reads, P>(
+        &mut self,
+        name: &'static str,
+        f: impl Fn(R) -> P + Send + Sync + 'static,
+    ) -> Registered<'_>
+    where
+        P: Arrow<In = Scope<TextBlock>, Out: ItemShape>,
+        AnyPipe: FitsStatement<Then<P, ToAnyEdge<P::Out>>>,
+    {
+        self.stage_with(name, [], move |wires, ()| f(wires))
+    }
+
+    /// Registers a stage with parameters, which text gives by name: a number, a text, a truth value, or a tuple of two
+    /// or three of them. The function is called when a text is loaded.
+    ///
+    /// # Panics
+    ///
+    /// If `name` or a parameter's name is none, or `name` is registered already.
+    pub fn stage_with<R: Reads, const N: usize, X: Parameters<N>, P>(
+        &mut self,
+        name: &'static str,
+        parameters: [&'static str; N],
+        f: impl Fn(R, X) -> P + Send + Sync + 'static,
+    ) -> Registered<'_>
+    where
+        P: Arrow<In = Scope<TextBlock>, Out: ItemShape>,
+        AnyPipe: FitsStatement<Then<P, ToAnyEdge<P::Out>>>,
+    {
+        let key = versioned(name).unwrap_or_else(|| panic!("`{name}` cannot be the name of a stage"));
+        for parameter in parameters {
+            assert!(is_name(parameter), "`{parameter}` cannot be the name of a parameter");
+        }
+        assert!(!self.stages.contains_key(&key), "the stage `{name}` is registered already");
+        let entry = Entry {
+            reads: R::types(),
+            parameters: X::all(parameters),
+            output: TypeOf::of::<<P::Out as ItemShape>::Item>(),
+            about: "",
+            make: Box::new(move |name, wires, literals| {
+                let parameters = X::read(literals).expect("the loader has read them");
+                AnyPipe::put_statement(name, f(R::wires(wires), parameters).any_edge())
+            }),
+        };
+        Registered(&mut self.stages.entry(key).or_insert(entry).about)
+    }
+
+    /// Registers a field, `order.user` in text: a part by reference. There is no stage, and nothing is copied.
+    ///
+    /// # Panics
+    ///
+    /// If `name` is none, or is registered for this type already.
+    pub fn field<A: Item, B: Item>(
+        &mut self,
+        name: &'static str,
+        f: impl for<'a> Fn(&'a A) -> &'a B + Clone + Send + Sync + 'static,
+    ) -> &mut Self {
+        assert!(is_name(name), "`{name}` cannot be the name of a field");
+        let make = move |wire| {
+            let whole = Wire::<TextBlock, AnyEdge<A>>::new(wire);
+            AnyPipe::put_statement("".into(), whole.part(f.clone()).any_edge())
+        };
+        let before =
+            self.fields.insert((name, TypeId::of::<A>()), Field { output: TypeOf::of::<B>(), make: Box::new(make) });
+        assert!(before.is_none(), "the field `{name}` is registered already");
+        self
+    }
+
+    /// Text as a pipeline: it is parsed and checked, and runs as any other pipeline in a box.
+    ///
+    /// # Errors
+    ///
+    /// All mistakes in the text, in one pass.
+    pub fn load<A: Item, B: Item>(&self, text: &str) -> Result<TextPipeline<A, B>, Wrong> {
+        load::load(self, text)
+    }
+
+    /// The stages, by name and version.
+    #[must_use]
+    pub fn stages(&self) -> Vec<StageInfo> {
+        let info = |(&(name, version), entry): (&(&'static str, u32), &Entry)| StageInfo {
+            name: name.to_owned(),
+            version,
+            reads: entry.reads.iter().map(|read| self.name_of(*read).to_owned()).collect(),
+            parameters: entry.parameters.iter().map(stage::ParameterOf::info).collect(),
+            output: self.name_of(entry.output).to_owned(),
+            about: entry.about.to_owned(),
+        };
+        self.stages.iter().map(info).collect()
+    }
+
+    pub(crate) fn name_of(&self, of: TypeOf) -> &'static str {
+        self.types.get(&of.id).copied().unwrap_or(of.rust)
+    }
+}
+
+fn is_name(text: &str) -> bool {
+    let begins = text.bytes().next().is_some_and(|byte| byte.is_ascii_alphabetic() || byte == b'_');
+    let words = ["let", "true", "false", "if", "else", "match"];
+    begins && !words.contains(&text) && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+}
+
+fn versioned(name: &'static str) -> Option<(&'static str, u32)> {
+    let (name, version) = match name.split_once('@') {
+        Some((name, version)) => (name, version.parse().ok().filter(|version| *version > 0)?),
+        None => (name, 1),
+    };
+    is_name(name).then_some((name, version))
+}

@@ -1,0 +1,5 @@
+//! Text as pipelines, and what is said of text that is none.
+
+mod meaning;
+mod mistakes;
+mod random;

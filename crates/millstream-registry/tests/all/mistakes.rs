@@ -1,0 +1,94 @@
+use crate::meaning::registry;
+
+/// What is wrong with a text, each without its place.
+#[track_caller]
+fn check(text: &str, expected: &[&str]) {
+    let wrong = registry().load::<u64, u64>(text).map(drop).expect_err(text);
+    let found: Vec<_> = wrong.mistakes().iter().map(|mistake| mistake.what.as_str()).collect();
+    assert_eq!(found, expected, "{text}");
+}
+
+#[test]
+fn all_mistakes_are_said_in_one_pass() {
+    let text = "|n| {
+    let order = order(n);
+    let price = quoet(order, n);
+    let other = quote(n, order);
+    let big   = above(order.qti, limt: 3);
+    let sum   = total(bog);
+    let spare = total(n);
+    order
+}";
+    let wrong = registry().load::<u64, u64>(text).map(drop).unwrap_err().in_file("orders.mill").to_string();
+    let expected = "\
+error: nothing reads `price`
+  --> orders.mill:3:9
+   3 |     let price = quoet(order, n);
+     |         ^^^^^
+     = help: `_price` is for what is computed for its effects
+error: there is no stage `quoet`
+  --> orders.mill:3:17
+   3 |     let price = quoet(order, n);
+     |                 ^^^^^ not in the registry of this program
+     = help: did you mean `quote`?
+";
+    assert!(wrong.starts_with(expected), "{wrong}");
+    let because = "\
+error: `quote` reads a `Number` here
+  --> orders.mill:4:26
+   2 |     let order = order(n);
+     |         ----- it comes from here
+   4 |     let other = quote(n, order);
+     |                          ^^^^^ this is a `Order`
+";
+    assert!(wrong.contains(because), "{wrong}");
+    for part in [
+        "a `Order` has no field `qti`",
+        "did you mean `qty`?",
+        "there is no wire `bog`",
+        "did you mean `big`?",
+        "nothing reads `spare`",
+        "this program wants `Number`s, and here come `Order`s",
+    ] {
+        assert!(wrong.contains(part), "{part}: {wrong}");
+    }
+}
+
+#[test]
+fn calls_are_checked() {
+    check("|n| { quote(n) }", &["`quote` reads 2 wires, and here is 1"]);
+    check("|n| { above(n) }", &["`above` needs `limit`"]);
+    check("|n| { above(n, limit: 1, limit: 2) }", &["`limit` is given twice"]);
+    check("|n| { above(n, limit: -1) }", &["`limit` is a whole number from 0 on"]);
+    check(
+        "|n| { above(n, limit: 1.5, most: 2) }",
+        &["`limit` is a whole number from 0 on", "`above` has no parameter `most`"],
+    );
+    check("|n| { total@3(n) }", &["there is no version 3 of `total`"]);
+    check("|n| { let n = total(n); n }", &["`n` is bound twice"]);
+    check("|n| { let a = total(b); let b = total(a); b }", &["nothing reads `n`", "there is no wire `b`"]);
+}
+
+#[test]
+fn words_are_checked() {
+    check("", &["`|` is expected here"]);
+    check("|n| {", &["a name is expected here"]);
+    check("|n| { }", &["nothing comes out"]);
+    check("|n| { n } n", &["more after the end of the block"]);
+    check("|n| { let a total(n); let b = ; n }", &["`=` is expected here", "a name is expected here"]);
+    check("|n| { total(n; }", &["`,` is expected here"]);
+    check(
+        "|n| { plus(n, n: \"x) }",
+        &["a text has no end", "a parameter is a number, a text in quotes, `true` or `false`"],
+    );
+    check("|n| { total(n) & n }", &["`&` means nothing here", "`}` is expected here"]);
+}
+
+#[test]
+fn size_and_depth_are_limited() {
+    let deep = |calls: usize| format!("|n| {{ {}n{} }}", "total(".repeat(calls), ")".repeat(calls));
+    assert!(registry().load::<u64, u64>(&deep(64)).is_ok());
+    check(&deep(65), &["more than 64 calls are nested"]);
+    check(&deep(5000), &["more than 64 calls are nested"]);
+    check(&format!("|n| {{ n }}{}", " ".repeat(1 << 16)), &["the text is longer than 65536 bytes"]);
+}
