@@ -50,6 +50,7 @@
 //! | --- | --- |
 //! | `cli` | [`main`] and [`Program`]: a pipeline as a program with the subcommands of `millstream` |
 //! | `durable` | [`Durable`](prelude::Durable): states that can leave the process, snapshots as bytes |
+//! | `cluster` | [`cluster`]: the same pipeline on several machines, over a replicated log |
 //! | `evolve` | [`evolve`]: populations of states on many workers, as in particle filters |
 //! | `glob` | [`io::matching`]: names of files by patterns |
 //! | `gzip`, `zstd` | [`io::Decompressed`] of these formats; `zstd` needs a C compiler |
@@ -76,6 +77,10 @@ pub use millstream_cli as cli;
 /// Needs the feature `cli`.
 #[cfg(feature = "cli")]
 pub use millstream_cli::{Line, Printed, Program, main};
+/// Needs the feature `cluster`.
+#[cfg(feature = "cluster")]
+#[doc(inline)]
+pub use millstream_cluster as cluster;
 #[doc(inline)]
 pub use millstream_core as core;
 pub use millstream_core::text;

@@ -1,0 +1,57 @@
+//! Why a replica stops.
+
+use crate::{BatchError, LogError, SegmentError};
+
+/// Why a [`Replica`](crate::Replica) stops. It appends nothing any more.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ReplicaError {
+    /// The output edge has other bytes than this replica computed.
+    #[error(
+        "edge {edge:?}, batch {number}: the edge has other bytes (hash {theirs:016x}) than this replica computed (hash \
+         {ours:016x}); it appends nothing any more. A stage depends on something other than its input, or the programs \
+         of the replicas differ"
+    )]
+    Diverged {
+        /// The output edge.
+        edge: String,
+        /// The number of the batch.
+        number: u64,
+        /// The hash of what this replica computed.
+        ours: u64,
+        /// The hash of what the edge has.
+        theirs: u64,
+    },
+    /// The edge has no batch of the expected kind at a number.
+    #[error("edge {edge:?}, batch {number}: {cause}")]
+    Batch {
+        /// The edge.
+        edge: String,
+        /// The number of the batch.
+        number: u64,
+        /// What is wrong with it.
+        cause: BatchError,
+    },
+    /// The input edge lacks batches that no snapshot covers.
+    #[error("edge {edge:?}: batch {number} is trimmed, and no snapshot covers it")]
+    Trimmed {
+        /// The input edge.
+        edge: String,
+        /// The number of the first batch that is needed.
+        number: u64,
+    },
+    /// The record of the snapshots cannot be read, or the blob it names is not there.
+    #[error("the record of the snapshots, {key:?}, cannot be used: {why}")]
+    Manifest {
+        /// The record's key.
+        key: String,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// The segment failed.
+    #[error(transparent)]
+    Segment(#[from] SegmentError),
+    /// The log refuses for good.
+    #[error(transparent)]
+    Log(LogError),
+}

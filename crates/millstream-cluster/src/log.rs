@@ -1,0 +1,100 @@
+//! What a cluster asks of a replicated log.
+
+/// A log of numbered entries by edge, with records and blobs beside them.
+///
+/// The entries of an edge have the numbers 1, 2, 3, ... without a gap. A call that returns
+/// [`LogError::Unavailable`] may have been carried out, may not, or may be later: the caller looks again and tries again. What a call reads may be
+/// old, but never wrong.
+pub trait Log {
+    /// Appends an entry as number `last + 1` if `last` is the number of the last entry, 0 if there is none.
+    ///
+    /// # Errors
+    ///
+    /// [`LogError::Conflict`] if the last entry has another number, [`LogError::Full`] if the edge has no room.
+    fn append_if(&self, edge: &str, last: u64, bytes: &[u8]) -> Result<(), LogError>;
+
+    /// At most `most` entries from number `first` on, in order and without a gap. The first one has a higher number if
+    /// those before it are trimmed.
+    ///
+    /// # Errors
+    ///
+    /// If the log cannot be reached.
+    fn read_from(&self, edge: &str, first: u64, most: usize) -> Result<Vec<Entry>, LogError>;
+
+    /// The number of the last entry, 0 if there was never one.
+    ///
+    /// # Errors
+    ///
+    /// If the log cannot be reached.
+    fn last(&self, edge: &str) -> Result<u64, LogError>;
+
+    /// Drops the entries below a number.
+    ///
+    /// # Errors
+    ///
+    /// If the log cannot be reached.
+    fn trim(&self, edge: &str, below: u64) -> Result<(), LogError>;
+
+    /// The record of this key.
+    ///
+    /// # Errors
+    ///
+    /// If the log cannot be reached.
+    fn get(&self, key: &str) -> Result<Option<Record>, LogError>;
+
+    /// Sets the record of this key if its revision is this one, 0 if there must be none.
+    ///
+    /// # Errors
+    ///
+    /// [`LogError::Conflict`] if the revision is another.
+    fn compare_and_set(&self, key: &str, revision: u64, value: &[u8]) -> Result<(), LogError>;
+
+    /// Keeps these bytes under this name. A name always gets the same bytes.
+    ///
+    /// # Errors
+    ///
+    /// If the log cannot be reached.
+    fn put_blob(&self, name: &str, bytes: &[u8]) -> Result<(), LogError>;
+
+    /// The bytes of this name.
+    ///
+    /// # Errors
+    ///
+    /// If the log cannot be reached.
+    fn blob(&self, name: &str) -> Result<Option<Vec<u8>>, LogError>;
+}
+
+/// An entry of an edge.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// Its number, from 1 on.
+    pub number: u64,
+    /// What was appended.
+    pub bytes: Vec<u8>,
+}
+
+/// The record of a key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Record {
+    /// How the log tells this value from those before it.
+    pub revision: u64,
+    /// The value.
+    pub value: Vec<u8>,
+}
+
+/// Why a call of a [`Log`] did nothing, or may have done nothing.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum LogError {
+    /// The last number, or the revision, is another one: somebody else wrote.
+    #[error("somebody else wrote first")]
+    Conflict,
+    /// The edge holds as much as it may, until its readers let it be trimmed.
+    #[error("the edge is full: its readers are behind")]
+    Full,
+    /// The call may have been carried out or not. Look, and try again.
+    #[error("the log did not answer: {0}")]
+    Unavailable(String),
+    /// The call will never succeed as it is.
+    #[error("the log refuses: {0}")]
+    Refused(String),
+}

@@ -1,0 +1,307 @@
+//! One copy of a segment: it reads, computes, compares and appends.
+//!
+//! Each step calls the log at most once, so a schedule of steps has every interleaving of several replicas, and a crash
+//! between any two calls.
+
+mod snapshots;
+
+use crate::{Batch, Entry, Log, LogError, ReplicaError, Segment, SegmentRun};
+use millstream_core::keys::StableHasher;
+use snapshots::{Held, Manifest};
+use std::collections::VecDeque;
+use std::fmt;
+use std::hash::Hasher;
+
+/// The edges between which a segment runs. Its snapshots have the name of the output edge.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Edges {
+    /// The edge that it reads.
+    pub input: String,
+    /// The edge to which it appends.
+    pub output: String,
+}
+
+/// How a replica behaves. No choice changes what it appends.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// Its place among the replicas: 0 appends at once, r when the output edge has not grown for r times `patience`
+    /// looks.
+    pub rank: u32,
+    /// How many looks at a silent output edge a rank waits.
+    pub patience: u32,
+    /// After how many batches it takes a snapshot. At most a fourth of what the input edge holds, since that is trimmed
+    /// behind snapshots.
+    pub snapshot_every: u64,
+    /// How many batches it is ahead of the output edge at most, and how many it reads at once.
+    pub window: usize,
+    /// Whether it trims the input edge behind its snapshots. Only if this segment alone reads that.
+    pub trims: bool,
+    /// The generation of the plan, for the batches' headers.
+    pub generation: u64,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options { rank: 0, patience: 20, snapshot_every: 64, window: 64, trims: true, generation: 0 }
+    }
+}
+
+/// What a step did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// Something, or it has to try again at once.
+    Worked,
+    /// Nothing: there is nothing to do for now, or the log does not answer.
+    Idle,
+    /// The last batch is in the edge. There is nothing to do any more.
+    Ended,
+}
+
+/// A copy of a segment at work.
+pub struct Replica<S: Segment, L> {
+    segment: S,
+    log: L,
+    edges: Edges,
+    options: Options,
+    phase: Phase<S::Run>,
+}
+
+enum Phase<R> {
+    /// Asks for the newest snapshot's manifest.
+    Begins,
+    /// Fetches the snapshot.
+    Fetches(Manifest, u64),
+    Runs(Running<R>),
+    /// It failed.
+    Stopped,
+}
+
+struct Running<R> {
+    run: R,
+    /// The last input batch that is computed.
+    position: u64,
+    /// The output batches that are computed and were not seen in the edge, up to `position`.
+    waiting: VecDeque<Vec<u8>>,
+    /// The last batch of the input, once it is computed.
+    end: Option<u64>,
+    /// Whether it was the last one to append.
+    active: bool,
+    /// For how many looks the output edge has not grown while something waits.
+    silent: u32,
+    /// The snapshot that is being stored.
+    held: Option<Held>,
+    /// The newest manifest that is known, with its record's revision.
+    manifest: (Manifest, u64),
+    /// Whether that may be old.
+    asks: bool,
+    /// Whether the last append met another last number, and whether no entry explains it: then they are trimmed.
+    conflict: bool,
+    refused: bool,
+    /// Below which number of the input to trim.
+    trim: Option<u64>,
+    turn: Turn,
+    /// Whether anything was done since the last `Turn::Reads`.
+    worked: bool,
+}
+
+#[derive(Clone, Copy)]
+enum Turn {
+    Reads,
+    Looks,
+    Appends,
+    Stores,
+    Trims,
+}
+
+impl<S: Segment, L> fmt::Debug for Replica<S, L> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Replica").field("edges", &self.edges).field("options", &self.options).finish_non_exhaustive()
+    }
+}
+
+fn hash(bytes: &[u8]) -> u64 {
+    let mut hasher = StableHasher::default();
+    hasher.write(bytes);
+    hasher.finish()
+}
+
+/// What a call of the log brought; none if it has to be tried again.
+fn brought<T>(result: Result<T, LogError>) -> Result<Option<T>, ReplicaError> {
+    match result {
+        Ok(value) => Ok(Some(value)),
+        Err(refused @ LogError::Refused(_)) => Err(ReplicaError::Log(refused)),
+        Err(_) => Ok(None),
+    }
+}
+
+impl<S: Segment, L: Log> Replica<S, L> {
+    /// A copy that begins with the newest snapshot, at its first step.
+    pub fn new(segment: S, log: L, edges: Edges, options: Options) -> Self {
+        Replica { segment, log, edges, options, phase: Phase::Begins }
+    }
+
+    /// The number of the last batch that it has computed.
+    #[must_use]
+    pub fn position(&self) -> u64 {
+        match &self.phase {
+            Phase::Runs(running) => running.position,
+            _ => 0,
+        }
+    }
+
+    /// Calls the log at most once, and computes what that brought.
+    ///
+    /// # Errors
+    ///
+    /// If the segment fails, or the edges have something else than they should. The replica appends nothing any more,
+    /// and its further steps are idle.
+    pub fn step(&mut self) -> Result<Step, ReplicaError> {
+        let done = match std::mem::replace(&mut self.phase, Phase::Stopped) {
+            Phase::Begins => self.begin(),
+            Phase::Fetches(manifest, revision) => self.fetch(manifest, revision),
+            Phase::Runs(running) => self.work(running),
+            Phase::Stopped => return Ok(Step::Idle),
+        };
+        let (phase, step) = done?;
+        self.phase = phase;
+        Ok(step)
+    }
+
+    fn work(&self, mut running: Running<S::Run>) -> Result<(Phase<S::Run>, Step), ReplicaError> {
+        let now = running.turn;
+        let (worked, next) = match now {
+            Turn::Reads => match self.read(&mut running)? {
+                // What it needs is trimmed: a newer snapshot has it.
+                None => return Ok((Phase::Begins, Step::Worked)),
+                Some(worked) => (worked, Turn::Looks),
+            },
+            Turn::Looks => (self.look(&mut running)?, Turn::Appends),
+            Turn::Appends => match self.append(&mut running)? {
+                true => (true, Turn::Appends),
+                false => (false, Turn::Stores),
+            },
+            Turn::Stores => (self.store(&mut running)?, Turn::Trims),
+            Turn::Trims => (self.trim(&mut running)?, Turn::Reads),
+        };
+        running.turn = next;
+        running.worked |= worked;
+        let step = match next {
+            _ if running.end.is_some() && running.waiting.is_empty() => Step::Ended,
+            Turn::Reads if !std::mem::take(&mut running.worked) => Step::Idle,
+            _ => Step::Worked,
+        };
+        Ok((Phase::Runs(running), step))
+    }
+
+    /// Reads and computes; none if what it needs is trimmed.
+    fn read(&self, running: &mut Running<S::Run>) -> Result<Option<bool>, ReplicaError> {
+        let room = self.options.window.saturating_sub(running.waiting.len());
+        if room == 0 || running.end.is_some() {
+            return Ok(Some(false));
+        }
+        let first = running.position + 1;
+        let Some(entries) = brought(self.log.read_from(&self.edges.input, first, room))? else {
+            return Ok(Some(false));
+        };
+        match entries.first() {
+            None => return Ok(Some(false)),
+            Some(entry) if entry.number > first && running.manifest.0.input >= first => return Ok(None),
+            // The manifest that this replica knows may be old; but then there is a newer one.
+            Some(entry) if entry.number > first => return self.trimmed(running, first),
+            Some(_) => {}
+        }
+        for entry in entries {
+            self.compute(running, &entry)?;
+        }
+        Ok(Some(true))
+    }
+
+    fn compute(&self, running: &mut Running<S::Run>, entry: &Entry) -> Result<(), ReplicaError> {
+        let failed = |edge: &str, cause| ReplicaError::Batch { edge: edge.to_owned(), number: entry.number, cause };
+        let batch = Batch::<S::In>::from_bytes(&entry.bytes).map_err(|cause| failed(&self.edges.input, cause))?;
+        let values = batch.values.into_iter().map(|(_, value)| value).collect();
+        let output = running.run.batch(values, batch.end)?;
+        let output = Batch { generation: self.options.generation, ..output };
+        running.waiting.push_back(output.to_bytes().map_err(|cause| failed(&self.edges.output, cause))?);
+        running.position = entry.number;
+        if batch.end {
+            running.end = Some(entry.number);
+        }
+        self.hold(running)
+    }
+
+    /// Looks which of the batches that wait are in the output edge, and whether they are the same there.
+    fn look(&self, running: &mut Running<S::Run>) -> Result<bool, ReplicaError> {
+        if running.waiting.is_empty() {
+            return Ok(false);
+        }
+        if std::mem::take(&mut running.refused) {
+            return self.pass_trimmed(running);
+        }
+        let next = running.durable() + 1;
+        let entries = self.log.read_from(&self.edges.output, next, running.waiting.len());
+        let Some(entries) = brought(entries)? else { return Ok(false) };
+        if entries.is_empty() {
+            running.refused = running.conflict;
+            running.silent = running.silent.saturating_add(1);
+            return Ok(false);
+        }
+        (running.silent, running.conflict) = (0, false);
+        for entry in entries {
+            // What is trimmed there was read.
+            while running.durable() + 1 < entry.number && running.waiting.pop_front().is_some() {}
+            let Some(ours) = running.waiting.pop_front() else { break };
+            if ours != entry.bytes {
+                let (edge, number) = (self.edges.output.clone(), entry.number);
+                let (ours, theirs) = (hash(&ours), hash(&entry.bytes));
+                return Err(ReplicaError::Diverged { edge, number, ours, theirs });
+            }
+        }
+        Ok(true)
+    }
+
+    /// Passes over batches that were read and trimmed in the output edge.
+    fn pass_trimmed(&self, running: &mut Running<S::Run>) -> Result<bool, ReplicaError> {
+        let Some(last) = brought(self.log.last(&self.edges.output))? else { return Ok(false) };
+        let before = running.durable();
+        while running.durable() < last && running.waiting.pop_front().is_some() {}
+        running.conflict = false;
+        Ok(running.durable() > before)
+    }
+
+    /// Appends the first batch that waits, if it is this replica's turn. Returns whether it has.
+    fn append(&self, running: &mut Running<S::Run>) -> Result<bool, ReplicaError> {
+        let Options { rank, patience, .. } = self.options;
+        let may = running.active || running.silent >= rank.saturating_mul(patience);
+        let Some(batch) = running.waiting.front().filter(|_| may) else { return Ok(false) };
+        match self.log.append_if(&self.edges.output, running.durable(), batch) {
+            Ok(()) => {
+                running.waiting.pop_front();
+                (running.active, running.silent, running.conflict) = (true, 0, false);
+                Ok(true)
+            }
+            Err(LogError::Conflict) => {
+                (running.active, running.silent, running.conflict) = (false, 0, true);
+                Ok(false)
+            }
+            Err(refused @ LogError::Refused(_)) => Err(ReplicaError::Log(refused)),
+            Err(LogError::Full | LogError::Unavailable(_)) => Ok(false),
+        }
+    }
+
+    fn trim(&self, running: &mut Running<S::Run>) -> Result<bool, ReplicaError> {
+        let Some(below) = running.trim else { return Ok(false) };
+        let trimmed = brought(self.log.trim(&self.edges.input, below))?.is_some();
+        if trimmed {
+            running.trim = None;
+        }
+        Ok(trimmed)
+    }
+}
+
+impl<R> Running<R> {
+    /// The last batch that is known to be in the output edge.
+    fn durable(&self) -> u64 {
+        self.position - self.waiting.len() as u64
+    }
+}

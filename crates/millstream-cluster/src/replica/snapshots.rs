@@ -1,0 +1,147 @@
+//! The snapshots of a replica: where it begins, and what it stores.
+
+use super::{Phase, Replica, Running, Step, Turn, brought, hash};
+use crate::{Log, LogError, ReplicaError, Segment, SegmentRun};
+use serde::{Deserialize, Serialize};
+use std::collections::VecDeque;
+
+/// The record of the newest snapshot.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Manifest {
+    /// The last batch that is in the states. That of the output edge has the same number, and is durable.
+    pub(super) input: u64,
+    /// The blob of the states; its hash is in the name.
+    blob: String,
+}
+
+/// States that are on the way to the log.
+pub(super) struct Held {
+    input: u64,
+    state: Vec<u8>,
+    /// The name of the blob once it is there.
+    stored: Option<String>,
+}
+
+impl<S: Segment, L: Log> Replica<S, L> {
+    fn key(&self) -> String {
+        format!("snapshot.{}", self.edges.output)
+    }
+
+    fn unusable(&self, why: impl ToString) -> ReplicaError {
+        ReplicaError::Manifest { key: self.key(), why: why.to_string() }
+    }
+
+    pub(super) fn begin(&self) -> Result<(Phase<S::Run>, Step), ReplicaError> {
+        let Some(record) = brought(self.log.get(&self.key()))? else { return Ok((Phase::Begins, Step::Idle)) };
+        let Some(record) = record else {
+            return Ok((Phase::Runs(Running::new(self.segment.start(None)?, Manifest::default(), 0)), Step::Worked));
+        };
+        let manifest: Manifest = postcard::from_bytes(&record.value).map_err(|error| self.unusable(error))?;
+        Ok((Phase::Fetches(manifest, record.revision), Step::Worked))
+    }
+
+    pub(super) fn fetch(&self, manifest: Manifest, revision: u64) -> Result<(Phase<S::Run>, Step), ReplicaError> {
+        let Some(state) = brought(self.log.blob(&manifest.blob))? else {
+            return Ok((Phase::Fetches(manifest, revision), Step::Idle));
+        };
+        let state = state.ok_or_else(|| self.unusable(format!("there is no blob {:?}", manifest.blob)))?;
+        if self.blob_name(manifest.input, &state) != manifest.blob {
+            return Err(self.unusable(format!("the blob {:?} is damaged", manifest.blob)));
+        }
+        let mut running = Running::new(self.segment.start(Some(&state))?, manifest, revision);
+        // The replica that stored it may have died before it trimmed the edge, and a full edge brings no further batch.
+        running.trim = self.options.trims.then_some(running.position + 1);
+        Ok((Phase::Runs(running), Step::Worked))
+    }
+
+    fn blob_name(&self, input: u64, state: &[u8]) -> String {
+        format!("{}.{input}.{:016x}", self.edges.output, hash(state))
+    }
+
+    /// What a replica needs is not there: a newer snapshot has it, or it is lost.
+    pub(super) fn trimmed(&self, running: &mut Running<S::Run>, number: u64) -> Result<Option<bool>, ReplicaError> {
+        let Some(record) = brought(self.log.get(&self.key()))? else { return Ok(Some(false)) };
+        if record.is_some_and(|record| record.revision > running.manifest.1) {
+            return Ok(None);
+        }
+        Err(ReplicaError::Trimmed { edge: self.edges.input.clone(), number })
+    }
+
+    /// Takes a snapshot behind the batch that was computed, if one is due. The replica that appends leaves that to
+    /// others for as long again.
+    pub(super) fn hold(&self, running: &mut Running<S::Run>) -> Result<(), ReplicaError> {
+        let every = self.options.snapshot_every.max(1) * if running.active { 2 } else { 1 };
+        let due = running.position >= running.manifest.0.input.saturating_add(every);
+        if due && running.held.is_none() && running.end.is_none() {
+            let (input, state) = (running.position, running.run.state()?);
+            running.held = Some(Held { input, state, stored: None });
+        }
+        Ok(())
+    }
+
+    /// Stores the states first, and then the manifest: only forward, and only when the output is durable so far.
+    pub(super) fn store(&self, running: &mut Running<S::Run>) -> Result<bool, ReplicaError> {
+        if running.asks {
+            return self.refresh(running);
+        }
+        let durable = running.durable();
+        let Some(held) = running.held.as_mut().filter(|held| held.input <= durable) else { return Ok(false) };
+        let Some(blob) = held.stored.clone() else {
+            let name = self.blob_name(held.input, &held.state);
+            let stored = brought(self.log.put_blob(&name, &held.state))?.is_some();
+            held.stored = stored.then_some(name);
+            return Ok(stored);
+        };
+        let manifest = Manifest { input: held.input, blob };
+        let value = postcard::to_allocvec(&manifest).map_err(|error| self.unusable(error))?;
+        match self.log.compare_and_set(&self.key(), running.manifest.1, &value) {
+            Ok(()) => {
+                running.trim = self.options.trims.then_some(manifest.input + 1);
+                // The record's new revision is not known yet.
+                (running.manifest.0, running.asks) = (manifest, true);
+                running.held = None;
+                Ok(true)
+            }
+            Err(LogError::Conflict) => {
+                running.asks = true;
+                Ok(true)
+            }
+            Err(refused @ LogError::Refused(_)) => Err(ReplicaError::Log(refused)),
+            Err(_) => Ok(false),
+        }
+    }
+
+    /// Learns the newest manifest. What is held goes if that is as new.
+    fn refresh(&self, running: &mut Running<S::Run>) -> Result<bool, ReplicaError> {
+        let Some(record) = brought(self.log.get(&self.key()))? else { return Ok(false) };
+        if let Some(record) = record {
+            let manifest = postcard::from_bytes(&record.value).map_err(|error| self.unusable(error))?;
+            running.manifest = (manifest, record.revision);
+        }
+        running.asks = false;
+        let newest = running.manifest.0.input;
+        running.held.take_if(|held| held.input <= newest);
+        Ok(true)
+    }
+}
+
+impl<R> Running<R> {
+    fn new(run: R, manifest: Manifest, revision: u64) -> Self {
+        Running {
+            run,
+            position: manifest.input,
+            waiting: VecDeque::new(),
+            end: None,
+            active: false,
+            silent: 0,
+            held: None,
+            manifest: (manifest, revision),
+            asks: false,
+            conflict: false,
+            refused: false,
+            trim: None,
+            turn: Turn::Reads,
+            worked: false,
+        }
+    }
+}
