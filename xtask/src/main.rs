@@ -13,6 +13,7 @@ mod docs;
 mod fuzz;
 mod lint;
 mod mutants;
+mod nats;
 mod package;
 mod patch;
 mod profile;
@@ -50,6 +51,8 @@ enum Chore {
     Bench(bench::Args),
     /// Kill processes while they work, and check that the result stays the same
     Chaos(chaos::Args),
+    /// Say where a server of NATS is, and build one if there is none
+    Nats,
     /// Fuzz every parser that reads untrusted bytes
     Fuzz(fuzz::Args),
     /// Record a bench with perf, and draw its flame graph
@@ -73,6 +76,7 @@ fn main() -> ExitCode {
         Chore::Docs(args) => docs::run(&args),
         Chore::Bench(args) => bench::run(&args),
         Chore::Chaos(args) => chaos::run(&args),
+        Chore::Nats => nats::run(),
         Chore::Fuzz(args) => fuzz::run(&args),
         Chore::Profile(args) => profile::run(&args),
         Chore::Screenshots(args) => screenshots::run(&args),

@@ -2,7 +2,7 @@
 
 use crate::cmd::{Cmd, Result};
 use crate::report::{Report, Step};
-use crate::{fuzz, mutants, tidy, tools};
+use crate::{fuzz, mutants, nats, tidy, tools};
 
 /// The extent of the tests.
 #[derive(Debug, clap::Args)]
@@ -39,6 +39,10 @@ pub(crate) fn run(args: &Args) -> Result {
             if let Err(reason) = tools::package(program) {
                 eprintln!("{reason}");
             }
+        }
+        // And those of the log of NATS this one.
+        if let Err(reason) = nats::installed() {
+            eprintln!("{reason}");
         }
     }
     tests(&mut report, depth);

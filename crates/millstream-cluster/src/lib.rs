@@ -10,11 +10,13 @@
 //! segment compute everything; one of them appends. [`Ingress`] brings batches to the first edge.
 //!
 //! [`MemoryLog`] is a log in this process. [`Adversary`] is one that delays, loses, repeats and reorders requests, by a
-//! seed.
+//! seed. With the feature `nats` there is `JetStream`, the log of NATS servers.
 
 mod batch;
 mod error;
 mod ingress;
+#[cfg(feature = "nats")]
+mod jet_stream;
 mod log;
 mod memory;
 mod replica;
@@ -23,6 +25,8 @@ mod segment;
 pub use batch::{Batch, BatchError, fingerprint};
 pub use error::ReplicaError;
 pub use ingress::{Ingress, cut};
+#[cfg(feature = "nats")]
+pub use jet_stream::{JetStream, JetStreamOptions, Login};
 pub use log::{Entry, Log, LogError, Record};
 pub use memory::{Adversary, MemoryLog};
 pub use replica::{Edges, Options, Replica, Step};

@@ -3,8 +3,8 @@
 /// A log of numbered entries by edge, with records and blobs beside them.
 ///
 /// The entries of an edge have the numbers 1, 2, 3, ... without a gap. A call that returns
-/// [`LogError::Unavailable`] may have been carried out, may not, or may be later: the caller looks again and tries again. What a call reads may be
-/// old, but never wrong.
+/// [`LogError::Unavailable`] may have been carried out, may not, or may be later: the caller looks again and tries
+/// again. What a call reads may be old, but never wrong.
 pub trait Log {
     /// Appends an entry as number `last + 1` if `last` is the number of the last entry, 0 if there is none.
     ///

@@ -54,6 +54,7 @@
 //! | `evolve` | [`evolve`]: populations of states on many workers, as in particle filters |
 //! | `glob` | [`io::matching`]: names of files by patterns |
 //! | `gzip`, `zstd` | [`io::Decompressed`] of these formats; `zstd` needs a C compiler |
+//! | `nats` | [`cluster::JetStream`]: the log of NATS servers |
 //! | `object-store` | [`state::store::ObjectStorage`]: snapshots in S3 and other object stores |
 //! | `observe` | [`observe`]: what a run does, and the stage that holds it back |
 //! | `otlp` | [`observe::Otlp`], for a collector of OpenTelemetry |

@@ -1,0 +1,161 @@
+//! The log of a real server on this machine, and replicas on it.
+
+use crate::schedules::edges;
+use crate::sums::{self, RIGHT};
+use millstream_cluster::{
+    Batch, Ingress, JetStream, JetStreamOptions, Log, LogError, Login, MemoryLog, Options, Replica, Step, cut,
+};
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread::sleep;
+use std::time::Duration;
+use tempfile::TempDir;
+
+/// The server of `cargo xtask nats`, or that on PATH; none, and why, if there is no such server.
+fn program(test: &str) -> Option<PathBuf> {
+    let installed = Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("tools").join("nats-server");
+    let program = if installed.exists() { installed } else { PathBuf::from("nats-server") };
+    let version = Command::new(&program).arg("--version").output();
+    if version.is_ok_and(|output| output.status.success()) {
+        return Some(program);
+    }
+    let reason = "nats-server is not on PATH; `cargo xtask nats` installs it";
+    assert!(std::env::var("MILLSTREAM_REQUIRE").as_deref() != Ok("all"), "{reason}");
+    println!("SKIPPED {test}: {reason}");
+    None
+}
+
+struct Server {
+    program: PathBuf,
+    home: TempDir,
+    port: u16,
+    child: Child,
+}
+
+impl Server {
+    fn start(test: &str) -> Option<Self> {
+        let program = program(test)?;
+        let home = tempfile::tempdir().unwrap();
+        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let child = run(&program, home.path(), port);
+        Some(Server { program, home, port, child })
+    }
+
+    fn kill(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+
+    fn again(&mut self) {
+        self.child = run(&self.program, self.home.path(), self.port);
+    }
+
+    fn connect(&self, capacity: u32) -> JetStream {
+        let options = JetStreamOptions {
+            app: "test".to_owned(),
+            edges: vec!["in".to_owned(), "out".to_owned()],
+            replicas: 1,
+            capacity,
+            login: Login::Open,
+        };
+        JetStream::connect(&format!("127.0.0.1:{}", self.port), &options).unwrap()
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        _ = self.child.kill();
+        _ = self.child.wait();
+    }
+}
+
+fn run(program: &Path, home: &Path, port: u16) -> Child {
+    let mut command = Command::new(program);
+    command.args(["-js", "-a", "127.0.0.1", "-p", &port.to_string(), "-sd"]).arg(home);
+    command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
+}
+
+/// What every log does, with room for 3 entries.
+fn contract(log: &impl Log) {
+    assert_eq!(log.last("in"), Ok(0));
+    assert_eq!(log.read_from("in", 1, 10), Ok(vec![]));
+    assert_eq!(log.append_if("in", 1, b"x"), Err(LogError::Conflict));
+    for (last, bytes) in [b"one", b"two", b"six"].into_iter().enumerate() {
+        assert_eq!(log.append_if("in", last as u64, bytes), Ok(()));
+        assert_eq!(log.append_if("in", last as u64, bytes), Err(LogError::Conflict));
+    }
+    assert_eq!(log.append_if("in", 3, b"four"), Err(LogError::Full));
+    let numbers = |first, most| -> Vec<u64> {
+        log.read_from("in", first, most).unwrap().into_iter().map(|entry| entry.number).collect()
+    };
+    assert_eq!((numbers(1, 2), numbers(2, 9), numbers(4, 9)), (vec![1, 2], vec![2, 3], vec![]));
+    assert_eq!(log.read_from("in", 2, 1).unwrap()[0].bytes, b"two");
+    log.trim("in", 3).unwrap();
+    assert_eq!((numbers(1, 9), log.last("in")), (vec![3], Ok(3)));
+    log.trim("in", 2).unwrap();
+    assert_eq!(log.append_if("in", 3, b"four"), Ok(()));
+    log.trim("in", 5).unwrap();
+    assert_eq!((numbers(1, 9), log.last("in")), (vec![], Ok(4)));
+    assert_eq!(log.append_if("in", 4, b"five"), Ok(()));
+
+    assert_eq!(log.get("key"), Ok(None));
+    assert_eq!(log.compare_and_set("key", 0, b"a"), Ok(()));
+    assert_eq!(log.compare_and_set("key", 0, b"b"), Err(LogError::Conflict));
+    let record = log.get("key").unwrap().unwrap();
+    assert_eq!(record.value, b"a");
+    assert_eq!(log.compare_and_set("key", record.revision, b"b"), Ok(()));
+    assert_eq!(log.compare_and_set("key", record.revision, b"c"), Err(LogError::Conflict));
+    assert_eq!(log.get("key").unwrap().unwrap().value, b"b");
+
+    assert_eq!(log.blob("states"), Ok(None));
+    let bytes: Vec<u8> = (0..300_000_u32).map(|n| n as u8).collect();
+    log.put_blob("states", &bytes).unwrap();
+    log.put_blob("states", &bytes).unwrap();
+    assert_eq!(log.blob("states"), Ok(Some(bytes)));
+}
+
+#[test]
+fn the_memory_does_what_a_log_does() {
+    contract(&MemoryLog::with_capacity(3));
+}
+
+#[test]
+fn a_server_does_what_a_log_does() {
+    let Some(server) = Server::start("a_server_does_what_a_log_does") else { return };
+    contract(&server.connect(3));
+}
+
+#[test]
+fn replicas_and_the_server_are_killed_and_the_output_is_the_models() {
+    let Some(mut server) = Server::start("replicas_and_the_server_are_killed_and_the_output_is_the_models") else {
+        return;
+    };
+    let input: Vec<u64> = (0..400).collect();
+    let log = server.connect(8);
+    let options = |rank| Options { rank, patience: 3, snapshot_every: 2, window: 4, ..Options::default() };
+    let replica = |rank| Replica::new(RIGHT, log.clone(), edges(), options(rank));
+    let mut ingress = Ingress::new(log.clone(), "in", cut(input.iter().copied(), 4).unwrap());
+    let mut replicas = [replica(0), replica(1)];
+    let (mut next, mut values, mut round) = (1, Vec::new(), 0);
+    while next <= 100 {
+        round += 1;
+        _ = ingress.step().unwrap();
+        let steps: Vec<Step> =
+            replicas.iter_mut().flat_map(|replica| [(); 6].map(|()| replica.step().unwrap())).collect();
+        for entry in log.read_from("out", next, 8).unwrap_or_default() {
+            assert_eq!(entry.number, next);
+            values.extend(Batch::<u64>::from_bytes(&entry.bytes).unwrap().values);
+            next += 1;
+        }
+        _ = log.trim("out", next);
+        match round {
+            _ if round % 37 == 0 => replicas[round / 37 % 2] = replica((round / 37 % 2) as u32),
+            60 => server.kill(),
+            61 => server.again(),
+            _ if steps.iter().all(|step| *step == Step::Idle) => sleep(Duration::from_millis(5)),
+            _ => {}
+        }
+    }
+    assert_eq!(values, sums::model(&input));
+}
