@@ -22,7 +22,7 @@ fn program(test: &str) -> Option<PathBuf> {
     }
     let reason = "nats-server is not on PATH; `cargo xtask nats` installs it";
     assert!(std::env::var("MILLSTREAM_REQUIRE").as_deref() != Ok("all"), "{reason}");
-    println!("SKIPPED {test}: {reason}");
+    eprintln!("SKIPPED {test}: {reason}");
     None
 }
 
