@@ -1,5 +1,6 @@
 //! `cargo xtask chaos`: kills processes while they work, and checks that the result stays the same.
 
+mod cluster;
 mod evolve;
 mod state;
 
@@ -9,8 +10,10 @@ use crate::cmd::Result;
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// `evolve`: kill workers of a population, and now and then its master. `state`: kill programs that keep their
-    /// state, and start them again; exit with 4 at the first byte of output that differs
-    #[arg(value_parser = ["evolve", "state"])]
+    /// state, and start them again; exit with 4 at the first byte of output that differs. `cluster`: kill the workers,
+    /// the source and the server of a word count on NATS, and start them again; exit with 4 if the output is not the
+    /// model's
+    #[arg(value_parser = ["cluster", "evolve", "state"])]
     what: String,
     /// The seed of the work, and of the choice and times of kills as far as these are determined
     #[arg(long, value_name = "N", default_value_t = 1)]
@@ -23,6 +26,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args) -> Result {
     match &*args.what {
         "state" => state::run(args),
+        "cluster" => cluster::run(args),
         _ => evolve::run(args),
     }
 }
