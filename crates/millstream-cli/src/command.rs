@@ -22,6 +22,7 @@ mod snapshots;
 pub(crate) mod spaces;
 #[cfg(feature = "top")]
 mod top;
+mod upgrade;
 mod uppercase;
 pub(crate) mod verify;
 pub(crate) mod wc;
@@ -45,6 +46,7 @@ pub(crate) use snapshots::Snapshots;
 pub(crate) use spaces::Spaces;
 #[cfg(feature = "top")]
 pub(crate) use top::Top;
+pub(crate) use upgrade::Upgrade;
 pub(crate) use uppercase::Uppercase;
 pub(crate) use verify::Verify;
 pub(crate) use wc::Wc;
@@ -72,6 +74,7 @@ pub(crate) enum Command {
     Look(Look),
     Snapshots(Snapshots),
     Differ(Differ),
+    Upgrade(Upgrade),
     Plan(PlanCommand),
     Graph(Graph),
     #[cfg(feature = "top")]
@@ -102,6 +105,7 @@ impl Command {
             Command::Look(look) => look.run(),
             Command::Snapshots(snapshots) => snapshots.run(),
             Command::Differ(differ) => differ.run(),
+            Command::Upgrade(upgrade) => upgrade.run(),
             Command::Plan(plan) => plan.run(),
             Command::Graph(graph) => graph.run(),
             #[cfg(feature = "top")]

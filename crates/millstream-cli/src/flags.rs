@@ -14,7 +14,7 @@ mod wc;
 
 pub(crate) use evolve::{Evolve, EvolveWorker, ModelName, Transport};
 pub(crate) use jq::Jq;
-pub(crate) use keeping::{Differ, Keeping, Look, Replay, Snapshots, When};
+pub(crate) use keeping::{Differ, Keeping, Look, Replay, Snapshots, Upgrade, When};
 pub(crate) use pipe::{Pipe, ShardBy};
 pub(crate) use refusal::{parse, refuse};
 pub(crate) use shaped::shaped;
@@ -98,6 +98,9 @@ pub(crate) enum Command {
     /// Find the first number at which the states of two runs of one program differ, and the stage
     #[command(after_long_help = examples::DIFF)]
     Diff(Differ),
+    /// Say whether a running pipeline could be replaced by another one, from their plans
+    #[command(after_long_help = examples::UPGRADE)]
+    Upgrade(Upgrade),
     /// Show in the terminal a program that was started with `--page ADDR`
     #[cfg(feature = "top")]
     #[command(after_long_help = examples::TOP)]

@@ -5,7 +5,7 @@ mod kept;
 mod lines;
 
 use crate::command::verify::{Edge, MOST_SHARDS, verified};
-use crate::command::{Snapshots, show_states};
+use crate::command::{Snapshots, Upgrade, show_states};
 use crate::config::Seen;
 use crate::config::{self, Doing, Keep, NUMBERS, RunConfig};
 use crate::deploy::Runs;
@@ -52,6 +52,7 @@ impl<B: Item + Display, O> Printed<B> for O where
 /// | `plan [--json] [--explain]` | its stages, rings and bytes, without running it |
 /// | `plan --diff OLD.json` | what changed since `plan --json` wrote `OLD.json` |
 /// | `plan --durable` | the same as `plan`, and a check that every state has a name that the author set |
+/// | `upgrade --check OLD.json NEW.json` | whether a run of one plan could go on with the other |
 /// | `graph [--format svg\|dot\|json]` | a picture of it |
 /// | `run --state DIR FILE... >> FILE` | runs it, and goes on where it was when started again ([`Program::lasting`]) |
 /// | `state DIR`, `replay DIR`, `snapshots DIR` | look at what is kept there |
@@ -60,8 +61,8 @@ impl<B: Item + Display, O> Printed<B> for O where
 /// Flags and exit codes are those of the `millstream` command: `--deploy model|inline|queues|rings`, `--workers`,
 /// `--ring` (4096 slots unless it says otherwise), `--batch`, `--wait`, `--stats`, `--hash` and so on; 0 done, 1 an
 /// input or output failed and the rest was processed, 2 wrong use, 3 the pipeline failed (`millstream: stage "NAME",
-/// number N: CAUSE`), 4 `verify` found a difference or `plan --durable` a
-/// state without a name, 130 and 143 drained after a signal.
+/// number N: CAUSE`), 4 `verify` found a difference, `plan --durable` a state without a name or `upgrade --check` a
+/// change that would be refused, 130 and 143 drained after a signal.
 ///
 /// **Input.** Every line, without its line end (`\n` or `\r\n`), is parsed by [`FromStr`]. Parsed lines are numbered
 /// from 0. A line that cannot be parsed, or is not UTF-8, is left out, with a message on standard error that names its
@@ -255,6 +256,7 @@ where
             Command::Snapshots(crate::flags::Snapshots { dir, verify, prune, json }) => {
                 Snapshots { dir, verify, prune, json }.run()
             }
+            Command::Upgrade(crate::flags::Upgrade { json, old, new, check: _ }) => Upgrade { json, old, new }.run(),
         };
         outcome.into()
     }

@@ -12,8 +12,8 @@ use crate::command::Man;
 use crate::command::pipe::{Filter, How, JOB_LOG_BEGIN};
 use crate::command::wc::{self, Kinds};
 use crate::command::{
-    Command, Copying, Graph, HowToDraw, HowToShow, Idle, Panic, Pipe, PlanCommand, Sleep, Snapshots, Spaces, Uppercase,
-    Verify, Wc,
+    Command, Copying, Graph, HowToDraw, HowToShow, Idle, Panic, Pipe, PlanCommand, Sleep, Snapshots, Spaces, Upgrade,
+    Uppercase, Verify, Wc,
 };
 use crate::config::{LINES, NUMBERS, RING, rings, run, run_with_slots, with_state, without_state, would_overwrite};
 use crate::flags::{self, Program, ShardBy};
@@ -93,6 +93,10 @@ pub(crate) fn resolve(flags: flags::Flags) -> Result<Command, String> {
             Ok(Command::Snapshots(Snapshots { dir, verify, prune, json }))
         }
         flags::Command::Diff(flags) => looks::diff(flags).map(Command::Differ),
+        flags::Command::Upgrade(flags) => {
+            let flags::Upgrade { json, old, new, check: _ } = flags;
+            Ok(Command::Upgrade(Upgrade { json, old, new }))
+        }
         flags::Command::Verify(flags) => Ok(Command::Verify(verify(flags)?)),
         flags::Command::Plan(flags) => Ok(Command::Plan(PlanCommand {
             program: flags.program,

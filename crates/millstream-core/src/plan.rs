@@ -15,6 +15,7 @@ mod node_id;
 mod port;
 mod show;
 mod state;
+mod upgrade;
 
 pub use build::Describe;
 pub use diff::{Change, EdgeDiff, Fate, PlanDiff, StageDiff};
@@ -24,6 +25,7 @@ pub use lookup::{PlanMismatch, StageLookup};
 pub use node_id::{Branch, NodeId, Scoped, Walk};
 pub use port::{Body, Filled, Port, StageKind};
 pub use state::{Fingerprint, StateInfo, StateType};
+pub use upgrade::{StageCheck, UpgradeCheck, Verdict};
 
 use crate::{Arrow, Density, Shape};
 use std::borrow::Cow;

@@ -111,7 +111,7 @@ impl HowToShow {
 }
 
 /// The plan in a file; `-` is standard input.
-fn written(file: &OsStr) -> Result<Plan, String> {
+pub(super) fn written(file: &OsStr) -> Result<Plan, String> {
     let text = if file == "-" { io::read_to_string(io::stdin()) } else { fs::read_to_string(file) };
     let text = text.map_err(|error| cause(&error))?;
     serde_json::from_str(&text).map_err(|error| format!("no plan that `plan --json` wrote: {error}"))
@@ -130,6 +130,6 @@ fn json(plan: &Plan, explanation: Option<Explanation>) -> String {
 
 const PLAIN: &str = "it is plain data with names for keys";
 
-fn pretty(value: &impl Serialize) -> String {
+pub(super) fn pretty(value: &impl Serialize) -> String {
     serde_json::to_string_pretty(value).expect(PLAIN) + "\n"
 }

@@ -185,3 +185,10 @@ Examples:
 pub(super) const DIFF: &str = "\
 Examples:
       millstream diff monday-state tuesday-state";
+
+pub(super) const UPGRADE: &str = "\
+Examples:
+  Whether a run could go on with twice as many shards:
+      millstream plan uppercase --json > old.json
+      millstream plan uppercase --shards 2 --json > new.json
+      millstream upgrade --check old.json new.json";

@@ -5,6 +5,7 @@ use super::values::whole;
 use clap::{Args, ValueHint};
 use millstream_state::Cadence;
 use millstream_state::journal::Fsync;
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
@@ -128,4 +129,21 @@ pub(crate) struct Differ {
     /// That of the other
     #[arg(value_name = "OTHER", value_hint = ValueHint::DirPath)]
     pub(crate) other: PathBuf,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Upgrade {
+    /// Print what would become of every stage and its state: kept, new, dropped or refused. Exit with 4 if the change
+    /// would be refused
+    #[arg(long, required = true)]
+    pub(crate) check: bool,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// The plan of the running pipeline, as `plan --json` wrote it; `-` is standard input
+    #[arg(value_name = "OLD.json", value_hint = ValueHint::FilePath)]
+    pub(crate) old: OsString,
+    /// The plan of the pipeline that is to take its place
+    #[arg(value_name = "NEW.json", value_hint = ValueHint::FilePath)]
+    pub(crate) new: OsString,
 }

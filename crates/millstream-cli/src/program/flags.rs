@@ -1,6 +1,6 @@
 //! The command line of a user's program.
 
-use crate::flags::{Colours, Drawing, Look, Planning, Replay, Run, Snapshots};
+use crate::flags::{Colours, Drawing, Look, Planning, Replay, Run, Snapshots, Upgrade};
 use crate::input::Names;
 use clap::{Args, Parser, Subcommand, ValueHint};
 use std::ffi::OsString;
@@ -31,6 +31,8 @@ pub(super) enum Command {
     State(Look),
     /// List the snapshots of a state directory; check them, or remove old ones
     Snapshots(Snapshots),
+    /// Say whether a running pipeline could be replaced by another one, from their plans
+    Upgrade(Upgrade),
 }
 
 #[derive(Debug, Args)]

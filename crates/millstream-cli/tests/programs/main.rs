@@ -36,6 +36,7 @@ mod stats;
 mod streams;
 #[cfg(all(feature = "page", feature = "top"))]
 mod top;
+mod upgrade;
 mod uppercase;
 mod verify;
 mod wc;

@@ -10,6 +10,7 @@ mod notation;
 mod plan;
 mod plan_diff;
 mod plan_states;
+mod plan_upgrade;
 mod streams;
 mod try_scan;
 mod windows_by;

@@ -1,0 +1,40 @@
+use super::plan::{pretty, written};
+use crate::message::{Complaints, quoted};
+use crate::outcome::Outcome;
+use crate::output::Output;
+use std::ffi::OsString;
+
+/// `upgrade --check`: whether a running pipeline could be replaced by another one.
+#[derive(Debug)]
+pub(crate) struct Upgrade {
+    pub(crate) json: bool,
+    /// Files with plans; `-` is standard input.
+    pub(crate) old: OsString,
+    pub(crate) new: OsString,
+}
+
+impl Upgrade {
+    pub(crate) fn run(self) -> Outcome {
+        let complaints = Complaints::of("upgrade");
+        if self.old == "-" && self.new == "-" {
+            complaints.note("standard input can be one of the two plans");
+            return Outcome::WrongUse;
+        }
+        let mut plans = Vec::new();
+        for file in [&self.old, &self.new] {
+            match written(file) {
+                Ok(plan) => plans.push(plan),
+                Err(why) => {
+                    complaints.complain(&format!("{}: {why}", quoted(file)));
+                    return Outcome::InputOrOutputFailed;
+                }
+            }
+        }
+        let check = plans[0].check_upgrade(&plans[1]);
+        let text = if self.json { pretty(&check) } else { check.to_string() };
+        Output::opened(&complaints, |mut output| {
+            output.write(text.as_bytes());
+            if check.is_allowed() { Outcome::Done } else { Outcome::CheckFailed }
+        })
+    }
+}

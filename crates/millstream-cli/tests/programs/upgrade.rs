@@ -1,0 +1,56 @@
+//! `upgrade --check`.
+
+use crate::scene::{Input, Scene};
+
+fn plan(args: &str) -> String {
+    Scene::new().millstream(&format!("plan {args} --json"), Input::Nothing).text()
+}
+
+fn scene() -> Scene {
+    let scene = Scene::new().file("wc.json", plan("wc")).file("two.json", plan("wc --shards 2"));
+    scene.file("up.json", plan("uppercase")).file("up2.json", plan("uppercase --shards 2 --ring 64"))
+}
+
+#[test]
+fn a_change_that_fits_is_allowed() {
+    for (args, input, text) in [
+        ("up.json up2.json", Input::Nothing, "kept     uppercase\n1 kept, 0 new, 0 dropped, 0 refused\n"),
+        ("- up2.json", Input::File("up.json"), "kept     uppercase\n1 kept, 0 new, 0 dropped, 0 refused\n"),
+        (
+            "wc.json two.json",
+            Input::Nothing,
+            "new      parts (map)\nkept     lines, with its state\nkept     words, with its state\nkept     bytes, with its state\n\
+             kept     counts\n4 kept, 1 new, 0 dropped, 0 refused\n",
+        ),
+    ] {
+        let seen = scene().millstream(&format!("upgrade --check {args}"), input);
+        assert_eq!((&*seen.text(), &*seen.stderr, seen.code), (text, "", Some(0)), "{args}");
+    }
+}
+
+#[test]
+fn a_change_that_loses_a_state_is_refused_with_4() {
+    let seen = scene().millstream("upgrade --check wc.json up.json", Input::Nothing);
+    assert_eq!((&*seen.stderr, seen.code), ("", Some(4)), "{}", seen.text());
+    assert!(seen.text().contains("refused  words: it keeps a "), "{}", seen.text());
+    let seen = scene().millstream("upgrade --json --check wc.json up.json", Input::Nothing);
+    assert_eq!(seen.code, Some(4));
+    let json: serde_json::Value = serde_json::from_str(&seen.text()).expect("JSON");
+    let stages = json["stages"].as_array().expect("a list");
+    let words = stages.iter().find(|stage| stage["name"] == "words").expect("the stage");
+    assert_eq!(words["verdict"]["verdict"], "refused", "{json}");
+}
+
+#[test]
+fn what_is_no_plan_or_no_check_is_said() {
+    for (args, code, why) in [
+        ("upgrade --check nosuch up.json", 1, "millstream upgrade: nosuch: No such file or directory\n"),
+        ("upgrade --check - -", 2, "millstream upgrade: standard input can be one of the two plans\n"),
+        ("upgrade up.json up2.json", 2, "--check"),
+        ("upgrade --check up.json", 2, "NEW.json"),
+    ] {
+        let seen = scene().millstream(args, Input::Nothing);
+        assert_eq!((&*seen.text(), seen.code), ("", Some(code)), "{args}");
+        assert!(seen.stderr.contains(why), "{args}: {}", seen.stderr);
+    }
+}

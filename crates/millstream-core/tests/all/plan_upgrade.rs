@@ -1,0 +1,72 @@
+//! What would become of a run that goes on with another pipeline.
+
+use millstream_core::plan::Verdict;
+use millstream_core::{Arrow, KeysExt, Plan, pipeline};
+
+fn said(old: &Plan, new: &Plan) -> String {
+    old.check_upgrade(new).to_string()
+}
+
+macro_rules! sum {
+    ($p:expr) => {
+        $p.scan(0_u64, |n, x| *n + x).named("sum")
+    };
+}
+
+#[test]
+fn what_keeps_nothing_comes_and_goes() {
+    let old = sum!(pipeline::<u64>().map(|x| x + 1)).plan();
+    let new = sum!(pipeline::<u64>().filter(|x| *x > 0)).plan();
+    let text = "new      filter-1 (filter)\nkept     sum, with its state\ndropped  map-1 (map)\n\
+                1 kept, 1 new, 1 dropped, 0 refused\n";
+    assert_eq!(said(&old, &new), text);
+    assert!(Plan::default().check_upgrade(&Plan::default()).is_allowed());
+}
+
+/// A run finds a state by its stage's name alone.
+#[test]
+fn a_state_that_would_be_lost_is_refused() {
+    let old = sum!(pipeline::<u64>()).plan();
+    let renamed = pipeline::<u64>().scan(0_u64, |n, x| *n + x).named("total").plan();
+    let text = "refused  total: it keeps a u64 version 1, and the running pipeline has no such stage to take it from\n\
+                refused  sum: it keeps a u64 version 1, and the new pipeline has no such stage to take it\n\
+                0 kept, 0 new, 0 dropped, 2 refused\n";
+    assert_eq!(said(&old, &renamed), text);
+    let stateless = pipeline::<u64>().map(|x| *x).named("sum").plan();
+    let text = "refused  sum: it keeps a u64 version 1, and would keep nothing\n0 kept, 0 new, 0 dropped, 1 refused\n";
+    assert_eq!(said(&old, &stateless), text);
+}
+
+#[test]
+fn a_state_of_another_kind_is_refused() {
+    let old = sum!(pipeline::<u64>()).plan();
+    let later = sum!(pipeline::<u64>()).state_version(2).plan();
+    let other = pipeline::<u64>().scan(0_u32, |n, x| u64::from(*n) + x).named("sum").plan();
+    let keyed = |k| sum!(pipeline::<u64>().shard_by(|x| *x, k, |p| sum!(p)).named("keys").map(|x| *x)).plan();
+    for (old, new, why) in [
+        (&old, &later, "sum: its state is a u64 version 1, and would be u64 version 2"),
+        (&old, &other, "sum: its state is a u64 version 1, and would be u32 version 1"),
+        (&keyed(1), &keyed(2), "the number of its lanes is 1, and would be 2"),
+    ] {
+        let check = old.check_upgrade(new);
+        assert!(!check.is_allowed() && check.to_string().contains(why), "{check}");
+        assert!(check.refused().all(|stage| matches!(stage.verdict, Verdict::Refused { .. })));
+    }
+}
+
+#[test]
+fn ends_of_another_size_are_refused() {
+    let (old, new) = (pipeline::<u64>().map(|x| *x).plan(), pipeline::<u32>().map(|x| u64::from(*x)).plan());
+    let text = "kept     map-1\nrefused  the ends: the source's values have 8 bytes, and the new pipeline takes values of 4\n\
+                1 kept, 0 new, 0 dropped, 1 refused\n";
+    assert_eq!(said(&old, &new), text);
+}
+
+#[test]
+fn a_check_is_written_and_read() {
+    let check = sum!(pipeline::<u64>()).plan().check_upgrade(&pipeline::<u64>().map(|x| *x).plan());
+    let json = serde_json::to_value(&check).unwrap();
+    assert_eq!(json["stages"][0]["verdict"]["verdict"], "new");
+    assert_eq!(json["stages"][1]["verdict"]["verdict"], "refused");
+    assert_eq!(serde_json::from_value::<millstream_core::plan::UpgradeCheck>(json).unwrap(), check);
+}
