@@ -6,15 +6,16 @@ use super::{Plan, Stage, StateInfo};
 
 /// What would become of a run of one plan if it went on with another one, as by `Handle::upgrade`.
 ///
-/// A run's states go to the stages of the same names. So the rule is stricter than that of a [`PlanDiff`](super::PlanDiff),
-/// which also finds a stage that was renamed:
+/// A run's states go to the stages of the same names. So the rule is stricter than that of a
+/// [`PlanDiff`](super::PlanDiff), which also finds a stage that was renamed:
 ///
-/// - A stage that keeps something, a state or a clock of its own, is in both plans, under one name, with as many lanes; its state has the same type in the same version.
+/// - A stage that keeps something, a state or a clock of its own, is in both plans, under one name, with as many lanes.
+///   Its state has the same type in the same version.
 /// - A stage that keeps nothing may come and go.
 ///
-/// A plan has no types of the pipeline's ends, and no limit of memory; of the ends it has the size of the source's values,
-/// which is compared. So what is allowed here may still be refused by the run, for its ends or for its memory. The
-/// functions of the stages are not compared: `kept` says that the state goes on, and not that the code is the same.
+/// A plan has no types of the pipeline's ends, and no limit of memory; of the ends it has the size of the source's
+/// values, which is compared. So what is allowed here may still be refused by the run, for its ends or for its memory.
+/// The functions of the stages are not compared: `kept` says that the state goes on, and not that the code is the same.
 ///
 /// ```
 /// use millstream::prelude::*;
@@ -218,8 +219,8 @@ impl std::fmt::Display for Keeps<'_> {
     }
 }
 
-/// What of the ends differs, as far as plans know it. The output is left out: its rings say nothing of the shape that the
-/// sink takes, since `any_edge` makes shapes equal.
+/// What of the ends differs, as far as plans know it. The output is left out: its rings say nothing of the shape that
+/// the sink takes, since `any_edge` makes shapes equal.
 fn ends(old: &Plan, new: &Plan) -> Vec<String> {
     let bytes = |plan: &Plan| plan.rings.first().map(|ring| ring.slot_bytes);
     match (bytes(old), bytes(new)) {
