@@ -76,7 +76,7 @@ impl Plan {
     /// What would become of a run of this plan if it went on with `new`.
     #[must_use]
     pub fn check_upgrade(&self, new: &Plan) -> UpgradeCheck {
-        let find = |plan: &'_ Plan, name: &str| plan.stages.iter().position(|stage| stage.name == name);
+        let find = |plan: &Plan, name: &str| plan.stages.iter().position(|stage| stage.name == name);
         let mut stages = Vec::with_capacity(new.stages.len());
         for stage in &new.stages {
             let verdict = match find(self, &stage.name) {
@@ -155,8 +155,7 @@ fn alone(keeps: Keeps<'_>, otherwise: Verdict, lacks: &str) -> Verdict {
 /// The verdict on a stage that both plans have.
 fn both((old_plan, old): (&Plan, &Stage), (new_plan, new): (&Plan, &Stage)) -> Verdict {
     let why = match (kept_by(old_plan, old), kept_by(new_plan, new)) {
-        (Keeps::Nothing, Keeps::Nothing) => None,
-        (Keeps::Clock, Keeps::Clock) => None,
+        (Keeps::Nothing, Keeps::Nothing) | (Keeps::Clock, Keeps::Clock) => None,
         (Keeps::State(before), Keeps::State(after)) => states((old_plan, old, before), (new_plan, new, after)),
         (before, after) => Some(format!("it keeps {before}, and would keep {after}")),
     };
