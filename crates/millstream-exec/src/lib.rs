@@ -150,7 +150,7 @@ pub use runner::{Runner, RunsOn, SourceItem, SourceShape};
 pub use sender::{JoinError, SendError, Sender, TrySendError};
 pub use sending::{Room, Sending};
 #[cfg(feature = "service")]
-pub use service::{Answer, AnswerFuture, CallError, Client, Service, requests, service};
+pub use service::{Answer, AnswerFuture, CallError, Client, Reception, Reply, Request, Service, requests, service};
 pub use signal::{Condition, Signal, Ticket, WakerSlot};
 #[cfg(feature = "durable")]
 pub use snapshot::CorruptSnapshot;

@@ -3,13 +3,14 @@
 mod answer;
 mod client;
 mod error;
+mod reception;
 
-pub use answer::{Answer, AnswerFuture};
+pub use answer::{Answer, AnswerFuture, Reply, Request};
 pub use client::Client;
 pub use error::CallError;
+pub use reception::Reception;
 
-use crate::{BoxExt, BoxShape, BoxStage, Handle, JobExt, Rings, RunError, Runner, Stage, fan_in};
-use answer::Request;
+use crate::{BoxExt, BoxShape, BoxStage, Handle, JobExt, Rings, RunError, Runner, Stage};
 use millstream_core::pipe::Id;
 use millstream_core::{AnyEdge, Arrow, Item, PartsExt, ViewExt, id, pipeline};
 
@@ -95,12 +96,7 @@ impl<Q: Item, A: Item + Clone> Service<Q, A> {
     ///
     /// If the rings' options contradict each other or take more memory than they may, or if a thread cannot be started.
     pub fn start_on(&self, rings: &Rings) -> Result<(Client<Q, A>, Handle<()>), RunError> {
-        let requests = fan_in(1).shared().isolate_panics();
-        let requests = match self.ring {
-            Some(slots) => requests.ring(slots),
-            None => requests,
-        };
-        let (senders, arriving) = requests.open(rings)?;
+        let (reception, arriving) = Reception::open(rings, self.ring)?;
         let stages = self.stages.clone();
         let answers = pipeline::<Request<Q, A>>().fanout(
             |request| request.part(|request: &Request<Q, A>| &request.value).any_edge().then(stages).maybe(),
@@ -108,9 +104,8 @@ impl<Q: Item, A: Item + Clone> Service<Q, A> {
         );
         let answer = |_, (answer, request): (Option<&A>, &Request<Q, A>)| request.answer(answer.cloned());
         let run = rings.start(answers.from(arriving).to_each(answer))?;
-        // Callers whose requests are in the rings wait until these are dropped.
-        let state = run.started.release_at_end();
-        Ok((Client::new(senders, state), run))
+        let client = reception.client(&run);
+        Ok((client, run))
     }
 }
 

@@ -9,8 +9,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-/// A request, and the way back of its answer.
-pub(super) struct Request<Q, A> {
+/// A request of a [`Client`](crate::Client) that has arrived, and the way back of its answer: see
+/// [`Reception`](crate::Reception).
+pub struct Request<Q, A> {
     pub(super) value: Q,
     /// `None` after the answer was sent. What drops it unsent, such as a run that ends, tells the caller that no answer
     /// comes.
@@ -24,6 +25,11 @@ impl<Q, A> Request<Q, A> {
         (Request { value, reply: Mutex::new(Some(reply)) }, answer)
     }
 
+    /// The request itself, and its reply.
+    pub fn into_parts(self) -> (Q, Reply<A>) {
+        (self.value, Reply(self.reply.into_inner().unwrap_or_else(PoisonError::into_inner)))
+    }
+
     /// Sends the answer to the caller, or tells it that there is none. A caller that waits no more does not get it.
     pub(super) fn answer(&self, answer: Option<A>) {
         let reply = self.reply.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -31,6 +37,39 @@ impl<Q, A> Request<Q, A> {
             // A caller that gave up is no failure.
             drop(reply.send(answer));
         }
+    }
+}
+
+impl<Q, A> fmt::Debug for Request<Q, A> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Request").finish_non_exhaustive()
+    }
+}
+
+/// The way back of one answer. Dropped without an answer, it tells the caller that the service has ended.
+#[must_use = "its caller waits"]
+pub struct Reply<A>(Option<oneshot::Sender<Option<A>>>);
+
+impl<A> Reply<A> {
+    /// Sends the answer to the caller; `None` means that its slot is empty. A caller that waits no more does not get
+    /// it.
+    pub fn send(self, answer: Option<A>) {
+        if let Some(reply) = self.0 {
+            // A caller that gave up is no failure.
+            drop(reply.send(answer));
+        }
+    }
+
+    /// Whether the caller still waits.
+    #[must_use]
+    pub fn is_awaited(&self) -> bool {
+        self.0.as_ref().is_some_and(|reply| !reply.is_closed())
+    }
+}
+
+impl<A> fmt::Debug for Reply<A> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Reply").finish_non_exhaustive()
     }
 }
 

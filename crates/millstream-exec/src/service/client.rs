@@ -85,6 +85,30 @@ impl<Q: Item, A: Item> Client<Q, A> {
         Ok(Answer::new(answer, self.run.clone()))
     }
 
+    /// As [`send`](Client::send), for async code: waits for room, and returns without waiting for the answer.
+    ///
+    /// ```
+    /// use millstream::prelude::*;
+    ///
+    /// let squares = service(requests::<u64>().map(|x| x * x));
+    /// let (client, _run) = squares.start()?;
+    /// # tokio::runtime::Builder::new_current_thread().build()?.block_on(async {
+    /// let (three, four) = (client.send_async(3).await?, client.send_async(4).await?);
+    /// assert_eq!(three.await? + four.await?, 25);
+    /// # Ok::<(), CallError>(())
+    /// # })?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`send`](Client::send).
+    pub async fn send_async(&self, request: Q) -> Result<Answer<A>, CallError> {
+        let (request, answer) = Request::new(request);
+        self.requests.send_async(request).await.map_err(|_| CallError::of(&self.run))?;
+        Ok(Answer::new(answer, self.run.clone()))
+    }
+
     /// Sends a request if there is room for it now. Never waits: it is for a caller that refuses work instead of
     /// delaying it, such as a server that answers 503.
     ///
@@ -124,8 +148,7 @@ impl<Q: Item, A: Item> Client<Q, A> {
     }
 
     /// A client that owns the one sender of the service.
-    pub(super) fn new(senders: Vec<Sender<Request<Q, A>>>, run: Arc<Shared>) -> Self {
-        let [sender] = <[_; 1]>::try_from(senders).expect("a fan-in of one producer has one sender");
+    pub(super) fn new(sender: Sender<Request<Q, A>>, run: Arc<Shared>) -> Self {
         Client { requests: Arc::new(sender), run }
     }
 }

@@ -1,0 +1,68 @@
+//! Where the requests of clients arrive, for a service that is run in another way.
+
+use super::answer::Request;
+use super::client::Client;
+use crate::keeps::RingRunner;
+use crate::{Handle, Poller, Rings, RunError, Sender, fan_in};
+use millstream_core::Item;
+use std::fmt;
+
+/// Where requests arrive of a service that [`Service::start`](crate::Service::start) does not run: one that writes
+/// them to a journal first, for example.
+///
+/// [`open`](Reception::open) gives what polls the requests. Each has the way back of its answer. When the run has
+/// started that answers them, [`client`](Reception::client) gives the client.
+///
+/// ```
+/// use millstream::prelude::*;
+/// use millstream::exec::Reception;
+///
+/// let (reception, mut arriving) = Reception::<u64, u64>::open(&Rings::new(), None)?;
+/// let (numbers, source) = source::channel(8);
+/// // A run of any kind: this one passes the requests' numbers on.
+/// let run = Rings::new().start(pipeline::<u64>().from(source).to_each(|_, _| ()))?;
+/// let client = reception.client(&run);
+/// let caller = std::thread::spawn(move || client.call_blocking(20));
+/// arriving.for_each(|_, request| {
+///     let (value, reply) = request.into_parts();
+///     numbers.send(value).unwrap();
+///     reply.send(Some(value + 1));
+/// })?;
+/// assert_eq!(caller.join().unwrap(), Ok(21));
+/// # Ok::<(), RunError>(())
+/// ```
+pub struct Reception<Q: Item, A: Item> {
+    sender: Sender<Request<Q, A>>,
+}
+
+impl<Q: Item, A: Item> Reception<Q, A> {
+    /// A reception, and what polls its requests, in the order of their arrival. Requests wait in a ring with this
+    /// number of slots; by default with as many as those of `rings`.
+    ///
+    /// # Errors
+    ///
+    /// If the options contradict each other or take more memory than they may.
+    pub fn open(rings: &Rings, slots: Option<usize>) -> Result<(Self, Poller<Request<Q, A>>), RunError> {
+        let requests = fan_in(1).shared().isolate_panics();
+        let requests = match slots {
+            Some(slots) => requests.ring(slots),
+            None => requests,
+        };
+        let (senders, arriving) = requests.open(rings)?;
+        let [sender] = <[_; 1]>::try_from(senders).expect("a fan-in of one producer has one sender");
+        Ok((Reception { sender }, arriving))
+    }
+
+    /// The client whose requests this run answers. When the run fails or is stopped, its values are dropped at once,
+    /// so that no caller waits for an answer that cannot come.
+    pub fn client<O, R: RingRunner>(self, run: &Handle<O, R>) -> Client<Q, A> {
+        // Callers whose requests are in the rings wait until these are dropped.
+        Client::new(self.sender, run.started.release_at_end())
+    }
+}
+
+impl<Q: Item, A: Item> fmt::Debug for Reception<Q, A> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Reception").finish_non_exhaustive()
+    }
+}
