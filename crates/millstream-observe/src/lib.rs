@@ -43,7 +43,7 @@ pub use graph::{Graph, Layout, Node, Spot, Wire};
 #[cfg(feature = "otlp")]
 pub use otlp::Otlp;
 #[cfg(feature = "page")]
-pub use page::{Dashboard, Page};
+pub use page::{Dashboard, Page, PageRoutes};
 pub use recording::{Elements, Level, Moment, Recorder, Recording};
 /// The values of a [`Dashboard`] are this crate's.
 #[cfg(feature = "page")]

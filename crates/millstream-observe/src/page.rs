@@ -68,7 +68,61 @@ const GLANCE: Duration = Duration::from_millis(50);
 #[derive(Debug)]
 pub struct Page {
     served: Served,
+    routes: PageRoutes,
+}
+
+/// What a [`Page`] serves, for a server of the program's own: as a router of axum.
+///
+/// ```
+/// use millstream::observe::PageRoutes;
+/// let page = PageRoutes::new();
+/// let app = axum::Router::new().nest("/page/", page.routes());
+/// # let _: axum::Router = app;
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct PageRoutes {
     stage: Arc<Stage>,
+}
+
+impl PageRoutes {
+    /// Of no run yet.
+    #[must_use]
+    pub fn new() -> Self {
+        PageRoutes::default()
+    }
+
+    /// The routes of the [`Page`], relative to where they are.
+    pub fn routes(&self) -> Router {
+        router(self.stage.clone())
+    }
+
+    /// The text of `/metrics` for Prometheus.
+    #[must_use]
+    pub fn metrics(&self) -> String {
+        format::plain(&self.stage.metrics())
+    }
+
+    /// As [`Page::show`].
+    pub fn show(&self, watch: Arc<Watch>) {
+        let mut state = self.stage.lock();
+        state.runs += 1;
+        state.shown = Some(Arc::new(Shown { run: state.runs, watch, layout: OnceLock::new() }));
+    }
+
+    /// As [`Page::name`].
+    pub fn name(&self, program: impl Into<String>) {
+        self.stage.lock().program = Some(program.into());
+    }
+
+    /// As [`Page::bytes`].
+    pub fn bytes(&self, read: fn() -> u64) {
+        self.stage.lock().bytes = Some(read);
+    }
+
+    /// As [`Page::end`].
+    pub fn end(&self, code: u8, sentence: &str) {
+        self.stage.lock().ended = Some(json!({ "code": code, "sentence": sentence }));
+    }
 }
 
 /// The state that is served.
@@ -109,8 +163,8 @@ impl Page {
     ///
     /// If the address cannot be used, or the thread could not be started.
     pub fn open(address: impl ToSocketAddrs) -> io::Result<Self> {
-        let stage = Arc::<Stage>::default();
-        Ok(Page { served: Served::begin(address, router(stage.clone()), LAST_WHILE)?, stage })
+        let routes = PageRoutes::new();
+        Ok(Page { served: Served::begin(address, routes.routes(), LAST_WHILE)?, routes })
     }
 
     /// The address where it listens.
@@ -121,38 +175,37 @@ impl Page {
 
     /// Shows this run from now on, also after its end.
     pub fn show(&self, watch: Arc<Watch>) {
-        let mut state = self.stage.lock();
-        state.runs += 1;
-        state.shown = Some(Arc::new(Shown { run: state.runs, watch, layout: OnceLock::new() }));
+        self.routes.show(watch);
     }
 
     /// Sets the program's name, which is shown from now on.
     pub fn name(&self, program: impl Into<String>) {
-        self.stage.lock().program = Some(program.into());
+        self.routes.name(program);
     }
 
     /// Sets a function that returns the bytes of input that the program has read.
     pub fn bytes(&self, read: fn() -> u64) {
-        self.stage.lock().bytes = Some(read);
+        self.routes.bytes(read);
     }
 
     /// Sets the outcome of the program: its exit code, and a sentence. If it is never set, the page takes the program
     /// for killed.
     pub fn end(&self, code: u8, sentence: &str) {
-        self.stage.lock().ended = Some(json!({ "code": code, "sentence": sentence }));
+        self.routes.end(code, sentence);
     }
 }
 
 impl Drop for Page {
     fn drop(&mut self) {
-        let mut state = self.stage.lock();
+        let stage = &self.routes.stage;
+        let mut state = stage.lock();
         let until = Instant::now() + LAST_WHILE;
         while state.ended.is_some() && state.asked.is_some_and(|(at, knows)| !knows && at.elapsed() < LATELY) {
             let left = until.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 break;
             }
-            state = self.stage.asked.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
+            state = stage.asked.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
         }
         state.over = true;
     }
@@ -165,6 +218,17 @@ impl Stage {
 
     fn shown(&self) -> Option<Arc<Shown>> {
         self.lock().shown.clone()
+    }
+
+    /// As OpenMetrics.
+    fn metrics(&self) -> String {
+        let (shown, program, bytes) = {
+            let state = self.lock();
+            (state.shown.clone(), state.program.clone(), state.bytes)
+        };
+        let seen = shown.as_ref().and_then(|shown| Some((&**shown.watch.graph(), shown.frame()?)));
+        let seen = seen.as_ref().map(|(graph, frame)| (*graph, &**frame));
+        metrics::text(&program.unwrap_or_default(), bytes.map(|bytes| bytes()), seen)
     }
 }
 
@@ -271,13 +335,7 @@ async fn events(State(stage): State<Arc<Stage>>) -> Sse<impl Stream<Item = Resul
 }
 
 async fn metrics(State(stage): State<Arc<Stage>>, headers: HeaderMap) -> Response {
-    let (shown, program, bytes) = {
-        let state = stage.lock();
-        (state.shown.clone(), state.program.clone(), state.bytes)
-    };
-    let seen = shown.as_ref().and_then(|shown| Some((&**shown.watch.graph(), shown.frame()?)));
-    let seen = seen.as_ref().map(|(graph, frame)| (*graph, &**frame));
-    let open = metrics::text(&program.unwrap_or_default(), bytes.map(|bytes| bytes()), seen);
+    let open = stage.metrics();
     let accept = headers.get(header::ACCEPT).and_then(|accept| accept.to_str().ok());
     let (format, text) =
         if format::is_open(accept) { (format::OPEN, open) } else { (format::PLAIN, format::plain(&open)) };
