@@ -63,6 +63,9 @@ pub use entry::SnapshotEntry;
 pub use error::StateError;
 pub use manifest::{Manifest, Part, PartEntry};
 pub use persistent::{Cadence, JobError, Persistent, Replayed, Running, Span, Stored, replay};
-pub use resumable::{Again, FollowedFile, Places, Position, Recorded, Resumable, TextFiles, again, journaled};
+pub use resumable::{
+    Again, FollowedFile, Groups, Places, Position, Recorded, Resumable, TextFiles, again, journaled,
+    journaled_in_groups,
+};
 pub use retention::Retention;
 pub use saved::Saved;

@@ -3,6 +3,8 @@
 mod error;
 mod replay;
 mod running;
+#[cfg(feature = "service")]
+mod serving;
 mod storing;
 
 pub use error::JobError;

@@ -1,12 +1,14 @@
 //! Sources that can begin in the middle, and the trail of where a source was.
 
 mod followed;
+mod in_groups;
 mod journaled;
 mod text_files;
 mod values;
 
 pub use followed::{FollowedFile, FollowedFileStopper, FollowedLines};
-pub use journaled::{Journaled, JournaledValues, Recorded, journaled};
+pub use in_groups::{Groups, InGroups, journaled_in_groups};
+pub use journaled::{Each, Journaled, JournaledValues, OneByOne, Recorded, journaled};
 pub use text_files::{FileBlocks, FilePlace, TextFiles};
 pub use values::{Again, Counted, again};
 

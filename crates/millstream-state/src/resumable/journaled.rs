@@ -1,12 +1,14 @@
 //! Live values, which are written down before they are passed on.
 
-use super::{Places, Position, Resumable};
+use super::{Groups, Places, Position, Resumable};
 use crate::StateDir;
 use crate::disk::Disk;
 use crate::journal::{Journal, JournalError, JournalOptions, JournalReader, Records};
 use millstream_core::Item;
 use millstream_core::text::Block;
+use std::collections::VecDeque;
 use std::io;
+use std::marker::PhantomData;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::sleep;
@@ -55,8 +57,8 @@ impl Recorded for Vec<u8> {
     }
 }
 
-/// A live source with a journal: see [`journaled`].
-pub struct Journaled<F> {
+/// A live source with a journal: see [`journaled`], and [`journaled_in_groups`](super::journaled_in_groups).
+pub struct Journaled<F, By = OneByOne> {
     dir: PathBuf,
     disk: Arc<dyn Disk>,
     epoch: u64,
@@ -67,6 +69,7 @@ pub struct Journaled<F> {
     journal: Arc<Mutex<Option<Journal>>>,
     failure: Arc<Mutex<Option<io::Error>>>,
     recovered: Arc<Mutex<Option<String>>>,
+    by: PhantomData<fn() -> By>,
 }
 
 /// A source that cannot be read again, such as standard input or a socket, as one that can: each value is in a journal
@@ -102,28 +105,68 @@ where
     F: FnOnce() -> I + Send + 'static,
     I: IntoIterator,
 {
-    Journaled {
-        dir: state.journal_dir(),
-        disk: state.disk().clone(),
-        epoch: state.epoch(),
-        options,
-        read_only: state.is_read_only(),
-        live: Mutex::new(Some(live)),
-        journal: Arc::default(),
-        failure: Arc::default(),
-        recovered: Arc::default(),
-    }
+    Journaled::of(state, options, live)
 }
 
-impl<F> Journaled<F> {
+impl<F, By> Journaled<F, By> {
+    pub(super) fn of(state: &StateDir, options: JournalOptions, live: F) -> Self {
+        Journaled {
+            dir: state.journal_dir(),
+            disk: state.disk().clone(),
+            epoch: state.epoch(),
+            options,
+            read_only: state.is_read_only(),
+            live: Mutex::new(Some(live)),
+            journal: Arc::default(),
+            failure: Arc::default(),
+            recovered: Arc::default(),
+            by: PhantomData,
+        }
+    }
+
     /// What was found in the journal when its values began, in a sentence: a torn end that was cut off, for example.
     #[must_use]
     pub fn recovered(&self) -> Option<String> {
         locked(&self.recovered).clone()
     }
+
+    /// Its values from this number on: those of the journal, and then those of the live source.
+    pub(super) fn begin_at<G: Groups>(&self, next: u64, live: impl FnOnce(F) -> G) -> io::Result<JournaledValues<G>> {
+        let (journal, failure) = (self.journal.clone(), self.failure.clone());
+        let values = |recorded, live| {
+            let (group, bytes) = (VecDeque::new(), Vec::new());
+            JournaledValues { recorded, live, group, next, bytes, journal, failure }
+        };
+        if self.read_only {
+            let recorded = JournalReader::new(self.disk.clone(), &self.dir).read_from(next);
+            return Ok(values(Some(recorded.map_err(io::Error::other)?), None));
+        }
+        let options = JournalOptions { at_least: next, ..self.options };
+        let opened = Journal::open(self.disk.clone(), &self.dir, options, self.epoch).map_err(io::Error::other)?;
+        let (opened, recovered) = opened;
+        *locked(&self.recovered) = Some(recovered.to_string());
+        let there = next < opened.next_number();
+        let recorded = there.then(|| opened.read_from(next)).transpose().map_err(io::Error::other)?;
+        *locked(&self.journal) = Some(opened);
+        let begun = locked(&self.live).take().ok_or_else(|| io::Error::other("its values can begin once"))?;
+        Ok(values(recorded, Some(live(begun))))
+    }
+
+    pub(super) fn forget_before(&self, oldest: &Position) {
+        if let (Some(oldest), Some(journal)) = (oldest.as_u64(), &mut *locked(&self.journal))
+            && let Err(error) = journal.trim_below(oldest)
+        {
+            // The next commit fails, too.
+            locked(&self.failure).get_or_insert(io::Error::other(error));
+        }
+    }
+
+    pub(super) fn take_failure(&self) -> Option<io::Error> {
+        locked(&self.failure).take()
+    }
 }
 
-impl<F> std::fmt::Debug for Journaled<F> {
+impl<F, By> std::fmt::Debug for Journaled<F, By> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Journaled").field("dir", &self.dir).finish_non_exhaustive()
     }
@@ -136,15 +179,21 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 /// How long a full journal waits before it looks again whether it was trimmed.
 const FULL: Duration = Duration::from_millis(10);
 
-/// The values of a [`Journaled`].
+/// Of a [`Journaled`] source whose values are committed one by one.
+#[derive(Clone, Copy, Debug)]
+pub enum OneByOne {}
+
+/// Values one by one, as groups of one.
 #[derive(Debug)]
-pub struct JournaledValues<I> {
-    recorded: Option<Records>,
-    live: Option<I>,
-    next: u64,
-    bytes: Vec<u8>,
-    journal: Arc<Mutex<Option<Journal>>>,
-    failure: Arc<Mutex<Option<io::Error>>>,
+pub struct Each<I>(I);
+
+impl<I: Iterator<Item: Recorded>> Groups for Each<I> {
+    type Item = I::Item;
+
+    fn next_group(&mut self, group: &mut VecDeque<I::Item>) -> bool {
+        group.extend(self.0.next());
+        !group.is_empty()
+    }
 }
 
 impl<T, F, I> Resumable<T> for Journaled<F>
@@ -155,34 +204,11 @@ where
 {
     /// The number of values.
     type Mark = u64;
-    type Values = JournaledValues<I::IntoIter>;
+    type Values = JournaledValues<Each<I::IntoIter>>;
     const WAITS: bool = true;
 
-    fn begin(&self, position: Option<&Position>) -> io::Result<JournaledValues<I::IntoIter>> {
-        let next = position.and_then(Position::as_u64).unwrap_or(0);
-        let (journal, failure) = (self.journal.clone(), self.failure.clone());
-        if self.read_only {
-            let recorded =
-                JournalReader::new(self.disk.clone(), &self.dir).read_from(next).map_err(io::Error::other)?;
-            return Ok(JournaledValues {
-                recorded: Some(recorded),
-                live: None,
-                next,
-                bytes: Vec::new(),
-                journal,
-                failure,
-            });
-        }
-        let options = JournalOptions { at_least: next, ..self.options };
-        let opened = Journal::open(self.disk.clone(), &self.dir, options, self.epoch).map_err(io::Error::other)?;
-        let (opened, recovered) = opened;
-        *locked(&self.recovered) = Some(recovered.to_string());
-        let there = next < opened.next_number();
-        let recorded = there.then(|| opened.read_from(next)).transpose().map_err(io::Error::other)?;
-        *locked(&self.journal) = Some(opened);
-        let live = locked(&self.live).take().ok_or_else(|| io::Error::other("its values can begin once"))?;
-        let live = Some(live().into_iter());
-        Ok(JournaledValues { recorded, live, next, bytes: Vec::new(), journal, failure })
+    fn begin(&self, position: Option<&Position>) -> io::Result<Self::Values> {
+        self.begin_at(position.and_then(Position::as_u64).unwrap_or(0), |live| Each(live().into_iter()))
     }
 
     fn position(&self, mark: &u64) -> io::Result<Position> {
@@ -190,80 +216,113 @@ where
     }
 
     fn forget(&self, oldest: &Position) {
-        if let (Some(oldest), Some(journal)) = (oldest.as_u64(), &mut *locked(&self.journal))
-            && let Err(error) = journal.trim_below(oldest)
-        {
-            // The next commit fails, too.
-            locked(&self.failure).get_or_insert(io::Error::other(error));
-        }
+        self.forget_before(oldest);
     }
 
     fn failure(&self) -> Option<io::Error> {
-        locked(&self.failure).take()
+        self.take_failure()
     }
 }
 
-impl<I: Iterator<Item: Recorded>> JournaledValues<I> {
-    fn record(&mut self, value: &I::Item) -> Result<(), JournalError> {
-        self.bytes.clear();
-        value.write(&mut self.bytes);
-        loop {
-            if let Some(journal) = &mut *locked(&self.journal) {
-                match journal.append(self.next, &self.bytes) {
-                    // Room comes with the next snapshot.
-                    Err(JournalError::Full { .. }) => {}
-                    appended => {
-                        appended?;
-                        return journal.commit().map(drop);
-                    }
-                }
-            }
-            sleep(FULL);
-        }
-    }
+/// The values of a [`Journaled`].
+#[derive(Debug)]
+pub struct JournaledValues<G: Groups> {
+    recorded: Option<Records>,
+    live: Option<G>,
+    /// Values that are committed and not passed on yet.
+    group: VecDeque<G::Item>,
+    /// The number of the next value that is passed on.
+    next: u64,
+    bytes: Vec<u8>,
+    journal: Arc<Mutex<Option<Journal>>>,
+    failure: Arc<Mutex<Option<io::Error>>>,
 }
 
-impl<I: Iterator<Item: Recorded>> Iterator for JournaledValues<I> {
-    type Item = I::Item;
-
-    fn next(&mut self) -> Option<I::Item> {
-        if let Some(recorded) = &mut self.recorded {
-            let read = recorded.next().map(|read| {
-                let (_, bytes) = read.map_err(io::Error::other)?;
-                I::Item::read(bytes).map_err(io::Error::other)
-            });
-            match read {
-                Some(Ok(value)) => {
-                    self.next += 1;
-                    return Some(value);
-                }
-                Some(Err(error)) => return self.fail(error),
-                None => self.recorded = None,
+impl<G: Groups> JournaledValues<G> {
+    /// Commits the group.
+    fn record(&mut self) -> Result<(), JournalError> {
+        for (number, value) in (self.next..).zip(&self.group) {
+            self.bytes.clear();
+            value.write(&mut self.bytes);
+            while !append(&mut locked(&self.journal), number, &self.bytes)? {
+                sleep(FULL);
             }
         }
-        let value = self.live.as_mut()?.next()?;
-        match self.record(&value) {
-            Ok(()) => {
-                self.next += 1;
-                Some(value)
-            }
-            Err(error) => self.fail(io::Error::other(error)),
+        match &mut *locked(&self.journal) {
+            Some(journal) => journal.commit().map(drop),
+            None => Ok(()),
         }
     }
-}
 
-impl<I> JournaledValues<I> {
-    fn fail(&mut self, error: io::Error) -> Option<I::Item>
-    where
-        I: Iterator,
-    {
+    /// The next value of the journal.
+    fn recorded(&mut self) -> Option<io::Result<G::Item>> {
+        let read = self.recorded.as_mut()?.next();
+        if read.is_none() {
+            self.recorded = None;
+        }
+        read.map(|read| {
+            let (_, bytes) = read.map_err(io::Error::other)?;
+            G::Item::read(bytes).map_err(io::Error::other)
+        })
+    }
+
+    /// Says in the journal that all of it is durable, for those who read it later.
+    fn end(&mut self) -> Option<G::Item> {
+        let marked = locked(&self.journal).as_mut().map_or(Ok(()), Journal::mark);
+        marked.err().and_then(|error| self.fail(io::Error::other(error)))
+    }
+
+    fn fail(&mut self, error: io::Error) -> Option<G::Item> {
         locked(&self.failure).get_or_insert(error);
         (self.recorded, self.live) = (None, None);
+        self.group.clear();
         None
     }
 }
 
-impl<I: Iterator<Item: Recorded>> Places for JournaledValues<I> {
+/// Adds a value to the journal's open group. `false` if there is no room: it comes with the next snapshot.
+fn append(journal: &mut Option<Journal>, number: u64, bytes: &[u8]) -> Result<bool, JournalError> {
+    let Some(journal) = journal else { return Ok(true) };
+    match journal.append(number, bytes) {
+        Err(JournalError::GroupFull { .. }) => {
+            journal.commit()?;
+            journal.append(number, bytes)?;
+        }
+        // What is in the group need not wait for that.
+        Err(JournalError::Full { .. }) => return journal.commit().map(|_| false),
+        appended => appended?,
+    }
+    Ok(true)
+}
+
+impl<G: Groups> Iterator for JournaledValues<G> {
+    type Item = G::Item;
+
+    fn next(&mut self) -> Option<G::Item> {
+        match self.recorded() {
+            Some(Err(error)) => return self.fail(error),
+            Some(Ok(value)) => {
+                self.next += 1;
+                return Some(value);
+            }
+            None => {}
+        }
+        if self.group.is_empty() {
+            if !self.live.as_mut()?.next_group(&mut self.group) {
+                return self.end();
+            }
+            if let Err(error) = self.record() {
+                return self.fail(io::Error::other(error));
+            }
+            self.live.as_mut()?.committed(self.next);
+        }
+        let value = self.group.pop_front()?;
+        self.next += 1;
+        Some(value)
+    }
+}
+
+impl<G: Groups> Places for JournaledValues<G> {
     type Mark = u64;
 
     fn place(&self) -> u64 {

@@ -1,0 +1,96 @@
+//! Live values that are written down in groups: one sync for all that have come meanwhile.
+
+use super::journaled::{Journaled, JournaledValues, Recorded};
+use super::{Position, Resumable};
+use crate::StateDir;
+use crate::journal::JournalOptions;
+use std::collections::VecDeque;
+use std::io;
+
+/// Live values that come in groups, as those of many clients do: see [`journaled_in_groups`].
+pub trait Groups {
+    /// The values.
+    type Item: Recorded;
+
+    /// Appends the values that are there now; waits for one if there is none. `false` if no more come.
+    fn next_group(&mut self, group: &mut VecDeque<Self::Item>) -> bool;
+
+    /// The group is in the journal, durable as the [`Fsync`](crate::journal::Fsync) of the journal says, and its first
+    /// value has this number: what waits for that can be told. Its values are passed on when this returns.
+    fn committed(&mut self, first: u64) {
+        let _ = first;
+    }
+}
+
+/// Of a [`Journaled`] source whose values are committed in groups.
+#[derive(Clone, Copy, Debug)]
+pub enum InGroups {}
+
+/// As [`journaled`](super::journaled), for a live source whose values come in groups. Each group is one commit: while
+/// one is being synced, the next one gathers. So the sync is no limit to how many values come in a second.
+///
+/// ```
+/// use millstream::{io::FileSink, prelude::*};
+/// use millstream::state::{Groups, Persistent, StateDir, journal::JournalOptions, journaled_in_groups};
+/// use std::collections::VecDeque;
+/// use std::sync::mpsc;
+///
+/// /// All lines that are in a channel.
+/// struct Lines(mpsc::Receiver<String>);
+///
+/// impl Groups for Lines {
+///     type Item = String;
+///     fn next_group(&mut self, group: &mut VecDeque<String>) -> bool {
+///         group.extend(self.0.recv());
+///         group.extend(self.0.try_iter());
+///         !group.is_empty()
+///     }
+/// }
+///
+/// # let directory = tempfile::tempdir()?;
+/// # std::env::set_current_dir(&directory)?;
+/// let (sender, lines) = mpsc::channel();
+/// ["a", "b", "c"].into_iter().try_for_each(|line| sender.send(line.to_owned()))?;
+/// drop(sender);
+/// let state = StateDir::open("state", "count")?;
+/// let live = journaled_in_groups(&state, JournalOptions::default(), move || Lines(lines));
+/// let count = pipeline::<String>().scan(0, |n, line| { *n += 1; format!("{n} {line}\n") }).named("count");
+/// Persistent::new(Rings::new(), state).run(&count, live, FileSink::append("out"))?;
+/// assert_eq!(std::fs::read_to_string("out")?, "1 a\n2 b\n3 c\n");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn journaled_in_groups<F, G>(state: &StateDir, options: JournalOptions, live: F) -> Journaled<F, InGroups>
+where
+    F: FnOnce() -> G + Send + 'static,
+    G: Groups,
+{
+    Journaled::of(state, options, live)
+}
+
+impl<T, F, G> Resumable<T> for Journaled<F, InGroups>
+where
+    T: Recorded,
+    F: FnOnce() -> G + Send + 'static,
+    G: Groups<Item = T> + Send + 'static,
+{
+    /// The number of values.
+    type Mark = u64;
+    type Values = JournaledValues<G>;
+    const WAITS: bool = true;
+
+    fn begin(&self, position: Option<&Position>) -> io::Result<JournaledValues<G>> {
+        self.begin_at(position.and_then(Position::as_u64).unwrap_or(0), |live| live())
+    }
+
+    fn position(&self, mark: &u64) -> io::Result<Position> {
+        Ok((*mark).into())
+    }
+
+    fn forget(&self, oldest: &Position) {
+        self.forget_before(oldest);
+    }
+
+    fn failure(&self) -> Option<io::Error> {
+        self.take_failure()
+    }
+}
