@@ -55,11 +55,13 @@
 //! | `glob` | [`io::matching`]: names of files by patterns |
 //! | `gzip`, `zstd` | [`io::Decompressed`] of these formats; `zstd` needs a C compiler |
 //! | `nats` | [`cluster::JetStream`]: the log of NATS servers |
+//! | `net` | [`net`]: services, sources and sinks over HTTP and TCP |
 //! | `object-store` | [`state::store::ObjectStorage`]: snapshots in S3 and other object stores |
 //! | `observe` | [`observe`]: what a run does, and the stage that holds it back |
 //! | `otlp` | [`observe::Otlp`], for a collector of OpenTelemetry |
 //! | `page` | [`observe::Page`], in the browser and for Prometheus |
 //! | `jq` | [`jq`]: filters in the language of jq |
+//! | `post` | [`net::post`]: values to another server, in batches |
 //! | `queues` | [`Queues`](prelude::Queues), the deployment on queues |
 //! | `registry` | [`registry`]: pipelines from text, of stages that a program registers |
 //! | `serde` | plans and reports as JSON |
@@ -67,9 +69,11 @@
 //! | `state` | [`state`]: directories where a job keeps its snapshots and its journal |
 //! | `stream` | [`Through::stream`](prelude::Through::stream): outputs as async streams |
 //! | `testkit` | [`testkit`]: random inputs, schedules and deployments for tests of pipelines |
+//! | `tls` | [`net::http::Certificate`]: encrypted connections; needs a C compiler |
 //! | `tokio` | a tokio runtime around the futures of [`map_async`](prelude::AsyncExt::map_async) |
 //! | `tower` | clients of services as `tower::Service`s |
 //! | `tracing` | runs emit `tracing` events when they start, decide, fail and end |
+//! | `websocket` | [`net::http::messages`], [`net::http::receive`]: values in the messages of WebSockets |
 
 /// Needs the feature `cli`.
 #[cfg(feature = "cli")]
@@ -97,6 +101,10 @@ pub use millstream_io as io;
 #[cfg(feature = "jq")]
 #[doc(inline)]
 pub use millstream_jq as jq;
+/// Needs the feature `net`.
+#[cfg(feature = "net")]
+#[doc(inline)]
+pub use millstream_net as net;
 /// Needs the feature `observe`; the page needs `page`.
 #[cfg(feature = "observe")]
 #[doc(inline)]

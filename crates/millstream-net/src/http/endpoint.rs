@@ -1,0 +1,237 @@
+//! A pipeline that answers requests.
+
+use super::{Refusal, body};
+use axum::extract::Request;
+use axum::http::HeaderMap;
+use axum::http::request::Parts;
+use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
+use millstream_core::Item;
+use millstream_exec::{CallError, Client, TrySendError};
+use std::convert::Infallible;
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+use tokio::time::timeout;
+use tower_service::Service;
+
+/// An HTTP endpoint whose answers are a pipeline's: the output at the request's number. A `tower::Service`, for a
+/// router of your own (axum's `post_service`).
+///
+/// A request is read by one function, and its answer is written by another; both run on the server's threads, and all
+/// that is between them in the pipeline. What goes wrong concerns the one request:
+///
+/// - The body is too long, or too slow: 413, 408. Nothing was sent to the pipeline.
+/// - The first ring is full: 503 with `Retry-After`, at once. Nothing waits.
+/// - The stages leave the request's slot empty, by a filter or a `try_map_or_empty` that fails: 500. Where the values
+///   are `Result`s, the function that writes says what an error means.
+/// - The answer is not there in [time](Endpoint::within): 202. A client asks for less time by `Prefer: wait=SECONDS`.
+/// - The client goes away: before the body was read, nothing was sent. Later its answer is dropped.
+///
+/// ```
+/// use millstream::net::http::{Endpoint, Server, axum::{Router, http::StatusCode, routing::post_service}};
+/// use millstream::prelude::*;
+/// use std::io::{Read, Write};
+///
+/// let sums = service(requests::<u64>().scan(0, |sum, x| { *sum += x; *sum }));
+/// let (client, run) = sums.start()?;
+/// let add = Endpoint::new(
+///     client,
+///     |_, body| {
+///         let text = String::from_utf8_lossy(&body).into_owned();
+///         text.trim().parse::<u64>().map_err(|_| (StatusCode::BAD_REQUEST, "no number\n"))
+///     },
+///     |sum| format!("{sum}\n"),
+/// );
+/// let server = Server::open("127.0.0.1:0", Router::new().route("/add", post_service(add)))?;
+///
+/// let mut connection = std::net::TcpStream::connect(server.address())?;
+/// write!(connection, "POST /add HTTP/1.1\r\nhost: localhost\r\ncontent-length: 2\r\nconnection: close\r\n\r\n42")?;
+/// let mut answer = String::new();
+/// connection.read_to_string(&mut answer)?;
+/// assert!(answer.starts_with("HTTP/1.1 200 OK") && answer.ends_with("42\n"));
+///
+/// drop(server); // no new connections; then the last client is gone, and the run ends
+/// run.wait()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Endpoint<Q: Item, A: Item>(Arc<Inner<Q, A>>);
+
+type Read<Q> = dyn Fn(Parts, Bytes) -> Result<Q, Box<Response>> + Send + Sync;
+type Write<A> = dyn Fn(A) -> Response + Send + Sync;
+type Refuse = dyn Fn(Refusal) -> Response + Send + Sync;
+
+struct Inner<Q: Item, A: Item> {
+    client: Client<Q, A>,
+    options: Options<Q, A>,
+}
+
+struct Options<Q, A> {
+    read: Arc<Read<Q>>,
+    write: Arc<Write<A>>,
+    refuse: Arc<Refuse>,
+    most: usize,
+    body_within: Duration,
+    within: Duration,
+}
+
+impl<Q, A> Clone for Options<Q, A> {
+    fn clone(&self) -> Self {
+        let Options { read, write, refuse, most, body_within, within } = self;
+        let (read, write, refuse) = (read.clone(), write.clone(), refuse.clone());
+        Options { read, write, refuse, most: *most, body_within: *body_within, within: *within }
+    }
+}
+
+impl<Q: Item, A: Item> Endpoint<Q, A> {
+    /// An endpoint whose requests are made by `read`, of the head and the whole body of each, and whose answers are
+    /// written by `write`. What `read` returns as an error is the response.
+    pub fn new<E: IntoResponse, R: IntoResponse>(
+        client: Client<Q, A>,
+        read: impl Fn(Parts, Bytes) -> Result<Q, E> + Send + Sync + 'static,
+        write: impl Fn(A) -> R + Send + Sync + 'static,
+    ) -> Self {
+        let options = Options {
+            read: Arc::new(move |parts, body| read(parts, body).map_err(|error| Box::new(error.into_response()))),
+            write: Arc::new(move |answer| write(answer).into_response()),
+            refuse: Arc::new(IntoResponse::into_response),
+            most: 64 << 10,
+            body_within: Duration::from_secs(10),
+            within: Duration::from_secs(30),
+        };
+        Endpoint(Arc::new(Inner { client, options }))
+    }
+
+    /// With a body of at most this many bytes; 64 KiB by default.
+    #[must_use]
+    pub fn body(self, most: usize) -> Self {
+        self.with(|options| options.most = most)
+    }
+
+    /// With a body that comes within this time; 10 seconds by default.
+    #[must_use]
+    pub fn body_within(self, time: Duration) -> Self {
+        self.with(|options| options.body_within = time)
+    }
+
+    /// With an answer within this time after the request was sent; 30 seconds by default. The request says less by
+    /// `Prefer: wait=SECONDS`.
+    #[must_use]
+    pub fn within(self, time: Duration) -> Self {
+        self.with(|options| options.within = time)
+    }
+
+    /// With a response of your own for a request without an answer.
+    #[must_use]
+    pub fn on_refusal<R: IntoResponse>(self, refuse: impl Fn(Refusal) -> R + Send + Sync + 'static) -> Self {
+        self.with(|options| options.refuse = Arc::new(move |refusal| refuse(refusal).into_response()))
+    }
+
+    fn with(self, set: impl FnOnce(&mut Options<Q, A>)) -> Self {
+        let Inner { client, options } = &*self.0;
+        let mut options = options.clone();
+        set(&mut options);
+        Endpoint(Arc::new(Inner { client: client.clone(), options }))
+    }
+}
+
+impl<Q: Item, A: Item> Inner<Q, A> {
+    async fn respond(&self, request: Request) -> Response {
+        self.answer(request).await.unwrap_or_else(|refusal| (self.options.refuse)(refusal))
+    }
+
+    async fn answer(&self, request: Request) -> Result<Response, Refusal> {
+        let options = &self.options;
+        let (parts, body) = request.into_parts();
+        let body = body::whole(body, options.most, options.body_within).await?;
+        let within = preferred(&parts.headers).map_or(options.within, |preferred| preferred.min(options.within));
+        let asked = match (options.read)(parts, body) {
+            Ok(asked) => asked,
+            Err(response) => return Ok(*response),
+        };
+        let answer = self.client.try_send(asked).map_err(|unsent| match unsent {
+            TrySendError::Full { .. } => Refusal::Full,
+            TrySendError::Ended(_) => self.client.failure().map_or(Refusal::Ending, failed),
+        })?;
+        match timeout(within, answer.into_future()).await {
+            Ok(answer) => answer.map(|answer| (options.write)(answer)).map_err(unanswered),
+            Err(_) => Err(Refusal::Late),
+        }
+    }
+}
+
+fn failed(error: millstream_exec::RunError) -> Refusal {
+    Refusal::Failed(Arc::new(error))
+}
+
+/// Why a request that was accepted has no answer.
+pub(super) fn unanswered(error: CallError) -> Refusal {
+    match error {
+        CallError::NoAnswer => Refusal::NoAnswer,
+        CallError::Failed(error) => Refusal::Failed(error),
+        CallError::TimedOut => Refusal::Late,
+        _ => Refusal::Ended,
+    }
+}
+
+/// The seconds of `Prefer: wait=SECONDS`, as RFC 7240 has it.
+fn preferred(headers: &HeaderMap) -> Option<Duration> {
+    let mut preferences =
+        headers.get_all("prefer").iter().filter_map(|value| value.to_str().ok()).flat_map(|value| value.split(','));
+    let seconds = preferences.find_map(|preference| {
+        let (name, value) = preference.split_once('=')?;
+        name.trim().eq_ignore_ascii_case("wait").then(|| value.trim().parse::<u64>().ok())?
+    });
+    seconds.map(Duration::from_secs)
+}
+
+impl<Q: Item, A: Item> Service<Request> for Endpoint<Q, A> {
+    type Response = Response;
+    type Error = Infallible;
+    type Future = Pin<Box<dyn Future<Output = Result<Response, Infallible>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request) -> Self::Future {
+        let inner = self.0.clone();
+        Box::pin(async move { Ok(inner.respond(request).await) })
+    }
+}
+
+impl<Q: Item, A: Item> Clone for Endpoint<Q, A> {
+    fn clone(&self) -> Self {
+        Endpoint(self.0.clone())
+    }
+}
+
+impl<Q: Item, A: Item> fmt::Debug for Endpoint<Q, A> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Endpoint").field("client", &self.0.client).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_time_that_a_client_waits_is_in_prefer() {
+        let headers = |values: &[&str]| {
+            let mut headers = HeaderMap::new();
+            values.iter().for_each(|value| _ = headers.append("prefer", value.parse().unwrap()));
+            preferred(&headers)
+        };
+        let seconds = |seconds| Some(Duration::from_secs(seconds));
+        assert_eq!(headers(&["wait=3"]), seconds(3));
+        assert_eq!(headers(&["respond-async, Wait = 10"]), seconds(10));
+        assert_eq!(headers(&["respond-async", "wait=0"]), seconds(0));
+        assert_eq!(headers(&["wait=soon"]), None);
+        assert_eq!(headers(&["waiting=3"]), None);
+        assert_eq!(headers(&[]), None);
+    }
+}

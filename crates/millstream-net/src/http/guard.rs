@@ -1,0 +1,173 @@
+//! What is refused before a request comes to its route.
+
+use super::{Limits, Refusal};
+use axum::http::{HeaderMap, Method, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use std::collections::HashMap;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Judges requests by their heads.
+#[derive(Debug)]
+pub(super) struct Guard {
+    token: Option<String>,
+    requests_of_one: Option<usize>,
+    /// Whether it listens on loopback.
+    here: bool,
+    under_way: Mutex<HashMap<IpAddr, usize>>,
+}
+
+/// A request that is under way.
+#[derive(Debug)]
+pub(super) struct Admitted {
+    of: Option<(Arc<Guard>, IpAddr)>,
+}
+
+impl Guard {
+    pub(super) fn new(limits: &Limits, address: SocketAddr) -> Self {
+        let Limits { token, requests_of_one, .. } = limits.clone();
+        Guard { token, requests_of_one, here: address.ip().is_loopback(), under_way: Mutex::default() }
+    }
+
+    /// Whether the request may come to its route, or the response to it.
+    pub(super) fn admit(
+        self: &Arc<Self>,
+        method: &Method,
+        headers: &HeaderMap,
+        peer: IpAddr,
+    ) -> Result<Admitted, Box<Response>> {
+        let text = |name| headers.get(name).map(|value| value.to_str().unwrap_or("\u{fffd}"));
+        let host = text(header::HOST);
+        // A page from elsewhere can have a host name that is resolved to this machine. Browsers send that name.
+        if self.here && !host.is_none_or(is_here) {
+            let why = "this server answers only to `localhost` and IP addresses\n";
+            return refuse((StatusCode::MISDIRECTED_REQUEST, why));
+        }
+        let changes = !matches!(*method, Method::GET | Method::HEAD | Method::OPTIONS);
+        if changes {
+            // And a page from elsewhere can post to any address, without reading the answer.
+            let foreign = |origin: &str| origin.split_once("://").map(|(_, from)| from) != host;
+            if text(header::ORIGIN).is_some_and(foreign) {
+                return refuse((StatusCode::FORBIDDEN, "not from another site\n"));
+            }
+            if let Some(token) = &self.token
+                && !text(header::AUTHORIZATION).is_some_and(|given| is_bearer(given, token))
+            {
+                let header = [(header::WWW_AUTHENTICATE, "Bearer")];
+                return refuse((StatusCode::UNAUTHORIZED, header, "no token, or another one\n"));
+            }
+        }
+        // Nothing is decompressed, so a small body is a small body.
+        if text(header::CONTENT_ENCODING).is_some_and(|coding| !coding.eq_ignore_ascii_case("identity")) {
+            let why = "send the body as it is, without `Content-Encoding`\n";
+            return refuse((StatusCode::UNSUPPORTED_MEDIA_TYPE, why));
+        }
+        let Some(most) = self.requests_of_one else { return Ok(Admitted { of: None }) };
+        let mut all = self.lock();
+        let under_way = all.entry(peer).or_default();
+        if *under_way >= most {
+            return refuse(Refusal::TooMany);
+        }
+        *under_way += 1;
+        drop(all);
+        Ok(Admitted { of: Some((self.clone(), peer)) })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<IpAddr, usize>> {
+        self.under_way.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn refuse(response: impl IntoResponse) -> Result<Admitted, Box<Response>> {
+    Err(Box::new(response.into_response()))
+}
+
+impl Drop for Admitted {
+    fn drop(&mut self) {
+        if let Some((guard, peer)) = &self.of {
+            let mut all = guard.lock();
+            if let Some(under_way) = all.get_mut(peer) {
+                *under_way -= 1;
+                if *under_way == 0 {
+                    all.remove(peer);
+                }
+            }
+        }
+    }
+}
+
+/// Whether it is this token. The time it takes does not tell how much of it is right.
+fn is_bearer(given: &str, token: &str) -> bool {
+    let Some((scheme, given)) = given.split_once(' ') else { return false };
+    let (given, token) = (given.trim().as_bytes(), token.as_bytes());
+    let differ = given.iter().zip(token).fold(0, |differ, (a, b)| differ | (a ^ b));
+    scheme.eq_ignore_ascii_case("bearer") && given.len() == token.len() && std::hint::black_box(differ) == 0
+}
+
+/// Whether a host, with or without a port, is `localhost` or an IP address.
+fn is_here(host: &str) -> bool {
+    let number = host.parse::<SocketAddr>().is_ok() || host.trim_matches(['[', ']']).parse::<IpAddr>().is_ok();
+    let name = host.rsplit_once(':').map_or(host, |(name, _)| name);
+    number || name.eq_ignore_ascii_case("localhost")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn status(limits: &Limits, at: &str, method: Method, headers: &[(&str, &str)]) -> u16 {
+        let guard = Arc::new(Guard::new(limits, at.parse().unwrap()));
+        let mut map = HeaderMap::new();
+        for (name, value) in headers {
+            map.append(axum::http::HeaderName::try_from(*name).unwrap(), value.parse().unwrap());
+        }
+        let admitted = guard.admit(&method, &map, "127.0.0.1".parse().unwrap());
+        admitted.map_or_else(|response| response.status().as_u16(), |_| 200)
+    }
+
+    #[test]
+    fn a_page_from_elsewhere_reads_and_changes_nothing() {
+        let here = |method, headers: &[_]| status(&Limits::default(), "127.0.0.1:80", method, headers);
+        assert_eq!(here(Method::GET, &[("host", "localhost:80")]), 200);
+        assert_eq!(here(Method::GET, &[("host", "[::1]:80")]), 200);
+        assert_eq!(here(Method::GET, &[("host", "example.org")]), 421);
+        assert_eq!(here(Method::GET, &[("host", "localhost.example.org:80")]), 421);
+        let from = |origin| here(Method::POST, &[("host", "127.0.0.1:80"), ("origin", origin)]);
+        assert_eq!(from("http://127.0.0.1:80"), 200);
+        assert_eq!(from("http://example.org"), 403);
+        assert_eq!(from("null"), 403);
+    }
+
+    #[test]
+    fn a_token_is_asked_for_where_something_changes() {
+        let limits = Limits::default().token("secret");
+        let with = |method, headers: &[_]| status(&limits, "10.0.0.1:80", method, headers);
+        assert_eq!(with(Method::GET, &[]), 200);
+        assert_eq!(with(Method::POST, &[]), 401);
+        assert_eq!(with(Method::DELETE, &[("authorization", "Bearer secreT")]), 401);
+        assert_eq!(with(Method::POST, &[("authorization", "Basic secret")]), 401);
+        assert_eq!(with(Method::POST, &[("authorization", "Bearer secret2")]), 401);
+        assert_eq!(with(Method::POST, &[("authorization", "bearer secret")]), 200);
+    }
+
+    #[test]
+    fn what_is_compressed_is_refused() {
+        let with = |coding| status(&Limits::default(), "127.0.0.1:80", Method::POST, &[("content-encoding", coding)]);
+        assert_eq!(with("gzip"), 415);
+        assert_eq!(with("identity"), 200);
+    }
+
+    #[test]
+    fn one_address_has_so_many_requests_under_way() {
+        let guard = Arc::new(Guard::new(&Limits::default().requests_of_one(2), "10.0.0.1:80".parse().unwrap()));
+        let admit = |peer: &str| guard.admit(&Method::GET, &HeaderMap::new(), peer.parse().unwrap());
+        let first = admit("10.0.0.2").unwrap();
+        let _second = admit("10.0.0.2").unwrap();
+        assert_eq!(admit("10.0.0.2").unwrap_err().status(), 429);
+        let other = admit("10.0.0.3").unwrap();
+        drop(first);
+        assert!(admit("10.0.0.2").is_ok());
+        drop(other);
+        assert_eq!(guard.lock().len(), 1, "an address without requests is forgotten");
+    }
+}

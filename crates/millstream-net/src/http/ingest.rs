@@ -1,0 +1,182 @@
+//! Lines that are posted, as a source.
+
+use super::endpoint::unanswered;
+use super::{Refusal, body};
+use crate::{LineTooLong, WholeLines};
+use axum::body::Body;
+use axum::extract::Request;
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use memchr::memchr_iter;
+use millstream_core::text::Block;
+use millstream_exec::{Answer, Client, TrySendError};
+use std::collections::VecDeque;
+use std::convert::Infallible;
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+use tokio::time::timeout;
+use tower_service::Service;
+
+/// The blocks of one body that are not acknowledged yet.
+const UNDER_WAY: usize = 64;
+
+/// An HTTP endpoint that takes lines, as newline-delimited JSON or any text, into a pipeline of blocks of text. A
+/// `tower::Service`, for a router of your own.
+///
+/// A body may be of any length, and is never in memory as a whole: its whole lines go on as they come. The response has
+/// the number of lines that were taken: `{"taken":3}`. It is 202 where they are in the pipeline, and 200 where the
+/// source has a [journal](crate::arrivals::journaled) ([`durable`](Ingest::durable)): then they survive a crash.
+///
+/// - If the first ring is full when a body begins, the response is 503 with `Retry-After`. In the middle of a body the
+///   connection waits for room.
+/// - A line that is too long is 413. The response says how many lines before it were taken.
+/// - If a body breaks off, its whole lines were taken, and the rest is left out. A last line without an end gets one.
+///
+/// Nothing here makes a line that is sent twice count once: who gets no response can send the lines again that were not
+/// said to be taken, and a stage that knows them apart can leave them out.
+///
+/// ```
+/// use millstream::net::http::{Ingest, Server, axum::{Router, routing::post_service}};
+/// use millstream::{exec::Reception, io::Block, net::arrivals, prelude::*};
+/// use std::io::{Read, Write};
+///
+/// let (reception, arriving) = Reception::<Block, ()>::open(&Rings::new(), None)?;
+/// let longest = pipeline::<Block>().lines().map(|line| line.len()).fold(0, |most, n| *most = *n.max(most), |n| n);
+/// let run = Rings::new().start(longest.from(arrivals::taken(arriving)).to(sink::last()))?;
+/// let ingest = Ingest::new(reception.client(&run));
+/// let server = Server::open("127.0.0.1:0", Router::new().route("/ingest", post_service(ingest)))?;
+///
+/// let mut connection = std::net::TcpStream::connect(server.address())?;
+/// let body = "to be\nor not to be\n";
+/// write!(connection, "POST /ingest HTTP/1.1\r\nhost: localhost\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}", body.len())?;
+/// let mut response = String::new();
+/// connection.read_to_string(&mut response)?;
+/// assert!(response.starts_with("HTTP/1.1 202") && response.ends_with("{\"taken\":2}\n"));
+/// drop(server);
+/// assert_eq!(run.wait()?.0, Some(12));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Ingest {
+    client: Client<Block, ()>,
+    longest: usize,
+    idle: Duration,
+    taken: StatusCode,
+}
+
+impl Ingest {
+    /// An endpoint for lines of at most 1 MiB.
+    #[must_use]
+    pub fn new(client: Client<Block, ()>) -> Self {
+        Ingest { client, longest: 1 << 20, idle: Duration::from_secs(30), taken: StatusCode::ACCEPTED }
+    }
+
+    /// With lines of at most this many bytes, with their ends.
+    #[must_use]
+    pub fn longest(self, longest: usize) -> Self {
+        Ingest { longest, ..self }
+    }
+
+    /// With bodies of which something comes within this time; 30 seconds by default.
+    #[must_use]
+    pub fn idle(self, idle: Duration) -> Self {
+        Ingest { idle, ..self }
+    }
+
+    /// Of a source with a journal: what is taken survives a crash, and the response says 200.
+    #[must_use]
+    pub fn durable(self) -> Self {
+        Ingest { taken: StatusCode::OK, ..self }
+    }
+
+    async fn respond(self, request: Request) -> Response {
+        let mut taking = Taking { client: &self.client, under_way: VecDeque::new(), taken: 0 };
+        let outcome = self.take(request.into_body(), &mut taking).await;
+        // Whatever came of the rest: this much is taken.
+        let acknowledged = taking.all().await;
+        let taken = taking.taken;
+        let said = format!("{{\"taken\":{taken}}}\n");
+        match outcome.and(acknowledged) {
+            Ok(()) => (self.taken, [("content-type", "application/json")], said).into_response(),
+            Err(Refusal::LineTooLong { most, .. }) => Refusal::LineTooLong { most, taken }.into_response(),
+            Err(refusal) => {
+                let mut response = refusal.into_response();
+                response.headers_mut().insert("millstream-taken", taken.into());
+                response
+            }
+        }
+    }
+
+    async fn take(&self, mut body: Body, taking: &mut Taking<'_>) -> Result<(), Refusal> {
+        let mut lines = WholeLines::new(self.longest);
+        let too_long = |LineTooLong { longest }| Refusal::LineTooLong { most: longest, taken: 0 };
+        loop {
+            let piece = timeout(self.idle, body::next(&mut body)).await.map_err(|_| Refusal::BodyTooSlow)??;
+            let Some(piece) = piece else { break };
+            if let Some(block) = lines.push(&piece).map_err(too_long)? {
+                taking.send(block).await?;
+            }
+        }
+        if let Some(mut last) = lines.end() {
+            last.push(b'\n');
+            taking.send(last).await?;
+        }
+        Ok(())
+    }
+}
+
+/// The blocks of a body on their way.
+struct Taking<'c> {
+    client: &'c Client<Block, ()>,
+    /// With the number of their lines.
+    under_way: VecDeque<(Answer<()>, u64)>,
+    /// The lines that were acknowledged.
+    taken: u64,
+}
+
+impl Taking<'_> {
+    async fn send(&mut self, block: Vec<u8>) -> Result<(), Refusal> {
+        let lines = memchr_iter(b'\n', &block).count() as u64;
+        let first = self.taken == 0 && self.under_way.is_empty();
+        let answer = match self.client.try_send(block.into()) {
+            Ok(answer) => answer,
+            Err(TrySendError::Full { .. }) if first => return Err(Refusal::Full),
+            Err(TrySendError::Full { value, .. }) => self.client.send_async(value).await.map_err(unanswered)?,
+            Err(TrySendError::Ended(_)) => return Err(Refusal::Ending),
+        };
+        self.under_way.push_back((answer, lines));
+        if self.under_way.len() > UNDER_WAY { self.next().await } else { Ok(()) }
+    }
+
+    /// Waits until the first block under way is acknowledged.
+    async fn next(&mut self) -> Result<(), Refusal> {
+        let Some((answer, lines)) = self.under_way.pop_front() else { return Ok(()) };
+        answer.await.map_err(unanswered)?;
+        self.taken += lines;
+        Ok(())
+    }
+
+    async fn all(&mut self) -> Result<(), Refusal> {
+        while !self.under_way.is_empty() {
+            self.next().await?;
+        }
+        Ok(())
+    }
+}
+
+impl Service<Request> for Ingest {
+    type Response = Response;
+    type Error = Infallible;
+    type Future = Pin<Box<dyn Future<Output = Result<Response, Infallible>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request) -> Self::Future {
+        let ingest = self.clone();
+        Box::pin(async move { Ok(ingest.respond(request).await) })
+    }
+}

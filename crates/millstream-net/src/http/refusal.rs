@@ -1,0 +1,104 @@
+//! Why a request has no answer of the pipeline.
+
+use axum::http::header::RETRY_AFTER;
+use axum::http::{HeaderValue, StatusCode};
+use axum::response::{IntoResponse, Response};
+use millstream_exec::RunError;
+use std::fmt;
+use std::sync::Arc;
+
+/// Why a request has no answer of the pipeline. As a response it has the status of [`status`](Refusal::status), and
+/// says why in a line of text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Refusal {
+    /// 413: the body is longer than it may be.
+    BodyTooLong {
+        /// The bytes that it may have.
+        most: usize,
+    },
+    /// 413: a line is longer than it may be.
+    LineTooLong {
+        /// The bytes that it may have, with its end.
+        most: usize,
+        /// The lines before it that were taken.
+        taken: u64,
+    },
+    /// 408: the body did not come in time.
+    BodyTooSlow,
+    /// 400: the body broke off, or its chunks are none.
+    BodyBroken,
+    /// 503 with `Retry-After`: there is no room in the first ring. The request was not accepted.
+    Full,
+    /// 503 with `Retry-After`: the service is ending. The request was not accepted.
+    Ending,
+    /// 503: the run ended before it answered. Whether the request has an effect is not known.
+    Ended,
+    /// 429 with `Retry-After`: this client has too many requests under way.
+    TooMany,
+    /// 202: the request is accepted, and its answer was not there in time.
+    Late,
+    /// 500: the pipeline has no answer to this request. A stage left it out, or failed on it.
+    NoAnswer,
+    /// 500: the run has failed.
+    Failed(Arc<RunError>),
+}
+
+impl Refusal {
+    /// The status that says it.
+    #[must_use]
+    pub fn status(&self) -> StatusCode {
+        match self {
+            Refusal::BodyTooLong { .. } | Refusal::LineTooLong { .. } => StatusCode::PAYLOAD_TOO_LARGE,
+            Refusal::BodyTooSlow => StatusCode::REQUEST_TIMEOUT,
+            Refusal::BodyBroken => StatusCode::BAD_REQUEST,
+            Refusal::Full | Refusal::Ending | Refusal::Ended => StatusCode::SERVICE_UNAVAILABLE,
+            Refusal::TooMany => StatusCode::TOO_MANY_REQUESTS,
+            Refusal::Late => StatusCode::ACCEPTED,
+            Refusal::NoAnswer | Refusal::Failed(_) => StatusCode::INTERNAL_SERVER_ERROR,
+        }
+    }
+
+    /// The seconds after which it may be tried again, if that is of use: the request was not accepted.
+    #[must_use]
+    pub fn retry_after(&self) -> Option<u64> {
+        match self {
+            Refusal::Full | Refusal::TooMany => Some(1),
+            Refusal::Ending => Some(5),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Refusal::BodyTooLong { most } => write!(f, "the body has more than {most} bytes"),
+            Refusal::LineTooLong { most, taken } => {
+                write!(f, "a line has more than {most} bytes; {taken} lines before it were taken")
+            }
+            Refusal::BodyTooSlow => f.write_str("the body did not come in time"),
+            Refusal::BodyBroken => f.write_str("the body is not whole"),
+            Refusal::Full => f.write_str("there is no room now: this was not accepted, and can be sent again"),
+            Refusal::Ending => f.write_str("the service is ending: this was not accepted, and can be sent again"),
+            Refusal::Ended => f.write_str("the service has ended; whether this had an effect is not known"),
+            Refusal::TooMany => f.write_str("too many requests of this client are under way"),
+            Refusal::Late => f.write_str("accepted; the answer was not there in time"),
+            Refusal::NoAnswer => f.write_str("there is no answer to this: a stage left it out, or failed on it"),
+            // Where and why it failed is for the log, and not for a stranger.
+            Refusal::Failed(_) => f.write_str("the service has failed"),
+        }
+    }
+}
+
+impl std::error::Error for Refusal {}
+
+impl IntoResponse for Refusal {
+    fn into_response(self) -> Response {
+        let mut response = (self.status(), format!("{self}\n")).into_response();
+        if let Some(seconds) = self.retry_after() {
+            response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(seconds));
+        }
+        response
+    }
+}
