@@ -2,6 +2,7 @@
 
 mod cluster;
 mod evolve;
+mod serve;
 mod state;
 
 use crate::cmd::Result;
@@ -12,8 +13,9 @@ pub(crate) struct Args {
     /// `evolve`: kill workers of a population, and now and then its master. `state`: kill programs that keep their
     /// state, and start them again; exit with 4 at the first byte of output that differs. `cluster`: kill the workers,
     /// the source and the server of a word count on NATS, and start them again; exit with 4 if the output is not the
-    /// model's
-    #[arg(value_parser = ["cluster", "evolve", "state"])]
+    /// model's. `serve`: kill a ledger whose clients repeat what was not answered; exit with 4 if a request was done
+    /// twice or by half, or an answered one is lost
+    #[arg(value_parser = ["cluster", "evolve", "serve", "state"])]
     what: String,
     /// The seed of the work, and of the choice and times of kills as far as these are determined
     #[arg(long, value_name = "N", default_value_t = 1)]
@@ -27,6 +29,7 @@ pub(crate) fn run(args: &Args) -> Result {
     match &*args.what {
         "state" => state::run(args),
         "cluster" => cluster::run(args),
+        "serve" => serve::run(args),
         _ => evolve::run(args),
     }
 }
