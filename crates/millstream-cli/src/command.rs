@@ -17,6 +17,8 @@ pub(crate) mod panic;
 pub(crate) mod pipe;
 mod plan;
 mod replay;
+#[cfg(feature = "serve")]
+mod serve;
 pub(crate) mod sleep;
 mod snapshots;
 pub(crate) mod spaces;
@@ -41,6 +43,8 @@ pub(crate) use panic::Panic;
 pub(crate) use pipe::Pipe;
 pub(crate) use plan::{HowToShow, PlanCommand};
 pub(crate) use replay::Replay;
+#[cfg(feature = "serve")]
+pub(crate) use serve::Serve;
 pub(crate) use sleep::Sleep;
 pub(crate) use snapshots::Snapshots;
 pub(crate) use spaces::Spaces;
@@ -67,6 +71,8 @@ pub(crate) enum Command {
     Pipe(Pipe),
     #[cfg(feature = "jq")]
     Jq(Jq),
+    #[cfg(feature = "serve")]
+    Serve(Box<Serve>),
     Evolve(Evolve),
     EvolveWorker(EvolveWorker),
     Verify(Verify),
@@ -98,6 +104,8 @@ impl Command {
             Command::Pipe(pipe) => pipe.run(),
             #[cfg(feature = "jq")]
             Command::Jq(jq) => jq.run(),
+            #[cfg(feature = "serve")]
+            Command::Serve(serve) => serve.run(),
             Command::Evolve(evolve) => evolve.run(),
             Command::EvolveWorker(worker) => worker.run(),
             Command::Verify(verify) => verify.run(),
@@ -125,6 +133,8 @@ impl Command {
             Command::Wc(wc) => Some(&mut wc.run),
             Command::Uppercase(uppercase) => Some(&mut uppercase.run),
             Command::Spaces(spaces) => Some(&mut spaces.run),
+            #[cfg(feature = "serve")]
+            Command::Serve(serve) => Some(&mut serve.run),
             _ => None,
         }
     }

@@ -2,6 +2,8 @@
 
 mod before;
 mod keep;
+#[cfg(feature = "serve")]
+mod serve;
 
 use crate::config::{Deployment, Doing, Keep, RunConfig, StatsTo, program};
 use crate::flags::StatsFormat;

@@ -7,6 +7,8 @@ mod jq;
 mod keeping;
 mod pipe;
 mod refusal;
+#[cfg(feature = "serve")]
+mod serve;
 mod shaped;
 mod values;
 mod ways;
@@ -17,6 +19,8 @@ pub(crate) use jq::Jq;
 pub(crate) use keeping::{Differ, Keeping, Look, Replay, Snapshots, Upgrade, When};
 pub(crate) use pipe::{Pipe, ShardBy};
 pub(crate) use refusal::{parse, refuse};
+#[cfg(feature = "serve")]
+pub(crate) use serve::Serve;
 pub(crate) use shaped::shaped;
 #[cfg(feature = "completions")]
 pub(crate) use shaped::shaped_for_manual;
@@ -74,6 +78,9 @@ pub(crate) enum Command {
     Copying(Copying),
     Pipe(Pipe),
     Jq(Jq),
+    #[cfg(feature = "serve")]
+    #[command(after_long_help = examples::SERVE)]
+    Serve(Box<Serve>),
     #[command(after_long_help = examples::EVOLVE)]
     Evolve(Evolve),
     #[command(after_long_help = examples::EVOLVE_WORKER)]

@@ -4,6 +4,8 @@ mod evolve;
 #[cfg(feature = "jq")]
 mod jq;
 mod looks;
+#[cfg(feature = "serve")]
+mod serve;
 
 pub(crate) use looks::looking;
 
@@ -84,6 +86,8 @@ pub(crate) fn resolve(flags: flags::Flags) -> Result<Command, String> {
         flags::Command::Jq(flags) => Ok(Command::Jq(jq::jq(flags)?)),
         #[cfg(not(feature = "jq"))]
         flags::Command::Jq(_) => Err(NO_JQ.into()),
+        #[cfg(feature = "serve")]
+        flags::Command::Serve(flags) => Ok(Command::Serve(Box::new(serve::serve(*flags)?))),
         flags::Command::Evolve(flags) => Ok(Command::Evolve(evolve::evolve(flags)?)),
         flags::Command::EvolveWorker(flags) => Ok(Command::EvolveWorker(evolve::worker(flags)?)),
         flags::Command::Replay(flags) => looks::replay(flags).map(Command::Replay),

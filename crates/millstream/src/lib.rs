@@ -61,7 +61,6 @@
 //! | `otlp` | [`observe::Otlp`], for a collector of OpenTelemetry |
 //! | `page` | [`observe::Page`], in the browser and for Prometheus |
 //! | `jq` | [`jq`]: filters in the language of jq |
-//! | `post` | [`net::post`]: values to another server, in batches |
 //! | `queues` | [`Queues`](prelude::Queues), the deployment on queues |
 //! | `registry` | [`registry`]: pipelines from text, of stages that a program registers |
 //! | `serde` | plans and reports as JSON |
@@ -73,7 +72,6 @@
 //! | `tokio` | a tokio runtime around the futures of [`map_async`](prelude::AsyncExt::map_async) |
 //! | `tower` | clients of services as `tower::Service`s |
 //! | `tracing` | runs emit `tracing` events when they start, decide, fail and end |
-//! | `websocket` | [`net::http::messages`], [`net::http::receive`]: values in the messages of WebSockets |
 
 /// Needs the feature `cli`.
 #[cfg(feature = "cli")]

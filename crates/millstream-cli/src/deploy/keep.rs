@@ -217,7 +217,12 @@ impl Runs {
         Ok(self.keep(keep, pipeline, |state| journaled(state, keep.journal, blocks), into, shown))
     }
 
-    fn kept<S>(&mut self, ended: RunEnd<S>, stored: &Stored, watching: Watching) -> (Option<S>, Option<Failed>) {
+    pub(super) fn kept<S>(
+        &mut self,
+        ended: RunEnd<S>,
+        stored: &Stored,
+        watching: Watching,
+    ) -> (Option<S>, Option<Failed>) {
         let ended = self.ended("rings", ended);
         if let Some(report) = self.reports.last_mut() {
             let Stored { began, snapshots, last, failed, .. } = stored;

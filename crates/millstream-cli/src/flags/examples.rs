@@ -38,6 +38,17 @@ Examples:
   With lines of up to a gigabyte:
       millstream spaces --max-line 1G dump.sql";
 
+#[cfg(feature = "serve")]
+pub(super) const SERVE: &str = "\
+Examples:
+  A ledger that survives:
+      millstream serve --listen 127.0.0.1:8080 --state ledger
+  A deposit, done once however often it is sent:
+      curl -H 'Idempotency-Key: 1' -d '{\"to\":\"ann\",\"amount\":100}' http://127.0.0.1:8080/deposit
+  Beyond this machine, encrypted and with a token:
+      export MILLSTREAM_TOKEN=$(openssl rand -hex 16)
+      millstream serve --listen 0.0.0.0:8443 --tls-certificate chain.pem --tls-key key.pem";
+
 pub(super) const SLEEP: &str = "\
 Examples:
   1.75 s, set by the slower of two parallel stages:

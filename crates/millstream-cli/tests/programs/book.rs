@@ -53,9 +53,26 @@ fn the_sessions_about_upgrades_are_as_written() {
     as_written("the_sessions_about_upgrades_are_as_written", "upgrades.md");
 }
 
+#[cfg(feature = "serve")]
+#[test]
+fn the_sessions_about_serving_are_as_written() {
+    as_written("the_sessions_about_serving_are_as_written", "serving.md");
+}
+
+/// Ends what a session has left in the background.
+struct Background(std::path::PathBuf);
+
+impl Drop for Background {
+    fn drop(&mut self) {
+        if let Ok(id) = std::fs::read_to_string(&self.0) {
+            let _ = Command::new("kill").args(["-KILL", id.trim()]).stderr(std::process::Stdio::null()).status();
+        }
+    }
+}
+
 fn as_written(test: &str, page: &str) {
     let bash = |command: &str| Command::new("bash").args(["-c", command]).output();
-    let here = bash("command -v timeout mkfifo paste tee xargs yes cmp seq sed tail")
+    let here = bash("command -v timeout mkfifo paste tee xargs yes cmp seq sed tail curl grep")
         .is_ok_and(|output| output.status.success());
     if !here {
         return skipped(test, "bash or a program that the page uses is not there");
@@ -66,6 +83,7 @@ fn as_written(test: &str, page: &str) {
     let bin = Path::new(env!("CARGO_BIN_EXE_millstream")).parent().expect("a directory").display();
     let path = format!("{bin}:{}", std::env::var("PATH").unwrap_or_default());
     let scene = Scene::new();
+    let _background = Background(scene.path("pid"));
     for Session { command, prints } in &sessions {
         let mut shell = scene.command("bash", "-c");
         let output = shell.arg(command).env("PATH", &path).output().expect("bash starts");

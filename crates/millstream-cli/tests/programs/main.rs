@@ -28,6 +28,8 @@ mod pipe_tries;
 mod plan;
 mod progress;
 mod scene;
+#[cfg(feature = "serve")]
+mod serve;
 mod signals;
 mod sleep;
 mod spaces;
