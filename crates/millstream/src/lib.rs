@@ -55,7 +55,7 @@
 //! | `glob` | [`io::matching`]: names of files by patterns |
 //! | `gzip`, `zstd` | [`io::Decompressed`] of these formats; `zstd` needs a C compiler |
 //! | `nats` | [`cluster::JetStream`]: the log of NATS servers |
-//! | `net` | [`net`]: services, sources and sinks over HTTP and TCP |
+//! | `net` | [`net`]: services and lines over HTTP |
 //! | `object-store` | [`state::store::ObjectStorage`]: snapshots in S3 and other object stores |
 //! | `observe` | [`observe`]: what a run does, and the stage that holds it back |
 //! | `otlp` | [`observe::Otlp`], for a collector of OpenTelemetry |

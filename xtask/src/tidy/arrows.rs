@@ -16,7 +16,13 @@ const ALLOWED: [(&str, &[&str]); 15] = [
     ("millstream-net", &["core", "exec", "state"]),
     ("millstream-testkit", &["core", "exec"]),
     ("millstream-cli", &["core", "evolve", "exec", "io", "jq", "net", "observe", "state"]),
-    ("millstream", &["cli", "cluster", "core", "evolve", "exec", "io", "jq", "net", "observe", "registry", "ring", "state", "testkit"]),
+    (
+        "millstream",
+        &[
+            "cli", "cluster", "core", "evolve", "exec", "io", "jq", "net", "observe", "registry", "ring", "state",
+            "testkit",
+        ],
+    ),
 ];
 
 /// The dependencies of a manifest that its crate may not have, as offences.
