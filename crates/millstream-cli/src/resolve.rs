@@ -36,8 +36,8 @@ fn slots_of(program: Program) -> usize {
 
 /// What `jq` says in a build without it.
 #[cfg(not(feature = "jq"))]
-const NO_JQ: &str = "this build has no jq filters: `cargo run --release --features jq -- jq ..` runs one that has, and \
-    `cargo install --path crates/millstream-cli --features jq` installs it";
+const NO_JQ: &str = "this build has no jq filters: `cargo run --release -- jq ..` runs one that has, and \
+    `cargo install --path crates/millstream-cli` installs it";
 
 /// An answer of fewer bytes stays in memory, whatever the block size.
 const MOST_ANSWER: usize = 1 << 16;

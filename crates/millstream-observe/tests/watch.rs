@@ -235,11 +235,12 @@ fn a_fused_stage_names_its_loop_and_has_no_cost_of_its_own() {
     let run = Rings::new().workers(1).start(p.from(source::ready(0..200_000)).to_each(|_, _| ())).unwrap();
     let watch = Watch::attach(run.observer()).unwrap();
     run.wait().unwrap();
-    let (mut last, mut after) = (Frame::default(), None);
+    let (mut last, mut after) = (None, None);
     while let Some(frame) = watch.next(after) {
         after = Some(frame.number);
-        last = frame;
+        last = Some(frame);
     }
+    let last = last.expect("the run has ended");
     let stage = |index: usize| &last.stages[index];
     assert_eq!((&*stage(1).name, stage(1).fused_into.as_deref(), stage(1).service_ns), ("more", Some("twice"), None));
     assert_eq!((stage(1).moved, stage(2).moved, stage(2).fused_into.as_deref()), (200_001, 200_001, None));

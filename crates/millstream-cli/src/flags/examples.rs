@@ -94,7 +94,7 @@ Examples:
 pub(super) const NO_JQ: &str = "\
 Examples:
   From a checkout:
-      cargo install --path crates/millstream-cli --features jq
+      cargo install --path crates/millstream-cli
       millstream jq .id orders.jsonl";
 
 #[cfg(feature = "jq")]
