@@ -38,18 +38,18 @@ pub fn taken<T: Item>(arriving: Poller<Request<T, ()>>) -> Taken<T> {
 /// the journal's `Fsync` says, before it is acknowledged and passed on.
 ///
 /// ```
-/// use millstream::{io::{Block, FileSink}, net::arrivals, prelude::*};
+/// use millstream::{io::FileSink, net::arrivals, prelude::*};
 /// use millstream::{exec::Reception, state::{Persistent, StateDir}};
 ///
 /// # let directory = tempfile::tempdir()?;
 /// # std::env::set_current_dir(&directory)?;
 /// let state = StateDir::open("state", "lines")?;
-/// let (reception, arriving) = Reception::<Block, ()>::open(&Rings::new(), None)?;
+/// let (reception, arriving) = Reception::<String, ()>::open(&Rings::new(), None)?;
 /// let live = arrivals::journaled(&state, Default::default(), arriving);
-/// let lines = pipeline::<Block>();
+/// let lines = pipeline::<String>();
 /// let running = Persistent::new(Rings::new(), state).start(&lines, live, FileSink::append("out"))?;
 /// let client = reception.client(running.handle());
-/// client.call_blocking(b"a line\n".to_vec().into())?; // durable when this returns
+/// client.call_blocking("a line\n".to_owned())?; // durable when this returns
 /// drop(client);
 /// running.wait()?;
 /// assert_eq!(std::fs::read_to_string("out")?, "a line\n");

@@ -1,4 +1,4 @@
-//! `millstream jq` in a build without it, as the default one is.
+//! `millstream jq` in a build without it.
 
 use crate::scene::{Input, Scene};
 
@@ -9,7 +9,7 @@ fn a_build_without_jq_says_how_to_get_it() {
         let mut command = scene.command("millstream", args[0]);
         command.args(&args[1..]);
         let seen = scene.run(command, Input::Nothing);
-        assert!(seen.stderr.contains("cargo run --release --features jq -- jq"), "{}", seen.stderr);
+        assert!(seen.stderr.contains("cargo run --release -- jq"), "{}", seen.stderr);
         assert_eq!((seen.text().as_str(), seen.code), ("", Some(2)));
     }
 }
