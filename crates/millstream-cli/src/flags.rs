@@ -5,6 +5,8 @@ mod examples;
 #[cfg_attr(not(feature = "jq"), path = "flags/no_jq.rs")]
 mod jq;
 mod keeping;
+#[cfg(feature = "completions")]
+mod manual;
 mod pipe;
 mod refusal;
 #[cfg(feature = "serve")]
@@ -17,6 +19,8 @@ mod wc;
 pub(crate) use evolve::{Evolve, EvolveWorker, ModelName, Transport};
 pub(crate) use jq::Jq;
 pub(crate) use keeping::{Differ, Keeping, Look, Replay, Snapshots, Upgrade, When};
+#[cfg(feature = "completions")]
+pub(crate) use manual::{Completions, Man};
 pub(crate) use pipe::{Pipe, ShardBy};
 pub(crate) use refusal::{parse, refuse};
 #[cfg(feature = "serve")]
@@ -322,21 +326,6 @@ pub(crate) struct Top {
     /// Print the current state and exit; the default if the output is no terminal
     #[arg(long)]
     pub(crate) once: bool,
-}
-
-#[cfg(feature = "completions")]
-#[derive(Debug, Args)]
-pub(crate) struct Completions {
-    /// The shell
-    pub(crate) shell: clap_complete::Shell,
-}
-
-#[cfg(feature = "completions")]
-#[derive(Debug, Args)]
-pub(crate) struct Man {
-    /// The directory for millstream.1, millstream-wc.1 and so on; without it, millstream.1 is printed
-    #[arg(value_hint = ValueHint::DirPath)]
-    pub(crate) dir: Option<OsString>,
 }
 
 #[derive(Debug, Args)]
