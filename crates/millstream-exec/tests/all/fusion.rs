@@ -1,6 +1,6 @@
 //! Stages that one thread runs as one loop: nothing of it shows but the time, and the report that says it.
 
-use millstream_core::{Arrow, KeysExt, ModelExt, SequenceNumber, StreamsExt, pipeline};
+use millstream_core::{Arrow, KeysExt, ModelExt, SequenceNumber, pipeline};
 use millstream_exec::{JobExt, JobRefExt, Report, Rings, RunError, Runner, StageReport, source};
 
 fn names(report: &Report) -> Vec<&str> {
@@ -138,13 +138,4 @@ fn bodies_are_fused_and_shards_are_not() {
     let (_, report) = rings.run((&p).from(source::ready(0..500)).to_each(|_, _| ())).unwrap();
     let fused: Vec<_> = report.stages.iter().filter_map(|stage| Some((&*stage.name, into(stage)?))).collect();
     assert_eq!(fused, [("a", "b")]);
-}
-
-#[test]
-fn the_last_stage_of_a_loop_knows_its_number() {
-    let p = pipeline::<u64>().map(|x| x * 5).enumerate();
-    let rings = Rings::new().workers(1).batch(2);
-    assert_eq!(rings.collect((&p).from(source::ready(0..5))).unwrap(), p.model(0..5));
-    let (_, report) = rings.run((&p).from(source::ready(0..5)).to_each(|_, _| ())).unwrap();
-    assert!(report.stages[1].fused_into.is_some());
 }

@@ -22,15 +22,15 @@ pub struct Row {
 /// The last stage of a [`Row`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum LastOfRow {
-    /// [`Pipe::Map`].
+    /// [`Pipe::Map`](super::Pipe::Map).
     Map,
-    /// [`Pipe::FilterMap`].
+    /// [`Pipe::FilterMap`](super::Pipe::FilterMap).
     FilterMap,
-    /// [`Pipe::Scan`].
+    /// [`Pipe::Scan`](super::Pipe::Scan).
     Scan,
-    /// [`Pipe::ScanFinish`].
+    /// [`Pipe::ScanFinish`](super::Pipe::ScanFinish).
     ScanFinish,
-    /// [`Pipe::Fold`].
+    /// [`Pipe::Fold`](super::Pipe::Fold).
     Fold,
 }
 
