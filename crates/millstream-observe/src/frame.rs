@@ -42,7 +42,7 @@ pub struct Frame {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Stuck {
-    /// Its name, or that of a side output.
+    /// Its name, or that of a side output. Of stages that one worker fuses, the last one's: it may be any of them.
     pub stage: String,
     /// The least number that it has not released. Its function is at this number, or at a later one if a step takes
     /// several.

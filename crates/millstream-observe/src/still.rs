@@ -51,8 +51,11 @@ impl Stills {
                 let name = name.or_else(|| {
                     tasklets.side_outputs().find(|(side_output, _)| *side_output == node).map(|(_, name)| name)
                 });
-                let number = reached(graph, node, now).unwrap_or(still.moved);
-                report(name.unwrap_or_default(), number, now.at.saturating_sub(still.since).as_secs_f64())
+                let name = name.unwrap_or_default();
+                let fused = tasklets.has_fused(name);
+                let reached = reached(graph, node, now).filter(|_| !fused);
+                let seconds = now.at.saturating_sub(still.since).as_secs_f64();
+                report(name, fused, reached.unwrap_or(still.moved), seconds)
             })
             .collect()
     }
@@ -67,9 +70,11 @@ fn reached(graph: &Graph, node: usize, now: &Counters) -> Option<u64> {
     read.min()
 }
 
-fn report(stage: &str, number: u64, seconds: f64) -> Stuck {
+fn report(stage: &str, fused: bool, number: u64, seconds: f64) -> Stuck {
+    // A loop does not say in which of its stages it is.
+    let or = if fused { ", or a stage that is fused into it," } else { "" };
     let sentence = format!(
-        "`{stage}` has reached number {number} and moved nothing for {seconds:.0} s: its function has not returned."
+        "`{stage}`{or} has reached number {number} and moved nothing for {seconds:.0} s: its function has not returned."
     );
     Stuck { stage: stage.to_owned(), number, seconds, sentence }
 }

@@ -46,6 +46,11 @@ impl TaskletsByNode {
         self.side_outputs.iter().enumerate().map(move |(side_output, name)| (first + side_output, &**name))
     }
 
+    /// Whether other stages are in the loop of this one.
+    pub(crate) fn has_fused(&self, stage: &str) -> bool {
+        self.fused_into.iter().flatten().any(|into| into == stage)
+    }
+
     /// The tasklets of a node.
     pub(crate) fn of(&self, node: usize) -> Range<usize> {
         self.of[node].clone()
