@@ -22,7 +22,7 @@
 use millstream_core::Item;
 use millstream_exec::{Polled, Poller, Reply, Request};
 use millstream_state::journal::JournalOptions;
-use millstream_state::resumable::{Groups, InGroups, Journaled, Recorded};
+use millstream_state::resumable::{Groups, Journaled, Recorded};
 use millstream_state::{StateDir, journaled_in_groups};
 use std::collections::VecDeque;
 use std::fmt;
@@ -59,7 +59,7 @@ pub fn journaled<T: Recorded>(
     state: &StateDir,
     options: JournalOptions,
     arriving: Poller<Request<T, ()>>,
-) -> Journaled<impl FnOnce() -> Arriving<T> + Send + 'static, InGroups> {
+) -> Journaled<impl FnOnce() -> Arriving<T> + Send + 'static> {
     journaled_in_groups(state, options, move || Arriving { arriving, replies: Vec::new() })
 }
 

@@ -7,8 +7,8 @@ mod text_files;
 mod values;
 
 pub use followed::{FollowedFile, FollowedFileStopper, FollowedLines};
-pub use in_groups::{Groups, InGroups, journaled_in_groups};
-pub use journaled::{Each, Journaled, JournaledValues, OneByOne, Recorded, journaled};
+pub use in_groups::{Groups, journaled_in_groups};
+pub use journaled::{Each, Journaled, JournaledValues, Recorded, journaled};
 pub use text_files::{FileBlocks, FilePlace, TextFiles};
 pub use values::{Again, Counted, again};
 

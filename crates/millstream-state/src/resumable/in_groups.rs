@@ -1,11 +1,9 @@
 //! Live values that are written down in groups: one sync for all that have come meanwhile.
 
-use super::journaled::{Journaled, JournaledValues, Recorded};
-use super::{Position, Resumable};
+use super::journaled::{Journaled, Recorded};
 use crate::StateDir;
 use crate::journal::JournalOptions;
 use std::collections::VecDeque;
-use std::io;
 
 /// Live values that come in groups, as those of many clients do: see [`journaled_in_groups`].
 pub trait Groups {
@@ -21,10 +19,6 @@ pub trait Groups {
         let _ = first;
     }
 }
-
-/// Of a [`Journaled`] source whose values are committed in groups.
-#[derive(Clone, Copy, Debug)]
-pub enum InGroups {}
 
 /// As [`journaled`](super::journaled), for a live source whose values come in groups. Each group is one commit: while
 /// one is being synced, the next one gathers. So the sync is no limit to how many values come in a second.
@@ -59,38 +53,10 @@ pub enum InGroups {}
 /// assert_eq!(std::fs::read_to_string("out")?, "1 a\n2 b\n3 c\n");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub fn journaled_in_groups<F, G>(state: &StateDir, options: JournalOptions, live: F) -> Journaled<F, InGroups>
+pub fn journaled_in_groups<F, G>(state: &StateDir, options: JournalOptions, live: F) -> Journaled<F>
 where
     F: FnOnce() -> G + Send + 'static,
     G: Groups,
 {
     Journaled::of(state, options, live)
-}
-
-impl<T, F, G> Resumable<T> for Journaled<F, InGroups>
-where
-    T: Recorded,
-    F: FnOnce() -> G + Send + 'static,
-    G: Groups<Item = T> + Send + 'static,
-{
-    /// The number of values.
-    type Mark = u64;
-    type Values = JournaledValues<G>;
-    const WAITS: bool = true;
-
-    fn begin(&self, position: Option<&Position>) -> io::Result<JournaledValues<G>> {
-        self.begin_at(position.and_then(Position::as_u64).unwrap_or(0), |live| live())
-    }
-
-    fn position(&self, mark: &u64) -> io::Result<Position> {
-        Ok((*mark).into())
-    }
-
-    fn forget(&self, oldest: &Position) {
-        self.forget_before(oldest);
-    }
-
-    fn failure(&self) -> Option<io::Error> {
-        self.take_failure()
-    }
 }

@@ -1,6 +1,6 @@
 //! Live values, which are written down before they are passed on.
 
-use super::{Groups, Places, Position, Resumable};
+use super::{Groups, Places, Position, Resumable, journaled_in_groups};
 use crate::StateDir;
 use crate::disk::Disk;
 use crate::journal::{Journal, JournalError, JournalOptions, JournalReader, Records};
@@ -8,7 +8,6 @@ use millstream_core::Item;
 use millstream_core::text::Block;
 use std::collections::VecDeque;
 use std::io;
-use std::marker::PhantomData;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::sleep;
@@ -58,7 +57,7 @@ impl Recorded for Vec<u8> {
 }
 
 /// A live source with a journal: see [`journaled`], and [`journaled_in_groups`](super::journaled_in_groups).
-pub struct Journaled<F, By = OneByOne> {
+pub struct Journaled<F> {
     dir: PathBuf,
     disk: Arc<dyn Disk>,
     epoch: u64,
@@ -69,7 +68,6 @@ pub struct Journaled<F, By = OneByOne> {
     journal: Arc<Mutex<Option<Journal>>>,
     failure: Arc<Mutex<Option<io::Error>>>,
     recovered: Arc<Mutex<Option<String>>>,
-    by: PhantomData<fn() -> By>,
 }
 
 /// A source that cannot be read again, such as standard input or a socket, as one that can: each value is in a journal
@@ -100,15 +98,19 @@ pub struct Journaled<F, By = OneByOne> {
 /// assert_eq!(std::fs::read_to_string("out")?, "1 a\n2 b\n3 c\n4 d\n");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub fn journaled<F, I>(state: &StateDir, options: JournalOptions, live: F) -> Journaled<F>
+pub fn journaled<F, I>(
+    state: &StateDir,
+    options: JournalOptions,
+    live: F,
+) -> Journaled<impl FnOnce() -> Each<I::IntoIter> + Send + 'static + use<F, I>>
 where
     F: FnOnce() -> I + Send + 'static,
-    I: IntoIterator,
+    I: IntoIterator<Item: Recorded, IntoIter: Send + 'static>,
 {
-    Journaled::of(state, options, live)
+    journaled_in_groups(state, options, move || Each(live().into_iter()))
 }
 
-impl<F, By> Journaled<F, By> {
+impl<F> Journaled<F> {
     pub(super) fn of(state: &StateDir, options: JournalOptions, live: F) -> Self {
         Journaled {
             dir: state.journal_dir(),
@@ -120,7 +122,6 @@ impl<F, By> Journaled<F, By> {
             journal: Arc::default(),
             failure: Arc::default(),
             recovered: Arc::default(),
-            by: PhantomData,
         }
     }
 
@@ -131,7 +132,10 @@ impl<F, By> Journaled<F, By> {
     }
 
     /// Its values from this number on: those of the journal, and then those of the live source.
-    pub(super) fn begin_at<G: Groups>(&self, next: u64, live: impl FnOnce(F) -> G) -> io::Result<JournaledValues<G>> {
+    fn begin_at<G: Groups>(&self, next: u64) -> io::Result<JournaledValues<G>>
+    where
+        F: FnOnce() -> G,
+    {
         let (journal, failure) = (self.journal.clone(), self.failure.clone());
         let values = |recorded, live| {
             let (group, bytes) = (VecDeque::new(), Vec::new());
@@ -149,24 +153,11 @@ impl<F, By> Journaled<F, By> {
         let recorded = there.then(|| opened.read_from(next)).transpose().map_err(io::Error::other)?;
         *locked(&self.journal) = Some(opened);
         let begun = locked(&self.live).take().ok_or_else(|| io::Error::other("its values can begin once"))?;
-        Ok(values(recorded, Some(live(begun))))
-    }
-
-    pub(super) fn forget_before(&self, oldest: &Position) {
-        if let (Some(oldest), Some(journal)) = (oldest.as_u64(), &mut *locked(&self.journal))
-            && let Err(error) = journal.trim_below(oldest)
-        {
-            // The next commit fails, too.
-            locked(&self.failure).get_or_insert(io::Error::other(error));
-        }
-    }
-
-    pub(super) fn take_failure(&self) -> Option<io::Error> {
-        locked(&self.failure).take()
+        Ok(values(recorded, Some(begun())))
     }
 }
 
-impl<F, By> std::fmt::Debug for Journaled<F, By> {
+impl<F> std::fmt::Debug for Journaled<F> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Journaled").field("dir", &self.dir).finish_non_exhaustive()
     }
@@ -178,10 +169,6 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 /// How long a full journal waits before it looks again whether it was trimmed.
 const FULL: Duration = Duration::from_millis(10);
-
-/// Of a [`Journaled`] source whose values are committed one by one.
-#[derive(Clone, Copy, Debug)]
-pub enum OneByOne {}
 
 /// Values one by one, as groups of one.
 #[derive(Debug)]
@@ -196,19 +183,19 @@ impl<I: Iterator<Item: Recorded>> Groups for Each<I> {
     }
 }
 
-impl<T, F, I> Resumable<T> for Journaled<F>
+impl<T, F, G> Resumable<T> for Journaled<F>
 where
     T: Recorded,
-    F: FnOnce() -> I + Send + 'static,
-    I: IntoIterator<Item = T, IntoIter: Send + 'static>,
+    F: FnOnce() -> G + Send + 'static,
+    G: Groups<Item = T> + Send + 'static,
 {
     /// The number of values.
     type Mark = u64;
-    type Values = JournaledValues<Each<I::IntoIter>>;
+    type Values = JournaledValues<G>;
     const WAITS: bool = true;
 
-    fn begin(&self, position: Option<&Position>) -> io::Result<Self::Values> {
-        self.begin_at(position.and_then(Position::as_u64).unwrap_or(0), |live| Each(live().into_iter()))
+    fn begin(&self, position: Option<&Position>) -> io::Result<JournaledValues<G>> {
+        self.begin_at(position.and_then(Position::as_u64).unwrap_or(0))
     }
 
     fn position(&self, mark: &u64) -> io::Result<Position> {
@@ -216,11 +203,16 @@ where
     }
 
     fn forget(&self, oldest: &Position) {
-        self.forget_before(oldest);
+        if let (Some(oldest), Some(journal)) = (oldest.as_u64(), &mut *locked(&self.journal))
+            && let Err(error) = journal.trim_below(oldest)
+        {
+            // The next commit fails, too.
+            locked(&self.failure).get_or_insert(io::Error::other(error));
+        }
     }
 
     fn failure(&self) -> Option<io::Error> {
-        self.take_failure()
+        locked(&self.failure).take()
     }
 }
 
