@@ -6,6 +6,7 @@
 mod command;
 mod config;
 mod deploy;
+mod environment;
 mod flags;
 pub mod halves;
 mod hash;

@@ -9,6 +9,7 @@ mod worker;
 pub(crate) use worker::Worker;
 
 use crate::config::StatsTo;
+use crate::environment;
 use crate::flags::ModelName;
 use crate::message::{Complaints, cause, quoted, say};
 use crate::outcome::Outcome;
@@ -29,15 +30,7 @@ const SHORTEST_SECRET: usize = 8;
 
 /// The secret that master and workers share, if it is set.
 fn secret() -> Result<Option<String>, String> {
-    let Some(secret) = std::env::var_os(SECRET) else { return Ok(None) };
-    let secret = secret.into_string().map_err(|_| format!("{SECRET} is not UTF-8"))?;
-    match secret.chars().count() {
-        short if short < SHORTEST_SECRET => {
-            let make = "`export MILLSTREAM_SECRET=$(openssl rand -hex 16)` makes one";
-            Err(format!("{SECRET} is too short: {short} of at least {SHORTEST_SECRET} characters; {make}"))
-        }
-        _ => Ok(Some(secret)),
-    }
+    environment::secret(SECRET, SHORTEST_SECRET)
 }
 
 /// `evolve`: a particle filter on many workers.

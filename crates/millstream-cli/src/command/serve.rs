@@ -4,6 +4,7 @@ mod stages;
 
 use crate::config::{Doing, Keep, RunConfig};
 use crate::deploy::{Answer, Runs};
+use crate::environment;
 use crate::message::Complaints;
 use crate::outcome::Outcome;
 use crate::output::Output;
@@ -21,7 +22,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-/// The environment variable that holds the token.
+/// The environment variable that holds the token that requests have to show.
 const TOKEN: &str = "MILLSTREAM_TOKEN";
 
 /// A shorter token could be guessed.
@@ -43,10 +44,10 @@ pub(crate) struct Serve {
     pub(crate) run: RunConfig,
 }
 
-/// The live requests of a run that only looks at old ones.
-struct Nobody;
+/// The live requests of a run that only looks at old ones: none.
+struct NoRequests;
 
-impl Groups for Nobody {
+impl Groups for NoRequests {
     type Item = Request;
 
     fn next_group(&mut self, _: &mut VecDeque<Request>) -> bool {
@@ -76,7 +77,7 @@ impl Serve {
                 output.write(format!("{number} {} {}", reply.status, reply.body).as_bytes());
             };
             let journal = keep.journal;
-            let source = |state: &_| journaled_in_groups(state, journal, || Nobody);
+            let source = |state: &_| journaled_in_groups(state, journal, || NoRequests);
             match runs.keep(keep, &pipeline, source, Answer, sink::fold(output, print)) {
                 Ok(_) => runs.finish(),
                 Err(failed) => runs.fail(&failed),
@@ -85,7 +86,7 @@ impl Serve {
     }
 
     fn serve(mut self, complaints: Complaints) -> Outcome {
-        match token() {
+        match environment::secret(TOKEN, SHORTEST_TOKEN) {
             Ok(token) => self.limits.token = token,
             Err(why) => {
                 complaints.note(&why);
@@ -100,7 +101,6 @@ impl Serve {
         let tls = self.tls;
         let page = PageRoutes::new();
         page.name("millstream serve");
-        let shown = page.clone();
         let served = runs.serve(pipeline, GRACE, |client, observer| {
             if let Ok(watch) = Watch::attach(observer) {
                 page.show(Arc::new(watch));
@@ -118,7 +118,6 @@ impl Serve {
             }
             Ok(server)
         });
-        drop(shown);
         match served {
             Ok(Ok(())) => runs.finish(),
             Ok(Err(why)) => {
@@ -140,17 +139,4 @@ fn opened(listen: &str, routes: Router, limits: Limits, tls: Option<(PathBuf, Pa
     let certificate = millstream_net::http::Certificate::read(&certificates, &key)
         .map_err(|error| format!("--tls-certificate, --tls-key: {error}"))?;
     Server::open_tls(listen, routes, limits, &certificate).map_err(|error| format!("--listen {listen}: {error}"))
-}
-
-/// The token that requests have to show, if one is set.
-fn token() -> Result<Option<String>, String> {
-    let Some(token) = std::env::var_os(TOKEN) else { return Ok(None) };
-    let token = token.into_string().map_err(|_| format!("{TOKEN} is not UTF-8"))?;
-    match token.len() {
-        short if short < SHORTEST_TOKEN => {
-            let make = format!("`export {TOKEN}=$(openssl rand -hex 16)` makes one");
-            Err(format!("{TOKEN} is too short: {short} of at least {SHORTEST_TOKEN} characters; {make}"))
-        }
-        _ => Ok(Some(token)),
-    }
 }
