@@ -54,8 +54,7 @@ pub trait Deploy<K: Backend>: Arrow<In: On<K>, Out: On<K>> {
         self.deploy(input, wiring)
     }
 
-    /// As [`deploy`](Deploy::deploy) or [`deploy_outer`](Deploy::deploy_outer), with [fused](crate::fusion) stages
-    /// where the deployment fuses.
+    /// As [`deploy_apart`](Deploy::deploy_apart), with [fused](crate::fusion) stages where the deployment fuses.
     #[doc(hidden)]
     fn deploy_at(
         &self,
@@ -63,8 +62,18 @@ pub trait Deploy<K: Backend>: Arrow<In: On<K>, Out: On<K>> {
         level: Level,
         wiring: &mut K::Wiring,
     ) -> <Self::Out as On<K>>::Edge {
+        if K::fuses(wiring) { self.deploy_fused(input, level, wiring) } else { self.deploy_apart(input, level, wiring) }
+    }
+
+    /// [`deploy`](Deploy::deploy) or [`deploy_outer`](Deploy::deploy_outer), by the level.
+    #[doc(hidden)]
+    fn deploy_apart(
+        &self,
+        input: <Self::In as On<K>>::Edge,
+        level: Level,
+        wiring: &mut K::Wiring,
+    ) -> <Self::Out as On<K>>::Edge {
         match level {
-            _ if K::fuses(wiring) => self.deploy_fused(input, level, wiring),
             Level::Outer => self.deploy_outer(input, wiring),
             Level::Body => self.deploy(input, wiring),
         }
@@ -76,7 +85,7 @@ pub trait Deploy<K: Backend>: Arrow<In: On<K>, Out: On<K>> {
         self.deploy_at(input, Level::Body, wiring)
     }
 
-    /// As [`deploy`](Deploy::deploy) or [`deploy_outer`](Deploy::deploy_outer), with [fused](crate::fusion) stages.
+    /// As [`deploy_apart`](Deploy::deploy_apart), with [fused](crate::fusion) stages.
     #[doc(hidden)]
     fn deploy_fused(
         &self,
@@ -84,10 +93,7 @@ pub trait Deploy<K: Backend>: Arrow<In: On<K>, Out: On<K>> {
         level: Level,
         wiring: &mut K::Wiring,
     ) -> <Self::Out as On<K>>::Edge {
-        match level {
-            Level::Outer => self.deploy_outer(input, wiring),
-            Level::Body => self.deploy(input, wiring),
-        }
+        self.deploy_apart(input, level, wiring)
     }
 
     /// `before`, and then this pipeline, whose first stage may be fused with the last ones of `before`.

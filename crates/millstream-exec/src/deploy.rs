@@ -22,7 +22,7 @@ mod tee_to;
 mod text;
 mod wires;
 
-use crate::fusion::{InFront, LastWithState, Making, fused_in_front, fused_last, fused_stage};
+use crate::fusion::{InFront, LastWithState, Making, fused_in_front, fused_last, fused_stage, stateless};
 use crate::group_stage::stateless_stage;
 use crate::keeps::{Keeps, RingBackend, RingRunner};
 use crate::keyed_stage::stateful_stage;
@@ -115,16 +115,9 @@ impl<R: RingRunner, A: RingShape<R>, F, B: Item> Deploy<RingBackend<R>> for Map<
 where
     F: for<'a> Fn(A::Ref<'a>) -> B + Send + Sync + 'static,
 {
-    fn deploy(&self, input: Reader<A>, wiring: &mut Wiring) -> Reader<Val<B, A::Density>> {
-        let f = self.f.clone();
-        stateless_stage::<A, B, A::Density>(input, wiring, EndSlot::of::<A::Density>(), Home::Workers, move |value| {
-            value.map(|value| f(value))
-        })
-    }
-
-    fused_stage!(|map: A, _wiring| {
+    stateless!(|map: A| -> (B, A::Density, false) {
         let f = map.f.clone();
-        Making::<_, B, A::Density>::new(move |slot: Option<A::Ref<'_>>| slot.map(|value| f(value)))
+        move |slot: Option<A::Ref<'_>>| slot.map(|value| f(value))
     });
 
     fn is_lane(&self, wiring: &Wiring) -> bool {
@@ -194,16 +187,9 @@ impl<R: RingRunner, A: RingShape<R>, F, B: Item> Deploy<RingBackend<R>> for Filt
 where
     F: for<'a> Fn(A::Ref<'a>) -> Option<B> + Send + Sync + 'static,
 {
-    fn deploy(&self, input: Reader<A>, wiring: &mut Wiring) -> Reader<Val<B, Sparse>> {
-        let f = self.f.clone();
-        stateless_stage::<A, B, Sparse>(input, wiring, EndSlot::Written, Home::Workers, move |value| {
-            value.and_then(|value| f(value))
-        })
-    }
-
-    fused_stage!(|stage: A, _wiring| {
+    stateless!(|stage: A| -> (B, Sparse, true) {
         let f = stage.f.clone();
-        Making::<_, B, Sparse, true>::new(move |slot: Option<A::Ref<'_>>| slot.and_then(|value| f(value)))
+        move |slot: Option<A::Ref<'_>>| slot.and_then(|value| f(value))
     });
 }
 
@@ -254,17 +240,25 @@ where
     F: for<'a> Fn(&mut S, A::Ref<'a>) -> B + Send + Sync + 'static,
 {
     fn deploy(&self, input: Reader<A>, wiring: &mut Wiring) -> Reader<Val<B, A::Density>> {
-        let (f, end, start) = (self.f.clone(), EndSlot::of::<A::Density>(), (self.state.clone(), R::state()));
-        stateful_stage::<A, S, B, A::Density>(input, wiring, end, start, move |state, _, value, _| {
-            value.map(|value| f(state, value))
-        })
+        let (end, start) = (EndSlot::of::<A::Density>(), (self.state.clone(), R::state()));
+        stateful_stage::<A, S, B, A::Density>(input, wiring, end, start, scanning(self))
     }
 
     fused_last!(|scan: A, _wiring| {
-        let (f, end, start) = (scan.f.clone(), EndSlot::of::<A::Density>(), (scan.state.clone(), R::state().alone));
-        let at = move |state: &mut S, _, value: Option<A::Ref<'_>>, _| value.map(|value| f(state, value));
-        LastWithState::<S, _, B, A::Density>::new(start, end, at, None)
+        let (end, start) = (EndSlot::of::<A::Density>(), (scan.state.clone(), R::state().alone));
+        LastWithState::<S, _, B, A::Density>::new(start, end, scanning(scan), None)
     });
+}
+
+/// What a scan makes of a slot.
+fn scanning<A: Shape, S: Item, F, B: Item>(
+    scan: &Scan<A, S, F, B>,
+) -> impl for<'a> Fn(&mut S, SequenceNumber, Option<A::Ref<'a>>, bool) -> Option<B> + Clone + Send + 'static
+where
+    F: for<'a> Fn(&mut S, A::Ref<'a>) -> B + Send + Sync + 'static,
+{
+    let f = scan.f.clone();
+    move |state: &mut S, _, value: Option<A::Ref<'_>>, _| value.map(|value| f(state, value))
 }
 
 impl<R: Keeps<S>, A: RingShape<R>, S: Item + Clone, F, G, B: Item> Deploy<RingBackend<R>> for Fold<A, S, F, G, B>

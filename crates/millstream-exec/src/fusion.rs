@@ -11,6 +11,21 @@ mod stages;
 
 pub(crate) use stages::{InFront, Last, LastWithState, Making, fuse, fuse_on};
 
+/// The methods of [`Deploy`](millstream_core::Deploy) for a stage on the workers that keeps no state, apart and fused.
+/// The block is what it makes of a slot, for a ring of these items and this density; `$empties` says whether that can
+/// be nothing where the slot is filled.
+macro_rules! stateless {
+    (|$stage:ident: $a:ty| -> ($b:ty, $d:ty, $empties:literal) $making:block) => {
+        fn deploy(&self, input: Reader<$a>, wiring: &mut Wiring) -> Reader<Val<$b, $d>> {
+            let $stage = self;
+            let end = crate::stage::EndSlot::of::<$d>();
+            crate::group_stage::stateless_stage::<$a, $b, $d>(input, wiring, end, crate::wiring::Home::Workers, $making)
+        }
+
+        crate::fusion::fused_stage!(|$stage: $a, _wiring| crate::fusion::Making::<_, $b, $d, $empties>::new($making));
+    };
+}
+
 /// The methods of [`Deploy`](millstream_core::Deploy) for a stage that can be in front and last, `if` a condition of
 /// its types holds. The function is what it makes of a slot.
 macro_rules! fused_stage {
@@ -66,4 +81,4 @@ macro_rules! fused_in_front {
         }
     };
 }
-pub(crate) use {fused_in_front, fused_last, fused_stage};
+pub(crate) use {fused_in_front, fused_last, fused_stage, stateless};

@@ -1,6 +1,6 @@
 //! Stateless stages in families of their own.
 
-use crate::fusion::{Making, fused_stage};
+use crate::fusion::stateless;
 use crate::group_stage::stateless_stage;
 use crate::lane_stage::{can_be_lane, lane_stage};
 use crate::stage::EndSlot;
@@ -13,18 +13,9 @@ use millstream_ring::Reader;
 use std::any::Any;
 
 impl<R: RingRunner, K: OwnedKernel<In: RingShape<R>>> Deploy<RingBackend<R>> for OwnedBy<K> {
-    fn deploy(&self, input: Reader<K::In>, wiring: &mut Wiring) -> Reader<Val<K::Out, <K::In as Shape>::Density>> {
-        let (kernel, end) = (self.kernel.clone(), EndSlot::of::<<K::In as Shape>::Density>());
-        stateless_stage::<K::In, K::Out, <K::In as Shape>::Density>(input, wiring, end, Home::Workers, move |value| {
-            value.map(|value| kernel.apply(K::In::to_owned_item(value)))
-        })
-    }
-
-    fused_stage!(|stage: K::In, _wiring| {
+    stateless!(|stage: K::In| -> (K::Out, <K::In as Shape>::Density, false) {
         let kernel = stage.kernel.clone();
-        Making::<_, K::Out, <K::In as Shape>::Density>::new(move |slot: Option<<K::In as Shape>::Ref<'_>>| {
-            slot.map(|value| kernel.apply(K::In::to_owned_item(value)))
-        })
+        move |slot: Option<<K::In as Shape>::Ref<'_>>| slot.map(|value| kernel.apply(K::In::to_owned_item(value)))
     });
 
     fn is_lane(&self, wiring: &Wiring) -> bool {
