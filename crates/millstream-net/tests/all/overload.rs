@@ -35,6 +35,15 @@ fn retries(answer: &str) -> bool {
     status(answer) == 503 && answer.to_ascii_lowercase().contains("retry-after: 1\r\n")
 }
 
+/// Waits until the ring is full.
+fn wait_for(full: &AtomicBool) {
+    let since = Instant::now();
+    while !full.load(Ordering::Relaxed) {
+        assert!(since.elapsed() < PATIENCE, "the ring is never full");
+        std::thread::yield_now();
+    }
+}
+
 #[test]
 fn a_full_ring_is_503_and_what_was_accepted_is_answered() {
     let gate = Arc::new(Gate::default());
@@ -63,11 +72,7 @@ fn a_full_ring_is_503_and_what_was_accepted_is_answered() {
             })
         })
         .collect();
-    let since = Instant::now();
-    while !full.load(Ordering::Relaxed) {
-        assert!(since.elapsed() < PATIENCE, "the ring is never full");
-        std::thread::yield_now();
-    }
+    wait_for(&full);
     gate.open();
     let answered: u64 = callers.into_iter().map(|caller| caller.join().unwrap()).sum();
     assert!(answered > 0 && answered < CLIENTS);
@@ -112,11 +117,7 @@ fn every_line_that_was_taken_under_overload_is_in_the_output() {
             })
         })
         .collect();
-    let since = Instant::now();
-    while !full.load(Ordering::Relaxed) {
-        assert!(since.elapsed() < PATIENCE, "the ring is never full");
-        std::thread::yield_now();
-    }
+    wait_for(&full);
     gate.open();
     let taken: BTreeSet<_> = clients.into_iter().flat_map(|client| client.join().unwrap()).collect();
     drop(server);
