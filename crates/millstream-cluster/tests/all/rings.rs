@@ -1,27 +1,12 @@
 //! Pipelines on rings as segments, against their model.
 
+#[path = "../../examples/words/counted.rs"]
+mod counted;
+
 use crate::schedules::schedule;
+use counted::words;
 use millstream::prelude::*;
 use millstream_cluster::{OnRings, Segment, SegmentRun, cut};
-
-/// Word counts by key: its stages keep states by key, and one of them starts a clock.
-fn words() -> impl Pipeline<String, (String, u64)> + Lasting {
-    pipeline::<String>()
-        .flat_map(|line: &String| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>())
-        .named("words")
-        .shard_by(
-            |word: &String| word.clone(),
-            2,
-            |p| {
-                p.scan(0_u64, |count, word: &String| {
-                    *count += 1;
-                    (word.clone(), *count)
-                })
-                .named("count")
-            },
-        )
-        .named("by-word")
-}
 
 fn lines() -> Vec<String> {
     (0..40_u64).map(|n| format!("w{} w{} w{}", n % 7, n * n % 5, n % 3)).collect()

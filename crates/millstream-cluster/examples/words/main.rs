@@ -4,6 +4,9 @@
 //! `words check URL SEED BATCHES` compares the output with the model's: it exits with 4 if they differ.
 #![allow(clippy::print_stdout, reason = "a program: its results go to standard output")]
 
+mod counted;
+
+use counted::words;
 use millstream::cluster::{
     Batch, Edges, Ingress, JetStream, JetStreamOptions, Log, Login, OnRings, Options, Replica, Step, cut,
 };
@@ -15,24 +18,6 @@ use std::time::Duration;
 
 /// The lines of a batch.
 const LINES: usize = 10;
-
-fn words() -> impl Pipeline<String, (String, u64)> + Lasting {
-    pipeline::<String>()
-        .flat_map(|line: &String| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>())
-        .named("words")
-        .shard_by(
-            |word: &String| word.clone(),
-            2,
-            |p| {
-                p.scan(0_u64, |count, word: &String| {
-                    *count += 1;
-                    (word.clone(), *count)
-                })
-                .named("count")
-            },
-        )
-        .named("by-word")
-}
 
 fn lines(seed: u64, batches: usize) -> Vec<String> {
     let word = |n: u64| (n ^ seed).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 55;
