@@ -13,13 +13,16 @@ mod evolve;
 mod fair;
 mod filter_map;
 mod hop;
+mod journal;
 mod jq;
+mod keyed_state;
 mod layouts;
 mod log;
 mod merge;
 mod observe;
 mod oversubscribed;
 mod pipe;
+mod restore;
 mod rss;
 mod sensors;
 mod service;
@@ -27,6 +30,7 @@ mod shard2;
 mod shard2_ordered;
 mod shard_by;
 mod sleep;
+mod snapshot;
 mod spaces;
 mod text_batch;
 mod three_to_one;
@@ -174,6 +178,17 @@ pub(crate) const ALL: &[Bench] = &[
         name: "service",
         about: "four clients and an order book that answers them, and one thread behind channels",
         run: service::run,
+    },
+    Bench {
+        name: "snapshot",
+        about: "100 MB of keyed state, with a snapshot every second, and without",
+        run: snapshot::run,
+    },
+    Bench { name: "journal", about: "values in a journal, and in plain writes that are synced as often", run: journal::run },
+    Bench {
+        name: "restore",
+        about: "the start of a job from 1 GB of keyed state, and a loop that decodes and inserts the same",
+        run: restore::run,
     },
     Bench { name: "rss", about: "the peak memory of each program while gigabytes go through it", run: rss::run },
 ];

@@ -11,7 +11,7 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).expect("text")
 }
 
-const NAMES: [&str; 44] = [
+const NAMES: [&str; 47] = [
     "chain2",
     "filter-map",
     "boxes",
@@ -55,6 +55,9 @@ const NAMES: [&str; 44] = [
     "sensors",
     "crawler",
     "service",
+    "snapshot",
+    "journal",
+    "restore",
     "rss",
 ];
 

@@ -1,5 +1,6 @@
 //! The integration tests of this crate, in one binary.
 
+mod aged;
 mod crashes;
 mod damage;
 mod directories;
