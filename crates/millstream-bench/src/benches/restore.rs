@@ -4,7 +4,7 @@
 //! Case `full` starts from a snapshot that was written whole, case `chain` from the last of a chain of snapshots, each
 //! with what has changed since the one before.
 
-use super::keyed_state::{KEYS, Numbers, SumFrom, Totals, totals};
+use super::keyed_state::{KEYS, Numbers, START, SumFrom, Totals, totals};
 use crate::failure::Failure;
 use crate::figure::{Ratio, Results, Unit};
 use crate::hash::Hash;
@@ -84,8 +84,8 @@ fn restored(setting: &Setting, numbers: Numbers, path: &Path) -> Result<u64, Fai
 fn write_pairs(keys: u64, path: &Path) -> Result<(), Failure> {
     let mut pairs = BufWriter::new(File::create(path).map_err(Failure::io("create"))?);
     for key in 0..keys {
-        let mut state = Totals::default();
-        state[(key % 12) as usize] = key;
+        let mut state = START;
+        state[(key % 12) as usize] += key;
         postcard::to_io(&(key, state), &mut pairs).map_err(|error| Failure::Program("pairs".into(), error.to_string()))?;
     }
     pairs.flush().map_err(Failure::io("write"))

@@ -29,7 +29,7 @@ pub(crate) fn run(setting: &Setting) -> Result<Results, Failure> {
     let mut all = Vec::new();
     let mut stops = Vec::new();
     for Case { case, spread, bound } in CASES {
-        let n = setting.items(40_000_000, 16_000_000);
+        let n = setting.items(40_000_000, 8_000_000);
         let keys = if n < 10 * KEYS { n.div_ceil(10) } else { KEYS };
         let numbers = Numbers { keys, spread, end: keys + n, pause: None };
         let expected = numbers.expected_from(0);
