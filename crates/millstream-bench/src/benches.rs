@@ -184,7 +184,11 @@ pub(crate) const ALL: &[Bench] = &[
         about: "100 MB of keyed state, with a snapshot every second, and without",
         run: snapshot::run,
     },
-    Bench { name: "journal", about: "values in a journal, and in plain writes that are synced as often", run: journal::run },
+    Bench {
+        name: "journal",
+        about: "values in a journal, and in plain writes that are synced as often",
+        run: journal::run,
+    },
     Bench {
         name: "restore",
         about: "the start of a job from 1 GB of keyed state, and a loop that decodes and inserts the same",

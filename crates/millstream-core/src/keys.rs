@@ -9,10 +9,10 @@ mod table_hash;
 mod written;
 
 pub use key_slots::{FreeSlots, KeySlot, KeySlots, LruEntry};
-pub use place_table::{CopyStamp, PlaceTable};
-pub use shared_state::SharedState;
 #[cfg(feature = "serde")]
 pub use place_table::TableChanges;
+pub use place_table::{CopyStamp, PlaceTable};
+pub use shared_state::SharedState;
 #[cfg(feature = "serde")]
 pub use shared_state::{StateChanges, apply_changes};
 pub use stable_hash::{Stable, StableHasher};

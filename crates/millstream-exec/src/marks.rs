@@ -252,7 +252,8 @@ impl Marks {
         let change = if planned { book.planned.pop_front().map(|(_, change)| change) } else { book.wanted.pop_front() };
         let (id, kind) = (book.laid + 1, change.as_ref().map_or(MarkKind::Snapshot, |_| MarkKind::Retire));
         // Before the mark can be seen: a tasklet that passes it at once must find this.
-        book.passing = Some(Passing { id, at, output: None, change, passed: Vec::new(), lacks: None, stop: Duration::ZERO });
+        book.passing =
+            Some(Passing { id, at, output: None, change, passed: Vec::new(), lacks: None, stop: Duration::ZERO });
         self.under_way.store(true, Ordering::Release);
         source.mark(id, kind);
         book.laid = id;

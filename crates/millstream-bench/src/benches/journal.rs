@@ -7,9 +7,9 @@
 use crate::failure::Failure;
 use crate::figure::{Ratio, Results, Unit};
 use crate::hash::Hash;
+use crate::latency::{Quantile, Waiter, compare};
 use crate::setting::Setting;
 use crate::turns::{Contestant, Work, take_turns};
-use crate::latency::{Quantile, Waiter, compare};
 use millstream::state::disk::RealDisk;
 use millstream::state::journal::{Journal, JournalOptions};
 use std::fs::File;

@@ -86,7 +86,8 @@ fn write_pairs(keys: u64, path: &Path) -> Result<(), Failure> {
     for key in 0..keys {
         let mut state = START;
         state[(key % 12) as usize] += key;
-        postcard::to_io(&(key, state), &mut pairs).map_err(|error| Failure::Program("pairs".into(), error.to_string()))?;
+        postcard::to_io(&(key, state), &mut pairs)
+            .map_err(|error| Failure::Program("pairs".into(), error.to_string()))?;
     }
     pairs.flush().map_err(Failure::io("write"))
 }

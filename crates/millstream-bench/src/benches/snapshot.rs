@@ -22,8 +22,7 @@ struct Case {
     bound: f64,
 }
 
-const CASES: [Case; 2] =
-    [Case { case: "tenth", spread: 10, bound: 0.9 }, Case { case: "all", spread: 1, bound: 0.75 }];
+const CASES: [Case; 2] = [Case { case: "tenth", spread: 10, bound: 0.9 }, Case { case: "all", spread: 1, bound: 0.75 }];
 
 pub(crate) fn run(setting: &Setting) -> Result<Results, Failure> {
     let mut all = Vec::new();
@@ -64,12 +63,7 @@ pub(crate) fn run(setting: &Setting) -> Result<Results, Failure> {
 }
 
 /// Runs the job from its beginning: what the sink got, the time behind the fill, and what became of the snapshots.
-fn job(
-    setting: &Setting,
-    numbers: Numbers,
-    home: &Path,
-    cadence: Cadence,
-) -> Result<(u64, Duration, Stored), Failure> {
+fn job(setting: &Setting, numbers: Numbers, home: &Path, cadence: Cadence) -> Result<(u64, Duration, Stored), Failure> {
     let path = home.join("state");
     match std::fs::remove_dir_all(&path) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(Failure::io("the last run")(error)),

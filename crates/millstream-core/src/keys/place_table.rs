@@ -189,9 +189,10 @@ impl<S: Clone> PlaceTable<S> {
                 past.note(copies, std::mem::take(&mut segment.touched));
             }
         }
-        let segments = self.segments.iter_mut().map(|Segment { held, .. }| {
-            Segment { touched: 0, held: Held::Shared(held.share()) }
-        });
+        let segments = self
+            .segments
+            .iter_mut()
+            .map(|Segment { held, .. }| Segment { touched: 0, held: Held::Shared(held.share()) });
         PlaceTable { segments: segments.collect(), past: self.past.clone(), length: self.length, stamp: self.stamp }
     }
 }

@@ -1,8 +1,8 @@
 //! Key slots written down. The map from keys to entries is not written, since it follows from the entries: so equal
 //! histories have equal bytes. It is made when all entries are there ([`KeySlots::find_keys`]).
 
-use super::{Bound, PlaceTable};
 use super::key_slots::{KeySlots, LruEntry, NONE};
+use super::{Bound, PlaceTable};
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::collections::HashMap;

@@ -38,7 +38,7 @@ where
 
     fn describe(&self, input: Port, plan: &mut Describe) -> Port {
         let (slot_bytes, fills) = (Val::<KeySlot, Sparse>::BYTES, input.filled());
-        let state = Some(StateType::of::<KeySlots<K>>());
+        let state = Some(StateType::with_layout::<KeySlots<K>>(80, 8));
         let keys = StageKind { name: "key", state, slot_bytes, dense: false, fills };
         plan.shard_by(&input, keys, self.k, self.bound.most(), |plan| self.body.describe(input.clone(), plan))
     }

@@ -1,9 +1,7 @@
 //! Chains of snapshots that say what has changed hold what each holds that is written whole.
 
-use millstream_core::{Arrow, Bound, FeedbackExt, KeysExt, ClockExt, Val, pipeline};
-use millstream_exec::{
-    Durable, JobRefExt, Lasting, Rings, RunsOn, Runner, Snapshot, StoredParts, source,
-};
+use millstream_core::{Arrow, Bound, ClockExt, FeedbackExt, KeysExt, Val, pipeline};
+use millstream_exec::{Durable, JobRefExt, Lasting, Rings, Runner, RunsOn, Snapshot, StoredParts, source};
 use proptest::prelude::{ProptestConfig, any, prop, proptest};
 use std::collections::BTreeMap;
 
@@ -69,7 +67,10 @@ fn check(kind: usize, groups: &[(Vec<u64>, bool)]) -> usize {
         0 => chained(&p.shard_by(|x| *x, 3, move |p| p.scan(0, count).named("counts")).named("keys"), groups),
         1 => {
             let bound = Bound::forget(40);
-            chained(&p.shard_by_within(bound, |x| *x, 2, move |p| p.scan(0, count).named("counts")).named("keys"), groups)
+            chained(
+                &p.shard_by_within(bound, |x| *x, 2, move |p| p.scan(0, count).named("counts")).named("keys"),
+                groups,
+            )
         }
         // A loop around a keyed stage, in keys: a state in several lanes, which one stage keeps.
         2 => {
@@ -80,10 +81,18 @@ fn check(kind: usize, groups: &[(Vec<u64>, bool)]) -> usize {
         }
         3 => {
             let inner = move |p: millstream_core::pipe::Id<Val<u64>>| {
-                p.shard_by(|x| x % 11, 2, move |p| p.scan(String::new(), |all, x| {
-                    all.push(char::from(b'a' + (*x % 26) as u8));
-                    all.len() as u64
-                }).named("texts")).named("inner")
+                p.shard_by(
+                    |x| x % 11,
+                    2,
+                    move |p| {
+                        p.scan(String::new(), |all, x| {
+                            all.push(char::from(b'a' + (*x % 26) as u8));
+                            all.len() as u64
+                        })
+                        .named("texts")
+                    },
+                )
+                .named("inner")
             };
             chained(&p.shard_by(|x| x % 7, 2, inner).named("outer"), groups)
         }
@@ -94,10 +103,17 @@ fn check(kind: usize, groups: &[(Vec<u64>, bool)]) -> usize {
                 *x
             })
             .named("sum")
-            .shard_by(|x| *x, 1, move |p| p.scan(vec![0_u8; 3], |state, x| {
-                state[*x as usize % 3] += 1;
-                *x
-            }).named("bytes"))
+            .shard_by(
+                |x| *x,
+                1,
+                move |p| {
+                    p.scan(vec![0_u8; 3], |state, x| {
+                        state[*x as usize % 3] += 1;
+                        *x
+                    })
+                    .named("bytes")
+                },
+            )
             .named("keys")
             .flat_map(|x| [*x, *x])
             .named("twice"),

@@ -4,6 +4,7 @@ mod aged;
 mod crashes;
 mod damage;
 mod directories;
+mod effects;
 mod increments;
 mod jobs;
 mod journal;

@@ -188,8 +188,8 @@ impl<K: Key> SharedState for KeyRouter<K> {
 
 #[cfg(feature = "serde")]
 mod written {
-    use crate::pipe::shard_by::{KeyRouter, Sets};
     use crate::keys::{Bound, FreeSlots, KeySlots, PlaceTable};
+    use crate::pipe::shard_by::{KeyRouter, Sets};
     use serde::ser::SerializeSeq;
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
     use std::hash::Hash;
