@@ -214,7 +214,7 @@ fn a_job_goes_on_with_the_answers_that_it_has() {
 fn answers_that_no_snapshot_needs_are_forgotten() {
     let home = tempfile::tempdir().unwrap();
     let state = StateDir::open(home.path().join("state"), "orders").unwrap();
-    let options = JournalOptions { segment_bytes: 100, fsync: Fsync::Never, ..JournalOptions::default() };
+    let options = JournalOptions { segment_bytes: 10_000, fsync: Fsync::Never, ..JournalOptions::default() };
     let (effects, _) = Effects::open(&state, options).unwrap();
     let price = effects.recorded("price", Unknown::fail(), |key, _: &u64| key.number());
     let priced = pipeline::<u64>().enumerate().map_blocking(price).named("price").map(|_| "priced\n");
@@ -224,9 +224,8 @@ fn answers_that_no_snapshot_needs_are_forgotten() {
     let running = job.start(&priced, again(|| 0..), out).unwrap();
     let taken = [(); 4].map(|()| running.snapshot().unwrap().expect("it goes on"));
     let (answers, all) = (effects.answers() as u64, taken[3]);
-    drop(running);
     assert!(answers > 0);
-    drop((effects, priced));
+    drop((running, priced, effects));
     // What is there begins at the oldest snapshot that is kept.
     let state = StateDir::open(home.path().join("state"), "orders").unwrap();
     let first = state.snapshots().unwrap()[0].manifest().unwrap().at;
