@@ -6,7 +6,7 @@ use std::future::poll_fn;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::task::{Poll, Waker};
-use std::thread::{Builder, sleep};
+use std::thread::{Builder, JoinHandle, current, sleep};
 use std::time::Duration;
 
 /// How long a full journal waits before it looks again whether it was trimmed.
@@ -15,7 +15,13 @@ const FULL: Duration = Duration::from_millis(10);
 pub(super) struct Writer {
     shared: Arc<Shared>,
     /// The thread that waits for the disk, for futures.
-    thread: OnceLock<Sender<Waiting>>,
+    thread: OnceLock<Committing>,
+}
+
+/// It ends, and the journal is free, when this is dropped.
+struct Committing {
+    waiting: Option<Sender<Waiting>>,
+    thread: Option<JoinHandle<()>>,
 }
 
 struct Shared {
@@ -75,7 +81,8 @@ impl Writer {
         let ticket = self.shared.add(bytes, effect, number);
         let answer = Arc::new(Mutex::new((None, None)));
         let waiting = Waiting { ticket, answer: answer.clone() };
-        self.thread()?.send(waiting).map_err(|_| "its thread has ended".to_owned())?;
+        let sent = self.thread()?.waiting.as_ref().map(|sender| sender.send(waiting));
+        sent.and_then(Result::ok).ok_or("its thread has ended")?;
         poll_fn(|context| {
             let (answer, waker) = &mut *locked(&answer);
             match answer.take() {
@@ -89,15 +96,15 @@ impl Writer {
         .await
     }
 
-    fn thread(&self) -> Result<&Sender<Waiting>, String> {
-        if let Some(sender) = self.thread.get() {
-            return Ok(sender);
+    fn thread(&self) -> Result<&Committing, String> {
+        if let Some(thread) = self.thread.get() {
+            return Ok(thread);
         }
         let ((sender, receiver), shared) = (channel(), self.shared.clone());
         let spawned = Builder::new().name("effects".to_owned()).spawn(move || shared.serve(&receiver));
-        spawned.map_err(|error| format!("a thread: {error}"))?;
+        let thread = Some(spawned.map_err(|error| format!("a thread: {error}"))?);
         // Another thread may have been faster; then this one's ends at once.
-        Ok(self.thread.get_or_init(|| sender))
+        Ok(self.thread.get_or_init(|| Committing { waiting: Some(sender), thread }))
     }
 
     /// Entries of these effects below these numbers are not needed any more.
@@ -173,6 +180,16 @@ impl Written {
             }
         }
         self.journal.commit().map(|_| true)
+    }
+}
+
+impl Drop for Committing {
+    fn drop(&mut self) {
+        drop(self.waiting.take());
+        // What a future holds may be dropped where it is woken.
+        if let Some(thread) = self.thread.take().filter(|thread| thread.thread().id() != current().id()) {
+            let _ = thread.join();
+        }
     }
 }
 
