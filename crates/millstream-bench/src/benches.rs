@@ -15,7 +15,9 @@ mod filter_map;
 mod growth;
 mod hop;
 mod instructions;
+mod journal;
 mod jq;
+mod keyed_state;
 mod latency;
 mod layouts;
 mod libraries;
@@ -24,6 +26,7 @@ mod merge;
 mod observe;
 mod oversubscribed;
 mod pipe;
+mod restore;
 mod rss;
 mod sensors;
 mod service;
@@ -31,6 +34,7 @@ mod shard2;
 mod shard2_ordered;
 mod shard_by;
 mod sleep;
+mod snapshot;
 mod spaces;
 mod text_batch;
 mod three_to_one;
@@ -204,6 +208,21 @@ pub(crate) const ALL: &[Bench] = &[
     Bench { name: "growth-sizes", about: "larger items, from 8 bytes to 64 KiB", run: growth::sizes },
     Bench { name: "growth-rings", about: "larger rings between a source, two maps and a sink", run: growth::rings },
     Bench { name: "growth-cores", about: "more workers, and how many of them outperform one loop", run: growth::cores },
+    Bench {
+        name: "snapshot",
+        about: "100 MB of keyed state, with a snapshot every second, and without",
+        run: snapshot::run,
+    },
+    Bench {
+        name: "journal",
+        about: "values in a journal, and in plain writes that are synced as often",
+        run: journal::run,
+    },
+    Bench {
+        name: "restore",
+        about: "the start of a job from 1 GB of keyed state, and a loop that decodes and inserts the same",
+        run: restore::run,
+    },
     Bench { name: "rss", about: "the peak memory of each program while gigabytes go through it", run: rss::run },
 ];
 

@@ -8,6 +8,12 @@ pub(crate) enum Failure {
     Checksum { who: &'static str, expected: String, got: String },
     #[error(transparent)]
     Run(#[from] RunError),
+    #[error(transparent)]
+    Job(#[from] millstream::state::JobError),
+    #[error(transparent)]
+    State(#[from] millstream::state::StateError),
+    #[error(transparent)]
+    Journal(#[from] millstream::state::journal::JournalError),
     #[error("{what}: {source}")]
     Io { what: String, source: io::Error },
     #[error("{0} answered {1} numbers, which is not a valid answer")]

@@ -11,7 +11,7 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).expect("text")
 }
 
-const NAMES: [&str; 55] = [
+const NAMES: [&str; 58] = [
     "chain2",
     "filter-map",
     "boxes",
@@ -66,6 +66,9 @@ const NAMES: [&str; 55] = [
     "growth-sizes",
     "growth-rings",
     "growth-cores",
+    "snapshot",
+    "journal",
+    "restore",
     "rss",
 ];
 

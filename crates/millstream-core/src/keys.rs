@@ -1,12 +1,20 @@
 //! Keys: the bound on their number, their hash, and the slot of each.
 
 mod key_slots;
+mod place_table;
+mod shared_state;
 mod stable_hash;
 mod table_hash;
 #[cfg(feature = "serde")]
 mod written;
 
-pub use key_slots::{FreeSlots, KeySlot, KeySlots};
+pub use key_slots::{FreeSlots, KeySlot, KeySlots, LruEntry};
+#[cfg(feature = "serde")]
+pub use place_table::TableChanges;
+pub use place_table::{CopyStamp, PlaceTable};
+pub use shared_state::SharedState;
+#[cfg(feature = "serde")]
+pub use shared_state::{StateChanges, apply_changes};
 pub use stable_hash::{Stable, StableHasher};
 
 use std::fmt;

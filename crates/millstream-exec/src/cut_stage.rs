@@ -117,8 +117,8 @@ impl<K: FilterKernel<In: RingLayout>> CutStage<K> {
 }
 
 impl<K: FilterKernel<In: RingLayout>> AtMarks for CutStage<K> {
-    fn state(&self) -> Option<Kept> {
-        self.keeper.keep(&self.state)
+    fn state(&mut self) -> Option<Kept> {
+        self.keeper.keep(&mut self.state)
     }
 
     fn pass(&mut self) -> Option<Mark> {

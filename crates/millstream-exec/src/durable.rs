@@ -83,7 +83,7 @@ impl RingRunner for Durable {
 
 #[diagnostic::do_not_recommend]
 impl<S: Item + Clone + Serialize + DeserializeOwned> Keeps<S> for Durable {
-    keeps_by!(writes);
+    keeps_by!(writes, writes_shared);
 }
 
 impl Runner for Durable {

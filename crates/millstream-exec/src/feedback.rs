@@ -199,8 +199,8 @@ impl<A: RingLayout, B: RingLayout + Fed<S>, S: Item + Clone> Closing<A, B, S> {
 
 /// When the state for the mark's number is known.
 impl<A: RingLayout, B: RingLayout + Fed<S>, S: Item + Clone> AtMarks for Closing<A, B, S> {
-    fn state(&self) -> Option<Kept> {
-        self.keeper.keep(&self.kept)
+    fn state(&mut self) -> Option<Kept> {
+        self.keeper.keep(&mut self.kept)
     }
 
     fn pass(&mut self) -> Option<Mark> {

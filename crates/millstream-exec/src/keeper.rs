@@ -2,6 +2,7 @@
 
 use crate::kept::Kept;
 use millstream_core::Item;
+use millstream_core::keys::SharedState;
 use millstream_core::pipe::States;
 use std::any::TypeId;
 
@@ -48,7 +49,7 @@ impl<S> StateKeepers<S> {
 #[doc(hidden)]
 #[derive(Debug)]
 pub struct Keeper<S> {
-    keep: Option<fn(&S) -> Kept>,
+    keep: Option<fn(&mut S) -> Kept>,
     load: fn(Kept) -> Result<S, String>,
     /// What the present pipeline says of a loaded state: it has the start state of this pipeline.
     adopt: fn(&mut S, &S) -> Result<(), String>,
@@ -66,7 +67,27 @@ impl<S> Copy for Keeper<S> {}
 impl<S: Item + Clone> Keeper<S> {
     /// As clones.
     pub(crate) fn clones() -> Self {
-        Keeper { keep: Some(Kept::of), load: Kept::get, ..Keeper::none() }
+        Keeper { keep: Some(|state| Kept::of(state)), load: Kept::get, ..Keeper::none() }
+    }
+}
+
+impl<S: Item + Clone + SharedState> Keeper<S> {
+    /// As copies that share what does not change.
+    pub(crate) fn clones_shared() -> Self {
+        Keeper { keep: Some(Kept::shared), load: Kept::get, ..Keeper::none() }
+    }
+}
+
+#[cfg(feature = "durable")]
+impl<S> Keeper<S>
+where
+    S: Item + Clone + serde::Serialize + serde::de::DeserializeOwned,
+    S: SharedState<Value: serde::Serialize + serde::de::DeserializeOwned>,
+    S::Plain: serde::Serialize + serde::de::DeserializeOwned,
+{
+    /// As copies that share what does not change, and can be written down as what has changed.
+    pub(crate) fn writes_shared() -> Self {
+        Keeper { keep: Some(Kept::writable_shared), load: Kept::read_with_changes, ..Keeper::none() }
     }
 }
 
@@ -74,7 +95,7 @@ impl<S: Item + Clone> Keeper<S> {
 impl<S: Item + Clone + serde::Serialize + serde::de::DeserializeOwned> Keeper<S> {
     /// As clones that can be written down.
     pub(crate) fn writes() -> Self {
-        Keeper { keep: Some(Kept::writable), load: Kept::read, ..Keeper::none() }
+        Keeper { keep: Some(|state| Kept::writable(state)), load: Kept::read, ..Keeper::none() }
     }
 }
 
@@ -100,7 +121,7 @@ impl<S> Keeper<S> {
     }
 
     /// A copy of the state; none if there is no state. May run the user's `Clone`.
-    pub(crate) fn keep(self, state: &S) -> Option<Kept> {
+    pub(crate) fn keep(self, state: &mut S) -> Option<Kept> {
         self.keep.map(|keep| keep(state).in_version(self.version))
     }
 

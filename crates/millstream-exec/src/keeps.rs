@@ -67,29 +67,30 @@ pub trait Keeps<S>: RingRunner {
         S: Key;
 }
 
-/// What a runner keeps of each kind of state, by keepers that are made by `Keeper::$kept`.
+/// What a runner keeps of each kind of state, by keepers that are made by `Keeper::$kept`, and by `Keeper::$shared` where
+/// there is a state for each key.
 macro_rules! keeps_by {
-    ($kept:ident) => {
+    ($kept:ident, $shared:ident) => {
         fn state() -> StateKeepers<S> {
-            StateKeepers { alone: Keeper::$kept(), by_key: Keeper::$kept().adopting(adopt_start) }.unless_nothing()
+            StateKeepers { alone: Keeper::$kept(), by_key: Keeper::$shared().adopting(adopt_start) }.unless_nothing()
         }
 
         fn states_in_a_loop() -> Keeper<Vec<States<S>>> {
-            Keeper::$kept().adopting(adopt_starts)
+            Keeper::$shared().adopting(adopt_starts)
         }
 
         fn keys() -> Keeper<KeyRouter<S>>
         where
             S: Key,
         {
-            Keeper::$kept().adopting(KeyRouter::adopt)
+            Keeper::$shared().adopting(KeyRouter::adopt)
         }
 
         fn parked_keys() -> StateKeepers<Parked<S>>
         where
             S: Key,
         {
-            StateKeepers { alone: Keeper::$kept(), by_key: Keeper::$kept().adopting(adopt_start) }
+            StateKeepers { alone: Keeper::$kept(), by_key: Keeper::$shared().adopting(adopt_start) }
         }
     };
 }
@@ -97,5 +98,5 @@ macro_rules! keeps_by {
 pub(crate) use keeps_by;
 
 impl<S: Item + Clone> Keeps<S> for Rings {
-    keeps_by!(clones);
+    keeps_by!(clones, clones_shared);
 }

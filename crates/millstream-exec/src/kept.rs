@@ -4,8 +4,11 @@
 mod written;
 
 #[cfg(feature = "durable")]
-pub(crate) use written::WrittenLane;
+pub(crate) use written::{ChangedLane, LaneStamps, WrittenLane};
 
+#[cfg(feature = "durable")]
+use millstream_core::keys::CopyStamp;
+use millstream_core::keys::SharedState;
 use millstream_core::{Item, SequenceNumber};
 use std::any::{Any, type_name};
 use std::fmt;
@@ -28,6 +31,8 @@ enum Held {
     Written {
         type_name: String,
         bytes: Vec<u8>,
+        /// What has changed since then, in order: what [`State::write_changes`] gave.
+        changes: Vec<Vec<u8>>,
     },
 }
 
@@ -39,6 +44,21 @@ pub(crate) trait State: Any + Send + Sync {
     /// The state as bytes; none if it is kept in memory only.
     #[cfg(feature = "durable")]
     fn write(&self) -> Option<postcard::Result<Vec<u8>>> {
+        None
+    }
+    /// Which copies its tables are, if it can say what has changed since an earlier copy.
+    #[cfg(feature = "durable")]
+    fn stamps(&self) -> Option<Vec<CopyStamp>> {
+        None
+    }
+    /// How many of its places may differ from that earlier copy, and how many there are; none if that is not known.
+    #[cfg(feature = "durable")]
+    fn changed(&self, _earlier: &[CopyStamp]) -> Option<(usize, usize)> {
+        None
+    }
+    /// What has changed since then as bytes; none if that is not known.
+    #[cfg(feature = "durable")]
+    fn write_changes(&self, _earlier: &[CopyStamp]) -> Option<postcard::Result<Vec<u8>>> {
         None
     }
     /// The state as JSON; none if it is kept in memory only.
@@ -85,6 +105,11 @@ impl Kept {
     /// A clone of this state.
     pub(crate) fn of<S: Item + Clone>(state: &S) -> Self {
         Kept { next: None, version: 1, state: Some(Held::Live(Box::new(Copied(state.clone())))) }
+    }
+
+    /// A copy of this state, which shares what does not change.
+    pub(crate) fn shared<S: Item + Clone + SharedState>(state: &mut S) -> Self {
+        Kept { next: None, version: 1, state: Some(Held::Live(Box::new(Copied(state.share())))) }
     }
 
     /// The next number of an output with a clock of its own, and the state beside it, if there is one.

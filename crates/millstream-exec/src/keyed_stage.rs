@@ -110,8 +110,8 @@ struct KeyedStage<A: RingLayout, S, B: Item, D: Density, F> {
 }
 
 impl<A: RingLayout, S: Item + Clone, B: Item, D: Density, F: Send> AtMarks for KeyedStage<A, S, B, D, F> {
-    fn state(&self) -> Option<Kept> {
-        self.keeper.keep(&self.state)
+    fn state(&mut self) -> Option<Kept> {
+        self.keeper.keep(&mut self.state)
     }
 
     fn pass(&mut self) -> Option<Mark> {

@@ -153,7 +153,7 @@ pub use sending::{Room, Sending};
 pub use service::{Answer, AnswerFuture, CallError, Client, Reception, Reply, Request, Service, requests, service};
 pub use signal::{Condition, Signal, Ticket, WakerSlot};
 #[cfg(feature = "durable")]
-pub use snapshot::CorruptSnapshot;
+pub use snapshot::{CorruptSnapshot, SnapshotParts, StoredParts};
 pub use snapshot::{Snapshot, SnapshotMismatch};
 pub use source::Source;
 #[doc(hidden)]

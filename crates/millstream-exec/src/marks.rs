@@ -26,6 +26,7 @@ use std::fmt;
 use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
 
 /// No mark is due.
 const NEVER: u64 = u64::MAX;
@@ -80,6 +81,8 @@ struct Passing {
     passed: Vec<(usize, String, SequenceNumber, Option<Kept>)>,
     /// A state that cannot be copied.
     lacks: Option<SnapshotMismatch>,
+    /// The longest time that a tasklet took to leave its state.
+    stop: Duration,
 }
 
 /// What is done to a run at a number, while its stages take nothing from that number on.
@@ -249,7 +252,8 @@ impl Marks {
         let change = if planned { book.planned.pop_front().map(|(_, change)| change) } else { book.wanted.pop_front() };
         let (id, kind) = (book.laid + 1, change.as_ref().map_or(MarkKind::Snapshot, |_| MarkKind::Retire));
         // Before the mark can be seen: a tasklet that passes it at once must find this.
-        book.passing = Some(Passing { id, at, output: None, change, passed: Vec::new(), lacks: None });
+        book.passing =
+            Some(Passing { id, at, output: None, change, passed: Vec::new(), lacks: None, stop: Duration::ZERO });
         self.under_way.store(true, Ordering::Release);
         source.mark(id, kind);
         book.laid = id;
@@ -280,13 +284,16 @@ impl Marks {
         while let Some(mark) = tasklet.pass() {
             passed.any = true;
             let retires = mark.kind == MarkKind::Retire;
-            let state = match caught(|| tasklet.state()) {
+            let began = Instant::now();
+            let state = caught(|| tasklet.state());
+            let stop = began.elapsed();
+            let state = match state {
                 Ok(state) => Ok(state),
                 // The present pipeline needs no copy: it goes on.
                 Err(payload) if retires => Err(SnapshotMismatch::not_cloned(passer.name, payload)),
                 Err(payload) => resume_unwind(payload),
             };
-            self.put(passer, mark, state);
+            self.put(passer, mark, state, stop);
             if retires && cut {
                 tasklet.resume();
             } else if retires {
@@ -297,7 +304,13 @@ impl Marks {
         passed
     }
 
-    fn put(&self, Passer { task, name, role }: Passer<'_>, mark: Mark, state: Result<Option<Kept>, SnapshotMismatch>) {
+    fn put(
+        &self,
+        Passer { task, name, role }: Passer<'_>,
+        mark: Mark,
+        state: Result<Option<Kept>, SnapshotMismatch>,
+        stop: Duration,
+    ) {
         let mut book = self.book();
         let expected = book.expected;
         let Some(passing) = book.passing.as_mut().filter(|passing| passing.id == mark.id) else { return };
@@ -312,6 +325,7 @@ impl Marks {
             passing.lacks.get_or_insert(lacks);
             None
         });
+        passing.stop = passing.stop.max(stop);
         passing.passed.push((task, name.to_owned(), mark.at, state));
         if passing.passed.len() == expected {
             self.complete(&mut book);
@@ -319,10 +333,10 @@ impl Marks {
     }
 
     fn complete(&self, book: &mut Book) {
-        let Some(Passing { id, at, output, change, mut passed, lacks }) = book.passing.take() else { return };
+        let Some(Passing { id, at, output, change, mut passed, lacks, stop }) = book.passing.take() else { return };
         passed.sort_unstable_by_key(|(task, ..)| *task);
         let passed = passed.into_iter().map(|(_, name, at, state)| (name, at, state));
-        let snapshot = Snapshot::new(at, output, passed);
+        let snapshot = Snapshot::new(at, output, passed, stop);
         let states = lacks.map_or_else(|| Ok(snapshot.clone()), Err);
         let whole = states.is_ok();
         book.changing = change.is_some();

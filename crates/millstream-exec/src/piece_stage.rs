@@ -135,7 +135,7 @@ impl<C> Cutter<'_, C> {
 
 /// Between two values. A value that was begun has passed its marks.
 impl<A: RingLayout + OfPieces<Kind: Kind>, C: Cut<A::Kind>> AtMarks for PieceStage<A, C> {
-    fn state(&self) -> Option<Kept> {
+    fn state(&mut self) -> Option<Kept> {
         Some(Kept::at(self.output.next(), None))
     }
 

@@ -174,8 +174,8 @@ impl<E: ExpandKernel<In: RingLayout>> RenumberStage<E> {
 
 /// Between two values: all outputs of the one before are published.
 impl<E: ExpandKernel<In: RingLayout>> AtMarks for RenumberStage<E> {
-    fn state(&self) -> Option<Kept> {
-        self.state.as_ref().map(|state| Kept::at(self.output.next(), self.keeper.keep(state)))
+    fn state(&mut self) -> Option<Kept> {
+        self.state.as_mut().map(|state| Kept::at(self.output.next(), self.keeper.keep(state)))
     }
 
     fn pass(&mut self) -> Option<Mark> {

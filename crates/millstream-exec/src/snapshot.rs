@@ -1,10 +1,14 @@
 //! The states of a run at a number, and runs that begin with them.
 
 #[cfg(feature = "durable")]
+mod increments;
+#[cfg(feature = "durable")]
 mod parts;
 #[cfg(feature = "durable")]
 mod written;
 
+#[cfg(feature = "durable")]
+pub use increments::{SnapshotParts, StoredParts};
 #[cfg(feature = "durable")]
 pub use written::CorruptSnapshot;
 
@@ -14,6 +18,7 @@ use millstream_core::SequenceNumber;
 use millstream_core::failure::{caught, discard, message};
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 use std::{any, fmt};
 
 /// The states of a run's stages when every number below [`at`](Snapshot::at) had passed them, and no further one.
@@ -32,6 +37,8 @@ struct States {
     numbers: Vec<(String, SequenceNumber)>,
     /// By the stage's name; of keyed stages one for each lane.
     stages: BTreeMap<String, Vec<Kept>>,
+    /// The longest time for which a stage stopped to leave its state here.
+    stop: Duration,
 }
 
 impl Snapshot {
@@ -40,6 +47,7 @@ impl Snapshot {
         at: SequenceNumber,
         output: Option<SequenceNumber>,
         passed: impl Iterator<Item = (String, SequenceNumber, Option<Kept>)>,
+        stop: Duration,
     ) -> Self {
         let (mut numbers, mut stages) = (Vec::new(), BTreeMap::<String, Vec<Kept>>::new());
         for (name, at, state) in passed {
@@ -48,7 +56,7 @@ impl Snapshot {
             }
             numbers.push((name, at));
         }
-        Snapshot(Arc::new(States { at, output, numbers, stages }))
+        Snapshot(Arc::new(States { at, output, numbers, stages, stop }))
     }
 
     /// The number of the source's next value.
@@ -79,6 +87,13 @@ impl Snapshot {
     /// with it. A stage in a `shard` has several tasklets, and each is here.
     pub fn numbers(&self) -> impl Iterator<Item = (&str, SequenceNumber)> {
         self.0.numbers.iter().map(|(name, at)| (&**name, *at))
+    }
+
+    /// The longest time for which a stage stopped at the mark, to leave its state in the snapshot: the stream does not
+    /// pause for more. Zero if the snapshot was read.
+    #[must_use]
+    pub fn longest_stop(&self) -> Duration {
+        self.0.stop
     }
 
     /// The names of the stages with a state, in order.

@@ -133,8 +133,8 @@ impl<S: Item> Drop for Shows<'_, S> {
 }
 
 impl<A: RingLayout, S: Item + Clone, B: Item, D: Density, F: Send> AtMarks for Stage<A, S, B, D, F> {
-    fn state(&self) -> Option<Kept> {
-        self.keeper.keep(&self.work.state)
+    fn state(&mut self) -> Option<Kept> {
+        self.keeper.keep(&mut self.work.state)
     }
 
     fn pass(&mut self) -> Option<Mark> {

@@ -78,7 +78,7 @@ pub(crate) trait AtMarks {
     fn pass(&mut self) -> Option<Mark>;
 
     /// At a mark that was just passed: what outlives the numbers below it. None if nothing does.
-    fn state(&self) -> Option<Kept> {
+    fn state(&mut self) -> Option<Kept> {
         None
     }
 

@@ -139,7 +139,7 @@ where
     F: Send + Sync,
     Fut: Future<Output: Item> + Send,
 {
-    fn state(&self) -> Option<Kept> {
+    fn state(&mut self) -> Option<Kept> {
         Some(Kept::at(self.output.next(), None))
     }
 

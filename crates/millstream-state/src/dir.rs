@@ -203,6 +203,12 @@ impl StateDir {
         self.path.join("journal")
     }
 
+    /// The directory of the record of [effects](crate::effects), which is a journal.
+    #[must_use]
+    pub fn effects_dir(&self) -> PathBuf {
+        self.path.join("effects")
+    }
+
     fn snapshots_dir(&self) -> PathBuf {
         self.path.join(SNAPSHOTS)
     }

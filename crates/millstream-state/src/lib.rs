@@ -31,6 +31,7 @@
 //! | [`claims`] | sinks that say what they hold, and go back to it |
 //! | [`dir`] | the directory of a job: opening, locking, snapshots, what to keep of them |
 //! | [`manifest`] | what a snapshot's file says of itself, and its bytes |
+//! | [`effects`] | calls to the outside whose answers are recorded by number |
 //! | [`journal`] | values by number, durable before anything leaves for them |
 //! | [`store`] | the same snapshots in an object store |
 //! | [`disk`] | everything that this crate does to a disk, as a trait; a test's disk may crash |
@@ -41,6 +42,7 @@ mod before;
 pub mod claims;
 pub mod dir;
 pub mod disk;
+pub mod effects;
 mod entry;
 mod error;
 #[cfg(any(test, feature = "fuzzed"))]

@@ -23,7 +23,10 @@ use std::path::Path;
 pub(crate) const KIND: Kind = Kind { name: "millstream-snapshot", format: FORMAT };
 
 /// The number of the format that [`StateDir::save`](crate::StateDir::save) writes, and the last that is read.
-pub const FORMAT: u32 = 1;
+///
+/// In format 2 a part may have what has changed in a state since another part: see
+/// [`Snapshot::to_parts_since`](millstream_exec::Snapshot::to_parts_since).
+pub const FORMAT: u32 = 2;
 
 /// What a snapshot says of itself. It is written last, and never changed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -143,6 +146,14 @@ pub(crate) fn entries<'a>(
         entry
     };
     (parts.iter().map(&mut entry).collect(), written)
+}
+
+/// The entries of parts that are the base's.
+pub(crate) fn kept(base: Option<&Manifest>, names: &[&str]) -> Result<Vec<PartEntry>, String> {
+    let known: HashMap<&str, &PartEntry> =
+        base.iter().flat_map(|base| &base.parts).map(|part| (part.name.as_str(), part)).collect();
+    let entry = |name: &&str| known.get(name).copied().cloned().ok_or_else(|| format!("its base has no part `{name}`"));
+    names.iter().map(entry).collect()
 }
 
 /// The manifest at the end of an open file. `path` is the file's, and its name counts.

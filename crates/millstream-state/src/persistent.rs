@@ -13,6 +13,7 @@ pub use running::{Running, Stored};
 pub use storing::Cadence;
 
 use crate::claims::{AtMarks, Claimed, ClaimingSink, Claims, OpenError, OutputOf};
+use crate::effects::Effects;
 use crate::resumable::{Trail, Trailing};
 use crate::{Manifest, Resumable, Retention, Saved, SnapshotEntry, StateDir};
 use millstream_core::plan::{Change, Fate, StageDiff};
@@ -71,13 +72,14 @@ pub struct Persistent {
     cadence: Cadence,
     retention: Retention,
     job: Value,
+    effects: Vec<Effects>,
 }
 
 impl Persistent {
     /// Runs jobs on rings with these options. A snapshot every second, of which five are kept.
     pub fn new(rings: Rings, dir: StateDir) -> Self {
         let retention = Retention { count: Some(5), ..Retention::default() };
-        Persistent { rings, dir, cadence: Cadence::default(), retention, job: Value::Null }
+        Persistent { rings, dir, cadence: Cadence::default(), retention, job: Value::Null, effects: Vec::new() }
     }
 
     /// Sets when snapshots are taken.
@@ -90,6 +92,14 @@ impl Persistent {
     #[must_use]
     pub fn keep(self, retention: Retention) -> Self {
         Persistent { retention, ..self }
+    }
+
+    /// Forgets answers of effects when no snapshot is kept any more from which a run would need them. The numbers of an
+    /// effect are those of the stage that has its name; without one its answers are kept.
+    #[must_use]
+    pub fn recording(mut self, effects: &Effects) -> Self {
+        self.effects.push(effects.clone());
+        self
     }
 
     /// Sets what the manifests say of the job: how it was started, for tools that start it again.
@@ -144,7 +154,7 @@ impl Persistent {
         let values = Trailing::<T, X>::new(values, number.unwrap_or(0), at, trail.clone()).map_err(JobError::Source)?;
         let source = Arc::new(source);
         let claimed = Claimed::default();
-        let Persistent { mut rings, dir, cadence, retention, job } = self;
+        let Persistent { mut rings, dir, cadence, retention, job, effects } = self;
         if let Some(snapshot) = snapshot {
             rings = rings.resume(snapshot);
         }
@@ -159,7 +169,8 @@ impl Persistent {
             let source = source.clone();
             Box::new(move |oldest: &Value| source.forget(oldest))
         };
-        let storing = Storing::start(dir, retention, id, described(&plan, job), claimed.clone(), position, forget);
+        let storing =
+            Storing::start(dir, retention, id, described(&plan, job), claimed.clone(), position, forget, effects);
         let storing = storing.map_err(|error| JobError::Run(RunError::Spawn(error.to_string())))?;
         if let Cadence::Numbers(numbers) = cadence {
             let store = storing.sender();

@@ -25,6 +25,9 @@ pub struct Saved<'a> {
     ///
     /// Damage of that file then damages this snapshot too, so there should be one without a base now and then.
     pub base: Option<&'a Manifest>,
+    /// The names of parts of the base that are this snapshot's as well, without a look at their bytes. None of them is
+    /// among the [`parts`](Saved::parts).
+    pub kept: &'a [&'a str],
 }
 
 /// A snapshot that is ready to be written.
@@ -44,12 +47,15 @@ impl<'a> Saved<'a> {
         (id, epoch): (u64, u64),
         written_unix_ms: u64,
     ) -> Result<Prepared<'a>, String> {
-        let Saved { at, output_at, source, sink, plan, fingerprint, parts, base } = self;
+        let Saved { at, output_at, source, sink, plan, fingerprint, parts, base, kept } = self;
         let mut names = BTreeSet::new();
-        if let Some((twice, _)) = parts.iter().find(|(name, _)| !names.insert(name)) {
+        let all = kept.iter().copied().chain(parts.iter().map(|(name, _)| *name));
+        if let Some(twice) = all.into_iter().find(|name| !names.insert(*name)) {
             return Err(format!("two parts have the name `{twice}`"));
         }
-        let (entries, written) = manifest::entries(&manifest::file_name(id, epoch), parts, *base);
+        let mut entries = manifest::kept(*base, kept)?;
+        let (new, written) = manifest::entries(&manifest::file_name(id, epoch), parts, *base);
+        entries.extend(new);
         let manifest = Manifest {
             format: manifest::FORMAT,
             program: program.to_owned(),

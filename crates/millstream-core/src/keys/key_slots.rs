@@ -1,6 +1,6 @@
 use super::stable_hash::Stable;
 use super::table_hash::Quick;
-use super::{Bound, TooManyKeys};
+use super::{Bound, PlaceTable, TooManyKeys};
 use std::collections::HashMap;
 use std::hash::{BuildHasher, Hash};
 
@@ -60,16 +60,16 @@ pub struct KeySlots<K> {
     pub(super) bound: Bound,
     /// Each key's index in `entries`.
     pub(super) entry_of: HashMap<K, u32, Quick>,
-    pub(super) entries: Vec<LruEntry<K>>,
+    pub(crate) entries: PlaceTable<LruEntry<K>>,
     /// The entries that were used the longest ago and the last, if keys are forgotten.
-    pub(super) oldest: u32,
-    pub(super) newest: u32,
+    pub(crate) oldest: u32,
+    pub(crate) newest: u32,
 }
 
 /// A key, and its neighbours in the order of last values.
 #[derive(Clone, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-pub(super) struct LruEntry<K> {
+pub struct LruEntry<K> {
     pub(super) key: K,
     address: Address,
     pub(super) older: u32,
@@ -90,7 +90,7 @@ impl<K: Hash + Eq + Clone> KeySlots<K> {
     /// No key has a key slot yet.
     #[must_use]
     pub fn new(bound: Bound) -> Self {
-        KeySlots { bound, entry_of: HashMap::default(), entries: Vec::new(), oldest: NONE, newest: NONE }
+        KeySlots { bound, entry_of: HashMap::default(), entries: PlaceTable::new(), oldest: NONE, newest: NONE }
     }
 
     /// Sets another bound.
@@ -145,13 +145,25 @@ impl<K: Hash + Eq + Clone> KeySlots<K> {
     /// The key slot of a value's key, if the key has one.
     #[inline]
     pub(crate) fn known(&mut self, key: &K) -> Option<KeySlot> {
-        let entry = *self.entry_of.get(key)?;
-        let Address { lane, place } = self.entries[entry as usize].address;
+        let (entry, key_slot) = self.entry_and_slot(key)?;
         if self.bound.forgets && entry != self.newest {
             self.unlink(entry);
             self.link(entry);
         }
-        Some(KeySlot { place, lane, fresh: false })
+        Some(key_slot)
+    }
+
+    /// The same, of a set that forgets no keys.
+    #[inline]
+    pub(crate) fn find(&self, key: &K) -> Option<KeySlot> {
+        self.entry_and_slot(key).map(|(_, key_slot)| key_slot)
+    }
+
+    #[inline]
+    fn entry_and_slot(&self, key: &K) -> Option<(u32, KeySlot)> {
+        let entry = *self.entry_of.get(key)?;
+        let Address { lane, place } = self.entries.get(entry as usize)?.address;
+        Some((entry, KeySlot { place, lane, fresh: false }))
     }
 
     fn new_slot(
@@ -170,16 +182,16 @@ impl<K: Hash + Eq + Clone> KeySlots<K> {
         let entry = if full { self.oldest } else { self.entries.len() as u32 };
         if full {
             self.unlink(entry);
-            let forgotten = &self.entries[entry as usize];
+            let forgotten = self.entries.get(entry as usize).expect("it is the oldest");
             self.entry_of.remove(&forgotten.key);
             places.give_back(forgotten.address);
         }
         let address = Address { lane, place: places.take(lane) };
         let taken = LruEntry { key: key.clone(), address, older: NONE, newer: NONE };
         if full {
-            self.entries[entry as usize] = taken
+            *self.entry(entry) = taken;
         } else {
-            self.entries.push(taken)
+            self.entries.push(taken);
         }
         self.entry_of.insert(key, entry);
         if self.bound.forgets {
@@ -191,30 +203,54 @@ impl<K: Hash + Eq + Clone> KeySlots<K> {
     /// Removes every key, and frees its place.
     pub fn clear(&mut self, places: &mut FreeSlots) {
         self.entry_of.clear();
-        self.entries.drain(..).for_each(|entry| places.give_back(entry.address));
+        self.entries.iter().for_each(|entry| places.give_back(entry.address));
+        self.entries.clear();
         (self.oldest, self.newest) = (NONE, NONE);
     }
 
+    /// The bytes of the entries and of the map, without what keys own elsewhere.
+    pub(crate) fn bytes(&self) -> usize {
+        self.entries.bytes() + self.entry_of.capacity() * (size_of::<(K, u32)>() + 1)
+    }
+
+    /// A copy that shares the entries, without the map from keys to entries: it follows from them.
+    pub(crate) fn share(&mut self) -> Self {
+        let KeySlots { bound, entries, oldest, newest, .. } = self;
+        let (entry_of, entries) = (HashMap::default(), entries.share());
+        KeySlots { bound: *bound, entry_of, entries, oldest: *oldest, newest: *newest }
+    }
+
+    /// Makes the map from keys to entries, if it is not there.
+    pub(crate) fn find_keys(&mut self) {
+        if self.entry_of.len() != self.entries.len() {
+            self.entry_of = self.entries.iter().zip(0..).map(|(entry, index)| (entry.key.clone(), index)).collect();
+        }
+    }
+
+    fn entry(&mut self, entry: u32) -> &mut LruEntry<K> {
+        self.entries.get_mut(entry as usize).expect("entries are linked to entries")
+    }
+
     fn unlink(&mut self, entry: u32) {
-        let LruEntry { older, newer, .. } = self.entries[entry as usize];
+        let LruEntry { older, newer, .. } = *self.entry(entry);
         match older {
             NONE => self.oldest = newer,
-            older => self.entries[older as usize].newer = newer,
+            older => self.entry(older).newer = newer,
         }
         match newer {
             NONE => self.newest = older,
-            newer => self.entries[newer as usize].older = older,
+            newer => self.entry(newer).older = older,
         }
     }
 
     /// Puts an entry after the newest one.
     fn link(&mut self, entry: u32) {
         let newest = std::mem::replace(&mut self.newest, entry);
-        let linked = &mut self.entries[entry as usize];
+        let linked = self.entry(entry);
         (linked.older, linked.newer) = (newest, NONE);
         match newest {
             NONE => self.oldest = entry,
-            newest => self.entries[newest as usize].newer = entry,
+            newest => self.entry(newest).newer = entry,
         }
     }
 }

@@ -1,24 +1,26 @@
 //! Key slots written down. The map from keys to entries is not written, since it follows from the entries: so equal
-//! histories have equal bytes.
+//! histories have equal bytes. It is made when all entries are there ([`KeySlots::find_keys`]).
 
-use super::Bound;
 use super::key_slots::{KeySlots, LruEntry, NONE};
+use super::{Bound, PlaceTable};
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::collections::HashMap;
 use std::hash::Hash;
 
 #[derive(Serialize)]
 struct Borrowed<'s, K> {
     bound: Bound,
-    entries: &'s [LruEntry<K>],
+    entries: &'s PlaceTable<LruEntry<K>>,
     oldest: u32,
     newest: u32,
 }
 
 #[derive(Deserialize)]
+#[serde(bound(deserialize = "K: Deserialize<'de> + Clone"))]
 struct Owned<K> {
     bound: Bound,
-    entries: Vec<LruEntry<K>>,
+    entries: PlaceTable<LruEntry<K>>,
     oldest: u32,
     newest: u32,
 }
@@ -37,8 +39,7 @@ impl<'de, K: Deserialize<'de> + Hash + Eq + Clone> Deserialize<'de> for KeySlots
         if let Some(link) = links.into_iter().find(|link| *link != NONE && *link as usize >= entries.len()) {
             return Err(D::Error::custom(format!("key {link} of {}", entries.len())));
         }
-        let entry_of = entries.iter().zip(0..).map(|(entry, index)| (entry.key.clone(), index)).collect();
-        Ok(KeySlots { bound, entry_of, entries, oldest, newest })
+        Ok(KeySlots { bound, entry_of: HashMap::default(), entries, oldest, newest })
     }
 }
 
@@ -76,6 +77,7 @@ mod tests {
                 let bytes = serde_json::to_vec(&read).unwrap();
                 assert_eq!(bytes, serde_json::to_vec(&stays).unwrap());
                 read = serde_json::from_slice(&bytes).unwrap();
+                read.find_keys();
                 *two = serde_json::from_slice(&serde_json::to_vec(two).unwrap()).unwrap();
             }
         }

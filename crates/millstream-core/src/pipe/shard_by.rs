@@ -1,6 +1,8 @@
+mod key_router;
+mod states;
+
 use super::combinator;
-use crate::failure::fail;
-use crate::keys::{Bound, FreeSlots, KeySlot, KeySlots};
+use crate::keys::{Bound, FreeSlots, KeySlot, KeySlots, PlaceTable};
 use crate::plan::{Describe, Port, StageKind, StateType};
 use crate::{Arrow, Item, Shape, Sparse, Val};
 use std::hash::Hash;
@@ -36,7 +38,7 @@ where
 
     fn describe(&self, input: Port, plan: &mut Describe) -> Port {
         let (slot_bytes, fills) = (Val::<KeySlot, Sparse>::BYTES, input.filled());
-        let state = Some(StateType::of::<KeySlots<K>>());
+        let state = Some(StateType::with_layout::<KeySlots<K>>(80, 8));
         let keys = StageKind { name: "key", state, slot_bytes, dense: false, fills };
         plan.shard_by(&input, keys, self.k, self.bound.most(), |plan| self.body.describe(input.clone(), plan))
     }
@@ -46,121 +48,31 @@ where
 pub trait Key: Item + Hash + Eq + Clone {}
 impl<K: Item + Hash + Eq + Clone> Key for K {}
 
-/// Assigns every number the key slot of its key: the work of a deployment upstream of the body of a [`ShardBy`].
+/// Assigns every number the key slot of its key: the work of a deployment upstream of the body of a
+/// [`ShardBy`](crate::pipe::ShardBy).
 #[derive(Clone, Debug)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-#[cfg_attr(feature = "serde", serde(bound(deserialize = "K: serde::Deserialize<'de> + Hash + Eq + Clone")))]
 pub struct KeyRouter<K> {
     bound: Bound,
     lanes: usize,
     places: FreeSlots,
     /// The number of keys with a key slot.
     keys: usize,
-    /// The key slots: one set, or inside another `shard_by` one set for each key slot of that one, by lane and place.
-    key_slots: Vec<Vec<KeySlots<K>>>,
+    key_slots: Sets<K>,
 }
 
-impl<K: Key> KeyRouter<K> {
-    /// Routes to `lanes` lanes; inside another `shard_by`, to `lanes` lanes for each of its `outer` lanes.
-    #[must_use]
-    pub fn new(bound: Bound, lanes: usize, outer: usize) -> Self {
-        KeyRouter { bound, lanes, places: FreeSlots::new(lanes * outer), keys: 0, key_slots: vec![Vec::new(); outer] }
-    }
-
-    /// The key slot of a number: none if the number's slot is empty. `outer` is the number's key slot in the
-    /// `shard_by` around this one.
-    ///
-    /// Unwinds if there are too many keys.
-    #[inline]
-    pub fn key_slot(&mut self, outer: Option<KeySlot>, key: Option<K>) -> Option<KeySlot> {
-        let outer = outer.unwrap_or(KeySlot { lane: 0, place: 0, fresh: false });
-        let known = match (&key, self.key_slots[usize::from(outer.lane)].get_mut(outer.place as usize)) {
-            (Some(key), Some(key_slots)) if !outer.fresh => key_slots.known(key),
-            _ => None,
-        };
-        known.or_else(|| self.new_slot(outer, key))
-    }
-
-    /// The key slot of a number whose key is new, or that has none, or whose outer key is new.
-    #[cold]
-    fn new_slot(&mut self, KeySlot { lane, place, fresh }: KeySlot, key: Option<K>) -> Option<KeySlot> {
-        let key_slots = &mut self.key_slots[usize::from(lane)];
-        while key_slots.len() <= place as usize {
-            key_slots.push(KeySlots::new(self.bound));
-        }
-        let key_slots = &mut key_slots[place as usize];
-        if fresh {
-            self.keys -= key_slots.len();
-            key_slots.clear(&mut self.places);
-        }
-        let first_lane = usize::from(lane) * self.lanes;
-        let before = key_slots.len();
-        let key_slot = key_slots
-            .key_slot(key?, first_lane as u16, self.lanes, &mut self.places)
-            .unwrap_or_else(|error| fail(error));
-        self.keys += key_slots.len() - before;
-        Some(key_slot)
-    }
-
-    /// Goes on in the place of `start`, with its bound.
-    ///
-    /// # Errors
-    ///
-    /// If `start` has another number of lanes, forgets keys where this does not, or has no room for the keys.
-    pub fn adopt(&mut self, start: &Self) -> Result<(), String> {
-        let (lanes, outer) = (self.lanes, self.key_slots.len());
-        if (lanes, outer) != (start.lanes, start.key_slots.len()) {
-            let [old, new] = [lanes * outer, start.lanes * start.key_slots.len()];
-            return Err(format!("has {new} lanes of keys, and the snapshot has {old}"));
-        }
-        self.bound = start.bound;
-        self.key_slots.iter_mut().flatten().try_for_each(|keys| keys.set_bound(start.bound))
-    }
-
-    /// The number of keys with a key slot.
-    #[must_use]
-    pub fn keys(&self) -> usize {
-        self.keys
-    }
+/// Key slots.
+#[derive(Clone, Debug)]
+enum Sets<K> {
+    One(KeySlots<K>),
+    /// Inside another `shard_by` a set for each key slot of that one, by lane and place.
+    Each(Vec<PlaceTable<KeySlots<K>>>),
 }
 
 /// The states of the keys of one lane, by place.
 #[derive(Clone, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(bound(deserialize = "S: serde::Deserialize<'de> + Clone")))]
 pub struct States<S> {
     start: S,
-    at: Vec<S>,
-}
-
-impl<S: Clone> States<S> {
-    /// No states yet. The state of a key is `start` before its first value.
-    #[must_use]
-    pub fn new(start: S) -> Self {
-        States { start, at: Vec::new() }
-    }
-
-    /// Goes on in the place of `start`: a key that is new begins as there.
-    pub fn adopt(&mut self, start: &Self) {
-        self.start = start.start.clone();
-    }
-
-    /// The state of the key in this key slot. Call this at every number with a key, even if the stage has no value
-    /// there: a key may start at any number.
-    #[inline]
-    pub fn of(&mut self, key_slot: KeySlot) -> &mut S {
-        let place = key_slot.place as usize;
-        if key_slot.fresh || self.at.len() <= place {
-            self.begin(place);
-        }
-        &mut self.at[place]
-    }
-    /// The state at this place begins.
-    #[cold]
-    fn begin(&mut self, place: usize) {
-        if self.at.len() <= place {
-            self.at.resize(place + 1, self.start.clone());
-        } else {
-            self.at[place] = self.start.clone();
-        }
-    }
+    at: PlaceTable<S>,
 }

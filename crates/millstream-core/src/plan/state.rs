@@ -20,6 +20,12 @@ impl StateType {
         StateType { name: type_name::<S>(), bytes: size_of::<S>(), align: align_of::<S>() }
     }
 
+    /// Describes `S` as if it had this layout, that of its first version: how a table is built in memory says nothing of
+    /// what is written down.
+    pub(crate) fn with_layout<S>(bytes: usize, align: usize) -> Self {
+        StateType { bytes, align, ..StateType::of::<S>() }
+    }
+
     /// The state, in this version; none if the type has no bytes, since then there is nothing to keep.
     pub(super) fn info(self, version: u32) -> Option<StateInfo> {
         (self.bytes > 0).then(|| StateInfo {

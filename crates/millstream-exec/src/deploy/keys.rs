@@ -59,7 +59,7 @@ where
 {
     let outer = wiring.scope.keyed.as_ref().map(|outer| (outer.key_slots.fork(), outer.lanes));
     let (key, keys) = (shard.key.clone(), Arc::new(AtomicU64::new(0)));
-    let router = KeyRouter::new(shard.bound, shard.k, outer.as_ref().map_or(1, |(_, lanes)| *lanes));
+    let router = KeyRouter::new(shard.bound, shard.k, outer.as_ref().map(|(_, lanes)| *lanes));
     let count = keys.clone();
     let key_slot = move |router: &mut KeyRouter<K>, value: Option<A::Ref<'_>>, outer| {
         let key_slot = router.key_slot(outer, value.map(|value| key(value)));

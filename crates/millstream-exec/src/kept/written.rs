@@ -1,6 +1,7 @@
 //! States as bytes.
 
 use super::{Held, Kept, State, other};
+use millstream_core::keys::{CopyStamp, SharedState, StateChanges, apply_changes};
 use millstream_core::{Item, SequenceNumber};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -40,7 +41,148 @@ impl<S: Item + Clone + Serialize> State for Writable<S> {
     }
 }
 
+/// A shared state that can be written down, whole or as what has changed in it.
+struct WritableShared<S>(S);
+
+impl<S> State for WritableShared<S>
+where
+    S: Item + Clone + Serialize,
+    S: SharedState<Value: Serialize, Plain: Serialize>,
+{
+    fn copy(&self) -> Box<dyn State> {
+        Box::new(WritableShared(self.0.clone()))
+    }
+
+    fn type_name(&self) -> &'static str {
+        type_name::<S>()
+    }
+
+    fn into_any(self: Box<Self>) -> Box<dyn Any> {
+        Box::new(self.0)
+    }
+
+    fn write(&self) -> Option<postcard::Result<Vec<u8>>> {
+        Some(postcard::to_allocvec(&self.0))
+    }
+
+    fn stamps(&self) -> Option<Vec<CopyStamp>> {
+        Some(self.0.stamps())
+    }
+
+    fn changed(&self, earlier: &[CopyStamp]) -> Option<(usize, usize)> {
+        self.0.changed(earlier)
+    }
+
+    fn write_changes(&self, earlier: &[CopyStamp]) -> Option<postcard::Result<Vec<u8>>> {
+        self.0.changed(earlier)?;
+        Some(postcard::to_allocvec(&StateChanges { state: &self.0, earlier }))
+    }
+
+    fn json(&self) -> Option<serde_json::Result<serde_json::Value>> {
+        Some(serde_json::to_value(&self.0))
+    }
+}
+
+/// What a later copy of a lane's state has to know of this one, to be written as what has changed.
+pub(crate) type LaneStamps = Option<Vec<CopyStamp>>;
+
+/// What is kept of a tasklet, as what has changed since an earlier mark. Each lane has its own tag.
+#[derive(Serialize, Deserialize)]
+pub(crate) enum ChangedLane {
+    Whole(WrittenLane),
+    Changes { next: Option<SequenceNumber>, version: u32, changes: Vec<u8> },
+}
+
+impl ChangedLane {
+    /// Makes of the earlier lane what it became.
+    ///
+    /// # Errors
+    ///
+    /// If the earlier one has no state that was written.
+    pub(crate) fn apply(self, lane: &mut Kept) -> Result<(), String> {
+        match self {
+            ChangedLane::Whole(whole) => *lane = whole.into(),
+            ChangedLane::Changes { next, version, changes: more } => {
+                let Some(Held::Written { changes, .. }) = &mut lane.state else {
+                    return Err("has changes of a state that is not there".to_owned());
+                };
+                changes.push(more);
+                (lane.next, lane.version) = (next, version);
+            }
+        }
+        Ok(())
+    }
+}
+
 impl Kept {
+    /// A copy of this state, which shares what does not change, and can be written down.
+    pub(crate) fn writable_shared<S>(state: &mut S) -> Self
+    where
+        S: Item + Clone + Serialize,
+        S: SharedState<Value: Serialize, Plain: Serialize>,
+    {
+        Kept { next: None, version: 1, state: Some(Held::Live(Box::new(WritableShared(state.share())))) }
+    }
+
+    /// As [`read`](Kept::read), of a state that may be there as an earlier one, and what has changed since then.
+    ///
+    /// # Errors
+    ///
+    /// As `read`.
+    pub(crate) fn read_with_changes<S>(mut self) -> Result<S, String>
+    where
+        S: Item + DeserializeOwned,
+        S: SharedState<Value: DeserializeOwned, Plain: DeserializeOwned>,
+    {
+        let changes = match &mut self.state {
+            Some(Held::Written { changes, .. }) => std::mem::take(changes),
+            _ => Vec::new(),
+        };
+        let mut state: S = self.read()?;
+        for bytes in changes {
+            let unread = |error| format!("has changes of its state that cannot be read: {error}");
+            let mut from = postcard::Deserializer::from_bytes(&bytes);
+            apply_changes(&mut state, &mut from).map_err(unread)?;
+            match from.finalize().map_err(unread)? {
+                [] => {}
+                rest => return Err(format!("has changes of which {} bytes are left", rest.len())),
+            }
+        }
+        Ok(state)
+    }
+
+    /// What a later mark has to know of this one; none if it has no state that is written as changes.
+    pub(crate) fn stamps(&self) -> LaneStamps {
+        match &self.state {
+            Some(Held::Live(state)) => (**state).stamps(),
+            _ => None,
+        }
+    }
+
+    /// How many places of its state may differ from an earlier mark, and how many there are; none if it is to be written
+    /// whole.
+    pub(crate) fn changed(&self, earlier: &LaneStamps) -> Option<(usize, usize)> {
+        match (&self.state, earlier) {
+            (Some(Held::Live(state)), Some(earlier)) => (**state).changed(earlier),
+            _ => None,
+        }
+    }
+
+    /// As what has changed since an earlier mark, or whole if that is not known.
+    ///
+    /// # Errors
+    ///
+    /// Why it cannot be written.
+    pub(crate) fn write_changes(&self, earlier: &LaneStamps) -> Result<ChangedLane, String> {
+        let changes = match (&self.state, earlier) {
+            (Some(Held::Live(state)), Some(earlier)) => (**state).write_changes(earlier),
+            _ => None,
+        };
+        let Some(changes) = changes else { return self.write().map(ChangedLane::Whole) };
+        let changes = changes.map_err(unwritable)?;
+        Ok(ChangedLane::Changes { next: self.next, version: self.version, changes })
+    }
+
     /// A clone of this state, which can be written down.
     pub(crate) fn writable<S: Item + Clone + Serialize>(state: &S) -> Self {
         Kept { next: None, version: 1, state: Some(Held::Live(Box::new(Writable(state.clone())))) }
@@ -52,7 +194,10 @@ impl Kept {
     ///
     /// What it is instead, or why the bytes cannot be read.
     pub(crate) fn read<S: Item + DeserializeOwned>(self) -> Result<S, String> {
-        let Some(Held::Written { type_name: name, bytes }) = &self.state else { return self.get() };
+        let Some(Held::Written { type_name: name, bytes, changes }) = &self.state else { return self.get() };
+        if !changes.is_empty() {
+            return Err(other::<S>("changes of another state"));
+        }
         if name != type_name::<S>() {
             return Err(other::<S>(&format!("a {name}")));
         }
@@ -71,10 +216,13 @@ impl Kept {
     pub(crate) fn write(&self) -> Result<WrittenLane, String> {
         let state = match &self.state {
             None => None,
-            Some(Held::Written { type_name, bytes }) => Some((type_name.clone(), bytes.clone())),
+            Some(Held::Written { type_name, bytes, changes }) if changes.is_empty() => {
+                Some((type_name.clone(), bytes.clone()))
+            }
+            Some(Held::Written { .. }) => return Err("is there as bytes and changes of them".to_owned()),
             Some(Held::Live(state)) => {
                 let bytes = (**state).write().ok_or("was kept by `Rings`, as a clone: run on `Durable` rings")?;
-                let bytes = bytes.map_err(|error| format!("has a state that cannot be written: {error}"))?;
+                let bytes = bytes.map_err(unwritable)?;
                 Some(((**state).type_name().to_owned(), bytes))
             }
         };
@@ -100,6 +248,14 @@ impl Kept {
 
 impl From<WrittenLane> for Kept {
     fn from(WrittenLane { next, version, state }: WrittenLane) -> Self {
-        Kept { next, version, state: state.map(|(type_name, bytes)| Held::Written { type_name, bytes }) }
+        Kept { next, version, state: state.map(written) }
     }
+}
+
+fn written((type_name, bytes): (String, Vec<u8>)) -> Held {
+    Held::Written { type_name, bytes, changes: Vec::new() }
+}
+
+fn unwritable(error: postcard::Error) -> String {
+    format!("has a state that cannot be written: {error}")
 }

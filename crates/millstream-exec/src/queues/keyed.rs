@@ -98,7 +98,7 @@ impl<S: Clone> Kept<S> {
 
 /// Adds a stage with a state. `f` is called with the state and every slot, END included, in order; inside `shard_by`,
 /// with the state of the number's key.
-pub(crate) fn stateful_stage<A: QueueShape, S: Clone + Send + 'static, B: Item>(
+pub(crate) fn stateful_stage<A: QueueShape, S: Clone + Item, B: Item>(
     input: Queue<A::Owned>,
     wiring: &mut QueuesWiring,
     start: S,
@@ -109,7 +109,7 @@ pub(crate) fn stateful_stage<A: QueueShape, S: Clone + Send + 'static, B: Item>(
 }
 
 /// As [`stateful_stage`], for a function that takes the value itself.
-pub(crate) fn owning_stateful_stage<T: Item, S: Clone + Send + 'static, U: Item>(
+pub(crate) fn owning_stateful_stage<T: Item, S: Clone + Item, U: Item>(
     input: Queue<T>,
     wiring: &mut QueuesWiring,
     start: S,

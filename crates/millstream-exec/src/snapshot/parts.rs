@@ -1,21 +1,22 @@
 //! Snapshots in parts, one for each stage with a state, and states as JSON.
 
-use super::{CorruptSnapshot, Snapshot, SnapshotMismatch, States};
+use super::{CorruptSnapshot, Snapshot, SnapshotMismatch, States, increments};
 use crate::kept::{Kept, WrittenLane};
 use millstream_core::SequenceNumber;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// The name of the part that is no stage's. A stage cannot have it: a name is not empty.
 const RUN: &str = "";
 
 /// What is not a stage's.
 #[derive(Serialize, Deserialize)]
-struct Run {
-    at: SequenceNumber,
-    output: Option<SequenceNumber>,
-    numbers: Vec<(String, SequenceNumber)>,
+pub(super) struct Run {
+    pub(super) at: SequenceNumber,
+    pub(super) output: Option<SequenceNumber>,
+    pub(super) numbers: Vec<(String, SequenceNumber)>,
 }
 
 impl Snapshot {
@@ -47,7 +48,7 @@ impl Snapshot {
     ///
     /// If a state cannot be written; the error names its stage.
     pub fn to_parts(&self) -> Result<Vec<(String, Vec<u8>)>, SnapshotMismatch> {
-        let States { at, output, numbers, stages } = &*self.0;
+        let States { at, output, numbers, stages, .. } = &*self.0;
         let failed = |stage: &str, why: String| SnapshotMismatch { stage: stage.to_owned(), why };
         let encoded = |stage: &str, bytes: postcard::Result<Vec<u8>>| {
             let bytes = bytes.map_err(|error| failed(stage, format!("cannot be written: {error}")))?;
@@ -63,13 +64,17 @@ impl Snapshot {
         Ok(parts)
     }
 
-    /// The snapshot of which these are all [parts](Snapshot::to_parts), in any order. Its states are read when a run
-    /// begins with it.
+    /// The snapshot of which these are all [parts](Snapshot::to_parts), in any order; or those that it was
+    /// [stored as](Snapshot::to_parts_since). Its states are read when a run begins with it.
     ///
     /// # Errors
     ///
     /// If one cannot be read, stands there twice, or is the numbers' and lacks.
     pub fn from_parts(parts: impl IntoIterator<Item = (String, Vec<u8>)>) -> Result<Self, CorruptSnapshot> {
+        let parts: Vec<(String, Vec<u8>)> = parts.into_iter().collect();
+        if !parts.iter().any(|(name, _)| name == RUN) {
+            return increments::from_parts(parts);
+        }
         let (mut run, mut stages) = (None, BTreeMap::new());
         for (name, bytes) in parts {
             let twice = if name == RUN {
@@ -84,7 +89,7 @@ impl Snapshot {
         }
         let lacks = || CorruptSnapshot::unreadable("the part with the numbers is not there".to_owned());
         let Run { at, output, numbers } = run.ok_or_else(lacks)?;
-        Ok(Snapshot(Arc::new(States { at, output, numbers, stages })))
+        Ok(Snapshot(Arc::new(States { at, output, numbers, stages, stop: Duration::ZERO })))
     }
 
     /// The states of a stage as JSON: a list with one for each of its lanes, null where a stage has none and starts a
@@ -101,7 +106,7 @@ impl Snapshot {
     }
 }
 
-fn read<'de, T: Deserialize<'de>>(name: &str, bytes: &'de [u8]) -> Result<T, CorruptSnapshot> {
+pub(super) fn read<'de, T: Deserialize<'de>>(name: &str, bytes: &'de [u8]) -> Result<T, CorruptSnapshot> {
     match postcard::take_from_bytes(bytes) {
         Ok((read, [])) => Ok(read),
         Ok((_, rest)) => Err(CorruptSnapshot::unreadable(format!("{} bytes follow part {name:?}", rest.len()))),

@@ -7,6 +7,7 @@ use millstream_core::keys::StableHasher;
 use serde::{Deserialize, Serialize};
 use std::hash::Hasher;
 use std::sync::Arc;
+use std::time::Duration;
 use std::{error, fmt};
 
 /// With these bytes a snapshot begins; the format's number follows.
@@ -54,7 +55,7 @@ impl Snapshot {
     ///
     /// If a state cannot be written; the error names its stage.
     pub fn to_bytes(&self) -> Result<Vec<u8>, SnapshotMismatch> {
-        let States { at, output, numbers, stages } = &*self.0;
+        let States { at, output, numbers, stages, .. } = &*self.0;
         let lanes = |(stage, lanes): (&String, &Vec<Kept>)| {
             let written = lanes.iter().map(Kept::write).collect::<Result<_, _>>();
             written.map(|lanes| (stage.clone(), lanes)).map_err(|why| SnapshotMismatch { stage: stage.clone(), why })
@@ -94,7 +95,7 @@ impl Snapshot {
         }
         let Written { at, output, numbers, stages } = written;
         let stages = stages.into_iter().map(|(stage, lanes)| (stage, lanes.into_iter().map(Kept::from).collect()));
-        Ok(Snapshot(Arc::new(States { at, output, numbers, stages: stages.collect() })))
+        Ok(Snapshot(Arc::new(States { at, output, numbers, stages: stages.collect(), stop: Duration::ZERO })))
     }
 }
 

@@ -25,6 +25,8 @@ mod fusion;
 mod futures;
 mod handles;
 #[cfg(feature = "queues")]
+#[cfg(feature = "durable")]
+mod increments;
 mod keys;
 mod limits;
 mod marks;

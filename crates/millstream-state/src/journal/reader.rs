@@ -123,6 +123,15 @@ impl JournalReader {
         Records::new(Arc::clone(&self.disk), segments, number..to, self.skip_corrupt)
     }
 
+    /// The first number that was not trimmed; 0 if there is none.
+    ///
+    /// # Errors
+    ///
+    /// If the system refuses.
+    pub fn first(&self) -> Result<u64, JournalError> {
+        Ok(self.segments()?.first().map_or(0, |segment| segment.base))
+    }
+
     fn segments(&self) -> Result<Vec<Segment>, JournalError> {
         match Segment::list(&*self.disk, &self.dir) {
             Err(JournalError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),

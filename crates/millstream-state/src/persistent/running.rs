@@ -27,6 +27,10 @@ pub struct Stored {
     pub snapshots: u64,
     /// The number of the last one.
     pub last: Option<u64>,
+    /// The bytes of state that were written for them: less than they have where a state has not changed in between.
+    pub written_bytes: u64,
+    /// The longest time for which a stage stopped at one of them, to leave its state there.
+    pub longest_stop: Duration,
     /// How many could not be stored, and why the last of them could not.
     pub failed: u64,
     /// Why the last of those could not be stored.

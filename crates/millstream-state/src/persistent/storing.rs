@@ -2,10 +2,12 @@
 
 use super::Stored;
 use crate::claims::Claimed;
+use crate::effects::Effects;
 use crate::{Manifest, Retention, Saved, SnapshotEntry, StateDir};
 use millstream_core::SequenceNumber;
-use millstream_exec::Snapshot;
+use millstream_exec::{Snapshot, SnapshotParts, StoredParts};
 use serde_json::Value;
+use std::collections::VecDeque;
 use std::io;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -110,9 +112,22 @@ impl Storing {
         claimed: Claimed,
         position: Position,
         forget: Forget,
+        effects: Vec<Effects>,
     ) -> io::Result<Self> {
         let (offers, offered) = sync_channel(1);
-        let store = Store { dir, retention, confirmed, last: None, stored: 0, plan, position, forget };
+        let store = Store {
+            dir,
+            retention,
+            confirmed,
+            last: None,
+            stored: 0,
+            written_bytes: 0,
+            plan,
+            position,
+            forget,
+            effects,
+            numbers: VecDeque::new(),
+        };
         let thread = Builder::new().name("snapshots".to_owned()).spawn(move || store.run(&offered))?;
         Ok(Storing { offers: Offers { orders: offers, claimed, last: Arc::default() }, thread: Some(thread) })
     }
@@ -147,13 +162,17 @@ struct Store {
     retention: Retention,
     /// The last snapshot whose claim was made before the sink was looked at again.
     confirmed: Option<u64>,
-    /// The last snapshot of this process: the next one has what is the same from there.
-    last: Option<Manifest>,
+    /// The last snapshot of this process: the next one has what is the same from there, and says what has changed.
+    last: Option<(Manifest, StoredParts)>,
     /// How many snapshots this process has stored.
     stored: u64,
+    written_bytes: u64,
     plan: Value,
     position: Position,
     forget: Forget,
+    effects: Vec<Effects>,
+    /// The numbers of the stages at each snapshot of this process.
+    numbers: VecDeque<(u64, Vec<(String, u64)>)>,
 }
 
 impl Store {
@@ -161,6 +180,7 @@ impl Store {
         let mut stored = Stored::default();
         while let Ok(Order::Store(snapshot, claim, answer)) = offered.recv() {
             let at = snapshot.at().0;
+            stored.longest_stop = stored.longest_stop.max(snapshot.longest_stop());
             let overtaken = stored.last.is_some_and(|last| last >= at);
             let outcome = if overtaken { Ok(at) } else { self.store(&snapshot, claim).map(|()| at) };
             match &outcome {
@@ -175,6 +195,7 @@ impl Store {
                 let _ = answer.send(outcome);
             }
         }
+        stored.written_bytes = self.written_bytes;
         stored
     }
 
@@ -183,17 +204,23 @@ impl Store {
         let sink = claim.ok_or("the sink's claim is not there any more")?;
         let source = (self.position)(at).map_err(|error| format!("the source: {error}"))?;
         let source = source.ok_or("the source's position is not known any more")?;
-        let parts = snapshot.to_parts().map_err(|error| error.to_string())?;
-        let parts: Vec<(&str, &[u8])> = parts.iter().map(|(name, bytes)| (&**name, &**bytes)).collect();
-        let plan = self.plan.clone();
-        let base = self.last.as_ref().filter(|_| !self.stored.is_multiple_of(WHOLE));
-        let saved =
-            Saved { at, output_at: Some(output.0), source, sink, plan, parts: &parts, base, ..Saved::default() };
+        let whole = self.stored.is_multiple_of(WHOLE);
+        let last = self.last.as_ref().filter(|_| !whole);
+        let (base, earlier) = last.map(|(manifest, parts)| (manifest, parts)).unzip();
+        let parts = snapshot.to_parts_since(earlier.unwrap_or(&StoredParts::default()));
+        let SnapshotParts { written, kept, stored: parts, .. } = parts.map_err(|error| error.to_string())?;
+        let written: Vec<(&str, &[u8])> = written.iter().map(|(name, bytes)| (&**name, &**bytes)).collect();
+        let kept: Vec<&str> = kept.iter().map(String::as_str).collect();
+        let (plan, output_at) = (self.plan.clone(), Some(output.0));
+        let saved = Saved { at, output_at, source, sink, plan, parts: &written, base, kept: &kept, ..Saved::default() };
         let stored = self.dir.save(&saved).map_err(|error| error.to_string())?;
         // The sink's claim is a look at it, later than every claim before.
         let retention = Retention { confirmed_from: self.confirmed, ..self.retention };
         self.confirmed = Some(stored.id);
-        (self.last, self.stored) = (Some(stored), self.stored + 1);
+        let numbers = snapshot.numbers().map(|(stage, number)| (stage.to_owned(), number.0));
+        self.numbers.push_back((stored.id, numbers.collect()));
+        self.written_bytes += stored.written_bytes();
+        (self.last, self.stored) = (Some((stored, parts)), self.stored + 1);
         let removed = self.dir.prune(retention).map_err(|error| error.to_string())?;
         if removed.is_empty() {
             return Ok(());
@@ -201,7 +228,19 @@ impl Store {
         let kept = self.dir.snapshots().map_err(|error| error.to_string())?;
         if let Some(oldest) = kept.first().and_then(SnapshotEntry::manifest) {
             (self.forget)(&oldest.source["position"]);
+            self.forget_effects(oldest.id)?;
         }
         Ok(())
+    }
+
+    /// No run begins before this snapshot any more.
+    fn forget_effects(&mut self, oldest: u64) -> Result<(), String> {
+        while self.numbers.front().is_some_and(|(id, _)| *id < oldest) {
+            self.numbers.pop_front();
+        }
+        let Some((_, numbers)) = self.numbers.front().filter(|(id, _)| *id == oldest) else { return Ok(()) };
+        let numbers = || numbers.iter().map(|(stage, number)| (&**stage, *number));
+        let mut effects = self.effects.iter();
+        effects.try_for_each(|effects| effects.forget_below(numbers())).map_err(|error| format!("effects: {error}"))
     }
 }

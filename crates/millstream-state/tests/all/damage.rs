@@ -75,7 +75,7 @@ fn damage_of_any_byte_of_the_job_file_is_refused() {
 /// Puts a later format's number and a right checksum into sealed JSON.
 fn later(mut bytes: Vec<u8>, kind: &str, from: usize) -> Vec<u8> {
     let seal = bytes.len() - kind.len() - " 0001 000000000000 00000000\n".len();
-    bytes[seal + kind.len() + 1..][..4].copy_from_slice(b"0002");
+    bytes[seal + kind.len() + 1..][..4].copy_from_slice(b"0003");
     let summed = bytes.len() - "00000000\n".len();
     let sum = format!("{:08x}\n", crc32fast::hash(&bytes[from..summed]));
     bytes.truncate(summed);
@@ -93,10 +93,10 @@ fn a_later_format_is_named() {
     let later_one = later(fs::read(&file).unwrap(), "millstream-snapshot", saved.bytes() as usize);
     fs::write(&file, later_one).unwrap();
     let said = format!("{:?}", dir.snapshots().unwrap());
-    assert!(said.contains("LaterFormat") && said.contains("format: 2, known: 1"), "{said}");
+    assert!(said.contains("LaterFormat") && said.contains("format: 3, known: 2"), "{said}");
     drop(dir);
     let job = path.join("job");
     fs::write(&job, later(fs::read(&job).unwrap(), "millstream-job", 0)).unwrap();
     let said = StateDir::open(&path, "orders").unwrap_err().to_string();
-    assert!(said.ends_with("job has the format 2; this version reads formats up to 1"), "{said}");
+    assert!(said.ends_with("job has the format 3; this version reads formats up to 1"), "{said}");
 }

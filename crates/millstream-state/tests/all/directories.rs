@@ -24,6 +24,7 @@ pub(crate) fn saved<R>(at: u64, save: impl FnOnce(&Saved<'_>) -> R) -> R {
         fingerprint: "f00d",
         parts: &parts,
         base: None,
+        kept: &[],
     })
 }
 

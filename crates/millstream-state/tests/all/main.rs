@@ -1,8 +1,10 @@
 //! The integration tests of this crate, in one binary.
 
+mod aged;
 mod crashes;
 mod damage;
 mod directories;
+mod effects;
 mod increments;
 mod jobs;
 mod journal;

@@ -19,7 +19,7 @@ where
 {
     fn deploy(&self, input: Owning<A>, wiring: &mut QueuesWiring) -> Owning<P::Out> {
         let mut outer: Option<KeySlotReceiver> = wiring.scope.key_slots.as_ref().map(|senders| senders.subscribe());
-        let (mut router, key) = (KeyRouter::new(self.bound, self.k, 1), self.key.clone());
+        let (mut router, key) = (KeyRouter::new(self.bound, self.k, outer.as_ref().map(|_| 1)), self.key.clone());
         let keys = Arc::new(AtomicU64::new(0));
         let count = keys.clone();
         let bodies = dealt::<A>(input, self.k, wiring, move |at: At, value| {

@@ -1,0 +1,79 @@
+//! Snapshots of a job that runs: 100 MB of keyed state, one every second, and none.
+//!
+//! In case `tenth` one key in ten is touched between two snapshots, in case `all` every key is. The time is that from
+//! the number on at which every key has its state. Case `stop` is the longest time for which a stage stopped at a mark.
+
+use super::keyed_state::{KEYS, Numbers, SumFrom, totals};
+use crate::failure::Failure;
+use crate::figure::{Figure, Ratio, Results, Unit};
+use crate::setting::Setting;
+use crate::turns::{Contestant, Work, take_turns};
+use millstream::state::{Cadence, Persistent, StateDir, Stored};
+use std::path::Path;
+use std::time::Duration;
+
+/// The longest time for which a stage may stop, in seconds.
+const STOP: f64 = 5e-3;
+
+/// One key in `spread` is touched, and the speed is at least this share of that without snapshots.
+struct Case {
+    case: &'static str,
+    spread: u64,
+    bound: f64,
+}
+
+const CASES: [Case; 2] = [Case { case: "tenth", spread: 10, bound: 0.9 }, Case { case: "all", spread: 1, bound: 0.75 }];
+
+pub(crate) fn run(setting: &Setting) -> Result<Results, Failure> {
+    let mut all = Vec::new();
+    let mut stops = Vec::new();
+    for Case { case, spread, bound } in CASES {
+        let n = setting.items(40_000_000, 8_000_000);
+        let keys = if n < 10 * KEYS { n.div_ceil(10) } else { KEYS };
+        let numbers = Numbers { keys, spread, end: keys + n, pause: None };
+        let expected = numbers.expected_from(0);
+        let home = tempfile::tempdir().map_err(Failure::io("a directory"))?;
+        let (mut stored, mut bytes) = (Vec::new(), Vec::new());
+        let contestants = vec![
+            Contestant::away("ours", expected, || {
+                let (sum, took, outcome) = job(setting, numbers, home.path(), Cadence::default())?;
+                stored.push(outcome.snapshots.max(1) as f64);
+                bytes.push(outcome.written_bytes.max(1) as f64 / outcome.snapshots.max(1) as f64);
+                stops.push(outcome.longest_stop.as_secs_f64().max(1e-9));
+                Ok((sum, took))
+            }),
+            Contestant::away("volatile", expected, || {
+                let (sum, took, _) = job(setting, numbers, home.path(), Cadence::OnCall)?;
+                Ok((sum, took))
+            }),
+        ];
+        let speeds = take_turns(setting, Work { case, unit: Unit::ItemsPerSecond, size: n, goes: 1 }, contestants)?;
+        let ratio = speeds.ratio("volatile", Some(bound));
+        let mut results = speeds.results([ratio]);
+        results.figures.push(Figure::new(case, "snapshots", stored, Unit::Times));
+        results.figures.push(Figure::new(case, "written", bytes, Unit::Bytes));
+        all.push(results);
+    }
+    let mut results = Results::joined(all);
+    let most = stops.iter().copied().fold(0.0, f64::max);
+    results.figures.push(Figure::new("stop", "ours", vec![most], Unit::Seconds));
+    results.figures.push(Figure::new("stop", "limit", vec![STOP], Unit::Seconds));
+    results.ratios.push(Ratio::new("stop", "limit", vec![STOP / most], Some(1.0)));
+    Ok(results)
+}
+
+/// Runs the job from its beginning: what the sink got, the time behind the fill, and what became of the snapshots.
+fn job(setting: &Setting, numbers: Numbers, home: &Path, cadence: Cadence) -> Result<(u64, Duration, Stored), Failure> {
+    let path = home.join("state");
+    match std::fs::remove_dir_all(&path) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(Failure::io("the last run")(error)),
+        _ => {}
+    }
+    let dir = StateDir::open(&path, "snapshot")?;
+    let job = Persistent::new(setting.rings.clone(), dir).snapshot_every(cadence);
+    let ((sum, took), stored) = job.run(&totals(), numbers, SumFrom(numbers.keys))?;
+    if let Some(why) = stored.last_failure {
+        return Err(Failure::Program("a snapshot".to_owned(), why));
+    }
+    Ok((sum, took, stored))
+}

@@ -1,0 +1,259 @@
+//! What assigns numbers their key slots.
+
+use super::{Key, KeyRouter, Sets};
+use crate::failure::fail;
+use crate::keys::{Bound, FreeSlots, KeySlot, KeySlots, LruEntry, PlaceTable, SharedState};
+use std::hash::Hash;
+
+impl<K: Key> KeyRouter<K> {
+    /// Routes to `lanes` lanes; inside another `shard_by`, to `lanes` lanes for each of its `outer` lanes.
+    #[must_use]
+    pub fn new(bound: Bound, lanes: usize, outer: Option<usize>) -> Self {
+        let places = FreeSlots::new(lanes * outer.unwrap_or(1));
+        let key_slots = match outer {
+            None => Sets::One(KeySlots::new(bound)),
+            Some(outer) => Sets::Each(std::iter::repeat_with(PlaceTable::new).take(outer).collect()),
+        };
+        KeyRouter { bound, lanes, places, keys: 0, key_slots }
+    }
+
+    /// The key slot of a number: none if the number's slot is empty. `outer` is the number's key slot in the
+    /// `shard_by` around this one.
+    ///
+    /// Unwinds if there are too many keys.
+    #[inline]
+    pub fn key_slot(&mut self, outer: Option<KeySlot>, key: Option<K>) -> Option<KeySlot> {
+        let known = match (&key, &mut self.key_slots, outer) {
+            (None, ..) | (_, Sets::Each(_), None | Some(KeySlot { fresh: true, .. })) => None,
+            (Some(key), Sets::One(key_slots), _) => key_slots.known(key),
+            (Some(key), Sets::Each(sets), Some(outer)) => known_in(self.bound, sets, outer, key),
+        };
+        known.or_else(|| self.new_slot(outer, key))
+    }
+
+    /// The key slot of a number whose key is new, or that has none, or whose outer key is new.
+    #[cold]
+    fn new_slot(&mut self, outer: Option<KeySlot>, key: Option<K>) -> Option<KeySlot> {
+        let KeySlot { lane, place, fresh } = outer.unwrap_or(KeySlot { lane: 0, place: 0, fresh: false });
+        let key_slots = match &mut self.key_slots {
+            Sets::One(key_slots) => key_slots,
+            Sets::Each(sets) => {
+                let sets = &mut sets[usize::from(lane)];
+                while sets.len() <= place as usize {
+                    sets.push(KeySlots::new(self.bound));
+                }
+                sets.get_mut(place as usize).expect("it was made")
+            }
+        };
+        if fresh {
+            self.keys -= key_slots.len();
+            key_slots.clear(&mut self.places);
+        }
+        let first_lane = usize::from(lane) * self.lanes;
+        let before = key_slots.len();
+        let key_slot = key_slots
+            .key_slot(key?, first_lane as u16, self.lanes, &mut self.places)
+            .unwrap_or_else(|error| fail(error));
+        self.keys += key_slots.len() - before;
+        Some(key_slot)
+    }
+
+    /// Goes on in the place of `start`, with its bound.
+    ///
+    /// # Errors
+    ///
+    /// If `start` has another number of lanes, forgets keys where this does not, or has no room for the keys.
+    pub fn adopt(&mut self, start: &Self) -> Result<(), String> {
+        self.key_slots.nest_as(&start.key_slots, self.bound);
+        let (lanes, outer) = (self.lanes, self.key_slots.outer());
+        if (lanes, outer) != (start.lanes, start.key_slots.outer()) {
+            let [old, new] = [lanes * outer, start.lanes * start.key_slots.outer()];
+            return Err(format!("has {new} lanes of keys, and the snapshot has {old}"));
+        }
+        self.bound = start.bound;
+        self.key_slots.try_for_each(|key_slots| {
+            key_slots.find_keys();
+            key_slots.set_bound(start.bound)
+        })
+    }
+
+    /// The number of keys with a key slot.
+    #[must_use]
+    pub fn keys(&self) -> usize {
+        self.keys
+    }
+}
+
+/// The key slot of a key that has one inside an outer key.
+fn known_in<K: Hash + Eq + Clone>(
+    bound: Bound,
+    sets: &mut [PlaceTable<KeySlots<K>>],
+    outer: KeySlot,
+    key: &K,
+) -> Option<KeySlot> {
+    let (sets, place) = (&mut sets[usize::from(outer.lane)], outer.place as usize);
+    // A look changes nothing where no key is forgotten.
+    if bound.forgets() { sets.get_mut(place)?.known(key) } else { sets.get(place)?.find(key) }
+}
+
+impl<K: Hash + Eq + Clone> Sets<K> {
+    /// The number of lanes of the outer `shard_by`; 1 if there is none.
+    fn outer(&self) -> usize {
+        match self {
+            Sets::One(_) => 1,
+            Sets::Each(sets) => sets.len(),
+        }
+    }
+
+    fn try_for_each(&mut self, mut f: impl FnMut(&mut KeySlots<K>) -> Result<(), String>) -> Result<(), String> {
+        match self {
+            Sets::One(key_slots) => f(key_slots),
+            Sets::Each(sets) => sets.iter_mut().try_for_each(|sets| {
+                (0..sets.len()).try_for_each(|place| f(sets.get_mut(place).expect("it is one of them")))
+            }),
+        }
+    }
+
+    /// Written down, one lane with one set is the same inside another `shard_by` and alone.
+    fn nest_as(&mut self, start: &Self, bound: Bound) {
+        match (&mut *self, start) {
+            (Sets::One(key_slots), Sets::Each(_)) => {
+                let mut sets = PlaceTable::new();
+                if !key_slots.is_empty() {
+                    sets.push(std::mem::replace(key_slots, KeySlots::new(bound)));
+                }
+                *self = Sets::Each(vec![sets]);
+            }
+            (Sets::Each(sets), Sets::One(_)) if sets.len() == 1 && sets[0].len() <= 1 => {
+                let one = sets[0].get(0).cloned();
+                *self = Sets::One(one.unwrap_or_else(|| KeySlots::new(bound)));
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Its table is that of the keys' entries. Inside another `shard_by` there are many, and it is written whole.
+impl<K: Key> SharedState for KeyRouter<K> {
+    type Value = LruEntry<K>;
+    type Plain = (usize, FreeSlots, usize, u32, u32);
+
+    fn share(&mut self) -> Self {
+        let key_slots = match &mut self.key_slots {
+            Sets::One(key_slots) => Sets::One(key_slots.share()),
+            Sets::Each(sets) => Sets::Each(sets.iter_mut().map(PlaceTable::share).collect()),
+        };
+        KeyRouter { bound: self.bound, lanes: self.lanes, places: self.places.clone(), keys: self.keys, key_slots }
+    }
+
+    fn tables(&self) -> Vec<&PlaceTable<LruEntry<K>>> {
+        match &self.key_slots {
+            Sets::One(key_slots) => vec![&key_slots.entries],
+            Sets::Each(_) => Vec::new(),
+        }
+    }
+
+    fn tables_mut(&mut self) -> Vec<&mut PlaceTable<LruEntry<K>>> {
+        match &mut self.key_slots {
+            Sets::One(key_slots) => vec![&mut key_slots.entries],
+            Sets::Each(_) => Vec::new(),
+        }
+    }
+
+    fn plain(&self) -> Self::Plain {
+        let (oldest, newest) = match &self.key_slots {
+            Sets::One(KeySlots { oldest, newest, .. }) => (*oldest, *newest),
+            Sets::Each(_) => Default::default(),
+        };
+        (self.lanes, self.places.clone(), self.keys, oldest, newest)
+    }
+
+    fn set_plain(&mut self, (lanes, places, keys, oldest, newest): Self::Plain) -> Result<(), String> {
+        let Sets::One(key_slots) = &mut self.key_slots else { return Err("keys inside other keys".to_owned()) };
+        if lanes != self.lanes {
+            return Err(format!("{lanes} lanes of keys instead of {}", self.lanes));
+        }
+        (key_slots.oldest, key_slots.newest) = (oldest, newest);
+        (self.places, self.keys) = (places, keys);
+        Ok(())
+    }
+
+    fn bytes(&self) -> usize {
+        match &self.key_slots {
+            Sets::One(key_slots) => key_slots.bytes(),
+            Sets::Each(sets) => sets.iter().flat_map(PlaceTable::iter).map(KeySlots::bytes).sum(),
+        }
+    }
+}
+
+#[cfg(feature = "serde")]
+mod written {
+    use crate::keys::{Bound, FreeSlots, KeySlots, PlaceTable};
+    use crate::pipe::shard_by::{KeyRouter, Sets};
+    use serde::ser::SerializeSeq;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+    use std::hash::Hash;
+
+    #[derive(Serialize)]
+    #[serde(rename = "KeyRouter", bound(serialize = "K: Serialize"))]
+    struct Borrowed<'r, K> {
+        bound: Bound,
+        lanes: usize,
+        places: &'r FreeSlots,
+        keys: usize,
+        key_slots: Lists<'r, K>,
+    }
+
+    /// By lane and place.
+    struct Lists<'r, K>(&'r Sets<K>);
+
+    impl<K: Serialize> Serialize for Lists<'_, K> {
+        fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+            match self.0 {
+                Sets::One(key_slots) => {
+                    let mut lanes = to.serialize_seq(Some(1))?;
+                    lanes.serialize_element(std::slice::from_ref(key_slots))?;
+                    lanes.end()
+                }
+                Sets::Each(sets) => to.collect_seq(sets),
+            }
+        }
+    }
+
+    impl<K: Serialize> Serialize for KeyRouter<K> {
+        fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+            let KeyRouter { bound, lanes, places, keys, key_slots } = self;
+            let key_slots = Lists(key_slots);
+            Borrowed { bound: *bound, lanes: *lanes, places, keys: *keys, key_slots }.serialize(to)
+        }
+    }
+
+    #[derive(Deserialize)]
+    #[serde(rename = "KeyRouter", bound(deserialize = "K: Deserialize<'de> + Hash + Eq + Clone"))]
+    struct Owned<K> {
+        bound: Bound,
+        lanes: usize,
+        places: FreeSlots,
+        keys: usize,
+        key_slots: Vec<Vec<KeySlots<K>>>,
+    }
+
+    impl<'de, K: Deserialize<'de> + Hash + Eq + Clone> Deserialize<'de> for KeyRouter<K> {
+        fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+            let Owned { bound, lanes, places, keys, mut key_slots } = Owned::deserialize(from)?;
+            let alone = key_slots.len() == 1 && key_slots[0].len() <= 1;
+            let key_slots = if alone {
+                Sets::One(key_slots[0].pop().unwrap_or_else(|| KeySlots::new(bound)))
+            } else {
+                Sets::Each(key_slots.into_iter().map(table).collect())
+            };
+            Ok(KeyRouter { bound, lanes, places, keys, key_slots })
+        }
+    }
+
+    fn table<K: Hash + Eq + Clone>(sets: Vec<KeySlots<K>>) -> PlaceTable<KeySlots<K>> {
+        let mut table = PlaceTable::new();
+        table.extend(sets);
+        table
+    }
+}

@@ -1,0 +1,213 @@
+//! Effects: calls to the outside whose answers are recorded by number, and read back when a job goes on.
+//!
+//! What a call to a server, a clock or a source of chance answers is no function of the input. A job that goes on at a
+//! snapshot comes to the same numbers again: at those it takes the answers from the record, and calls nobody.
+//!
+//! No record makes a call happen once. Between the answer and its record a process can die, and then it is not known
+//! whether the call had an effect. So there are two promises, and [`Unknown`] chooses:
+//!
+//! - **at least once, with a stable key**: [`Unknown::retry`] calls again, with the same [`EffectKey`], by which the
+//!   other side can tell that it is the same call;
+//! - **at most once, or flagged**: an intent is durable before the call. Behind a crash, an intent without an answer is
+//!   *unknown*: [`Unknown::ask`] asks the other side by the key, [`Unknown::fail`] gives [`OutcomeUnknown`], which goes
+//!   to where failures of the pipeline go, with its number.
+//!
+//! A value leaves its stage when its answer is durable, as far as [`Fsync`](crate::journal::Fsync) says; so nothing
+//! downstream, a sink or another effect, sees an answer that a crash can take back. Effects that are under way at the
+//! same time share a sync. One process at a time performs: the one that may write to the state directory. A run that
+//! only reads ([`replay`](crate::replay())) takes what is recorded, and fails at a number that is not.
+
+mod entry;
+mod key;
+mod record;
+mod writer;
+
+pub use key::{EffectKey, OutcomeUnknown, Unknown};
+
+use crate::StateDir;
+use crate::journal::{JournalError, JournalOptions};
+use entry::{read_answer, write_answer};
+use millstream_core::failure::fail;
+use millstream_core::{Item, SequenceNumber};
+use record::{Begun, Record};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use std::fmt;
+use std::pin::Pin;
+use std::sync::Arc;
+
+/// A future of an effect's answer.
+pub type EffectFuture<B> = Pin<Box<dyn Future<Output = Result<B, OutcomeUnknown>> + Send>>;
+
+/// The record of a job's effects, in its state directory. Clones are the same record.
+///
+/// ```
+/// use millstream::io::FileSink;
+/// use millstream::prelude::*;
+/// use millstream::state::effects::{Effects, Unknown};
+/// use millstream::state::{Cadence, Persistent, StateDir, again};
+/// use std::sync::atomic::{AtomicU64, Ordering};
+///
+/// static CALLS: AtomicU64 = AtomicU64::new(0);
+///
+/// fn charge(key: &str, amount: u64) -> u64 {
+///     CALLS.fetch_add(1, Ordering::Relaxed);
+///     amount + key.len() as u64 // what the bank answers
+/// }
+///
+/// # let directory = tempfile::tempdir()?;
+/// # std::env::set_current_dir(&directory)?;
+/// let run = || -> Result<(), Box<dyn std::error::Error>> {
+///     let state = StateDir::open("state", "orders")?;
+///     let (effects, _) = Effects::open(&state, Default::default())?;
+///     let charge = effects.recorded("charge", Unknown::retry(), |key, amount: &u64| charge(&key.to_string(), *amount));
+///     let orders = pipeline::<u64>()
+///         .enumerate()
+///         .map_blocking(charge)
+///         .try_map(|charged| charged.clone())
+///         .map(|charged| format!("{charged}\n"));
+///     let job = Persistent::new(Rings::new(), state).snapshot_every(Cadence::OnCall).recording(&effects);
+///     job.run(&orders, again(|| [10, 20, 30].into_iter()), FileSink::append("charged"))?;
+///     Ok(())
+/// };
+/// run()?;
+/// run()?; // At the beginning again, since no snapshot was taken: but nobody is charged twice.
+/// assert_eq!(CALLS.load(Ordering::Relaxed), 3);
+/// assert_eq!(std::fs::read_to_string("charged")?, "25\n35\n45\n");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone)]
+pub struct Effects {
+    record: Arc<Record>,
+}
+
+impl Effects {
+    /// Opens the record of a state directory, and reads all of it. Of a directory that is
+    /// [read](StateDir::read) alone, nothing is performed. Also returns what was found there, in a sentence, if the
+    /// directory may be written.
+    ///
+    /// The answers of all numbers since the oldest snapshot are kept in memory.
+    ///
+    /// # Errors
+    ///
+    /// As [`Journal::open`](crate::journal::Journal::open); or if it has an entry that is none.
+    pub fn open(state: &StateDir, options: JournalOptions) -> Result<(Effects, Option<String>), JournalError> {
+        let (record, recovered) = Record::open(state, options)?;
+        Ok((Effects { record: Arc::new(record) }, recovered))
+    }
+
+    /// An effect for [`map_blocking`](millstream_core::AsyncExt::map_blocking) behind
+    /// [`enumerate`](millstream_core::Arrow::enumerate). `name` names it in the record and in its keys, and must stay
+    /// the same in later versions of the program; each effect of a job has its own. At a number that the record has, `f`
+    /// is not called. The answer is written by postcard.
+    ///
+    /// If an answer cannot be recorded, the run fails: after a failed sync nothing is acknowledged any more.
+    pub fn recorded<A: Item, B, F>(
+        &self,
+        name: &str,
+        unknown: Unknown<B>,
+        f: F,
+    ) -> impl Fn((&SequenceNumber, &A)) -> Result<B, OutcomeUnknown> + Clone + Send + Sync + 'static + use<A, B, F>
+    where
+        B: Item + Serialize + DeserializeOwned,
+        F: Fn(&EffectKey, &A) -> B + Send + Sync + 'static,
+    {
+        let (record, job, name, f) = (self.record.clone(), self.record.job(), Arc::<str>::from(name), Arc::new(f));
+        move |(number, value)| {
+            let key = EffectKey { job: job.clone(), effect: name.clone(), number: number.0 };
+            match record.begin(&key, unknown.has_intent()) {
+                Ok(Begun::Answered(answer)) => return answered(&key, &answer),
+                Ok(Begun::Unknown) => return Err(OutcomeUnknown { key }),
+                Ok(Begun::Performs(performing)) => {
+                    let answer = f(&key, value);
+                    performing.end(Some(write_answer(&key, &answer))).map_err(refused).map(|()| answer)
+                }
+                Ok(Begun::Intended(performing)) => match unknown.settle(&key) {
+                    Some(None) => {
+                        let answer = f(&key, value);
+                        performing.end(Some(write_answer(&key, &answer))).map_err(refused).map(|()| answer)
+                    }
+                    Some(Some(answer)) => {
+                        performing.end(Some(write_answer(&key, &answer))).map_err(refused).map(|()| answer)
+                    }
+                    None => {
+                        performing.end(None).unwrap_or_else(|error| refused(error));
+                        return Err(OutcomeUnknown { key });
+                    }
+                },
+                Err(error) => refused(error),
+            }
+        }
+    }
+
+    /// The same for [`map_async`](millstream_core::AsyncExt::map_async). `f` gets a clone of the value. A thread of the
+    /// record waits for the disk, and not the one that polls; [`Unknown::ask`] waits there.
+    pub fn recorded_async<A: Item + Clone, B, F, Fut>(
+        &self,
+        name: &str,
+        unknown: Unknown<B>,
+        f: F,
+    ) -> impl Fn((&SequenceNumber, &A)) -> EffectFuture<B> + Clone + Send + Sync + 'static + use<A, B, F, Fut>
+    where
+        B: Item + Serialize + DeserializeOwned,
+        F: Fn(EffectKey, A) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = B> + Send + 'static,
+    {
+        let (record, job, name, f) = (self.record.clone(), self.record.job(), Arc::<str>::from(name), Arc::new(f));
+        move |(number, value)| {
+            let key = EffectKey { job: job.clone(), effect: name.clone(), number: number.0 };
+            let (record, unknown, f, value) = (record.clone(), unknown.clone(), f.clone(), value.clone());
+            Box::pin(async move {
+                let begun = record.begin_async(&key, unknown.has_intent()).await.unwrap_or_else(|error| refused(error));
+                let (performing, settled) = match begun {
+                    Begun::Answered(answer) => return answered(&key, &answer),
+                    Begun::Unknown => return Err(OutcomeUnknown { key }),
+                    Begun::Performs(performing) => (performing, Some(None)),
+                    Begun::Intended(performing) => (performing, unknown.settle(&key)),
+                };
+                let answer = match settled {
+                    Some(Some(answer)) => answer,
+                    Some(None) => f(key.clone(), value).await,
+                    None => {
+                        performing.end_async(None).await.unwrap_or_else(|error| refused(error));
+                        return Err(OutcomeUnknown { key });
+                    }
+                };
+                let bytes = write_answer(&key, &answer);
+                performing.end_async(Some(bytes)).await.unwrap_or_else(|error| refused(error));
+                Ok(answer)
+            })
+        }
+    }
+
+    /// No run begins any more before these numbers of effects: answers to earlier ones are forgotten, and their bytes
+    /// on the disk can go.
+    ///
+    /// # Errors
+    ///
+    /// As [`Journal::trim_below`](crate::journal::Journal::trim_below).
+    pub fn forget_below<'n>(&self, numbers: impl IntoIterator<Item = (&'n str, u64)>) -> Result<(), JournalError> {
+        self.record.forget_below(numbers)
+    }
+
+    /// How many answers are in memory.
+    #[must_use]
+    pub fn answers(&self) -> usize {
+        self.record.answers()
+    }
+}
+
+fn answered<B: DeserializeOwned>(key: &EffectKey, answer: &[u8]) -> Result<B, OutcomeUnknown> {
+    Ok(read_answer(answer).unwrap_or_else(|why| fail(format!("the recorded answer to {key} cannot be read: {why}"))))
+}
+
+/// Ends the run.
+fn refused<R>(error: record::RecordError) -> R {
+    fail(error)
+}
+
+impl fmt::Debug for Effects {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Effects").field("answers", &self.answers()).finish_non_exhaustive()
+    }
+}

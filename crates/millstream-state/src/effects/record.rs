@@ -1,0 +1,217 @@
+//! What is known of the effects at each number, and who performs one.
+
+use super::EffectKey;
+use super::entry::Known;
+use super::writer::Writer;
+use crate::StateDir;
+use crate::journal::{Journal, JournalError, JournalOptions, JournalReader};
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::{io, mem};
+
+/// Why an effect has no answer.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum RecordError {
+    #[error("{0} is not recorded, and a run that only reads performs nothing")]
+    NotRecorded(EffectKey),
+    #[error("the record of effects: {0}")]
+    Lost(String),
+}
+
+pub(super) struct Record {
+    job: Arc<str>,
+    /// None if the directory is read alone.
+    writer: Option<Writer>,
+    table: Mutex<Table>,
+    /// An effect is not under way any more.
+    ended: Condvar,
+}
+
+/// By the effect's name and the number.
+type Table = HashMap<Arc<str>, BTreeMap<u64, Slot>>;
+
+enum Slot {
+    Known(Known),
+    /// It is under way.
+    Performing,
+}
+
+/// What is to be done at a number.
+pub(super) enum Begun {
+    Answered(Vec<u8>),
+    Unknown,
+    Performs(Performing),
+    /// The same, but it is not known whether it was performed.
+    Intended(Performing),
+}
+
+/// The right to perform an effect at a number. If it is dropped without an end, the next one has it.
+pub(super) struct Performing {
+    record: Arc<Record>,
+    key: EffectKey,
+    intended: bool,
+    ended: bool,
+}
+
+impl Record {
+    pub(super) fn open(state: &StateDir, options: JournalOptions) -> Result<(Record, Option<String>), JournalError> {
+        let dir = state.effects_dir();
+        let mut table = Table::new();
+        let mut live = Vec::new();
+        let mut take = |read: Result<(u64, Vec<u8>), JournalError>| {
+            let (entry, bytes) = read?;
+            let why = || io::Error::new(io::ErrorKind::InvalidData, format!("entry {entry} is of no effect"));
+            let unread = || JournalError::io("read", &dir)(why());
+            let (effect, number, known) = Known::read(&bytes).ok_or_else(unread)?;
+            let effect = Arc::<str>::from(effect);
+            live.push((entry, effect.clone(), number));
+            table.entry(effect).or_default().insert(number, Slot::Known(known));
+            Ok::<(), JournalError>(())
+        };
+        let (mut writer, mut recovered) = (None, None);
+        if state.is_read_only() {
+            let mut reader = JournalReader::new(state.disk().clone(), &dir);
+            let first = reader.first()?;
+            reader.read_from(first)?.try_for_each(&mut take)?;
+        } else {
+            let (journal, found) = Journal::open(state.disk().clone(), &dir, options, state.epoch())?;
+            journal.read_from(journal.first())?.try_for_each(&mut take)?;
+            (writer, recovered) = (Some(journal), Some(found.to_string()));
+        }
+        let writer = writer.map(|journal| Writer::new(journal, live));
+        let (job, table, ended) = (state.program().into(), Mutex::new(table), Condvar::new());
+        Ok((Record { job, writer, table, ended }, recovered))
+    }
+
+    pub(super) fn job(&self) -> Arc<str> {
+        self.job.clone()
+    }
+
+    fn table(&self) -> MutexGuard<'_, Table> {
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What is to be done for this key. It waits while another thread performs it.
+    fn look(self: &Arc<Self>, key: &EffectKey) -> Result<Begun, RecordError> {
+        let mut table = self.table();
+        let intended = loop {
+            match table.get(&key.effect).and_then(|numbers| numbers.get(&key.number)) {
+                Some(Slot::Known(Known::Answer(answer))) => return Ok(Begun::Answered(answer.clone())),
+                Some(Slot::Known(Known::Unknown)) => return Ok(Begun::Unknown),
+                Some(Slot::Known(Known::Intent)) => break true,
+                None => break false,
+                Some(Slot::Performing) => {
+                    table = self.ended.wait(table).unwrap_or_else(PoisonError::into_inner);
+                }
+            }
+        };
+        if self.writer.is_none() {
+            return Err(RecordError::NotRecorded(key.clone()));
+        }
+        table.entry(key.effect.clone()).or_default().insert(key.number, Slot::Performing);
+        let performing = Performing { record: self.clone(), key: key.clone(), intended, ended: false };
+        Ok(if intended { Begun::Intended(performing) } else { Begun::Performs(performing) })
+    }
+
+    /// What is to be done for this key. If it is to be performed and has an intent, that is durable then.
+    pub(super) fn begin(self: &Arc<Self>, key: &EffectKey, intent: bool) -> Result<Begun, RecordError> {
+        let begun = self.look(key)?;
+        match begun {
+            Begun::Performs(mut performing) if intent => {
+                performing.put(&Known::Intent)?;
+                performing.intended = true;
+                Ok(Begun::Performs(performing))
+            }
+            begun => Ok(begun),
+        }
+    }
+
+    /// The same, and another thread waits for the disk.
+    pub(super) async fn begin_async(self: &Arc<Self>, key: &EffectKey, intent: bool) -> Result<Begun, RecordError> {
+        let begun = self.look(key)?;
+        match begun {
+            Begun::Performs(mut performing) if intent => {
+                performing.put_async(&Known::Intent).await?;
+                performing.intended = true;
+                Ok(Begun::Performs(performing))
+            }
+            begun => Ok(begun),
+        }
+    }
+
+    pub(super) fn forget_below<'n>(
+        &self,
+        numbers: impl IntoIterator<Item = (&'n str, u64)>,
+    ) -> Result<(), JournalError> {
+        let mut floors = HashMap::new();
+        let mut table = self.table();
+        for (effect, number) in numbers {
+            if let Some(known) = table.get_mut(effect) {
+                *known = known.split_off(&number);
+                floors.insert(Arc::<str>::from(effect), number);
+            }
+        }
+        drop(table);
+        self.writer.as_ref().map_or(Ok(()), |writer| writer.forget_below(&floors))
+    }
+
+    pub(super) fn answers(&self) -> usize {
+        let answered = |slot: &&Slot| matches!(slot, Slot::Known(Known::Answer(_)));
+        self.table().values().map(|numbers| numbers.values().filter(answered).count()).sum()
+    }
+}
+
+impl Performing {
+    fn writer(&self) -> Result<&Writer, RecordError> {
+        self.record.writer.as_ref().ok_or_else(|| RecordError::NotRecorded(self.key.clone()))
+    }
+
+    fn put(&self, known: &Known) -> Result<(), RecordError> {
+        let EffectKey { effect, number, .. } = &self.key;
+        self.writer()?.put(known.write(effect, *number), effect, *number).map_err(RecordError::Lost)
+    }
+
+    async fn put_async(&self, known: &Known) -> Result<(), RecordError> {
+        let EffectKey { effect, number, .. } = &self.key;
+        let put = self.writer()?.put_async(known.write(effect, *number), effect, *number);
+        put.await.map_err(RecordError::Lost)
+    }
+
+    /// Records the answer, or that there is none, and returns when that is durable.
+    pub(super) fn end(mut self, answer: Option<Vec<u8>>) -> Result<(), RecordError> {
+        let known = answer.map_or(Known::Unknown, Known::Answer);
+        self.put(&known)?;
+        self.settle(Some(known));
+        Ok(())
+    }
+
+    /// The same, and another thread waits for the disk.
+    pub(super) async fn end_async(mut self, answer: Option<Vec<u8>>) -> Result<(), RecordError> {
+        let known = answer.map_or(Known::Unknown, Known::Answer);
+        self.put_async(&known).await?;
+        self.settle(Some(known));
+        Ok(())
+    }
+
+    fn settle(&mut self, known: Option<Known>) {
+        self.ended = true;
+        let mut table = self.record.table();
+        let numbers = table.entry(self.key.effect.clone()).or_default();
+        match known {
+            Some(known) => _ = numbers.insert(self.key.number, Slot::Known(known)),
+            None => _ = numbers.remove(&self.key.number),
+        }
+        drop(table);
+        self.record.ended.notify_all();
+    }
+}
+
+/// The call has panicked, or its answer could not be recorded: with an intent it is not known whether it had an effect.
+impl Drop for Performing {
+    fn drop(&mut self) {
+        if !mem::replace(&mut self.ended, true) {
+            let known = self.intended.then_some(Known::Intent);
+            self.settle(known);
+        }
+    }
+}

@@ -1,0 +1,202 @@
+//! Entries of effects on their way to the disk: those that wait at the same time share a sync.
+
+use crate::journal::{Journal, JournalError};
+use std::collections::{HashMap, VecDeque};
+use std::future::poll_fn;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::task::{Poll, Waker};
+use std::thread::{Builder, JoinHandle, current, sleep};
+use std::time::Duration;
+
+/// How long a full journal waits before it looks again whether it was trimmed.
+const FULL: Duration = Duration::from_millis(10);
+
+pub(super) struct Writer {
+    shared: Arc<Shared>,
+    /// The thread that waits for the disk, for futures.
+    thread: OnceLock<Committing>,
+}
+
+/// It ends, and the journal is free, when this is dropped.
+struct Committing {
+    waiting: Option<Sender<Waiting>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+struct Shared {
+    /// Entries that nobody writes yet.
+    pending: Mutex<Pending>,
+    written: Mutex<Written>,
+}
+
+#[derive(Default)]
+struct Pending {
+    /// How many there ever were.
+    count: u64,
+    entries: VecDeque<Entry>,
+}
+
+struct Entry {
+    bytes: Vec<u8>,
+    effect: Arc<str>,
+    number: u64,
+}
+
+struct Written {
+    journal: Journal,
+    /// Entries that are taken from the pending ones, and not in the journal yet.
+    taken: VecDeque<Entry>,
+    /// How many are durable.
+    durable: u64,
+    /// Those that are not forgotten: places in the journal, effects and numbers.
+    live: VecDeque<(u64, Arc<str>, u64)>,
+}
+
+/// A future's entry.
+struct Waiting {
+    ticket: u64,
+    answer: Arc<Mutex<(Option<Result<(), String>>, Option<Waker>)>>,
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Writer {
+    pub(super) fn new(journal: Journal, live: Vec<(u64, Arc<str>, u64)>) -> Self {
+        let written = Written { journal, taken: VecDeque::new(), durable: 0, live: live.into() };
+        let shared = Shared { pending: Mutex::default(), written: Mutex::new(written) };
+        Writer { shared: Arc::new(shared), thread: OnceLock::new() }
+    }
+
+    /// Returns when the entry is durable, as far as the journal's options say.
+    pub(super) fn put(&self, bytes: Vec<u8>, effect: &Arc<str>, number: u64) -> Result<(), String> {
+        let ticket = self.shared.add(bytes, effect, number);
+        self.shared.commit(ticket)
+    }
+
+    /// The same; another thread waits.
+    pub(super) async fn put_async(&self, bytes: Vec<u8>, effect: &Arc<str>, number: u64) -> Result<(), String> {
+        let ticket = self.shared.add(bytes, effect, number);
+        let answer = Arc::new(Mutex::new((None, None)));
+        let waiting = Waiting { ticket, answer: answer.clone() };
+        let sent = self.thread()?.waiting.as_ref().map(|sender| sender.send(waiting));
+        sent.and_then(Result::ok).ok_or("its thread has ended")?;
+        poll_fn(|context| {
+            let (answer, waker) = &mut *locked(&answer);
+            match answer.take() {
+                Some(answer) => Poll::Ready(answer),
+                None => {
+                    *waker = Some(context.waker().clone());
+                    Poll::Pending
+                }
+            }
+        })
+        .await
+    }
+
+    fn thread(&self) -> Result<&Committing, String> {
+        if let Some(thread) = self.thread.get() {
+            return Ok(thread);
+        }
+        let ((sender, receiver), shared) = (channel(), self.shared.clone());
+        let spawned = Builder::new().name("effects".to_owned()).spawn(move || shared.serve(&receiver));
+        let thread = Some(spawned.map_err(|error| format!("a thread: {error}"))?);
+        // Another thread may have been faster; then this one's ends at once.
+        Ok(self.thread.get_or_init(|| Committing { waiting: Some(sender), thread }))
+    }
+
+    /// Entries of these effects below these numbers are not needed any more.
+    pub(super) fn forget_below(&self, floors: &HashMap<Arc<str>, u64>) -> Result<(), JournalError> {
+        let mut written = locked(&self.shared.written);
+        let Written { journal, live, .. } = &mut *written;
+        let gone = |effect: &str, number: u64| floors.get(effect).is_some_and(|floor| number < *floor);
+        while live.front().is_some_and(|(_, effect, number)| gone(effect, *number)) {
+            live.pop_front();
+        }
+        let first = live.front().map_or(journal.durable(), |(entry, ..)| *entry);
+        journal.trim_below(first)
+    }
+}
+
+impl Shared {
+    /// The ticket of an entry that waits.
+    fn add(&self, bytes: Vec<u8>, effect: &Arc<str>, number: u64) -> u64 {
+        let mut pending = locked(&self.pending);
+        pending.entries.push_back(Entry { bytes, effect: effect.clone(), number });
+        pending.count += 1;
+        pending.count
+    }
+
+    /// Returns when the entries up to this ticket are durable. The first caller writes for all that wait.
+    fn commit(&self, ticket: u64) -> Result<(), String> {
+        loop {
+            let mut written = locked(&self.written);
+            if written.durable >= ticket {
+                return Ok(());
+            }
+            let upto = {
+                let mut pending = locked(&self.pending);
+                written.taken.append(&mut pending.entries);
+                pending.count
+            };
+            if written.append().map_err(|error| error.to_string())? {
+                written.durable = upto;
+                return Ok(());
+            }
+            drop(written);
+            sleep(FULL);
+        }
+    }
+
+    /// Waits for the disk, for futures.
+    fn serve(&self, waiting: &Receiver<Waiting>) {
+        while let Ok(Waiting { ticket, answer }) = waiting.recv() {
+            let committed = self.commit(ticket);
+            let (slot, waker) = &mut *locked(&answer);
+            *slot = Some(committed);
+            if let Some(waker) = waker.take() {
+                waker.wake();
+            }
+        }
+    }
+}
+
+impl Written {
+    /// Writes what was taken, and commits. `false` if there is no room for all of it: it comes when the journal is
+    /// trimmed.
+    fn append(&mut self) -> Result<bool, JournalError> {
+        while let Some(entry) = self.taken.front() {
+            let next = self.journal.next_number();
+            match self.journal.append(next, &entry.bytes) {
+                Err(JournalError::GroupFull { .. }) => _ = self.journal.commit()?,
+                Err(JournalError::Full { .. }) => return self.journal.commit().map(|_| false),
+                appended => {
+                    appended?;
+                    let Entry { effect, number, .. } = self.taken.pop_front().expect("it is there");
+                    self.live.push_back((next, effect, number));
+                }
+            }
+        }
+        self.journal.commit().map(|_| true)
+    }
+}
+
+impl Drop for Committing {
+    fn drop(&mut self) {
+        drop(self.waiting.take());
+        // What a future holds may be dropped where it is woken.
+        if let Some(thread) = self.thread.take().filter(|thread| thread.thread().id() != current().id()) {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Says in the journal that all of it is durable, for those who read it later.
+impl Drop for Written {
+    fn drop(&mut self) {
+        // Without it a reader does not see the last entries, and the next writer does.
+        let _ = self.journal.mark();
+    }
+}
