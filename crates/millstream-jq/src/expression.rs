@@ -3,6 +3,7 @@ use crate::parse::{FieldTree, Found, Parser};
 use crate::{Filter, Options, Style, What, Wrong};
 use memchr::memchr;
 use std::borrow::Cow;
+use std::cmp::Ordering;
 use std::fmt;
 use std::sync::Arc;
 
@@ -278,4 +279,24 @@ pub fn scalar_of(json: &[u8]) -> Option<Scalar<'_>> {
         Cell::Scalar(scalar) => Some(scalar),
         _ => None,
     }
+}
+
+/// The order of jq: null, false, true, numbers, texts, arrays, objects. What is no JSON is null.
+#[must_use]
+pub fn compare_json(left: &[u8], right: &[u8]) -> Ordering {
+    if let (Some(left), Some(right)) = (scalar_of(left), scalar_of(right))
+        && let Ok(order) = crate::native::order(&left, &right)
+    {
+        return order;
+    }
+    jaq_value(left).cmp(&jaq_value(right))
+}
+
+/// Sorts by JSON values, in the order of jq; those that are equal stay as they were.
+pub fn sort_by_json<T>(items: &mut [T], key: impl Fn(&T) -> &[u8]) {
+    items.sort_by_cached_key(|item| jaq_value(key(item)));
+}
+
+fn jaq_value(json: &[u8]) -> jaq_json::Val {
+    Parser::new(json).value(&crate::demand::Demand::All).unwrap_or_default()
 }

@@ -7,6 +7,7 @@ mod compile;
 mod scalar;
 
 pub use scalar::Scalar;
+pub(crate) use scalar::order;
 
 use crate::write::write_text;
 use jaq_core::ops::{Cmp, Math};

@@ -1,7 +1,7 @@
 //! A parsed block against a registry: names and types, and the statements that it means.
 
 use crate::parse::{Call, Given, Name, Statement, Step, Value, parse, parse_program};
-use crate::registry::{Ends, Entry, Loads};
+use crate::registry::{Ends, Entry, Loads, Rule};
 use crate::stage::{ParameterOf, TypeOf};
 use crate::wrong::{Mistake, near};
 use crate::{In, Literal, Registry, Span, TextBlock, TextPipeline, Wrong, WrongCode};
@@ -334,6 +334,20 @@ impl<'a, K: BoxKind> Loader<'a, K> {
                 let mistake = Mistake::new(what, call.stage.at.clone(), "");
                 self.mistakes.push(mistake.help(format!("`{}: ..`, {}", parameter.name, parameter.wanted)));
             }
+        }
+        let place = |name: &str| entry.parameters.iter().position(|parameter| parameter.name == name);
+        let is_given = |name: &str| place(name).is_some_and(|place| literals[place].is_some());
+        for rule in &entry.rules {
+            let what = match *rule {
+                Rule::Needs(one, other) if is_given(one) && !is_given(other) => {
+                    format!("`{stage}` with `{one}` needs `{other}`")
+                }
+                Rule::Excludes(one, other) if is_given(one) && is_given(other) => {
+                    format!("`{stage}` takes one of `{one}` and `{other}`")
+                }
+                _ => continue,
+            };
+            self.mistakes.push(Mistake::new(what, call.stage.at.clone(), ""));
         }
         literals
     }

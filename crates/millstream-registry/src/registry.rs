@@ -77,6 +77,7 @@ pub(crate) struct Entry<Known: BoxKind> {
     pub(crate) parameters: Vec<stage::ParameterOf>,
     pub(crate) output: TypeOf,
     about: &'static str,
+    pub(crate) rules: Vec<Rule>,
     pub(crate) make: Box<Make<Known>>,
 }
 
@@ -99,14 +100,40 @@ impl<A: Item, B: Item, Known: BoxKind> Loads<A, B> for Known where
 {
 }
 
+/// What holds for two parameters of a stage.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Rule {
+    /// Text that gives the first one gives the second one, too.
+    Needs(&'static str, &'static str),
+    /// Text does not give both.
+    Excludes(&'static str, &'static str),
+}
+
 /// A stage that was just registered.
 #[derive(Debug)]
-pub struct Registered<'a>(&'a mut &'static str);
+pub struct Registered<'a> {
+    about: &'a mut &'static str,
+    rules: &'a mut Vec<Rule>,
+}
 
 impl Registered<'_> {
     /// What the stage does, in a line.
     pub fn about(self, about: &'static str) {
-        *self.0 = about;
+        *self.about = about;
+    }
+
+    /// Text that gives the one parameter has to give the other one, too.
+    #[must_use]
+    pub fn needs(self, one: &'static str, other: &'static str) -> Self {
+        self.rules.push(Rule::Needs(one, other));
+        self
+    }
+
+    /// Text may not give both parameters.
+    #[must_use]
+    pub fn excludes(self, one: &'static str, other: &'static str) -> Self {
+        self.rules.push(Rule::Excludes(one, other));
+        self
     }
 }
 
@@ -179,13 +206,15 @@ impl<Known: BoxKind> Registry<Known> {
             parameters: X::all(parameters),
             output: TypeOf::of::<<P::Out as ItemShape>::Item>(),
             about: "",
+            rules: Vec::new(),
             make: Box::new(move |name, wires, literals| {
                 let parameters = X::read(literals).expect("the loader has read them");
                 Known::put_statement(name, f(R::wires(wires), parameters).any_edge())
             }),
         };
         all.push(entry);
-        Registered(&mut all.last_mut().expect("it was pushed").about)
+        let entry = all.last_mut().expect("it was pushed");
+        Registered { about: &mut entry.about, rules: &mut entry.rules }
     }
 
     /// Text as a pipeline: it is parsed and checked, and runs as any other pipeline in a box.
