@@ -7,7 +7,7 @@ use millstream_core::text::{Block, Lines};
 use millstream_io::{Failure, Framing, WholeBlocks};
 use millstream_jq::{Expression, Fields, Outputs};
 use std::collections::VecDeque;
-use std::io::Read;
+use std::io::{Error, ErrorKind, Read};
 use std::sync::Arc;
 
 /// A source of a text.
@@ -77,8 +77,9 @@ impl FileBlocks {
     }
 
     /// Why the file ended early, if it did.
-    pub fn failure(&self) -> Option<String> {
-        self.wrong.clone().or_else(|| self.failure.take().map(|error| error.to_string()))
+    pub fn failure(&self) -> Option<Error> {
+        let wrong = self.wrong.clone().map(|why| Error::new(ErrorKind::InvalidData, why));
+        wrong.or_else(|| self.failure.take())
     }
 
     /// The types that a sample has, once.
