@@ -5,7 +5,7 @@ use memchr::memchr;
 use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// A filter over one row at a time, which may be JSON or anything with fields, such as a row of a table.
 ///
@@ -27,9 +27,10 @@ pub struct Expression(Arc<Compiled>);
 
 struct Compiled {
     text: String,
-    filter: Filter,
+    /// Compiled when jaq is first needed; what is native compiles.
+    filter: OnceLock<Filter>,
     /// Whether an output is true.
-    any: Filter,
+    any: OnceLock<Filter>,
     native: Option<Native>,
     tree: FieldTree,
 }
@@ -171,13 +172,23 @@ impl Expression {
     ///
     /// All mistakes in the text.
     pub fn new(text: &str) -> Result<Self, Wrong> {
-        let options = Options::default().style(Style { indent: None, ..Style::default() });
-        let filter = Filter::with(text, &options)?;
-        // A comment may end the text.
-        let any = Filter::with(&format!("any((\n{text}\n); .)"), &options)?;
         let native = Native::of(text).filter(|native| !native.is_identity());
+        let filter = OnceLock::new();
+        if native.is_none() {
+            let _ = filter.set(on_lines(text)?);
+        }
         let tree = native.as_ref().map(|native| FieldTree::of(native.paths())).unwrap_or_default();
-        Ok(Expression(Arc::new(Compiled { text: text.to_owned(), filter, any, native, tree })))
+        Ok(Expression(Arc::new(Compiled { text: text.to_owned(), filter, any: OnceLock::new(), native, tree })))
+    }
+
+    fn filter(&self) -> &Filter {
+        self.0.filter.get_or_init(|| on_lines(&self.0.text).expect("a native filter is one of jq"))
+    }
+
+    fn any(&self) -> &Filter {
+        // A comment may end the text.
+        let any = || on_lines(&format!("any((\n{}\n); .)", self.0.text)).expect("it is made of a filter");
+        self.0.any.get_or_init(any)
     }
 
     /// Its text.
@@ -207,7 +218,7 @@ impl Expression {
         });
         match known {
             Some(holds) => Ok(holds),
-            None => Ok(answered(&self.0.any, &row.json())? == b"true\n"),
+            None => Ok(answered(self.any(), &row.json())? == b"true\n"),
         }
     }
 
@@ -226,7 +237,7 @@ impl Expression {
         match known {
             Some(true) => outputs.ends.push(outputs.text.len()),
             Some(false) => {}
-            None => lines(&answered(&self.0.filter, &row.json())?, outputs),
+            None => lines(&answered(self.filter(), &row.json())?, outputs),
         }
         Ok(())
     }
@@ -250,6 +261,11 @@ impl Expression {
         self.write(row, &mut outputs)?;
         Ok(Values::Many(outputs))
     }
+}
+
+/// A filter that writes each output on a line.
+fn on_lines(text: &str) -> Result<Filter, Wrong> {
+    Filter::with(text, &Options::default().style(Style { indent: None, ..Style::default() }))
 }
 
 /// What a filter answers to one value.

@@ -28,13 +28,13 @@ impl Grid {
         });
         self.rows.extend(new);
         let text = if self.rows.len() > MOST { self.text() } else { Vec::new() };
-        Written { parts: if text.is_empty() { Vec::new() } else { vec![(sink, text)] }, dead }
+        Written::new(if text.is_empty() { Vec::new() } else { vec![(sink, text)] }, dead)
     }
 
     /// The rows that were not yet written.
     pub(crate) fn finish(mut self, sink: usize) -> Option<Written> {
         let text = self.text();
-        (!text.is_empty()).then(|| Written { parts: vec![(sink, text)], dead: Vec::new() })
+        (!text.is_empty()).then(|| Written::new(vec![(sink, text)], Vec::new()))
     }
 
     fn text(&mut self) -> Vec<u8> {

@@ -4,7 +4,7 @@ use crate::source::SourceOf;
 use crate::stages::{Building, stages};
 use crate::written::Written;
 use millstream_exec::OnQueues;
-use millstream_registry::{Ends, StageInfo, TextPipeline, Wrong};
+use millstream_registry::{Ends, Mistake, StageInfo, TextPipeline, Wrong};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// A text as a pipeline, with what it reads and writes.
@@ -30,14 +30,18 @@ impl Collected {
         all.0.len() - 1
     }
 
-    /// Adds a sink, and returns its number. Two of one file are the same.
+    /// Adds a sink, and returns its number.
     pub(crate) fn sink(&self, sink: SinkOf) -> usize {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = all.1.iter().position(|there| *there == sink);
-        known.unwrap_or_else(|| {
-            all.1.push(sink);
-            all.1.len() - 1
-        })
+        all.1.push(sink);
+        all.1.len() - 1
+    }
+
+    /// What two sinks write to, if there are such.
+    fn twice(&self) -> Option<Option<String>> {
+        let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let twice = all.1.iter().enumerate().find(|(n, sink)| all.1[..*n].contains(sink));
+        twice.map(|(_, sink)| sink.file.clone())
     }
 }
 
@@ -58,6 +62,19 @@ impl Program {
         let collected = Collected::default();
         let building = Building { shards, terminal, collected: collected.clone() };
         let pipeline = stages(&building).program(text, &ENDS)?;
+        if let Some(file) = collected.twice() {
+            let to = file.map_or_else(|| "standard output".to_owned(), |file| format!("{file:?}"));
+            let help = "one of them can write a file, as `jsonl(\"rows.jsonl\")`; else it would depend on the blocks that \
+                        are read which of them comes first";
+            let mistake = Mistake {
+                what: format!("two outputs go to {to}"),
+                at: text.len()..text.len(),
+                label: String::new(),
+                because: None,
+                help: Some(help.to_owned()),
+            };
+            return Err(Wrong::of(text, vec![mistake]));
+        }
         let (sources, sinks) = collected.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
         Ok(Program { pipeline, sources, sinks })
     }

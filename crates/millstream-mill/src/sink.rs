@@ -28,7 +28,7 @@ pub(crate) fn json(rows: &Rows, sink: usize, stage: &Arc<str>) -> Written {
         out.extend_from_slice(json.trim_ascii());
         out.push(b'\n');
     }
-    Written { parts: vec![(sink, out)], dead }
+    Written::new(vec![(sink, out)], dead)
 }
 
 /// Rows as they are: texts without their quotes, other values as JSON, rows of a table as they were read.
@@ -50,7 +50,7 @@ pub(crate) fn lines(rows: &Rows, sink: usize, stage: &Arc<str>) -> Written {
         }
         out.push(b'\n');
     }
-    Written { parts: vec![(sink, out)], dead }
+    Written::new(vec![(sink, out)], dead)
 }
 
 /// The header of a table that has been begun.
@@ -69,7 +69,7 @@ pub(crate) fn table(header: &mut Header, rows: &Rows, sink: usize, separator: u8
         }
         out.push(b'\n');
     });
-    Written { parts: vec![(sink, out)], dead }
+    Written::new(vec![(sink, out)], dead)
 }
 
 /// The header as a row, once, and then each row as its cells. Returns the rows that failed.

@@ -80,12 +80,12 @@ impl Split {
             return split;
         }
         let mut from = skip;
-        let ends = row_ends(&bytes[skip..], separator).map(|end| skip + end);
-        for to in ends.chain([bytes.len()]) {
-            if from < to {
-                split.row(bytes, from, to, separator);
-            }
+        for to in row_ends(&bytes[skip..], separator).map(|end| skip + end) {
+            split.row(bytes, (from, to), true, separator);
             from = to;
+        }
+        if from < bytes.len() {
+            split.row(bytes, (from, bytes.len()), false, separator);
         }
         split
     }
@@ -114,11 +114,15 @@ impl Split {
         }
     }
 
-    /// A row, up to and with its line end.
-    fn row(&mut self, bytes: &[u8], from: usize, to: usize, separator: u8) {
+    /// A row, up to and with its line end if it has one.
+    fn row(&mut self, bytes: &[u8], (from, to): (usize, usize), is_ended: bool, separator: u8) {
         let line = &bytes[from..to];
-        let line = line.strip_suffix(b"\n").unwrap_or(line);
-        let line = line.strip_suffix(b"\r").unwrap_or(line);
+        // The last row may have no end: then a line end in it stands in quotes.
+        let line = match line.strip_suffix(b"\n") {
+            Some(line) if is_ended => line.strip_suffix(b"\r").unwrap_or(line),
+            _ if memchr(b'"', line).is_none() => line.strip_suffix(b"\r").unwrap_or(line),
+            _ => line,
+        };
         let cells = self.cells.len() as u32;
         self.rows.push((from as u32, (from + line.len()) as u32, cells));
         let mut begin = from;

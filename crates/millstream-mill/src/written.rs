@@ -12,21 +12,26 @@ pub struct Written {
 }
 
 impl Written {
+    /// The rows that failed are put in their order: the stages of a slot have failed after each other, and how many rows
+    /// are in a slot is to change nothing.
+    pub(crate) fn new(parts: Vec<(usize, Vec<u8>)>, mut dead: Vec<Dead>) -> Self {
+        dead.sort_by_key(|dead| dead.number);
+        Written { parts, dead }
+    }
+
     /// Two as one. A row that failed before two sinks parted has come to both.
     pub(crate) fn both(one: &Written, other: &Written) -> Written {
-        let mut both = one.clone();
-        both.parts.extend(other.parts.iter().cloned());
-        both.dead.extend(other.dead.iter().filter(|dead| !one.dead.contains(dead)).cloned());
-        both
+        let parts = one.parts.iter().chain(&other.parts).cloned().collect();
+        let others = other.dead.iter().filter(|dead| !one.dead.contains(dead));
+        Written::new(parts, one.dead.iter().chain(others).cloned().collect())
     }
 
     /// What a step at END has written, and what comes after it.
     pub(crate) fn together(own: Option<Written>, last: Option<Written>) -> Option<Written> {
         match (own, last) {
-            (Some(mut own), Some(last)) => {
-                own.parts.extend(last.parts);
-                own.dead.extend(last.dead);
-                Some(own)
+            (Some(own), Some(last)) => {
+                let parts = own.parts.into_iter().chain(last.parts).collect();
+                Some(Written::new(parts, own.dead.into_iter().chain(last.dead).collect()))
             }
             (own, last) => own.or(last),
         }
