@@ -17,10 +17,18 @@ const PROGRAMS: [&str; 6] = ["spaces-long", "spaces-short", "spaces-pipe", "wc-f
 const RIVALS: [&str; 2] = ["pv", "parallel"];
 /// The bench of JSON, and its rival. The other one, jaq, is built by the bench.
 const JSON: &str = "jq";
+/// The bench of tables, and the packages and programs of its rivals.
+const TABLES: &str = "csv";
+const OF_TABLES: [(&str, &str); 2] = [("miller", "mlr"), ("mawk", "mawk")];
 
 pub(crate) fn run(args: &Args) -> Result {
     let is_wanted = |names: &[&str]| args.args.iter().any(|arg| names.contains(&arg.as_str()));
     let rivals = RIVALS.into_iter().filter(|_| is_wanted(&PROGRAMS));
+    for (package, program) in OF_TABLES.into_iter().filter(|_| is_wanted(&[TABLES])) {
+        if let Err(reason) = tools::program_of(package, program) {
+            eprintln!("{reason}");
+        }
+    }
     for rival in rivals.chain(is_wanted(&[JSON]).then_some(JSON)) {
         // Without it, the bench prints which contestants it leaves out.
         if let Err(reason) = tools::package(rival) {

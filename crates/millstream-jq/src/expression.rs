@@ -51,7 +51,43 @@ pub trait Row: Cells {
 #[derive(Debug, Default)]
 pub struct Fields<'a> {
     json: &'a [u8],
-    found: Vec<Found>,
+    found: FoundFields,
+}
+
+/// What was found at each path: without an allocation, if there are few.
+#[derive(Debug)]
+enum FoundFields {
+    Few([Found; FEW]),
+    Many(Vec<Found>),
+}
+
+const FEW: usize = 8;
+
+impl Default for FoundFields {
+    fn default() -> Self {
+        FoundFields::Few([Found::Nothing; FEW])
+    }
+}
+
+impl FoundFields {
+    fn of(paths: usize) -> Self {
+        if paths <= FEW { FoundFields::default() } else { FoundFields::Many(vec![Found::Nothing; paths]) }
+    }
+
+    fn all(&mut self) -> &mut [Found] {
+        match self {
+            FoundFields::Few(all) => all,
+            FoundFields::Many(all) => all,
+        }
+    }
+
+    #[inline]
+    fn at(&self, path: usize) -> Found {
+        match self {
+            FoundFields::Few(all) => all[path],
+            FoundFields::Many(all) => all[path],
+        }
+    }
 }
 
 /// Outputs as JSON, each on one line.
@@ -111,8 +147,8 @@ impl Parser<'_> {
         json: &[u8],
         with: impl FnOnce(&Fields<'_>) -> T,
     ) -> Option<T> {
-        let mut fields = Fields { json, found: vec![Found::Nothing; paths] };
-        self.find(tree, &mut fields.found).ok()?;
+        let mut fields = Fields { json, found: FoundFields::of(paths) };
+        self.find(tree, fields.found.all()).ok()?;
         Some(with(&fields))
     }
 }
@@ -126,16 +162,15 @@ impl<'a> Fields<'a> {
     pub fn read(&mut self, expression: &Expression, json: &'a [u8]) -> Result<(), String> {
         let compiled = &*expression.0;
         self.json = json;
-        self.found.clear();
         let Some(native) = &compiled.native else { return check_value(json) };
-        self.found.resize(native.paths().len(), Found::Nothing);
-        one(json, |parser| parser.find(&compiled.tree, &mut self.found))
+        self.found = FoundFields::of(native.paths().len());
+        one(json, |parser| parser.find(&compiled.tree, self.found.all()))
     }
 }
 
 impl Cells for Fields<'_> {
     fn cell(&self, path: usize) -> Cell<'_> {
-        match self.found[path] {
+        match self.found.at(path) {
             Found::Nothing => Cell::Scalar(Scalar::Null),
             Found::Unknown => Cell::Unknown,
             Found::At(from, to) => json_cell(&self.json[from..to]),

@@ -60,15 +60,29 @@ pub(crate) struct Header(pub(crate) Option<Arc<[String]>>);
 /// Rows as those of a table. The fields of the first row are its columns.
 pub(crate) fn table(header: &mut Header, rows: &Rows, sink: usize, separator: u8, stage: &Arc<str>) -> Written {
     let mut out = Vec::with_capacity(rows.text.len());
-    let dead = each_row(header, rows, stage, |row| {
+    let write = |row: &[&[u8]], out: &mut Vec<u8>| {
         for (n, cell) in row.iter().enumerate() {
             if n > 0 {
                 out.push(separator);
             }
-            write_cell(cell, separator, &mut out);
+            write_cell(cell, separator, out);
         }
         out.push(b'\n');
-    });
+    };
+    if let Form::Table { columns, separator: same, .. } = &rows.form
+        && *same == separator
+    {
+        let names: Vec<&str> = columns.all.iter().map(|column| column.name.as_str()).collect();
+        if begin(header, &names, &mut |row: &[&[u8]]| write(row, &mut out)) {
+            // Such rows are written as they were read.
+            for row in &rows.at {
+                out.extend_from_slice(rows.bytes(row));
+                out.push(b'\n');
+            }
+            return Written::new(vec![(sink, out)], rows.dead.clone());
+        }
+    }
+    let dead = each_row(header, rows, stage, |row| write(row, &mut out));
     Written::new(vec![(sink, out)], dead)
 }
 
