@@ -2,6 +2,7 @@
 
 use crate::rows::{Dead, RowAt, Rows};
 use crate::time::time_of;
+use millstream_core::failure::fail;
 use millstream_jq::{Expression, Values};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -90,12 +91,10 @@ impl Join {
             match self.keyed(others, row, &self.with) {
                 Ok(None) => {}
                 Ok(Some((key, time))) => {
-                    assert!(
-                        joined.count < self.most,
-                        "more than {} rows to join with: `most: {}` allows more",
-                        self.most,
-                        10 * self.most
-                    );
+                    if joined.count >= self.most {
+                        let most = self.most;
+                        fail(format!("more than {most} rows to join with: `most: {}` allows more", 10 * most));
+                    }
                     joined.count += 1;
                     let json = others.json(row).trim_ascii().into();
                     joined.rows.entry(key).or_default().push((time, json));

@@ -1,6 +1,7 @@
 //! Stages that pass on some of the rows, by what came before.
 
 use crate::rows::Rows;
+use millstream_core::failure::fail;
 use millstream_jq::{Expression, Values};
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -53,7 +54,9 @@ impl Seen {
             match key {
                 Ok(key) if self.0.contains(&key[..]) => {}
                 Ok(key) => {
-                    assert!(self.0.len() < most, "more than {most} keys: `most: {}` allows more", 10 * most);
+                    if self.0.len() >= most {
+                        fail(format!("more than {most} keys: `most: {}` allows more", 10 * most));
+                    }
                     self.0.insert(key.into());
                     some.at.push(*row);
                 }

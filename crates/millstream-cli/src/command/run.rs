@@ -130,7 +130,8 @@ pub(super) fn verify(file: &Path, files: Vec<OsString>, most: usize, quiet: bool
         let sources = Sources::new(files, most, Opening { decompress: true, ..Opening::default() }, true, complaints);
         let input: Vec<Raw> = sources.collect();
         let edge = |program: Program| {
-            vec![Edge::new(program.pipeline, input.clone(), |written: &Written| Written::bytes(written).into())]
+            let edge = Edge::new(program.pipeline, input.clone(), |written: &Written| Written::bytes(written).into());
+            vec![Edge { name: "output".to_owned(), ..edge }]
         };
         Ok(programs.into_iter().map(edge).collect())
     })

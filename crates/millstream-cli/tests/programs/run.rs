@@ -118,7 +118,7 @@ fn programs_in_files_have_plans_graphs_and_verification() {
     assert!(scene.millstream("graph p.mill --format dot", Input::Nothing).text().contains("where"));
     let verified = scene.millstream("verify --quiet p.mill", Input::Nothing);
     assert_eq!((verified.stderr.as_str(), verified.code), ("", Some(0)));
-    assert!(verified.text().starts_with("print "), "{verified:?}");
+    assert!(verified.text().starts_with("output "), "{verified:?}");
     let scene = scene.file("wrong.mill", "csv | cuont");
     for command in ["plan", "graph", "verify", "check", "run"] {
         let seen = scene.millstream(&format!("{command} wrong.mill"), Input::Nothing);

@@ -3,6 +3,7 @@ use super::prepare::{Entry, Prepared, Value};
 use super::spec::{Aggregate, Fold};
 use crate::rows::{Dead, RowAt, Rows};
 use crate::time;
+use millstream_core::failure::fail;
 use millstream_core::pipe::{FoldedWindow, OpenFolds};
 use std::collections::HashMap;
 use std::collections::hash_map::Entry as Slot;
@@ -65,7 +66,9 @@ impl FoldKernel {
             return add(&fold.aggregates, all, values, text);
         }
         let known = self.keys.len();
-        assert!(known < fold.most, "more than {known} keys: `most: {}` allows more", 10 * fold.most);
+        if known >= fold.most {
+            fail(format!("more than {known} keys: `most: {}` allows more", 10 * fold.most));
+        }
         if let Slot::Vacant(slot) = self.keys.entry(key.into()) {
             let mut all = start(&fold.aggregates);
             add(&fold.aggregates, &mut all, values, text);
