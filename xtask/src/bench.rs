@@ -12,20 +12,24 @@ pub(crate) struct Args {
     args: Vec<String>,
 }
 
-/// Benches of shell programs, and the programs that they are compared with.
-const PROGRAMS: [&str; 6] = ["spaces-long", "spaces-short", "spaces-pipe", "wc-fast", "uppercase", "pipe"];
-const RIVALS: [&str; 2] = ["pv", "parallel"];
-/// The bench of JSON, and its rival. The other one, jaq, is built by the bench.
-const JSON: &str = "jq";
-/// The bench that counts, and its counter.
-const COUNTS: (&str, &str) = ("instructions", "valgrind");
+/// Benches, and a package and program that they need or are compared with.
+const TOOLS: [(&[&str], &str, &str); 6] = [
+    (PROGRAMS, "pv", "pv"),
+    (PROGRAMS, "parallel", "parallel"),
+    // The other rival, jaq, is built by the bench.
+    (&["jq"], "jq", "jq"),
+    (&["csv"], "miller", "mlr"),
+    (&["csv"], "mawk", "mawk"),
+    (&["instructions"], "valgrind", "valgrind"),
+];
+/// Benches of shell programs.
+const PROGRAMS: &[&str] = &["spaces-long", "spaces-short", "spaces-pipe", "wc-fast", "uppercase", "pipe"];
 
 pub(crate) fn run(args: &Args) -> Result {
     let is_wanted = |names: &[&str]| args.args.iter().any(|arg| arg == "--all" || names.contains(&arg.as_str()));
-    let rivals = RIVALS.into_iter().filter(|_| is_wanted(&PROGRAMS));
-    for rival in rivals.chain(is_wanted(&[JSON]).then_some(JSON)).chain(is_wanted(&[COUNTS.0]).then_some(COUNTS.1)) {
+    for (_, package, program) in TOOLS.into_iter().filter(|(benches, ..)| is_wanted(benches)) {
         // Without it, the bench prints which contestants it leaves out.
-        if let Err(reason) = tools::package(rival) {
+        if let Err(reason) = tools::program_of(package, program) {
             eprintln!("{reason}");
         }
     }

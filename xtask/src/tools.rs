@@ -113,7 +113,12 @@ pub(crate) fn perf() -> Result<(), String> {
 
 /// Installs a program from the Debian package of the same name, if it is missing and may be installed.
 pub(crate) fn package(name: &str) -> Result<(), String> {
-    let here = || Cmd::new(name, ["--version"]).succeeds();
+    program_of(name, name)
+}
+
+/// The same, for a package whose program has another name.
+pub(crate) fn program_of(name: &str, program: &str) -> Result<(), String> {
+    let here = || Cmd::new(program, ["--version"]).succeeds();
     let install = || Cmd::new("apt-get", ["install", "--yes", "--no-install-recommends", name]).succeeds();
     // A fresh machine may have no package lists yet.
     if here() || (install() && here()) || (Cmd::new("apt-get", ["update"]).succeeds() && install() && here()) {

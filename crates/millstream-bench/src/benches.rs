@@ -9,6 +9,7 @@ mod contended;
 mod copying;
 mod copying_queues;
 mod crawler;
+mod csv;
 mod evolve;
 mod fair;
 mod filter_map;
@@ -168,6 +169,11 @@ pub(crate) const ALL: &[Bench] = &[
     },
     Bench { name: "uppercase", about: "millstream uppercase and tr a-z A-Z", run: uppercase::run },
     Bench { name: "jq", about: "JSON lines through filters, by millstream jq, jaq and jq", run: jq::run },
+    Bench {
+        name: "csv",
+        about: "rows that match and a sum by key, by millstream run on one worker, Miller and mawk",
+        run: csv::run,
+    },
     Bench { name: "pipe", about: "tr a-z A-Z in two processes, by millstream pipe and GNU parallel", run: pipe::run },
     Bench {
         name: "evolve",

@@ -47,6 +47,15 @@ impl Text {
         Text::new("orders", bytes, orders())
     }
 
+    /// At least this many bytes of a table of orders in CSV: a header, and rows of five cells.
+    pub(crate) fn table(bytes: u64) -> Result<PathBuf, Failure> {
+        let rows = Text::new("table", bytes, table());
+        made(&format!("table-{}", rows.bytes()), |out| {
+            out.write_all(b"id,user,qty,price,at\n")?;
+            rows.write_to(out)
+        })
+    }
+
     /// At least this many bytes in lines of seven letters.
     pub(crate) fn letters(bytes: u64) -> Self {
         Text::new("letters", bytes, "abcdefg\n")
@@ -140,6 +149,18 @@ fn orders() -> String {
             random.below(5000)
         )
         .expect("a string takes everything");
+    }
+    block
+}
+
+fn table() -> String {
+    let mut random = SplitMix64::new(27);
+    let users: Vec<_> = (0..2000).map(|_| word(&mut random, false)).collect();
+    let mut block = String::new();
+    for id in 0..LINES {
+        let (user, qty, cents) = (&users[random.below(2000) as usize], 1 + random.below(20), random.below(10_000));
+        let at = random.below(86_400);
+        writeln!(block, "{id},{user},{qty},{},{at}", cents as f64 / 100.0).expect("a string takes everything");
     }
     block
 }

@@ -17,6 +17,8 @@ pub(crate) mod panic;
 pub(crate) mod pipe;
 mod plan;
 mod replay;
+#[cfg(feature = "run")]
+pub(crate) mod run;
 #[cfg(feature = "serve")]
 mod serve;
 pub(crate) mod sleep;
@@ -43,6 +45,8 @@ pub(crate) use panic::Panic;
 pub(crate) use pipe::Pipe;
 pub(crate) use plan::{HowToShow, PlanCommand};
 pub(crate) use replay::Replay;
+#[cfg(feature = "run")]
+pub(crate) use run::{Check, ListStages, RunText};
 #[cfg(feature = "serve")]
 pub(crate) use serve::Serve;
 pub(crate) use sleep::Sleep;
@@ -71,6 +75,12 @@ pub(crate) enum Command {
     Pipe(Pipe),
     #[cfg(feature = "jq")]
     Jq(Jq),
+    #[cfg(feature = "run")]
+    Run(Box<RunText>),
+    #[cfg(feature = "run")]
+    Check(Check),
+    #[cfg(feature = "run")]
+    Stages(ListStages),
     #[cfg(feature = "serve")]
     Serve(Box<Serve>),
     Evolve(Evolve),
@@ -104,6 +114,12 @@ impl Command {
             Command::Pipe(pipe) => pipe.run(),
             #[cfg(feature = "jq")]
             Command::Jq(jq) => jq.run(),
+            #[cfg(feature = "run")]
+            Command::Run(run) => run.run(),
+            #[cfg(feature = "run")]
+            Command::Check(check) => check.run(),
+            #[cfg(feature = "run")]
+            Command::Stages(stages) => stages.run(),
             #[cfg(feature = "serve")]
             Command::Serve(serve) => serve.run(),
             Command::Evolve(evolve) => evolve.run(),

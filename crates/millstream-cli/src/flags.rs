@@ -8,7 +8,10 @@ mod keeping;
 #[cfg(feature = "completions")]
 mod manual;
 mod pipe;
+mod program;
 mod refusal;
+#[cfg(feature = "run")]
+mod run;
 #[cfg(feature = "serve")]
 mod serve;
 mod shaped;
@@ -22,7 +25,10 @@ pub(crate) use keeping::{Differ, Keeping, Look, Replay, Snapshots, Upgrade, When
 #[cfg(feature = "completions")]
 pub(crate) use manual::{Completions, Man};
 pub(crate) use pipe::{Pipe, ShardBy};
+pub(crate) use program::{Program, ProgramName};
 pub(crate) use refusal::{parse, refuse};
+#[cfg(feature = "run")]
+pub(crate) use run::{Check, RunText, Stages};
 #[cfg(feature = "serve")]
 pub(crate) use serve::Serve;
 pub(crate) use shaped::shaped;
@@ -82,6 +88,15 @@ pub(crate) enum Command {
     Copying(Copying),
     Pipe(Pipe),
     Jq(Jq),
+    #[cfg(feature = "run")]
+    #[command(after_long_help = examples::RUN)]
+    Run(RunText),
+    #[cfg(feature = "run")]
+    #[command(after_long_help = examples::CHECK)]
+    Check(Check),
+    #[cfg(feature = "run")]
+    #[command(after_long_help = examples::STAGES)]
+    Stages(Stages),
     #[cfg(feature = "serve")]
     #[command(after_long_help = examples::SERVE)]
     Serve(Box<Serve>),
@@ -191,8 +206,9 @@ pub(crate) struct Copying {
 /// and queues of one slot, which cost microseconds a line: some megabytes of a large input are enough
 #[derive(Debug, Args)]
 pub(crate) struct Verify {
-    /// The program to verify
-    pub(crate) program: Program,
+    /// The program to verify, or a file with one as text, `*.mill`
+    #[arg(value_parser = program::Parser)]
+    pub(crate) program: ProgramName,
     /// Files to read, if the program reads files; `-`, or no file, is standard input
     #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) files: Vec<OsString>,
@@ -311,8 +327,9 @@ pub(crate) enum Wait {
 
 #[derive(Debug, Args)]
 pub(crate) struct Plan {
-    /// The program
-    pub(crate) program: Program,
+    /// The program, or a file with one as text, `*.mill`
+    #[arg(value_parser = program::Parser)]
+    pub(crate) program: ProgramName,
     #[command(flatten)]
     pub(crate) how: Planning,
 }
@@ -330,8 +347,9 @@ pub(crate) struct Top {
 
 #[derive(Debug, Args)]
 pub(crate) struct Graph {
-    /// The program
-    pub(crate) program: Program,
+    /// The program, or a file with one as text, `*.mill`
+    #[arg(value_parser = program::Parser)]
+    pub(crate) program: ProgramName,
     #[command(flatten)]
     pub(crate) how: Drawing,
 }
@@ -370,26 +388,4 @@ pub(crate) struct Planning {
     pub(crate) durable: bool,
     #[command(flatten)]
     pub(crate) tuning: Tuning,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Program {
-    Wc,
-    Uppercase,
-    Spaces,
-    Sleep,
-    Panic,
-    Idle,
-    Copying,
-    /// Blocks through `cat`
-    Pipe,
-    /// Numbers plus the time: different in every run, and therefore refused by `verify`
-    HiddenClock,
-}
-
-impl Program {
-    /// Whether it reads files.
-    pub(crate) fn reads(self) -> bool {
-        matches!(self, Program::Wc | Program::Uppercase | Program::Spaces | Program::Pipe)
-    }
 }

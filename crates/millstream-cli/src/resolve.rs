@@ -4,6 +4,8 @@ mod evolve;
 #[cfg(feature = "jq")]
 mod jq;
 mod looks;
+#[cfg(feature = "run")]
+mod run;
 #[cfg(feature = "serve")]
 mod serve;
 
@@ -18,7 +20,7 @@ use crate::command::{
     Uppercase, Verify, Wc,
 };
 use crate::config::{LINES, NUMBERS, RING, rings, run, run_with_slots, with_state, without_state, would_overwrite};
-use crate::flags::{self, Program, ShardBy};
+use crate::flags::{self, Program, ProgramName, ShardBy};
 use crate::input::Names;
 use crate::message::quoted;
 use std::ffi::OsStr;
@@ -26,10 +28,10 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 /// The default number of slots of each ring of a program.
-fn slots_of(program: Program) -> usize {
+fn slots_of(program: &ProgramName) -> usize {
     match program {
-        Program::Copying => NUMBERS,
-        Program::Spaces => LINES,
+        ProgramName::BuiltIn(Program::Copying) => NUMBERS,
+        ProgramName::BuiltIn(Program::Spaces) => LINES,
         _ => RING,
     }
 }
@@ -86,6 +88,12 @@ pub(crate) fn resolve(flags: flags::Flags) -> Result<Command, String> {
         flags::Command::Jq(flags) => Ok(Command::Jq(jq::jq(flags)?)),
         #[cfg(not(feature = "jq"))]
         flags::Command::Jq(_) => Err(NO_JQ.into()),
+        #[cfg(feature = "run")]
+        flags::Command::Run(flags) => Ok(Command::Run(Box::new(run::run(flags)?))),
+        #[cfg(feature = "run")]
+        flags::Command::Check(flags) => Ok(Command::Check(run::check(flags))),
+        #[cfg(feature = "run")]
+        flags::Command::Stages(flags) => Ok(Command::Stages(crate::command::ListStages { json: flags.json })),
         #[cfg(feature = "serve")]
         flags::Command::Serve(flags) => Ok(Command::Serve(Box::new(serve::serve(*flags)?))),
         flags::Command::Evolve(flags) => Ok(Command::Evolve(evolve::evolve(flags)?)),
@@ -103,9 +111,9 @@ pub(crate) fn resolve(flags: flags::Flags) -> Result<Command, String> {
         }
         flags::Command::Verify(flags) => Ok(Command::Verify(verify(flags)?)),
         flags::Command::Plan(flags) => Ok(Command::Plan(PlanCommand {
-            program: flags.program,
             shards: flags.how.tuning.shards.unwrap_or(1),
-            how: how_to_show(&flags.how.with_slots(slots_of(flags.program))),
+            how: how_to_show(&flags.how.with_slots(slots_of(&flags.program))),
+            program: flags.program,
         })),
         #[cfg(feature = "top")]
         flags::Command::Top(flags) => {
@@ -116,9 +124,9 @@ pub(crate) fn resolve(flags: flags::Flags) -> Result<Command, String> {
         #[cfg(feature = "completions")]
         flags::Command::Man(flags) => Ok(Command::Man(Man { dir: flags.dir.map(PathBuf::from) })),
         flags::Command::Graph(flags) => Ok(Command::Graph(Graph {
-            program: flags.program,
             shards: flags.how.tuning.shards.unwrap_or(1),
-            how: how_to_draw(&flags.how, slots_of(flags.program)),
+            how: how_to_draw(&flags.how, slots_of(&flags.program)),
+            program: flags.program,
         })),
     }
 }
@@ -177,10 +185,15 @@ fn pipe(flags: flags::Pipe) -> Result<Pipe, String> {
 }
 
 fn verify(flags: flags::Verify) -> Result<Verify, String> {
-    if !flags.program.reads() && !flags.files.is_empty() {
+    let reads = |program: &ProgramName| match program {
+        ProgramName::BuiltIn(program) => program.reads(),
+        ProgramName::Text(_) => true,
+    };
+    if !reads(&flags.program) && !flags.files.is_empty() {
         return Err("this program reads no files: its input is its own numbers".into());
     }
-    let files = if flags.files.is_empty() { vec!["-".into()] } else { flags.files };
+    let is_text = matches!(flags.program, ProgramName::Text(_));
+    let files = if flags.files.is_empty() && !is_text { vec!["-".into()] } else { flags.files };
     Ok(Verify { program: flags.program, files, longest: flags.max_line, quiet: flags.quiet })
 }
 

@@ -71,6 +71,15 @@ impl<Known: BoxKind> std::fmt::Debug for BoxStatements<Known> {
     }
 }
 
+impl<Known: BoxKind> BoxStatements<Known> {
+    /// Statements that were put into boxes one by one.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn new(statements: Vec<Arc<Known::Statements>>) -> Self {
+        BoxStatements(statements)
+    }
+}
+
 /// Statements of a block, as an object.
 pub trait ErasedStatements: Send + Sync {
     #[doc(hidden)]

@@ -120,7 +120,7 @@ fn constant(term: &Term<&str>) -> Option<String> {
     }
 }
 
-fn plain(parts: &[StrPart<&str, Term<&str>>]) -> Option<String> {
+pub(crate) fn plain(parts: &[StrPart<&str, Term<&str>>]) -> Option<String> {
     parts.iter().try_fold(String::new(), |mut text, part| {
         match part {
             StrPart::Str(more) => text.push_str(more),

@@ -6,6 +6,8 @@ pub use answer::{Answer, Said, What};
 
 use crate::demand::Demand;
 use crate::functions::{Around, Kind, Message, definitions, functions};
+use crate::native::Native;
+use crate::parse::FieldTree;
 use crate::write::Writer;
 use crate::{Input, Options, Wrong};
 use answer::Where;
@@ -36,6 +38,8 @@ struct Compiled {
     filter: jaq_core::Filter<Kind>,
     input: Input,
     demand: Demand,
+    /// The same filter without jaq, if it is of a simple form and writes each output on one line.
+    native: Option<(Native, FieldTree)>,
     writer: Writer,
     variables: Variables,
 }
@@ -71,8 +75,15 @@ impl Filter {
             Input::Values => Demand::of(filter),
             _ => Demand::All,
         };
-        let writer = Writer::new(options.style.clone());
-        Ok(Filter(Arc::new(Compiled { filter: compiled, input: options.input, demand, writer, variables })))
+        let style = &options.style;
+        let on_lines = style.indent.is_none() && !style.sort_keys && !style.colours && !style.join && !style.raw;
+        let native = if on_lines && options.input == Input::Values { Native::of(filter) } else { None };
+        let native = native.map(|native| {
+            let tree = FieldTree::of(native.paths());
+            (native, tree)
+        });
+        let writer = Writer::new(style.clone());
+        Ok(Filter(Arc::new(Compiled { filter: compiled, input: options.input, demand, native, writer, variables })))
     }
 
     /// What the filter answers to a block.

@@ -26,12 +26,14 @@
 
 mod boundary;
 mod demand;
+mod expression;
 mod filter;
 mod functions;
 #[cfg(any(test, feature = "fuzzed"))]
 #[doc(hidden)]
 pub mod fuzzed;
 mod left_out;
+mod native;
 mod options;
 mod parse;
 mod tables;
@@ -39,7 +41,9 @@ mod write;
 mod wrong;
 
 pub use boundary::JsonValues;
+pub use expression::{Expression, Fields, Outputs, Row, Values, check_value, compare_json, scalar_of, sort_by_json};
 pub use filter::{Answer, Filter, Said, What};
 pub use left_out::LEFT_OUT;
+pub use native::{Cell, Cells, Scalar};
 pub use options::{Input, Options, Style};
 pub use wrong::Wrong;

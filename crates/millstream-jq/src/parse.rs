@@ -3,8 +3,11 @@
 //! It takes what `jaq_json::read` takes, which is more than JSON: comments, `NaN`, `Infinity`, byte strings and keys of
 //! any type. A test compares the two. Nesting is limited, since each level takes room on the stack.
 
+mod fields;
 mod number;
 mod string;
+
+pub(crate) use fields::{FieldTree, Found, unescaped};
 
 use crate::demand::Demand;
 use jaq_json::{Map, Num, Val};
@@ -66,6 +69,16 @@ impl<'a> Parser<'a> {
         self.skip_white().map(|_| self.at)
     }
 
+    /// Where the next byte to read is.
+    pub(crate) fn place(&self) -> usize {
+        self.at
+    }
+
+    /// Reads from an earlier place again.
+    pub(crate) fn go_back(&mut self, place: usize) {
+        (self.at, self.depth) = (place, 0);
+    }
+
     /// The next value, of which at least what `demand` names is there. It begins here.
     pub(crate) fn value(&mut self, demand: &Demand) -> Parsed<Val> {
         let Some(byte) = self.peek() else { return self.fail(Why::Ended) };
@@ -82,7 +95,7 @@ impl<'a> Parser<'a> {
     }
 
     /// Passes over the next value, and finds what is wrong with it all the same.
-    fn pass(&mut self) -> Parsed<()> {
+    pub(crate) fn pass(&mut self) -> Parsed<()> {
         let Some(byte) = self.peek() else { return self.fail(Why::Ended) };
         match byte {
             b'{' => self.nested(|parser| {

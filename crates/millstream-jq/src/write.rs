@@ -1,6 +1,8 @@
 //! Values as text, the same bytes as jaq's.
 
 use crate::Style;
+use crate::demand::Demand;
+use crate::parse::Parser;
 use jaq_json::write::{Pp, Styles};
 use jaq_json::{Num, Val};
 use std::io::Write;
@@ -88,6 +90,16 @@ impl Writer {
     }
 }
 
+/// Writes JSON again, on one line.
+pub(crate) fn compacted(json: &[u8], out: &mut Vec<u8>) {
+    let value = Parser::new(json).value(&Demand::All).expect("it has been passed over");
+    Writer::new(Style { indent: None, join: true, ..Style::default() }).write(&value, out);
+}
+
+pub(crate) fn write_float(number: f64, out: &mut Vec<u8>) {
+    write_number(&Num::Float(number), out);
+}
+
 fn write_number(number: &Num, out: &mut Vec<u8>) {
     match number {
         Num::Dec(text) => out.extend(text.as_bytes()),
@@ -96,7 +108,7 @@ fn write_number(number: &Num, out: &mut Vec<u8>) {
 }
 
 /// Writes a text in quotes. Bytes that are no UTF-8 stay as they are.
-fn write_text(text: &[u8], out: &mut Vec<u8>) {
+pub(crate) fn write_text(text: &[u8], out: &mut Vec<u8>) {
     out.push(b'"');
     let mut rest = text;
     while let Some(plain) = rest.iter().position(|byte| matches!(byte, 0..=0x1f | b'"' | b'\\' | 0x7f)) {

@@ -24,6 +24,12 @@ pub struct Wrong {
 impl Error for Wrong {}
 
 impl Wrong {
+    /// The mistakes, each with its place in the text, as bytes.
+    #[must_use]
+    pub fn mistakes(&self) -> &[(Range<usize>, String)] {
+        &self.mistakes
+    }
+
     pub(crate) fn loading(filter: &str, errors: load::Errors<&str, ()>) -> Self {
         let mistakes = errors.into_iter().flat_map(|(file, error)| {
             let found: Vec<_> = match error {

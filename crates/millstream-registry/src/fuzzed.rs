@@ -1,6 +1,6 @@
 //! What reads untrusted text, for a fuzzer: it fails by a panic alone.
 
-use crate::{In, Registry};
+use crate::{Ends, In, Registry};
 use millstream_core::{Arrow, ModelExt};
 
 /// Some stages, fields and types.
@@ -21,6 +21,14 @@ pub fn registry() -> Registry {
 
 /// Any text: it is refused with a message for each mistake, or a pipeline with a plan.
 pub fn text(text: &str) {
+    let mut stages = registry();
+    stages.stage("print", |n: In<u64>| n.map(|n| n.to_string()));
+    stages.stage("both", |both: (In<String>, In<String>)| both.map(|(a, b)| format!("{a}{b}")));
+    stages.stage("read", |n: In<u64>| n.map(|n| *n));
+    match stages.program::<u64, String>(text, &Ends { print: "print", both: "both" }) {
+        Ok(p) => assert!(p.model([1, 2, 3]).len() <= 3),
+        Err(wrong) => assert!(wrong.to_string().starts_with("error: ")),
+    }
     match registry().load::<u64, u64>(text) {
         Ok(p) => assert!(p.model([1, 2, 3]).len() <= 3),
         Err(wrong) => {

@@ -13,6 +13,10 @@
 //! }
 //! ```
 //!
+//! `order | quote(price) | above(limit: 30)` is `above(quote(order, price), limit: 30)`. A parameter is a number, a time
+//! (`5m`), a text in quotes, or an *expression* in a language that the stage reads: in backquotes, or as it is where it
+//! begins with `.`, `{`, `[`, `(` or `$`. Comments begin with `//` or `#`.
+//!
 //! A wire's name is the name of its stage in plans, reports, errors and snapshots. A name is bound once. A wire that
 //! nothing reads is a mistake, unless its name begins with `_`. `quote@2(..)` is another version of a stage. A text has
 //! at most 64 KiB.
@@ -25,7 +29,7 @@
 //! it.
 //!
 //! **What is not text**: there is no `if` and no `match` in it, and no stage that renumbers. A pipeline from text runs
-//! on the model, inline and on rings, and not on queues.
+//! on the model, inline and on rings; with `Registry::<OnQueues>::empty()` on queues too.
 
 #[cfg(any(test, feature = "fuzzed"))]
 #[doc(hidden)]
@@ -35,18 +39,17 @@ mod parameter;
 mod parse;
 mod registry;
 mod stage;
-mod statements;
 mod words;
 mod wrong;
 
-pub use parameter::{Literal, Parameter};
-pub use registry::{Registered, Registry};
+pub use parameter::{Literal, Parameter, WrongCode};
+pub use registry::{Ends, Loads, Registered, Registry};
 pub use stage::{ParameterInfo, Parameters, Reads, StageInfo};
 pub use wrong::{Mistake, Wrong};
 
 use millstream_core::AnyEdge;
 use millstream_core::wires::Wire;
-use millstream_exec::BoxPipeline;
+use millstream_exec::{AnyPipe, BoxPipeline};
 use std::ops::Range;
 
 /// The block that is written as text.
@@ -57,7 +60,7 @@ pub enum TextBlock {}
 pub type In<T> = Wire<TextBlock, AnyEdge<T>>;
 
 /// A pipeline from text.
-pub type TextPipeline<A, B> = BoxPipeline<A, B>;
+pub type TextPipeline<A, B, Known = AnyPipe> = BoxPipeline<A, B, Known>;
 
 /// A place in a text, as bytes.
 pub type Span = Range<usize>;

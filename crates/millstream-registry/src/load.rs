@@ -1,14 +1,13 @@
 //! A parsed block against a registry: names and types, and the statements that it means.
 
-use crate::parse::{Call, Name, Value, parse};
-use crate::registry::Entry;
-use crate::stage::TypeOf;
-use crate::statements::TextStatements;
+use crate::parse::{Call, Given, Name, Statement, Step, Value, parse, parse_program};
+use crate::registry::{Ends, Entry, Loads, Rule};
+use crate::stage::{ParameterOf, TypeOf};
 use crate::wrong::{Mistake, near};
-use crate::{In, Registry, Span, TextBlock, TextPipeline, Wrong};
+use crate::{In, Literal, Registry, Span, TextBlock, TextPipeline, Wrong, WrongCode};
 use millstream_core::wires::{Wire, Wires};
 use millstream_core::{Item, PartsExt, Val};
-use millstream_exec::{AnyPipe, BoxExt, ErasedStatements, FitsStatement};
+use millstream_exec::{BoxExt, BoxKind, BoxStatements};
 use std::any::TypeId;
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -17,17 +16,15 @@ use std::sync::Arc;
 /// The longest text.
 pub(crate) const MOST: usize = 1 << 16;
 
-pub(crate) fn load<A: Item, B: Item>(registry: &Registry, text: &str) -> Result<TextPipeline<A, B>, Wrong> {
-    if text.len() > MOST {
-        let at = text.floor_char_boundary(MOST);
-        return Err(Wrong::new(text, vec![Mistake::new(format!("the text is longer than {MOST} bytes"), at..at, "")]));
-    }
+pub(crate) fn load<A: Item, B: Item, K: Loads<A, B>>(
+    registry: &Registry<K>,
+    text: &str,
+) -> Result<TextPipeline<A, B, K>, Wrong> {
+    fits(text)?;
     let (block, mistakes) = parse(text);
     let is_parsed = mistakes.is_empty();
     let Some(block) = block else { return Err(Wrong::new(text, mistakes)) };
-    let mut loader = Loader { registry, statements: Vec::new(), wires: HashMap::new(), mistakes };
-    let input = Wire::<TextBlock, Val<A>>::new(0).any_edge();
-    let input = loader.add(AnyPipe::put_statement("".into(), input), TypeOf::of::<A>());
+    let (mut loader, input) = Loader::begin::<A, B>(registry, mistakes);
     loader.bind(&block.input, Some(input));
     for statement in &block.statements {
         let name = Cow::Owned(statement.name.text.to_owned());
@@ -38,19 +35,65 @@ pub(crate) fn load<A: Item, B: Item>(registry: &Registry, text: &str) -> Result<
     if is_parsed {
         loader.unread();
     }
-    match result {
-        Some(result) if loader.mistakes.is_empty() => {
-            Ok(Wires::new(TextStatements(loader.statements), In::<B>::new(result)).boxed_exact())
-        }
-        _ => Err(Wrong::new(text, loader.mistakes)),
-    }
+    loader.pipeline(text, result)
 }
 
-struct Loader<'a> {
-    registry: &'a Registry,
-    statements: Vec<Arc<dyn ErasedStatements>>,
+pub(crate) fn program<A: Item, B: Item, K: Loads<A, B>>(
+    registry: &Registry<K>,
+    text: &str,
+    ends: &Ends,
+) -> Result<TextPipeline<A, B, K>, Wrong> {
+    fits(text)?;
+    let (program, mistakes) = parse_program(text);
+    let is_parsed = mistakes.is_empty();
+    let (mut loader, input) = Loader::begin::<A, B>(registry, mistakes);
+    loader.input = Some(input);
+    let mut leave = Vec::new();
+    for step in &program.steps {
+        match step {
+            Step::Bind(Statement { name, value }) => {
+                let stage = Cow::Owned(name.text.to_owned());
+                let read = value.as_ref().and_then(|value| loader.value(value, stage));
+                loader.bind(name, read);
+            }
+            Step::Leave(value) => leave.extend(loader.leaving::<B>(value, ends.print)),
+        }
+    }
+    if is_parsed {
+        loader.unread();
+        if !program.steps.iter().any(|step| matches!(step, Step::Leave(_))) {
+            let what = if program.steps.is_empty() { "the text is empty" } else { "nothing comes out" };
+            let mistake = Mistake::new(what, text.len()..text.len(), "");
+            loader.mistakes.push(mistake.help("a program is as `SOURCE | STAGE | SINK`"));
+        } else if !loader.has_source && loader.mistakes.is_empty() {
+            let sources = loader.sources().join("`, `");
+            let mistake = Mistake::new("nothing is read", 0..0, "");
+            loader.mistakes.push(mistake.help(format!("a program begins with a source: `{sources}`")));
+        }
+    }
+    let result = leave.into_iter().reduce(|one, other| loader.apply(ends.both, vec![one, other], "".into()));
+    loader.pipeline(text, result.map(|leaving| leaving.id))
+}
+
+/// Whether the text is short enough.
+fn fits(text: &str) -> Result<(), Wrong> {
+    if text.len() <= MOST {
+        return Ok(());
+    }
+    let at = text.floor_char_boundary(MOST);
+    Err(Wrong::new(text, vec![Mistake::new(format!("the text is longer than {MOST} bytes"), at..at, "")]))
+}
+
+struct Loader<'a, K: BoxKind> {
+    registry: &'a Registry<K>,
+    statements: Vec<Arc<K::Statements>>,
     wires: HashMap<&'a str, Bound>,
     mistakes: Vec<Mistake>,
+    /// What sources read, in a program.
+    input: Option<Typed>,
+    has_source: bool,
+    /// How often a stage without a name of the text's has had this one.
+    named: HashMap<&'a str, usize>,
 }
 
 /// What a name stands for.
@@ -69,8 +112,40 @@ struct Typed {
     from: Option<Span>,
 }
 
-impl<'a> Loader<'a> {
-    fn add(&mut self, statement: Arc<dyn ErasedStatements>, of: TypeOf) -> Typed {
+impl<'a, K: BoxKind> Loader<'a, K> {
+    /// A loader, and the wire that is a pipeline's input.
+    fn begin<A: Item, B: Item>(registry: &'a Registry<K>, mistakes: Vec<Mistake>) -> (Self, Typed)
+    where
+        K: Loads<A, B>,
+    {
+        let mut loader = Loader {
+            registry,
+            statements: Vec::new(),
+            wires: HashMap::new(),
+            mistakes,
+            input: None,
+            has_source: false,
+            named: HashMap::new(),
+        };
+        let input = Wire::<TextBlock, Val<A>>::new(0).any_edge();
+        let input = loader.add(K::put_statement("".into(), input), TypeOf::of::<A>());
+        (loader, input)
+    }
+
+    /// The pipeline whose output is that of this statement.
+    fn pipeline<A: Item, B: Item>(self, text: &str, result: Option<usize>) -> Result<TextPipeline<A, B, K>, Wrong>
+    where
+        K: Loads<A, B>,
+    {
+        match result {
+            Some(result) if self.mistakes.is_empty() => {
+                Ok(Wires::new(BoxStatements::new(self.statements), In::<B>::new(result)).boxed_exact())
+            }
+            _ => Err(Wrong::new(text, self.mistakes)),
+        }
+    }
+
+    fn add(&mut self, statement: Arc<K::Statements>, of: TypeOf) -> Typed {
         self.statements.push(statement);
         Typed { id: self.statements.len(), of, from: None }
     }
@@ -88,6 +163,7 @@ impl<'a> Loader<'a> {
     /// The wire that a value is; `None` after a mistake. The statement of a call is called `name`.
     fn value(&mut self, value: &Value<'a>, name: Cow<'static, str>) -> Option<Typed> {
         match value {
+            Value::Wire(wire) if self.is_source(wire) => self.call(&Call::of(wire.clone()), name),
             Value::Wire(wire) => self.wire(wire),
             Value::Field(whole, field) => {
                 let whole = self.value(whole, "".into())?;
@@ -103,6 +179,7 @@ impl<'a> Loader<'a> {
             return bound.to.clone();
         }
         let help = near(name.text, self.wires.keys().copied());
+        let help = help.or_else(|| self.input.as_ref().and_then(|_| near(name.text, self.sources().into_iter())));
         let what = format!("there is no wire `{}`", name.text);
         self.mistakes.push(Mistake::new(what, name.at.clone(), "no statement before this one binds it").help_if(help));
         None
@@ -130,73 +207,190 @@ impl<'a> Loader<'a> {
         let registry = self.registry;
         let before = self.mistakes.len();
         // Also if there is no such stage: what it reads is read, and may be wrong.
-        let reads: Vec<_> = call.reads.iter().map(|read| self.value(read, "".into())).collect();
-        let Some(entry) = entry(registry, call) else {
+        let mut reads: Vec<_> = call.reads.iter().map(|read| (self.value(read, "".into()), read.at())).collect();
+        let Some(all) = registry.stages.get(&(call.stage.text, call.version)) else {
             self.mistakes.push(no_stage(registry, call));
             return None;
         };
-        let literals = self.parameters(call, entry);
-        if reads.len() != entry.reads.len() {
-            let wanted: Vec<_> = entry.reads.iter().map(|of| registry.name_of(*of)).collect();
+        if let Some(input) = self.input.clone()
+            && let Some(source) = all.iter().find(|entry| self.reads_input(entry))
+            && source.reads.len() == reads.len() + 1
+            && !all.iter().any(|entry| takes(entry, &reads))
+        {
+            self.has_source = true;
+            reads.insert(0, (Some(input), call.at.clone()));
+        }
+        let fitting = all.iter().find(|entry| takes(entry, &reads));
+        let as_many = || all.iter().find(|entry| entry.reads.len() == reads.len());
+        let Some(entry) = fitting.or_else(as_many) else {
+            let wanted: Vec<_> = all[0].reads.iter().map(|of| registry.name_of(*of)).collect();
             let (stage, many) = (call.stage.text, wanted.len());
             let what = format!("`{stage}` reads {}, and here {}", wires(many), are(reads.len()));
             self.mistakes.push(Mistake::new(what, call.at.clone(), format!("it reads `{}`", wanted.join("`, `"))));
+            let entry = all.first().filter(|_| all.len() == 1)?;
+            self.parameters(call, entry);
             return None;
-        }
-        for ((read, wanted), value) in reads.iter().zip(&entry.reads).zip(&call.reads) {
+        };
+        let literals = self.parameters(call, entry);
+        for ((read, at), wanted) in reads.iter().zip(&entry.reads) {
             if let Some(read) = read.as_ref().filter(|read| read.of.id != wanted.id) {
                 let (is, wanted) = (registry.name_of(read.of), registry.name_of(*wanted));
                 let what = format!("`{}` reads a `{wanted}` here", call.stage.text);
-                let mistake = Mistake::new(what, value.at(), format!("this is a `{is}`"));
+                let mistake = Mistake::new(what, at.clone(), format!("this is a `{is}`"));
                 self.mistakes.push(origin(mistake, read));
             }
         }
-        let known = |output| Typed { id: 0, of: output, from: None };
-        if self.mistakes.len() > before || reads.iter().any(Option::is_none) {
+        if self.mistakes.len() > before || reads.iter().any(|(read, _)| read.is_none()) {
             // Its type is known all the same, so that what reads it can be checked; nothing is deployed.
-            return Some(known(entry.output));
+            return Some(Typed { id: 0, of: entry.output, from: None });
         }
-        let ids: Vec<usize> = reads.into_iter().flatten().map(|read| read.id).collect();
+        let ids: Vec<usize> = reads.into_iter().filter_map(|(read, _)| read).map(|read| read.id).collect();
+        let name = self.named(name, call.stage.text);
         Some(self.add((entry.make)(name, &ids, &literals), entry.output))
     }
 
-    /// The values of an entry's parameters, in its order; fewer after a mistake.
-    fn parameters(&mut self, call: &Call<'a>, entry: &Entry) -> Vec<crate::Literal> {
+    /// The name of a statement: the text's, or in a program the stage's, which may come more than once.
+    fn named(&mut self, name: Cow<'static, str>, stage: &'a str) -> Cow<'static, str> {
+        if !name.is_empty() || self.input.is_none() {
+            return name;
+        }
+        let times = self.named.entry(stage).or_default();
+        *times += 1;
+        if *times == 1 { stage.to_owned().into() } else { format!("{stage}-{times}").into() }
+    }
+
+    /// Whether the first wire of a stage is the program's input.
+    fn reads_input(&self, entry: &Entry<K>) -> bool {
+        let input = self.input.as_ref().map(|input| input.of.id);
+        input.is_some() && entry.reads.first().map(|of| of.id) == input
+    }
+
+    /// The stages that read the program's input.
+    fn sources(&self) -> Vec<&'static str> {
+        let all = self.registry.stages.iter();
+        all.filter(|(_, all)| all.iter().any(|entry| self.reads_input(entry))).map(|((name, _), _)| *name).collect()
+    }
+
+    /// Whether a name alone stands for a source.
+    fn is_source(&self, name: &Name<'a>) -> bool {
+        self.input.is_some() && !self.wires.contains_key(name.text) && self.sources().contains(&name.text)
+    }
+
+    /// The output that a value is, through `print` if it is none yet.
+    fn leaving<B: Item>(&mut self, value: &Value<'a>, print: &'static str) -> Option<Typed> {
+        let leaving = self.value(value, "".into())?;
+        if leaving.of.id == TypeId::of::<B>() || leaving.id == 0 {
+            return Some(leaving);
+        }
+        Some(self.apply(print, vec![leaving], "".into()))
+    }
+
+    /// A stage without parameters that reads these wires.
+    ///
+    /// # Panics
+    ///
+    /// If there is none.
+    fn apply(&mut self, stage: &'static str, reads: Vec<Typed>, name: Cow<'static, str>) -> Typed {
+        let registry = self.registry;
+        let all = registry.stages.get(&(stage, 1)).unwrap_or_else(|| panic!("there is no stage `{stage}`"));
+        let of: Vec<_> = reads.iter().map(|read| read.of.id).collect();
+        let entry = all.iter().find(|entry| entry.reads.iter().map(|of| of.id).eq(of.iter().copied()));
+        let entry = entry.unwrap_or_else(|| panic!("`{stage}` reads other wires"));
+        if !self.mistakes.is_empty() {
+            return Typed { id: 0, of: entry.output, from: None };
+        }
+        let ids: Vec<usize> = reads.iter().map(|read| read.id).collect();
+        let literals = vec![None; entry.parameters.len()];
+        let name = self.named(name, stage);
+        self.add((entry.make)(name, &ids, &literals), entry.output)
+    }
+
+    /// The values of an entry's parameters, in its order, as far as the text has them; fewer after a mistake.
+    fn parameters(&mut self, call: &Call<'a>, entry: &Entry<K>) -> Vec<Option<Literal>> {
         let stage = call.stage.text;
-        for (n, given) in call.parameters.iter().enumerate() {
-            let name = &given.name;
-            let Some(parameter) = entry.parameters.iter().find(|parameter| parameter.name == name.text) else {
-                let names = entry.parameters.iter().map(|parameter| parameter.name);
-                let help = near(name.text, names.clone()).or_else(|| match names.collect::<Vec<_>>().join("`, `") {
-                    names if names.is_empty() => Some("it has none".to_owned()),
-                    names => Some(format!("it has `{names}`")),
-                });
-                let what = format!("`{stage}` has no parameter `{}`", name.text);
-                self.mistakes.push(Mistake::new(what, name.at.clone(), "").help_if(help));
-                continue;
+        let mut literals: Vec<Option<Literal>> = vec![None; entry.parameters.len()];
+        let mut without_name = 0;
+        for given in &call.parameters {
+            let place = match &given.name {
+                Some(name) => self.place(stage, name, entry),
+                None => {
+                    without_name += 1;
+                    self.nth(stage, given, without_name - 1, entry)
+                }
             };
+            let Some(place) = place else { continue };
+            let parameter = &entry.parameters[place];
             if !(parameter.accepts)(&given.literal) {
-                let what = format!("`{}` is {}", name.text, parameter.wanted);
-                let label = format!("this is {}", given.literal.kind());
-                self.mistakes.push(Mistake::new(what, given.at.clone(), label));
+                self.not_accepted(parameter, given);
             }
-            if call.parameters[..n].iter().any(|before| before.name.text == name.text) {
-                let what = format!("`{}` is given twice", name.text);
-                self.mistakes.push(Mistake::new(what, name.at.clone(), ""));
+            if literals[place].replace(given.literal.clone()).is_some() {
+                let at = given.name.as_ref().map_or_else(|| given.at.clone(), |name| name.at.clone());
+                self.mistakes.push(Mistake::new(format!("`{}` is given twice", parameter.name), at, ""));
             }
         }
-        let mut literals = Vec::new();
-        for parameter in &entry.parameters {
-            match call.parameters.iter().find(|given| given.name.text == parameter.name) {
-                Some(given) => literals.push(given.literal.clone()),
-                None => {
-                    let what = format!("`{stage}` needs `{}`", parameter.name);
-                    let mistake = Mistake::new(what, call.stage.at.clone(), "");
-                    self.mistakes.push(mistake.help(format!("`{}: ..`, {}", parameter.name, parameter.wanted)));
-                }
+        for (parameter, literal) in entry.parameters.iter().zip(&literals) {
+            if literal.is_none() && !parameter.optional {
+                let what = format!("`{stage}` needs `{}`", parameter.name);
+                let mistake = Mistake::new(what, call.stage.at.clone(), "");
+                self.mistakes.push(mistake.help(format!("`{}: ..`, {}", parameter.name, parameter.wanted)));
             }
+        }
+        let place = |name: &str| entry.parameters.iter().position(|parameter| parameter.name == name);
+        let is_given = |name: &str| place(name).is_some_and(|place| literals[place].is_some());
+        for rule in &entry.rules {
+            let what = match *rule {
+                Rule::Needs(one, other) if is_given(one) && !is_given(other) => {
+                    format!("`{stage}` with `{one}` needs `{other}`")
+                }
+                Rule::Excludes(one, other) if is_given(one) && is_given(other) => {
+                    format!("`{stage}` takes one of `{one}` and `{other}`")
+                }
+                _ => continue,
+            };
+            self.mistakes.push(Mistake::new(what, call.stage.at.clone(), ""));
         }
         literals
+    }
+
+    /// The place of the parameter with this name.
+    fn place(&mut self, stage: &str, name: &Name<'a>, entry: &Entry<K>) -> Option<usize> {
+        let place = entry.parameters.iter().position(|parameter| parameter.name == name.text);
+        if place.is_none() {
+            let names = entry.parameters.iter().map(|parameter| parameter.name);
+            let help = near(name.text, names).or_else(|| Some(parameter_names(entry)));
+            let what = format!("`{stage}` has no parameter `{}`", name.text);
+            self.mistakes.push(Mistake::new(what, name.at.clone(), "").help_if(help));
+        }
+        place
+    }
+
+    /// The place of the n-th value without a name.
+    fn nth(&mut self, stage: &str, given: &Given<'a>, n: usize, entry: &Entry<K>) -> Option<usize> {
+        if n < entry.parameters.len() {
+            return Some(n);
+        }
+        let what = format!("`{stage}` takes no more than {} values here", entry.parameters.len());
+        self.mistakes.push(Mistake::new(what, given.at.clone(), "one too many").help(parameter_names(entry)));
+        None
+    }
+
+    fn not_accepted(&mut self, parameter: &ParameterOf, given: &Given<'a>) {
+        let Literal::Code(code) = &given.literal else {
+            let what = format!("`{}` is {}", parameter.name, parameter.wanted);
+            let label = format!("this is {}", given.literal.kind());
+            return self.mistakes.push(Mistake::new(what, given.at.clone(), label));
+        };
+        let wrong = (parameter.wrong)(code);
+        // It may stand in backquotes.
+        let begin = given.at.start + (given.at.len() - code.len()) / 2;
+        if wrong.is_empty() {
+            let what = format!("`{}` is {}", parameter.name, parameter.wanted);
+            self.mistakes.push(Mistake::new(what, given.at.clone(), "this is an expression"));
+        }
+        self.mistakes.extend(wrong.into_iter().map(|WrongCode { at, what }| {
+            let at = (begin + at.start).min(given.at.end)..(begin + at.end).min(given.at.end);
+            Mistake::new(what, at, "")
+        }));
     }
 
     /// The statement whose output comes out, of type `B`.
@@ -221,12 +415,22 @@ impl<'a> Loader<'a> {
     }
 }
 
-fn entry<'a>(registry: &'a Registry, call: &Call<'_>) -> Option<&'a Entry> {
-    let mut all = registry.stages.iter();
-    all.find(|((name, version), _)| *name == call.stage.text && *version == call.version).map(|(_, entry)| entry)
+/// Whether a stage reads wires of these types, as far as they are known.
+fn takes<K: BoxKind>(entry: &Entry<K>, reads: &[(Option<Typed>, Span)]) -> bool {
+    let fits = |((read, _), wanted): (&(Option<Typed>, Span), &TypeOf)| {
+        read.as_ref().is_none_or(|read| read.of.id == wanted.id)
+    };
+    entry.reads.len() == reads.len() && reads.iter().zip(&entry.reads).all(fits)
 }
 
-fn no_stage(registry: &Registry, call: &Call<'_>) -> Mistake {
+fn parameter_names<K: BoxKind>(entry: &Entry<K>) -> String {
+    match entry.parameters.iter().map(|parameter| parameter.name).collect::<Vec<_>>().join("`, `") {
+        names if names.is_empty() => "it has none".to_owned(),
+        names => format!("it has `{names}`"),
+    }
+}
+
+fn no_stage<K: BoxKind>(registry: &Registry<K>, call: &Call<'_>) -> Mistake {
     let (name, at) = (call.stage.text, call.stage.at.clone());
     let versions = registry.stages.keys().filter(|(stage, _)| *stage == name).map(|(_, version)| *version);
     let versions: Vec<_> = versions.map(|version| format!("`{name}@{version}`")).collect();

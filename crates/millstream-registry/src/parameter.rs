@@ -1,3 +1,6 @@
+use crate::Span;
+use std::time::Duration;
+
 /// A literal in text.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Literal {
@@ -9,6 +12,11 @@ pub enum Literal {
     Truth(bool),
     /// A text in quotes.
     Text(String),
+    /// A length of time, as `5m`.
+    Time(Duration),
+    /// An expression in a language of the stage: in backquotes, or as it is where it begins with `.`, `{`, `[`, `(` or
+    /// `$`.
+    Code(String),
 }
 
 impl Literal {
@@ -18,6 +26,8 @@ impl Literal {
             Literal::Real(_) => "a number with a fraction",
             Literal::Truth(_) => "a truth value",
             Literal::Text(_) => "a text",
+            Literal::Time(_) => "a time",
+            Literal::Code(_) => "an expression",
         }
     }
 }
@@ -28,6 +38,48 @@ pub trait Parameter: Sized + Send + Sync + 'static {
     const WANTED: &'static str;
     /// The value, if the literal is one. Nothing is coerced but a whole number to one that may have a fraction.
     fn read(literal: &Literal) -> Option<Self>;
+    /// The value where text has none; `None` if it must have one.
+    fn missing() -> Option<Self> {
+        None
+    }
+    /// What is wrong with an expression that [`read`](Parameter::read) does not take, if that is known.
+    fn wrong(code: &str) -> Vec<WrongCode> {
+        let _ = code;
+        Vec::new()
+    }
+}
+
+/// A mistake in an expression.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WrongCode {
+    /// Where, as bytes of the expression.
+    pub at: Span,
+    /// What it is.
+    pub what: String,
+}
+
+/// A parameter that text may leave out.
+impl<X: Parameter> Parameter for Option<X> {
+    const WANTED: &'static str = X::WANTED;
+    fn read(literal: &Literal) -> Option<Self> {
+        X::read(literal).map(Some)
+    }
+    fn missing() -> Option<Self> {
+        Some(None)
+    }
+    fn wrong(code: &str) -> Vec<WrongCode> {
+        X::wrong(code)
+    }
+}
+
+impl Parameter for Duration {
+    const WANTED: &'static str = "a time, as `5m`";
+    fn read(literal: &Literal) -> Option<Self> {
+        match literal {
+            Literal::Time(time) => Some(*time),
+            _ => None,
+        }
+    }
 }
 
 macro_rules! whole {

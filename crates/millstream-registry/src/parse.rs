@@ -4,6 +4,10 @@ use crate::words::{Word, words};
 use crate::wrong::Mistake;
 use crate::{Literal, Span};
 
+const PARAMETER: &str = "a parameter is a number, a time, a text in quotes, an expression, `true` or `false`";
+const EXPRESSION: &str =
+    "an expression that begins with none of `.`, `{`, `[`, `(` and `$` stands in backquotes: `length > 3`";
+
 /// How deep calls may be nested.
 const DEEPEST: usize = 64;
 
@@ -35,20 +39,43 @@ pub(crate) enum Value<'a> {
     Call(Call<'a>),
 }
 
+/// A text as a program: statements, each of which binds a wire or is one whose values leave.
+#[derive(Debug)]
+pub(crate) struct Program<'a> {
+    pub(crate) steps: Vec<Step<'a>>,
+}
+
+#[derive(Debug)]
+pub(crate) enum Step<'a> {
+    Bind(Statement<'a>),
+    Leave(Value<'a>),
+}
+
 #[derive(Debug)]
 pub(crate) struct Call<'a> {
     pub(crate) stage: Name<'a>,
     pub(crate) version: u32,
     pub(crate) reads: Vec<Value<'a>>,
     pub(crate) parameters: Vec<Given<'a>>,
-    /// All of it.
+    /// All of it, without what is piped into it.
     pub(crate) at: Span,
+    /// How many calls and fields are nested here, with this one.
+    height: usize,
+}
+
+impl<'a> Call<'a> {
+    /// A call that is a name alone.
+    pub(crate) fn of(stage: Name<'a>) -> Self {
+        let at = stage.at.clone();
+        Call { stage, version: 1, reads: Vec::new(), parameters: Vec::new(), at, height: 1 }
+    }
 }
 
 /// A parameter and its value.
 #[derive(Debug)]
 pub(crate) struct Given<'a> {
-    pub(crate) name: Name<'a>,
+    /// `None` for a value whose place says which parameter it is.
+    pub(crate) name: Option<Name<'a>>,
     pub(crate) literal: Literal,
     pub(crate) at: Span,
 }
@@ -61,6 +88,14 @@ impl Value<'_> {
             Value::Call(call) => call.at.clone(),
         }
     }
+
+    fn height(&self) -> usize {
+        match self {
+            Value::Wire(_) => 0,
+            Value::Field(whole, _) => whole.height() + 1,
+            Value::Call(call) => call.height,
+        }
+    }
 }
 
 /// The block that a text is, as far as it is one, and what is wrong with it.
@@ -69,6 +104,14 @@ pub(crate) fn parse(text: &str) -> (Option<Block<'_>>, Vec<Mistake>) {
     let mut parser = Parser { words, next: 0, end: text.len(), depth: 0, mistakes };
     let block = parser.block().ok();
     (block, parser.mistakes)
+}
+
+/// The program that a text is, as far as it is one, and what is wrong with it.
+pub(crate) fn parse_program(text: &str) -> (Program<'_>, Vec<Mistake>) {
+    let (words, mistakes) = words(text);
+    let mut parser = Parser { words, next: 0, end: text.len(), depth: 0, mistakes };
+    let program = parser.program();
+    (program, parser.mistakes)
 }
 
 /// A mistake that has been noted.
@@ -85,6 +128,50 @@ struct Parser<'a> {
 }
 
 impl<'a> Parser<'a> {
+    fn program(&mut self) -> Program<'a> {
+        let mut steps = Vec::new();
+        while self.peek().is_some() {
+            if self.peek() == Some(&Word::Name("let")) {
+                if let Ok(statement) = self.statement() {
+                    steps.push(Step::Bind(statement));
+                }
+                continue;
+            }
+            let value = self.value().and_then(|value| {
+                if self.peek().is_some() {
+                    self.sign(b';', "a stage follows after `|`, and `;` ends a statement")?;
+                }
+                Ok(value)
+            });
+            match value {
+                Ok(value) => steps.push(Step::Leave(value)),
+                Err(Noted) => {
+                    // At least one word, so that it ends.
+                    self.next += usize::from(self.peek() != Some(&Word::Name("let")));
+                    self.skip_statement();
+                }
+            }
+        }
+        Program { steps }
+    }
+
+    /// `let NAME = VALUE;`
+    fn statement(&mut self) -> Parsed<Statement<'a>> {
+        self.next += 1;
+        let name = match self.name("a statement is `let NAME = VALUE;`") {
+            Ok(name) => name,
+            Err(noted) => {
+                self.skip_statement();
+                return Err(noted);
+            }
+        };
+        let value = self.bound();
+        if value.is_err() {
+            self.skip_statement();
+        }
+        Ok(Statement { name, value: value.ok() })
+    }
+
     fn block(&mut self) -> Parsed<Block<'a>> {
         const BEGINNING: &str = "a text begins with `|NAME| {`, where NAME is what comes in";
         self.sign(b'|', BEGINNING)?;
@@ -93,13 +180,7 @@ impl<'a> Parser<'a> {
         self.sign(b'{', BEGINNING)?;
         let mut statements = Vec::new();
         while self.peek() == Some(&Word::Name("let")) {
-            self.next += 1;
-            let name = self.name("a statement is `let NAME = VALUE;`")?;
-            let value = self.bound();
-            if value.is_err() {
-                self.skip_statement();
-            }
-            statements.push(Statement { name, value: value.ok() });
+            statements.push(self.statement()?);
         }
         let result = if self.is_sign(b'}') {
             let at = self.at();
@@ -140,34 +221,65 @@ impl<'a> Parser<'a> {
         }
     }
 
+    /// A value, and the stages that it is piped through: `a | f(b)` is `f(a, b)`.
     fn value(&mut self) -> Parsed<Value<'a>> {
-        let name = self.name("a value is a wire, a wire's field, or a call of a stage, `stage(wire)`")?;
-        let mut value =
-            if self.is_sign(b'(') || self.is_sign(b'@') { Value::Call(self.call(name)?) } else { Value::Wire(name) };
-        while self.is_sign(b'.') {
+        let mut value = self.unit()?;
+        while self.is_sign(b'|') {
             self.next += 1;
-            value = Value::Field(Box::new(value), self.name("a field has a name")?);
+            let stage = self.name("after `|` comes a stage, as `count` or `where(.qty > 3)`")?;
+            value = Value::Call(self.call(stage, Some(value))?);
         }
         Ok(value)
     }
 
-    fn call(&mut self, stage: Name<'a>) -> Parsed<Call<'a>> {
+    fn unit(&mut self) -> Parsed<Value<'a>> {
+        let name = self.name("a value is a wire, a wire's field, or a call of a stage, `stage(wire)`")?;
+        let mut value = if self.is_sign(b'(') || self.is_sign(b'@') {
+            Value::Call(self.call(name, None)?)
+        } else {
+            Value::Wire(name)
+        };
+        while self.is_sign(b'.') {
+            self.next += 1;
+            let field = self.name("a field has a name")?;
+            self.is_shallow(value.height() + 1, field.at.clone())?;
+            value = Value::Field(Box::new(value), field);
+        }
+        Ok(value)
+    }
+
+    /// Notes a mistake if this many calls and fields are too many.
+    fn is_shallow(&mut self, height: usize, at: Span) -> Parsed<()> {
+        if height <= DEEPEST {
+            return Ok(());
+        }
+        let what = format!("more than {DEEPEST} calls are nested");
+        self.fail(Mistake::new(what, at, "").help("`let` gives a part a name"))
+    }
+
+    /// A call of a stage, which reads `first` before the wires in parentheses. Without it there are parentheses.
+    fn call(&mut self, stage: Name<'a>, first: Option<Value<'a>>) -> Parsed<Call<'a>> {
         let version = if self.is_sign(b'@') {
             self.next += 1;
             self.version()?
         } else {
             1
         };
-        if self.depth == DEEPEST {
-            let what = format!("more than {DEEPEST} calls are nested");
-            return self.fail(Mistake::new(what, stage.at, "").help("`let` gives a part a name"));
-        }
-        self.depth += 1;
-        let arguments = self.arguments();
-        self.depth -= 1;
-        let (reads, parameters, end) = arguments?;
+        self.is_shallow(self.depth + 1, stage.at.clone())?;
+        let end = self.words[self.next - 1].1.end;
+        let (more, parameters, end) = if first.is_some() && !self.is_sign(b'(') {
+            (Vec::new(), Vec::new(), end)
+        } else {
+            self.depth += 1;
+            let arguments = self.arguments();
+            self.depth -= 1;
+            arguments?
+        };
+        let reads: Vec<_> = first.into_iter().chain(more).collect();
+        let height = 1 + reads.iter().map(Value::height).max().unwrap_or(0);
+        self.is_shallow(height, stage.at.clone())?;
         let at = stage.at.start..end;
-        Ok(Call { stage, version, reads, parameters, at })
+        Ok(Call { stage, version, reads, parameters, at, height })
     }
 
     fn version(&mut self) -> Parsed<u32> {
@@ -187,6 +299,9 @@ impl<'a> Parser<'a> {
         while !self.is_sign(b')') {
             if matches!(self.words.get(self.next + 1), Some((Word::Sign(b':'), _))) {
                 parameters.push(self.parameter()?);
+            } else if let Some((Word::Literal(literal), at)) = self.words.get(self.next) {
+                parameters.push(Given { name: None, literal: literal.clone(), at: at.clone() });
+                self.next += 1;
             } else {
                 reads.push(self.value()?);
             }
@@ -204,8 +319,8 @@ impl<'a> Parser<'a> {
         self.next += 1;
         let at = self.at();
         match self.word() {
-            Some((Word::Literal(literal), _)) => Ok(Given { name, literal: literal.clone(), at }),
-            _ => self.fail(Mistake::new("a parameter is a number, a text in quotes, `true` or `false`", at, "")),
+            Some((Word::Literal(literal), _)) => Ok(Given { name: Some(name), literal: literal.clone(), at }),
+            _ => self.fail(Mistake::new(PARAMETER, at, "").help(EXPRESSION)),
         }
     }
 

@@ -1,9 +1,9 @@
 use crate::stage::{Parameters, Reads, StageInfo, TypeOf};
-use crate::{TextBlock, TextPipeline, Wrong, load, stage};
+use crate::{In, Literal, TextBlock, TextPipeline, Wrong, load, stage};
 use millstream_core::pipe::{Then, ToAnyEdge};
-use millstream_core::wires::{Scope, Wire};
-use millstream_core::{AnyEdge, Arrow, Item, ItemShape, PartsExt, ViewExt};
-use millstream_exec::{AnyPipe, ErasedStatements, FitsStatement};
+use millstream_core::wires::{Scope, Wire, Wires};
+use millstream_core::{AnyEdge, Arrow, Item, ItemShape, PartsExt, Val, ViewExt};
+use millstream_exec::{AnyPipe, BoxKind, BoxStatements, Fits, FitsStatement};
 use std::any::TypeId;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
@@ -49,49 +49,107 @@ use std::sync::Arc;
 ///      = help: did you mean `above`?");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Default)]
-pub struct Registry {
+///
+/// `Known` is the [kind](BoxKind) of its stages, and of its pipelines: with `OnQueues` they also run on queues, and all
+/// values are `Clone`.
+pub struct Registry<Known: BoxKind = AnyPipe> {
     pub(crate) types: HashMap<TypeId, &'static str>,
-    /// By name and version.
-    pub(crate) stages: BTreeMap<(&'static str, u32), Entry>,
-    pub(crate) fields: BTreeMap<(&'static str, TypeId), Field>,
+    /// By name and version. Those of one name differ by the wires that they read.
+    pub(crate) stages: BTreeMap<(&'static str, u32), Vec<Entry<Known>>>,
+    pub(crate) fields: BTreeMap<(&'static str, TypeId), Field<Known>>,
+}
+
+impl Default for Registry {
+    fn default() -> Self {
+        Registry::empty()
+    }
 }
 
 /// What makes a statement: its name, the wires that it reads, and its parameters, as the entry says.
-pub(crate) type Make =
-    dyn Fn(Cow<'static, str>, &[usize], &[crate::Literal]) -> Arc<dyn ErasedStatements> + Send + Sync;
+pub(crate) type Make<Known> =
+    dyn Fn(Cow<'static, str>, &[usize], &[Option<Literal>]) -> Arc<<Known as BoxKind>::Statements> + Send + Sync;
 
-pub(crate) struct Entry {
+/// What makes the statement of a field, of the whole.
+type MakeField<Known> = dyn Fn(usize) -> Arc<<Known as BoxKind>::Statements> + Send + Sync;
+
+pub(crate) struct Entry<Known: BoxKind> {
     pub(crate) reads: Vec<TypeOf>,
     pub(crate) parameters: Vec<stage::ParameterOf>,
     pub(crate) output: TypeOf,
     about: &'static str,
-    pub(crate) make: Box<Make>,
+    pub(crate) rules: Vec<Rule>,
+    pub(crate) make: Box<Make<Known>>,
 }
 
-pub(crate) struct Field {
+pub(crate) struct Field<Known: BoxKind> {
     pub(crate) output: TypeOf,
-    pub(crate) make: Box<dyn Fn(usize) -> Arc<dyn ErasedStatements> + Send + Sync>,
+    pub(crate) make: Box<MakeField<Known>>,
+}
+
+/// A kind of box whose pipelines text can be, from `A`s to `B`s. Nothing to implement.
+pub trait Loads<A: Item, B: Item>:
+    Sized
+    + BoxKind
+    + FitsStatement<Then<Wire<TextBlock, Val<A>>, ToAnyEdge<Val<A>>>>
+    + Fits<Wires<Val<A>, TextBlock, BoxStatements<Self>, In<B>>>
+{
+}
+impl<A: Item, B: Item, Known: BoxKind> Loads<A, B> for Known where
+    Known: FitsStatement<Then<Wire<TextBlock, Val<A>>, ToAnyEdge<Val<A>>>>
+        + Fits<Wires<Val<A>, TextBlock, BoxStatements<Known>, In<B>>>
+{
+}
+
+/// What holds for two parameters of a stage.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Rule {
+    /// Text that gives the first one gives the second one, too.
+    Needs(&'static str, &'static str),
+    /// Text does not give both.
+    Excludes(&'static str, &'static str),
 }
 
 /// A stage that was just registered.
 #[derive(Debug)]
-pub struct Registered<'a>(&'a mut &'static str);
+pub struct Registered<'a> {
+    about: &'a mut &'static str,
+    rules: &'a mut Vec<Rule>,
+}
 
 impl Registered<'_> {
     /// What the stage does, in a line.
     pub fn about(self, about: &'static str) {
-        *self.0 = about;
+        *self.about = about;
+    }
+
+    /// Text that gives the one parameter has to give the other one, too.
+    #[must_use]
+    pub fn needs(self, one: &'static str, other: &'static str) -> Self {
+        self.rules.push(Rule::Needs(one, other));
+        self
+    }
+
+    /// Text may not give both parameters.
+    #[must_use]
+    pub fn excludes(self, one: &'static str, other: &'static str) -> Self {
+        self.rules.push(Rule::Excludes(one, other));
+        self
     }
 }
 
-impl fmt::Debug for Registry {
+impl<Known: BoxKind> fmt::Debug for Registry<Known> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Registry").field("stages", &self.stages.keys()).finish_non_exhaustive()
     }
 }
 
-impl Registry {
+impl<Known: BoxKind> Registry<Known> {
+    /// Without any stage.
+    #[must_use]
+    pub fn empty() -> Self {
+        Registry { types: HashMap::new(), stages: BTreeMap::new(), fields: BTreeMap::new() }
+    }
+
     /// Sets the name of a type in messages. Without one it is Rust's.
     pub fn ty<T: Item>(&mut self, name: &'static str) -> &mut Self {
         self.types.insert(TypeId::of::<T>(), name);
@@ -100,11 +158,12 @@ impl Registry {
 
     /// Registers a stage: a function of one wire, or of a tuple of two or three.
     ///
-    /// `name` is a name, or a name and a version, `quote@2`. Text that names no version means the first one.
+    /// `name` is a name, or a name and a version, `quote@2`. Text that names no version means the first one. Stages of
+    /// one name and version read wires of different types.
     ///
     /// # Panics
     ///
-    /// If `name` is none, or is registered already.
+    /// If `name` is none, or is registered for these wires already.
     pub fn stage<R: Reads, P>(
         &mut self,
         name: &'static str,
@@ -112,17 +171,18 @@ impl Registry {
     ) -> Registered<'_>
     where
         P: Arrow<In = Scope<TextBlock>, Out: ItemShape>,
-        AnyPipe: FitsStatement<Then<P, ToAnyEdge<P::Out>>>,
+        Known: FitsStatement<Then<P, ToAnyEdge<P::Out>>>,
     {
         self.stage_with(name, [], move |wires, ()| f(wires))
     }
 
     /// Registers a stage with parameters, which text gives by name: a number, a text, a truth value, or a tuple of two
-    /// or three of them. The function is called when a text is loaded.
+    /// to nine of them. An `Option` can be left out. Values without a name are for the parameters in their order. The
+    /// function is called when a text is loaded.
     ///
     /// # Panics
     ///
-    /// If `name` or a parameter's name is none, or `name` is registered already.
+    /// If `name` or a parameter's name is none, or `name` is registered for these wires already.
     pub fn stage_with<R: Reads, const N: usize, X: Parameters<N>, P>(
         &mut self,
         name: &'static str,
@@ -131,26 +191,87 @@ impl Registry {
     ) -> Registered<'_>
     where
         P: Arrow<In = Scope<TextBlock>, Out: ItemShape>,
-        AnyPipe: FitsStatement<Then<P, ToAnyEdge<P::Out>>>,
+        Known: FitsStatement<Then<P, ToAnyEdge<P::Out>>>,
     {
         let key = versioned(name).unwrap_or_else(|| panic!("`{name}` cannot be the name of a stage"));
         for parameter in parameters {
             assert!(is_name(parameter), "`{parameter}` cannot be the name of a parameter");
         }
-        assert!(!self.stages.contains_key(&key), "the stage `{name}` is registered already");
+        let reads = R::types();
+        let all = self.stages.entry(key).or_default();
+        let same = |entry: &Entry<Known>| entry.reads.iter().map(|of| of.id).eq(reads.iter().map(|of| of.id));
+        assert!(!all.iter().any(same), "the stage `{name}` is registered already");
         let entry = Entry {
-            reads: R::types(),
+            reads,
             parameters: X::all(parameters),
             output: TypeOf::of::<<P::Out as ItemShape>::Item>(),
             about: "",
+            rules: Vec::new(),
             make: Box::new(move |name, wires, literals| {
                 let parameters = X::read(literals).expect("the loader has read them");
-                AnyPipe::put_statement(name, f(R::wires(wires), parameters).any_edge())
+                Known::put_statement(name, f(R::wires(wires), parameters).any_edge())
             }),
         };
-        Registered(&mut self.stages.entry(key).or_insert(entry).about)
+        all.push(entry);
+        let entry = all.last_mut().expect("it was pushed");
+        Registered { about: &mut entry.about, rules: &mut entry.rules }
     }
 
+    /// Text as a pipeline: it is parsed and checked, and runs as any other pipeline in a box.
+    ///
+    /// # Errors
+    ///
+    /// All mistakes in the text, in one pass.
+    pub fn load<A: Item, B: Item>(&self, text: &str) -> Result<TextPipeline<A, B, Known>, Wrong>
+    where
+        Known: Loads<A, B>,
+    {
+        load::load(self, text)
+    }
+
+    /// Text as a program, which has no `|input|`: statements, of which some bind wires and others are what leaves.
+    ///
+    /// ```text
+    /// let order = jsonl("orders.jsonl");
+    /// order | where(.qty > 3) | jsonl("big.jsonl");
+    /// order | sum(.qty, by: .user) | table
+    /// ```
+    ///
+    /// A *source* is a stage whose first wire is of type `A`, the program's input; text leaves that wire out. A name
+    /// alone is a call too, `a | count`. Every statement that binds nothing is an output: one that is no `B` goes through
+    /// the stage [`print`](Ends::print), and several of them through [`both`](Ends::both), two by two.
+    ///
+    /// # Errors
+    ///
+    /// All mistakes in the text, in one pass.
+    pub fn program<A: Item, B: Item>(&self, text: &str, ends: &Ends) -> Result<TextPipeline<A, B, Known>, Wrong>
+    where
+        Known: Loads<A, B>,
+    {
+        load::program(self, text, ends)
+    }
+
+    /// The stages, by name and version.
+    #[must_use]
+    pub fn stages(&self) -> Vec<StageInfo> {
+        let entries = self.stages.iter().flat_map(|(key, all)| all.iter().map(move |entry| (key, entry)));
+        let info = |(&(name, version), entry): (&(&'static str, u32), &Entry<Known>)| StageInfo {
+            name: name.to_owned(),
+            version,
+            reads: entry.reads.iter().map(|read| self.name_of(*read).to_owned()).collect(),
+            parameters: entry.parameters.iter().map(stage::ParameterOf::info).collect(),
+            output: self.name_of(entry.output).to_owned(),
+            about: entry.about.to_owned(),
+        };
+        entries.map(info).collect()
+    }
+
+    pub(crate) fn name_of(&self, of: TypeOf) -> &'static str {
+        self.types.get(&of.id).copied().unwrap_or(of.rust)
+    }
+}
+
+impl Registry {
     /// Registers a field, `order.user` in text: a part by reference. There is no stage, and nothing is copied.
     ///
     /// # Panics
@@ -171,33 +292,15 @@ impl Registry {
         assert!(before.is_none(), "the field `{name}` is registered already");
         self
     }
+}
 
-    /// Text as a pipeline: it is parsed and checked, and runs as any other pipeline in a box.
-    ///
-    /// # Errors
-    ///
-    /// All mistakes in the text, in one pass.
-    pub fn load<A: Item, B: Item>(&self, text: &str) -> Result<TextPipeline<A, B>, Wrong> {
-        load::load(self, text)
-    }
-
-    /// The stages, by name and version.
-    #[must_use]
-    pub fn stages(&self) -> Vec<StageInfo> {
-        let info = |(&(name, version), entry): (&(&'static str, u32), &Entry)| StageInfo {
-            name: name.to_owned(),
-            version,
-            reads: entry.reads.iter().map(|read| self.name_of(*read).to_owned()).collect(),
-            parameters: entry.parameters.iter().map(stage::ParameterOf::info).collect(),
-            output: self.name_of(entry.output).to_owned(),
-            about: entry.about.to_owned(),
-        };
-        self.stages.iter().map(info).collect()
-    }
-
-    pub(crate) fn name_of(&self, of: TypeOf) -> &'static str {
-        self.types.get(&of.id).copied().unwrap_or(of.rust)
-    }
+/// The stages that the outputs of a [program](Registry::program) go through.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ends {
+    /// What a value that is no output goes through.
+    pub print: &'static str,
+    /// What makes one output of two.
+    pub both: &'static str,
 }
 
 fn is_name(text: &str) -> bool {

@@ -1,4 +1,4 @@
-use crate::{In, Literal, Parameter};
+use crate::{In, Literal, Parameter, WrongCode};
 use millstream_core::Item;
 use std::any::{TypeId, type_name};
 
@@ -42,6 +42,8 @@ pub struct ParameterInfo {
     pub name: String,
     /// What it can be, as `a whole number`.
     pub wanted: String,
+    /// Whether text may leave it out.
+    pub optional: bool,
 }
 
 /// A parameter's name, and what it accepts.
@@ -51,15 +53,23 @@ pub struct ParameterOf {
     pub(crate) name: &'static str,
     pub(crate) wanted: &'static str,
     pub(crate) accepts: fn(&Literal) -> bool,
+    pub(crate) wrong: fn(&str) -> Vec<WrongCode>,
+    pub(crate) optional: bool,
 }
 
 impl ParameterOf {
     fn of<X: Parameter>(name: &'static str) -> Self {
-        ParameterOf { name, wanted: X::WANTED, accepts: |literal| X::read(literal).is_some() }
+        ParameterOf {
+            name,
+            wanted: X::WANTED,
+            accepts: |literal| X::read(literal).is_some(),
+            wrong: X::wrong,
+            optional: X::missing().is_some(),
+        }
     }
 
     pub(crate) fn info(&self) -> ParameterInfo {
-        ParameterInfo { name: self.name.to_owned(), wanted: self.wanted.to_owned() }
+        ParameterInfo { name: self.name.to_owned(), wanted: self.wanted.to_owned(), optional: self.optional }
     }
 }
 
@@ -76,12 +86,12 @@ pub trait Reads: Sealed + 'static {
     fn wires(ids: &[usize]) -> Self;
 }
 
-/// The parameters of a stage: none, one [`Parameter`], or a tuple of two or three. Nothing to implement.
+/// The parameters of a stage: none, one [`Parameter`], or a tuple of two to nine. Nothing to implement.
 pub trait Parameters<const N: usize>: Sized + 'static {
     #[doc(hidden)]
     fn all(names: [&'static str; N]) -> Vec<ParameterOf>;
     #[doc(hidden)]
-    fn read(literals: &[Literal]) -> Option<Self>;
+    fn read(literals: &[Option<Literal>]) -> Option<Self>;
 }
 
 impl<A: Item> Sealed for In<A> {}
@@ -98,22 +108,27 @@ impl Parameters<0> for () {
     fn all([]: [&'static str; 0]) -> Vec<ParameterOf> {
         Vec::new()
     }
-    fn read(_: &[Literal]) -> Option<Self> {
+    fn read(_: &[Option<Literal>]) -> Option<Self> {
         Some(())
     }
+}
+
+/// The value of the parameter at `n`.
+fn given<X: Parameter>(literals: &[Option<Literal>], n: usize) -> Option<X> {
+    literals.get(n)?.as_ref().map_or_else(X::missing, X::read)
 }
 
 impl<X: Parameter> Parameters<1> for X {
     fn all([name]: [&'static str; 1]) -> Vec<ParameterOf> {
         vec![ParameterOf::of::<X>(name)]
     }
-    fn read(literals: &[Literal]) -> Option<Self> {
-        X::read(literals.first()?)
+    fn read(literals: &[Option<Literal>]) -> Option<Self> {
+        given(literals, 0)
     }
 }
 
-macro_rules! tuples {
-    ($($many:literal: $($item:ident $n:tt),+;)+) => {$(
+macro_rules! wires {
+    ($($($item:ident $n:tt),+;)+) => {$(
         impl<$($item: Item),+> Sealed for ($(In<$item>,)+) {}
         impl<$($item: Item),+> Reads for ($(In<$item>,)+) {
             fn types() -> Vec<TypeOf> {
@@ -123,18 +138,32 @@ macro_rules! tuples {
                 ($(In::<$item>::new(ids[$n]),)+)
             }
         }
+    )+};
+}
+wires! {
+    A 0, B 1;
+    A 0, B 1, C 2;
+}
 
+macro_rules! parameters {
+    ($($many:literal: $($item:ident $n:tt),+;)+) => {$(
         impl<$($item: Parameter),+> Parameters<$many> for ($($item,)+) {
             fn all(names: [&'static str; $many]) -> Vec<ParameterOf> {
                 vec![$(ParameterOf::of::<$item>(names[$n])),+]
             }
-            fn read(literals: &[Literal]) -> Option<Self> {
-                Some(($($item::read(literals.get($n)?)?,)+))
+            fn read(literals: &[Option<Literal>]) -> Option<Self> {
+                Some(($(given::<$item>(literals, $n)?,)+))
             }
         }
     )+};
 }
-tuples! {
+parameters! {
     2: A 0, B 1;
     3: A 0, B 1, C 2;
+    4: A 0, B 1, C 2, D 3;
+    5: A 0, B 1, C 2, D 3, E 4;
+    6: A 0, B 1, C 2, D 3, E 4, F 5;
+    7: A 0, B 1, C 2, D 3, E 4, F 5, G 6;
+    8: A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7;
+    9: A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7, I 8;
 }

@@ -2,6 +2,7 @@
 
 use crate::wrong::Mistake;
 use crate::{Literal, Span};
+use std::time::Duration;
 
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Word<'a> {
@@ -17,6 +18,24 @@ pub(crate) fn words(text: &str) -> (Vec<(Word<'_>, Span)>, Vec<Mistake>) {
         let rest = &text[at..];
         let length = match letter {
             '/' if rest.starts_with("//") => rest.find('\n').unwrap_or(rest.len()),
+            '#' => rest.find('\n').unwrap_or(rest.len()),
+            '.' | '{' | '[' | '(' | '$' if begins_argument(&words) => {
+                let length = expression(rest);
+                words.push((Word::Literal(Literal::Code(rest[..length].to_owned())), at..at + length));
+                length
+            }
+            '`' => match rest[1..].find('`') {
+                Some(length) => {
+                    let code = rest[1..=length].to_owned();
+                    words.push((Word::Literal(Literal::Code(code)), at..at + length + 2));
+                    length + 2
+                }
+                None => {
+                    let mistake = Mistake::new("an expression has no end", at..at + 1, "it begins here");
+                    mistakes.push(mistake.help("an expression in backquotes ends with one"));
+                    rest.len()
+                }
+            },
             letter if letter.is_whitespace() => letter.len_utf8(),
             letter if letter.is_ascii_alphabetic() || letter == '_' => {
                 let length = run(rest, |letter| letter.is_ascii_alphanumeric() || letter == '_');
@@ -29,9 +48,14 @@ pub(crate) fn words(text: &str) -> (Vec<(Word<'_>, Span)>, Vec<Mistake>) {
                 length
             }
             letter if letter.is_ascii_digit() || letter == '-' => {
-                let length = 1 + run(&rest[1..], |letter| letter.is_ascii_digit() || matches!(letter, '.' | '_'));
-                match number(&rest[..length]) {
+                let digits = 1 + run(&rest[1..], |letter| letter.is_ascii_digit() || matches!(letter, '.' | '_'));
+                let length = digits + run(&rest[digits..], |letter| letter.is_ascii_alphabetic());
+                match number(&rest[..digits], &rest[digits..length]) {
                     Some(number) => words.push((Word::Literal(number), at..at + length)),
+                    None if length > digits => {
+                        let mistake = Mistake::new("this is neither a number nor a time", at..at + length, "");
+                        mistakes.push(mistake.help("times are as `500ms`, `30s`, `5m`, `2h` or `1d`"));
+                    }
                     None => mistakes.push(Mistake::new("this is no number", at..at + length, "")),
                 }
                 length
@@ -69,8 +93,51 @@ fn run(text: &str, is_in: impl Fn(char) -> bool) -> usize {
     text.find(|letter| !is_in(letter)).unwrap_or(text.len())
 }
 
-fn number(text: &str) -> Option<Literal> {
+/// Whether what comes next is an argument of a call.
+fn begins_argument(words: &[(Word<'_>, Span)]) -> bool {
+    matches!(words.last(), Some((Word::Sign(b'(' | b',' | b':'), _)))
+}
+
+/// The length of an expression in another language, which ends before a comma or bracket that closes what is around it.
+/// In it, strings have quotes, and comments begin with `#`.
+fn expression(rest: &str) -> usize {
+    let (bytes, mut open, mut at) = (rest.as_bytes(), Vec::new(), 0);
+    while let Some(byte) = bytes.get(at) {
+        match byte {
+            // Within a string only its end and what is interpolated count.
+            b'"' if open.last() == Some(&b'"') => drop(open.pop()),
+            b'\\' if open.last() == Some(&b'"') => {
+                at += 1;
+                if bytes.get(at) == Some(&b'(') {
+                    open.push(b'(');
+                }
+            }
+            _ if open.last() == Some(&b'"') => {}
+            b'"' | b'(' | b'[' | b'{' => open.push(*byte),
+            b'#' => at += rest[at..].find('\n').unwrap_or(rest.len() - at),
+            b',' if open.is_empty() => break,
+            b')' | b']' | b'}' if open.pop().is_none() => break,
+            _ => {}
+        }
+        at += 1;
+    }
+    let end = rest.floor_char_boundary(at.min(rest.len()));
+    rest[..end].trim_end().len()
+}
+
+fn number(text: &str, unit: &str) -> Option<Literal> {
     let digits = text.replace('_', "");
+    if !unit.is_empty() {
+        let milliseconds = match unit {
+            "ms" => 1,
+            "s" => 1000,
+            "m" => 60_000,
+            "h" => 3_600_000,
+            "d" => 86_400_000,
+            _ => return None,
+        };
+        return digits.parse::<u64>().ok()?.checked_mul(milliseconds).map(Duration::from_millis).map(Literal::Time);
+    }
     match digits.parse() {
         Ok(whole) => Some(Literal::Whole(whole)),
         Err(_) if digits.contains('.') => digits.parse().ok().map(Literal::Real),

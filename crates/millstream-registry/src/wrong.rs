@@ -51,6 +51,17 @@ pub struct Wrong {
 impl Error for Wrong {}
 
 impl Wrong {
+    /// These mistakes in a text, of a program that checks more than the registry does.
+    ///
+    /// # Panics
+    ///
+    /// If there are none.
+    #[must_use]
+    pub fn of(text: &str, mistakes: Vec<Mistake>) -> Self {
+        assert!(!mistakes.is_empty(), "a text that is wrong has a mistake");
+        Wrong::new(text, mistakes)
+    }
+
     pub(crate) fn new(text: &str, mut mistakes: Vec<Mistake>) -> Self {
         mistakes.sort_by_key(|mistake| mistake.at.start);
         Wrong { name: "text".to_owned(), text: text.to_owned(), mistakes }

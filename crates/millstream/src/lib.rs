@@ -54,6 +54,7 @@
 //! | `evolve` | [`evolve`]: populations of states on many workers, as in particle filters |
 //! | `glob` | [`io::matching`]: names of files by patterns |
 //! | `gzip`, `zstd` | [`io::Decompressed`] of these formats; `zstd` needs a C compiler |
+//! | `mill` | [`mill`]: rows of JSON, tables and lines as stages that text can name |
 //! | `nats` | [`cluster::JetStream`]: the log of NATS servers |
 //! | `net` | [`net`]: services and lines over HTTP |
 //! | `object-store` | [`state::store::ObjectStorage`]: snapshots in S3 and other object stores |
@@ -99,6 +100,10 @@ pub use millstream_io as io;
 #[cfg(feature = "jq")]
 #[doc(inline)]
 pub use millstream_jq as jq;
+/// Needs the feature `mill`.
+#[cfg(feature = "mill")]
+#[doc(inline)]
+pub use millstream_mill as mill;
 /// Needs the feature `net`.
 #[cfg(feature = "net")]
 #[doc(inline)]

@@ -1,15 +1,17 @@
 //! Pipelines in boxes whose types name the items, and the same pipelines with complete types, on one worker. In case
 //! `map` the boxed edge is one ring, in case `filter` a ring and a mask, and in case `filters` a ring and two masks, of
-//! which a reader asks for every slot.
+//! which a reader asks for every slot. Case `text` is five stages that a text names, beside the same block of wires with
+//! complete types: a stage costs at most 1.5 ns a number more.
 
 use crate::failure::Failure;
-use crate::figure::{Results, Unit};
+use crate::figure::{Figure, Ratio, Results, Unit};
 use crate::setting::Setting;
 use crate::turns::{Contestant, Work, take_turns};
 use millstream::prelude::*;
+use millstream::registry::{In, Registry};
 
 pub(crate) fn run(setting: &Setting) -> Result<Results, Failure> {
-    Ok(Results::joined([map(setting)?, filter(setting)?, filters(setting)?]))
+    Ok(Results::joined([map(setting)?, filter(setting)?, filters(setting)?, text(setting)?]))
 }
 
 fn mixed(x: u64) -> u64 {
@@ -43,6 +45,42 @@ fn filters(setting: &Setting) -> Result<Results, Failure> {
     let exact = pipeline::<u64>().filter(odd).filter(low).map(|x| mixed(*x));
     let boxed = pipeline::<u64>().filter(odd).boxed().filter(low).boxed().map(|x| mixed(*x)).boxed();
     case(setting, "filters", expected, exact, boxed)
+}
+
+/// The most nanoseconds that a stage of a text may cost a number more than one whose type is known.
+const MOST: f64 = 1.5;
+const STAGES: u32 = 5;
+
+fn text(setting: &Setting) -> Result<Results, Failure> {
+    let mut stages = Registry::default();
+    stages.stage("mixed", |x: In<u64>| x.map(|x| mixed(*x)));
+    let text = "|x| { let a = mixed(x); let b = mixed(a); let c = mixed(b); let d = mixed(c); mixed(d) }";
+    let boxed = stages.load::<u64, u64>(text).expect("the text is right");
+    let exact = wires!(|x: Val<u64>| {
+        let a = x.map(|x| mixed(*x));
+        let b = a.map(|x| mixed(*x));
+        let c = b.map(|x| mixed(*x));
+        let d = c.map(|x| mixed(*x));
+        let e = d.map(|x| mixed(*x));
+        e
+    });
+    let n = setting.items(20_000_000, 5_000_000);
+    let expected = (0..n).map(|x| (0..STAGES).fold(x, |x, _| mixed(x))).fold(0, u64::wrapping_add);
+    let rings = setting.rings(1);
+    let contestants = vec![
+        Contestant::new("ours", expected, || sum(&rings, &boxed, n)),
+        Contestant::new("exact", expected, || sum(&rings, &exact, n)),
+    ];
+    let work = Work { case: "text", unit: Unit::ItemsPerSecond, size: n, goes: 10 };
+    let speeds = take_turns(setting, work, contestants)?;
+    let cost = speeds.longer("ours", "exact", f64::from(STAGES));
+    // Where it costs nothing that can be measured, the ratio would have no meaning.
+    let room = cost.iter().map(|cost| MOST / cost.max(MOST / 100.0)).collect();
+    let mut results = speeds.results([]);
+    results.figures.push(Figure::new("text-stage", "ours", cost, Unit::Nanoseconds));
+    results.figures.push(Figure::new("text-stage", "limit", vec![MOST], Unit::Nanoseconds));
+    results.ratios.push(Ratio::new("text-stage", "limit", room, Some(1.0)));
+    Ok(results)
 }
 
 fn case(

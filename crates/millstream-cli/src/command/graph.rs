@@ -1,5 +1,5 @@
-use super::plan::{feed_of, plan_of};
-use crate::flags::{GraphFormat, Program};
+use super::plan::planned;
+use crate::flags::{GraphFormat, ProgramName};
 use crate::message::Complaints;
 use crate::outcome::Outcome;
 use crate::output::Output;
@@ -11,7 +11,7 @@ use serde_json::json;
 /// `graph`: a program's pipeline as a picture.
 #[derive(Debug)]
 pub(crate) struct Graph {
-    pub(crate) program: Program,
+    pub(crate) program: ProgramName,
     pub(crate) shards: usize,
     pub(crate) how: HowToDraw,
 }
@@ -25,7 +25,10 @@ pub(crate) struct HowToDraw {
 
 impl Graph {
     pub(crate) fn run(self) -> Outcome {
-        self.how.draw(plan_of(self.program, self.shards), feed_of(self.program))
+        match planned(&self.program, self.shards, "graph") {
+            Ok((plan, feed)) => self.how.draw(plan, feed),
+            Err(outcome) => outcome,
+        }
     }
 }
 

@@ -3,7 +3,7 @@ use super::hidden_clock::stamped;
 use super::sleep::{NAP, sleep};
 use super::{idle::idle, panic::panicking, pipe, spaces, uppercase::uppercase, wc::pipelines};
 use crate::deploy::BLOCKS;
-use crate::flags::Program;
+use crate::flags::{Program, ProgramName};
 use crate::input::Joined;
 use crate::message::{Complaints, cause, quoted, say_no_shards};
 use crate::outcome::Outcome;
@@ -22,7 +22,7 @@ use std::sync::mpsc::IntoIter;
 /// `plan`: the parts of a program's pipeline.
 #[derive(Debug)]
 pub(crate) struct PlanCommand {
-    pub(crate) program: Program,
+    pub(crate) program: ProgramName,
     pub(crate) shards: usize,
     pub(crate) how: HowToShow,
 }
@@ -41,16 +41,30 @@ pub(crate) struct HowToShow {
 
 impl PlanCommand {
     pub(crate) fn run(self) -> Outcome {
-        let plan = plan_of(self.program, self.shards);
-        if self.program == Program::Copying && self.shards > 1 {
+        let (plan, feed) = match planned(&self.program, self.shards, "plan") {
+            Ok(planned) => planned,
+            Err(outcome) => return outcome,
+        };
+        if self.program == ProgramName::BuiltIn(Program::Copying) && self.shards > 1 {
             say_no_shards("plan", &plan);
         }
-        self.how.show(plan, feed_of(self.program))
+        self.how.show(plan, feed)
+    }
+}
+
+/// The plan and the feed of a program with this many shards, for a command. A text that is wrong has an outcome.
+pub(super) fn planned(program: &ProgramName, shards: usize, command: &'static str) -> Result<(Plan, Feed), Outcome> {
+    match program {
+        ProgramName::BuiltIn(program) => Ok((plan_of(*program, shards), feed_of(*program))),
+        #[cfg(feature = "run")]
+        ProgramName::Text(file) => super::run::planned(file, shards, &Complaints::of(command)),
+        #[cfg(not(feature = "run"))]
+        ProgramName::Text(_) => unreachable!("{command}: no such name is parsed"),
     }
 }
 
 /// The feed of a program's pipeline.
-pub(crate) fn feed_of(program: Program) -> Feed {
+fn feed_of(program: Program) -> Feed {
     match program {
         Program::Wc => Feed::source::<Block, Few<Blocks<File>, BLOCKS>>(),
         Program::Uppercase | Program::Spaces => Feed::source::<Block, Few<Joined, BLOCKS>>(),
@@ -62,7 +76,7 @@ pub(crate) fn feed_of(program: Program) -> Feed {
 }
 
 /// The plan of a program with this many shards.
-pub(crate) fn plan_of(program: Program, shards: usize) -> Plan {
+fn plan_of(program: Program, shards: usize) -> Plan {
     match (program, shards) {
         (Program::Wc, 1) => pipelines::whole().plan(),
         (Program::Wc, shards) => pipelines::sharded(shards).plan(),

@@ -15,7 +15,7 @@ mod ways;
 
 pub(crate) use edge::Edge;
 
-use crate::flags::Program;
+use crate::flags::{Program, ProgramName};
 use crate::input::{Joined, Opening};
 use crate::message::{Complaints, one_line, say};
 use crate::outcome::Outcome;
@@ -38,7 +38,7 @@ use ways::{Way, ways};
 /// edge, in pipeline order, that is not the same everywhere is therefore that of the faulty stage.
 #[derive(Debug)]
 pub(crate) struct Verify {
-    pub(crate) program: Program,
+    pub(crate) program: ProgramName,
     pub(crate) files: Vec<OsString>,
     /// The limit for a line, for programs that have one.
     pub(crate) longest: usize,
@@ -81,14 +81,23 @@ pub(crate) enum NotVerified {
 impl Verify {
     pub(crate) fn run(self) -> Outcome {
         let complaints = Complaints::of("verify");
+        let program = match self.program {
+            ProgramName::BuiltIn(program) => program,
+            #[cfg(feature = "run")]
+            ProgramName::Text(file) => {
+                return super::run::verify(&file, self.files, self.longest, self.quiet, &complaints);
+            }
+            #[cfg(not(feature = "run"))]
+            ProgramName::Text(_) => unreachable!("no such name is parsed"),
+        };
         verified(&complaints, self.quiet, || {
             let opening = Opening::default();
-            let input: Vec<Block> = match self.program {
+            let input: Vec<Block> = match program {
                 Program::Spaces => Joined::lines(self.files, self.longest, opening, complaints.clone()).collect(),
                 program if program.reads() => Joined::new(self.files, opening, complaints.clone()).collect(),
                 _ => Vec::new(),
             };
-            Ok((1..=MOST_SHARDS).map(|shards| edges(self.program, shards, &input)).collect())
+            Ok((1..=MOST_SHARDS).map(|shards| edges(program, shards, &input)).collect())
         })
     }
 }

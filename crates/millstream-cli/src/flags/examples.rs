@@ -111,6 +111,30 @@ Examples:
   A value from the command line:
       millstream jq --arg user ann 'select(.user == $user)' orders.jsonl";
 
+#[cfg(feature = "run")]
+pub(super) const RUN: &str = "\
+Examples:
+  Large orders of a table, as JSON:
+      millstream run -e 'csv | where(.qty * .price > 500) | jsonl' orders.csv
+  Errors of each service and minute:
+      millstream run -e 'jsonl | where(.level == \"error\") | count(by: .service, every: 1m, at: .time)' app.log
+  A program in a file, watched in the browser:
+      millstream run orders.mill --page 8080";
+
+#[cfg(feature = "run")]
+pub(super) const CHECK: &str = "\
+Examples:
+      millstream check orders.mill && millstream run orders.mill
+      millstream check -e 'jsonl | count(by: .user)'";
+
+#[cfg(feature = "run")]
+pub(super) const STAGES: &str = "\
+Examples:
+  For people:
+      millstream stages
+  For an editor:
+      millstream stages --json";
+
 pub(super) const EVOLVE: &str = "\
 Examples:
   A random walk seen through noise, next to the Kalman filter:

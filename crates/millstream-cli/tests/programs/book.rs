@@ -48,6 +48,18 @@ fn the_sessions_about_json_are_as_written() {
     as_written("the_sessions_about_json_are_as_written", "jq.md");
 }
 
+#[cfg(feature = "run")]
+#[test]
+fn the_sessions_about_programs_as_text_are_as_written() {
+    as_written("the_sessions_about_programs_as_text_are_as_written", "run.md");
+}
+
+#[cfg(feature = "run")]
+#[test]
+fn the_ten_tasks_are_as_written() {
+    as_written("the_ten_tasks_are_as_written", "coming-from-tools.md");
+}
+
 #[test]
 fn the_sessions_about_upgrades_are_as_written() {
     as_written("the_sessions_about_upgrades_are_as_written", "upgrades.md");

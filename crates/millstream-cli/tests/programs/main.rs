@@ -27,6 +27,8 @@ mod pipe_signals;
 mod pipe_tries;
 mod plan;
 mod progress;
+#[cfg(feature = "run")]
+mod run;
 mod scene;
 #[cfg(feature = "serve")]
 mod serve;

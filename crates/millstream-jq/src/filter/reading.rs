@@ -3,6 +3,7 @@
 use super::answer::{What, Where};
 use super::{Flow, Run};
 use crate::demand::Demand;
+use crate::native::Unknown;
 use crate::parse::Parser;
 use jaq_json::Val;
 use memchr::{memchr, memchr_iter};
@@ -34,6 +35,10 @@ impl Run<'_> {
             self.begin(name);
             let (mut parser, mut lines) = (Parser::new(bytes), LineCount::new(bytes));
             while let Some(begin) = parser.begin() {
+                if self.is_done_natively(&mut parser, bytes) {
+                    self.answer.values += 1;
+                    continue;
+                }
                 let place = Where { line: lines.before(begin), number: self.answer.values };
                 match parser.value(&self.compiled.demand) {
                     Ok(value) => {
@@ -50,6 +55,34 @@ impl Run<'_> {
                 }
             }
             self.answer.lines += lines.before(bytes.len());
+        }
+    }
+
+    /// Whether the next value was read and answered without jaq. If not, the parser is where it was.
+    fn is_done_natively(&mut self, parser: &mut Parser<'_>, bytes: &[u8]) -> bool {
+        let Some((native, tree)) = &self.compiled.native else { return false };
+        let begin = parser.place();
+        let done = parser.find_all(tree, native.paths().len(), bytes, |fields| {
+            if !native.selects(fields)? {
+                return Ok(None);
+            }
+            if native.is_identity() {
+                return Err(Unknown);
+            }
+            native.write(fields, &mut self.answer.out).map(Some)
+        });
+        match done {
+            Some(Ok(written)) => {
+                if written.is_some() {
+                    self.answer.out.push(b'\n');
+                    self.answer.last = written;
+                }
+                true
+            }
+            _ => {
+                parser.go_back(begin);
+                false
+            }
         }
     }
 

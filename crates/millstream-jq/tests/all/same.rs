@@ -1,7 +1,7 @@
 use crate::generator::{filter, json};
 use crate::jaq;
 use millstream::io::{Block, WholeBlocks};
-use millstream::jq::{Answer, Filter, Input, JsonValues, Options, Style, What};
+use millstream::jq::{Answer, Expression, Fields, Filter, Input, JsonValues, Options, Outputs, Style, What};
 use millstream::prelude::*;
 use proptest::prelude::*;
 use std::io::Read;
@@ -126,4 +126,83 @@ fn lines_are_inputs_too() {
         Filter::with("length, (if . == \"b\" then error else empty end)", &lines).unwrap().answer(b"a\nb\n\nccc");
     assert_eq!((&*answer.out, answer.values, answer.lines), (&b"1\n1\n0\n3\n"[..], 4, 3));
     assert_eq!((answer.said[0].line, answer.said[0].number), (1, 1));
+}
+
+/// Filters of the few forms that are evaluated without jaq, and values that put their rules to the test.
+fn simple() -> impl Strategy<Value = (String, String)> {
+    let atom = prop::sample::select(&[".a", ".b", ".a.b", "1", "2.50", "\"x\\ty\"", "null", "true", "-1", "0"][..]);
+    let expression = atom.prop_map(str::to_owned).prop_recursive(3, 12, 2, |inner| {
+        let op = prop::sample::select(&["+", "-", "*", "/", "<", "<=", ">", ">=", "==", "!=", "and", "or"][..]);
+        let pair = (inner.clone(), op, inner.clone()).prop_map(|(left, op, right)| format!("({left} {op} {right})"));
+        prop_oneof![3 => pair, 1 => inner.prop_map(|inner| format!("({inner} | not)"))]
+    });
+    let filter = (expression.clone(), expression, 0..5_u8).prop_map(|(one, two, form)| match form {
+        0 => one,
+        1 => format!("select({one})"),
+        2 => format!("select({one}) | {{a, \"b c\": {two}}}"),
+        3 => format!("{{a: {one}, b}}"),
+        _ => format!("select({one}) | {two}"),
+    });
+    let value = prop::sample::select(
+        &[
+            "0",
+            "-0",
+            "1",
+            "-7",
+            "007",
+            "+3",
+            "1.50",
+            "2.5e1",
+            "9007199254740993",
+            "123456789012345678901",
+            "1e999",
+            "NaN",
+            "null",
+            "true",
+            "false",
+            "\"x\"",
+            "\"x\\ty\"",
+            "\"\\u00e9\"",
+            "[1, 2]",
+            "{\"b\": 2}",
+            "{\"b\": {\"c\": [ 1]}}",
+            "{\"\\u0062\": 3}",
+            "{}",
+            "Infinity",
+        ][..],
+    );
+    let row = (value.clone(), value.clone(), value, 0..6_u8).prop_map(|(a, b, c, form)| match form {
+        0 => a.to_owned(),
+        1 => format!("{{\"a\": {a}}}"),
+        2 => format!("{{\"\\u0061\": {a}, \"b\": {b}}}"),
+        3 => format!("{{\"a\": {a}, \"b\": {b}, \"a\": {c}}}"),
+        _ => format!("{{\"c\": {c}, \"b\": {b}, \"a\": {a}}}"),
+    });
+    (filter, prop::collection::vec(row, 1..4).prop_map(|rows| rows.join("\n")))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
+
+    #[test]
+    fn without_jaq_the_answer_is_the_same((filter, json) in simple()) {
+        let ours = compact(&filter).expect("a filter");
+        let (out, failures) = jaq::answer(&filter, json.as_bytes()).expect("a filter");
+        let answer = ours.answer(json.as_bytes());
+        let failed = answer.said.iter().filter(|said| matches!(said.what, What::Failed(_))).count();
+        prop_assert_eq!((String::from_utf8_lossy(&answer.out).into_owned(), failed), (out, failures), "{} of {}", filter, json);
+        // Row by row.
+        let expression = Expression::new(&filter).expect("a filter");
+        let (mut out, mut failed) = (Vec::new(), 0);
+        for line in json.lines() {
+            let (mut row, mut outputs) = (Fields::default(), Outputs::default());
+            row.read(&expression, line.as_bytes()).expect("JSON");
+            failed += usize::from(expression.write(&row, &mut outputs).is_err());
+            outputs.iter().for_each(|output| out.extend([output, b"\n"].concat()));
+            let any = Filter::new(&format!("any({filter}; .)")).expect("a filter").answer(line.as_bytes());
+            prop_assert_eq!(expression.holds(&row).ok(), any.last, "{} of {}", filter, line);
+        }
+        prop_assert_eq!(failed, answer.said.len());
+        prop_assert_eq!(String::from_utf8_lossy(&out), String::from_utf8_lossy(&answer.out), "{} of {}", filter, json);
+    }
 }

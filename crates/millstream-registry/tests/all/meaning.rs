@@ -1,5 +1,6 @@
 use millstream::prelude::*;
-use millstream::registry::{In, Registry};
+use millstream::registry::{Ends, In, Literal, Parameter, Registry, WrongCode};
+use std::time::Duration;
 
 pub(crate) struct Order {
     user: String,
@@ -65,6 +66,96 @@ fn text_means_its_statements() {
 }
 
 #[test]
+fn a_pipe_is_a_call() {
+    let piped = "|n| {
+        let order = n | order; # a comment, as in a shell
+        order | quote(plus(order.qty, n: 3, twice: true)) | above(20) | total
+    }";
+    let called = "|n| {
+        let order = order(n);
+        total(above(quote(order, plus(order.qty, 3, true)), limit: 20))
+    }";
+    let [piped, called] = [piped, called].map(|text| registry().load::<u64, u64>(text).unwrap().model(0..200));
+    assert!(piped.len() > 50);
+    assert_eq!(piped, called);
+}
+
+#[test]
+fn it_runs_on_queues_if_its_registry_does() {
+    let mut stages = Registry::<OnQueues>::empty();
+    stages.stage_with("above", ["limit"], |n: In<u64>, limit: u64| n.filter(move |n| *n > limit));
+    stages.stage_with("every", ["time", "code"], |n: In<u64>, (time, code): (Option<Duration>, Option<Code>)| {
+        let add = time.map_or(0, |time| time.as_millis() as u64) + code.map_or(0, |code| code.0.len() as u64);
+        n.map(move |n| n + add)
+    });
+    let p = stages
+        .load::<u64, u64>("|n| { n | above(3) | every(2s, code: .a[f(\")\", 1)]) | every | every(code: `x, y`) }");
+    let expected: Vec<u64> = (4..9).map(|n| n + 2000 + 13 + 4).collect();
+    let p = p.unwrap();
+    assert_eq!(p.model(0..9), expected);
+    assert_eq!(Queues::new().collect((&p).from(0..9)).unwrap(), expected);
+}
+
+struct Code(String);
+
+impl Parameter for Code {
+    const WANTED: &'static str = "an expression";
+    fn read(literal: &Literal) -> Option<Self> {
+        match literal {
+            Literal::Code(code) if !code.contains("bad") => Some(Code(code.clone())),
+            _ => None,
+        }
+    }
+    fn wrong(code: &str) -> Vec<WrongCode> {
+        code.find("bad").map(|at| WrongCode { at: at..at + 3, what: "this is bad".to_owned() }).into_iter().collect()
+    }
+}
+
+/// A registry of programs: `from` and `to` bound what the source `numbers` yields.
+fn programs() -> (Registry, Ends) {
+    let mut stages = Registry::default();
+    stages.ty::<u64>("Input").ty::<i64>("Number").ty::<String>("Output");
+    stages.stage_with("numbers", ["from"], |n: In<u64>, from: Option<u64>| {
+        n.map(move |n| *n as i64 + from.unwrap_or(0) as i64)
+    });
+    stages.stage("double", |n: In<i64>| n.map(|n| n * 2));
+    stages.stage("show", |n: In<i64>| n.map(|n| format!("<{n}>")));
+    stages.stage("print", |n: In<i64>| n.map(|n| n.to_string()));
+    stages.stage("both", |both: (In<String>, In<String>)| both.map(|(a, b)| format!("{a} {b}")));
+    stages.stage_with("above", ["code"], |n: In<i64>, code: Code| n.filter(move |n| *n > code.0.len() as i64));
+    (stages, Ends { print: "print", both: "both" })
+}
+
+#[test]
+fn a_program_has_sources_and_outputs() {
+    let (stages, ends) = programs();
+    let run = |text: &str| stages.program::<u64, String>(text, &ends).map(|p| p.model(0..3));
+    assert_eq!(run("numbers | double").unwrap(), ["0", "2", "4"]);
+    assert_eq!(run("numbers(5) | show;").unwrap(), ["<5>", "<6>", "<7>"]);
+    assert_eq!(run("let n = numbers(from: 1); n | show; n | double; double(n)").unwrap()[1], "<2> 4 4");
+    let names = stages.program::<u64, String>("numbers | double | double", &ends).unwrap().plan();
+    let names: Vec<_> = names.stages.iter().map(|stage| stage.name.as_str()).collect();
+    assert_eq!(names, ["numbers", "double", "double-2", "print"]);
+}
+
+#[test]
+fn mistakes_in_a_program_have_places() {
+    let (stages, ends) = programs();
+    let wrong = |text: &str| stages.program::<u64, String>(text, &ends).map(drop).unwrap_err().to_string();
+    assert!(wrong("").contains("the text is empty"));
+    assert!(wrong("let n = numbers;").contains("nothing comes out"));
+    assert!(wrong("number | show").contains("did you mean `numbers`?"), "{}", wrong("number | show"));
+    let code = wrong("numbers | above(.a + bad, code: `bad`) | shw");
+    for part in ["text:1:22\n   1 | ", "this is bad", "`code` is given twice", "did you mean `show`?"] {
+        assert!(code.contains(part), "{part}: {code}");
+    }
+    assert!(wrong("numbers | show | double").contains("this is a `Output`"));
+    assert!(wrong("numbers show").contains("`;` ends a statement"));
+    assert!(wrong("numbers(1, 2)").contains("takes no more than 1 values"));
+    assert!(wrong("numbers(5x)").contains("neither a number nor a time"));
+}
+
+#[test]
 fn wires_are_the_names_of_stages() {
     let plan = registry().load::<u64, u64>(TEXT).unwrap().plan();
     let names: Vec<_> = plan.stages.iter().map(|stage| stage.name.as_str()).collect();
@@ -86,7 +177,7 @@ fn what_comes_in_can_come_out() {
 fn editors_get_the_stages() {
     let stages = registry().stages();
     let above = serde_json::to_value(&stages).unwrap()[0].clone();
-    let limit = serde_json::json!({"name": "limit", "wanted": "a whole number from 0 on"});
+    let limit = serde_json::json!({"name": "limit", "wanted": "a whole number from 0 on", "optional": false});
     let expected = serde_json::json!({
         "name": "above", "version": 1, "reads": ["Number"], "parameters": [limit], "output": "Number",
         "about": "larger ones",

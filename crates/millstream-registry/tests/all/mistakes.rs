@@ -79,7 +79,7 @@ fn words_are_checked() {
     check("|n| { total(n; }", &["`,` is expected here"]);
     check(
         "|n| { plus(n, n: \"x) }",
-        &["a text has no end", "a parameter is a number, a text in quotes, `true` or `false`"],
+        &["a text has no end", "a parameter is a number, a time, a text in quotes, an expression, `true` or `false`"],
     );
     check("|n| { total(n) & n }", &["`&` means nothing here", "`}` is expected here"]);
 }
@@ -88,6 +88,10 @@ fn words_are_checked() {
 fn size_and_depth_are_limited() {
     let deep = |calls: usize| format!("|n| {{ {}n{} }}", "total(".repeat(calls), ")".repeat(calls));
     assert!(registry().load::<u64, u64>(&deep(64)).is_ok());
+    let long = |calls: usize| format!("|n| {{ n{} }}", " | total".repeat(calls));
+    assert!(registry().load::<u64, u64>(&long(64)).is_ok());
+    check(&long(65), &["more than 64 calls are nested"]);
+    check(&format!("|n| {{ order(n){} }}", ".qty".repeat(70)), &["more than 64 calls are nested"]);
     check(&deep(65), &["more than 64 calls are nested"]);
     check(&deep(5000), &["more than 64 calls are nested"]);
     check(&format!("|n| {{ n }}{}", " ".repeat(1 << 16)), &["the text is longer than 65536 bytes"]);

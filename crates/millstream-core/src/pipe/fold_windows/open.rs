@@ -74,6 +74,43 @@ fn clamped(time: u128) -> u64 {
     u64::try_from(time).unwrap_or(u64::MAX)
 }
 
+impl<K: Ord + Clone, S: Clone> Default for OpenFolds<K, S> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// For stages with several values in a slot: what [`fold_windows_by`](crate::WindowsExt::fold_windows_by) does with each
+/// value, and at END.
+impl<K: Ord + Clone, S: Clone> OpenFolds<K, S> {
+    /// Folds a value into its windows, and adds the results that are known then. Returns whether the value is in a
+    /// window: one that comes late is dropped, and counted.
+    ///
+    /// `start` is the state of a window before its first value, and `join` joins those of two sessions.
+    ///
+    /// # Panics
+    ///
+    /// If there are more windows than allowed, or a value is late where that is to fail.
+    #[expect(clippy::too_many_arguments, reason = "those of the combinator")]
+    pub fn fold(
+        &mut self,
+        window: &Window,
+        key: K,
+        time: u64,
+        start: &S,
+        add: impl Fn(&mut S),
+        join: impl Fn(&mut S, S),
+        results: &mut Vec<FoldedWindow<S, K>>,
+    ) -> bool {
+        self.on(window, results).value(key, time, start, add, join)
+    }
+
+    /// Adds the results of all windows that are open. A result with the state `start` tells of late values alone.
+    pub fn close(self, window: &Window, start: &S, results: &mut Vec<FoldedWindow<S, K>>) {
+        self.finish(window, start, results);
+    }
+}
+
 /// The windows, and where their results go.
 pub(super) struct At<'s, K, S> {
     folds: &'s mut OpenFolds<K, S>,
@@ -112,11 +149,18 @@ impl<K: Ord + Clone, S: Clone> OpenFolds<K, S> {
 
 impl<K: Ord + Clone, S: Clone> At<'_, K, S> {
     /// Folds a value into its windows, and outputs the results that are known then.
+    ///
+    /// Returns whether it is in one: a value that comes late is dropped.
     #[inline]
-    pub(super) fn value(mut self, key: K, time: u64, start: &S, add: impl Fn(&mut S), join: impl Fn(&mut S, S)) {
-        if !self.only_adds(&key, time, &add) {
-            self.change(key, time, start, add, join);
-        }
+    pub(super) fn value(
+        mut self,
+        key: K,
+        time: u64,
+        start: &S,
+        add: impl Fn(&mut S),
+        join: impl Fn(&mut S, S),
+    ) -> bool {
+        self.only_adds(&key, time, &add) || self.change(key, time, start, add, join)
     }
 
     /// Folds a value into its window if nothing else is to do: most values of tumbling windows come for the last window
@@ -152,7 +196,7 @@ impl<K: Ord + Clone, S: Clone> At<'_, K, S> {
 
     /// As [`value`](At::value), for values that may open or close windows, or come late.
     #[inline(never)]
-    fn change(&mut self, key: K, time: u64, start: &S, add: impl Fn(&mut S), join: impl Fn(&mut S, S)) {
+    fn change(&mut self, key: K, time: u64, start: &S, add: impl Fn(&mut S), join: impl Fn(&mut S, S)) -> bool {
         let none = || OfKey { windows: BTreeMap::new(), clock: Clock::START, dropped: 0 };
         let OpenFolds { keys, idle, clock, .. } = &mut *self.folds;
         let of_key = match keys.get_mut(&key) {
@@ -180,6 +224,7 @@ impl<K: Ord + Clone, S: Clone> At<'_, K, S> {
         }
         self.advance(&key);
         self.bound(time, start);
+        entered
     }
 
     fn of(&mut self, key: &K) -> &mut OfKey<S> {

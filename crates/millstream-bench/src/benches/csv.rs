@@ -1,0 +1,81 @@
+//! `millstream run` on one worker, Miller and mawk over a table in CSV, from a file in memory to nowhere: rows that match,
+//! and a sum for each key.
+
+use crate::failure::Failure;
+use crate::figure::{Results, Unit};
+use crate::peers;
+use crate::programs::{Chain, is_here};
+use crate::setting::{Effort, Setting};
+use crate::text::Text;
+use crate::turns::{Contestant, Work, take_turns};
+use std::ffi::OsString;
+use std::path::Path;
+
+struct Case {
+    name: &'static str,
+    ours: &'static str,
+    /// The words of Miller. Its output has the bytes of ours.
+    miller: &'static [&'static str],
+    mawk: &'static str,
+}
+
+const CASES: [Case; 2] = [
+    Case {
+        name: "filter",
+        ours: "csv(schema: {id: int, qty: int, price: float, at: int}) | where(.price > 90) | csv",
+        miller: &["filter", "$price > 90"],
+        mawk: "NR == 1 || $4 > 90",
+    },
+    Case {
+        name: "sum",
+        ours: "csv(schema: {id: int, qty: int, price: float, at: int}) | sum(.qty, by: .user, as: \"qty_sum\") | csv",
+        miller: &["stats1", "-a", "sum", "-f", "qty", "-g", "user", "then", "sort", "-f", "user"],
+        mawk: "NR > 1 { sum[$2] += $3 } END { for (user in sum) print user \",\" sum[user] }",
+    },
+];
+
+pub(crate) fn run(setting: &Setting) -> Result<Results, Failure> {
+    let millstream = peers::millstream_with(&setting.progress, "run")?;
+    setting.progress.say("table");
+    let usual = if setting.effort == Effort::Full { 1_000_000_000 } else { 200_000_000 };
+    let file = Text::table(setting.items(usual, 50_000_000))?;
+    let bytes = std::fs::metadata(&file).map_err(Failure::io("the table"))?.len();
+    let cases = CASES.iter().map(|case| of_case(setting, case, &millstream, &file, bytes));
+    Ok(Results::joined(cases.collect::<Result<Vec<_>, _>>()?))
+}
+
+fn of_case(setting: &Setting, case: &Case, ours: &Path, file: &Path, bytes: u64) -> Result<Results, Failure> {
+    let work = Work { case: case.name, unit: Unit::BytesPerSecond, size: bytes, goes: 1 };
+    let by = |workers: &str| {
+        let words = ["run", "--quiet", "--workers", workers, "-e", case.ours].map(OsString::from);
+        Chain::of_nothing().then(ours, words.into_iter().chain([file.into()]))
+    };
+    let expected = by("1").hash()?;
+    let mut contestants = vec![by("1").contestant("ours", expected)?, by("2").contestant("two", expected)?];
+    if setting.rivals.wanted() {
+        contestants.extend(miller(case, file, expected)?);
+        contestants.extend(mawk(case, file)?);
+    }
+    let speeds = take_turns(setting, work, contestants)?;
+    let ratios = [speeds.ratio("miller", Some(3.0)), speeds.ratio("mawk", None), speeds.ratio("two", None)];
+    Ok(speeds.results(ratios))
+}
+
+fn miller<'a>(case: &Case, file: &Path, expected: u64) -> Result<Option<Contestant<'a, u64>>, Failure> {
+    if !is_here("mlr", "miller")? {
+        return Ok(None);
+    }
+    let words = ["--icsv", "--ocsv"].into_iter().chain(case.miller.iter().copied()).map(OsString::from);
+    Chain::of_nothing().then("mlr", words.chain([file.into()])).contestant("miller", expected).map(Some)
+}
+
+/// mawk, whose answers come in an order of its own: it is judged by its own output.
+fn mawk<'a>(case: &Case, file: &Path) -> Result<Option<Contestant<'a, u64>>, Failure> {
+    if !is_here("mawk", "mawk")? {
+        return Ok(None);
+    }
+    let words: [OsString; 4] = ["-F".into(), ",".into(), case.mawk.into(), file.into()];
+    let chain = Chain::of_nothing().then("mawk", words);
+    let expected = chain.hash()?;
+    chain.contestant("mawk", expected).map(Some)
+}

@@ -1,0 +1,254 @@
+//! `run`, `check` and `stages`: programs that are written as text (`millstream_mill`).
+//!
+//! The text says what is read and written, and this opens it: the files of the sources one after the other, in the
+//! order of the text, and all sinks before the first row is read. What leaves a pipeline has the bytes of every sink and
+//! the rows that failed, by number, so one sink on one thread writes them in the order of the input.
+
+mod outputs;
+mod sources;
+
+use crate::command::verify::{Edge, MOST_SHARDS, verified};
+use crate::config::RunConfig;
+use crate::deploy::{BLOCKS, Hashed, Runs};
+use crate::flags::Tuning;
+use crate::input::{Opening, never_waits};
+use crate::message::{Complaints, cause, quoted};
+use crate::outcome::Outcome;
+use crate::output::Output;
+use crate::progress::{self, Writes};
+use millstream_core::{Arrow, Plan};
+use millstream_exec::Feed;
+use millstream_exec::source::{Few, few, ready};
+use millstream_mill::{Program, Raw, Written};
+use outputs::Outputs;
+use sources::{Named, Sources, named};
+use std::borrow::Cow;
+use std::ffi::OsString;
+use std::io::IsTerminal;
+use std::path::Path;
+use std::{fs, io, thread};
+
+/// Where a text is.
+#[derive(Clone, Debug)]
+pub(crate) enum Text {
+    Given(String),
+    /// In a file; `-` is standard input.
+    In(OsString),
+}
+
+/// `run`: a program of a text.
+#[derive(Debug)]
+pub(crate) struct RunText {
+    pub(crate) text: Text,
+    /// What a source without a name reads.
+    pub(crate) files: Vec<OsString>,
+    /// The longest row.
+    pub(crate) most: usize,
+    pub(crate) shards: usize,
+    pub(crate) run: RunConfig,
+}
+
+/// `check`: whether texts are programs.
+#[derive(Debug)]
+pub(crate) struct Check {
+    pub(crate) texts: Vec<Text>,
+}
+
+/// `stages`: what texts can name.
+#[derive(Debug)]
+pub(crate) struct ListStages {
+    pub(crate) json: bool,
+}
+
+/// The tasklets of stages without a state, unless flags say otherwise: one for each core.
+pub(crate) fn shards_of(tuning: &Tuning) -> usize {
+    tuning.shards.or(tuning.workers).unwrap_or_else(|| thread::available_parallelism().map_or(1, usize::from))
+}
+
+impl Hashed for Written {
+    fn bytes(&self) -> Cow<'_, [u8]> {
+        Written::bytes(self).into()
+    }
+
+    fn is_output(&self) -> bool {
+        !self.is_empty()
+    }
+}
+
+impl Text {
+    fn name(&self) -> String {
+        match self {
+            Text::Given(_) => "-e".to_owned(),
+            Text::In(file) => file.to_string_lossy().into_owned(),
+        }
+    }
+
+    fn read(&self, complaints: &Complaints) -> Result<String, Outcome> {
+        let read = match self {
+            Text::Given(text) => return Ok(text.clone()),
+            Text::In(file) if file == "-" => io::read_to_string(io::stdin()),
+            Text::In(file) => fs::read_to_string(file),
+        };
+        read.map_err(|error| {
+            complaints.complain(&format!("{}: {}", quoted(self.name().as_ref()), cause(&error)));
+            Outcome::InputOrOutputFailed
+        })
+    }
+
+    /// The program; a text that is wrong is reported with all its mistakes.
+    fn load(&self, shards: usize, terminal: bool, complaints: &Complaints) -> Result<Program, Outcome> {
+        let text = self.read(complaints)?;
+        Program::load(&text, shards, terminal).map_err(|wrong| {
+            crate::message::say(&wrong.in_file(self.name()).to_string());
+            Outcome::WrongUse
+        })
+    }
+}
+
+/// The plan and the feed of the program in a file.
+pub(super) fn planned(file: &Path, shards: usize, complaints: &Complaints) -> Result<(Plan, Feed), Outcome> {
+    let program = Text::In(file.into()).load(shards, false, complaints)?;
+    Ok((program.pipeline.plan(), Feed::source::<Raw, Few<Sources, BLOCKS>>()))
+}
+
+/// `verify` of the program in a file.
+pub(super) fn verify(file: &Path, files: Vec<OsString>, most: usize, quiet: bool, complaints: &Complaints) -> Outcome {
+    let text = Text::In(file.into());
+    let loaded = (1..=MOST_SHARDS).map(|shards| text.load(shards, false, complaints));
+    let programs = match loaded.collect::<Result<Vec<_>, _>>() {
+        Ok(programs) => programs,
+        Err(outcome) => return outcome,
+    };
+    let files = match named(&programs[0].sources, files) {
+        Ok(files) => files,
+        Err(why) => {
+            complaints.note(&why);
+            return Outcome::WrongUse;
+        }
+    };
+    verified(complaints, quiet, || {
+        let sources = Sources::new(files, most, Opening { decompress: true, ..Opening::default() }, true, complaints);
+        let input: Vec<Raw> = sources.collect();
+        let edge = |program: Program| {
+            let edge = Edge::new(program.pipeline, input.clone(), |written: &Written| Written::bytes(written).into());
+            vec![Edge { name: "output".to_owned(), ..edge }]
+        };
+        Ok(programs.into_iter().map(edge).collect())
+    })
+}
+
+impl RunText {
+    pub(crate) fn run(self) -> Outcome {
+        let complaints = Complaints::of("run");
+        let program = match self.text.load(self.shards, io::stdout().is_terminal(), &complaints) {
+            Ok(program) => program,
+            Err(outcome) => return outcome,
+        };
+        let files = match named(&program.sources, self.files) {
+            Ok(files) => files,
+            Err(why) => {
+                complaints.note(&why);
+                return Outcome::WrongUse;
+            }
+        };
+        if let Some(why) = outputs::overwritten(&program, &files) {
+            complaints.note(&why);
+            return Outcome::WrongUse;
+        }
+        let read: Vec<OsString> = files.iter().flat_map(|named| named.files.clone()).collect();
+        progress::begin("run", &read, self.run.quiet, Writes::AllTheTime);
+        Output::opened(&complaints, |output| {
+            let Some(outputs) = Outputs::open(&program, output, &complaints) else {
+                return Outcome::InputOrOutputFailed;
+            };
+            run_into(&program, files, self.most, self.run, outputs, &complaints)
+        })
+    }
+}
+
+fn run_into(
+    program: &Program,
+    files: Vec<Named>,
+    most: usize,
+    run: RunConfig,
+    outputs: Outputs,
+    complaints: &Complaints,
+) -> Outcome {
+    let quiet = run.quiet;
+    let mut runs = Runs::new(run, complaints.clone());
+    let opening = runs.opening(true);
+    let waits = files.iter().any(|named| named.of.follow || !named.files.iter().all(|name| never_waits(name)));
+    let interrupts = runs.interrupts();
+    let sources = Sources::new(files, most, opening, quiet, complaints);
+    if sources.follows() {
+        let stopper = sources.stopper();
+        interrupts.when_drained(move || stopper.stop());
+    }
+    let ran = if waits {
+        runs.run(&program.pipeline, few::<BLOCKS, _>(sources), outputs, Outputs::write)
+    } else {
+        runs.run(&program.pipeline, few::<BLOCKS, _>(ready(sources)), outputs, Outputs::write)
+    };
+    match ran {
+        Ok(outputs) => {
+            outputs.finish(quiet);
+            runs.finish()
+        }
+        Err(error) => runs.fail(&error),
+    }
+}
+
+impl Check {
+    pub(crate) fn run(self) -> Outcome {
+        let complaints = Complaints::of("check");
+        Output::opened(&complaints, |mut output| {
+            let mut worst = Outcome::Done;
+            for text in &self.texts {
+                match text.load(1, false, &complaints) {
+                    Ok(program) => {
+                        let stages = program.pipeline.plan().stages.len();
+                        let (sources, sinks) = (program.sources.len(), program.sinks.len());
+                        let (of_stages, of_sources, of_sinks) =
+                            (many(stages, "stage"), many(sources, "source"), many(sinks, "sink"));
+                        let line = format!("{}: {of_stages}, {of_sources}, {of_sinks}\n", text.name());
+                        output.write(line.as_bytes());
+                    }
+                    Err(outcome) if worst == Outcome::Done => worst = outcome,
+                    Err(_) => {}
+                }
+            }
+            worst
+        })
+    }
+}
+
+fn many(n: usize, what: &str) -> String {
+    if n == 1 { format!("1 {what}") } else { format!("{n} {what}s") }
+}
+
+impl ListStages {
+    pub(crate) fn run(self) -> Outcome {
+        let stages = Program::stages();
+        let text = if self.json {
+            crate::command::plan::pretty(&stages)
+        } else {
+            stages
+                .iter()
+                .map(|stage| {
+                    let parameter = |parameter: &millstream_registry::ParameterInfo| {
+                        let name = &parameter.name;
+                        if parameter.optional { format!("[{name}]") } else { name.clone() }
+                    };
+                    let parameters: Vec<String> = stage.parameters.iter().map(parameter).collect();
+                    let reads = stage.reads.join(", ");
+                    let call = format!("{}({})", stage.name, parameters.join(", "));
+                    format!("{call}\n    {reads} -> {}: {}\n", stage.output, stage.about)
+                })
+                .collect()
+        };
+        Output::opened(&Complaints::of("stages"), |mut output| {
+            output.write(text.as_bytes());
+            Outcome::Done
+        })
+    }
+}

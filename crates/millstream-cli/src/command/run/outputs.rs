@@ -1,0 +1,122 @@
+use super::sources::Named;
+use crate::message::{Complaints, cause, quoted};
+use crate::output::Output;
+use millstream_mill::{Dead, Program, Written};
+use std::ffi::OsStr;
+use std::fmt;
+use std::fs::{File, canonicalize};
+use std::io::Write;
+
+/// Where the outputs of a program go.
+pub(super) struct Outputs {
+    standard: Output,
+    /// By the number of a sink; `None` is standard output.
+    sinks: Vec<Option<Sink>>,
+    /// By the number of a source; `None` is a message.
+    dead: Vec<Option<Sink>>,
+    /// The dead letters of each source.
+    counts: Vec<u64>,
+    complaints: Complaints,
+}
+
+struct Sink {
+    name: String,
+    file: File,
+    failed: bool,
+}
+
+impl fmt::Debug for Outputs {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Outputs").field("counts", &self.counts).finish_non_exhaustive()
+    }
+}
+
+/// So many dead letters have a message of their own.
+const MESSAGES: u64 = 10;
+
+/// Why a program would overwrite what it reads, if it would.
+pub(super) fn overwritten(program: &Program, files: &[Named]) -> Option<String> {
+    let sinks = program.sinks.iter().filter_map(|sink| sink.file.as_ref());
+    let dead = program.sources.iter().filter_map(|source| source.dead.as_ref());
+    let mut names: Vec<&String> = sinks.collect();
+    let other: Vec<&String> = dead.collect();
+    if let Some(name) = other.iter().find(|name| names.contains(name)) {
+        return Some(format!("{} is a sink and has dead letters, too", quoted(name.as_ref())));
+    }
+    names.extend(other);
+    let read: Vec<_> = files.iter().flat_map(|named| &named.files).filter_map(|name| canonicalize(name).ok()).collect();
+    let name =
+        names.into_iter().find(|name| canonicalize(name).is_ok_and(|path| path.is_file() && read.contains(&path)));
+    name.map(|name| format!("{} is read and would be overwritten", quoted(name.as_ref())))
+}
+
+impl Outputs {
+    /// Opens all of them; `None` if one cannot be opened, which is reported.
+    pub(super) fn open(program: &Program, standard: Output, complaints: &Complaints) -> Option<Self> {
+        let open = |name: &Option<String>| match name {
+            None => Ok(None),
+            Some(name) => match File::create(name) {
+                Ok(file) => Ok(Some(Sink { name: name.clone(), file, failed: false })),
+                Err(error) => Err(complaints.complain(&format!("{}: {}", quoted(name.as_ref()), cause(&error)))),
+            },
+        };
+        let sinks: Result<_, ()> = program.sinks.iter().map(|sink| open(&sink.file)).collect();
+        let dead: Result<_, ()> = program.sources.iter().map(|source| open(&source.dead)).collect();
+        let (Ok(sinks), Ok(dead)) = (sinks, dead) else { return None };
+        let counts = vec![0; program.sources.len()];
+        Some(Outputs { standard, sinks, dead, counts, complaints: complaints.clone() })
+    }
+
+    /// Writes what leaves at a number.
+    pub(super) fn write(&mut self, written: &Written) {
+        for (sink, bytes) in written.parts.iter().filter(|(_, bytes)| !bytes.is_empty()) {
+            match &mut self.sinks[*sink] {
+                None => self.standard.write(bytes),
+                Some(sink) => sink.write(bytes, &self.complaints),
+            }
+        }
+        for dead in &written.dead {
+            self.counts[dead.source] += 1;
+            match &mut self.dead[dead.source] {
+                Some(sink) => sink.write(&dead.json(), &self.complaints),
+                None if self.counts[dead.source] <= MESSAGES => self.complaints.complain(&said(dead)),
+                None => {}
+            }
+        }
+    }
+
+    /// Says how many rows were dead letters.
+    pub(super) fn finish(self, quiet: bool) {
+        for (count, sink) in self.counts.iter().zip(&self.dead) {
+            match sink {
+                Some(sink) if *count > 0 && !quiet => {
+                    let rows = if *count == 1 { "1 row".to_owned() } else { format!("{count} rows") };
+                    self.complaints.note(&format!("{rows} failed: see {}", quoted(sink.name.as_ref())));
+                }
+                None if *count > MESSAGES => {
+                    let more = count - MESSAGES;
+                    self.complaints.note(&format!("and {more} more; `dead: \"FILE\"` in the source keeps them all"));
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+impl Sink {
+    /// Writes to the file until that fails once.
+    fn write(&mut self, bytes: &[u8], complaints: &Complaints) {
+        if !self.failed
+            && let Err(error) = self.file.write_all(bytes)
+        {
+            self.failed = true;
+            complaints.complain(&format!("{}: {}", quoted(self.name.as_ref()), cause(&error)));
+        }
+    }
+}
+
+fn said(dead: &Dead) -> String {
+    let Dead { stage, file, number, path, why, .. } = dead;
+    let at = if path.is_empty() { String::new() } else { format!(" {path}:") };
+    format!("{}: row {number}, {stage}:{at} {why}", quoted(OsStr::new(&**file)))
+}

@@ -1,0 +1,177 @@
+//! `millstream run`, `check` and `stages`: what they read and write, their messages and their exit codes.
+
+use crate::scene::{Input, PATIENCE, Scene, Seen, ended};
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use std::fs;
+use std::io::Write;
+use std::process::Stdio;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+const ORDERS: &str = "id,user,qty\n1,ann,2\n2,bo,1\n3,ann,5\n";
+
+fn run(scene: &Scene, args: &[&str]) -> Seen {
+    let mut command = scene.command("millstream", "run --quiet");
+    command.args(args);
+    scene.run(command, Input::Nothing)
+}
+
+#[track_caller]
+fn check(scene: &Scene, args: &[&str], out: &str) {
+    let seen = run(scene, args);
+    assert_eq!((seen.text().as_str(), seen.stderr.as_str(), seen.code), (out, "", Some(0)), "{args:?}");
+}
+
+#[track_caller]
+fn refused(scene: &Scene, args: &[&str], message: &str, code: i32) {
+    let seen = run(scene, args);
+    assert!(seen.stderr.contains(message), "{args:?}: {}", seen.stderr);
+    assert_eq!((seen.text().as_str(), seen.code), ("", Some(code)), "{args:?}");
+}
+
+#[test]
+fn files_come_from_the_text_or_from_the_command_line() {
+    let scene = Scene::new().file("a.csv", ORDERS).file("b.csv", "id,user,qty\n4,cy,1\n").file("c.txt", "x\n");
+    check(&scene, &["-e", "csv | map(.id)", "a.csv", "b.csv"], "1\n2\n3\n4\n");
+    check(&scene, &["-e", "csv(\"?.csv\") | count"], "{\"count\":4}\n");
+    let scene = scene.file("p.mill", "#!/usr/bin/env -S millstream run\ncsv | count(by: .user)");
+    check(&scene, &["p.mill", "b.csv", "--deploy", "inline"], "{\"user\":\"cy\",\"count\":1}\n");
+    let piped = scene.command("millstream", "run --quiet p.mill");
+    let seen = scene.run(piped, Input::Pipe(ORDERS.as_bytes(), 5));
+    assert_eq!(seen.text(), "{\"user\":\"ann\",\"count\":2}\n{\"user\":\"bo\",\"count\":1}\n");
+    refused(&scene, &["-e", "csv(\"a.csv\")", "b.csv"], "b.csv is read by none", 2);
+    refused(&scene, &["-e", "let a = csv; csv | join(a, on: .id)"], "2 sources name no files", 2);
+    refused(&scene, &["-e", "csv(\"*.tsv\") | count"], "*.tsv: no file matches", 2);
+    refused(&scene, &["-e", "csv | jsonl", "nosuch.csv"], "nosuch.csv: No such file", 1);
+    refused(&scene, &["nosuch.mill"], "nosuch.mill: No such file", 1);
+}
+
+#[test]
+fn what_is_compressed_is_read() {
+    let mut gzip = GzEncoder::new(Vec::new(), Compression::fast());
+    gzip.write_all(ORDERS.as_bytes()).expect("a vector takes everything");
+    let zstd = zstd::encode_all(ORDERS.as_bytes(), 1).expect("it can be compressed");
+    let scene = Scene::new().file("a.gz", gzip.finish().expect("a vector")).file("b.zst", zstd);
+    check(&scene, &["-e", "csv | sum(.qty)", "a.gz", "b.zst"], "{\"sum\":16}\n");
+}
+
+#[test]
+fn sinks_and_dead_letters_are_files() {
+    let scene = Scene::new().file("a.csv", format!("{ORDERS}4,cy\n"));
+    let text =
+        "let a = csv(\"a.csv\", dead: \"dead\"); a | where(.qty > 1) | jsonl(\"big\"); a | count(by: .user) | csv";
+    check(&scene, &["-e", text], "user,count\nann,2\nbo,1\n");
+    let read = |name| fs::read_to_string(scene.path(name)).expect("a file");
+    assert_eq!(read("big"), "{\"id\":1,\"user\":\"ann\",\"qty\":2}\n{\"id\":3,\"user\":\"ann\",\"qty\":5}\n");
+    let dead = "{\"file\":\"a.csv\",\"number\":4,\"stage\":\"csv\",\
+                \"why\":\"the row has 2 cells, and the header 3\",\"row\":\"4,cy\"}\n";
+    assert_eq!(read("dead"), dead);
+    refused(&scene, &["-e", "csv(\"a.csv\") | csv(\"./a.csv\")"], "a.csv is read and would be overwritten", 2);
+    refused(&scene, &["-e", "csv(\"a.csv\", dead: \"b\") | csv(\"b\")"], "b is a sink and has dead letters", 2);
+    refused(&scene, &["-e", "csv(\"a.csv\") | csv(\"no/such\")"], "no/such: No such file", 1);
+}
+
+#[test]
+fn rows_that_fail_are_said_and_the_rest_is_processed() {
+    let scene = Scene::new().file("rows", "{\"a\":1}\n{\"a\":\n".repeat(12));
+    let seen = run(&scene, &["-e", "jsonl | map(.a) | sum(.)", "rows"]);
+    assert_eq!((seen.text().as_str(), seen.code), ("{\"sum\":12}\n", Some(1)));
+    assert!(seen.stderr.starts_with("millstream run: rows: row 2, map: no JSON"), "{}", seen.stderr);
+    assert_eq!(seen.stderr.lines().count(), 11, "{}", seen.stderr);
+    assert!(seen.stderr.contains("and 2 more; `dead: \"FILE\"`"), "{}", seen.stderr);
+}
+
+#[test]
+fn a_schema_is_printed_once_it_is_sampled() {
+    let scene = Scene::new().file("a.csv", ORDERS);
+    let seen = scene.millstream("run -e csv|count a.csv", Input::Nothing);
+    assert_eq!(seen.stderr, "millstream run: a.csv: schema: {id: int, user: text, qty: int}\n");
+    let twice = scene.file("b.csv", "a,a\n1,2\n");
+    refused(&twice, &["-e", "csv | count", "b.csv"], "b.csv: two columns have the name \"a\"", 1);
+}
+
+#[test]
+fn every_way_to_run_has_the_same_bytes() {
+    let rows: String = (0..5000).map(|n| format!("{n},u{},{}\n", n % 7, n % 11)).collect();
+    let scene = Scene::new().file("a.csv", format!("id,user,qty\n{rows}"));
+    let text = "csv | where(.qty > 3) | map({user, qty: .qty * 2}) | sum(.qty, by: .user) | csv";
+    let way = |flags: &str| {
+        let mut args = vec!["-e", text, "a.csv", "--hash"];
+        args.extend(flags.split(' '));
+        let seen = run(&scene, &args);
+        (seen.text(), seen.stderr, seen.code)
+    };
+    let expected = way("--deploy model");
+    assert!(expected.0.starts_with("user,sum\nu0,") && expected.1.starts_with("hash "), "{expected:?}");
+    for flags in ["--deploy inline", "--deploy queues", "--workers 1", "--workers 3 --shards 2", "--ring 1 --batch 1"] {
+        assert_eq!(way(flags), expected, "{flags}");
+    }
+}
+
+#[test]
+fn programs_in_files_have_plans_graphs_and_verification() {
+    let scene =
+        Scene::new().file("a.csv", ORDERS).file("p.mill", "csv(\"a.csv\") | where(.qty > 1) | count(by: .user)");
+    let plan = scene.millstream("plan p.mill", Input::Nothing);
+    assert!(plan.text().contains("where") && plan.text().contains("count"), "{plan:?}");
+    assert!(scene.millstream("graph p.mill --format dot", Input::Nothing).text().contains("where"));
+    let verified = scene.millstream("verify --quiet p.mill", Input::Nothing);
+    assert_eq!((verified.stderr.as_str(), verified.code), ("", Some(0)));
+    assert!(verified.text().starts_with("output "), "{verified:?}");
+    let scene = scene.file("wrong.mill", "csv | cuont");
+    for command in ["plan", "graph", "verify", "check", "run"] {
+        let seen = scene.millstream(&format!("{command} wrong.mill"), Input::Nothing);
+        assert!(seen.stderr.contains("--> wrong.mill:1:7") && seen.code == Some(2), "{command}: {seen:?}");
+    }
+    let stats = run(&scene, &["p.mill", "--stats"]);
+    assert!(stats.stderr.contains("\"deploy\"") && stats.stderr.contains("where"), "{}", stats.stderr);
+}
+
+#[test]
+fn texts_are_checked_without_a_run() {
+    let scene = Scene::new().file("a.mill", "csv(\"nosuch\") | count").file("b.mill", "csv |");
+    let seen = scene.millstream("check a.mill b.mill", Input::Nothing);
+    assert!(seen.text().starts_with("a.mill: ") && seen.text().ends_with("1 source, 1 sink\n"), "{seen:?}");
+    assert!(seen.stderr.contains("--> b.mill:1:6") && seen.code == Some(2), "{seen:?}");
+    let seen = scene.millstream("check -e csv", Input::Nothing);
+    assert_eq!((seen.stderr.as_str(), seen.code), ("", Some(0)));
+}
+
+#[test]
+fn editors_get_the_stages() {
+    let json = Scene::new().millstream("stages --json", Input::Nothing).text();
+    let stages: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+    let count = stages.as_array().and_then(|all| all.iter().find(|stage| stage["name"] == "count")).expect("a stage");
+    assert_eq!((&count["version"], &count["parameters"][0]["name"]), (&1.into(), &"by".into()));
+    assert!(Scene::new().millstream("stages", Input::Nothing).text().contains("where(condition)"));
+}
+
+#[test]
+fn a_stage_that_fails_ends_the_run() {
+    let scene = Scene::new().file("a.csv", ORDERS);
+    refused(&scene, &["-e", "csv | count(by: .id, most: 2)", "a.csv"], "millstream: stage \"count\", number 0: ", 3);
+    refused(&scene, &["-e", "csv", "--state", "dir", "a.csv"], "--state: a program from text keeps no state", 2);
+}
+
+#[test]
+fn a_file_is_followed_until_a_signal() {
+    let scene = Scene::new().file("log", "{\"a\":1}\n");
+    let mut command = scene.command("millstream", "run --quiet");
+    command.args(["-e", "jsonl(\"log\", follow: true) | map(.a) | lines(\"out\")"]).stdout(Stdio::null());
+    let mut child = command.spawn().expect("it starts");
+    let shows = |text: &str| {
+        let start = Instant::now();
+        while fs::read_to_string(scene.path("out")).unwrap_or_default() != text {
+            assert!(start.elapsed() < PATIENCE, "{text:?} is not written");
+            sleep(Duration::from_millis(5));
+        }
+    };
+    shows("1\n");
+    let mut log = fs::OpenOptions::new().append(true).open(scene.path("log")).expect("the log");
+    log.write_all(b"{\"a\":2}\n").expect("it can be written");
+    shows("1\n2\n");
+    let id = child.id().to_string();
+    assert!(scene.run(scene.command("kill", &format!("-TERM {id}")), Input::Nothing).code == Some(0));
+    assert_eq!(ended(&mut child).code(), Some(143));
+}

@@ -1,0 +1,13 @@
+//! Folds of rows by key: over all rows, or over windows of event time.
+//!
+//! A fold is two stages. The first finds the key, the time and the values of every row, and can run on several cores;
+//! the second adds them up, in the order of the rows.
+
+mod accumulator;
+mod prepare;
+mod spec;
+mod state;
+
+pub(crate) use prepare::{Prepared, prepare};
+pub(crate) use spec::{Aggregate, Aggregates, Fold, Kind, Windows, single};
+pub(crate) use state::FoldKernel;

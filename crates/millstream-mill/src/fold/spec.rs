@@ -1,0 +1,171 @@
+use crate::parameters::Filter;
+use millstream_core::Window;
+use millstream_jq::Expression;
+use millstream_registry::{Literal, Parameter, WrongCode};
+use std::sync::Arc;
+
+/// What a fold computes.
+#[derive(Clone, Debug)]
+pub(crate) struct Fold {
+    pub(crate) stage: Arc<str>,
+    pub(crate) aggregates: Vec<Aggregate>,
+    /// `None` for one answer of all rows.
+    pub(crate) key: Option<Expression>,
+    /// What the key is called, if it is no object.
+    pub(crate) key_name: String,
+    pub(crate) windows: Option<Windows>,
+    /// The most keys, or keys of open windows.
+    pub(crate) most: usize,
+}
+
+/// Windows of event time.
+#[derive(Clone, Debug)]
+pub(crate) struct Windows {
+    pub(crate) window: Window,
+    pub(crate) at: Expression,
+}
+
+/// A value that a fold computes of each key's rows.
+#[derive(Clone, Debug)]
+pub(crate) struct Aggregate {
+    pub(crate) name: String,
+    pub(crate) kind: Kind,
+    /// `None` for the row itself.
+    pub(crate) of: Option<Expression>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Kind {
+    Count,
+    Sum,
+    Mean,
+    Min,
+    Max,
+    Quantile(f64),
+    /// The last row.
+    Latest,
+    /// The rows with the greatest values.
+    Top(usize),
+}
+
+impl Kind {
+    /// Whether the answer is rows, and not a field of a row.
+    pub(crate) fn is_rows(self) -> bool {
+        matches!(self, Kind::Latest | Kind::Top(_))
+    }
+
+    /// Whether it adds numbers.
+    pub(crate) fn is_numeric(self) -> bool {
+        matches!(self, Kind::Sum | Kind::Mean | Kind::Quantile(_))
+    }
+}
+
+impl Fold {
+    /// What a key is called: the last name on the way to it.
+    pub(crate) fn name_of(key: Option<&Expression>) -> String {
+        let text = key.map_or("", Expression::text).trim();
+        let name = text.rsplit('.').next().unwrap_or("").trim_matches('"');
+        let plain = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+        if text.starts_with('.') && plain { name.to_owned() } else { "key".to_owned() }
+    }
+}
+
+/// Several aggregates, as `{n: count, total: sum(.qty), p99: quantile(.ms, 0.99)}`.
+#[derive(Clone, Debug)]
+pub(crate) struct Aggregates(pub(crate) Vec<Aggregate>);
+
+impl Aggregates {
+    fn of(code: &str) -> Result<Self, WrongCode> {
+        let inner = code.strip_prefix('{').and_then(|code| code.strip_suffix('}'));
+        let Some(inner) = inner else {
+            let what = "aggregates are as `{n: count, total: sum(.qty)}`".to_owned();
+            return Err(WrongCode { at: 0..code.len(), what });
+        };
+        let (mut all, mut at): (Vec<Aggregate>, _) = (Vec::new(), 1);
+        for part in split(inner) {
+            let here = at + part.len() - part.trim_start().len();
+            let wrong = |what: &str| WrongCode { at: here..here + part.trim().len(), what: what.to_owned() };
+            at += part.len() + 1;
+            let (name, call) = part.split_once(':').ok_or_else(|| wrong("an aggregate is as `total: sum(.qty)`"))?;
+            let (name, call) = (name.trim().trim_matches('"').to_owned(), call.trim());
+            let (kind, arguments) = match call.split_once('(') {
+                Some((kind, rest)) => {
+                    let rest = rest.strip_suffix(')').ok_or_else(|| wrong("a `)` is missing"))?;
+                    (kind, split(rest).into_iter().map(str::trim).collect())
+                }
+                None => (call, Vec::new()),
+            };
+            let (kind, of) = match (kind.trim(), &arguments[..]) {
+                ("count", []) => (Kind::Count, None),
+                ("sum", [of]) => (Kind::Sum, Some(*of)),
+                ("mean", [of]) => (Kind::Mean, Some(*of)),
+                ("min", [of]) => (Kind::Min, Some(*of)),
+                ("max", [of]) => (Kind::Max, Some(*of)),
+                ("quantile", [of, part]) => match part.parse() {
+                    Ok(part) if (0.0..=1.0).contains(&part) => (Kind::Quantile(part), Some(*of)),
+                    _ => return Err(wrong("a quantile is a number from 0 to 1")),
+                },
+                _ => {
+                    return Err(wrong(
+                        "it is `count`, `sum(E)`, `mean(E)`, `min(E)`, `max(E)` or `quantile(E, 0.9)`, where E is an \
+                         expression",
+                    ));
+                }
+            };
+            let of = match of {
+                Some(text) => {
+                    let begin = here + part.trim().find(text).unwrap_or(0);
+                    let moved = |wrong: &millstream_jq::Wrong| {
+                        let first = wrong.mistakes().first().cloned().unwrap_or((0..0, String::new()));
+                        WrongCode { at: begin + first.0.start..begin + first.0.end, what: first.1 }
+                    };
+                    Some(Expression::new(text).map_err(|wrong| moved(&wrong))?)
+                }
+                None => None,
+            };
+            if all.iter().any(|other| other.name == name) {
+                return Err(wrong("each aggregate has a name of its own"));
+            }
+            all.push(Aggregate { name, kind, of });
+        }
+        Ok(Aggregates(all))
+    }
+}
+
+/// The parts between commas that stand in no brackets and no quotes.
+fn split(text: &str) -> Vec<&str> {
+    let (mut parts, mut from, mut open, mut quoted) = (Vec::new(), 0, 0_usize, false);
+    for (at, byte) in text.bytes().enumerate() {
+        match byte {
+            b'"' => quoted = !quoted,
+            _ if quoted => {}
+            b'(' | b'[' | b'{' => open += 1,
+            b')' | b']' | b'}' => open = open.saturating_sub(1),
+            b',' if open == 0 => {
+                parts.push(&text[from..at]);
+                from = at + 1;
+            }
+            _ => {}
+        }
+    }
+    parts.push(&text[from..]);
+    parts
+}
+
+impl Parameter for Aggregates {
+    const WANTED: &'static str = "aggregates, as `{n: count, total: sum(.qty)}`";
+    fn read(literal: &Literal) -> Option<Self> {
+        match literal {
+            Literal::Code(code) => Aggregates::of(code).ok(),
+            _ => None,
+        }
+    }
+    fn wrong(code: &str) -> Vec<WrongCode> {
+        Aggregates::of(code).err().into_iter().collect()
+    }
+}
+
+/// The aggregate of a stage that is called after it.
+pub(crate) fn single(stage: &str, kind: Kind, of: Option<Filter>, named: Option<String>) -> Aggregate {
+    Aggregate { name: named.unwrap_or_else(|| stage.to_owned()), kind, of: of.map(|of| of.0) }
+}

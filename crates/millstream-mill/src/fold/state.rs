@@ -1,0 +1,211 @@
+use super::accumulator::Accumulator;
+use super::prepare::{Entry, Prepared, Value};
+use super::spec::{Aggregate, Fold};
+use crate::rows::{Dead, RowAt, Rows};
+use crate::time;
+use millstream_core::failure::fail;
+use millstream_core::pipe::{FoldedWindow, OpenFolds};
+use std::collections::HashMap;
+use std::collections::hash_map::Entry as Slot;
+
+/// A fold that has read some rows.
+#[derive(Clone, Debug)]
+pub(crate) struct FoldKernel {
+    keys: HashMap<Box<[u8]>, Vec<Accumulator>>,
+    windows: OpenFolds<Box<[u8]>, InWindow>,
+    /// Whose rows they were: of the last ones.
+    rest: Option<Rows>,
+}
+
+/// The state of a window.
+#[derive(Clone, Debug, Default)]
+struct InWindow {
+    all: Vec<Accumulator>,
+    time_is_text: bool,
+}
+
+impl FoldKernel {
+    pub(crate) fn new() -> Self {
+        FoldKernel { keys: HashMap::new(), windows: OpenFolds::default(), rest: None }
+    }
+
+    /// Adds rows. The results of windows that have closed are rows of the answer.
+    ///
+    /// # Panics
+    ///
+    /// If there are more keys than the fold may have.
+    pub(crate) fn add(&mut self, fold: &Fold, prepared: &Prepared) -> Rows {
+        let kinds = fold.aggregates.len();
+        let mut answers = Answers::default();
+        for (n, entry) in prepared.entries.iter().enumerate() {
+            let key = &prepared.text[entry.key.0 as usize..entry.key.1 as usize];
+            let values = &prepared.values[n * kinds..(n + 1) * kinds];
+            match &fold.windows {
+                None => self.add_to_key(fold, key, values, &prepared.text),
+                Some(_) => self.add_to_window(fold, key, entry, values, prepared, &mut answers),
+            }
+        }
+        let rest = Rows { dead: Vec::new(), ..prepared.rest.clone() };
+        let late = answers.late.iter().map(|number| Dead {
+            stage: fold.stage.clone(),
+            file: rest.file.clone(),
+            number: *number,
+            path: String::new(),
+            why: "it comes late: its window has closed, and `late: 1m` waits longer".to_owned(),
+            row: Vec::new(),
+            source: rest.source,
+        });
+        let dead = prepared.rest.dead.iter().cloned().chain(late).collect();
+        let out = Rows { dead, ..answers.rows(&rest) };
+        self.rest = Some(rest);
+        out
+    }
+
+    fn add_to_key(&mut self, fold: &Fold, key: &[u8], values: &[Value], text: &[u8]) {
+        if let Some(all) = self.keys.get_mut(key) {
+            return add(&fold.aggregates, all, values, text);
+        }
+        let known = self.keys.len();
+        if known >= fold.most {
+            fail(format!("more than {known} keys: `most: {}` allows more", 10 * fold.most));
+        }
+        if let Slot::Vacant(slot) = self.keys.entry(key.into()) {
+            let mut all = start(&fold.aggregates);
+            add(&fold.aggregates, &mut all, values, text);
+            slot.insert(all);
+        }
+    }
+
+    fn add_to_window(
+        &mut self,
+        fold: &Fold,
+        key: &[u8],
+        entry: &Entry,
+        values: &[Value],
+        prepared: &Prepared,
+        answers: &mut Answers,
+    ) {
+        let Some(windows) = &fold.windows else { return };
+        let start = InWindow { all: start(&fold.aggregates), time_is_text: entry.time_is_text };
+        let add = |window: &mut InWindow| add(&fold.aggregates, &mut window.all, values, &prepared.text);
+        let join = |one: &mut InWindow, other: InWindow| {
+            for ((aggregate, one), other) in fold.aggregates.iter().zip(&mut one.all).zip(other.all) {
+                one.join(aggregate.kind, other);
+            }
+        };
+        let mut results = Vec::new();
+        let window = &windows.window;
+        if !self.windows.fold(window, key.into(), entry.time, &start, add, join, &mut results) {
+            answers.late.push(entry.number);
+        }
+        results.iter().for_each(|result| answers.window(fold, result, entry.number));
+    }
+
+    /// The answer at the end.
+    pub(crate) fn finish(self, fold: &Fold) -> Option<Rows> {
+        let rest = self.rest?;
+        let mut answers = Answers::default();
+        if let Some(windows) = &fold.windows {
+            let mut results = Vec::new();
+            self.windows.close(&windows.window, &InWindow::default(), &mut results);
+            results.iter().for_each(|result| answers.window(fold, result, 0));
+        } else if fold.key.is_none() && self.keys.is_empty() {
+            answers.row(fold, b"", &start(&fold.aggregates), None, 0);
+        } else {
+            let mut keys: Vec<(Box<[u8]>, Vec<Accumulator>)> = self.keys.into_iter().collect();
+            millstream_jq::sort_by_json(&mut keys, |(key, _)| key);
+            keys.iter().for_each(|(key, all)| answers.row(fold, key, all, None, 0));
+        }
+        Some(answers.rows(&rest))
+    }
+}
+
+fn start(aggregates: &[Aggregate]) -> Vec<Accumulator> {
+    aggregates.iter().map(|aggregate| Accumulator::new(aggregate.kind)).collect()
+}
+
+#[inline]
+fn add(aggregates: &[Aggregate], all: &mut [Accumulator], values: &[Value], text: &[u8]) {
+    for ((aggregate, accumulator), value) in aggregates.iter().zip(all).zip(values) {
+        accumulator.add(aggregate.kind, *value, text);
+    }
+}
+
+/// Rows of an answer.
+#[derive(Debug, Default)]
+struct Answers {
+    text: Vec<u8>,
+    at: Vec<RowAt>,
+    /// The numbers of rows that came late.
+    late: Vec<u64>,
+}
+
+impl Answers {
+    fn end(&mut self, from: usize, number: u64) {
+        self.at.push(RowAt { from: from as u32, to: self.text.len() as u32, cells: 0, number });
+    }
+
+    fn window(&mut self, fold: &Fold, result: &FoldedWindow<InWindow, Box<[u8]>>, number: u64) {
+        // A window that only tells how many rows came late has no values.
+        if result.state.all.is_empty() {
+            return;
+        }
+        let is_text = result.state.time_is_text;
+        self.row(fold, &result.key, &result.state.all, Some((result.start, result.end, is_text)), number);
+    }
+
+    /// The row, or the rows, of a key.
+    fn row(&mut self, fold: &Fold, key: &[u8], all: &[Accumulator], window: Option<(u64, u64, bool)>, number: u64) {
+        if let [accumulator] = all
+            && fold.aggregates[0].kind.is_rows()
+        {
+            for row in accumulator.rows() {
+                let from = self.text.len();
+                self.text.extend_from_slice(row);
+                self.end(from, number);
+            }
+            return;
+        }
+        let from = self.text.len();
+        self.text.push(b'{');
+        if let Some((start, end, is_text)) = window {
+            self.text.extend_from_slice(b"\"start\":");
+            time::write(start, is_text, &mut self.text);
+            self.text.extend_from_slice(b",\"end\":");
+            time::write(end, is_text, &mut self.text);
+            self.text.push(b',');
+        }
+        if fold.key.is_some() {
+            match key.strip_prefix(b"{").and_then(|key| key.strip_suffix(b"}")) {
+                Some([]) => {}
+                Some(fields) => {
+                    self.text.extend_from_slice(fields);
+                    self.text.push(b',');
+                }
+                None => {
+                    self.name(&fold.key_name);
+                    self.text.extend_from_slice(key);
+                    self.text.push(b',');
+                }
+            }
+        }
+        for (n, (aggregate, accumulator)) in fold.aggregates.iter().zip(all).enumerate() {
+            if n > 0 {
+                self.text.push(b',');
+            }
+            self.name(&aggregate.name);
+            accumulator.write(aggregate.kind, &mut self.text);
+        }
+        self.text.push(b'}');
+        self.end(from, number);
+    }
+
+    fn name(&mut self, name: &str) {
+        millstream_jq::Scalar::Text(name.as_bytes().into()).write(&mut self.text);
+        self.text.push(b':');
+    }
+
+    fn rows(self, of: &Rows) -> Rows {
+        of.with_json(self.text, self.at, Vec::new())
+    }
+}

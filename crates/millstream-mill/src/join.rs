@@ -1,0 +1,169 @@
+//! Rows joined with those of another wire by a key.
+
+use crate::rows::{Dead, RowAt, Rows};
+use crate::time::time_of;
+use millstream_core::failure::fail;
+use millstream_jq::{Expression, Values};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// How rows are joined.
+#[derive(Clone, Debug)]
+pub(crate) struct Join {
+    pub(crate) stage: Arc<str>,
+    /// The key of a row.
+    pub(crate) on: Expression,
+    /// The key of a row of the other wire.
+    pub(crate) with: Expression,
+    /// How far apart in milliseconds the times of two rows may be, and the time of a row.
+    pub(crate) within: Option<(u64, Expression)>,
+    /// Whether rows without a match stay as they are.
+    pub(crate) keeps: bool,
+    /// The most rows of the other wire.
+    pub(crate) most: usize,
+}
+
+/// The rows of the other wire so far, by key, each with its time.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Joined {
+    rows: HashMap<Box<[u8]>, Vec<(u64, Box<[u8]>)>>,
+    count: usize,
+}
+
+/// The rows in a slot: of this wire, of the other one, or of both.
+#[derive(Clone, Debug)]
+pub(crate) enum Sides {
+    These(Rows),
+    Others(Rows),
+    Both(Rows, Rows),
+}
+
+/// The key and the time of a row, if it has a key.
+type Keyed = Option<(Box<[u8]>, u64)>;
+
+impl Join {
+    fn keyed(&self, rows: &Rows, row: &RowAt, key: &Expression) -> Result<Keyed, String> {
+        let one = |of: &Expression, what: &str| -> Result<Option<Vec<u8>>, String> {
+            let places = rows.places(of);
+            let read = rows.row(row, of, &places)?;
+            let mut json = Vec::new();
+            match of.values(&read)? {
+                Values::One(scalar) => scalar.write(&mut json),
+                Values::Many(outputs) => match outputs.ends.len() {
+                    0 => return Ok(None),
+                    1 => json = outputs.text,
+                    many => return Err(format!("the row has {many} {what}s: {}", of.text())),
+                },
+            }
+            Ok(Some(json).filter(|json| json != b"null"))
+        };
+        let Some(key) = one(key, "key")? else { return Ok(None) };
+        let time = match &self.within {
+            None => 0,
+            Some((_, at)) => {
+                let json = one(at, "time")?.unwrap_or_default();
+                let scalar = millstream_jq::scalar_of(&json).ok_or("the row has no time")?;
+                time_of(&scalar)?.0
+            }
+        };
+        Ok(Some((key.into(), time)))
+    }
+
+    /// Takes in the rows of a slot, and returns the joined ones.
+    ///
+    /// # Panics
+    ///
+    /// If the other wire has more rows than allowed.
+    pub(crate) fn step(&self, joined: &mut Joined, sides: &Sides) -> Rows {
+        match sides {
+            Sides::Others(others) => self.remember(joined, others),
+            Sides::These(rows) => self.matched(joined, rows, Vec::new()),
+            Sides::Both(rows, others) => {
+                let dead = self.remember(joined, others).dead;
+                self.matched(joined, rows, dead)
+            }
+        }
+    }
+
+    fn remember(&self, joined: &mut Joined, others: &Rows) -> Rows {
+        let mut dead = others.dead.clone();
+        for row in &others.at {
+            match self.keyed(others, row, &self.with) {
+                Ok(None) => {}
+                Ok(Some((key, time))) => {
+                    if joined.count >= self.most {
+                        let most = self.most;
+                        fail(format!("more than {most} rows to join with: `most: {}` allows more", 10 * most));
+                    }
+                    joined.count += 1;
+                    let json = others.json(row).trim_ascii().into();
+                    joined.rows.entry(key).or_default().push((time, json));
+                }
+                Err(why) => dead.push(others.dead(&self.stage, row, why)),
+            }
+        }
+        Rows { dead, ..others.emptied() }
+    }
+
+    fn matched(&self, joined: &Joined, rows: &Rows, mut dead: Vec<Dead>) -> Rows {
+        let (mut text, mut at) = (Vec::new(), Vec::new());
+        dead.extend(rows.dead.iter().cloned());
+        for row in &rows.at {
+            let keyed = match self.keyed(rows, row, &self.on) {
+                Ok(keyed) => keyed,
+                Err(why) => {
+                    dead.push(rows.dead(&self.stage, row, why));
+                    continue;
+                }
+            };
+            let json = rows.json(row);
+            let json = json.trim_ascii();
+            let mut end = |text: &mut Vec<u8>, from: usize| {
+                at.push(RowAt { from: from as u32, to: text.len() as u32, cells: 0, number: row.number });
+            };
+            let mut any = false;
+            if let Some((key, time)) = keyed {
+                for (other_time, other) in joined.rows.get(&key).into_iter().flatten() {
+                    if self.within.as_ref().is_some_and(|(within, _)| time.abs_diff(*other_time) > *within) {
+                        continue;
+                    }
+                    let from = text.len();
+                    if let Err(why) = united(other, json, &mut text) {
+                        text.truncate(from);
+                        dead.push(rows.dead(&self.stage, row, why));
+                        break;
+                    }
+                    end(&mut text, from);
+                    any = true;
+                }
+            }
+            if !any && self.keeps {
+                let from = text.len();
+                text.extend_from_slice(json);
+                end(&mut text, from);
+            }
+        }
+        rows.with_json(text, at, dead)
+    }
+}
+
+/// The fields of both objects; those of `row` where both have one.
+fn united(other: &[u8], row: &[u8], out: &mut Vec<u8>) -> Result<(), String> {
+    let both = [b"[", other, b",", row, b"]"].concat();
+    let filter = add();
+    let mut fields = millstream_jq::Fields::default();
+    let mut outputs = millstream_jq::Outputs::default();
+    fields.read(&filter, &both)?;
+    filter.write(&fields, &mut outputs)?;
+    out.extend_from_slice(&outputs.text);
+    Ok(())
+}
+
+fn add() -> Expression {
+    static ADD: std::sync::OnceLock<Expression> = std::sync::OnceLock::new();
+    ADD.get_or_init(|| {
+        Expression::new("if all(.[]; type == \"object\") then add else error(\"only objects can be joined\") end")
+            .expect("it is a filter")
+    })
+    .clone()
+}

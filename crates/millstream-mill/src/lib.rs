@@ -1,0 +1,57 @@
+//! Programs of rows as text: JSON, tables and lines through filters, projections, folds by key, windows and joins.
+//!
+//! ```text
+//! let order = csv("orders.csv", dead: "bad.jsonl");
+//! order | where(.qty * .price > 500) | jsonl("big.jsonl");
+//! order | sum(.qty, by: .user) | table
+//! ```
+//!
+//! The grammar, the checks and their messages are those of [`millstream_registry`], the expressions those of
+//! [`millstream_jq`]. What a slot carries is the rows of one block, so the cost of a slot is shared by many rows, and
+//! every stage keeps the clock of the source: a fold answers at END, a window at the row that closes it.
+//!
+//! ```
+//! use millstream_core::ModelExt;
+//! use millstream_mill::{FileBlocks, Program};
+//!
+//! let program = Program::load("jsonl | where(.qty > 1) | sum(.qty, by: .user)", 1, false)?;
+//! let orders = &br#"{"user": "ann", "qty": 2}
+//! {"user": "bo", "qty": 1}
+//! {"user": "ann", "qty": 5}"#[..];
+//! let blocks = FileBlocks::new(&program.sources[0], 0, "orders.jsonl", orders, 1 << 20);
+//! let out: Vec<u8> = program.pipeline.model(blocks).into_iter().flat_map(|out| out.parts).flat_map(|(_, text)| text).collect();
+//! assert_eq!(out, b"{\"user\":\"ann\",\"sum\":7}\n");
+//! # Ok::<(), millstream_registry::Wrong>(())
+//! ```
+//!
+//! [`Program::load`] makes a pipeline of a text, which runs on every deployment. This crate opens no files: [`FileBlocks`]
+//! reads what its caller has opened, and [`Written`] is what its caller writes.
+
+mod columns;
+mod fold;
+mod grid;
+mod join;
+mod parameters;
+mod parse;
+mod program;
+mod raw;
+mod rolling;
+mod rows;
+mod select;
+mod sink;
+mod sketch;
+mod source;
+mod stages;
+mod stateless;
+mod table;
+mod time;
+mod written;
+
+pub use columns::{Column, Columns, Type};
+pub use program::Program;
+pub use raw::{Format, Raw};
+pub use rows::{Dead, Rows};
+pub use sink::SinkOf;
+pub use source::{FileBlocks, SourceOf};
+pub use table::TableRows;
+pub use written::Written;

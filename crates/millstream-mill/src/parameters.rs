@@ -1,0 +1,94 @@
+//! What text can give to the stages.
+
+use crate::columns::Columns;
+use millstream_jq::Expression;
+use millstream_registry::{Literal, Parameter, WrongCode};
+
+/// An expression in the language of jq.
+#[derive(Clone, Debug)]
+pub(crate) struct Filter(pub(crate) Expression);
+
+impl Parameter for Filter {
+    const WANTED: &'static str = "an expression of jq, as `.qty > 3`";
+    fn read(literal: &Literal) -> Option<Self> {
+        match literal {
+            Literal::Code(code) => Expression::new(code).ok().map(Filter),
+            _ => None,
+        }
+    }
+    fn wrong(code: &str) -> Vec<WrongCode> {
+        let wrong = Expression::new(code).err();
+        let mistakes = wrong.iter().flat_map(|wrong| wrong.mistakes());
+        mistakes.map(|(at, what)| WrongCode { at: at.clone(), what: what.clone() }).collect()
+    }
+}
+
+/// The types of columns or fields.
+#[derive(Clone, Debug)]
+pub(crate) struct Schema(pub(crate) Columns);
+
+impl Parameter for Schema {
+    const WANTED: &'static str = "a schema, as `{id: int, user: text, price: float?}`";
+    fn read(literal: &Literal) -> Option<Self> {
+        match literal {
+            Literal::Code(code) => Columns::declared(code).ok().map(Schema),
+            _ => None,
+        }
+    }
+    fn wrong(code: &str) -> Vec<WrongCode> {
+        Columns::declared(code).err().map(|(at, what)| WrongCode { at, what }).into_iter().collect()
+    }
+}
+
+/// A number from 1 on.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct AtLeastOne(pub(crate) usize);
+
+impl Parameter for AtLeastOne {
+    const WANTED: &'static str = "a whole number from 1 on";
+    fn read(literal: &Literal) -> Option<Self> {
+        usize::read(literal).filter(|n| *n > 0).map(AtLeastOne)
+    }
+}
+
+/// A part of all: from 0 to 1.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Part(pub(crate) f64);
+
+impl Parameter for Part {
+    const WANTED: &'static str = "a number from 0 to 1";
+    fn read(literal: &Literal) -> Option<Self> {
+        f64::read(literal).filter(|part| (0.0..=1.0).contains(part)).map(Part)
+    }
+}
+
+/// One byte of ASCII, between the cells of a table.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Separator(pub(crate) u8);
+
+impl Parameter for Separator {
+    const WANTED: &'static str = "one character of ASCII in quotes, as `\";\"`";
+    fn read(literal: &Literal) -> Option<Self> {
+        match literal {
+            Literal::Text(text) => match text.as_bytes() {
+                [byte] if byte.is_ascii() && !matches!(byte, b'"' | b'\n' | b'\r') => Some(Separator(*byte)),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+}
+
+/// A length of time that is not 0.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Length(pub(crate) u64);
+
+impl Parameter for Length {
+    const WANTED: &'static str = "a time from 1ms on, as `5m`";
+    fn read(literal: &Literal) -> Option<Self> {
+        match literal {
+            Literal::Time(time) => u64::try_from(time.as_millis()).ok().filter(|ms| *ms > 0).map(Length),
+            _ => None,
+        }
+    }
+}

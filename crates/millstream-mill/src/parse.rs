@@ -1,0 +1,153 @@
+//! Blocks as rows, and rows that do not fit their types.
+
+use crate::columns::{Columns, Type};
+use crate::raw::{Format, Raw};
+use crate::rows::{Dead, Form, RowAt, Rows};
+use crate::table::Split;
+use memchr::memchr_iter;
+use millstream_jq::{Cell, Cells, Expression, Fields, Scalar};
+use std::sync::Arc;
+
+/// The rows of a block. `stage` is the name for those that fail.
+pub(crate) fn rows(raw: &Raw, format: Format, stage: &Arc<str>) -> Rows {
+    let rows = Rows {
+        file: raw.file.clone(),
+        form: Form::Lines,
+        text: raw.block.clone(),
+        at: Vec::new(),
+        dead: Vec::new(),
+        source: raw.source,
+    };
+    match (format, &raw.columns) {
+        (Format::Lines, _) => Rows { at: lines(raw), ..rows },
+        (Format::Json, None) => {
+            let is_blank = |at: &RowAt| raw.block[at.from as usize..at.to as usize].trim_ascii().is_empty();
+            let at = lines(raw).into_iter().filter(|at| !is_blank(at)).collect();
+            Rows { form: Form::Json, at, ..rows }
+        }
+        (Format::Json, Some(columns)) => {
+            let all = Rows { form: Form::Json, at: lines(raw), ..rows };
+            fitting(all, columns, stage)
+        }
+        (Format::Table(separator), Some(columns)) => table(raw, rows, separator, columns, stage),
+        (Format::Table(_), None) => rows,
+    }
+}
+
+fn lines(raw: &Raw) -> Vec<RowAt> {
+    let (bytes, mut from, mut number) = (&raw.block[..], raw.skip, raw.first);
+    let mut all = Vec::new();
+    let ends = memchr_iter(b'\n', &bytes[raw.skip..]).map(|at| raw.skip + at);
+    for end in ends.chain((bytes.last() != Some(&b'\n')).then_some(bytes.len())) {
+        let to = if end > from && bytes[end - 1] == b'\r' { end - 1 } else { end };
+        all.push(RowAt { from: from as u32, to: to as u32, cells: 0, number });
+        (from, number) = (end + 1, number + 1);
+    }
+    all
+}
+
+/// JSON rows whose fields have the types.
+fn fitting(rows: Rows, columns: &Arc<Columns>, stage: &Arc<str>) -> Rows {
+    let mut object = vec![b'{'];
+    for (n, column) in columns.all.iter().enumerate() {
+        if n > 0 {
+            object.push(b',');
+        }
+        Scalar::Text(column.name.as_bytes().into()).write(&mut object);
+    }
+    object.push(b'}');
+    let fields = Expression::new(&String::from_utf8_lossy(&object)).expect("names in quotes are fields");
+    let (mut at, mut dead) = (Vec::new(), Vec::new());
+    for row in &rows.at {
+        let json = rows.bytes(row);
+        if json.trim_ascii().is_empty() {
+            continue;
+        }
+        let mut read = Fields::default();
+        let fits = read.read(&fields, json).map_err(|why| (String::new(), why)).and_then(|()| {
+            let misfit = columns.all.iter().enumerate().find(|(n, column)| {
+                let cell = read.cell(*n);
+                !fits_cell(column.of, column.optional, &cell)
+            });
+            misfit.map_or(Ok(()), |(n, column)| {
+                let found = match read.cell(n) {
+                    Cell::Scalar(scalar) => shown(&scalar),
+                    Cell::Json(json) => String::from_utf8_lossy(json).into_owned(),
+                    Cell::Unknown => "something else".to_owned(),
+                };
+                Err((format!(".{}", column.name), format!("{} is wanted, and it is {found}", column.of.wanted())))
+            })
+        });
+        match fits {
+            Ok(()) => at.push(*row),
+            Err((path, why)) => dead.push(Dead { path, ..rows.dead(stage, row, why) }),
+        }
+    }
+    Rows { at, dead, ..rows }
+}
+
+fn fits_cell(of: Type, optional: bool, cell: &Cell<'_>) -> bool {
+    match (of, cell) {
+        (Type::Any, _) => true,
+        (_, Cell::Scalar(Scalar::Null)) => optional,
+        (Type::Int, Cell::Scalar(Scalar::Int(_)))
+        | (Type::Float, Cell::Scalar(Scalar::Int(_) | Scalar::Decimal(..)))
+        | (Type::Bool, Cell::Scalar(Scalar::Bool(_)))
+        | (Type::Text, Cell::Scalar(Scalar::Text(_))) => true,
+        _ => false,
+    }
+}
+
+fn shown(scalar: &Scalar<'_>) -> String {
+    let mut out = Vec::new();
+    scalar.write(&mut out);
+    String::from_utf8_lossy(&out).into_owned()
+}
+
+/// The rows of a table whose cells have the types.
+fn table(raw: &Raw, rows: Rows, separator: u8, columns: &Arc<Columns>, stage: &Arc<str>) -> Rows {
+    let split = Split::of(&raw.block, raw.skip, separator);
+    let text =
+        if split.unquoted.is_empty() { raw.block.clone() } else { [&raw.block[..], &split.unquoted].concat().into() };
+    let typed: Vec<(usize, Type, bool)> = columns
+        .all
+        .iter()
+        .enumerate()
+        .filter(|(_, column)| !matches!(column.of, Type::Text | Type::Any))
+        .map(|(n, column)| (n, column.of, column.optional))
+        .collect();
+    let form = Form::Table { columns: columns.clone(), cells: split.cells.into(), separator };
+    let mut all = Rows { form, text, ..rows };
+    let Form::Table { cells, .. } = &all.form else { unreachable!("it was just made") };
+    let cell = |n: usize| {
+        let (from, to) = cells[n];
+        &all.text[from as usize..to as usize]
+    };
+    let (mut at, mut dead) = (Vec::with_capacity(split.rows.len()), Vec::new());
+    let ends = split.rows.iter().skip(1).map(|row| row.2).chain([cells.len() as u32]);
+    for ((number, (from, to, begin)), end) in (raw.first..).zip(&split.rows).zip(ends) {
+        let row = RowAt { from: *from, to: *to, cells: *begin, number };
+        if from == to {
+            continue;
+        }
+        let many = (end - begin) as usize;
+        if many != columns.all.len() {
+            let why = format!("the row has {many} cells, and the header {}", columns.all.len());
+            dead.push(all.dead(stage, &row, why));
+            continue;
+        }
+        let misfit = typed.iter().find(|(n, of, optional)| {
+            let cell = cell(*begin as usize + n);
+            !of.has_cell(cell) && !(*optional && cell.is_empty())
+        });
+        let Some((n, of, _)) = misfit else {
+            at.push(row);
+            continue;
+        };
+        let found = String::from_utf8_lossy(cell(*begin as usize + n)).into_owned();
+        let why = format!("{} is wanted, and it is {found:?}", of.wanted());
+        dead.push(Dead { path: format!(".{}", columns.all[*n].name), ..all.dead(stage, &row, why) });
+    }
+    (all.at, all.dead) = (at, dead);
+    all
+}

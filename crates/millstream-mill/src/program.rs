@@ -1,0 +1,87 @@
+use crate::raw::Raw;
+use crate::sink::SinkOf;
+use crate::source::SourceOf;
+use crate::stages::{Building, stages};
+use crate::written::Written;
+use millstream_exec::OnQueues;
+use millstream_registry::{Ends, Mistake, StageInfo, TextPipeline, Wrong};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// A text as a pipeline, with what it reads and writes.
+#[derive(Clone, Debug)]
+pub struct Program {
+    /// From blocks of all sources to what leaves.
+    pub pipeline: TextPipeline<Raw, Written, OnQueues>,
+    /// The sources, in the order of the text. They are read one after the other.
+    pub sources: Vec<SourceOf>,
+    /// The sinks, by their numbers.
+    pub sinks: Vec<SinkOf>,
+}
+
+/// The sources and sinks that a text has named so far.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Collected(Arc<Mutex<(Vec<SourceOf>, Vec<SinkOf>)>>);
+
+impl Collected {
+    /// Adds a source, and returns its number.
+    pub(crate) fn source(&self, source: SourceOf) -> usize {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        all.0.push(source);
+        all.0.len() - 1
+    }
+
+    /// Adds a sink, and returns its number.
+    pub(crate) fn sink(&self, sink: SinkOf) -> usize {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        all.1.push(sink);
+        all.1.len() - 1
+    }
+
+    /// What two sinks write to, if there are such.
+    fn twice(&self) -> Option<Option<String>> {
+        let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let twice = all.1.iter().enumerate().find(|(n, sink)| all.1[..*n].contains(sink));
+        twice.map(|(_, sink)| sink.file.clone())
+    }
+}
+
+const ENDS: Ends = Ends { print: "print", both: "both" };
+
+impl Program {
+    /// A program of a text. Its stages without a state have `shards` tasklets; with `terminal`, what is printed at the
+    /// end is aligned for eyes.
+    ///
+    /// # Errors
+    ///
+    /// All mistakes in the text, in one pass.
+    ///
+    /// # Panics
+    ///
+    /// If `shards` is 0.
+    pub fn load(text: &str, shards: usize, terminal: bool) -> Result<Self, Wrong> {
+        let collected = Collected::default();
+        let building = Building { shards, terminal, collected: collected.clone() };
+        let pipeline = stages(&building).program(text, &ENDS)?;
+        if let Some(file) = collected.twice() {
+            let to = file.map_or_else(|| "standard output".to_owned(), |file| format!("{file:?}"));
+            let help = "one of them can write a file, as `jsonl(\"rows.jsonl\")`; else it would depend on the blocks that \
+                        are read which of them comes first";
+            let mistake = Mistake {
+                what: format!("two outputs go to {to}"),
+                at: text.len()..text.len(),
+                label: String::new(),
+                because: None,
+                help: Some(help.to_owned()),
+            };
+            return Err(Wrong::of(text, vec![mistake]));
+        }
+        let (sources, sinks) = collected.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        Ok(Program { pipeline, sources, sinks })
+    }
+
+    /// All stages, for people and editors.
+    #[must_use]
+    pub fn stages() -> Vec<StageInfo> {
+        stages(&Building { shards: 1, terminal: false, collected: Collected::default() }).stages()
+    }
+}

@@ -1,0 +1,68 @@
+//! Stages that pass on some of the rows, by what came before.
+
+use crate::rows::Rows;
+use millstream_core::failure::fail;
+use millstream_jq::{Expression, Values};
+use std::collections::HashSet;
+use std::sync::Arc;
+
+fn with(rows: &Rows, from: usize, to: usize) -> Rows {
+    let mut some = Rows { at: Vec::new(), ..rows.clone() };
+    some.at.extend_from_slice(&rows.at[from..to]);
+    some
+}
+
+/// The first rows, while some are left.
+pub(crate) fn first(rows: &Rows, left: &mut u64) -> Rows {
+    let some = rows.at.len().min(usize::try_from(*left).unwrap_or(usize::MAX));
+    *left -= some as u64;
+    with(rows, 0, some)
+}
+
+/// The rows after the first ones.
+pub(crate) fn after(rows: &Rows, left: &mut u64) -> Rows {
+    let some = rows.at.len().min(usize::try_from(*left).unwrap_or(usize::MAX));
+    *left -= some as u64;
+    with(rows, some, rows.at.len())
+}
+
+/// The keys so far.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Seen(HashSet<Box<[u8]>>);
+
+impl Seen {
+    /// The rows whose key is new.
+    ///
+    /// # Panics
+    ///
+    /// If there are more than `most` keys.
+    pub(crate) fn new_ones(&mut self, rows: &Rows, by: &Expression, most: usize) -> Rows {
+        let (places, stage): (_, Arc<str>) = (rows.places(by), "distinct".into());
+        let mut some = with(rows, 0, 0);
+        for row in &rows.at {
+            let read = rows.row(row, by, &places);
+            let key = read.and_then(|read| {
+                Ok(match by.values(&read)? {
+                    Values::One(scalar) => {
+                        let mut json = Vec::new();
+                        scalar.write(&mut json);
+                        json
+                    }
+                    Values::Many(outputs) => outputs.text,
+                })
+            });
+            match key {
+                Ok(key) if self.0.contains(&key[..]) => {}
+                Ok(key) => {
+                    if self.0.len() >= most {
+                        fail(format!("more than {most} keys: `most: {}` allows more", 10 * most));
+                    }
+                    self.0.insert(key.into());
+                    some.at.push(*row);
+                }
+                Err(why) => some.dead.push(rows.dead(&stage, row, why)),
+            }
+        }
+        some
+    }
+}

@@ -1,0 +1,180 @@
+//! Rows as text.
+
+use crate::columns::Type;
+use crate::rows::{Dead, Form, Rows};
+use crate::table::write_cell;
+use crate::written::Written;
+use millstream_jq::{Expression, Outputs, Scalar, check_value, scalar_of};
+use std::sync::{Arc, OnceLock};
+
+/// What a sink of a text writes to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SinkOf {
+    /// The file; `None` for standard output.
+    pub file: Option<String>,
+}
+
+/// JSON rows, each on a line.
+pub(crate) fn json(rows: &Rows, sink: usize, stage: &Arc<str>) -> Written {
+    let (mut out, mut dead) = (Vec::with_capacity(rows.text.len()), rows.dead.clone());
+    for row in &rows.at {
+        let json = rows.json(row);
+        if matches!(rows.form, Form::Json)
+            && let Err(why) = check_value(&json)
+        {
+            dead.push(rows.dead(stage, row, why));
+            continue;
+        }
+        out.extend_from_slice(json.trim_ascii());
+        out.push(b'\n');
+    }
+    Written::new(vec![(sink, out)], dead)
+}
+
+/// Rows as they are: texts without their quotes, other values as JSON, rows of a table as they were read.
+pub(crate) fn lines(rows: &Rows, sink: usize, stage: &Arc<str>) -> Written {
+    let (mut out, mut dead) = (Vec::with_capacity(rows.text.len()), rows.dead.clone());
+    for row in &rows.at {
+        let bytes = rows.bytes(row);
+        if let Form::Json = rows.form {
+            if let Err(why) = check_value(bytes) {
+                dead.push(rows.dead(stage, row, why));
+                continue;
+            }
+            match scalar_of(bytes.trim_ascii()) {
+                Some(Scalar::Text(text)) => out.extend_from_slice(&text),
+                _ => out.extend_from_slice(bytes.trim_ascii()),
+            }
+        } else {
+            out.extend_from_slice(bytes);
+        }
+        out.push(b'\n');
+    }
+    Written::new(vec![(sink, out)], dead)
+}
+
+/// The header of a table that has been begun.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Header(pub(crate) Option<Arc<[String]>>);
+
+/// Rows as those of a table. The fields of the first row are its columns.
+pub(crate) fn table(header: &mut Header, rows: &Rows, sink: usize, separator: u8, stage: &Arc<str>) -> Written {
+    let mut out = Vec::with_capacity(rows.text.len());
+    let write = |row: &[&[u8]], out: &mut Vec<u8>| {
+        for (n, cell) in row.iter().enumerate() {
+            if n > 0 {
+                out.push(separator);
+            }
+            write_cell(cell, separator, out);
+        }
+        out.push(b'\n');
+    };
+    if let Form::Table { columns, separator: same, .. } = &rows.form
+        && *same == separator
+    {
+        let names: Vec<&str> = columns.all.iter().map(|column| column.name.as_str()).collect();
+        if begin(header, &names, &mut |row: &[&[u8]]| write(row, &mut out)) {
+            // Such rows are written as they were read.
+            for row in &rows.at {
+                out.extend_from_slice(rows.bytes(row));
+                out.push(b'\n');
+            }
+            return Written::new(vec![(sink, out)], rows.dead.clone());
+        }
+    }
+    let dead = each_row(header, rows, stage, |row| write(row, &mut out));
+    Written::new(vec![(sink, out)], dead)
+}
+
+/// The header as a row, once, and then each row as its cells. Returns the rows that failed.
+pub(crate) fn each_row(
+    header: &mut Header,
+    rows: &Rows,
+    stage: &Arc<str>,
+    mut write: impl FnMut(&[&[u8]]),
+) -> Vec<Dead> {
+    let mut dead = rows.dead.clone();
+    if let Form::Table { columns, .. } = &rows.form {
+        let names: Vec<&str> = columns.all.iter().map(|column| column.name.as_str()).collect();
+        let is_same = begin(header, &names, &mut write);
+        for row in &rows.at {
+            if is_same {
+                write(&rows.cells(row).collect::<Vec<_>>());
+            } else {
+                let names = header.0.as_ref().map_or_else(String::new, |names| names.join(", "));
+                dead.push(rows.dead(stage, row, format!("the columns are {names}")));
+            }
+        }
+        return dead;
+    }
+    let entries = entries();
+    for row in &rows.at {
+        if let Err(why) = object(header, rows, row, entries, &mut write) {
+            dead.push(rows.dead(stage, row, why));
+        }
+    }
+    dead
+}
+
+/// Writes the header if there is none yet, and returns whether it is this one.
+fn begin(header: &mut Header, names: &[&str], write: &mut impl FnMut(&[&[u8]])) -> bool {
+    let known = header.0.get_or_insert_with(|| {
+        write(&names.iter().map(|name| name.as_bytes()).collect::<Vec<_>>());
+        names.iter().map(|name| (*name).to_owned()).collect()
+    });
+    known.iter().map(String::as_str).eq(names.iter().copied())
+}
+
+fn entries() -> &'static Expression {
+    static ENTRIES: OnceLock<Expression> = OnceLock::new();
+    ENTRIES.get_or_init(|| {
+        let text = "if type == \"object\" then to_entries[] | .key, .value \
+                    else error(\"a row of a table is an object\") end";
+        Expression::new(text).expect("it is a filter")
+    })
+}
+
+/// Writes an object as a row.
+fn object(
+    header: &mut Header,
+    rows: &Rows,
+    row: &crate::rows::RowAt,
+    entries: &Expression,
+    write: &mut impl FnMut(&[&[u8]]),
+) -> Result<(), String> {
+    let read = rows.row(row, entries, &[])?;
+    let mut outputs = Outputs::default();
+    entries.write(&read, &mut outputs)?;
+    let parts: Vec<&[u8]> = outputs.iter().collect();
+    let mut names = Vec::with_capacity(parts.len() / 2);
+    let mut cells: Vec<std::borrow::Cow<'_, [u8]>> = Vec::with_capacity(parts.len() / 2);
+    for pair in parts.chunks_exact(2) {
+        let Some(Scalar::Text(name)) = scalar_of(pair[0]) else { return Err("a field has no name".to_owned()) };
+        names.push(String::from_utf8_lossy(&name).into_owned());
+        cells.push(match scalar_of(pair[1]) {
+            Some(Scalar::Null) => b""[..].into(),
+            Some(Scalar::Text(text)) => text,
+            _ => pair[1].into(),
+        });
+    }
+    let by_name: Vec<&str> = names.iter().map(String::as_str).collect();
+    if begin(header, &by_name, write) {
+        write(&cells.iter().map(|cell| &**cell).collect::<Vec<_>>());
+        return Ok(());
+    }
+    let header = header.0.clone().unwrap_or_else(|| Arc::from([]));
+    if let Some(more) = names.iter().find(|name| !header.contains(name)) {
+        return Err(format!("there is no column {more:?}; the columns are {}", header.join(", ")));
+    }
+    let cell = |name: &String| {
+        let place = names.iter().position(|there| there == name);
+        place.map_or(&b""[..], |place| &cells[place])
+    };
+    write(&header.iter().map(cell).collect::<Vec<_>>());
+    Ok(())
+}
+
+/// Whether a column's cells stand at the right.
+pub(crate) fn is_number(cell: &[u8]) -> bool {
+    Type::Float.has_cell(cell)
+}

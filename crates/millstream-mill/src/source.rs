@@ -1,0 +1,246 @@
+//! What a source of a text reads, and its files as blocks of whole rows.
+
+use crate::columns::{Column, Columns, Type, type_of};
+use crate::raw::{Format, Raw};
+use crate::table::{TableRows, cells_of, row_ends};
+use millstream_core::text::{Block, Lines};
+use millstream_io::{Failure, Framing, WholeBlocks};
+use millstream_jq::{Expression, Fields, Outputs};
+use std::collections::VecDeque;
+use std::io::{Error, ErrorKind, Read};
+use std::sync::Arc;
+
+/// A source of a text.
+#[derive(Clone, Debug)]
+pub struct SourceOf {
+    /// How its rows stand in its files.
+    pub format: Format,
+    /// Names and patterns of files; `None` for those of the command line.
+    pub files: Option<String>,
+    /// The declared types.
+    pub columns: Option<Columns>,
+    /// How many rows are sampled for the types that are not declared.
+    pub sample: usize,
+    /// Whether files are followed as they grow.
+    pub follow: bool,
+    /// The file for the rows that fail; `None` for messages.
+    pub dead: Option<String>,
+}
+
+/// The blocks of one file.
+pub struct FileBlocks {
+    source: usize,
+    format: Format,
+    file: Arc<str>,
+    blocks: Box<dyn Iterator<Item = Block> + Send>,
+    failure: Failure,
+    /// Read for the sample.
+    waiting: VecDeque<Block>,
+    columns: Option<Arc<Columns>>,
+    sample: usize,
+    /// `None` once the header is known.
+    declared: Option<Option<Columns>>,
+    skip: usize,
+    rows: u64,
+    wrong: Option<String>,
+    sampled: Option<Arc<Columns>>,
+}
+
+impl std::fmt::Debug for FileBlocks {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("FileBlocks").field("file", &self.file).finish_non_exhaustive()
+    }
+}
+
+impl FileBlocks {
+    /// The blocks of a file of this name, for the source with this number. A row has at most `longest` bytes.
+    pub fn new(of: &SourceOf, source: usize, file: &str, input: impl Read + Send + 'static, longest: usize) -> Self {
+        let (blocks, failure) = match of.format {
+            Format::Table(separator) => kept(WholeBlocks::of(input, TableRows(separator)).longest(longest)),
+            Format::Json | Format::Lines => kept(WholeBlocks::of(input, Lines).longest(longest)),
+        };
+        FileBlocks {
+            source,
+            format: of.format,
+            file: file.into(),
+            blocks,
+            failure,
+            waiting: VecDeque::new(),
+            columns: None,
+            sample: of.sample,
+            declared: Some(of.columns.clone()),
+            skip: 0,
+            rows: 0,
+            wrong: None,
+            sampled: None,
+        }
+    }
+
+    /// Why the file ended early, if it did.
+    pub fn failure(&self) -> Option<Error> {
+        let wrong = self.wrong.clone().map(|why| Error::new(ErrorKind::InvalidData, why));
+        wrong.or_else(|| self.failure.take())
+    }
+
+    /// The types that a sample has, once.
+    pub fn sampled(&mut self) -> Option<Arc<Columns>> {
+        self.sampled.take()
+    }
+
+    fn rows_in(&self, block: &[u8]) -> u64 {
+        match self.format {
+            Format::Table(separator) => TableRows(separator).count(block),
+            Format::Json | Format::Lines => Lines.count(block) + u64::from(block.last() != Some(&b'\n')),
+        }
+    }
+
+    /// Reads on until the sample is full.
+    fn wait_for(&mut self, rows: usize) {
+        let mut seen = self.waiting.iter().map(|block| self.rows_in(block)).sum::<u64>();
+        while seen < rows as u64 {
+            let Some(block) = self.blocks.next() else { return };
+            seen += self.rows_in(&block);
+            self.waiting.push_back(block);
+        }
+    }
+
+    /// Finds out the columns. Returns whether the file can be read.
+    fn begin(&mut self, declared: Option<Columns>) -> Result<(), String> {
+        match (self.format, declared) {
+            (Format::Lines, _) => {}
+            (Format::Json, Some(declared)) => self.columns = Some(Arc::new(declared)),
+            (Format::Json, None) if self.sample == 0 => {}
+            (Format::Json, None) => {
+                self.wait_for(self.sample);
+                let sampled = Arc::new(sampled_fields(&self.waiting, self.sample));
+                (self.columns, self.sampled) = (Some(sampled.clone()), Some(sampled));
+            }
+            (Format::Table(separator), declared) => return self.header(separator, declared),
+        }
+        Ok(())
+    }
+
+    fn header(&mut self, separator: u8, declared: Option<Columns>) -> Result<(), String> {
+        self.wait_for(if declared.is_some() { 1 } else { self.sample.max(1) + 1 });
+        let Some(first) = self.waiting.front() else { return Ok(()) };
+        let mark = if first.starts_with(b"\xef\xbb\xbf") { 3 } else { 0 };
+        self.skip = row_ends(first, separator).next().unwrap_or(first.len());
+        let line = first[mark..self.skip].trim_ascii_end();
+        let names: Vec<String> =
+            cells_of(line, separator).iter().map(|cell| String::from_utf8_lossy(cell).into_owned()).collect();
+        if let Some(twice) = names.iter().enumerate().find(|(n, name)| names[..*n].contains(name)) {
+            return Err(format!("two columns have the name {:?}", twice.1));
+        }
+        let columns = match declared {
+            Some(declared) => typed(&names, declared)?,
+            None => {
+                let rows: Vec<Vec<u8>> = self.sample_rows(separator).take(self.sample).collect();
+                let cells: Vec<Vec<Vec<u8>>> = rows.iter().map(|row| cells_of(row, separator)).collect();
+                let cells = cells.iter().map(|row| row.iter().map(Vec::as_slice).collect::<Vec<&[u8]>>());
+                let sampled = Columns::sampled(&names, cells);
+                self.sampled = Some(Arc::new(sampled.clone()));
+                sampled
+            }
+        };
+        self.columns = Some(Arc::new(columns));
+        Ok(())
+    }
+
+    /// The rows that were read for the sample, without the header.
+    fn sample_rows(&self, separator: u8) -> impl Iterator<Item = Vec<u8>> {
+        self.waiting.iter().enumerate().flat_map(move |(n, block)| {
+            let bytes = &block[if n == 0 { self.skip } else { 0 }..];
+            let mut from = 0;
+            let ends: Vec<usize> = row_ends(bytes, separator).chain([bytes.len()]).collect();
+            let rows = ends.into_iter().map(move |to| {
+                let row = bytes[from..to].to_vec();
+                from = to;
+                row.trim_ascii_end().to_vec()
+            });
+            rows.filter(|row| !row.is_empty())
+        })
+    }
+}
+
+/// The blocks, and where their error is kept.
+fn kept<K: Framing>(
+    blocks: WholeBlocks<impl Read + Send + 'static, K>,
+) -> (Box<dyn Iterator<Item = Block> + Send>, Failure)
+where
+    K: Send,
+{
+    let failure = blocks.failure();
+    (Box::new(blocks), failure)
+}
+
+/// The columns of a table with these names, of the declared types; those that are not declared are texts.
+fn typed(names: &[String], declared: Columns) -> Result<Columns, String> {
+    if let Some(missing) = declared.all.iter().find(|column| !names.contains(&column.name)) {
+        return Err(format!("there is no column {:?}; there are {}", missing.name, names.join(", ")));
+    }
+    let column = |name: &String| {
+        let found = declared.all.iter().find(|column| column.name == *name).cloned();
+        found.unwrap_or_else(|| Column { name: name.clone(), of: Type::Text, optional: false })
+    };
+    Ok(Columns { all: names.iter().map(column).collect() })
+}
+
+/// The types of the fields in the first objects of some blocks.
+fn sampled_fields(blocks: &VecDeque<Block>, most: usize) -> Columns {
+    let entries = Expression::new("to_entries[] | .key, .value").expect("it is a filter");
+    let (mut all, mut objects): (Vec<(String, Option<Type>, usize)>, usize) = (Vec::new(), 0);
+    let lines = blocks.iter().flat_map(|block| block.split(|byte| *byte == b'\n'));
+    for line in lines.filter(|line| !line.trim_ascii().is_empty()).take(most) {
+        let (mut row, mut outputs) = (Fields::default(), Outputs::default());
+        if row.read(&entries, line).is_err() || entries.write(&row, &mut outputs).is_err() {
+            continue;
+        }
+        objects += 1;
+        let parts: Vec<&[u8]> = outputs.iter().collect();
+        for pair in parts.chunks_exact(2) {
+            let name = match millstream_jq::scalar_of(pair[0]) {
+                Some(millstream_jq::Scalar::Text(name)) => String::from_utf8_lossy(&name).into_owned(),
+                _ => continue,
+            };
+            let of = type_of(pair[1]);
+            let place = all.iter().position(|(there, ..)| *there == name).unwrap_or_else(|| {
+                all.push((name, None, 0));
+                all.len() - 1
+            });
+            let (_, known, filled) = &mut all[place];
+            *filled += usize::from(of.is_some());
+            *known = match (*known, of) {
+                (known, None) | (None, known) => known,
+                (Some(one), Some(other)) if one == other => Some(one),
+                (Some(Type::Int | Type::Float), Some(Type::Int | Type::Float)) => Some(Type::Float),
+                _ => Some(Type::Any),
+            };
+        }
+    }
+    let column = |(name, of, filled): (String, Option<Type>, usize)| {
+        let of = of.unwrap_or(Type::Any);
+        Column { name, of, optional: filled < objects }
+    };
+    Columns { all: all.into_iter().map(column).collect() }
+}
+
+impl Iterator for FileBlocks {
+    type Item = Raw;
+
+    fn next(&mut self) -> Option<Raw> {
+        if let Some(declared) = self.declared.take()
+            && let Err(wrong) = self.begin(declared)
+        {
+            self.wrong = Some(wrong);
+        }
+        if self.wrong.is_some() {
+            return None;
+        }
+        let block = self.waiting.pop_front().or_else(|| self.blocks.next())?;
+        let skip = std::mem::take(&mut self.skip);
+        let first = self.rows + 1;
+        self.rows += self.rows_in(&block[skip..]);
+        let columns = self.columns.clone();
+        Some(Raw { source: self.source, file: self.file.clone(), block, skip, first, columns })
+    }
+}

@@ -1,0 +1,84 @@
+//! What leaves a program, by slot.
+
+use crate::rows::Dead;
+
+/// What leaves at a number: text for its sinks, and the rows that failed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Written {
+    /// For each sink that gets something, its number in the text and the bytes.
+    pub parts: Vec<(usize, Vec<u8>)>,
+    /// The rows that failed, each once.
+    pub dead: Vec<Dead>,
+}
+
+impl Written {
+    /// The rows that failed are put in their order: the stages of a slot have failed after each other, and how many rows
+    /// are in a slot is to change nothing.
+    pub(crate) fn new(parts: Vec<(usize, Vec<u8>)>, mut dead: Vec<Dead>) -> Self {
+        dead.sort_by_key(|dead| dead.number);
+        Written { parts, dead }
+    }
+
+    /// Two as one. A row that failed before two sinks parted has come to both.
+    pub(crate) fn both(one: &Written, other: &Written) -> Written {
+        let parts = one.parts.iter().chain(&other.parts).cloned().collect();
+        let others = other.dead.iter().filter(|dead| !one.dead.contains(dead));
+        Written::new(parts, one.dead.iter().chain(others).cloned().collect())
+    }
+
+    /// What a step at END has written, and what comes after it.
+    pub(crate) fn together(own: Option<Written>, last: Option<Written>) -> Option<Written> {
+        match (own, last) {
+            (Some(own), Some(last)) => {
+                let parts = own.parts.into_iter().chain(last.parts).collect();
+                Some(Written::new(parts, own.dead.into_iter().chain(last.dead).collect()))
+            }
+            (own, last) => own.or(last),
+        }
+    }
+
+    /// All bytes of it, for a hash.
+    #[must_use]
+    pub fn bytes(&self) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        for (sink, part) in &self.parts {
+            bytes.extend_from_slice(&(*sink as u32).to_le_bytes());
+            bytes.extend_from_slice(part);
+        }
+        for dead in &self.dead {
+            bytes.extend_from_slice(&dead.number.to_le_bytes());
+            bytes.extend_from_slice(dead.why.as_bytes());
+        }
+        bytes
+    }
+
+    /// Whether nothing leaves.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.parts.iter().all(|(_, part)| part.is_empty()) && self.dead.is_empty()
+    }
+}
+
+impl Dead {
+    /// The dead letter as JSON on a line.
+    #[must_use]
+    pub fn json(&self) -> Vec<u8> {
+        let text = |text: &str, out: &mut Vec<u8>| millstream_jq::Scalar::Text(text.as_bytes().into()).write(out);
+        let mut out = b"{\"file\":".to_vec();
+        text(&self.file, &mut out);
+        out.extend_from_slice(format!(",\"number\":{},\"stage\":", self.number).as_bytes());
+        text(&self.stage, &mut out);
+        if !self.path.is_empty() {
+            out.extend_from_slice(b",\"path\":");
+            text(&self.path, &mut out);
+        }
+        out.extend_from_slice(b",\"why\":");
+        text(&self.why, &mut out);
+        if !self.row.is_empty() {
+            out.extend_from_slice(b",\"row\":");
+            text(&String::from_utf8_lossy(&self.row), &mut out);
+        }
+        out.extend_from_slice(b"}\n");
+        out
+    }
+}

@@ -1,0 +1,5 @@
+//! Programs as text: what they mean, and that it is the same everywhere.
+
+mod meaning;
+mod random;
+mod running;

@@ -1,0 +1,239 @@
+use crate::running::of;
+use millstream_mill::Program;
+
+const ORDERS: &str = "id,user,qty,price\n1,ann,2,300\n2,bo,1,40\n3,ann,5,7.5\n4,\"cy, d\",3,\n";
+const LOG: &str = "\
+{\"at\": 0, \"service\": \"a\", \"ms\": 10}
+{\"at\": 30, \"service\": \"b\", \"ms\": 20}
+{\"at\": 65, \"service\": \"a\", \"ms\": 40}
+{\"at\": 61.5, \"service\": \"a\", \"ms\": null}
+{\"at\": 59, \"service\": \"a\", \"ms\": 1}
+{\"at\": 130, \"service\": \"b\", \"ms\": 2.5}
+";
+
+#[track_caller]
+fn check(text: &str, inputs: &[&str], expected: &str) {
+    let out = of(text, inputs);
+    assert_eq!(out.dead, [], "{text}");
+    assert_eq!(out.sinks, [expected], "{text}");
+}
+
+#[track_caller]
+fn check_dead(text: &str, inputs: &[&str], expected: &str, dead: &[(&str, u64, &str, &str)]) {
+    let out = of(text, inputs);
+    let found: Vec<_> =
+        out.dead.iter().map(|(stage, number, path, why)| (&**stage, *number, &**path, &**why)).collect();
+    assert_eq!((out.sinks[0].as_str(), &found[..]), (expected, dead), "{text}");
+}
+
+#[track_caller]
+fn refused(text: &str, parts: &[&str]) {
+    let wrong = Program::load(text, 1, false).map(drop).expect_err(text).to_string();
+    for part in parts {
+        assert!(wrong.contains(part), "{part}: {wrong}");
+    }
+}
+
+#[test]
+fn rows_are_passed_on_as_they_are() {
+    check("csv", &[ORDERS], ORDERS);
+    check("csv | where(.qty > 2)", &[ORDERS], "id,user,qty,price\n3,ann,5,7.5\n4,\"cy, d\",3,\n");
+    check(
+        "csv | jsonl",
+        &["a,b\n1,x\n2.50,\"y \"\"z\"\"\"\r\n"],
+        "{\"a\":1,\"b\":\"x\"}\n{\"a\":2.50,\"b\":\"y \\\"z\\\"\"}\n",
+    );
+    check("jsonl", &["{\"a\": [1, 2]}\n\n 3 \n\"x\""], "{\"a\": [1, 2]}\n3\n\"x\"\n");
+    check("lines", &["to be\nor not"], "to be\nor not\n");
+    check("lines | jsonl", &["to \"be\"\n"], "\"to \\\"be\\\"\"\n");
+    check("jsonl | lines", &["\"to\\tbe\"\n{\"a\":1}\n"], "to\tbe\n{\"a\":1}\n");
+    check("tsv | csv", &["a\tb\n1,5\tx\n"], "a,b\n\"1,5\",x\n");
+    check("csv(separator: \";\") | tsv", &["a;b\n1;x\n"], "a\tb\n1\tx\n");
+    check("csv", &[""], "");
+}
+
+#[test]
+fn rows_are_selected_and_mapped() {
+    check("jsonl | select(.a > 1) | map({b: .a * 2})", &["{\"a\":1}\n{\"a\":2}\n"], "{\"b\":4}\n");
+    check("jsonl | map(.[])", &["[1,[2]]\n[]\n"], "1\n[2]\n");
+    check(
+        "csv | map({user, total: (.qty * (.price // 1))}) | take(2) | skip(1)",
+        &[ORDERS],
+        "{\"user\":\"bo\",\"total\":40}\n",
+    );
+    check("lines | map(`split(\" \") | {word: .[0]}`)", &["to be\nor not\n"], "{\"word\":\"to\"}\n{\"word\":\"or\"}\n");
+    check("csv | distinct(.user) | map(.id)", &[ORDERS], "1\n2\n4\n");
+    check("lines | where(`test(\"^t\")`)", &["to\nor\n"], "to\n");
+}
+
+#[test]
+fn folds_answer_at_the_end() {
+    check("csv | count", &[ORDERS], "{\"count\":4}\n");
+    check("csv | count", &["a\n"], "{\"count\":0}\n");
+    check(
+        "csv | count(by: .user)",
+        &[ORDERS],
+        "{\"user\":\"ann\",\"count\":2}\n{\"user\":\"bo\",\"count\":1}\n{\"user\":\"cy, d\",\"count\":1}\n",
+    );
+    check(
+        "csv | sum(.qty * .price, by: .user, as: \"total\") | where(.total > 0)",
+        &["qty,price,user\n2,1.5,a\n1,2,a\n0,7,b\n"],
+        "{\"user\":\"a\",\"total\":5.0}\n",
+    );
+    check("csv | mean(.qty)", &[ORDERS], "{\"mean\":2.75}\n");
+    check(
+        "jsonl | min(.a, by: .k)",
+        &["{\"a\":2,\"k\":1}\n{\"a\":\"x\",\"k\":1}\n{\"a\":null,\"k\":2}\n"],
+        "{\"k\":1,\"min\":2}\n{\"k\":2,\"min\":null}\n",
+    );
+    check("jsonl | max(.a)", &["{\"a\":2}\n{\"a\":10}\n"], "{\"max\":10}\n");
+    check("csv | top(2, .price) | map(.id)", &[ORDERS], "1\n2\n");
+    check("csv | top(1, .price, by: .user) | map(.id)", &[ORDERS], "1\n2\n");
+    check("csv | latest(by: .user) | map(.id)", &[ORDERS], "3\n2\n4\n");
+    check(
+        "csv | fold({n: count, all: sum(.qty), p: quantile(.qty, 0.5)}, by: {who: .user, big: (.qty > 2)}) | take(2)",
+        &[ORDERS],
+        "{\"who\":\"ann\",\"big\":false,\"n\":1,\"all\":2,\"p\":2.0}\n{\"who\":\"bo\",\"big\":false,\"n\":1,\"all\":1,\"p\":1.0}\n",
+    );
+    check("csv | count(by: .user) | top(1, .count)", &[ORDERS], "{\"user\":\"ann\",\"count\":2}\n");
+}
+
+#[test]
+fn windows_close_by_event_time() {
+    let late = ("count", 5, "", "it comes late: its window has closed, and `late: 1m` waits longer");
+    let counts = "\
+{\"start\":0,\"end\":60,\"service\":\"a\",\"count\":1}
+{\"start\":0,\"end\":60,\"service\":\"b\",\"count\":1}
+{\"start\":60,\"end\":120,\"service\":\"a\",\"count\":2}
+{\"start\":120,\"end\":180,\"service\":\"b\",\"count\":1}
+";
+    check_dead("jsonl | count(by: .service, every: 1m, at: .at)", &[LOG], counts, &[late]);
+    let counts = counts.replacen("\"count\":1", "\"count\":2", 1);
+    check("jsonl | count(by: .service, every: 1m, at: .at, late: 10s)", &[LOG], &counts);
+    check(
+        "jsonl | sum(.ms, session: 40s, at: .at, late: 1m)",
+        &[LOG],
+        "{\"start\":0,\"end\":105,\"sum\":71}\n{\"start\":130,\"end\":170,\"sum\":2.5}\n",
+    );
+    check(
+        "jsonl | max(.n, every: 1h, at: .t)",
+        &["{\"t\":\"2026-01-31T12:59:59Z\",\"n\":1}\n{\"t\":\"2026-01-31 13:00:00.5\",\"n\":2}\n"],
+        "{\"start\":\"2026-01-31T12:00:00Z\",\"end\":\"2026-01-31T13:00:00Z\",\"max\":1}\n\
+         {\"start\":\"2026-01-31T13:00:00Z\",\"end\":\"2026-01-31T14:00:00Z\",\"max\":2}\n",
+    );
+}
+
+#[test]
+fn rows_are_joined_with_those_before() {
+    let users = "user,city\nann,Ulm\nbo,Rome\nann,Linz\n";
+    let text =
+        "let users = csv; let order = csv(schema: {id: int}); order | join(users, on: .user) | map([.id, .city])";
+    check(
+        text,
+        &[users, ORDERS],
+        "[\"1\",\"x\"]\n"
+            .replace("[\"1\",\"x\"]\n", "[1,\"Ulm\"]\n[1,\"Linz\"]\n[2,\"Rome\"]\n[3,\"Ulm\"]\n[3,\"Linz\"]\n")
+            .as_str(),
+    );
+    let text = "let users = csv; csv | join(users, on: .user, keep: true) | map({id, city}) | where(.city == null)";
+    check(text, &[users, ORDERS], "{\"id\":4,\"city\":null}\n");
+    let text = "let a = jsonl; jsonl | join(a, on: .k, with: .key, within: 10s, at: .t) | map(.n)";
+    check(
+        text,
+        &[
+            "{\"key\":1,\"t\":5,\"n\":\"a\"}\n{\"key\":1,\"t\":50,\"n\":\"b\"}\n",
+            "{\"k\":1,\"t\":12}\n{\"k\":2,\"t\":12}\n",
+        ],
+        "\"a\"\n",
+    );
+}
+
+#[test]
+fn several_outputs_share_what_they_read() {
+    let text = "let order = csv; order | where(.qty > 2) | map(.id) | jsonl(\"big\"); order | count(by: .user) | csv";
+    let out = of(text, &[ORDERS]);
+    assert_eq!(out.sinks, ["3\n4\n", "user,count\nann,2\nbo,1\n\"cy, d\",1\n"]);
+    let out = of("let order = csv | where(.a.b > 1); order | jsonl; order | count | table(\"n\")", &["a\nx\n"]);
+    assert_eq!((out.dead.len(), out.sinks[1].as_str()), (1, "count\n-----\n    0\n"), "{out:?}");
+}
+
+#[test]
+fn a_table_is_aligned() {
+    let table = "user   count\n-----  -----\nann        2\nbo         1\ncy, d      1\n";
+    check("csv | count(by: .user) | table", &[ORDERS], table);
+}
+
+#[test]
+fn what_does_not_fit_is_a_dead_letter() {
+    check_dead(
+        "csv(schema: {qty: int, price: float}) | map(.id)",
+        &[ORDERS],
+        "\"1\"\n\"2\"\n\"3\"\n",
+        &[("csv", 4, ".price", "a number is wanted, and it is \"\"")],
+    );
+    check_dead(
+        "csv",
+        &["a,b\n1\n1,2\n1,2,3\n"],
+        "a,b\n1,2\n",
+        &[
+            ("csv", 1, "", "the row has 1 cells, and the header 2"),
+            ("csv", 3, "", "the row has 3 cells, and the header 2"),
+        ],
+    );
+    check_dead(
+        "jsonl(schema: {a: int, b: text?})",
+        &["{\"a\":1}\n{\"a\":1.5,\"b\":\"x\"}\n{\"b\":\"x\"}\n[1]\n{\"a\":2"],
+        "{\"a\":1}\n",
+        &[
+            ("jsonl", 2, ".a", "a whole number is wanted, and it is 1.5"),
+            ("jsonl", 3, ".a", "a whole number is wanted, and it is null"),
+            ("jsonl", 4, ".a", "a whole number is wanted, and it is something else"),
+            ("jsonl", 5, "", "no JSON: the input ends within a value"),
+        ],
+    );
+    check_dead(
+        "jsonl | sum(.a, by: .k)",
+        &["{\"a\":\"x\",\"k\":1}\n{\"a\":2,\"k\":1}\nx\n"],
+        "{\"k\":1,\"sum\":2}\n",
+        &[("sum", 1, "", "`sum` adds numbers, and .a is \"x\""), ("sum", 3, "", "no JSON: expected a value")],
+    );
+    check_dead(
+        "jsonl | csv",
+        &["{\"a\":1}\n{\"a\":2,\"b\":3}\n{}\n4\n"],
+        "a\n1\n\n",
+        &[
+            ("csv", 2, "", "there is no column \"b\"; the columns are a"),
+            ("csv", 4, "", "a row of a table is an object"),
+        ],
+    );
+    check_dead(
+        "jsonl | map(.a | tonumber)",
+        &["{\"a\":\"1\"}\n{\"a\":\"x\"}\n"],
+        "1\n",
+        &[("map", 2, "", "cannot parse \"x\" as JSON: byte offset 0: value expected")],
+    );
+    check_dead(
+        "jsonl(sample: 2)",
+        &["{\"a\":1}\n{\"a\":2}\n{\"a\":\"x\"}\n"],
+        "{\"a\":1}\n{\"a\":2}\n",
+        &[("jsonl", 3, ".a", "a whole number is wanted, and it is \"x\"")],
+    );
+}
+
+#[test]
+fn a_text_that_is_wrong_has_all_its_mistakes() {
+    refused("csv | where(.a >) | cuont(by: .b, evry: 5m) | table", &["-->", "expected term", "did you mean `count`?"]);
+    refused("csv | count(by: .b, evry: 5m)", &["did you mean `every`?"]);
+    refused("csv | count(every: 5m)", &["`count` with `every` needs `at`"]);
+    refused("csv | count(every: 5m, session: 1m, at: .t)", &["takes one of `every` and `session`"]);
+    refused("csv | where(`now > 3`)", &["`now` is left out"]);
+    refused("csv(schema: {a: number})", &["a type is int, float, bool, text or any"]);
+    refused("csv | fold({n: cont})", &["it is `count`"]);
+    refused("csv | fold({n: sum(.a + )})", &["expected term"]);
+    refused("csv | table | count", &["`count` reads a `Rows` here", "this is a `Output`"]);
+    refused("csv | where(length > 3)", &["`,` is expected here"]);
+    refused("let a = csv; a; a | jsonl", &["two outputs go to standard output"]);
+    refused("let a = csv; a | csv(\"x\"); a | jsonl(\"x\")", &["two outputs go to \"x\""]);
+    refused("let a = csv;", &["nothing comes out"]);
+    refused("count", &["there is no wire `count`"]);
+}

@@ -1,0 +1,75 @@
+//! Programs over texts in memory, run in any way.
+
+use millstream_core::ModelExt;
+use millstream_exec::{Inline, JobRefExt, Queues, Rings, Runner};
+use millstream_mill::{FileBlocks, Program, Raw, Written};
+use std::io::Read;
+
+/// A reader of at most n bytes at once.
+struct Slowly(Vec<u8>, usize, usize);
+
+impl Read for Slowly {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        let read = (self.0.len() - self.1).min(self.2).min(buffer.len());
+        buffer[..read].copy_from_slice(&self.0[self.1..self.1 + read]);
+        self.1 += read;
+        Ok(read)
+    }
+}
+
+/// A way to run a program.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Way {
+    Model,
+    Inline,
+    Queues,
+    Rings { workers: usize, ring: usize },
+}
+
+/// What comes out of a program.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Out {
+    /// By the number of a sink.
+    pub(crate) sinks: Vec<String>,
+    pub(crate) dead: Vec<(String, u64, String, String)>,
+}
+
+/// The blocks of the inputs, one for each source, read in pieces of `cut` bytes.
+pub(crate) fn blocks(program: &Program, inputs: &[&str], cut: usize) -> Vec<Raw> {
+    let of = |(n, source)| {
+        let input = Slowly(Vec::from(inputs[n]), 0, cut);
+        let mut blocks = FileBlocks::new(source, n, &format!("in-{n}"), input, 1 << 20);
+        let all: Vec<Raw> = blocks.by_ref().collect();
+        assert!(blocks.failure().is_none(), "{:?}", blocks.failure());
+        all
+    };
+    program.sources.iter().enumerate().flat_map(of).collect()
+}
+
+pub(crate) fn run(program: &Program, input: Vec<Raw>, way: Way) -> Out {
+    let p = &program.pipeline;
+    let all: Vec<Written> = match way {
+        Way::Model => p.model(input),
+        Way::Inline => Inline::default().collect(p.from(input)).expect("it runs"),
+        Way::Queues => Queues::new().collect(p.from(input)).expect("it runs"),
+        Way::Rings { workers, ring } => {
+            Rings::new().workers(workers).ring(ring).collect(p.from(input)).expect("it runs")
+        }
+    };
+    let mut out = Out { sinks: vec![String::new(); program.sinks.len()], dead: Vec::new() };
+    for written in all {
+        for (sink, part) in written.parts {
+            out.sinks[sink] += &String::from_utf8(part).expect("text");
+        }
+        out.dead
+            .extend(written.dead.into_iter().map(|dead| (dead.stage.to_string(), dead.number, dead.path, dead.why)));
+    }
+    out
+}
+
+/// What a right text makes of its inputs, by the model.
+pub(crate) fn of(text: &str, inputs: &[&str]) -> Out {
+    let program = Program::load(text, 1, false).unwrap_or_else(|wrong| panic!("{wrong}"));
+    let input = blocks(&program, inputs, usize::MAX);
+    run(&program, input, Way::Model)
+}
