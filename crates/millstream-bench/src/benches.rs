@@ -22,6 +22,7 @@ mod oversubscribed;
 mod pipe;
 mod rss;
 mod sensors;
+mod serve;
 mod service;
 mod shard2;
 mod shard2_ordered;
@@ -41,6 +42,7 @@ mod zip10;
 mod zip2;
 
 pub(crate) use copying_queues::alone;
+pub(crate) use serve::asked as serving;
 
 use crate::failure::Failure;
 use crate::figure::Results;
@@ -174,6 +176,11 @@ pub(crate) const ALL: &[Bench] = &[
         name: "service",
         about: "four clients and an order book that answers them, and one thread behind channels",
         run: service::run,
+    },
+    Bench {
+        name: "serve",
+        about: "millstream serve over loopback, beside plain axum with a mutex; lines, idle connections, overload",
+        run: serve::run,
     },
     Bench { name: "rss", about: "the peak memory of each program while gigabytes go through it", run: rss::run },
 ];

@@ -1,6 +1,7 @@
 mod ledger;
 mod routes;
 mod stages;
+mod steps;
 
 use crate::config::{Doing, Keep, RunConfig};
 use crate::deploy::{Answer, Runs};
@@ -15,12 +16,13 @@ use millstream_net::http::{Limits, Server};
 use millstream_observe::{PageRoutes, Watch};
 use millstream_state::journaled_in_groups;
 use millstream_state::resumable::Groups;
-use stages::{Reply, Request, stages};
+use stages::stages;
 use std::collections::VecDeque;
 #[cfg(feature = "tls")]
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
+use steps::{Reply, Request};
 
 /// The environment variable that holds the token that requests have to show.
 const TOKEN: &str = "MILLSTREAM_TOKEN";

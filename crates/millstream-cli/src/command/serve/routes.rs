@@ -1,6 +1,6 @@
 //! What can be asked for over HTTP.
 
-use super::stages::{Reply, Request, Verb};
+use super::steps::{Reply, Request, Verb};
 use millstream_exec::Client;
 use millstream_net::http::axum::Router;
 use millstream_net::http::axum::body::Bytes;
