@@ -55,18 +55,28 @@ impl WholeLines {
             return Ok(None);
         };
         let (whole, rest) = bytes.split_at(last + 1);
-        // The first line has begun in an earlier piece; each other one begins behind the end of the one before it.
-        let (mut before, mut begins) = (self.begun.len(), 0);
-        for end in memchr::memchr_iter(b'\n', whole) {
-            if before + end + 1 - begins > self.longest {
-                return Err(LineTooLong { longest: self.longest });
-            }
-            (before, begins) = (0, end + 1);
+        if !self.fit(whole) {
+            return Err(LineTooLong { longest: self.longest });
         }
         let mut block = std::mem::take(&mut self.begun);
         block.extend_from_slice(whole);
         self.begin(rest)?;
         Ok(Some(block))
+    }
+
+    /// Whether none of these lines is too long, the first one with what has begun of it.
+    fn fit(&self, whole: &[u8]) -> bool {
+        if self.begun.len() + whole.len() <= self.longest {
+            // Most pieces are shorter than the longest line, and none of their lines needs a look.
+            return true;
+        }
+        // The first line has begun in an earlier piece; each other one begins behind the end of the one before it.
+        let (mut before, mut begins) = (self.begun.len(), 0);
+        memchr::memchr_iter(b'\n', whole).all(|end| {
+            let fits = before + end + 1 - begins <= self.longest;
+            (before, begins) = (0, end + 1);
+            fits
+        })
     }
 
     fn begin(&mut self, bytes: &[u8]) -> Result<(), LineTooLong> {

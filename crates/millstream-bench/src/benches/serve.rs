@@ -83,10 +83,8 @@ fn paid_in(client: &mut Client) -> Result<u64, Failure> {
 fn speed(setting: &Setting, names: &Case, n: u64, started: Started) -> Result<Results, Failure> {
     let Case { case, p99, bound, .. } = *names;
     let (ours, axum) = (RefCell::new(Vec::new()), RefCell::new(Vec::new()));
-    let (mut to_ours, mut to_axum) = (
-        Client::connect(started.ours.at, CONNECTIONS)?,
-        Client::connect(started.axum.at, CONNECTIONS)?,
-    );
+    let (mut to_ours, mut to_axum) =
+        (Client::connect(started.ours.at, CONNECTIONS)?, Client::connect(started.axum.at, CONNECTIONS)?);
     let contestants = vec![
         Contestant::away("ours", n, || go(&mut to_ours, n, &ours)),
         Contestant::away("axum", n, || go(&mut to_axum, n, &axum)),

@@ -1,3 +1,4 @@
+mod descriptors;
 mod ledger;
 mod routes;
 mod stages;
@@ -95,7 +96,10 @@ impl Serve {
                 return Outcome::WrongUse;
             }
         }
-        let quiet = self.run.quiet;
+        let (quiet, connections) = (self.run.quiet, self.limits.connections as u64);
+        if let Some(fewer) = descriptors::allow(connections) {
+            complaints.note(&format!("--connections {connections}: the system allows about {fewer} (`ulimit -Hn`)"));
+        }
         let pipeline = stages(self.most_accounts, self.most_answers);
         let mut runs = Runs::new(self.run, complaints.clone());
         let (listen, limits) = (self.listen, self.limits);

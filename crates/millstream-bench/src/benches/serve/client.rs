@@ -156,7 +156,11 @@ impl Client {
 }
 
 fn expect(good: bool, status: u16) -> Result<(), Failure> {
-    if good { Ok(()) } else { Err(Failure::Program("a request".to_owned(), format!("the response has status {status}"))) }
+    if good {
+        Ok(())
+    } else {
+        Err(Failure::Program("a request".to_owned(), format!("the response has status {status}")))
+    }
 }
 
 impl Connection {

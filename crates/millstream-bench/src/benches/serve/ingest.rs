@@ -25,10 +25,12 @@ const BODY: u64 = 128 << 20;
 const PIECE: u64 = 1 << 20;
 /// A line with its end.
 const LINE: u64 = 128;
+/// Blocks that wait for the pipeline.
+const SLOTS: usize = 64;
 
 /// Serves `POST /ingest` until the process is killed.
 pub(super) fn serve(listening: impl FnOnce(SocketAddr)) -> Result<(), Failure> {
-    let (reception, arriving) = Reception::<Block, ()>::open(&Rings::new(), None)?;
+    let (reception, arriving) = Reception::<Block, ()>::open(&Rings::new(), Some(SLOTS))?;
     let lines = Arc::new(AtomicU64::new(0));
     let counted = lines.clone();
     let count = move |_, block: &Block| {

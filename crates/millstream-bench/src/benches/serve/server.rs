@@ -84,9 +84,9 @@ pub(crate) fn asked() -> Option<Result<(), Failure>> {
         "ingest" => ingest::serve(listening),
         "discard" => axum::serve(axum::discarding(), listening),
         "journal" => match state {
-            Some(state) => axum::journal(Path::new(&state)).and_then(|journal| {
-                axum::serve(axum::ledger(Some(journal)), listening)
-            }),
+            Some(state) => {
+                axum::journal(Path::new(&state)).and_then(|journal| axum::serve(axum::ledger(Some(journal)), listening))
+            }
             None => Err(Failure::Threads("the journal has no file")),
         },
         _ => axum::serve(axum::ledger(None), listening),
