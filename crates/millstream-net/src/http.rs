@@ -39,10 +39,10 @@ mod socket;
 #[cfg(feature = "tls")]
 mod tls;
 
+pub use crate::OpenError;
 pub use counters::Counters;
 pub use endpoint::Endpoint;
 pub use ingest::Ingest;
-pub use crate::OpenError;
 pub use limits::Limits;
 #[cfg(feature = "post")]
 pub use post::{PostError, PostSink, Posted};

@@ -17,13 +17,13 @@
 #![forbid(unsafe_code)]
 
 pub mod arrivals;
-#[cfg(feature = "http")]
-pub mod http;
-pub mod once;
 #[cfg(any(feature = "http", feature = "tcp"))]
 mod broadcast;
+#[cfg(feature = "http")]
+pub mod http;
 #[cfg(any(feature = "http", feature = "tcp"))]
 mod listening;
+pub mod once;
 #[cfg(any(feature = "http", feature = "tcp"))]
 mod open_error;
 #[cfg(any(feature = "http", feature = "tcp"))]

@@ -14,6 +14,11 @@ use tokio::time::{sleep, timeout};
 /// How long a server that has no descriptors left waits until it tries again.
 const NO_DESCRIPTORS: Duration = Duration::from_millis(50);
 
+/// The connections that the system keeps until they are accepted, if it keeps that many. When the queue is full, the
+/// packet that opens a connection is dropped, and comes again after a second. The standard library asks for 128.
+#[cfg(unix)]
+const WAITING: i32 = 4096;
+
 /// The time that a server that is dropped has for what is under way.
 const AT_DROP: Duration = Duration::from_secs(5);
 
@@ -63,6 +68,9 @@ impl Bound {
             return Err(OpenError::NoToken(*open));
         }
         let listener = std::net::TcpListener::bind(&addresses[..])?;
+        // Listening again only changes the length of the queue.
+        #[cfg(unix)]
+        rustix::net::listen(&listener, WAITING).map_err(io::Error::from)?;
         listener.set_nonblocking(true)?;
         let address = listener.local_addr()?;
         Ok(Bound { listener, address })

@@ -1,8 +1,9 @@
 //! Values on their way into a pipeline.
 
 use millstream_core::Item;
-use millstream_exec::{Answer, CallError, Client, TrySendError};
+use millstream_exec::{AnswerFuture, CallError, Client, TrySendError};
 use std::collections::VecDeque;
+use std::future::IntoFuture;
 
 /// The values of one connection that are not acknowledged yet.
 const UNDER_WAY: usize = 16;
@@ -11,7 +12,7 @@ const UNDER_WAY: usize = 16;
 pub(crate) struct Taking<'c, T: Item> {
     client: &'c Client<T, ()>,
     /// With how many lines or records each counts.
-    under_way: VecDeque<(Answer<()>, u64)>,
+    under_way: VecDeque<(AnswerFuture<()>, u64)>,
     /// What was acknowledged.
     pub(crate) taken: u64,
 }
@@ -38,14 +39,22 @@ impl<'c, T: Item> Taking<'c, T> {
             Err(TrySendError::Full { value, .. }) => self.client.send_async(value).await.map_err(NotTaken::Failed)?,
             Err(TrySendError::Ended(_)) => return Err(NotTaken::Ending),
         };
-        self.under_way.push_back((answer, counts));
+        self.under_way.push_back((answer.into_future(), counts));
         if self.under_way.len() > UNDER_WAY { self.next().await } else { Ok(()) }
     }
 
-    /// Waits until the first value under way is acknowledged.
-    async fn next(&mut self) -> Result<(), NotTaken> {
-        let Some((answer, counts)) = self.under_way.pop_front() else { return Ok(()) };
-        answer.await.map_err(NotTaken::Failed)?;
+    /// Whether something is not acknowledged yet.
+    #[cfg(feature = "tcp")]
+    pub(crate) fn waits(&self) -> bool {
+        !self.under_way.is_empty()
+    }
+
+    /// Waits until the first value under way is acknowledged. A future that is dropped loses nothing.
+    pub(crate) async fn next(&mut self) -> Result<(), NotTaken> {
+        let Some((answer, counts)) = self.under_way.front_mut() else { return Ok(()) };
+        let (answered, counts) = (answer.await, *counts);
+        self.under_way.pop_front();
+        answered.map_err(NotTaken::Failed)?;
         self.taken += counts;
         Ok(())
     }

@@ -50,18 +50,25 @@ impl WholeLines {
     ///
     /// If a line is too long. The lines before it are lost; those of earlier calls were returned.
     pub fn push(&mut self, bytes: &[u8]) -> Result<Option<Vec<u8>>, LineTooLong> {
+        let mut lines = Vec::new();
+        Ok(self.push_onto(bytes, &mut lines)?.then_some(lines))
+    }
+
+    /// As [`push`](WholeLines::push): appends the lines, for memory that is used again. Returns whether there are any.
+    pub(crate) fn push_onto(&mut self, bytes: &[u8], lines: &mut Vec<u8>) -> Result<bool, LineTooLong> {
         let Some(last) = memrchr(b'\n', bytes) else {
             self.begin(bytes)?;
-            return Ok(None);
+            return Ok(false);
         };
         let (whole, rest) = bytes.split_at(last + 1);
         if !self.fit(whole) {
             return Err(LineTooLong { longest: self.longest });
         }
-        let mut block = std::mem::take(&mut self.begun);
-        block.extend_from_slice(whole);
+        lines.reserve(self.begun.len() + whole.len());
+        lines.append(&mut self.begun);
+        lines.extend_from_slice(whole);
         self.begin(rest)?;
-        Ok(Some(block))
+        Ok(true)
     }
 
     /// Whether none of these lines is too long, the first one with what has begun of it.

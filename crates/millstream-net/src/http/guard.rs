@@ -132,7 +132,8 @@ mod tests {
         assert_eq!(from("http://127.0.0.1:80"), 200);
         assert_eq!(from("http://example.org"), 403);
         assert_eq!(from("null"), 403);
-        let socket = |origin| here(Method::GET, &[("upgrade", "websocket"), ("host", "127.0.0.1:80"), ("origin", origin)]);
+        let socket =
+            |origin| here(Method::GET, &[("upgrade", "websocket"), ("host", "127.0.0.1:80"), ("origin", origin)]);
         assert_eq!(socket("http://127.0.0.1:80"), 200);
         assert_eq!(socket("http://example.org"), 403);
     }

@@ -9,7 +9,7 @@ use axum::extract::Request;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use memchr::memchr_iter;
-use millstream_core::text::Block;
+use millstream_core::text::{Block, BlockPool};
 use millstream_exec::Client;
 use std::convert::Infallible;
 use std::future::Future;
@@ -18,6 +18,9 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::time::timeout;
 use tower_service::Service;
+
+/// The memory of larger blocks is not used again.
+const REUSED: usize = 256 << 10;
 
 /// An HTTP endpoint that takes lines, as newline-delimited JSON or any text, into a pipeline of blocks of text. A
 /// `tower::Service`, for a router of your own.
@@ -107,27 +110,31 @@ impl Ingest {
     }
 
     async fn take(&self, mut body: Body, taking: &mut Taking<'_, Block>) -> Result<(), Refusal> {
-        let mut lines = WholeLines::new(self.longest);
+        // The memory of blocks that the pipeline is done with is used again, as long as the body lasts.
+        let (mut lines, mut pool) = (WholeLines::new(self.longest), BlockPool::new(REUSED));
         let too_long = |LineTooLong { longest }| Refusal::LineTooLong { most: longest, taken: 0 };
         loop {
             let piece = timeout(self.idle, body::next(&mut body)).await.map_err(|_| Refusal::BodyTooSlow)??;
             let Some(piece) = piece else { break };
-            if let Some(block) = lines.push(&piece).map_err(too_long)? {
-                send(block, taking).await?;
+            let mut block = pool.draft();
+            block.bytes.clear();
+            if lines.push_onto(&piece, &mut block.bytes).map_err(too_long)? {
+                let filled = block.bytes.len();
+                send(pool.finish(block, filled), taking).await?;
             }
         }
         if let Some(mut last) = lines.end() {
             last.push(b'\n');
-            send(last, taking).await?;
+            send(last.into(), taking).await?;
         }
         Ok(())
     }
 }
 
 /// Only the first block of a body is refused for a full ring.
-async fn send(block: Vec<u8>, taking: &mut Taking<'_, Block>) -> Result<(), Refusal> {
+async fn send(block: Block, taking: &mut Taking<'_, Block>) -> Result<(), Refusal> {
     let lines = memchr_iter(b'\n', &block).count() as u64;
-    taking.send(block.into(), lines, true).await.map_err(refusal)
+    taking.send(block, lines, true).await.map_err(refusal)
 }
 
 fn refusal(not_taken: NotTaken) -> Refusal {

@@ -163,8 +163,7 @@ impl PostSink {
     fn post(&mut self) -> Result<(), PostError> {
         let Some((first, last)) = self.numbers.take() else { return Ok(()) };
         let (body, values) = (mem::take(&mut self.body), mem::take(&mut self.values));
-        let key =
-            if values == 1 { format!("{}:{first}", self.job) } else { format!("{}:{first}-{last}", self.job) };
+        let key = if values == 1 { format!("{}:{first}", self.job) } else { format!("{}:{first}-{last}", self.job) };
         let mut pauses = self.retry.pauses();
         loop {
             let (wait, error) = match self.send(&key, &body) {

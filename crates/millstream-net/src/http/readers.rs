@@ -128,7 +128,6 @@ pub(super) async fn closing(held: &mut Option<Held>) {
     }
 }
 
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -162,11 +162,10 @@ struct Serving {
 
 async fn connected(serving: Arc<Serving>, accepted: Accepted) {
     let Accepted { stream, peer, place, closing } = accepted;
-    let counters = serving.counters.clone();
-    counters.connections.fetch_add(1, Ordering::Relaxed);
-    let _open = UnderWay::of(&counters.open);
+    serving.counters.connections.fetch_add(1, Ordering::Relaxed);
+    let open = Arc::new(Open::on(&serving.counters));
     let stream = Timed::new(stream, serving.limits.write_within);
-    let of = Of { peer, held: Held { _place: place, closing } };
+    let of = Of { peer, held: Held { _place: place, _open: open, closing } };
     match &serving.transport {
         Transport::Plain => connection(&serving, stream, of).await,
         #[cfg(feature = "tls")]
@@ -182,7 +181,24 @@ async fn connected(serving: Arc<Serving>, accepted: Accepted) {
 #[derive(Clone)]
 pub(super) struct Held {
     _place: Place,
+    _open: Arc<Open>,
     pub(super) closing: Closing,
+}
+
+/// A connection that is counted as open while this lives.
+struct Open(Arc<Counters>);
+
+impl Open {
+    fn on(counters: &Arc<Counters>) -> Self {
+        counters.open.fetch_add(1, Ordering::Relaxed);
+        Open(counters.clone())
+    }
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        self.0.open.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 /// Whose connection it is.

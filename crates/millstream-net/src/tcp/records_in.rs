@@ -249,7 +249,7 @@ async fn read<C: Cutter>(
     loop {
         let piece = match std::mem::take(&mut first) {
             Some(piece) => Some(piece),
-            None => connection.piece(connection.options.idle).await,
+            None => next_piece(connection, taking, taken).await.map_err(not_taken)?,
         };
         let Some(piece) = piece else { return Ok(()) };
         let before = taking.taken;
@@ -259,6 +259,23 @@ async fn read<C: Cutter>(
         if taking.taken > before {
             connection.say(&format!("{}\n", taking.taken)).await;
         }
+    }
+}
+
+/// What comes next. Meanwhile what was sent before is acknowledged.
+async fn next_piece<T: Item>(
+    connection: &mut Connection,
+    taking: &mut Taking<'_, T>,
+    taken: &AtomicU64,
+) -> Result<Option<Vec<u8>>, NotTaken> {
+    loop {
+        let before = taking.taken;
+        tokio::select! {
+            biased;
+            piece = connection.piece(connection.options.idle) => return Ok(piece),
+            done = taking.next(), if taking.waits() => done?,
+        }
+        taken.fetch_add(taking.taken - before, Ordering::Relaxed);
     }
 }
 
