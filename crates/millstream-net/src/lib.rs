@@ -17,6 +17,9 @@
 #![forbid(unsafe_code)]
 
 pub mod arrivals;
+#[cfg(any(all(test, feature = "http", feature = "tcp"), feature = "fuzzed"))]
+#[doc(hidden)]
+pub mod fuzzed;
 #[cfg(any(feature = "http", feature = "tcp"))]
 mod broadcast;
 #[cfg(feature = "http")]

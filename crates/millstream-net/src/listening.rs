@@ -30,6 +30,12 @@ pub(crate) type Place = Arc<OwnedSemaphorePermit>;
 pub(crate) struct Closing(watch::Receiver<bool>);
 
 impl Closing {
+    /// By this channel, for a connection without a listener.
+    #[cfg(any(all(test, feature = "http", feature = "tcp"), feature = "fuzzed"))]
+    pub(crate) fn of(closed: watch::Receiver<bool>) -> Self {
+        Closing(closed)
+    }
+
     /// Waits until the server is closed.
     pub(crate) async fn wait(&mut self) {
         // An error means that the server is gone.

@@ -152,12 +152,30 @@ pub(super) enum Transport {
 }
 
 /// What all connections share.
-struct Serving {
+pub(super) struct Serving {
     routes: Router,
     guard: Arc<Guard>,
     limits: Limits,
     transport: Transport,
     counters: Arc<Counters>,
+}
+
+#[cfg(any(all(test, feature = "tcp"), feature = "fuzzed"))]
+impl Serving {
+    /// As if it had been accepted at this address, without a counter that others see.
+    pub(super) fn plain(routes: Router, limits: Limits, address: SocketAddr) -> Arc<Self> {
+        let guard = Arc::new(Guard::new(&limits, address));
+        Arc::new(Serving { routes, guard, limits, transport: Transport::Plain, counters: Arc::default() })
+    }
+
+    /// Serves one connection, of any kind.
+    pub(super) async fn converse<S>(self: Arc<Self>, stream: S, peer: SocketAddr, place: Place, closing: Closing)
+    where
+        S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    {
+        let open = Arc::new(Open::on(&self.counters));
+        connection(&self, stream, Of { peer, held: Held { _place: place, _open: open, closing } }).await;
+    }
 }
 
 async fn connected(serving: Arc<Serving>, accepted: Accepted) {

@@ -214,7 +214,7 @@ fn beside_a_slow_reader(when_slow: WhenSlow) -> (u64, u64, String) {
     let ((read, paced), mut pace) = (channel(), 0);
     let reading = spawn(move || {
         let mut lines = BufReader::new(fast).lines();
-        std::iter::from_fn(|| lines.next()).inspect(|_| drop(read.send(()))).map(Result::unwrap).count()
+        std::iter::from_fn(|| lines.next()).inspect(|_| _ = read.send(())).map(Result::unwrap).count()
     });
     let published = 5000;
     let run = pipeline::<u64>().from(0..published).to_each(move |number, _| {
