@@ -34,10 +34,10 @@ mod post;
 mod readers;
 mod refusal;
 mod server;
-#[cfg(any(all(test, feature = "tcp"), feature = "fuzzed"))]
-mod spoken;
 #[cfg(feature = "websocket")]
 mod socket;
+#[cfg(any(all(test, feature = "tcp"), feature = "fuzzed"))]
+mod spoken;
 #[cfg(feature = "tls")]
 mod tls;
 
@@ -51,10 +51,10 @@ pub use post::{PostError, PostSink, Posted};
 pub use readers::{events, stream};
 pub use refusal::Refusal;
 pub use server::{Closed, Server};
-#[cfg(any(all(test, feature = "tcp"), feature = "fuzzed"))]
-pub(crate) use spoken::spoken_to;
 #[cfg(feature = "websocket")]
 pub use socket::{send_messages, take_messages};
+#[cfg(any(all(test, feature = "tcp"), feature = "fuzzed"))]
+pub(crate) use spoken::spoken_to;
 #[cfg(feature = "tls")]
 pub use tls::Certificate;
 

@@ -17,11 +17,11 @@
 #![forbid(unsafe_code)]
 
 pub mod arrivals;
+#[cfg(any(feature = "http", feature = "tcp"))]
+mod broadcast;
 #[cfg(any(all(test, feature = "http", feature = "tcp"), feature = "fuzzed"))]
 #[doc(hidden)]
 pub mod fuzzed;
-#[cfg(any(feature = "http", feature = "tcp"))]
-mod broadcast;
 #[cfg(feature = "http")]
 pub mod http;
 #[cfg(any(feature = "http", feature = "tcp"))]

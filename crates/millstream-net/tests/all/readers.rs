@@ -21,7 +21,7 @@ fn server(slots: usize) -> (Server, Publisher, Broadcast) {
 fn reader(server: &Server, values: &Broadcast, path: &str) -> Peer {
     let before = values.readers();
     let mut peer = Peer::of(server.address());
-    peer.say(&format!("GET {path} HTTP/1.1\r\nhost: localhost\r\n\r\n"));
+    peer.say(&format!("GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n"));
     let since = Instant::now();
     while values.readers() == before {
         assert!(since.elapsed() < PATIENCE, "no one reads");
@@ -53,12 +53,10 @@ fn every_reader_has_its_stream_from_where_it_began() {
     let mut late = reader(&server, &values, "/strict");
     publisher.publish(SequenceNumber(4), "four\n");
     drop(publisher);
-    // The end of each stream, and not of its connection.
-    let closing = std::thread::spawn(move || server.close(PATIENCE));
     assert_eq!(body(&early[0].rest()).as_deref(), Some("three\nfour\n"));
     assert_eq!(body(&early[1].rest()).as_deref(), Some("id: 3\ndata: three\n\nid: 4\ndata: four\n\n"));
     assert_eq!(body(&late.rest()).as_deref(), Some("four\n"));
-    assert_eq!(closing.join().unwrap().cut_off, 0);
+    assert_eq!(server.close(PATIENCE).cut_off, 0);
 }
 
 #[test]
