@@ -45,7 +45,7 @@ impl Guard {
             return refuse((StatusCode::MISDIRECTED_REQUEST, why));
         }
         // A page from elsewhere can also open a WebSocket, by a GET, and send and read there what it likes.
-        let upgrades = headers.contains_key(header::UPGRADE);
+        let upgrades = text(header::UPGRADE).is_some_and(|to| to.to_ascii_lowercase().contains("websocket"));
         let changes = upgrades || !matches!(*method, Method::GET | Method::HEAD | Method::OPTIONS);
         if changes {
             // And a page from elsewhere can post to any address, without reading the answer.
@@ -144,7 +144,8 @@ mod tests {
         let with = |method, headers: &[_]| status(&limits, "10.0.0.1:80", method, headers);
         assert_eq!(with(Method::GET, &[]), 200);
         assert_eq!(with(Method::POST, &[]), 401);
-        assert_eq!(with(Method::GET, &[("upgrade", "websocket")]), 401);
+        assert_eq!(with(Method::GET, &[("upgrade", "WebSocket")]), 401);
+        assert_eq!(with(Method::GET, &[("upgrade", "h2c")]), 200);
         assert_eq!(with(Method::DELETE, &[("authorization", "Bearer secreT")]), 401);
         assert_eq!(with(Method::POST, &[("authorization", "Basic secret")]), 401);
         assert_eq!(with(Method::POST, &[("authorization", "Bearer secret2")]), 401);

@@ -1,6 +1,6 @@
 //! A sink that posts what comes out.
 
-use millstream_core::{Retry, RunOutcome, SequenceNumber, Sink, Val};
+use millstream_core::{Retry, RunOutcome, SequenceNumber, Shape, Sink};
 use std::time::Duration;
 use std::{error, fmt, mem};
 
@@ -231,11 +231,14 @@ fn agent(within: Duration) -> ureq::Agent {
     config.max_redirects(0).build().into()
 }
 
-impl<T: AsRef<[u8]> + millstream_core::Item, D: millstream_core::Density> Sink<Val<T, D>> for PostSink {
+impl<A: Shape> Sink<A> for PostSink
+where
+    for<'a> A::Ref<'a>: AsRef<[u8]>,
+{
     type Output = Posted;
     type Error = PostError;
 
-    fn put(&mut self, number: SequenceNumber, value: &T) -> Result<(), PostError> {
+    fn put(&mut self, number: SequenceNumber, value: A::Ref<'_>) -> Result<(), PostError> {
         let value = value.as_ref();
         if self.values > 0 && self.body.len() + value.len() > self.bytes {
             self.post()?;

@@ -27,7 +27,7 @@ pub(super) fn stages(most_accounts: u64, most_answers: usize) -> impl Stage<AnyE
             Err(wrong) => |wrong| wrong.clone(),
         };
         let response = ledger.map(respond);
-        response.map(serialise)
+        response.map(serialise).named("reply")
     })
 }
 
