@@ -13,10 +13,13 @@ pub(crate) struct Args {
 }
 
 /// A crate with a directory `fuzz`, and its target.
-const TARGETS: [(&str, &str); 6] = [
+const TARGETS: [(&str, &str); 9] = [
     ("crates/millstream-evolve", "stranger"),
     ("crates/millstream-jq", "filter"),
     ("crates/millstream-jq", "json"),
+    ("crates/millstream-net", "http"),
+    ("crates/millstream-net", "lines"),
+    ("crates/millstream-net", "records"),
     ("crates/millstream-registry", "text"),
     ("crates/millstream-state", "manifest"),
     ("crates/millstream-state", "segment"),

@@ -30,6 +30,7 @@ mod pipe;
 mod restore;
 mod rss;
 mod sensors;
+mod serve;
 mod service;
 mod shard2;
 mod shard2_ordered;
@@ -48,6 +49,8 @@ mod wires;
 mod word_split;
 mod zip10;
 mod zip2;
+
+pub(crate) use serve::asked as serving;
 
 use crate::failure::Failure;
 use crate::figure::Results;
@@ -228,6 +231,11 @@ pub(crate) const ALL: &[Bench] = &[
         name: "restore",
         about: "the start of a job from 1 GB of keyed state, and a loop that decodes and inserts the same",
         run: restore::run,
+    },
+    Bench {
+        name: "serve",
+        about: "millstream serve over loopback, beside plain axum with a mutex; lines, idle connections, overload",
+        run: serve::run,
     },
     Bench { name: "rss", about: "the peak memory of each program while gigabytes go through it", run: rss::run },
 ];

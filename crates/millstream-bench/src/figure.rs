@@ -104,6 +104,9 @@ pub(crate) struct Results {
     /// Speed against waits, if a bench tries settings that trade one for the other.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) curve: Vec<Point>,
+    /// What is answered of what is offered.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) overload: Vec<Offered>,
     /// The programs' costs beside time.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) counters: Vec<Counters>,
@@ -143,6 +146,16 @@ pub(crate) struct Growth {
     pub(crate) speed: f64,
 }
 
+/// What a service does with this many requests a second.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub(crate) struct Offered {
+    pub(crate) offered: f64,
+    /// The requests a second that it answers, and does not refuse.
+    pub(crate) good: f64,
+    /// The wait in nanoseconds than which one in a hundred of them is longer.
+    pub(crate) p99: f64,
+}
+
 /// A point of such a curve.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(crate) struct Point {
@@ -162,6 +175,7 @@ impl Results {
             figures: [all.figures, case.figures].concat(),
             ratios: [all.ratios, case.ratios].concat(),
             curve: [all.curve, case.curve].concat(),
+            overload: [all.overload, case.overload].concat(),
             counters: [all.counters, case.counters].concat(),
             notes: [all.notes, case.notes].concat(),
             scaling: [all.scaling, case.scaling].concat(),

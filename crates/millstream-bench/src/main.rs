@@ -70,6 +70,15 @@ fn main() -> ExitCode {
             }
         };
     }
+    if let Some(done) = benches::serving() {
+        return match done {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(failure) => {
+                eprintln!("millstream-bench: a server: {failure}");
+                ExitCode::FAILURE
+            }
+        };
+    }
     match run(&Args::parse()) {
         Ok(missed) if missed.is_empty() => ExitCode::SUCCESS,
         Ok(missed) => {

@@ -1,6 +1,7 @@
 //! A bar chart of a bench's speeds, or its curves, as SVG.
 
 mod growth;
+mod overload;
 mod scaling;
 mod timeline;
 
@@ -28,6 +29,8 @@ pub(crate) fn plot(dir: &Path, bench: &Bench, results: &Results) -> Result<(), F
         scaling::draw(&mut svg, &results.scaling)
     } else if !results.timelines.is_empty() {
         timeline::draw(&mut svg, bench, &results.timelines)
+    } else if !results.overload.is_empty() {
+        overload::draw(&mut svg, bench, &results.overload)
     } else if results.curve.is_empty() {
         draw(&mut svg, bench, &speeds)
     } else {
@@ -131,6 +134,19 @@ mod tests {
         plot(dir.path(), &crate::benches::ALL[0], &Results { curve, ..Results::default() }).unwrap();
         let svg = std::fs::read_to_string(dir.path().join("chain2.svg")).unwrap();
         for word in ["MiB/s", "p99 in microseconds", "4 KiB", "64 KiB", "1 MiB", "polyline"] {
+            assert!(svg.contains(word), "{word} in {svg}");
+        }
+    }
+
+    #[test]
+    fn overload_has_two_axes() {
+        use crate::figure::Offered;
+        let point = |offered, good, p99| Offered { offered, good, p99 };
+        let overload = vec![point(1e4, 1e4, 1e6), point(2e4, 2e4, 5e6), point(4e4, 2e4, 1e7)];
+        let dir = tempfile::tempdir().unwrap();
+        plot(dir.path(), &crate::benches::ALL[0], &Results { overload, ..Results::default() }).unwrap();
+        let svg = std::fs::read_to_string(dir.path().join("chain2.svg")).unwrap();
+        for word in ["offered", "answered", "p99 in milliseconds", "polyline"] {
             assert!(svg.contains(word), "{word} in {svg}");
         }
     }

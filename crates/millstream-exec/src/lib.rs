@@ -130,6 +130,8 @@ pub use iterator::{OrderedParMap, ParMapExt, Through, ThroughExt};
 pub use job::{Job, NoSink};
 pub use job_run::{JobExt, JobRefExt};
 pub use keeps::{Keeps, RingBackend, RingRunner};
+#[doc(hidden)]
+pub use machine::is_here;
 pub use machine::{Cores, LimitedBy, MemoryLimit, physical_cores, pin_to_physical_core};
 pub use millstream_core::{RunOutcome, Sink};
 pub use observer::{

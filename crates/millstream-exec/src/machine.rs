@@ -9,12 +9,14 @@ mod cgroup;
 mod core_balancer;
 mod cores;
 mod cpus;
+mod host;
 mod memory;
 mod pin;
 
 pub(crate) use account::{Account, Accounts};
 pub(crate) use core_balancer::{CoreBalancer, MigrationBackoff};
 pub use cores::Cores;
+pub use host::is_here;
 pub use memory::{LimitedBy, MemoryLimit};
 pub(crate) use pin::Pins;
 pub use pin::{physical_cores, pin_to_physical_core};

@@ -1,4 +1,4 @@
-//! HTTP: a pipeline that answers requests, lines that are posted, and a server with limits.
+//! HTTP: a pipeline that answers requests, lines that are posted, values to many readers, and a server with limits.
 //!
 //! What a status means:
 //!
@@ -29,17 +29,32 @@ mod events;
 mod guard;
 mod ingest;
 mod limits;
+#[cfg(feature = "post")]
+mod post;
+mod readers;
 mod refusal;
 mod server;
+#[cfg(feature = "websocket")]
+mod socket;
+#[cfg(any(all(test, feature = "tcp"), feature = "fuzzed"))]
+mod spoken;
 #[cfg(feature = "tls")]
 mod tls;
 
+pub use crate::OpenError;
 pub use counters::Counters;
 pub use endpoint::Endpoint;
 pub use ingest::Ingest;
-pub use limits::{Limits, OpenError};
+pub use limits::Limits;
+#[cfg(feature = "post")]
+pub use post::{PostError, PostSink, Posted};
+pub use readers::{events, stream};
 pub use refusal::Refusal;
 pub use server::{Closed, Server};
+#[cfg(feature = "websocket")]
+pub use socket::{send_messages, take_messages};
+#[cfg(any(all(test, feature = "tcp"), feature = "fuzzed"))]
+pub(crate) use spoken::spoken_to;
 #[cfg(feature = "tls")]
 pub use tls::Certificate;
 

@@ -5,6 +5,8 @@
 //! | [`arrivals`] | values that come from outside, as a source: with or without a journal |
 //! | [`once`] | the first answers to requests with ids, so that a repeated request is not done twice |
 //! | `http` (feature `http`) | pipelines that answer requests, lines that are posted, and a server with limits |
+//! | `tcp` (feature `tcp`) | lines and records as sources, and lines to many readers |
+//! | [`broadcast`](fn@broadcast) (both) | values to many readers, none of which stops the pipeline |
 //!
 //! A request is a number. What comes from many connections is one stream, in the order of arrival; a state in the
 //! pipeline needs no lock, and with a journal a replay has the same order.
@@ -15,11 +17,30 @@
 #![forbid(unsafe_code)]
 
 pub mod arrivals;
+#[cfg(any(feature = "http", feature = "tcp"))]
+mod broadcast;
+#[cfg(any(all(test, feature = "http", feature = "tcp"), feature = "fuzzed"))]
+#[doc(hidden)]
+pub mod fuzzed;
 #[cfg(feature = "http")]
 pub mod http;
+#[cfg(any(feature = "http", feature = "tcp"))]
+mod listening;
 pub mod once;
+#[cfg(any(feature = "http", feature = "tcp"))]
+mod open_error;
+#[cfg(any(feature = "http", feature = "tcp"))]
+mod taking;
+#[cfg(feature = "tcp")]
+pub mod tcp;
 #[cfg(feature = "http")]
 mod timed;
 mod whole_lines;
+mod whole_records;
 
+#[cfg(any(feature = "http", feature = "tcp"))]
+pub use broadcast::{Broadcast, Publisher, WhenSlow, broadcast};
+#[cfg(any(feature = "http", feature = "tcp"))]
+pub use open_error::OpenError;
 pub use whole_lines::{LineTooLong, WholeLines};
+pub use whole_records::{RecordTooLong, WholeRecords};

@@ -50,23 +50,40 @@ impl WholeLines {
     ///
     /// If a line is too long. The lines before it are lost; those of earlier calls were returned.
     pub fn push(&mut self, bytes: &[u8]) -> Result<Option<Vec<u8>>, LineTooLong> {
+        let mut lines = Vec::new();
+        Ok(self.push_onto(bytes, &mut lines)?.then_some(lines))
+    }
+
+    /// As [`push`](WholeLines::push): appends the lines, for memory that is used again. Returns whether there are any.
+    pub(crate) fn push_onto(&mut self, bytes: &[u8], lines: &mut Vec<u8>) -> Result<bool, LineTooLong> {
         let Some(last) = memrchr(b'\n', bytes) else {
             self.begin(bytes)?;
-            return Ok(None);
+            return Ok(false);
         };
         let (whole, rest) = bytes.split_at(last + 1);
+        if !self.fit(whole) {
+            return Err(LineTooLong { longest: self.longest });
+        }
+        lines.reserve(self.begun.len() + whole.len());
+        lines.append(&mut self.begun);
+        lines.extend_from_slice(whole);
+        self.begin(rest)?;
+        Ok(true)
+    }
+
+    /// Whether none of these lines is too long, the first one with what has begun of it.
+    fn fit(&self, whole: &[u8]) -> bool {
+        if self.begun.len() + whole.len() <= self.longest {
+            // Most pieces are shorter than the longest line, and none of their lines needs a look.
+            return true;
+        }
         // The first line has begun in an earlier piece; each other one begins behind the end of the one before it.
         let (mut before, mut begins) = (self.begun.len(), 0);
-        for end in memchr::memchr_iter(b'\n', whole) {
-            if before + end + 1 - begins > self.longest {
-                return Err(LineTooLong { longest: self.longest });
-            }
+        memchr::memchr_iter(b'\n', whole).all(|end| {
+            let fits = before + end + 1 - begins <= self.longest;
             (before, begins) = (0, end + 1);
-        }
-        let mut block = std::mem::take(&mut self.begun);
-        block.extend_from_slice(whole);
-        self.begin(rest)?;
-        Ok(Some(block))
+            fits
+        })
     }
 
     fn begin(&mut self, bytes: &[u8]) -> Result<(), LineTooLong> {

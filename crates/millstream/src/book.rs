@@ -16,6 +16,7 @@ pages!(
     Keys: "keys.md",
     Async: "async.md",
     Sinks: "sinks.md",
+    Ends: "ends.md",
     Upgrades: "upgrades.md",
     Production: "production.md",
     Failures: "failures.md",

@@ -61,7 +61,7 @@ fn io(doing: &'static str) -> impl Fn(std::io::Error) -> Failure {
 /// Kills and starts until enough were killed, and checks what is left.
 fn lives(args: &Args, ledger: &Ledger) -> Result<String> {
     let mut random = Random(args.seed);
-    let mut server = ledger.start()?;
+    let mut server = Ending(ledger.start()?);
     let mut own = ledger.client();
     let bank = format!("{{\"to\":\"bank\",\"amount\":{PAID_IN}}}");
     own.until_answered("/deposit", "bank", &bank, PATIENCE)?.expect(200)?;
@@ -77,15 +77,15 @@ fn lives(args: &Args, ledger: &Ledger) -> Result<String> {
         sleep(Duration::from_millis(random.below(MOST_MS)));
         if random.below(TERMINATED_ONE_IN) == 0 {
             terminated += 1;
-            let status = terminate(&mut server)?;
+            let status = terminate(&mut server.0)?;
             if status.code() != Some(143) {
                 return Err(violation(format!("after SIGTERM it ended with {status}")));
             }
         } else {
-            server.kill().and_then(|()| server.wait().map(drop)).map_err(io("kill"))?;
+            server.0.kill().and_then(|()| server.0.wait().map(drop)).map_err(io("kill"))?;
             killed += 1;
         }
-        server = ledger.start()?;
+        server = Ending(ledger.start()?);
         own.audit(PATIENCE)?;
     }
     all.over.store(true, Ordering::Relaxed);
@@ -93,7 +93,7 @@ fn lives(args: &Args, ledger: &Ledger) -> Result<String> {
         client.join().map_err(|_| failure("a client panicked"))??;
     }
     let done = all.check(&mut own)?;
-    terminate(&mut server)?;
+    terminate(&mut server.0)?;
     let repeated = all.repeated.load(Ordering::Relaxed);
     if repeated == 0 && args.kills >= 20 {
         return Err(failure("no kill met a request that was under way: the kills prove nothing"));
@@ -124,6 +124,17 @@ impl Ledger {
 
     fn client(&self) -> Client {
         Client::new(self.port, &self.home)
+    }
+}
+
+/// A server that does not outlive this, also where the chaos ends with a violation.
+struct Ending(Child);
+
+impl Drop for Ending {
+    fn drop(&mut self) {
+        // An error means that it has ended.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
     }
 }
 

@@ -1,6 +1,8 @@
+mod descriptors;
 mod ledger;
 mod routes;
 mod stages;
+mod steps;
 
 use crate::config::{Doing, Keep, RunConfig};
 use crate::deploy::{Answer, Runs};
@@ -15,12 +17,13 @@ use millstream_net::http::{Limits, Server};
 use millstream_observe::{PageRoutes, Watch};
 use millstream_state::journaled_in_groups;
 use millstream_state::resumable::Groups;
-use stages::{Reply, Request, stages};
+use stages::stages;
 use std::collections::VecDeque;
 #[cfg(feature = "tls")]
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
+use steps::{Reply, Request};
 
 /// The environment variable that holds the token that requests have to show.
 const TOKEN: &str = "MILLSTREAM_TOKEN";
@@ -93,7 +96,10 @@ impl Serve {
                 return Outcome::WrongUse;
             }
         }
-        let quiet = self.run.quiet;
+        let (quiet, connections) = (self.run.quiet, self.limits.connections as u64);
+        if let Some(fewer) = descriptors::allow(connections) {
+            complaints.note(&format!("--connections {connections}: the system allows about {fewer} (`ulimit -Hn`)"));
+        }
         let pipeline = stages(self.most_accounts, self.most_answers);
         let mut runs = Runs::new(self.run, complaints.clone());
         let (listen, limits) = (self.listen, self.limits);

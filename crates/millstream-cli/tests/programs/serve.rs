@@ -1,5 +1,8 @@
 //! A ledger over HTTP: what it answers, what it keeps, and how it ends.
 
+#[cfg(target_os = "linux")]
+mod connections;
+
 use crate::scene::{PATIENCE, Scene, Seen, ended};
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::TcpStream;

@@ -7,7 +7,7 @@ use axum::http::request::Parts;
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use millstream_core::Item;
-use millstream_exec::{CallError, Client, TrySendError};
+use millstream_exec::{Answer, CallError, Client, TrySendError};
 use std::convert::Infallible;
 use std::fmt;
 use std::future::Future;
@@ -25,7 +25,8 @@ use tower_service::Service;
 /// that is between them in the pipeline. What goes wrong concerns the one request:
 ///
 /// - The body is too long, or too slow: 413, 408. Nothing was sent to the pipeline.
-/// - The first ring is full: 503 with `Retry-After`, at once. Nothing waits.
+/// - The first ring is full: 503 with `Retry-After`, at once, or after a time in which it may get
+///   [room](Endpoint::room_within).
 /// - The stages leave the request's slot empty, by a filter or a `try_map_or_empty` that fails: 500. Where the values
 ///   are `Result`s, the function that writes says what an error means.
 /// - The answer is not there in [time](Endpoint::within): 202. A client asks for less time by `Prefer: wait=SECONDS`.
@@ -76,13 +77,15 @@ struct Options<Q, A> {
     most: usize,
     body_within: Duration,
     within: Duration,
+    room_within: Duration,
 }
 
 impl<Q, A> Clone for Options<Q, A> {
     fn clone(&self) -> Self {
-        let Options { read, write, refuse, most, body_within, within } = self;
+        let Options { read, write, refuse, most, body_within, within, room_within } = self;
         let (read, write, refuse) = (read.clone(), write.clone(), refuse.clone());
-        Options { read, write, refuse, most: *most, body_within: *body_within, within: *within }
+        let (body_within, within, room_within) = (*body_within, *within, *room_within);
+        Options { read, write, refuse, most: *most, body_within, within, room_within }
     }
 }
 
@@ -101,6 +104,7 @@ impl<Q: Item, A: Item> Endpoint<Q, A> {
             most: 64 << 10,
             body_within: Duration::from_secs(10),
             within: Duration::from_secs(30),
+            room_within: Duration::ZERO,
         };
         Endpoint(Arc::new(Inner { client, options }))
     }
@@ -122,6 +126,16 @@ impl<Q: Item, A: Item> Endpoint<Q, A> {
     #[must_use]
     pub fn within(self, time: Duration) -> Self {
         self.with(|options| options.within = time)
+    }
+
+    /// With a time in which a request waits for room in the first ring before it is refused with 503; none by default.
+    ///
+    /// A client that is refused at once may ask again at once, and a server that is busy with refusing answers less
+    /// than it could. With some milliseconds here each connection is refused so much more rarely, and what is answered
+    /// stays the same however much is asked.
+    #[must_use]
+    pub fn room_within(self, time: Duration) -> Self {
+        self.with(|options| options.room_within = time)
     }
 
     /// With a response of your own for a request without an answer.
@@ -152,14 +166,31 @@ impl<Q: Item, A: Item> Inner<Q, A> {
             Ok(asked) => asked,
             Err(response) => return Ok(*response),
         };
-        let answer = self.client.try_send(asked).map_err(|unsent| match unsent {
-            TrySendError::Full { .. } => Refusal::Full,
-            TrySendError::Ended(_) => self.client.failure().map_or(Refusal::Ending, failed),
-        })?;
+        let answer = match self.client.try_send(asked) {
+            Ok(answer) => answer,
+            Err(TrySendError::Full { value, .. }) => self.sent_within(value, options.room_within).await?,
+            Err(TrySendError::Ended(_)) => return Err(self.ending()),
+        };
         match timeout(within, answer.into_future()).await {
             Ok(answer) => answer.map(|answer| (options.write)(answer)).map_err(unanswered),
             Err(_) => Err(Refusal::Late),
         }
+    }
+}
+
+impl<Q: Item, A: Item> Inner<Q, A> {
+    /// Waits for room. What waits longer was not sent.
+    async fn sent_within(&self, asked: Q, time: Duration) -> Result<Answer<A>, Refusal> {
+        if time.is_zero() {
+            return Err(Refusal::Full);
+        }
+        let sent = timeout(time, self.client.send_async(asked)).await.map_err(|_| Refusal::Full)?;
+        sent.map_err(|_| self.ending())
+    }
+
+    /// Why nothing is taken any more.
+    fn ending(&self) -> Refusal {
+        self.client.failure().map_or(Refusal::Ending, failed)
     }
 }
 

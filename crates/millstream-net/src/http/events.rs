@@ -1,20 +1,16 @@
 //! Responses that end when their server does.
 
+use crate::listening::Closing;
 use axum::body::Body;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::Response;
 use futures_util::StreamExt;
-use tokio::sync::watch;
 
 /// The response; if it is a stream of events, which has no end of its own, it ends when the server is closed.
-pub(super) fn ends_with_server(response: Response, closed: &watch::Receiver<bool>) -> Response {
+pub(super) fn ends_with_server(response: Response, mut closing: Closing) -> Response {
     if response.headers().get(CONTENT_TYPE).is_none_or(|kind| kind != "text/event-stream") {
         return response;
     }
-    let mut closed = closed.clone();
-    let end = async move {
-        // An error means that the server is gone.
-        let _ = closed.wait_for(|closed| *closed).await;
-    };
+    let end = async move { closing.wait().await };
     response.map(|body| Body::from_stream(body.into_data_stream().take_until(Box::pin(end))))
 }

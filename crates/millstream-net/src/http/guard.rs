@@ -3,6 +3,7 @@
 use super::{Limits, Refusal};
 use axum::http::{HeaderMap, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use millstream_exec::is_here;
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -43,7 +44,9 @@ impl Guard {
             let why = "this server answers only to `localhost` and IP addresses\n";
             return refuse((StatusCode::MISDIRECTED_REQUEST, why));
         }
-        let changes = !matches!(*method, Method::GET | Method::HEAD | Method::OPTIONS);
+        // A page from elsewhere can also open a WebSocket, by a GET, and send and read there what it likes.
+        let upgrades = text(header::UPGRADE).is_some_and(|to| to.to_ascii_lowercase().contains("websocket"));
+        let changes = upgrades || !matches!(*method, Method::GET | Method::HEAD | Method::OPTIONS);
         if changes {
             // And a page from elsewhere can post to any address, without reading the answer.
             let foreign = |origin: &str| origin.split_once("://").map(|(_, from)| from) != host;
@@ -104,13 +107,6 @@ fn is_bearer(given: &str, token: &str) -> bool {
     scheme.eq_ignore_ascii_case("bearer") && given.len() == token.len() && std::hint::black_box(differ) == 0
 }
 
-/// Whether a host, with or without a port, is `localhost` or an IP address.
-fn is_here(host: &str) -> bool {
-    let number = host.parse::<SocketAddr>().is_ok() || host.trim_matches(['[', ']']).parse::<IpAddr>().is_ok();
-    let name = host.rsplit_once(':').map_or(host, |(name, _)| name);
-    number || name.eq_ignore_ascii_case("localhost")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -136,6 +132,10 @@ mod tests {
         assert_eq!(from("http://127.0.0.1:80"), 200);
         assert_eq!(from("http://example.org"), 403);
         assert_eq!(from("null"), 403);
+        let socket =
+            |origin| here(Method::GET, &[("upgrade", "websocket"), ("host", "127.0.0.1:80"), ("origin", origin)]);
+        assert_eq!(socket("http://127.0.0.1:80"), 200);
+        assert_eq!(socket("http://example.org"), 403);
     }
 
     #[test]
@@ -144,6 +144,8 @@ mod tests {
         let with = |method, headers: &[_]| status(&limits, "10.0.0.1:80", method, headers);
         assert_eq!(with(Method::GET, &[]), 200);
         assert_eq!(with(Method::POST, &[]), 401);
+        assert_eq!(with(Method::GET, &[("upgrade", "WebSocket")]), 401);
+        assert_eq!(with(Method::GET, &[("upgrade", "h2c")]), 200);
         assert_eq!(with(Method::DELETE, &[("authorization", "Bearer secreT")]), 401);
         assert_eq!(with(Method::POST, &[("authorization", "Basic secret")]), 401);
         assert_eq!(with(Method::POST, &[("authorization", "Bearer secret2")]), 401);

@@ -2,15 +2,15 @@
 
 use super::endpoint::unanswered;
 use super::{Refusal, body};
+use crate::taking::{NotTaken, Taking};
 use crate::{LineTooLong, WholeLines};
 use axum::body::Body;
 use axum::extract::Request;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use memchr::memchr_iter;
-use millstream_core::text::Block;
-use millstream_exec::{Answer, Client, TrySendError};
-use std::collections::VecDeque;
+use millstream_core::text::{Block, BlockPool};
+use millstream_exec::Client;
 use std::convert::Infallible;
 use std::future::Future;
 use std::pin::Pin;
@@ -19,8 +19,8 @@ use std::time::Duration;
 use tokio::time::timeout;
 use tower_service::Service;
 
-/// The blocks of one body that are not acknowledged yet.
-const UNDER_WAY: usize = 64;
+/// The memory of larger blocks is not used again.
+const REUSED: usize = 256 << 10;
 
 /// An HTTP endpoint that takes lines, as newline-delimited JSON or any text, into a pipeline of blocks of text. A
 /// `tower::Service`, for a router of your own.
@@ -92,10 +92,10 @@ impl Ingest {
     }
 
     async fn respond(self, request: Request) -> Response {
-        let mut taking = Taking { client: &self.client, under_way: VecDeque::new(), taken: 0 };
+        let mut taking = Taking::into(&self.client);
         let outcome = self.take(request.into_body(), &mut taking).await;
         // Whatever came of the rest: this much is taken.
-        let acknowledged = taking.all().await;
+        let acknowledged = taking.all().await.map_err(refusal);
         let taken = taking.taken;
         let said = format!("{{\"taken\":{taken}}}\n");
         match outcome.and(acknowledged) {
@@ -109,60 +109,39 @@ impl Ingest {
         }
     }
 
-    async fn take(&self, mut body: Body, taking: &mut Taking<'_>) -> Result<(), Refusal> {
-        let mut lines = WholeLines::new(self.longest);
+    async fn take(&self, mut body: Body, taking: &mut Taking<'_, Block>) -> Result<(), Refusal> {
+        // The memory of blocks that the pipeline is done with is used again, as long as the body lasts.
+        let (mut lines, mut pool) = (WholeLines::new(self.longest), BlockPool::new(REUSED));
         let too_long = |LineTooLong { longest }| Refusal::LineTooLong { most: longest, taken: 0 };
         loop {
             let piece = timeout(self.idle, body::next(&mut body)).await.map_err(|_| Refusal::BodyTooSlow)??;
             let Some(piece) = piece else { break };
-            if let Some(block) = lines.push(&piece).map_err(too_long)? {
-                taking.send(block).await?;
+            let mut block = pool.draft();
+            block.bytes.clear();
+            if lines.push_onto(&piece, &mut block.bytes).map_err(too_long)? {
+                let filled = block.bytes.len();
+                send(pool.finish(block, filled), taking).await?;
             }
         }
         if let Some(mut last) = lines.end() {
             last.push(b'\n');
-            taking.send(last).await?;
+            send(last.into(), taking).await?;
         }
         Ok(())
     }
 }
 
-/// The blocks of a body on their way.
-struct Taking<'c> {
-    client: &'c Client<Block, ()>,
-    /// With the number of their lines.
-    under_way: VecDeque<(Answer<()>, u64)>,
-    /// The lines that were acknowledged.
-    taken: u64,
+/// Only the first block of a body is refused for a full ring.
+async fn send(block: Block, taking: &mut Taking<'_, Block>) -> Result<(), Refusal> {
+    let lines = memchr_iter(b'\n', &block).count() as u64;
+    taking.send(block, lines, true).await.map_err(refusal)
 }
 
-impl Taking<'_> {
-    async fn send(&mut self, block: Vec<u8>) -> Result<(), Refusal> {
-        let lines = memchr_iter(b'\n', &block).count() as u64;
-        let first = self.taken == 0 && self.under_way.is_empty();
-        let answer = match self.client.try_send(block.into()) {
-            Ok(answer) => answer,
-            Err(TrySendError::Full { .. }) if first => return Err(Refusal::Full),
-            Err(TrySendError::Full { value, .. }) => self.client.send_async(value).await.map_err(unanswered)?,
-            Err(TrySendError::Ended(_)) => return Err(Refusal::Ending),
-        };
-        self.under_way.push_back((answer, lines));
-        if self.under_way.len() > UNDER_WAY { self.next().await } else { Ok(()) }
-    }
-
-    /// Waits until the first block under way is acknowledged.
-    async fn next(&mut self) -> Result<(), Refusal> {
-        let Some((answer, lines)) = self.under_way.pop_front() else { return Ok(()) };
-        answer.await.map_err(unanswered)?;
-        self.taken += lines;
-        Ok(())
-    }
-
-    async fn all(&mut self) -> Result<(), Refusal> {
-        while !self.under_way.is_empty() {
-            self.next().await?;
-        }
-        Ok(())
+fn refusal(not_taken: NotTaken) -> Refusal {
+    match not_taken {
+        NotTaken::Full => Refusal::Full,
+        NotTaken::Ending => Refusal::Ending,
+        NotTaken::Failed(error) => unanswered(error),
     }
 }
 

@@ -1,8 +1,6 @@
 //! What a server allows.
 
-use std::net::SocketAddr;
 use std::time::Duration;
-use std::{error, fmt, io};
 
 /// What a [`Server`](super::Server) allows to those who connect.
 ///
@@ -20,8 +18,11 @@ pub struct Limits {
     /// The time from the end of a request, or from the beginning of the connection, until the head of the next one is
     /// whole. By default 30 seconds.
     pub head_within: Duration,
-    /// The bytes of the head of a request, and what is read ahead. At least 8 KiB, and by default 16 KiB.
+    /// The bytes of the head of a request. By default 16 KiB.
     pub head: usize,
+    /// The bytes of a body that a connection reads at once, and keeps. At least 8 KiB, and by default 64 KiB. A
+    /// connection has such a buffer only if its bodies fill it.
+    pub read_ahead: usize,
     /// The headers of a request. By default 100.
     pub headers: usize,
     /// The time in which something of a response is taken. By default 30 seconds.
@@ -38,6 +39,7 @@ impl Default for Limits {
             requests_of_one: None,
             head_within: Duration::from_secs(30),
             head: 16 << 10,
+            read_ahead: 64 << 10,
             headers: 100,
             write_within: Duration::from_secs(30),
             token: None,
@@ -74,42 +76,5 @@ impl Limits {
     #[must_use]
     pub fn token(self, token: impl Into<String>) -> Self {
         Limits { token: Some(token.into()), ..self }
-    }
-}
-
-/// Why a server does not listen.
-#[derive(Debug)]
-#[non_exhaustive]
-pub enum OpenError {
-    /// Others than this machine could connect, and no token is asked for.
-    NoToken(SocketAddr),
-    /// The system refuses.
-    Io(io::Error),
-}
-
-impl fmt::Display for OpenError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            OpenError::NoToken(address) => write!(
-                f,
-                "{address} can be reached from other machines, and no token is asked for: set one, or listen at 127.0.0.1"
-            ),
-            OpenError::Io(error) => error.fmt(f),
-        }
-    }
-}
-
-impl error::Error for OpenError {
-    fn source(&self) -> Option<&(dyn error::Error + 'static)> {
-        match self {
-            OpenError::NoToken(_) => None,
-            OpenError::Io(error) => Some(error),
-        }
-    }
-}
-
-impl From<io::Error> for OpenError {
-    fn from(error: io::Error) -> Self {
-        OpenError::Io(error)
     }
 }

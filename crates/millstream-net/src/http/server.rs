@@ -1,9 +1,11 @@
 //! A server with limits.
 
+use super::Limits;
 use super::counters::Counters;
 use super::events::ends_with_server;
 use super::guard::Guard;
-use super::{Limits, OpenError};
+use crate::OpenError;
+use crate::listening::{Accepted, Bound, Closing, Listening, Place};
 use crate::timed::Timed;
 use axum::Router;
 use axum::body::Body;
@@ -13,24 +15,16 @@ use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use std::convert::Infallible;
+use std::fmt;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::pin::pin;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::JoinHandle;
 use std::time::Duration;
-use std::{fmt, io};
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
-use tokio::time::{sleep, timeout};
+#[cfg(feature = "tls")]
+use tokio::time::timeout;
 use tower_service::Service;
-
-/// How long a server that has no descriptors left waits until it tries again.
-const NO_DESCRIPTORS: Duration = Duration::from_millis(50);
-
-/// The time that a server that is dropped has for the requests under way.
-const AT_DROP: Duration = Duration::from_secs(5);
 
 /// Serves routes over HTTP/1.1 on threads of its own, within [limits](Limits), until it is dropped.
 ///
@@ -56,12 +50,9 @@ const AT_DROP: Duration = Duration::from_secs(5);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Server {
-    address: SocketAddr,
+    listening: Listening,
     encrypted: bool,
     counters: Arc<Counters>,
-    closing: watch::Sender<bool>,
-    within: Arc<Mutex<Duration>>,
-    thread: Option<JoinHandle<usize>>,
 }
 
 /// How a server was closed.
@@ -113,44 +104,20 @@ impl Server {
         limits: Limits,
         transport: Transport,
     ) -> Result<Self, OpenError> {
-        let addresses: Vec<SocketAddr> = address.to_socket_addrs()?.collect();
-        if let Some(open) = addresses.iter().find(|address| !address.ip().is_loopback() && limits.token.is_none()) {
-            return Err(OpenError::NoToken(*open));
-        }
-        let listener = std::net::TcpListener::bind(&addresses[..])?;
-        listener.set_nonblocking(true)?;
-        let address = listener.local_addr()?;
-        let runtime =
-            tokio::runtime::Builder::new_multi_thread().thread_name("millstream-http").enable_all().build()?;
-        let (counters, within) = (Arc::<Counters>::default(), Arc::new(Mutex::new(AT_DROP)));
-        let (closing, closed) = watch::channel(false);
+        let bound = Bound::to(address, limits.token.is_some())?;
+        let (counters, connections) = (Arc::<Counters>::default(), limits.connections);
         let encrypted = !matches!(transport, Transport::Plain);
-        let serving = Arc::new(Serving {
-            routes,
-            guard: Arc::new(Guard::new(&limits, address)),
-            limits,
-            transport,
-            counters: counters.clone(),
-            closed,
-        });
-        let grace = within.clone();
-        let work = move || {
-            let cut_off = runtime.block_on(async move {
-                let Ok(listener) = TcpListener::from_std(listener) else { return 0 };
-                serve(listener, serving, &grace).await
-            });
-            // What was cut off is dropped before this returns, unless it does not wait where it should.
-            runtime.shutdown_timeout(Duration::from_secs(1));
-            cut_off
-        };
-        let thread = std::thread::Builder::new().name("millstream-http".to_owned()).spawn(work)?;
-        Ok(Server { address, encrypted, counters, closing, within, thread: Some(thread) })
+        let guard = Arc::new(Guard::new(&limits, bound.address));
+        let serving = Arc::new(Serving { routes, guard, limits, transport, counters: counters.clone() });
+        let listening =
+            bound.serve("millstream-http", connections, move |accepted| connected(serving.clone(), accepted))?;
+        Ok(Server { listening, encrypted, counters })
     }
 
     /// The address where it listens.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
-        self.address
+        self.listening.address()
     }
 
     /// Whether its connections are encrypted.
@@ -166,26 +133,14 @@ impl Server {
     }
 
     /// Accepts no connection any more, and waits until all requests under way are answered, at most for this time.
-    pub fn close(mut self, within: Duration) -> Closed {
-        *self.within.lock().unwrap_or_else(PoisonError::into_inner) = within;
-        Closed { cut_off: self.end() }
-    }
-
-    fn end(&mut self) -> usize {
-        self.closing.send_replace(true);
-        self.thread.take().map_or(0, |thread| thread.join().unwrap_or(0))
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        self.end();
+    pub fn close(self, within: Duration) -> Closed {
+        Closed { cut_off: self.listening.close(within) }
     }
 }
 
 impl fmt::Debug for Server {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Server").field("address", &self.address).finish_non_exhaustive()
+        f.debug_struct("Server").field("address", &self.address()).finish_non_exhaustive()
     }
 }
 
@@ -197,93 +152,114 @@ pub(super) enum Transport {
 }
 
 /// What all connections share.
-struct Serving {
+pub(super) struct Serving {
     routes: Router,
     guard: Arc<Guard>,
     limits: Limits,
     transport: Transport,
     counters: Arc<Counters>,
-    closed: watch::Receiver<bool>,
 }
 
-/// Accepts connections until it is closed. Returns how many were open when their time was over.
-async fn serve(listener: TcpListener, serving: Arc<Serving>, within: &Mutex<Duration>) -> usize {
-    let most = serving.limits.connections.clamp(1, Semaphore::MAX_PERMITS.min(u32::MAX as usize));
-    let free = Arc::new(Semaphore::new(most));
-    let mut closed = serving.closed.clone();
-    tokio::select! {
-        () = accept(&listener, &serving, &free) => {}
-        _ = closed.wait_for(|closed| *closed) => {}
+#[cfg(any(all(test, feature = "tcp"), feature = "fuzzed"))]
+impl Serving {
+    /// As if it had been accepted at this address, without a counter that others see.
+    pub(super) fn plain(routes: Router, limits: Limits, address: SocketAddr) -> Arc<Self> {
+        let guard = Arc::new(Guard::new(&limits, address));
+        Arc::new(Serving { routes, guard, limits, transport: Transport::Plain, counters: Arc::default() })
     }
-    drop((listener, serving));
-    let within = *within.lock().unwrap_or_else(PoisonError::into_inner);
-    // The end of every connection.
-    let all = timeout(within, free.acquire_many(most as u32)).await;
-    if all.is_ok() { 0 } else { most - free.available_permits() }
-}
 
-async fn accept(listener: &TcpListener, serving: &Arc<Serving>, free: &Arc<Semaphore>) {
-    loop {
-        // A connection beyond the limit waits in the system's queue.
-        let Ok(permit) = free.clone().acquire_owned().await else { return };
-        match listener.accept().await {
-            Ok((stream, peer)) => drop(tokio::spawn(connected(serving.clone(), stream, peer, permit))),
-            // There are no descriptors left. Open connections will free some.
-            Err(_) => sleep(NO_DESCRIPTORS).await,
-        }
+    /// Serves one connection, of any kind.
+    pub(super) async fn converse<S>(self: Arc<Self>, stream: S, peer: SocketAddr, place: Place, closing: Closing)
+    where
+        S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    {
+        let open = Arc::new(Open::on(&self.counters));
+        connection(&self, stream, Of { peer, held: Held { _place: place, _open: open, closing } }).await;
     }
 }
 
-async fn connected(serving: Arc<Serving>, stream: TcpStream, peer: SocketAddr, _permit: OwnedSemaphorePermit) {
-    let counters = serving.counters.clone();
-    counters.connections.fetch_add(1, Ordering::Relaxed);
-    let _open = UnderWay::of(&counters.open);
-    // An answer is written at once. If that cannot be set, it comes a little later.
-    let _ = stream.set_nodelay(true);
+async fn connected(serving: Arc<Serving>, accepted: Accepted) {
+    let Accepted { stream, peer, place, closing } = accepted;
+    serving.counters.connections.fetch_add(1, Ordering::Relaxed);
+    let open = Arc::new(Open::on(&serving.counters));
     let stream = Timed::new(stream, serving.limits.write_within);
+    let of = Of { peer, held: Held { _place: place, _open: open, closing } };
     match &serving.transport {
-        Transport::Plain => connection(&serving, stream, peer).await,
+        Transport::Plain => connection(&serving, stream, of).await,
         #[cfg(feature = "tls")]
         Transport::Tls(acceptor) => {
             if let Ok(Ok(stream)) = timeout(serving.limits.head_within, acceptor.clone().accept(stream)).await {
-                connection(&serving, stream, peer).await;
+                connection(&serving, stream, of).await;
             }
         }
     }
 }
 
+/// The connection of a request, for what outlives its response: an upgraded connection counts as long as this lives.
+#[derive(Clone)]
+pub(super) struct Held {
+    _place: Place,
+    _open: Arc<Open>,
+    pub(super) closing: Closing,
+}
+
+/// A connection that is counted as open while this lives.
+struct Open(Arc<Counters>);
+
+impl Open {
+    fn on(counters: &Arc<Counters>) -> Self {
+        counters.open.fetch_add(1, Ordering::Relaxed);
+        Open(counters.clone())
+    }
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        self.0.open.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// Whose connection it is.
+#[derive(Clone)]
+struct Of {
+    peer: SocketAddr,
+    held: Held,
+}
+
 /// Serves one connection. Its error does not concern the others.
-async fn connection<S>(serving: &Arc<Serving>, stream: S, peer: SocketAddr)
+async fn connection<S>(serving: &Arc<Serving>, stream: S, of: Of)
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
-    let mut http = http1::Builder::new();
-    let Limits { head_within, head, headers, .. } = serving.limits;
-    http.timer(TokioTimer::new()).header_read_timeout(head_within).max_headers(headers).max_buf_size(head.max(8 << 10));
+    let (mut http, mut closing) = (http1::Builder::new(), of.held.closing.clone());
+    let Limits { head_within, head, headers, read_ahead, .. } = serving.limits;
+    http.timer(TokioTimer::new()).header_read_timeout(head_within).max_headers(headers).max_header_size(head);
+    http.max_buf_size(read_ahead.max(head).max(8 << 10));
     // Who has sent all of a request may say so, and still gets the answer.
     http.half_close(true);
     let service = hyper::service::service_fn(|request| {
-        let serving = serving.clone();
-        async move { Ok::<_, Infallible>(serving.respond(request, peer).await) }
+        let (serving, of) = (serving.clone(), of.clone());
+        async move { Ok::<_, Infallible>(serving.respond(request, of).await) }
     });
-    let mut closed = serving.closed.clone();
     let mut connection = pin!(http.serve_connection(TokioIo::new(stream), service).with_upgrades());
     tokio::select! {
         _ = connection.as_mut() => return,
-        _ = closed.wait_for(|closed| *closed) => connection.as_mut().graceful_shutdown(),
+        () = closing.wait() => connection.as_mut().graceful_shutdown(),
     }
     let _ = connection.await;
 }
 
 impl Serving {
-    async fn respond(&self, request: Request<Incoming>, peer: SocketAddr) -> Response {
+    async fn respond(&self, request: Request<Incoming>, of: Of) -> Response {
         let _under_way = UnderWay::of(&self.counters.under_way);
-        let response = match self.guard.admit(request.method(), request.headers(), peer.ip()) {
+        let response = match self.guard.admit(request.method(), request.headers(), of.peer.ip()) {
             Ok(_admitted) => {
                 let mut request = request.map(Body::new);
-                request.extensions_mut().insert(ConnectInfo(peer));
+                let closing = of.held.closing.clone();
+                request.extensions_mut().insert(ConnectInfo(of.peer));
+                request.extensions_mut().insert(of.held);
                 let Ok(response) = self.routes.clone().call(request).await;
-                ends_with_server(response, &self.closed)
+                ends_with_server(response, closing)
             }
             Err(refused) => *refused,
         };
@@ -305,14 +281,5 @@ impl<'c> UnderWay<'c> {
 impl Drop for UnderWay<'_> {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
-    }
-}
-
-impl From<OpenError> for io::Error {
-    fn from(error: OpenError) -> Self {
-        match error {
-            OpenError::Io(error) => error,
-            no_token @ OpenError::NoToken(_) => io::Error::other(no_token),
-        }
     }
 }

@@ -1,5 +1,5 @@
 //! What strangers send to a server.
-#![cfg(feature = "http")]
+#![cfg(all(feature = "http", feature = "tcp"))]
 
 mod answers;
 mod attacks;
@@ -7,3 +7,10 @@ mod attacks;
 mod encrypted;
 mod overload;
 mod peer;
+#[cfg(feature = "post")]
+mod posted;
+mod random;
+mod readers;
+#[cfg(feature = "websocket")]
+mod sockets;
+mod tcp;

@@ -1,6 +1,6 @@
 //! More than the pipeline takes: what is refused is told, and what is accepted comes out.
 
-use crate::peer::{PATIENCE, post, status};
+use crate::peer::{Gate, PATIENCE, post, status};
 use millstream_core::text::Block;
 use millstream_core::{Arrow, pipeline};
 use millstream_exec::{JobExt, Reception, Rings, Runner, requests, service};
@@ -10,26 +10,11 @@ use millstream_net::http::axum::routing::post_service;
 use millstream_net::http::{Endpoint, Ingest, Server};
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex};
+use std::sync::{Arc, Mutex};
 use std::thread::spawn;
 use std::time::Instant;
 
 const CLIENTS: u64 = 32;
-
-/// What a stage waits at.
-#[derive(Default)]
-struct Gate(Mutex<bool>, Condvar);
-
-impl Gate {
-    fn pass(&self) {
-        drop(self.1.wait_while(self.0.lock().unwrap(), |open| !*open).unwrap());
-    }
-
-    fn open(&self) {
-        *self.0.lock().unwrap() = true;
-        self.1.notify_all();
-    }
-}
 
 fn retries(answer: &str) -> bool {
     status(answer) == 503 && answer.to_ascii_lowercase().contains("retry-after: 1\r\n")

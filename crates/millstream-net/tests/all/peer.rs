@@ -2,10 +2,26 @@
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
+use std::sync::{Condvar, Mutex};
 use std::time::Duration;
 
 /// A test that waits longer has failed.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+
+/// What a stage waits at.
+#[derive(Default)]
+pub(crate) struct Gate(Mutex<bool>, Condvar);
+
+impl Gate {
+    pub(crate) fn pass(&self) {
+        drop(self.1.wait_while(self.0.lock().unwrap(), |open| !*open).unwrap());
+    }
+
+    pub(crate) fn open(&self) {
+        *self.0.lock().unwrap() = true;
+        self.1.notify_all();
+    }
+}
 
 pub(crate) struct Peer(pub(crate) TcpStream);
 

@@ -8,8 +8,9 @@ use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
 use hyper_util::service::TowerToHyperService;
+use millstream_exec::is_here;
 use std::io;
-use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
+use std::net::{SocketAddr, ToSocketAddrs};
 use std::thread::JoinHandle;
 use std::time::Duration;
 use tokio::net::TcpListener;
@@ -99,26 +100,4 @@ async fn only_from_here(request: Request, next: Next) -> Response {
         return next.run(request).await;
     }
     (StatusCode::MISDIRECTED_REQUEST, "this server answers only to `localhost` and IP addresses\n").into_response()
-}
-
-/// Whether a host, with or without a port, is `localhost` or an IP address.
-fn is_here(host: &str) -> bool {
-    let number = host.parse::<SocketAddr>().is_ok() || host.trim_matches(['[', ']']).parse::<IpAddr>().is_ok();
-    let name = host.rsplit_once(':').map_or(host, |(name, _)| name);
-    number || name.eq_ignore_ascii_case("localhost")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn other_names_are_not_here() {
-        for host in ["localhost", "LOCALHOST:80", "127.0.0.1", "127.0.0.1:8080", "[::1]", "[::1]:8080", "10.0.0.1:1"] {
-            assert!(is_here(host), "{host}");
-        }
-        for host in ["", "example.org", "example.org:8080", "localhost.example.org", "127.0.0.1.example.org:80"] {
-            assert!(!is_here(host), "{host}");
-        }
-    }
 }

@@ -32,6 +32,9 @@ pub struct Built {
     ends: bool,
 }
 
+/// Values that come one after the other.
+type Values = Box<dyn Iterator<Item = Value> + Send>;
+
 /// A pipeline whose output has some shape.
 pub(super) trait Runs: Send + Sync {
     fn plan(&self) -> Plan;
@@ -55,7 +58,7 @@ pub(super) trait Runs: Send + Sync {
     fn start_fan_in(&self, rings: &Rings, fan_in: FanIn<Value>) -> Result<ManyFed, RunError>;
     /// With a sink that refuses every value from this number on.
     fn refused(&self, inputs: Vec<Value>, way: Way, from: u64) -> Result<RunEnd<Slots<Value>>, RunError>;
-    fn through(&self, rings: Rings, inputs: Vec<Value>) -> Box<dyn Iterator<Item = Value> + Send>;
+    fn through(&self, rings: Rings, inputs: Values) -> Values;
 }
 
 /// Slots of a sender's ring.
@@ -135,8 +138,8 @@ impl<B: RandomShape> Runs for Boxed<F, B, FreePipe> {
         }
     }
 
-    fn through(&self, rings: Rings, inputs: Vec<Value>) -> Box<dyn Iterator<Item = Value> + Send> {
-        Box::new(inputs.into_iter().through_on(rings, self.clone()).map(|owned| owned.into_value()))
+    fn through(&self, rings: Rings, inputs: Values) -> Values {
+        Box::new(inputs.through_on(rings, self.clone()).map(|owned| owned.into_value()))
     }
 }
 
@@ -271,14 +274,18 @@ impl Built {
         self.pipeline.start_fan_in(rings, fan_in)
     }
 
-    /// The output values, as an iterator.
+    /// The output values, as an iterator. The inputs may come from anywhere, and may be waited for.
     ///
     /// # Panics
     ///
     /// The iterator panics if the run fails.
     #[must_use]
-    pub fn through(&self, rings: Rings, inputs: Vec<Value>) -> Box<dyn Iterator<Item = Value> + Send> {
-        self.pipeline.through(rings, inputs)
+    pub fn through(
+        &self,
+        rings: Rings,
+        inputs: impl IntoIterator<Item = Value, IntoIter: Send + 'static>,
+    ) -> Box<dyn Iterator<Item = Value> + Send> {
+        self.pipeline.through(rings, Box::new(inputs.into_iter()))
     }
 
     /// Every slot of the output on queues, END's the last.

@@ -1,6 +1,6 @@
 //! What can be asked for over HTTP.
 
-use super::stages::{Reply, Request, Verb};
+use super::steps::{Reply, Request, Verb};
 use millstream_exec::Client;
 use millstream_net::http::axum::Router;
 use millstream_net::http::axum::body::Bytes;
@@ -19,6 +19,9 @@ const LONGEST_BODY: usize = 16 << 10;
 /// The time for an answer, unless the request says less.
 const WITHIN: Duration = Duration::from_secs(30);
 
+/// The time in which a request waits for room: a client that asks again at once does not keep it busy with refusing.
+const ROOM_WITHIN: Duration = Duration::from_millis(50);
+
 /// The counters of the server, which is there after its routes.
 pub(super) type Counted = Arc<OnceLock<Arc<Counters>>>;
 
@@ -26,7 +29,7 @@ pub(super) type Counted = Arc<OnceLock<Arc<Counters>>>;
 pub(super) fn routes(client: &Client<Request, Reply>, page: &PageRoutes, counted: Counted) -> Router {
     let endpoint = |verb: Verb| {
         let endpoint = Endpoint::new(client.clone(), move |parts, body| request(verb, &parts, &body), response);
-        endpoint.body(LONGEST_BODY).within(WITHIN)
+        endpoint.body(LONGEST_BODY).within(WITHIN).room_within(ROOM_WITHIN)
     };
     let health = {
         let client = client.clone();

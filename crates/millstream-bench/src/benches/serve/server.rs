@@ -1,0 +1,94 @@
+//! Servers, each in a process of its own: `millstream serve`, and those of the bench, which starts itself.
+
+use super::{axum, ingest};
+use crate::failure::Failure;
+use std::io::{BufRead, BufReader};
+use std::net::SocketAddr;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+/// The variable with the name of the server that such a process is, and where it keeps what it keeps.
+const TASK: &str = "MILLSTREAM_BENCH_SERVING";
+
+/// What a server says when it listens.
+const SAID: &str = "listening at http://";
+
+/// A server, which is killed when this is dropped.
+pub(super) struct Server {
+    child: Child,
+    pub(super) at: SocketAddr,
+}
+
+impl Server {
+    /// The ledger of `millstream serve`.
+    pub(super) fn millstream(program: &Path, args: &[&str], state: Option<&Path>) -> Result<Self, Failure> {
+        let mut command = Command::new(program);
+        command.args(["serve", "--listen", "127.0.0.1:0"]).args(args);
+        if let Some(state) = state {
+            command.arg("--state").arg(state);
+        }
+        Server::start(command)
+    }
+
+    /// A server of the bench: see [`asked`].
+    pub(super) fn own(name: &str, state: Option<&Path>) -> Result<Self, Failure> {
+        let exe = std::env::current_exe().map_err(Failure::io("this program's file"))?;
+        let mut command = Command::new(exe);
+        command.env(TASK, name);
+        if let Some(state) = state {
+            command.arg(state);
+        }
+        Server::start(command)
+    }
+
+    fn start(mut command: Command) -> Result<Self, Failure> {
+        let shown = format!("{command:?}");
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+        let mut child = command.spawn().map_err(Failure::io(shown.clone()))?;
+        let errors = child.stderr.take().expect("it is piped");
+        let (mut lines, mut said) = (BufReader::new(errors).lines(), String::new());
+        let at = lines.by_ref().map_while(Result::ok).find_map(|line| {
+            said.push_str(&line);
+            line.split_once(SAID)?.1.trim_end_matches('/').parse().ok()
+        });
+        // What it says later is read, so that it never waits for a full pipe.
+        std::thread::spawn(move || lines.map_while(Result::ok).for_each(|line| eprintln!("{line}")));
+        match at {
+            Some(at) => Ok(Server { child, at }),
+            None => {
+                let _ = child.kill();
+                let _ = child.wait();
+                Err(Failure::Program(shown, format!("it does not listen: {said}")))
+            }
+        }
+    }
+
+    pub(super) fn id(&self) -> u32 {
+        self.child.id()
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// In a process that is such a server, serves until it is killed. Returns `None` in any other process.
+pub(crate) fn asked() -> Option<Result<(), Failure>> {
+    let task = std::env::var(TASK).ok()?;
+    let state = std::env::args_os().nth(1);
+    let listening = |at: SocketAddr| eprintln!("{SAID}{at}/");
+    Some(match &*task {
+        "ingest" => ingest::serve(listening),
+        "discard" => axum::serve(axum::discarding(), listening),
+        "journal" => match state {
+            Some(state) => {
+                axum::journal(Path::new(&state)).and_then(|journal| axum::serve(axum::ledger(Some(journal)), listening))
+            }
+            None => Err(Failure::Threads("the journal has no file")),
+        },
+        _ => axum::serve(axum::ledger(None), listening),
+    })
+}

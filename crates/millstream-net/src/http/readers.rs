@@ -1,0 +1,146 @@
+//! The values of a broadcast, to many readers over HTTP.
+
+use super::server::Held;
+use crate::broadcast::{Next, Published, Reader};
+use crate::{Broadcast, WhenSlow};
+use axum::body::Body;
+use axum::extract::Request;
+use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
+use axum::response::IntoResponse;
+use axum::routing::{MethodRouter, get};
+use bytes::{Bytes, BytesMut};
+use futures_util::stream::unfold;
+use std::convert::Infallible;
+
+/// What is sent as one chunk, if there is so much.
+const PIECE: usize = 64 << 10;
+
+/// A route that streams every value that is published from then on, as its bytes are, in chunks: lines of text or JSON
+/// for example, whose kind is `content_type`.
+///
+/// A reader that is slow holds nothing up. It [misses](WhenSlow) values when it is further behind than the broadcast
+/// keeps, and its connection is closed if it takes nothing for the [time](super::Limits::write_within) that it has. The
+/// stream ends after the last value, or when its [`Server`](super::Server) is closed.
+///
+/// ```
+/// use millstream::net::http::{Server, axum::Router, stream};
+/// use millstream::{net::{WhenSlow, broadcast}, prelude::*};
+/// use std::io::{Read, Write};
+///
+/// let (publisher, values) = broadcast(1024);
+/// let routes = Router::new().route("/squares", stream(values.clone(), WhenSlow::Skip, "text/plain"));
+/// let server = Server::open("127.0.0.1:0", routes)?;
+/// let mut reader = std::net::TcpStream::connect(server.address())?;
+/// reader.write_all(b"GET /squares HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n")?;
+/// while values.readers() == 0 { std::thread::yield_now(); }
+///
+/// let squares = pipeline::<u64>().map(|x| x * x);
+/// squares.from(0..3).to_each(move |number, x| publisher.publish(number, format!("{x}\n"))).run()?;
+/// let mut response = String::new();
+/// reader.read_to_string(&mut response)?;
+/// assert!(response.contains("transfer-encoding: chunked") && response.ends_with("\r\n0\r\n\r\n"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn stream(values: Broadcast, when_slow: WhenSlow, content_type: &'static str) -> MethodRouter {
+    route(values, when_slow, content_type, |piece, next| match next {
+        Next::Value(value) => piece.extend_from_slice(&value.bytes),
+        Next::Skipped(_) | Next::End => {}
+    })
+}
+
+/// A route that streams every value that is published from then on as a server-sent event, whose id is the value's
+/// number. Its data are the value's lines. Values that a slow reader has missed are an event `skipped`, whose data are
+/// how many.
+///
+/// ```
+/// use millstream::net::http::{axum::Router, events};
+/// use millstream::net::{WhenSlow, broadcast};
+/// let (publisher, values) = broadcast(1024);
+/// let routes: Router = Router::new().route("/events", events(values, WhenSlow::Skip));
+/// ```
+pub fn events(values: Broadcast, when_slow: WhenSlow) -> MethodRouter {
+    route(values, when_slow, "text/event-stream", |piece, next| match next {
+        Next::Value(value) => event(piece, value),
+        Next::Skipped(missed) => piece.extend_from_slice(format!("event: skipped\ndata: {missed}\n\n").as_bytes()),
+        Next::End => {}
+    })
+}
+
+/// A line of data for each line of the value. A carriage return would end a line as well, so it is left out.
+fn event(piece: &mut BytesMut, value: &Published) {
+    piece.extend_from_slice(format!("id: {}\n", value.number).as_bytes());
+    let text = value.bytes.strip_suffix(b"\n").unwrap_or(&value.bytes);
+    for line in text.split(|byte| *byte == b'\n') {
+        piece.extend_from_slice(b"data: ");
+        line.split(|byte| *byte == b'\r').for_each(|part| piece.extend_from_slice(part));
+        piece.extend_from_slice(b"\n");
+    }
+    piece.extend_from_slice(b"\n");
+}
+
+fn route(
+    values: Broadcast,
+    when_slow: WhenSlow,
+    content_type: &'static str,
+    write: fn(&mut BytesMut, &Next),
+) -> MethodRouter {
+    get(move |request: Request| {
+        let reader = values.reader(when_slow);
+        let held = request.extensions().get::<Held>().cloned();
+        let body = Body::from_stream(unfold(Some((reader, held)), move |state| chunk(state, write)));
+        std::future::ready(([(CONTENT_TYPE, content_type), (CACHE_CONTROL, "no-store")], body).into_response())
+    })
+}
+
+type State = Option<(Reader, Option<Held>)>;
+
+/// The next chunk: what is there, or what comes first.
+async fn chunk(state: State, write: fn(&mut BytesMut, &Next)) -> Option<(Result<Bytes, Infallible>, State)> {
+    let (mut reader, mut held) = state?;
+    let mut closed = false;
+    let mut next = tokio::select! {
+        next = reader.next() => Some(next),
+        () = closing(&mut held) => {
+            // What was published before is sent.
+            closed = true;
+            reader.try_next()
+        }
+    };
+    let mut piece = BytesMut::new();
+    while let Some(some) = next {
+        write(&mut piece, &some);
+        if some == Next::End {
+            closed = true;
+            break;
+        }
+        next = if piece.len() < PIECE { reader.try_next() } else { None };
+    }
+    // Nothing is there that is not an end: without a byte to send, there is nothing to wait for.
+    let state = (!closed || piece.len() >= PIECE).then_some((reader, held));
+    if piece.is_empty() && state.is_none() { None } else { Some((Ok(piece.freeze()), state)) }
+}
+
+/// Waits until the server is closed. Another server than ours does not say so.
+pub(super) async fn closing(held: &mut Option<Held>) {
+    match held {
+        Some(held) => held.closing.wait().await,
+        None => std::future::pending().await,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_event_has_a_line_of_data_for_each_line() {
+        let written = |bytes: &'static str| {
+            let mut piece = BytesMut::new();
+            event(&mut piece, &Published { number: 7, bytes: bytes.into() });
+            String::from_utf8(piece.to_vec()).unwrap()
+        };
+        assert_eq!(written("one\n"), "id: 7\ndata: one\n\n");
+        assert_eq!(written("one\r\n\ndata: x"), "id: 7\ndata: one\ndata: \ndata: data: x\n\n");
+        assert_eq!(written(""), "id: 7\ndata: \n\n");
+    }
+}

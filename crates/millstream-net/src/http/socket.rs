@@ -1,0 +1,157 @@
+//! WebSockets: values to many readers, and messages as a source.
+
+use super::readers::closing;
+use super::server::Held;
+use crate::broadcast::{Next, Reader};
+use crate::taking::{NotTaken, Taking};
+use crate::{Broadcast, WhenSlow};
+use axum::Extension;
+use axum::body::Bytes;
+use axum::extract::ws::{CloseFrame, Message, Utf8Bytes, WebSocket, WebSocketUpgrade, close_code};
+use axum::routing::{MethodRouter, any};
+use millstream_exec::Client;
+use std::time::Duration;
+use tokio::time::timeout;
+
+/// What a reader has to say is small.
+const FROM_READER: usize = 4 << 10;
+
+/// The time that the other end has for its part of the end.
+const GOODBYE: Duration = Duration::from_secs(1);
+
+/// A route that sends every value that is published from then on to each WebSocket, as a message: of text if it is
+/// UTF-8, and else of bytes.
+///
+/// A reader that is slow holds nothing up: see [`stream`](super::stream). The connection of a
+/// [`Server`](super::Server) counts as one until it ends. It is closed after the last value, or with the server. A page
+/// of another site cannot open one.
+///
+/// ```
+/// use millstream::net::http::{axum::Router, send_messages};
+/// use millstream::net::{WhenSlow, broadcast};
+/// let (publisher, values) = broadcast(1024);
+/// let routes: Router = Router::new().route("/values", send_messages(values, WhenSlow::Disconnect));
+/// ```
+pub fn send_messages(values: Broadcast, when_slow: WhenSlow) -> MethodRouter {
+    any(move |held: Option<Extension<Held>>, upgrade: WebSocketUpgrade| {
+        let values = values.clone();
+        let upgrade = upgrade.max_message_size(FROM_READER).max_frame_size(FROM_READER);
+        std::future::ready(upgrade.on_upgrade(move |socket| async move {
+            let mut held = held.map(|Extension(held)| held);
+            write(socket, values.reader(when_slow), &mut held).await;
+        }))
+    })
+}
+
+async fn write(mut socket: WebSocket, mut reader: Reader, held: &mut Option<Held>) {
+    let mut closed = false;
+    loop {
+        let next = if closed {
+            reader.try_next().unwrap_or(Next::End)
+        } else {
+            tokio::select! {
+                next = reader.next() => next,
+                said = socket.recv() => match said {
+                    // Pings are answered, and what a reader says besides is thrown away.
+                    Some(Ok(message)) if !matches!(message, Message::Close(_)) => continue,
+                    _ => return,
+                },
+                () = closing(held) => {
+                    closed = true;
+                    continue;
+                }
+            }
+        };
+        let sent = match next {
+            Next::Value(value) => socket.send(message(value.bytes)).await,
+            Next::Skipped(_) => Ok(()),
+            Next::End => {
+                goodbye(socket, if closed { close_code::AWAY } else { close_code::NORMAL }, "").await;
+                return;
+            }
+        };
+        if sent.is_err() {
+            return;
+        }
+    }
+}
+
+/// A message of text if it is UTF-8, without the line feed at its end, which a message does not need.
+fn message(bytes: Bytes) -> Message {
+    let trimmed = if bytes.ends_with(b"\n") { bytes.slice(..bytes.len() - 1) } else { bytes };
+    match Utf8Bytes::try_from(trimmed.clone()) {
+        Ok(text) => Message::Text(text),
+        Err(_) => Message::Binary(trimmed),
+    }
+}
+
+/// A route that takes the messages of WebSockets: each is a record for the client, text and bytes alike. The messages
+/// of one connection keep their order, and after each of them, when the source has taken it, the answer is a message
+/// with the number of those that were taken.
+///
+/// A connection is read only while there is room in the first ring. A message of more than `longest` bytes closes the
+/// connection, and so does one that says nothing for the time `idle`.
+///
+/// ```
+/// use millstream::net::http::{axum::Router, take_messages};
+/// use millstream::{exec::Reception, net::arrivals, prelude::*};
+/// use std::time::Duration;
+///
+/// let (reception, arriving) = Reception::<Vec<u8>, ()>::open(&Rings::new(), None)?;
+/// let bytes = pipeline::<Vec<u8>>().map(Vec::len);
+/// let run = Rings::new().start(bytes.from(arrivals::taken(arriving)).to_fold(0, |sum, _, n| *sum += n))?;
+/// let route = take_messages(reception.client(&run), 1 << 20, Duration::from_secs(60));
+/// let routes: Router = Router::new().route("/messages", route);
+/// # drop(routes);
+/// # assert_eq!(run.wait()?.0, 0);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn take_messages(client: Client<Vec<u8>, ()>, longest: usize, idle: Duration) -> MethodRouter {
+    any(move |held: Option<Extension<Held>>, upgrade: WebSocketUpgrade| {
+        let client = client.clone();
+        let upgrade = upgrade.max_message_size(longest).max_frame_size(longest);
+        std::future::ready(upgrade.on_upgrade(move |socket| async move {
+            let mut held = held.map(|Extension(held)| held);
+            read(socket, &client, idle, &mut held).await;
+        }))
+    })
+}
+
+async fn read(mut socket: WebSocket, client: &Client<Vec<u8>, ()>, idle: Duration, held: &mut Option<Held>) {
+    let mut taking = Taking::into(client);
+    let (code, why) = loop {
+        let said = tokio::select! {
+            said = timeout(idle, socket.recv()) => said,
+            () = closing(held) => break (close_code::AWAY, "the service ends"),
+        };
+        let record = match said {
+            Ok(Some(Ok(Message::Text(text)))) => text.as_bytes().to_vec(),
+            Ok(Some(Ok(Message::Binary(bytes)))) => bytes.to_vec(),
+            Ok(Some(Ok(Message::Ping(_) | Message::Pong(_)))) => continue,
+            Ok(Some(Ok(Message::Close(_))) | None) => return,
+            Ok(Some(Err(_))) => break (close_code::SIZE, "no message, or one that is too long"),
+            Err(_) => break (close_code::POLICY, "nothing was said for too long"),
+        };
+        let taken = match taking.send(record, 1, false).await {
+            Ok(()) => taking.all().await,
+            not_taken => not_taken,
+        };
+        match taken {
+            Ok(()) if socket.send(Message::Text(taking.taken.to_string().into())).await.is_ok() => {}
+            Ok(()) => return,
+            Err(NotTaken::Full | NotTaken::Ending | NotTaken::Failed(_)) => {
+                break (close_code::AGAIN, "no more is taken");
+            }
+        }
+    };
+    goodbye(socket, code, why).await;
+}
+
+/// Closes a connection, and reads what is still under way, so that the last message is not lost by a reset.
+async fn goodbye(mut socket: WebSocket, code: u16, why: &'static str) {
+    if socket.send(Message::Close(Some(CloseFrame { code, reason: why.into() }))).await.is_ok() {
+        let rest = async { while let Some(Ok(_)) = socket.recv().await {} };
+        // One that does not answer is not waited for.
+        let _ = timeout(GOODBYE, rest).await;
+    }
+}

@@ -1,0 +1,312 @@
+//! Connections that send, as a source.
+
+use super::counters::Opened;
+use super::{Counters, Listener, Options, token};
+use crate::listening::{Accepted, Bound, Closing};
+use crate::taking::{NotTaken, Taking};
+use crate::{OpenError, WholeLines, WholeRecords};
+use memchr::{memchr, memchr_iter};
+use millstream_core::Item;
+use millstream_core::text::Block;
+use millstream_exec::Client;
+use std::future::Future;
+use std::net::ToSocketAddrs;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+use tokio::io::AsyncWriteExt;
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+
+/// What is read at once.
+const PIECE: usize = 64 << 10;
+
+/// Listens for connections that send lines, and sends their whole lines to the client, as blocks. The lines of one
+/// connection keep their order.
+///
+/// ```
+/// use millstream::{exec::Reception, io::Block, net::{arrivals, tcp}, prelude::*};
+/// use std::io::{BufRead, BufReader, Write};
+///
+/// let (reception, arriving) = Reception::<Block, ()>::open(&Rings::new(), Some(16))?;
+/// let words = pipeline::<Block>().map(|block| block.split(|byte| byte.is_ascii_whitespace()).filter(|word| !word.is_empty()).count());
+/// let run = Rings::new().start(words.from(arrivals::taken(arriving)).to_fold(0, |sum, _, n| *sum += n))?;
+/// let options = tcp::Options::default().acknowledge();
+/// let listener = tcp::take_lines("127.0.0.1:0", reception.client(&run), options)?;
+///
+/// let mut sender = std::net::TcpStream::connect(listener.address())?;
+/// sender.write_all(b"to be\nor not\nto b")?; // the last line is not whole
+/// let mut taken = String::new();
+/// BufReader::new(&sender).read_line(&mut taken)?;
+/// assert_eq!(taken, "2\n");
+/// drop(sender);
+///
+/// drop(listener); // and the client with it, so the source ends
+/// assert_eq!(run.wait()?.0, 4);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Errors
+///
+/// If others than this machine could connect and no token is asked for; if the address cannot be used, or no thread can
+/// be started.
+pub fn take_lines(
+    address: impl ToSocketAddrs,
+    client: Client<Block, ()>,
+    options: Options,
+) -> Result<Listener, OpenError> {
+    let longest = options.longest;
+    take(address, client, options, move || Lines { whole: WholeLines::new(longest), within: false })
+}
+
+/// Listens for connections that send records, each with its length in front as [`WholeRecords`] has it, and sends each
+/// to the client. The records of one connection keep their order.
+///
+/// # Errors
+///
+/// As [`take_lines`].
+pub fn take_records(
+    address: impl ToSocketAddrs,
+    client: Client<Vec<u8>, ()>,
+    options: Options,
+) -> Result<Listener, OpenError> {
+    let longest = options.longest;
+    take(address, client, options, move || WholeRecords::new(longest))
+}
+
+/// What cuts the bytes of a connection.
+trait Cutter: Send + Sync + 'static {
+    type Item: Item;
+
+    /// The values that these bytes complete, and as how many lines or records each counts.
+    fn cut(&mut self, bytes: &[u8]) -> Result<Vec<(Self::Item, u64)>, String>;
+
+    /// Takes the token from the first bytes of a connection: what is left behind it. Nothing if it is not whole.
+    fn token<'b>(&self, bytes: &'b [u8]) -> Option<(&'b [u8], &'b [u8])>;
+
+    /// Whether a line or record has begun, and is not whole.
+    fn is_within(&self) -> bool;
+}
+
+struct Lines {
+    whole: WholeLines,
+    within: bool,
+}
+
+impl Cutter for Lines {
+    type Item = Block;
+
+    fn cut(&mut self, bytes: &[u8]) -> Result<Vec<(Block, u64)>, String> {
+        self.within = bytes.last().map_or(self.within, |last| *last != b'\n');
+        let block = self.whole.push(bytes).map_err(|error| error.to_string())?;
+        let counted = |block: Vec<u8>| {
+            let lines = memchr_iter(b'\n', &block).count() as u64;
+            (block.into(), lines)
+        };
+        Ok(block.map(counted).into_iter().collect())
+    }
+
+    fn token<'b>(&self, bytes: &'b [u8]) -> Option<(&'b [u8], &'b [u8])> {
+        let end = memchr(b'\n', bytes)?;
+        let line = &bytes[..end];
+        Some((line.strip_suffix(b"\r").unwrap_or(line), &bytes[end + 1..]))
+    }
+
+    fn is_within(&self) -> bool {
+        self.within
+    }
+}
+
+impl Cutter for WholeRecords {
+    type Item = Vec<u8>;
+
+    fn cut(&mut self, bytes: &[u8]) -> Result<Vec<(Vec<u8>, u64)>, String> {
+        let records = self.push(bytes).map_err(|error| error.to_string())?;
+        Ok(records.into_iter().map(|record| (record, 1)).collect())
+    }
+
+    fn token<'b>(&self, bytes: &'b [u8]) -> Option<(&'b [u8], &'b [u8])> {
+        let (length, rest) = bytes.split_first_chunk()?;
+        rest.split_at_checked(u32::from_be_bytes(*length) as usize)
+    }
+
+    fn is_within(&self) -> bool {
+        WholeRecords::is_within(self)
+    }
+}
+
+fn take<C: Cutter>(
+    address: impl ToSocketAddrs,
+    client: Client<C::Item, ()>,
+    options: Options,
+    cutter: impl Fn() -> C + Send + Sync + 'static,
+) -> Result<Listener, OpenError> {
+    let bound = Bound::to(address, options.token.is_some())?;
+    let counters = Arc::<Counters>::default();
+    let (counted, connections) = (counters.clone(), options.connections);
+    let listening = bound.serve("millstream-tcp", connections, move |accepted| {
+        let (client, options, counters) = (client.clone(), options.clone(), counted.clone());
+        connected(accepted, client, options, counters, cutter())
+    })?;
+    Ok(Listener { listening, counters })
+}
+
+/// Serves one connection. How it ends does not concern the others.
+async fn connected<C: Cutter>(
+    accepted: Accepted,
+    client: Client<C::Item, ()>,
+    options: Options,
+    counters: Arc<Counters>,
+    mut cutter: C,
+) {
+    let _open = Opened::on(&counters);
+    let Accepted { stream, closing, place: _place, .. } = accepted;
+    let mut connection = Connection { stream, options, closing };
+    let mut taking = Taking::into(&client);
+    let ended = read(&mut connection, &mut cutter, &mut taking, &counters.taken).await;
+    // Whatever came of the rest: this much is taken.
+    let before = taking.taken;
+    let all = taking.all().await;
+    counters.taken.fetch_add(taking.taken - before, Ordering::Relaxed);
+    if cutter.is_within() {
+        counters.broken_off.fetch_add(1, Ordering::Relaxed);
+    }
+    let said = match ended.and(all.map_err(not_taken)) {
+        Ok(()) => format!("{}\n", taking.taken),
+        Err(Ended::Wrong(why)) => {
+            counters.refused.fetch_add(1, Ordering::Relaxed);
+            format!("{}\nerror: {why}\n", taking.taken)
+        }
+        Err(Ended::NotTaken) => format!("{}\nerror: no more is taken\n", taking.taken),
+    };
+    connection.say(&said).await;
+    let _ = connection.stream.shutdown().await;
+}
+
+/// Why no more is read.
+enum Ended {
+    Wrong(String),
+    NotTaken,
+}
+
+/// Why is for the log, and not for a stranger.
+fn not_taken(_: NotTaken) -> Ended {
+    Ended::NotTaken
+}
+
+struct Connection {
+    stream: TcpStream,
+    options: Options,
+    closing: Closing,
+}
+
+impl Connection {
+    /// What comes next within this time; nothing at the end, however the connection ends, or when the server is closed.
+    async fn piece(&mut self, within: Option<Duration>) -> Option<Vec<u8>> {
+        let Connection { stream, closing, .. } = self;
+        let read = async {
+            loop {
+                // A connection that waits has no buffer.
+                stream.readable().await.ok()?;
+                let mut piece = Vec::with_capacity(PIECE);
+                match stream.try_read_buf(&mut piece) {
+                    Ok(0) => return None,
+                    Ok(_) => return Some(piece),
+                    Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {}
+                    Err(_) => return None,
+                }
+            }
+        };
+        tokio::select! {
+            piece = at_most(within, read) => piece.flatten(),
+            () = closing.wait() => None,
+        }
+    }
+
+    /// Says something, if it was asked for. A sender that does not read it is not waited for for long.
+    async fn say(&mut self, said: &str) {
+        if self.options.acknowledge {
+            // An error means that nobody hears it.
+            let _ = timeout(self.options.write_within, self.stream.write_all(said.as_bytes())).await;
+        }
+    }
+}
+
+async fn at_most<F: Future>(time: Option<Duration>, future: F) -> Option<F::Output> {
+    match time {
+        Some(time) => timeout(time, future).await.ok(),
+        None => Some(future.await),
+    }
+}
+
+async fn read<C: Cutter>(
+    connection: &mut Connection,
+    cutter: &mut C,
+    taking: &mut Taking<'_, C::Item>,
+    taken: &AtomicU64,
+) -> Result<(), Ended> {
+    let mut first = with_token(connection, cutter).await?;
+    loop {
+        let piece = match std::mem::take(&mut first) {
+            Some(piece) => Some(piece),
+            None => next_piece(connection, taking, taken).await.map_err(not_taken)?,
+        };
+        let Some(piece) = piece else { return Ok(()) };
+        let before = taking.taken;
+        let sent = send(cutter.cut(&piece).map_err(Ended::Wrong)?, taking, connection.options.acknowledge).await;
+        taken.fetch_add(taking.taken - before, Ordering::Relaxed);
+        sent.map_err(not_taken)?;
+        if taking.taken > before {
+            connection.say(&format!("{}\n", taking.taken)).await;
+        }
+    }
+}
+
+/// What comes next. Meanwhile what was sent before is acknowledged.
+async fn next_piece<T: Item>(
+    connection: &mut Connection,
+    taking: &mut Taking<'_, T>,
+    taken: &AtomicU64,
+) -> Result<Option<Vec<u8>>, NotTaken> {
+    loop {
+        let before = taking.taken;
+        tokio::select! {
+            biased;
+            piece = connection.piece(connection.options.idle) => return Ok(piece),
+            done = taking.next(), if taking.waits() => done?,
+        }
+        taken.fetch_add(taking.taken - before, Ordering::Relaxed);
+    }
+}
+
+/// Sends these values, and waits until they are taken if that is to be said.
+async fn send<T: Item>(values: Vec<(T, u64)>, taking: &mut Taking<'_, T>, wait: bool) -> Result<(), NotTaken> {
+    for (value, counts) in values {
+        taking.send(value, counts, false).await?;
+    }
+    if wait { taking.all().await } else { Ok(()) }
+}
+
+/// Reads the token, if there is one. Returns what came behind it.
+async fn with_token<C: Cutter>(connection: &mut Connection, cutter: &C) -> Result<Option<Vec<u8>>, Ended> {
+    let Some(token) = connection.options.token.clone() else { return Ok(None) };
+    let mut begun = Vec::new();
+    // As long as a line or record of another length may be the token, it is not longer than that.
+    while begun.len() <= token.len() + 8 {
+        if let Some((given, rest)) = cutter.token(&begun) {
+            return if token::is(given, &token) { Ok(Some(rest.to_vec())) } else { break_off() };
+        }
+        match connection.piece(Some(token::WITHIN)).await {
+            Some(piece) => begun.extend(piece),
+            None => return break_off(),
+        }
+    }
+    match cutter.token(&begun) {
+        Some((given, rest)) if token::is(given, &token) => Ok(Some(rest.to_vec())),
+        _ => break_off(),
+    }
+}
+
+fn break_off<T>() -> Result<T, Ended> {
+    Err(Ended::Wrong("no token, or another one".to_owned()))
+}

@@ -1,0 +1,103 @@
+//! Values to many readers over HTTP.
+
+use crate::peer::{PATIENCE, Peer};
+use millstream_core::SequenceNumber;
+use millstream_net::http::axum::Router;
+use millstream_net::http::{Server, events, stream};
+use millstream_net::{Broadcast, Publisher, WhenSlow, broadcast};
+use std::io::Read;
+use std::time::Instant;
+
+fn server(slots: usize) -> (Server, Publisher, Broadcast) {
+    let (publisher, values) = broadcast(slots);
+    let routes = Router::new()
+        .route("/lines", stream(values.clone(), WhenSlow::Skip, "text/plain"))
+        .route("/strict", stream(values.clone(), WhenSlow::Disconnect, "text/plain"))
+        .route("/events", events(values.clone(), WhenSlow::Skip));
+    (Server::open("127.0.0.1:0", routes).unwrap(), publisher, values)
+}
+
+/// A reader that has begun.
+fn reader(server: &Server, values: &Broadcast, path: &str) -> Peer {
+    let before = values.readers();
+    let mut peer = Peer::of(server.address());
+    peer.say(&format!("GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n"));
+    let since = Instant::now();
+    while values.readers() == before {
+        assert!(since.elapsed() < PATIENCE, "no one reads");
+        std::thread::yield_now();
+    }
+    peer
+}
+
+/// The bytes of a chunked body.
+fn body(mut response: &str) -> Option<String> {
+    response = response.split_once("\r\n\r\n")?.1;
+    let mut body = String::new();
+    loop {
+        let (length, rest) = response.split_once("\r\n")?;
+        let length = usize::from_str_radix(length, 16).ok()?;
+        body.push_str(rest.get(..length)?);
+        response = rest.get(length..)?.strip_prefix("\r\n")?;
+        if length == 0 {
+            return Some(body);
+        }
+    }
+}
+
+#[test]
+fn every_reader_has_its_stream_from_where_it_began() {
+    let (server, publisher, values) = server(64);
+    let mut early = [reader(&server, &values, "/lines"), reader(&server, &values, "/events")];
+    publisher.publish(SequenceNumber(3), "three\n");
+    let mut late = reader(&server, &values, "/strict");
+    publisher.publish(SequenceNumber(4), "four\n");
+    drop(publisher);
+    assert_eq!(body(&early[0].rest()).as_deref(), Some("three\nfour\n"));
+    assert_eq!(body(&early[1].rest()).as_deref(), Some("id: 3\ndata: three\n\nid: 4\ndata: four\n\n"));
+    assert_eq!(body(&late.rest()).as_deref(), Some("four\n"));
+    assert_eq!(server.close(PATIENCE).cut_off, 0);
+}
+
+#[test]
+fn a_slow_reader_skips_or_is_disconnected_and_the_values_go_on() {
+    let (server, publisher, values) = server(8);
+    let (mut skips, mut told) = (reader(&server, &values, "/lines"), reader(&server, &values, "/events"));
+    let mut strict = reader(&server, &values, "/strict");
+    let line = format!("{}\n", "x".repeat(99_999));
+    for n in 0..500 {
+        publisher.publish(SequenceNumber(n), line.clone());
+    }
+    drop(publisher);
+    let cut = std::thread::spawn(move || strict.rest());
+    let events = std::thread::spawn(move || told.rest());
+    let read = body(&skips.rest()).expect("an end, and not a reset");
+    assert!(read.lines().all(|line| line.len() == 99_999));
+    let events = body(&events.join().unwrap()).unwrap();
+    let missed = events.split("\n\n").filter_map(|event| event.strip_prefix("event: skipped\ndata: "));
+    let missed: u64 = missed.map(|missed| missed.parse::<u64>().unwrap()).sum();
+    assert_eq!(events.matches("id: ").count() as u64 + missed, 500);
+    assert!(read.lines().count() < 500 && missed > 0);
+    assert!(cut.join().unwrap().len() < 500 * line.len());
+    assert!(values.disconnected() == 1 && values.skipped() > 0);
+    drop(server);
+}
+
+#[test]
+fn a_stream_ends_with_its_server_and_a_reader_that_goes_is_forgotten() {
+    let (server, publisher, values) = server(8);
+    let gone = reader(&server, &values, "/lines");
+    drop(gone);
+    let mut stays = reader(&server, &values, "/lines");
+    let since = Instant::now();
+    while values.readers() > 1 {
+        assert!(since.elapsed() < PATIENCE, "it is still there");
+        publisher.publish(SequenceNumber(0), "x\n");
+        std::thread::yield_now();
+    }
+    let mut some = [0; 256];
+    assert!(stays.0.read(&mut some).unwrap() > 0);
+    assert_eq!(server.close(PATIENCE).cut_off, 0);
+    assert!(stays.rest().ends_with("0\r\n\r\n"));
+    drop(publisher);
+}
