@@ -26,8 +26,8 @@ pub use batch::{Batch, BatchError, fingerprint};
 pub use error::ReplicaError;
 pub use ingress::{Ingress, cut};
 #[cfg(feature = "nats")]
-pub use jet_stream::{JetStream, JetStreamOptions, Login};
-pub use log::{Entry, Log, LogError, Record};
+pub use jet_stream::{Access, EdgeState, JetStream, Login, OpenError, Streams, Tls};
+pub use log::{Entry, Log, LogError, Record, Sent};
 pub use memory::{Adversary, MemoryLog};
 pub use replica::{Edges, Options, Replica, Step};
-pub use segment::{OnRings, RingsRun, Segment, SegmentError, SegmentRun};
+pub use segment::{OnRings, RingsRun, Segment, SegmentError, SegmentRun, SegmentRunner};

@@ -4,6 +4,7 @@ use super::{Phase, Replica, Running, Step, Turn, brought, hash};
 use crate::{Log, LogError, ReplicaError, Segment, SegmentRun};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
+use std::time::Instant;
 
 /// The record of the newest snapshot.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -12,6 +13,9 @@ pub(super) struct Manifest {
     pub(super) input: u64,
     /// The blob of the states; its hash is in the name.
     blob: String,
+    /// The blob of the snapshot before, which is kept, and that before it, which is not.
+    before: Option<String>,
+    drops: Option<String>,
 }
 
 /// States that are on the way to the log.
@@ -44,12 +48,22 @@ impl<S: Segment, L: Log> Replica<S, L> {
         let Some(state) = brought(self.log.blob(&manifest.blob))? else {
             return Ok((Phase::Fetches(manifest, revision), Step::Idle));
         };
-        let state = state.ok_or_else(|| self.unusable(format!("there is no blob {:?}", manifest.blob)))?;
+        let Some(state) = state else {
+            // It is dropped behind newer ones; but then there is a newer record.
+            let Some(record) = brought(self.log.get(&self.key()))? else {
+                return Ok((Phase::Fetches(manifest, revision), Step::Idle));
+            };
+            if record.is_some_and(|record| record.revision > revision) {
+                return Ok((Phase::Begins, Step::Worked));
+            }
+            return Err(self.unusable(format!("there is no blob {:?}", manifest.blob)));
+        };
         if self.blob_name(manifest.input, &state) != manifest.blob {
             return Err(self.unusable(format!("the blob {:?} is damaged", manifest.blob)));
         }
         let mut running = Running::new(self.segment.start(Some(&state))?, manifest, revision);
         // The replica that stored it may have died before it trimmed the edge, and a full edge brings no further batch.
+        running.drops = running.manifest.0.drops.clone();
         running.trim = self.options.trims.then_some(running.position + 1);
         Ok((Phase::Runs(running), Step::Worked))
     }
@@ -73,7 +87,8 @@ impl<S: Segment, L: Log> Replica<S, L> {
         let every = self.options.snapshot_every.max(1) * if running.active { 2 } else { 1 };
         let due = running.position >= running.manifest.0.input.saturating_add(every);
         if due && running.held.is_none() && running.end.is_none() {
-            let (input, state) = (running.position, running.run.state()?);
+            let Some(state) = running.run.state()? else { return Ok(()) };
+            let input = running.position;
             running.held = Some(Held { input, state, stored: None });
         }
         Ok(())
@@ -92,11 +107,14 @@ impl<S: Segment, L: Log> Replica<S, L> {
             held.stored = stored.then_some(name);
             return Ok(stored);
         };
-        let manifest = Manifest { input: held.input, blob };
+        let Manifest { blob: newest, before, .. } = &running.manifest.0;
+        let before_it = Some(newest.clone()).filter(|newest| !newest.is_empty());
+        let manifest = Manifest { input: held.input, blob, before: before_it, drops: before.clone() };
         let value = postcard::to_allocvec(&manifest).map_err(|error| self.unusable(error))?;
         match self.log.compare_and_set(&self.key(), running.manifest.1, &value) {
             Ok(()) => {
                 running.trim = self.options.trims.then_some(manifest.input + 1);
+                running.drops = manifest.drops.clone();
                 // The record's new revision is not known yet.
                 (running.manifest.0, running.asks) = (manifest, true);
                 running.held = None;
@@ -119,9 +137,23 @@ impl<S: Segment, L: Log> Replica<S, L> {
             running.manifest = (manifest, record.revision);
         }
         running.asks = false;
-        let newest = running.manifest.0.input;
-        running.held.take_if(|held| held.input <= newest);
+        let Manifest { input: newest, blob, before, .. } = &running.manifest.0;
+        let late = running.held.take_if(|held| held.input <= *newest).and_then(|held| held.stored);
+        // No record names it, and none will: records go forward.
+        if let Some(late) = late.filter(|late| late != blob && Some(late) != before.as_ref()) {
+            running.drops = Some(late);
+        }
         Ok(true)
+    }
+
+    /// Drops the blob behind those that are kept.
+    pub(super) fn drop_old(&self, running: &mut Running<S::Run>) -> Result<bool, ReplicaError> {
+        let Some(name) = &running.drops else { return Ok(false) };
+        let dropped = brought(self.log.remove_blob(name))?.is_some();
+        if dropped {
+            running.drops = None;
+        }
+        Ok(dropped)
     }
 }
 
@@ -130,9 +162,13 @@ impl<R> Running<R> {
         Running {
             run,
             position: manifest.input,
+            inbox: VecDeque::new(),
             waiting: VecDeque::new(),
+            sent: VecDeque::new(),
             end: None,
             active: false,
+            doubt: false,
+            counted: Instant::now(),
             silent: 0,
             held: None,
             manifest: (manifest, revision),
@@ -140,6 +176,7 @@ impl<R> Running<R> {
             conflict: false,
             refused: false,
             trim: None,
+            drops: None,
             turn: Turn::Reads,
             worked: false,
         }

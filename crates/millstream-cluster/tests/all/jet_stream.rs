@@ -3,7 +3,7 @@
 use crate::schedules::edges;
 use crate::sums::{self, RIGHT};
 use millstream_cluster::{
-    Batch, Ingress, JetStream, JetStreamOptions, Log, LogError, Login, MemoryLog, Options, Replica, Step, cut,
+    Access, Batch, Ingress, JetStream, Log, LogError, MemoryLog, Options, Replica, Step, Streams, cut,
 };
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
@@ -52,14 +52,9 @@ impl Server {
     }
 
     fn connect(&self, capacity: u32) -> JetStream {
-        let options = JetStreamOptions {
-            app: "test".to_owned(),
-            edges: vec!["in".to_owned(), "out".to_owned()],
-            replicas: 1,
-            capacity,
-            login: Login::Open,
-        };
-        JetStream::connect(&format!("127.0.0.1:{}", self.port), &options).unwrap()
+        let access = Access { url: format!("127.0.0.1:{}", self.port), app: "test".to_owned(), ..Access::default() };
+        let streams = Streams { edges: vec!["in".to_owned(), "out".to_owned()], replicas: 1, capacity };
+        JetStream::create(&access, &streams, Duration::from_secs(30)).unwrap()
     }
 }
 
@@ -90,7 +85,7 @@ fn contract(log: &impl Log) {
         log.read_from("in", first, most).unwrap().into_iter().map(|entry| entry.number).collect()
     };
     assert_eq!((numbers(1, 2), numbers(2, 9), numbers(4, 9)), (vec![1, 2], vec![2, 3], vec![]));
-    assert_eq!(log.read_from("in", 2, 1).unwrap()[0].bytes, b"two");
+    assert_eq!(log.read_from("in", 2, 1).unwrap()[0].bytes, b"two"[..]);
     log.trim("in", 3).unwrap();
     assert_eq!((numbers(1, 9), log.last("in")), (vec![3], Ok(3)));
     log.trim("in", 2).unwrap();
@@ -113,6 +108,9 @@ fn contract(log: &impl Log) {
     log.put_blob("states", &bytes).unwrap();
     log.put_blob("states", &bytes).unwrap();
     assert_eq!(log.blob("states"), Ok(Some(bytes)));
+    log.remove_blob("states").unwrap();
+    log.remove_blob("states").unwrap();
+    assert_eq!(log.blob("states"), Ok(None));
 }
 
 #[test]
