@@ -2,38 +2,38 @@
 //!
 //! An edge is a stream, and an entry's number is its sequence in the stream, so the condition of an append is the
 //! server's. Streams refuse what is beyond their bounds. Positions are in snapshots and not in consumers of the server:
-//! entries are read one by one, by number.
+//! entries are read by number, and a reader that has read all gets what comes.
 
-use crate::{Entry, Log, LogError, Record};
-use async_nats::jetstream::context::{PublishError, PublishErrorKind};
+mod access;
+mod answers;
+mod follower;
+
+pub use access::{Access, Login, OpenError, Streams, Tls};
+
+use crate::{Entry, Log, LogError, Record, Sent};
+use access::Said;
+use answers::{answer, not_appended, not_published, refused, unavailable};
 use async_nats::jetstream::message::PublishMessage;
-use async_nats::jetstream::stream::{DirectGetErrorKind, DiscardPolicy, StorageType, Stream};
-use async_nats::jetstream::{Context, context, kv, object_store, stream};
-use async_nats::{Client, ConnectOptions};
+use async_nats::jetstream::stream::{DirectGetErrorKind, Stream};
+use async_nats::jetstream::{Context, kv, object_store};
+use bytes::Bytes;
+use follower::Follower;
 use futures_util::future::join_all;
-use std::error::Error;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::future::Future;
-use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::io::AsyncReadExt;
-use tokio::runtime::{Builder, Runtime};
+use tokio::runtime::Runtime;
 
 /// How long a call waits for its answer.
 const ANSWER: Duration = Duration::from_secs(1);
-/// How long connecting and making streams may take: as long as an election of the servers.
-const BEGINNING: Duration = Duration::from_secs(30);
-/// What the servers say of a condition on one subject that is not met.
-const WRONG_LAST_OF_SUBJECT: &str = "10164";
-/// And of a stream that is full.
-const FULL: [&str; 2] = ["maximum messages exceeded", "maximum bytes exceeded"];
 
-/// The log of NATS servers, of version 2.12 or later. Clones share a connection.
+/// The log of NATS servers, of version 2.12 or later. Clones share a connection, and read for themselves.
 ///
 /// Calls block; they are not for async code. What really is durable is decided by the servers' configuration: three
 /// servers, three replicas, and `sync_interval: always`.
-#[derive(Clone)]
 pub struct JetStream {
     // The connection's tasks run here.
     runtime: Arc<Runtime>,
@@ -41,51 +41,48 @@ pub struct JetStream {
     app: String,
     records: kv::Store,
     blobs: object_store::ObjectStore,
+    said: Said,
+    bell: Bell,
+    readers: Mutex<BTreeMap<String, Reader>>,
 }
 
-/// What a [`JetStream`] makes where it is not there.
-#[derive(Clone, Debug)]
-pub struct JetStreamOptions {
-    /// The name of the application: letters, digits, `-` and `_`. Its streams and buckets begin with it.
-    pub app: String,
-    /// The edges.
-    pub edges: Vec<String>,
-    /// How many servers have each entry: 1, 3 or 5.
-    pub replicas: usize,
-    /// How many entries an edge holds.
-    pub capacity: u32,
-    /// Who connects.
-    pub login: Login,
+/// Rings when something has come.
+#[derive(Clone, Debug, Default)]
+struct Bell(Arc<(Mutex<bool>, Condvar)>);
+
+impl Bell {
+    fn ring(&self) {
+        *self.0.0.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        self.0.1.notify_all();
+    }
+
+    /// Until it has rung since the last time.
+    fn wait(&self, most: Duration) {
+        let rung = self.0.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let waited = self.0.1.wait_timeout_while(rung, most, |rung| !*rung);
+        *waited.unwrap_or_else(PoisonError::into_inner).0 = false;
+    }
 }
 
-/// Who connects to the servers.
-#[derive(Clone, Default)]
-pub enum Login {
-    /// What the URL has, or a client without a name.
-    #[default]
-    Open,
-    /// A user with a password.
-    Password {
-        /// The user.
-        user: String,
-        /// The password.
-        password: String,
-    },
-    /// A file of credentials: a token (JWT) and a key.
-    Credentials(PathBuf),
-    /// The seed of a key (nkey).
-    Key(String),
+/// How an edge is read.
+enum Reader {
+    /// By number; the next one in order would be this.
+    Looked(u64),
+    Follows(Follower),
 }
 
-/// Without secrets.
-impl fmt::Debug for Login {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Login::Open => "Open",
-            Login::Password { .. } => "Password",
-            Login::Credentials(_) => "Credentials",
-            Login::Key(_) => "Key",
-        })
+impl Clone for JetStream {
+    fn clone(&self) -> Self {
+        JetStream {
+            runtime: self.runtime.clone(),
+            context: self.context.clone(),
+            app: self.app.clone(),
+            records: self.records.clone(),
+            blobs: self.blobs.clone(),
+            said: self.said.clone(),
+            bell: Bell::default(),
+            readers: Mutex::default(),
+        }
     }
 }
 
@@ -95,63 +92,60 @@ impl fmt::Debug for JetStream {
     }
 }
 
-fn refused(error: impl fmt::Display) -> LogError {
-    LogError::Refused(error.to_string())
-}
-
-/// An error with its causes.
-fn unavailable(error: &dyn Error) -> LogError {
-    let mut why = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        why = format!("{why}: {error}");
-        cause = error.source();
-    }
-    LogError::Unavailable(why)
-}
-
-/// What a publication was refused for, by the code or the text of the server.
-fn not_published(error: &dyn Error) -> LogError {
-    match unavailable(error) {
-        LogError::Unavailable(why) if why.contains(WRONG_LAST_OF_SUBJECT) => LogError::Conflict,
-        LogError::Unavailable(why) if FULL.iter().any(|full| why.contains(full)) => LogError::Full,
-        other => other,
-    }
-}
-
-fn not_appended(error: &PublishError) -> LogError {
-    match error.kind() {
-        PublishErrorKind::WrongLastSequence => LogError::Conflict,
-        PublishErrorKind::MaxPayloadExceeded => refused("a batch is larger than the servers' `max_payload`"),
-        _ => not_published(error),
-    }
+/// What a stream of the servers holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EdgeState {
+    /// The number of its first entry.
+    pub first: u64,
+    /// The number of its last entry, 0 if there was never one.
+    pub last: u64,
+    /// How many entries it has.
+    pub entries: u64,
+    /// And how many bytes those take.
+    pub bytes: u64,
+    /// The most entries it takes.
+    pub capacity: u64,
+    /// The server that leads it, if there are several.
+    pub leader: Option<String>,
 }
 
 impl JetStream {
-    /// Connects to the servers of this URL (several are separated by commas; `tls://` asks for TLS), and makes the
-    /// application's streams and buckets where they are not there.
+    fn new(
+        runtime: Runtime,
+        context: Context,
+        app: String,
+        records: kv::Store,
+        blobs: object_store::ObjectStore,
+        said: Said,
+    ) -> Self {
+        let (runtime, bell, readers) = (Arc::new(runtime), Bell::default(), Mutex::default());
+        JetStream { runtime, context, app, records, blobs, said, bell, readers }
+    }
+
+    /// What an edge holds.
     ///
     /// # Errors
     ///
-    /// If that fails for half a minute. The last reason is in the error.
-    pub fn connect(url: &str, options: &JetStreamOptions) -> Result<Self, LogError> {
-        let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build().map_err(refused)?;
-        let made = runtime.block_on(async {
-            let mut last = String::new();
-            let trying = async {
-                loop {
-                    match make(url, options).await {
-                        Ok(made) => return made,
-                        Err(error) => last = error.to_string(),
-                    }
-                    tokio::time::sleep(Duration::from_millis(200)).await;
-                }
-            };
-            let made = tokio::time::timeout(BEGINNING, trying).await;
-            made.map_err(|_| LogError::Unavailable(format!("{url}: {last}")))
-        });
-        let (context, records, blobs) = made?;
-        Ok(JetStream { runtime: Arc::new(runtime), context, app: options.app.clone(), records, blobs })
+    /// If the servers do not answer.
+    pub fn edge(&self, edge: &str) -> Result<EdgeState, LogError> {
+        self.ask(async {
+            let stream = self.stream(edge).await?;
+            let info = stream.get_info().await.map_err(|error| unavailable(&error))?;
+            Ok(EdgeState {
+                first: info.state.first_sequence,
+                last: info.state.last_sequence,
+                entries: info.state.messages,
+                bytes: info.state.bytes,
+                capacity: info.config.max_messages.try_into().unwrap_or(u64::MAX),
+                leader: info.cluster.and_then(|cluster| cluster.leader),
+            })
+        })
+    }
+
+    /// The next errand of the servers about permissions, if there was one since the last call.
+    #[must_use]
+    pub fn complaint(&self) -> Option<String> {
+        self.said.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
     fn subject(&self, edge: &str) -> String {
@@ -169,73 +163,9 @@ impl JetStream {
         let answered = self.runtime.block_on(async { tokio::time::timeout(ANSWER, asking).await });
         answered.unwrap_or_else(|_| Err(LogError::Unavailable("no answer within a second".to_owned())))
     }
-}
 
-fn stream_name(app: &str, edge: &str) -> String {
-    format!("{app}-{edge}")
-}
-
-type Made = (Context, kv::Store, object_store::ObjectStore);
-
-async fn make(url: &str, options: &JetStreamOptions) -> Result<Made, Box<dyn Error + Send + Sync>> {
-    let JetStreamOptions { app, edges, replicas, capacity, login } = options;
-    let with = match login {
-        Login::Open => ConnectOptions::new(),
-        Login::Password { user, password } => ConnectOptions::with_user_and_password(user.clone(), password.clone()),
-        Login::Credentials(file) => ConnectOptions::with_credentials_file(file).await?,
-        Login::Key(seed) => ConnectOptions::with_nkey(seed.clone()),
-    };
-    let servers: Vec<&str> = url.split(',').collect();
-    let client: Client = with.name(app).connect(servers).await?;
-    let context = context::ContextBuilder::new().timeout(ANSWER).ack_timeout(ANSWER).build(client);
-    for edge in edges {
-        let config = stream::Config {
-            name: stream_name(app, edge),
-            subjects: vec![format!("{app}.{edge}")],
-            max_messages: i64::from(*capacity),
-            discard: DiscardPolicy::New,
-            storage: StorageType::File,
-            num_replicas: *replicas,
-            deny_delete: true,
-            allow_direct: true,
-            ..stream::Config::default()
-        };
-        context.get_or_create_stream(config).await?;
-    }
-    let bucket = format!("{app}-records");
-    let config = kv::Config { bucket, history: 1, num_replicas: *replicas, ..kv::Config::default() };
-    let records = context.create_key_value(config).await?;
-    let bucket = format!("{app}-blobs");
-    let config = object_store::Config { bucket, num_replicas: *replicas, ..object_store::Config::default() };
-    let blobs = context.create_object_store(config).await?;
-    Ok((context, records, blobs))
-}
-
-/// The entry of this number; none if it is not there, or not yet where the server looked.
-async fn entry(stream: &Stream<()>, number: u64) -> Result<Option<Entry>, LogError> {
-    match stream.direct_get(number).await {
-        Ok(message) => Ok(Some(Entry { number, bytes: message.payload.to_vec() })),
-        Err(error) if error.kind() == DirectGetErrorKind::NotFound => Ok(None),
-        Err(error) => Err(unavailable(&error)),
-    }
-}
-
-impl Log for JetStream {
-    fn append_if(&self, edge: &str, last: u64, bytes: &[u8]) -> Result<(), LogError> {
-        let message = PublishMessage::build().payload(bytes.to_vec().into()).expected_last_sequence(last);
-        self.ask(async {
-            let sent = self.context.send_publish(self.subject(edge), message).await;
-            let answer = sent.map_err(|error| not_appended(&error))?.await;
-            let acknowledged = answer.map_err(|error| not_appended(&error))?;
-            if acknowledged.sequence == last + 1 {
-                return Ok(());
-            }
-            Err(refused(format!("edge {edge:?}: an entry behind {last} got number {}", acknowledged.sequence)))
-        })
-    }
-
-    fn read_from(&self, edge: &str, first: u64, most: usize) -> Result<Vec<Entry>, LogError> {
-        let first = first.max(1);
+    /// Entries by number, asked for one by one.
+    fn look(&self, edge: &str, first: u64, most: usize) -> Result<Vec<Entry>, LogError> {
         self.ask(async {
             let stream = self.stream(edge).await?;
             let mut begins = first;
@@ -259,6 +189,81 @@ impl Log for JetStream {
             }
             Ok(entries)
         })
+    }
+}
+
+fn stream_name(app: &str, edge: &str) -> String {
+    format!("{app}-{edge}")
+}
+
+/// The entry of this number; none if it is not there, or not yet where the server looked.
+async fn entry(stream: &Stream<()>, number: u64) -> Result<Option<Entry>, LogError> {
+    match stream.direct_get(number).await {
+        Ok(message) => Ok(Some(Entry { number, bytes: message.payload })),
+        Err(error) if error.kind() == DirectGetErrorKind::NotFound => Ok(None),
+        Err(error) => Err(unavailable(&error)),
+    }
+}
+
+impl Log for JetStream {
+    fn append_if(&self, edge: &str, last: u64, bytes: &[u8]) -> Result<(), LogError> {
+        let message = PublishMessage::build().payload(bytes.to_vec().into()).expected_last_sequence(last);
+        self.ask(async {
+            let sent = self.context.send_publish(self.subject(edge), message).await;
+            let answer = sent.map_err(|error| not_appended(&error))?.await;
+            let acknowledged = answer.map_err(|error| not_appended(&error))?;
+            if acknowledged.sequence == last + 1 {
+                return Ok(());
+            }
+            Err(refused(format!("edge {edge:?}: an entry behind {last} got number {}", acknowledged.sequence)))
+        })
+    }
+
+    fn send_if(&self, edge: &str, last: u64, bytes: Bytes) -> Box<dyn Sent> {
+        // Who appends does not read what it has appended.
+        self.readers.lock().unwrap_or_else(PoisonError::into_inner).remove(edge);
+        let message = PublishMessage::build().payload(bytes).expected_last_sequence(last);
+        let (answers, waiting) = answer(self.bell.clone());
+        // Several of them keep their order: the connection takes each before this returns.
+        let sent = self.ask(async {
+            let sent = self.context.send_publish(self.subject(edge), message).await;
+            sent.map_err(|error| not_appended(&error))
+        });
+        match sent {
+            Ok(acknowledged) => {
+                _ = self.runtime.spawn(async move {
+                    answers.put(match acknowledged.await {
+                        Ok(acknowledged) if acknowledged.sequence == last + 1 => Ok(()),
+                        Ok(other) => Err(refused(format!("an entry behind {last} got number {}", other.sequence))),
+                        Err(error) => Err(not_appended(&error)),
+                    });
+                })
+            }
+            Err(error) => answers.put(Err(error)),
+        }
+        Box::new(waiting)
+    }
+
+    fn read_from(&self, edge: &str, first: u64, most: usize) -> Result<Vec<Entry>, LogError> {
+        let first = first.max(1);
+        let mut readers = self.readers.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(Reader::Follows(follower)) = readers.get_mut(edge)
+            && follower.next == first
+        {
+            return Ok(follower.take(most));
+        }
+        let entries = self.look(edge, first, most)?;
+        let next = entries.last().map_or(first, |last| last.number + 1);
+        // Who reads on in order is sent what comes.
+        let reads_on = matches!(readers.get(edge), Some(Reader::Looked(next)) if *next == first);
+        let reader = if reads_on {
+            let (context, stream) = (self.context.clone(), stream_name(&self.app, edge));
+            Reader::Follows(Follower::start(&self.runtime, context, stream, next, self.bell.clone()))
+        } else {
+            Reader::Looked(next)
+        };
+        readers.insert(edge.to_owned(), reader);
+        Ok(entries)
     }
 
     fn last(&self, edge: &str) -> Result<u64, LogError> {
@@ -315,5 +320,21 @@ impl Log for JetStream {
             object.read_to_end(&mut bytes).await.map_err(|error| unavailable(&error))?;
             Ok(Some(bytes))
         })
+    }
+
+    fn remove_blob(&self, name: &str) -> Result<(), LogError> {
+        self.ask(async {
+            match self.blobs.delete(name).await {
+                Err(error) if error.kind() != object_store::DeleteErrorKind::NotFound => {
+                    return Err(unavailable(&error));
+                }
+                _ => {}
+            }
+            Ok(())
+        })
+    }
+
+    fn wait(&self, most: Duration) {
+        self.bell.wait(most);
     }
 }

@@ -1,5 +1,9 @@
 //! What a cluster asks of a replicated log.
 
+use bytes::Bytes;
+use std::thread::sleep;
+use std::time::Duration;
+
 /// A log of numbered entries by edge, with records and blobs beside them.
 ///
 /// The entries of an edge have the numbers 1, 2, 3, ... without a gap. A call that returns
@@ -12,6 +16,12 @@ pub trait Log {
     ///
     /// [`LogError::Conflict`] if the last entry has another number, [`LogError::Full`] if the edge has no room.
     fn append_if(&self, edge: &str, last: u64, bytes: &[u8]) -> Result<(), LogError>;
+
+    /// Sends an append of the same kind and does not wait for its answer. Several can be under way, each behind the one
+    /// before: if one is refused, so are those behind it.
+    fn send_if(&self, edge: &str, last: u64, bytes: Bytes) -> Box<dyn Sent> {
+        Box::new(Answered(Some(self.append_if(edge, last, &bytes))))
+    }
 
     /// At most `most` entries from number `first` on, in order and without a gap. The first one has a higher number if
     /// those before it are trimmed.
@@ -62,6 +72,34 @@ pub trait Log {
     ///
     /// If the log cannot be reached.
     fn blob(&self, name: &str) -> Result<Option<Vec<u8>>, LogError>;
+
+    /// Drops the bytes of this name, if there are any.
+    ///
+    /// # Errors
+    ///
+    /// If the log cannot be reached.
+    fn remove_blob(&self, name: &str) -> Result<(), LogError>;
+
+    /// Waits until there may be something new: an entry for a reader that has read all, or an answer; and no longer
+    /// than this.
+    fn wait(&self, most: Duration) {
+        sleep(most.min(Duration::from_millis(5)));
+    }
+}
+
+/// An append that was sent.
+pub trait Sent: Send {
+    /// What came of it, once that is known; then it is not asked again.
+    fn answer(&mut self) -> Option<Result<(), LogError>>;
+}
+
+/// An append whose answer is known.
+struct Answered(Option<Result<(), LogError>>);
+
+impl Sent for Answered {
+    fn answer(&mut self) -> Option<Result<(), LogError>> {
+        self.0.take()
+    }
 }
 
 /// An entry of an edge.
@@ -70,7 +108,7 @@ pub struct Entry {
     /// Its number, from 1 on.
     pub number: u64,
     /// What was appended.
-    pub bytes: Vec<u8>,
+    pub bytes: Bytes,
 }
 
 /// The record of a key.

@@ -5,6 +5,7 @@ mod adversary;
 pub use adversary::Adversary;
 
 use crate::{Entry, Log, LogError, Record};
+use bytes::Bytes;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -35,7 +36,7 @@ struct Kept {
 struct Edge {
     /// How many entries are trimmed.
     trimmed: u64,
-    entries: VecDeque<Vec<u8>>,
+    entries: VecDeque<Bytes>,
 }
 
 impl Edge {
@@ -49,6 +50,12 @@ impl MemoryLog {
     #[must_use]
     pub fn with_capacity(entries: usize) -> Self {
         MemoryLog { capacity: Some(entries), ..MemoryLog::default() }
+    }
+
+    /// How many blobs there are.
+    #[must_use]
+    pub fn blobs(&self) -> usize {
+        self.kept().blobs.len()
     }
 
     fn kept(&self) -> MutexGuard<'_, Kept> {
@@ -66,7 +73,7 @@ impl Log for MemoryLog {
         if self.capacity.is_some_and(|capacity| edge.entries.len() >= capacity) {
             return Err(LogError::Full);
         }
-        edge.entries.push_back(bytes.to_vec());
+        edge.entries.push_back(Bytes::copy_from_slice(bytes));
         Ok(())
     }
 
@@ -111,5 +118,10 @@ impl Log for MemoryLog {
 
     fn blob(&self, name: &str) -> Result<Option<Vec<u8>>, LogError> {
         Ok(self.kept().blobs.get(name).cloned())
+    }
+
+    fn remove_blob(&self, name: &str) -> Result<(), LogError> {
+        self.kept().blobs.remove(name);
+        Ok(())
     }
 }

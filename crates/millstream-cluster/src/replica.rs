@@ -5,12 +5,16 @@
 
 mod snapshots;
 
-use crate::{Batch, Entry, Log, LogError, ReplicaError, Segment, SegmentRun};
+pub use snapshots::newest_snapshot;
+
+use crate::{Batch, Entry, Log, LogError, ReplicaError, Segment, SegmentRun, Sent};
+use bytes::Bytes;
 use millstream_core::keys::StableHasher;
 use snapshots::{Held, Manifest};
 use std::collections::VecDeque;
 use std::fmt;
 use std::hash::Hasher;
+use std::time::{Duration, Instant};
 
 /// The edges between which a segment runs. Its snapshots have the name of the output edge.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,10 +33,13 @@ pub struct Options {
     pub rank: u32,
     /// How many looks at a silent output edge a rank waits.
     pub patience: u32,
+    /// Looks that follow each other within this time count once. With none each of them counts, as tests want it.
+    pub pace: Duration,
     /// After how many batches it takes a snapshot. At most a fourth of what the input edge holds, since that is trimmed
     /// behind snapshots.
     pub snapshot_every: u64,
-    /// How many batches it is ahead of the output edge at most, and how many it reads at once.
+    /// How many batches it is ahead of the output edge at most, how many it reads at once, and how many appends are
+    /// under way.
     pub window: usize,
     /// Whether it trims the input edge behind its snapshots. Only if this segment alone reads that.
     pub trims: bool,
@@ -42,7 +49,8 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        Options { rank: 0, patience: 20, snapshot_every: 64, window: 64, trims: true, generation: 0 }
+        let pace = Duration::ZERO;
+        Options { rank: 0, patience: 20, pace, snapshot_every: 64, window: 64, trims: true, generation: 0 }
     }
 }
 
@@ -80,12 +88,20 @@ struct Running<R> {
     run: R,
     /// The last input batch that is computed.
     position: u64,
+    /// The input batches that were read and are not computed.
+    inbox: VecDeque<Entry>,
     /// The output batches that are computed and were not seen in the edge, up to `position`.
-    waiting: VecDeque<Vec<u8>>,
+    waiting: VecDeque<Bytes>,
+    /// The appends of the first of those that are under way.
+    sent: VecDeque<Box<dyn Sent>>,
     /// The last batch of the input, once it is computed.
     end: Option<u64>,
     /// Whether it was the last one to append.
     active: bool,
+    /// Whether an append had no answer, so that the edge may have it.
+    doubt: bool,
+    /// When `silent` was counted last.
+    counted: Instant,
     /// For how many looks the output edge has not grown while something waits.
     silent: u32,
     /// The snapshot that is being stored.
@@ -99,6 +115,8 @@ struct Running<R> {
     refused: bool,
     /// Below which number of the input to trim.
     trim: Option<u64>,
+    /// The blob to drop.
+    drops: Option<String>,
     turn: Turn,
     /// Whether anything was done since the last `Turn::Reads`.
     worked: bool,
@@ -111,6 +129,7 @@ enum Turn {
     Appends,
     Stores,
     Trims,
+    Drops,
 }
 
 impl<S: Segment, L> fmt::Debug for Replica<S, L> {
@@ -149,6 +168,26 @@ impl<S: Segment, L: Log> Replica<S, L> {
         }
     }
 
+    /// Whether it was the last one to append, as far as it knows.
+    #[must_use]
+    pub fn appends(&self) -> bool {
+        matches!(&self.phase, Phase::Runs(running) if running.active)
+    }
+
+    /// The number of the last batch that it knows to be in the output edge.
+    #[must_use]
+    pub fn durable(&self) -> u64 {
+        match &self.phase {
+            Phase::Runs(running) => running.durable(),
+            _ => 0,
+        }
+    }
+
+    /// Changes its place among the replicas.
+    pub fn set_rank(&mut self, rank: u32) {
+        self.options.rank = rank;
+    }
+
     /// Calls the log at most once, and computes what that brought.
     ///
     /// # Errors
@@ -181,7 +220,8 @@ impl<S: Segment, L: Log> Replica<S, L> {
                 false => (false, Turn::Stores),
             },
             Turn::Stores => (self.store(&mut running)?, Turn::Trims),
-            Turn::Trims => (self.trim(&mut running)?, Turn::Reads),
+            Turn::Trims => (self.trim(&mut running)?, Turn::Drops),
+            Turn::Drops => (self.drop_old(&mut running)?, Turn::Reads),
         };
         running.turn = next;
         running.worked |= worked;
@@ -193,24 +233,30 @@ impl<S: Segment, L: Log> Replica<S, L> {
         Ok((Phase::Runs(running), step))
     }
 
-    /// Reads and computes; none if what it needs is trimmed.
+    /// Reads if nothing is there, and computes a batch; none if what it needs is trimmed.
     fn read(&self, running: &mut Running<S::Run>) -> Result<Option<bool>, ReplicaError> {
         let room = self.options.window.saturating_sub(running.waiting.len());
         if room == 0 || running.end.is_some() {
             return Ok(Some(false));
         }
         let first = running.position + 1;
-        let Some(entries) = brought(self.log.read_from(&self.edges.input, first, room))? else {
-            return Ok(Some(false));
-        };
-        match entries.first() {
+        if running.inbox.is_empty() {
+            let Some(entries) = brought(self.log.read_from(&self.edges.input, first, room))? else {
+                return Ok(Some(false));
+            };
+            running.inbox = entries.into();
+        }
+        match running.inbox.front() {
             None => return Ok(Some(false)),
             Some(entry) if entry.number > first && running.manifest.0.input >= first => return Ok(None),
             // The manifest that this replica knows may be old; but then there is a newer one.
-            Some(entry) if entry.number > first => return self.trimmed(running, first),
+            Some(entry) if entry.number > first => {
+                running.inbox.clear();
+                return self.trimmed(running, first);
+            }
             Some(_) => {}
         }
-        for entry in entries {
+        if let Some(entry) = running.inbox.pop_front() {
             self.compute(running, &entry)?;
         }
         Ok(Some(true))
@@ -222,7 +268,8 @@ impl<S: Segment, L: Log> Replica<S, L> {
         let values = batch.values.into_iter().map(|(_, value)| value).collect();
         let output = running.run.batch(values, batch.end)?;
         let output = Batch { generation: self.options.generation, ..output };
-        running.waiting.push_back(output.to_bytes().map_err(|cause| failed(&self.edges.output, cause))?);
+        let bytes = output.to_bytes().map_err(|cause| failed(&self.edges.output, cause))?;
+        running.waiting.push_back(bytes.into());
         running.position = entry.number;
         if batch.end {
             running.end = Some(entry.number);
@@ -232,7 +279,9 @@ impl<S: Segment, L: Log> Replica<S, L> {
 
     /// Looks which of the batches that wait are in the output edge, and whether they are the same there.
     fn look(&self, running: &mut Running<S::Run>) -> Result<bool, ReplicaError> {
-        if running.waiting.is_empty() {
+        // The one that appends knows from the answers what is there.
+        let knows = running.active && !running.doubt;
+        if running.waiting.is_empty() || knows || !running.sent.is_empty() {
             return Ok(false);
         }
         if std::mem::take(&mut running.refused) {
@@ -243,10 +292,11 @@ impl<S: Segment, L: Log> Replica<S, L> {
         let Some(entries) = brought(entries)? else { return Ok(false) };
         if entries.is_empty() {
             running.refused = running.conflict;
-            running.silent = running.silent.saturating_add(1);
+            running.doubt = false;
+            running.count(self.options.pace);
             return Ok(false);
         }
-        (running.silent, running.conflict) = (0, false);
+        (running.silent, running.conflict, running.doubt) = (0, false, false);
         for entry in entries {
             // What is trimmed there was read.
             while running.durable() + 1 < entry.number && running.waiting.pop_front().is_some() {}
@@ -269,24 +319,36 @@ impl<S: Segment, L: Log> Replica<S, L> {
         Ok(running.durable() > before)
     }
 
-    /// Appends the first batch that waits, if it is this replica's turn. Returns whether it has.
+    /// Takes the answers that are there, and sends the next batch that waits, if it is this replica's turn. Returns
+    /// whether it has sent one.
     fn append(&self, running: &mut Running<S::Run>) -> Result<bool, ReplicaError> {
-        let Options { rank, patience, .. } = self.options;
-        let may = running.active || running.silent >= rank.saturating_mul(patience);
-        let Some(batch) = running.waiting.front().filter(|_| may) else { return Ok(false) };
-        match self.log.append_if(&self.edges.output, running.durable(), batch) {
-            Ok(()) => {
-                running.waiting.pop_front();
-                (running.active, running.silent, running.conflict) = (true, 0, false);
-                Ok(true)
+        while let Some(answer) = running.sent.front_mut().and_then(|sent| sent.answer()) {
+            running.sent.pop_front();
+            running.worked = true;
+            match answer {
+                Ok(()) => {
+                    running.waiting.pop_front();
+                    (running.active, running.silent, running.conflict) = (true, 0, false);
+                    continue;
+                }
+                Err(LogError::Conflict) => (running.active, running.silent, running.conflict) = (false, 0, true),
+                Err(refused @ LogError::Refused(_)) => return Err(ReplicaError::Log(refused)),
+                Err(LogError::Full) => running.worked = false,
+                Err(LogError::Unavailable(_)) => (running.doubt, running.worked) = (true, false),
             }
-            Err(LogError::Conflict) => {
-                (running.active, running.silent, running.conflict) = (false, 0, true);
-                Ok(false)
-            }
-            Err(refused @ LogError::Refused(_)) => Err(ReplicaError::Log(refused)),
-            Err(LogError::Full | LogError::Unavailable(_)) => Ok(false),
+            // Those behind it are refused, or have arrived with this one: the edge tells.
+            running.sent.clear();
+            return Ok(false);
         }
+        let Options { rank, patience, window, .. } = self.options;
+        let may = running.active || running.silent >= rank.saturating_mul(patience);
+        let ahead = running.sent.len();
+        if !may || ahead >= window {
+            return Ok(false);
+        }
+        let Some(batch) = running.waiting.get(ahead) else { return Ok(false) };
+        running.sent.push_back(self.log.send_if(&self.edges.output, running.durable() + ahead as u64, batch.clone()));
+        Ok(true)
     }
 
     fn trim(&self, running: &mut Running<S::Run>) -> Result<bool, ReplicaError> {
@@ -303,5 +365,13 @@ impl<R> Running<R> {
     /// The last batch that is known to be in the output edge.
     fn durable(&self) -> u64 {
         self.position - self.waiting.len() as u64
+    }
+
+    /// Counts a look at an edge that has not grown.
+    fn count(&mut self, pace: Duration) {
+        if pace.is_zero() || self.counted.elapsed() >= pace {
+            self.silent = self.silent.saturating_add(1);
+            self.counted = Instant::now();
+        }
     }
 }

@@ -4,12 +4,14 @@ use crate::Batch;
 use millstream_core::{Arrow, SequenceNumber, ToOwnedItem};
 use millstream_exec::source::{Receiver, channel};
 use millstream_exec::{
-    Durable, Handle, JobRefExt, Rings, RunError, RunOutcome, Runner, RunsOn, Sender, Sink, Snapshot, SourceShape,
+    Durable, Handle, JobRefExt, RingRunner, Rings, RunError, RunOutcome, Runner, RunsOn, Sender, Sink, Snapshot,
+    SourceShape,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::convert::Infallible;
 use std::fmt;
+use std::marker::PhantomData;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// How many values wait in front of a segment's pipeline, while a batch is brought in.
@@ -47,12 +49,13 @@ pub trait SegmentRun {
     /// If the segment fails at this batch.
     fn batch(&mut self, values: Vec<Self::In>, end: bool) -> Result<Batch<Self::Out>, SegmentError>;
 
-    /// The state behind the last batch, as bytes.
+    /// The state behind the last batch, as bytes. None if the segment has no state that can be written: then there are
+    /// no snapshots, a replica begins at the first batch, and the input edge is kept.
     ///
     /// # Errors
     ///
     /// If a state cannot be written.
-    fn state(&self) -> Result<Vec<u8>, SegmentError>;
+    fn state(&mut self) -> Result<Option<Vec<u8>>, SegmentError>;
 }
 
 /// Why a segment stops.
@@ -66,14 +69,15 @@ pub enum SegmentError {
     Unfit(String),
 }
 
-/// A pipeline as a segment, on [`Durable`] rings: the states of its stages have names and can be written.
+/// A pipeline as a segment, on rings: [`Durable`] ones, where the states of its stages have names and can be written,
+/// or [`Rings`], without snapshots.
 ///
 /// The value is the one that runs on a single machine. A batch ends at a mark: its output is what is in front of the
 /// mark's image behind the last stage, so stages that drop values or start a clock of their own make batches of other
 /// sizes, and never other batches. The values of the input edge are numbered as they come, without its empty slots. A
 /// pipeline that ends before its input, by a `take` at the outer level, is not a segment.
 ///
-/// At each batch every state is cloned, as for a snapshot.
+/// A state is cloned when it is asked for, and not at each batch.
 ///
 /// ```
 /// use millstream::cluster::{OnRings, Segment, SegmentRun};
@@ -83,76 +87,130 @@ pub enum SegmentError {
 /// let segment = OnRings::new(sums, Rings::new());
 /// let mut run = segment.start(None)?;
 /// assert_eq!(run.batch(vec![1, 2, 3], false)?.values, [(0, 1), (2, 4)]);
-/// let mut again = segment.start(Some(&run.state()?))?;
+/// let mut again = segment.start(run.state()?.as_deref())?;
 /// assert_eq!(again.batch(vec![4, 5], true)?.values, [(4, 9)]);
 /// # Ok::<(), millstream::cluster::SegmentError>(())
 /// ```
 #[derive(Debug)]
-pub struct OnRings<P> {
+pub struct OnRings<P, R = Durable> {
     pipeline: Arc<P>,
     rings: Rings,
+    runner: PhantomData<fn() -> R>,
+}
+
+/// Rings on which a segment can run: [`Durable`] ones and [`Rings`]. Nothing to implement.
+pub trait SegmentRunner: RingRunner + Runner<Handle<()> = Handle<(), Self>> {
+    #[doc(hidden)]
+    const WRITES_STATES: bool;
+
+    #[doc(hidden)]
+    fn with(rings: Rings) -> Self;
+}
+
+impl SegmentRunner for Durable {
+    const WRITES_STATES: bool = true;
+
+    fn with(rings: Rings) -> Self {
+        Durable::new(rings)
+    }
+}
+
+impl SegmentRunner for Rings {
+    const WRITES_STATES: bool = false;
+
+    fn with(rings: Rings) -> Self {
+        rings
+    }
 }
 
 impl<P> OnRings<P> {
     /// With these options of rings.
     pub fn new(pipeline: P, rings: Rings) -> Self {
-        OnRings { pipeline: Arc::new(pipeline), rings }
+        OnRings { pipeline: Arc::new(pipeline), rings, runner: PhantomData }
+    }
+}
+
+impl<P> OnRings<P, Rings> {
+    /// For a pipeline whose states cannot be written, with these options of rings. A replica that starts computes
+    /// everything again.
+    pub fn without_snapshots(pipeline: P, rings: Rings) -> Self {
+        OnRings { pipeline: Arc::new(pipeline), rings, runner: PhantomData }
     }
 }
 
 /// A clone has the same pipeline.
-impl<P> Clone for OnRings<P> {
+impl<P, R> Clone for OnRings<P, R> {
     fn clone(&self) -> Self {
-        OnRings { pipeline: self.pipeline.clone(), rings: self.rings.clone() }
+        OnRings { pipeline: self.pipeline.clone(), rings: self.rings.clone(), runner: PhantomData }
     }
 }
 
-impl<P> Segment for OnRings<P>
-where
-    P: RunsOn<Durable, Item: DeserializeOwned> + Arrow<In: SourceShape<Item = <P as RunsOn<Durable>>::Item>>,
-    P::Out: ToOwnedItem<Owned: Serialize>,
-{
-    type In = P::Item;
-    type Out = <P::Out as ToOwnedItem>::Owned;
-    type Run = RingsRun<P::Item, Self::Out>;
+/// The values of a pipeline's output.
+type OutOf<P> = <<P as Arrow>::Out as ToOwnedItem>::Owned;
 
-    fn start(&self, state: Option<&[u8]>) -> Result<Self::Run, SegmentError> {
+impl<P, R> OnRings<P, R>
+where
+    R: SegmentRunner,
+    P: RunsOn<R> + Arrow<In: SourceShape<Item = <P as RunsOn<R>>::Item>>,
+    P::Out: ToOwnedItem,
+{
+    /// Starts it as [`Segment::start`] does, also where the values of the ends cannot travel: for a segment of one's
+    /// own around this one.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot start, or the state is not its own.
+    pub fn run(&self, state: Option<&[u8]>) -> Result<RingsRun<P::Item, OutOf<P>, R>, SegmentError> {
         let begins = state.map(Snapshot::from_bytes).transpose();
         let begins = begins.map_err(|corrupt| SegmentError::Unfit(corrupt.to_string()))?;
         let first = begins.as_ref().and_then(Snapshot::output_at).unwrap_or_default();
-        let rings = match begins.clone() {
+        let rings = match begins {
             Some(snapshot) => self.rings.clone().resume(snapshot),
             None => self.rings.clone(),
         };
         let gathered = Arc::new(Mutex::new(Vec::new()));
         let (sender, receiver): (Sender<P::Item>, Receiver<P::Item>) = channel(SLOTS);
-        let handle = Durable::new(rings).start((&*self.pipeline).from(receiver).to(Gather(gathered.clone())))?;
-        Ok(RingsRun { running: Some((sender, handle)), gathered, first, behind: begins })
+        let sink = Gather { own: Vec::new(), shared: gathered.clone() };
+        let handle = R::with(rings).start((&*self.pipeline).from(receiver).to(sink))?;
+        Ok(RingsRun { running: Some((sender, handle)), gathered, first })
+    }
+}
+
+impl<P, R> Segment for OnRings<P, R>
+where
+    R: SegmentRunner,
+    P: RunsOn<R, Item: DeserializeOwned> + Arrow<In: SourceShape<Item = <P as RunsOn<R>>::Item>>,
+    P::Out: ToOwnedItem<Owned: Serialize>,
+{
+    type In = P::Item;
+    type Out = OutOf<P>;
+    type Run = RingsRun<P::Item, OutOf<P>, R>;
+
+    fn start(&self, state: Option<&[u8]>) -> Result<Self::Run, SegmentError> {
+        self.run(state)
     }
 }
 
 /// A pipeline that runs as a segment.
-pub struct RingsRun<T: millstream_core::Item, U> {
+pub struct RingsRun<T: millstream_core::Item, U, R: RingRunner = Durable> {
     /// None behind the last batch.
-    running: Option<(Sender<T>, Handle<(), Durable>)>,
+    running: Option<(Sender<T>, Handle<(), R>)>,
     gathered: Gathered<U>,
     /// The first number of the next output batch.
     first: SequenceNumber,
-    /// The states behind the last batch.
-    behind: Option<Snapshot>,
 }
 
 type Gathered<U> = Arc<Mutex<Vec<(u64, U)>>>;
 
-impl<T: millstream_core::Item, U> fmt::Debug for RingsRun<T, U> {
+impl<T: millstream_core::Item, U, R: RingRunner> fmt::Debug for RingsRun<T, U, R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RingsRun").field("first", &self.first).finish_non_exhaustive()
     }
 }
 
-impl<T: millstream_core::Item, U> RingsRun<T, U> {
+impl<T: millstream_core::Item, U, R: RingRunner> RingsRun<T, U, R> {
     /// Why the run takes nothing more.
-    fn ended(handle: Handle<(), Durable>) -> SegmentError {
+    fn ended(handle: Handle<(), R>) -> SegmentError {
         match handle.join().failure {
             Some(failure) => failure.into(),
             None => SegmentError::Unfit(
@@ -162,7 +220,7 @@ impl<T: millstream_core::Item, U> RingsRun<T, U> {
     }
 }
 
-impl<T: millstream_core::Item, U> SegmentRun for RingsRun<T, U> {
+impl<T: millstream_core::Item, U, R: SegmentRunner> SegmentRun for RingsRun<T, U, R> {
     type In = T;
     type Out = U;
 
@@ -173,9 +231,7 @@ impl<T: millstream_core::Item, U> SegmentRun for RingsRun<T, U> {
         if sender.send_all(values).is_err() {
             return Err(Self::ended(handle));
         }
-        let Some(snapshot) = handle.snapshot() else { return Err(Self::ended(handle)) };
-        let next = snapshot.output_at().unwrap_or_default();
-        self.behind = Some(snapshot);
+        let Some((_, next)) = handle.cut() else { return Err(Self::ended(handle)) };
         if end {
             drop(sender);
             handle.wait()?;
@@ -187,28 +243,52 @@ impl<T: millstream_core::Item, U> SegmentRun for RingsRun<T, U> {
         Ok(Batch { first: first.0, next: next.0, end, generation: 0, values })
     }
 
-    fn state(&self) -> Result<Vec<u8>, SegmentError> {
-        let Some(behind) = &self.behind else {
-            return Err(SegmentError::Unfit("there is no state in front of the first batch".to_owned()));
+    fn state(&mut self) -> Result<Option<Vec<u8>>, SegmentError> {
+        if !R::WRITES_STATES {
+            return Ok(None);
+        }
+        let Some((sender, handle)) = self.running.take() else {
+            return Err(SegmentError::Unfit("there is no state behind the last batch".to_owned()));
         };
-        behind.to_bytes().map_err(|lacks| SegmentError::Unfit(lacks.to_string()))
+        let Some(snapshot) = handle.snapshot() else { return Err(Self::ended(handle)) };
+        self.running = Some((sender, handle));
+        snapshot.to_bytes().map(Some).map_err(|lacks| SegmentError::Unfit(lacks.to_string()))
     }
 }
 
-/// The sink of a segment.
-struct Gather<U>(Gathered<U>);
+/// The sink of a segment: shows what it has at each mark, since a lock for each value takes longer than a stage.
+struct Gather<U> {
+    own: Vec<(u64, U)>,
+    shared: Gathered<U>,
+}
+
+impl<U> Gather<U> {
+    fn show(&mut self) {
+        let mut shared = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
+        if shared.is_empty() {
+            std::mem::swap(&mut *shared, &mut self.own);
+        } else {
+            shared.append(&mut self.own);
+        }
+    }
+}
 
 impl<A: ToOwnedItem> Sink<A> for Gather<A::Owned> {
     type Output = ();
     type Error = Infallible;
 
     fn put(&mut self, number: SequenceNumber, value: A::Ref<'_>) -> Result<(), Infallible> {
-        let value = A::to_owned_item(value);
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).push((number.0, value));
+        self.own.push((number.0, A::to_owned_item(value)));
         Ok(())
     }
 
-    fn finish(self, _: RunOutcome) -> Result<(), Infallible> {
+    fn pause(&mut self) -> Result<(), Infallible> {
+        self.show();
+        Ok(())
+    }
+
+    fn finish(mut self, _: RunOutcome) -> Result<(), Infallible> {
+        self.show();
         Ok(())
     }
 }

@@ -51,6 +51,8 @@ struct Book {
     /// How many marks were asked for, and the id of the last one laid; ids count from 1.
     asked: u64,
     laid: u64,
+    /// Whether who asked for the next mark wants the states.
+    wants_states: bool,
     /// How many tasklets pass each mark.
     expected: usize,
     /// The policy, and the least number of its next snapshot.
@@ -68,11 +70,23 @@ struct Book {
     earlier: Vec<Snapshot>,
     /// Whether the policy has not got it.
     untold: bool,
+    /// The last mark that all have passed.
+    cut: Option<(u64, Cut)>,
+}
+
+/// The numbers of a mark.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Cut {
+    /// On the source's clock.
+    pub(crate) at: SequenceNumber,
+    /// On the output's clock.
+    pub(crate) output: SequenceNumber,
 }
 
 /// A mark that some tasklets have passed.
 struct Passing {
     id: u64,
+    kind: MarkKind,
     at: SequenceNumber,
     output: Option<SequenceNumber>,
     /// What is done when all have passed it.
@@ -183,9 +197,10 @@ impl Marks {
     }
 
     /// Asks for a mark. Returns its id, or that of one that is asked for already.
-    pub(crate) fn ask(&self) -> u64 {
+    pub(crate) fn ask(&self, states: bool) -> u64 {
         let mut book = self.book();
         book.asked = book.laid + 1;
+        book.wants_states |= states;
         self.settle(&book);
         book.asked
     }
@@ -216,6 +231,11 @@ impl Marks {
     /// The snapshot at this mark or a later one, once all have passed it.
     pub(crate) fn passed(&self, id: u64) -> Option<Snapshot> {
         self.book().last.as_ref().filter(|(last, _)| *last >= id).map(|(_, snapshot)| snapshot.clone())
+    }
+
+    /// The numbers of this mark or a later one, once all have passed it.
+    pub(crate) fn passed_cut(&self, id: u64) -> Option<Cut> {
+        self.book().cut.filter(|(last, _)| *last >= id).map(|(_, cut)| cut)
     }
 
     /// Whether a mark is due at the next number, `next`, of the source's clock.
@@ -250,10 +270,16 @@ impl Marks {
         }
         let planned = book.before_change(at) == 0;
         let change = if planned { book.planned.pop_front().map(|(_, change)| change) } else { book.wanted.pop_front() };
-        let (id, kind) = (book.laid + 1, change.as_ref().map_or(MarkKind::Snapshot, |_| MarkKind::Retire));
+        let by_policy = book.every.as_ref().is_some_and(|(_, next)| *next <= at.0);
+        let id = book.laid + 1;
+        let kind = match change {
+            Some(_) => MarkKind::Retire,
+            None if by_policy || std::mem::take(&mut book.wants_states) => MarkKind::Snapshot,
+            None => MarkKind::Cut,
+        };
         // Before the mark can be seen: a tasklet that passes it at once must find this.
-        book.passing =
-            Some(Passing { id, at, output: None, change, passed: Vec::new(), lacks: None, stop: Duration::ZERO });
+        let (passed, stop) = (Vec::new(), Duration::ZERO);
+        book.passing = Some(Passing { id, kind, at, output: None, change, passed, lacks: None, stop });
         self.under_way.store(true, Ordering::Release);
         source.mark(id, kind);
         book.laid = id;
@@ -284,6 +310,10 @@ impl Marks {
         while let Some(mark) = tasklet.pass() {
             passed.any = true;
             let retires = mark.kind == MarkKind::Retire;
+            if mark.kind == MarkKind::Cut {
+                self.put(passer, mark, Ok(None), Duration::ZERO);
+                continue;
+            }
             let began = Instant::now();
             let state = caught(|| tasklet.state());
             let stop = began.elapsed();
@@ -333,7 +363,14 @@ impl Marks {
     }
 
     fn complete(&self, book: &mut Book) {
-        let Some(Passing { id, at, output, change, mut passed, lacks, stop }) = book.passing.take() else { return };
+        let Some(Passing { id, kind, at, output, change, mut passed, lacks, stop }) = book.passing.take() else { return };
+        book.cut = Some((id, Cut { at, output: output.unwrap_or(at) }));
+        if kind == MarkKind::Cut {
+            let news = !book.planned.is_empty();
+            self.news.fetch_or(news, Ordering::Relaxed);
+            self.under_way.store(false, Ordering::Relaxed);
+            return self.settle(book);
+        }
         passed.sort_unstable_by_key(|(task, ..)| *task);
         let passed = passed.into_iter().map(|(_, name, at, state)| (name, at, state));
         let snapshot = Snapshot::new(at, output, passed, stop);
@@ -351,7 +388,9 @@ impl Marks {
         } else {
             book.earlier.push(snapshot);
             // Who asked for a snapshot gets the next one.
-            book.asked += u64::from(book.asked == id);
+            let asks_again = book.asked == id;
+            book.asked += u64::from(asks_again);
+            book.wants_states |= asks_again;
         }
         // The source may wait for this at the number of a change.
         let news = book.untold || book.changing || !book.earlier.is_empty() || !book.planned.is_empty();

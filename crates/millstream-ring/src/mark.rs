@@ -29,6 +29,8 @@ pub struct Mark {
 pub enum MarkKind {
     /// To show its state and to go on.
     Snapshot,
+    /// To go on: what matters is its number on each clock.
+    Cut,
     /// To show its state and to take nothing from the mark's number on.
     Retire,
 }

@@ -1,6 +1,8 @@
 //! The built programs, each test in a directory of its own.
 
 mod book;
+#[cfg(feature = "cluster")]
+mod cluster;
 mod copying;
 mod decompress;
 mod deployments;
@@ -32,6 +34,9 @@ mod run;
 mod scene;
 #[cfg(feature = "serve")]
 mod serve;
+#[cfg(feature = "cluster")]
+#[path = "../../../millstream-cluster/tests/all/server.rs"]
+mod server;
 mod signals;
 mod sleep;
 mod spaces;

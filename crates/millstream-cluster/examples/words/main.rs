@@ -8,7 +8,7 @@ mod counted;
 
 use counted::words;
 use millstream::cluster::{
-    Batch, Edges, Ingress, JetStream, JetStreamOptions, Log, Login, OnRings, Options, Replica, Step, cut,
+    Access, Batch, Edges, Ingress, JetStream, Log, OnRings, Options, Replica, Step, Streams, cut,
 };
 use millstream::prelude::*;
 use std::error::Error;
@@ -25,14 +25,10 @@ fn lines(seed: u64, batches: usize) -> Vec<String> {
 }
 
 fn connect(url: &str) -> Result<JetStream, Box<dyn Error>> {
-    let options = JetStreamOptions {
-        app: "words".to_owned(),
-        edges: vec!["lines".to_owned(), "counts".to_owned()],
-        replicas: 1,
-        capacity: 1_000_000,
-        login: Login::Open,
-    };
-    Ok(JetStream::connect(url, &options)?)
+    let access = Access { url: url.to_owned(), app: "words".to_owned(), ..Access::default() };
+    let edges = vec!["lines".to_owned(), "counts".to_owned()];
+    let streams = Streams { edges, replicas: 1, capacity: 1_000_000 };
+    Ok(JetStream::create(&access, &streams, Duration::from_secs(30))?)
 }
 
 fn feed(url: &str, seed: u64, batches: usize) -> Result<(), Box<dyn Error>> {

@@ -1,7 +1,8 @@
 //! A network between callers and a log that does all that a network may.
 
 use super::MemoryLog;
-use crate::{Entry, Log, LogError, Record};
+use crate::{Entry, Log, LogError, Record, Sent};
+use bytes::Bytes;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// A [`MemoryLog`] behind a bad network: a write is carried out and its answer is lost, is lost itself, or arrives
@@ -40,6 +41,7 @@ enum Write {
     Trim { edge: String, below: u64 },
     Set { key: String, revision: u64, value: Vec<u8> },
     Blob { name: String, bytes: Vec<u8> },
+    Remove { name: String },
 }
 
 impl Write {
@@ -49,6 +51,7 @@ impl Write {
             Write::Trim { edge, below } => log.trim(edge, *below),
             Write::Set { key, revision, value } => log.compare_and_set(key, *revision, value),
             Write::Blob { name, bytes } => log.put_blob(name, bytes),
+            Write::Remove { name } => log.remove_blob(name),
         }
     }
 }
@@ -174,5 +177,34 @@ impl Log for Adversary {
     fn blob(&self, name: &str) -> Result<Option<Vec<u8>>, LogError> {
         self.reads()?;
         self.log.blob(name)
+    }
+
+    fn remove_blob(&self, name: &str) -> Result<(), LogError> {
+        self.write(Write::Remove { name: name.to_owned() })
+    }
+
+    fn send_if(&self, edge: &str, last: u64, bytes: Bytes) -> Box<dyn Sent> {
+        let answer = self.append_if(edge, last, &bytes);
+        // Some answers come later, and several appends are then under way.
+        let later = self.network().below(4);
+        Box::new(Late { answer: Some(answer), later })
+    }
+}
+
+/// An answer that is not there for the first few looks.
+struct Late {
+    answer: Option<Result<(), LogError>>,
+    later: u64,
+}
+
+impl Sent for Late {
+    fn answer(&mut self) -> Option<Result<(), LogError>> {
+        match self.later {
+            0 => self.answer.take(),
+            _ => {
+                self.later -= 1;
+                None
+            }
+        }
     }
 }

@@ -4,6 +4,7 @@ use super::{Phase, Replica, Running, Step, Turn, brought, hash};
 use crate::{Log, LogError, ReplicaError, Segment, SegmentRun};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
+use std::time::Instant;
 
 /// The record of the newest snapshot.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -12,6 +13,9 @@ pub(super) struct Manifest {
     pub(super) input: u64,
     /// The blob of the states; its hash is in the name.
     blob: String,
+    /// The blob of the snapshot before, which is kept, and that before it, which is not.
+    before: Option<String>,
+    drops: Option<String>,
 }
 
 /// States that are on the way to the log.
@@ -22,9 +26,25 @@ pub(super) struct Held {
     stored: Option<String>,
 }
 
+fn key_of(output: &str) -> String {
+    format!("snapshot.{output}")
+}
+
+/// The last batch that is in the newest snapshot of the segment with this output edge; none if it has no snapshot.
+///
+/// # Errors
+///
+/// If the log does not answer, or the record is another format's.
+pub fn newest_snapshot<L: Log>(log: &L, output: &str) -> Result<Option<u64>, LogError> {
+    let Some(record) = log.get(&key_of(output))? else { return Ok(None) };
+    let manifest: Manifest = postcard::from_bytes(&record.value)
+        .map_err(|error| LogError::Refused(format!("the record {:?}: {error}", key_of(output))))?;
+    Ok(Some(manifest.input))
+}
+
 impl<S: Segment, L: Log> Replica<S, L> {
     fn key(&self) -> String {
-        format!("snapshot.{}", self.edges.output)
+        key_of(&self.edges.output)
     }
 
     fn unusable(&self, why: impl ToString) -> ReplicaError {
@@ -44,13 +64,23 @@ impl<S: Segment, L: Log> Replica<S, L> {
         let Some(state) = brought(self.log.blob(&manifest.blob))? else {
             return Ok((Phase::Fetches(manifest, revision), Step::Idle));
         };
-        let state = state.ok_or_else(|| self.unusable(format!("there is no blob {:?}", manifest.blob)))?;
+        let Some(state) = state else {
+            // It is dropped behind newer ones; but then there is a newer record.
+            let Some(record) = brought(self.log.get(&self.key()))? else {
+                return Ok((Phase::Fetches(manifest, revision), Step::Idle));
+            };
+            if record.is_some_and(|record| record.revision > revision) {
+                return Ok((Phase::Begins, Step::Worked));
+            }
+            return Err(self.unusable(format!("there is no blob {:?}", manifest.blob)));
+        };
         if self.blob_name(manifest.input, &state) != manifest.blob {
             return Err(self.unusable(format!("the blob {:?} is damaged", manifest.blob)));
         }
         let mut running = Running::new(self.segment.start(Some(&state))?, manifest, revision);
         // The replica that stored it may have died before it trimmed the edge, and a full edge brings no further batch.
-        running.trim = self.options.trims.then_some(running.position + 1);
+        running.drops = running.manifest.0.drops.clone();
+        running.trim = self.options.trims.then_some(running.position);
         Ok((Phase::Runs(running), Step::Worked))
     }
 
@@ -73,7 +103,8 @@ impl<S: Segment, L: Log> Replica<S, L> {
         let every = self.options.snapshot_every.max(1) * if running.active { 2 } else { 1 };
         let due = running.position >= running.manifest.0.input.saturating_add(every);
         if due && running.held.is_none() && running.end.is_none() {
-            let (input, state) = (running.position, running.run.state()?);
+            let Some(state) = running.run.state()? else { return Ok(()) };
+            let input = running.position;
             running.held = Some(Held { input, state, stored: None });
         }
         Ok(())
@@ -92,11 +123,15 @@ impl<S: Segment, L: Log> Replica<S, L> {
             held.stored = stored.then_some(name);
             return Ok(stored);
         };
-        let manifest = Manifest { input: held.input, blob };
+        let Manifest { blob: newest, before, .. } = &running.manifest.0;
+        let before_it = Some(newest.clone()).filter(|newest| !newest.is_empty());
+        let manifest = Manifest { input: held.input, blob, before: before_it, drops: before.clone() };
         let value = postcard::to_allocvec(&manifest).map_err(|error| self.unusable(error))?;
         match self.log.compare_and_set(&self.key(), running.manifest.1, &value) {
             Ok(()) => {
-                running.trim = self.options.trims.then_some(manifest.input + 1);
+                // The last one stays, since it says where the next one begins.
+                running.trim = self.options.trims.then_some(manifest.input);
+                running.drops = manifest.drops.clone();
                 // The record's new revision is not known yet.
                 (running.manifest.0, running.asks) = (manifest, true);
                 running.held = None;
@@ -119,9 +154,23 @@ impl<S: Segment, L: Log> Replica<S, L> {
             running.manifest = (manifest, record.revision);
         }
         running.asks = false;
-        let newest = running.manifest.0.input;
-        running.held.take_if(|held| held.input <= newest);
+        let Manifest { input: newest, blob, before, .. } = &running.manifest.0;
+        let late = running.held.take_if(|held| held.input <= *newest).and_then(|held| held.stored);
+        // No record names it, and none will: records go forward.
+        if let Some(late) = late.filter(|late| late != blob && Some(late) != before.as_ref()) {
+            running.drops = Some(late);
+        }
         Ok(true)
+    }
+
+    /// Drops the blob behind those that are kept.
+    pub(super) fn drop_old(&self, running: &mut Running<S::Run>) -> Result<bool, ReplicaError> {
+        let Some(name) = &running.drops else { return Ok(false) };
+        let dropped = brought(self.log.remove_blob(name))?.is_some();
+        if dropped {
+            running.drops = None;
+        }
+        Ok(dropped)
     }
 }
 
@@ -130,9 +179,13 @@ impl<R> Running<R> {
         Running {
             run,
             position: manifest.input,
+            inbox: VecDeque::new(),
             waiting: VecDeque::new(),
+            sent: VecDeque::new(),
             end: None,
             active: false,
+            doubt: false,
+            counted: Instant::now(),
             silent: 0,
             held: None,
             manifest: (manifest, revision),
@@ -140,6 +193,7 @@ impl<R> Running<R> {
             conflict: false,
             refused: false,
             trim: None,
+            drops: None,
             turn: Turn::Reads,
             worked: false,
         }

@@ -74,6 +74,18 @@ fn a_restart_begins_at_the_snapshot_and_the_edge_is_trimmed_there() {
 }
 
 #[test]
+fn blobs_behind_the_two_newest_snapshots_are_dropped() {
+    let log = fed(400);
+    let options = Options { snapshot_every: 3, window: 4, ..Options::default() };
+    let mut replica = Replica::new(RIGHT, log.clone(), edges(), options);
+    let mut most = 0;
+    while replica.step().unwrap() != Step::Ended {
+        most = most.max(log.blobs());
+    }
+    assert_eq!((most, log.blobs()), (3, 2));
+}
+
+#[test]
 fn what_is_lost_or_damaged_is_named() {
     let log = fed(10);
     log.trim("in", 3).unwrap();

@@ -35,7 +35,7 @@ fn a_batch_does_not_depend_on_workers_rings_or_restarts() {
         for (number, batch) in (1..).zip(&input) {
             batches.push(run.batch(batch.clone(), number == input.len()).unwrap().to_bytes().unwrap());
             if restarts && number < input.len() {
-                run = segment.start(Some(&run.state().unwrap())).unwrap();
+                run = segment.start(run.state().unwrap().as_deref()).unwrap();
             }
         }
         batches

@@ -52,8 +52,8 @@ impl SegmentRun for Running {
         Ok(Batch { first, next: self.next, end, generation: 0, values })
     }
 
-    fn state(&self) -> Result<Vec<u8>, SegmentError> {
-        Ok([self.next, self.sum, self.batch].map(u64::to_le_bytes).concat())
+    fn state(&mut self) -> Result<Option<Vec<u8>>, SegmentError> {
+        Ok(Some([self.next, self.sum, self.batch].map(u64::to_le_bytes).concat()))
     }
 }
 

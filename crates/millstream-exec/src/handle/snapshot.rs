@@ -4,6 +4,7 @@ use super::Handle;
 use crate::Snapshot;
 use crate::keeps::RingRunner;
 use crate::pool::Pool;
+use millstream_core::SequenceNumber;
 use std::sync::Arc;
 
 /// Takes snapshots of a run from any thread, while another waits for it.
@@ -64,6 +65,35 @@ impl<O, R: RingRunner> Handle<O, R> {
     #[must_use]
     pub fn snapshot(&self) -> Option<Snapshot> {
         self.snapshotter().snapshot()
+    }
+
+    /// Lays a mark at the next number that the source publishes, and waits until every stage has reached it: the sink
+    /// then has every value of the numbers before. Returns that number and its image on the output's clock. No state is
+    /// cloned, and the stream does not pause. None if the run ends before.
+    ///
+    /// ```
+    /// use millstream::prelude::*;
+    /// use std::sync::mpsc;
+    /// let pairs = pipeline::<u64>().flat_map(|x| [*x, *x]);
+    /// let ((sender, receiver), (sent, values)) = (source::channel(16), mpsc::channel());
+    /// let run = Rings::new().start(pairs.from(receiver).to_each(move |_, x| sent.send(*x).unwrap()))?;
+    /// sender.send_all([1, 2, 3]).unwrap();
+    /// assert_eq!(run.cut(), Some((SequenceNumber(3), SequenceNumber(6))));
+    /// assert_eq!(values.try_iter().collect::<Vec<_>>(), [1, 1, 2, 2, 3, 3]);
+    /// drop(sender);
+    /// run.wait()?;
+    /// # Ok::<(), RunError>(())
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// If a closure of the run calls it: that would wait for itself.
+    #[must_use]
+    pub fn cut(&self) -> Option<(SequenceNumber, SequenceNumber)> {
+        let pool = &self.started.pool;
+        pool.assert_outside();
+        let cut = pool.shared.cut(|| pool.finished())?;
+        Some((cut.at, cut.output))
     }
 
     /// A handle by which other threads can take snapshots of the run.

@@ -1,6 +1,6 @@
 //! What is done when all have passed a mark.
 
-use super::Marks;
+use super::{Cut, Marks};
 use crate::shared::Shared;
 use crate::snapshot::Snapshot;
 use std::sync::atomic::Ordering;
@@ -48,12 +48,26 @@ impl Marks {
 impl Shared {
     /// Waits for a snapshot; none if the run ends before.
     pub(crate) fn snapshot(&self, ended: impl Fn() -> bool) -> Option<Snapshot> {
-        let id = self.marks.ask();
+        self.wait_for_mark(true, |marks, id| marks.passed(id), ended)
+    }
+
+    /// Waits for a mark at which no state is cloned; none if the run ends before.
+    pub(crate) fn cut(&self, ended: impl Fn() -> bool) -> Option<Cut> {
+        self.wait_for_mark(false, Marks::passed_cut, ended)
+    }
+
+    fn wait_for_mark<T>(
+        &self,
+        states: bool,
+        passed: impl Fn(&Marks, u64) -> Option<T>,
+        ended: impl Fn() -> bool,
+    ) -> Option<T> {
+        let id = self.marks.ask(states);
         self.wake();
         let passed = || {
             // Once more if another mark was under way.
             self.marks.lay_outside();
-            self.marks.passed(id).map(Some).or_else(|| ended().then_some(None))
+            passed(&self.marks, id).map(Some).or_else(|| ended().then_some(None))
         };
         self.wait_for(passed).flatten()
     }

@@ -1,0 +1,295 @@
+//! Who connects to which servers, and what is made there.
+
+use super::answers::with_causes;
+use super::{ANSWER, JetStream, stream_name};
+use async_nats::jetstream::stream::{DiscardPolicy, StorageType};
+use async_nats::jetstream::{Context, context, kv, object_store, stream};
+use async_nats::{Client, ConnectErrorKind, ConnectOptions, Event};
+use std::error::Error;
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+use tokio::runtime::Builder;
+use tokio::time::{sleep, timeout};
+
+/// How long no server may answer at all.
+const CONNECTING: Duration = Duration::from_secs(3);
+
+/// Which application on which servers, and who asks.
+#[derive(Clone, Debug, Default)]
+pub struct Access {
+    /// The servers: `nats://HOST:PORT`, or `tls://` to ask for encryption; several are separated by commas.
+    pub url: String,
+    /// The name of the application: letters, digits, `-` and `_`. Its streams and buckets begin with it.
+    pub app: String,
+    /// Who connects.
+    pub login: Login,
+    /// How connections are encrypted.
+    pub tls: Tls,
+}
+
+/// Who connects to the servers.
+#[derive(Clone, Default)]
+pub enum Login {
+    /// What the URL has, or a client without a name.
+    #[default]
+    Open,
+    /// A user with a password.
+    Password {
+        /// The user.
+        user: String,
+        /// The password.
+        password: String,
+    },
+    /// A file of credentials: a token (JWT) and a key.
+    Credentials(PathBuf),
+    /// The seed of a key (nkey).
+    Key(String),
+}
+
+/// Without secrets.
+impl fmt::Debug for Login {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Login::Open => "Open",
+            Login::Password { .. } => "Password",
+            Login::Credentials(_) => "Credentials",
+            Login::Key(_) => "Key",
+        })
+    }
+}
+
+/// The files of encrypted connections. Any of them makes encryption a must.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Tls {
+    /// The certificates that vouch for the servers, as PEM, beside those of this machine.
+    pub authority: Option<PathBuf>,
+    /// This client's certificate and its key, as PEM.
+    pub certificate: Option<(PathBuf, PathBuf)>,
+}
+
+/// What an application has on the servers.
+#[derive(Clone, Debug)]
+pub struct Streams {
+    /// Its edges.
+    pub edges: Vec<String>,
+    /// How many servers have each entry: 1, 3 or 5.
+    pub replicas: usize,
+    /// How many entries an edge holds.
+    pub capacity: u32,
+}
+
+/// Why there is no [`JetStream`].
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum OpenError {
+    /// No server answers.
+    #[error("no server answers at {url}: {why}")]
+    NoServer {
+        /// Where.
+        url: String,
+        /// The last reason.
+        why: String,
+    },
+    /// A server refuses who asks.
+    #[error("the server at {url} refuses this login: {why}")]
+    Login {
+        /// Where.
+        url: String,
+        /// What it says.
+        why: String,
+    },
+    /// There is no application of this name.
+    #[error("there is no application {app:?} at {url}: `cluster apply` makes one")]
+    NoApp {
+        /// Where.
+        url: String,
+        /// Its name.
+        app: String,
+    },
+    /// The servers refuse what was asked.
+    #[error("the servers at {url} refuse: {why}")]
+    Refused {
+        /// Where.
+        url: String,
+        /// Why.
+        why: String,
+    },
+}
+
+/// One attempt.
+enum Attempt {
+    /// To be made again: the last reason.
+    Again(String),
+    Failed(OpenError),
+}
+
+/// What the servers said about permissions last.
+pub(super) type Said = Arc<Mutex<Option<String>>>;
+
+struct Made {
+    context: Context,
+    records: kv::Store,
+    blobs: object_store::ObjectStore,
+}
+
+impl JetStream {
+    /// Connects, and makes the application's streams and buckets where they are not there. Tries for this long.
+    ///
+    /// # Errors
+    ///
+    /// If no server answers, or they refuse.
+    pub fn create(access: &Access, streams: &Streams, patience: Duration) -> Result<Self, OpenError> {
+        Self::connect(access, Some(streams), patience)
+    }
+
+    /// Connects to an application that is there. Tries for this long.
+    ///
+    /// # Errors
+    ///
+    /// If no server answers, they refuse, or there is no such application.
+    pub fn open(access: &Access, patience: Duration) -> Result<Self, OpenError> {
+        Self::connect(access, None, patience)
+    }
+
+    fn connect(access: &Access, streams: Option<&Streams>, patience: Duration) -> Result<Self, OpenError> {
+        let url = || access.url.clone();
+        let refused = |why: &dyn Error| OpenError::Refused { url: url(), why: with_causes(why) };
+        let runtime =
+            Builder::new_multi_thread().worker_threads(1).enable_all().build().map_err(|error| refused(&error))?;
+        let said = Said::default();
+        let made = runtime.block_on(async {
+            let mut last = "it takes too long".to_owned();
+            let begun = Instant::now();
+            let trying = async {
+                let mut client = None;
+                loop {
+                    let attempt = async {
+                        if client.is_none() {
+                            client = Some(login(access, said.clone()).await?);
+                        }
+                        let client = client.clone().ok_or_else(|| Attempt::Again(String::new()))?;
+                        make(client, access, streams).await
+                    };
+                    match attempt.await {
+                        Ok(made) => return Ok(made),
+                        Err(Attempt::Failed(error)) => return Err(error),
+                        // Servers that elect a leader take longer than a URL that is wrong deserves.
+                        Err(Attempt::Again(why)) if client.is_none() && begun.elapsed() > CONNECTING => {
+                            return Err(OpenError::NoServer { url: url(), why });
+                        }
+                        Err(Attempt::Again(why)) => last = why,
+                    }
+                    sleep(Duration::from_millis(100)).await;
+                }
+            };
+            let tried = timeout(patience, trying).await;
+            tried.unwrap_or_else(|_| {
+                let said = said.lock().unwrap_or_else(PoisonError::into_inner).clone();
+                Err(match said {
+                    Some(why) => OpenError::Login { url: url(), why },
+                    None => OpenError::NoServer { url: url(), why: last },
+                })
+            })
+        })?;
+        let Made { context, records, blobs } = made;
+        Ok(JetStream::new(runtime, context, access.app.clone(), records, blobs, said))
+    }
+
+    /// Removes the application: its streams, its records and its blobs.
+    ///
+    /// # Errors
+    ///
+    /// If the servers refuse, or do not answer; some of it may be removed.
+    pub fn remove(&self, edges: &[String]) -> Result<(), crate::LogError> {
+        let names = edges.iter().map(|edge| stream_name(&self.app, edge));
+        let buckets = [format!("OBJ_{}-blobs", self.app), format!("KV_{}-records", self.app)];
+        for name in names.chain(buckets) {
+            self.ask(async {
+                match self.context.delete_stream(&name).await {
+                    Ok(_) => Ok(()),
+                    Err(error) if with_causes(&error).contains("stream not found") => Ok(()),
+                    Err(error) => Err(super::answers::unavailable(&error)),
+                }
+            })?;
+        }
+        Ok(())
+    }
+}
+
+async fn login(access: &Access, said: Said) -> Result<Client, Attempt> {
+    let Access { url, app, login, tls } = access;
+    let failed = |why: &dyn Error| Attempt::Failed(OpenError::Login { url: url.clone(), why: with_causes(why) });
+    let with = match login {
+        Login::Open => ConnectOptions::new(),
+        Login::Password { user, password } => ConnectOptions::with_user_and_password(user.clone(), password.clone()),
+        Login::Credentials(file) => {
+            ConnectOptions::with_credentials_file(file).await.map_err(|error| failed(&error))?
+        }
+        Login::Key(seed) => ConnectOptions::with_nkey(seed.clone()),
+    };
+    let with = match &tls.authority {
+        Some(authority) => with.add_root_certificates(authority.clone()).require_tls(true),
+        None => with,
+    };
+    let with = match &tls.certificate {
+        Some((certificate, key)) => with.add_client_certificate(certificate.clone(), key.clone()).require_tls(true),
+        None => with,
+    };
+    let with = with.event_callback(move |event| {
+        let said = said.clone();
+        async move {
+            if let Event::ServerError(error) = event {
+                *said.lock().unwrap_or_else(PoisonError::into_inner) = Some(error.to_string());
+            }
+        }
+    });
+    // An application's clients may be allowed to hear no answers but its own.
+    let with = with.name(app).custom_inbox_prefix(format!("_INBOX_{app}")).connection_timeout(ANSWER * 2);
+    let servers: Vec<&str> = url.split(',').collect();
+    with.connect(servers).await.map_err(|error| match error.kind() {
+        ConnectErrorKind::Authentication | ConnectErrorKind::AuthorizationViolation => failed(&error),
+        ConnectErrorKind::ServerParse => {
+            Attempt::Failed(OpenError::Refused { url: url.clone(), why: with_causes(&error) })
+        }
+        _ => Attempt::Again(with_causes(&error)),
+    })
+}
+
+async fn make(client: Client, access: &Access, streams: Option<&Streams>) -> Result<Made, Attempt> {
+    let app = &access.app;
+    let again = |error: &dyn Error| Attempt::Again(with_causes(error));
+    let context = context::ContextBuilder::new().timeout(ANSWER).ack_timeout(ANSWER).build(client);
+    let (records, blobs) = (format!("{app}-records"), format!("{app}-blobs"));
+    let Some(Streams { edges, replicas, capacity }) = streams else {
+        let no_app = |error: &dyn Error| match with_causes(error) {
+            why if why.contains("stream not found") => {
+                Attempt::Failed(OpenError::NoApp { url: access.url.clone(), app: app.clone() })
+            }
+            why => Attempt::Again(why),
+        };
+        let records = context.get_key_value(records).await.map_err(|error| no_app(&error))?;
+        let blobs = context.get_object_store(blobs).await.map_err(|error| no_app(&error))?;
+        return Ok(Made { context, records, blobs });
+    };
+    for edge in edges {
+        let config = stream::Config {
+            name: stream_name(app, edge),
+            subjects: vec![format!("{app}.{edge}")],
+            max_messages: i64::from(*capacity),
+            discard: DiscardPolicy::New,
+            storage: StorageType::File,
+            num_replicas: *replicas,
+            deny_delete: true,
+            allow_direct: true,
+            ..stream::Config::default()
+        };
+        context.get_or_create_stream(config).await.map_err(|error| again(&error))?;
+    }
+    let config = kv::Config { bucket: records, history: 1, num_replicas: *replicas, ..kv::Config::default() };
+    let records = context.create_key_value(config).await.map_err(|error| again(&error))?;
+    let config = object_store::Config { bucket: blobs, num_replicas: *replicas, ..object_store::Config::default() };
+    let blobs = context.create_object_store(config).await.map_err(|error| again(&error))?;
+    Ok(Made { context, records, blobs })
+}

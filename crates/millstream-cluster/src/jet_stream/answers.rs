@@ -1,0 +1,85 @@
+//! What the servers' answers mean.
+
+use super::Bell;
+use crate::{LogError, Sent};
+use async_nats::jetstream::context::{PublishError, PublishErrorKind};
+use std::error::Error;
+use std::fmt;
+use tokio::sync::oneshot;
+
+/// What the servers say of a condition on one subject that is not met.
+const WRONG_LAST_OF_SUBJECT: &str = "10164";
+/// And of a stream that is full.
+const FULL: [&str; 2] = ["maximum messages exceeded", "maximum bytes exceeded"];
+
+pub(super) fn refused(error: impl fmt::Display) -> LogError {
+    LogError::Refused(error.to_string())
+}
+
+pub(super) fn with_causes(error: &dyn Error) -> String {
+    let mut why = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let next = error.to_string();
+        if !why.ends_with(&next) {
+            why = format!("{why}: {next}");
+        }
+        cause = error.source();
+    }
+    why
+}
+
+pub(super) fn unavailable(error: &dyn Error) -> LogError {
+    LogError::Unavailable(with_causes(error))
+}
+
+/// What a publication was refused for, by the code or the text of the server.
+pub(super) fn not_published(error: &dyn Error) -> LogError {
+    match unavailable(error) {
+        LogError::Unavailable(why) if why.contains(WRONG_LAST_OF_SUBJECT) => LogError::Conflict,
+        LogError::Unavailable(why) if FULL.iter().any(|full| why.contains(full)) => LogError::Full,
+        other => other,
+    }
+}
+
+pub(super) fn not_appended(error: &PublishError) -> LogError {
+    match error.kind() {
+        PublishErrorKind::WrongLastSequence => LogError::Conflict,
+        PublishErrorKind::MaxPayloadExceeded => refused("a batch is larger than the servers' `max_payload`"),
+        _ => not_published(error),
+    }
+}
+
+/// An append whose answer a task waits for.
+pub(super) struct Waiting(oneshot::Receiver<Result<(), LogError>>);
+
+/// Where that task puts the answer.
+pub(super) struct Answers {
+    sends: oneshot::Sender<Result<(), LogError>>,
+    bell: Bell,
+}
+
+pub(super) fn answer(bell: Bell) -> (Answers, Waiting) {
+    let (sends, receives) = oneshot::channel();
+    (Answers { sends, bell }, Waiting(receives))
+}
+
+impl Answers {
+    pub(super) fn put(self, answer: Result<(), LogError>) {
+        // Nobody waits any more if the replica is gone.
+        _ = self.sends.send(answer);
+        self.bell.ring();
+    }
+}
+
+impl Sent for Waiting {
+    fn answer(&mut self) -> Option<Result<(), LogError>> {
+        match self.0.try_recv() {
+            Ok(answer) => Some(answer),
+            Err(oneshot::error::TryRecvError::Empty) => None,
+            Err(oneshot::error::TryRecvError::Closed) => {
+                Some(Err(LogError::Unavailable("the connection is closed".to_owned())))
+            }
+        }
+    }
+}

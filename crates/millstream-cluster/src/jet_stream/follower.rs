@@ -1,0 +1,101 @@
+//! A reader that has read all: what comes is sent to it.
+
+use super::Bell;
+use crate::Entry;
+use async_nats::jetstream::Context;
+use async_nats::jetstream::consumer::{AckPolicy, DeliverPolicy, pull};
+use futures_util::StreamExt;
+use std::error::Error;
+use std::time::Duration;
+use tokio::runtime::Runtime;
+use tokio::sync::mpsc::{Receiver, Sender, channel};
+use tokio::task::JoinHandle;
+use tokio::time::sleep;
+
+/// How many entries wait for the reader, and how many the server sends ahead.
+const AHEAD: usize = 128;
+/// Twice this long without a word from the server, and the consumer is made again.
+const HEARTBEAT: Duration = Duration::from_millis(500);
+
+/// Brings the entries of an edge as they come. Its consumer on the server is forgotten with it: positions are in
+/// snapshots.
+pub(super) struct Follower {
+    /// The number of the entry that is read next.
+    pub(super) next: u64,
+    entries: Receiver<Entry>,
+    task: JoinHandle<()>,
+}
+
+impl Drop for Follower {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+impl Follower {
+    pub(super) fn start(runtime: &Runtime, context: Context, stream: String, next: u64, bell: Bell) -> Self {
+        let (sender, entries) = channel(AHEAD);
+        let task = runtime.spawn(async move {
+            let mut next = next;
+            loop {
+                // What went wrong is the server's, and passes.
+                _ = follow(&context, &stream, &mut next, &sender, &bell).await;
+                if sender.is_closed() {
+                    return;
+                }
+                sleep(Duration::from_millis(20)).await;
+            }
+        });
+        Follower { next, entries, task }
+    }
+
+    /// What has come, at most this many entries.
+    pub(super) fn take(&mut self, most: usize) -> Vec<Entry> {
+        let mut taken = Vec::new();
+        while taken.len() < most
+            && let Ok(entry) = self.entries.try_recv()
+        {
+            self.next = entry.number + 1;
+            taken.push(entry);
+        }
+        taken
+    }
+}
+
+async fn follow(
+    context: &Context,
+    stream: &str,
+    next: &mut u64,
+    sender: &Sender<Entry>,
+    bell: &Bell,
+) -> Result<(), Box<dyn Error + Send + Sync>> {
+    let config = pull::Config {
+        deliver_policy: DeliverPolicy::ByStartSequence { start_sequence: *next },
+        ack_policy: AckPolicy::None,
+        inactive_threshold: Duration::from_secs(30),
+        num_replicas: 1,
+        memory_storage: true,
+        ..pull::Config::default()
+    };
+    let consumer = context.create_consumer_on_stream(config, stream).await?;
+    let asks = consumer.stream().max_messages_per_batch(AHEAD).heartbeat(HEARTBEAT).expires(HEARTBEAT * 20);
+    let mut messages = asks.messages().await?;
+    while let Some(message) = messages.next().await {
+        let message = message?;
+        let number = message.info()?.stream_sequence;
+        if number < *next {
+            continue;
+        }
+        if number > *next {
+            // Those between are trimmed, or one was lost on the way.
+            let info = context.get_stream_no_info(stream).await?.get_info().await?;
+            if info.state.first_sequence < number {
+                return Ok(());
+            }
+        }
+        sender.send(Entry { number, bytes: message.message.payload }).await?;
+        *next = number + 1;
+        bell.ring();
+    }
+    Ok(())
+}
