@@ -31,6 +31,7 @@ mod spaces;
 mod text_batch;
 mod three_to_one;
 mod transport;
+mod upgrade;
 mod uppercase;
 mod wake;
 mod wc;
@@ -114,6 +115,11 @@ pub(crate) const ALL: &[Bench] = &[
     Bench { name: "shard2-ordered", about: "two shards of a 1.2 us map, in order", run: shard2_ordered::run },
     Bench { name: "chain7", about: "seven cheap stages between a source and a sink", run: chain7::run },
     Bench { name: "oversubscribed", about: "sixteen stages on sixteen workers, and on two", run: oversubscribed::run },
+    Bench {
+        name: "upgrade",
+        about: "a pipeline with 100 MB of keyed state is replaced: pauses, p99, and the first output",
+        run: upgrade::run,
+    },
     Bench { name: "observe", about: "two maps on one worker, observed and not", run: observe::run },
     Bench {
         name: "wake",

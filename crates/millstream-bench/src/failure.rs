@@ -1,4 +1,4 @@
-use millstream::prelude::RunError;
+use millstream::prelude::{RunError, UpgradeError};
 use std::io;
 
 /// Why there is no result.
@@ -8,6 +8,8 @@ pub(crate) enum Failure {
     Checksum { who: &'static str, expected: String, got: String },
     #[error(transparent)]
     Run(#[from] RunError),
+    #[error(transparent)]
+    Upgrade(#[from] UpgradeError),
     #[error("{what}: {source}")]
     Io { what: String, source: io::Error },
     #[error("{0} answered {1} numbers, which is not a valid answer")]

@@ -1,5 +1,6 @@
 //! How states are kept and taken back, as a runner has decided for their types.
 
+use crate::in_place::{HandOver, InPlace, Placed};
 use crate::kept::Kept;
 use millstream_core::Item;
 use millstream_core::pipe::States;
@@ -29,6 +30,23 @@ pub(crate) fn adopt_starts<S: Clone>(lanes: &mut Vec<States<S>>, starts: &Vec<St
     Ok(())
 }
 
+/// How the states of a lane go from a running stage to the one that goes on.
+pub(crate) fn hand_over_states<S: Clone>() -> HandOver<States<S>> {
+    HandOver { fits: |_, _| Ok(()), take_over: States::take_over }
+}
+
+/// The same for all lanes.
+pub(crate) fn hand_over_lanes<S: Clone>() -> HandOver<Vec<States<S>>> {
+    let fits = |new: &Vec<States<S>>, old: &Vec<States<S>>| match (new.len(), old.len()) {
+        (new, old) if new == old => Ok(()),
+        (new, old) => Err(format!("has {new} lanes, and {old} in the running pipeline")),
+    };
+    let take_over = |new: &mut Vec<States<S>>, old: &mut Vec<States<S>>| {
+        new.iter_mut().zip(old).for_each(|(new, old)| new.take_over(old));
+    };
+    HandOver { fits, take_over }
+}
+
 impl<S> StateKeepers<S> {
     /// Of a stage without a state.
     pub(crate) fn none() -> Self {
@@ -52,6 +70,7 @@ pub struct Keeper<S> {
     load: fn(Kept) -> Result<S, String>,
     /// What the present pipeline says of a loaded state: it has the start state of this pipeline.
     adopt: fn(&mut S, &S) -> Result<(), String>,
+    hand_over: HandOver<S>,
     version: u32,
 }
 
@@ -81,12 +100,27 @@ impl<S: Item + Clone + serde::Serialize + serde::de::DeserializeOwned> Keeper<S>
 impl<S> Keeper<S> {
     /// Of a stage without a state.
     pub(crate) fn none() -> Self {
-        Keeper { keep: None, load: |_| Err("has no state".to_owned()), adopt: |_, _| Ok(()), version: 1 }
+        Keeper { keep: None, load: |_| Err("has no state".to_owned()), adopt: |_, _| Ok(()), hand_over: HandOver::whole(), version: 1 }
     }
 
     /// With this way to bring a loaded state into the present pipeline.
     pub(crate) fn adopting(self, adopt: fn(&mut S, &S) -> Result<(), String>) -> Self {
         Keeper { adopt, ..self }
+    }
+
+    /// With this way to bring the state of a running stage into the present pipeline.
+    pub(crate) fn handing_over(self, hand_over: HandOver<S>) -> Self {
+        Keeper { hand_over, ..self }
+    }
+
+    /// The state where it is; none if there is no state.
+    pub(crate) fn in_place<'s>(self, state: &'s mut S) -> Option<Box<dyn InPlace + 's>>
+    where
+        S: Item,
+    {
+        let HandOver { fits, take_over } = self.hand_over;
+        let version = self.version;
+        self.keeps().then(|| Box::new(Placed { state, version, fits, take_over }) as Box<dyn InPlace>)
     }
 
     /// Of a state in this version.

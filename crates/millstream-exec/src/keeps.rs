@@ -4,7 +4,8 @@
 //! is `Clone` will do. `Durable` rings write it down, so they ask for `serde` as well. A combinator asks for neither:
 //! it says which state it has, and the runner says whether it can keep it. One `Deploy` a combinator serves both.
 
-use crate::keeper::{Keeper, StateKeepers, adopt_start, adopt_starts};
+use crate::in_place::HandOver;
+use crate::keeper::{Keeper, StateKeepers, adopt_start, adopt_starts, hand_over_lanes, hand_over_states};
 use crate::{Rings, RunError, Wiring};
 use millstream_core::pipe::{Key, KeyRouter, Parked, States};
 use millstream_core::{Backend, Density, Item, Plan, Val};
@@ -71,25 +72,27 @@ pub trait Keeps<S>: RingRunner {
 macro_rules! keeps_by {
     ($kept:ident) => {
         fn state() -> StateKeepers<S> {
-            StateKeepers { alone: Keeper::$kept(), by_key: Keeper::$kept().adopting(adopt_start) }.unless_nothing()
+            StateKeepers { alone: Keeper::$kept(), by_key: Keeper::$kept().adopting(adopt_start).handing_over(hand_over_states()) }.unless_nothing()
         }
 
         fn states_in_a_loop() -> Keeper<Vec<States<S>>> {
-            Keeper::$kept().adopting(adopt_starts)
+            Keeper::$kept().adopting(adopt_starts).handing_over(hand_over_lanes())
         }
 
         fn keys() -> Keeper<KeyRouter<S>>
         where
             S: Key,
         {
-            Keeper::$kept().adopting(KeyRouter::adopt)
+            Keeper::$kept()
+                .adopting(KeyRouter::adopt)
+                .handing_over(HandOver { fits: KeyRouter::fits, take_over: KeyRouter::take_over })
         }
 
         fn parked_keys() -> StateKeepers<Parked<S>>
         where
             S: Key,
         {
-            StateKeepers { alone: Keeper::$kept(), by_key: Keeper::$kept().adopting(adopt_start) }
+            StateKeepers { alone: Keeper::$kept(), by_key: Keeper::$kept().adopting(adopt_start).handing_over(hand_over_states()) }
         }
     };
 }

@@ -44,6 +44,7 @@ mod inline;
 mod iterator;
 mod job;
 mod job_run;
+mod in_place;
 mod keeper;
 mod keeps;
 mod kept;
@@ -160,7 +161,7 @@ pub use source::Source;
 pub use stepped::Stepped;
 #[cfg(feature = "stream")]
 pub use stream::ThroughStream;
-pub use upgrade::UpgradeError;
+pub use upgrade::{ChangeReport, IntoUpgrade, StagePause, StateMismatch, Upgrade, UpgradeError};
 pub use wait::{Backoff, Wait};
 pub use wakes::{Wakeable, Wakes};
 pub use wiring::Wiring;

@@ -57,7 +57,7 @@ impl FreeSlots {
 /// The key slot of every key, from the key's first value on until it is forgotten.
 #[derive(Clone, Debug)]
 pub struct KeySlots<K> {
-    pub(super) bound: Bound,
+    pub(crate) bound: Bound,
     /// Each key's index in `entries`.
     pub(super) entry_of: HashMap<K, u32, Quick>,
     pub(super) entries: Vec<LruEntry<K>>,
@@ -99,13 +99,23 @@ impl<K: Hash + Eq + Clone> KeySlots<K> {
     ///
     /// If one of the two forgets keys and the other does not, or if there are more keys already.
     pub fn set_bound(&mut self, bound: Bound) -> Result<(), String> {
+        self.check_bound(bound)?;
+        self.bound = bound;
+        Ok(())
+    }
+
+    /// Whether these keys can have another bound.
+    ///
+    /// # Errors
+    ///
+    /// As of [`set_bound`](KeySlots::set_bound).
+    pub fn check_bound(&self, bound: Bound) -> Result<(), String> {
         if bound.forgets != self.bound.forgets {
-            return Err("forgets keys in one of pipeline and snapshot, and refuses them in the other".to_owned());
+            return Err("forgets keys in one of the two pipelines, and refuses them in the other".to_owned());
         }
         if self.entries.len() > bound.most {
-            return Err(format!("has room for {} keys, and the snapshot has {}", bound.most, self.entries.len()));
+            return Err(format!("has room for {} keys, and there are {} already", bound.most, self.entries.len()));
         }
-        self.bound = bound;
         Ok(())
     }
 

@@ -117,6 +117,28 @@ impl<K: Key> KeyRouter<K> {
         self.key_slots.iter_mut().flatten().try_for_each(|keys| keys.set_bound(start.bound))
     }
 
+    /// Whether this can [take over](KeyRouter::take_over) the keys of `old`.
+    ///
+    /// # Errors
+    ///
+    /// Why it cannot: another number of lanes, or a bound with which the keys do not agree.
+    pub fn fits(&self, old: &Self) -> Result<(), String> {
+        let lanes = |router: &Self| (router.lanes, router.key_slots.len());
+        if lanes(self) != lanes(old) {
+            let [old, new] = [old, self].map(|router| router.lanes * router.key_slots.len());
+            return Err(format!("has {new} lanes of keys, and {old} in the running pipeline"));
+        }
+        old.key_slots.iter().flatten().try_for_each(|keys| keys.check_bound(self.bound))
+    }
+
+    /// Takes the keys of `old`, which it [fits](KeyRouter::fits), and leaves its own there; keeps its bound.
+    pub fn take_over(&mut self, old: &mut Self) {
+        std::mem::swap(self, old);
+        std::mem::swap(&mut self.bound, &mut old.bound);
+        let bound = self.bound;
+        self.key_slots.iter_mut().flatten().for_each(|keys| keys.bound = bound);
+    }
+
     /// The number of keys with a key slot.
     #[must_use]
     pub fn keys(&self) -> usize {
@@ -142,6 +164,17 @@ impl<S: Clone> States<S> {
     /// Goes on in the place of `start`: a key that is new begins as there.
     pub fn adopt(&mut self, start: &Self) {
         self.start = start.start.clone();
+    }
+
+    /// Takes the states of `old`, and leaves its own there. A key that is new begins as here.
+    pub fn take_over(&mut self, old: &mut Self) {
+        std::mem::swap(&mut self.at, &mut old.at);
+    }
+
+    /// Each state of `old` as `migrate` makes it. A key that is new begins as here.
+    #[must_use]
+    pub fn migrated<T: Clone>(&self, old: &States<T>, migrate: impl FnMut(T) -> S) -> Self {
+        States { start: self.start.clone(), at: old.at.iter().cloned().map(migrate).collect() }
     }
 
     /// The state of the key in this key slot. Call this at every number with a key, even if the stage has no value

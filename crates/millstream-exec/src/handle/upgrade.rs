@@ -2,8 +2,8 @@
 
 use super::Handle;
 use crate::keeps::{RingBackend, RingRunner};
-use crate::upgrade::{Answer, change_to};
-use crate::{RingShape, UpgradeError};
+use crate::upgrade::{Answer, ChangeReport};
+use crate::{IntoUpgrade, RingShape, UpgradeError};
 use millstream_core::{Arrow, Deploy, Item, SequenceNumber, Val};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -18,7 +18,8 @@ impl<O, R: RingRunner> Handle<O, R> {
     /// answer: its state goes on in `next`. Sinks with names in the old pipeline are finished when the run is over, as
     /// those in `next` are. The run has at most as many workers as its first pipeline had tasklets.
     ///
-    /// The output pauses for as long as a number takes through the pipeline. Each state is cloned twice meanwhile.
+    /// States are moved and not cloned, except those with a [migration](crate::Upgrade::migrate). The output pauses for as
+    /// long as a number takes through the pipeline; [`changes`](Handle::changes) says how long each stage did.
     ///
     /// ```
     /// use millstream::prelude::*;
@@ -40,31 +41,40 @@ impl<O, R: RingRunner> Handle<O, R> {
     ///
     /// # Errors
     ///
-    /// If the run is over, if `next` has other ends, or if the states do not fit: a state without a stage, a stage
-    /// without a state, another type. Then the old pipeline goes on, and no number is lost either.
-    pub fn upgrade<T: Item, P>(&self, next: P) -> Result<SequenceNumber, UpgradeError>
+    /// If the run is over or being drained, if another change is under way, if `next` has other ends, or if the states
+    /// do not fit: a state without a stage, another type, a migration that panics. Then the old pipeline goes on at the
+    /// same number, and nothing is lost.
+    pub fn upgrade<T: Item, U: IntoUpgrade>(&self, next: U) -> Result<SequenceNumber, UpgradeError>
     where
-        P: Deploy<RingBackend<R>> + Arrow<In = Val<T>, Out: RingShape<R>> + Send + Sync,
+        U::Next: Deploy<RingBackend<R>> + Arrow<In = Val<T>, Out: RingShape<R>> + Send + Sync,
     {
         let started = &self.started;
         started.pool.assert_outside();
         let answer = Arc::new(Mutex::new(None));
-        let change = change_to::<R, _, _>(
-            Arc::new(next),
-            started.ends.as_ref(),
-            started.site.clone(),
-            Answer::Waits(answer.clone()),
-        )?;
+        let waits = Answer::Waits(answer.clone());
+        let change = next.into_upgrade().of_run::<R, T>(started.ends.as_ref(), started.site.clone(), waits)?;
         let pool = &started.pool;
-        pool.shared.marks.ask_change(change);
+        if pool.shared.draining() && !pool.finished() {
+            return Err(UpgradeError::Draining);
+        }
+        pool.shared.marks.ask_change(change)?;
         pool.shared.wake();
         let answered = || {
             pool.shared.marks.lay_outside();
-            // Until a change is over, its answer may still come.
-            let ended = pool.finished() && !pool.shared.marks.changing();
+            // Until a change is over, its answer may still come, and no other change can be asked for.
+            if pool.shared.marks.changing() {
+                return None;
+            }
+            let ended = pool.finished();
             let answer = answer.lock().unwrap_or_else(PoisonError::into_inner).take();
             answer.or_else(|| ended.then_some(Err(UpgradeError::Ended)))
         };
         pool.shared.wait_for(answered).unwrap_or(Err(UpgradeError::Ended))
+    }
+
+    /// The changes of the pipeline so far, in their order: their numbers, what became of each stage, and the pauses.
+    #[must_use]
+    pub fn changes(&self) -> Vec<ChangeReport> {
+        self.started.changes()
     }
 }
