@@ -9,6 +9,7 @@ mod contended;
 mod copying;
 mod copying_queues;
 mod crawler;
+mod elastic;
 mod evolve;
 mod fair;
 mod filter_map;
@@ -20,6 +21,7 @@ mod merge;
 mod observe;
 mod oversubscribed;
 mod pipe;
+mod rescale;
 mod rss;
 mod sensors;
 mod service;
@@ -119,6 +121,16 @@ pub(crate) const ALL: &[Bench] = &[
         name: "upgrade",
         about: "a pipeline with 100 MB of keyed state is replaced: pauses, p99, and the first output",
         run: upgrade::run,
+    },
+    Bench {
+        name: "rescale",
+        about: "a keyed stage under load gets four shards instead of one, and then two: the longest gap",
+        run: rescale::run,
+    },
+    Bench {
+        name: "elastic",
+        about: "a square wave of load, with fixed numbers of shards and one that follows the load",
+        run: elastic::run,
     },
     Bench { name: "observe", about: "two maps on one worker, observed and not", run: observe::run },
     Bench {

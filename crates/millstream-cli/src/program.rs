@@ -256,7 +256,7 @@ where
             Command::Snapshots(crate::flags::Snapshots { dir, verify, prune, json }) => {
                 Snapshots { dir, verify, prune, json }.run()
             }
-            Command::Upgrade(crate::flags::Upgrade { json, old, new, check: _ }) => Upgrade { json, old, new }.run(),
+            Command::Upgrade(flags) => Upgrade::of(flags).run(),
         };
         outcome.into()
     }

@@ -6,7 +6,7 @@ mod table_hash;
 #[cfg(feature = "serde")]
 mod written;
 
-pub use key_slots::{FreeSlots, KeySlot, KeySlots};
+pub use key_slots::{FreeSlots, KeyMove, KeySlot, KeySlots};
 pub use stable_hash::{Stable, StableHasher};
 
 use std::fmt;

@@ -1,7 +1,7 @@
 //! Rings whose states can be written down.
 
 use crate::in_place::HandOver;
-use crate::keeper::{Keeper, StateKeepers, adopt_start, adopt_starts, hand_over_lanes, hand_over_states};
+use crate::keeper::{Keeper, StateKeepers, adopt_start, adopt_starts};
 use crate::keeps::{Keeps, RingBackend, RingRunner, keeps_by, sealed};
 use crate::start::{Threads, wire};
 use crate::upgrade::Next;

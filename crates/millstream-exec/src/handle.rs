@@ -5,6 +5,7 @@ mod upgrade;
 #[cfg(feature = "queues")]
 pub(crate) use drain::values_left;
 pub use snapshot::Snapshotter;
+pub use upgrade::Upgrader;
 
 use crate::RunOutcome;
 use crate::external_source::{ExternalSource, StopSource};

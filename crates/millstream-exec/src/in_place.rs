@@ -5,6 +5,8 @@
 //! fail. Everything that can fail is asked before.
 
 use millstream_core::Item;
+use millstream_core::keys::KeyMove;
+use millstream_core::pipe::{Key, KeyRouter, States};
 use std::any::{Any, type_name};
 
 /// A state of a type that is not named, in its stage.
@@ -15,34 +17,98 @@ pub(crate) trait InPlace {
     /// The version that the author set.
     fn version(&self) -> u32;
 
-    /// Whether this stage can take over the state of `old`.
+    /// Whether this stage can take over the state of `old`, and whether that is in as many lanes.
     ///
     /// # Errors
     ///
     /// Why it cannot.
-    fn fits(&self, old: &dyn InPlace) -> Result<(), String>;
+    fn fits(&self, old: &dyn InPlace) -> Result<Fit, String>;
 
-    /// Takes over the state of `old`, which it fits, and leaves its own there.
-    fn take_over(&mut self, old: &mut dyn InPlace);
+    /// Takes over the state of `old`, which it fits, and leaves its own there. If it tells keys apart, in another number
+    /// of lanes, returns where the state of each key was and is.
+    fn take_over(&mut self, old: &mut dyn InPlace) -> Option<Vec<KeyMove>>;
+
+    /// How the states of a stage whose keys are in another number of lanes go on; its tasklets all have this type.
+    fn spread(&self) -> Spread;
 
     /// Replaces the state. Returns whether this is its type.
     #[must_use]
     fn put(&mut self, state: Box<dyn Any>) -> bool;
 }
 
+/// How a new state fits an old one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fit {
+    AsItIs,
+    /// It is of keys, in another number of lanes.
+    OtherLanes,
+}
+
+/// Moves the states of keys: from the tasklets of the old stage, to those of the new one.
+pub(crate) type Spread = fn(&mut [&mut dyn Any], &mut [&mut dyn Any], &[KeyMove]);
+
 /// How a state goes from a running stage to the one that goes on.
 #[derive(Debug)]
 pub(crate) struct HandOver<S> {
     /// Whether the new one can take over the old one.
-    pub(crate) fits: fn(&S, &S) -> Result<(), String>,
+    pub(crate) fits: fn(&S, &S) -> Result<Fit, String>,
     /// The new one takes over the old one, and leaves its own there.
-    pub(crate) take_over: fn(&mut S, &mut S),
+    pub(crate) take_over: fn(&mut S, &mut S) -> Option<Vec<KeyMove>>,
+    pub(crate) spread: Spread,
 }
 
 impl<S> HandOver<S> {
     /// The state as it is.
     pub(crate) fn whole() -> Self {
-        HandOver { fits: |_, _| Ok(()), take_over: std::mem::swap }
+        let take_over = |new: &mut S, old: &mut S| {
+            std::mem::swap(new, old);
+            None
+        };
+        HandOver { fits: |_, _| Ok(Fit::AsItIs), take_over, spread: |_, _, _| {} }
+    }
+}
+
+impl<S: Clone + 'static> HandOver<States<S>> {
+    /// Of the states of the keys of a lane.
+    pub(crate) fn of_lane() -> Self {
+        let take_over = |new: &mut States<S>, old: &mut States<S>| {
+            new.take_over(old);
+            None
+        };
+        fn lanes<'a, S: 'static>(states: &'a mut [&mut dyn Any]) -> Vec<&'a mut States<S>> {
+            states.iter_mut().filter_map(|lane| lane.downcast_mut()).collect()
+        }
+        let spread: Spread = |old, new, moves| States::<S>::spread(&mut lanes(old), &mut lanes(new), moves);
+        HandOver { fits: |_, _| Ok(Fit::AsItIs), take_over, spread }
+    }
+}
+
+impl<S: Clone + 'static> HandOver<Vec<States<S>>> {
+    /// Of the states of the keys of all lanes.
+    pub(crate) fn of_lanes() -> Self {
+        type Lanes<S> = Vec<States<S>>;
+        let fits = |new: &Lanes<S>, old: &Lanes<S>| {
+            Ok(if new.len() == old.len() { Fit::AsItIs } else { Fit::OtherLanes })
+        };
+        let take_over = |new: &mut Lanes<S>, old: &mut Lanes<S>| {
+            new.iter_mut().zip(old).for_each(|(new, old)| new.take_over(old));
+            None
+        };
+        fn lanes<'a, S: 'static>(states: &'a mut [&mut dyn Any]) -> Vec<&'a mut States<S>> {
+            states.iter_mut().filter_map(|lanes| lanes.downcast_mut::<Lanes<S>>()).flatten().collect()
+        }
+        let spread: Spread = |old, new, moves| States::<S>::spread(&mut lanes(old), &mut lanes(new), moves);
+        HandOver { fits, take_over, spread }
+    }
+}
+
+impl<K: Key> HandOver<KeyRouter<K>> {
+    /// Of the keys themselves.
+    pub(crate) fn of_keys() -> Self {
+        let fits = |new: &KeyRouter<K>, old: &KeyRouter<K>| {
+            Ok(if new.fits(old)? { Fit::AsItIs } else { Fit::OtherLanes })
+        };
+        HandOver { fits, take_over: KeyRouter::take_over, spread: |_, _, _| {} }
     }
 }
 
@@ -58,8 +124,7 @@ impl<S> Copy for HandOver<S> {}
 pub(crate) struct Placed<'s, S> {
     pub(crate) state: &'s mut S,
     pub(crate) version: u32,
-    pub(crate) fits: fn(&S, &S) -> Result<(), String>,
-    pub(crate) take_over: fn(&mut S, &mut S),
+    pub(crate) hand_over: HandOver<S>,
 }
 
 impl<S: Item> InPlace for Placed<'_, S> {
@@ -79,7 +144,7 @@ impl<S: Item> InPlace for Placed<'_, S> {
         self.version
     }
 
-    fn fits(&self, old: &dyn InPlace) -> Result<(), String> {
+    fn fits(&self, old: &dyn InPlace) -> Result<Fit, String> {
         let Some(state) = old.state().downcast_ref::<S>() else {
             return Err(format!("has a state of type {}, and a {} in the running pipeline", type_name::<S>(), old.type_name()));
         };
@@ -87,12 +152,16 @@ impl<S: Item> InPlace for Placed<'_, S> {
             let (new, old) = (self.version, old.version());
             return Err(format!("has a state of version {new}, and of version {old} in the running pipeline"));
         }
-        (self.fits)(self.state, state)
+        (self.hand_over.fits)(self.state, state)
     }
 
-    fn take_over(&mut self, old: &mut dyn InPlace) {
+    fn take_over(&mut self, old: &mut dyn InPlace) -> Option<Vec<KeyMove>> {
         let old = old.state_mut().downcast_mut::<S>().expect("it fits");
-        (self.take_over)(self.state, old);
+        (self.hand_over.take_over)(self.state, old)
+    }
+
+    fn spread(&self) -> Spread {
+        self.hand_over.spread
     }
 
     fn put(&mut self, state: Box<dyn Any>) -> bool {

@@ -30,23 +30,6 @@ pub(crate) fn adopt_starts<S: Clone>(lanes: &mut Vec<States<S>>, starts: &Vec<St
     Ok(())
 }
 
-/// How the states of a lane go from a running stage to the one that goes on.
-pub(crate) fn hand_over_states<S: Clone>() -> HandOver<States<S>> {
-    HandOver { fits: |_, _| Ok(()), take_over: States::take_over }
-}
-
-/// The same for all lanes.
-pub(crate) fn hand_over_lanes<S: Clone>() -> HandOver<Vec<States<S>>> {
-    let fits = |new: &Vec<States<S>>, old: &Vec<States<S>>| match (new.len(), old.len()) {
-        (new, old) if new == old => Ok(()),
-        (new, old) => Err(format!("has {new} lanes, and {old} in the running pipeline")),
-    };
-    let take_over = |new: &mut Vec<States<S>>, old: &mut Vec<States<S>>| {
-        new.iter_mut().zip(old).for_each(|(new, old)| new.take_over(old));
-    };
-    HandOver { fits, take_over }
-}
-
 impl<S> StateKeepers<S> {
     /// Of a stage without a state.
     pub(crate) fn none() -> Self {
@@ -118,9 +101,8 @@ impl<S> Keeper<S> {
     where
         S: Item,
     {
-        let HandOver { fits, take_over } = self.hand_over;
-        let version = self.version;
-        self.keeps().then(|| Box::new(Placed { state, version, fits, take_over }) as Box<dyn InPlace>)
+        let Keeper { version, hand_over, .. } = self;
+        self.keeps().then(|| Box::new(Placed { state, version, hand_over }) as Box<dyn InPlace>)
     }
 
     /// Of a state in this version.

@@ -5,7 +5,7 @@
 //! it says which state it has, and the runner says whether it can keep it. One `Deploy` a combinator serves both.
 
 use crate::in_place::HandOver;
-use crate::keeper::{Keeper, StateKeepers, adopt_start, adopt_starts, hand_over_lanes, hand_over_states};
+use crate::keeper::{Keeper, StateKeepers, adopt_start, adopt_starts};
 use crate::{Rings, RunError, Wiring};
 use millstream_core::pipe::{Key, KeyRouter, Parked, States};
 use millstream_core::{Backend, Density, Item, Plan, Val};
@@ -72,11 +72,11 @@ pub trait Keeps<S>: RingRunner {
 macro_rules! keeps_by {
     ($kept:ident) => {
         fn state() -> StateKeepers<S> {
-            StateKeepers { alone: Keeper::$kept(), by_key: Keeper::$kept().adopting(adopt_start).handing_over(hand_over_states()) }.unless_nothing()
+            StateKeepers { alone: Keeper::$kept(), by_key: Keeper::$kept().adopting(adopt_start).handing_over(HandOver::of_lane()) }.unless_nothing()
         }
 
         fn states_in_a_loop() -> Keeper<Vec<States<S>>> {
-            Keeper::$kept().adopting(adopt_starts).handing_over(hand_over_lanes())
+            Keeper::$kept().adopting(adopt_starts).handing_over(HandOver::of_lanes())
         }
 
         fn keys() -> Keeper<KeyRouter<S>>
@@ -85,14 +85,14 @@ macro_rules! keeps_by {
         {
             Keeper::$kept()
                 .adopting(KeyRouter::adopt)
-                .handing_over(HandOver { fits: KeyRouter::fits, take_over: KeyRouter::take_over })
+                .handing_over(HandOver::of_keys())
         }
 
         fn parked_keys() -> StateKeepers<Parked<S>>
         where
             S: Key,
         {
-            StateKeepers { alone: Keeper::$kept(), by_key: Keeper::$kept().adopting(adopt_start).handing_over(hand_over_states()) }
+            StateKeepers { alone: Keeper::$kept(), by_key: Keeper::$kept().adopting(adopt_start).handing_over(HandOver::of_lane()) }
         }
     };
 }

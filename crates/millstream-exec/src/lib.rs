@@ -30,6 +30,7 @@ mod cut_stage;
 mod deploy;
 #[cfg(feature = "durable")]
 mod durable;
+mod elastic;
 mod error;
 mod explain;
 mod external_source;
@@ -117,6 +118,7 @@ pub use boxed_block::{BoxBlock, BoxStatements, ErasedStatements, FitsStatement};
 pub use boxed_on_queues::{BoxEverywhere, BoxEverywhereExt, EveryShape, OnQueues};
 #[cfg(feature = "durable")]
 pub use durable::{Durable, Lasting};
+pub use elastic::{Elastic, ElasticDecision, ElasticRun, LoadWindow};
 pub use error::{FailureCause, RunError};
 pub use explain::{Blocking, Explanation, Feed, RingsMemory, Tasklets, Tunables, Waiting, Workers};
 pub use fan_in::{
@@ -125,7 +127,7 @@ pub use fan_in::{
 };
 #[cfg(loom)]
 pub use fan_in::{Gate, Shown};
-pub use handle::{Handle, Snapshotter, Stopper, Unfinished};
+pub use handle::{Handle, Snapshotter, Stopper, Unfinished, Upgrader};
 pub use inline::Inline;
 pub use iterator::{OrderedParMap, ParMapExt, Through, ThroughExt};
 pub use job::{Job, NoSink};

@@ -49,6 +49,7 @@ use std::time::Instant;
 
 /// The two places in a run between which its pipeline is. Their types are those of the pipeline's ends, and are not
 /// known where a handle is used.
+#[derive(Clone)]
 pub(crate) struct Ends {
     fork: AnyFork,
     splice: Arc<dyn Any + Send + Sync>,
@@ -58,6 +59,7 @@ pub(crate) struct Ends {
 }
 
 /// A [`SourceFork`] of any type.
+#[derive(Clone)]
 pub(crate) struct AnyFork {
     fork: Arc<dyn Any + Send + Sync>,
     item: &'static str,
@@ -161,8 +163,8 @@ where
         }
         let roster = pool.roster();
         let mut old = OldTasklets::of(&roster.tasks);
-        let states_moved =
-            hand_over(&mut old, &mut version.wiring.tasklets, &self.states).map_err(UpgradeError::State)?;
+        let (tasklets, plan) = (&mut version.wiring.tasklets, &version.wiring.plan);
+        let states_moved = hand_over(&mut old, tasklets, plan, &self.states).map_err(UpgradeError::State)?;
         Ok(Ready { version, output, check, states_moved })
     }
 
@@ -182,7 +184,9 @@ where
         present.side_sinks.extend(wiring.side_sinks);
         let pauses = report::pauses(retired.since, now);
         let switched_in = now.duration_since(begun);
-        present.changes.push(ChangeReport { version, at: retired.at, stages: check, states_moved, pauses, switched_in });
+        let (at, reason) = (retired.at, self.states.reason.clone());
+        let report = ChangeReport { version, at, reason, stages: check, states_moved, pauses, switched_in };
+        present.changes.push(report);
         expected
     }
 }

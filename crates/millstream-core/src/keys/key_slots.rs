@@ -15,6 +15,14 @@ pub struct KeySlot {
     pub fresh: bool,
 }
 
+/// Where the state of a key was, and where it is with another number of lanes: lanes and places.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the sentence above says it")]
+pub struct KeyMove {
+    pub from: (u16, u32),
+    pub to: (u16, u32),
+}
+
 /// The free places of some lanes.
 #[derive(Clone, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
@@ -196,6 +204,18 @@ impl<K: Hash + Eq + Clone> KeySlots<K> {
             self.link(entry);
         }
         Ok(KeySlot { place: address.place, lane, fresh: true })
+    }
+
+    /// Gives every key its lane among `lanes` lanes, and a place there. Returns where each was and is.
+    pub(crate) fn spread(&mut self, lanes: usize, places: &mut FreeSlots) -> Vec<KeyMove> {
+        let mut moves = Vec::with_capacity(self.entries.len());
+        for entry in &mut self.entries {
+            let lane = u16::try_from(Stable.hash_one(&entry.key) % lanes as u64).expect("there are at most 65536 lanes");
+            let (from, to) = (entry.address, Address { lane, place: places.take(lane) });
+            entry.address = to;
+            moves.push(KeyMove { from: (from.lane, from.place), to: (to.lane, to.place) });
+        }
+        moves
     }
 
     /// Removes every key, and frees its place.

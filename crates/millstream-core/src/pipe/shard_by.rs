@@ -1,6 +1,6 @@
 use super::combinator;
 use crate::failure::fail;
-use crate::keys::{Bound, FreeSlots, KeySlot, KeySlots};
+use crate::keys::{Bound, FreeSlots, KeyMove, KeySlot, KeySlots};
 use crate::plan::{Describe, Port, StageKind, StateType};
 use crate::{Arrow, Item, Shape, Sparse, Val};
 use std::hash::Hash;
@@ -117,26 +117,37 @@ impl<K: Key> KeyRouter<K> {
         self.key_slots.iter_mut().flatten().try_for_each(|keys| keys.set_bound(start.bound))
     }
 
-    /// Whether this can [take over](KeyRouter::take_over) the keys of `old`.
+    /// Whether this can [take over](KeyRouter::take_over) the keys of `old`; true if it has as many lanes.
     ///
     /// # Errors
     ///
-    /// Why it cannot: another number of lanes, or a bound with which the keys do not agree.
-    pub fn fits(&self, old: &Self) -> Result<(), String> {
+    /// Why it cannot: another number of lanes inside another `shard_by`, or a bound with which the keys do not agree.
+    pub fn fits(&self, old: &Self) -> Result<bool, String> {
         let lanes = |router: &Self| (router.lanes, router.key_slots.len());
-        if lanes(self) != lanes(old) {
+        let alike = lanes(self) == lanes(old);
+        if !alike && (self.key_slots.len(), old.key_slots.len()) != (1, 1) {
             let [old, new] = [old, self].map(|router| router.lanes * router.key_slots.len());
-            return Err(format!("has {new} lanes of keys, and {old} in the running pipeline"));
+            return Err(format!("has {new} lanes of keys inside those of other keys, and {old} in the running pipeline"));
         }
-        old.key_slots.iter().flatten().try_for_each(|keys| keys.check_bound(self.bound))
+        old.key_slots.iter().flatten().try_for_each(|keys| keys.check_bound(self.bound))?;
+        Ok(alike)
     }
 
-    /// Takes the keys of `old`, which it [fits](KeyRouter::fits), and leaves its own there; keeps its bound.
-    pub fn take_over(&mut self, old: &mut Self) {
-        std::mem::swap(self, old);
-        std::mem::swap(&mut self.bound, &mut old.bound);
+    /// Takes the keys of `old`, which it [fits](KeyRouter::fits), and keeps its bound and its lanes. If it has another
+    /// number of lanes, returns where the state of each key was and is.
+    pub fn take_over(&mut self, old: &mut Self) -> Option<Vec<KeyMove>> {
+        let alike = self.lanes == old.lanes;
+        std::mem::swap(&mut self.key_slots, &mut old.key_slots);
+        std::mem::swap(&mut self.keys, &mut old.keys);
         let bound = self.bound;
         self.key_slots.iter_mut().flatten().for_each(|keys| keys.bound = bound);
+        if alike {
+            std::mem::swap(&mut self.places, &mut old.places);
+            return None;
+        }
+        let (lanes, places) = (self.lanes, &mut self.places);
+        *places = FreeSlots::new(lanes);
+        Some(self.key_slots.iter_mut().flatten().flat_map(|keys| keys.spread(lanes, places)).collect())
     }
 
     /// The number of keys with a key slot.
@@ -169,6 +180,30 @@ impl<S: Clone> States<S> {
     /// Takes the states of `old`, and leaves its own there. A key that is new begins as here.
     pub fn take_over(&mut self, old: &mut Self) {
         std::mem::swap(&mut self.at, &mut old.at);
+    }
+
+    /// The lanes of `old` go on in other lanes, every key's state at its new place.
+    ///
+    /// # Panics
+    ///
+    /// If a move is between lanes that are not there.
+    pub fn spread(old: &mut [&mut Self], new: &mut [&mut Self], moves: &[KeyMove]) {
+        let mut states: Vec<Vec<Option<S>>> =
+            old.iter_mut().map(|lane| std::mem::take(&mut lane.at).into_iter().map(Some).collect()).collect();
+        let mut spread: Vec<Vec<Option<S>>> = new.iter().map(|_| Vec::new()).collect();
+        for KeyMove { from: (lane, place), to: (to_lane, to_place) } in moves {
+            let state = states[usize::from(*lane)].get_mut(*place as usize).and_then(Option::take);
+            let (lane, place) = (&mut spread[usize::from(*to_lane)], *to_place as usize);
+            if lane.len() <= place {
+                lane.resize_with(place + 1, || None);
+            }
+            lane[place] = state;
+        }
+        for (lane, states) in new.iter_mut().zip(spread) {
+            // A key that has had no value here begins.
+            let start = &lane.start;
+            lane.at = states.into_iter().map(|state| state.unwrap_or_else(|| start.clone())).collect();
+        }
     }
 
     /// Each state of `old` as `migrate` makes it. A key that is new begins as here.

@@ -4,12 +4,16 @@
 //! which cannot fail. So the old version either keeps all its states or has left all of them.
 
 use super::error::StateMismatch;
+use super::migration::Migration;
 use super::spec::StateRules;
 use crate::in_place::InPlace;
 use crate::task::Task;
 use crate::tasklet::Tasklet;
 use crate::watched::Role;
 use crate::wiring::Named;
+use millstream_core::Plan;
+use millstream_core::keys::KeyMove;
+use millstream_core::plan::Stage;
 use std::any::Any;
 use std::collections::BTreeMap;
 use std::sync::{Arc, MutexGuard};
@@ -35,7 +39,8 @@ fn add<'s>(states: &mut ByStage<'s>, stage: &str, tasklet: &'s mut Box<dyn Taskl
     }
 }
 
-/// Hands the states of the old version over to the new one, or none of them. Returns how many were moved.
+/// Hands the states of the old version over to the new one, which has this plan, or none of them. Returns how many
+/// were moved.
 ///
 /// # Errors
 ///
@@ -43,6 +48,7 @@ fn add<'s>(states: &mut ByStage<'s>, stage: &str, tasklet: &'s mut Box<dyn Taskl
 pub(super) fn hand_over(
     old: &mut OldTasklets<'_>,
     new: &mut [Named],
+    plan: &Plan,
     rules: &StateRules,
 ) -> Result<usize, StateMismatch> {
     let (mut before, mut after) = (ByStage::new(), ByStage::new());
@@ -50,41 +56,57 @@ pub(super) fn hand_over(
         tasklet.iter_mut().for_each(|tasklet| add(&mut before, stage, tasklet));
     }
     new.iter_mut().for_each(|named| add(&mut after, &named.name, &mut named.tasklet));
-    let mut migrated = BTreeMap::new();
+    after.retain(|stage, _| before.contains_key(stage));
+    let mut judged = BTreeMap::new();
     for (stage, new) in &after {
-        let Some(old) = before.get(stage) else { continue };
-        let states = judged(stage, old, new, rules).map_err(|why| StateMismatch::new(stage, why))?;
-        migrated.insert(stage.clone(), states);
+        let states = judge(&before[stage], new, rules.migration(stage));
+        judged.insert(stage.clone(), states.map_err(|why| StateMismatch::new(stage, why))?);
     }
-    let mut moved = 0;
-    for (stage, new) in &mut after {
-        let (Some(old), Some(states)) = (before.get_mut(stage), migrated.remove(stage)) else { continue };
+    // Those that tell keys apart come first: they say where each key is.
+    let keys_first = |stage: &&Stage| stage.kind != "key";
+    let mut stages: Vec<_> = plan.stages.iter().collect();
+    stages.sort_by_key(keys_first);
+    let (mut moved, mut moves_of) = (0, BTreeMap::<&str, Vec<KeyMove>>::new());
+    for stage in stages {
+        let (Some(new), Some(old)) = (after.get_mut(&stage.name), before.get_mut(&stage.name)) else { continue };
         moved += new.len();
-        match states {
-            Some(states) => {
+        let moves = plan.key_stages(stage).last().and_then(|keys| moves_of.get(*keys));
+        match (judged.remove(&stage.name).flatten(), moves) {
+            (Some(states), _) => {
                 for (new, state) in new.iter_mut().zip(states) {
                     assert!(new.put(state), "the type was compared");
                 }
             }
-            None => new.iter_mut().zip(old).for_each(|(new, old)| new.take_over(&mut **old)),
+            (None, Some(moves)) => spread(old, new, moves),
+            (None, None) => {
+                for (new, old) in new.iter_mut().zip(old) {
+                    let moves = new.take_over(&mut **old);
+                    moves_of.extend(moves.map(|moves| (&*stage.name, moves)));
+                }
+            }
         }
     }
     Ok(moved)
 }
 
-/// What migrations make of the states of a stage; none if they go on as they are.
-fn judged(
-    stage: &str,
+/// The states of each key go to its new lane.
+fn spread(old: &mut [Box<dyn InPlace + '_>], new: &mut [Box<dyn InPlace + '_>], moves: &[KeyMove]) {
+    let Some(spread) = new.first().map(|state| state.spread()) else { return };
+    let mut old: Vec<&mut dyn Any> = old.iter_mut().map(|state| state.state_mut()).collect();
+    let mut new: Vec<&mut dyn Any> = new.iter_mut().map(|state| state.state_mut()).collect();
+    spread(&mut old, &mut new, moves);
+}
+
+/// What a migration makes of the states of a stage; none if they go on as they are, perhaps in other lanes. The plans
+/// have compared the numbers of lanes.
+fn judge(
     old: &[Box<dyn InPlace + '_>],
     new: &[Box<dyn InPlace + '_>],
-    rules: &StateRules,
+    migration: Option<&Migration>,
 ) -> Result<Option<Vec<Box<dyn Any>>>, String> {
-    if old.len() != new.len() {
-        return Err(format!("has {} lanes, and {} in the running pipeline", new.len(), old.len()));
-    }
     let mut pairs = old.iter().zip(new);
-    match rules.migration(stage) {
+    match migration {
         Some(migration) => pairs.map(|(old, new)| migration.migrated(&**old, &**new)).collect::<Result<_, _>>().map(Some),
-        None => pairs.try_for_each(|(old, new)| new.fits(&**old)).map(|()| None),
+        None => pairs.try_for_each(|(old, new)| new.fits(&**old).map(drop)).map(|()| None),
     }
 }

@@ -14,6 +14,8 @@ pub struct ChangeReport {
     pub version: u32,
     /// The first number that went through it.
     pub at: SequenceNumber,
+    /// Why, if the author of the upgrade [said](crate::Upgrade::because) it.
+    pub reason: Option<String>,
     /// What became of each stage.
     pub stages: UpgradeCheck,
     /// How many states went from a tasklet of the old version to one of the new version.
@@ -49,7 +51,8 @@ impl fmt::Display for ChangeReport {
         let ChangeReport { version, at, states_moved, .. } = self;
         let pause = self.longest_pause().as_secs_f64() * 1e3;
         let states = if *states_moved == 1 { "state" } else { "states" };
-        write!(f, "version {version} from number {at} on, longest pause {pause:.3} ms, {states_moved} {states} moved")
+        write!(f, "version {version} from number {at} on, longest pause {pause:.3} ms, {states_moved} {states} moved")?;
+        self.reason.as_ref().map_or(Ok(()), |reason| write!(f, ": {reason}"))
     }
 }
 

@@ -43,6 +43,8 @@ pub struct Upgrade<P> {
 pub(crate) struct StateRules {
     pub(super) migrations: Vec<Migration>,
     dropped: Vec<String>,
+    /// Why the pipeline is replaced.
+    pub(super) reason: Option<String>,
 }
 
 impl StateRules {
@@ -86,6 +88,13 @@ impl<P: Arrow> Upgrade<P> {
     #[must_use]
     pub fn dropping(mut self, stage: impl Into<String>) -> Self {
         self.states.dropped.push(stage.into());
+        self
+    }
+
+    /// Why the pipeline is replaced, for the report and the page.
+    #[must_use]
+    pub fn because(mut self, reason: impl Into<String>) -> Self {
+        self.states.reason = Some(reason.into());
         self
     }
 

@@ -33,6 +33,7 @@ mod check;
 mod close;
 mod edges;
 mod refused;
+mod rescale;
 mod states;
 mod sinks;
 

@@ -35,7 +35,7 @@ pub(super) fn carried((old_plan, old): (&Plan, &Stage), (new_plan, new): (&Plan,
     let why = match (kept_by(old_plan, old), kept_by(new_plan, new)) {
         (Keeps::State(before), Keeps::State(after)) => {
             let why = if migrates { None } else { other_type(before, after) };
-            match why.or_else(|| other_place((old_plan, old), (new_plan, new))) {
+            match why.or_else(|| other_place((old_plan, old), (new_plan, new), migrates)) {
                 None if migrates => return Verdict::Migrated { from: before.clone() },
                 why => why,
             }
@@ -63,7 +63,11 @@ fn other_type(before: &StateInfo, after: &StateInfo) -> Option<String> {
 }
 
 /// Why a state cannot be where the new plan has it, whatever its type is.
-fn other_place((old_plan, old): (&Plan, &Stage), (new_plan, new): (&Plan, &Stage)) -> Option<String> {
+fn other_place(
+    (old_plan, old): (&Plan, &Stage),
+    (new_plan, new): (&Plan, &Stage),
+    migrates: bool,
+) -> Option<String> {
     if old.keys.is_some() != new.keys.is_some() {
         let [before, after] =
             [old, new].map(|stage| if stage.keys.is_some() { "of every key" } else { "a single one" });
@@ -71,9 +75,15 @@ fn other_place((old_plan, old): (&Plan, &Stage), (new_plan, new): (&Plan, &Stage
     }
     let (before, after) = (lanes(old_plan, old), lanes(new_plan, new));
     if before != after {
-        return is("the number of its lanes is", &before, &after);
+        let lanes = || is("the number of its lanes is", &before, &after);
+        if migrates {
+            return lanes().map(|why| format!("{why}; a migration at another number has as many lanes"));
+        }
+        if old.keys.is_none() || nests(old_plan, old) || nests(new_plan, new) {
+            return lanes().map(|why| format!("{why}, inside those of other keys or around them"));
+        }
     }
-    let (before, after) = (key_stages(old_plan, old), key_stages(new_plan, new));
+    let (before, after) = (old_plan.key_stages(old), new_plan.key_stages(new));
     if before != after {
         let [before, after] = [before, after].map(|stages| stages.join(", "));
         return is("its keys are those of", &before, &after);
@@ -89,23 +99,38 @@ fn other_place((old_plan, old): (&Plan, &Stage), (new_plan, new): (&Plan, &Stage
     }
 }
 
-/// The names of the stages that tell apart the keys by which a stage keeps its states, the outermost first.
-fn key_stages<'p>(plan: &'p Plan, stage: &Stage) -> Vec<&'p str> {
-    let contains = |key: &&Stage| {
-        let around = key.path.rsplit_once('.').map_or("", |(around, _)| around);
-        key.path != stage.path && stage.path.strip_prefix(around).is_some_and(|rest| rest.starts_with('.'))
-    };
-    let keys = plan.stages.iter().filter(|other| other.kind == "key");
-    keys.filter(contains).map(|key| &*key.name).collect()
+/// The part of a stage's path that is its combinator's, if the combinator is a `shard_by` and the stage tells its keys
+/// apart.
+fn around(stage: &Stage) -> Option<&str> {
+    stage.path.rsplit_once('.').filter(|_| stage.kind == "key").map(|(around, _)| around)
+}
+
+fn is_inside(stage: &Stage, around: &str) -> bool {
+    stage.path.strip_prefix(around).is_some_and(|rest| rest.starts_with('.'))
+}
+
+impl Plan {
+    /// The names of the stages that tell apart the keys by which this stage keeps its states, the outermost first.
+    #[must_use]
+    pub fn key_stages(&self, stage: &Stage) -> Vec<&str> {
+        let keys = self.stages.iter().filter(|key| key.path != stage.path);
+        let keys = keys.filter(|key| around(key).is_some_and(|around| is_inside(stage, around)));
+        keys.map(|key| &*key.name).collect()
+    }
+}
+
+/// Whether the keys of this stage are inside others, or others are inside them.
+fn nests(plan: &Plan, stage: &Stage) -> bool {
+    let outermost = plan.stages.iter().filter_map(around).find(|around| is_inside(stage, around));
+    let keys = |around| plan.stages.iter().filter(|key| key.kind == "key" && is_inside(key, around)).count();
+    outermost.is_some_and(|around| keys(around) > 1)
 }
 
 /// In how many lanes a stage has its state. The stage of a `shard_by` that tells the keys apart is one tasklet, and
 /// knows the lanes of the body.
 fn lanes(plan: &Plan, stage: &Stage) -> usize {
-    let around = stage.path.rsplit_once('.').filter(|_| stage.kind == "key");
-    let Some((around, _)) = around else { return stage.tasklets };
-    let is_inside = |path: &str| path.strip_prefix(around).is_some_and(|rest| rest.starts_with('.'));
-    let inside = plan.stages.iter().filter(|other| is_inside(&other.path));
+    let Some(around) = around(stage) else { return stage.tasklets };
+    let inside = plan.stages.iter().filter(|other| is_inside(other, around));
     inside.map(|other| other.tasklets).max().unwrap_or(stage.tasklets)
 }
 
