@@ -10,6 +10,7 @@ mod copying;
 mod copying_queues;
 mod crawler;
 mod csv;
+mod elastic;
 mod evolve;
 mod fair;
 mod filter_map;
@@ -27,6 +28,7 @@ mod merge;
 mod observe;
 mod oversubscribed;
 mod pipe;
+mod rescale;
 mod restore;
 mod rss;
 mod sensors;
@@ -41,6 +43,7 @@ mod spaces;
 mod text_batch;
 mod three_to_one;
 mod transport;
+mod upgrade;
 mod uppercase;
 mod wake;
 mod wc;
@@ -129,6 +132,21 @@ pub(crate) const ALL: &[Bench] = &[
     Bench { name: "shard2-ordered", about: "two shards of a 1.2 us map, in order", run: shard2_ordered::run },
     Bench { name: "chain7", about: "seven cheap stages between a source and a sink", run: chain7::run },
     Bench { name: "oversubscribed", about: "sixteen stages on sixteen workers, and on two", run: oversubscribed::run },
+    Bench {
+        name: "upgrade",
+        about: "a pipeline with 100 MB of keyed state is replaced: pauses, p99, and the first output",
+        run: upgrade::run,
+    },
+    Bench {
+        name: "rescale",
+        about: "a keyed stage under load gets four shards instead of one, and then two: the longest gap",
+        run: rescale::run,
+    },
+    Bench {
+        name: "elastic",
+        about: "a square wave of load, with fixed numbers of shards and one that follows the load",
+        run: elastic::run,
+    },
     Bench { name: "observe", about: "two maps on one worker, observed and not", run: observe::run },
     Bench {
         name: "wake",

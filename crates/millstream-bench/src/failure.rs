@@ -1,4 +1,4 @@
-use millstream::prelude::RunError;
+use millstream::prelude::{RunError, UpgradeError};
 use std::io;
 
 /// Why there is no result.
@@ -14,6 +14,8 @@ pub(crate) enum Failure {
     State(#[from] millstream::state::StateError),
     #[error(transparent)]
     Journal(#[from] millstream::state::journal::JournalError),
+    #[error(transparent)]
+    Upgrade(#[from] UpgradeError),
     #[error("{what}: {source}")]
     Io { what: String, source: io::Error },
     #[error("{0} answered {1} numbers, which is not a valid answer")]

@@ -22,9 +22,7 @@ mod ways;
 mod wc;
 
 #[cfg(feature = "cluster")]
-pub(crate) use cluster::{
-    Apply, ApplyProgram, Cluster, ClusterCommand, ClusterProgram, Feed, Read, Servers, Worker,
-};
+pub(crate) use cluster::{Apply, ApplyProgram, Cluster, ClusterCommand, ClusterProgram, Feed, Read, Servers, Worker};
 pub(crate) use evolve::{Evolve, EvolveWorker, ModelName, Transport};
 pub(crate) use jq::Jq;
 pub(crate) use keeping::{Differ, Keeping, Look, Replay, Snapshots, Upgrade, When};

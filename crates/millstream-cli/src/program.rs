@@ -280,7 +280,7 @@ where
             Command::Worker(flags) => self.work(*flags),
             #[cfg(feature = "cluster")]
             Command::Cluster(flags) => self.cluster(flags.command),
-            Command::Upgrade(crate::flags::Upgrade { json, old, new, check: _ }) => Upgrade { json, old, new }.run(),
+            Command::Upgrade(flags) => Upgrade::of(flags).run(),
         };
         outcome.into()
     }

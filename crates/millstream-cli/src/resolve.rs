@@ -109,10 +109,7 @@ pub(crate) fn resolve(flags: flags::Flags) -> Result<Command, String> {
             Ok(Command::Snapshots(Snapshots { dir, verify, prune, json }))
         }
         flags::Command::Diff(flags) => looks::diff(flags).map(Command::Differ),
-        flags::Command::Upgrade(flags) => {
-            let flags::Upgrade { json, old, new, check: _ } = flags;
-            Ok(Command::Upgrade(Upgrade { json, old, new }))
-        }
+        flags::Command::Upgrade(flags) => Ok(Command::Upgrade(Upgrade::of(flags))),
         flags::Command::Verify(flags) => Ok(Command::Verify(verify(flags)?)),
         flags::Command::Plan(flags) => Ok(Command::Plan(PlanCommand {
             shards: flags.how.tuning.shards.unwrap_or(1),

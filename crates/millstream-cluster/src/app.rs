@@ -101,7 +101,8 @@ impl App {
         if self.program != program {
             return Err(OtherPipeline(format!("its program is {:?}, and this one is {program:?}", self.program)));
         }
-        let mut pairs = (0..self.stages.len().max(stages.len())).map(|place| (self.stages.get(place), stages.get(place)));
+        let mut pairs =
+            (0..self.stages.len().max(stages.len())).map(|place| (self.stages.get(place), stages.get(place)));
         let named = |stage: Option<&String>| stage.map_or("none".to_owned(), |stage| format!("{stage:?}"));
         match pairs.find(|(theirs, ours)| theirs != ours) {
             None => Ok(()),

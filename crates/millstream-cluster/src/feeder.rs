@@ -179,11 +179,7 @@ impl<L: Log> Feeder<L> {
         }
     }
 
-    fn read(
-        &self,
-        number: u64,
-        waits: &mut dyn FnMut(&FeedWait) -> bool,
-    ) -> Result<Option<(u64, Bytes)>, FeedError> {
+    fn read(&self, number: u64, waits: &mut dyn FnMut(&FeedWait) -> bool) -> Result<Option<(u64, Bytes)>, FeedError> {
         loop {
             match self.log.read_from(App::INPUT, number, 1) {
                 Ok(entries) => return Ok(entries.into_iter().next().map(|entry| (entry.number, entry.bytes))),

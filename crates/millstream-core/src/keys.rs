@@ -8,7 +8,7 @@ mod table_hash;
 #[cfg(feature = "serde")]
 mod written;
 
-pub use key_slots::{FreeSlots, KeySlot, KeySlots, LruEntry};
+pub use key_slots::{FreeSlots, KeyMove, KeySlot, KeySlots, LruEntry};
 #[cfg(feature = "serde")]
 pub use place_table::TableChanges;
 pub use place_table::{CopyStamp, PlaceTable};

@@ -25,7 +25,7 @@ pub use lookup::{PlanMismatch, StageLookup};
 pub use node_id::{Branch, NodeId, Scoped, Walk};
 pub use port::{Body, Filled, Port, StageKind};
 pub use state::{Fingerprint, StateInfo, StateType};
-pub use upgrade::{StageCheck, UpgradeCheck, Verdict};
+pub use upgrade::{StageCheck, UpgradeCheck, UpgradeRules, Verdict};
 
 use crate::{Arrow, Density, Shape};
 use std::borrow::Cow;

@@ -12,6 +12,7 @@
 //! - An upstream stage may have failed before, at a number that would not have been wanted. That fails the run.
 
 use crate::external_source::StopSource;
+use crate::in_place::InPlace;
 use crate::keeper::Keeper;
 use crate::keeps::Keeps;
 use crate::kept::Kept;
@@ -119,6 +120,10 @@ impl<K: FilterKernel<In: RingLayout>> CutStage<K> {
 impl<K: FilterKernel<In: RingLayout>> AtMarks for CutStage<K> {
     fn state(&mut self) -> Option<Kept> {
         self.keeper.keep(&mut self.state)
+    }
+
+    fn in_place(&mut self) -> Option<Box<dyn InPlace + '_>> {
+        self.keeper.in_place(&mut self.state)
     }
 
     fn pass(&mut self) -> Option<Mark> {

@@ -1,10 +1,11 @@
 //! Rings whose states can be written down.
 
+use crate::in_place::HandOver;
 use crate::keeper::{Keeper, StateKeepers, adopt_start, adopt_starts};
 use crate::keeps::{Keeps, RingBackend, RingRunner, keeps_by, sealed};
 use crate::start::{Threads, wire};
 use crate::upgrade::Next;
-use crate::{Handle, RingShape, Rings, RunError, Runner, RunsOn, Sink, Source};
+use crate::{Handle, IntoUpgrade, RingShape, Rings, RunError, Runner, RunsOn, Sink, Source};
 use millstream_core::pipe::{Key, KeyRouter, Parked, States};
 use millstream_core::{Arrow, Deploy, Item, Plan, SequenceNumber, Val};
 use serde::Serialize;
@@ -64,11 +65,11 @@ impl Durable {
 
     /// As [`Rings::upgrade_at`].
     #[must_use]
-    pub fn upgrade_at<T: Item, P>(mut self, at: SequenceNumber, next: P) -> Self
+    pub fn upgrade_at<T: Item, U: IntoUpgrade>(mut self, at: SequenceNumber, next: U) -> Self
     where
-        P: Deploy<RingBackend<Durable>> + Arrow<In = Val<T>, Out: RingShape<Durable>> + Send + Sync,
+        U::Next: Deploy<RingBackend<Durable>> + Arrow<In = Val<T>, Out: RingShape<Durable>> + Send + Sync,
     {
-        self.rings.plan_upgrade(at, Next::new::<Durable, _, _>(next));
+        self.rings.plan_upgrade(at, Next::new::<Durable, _, _>(next.into_upgrade()));
         self
     }
 }

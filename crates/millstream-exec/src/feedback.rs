@@ -9,6 +9,7 @@
 //! (`Pool::turns`), and the plan says `serial`.
 
 use crate::RingShape;
+use crate::in_place::InPlace;
 use crate::keeper::Keeper;
 use crate::keeps::{Keeps, RingBackend, RingRunner};
 use crate::kept::Kept;
@@ -201,6 +202,10 @@ impl<A: RingLayout, B: RingLayout + Fed<S>, S: Item + Clone> Closing<A, B, S> {
 impl<A: RingLayout, B: RingLayout + Fed<S>, S: Item + Clone> AtMarks for Closing<A, B, S> {
     fn state(&mut self) -> Option<Kept> {
         self.keeper.keep(&mut self.kept)
+    }
+
+    fn in_place(&mut self) -> Option<Box<dyn InPlace + '_>> {
+        self.keeper.in_place(&mut self.kept)
     }
 
     fn pass(&mut self) -> Option<Mark> {

@@ -5,6 +5,7 @@ mod upgrade;
 #[cfg(feature = "queues")]
 pub(crate) use drain::values_left;
 pub use snapshot::Snapshotter;
+pub use upgrade::Upgrader;
 
 use crate::RunOutcome;
 use crate::external_source::{ExternalSource, StopSource};
@@ -16,7 +17,7 @@ use crate::pool::placing::set_workers;
 use crate::report::StageReport;
 use crate::side_sinks::SideSinks;
 use crate::sink_tasklet::{Finish, Seen};
-use crate::upgrade::{Ends, Site};
+use crate::upgrade::{ChangeReport, Ends, Site};
 use crate::{ProducerPanics, Report, Rings, RunEnd, RunError};
 use std::marker::PhantomData;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -48,6 +49,8 @@ pub(crate) struct Present {
     /// Those of earlier versions among them.
     pub(crate) side_sinks: SideSinks,
     pub(crate) ring_bytes: usize,
+    /// The changes so far.
+    pub(crate) changes: Vec<ChangeReport>,
 }
 
 /// Drains or stops a run from any thread, while another waits for it.
@@ -168,6 +171,10 @@ impl Started {
         self.present.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn changes(&self) -> Vec<ChangeReport> {
+        self.present().changes.clone()
+    }
+
     fn observer(&self) -> Observer {
         self.present().observer.clone()
     }
@@ -201,6 +208,9 @@ impl Started {
         observer.read(&mut counters);
         let loads = observer.loads(&Counters::default(), &counters, None);
         let tasklets = self.pool.roster().tasks.len();
+        // Two statements: the first lock is released before the second one is taken.
+        let ring_bytes = self.present().ring_bytes;
+        let changes = self.changes();
         let stages = self.clear();
         let mut failure = self.pool.shared.failure();
         let controller = self.pool.controller();
@@ -213,7 +223,7 @@ impl Started {
             cores: self.cores.clone(),
             pinned: pins.map_or_else(Vec::new, Pins::pinned),
             tasklets,
-            ring_bytes: self.present().ring_bytes,
+            ring_bytes,
             elapsed: observer.elapsed(),
             stages,
             rates: controller.rates(),
@@ -221,6 +231,7 @@ impl Started {
             rings: counters.rings,
             loads,
             producer_panics: self.producer_panics(),
+            changes,
         };
         drop(controller);
         let side_sinks = std::mem::take(&mut self.present().side_sinks);
@@ -323,7 +334,7 @@ impl<O, R: RingRunner> Handle<O, R> {
     }
 
     /// Returns an observer that reads the counters of the run, from any thread, during the run and after it. It sees
-    /// the present pipeline, and not one that [takes its place](Handle::upgrade) later.
+    /// the present pipeline; [`successor`](Observer::successor) finds one that [takes its place](Handle::upgrade).
     #[must_use]
     pub fn observer(&self) -> Observer {
         self.started.observer()

@@ -1,5 +1,6 @@
 //! How states are kept and taken back, as a runner has decided for their types.
 
+use crate::in_place::{HandOver, InPlace, Placed};
 use crate::kept::Kept;
 use millstream_core::Item;
 use millstream_core::keys::SharedState;
@@ -53,6 +54,7 @@ pub struct Keeper<S> {
     load: fn(Kept) -> Result<S, String>,
     /// What the present pipeline says of a loaded state: it has the start state of this pipeline.
     adopt: fn(&mut S, &S) -> Result<(), String>,
+    hand_over: HandOver<S>,
     version: u32,
 }
 
@@ -102,12 +104,32 @@ impl<S: Item + Clone + serde::Serialize + serde::de::DeserializeOwned> Keeper<S>
 impl<S> Keeper<S> {
     /// Of a stage without a state.
     pub(crate) fn none() -> Self {
-        Keeper { keep: None, load: |_| Err("has no state".to_owned()), adopt: |_, _| Ok(()), version: 1 }
+        Keeper {
+            keep: None,
+            load: |_| Err("has no state".to_owned()),
+            adopt: |_, _| Ok(()),
+            hand_over: HandOver::whole(),
+            version: 1,
+        }
     }
 
     /// With this way to bring a loaded state into the present pipeline.
     pub(crate) fn adopting(self, adopt: fn(&mut S, &S) -> Result<(), String>) -> Self {
         Keeper { adopt, ..self }
+    }
+
+    /// With this way to bring the state of a running stage into the present pipeline.
+    pub(crate) fn handing_over(self, hand_over: HandOver<S>) -> Self {
+        Keeper { hand_over, ..self }
+    }
+
+    /// The state where it is; none if there is no state.
+    pub(crate) fn in_place<'s>(self, state: &'s mut S) -> Option<Box<dyn InPlace + 's>>
+    where
+        S: Item,
+    {
+        let Keeper { version, hand_over, .. } = self;
+        self.keeps().then(|| Box::new(Placed { state, version, hand_over }) as Box<dyn InPlace>)
     }
 
     /// Of a state in this version.

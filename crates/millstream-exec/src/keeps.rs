@@ -4,6 +4,7 @@
 //! is `Clone` will do. `Durable` rings write it down, so they ask for `serde` as well. A combinator asks for neither:
 //! it says which state it has, and the runner says whether it can keep it. One `Deploy` a combinator serves both.
 
+use crate::in_place::HandOver;
 use crate::keeper::{Keeper, StateKeepers, adopt_start, adopt_starts};
 use crate::{Rings, RunError, Wiring};
 use millstream_core::pipe::{Key, KeyRouter, Parked, States};
@@ -72,25 +73,32 @@ pub trait Keeps<S>: RingRunner {
 macro_rules! keeps_by {
     ($kept:ident, $shared:ident) => {
         fn state() -> StateKeepers<S> {
-            StateKeepers { alone: Keeper::$kept(), by_key: Keeper::$shared().adopting(adopt_start) }.unless_nothing()
+            StateKeepers {
+                alone: Keeper::$kept(),
+                by_key: Keeper::$shared().adopting(adopt_start).handing_over(HandOver::of_lane()),
+            }
+            .unless_nothing()
         }
 
         fn states_in_a_loop() -> Keeper<Vec<States<S>>> {
-            Keeper::$shared().adopting(adopt_starts)
+            Keeper::$shared().adopting(adopt_starts).handing_over(HandOver::of_lanes())
         }
 
         fn keys() -> Keeper<KeyRouter<S>>
         where
             S: Key,
         {
-            Keeper::$shared().adopting(KeyRouter::adopt)
+            Keeper::$shared().adopting(KeyRouter::adopt).handing_over(HandOver::of_keys())
         }
 
         fn parked_keys() -> StateKeepers<Parked<S>>
         where
             S: Key,
         {
-            StateKeepers { alone: Keeper::$kept(), by_key: Keeper::$shared().adopting(adopt_start) }
+            StateKeepers {
+                alone: Keeper::$kept(),
+                by_key: Keeper::$shared().adopting(adopt_start).handing_over(HandOver::of_lane()),
+            }
         }
     };
 }

@@ -1,5 +1,6 @@
 //! Stages with a state: one tasklet and one state; inside `shard_by` one tasklet a lane, and a state for every key.
 
+use crate::in_place::InPlace;
 use crate::keeper::{Keeper, StateKeepers};
 use crate::kept::Kept;
 use crate::stage::{EndSlot, moved, stage};
@@ -112,6 +113,10 @@ struct KeyedStage<A: RingLayout, S, B: Item, D: Density, F> {
 impl<A: RingLayout, S: Item + Clone, B: Item, D: Density, F: Send> AtMarks for KeyedStage<A, S, B, D, F> {
     fn state(&mut self) -> Option<Kept> {
         self.keeper.keep(&mut self.state)
+    }
+
+    fn in_place(&mut self) -> Option<Box<dyn InPlace + '_>> {
+        self.keeper.in_place(&mut self.state)
     }
 
     fn pass(&mut self) -> Option<Mark> {

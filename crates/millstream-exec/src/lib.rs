@@ -30,6 +30,7 @@ mod cut_stage;
 mod deploy;
 #[cfg(feature = "durable")]
 mod durable;
+mod elastic;
 mod error;
 mod explain;
 mod external_source;
@@ -40,6 +41,7 @@ mod flights;
 mod fusion;
 mod group_stage;
 mod handle;
+mod in_place;
 mod inline;
 mod iterator;
 mod job;
@@ -116,6 +118,7 @@ pub use boxed_block::{BoxBlock, BoxStatements, ErasedStatements, FitsStatement};
 pub use boxed_on_queues::{BoxEverywhere, BoxEverywhereExt, EveryShape, OnQueues};
 #[cfg(feature = "durable")]
 pub use durable::{Durable, Lasting};
+pub use elastic::{Elastic, ElasticDecision, ElasticRun, LoadWindow};
 pub use error::{FailureCause, RunError};
 pub use explain::{Blocking, Explanation, Feed, RingsMemory, Tasklets, Tunables, Waiting, Workers};
 pub use fan_in::{
@@ -124,7 +127,7 @@ pub use fan_in::{
 };
 #[cfg(loom)]
 pub use fan_in::{Gate, Shown};
-pub use handle::{Handle, Snapshotter, Stopper, Unfinished};
+pub use handle::{Handle, Snapshotter, Stopper, Unfinished, Upgrader};
 pub use inline::Inline;
 pub use iterator::{OrderedParMap, ParMapExt, Through, ThroughExt};
 pub use job::{Job, NoSink};
@@ -162,7 +165,7 @@ pub use source::Source;
 pub use stepped::Stepped;
 #[cfg(feature = "stream")]
 pub use stream::ThroughStream;
-pub use upgrade::UpgradeError;
+pub use upgrade::{ChangeReport, IntoUpgrade, StagePause, StateMismatch, Upgrade, UpgradeError};
 pub use wait::{Backoff, Wait};
 pub use wakes::{Wakeable, Wakes};
 pub use wiring::Wiring;

@@ -3,8 +3,8 @@
 //!
 //! A tasklet that has passed the mark leaves a copy of its state here. When all have, the copies are a [`Snapshot`].
 //! One mark is under way at a time: the next one is laid when all have passed it. At a snapshot the stream does not
-//! pause. At a [`Change`] each tasklet takes nothing from the mark's number on; when all have come that far, one of
-//! them carries the change out.
+//! pause. At a [`Change`] each tasklet takes nothing from the mark's number on, and keeps its state; when all have come
+//! that far, one of them carries the change out.
 //!
 //! A change that was planned for a number begins there, or where a run begins that begins behind it: while an earlier
 //! mark is under way the source publishes nothing from that number on, END neither.
@@ -13,17 +13,17 @@
 
 mod news;
 
+use crate::UpgradeError;
 use crate::kept::Kept;
-use crate::snapshot::{Snapshot, SnapshotMismatch};
+use crate::snapshot::Snapshot;
 use crate::source_ring::SourceRing;
 use crate::tasklet::Tasklet;
 use crate::watched::Role;
 use millstream_core::failure::{caught, discard};
 use millstream_core::{Item, SequenceNumber};
 use millstream_ring::{Mark, MarkKind};
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
-use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
@@ -57,13 +57,13 @@ struct Book {
     expected: usize,
     /// The policy, and the least number of its next snapshot.
     every: Option<(Every, u64)>,
-    /// The changes that begin at a number, by their numbers; and those that begin as soon as can be.
+    /// The changes that begin at a number, by their numbers; and one that begins as soon as can be.
     planned: VecDeque<(SequenceNumber, Box<dyn Change>)>,
-    wanted: VecDeque<Box<dyn Change>>,
+    wanted: Option<Box<dyn Change>>,
     /// The mark under way.
     passing: Option<Passing>,
     /// The change whose mark all have passed, and whether there is one that is not over.
-    ready: Option<(Box<dyn Change>, Result<Snapshot, SnapshotMismatch>)>,
+    ready: Option<(Box<dyn Change>, Retired)>,
     changing: bool,
     /// The last snapshot, and earlier ones: to drop their states is the user's code, which does not run under the lock.
     last: Option<(u64, Snapshot)>,
@@ -91,19 +91,60 @@ struct Passing {
     output: Option<SequenceNumber>,
     /// What is done when all have passed it.
     change: Option<Box<dyn Change>>,
-    /// The tasklets that have passed it, with their names, their clocks' numbers and their states.
-    passed: Vec<(usize, String, SequenceNumber, Option<Kept>)>,
-    /// A state that cannot be copied.
-    lacks: Option<SnapshotMismatch>,
+    passed: Vec<PassedMark>,
     /// The longest time that a tasklet took to leave its state.
     stop: Duration,
 }
 
+/// A tasklet that has passed a mark.
+struct PassedMark {
+    task: usize,
+    stage: String,
+    /// The mark's number on its clock.
+    at: SequenceNumber,
+    /// At a snapshot its state.
+    state: Option<Kept>,
+    /// At a change the next number of its output, if it starts a clock, and since when it takes nothing.
+    clock: Option<SequenceNumber>,
+    since: Option<Instant>,
+}
+
+/// A run at a number, while its stages take nothing from that number on.
+pub(crate) struct Retired {
+    pub(crate) at: SequenceNumber,
+    /// The number that the sink gets next; none if the run has no sink.
+    pub(crate) output: Option<SequenceNumber>,
+    /// The next numbers of the outputs of stages that start a clock.
+    pub(crate) clocks: BTreeMap<String, SequenceNumber>,
+    /// Since when each stage takes nothing, in pipeline order; of several tasklets, the first.
+    pub(crate) since: Vec<(String, Instant)>,
+}
+
+impl Retired {
+    fn new(at: SequenceNumber, output: Option<SequenceNumber>, passed: Vec<PassedMark>) -> Self {
+        let mut retired = Retired { at, output, clocks: BTreeMap::new(), since: Vec::new() };
+        for PassedMark { stage, clock, since, .. } in passed {
+            if let Some(next) = clock {
+                retired.clocks.insert(stage.clone(), next);
+            }
+            let Some(since) = since else { continue };
+            match retired.since.iter_mut().find(|(known, _)| *known == stage) {
+                Some((_, first)) => *first = since.min(*first),
+                None => retired.since.push((stage, since)),
+            }
+        }
+        retired
+    }
+}
+
 /// What is done to a run at a number, while its stages take nothing from that number on.
 pub(crate) trait Change: Send {
-    /// Carries it out, with the states at the number, and lets the run go on. The caller is a thread of the run, and
-    /// holds no lock. Returns how many tasklets pass marks from now on; none if that is as before.
-    fn carry_out(self: Box<Self>, states: Result<Snapshot, SnapshotMismatch>) -> Option<usize>;
+    /// Its mark is laid: what the source's end leaves there is for this change.
+    fn laid(&mut self) {}
+
+    /// Carries it out, and lets the run go on. The caller is a thread of the run, and holds no lock. Returns how many
+    /// tasklets pass marks from now on; none if that is as before.
+    fn carry_out(self: Box<Self>, retired: Retired) -> Option<usize>;
 }
 
 /// A snapshot after this many numbers, and what is done with it.
@@ -151,7 +192,7 @@ impl Book {
         if self.passing.is_some() || self.changing {
             return planned;
         }
-        let asked = if self.asked > self.laid || !self.wanted.is_empty() { 0 } else { NEVER };
+        let asked = if self.asked > self.laid || self.wanted.is_some() { 0 } else { NEVER };
         let every = self.every.as_ref().map_or(NEVER, |(_, next)| *next);
         planned.min(asked).min(every)
     }
@@ -214,10 +255,19 @@ impl Marks {
     }
 
     /// Asks for a change as soon as can be.
-    pub(crate) fn ask_change(&self, change: Box<dyn Change>) {
+    ///
+    /// # Errors
+    ///
+    /// If another one is under way.
+    pub(crate) fn ask_change(&self, change: Box<dyn Change>) -> Result<(), UpgradeError> {
         let mut book = self.book();
-        book.wanted.push_back(change);
+        let passing = book.passing.as_ref().is_some_and(|passing| passing.change.is_some());
+        if passing || book.changing || book.wanted.is_some() {
+            return Err(UpgradeError::UnderWay);
+        }
+        book.wanted = Some(change);
         self.settle(&book);
+        Ok(())
     }
 
     /// The run is over. Drops the states that are kept here, and the changes that have not been carried out.
@@ -269,7 +319,8 @@ impl Marks {
             return false;
         }
         let planned = book.before_change(at) == 0;
-        let change = if planned { book.planned.pop_front().map(|(_, change)| change) } else { book.wanted.pop_front() };
+        let mut change = if planned { book.planned.pop_front().map(|(_, change)| change) } else { book.wanted.take() };
+        change.iter_mut().for_each(|change| change.laid());
         let by_policy = book.every.as_ref().is_some_and(|(_, next)| *next <= at.0);
         let id = book.laid + 1;
         let kind = match change {
@@ -279,7 +330,7 @@ impl Marks {
         };
         // Before the mark can be seen: a tasklet that passes it at once must find this.
         let (passed, stop) = (Vec::new(), Duration::ZERO);
-        book.passing = Some(Passing { id, kind, at, output: None, change, passed, lacks: None, stop });
+        book.passing = Some(Passing { id, kind, at, output: None, change, passed, stop });
         self.under_way.store(true, Ordering::Release);
         source.mark(id, kind);
         book.laid = id;
@@ -310,20 +361,15 @@ impl Marks {
         while let Some(mark) = tasklet.pass() {
             passed.any = true;
             let retires = mark.kind == MarkKind::Retire;
-            if mark.kind == MarkKind::Cut {
-                self.put(passer, mark, Ok(None), Duration::ZERO);
-                continue;
-            }
+            let (task, stage, at) = (passer.task, passer.name.to_owned(), mark.at);
             let began = Instant::now();
-            let state = caught(|| tasklet.state());
-            let stop = began.elapsed();
-            let state = match state {
-                Ok(state) => Ok(state),
-                // The present pipeline needs no copy: it goes on.
-                Err(payload) if retires => Err(SnapshotMismatch::not_cloned(passer.name, payload)),
-                Err(payload) => resume_unwind(payload),
+            let (state, clock, since) = match mark.kind {
+                MarkKind::Retire => (None, tasklet.clock(), Some(began)),
+                MarkKind::Cut => (None, None, None),
+                _ => (tasklet.state(), None, None),
             };
-            self.put(passer, mark, state, stop);
+            let stop = if state.is_some() { began.elapsed() } else { Duration::ZERO };
+            self.put(passer.role, mark, PassedMark { task, stage, at, state, clock, since }, stop);
             if retires && cut {
                 tasklet.resume();
             } else if retires {
@@ -334,36 +380,27 @@ impl Marks {
         passed
     }
 
-    fn put(
-        &self,
-        Passer { task, name, role }: Passer<'_>,
-        mark: Mark,
-        state: Result<Option<Kept>, SnapshotMismatch>,
-        stop: Duration,
-    ) {
+    fn put(&self, role: Role, mark: Mark, passed: PassedMark, stop: Duration) {
         let mut book = self.book();
         let expected = book.expected;
         let Some(passing) = book.passing.as_mut().filter(|passing| passing.id == mark.id) else { return };
         debug_assert!(
-            passing.passed.iter().all(|(passed, ..)| *passed != task),
-            "stage {name:?} passes {mark:?} twice"
+            passing.passed.iter().all(|other| other.task != passed.task),
+            "stage {:?} passes {mark:?} twice",
+            passed.stage
         );
         if role == Role::Sink {
             passing.output = Some(mark.at);
         }
-        let state = state.unwrap_or_else(|lacks| {
-            passing.lacks.get_or_insert(lacks);
-            None
-        });
         passing.stop = passing.stop.max(stop);
-        passing.passed.push((task, name.to_owned(), mark.at, state));
+        passing.passed.push(passed);
         if passing.passed.len() == expected {
             self.complete(&mut book);
         }
     }
 
     fn complete(&self, book: &mut Book) {
-        let Some(Passing { id, kind, at, output, change, mut passed, lacks, stop }) = book.passing.take() else { return };
+        let Some(Passing { id, kind, at, output, change, mut passed, stop }) = book.passing.take() else { return };
         book.cut = Some((id, Cut { at, output: output.unwrap_or(at) }));
         if kind == MarkKind::Cut {
             let news = !book.planned.is_empty();
@@ -371,26 +408,22 @@ impl Marks {
             self.under_way.store(false, Ordering::Relaxed);
             return self.settle(book);
         }
-        passed.sort_unstable_by_key(|(task, ..)| *task);
-        let passed = passed.into_iter().map(|(_, name, at, state)| (name, at, state));
-        let snapshot = Snapshot::new(at, output, passed, stop);
-        let states = lacks.map_or_else(|| Ok(snapshot.clone()), Err);
-        let whole = states.is_ok();
+        passed.sort_unstable_by_key(|passed| passed.task);
         book.changing = change.is_some();
-        book.ready = change.map(|change| (change, states));
-        if whole && let Some((every, next)) = &mut book.every {
-            *next = at.0.saturating_add(every.numbers);
-            book.untold = true;
-        }
-        if whole {
-            let before = book.last.replace((id, snapshot));
-            book.earlier.extend(before.map(|(_, snapshot)| snapshot));
-        } else {
-            book.earlier.push(snapshot);
+        if let Some(change) = change {
+            book.ready = Some((change, Retired::new(at, output, passed)));
             // Who asked for a snapshot gets the next one.
             let asks_again = book.asked == id;
             book.asked += u64::from(asks_again);
             book.wants_states |= asks_again;
+        } else {
+            if let Some((every, next)) = &mut book.every {
+                *next = at.0.saturating_add(every.numbers);
+                book.untold = true;
+            }
+            let passed = passed.into_iter().map(|PassedMark { stage, at, state, .. }| (stage, at, state));
+            let before = book.last.replace((id, Snapshot::new(at, output, passed, stop)));
+            book.earlier.extend(before.map(|(_, snapshot)| snapshot));
         }
         // The source may wait for this at the number of a change.
         let news = book.untold || book.changing || !book.earlier.is_empty() || !book.planned.is_empty();

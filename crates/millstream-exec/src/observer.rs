@@ -13,7 +13,9 @@ pub use crate::latency_markers::Passed;
 pub use crate::task_probe::State;
 pub use counters::{Counters, RingCounters, TaskletCounters};
 
+use crate::ChangeReport;
 use crate::bottleneck::{Loads, ThreadTimes};
+use crate::handle::Present;
 use crate::pool::Pool;
 use crate::pool::roster::Roster;
 use crate::task::Task;
@@ -22,7 +24,7 @@ use crate::wiring::Home;
 use millstream_core::Plan;
 use millstream_ring::RingProbe;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 /// Reads the counters of a run on rings, from any thread, during the run and after it.
@@ -67,6 +69,9 @@ struct Observed {
     source: RingProbe,
     cores: usize,
     since: Instant,
+    /// The version of the pipeline, and where the present one is.
+    version: u32,
+    present: Weak<Mutex<Present>>,
 }
 
 /// A ring's counters, and the tasks of each of its readers.
@@ -105,9 +110,51 @@ pub struct TaskletInfo<'a> {
 }
 
 impl Observer {
-    pub(crate) fn new(pool: Arc<Pool>, plan: Arc<Plan>, source: RingProbe, cores: usize, since: Instant) -> Self {
-        let roster = pool.roster();
-        Observer(Arc::new(Observed { pool, roster, plan, rings: OnceLock::new(), source, cores, since }))
+    pub(crate) fn new(
+        pool: Arc<Pool>,
+        plan: Arc<Plan>,
+        source: RingProbe,
+        (cores, since): (usize, Instant),
+        (version, present): (u32, Weak<Mutex<Present>>),
+    ) -> Self {
+        let (roster, rings) = (pool.roster(), OnceLock::new());
+        Observer(Arc::new(Observed { pool, roster, plan, rings, source, cores, since, version, present }))
+    }
+
+    /// The version of the pipeline that it sees: 1, or one more for each [upgrade](crate::Handle::upgrade) before.
+    #[must_use]
+    pub fn version(&self) -> u32 {
+        self.0.version
+    }
+
+    /// An observer of the version that has taken the place of this one's; none if this one's is the present one, or if
+    /// the handle of the run is gone. The counters of this observer stand still from then on.
+    ///
+    /// ```
+    /// use millstream::prelude::*;
+    /// let (sender, receiver) = source::channel(16);
+    /// let run = Rings::new().start(pipeline::<u64>().map(|x| *x).from(receiver).to(sink::collect()))?;
+    /// let observer = run.observer();
+    /// assert!(observer.successor().is_none());
+    /// run.upgrade(pipeline::<u64>().map(|x| x + 1).map(|x| x * 2)).unwrap();
+    /// let next = observer.successor().unwrap();
+    /// assert_eq!((next.version(), next.plan().stages.len()), (2, 2));
+    /// # drop(sender);
+    /// # Ok::<(), RunError>(())
+    /// ```
+    #[must_use]
+    pub fn successor(&self) -> Option<Observer> {
+        let present = self.0.present.upgrade()?;
+        let present = present.lock().unwrap_or_else(PoisonError::into_inner);
+        (!Arc::ptr_eq(&self.0, &present.observer.0)).then(|| present.observer.clone())
+    }
+
+    /// The last change of the run's pipeline; none if there was none, or if the handle of the run is gone.
+    #[must_use]
+    pub fn last_change(&self) -> Option<ChangeReport> {
+        let present = self.0.present.upgrade()?;
+        let present = present.lock().unwrap_or_else(PoisonError::into_inner);
+        present.changes.last().cloned()
     }
 
     fn rings(&self) -> &[Watching] {

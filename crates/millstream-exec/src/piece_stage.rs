@@ -7,7 +7,7 @@ use crate::task_probe::TaskProbe;
 use crate::tasklet::{AtMarks, Progress, Tasklet};
 use crate::wiring::{Home, Wiring};
 use millstream_core::text::Cut;
-use millstream_core::{Dense, OfPieces, Text};
+use millstream_core::{Dense, OfPieces, SequenceNumber, Text};
 use millstream_ring::{Claim, Kind, Mark, Passing, Pen, Producer, Reader, RingLayout, Span, text_ring};
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ pub(crate) fn piece_stage<A: RingLayout + OfPieces<Kind: Kind>, C: Cut<A::Kind>>
     wiring: &mut Wiring,
     cut: Arc<C>,
 ) -> Reader<Text<A::Kind>> {
-    let (next, ()) = wiring.clock_or((), Keeper::none());
+    let (next, ()) = wiring.clock_or(input.position(), (), Keeper::none());
     let (output, reader) = text_ring::<A::Kind, Dense>(next, wiring.slots).expect("the options were checked");
     let stage = PieceStage::new(input.stops_at_marks(), output, cut, wiring.batch);
     wiring.stage(Home::Workers, [Box::new(stage) as Box<dyn Tasklet>]);
@@ -137,6 +137,10 @@ impl<C> Cutter<'_, C> {
 impl<A: RingLayout + OfPieces<Kind: Kind>, C: Cut<A::Kind>> AtMarks for PieceStage<A, C> {
     fn state(&mut self) -> Option<Kept> {
         Some(Kept::at(self.output.next(), None))
+    }
+
+    fn clock(&self) -> Option<SequenceNumber> {
+        Some(self.output.next())
     }
 
     fn pass(&mut self) -> Option<Mark> {

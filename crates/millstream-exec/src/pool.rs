@@ -20,7 +20,7 @@ pub(crate) use round::Round;
 use crate::activity::Activity;
 use crate::budget::Budgets;
 use crate::latency_markers::MarkerPasses;
-use crate::machine::{Accounts, CoreBalancer, MigrationBackoff, Pins};
+use crate::machine::{Accounts, CoreBalancer, MigrationBackoff, Pins, usable_cores};
 use crate::placement::{Controller, cut_evenly};
 use crate::report::StageReport;
 use crate::shared::Shared;
@@ -101,7 +101,8 @@ impl Pool {
         let (count, workers) = (roster.tasks.len(), controller.workers());
         let mut cuts = Vec::new();
         cut_evenly(roster.cooperative.len(), workers, &mut cuts);
-        let seats = count.max(1);
+        // A later version of the pipeline may have more tasklets.
+        let seats = count.max(usable_cores().usable).max(1);
         Arc::new(Pool {
             shared,
             batch: batch as u64,

@@ -1,5 +1,6 @@
 //! A stage that numbers its outputs from 0 again. `pipe/renumber.rs` in `millstream-core` says what such a stage is.
 
+use crate::in_place::InPlace;
 use crate::keeper::Keeper;
 use crate::keeps::Keeps;
 use crate::kept::Kept;
@@ -8,7 +9,7 @@ use crate::task_probe::TaskProbe;
 use crate::tasklet::{AtMarks, Progress, Tasklet};
 use crate::wiring::{Home, Wiring};
 use millstream_core::pipe::ExpandKernel;
-use millstream_core::{Dense, Val};
+use millstream_core::{Dense, SequenceNumber, Val};
 use millstream_ring::{Mark, Producer, Reader, RingLayout, ring_from};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -20,7 +21,7 @@ pub(crate) fn renumber_stage<R: Keeps<E::State>, E: ExpandKernel<In: RingLayout>
     expand: Arc<E>,
 ) -> Reader<Val<E::Item>> {
     let keeper = wiring.keeper(R::state().alone);
-    let (next, state) = wiring.clock_or(expand.start(), keeper);
+    let (next, state) = wiring.clock_or(input.position(), expand.start(), keeper);
     let (output, reader) = ring_from::<E::Item, Dense>(next, wiring.slots).expect("the options were checked");
     let state = Some(state);
     let at = At { number: 0, busy: false };
@@ -176,6 +177,14 @@ impl<E: ExpandKernel<In: RingLayout>> RenumberStage<E> {
 impl<E: ExpandKernel<In: RingLayout>> AtMarks for RenumberStage<E> {
     fn state(&mut self) -> Option<Kept> {
         self.state.as_mut().map(|state| Kept::at(self.output.next(), self.keeper.keep(state)))
+    }
+
+    fn clock(&self) -> Option<SequenceNumber> {
+        Some(self.output.next())
+    }
+
+    fn in_place(&mut self) -> Option<Box<dyn InPlace + '_>> {
+        self.state.as_mut().and_then(|state| self.keeper.in_place(state))
     }
 
     fn pass(&mut self) -> Option<Mark> {

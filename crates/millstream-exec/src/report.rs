@@ -3,7 +3,7 @@ use crate::advice::TooMany;
 use crate::external_source::Accepted;
 use crate::share::share;
 use crate::watched::BATCHES;
-use crate::{Bottleneck, Cores, Loads, ProducerPanics, RingCounters};
+use crate::{Bottleneck, ChangeReport, Cores, Loads, ProducerPanics, RingCounters};
 use millstream_core::{RunOutcome, SequenceNumber};
 use std::fmt;
 use std::time::Duration;
@@ -45,6 +45,8 @@ pub struct Report {
     /// The producers of a [fan-in](crate::fan_in) that ended by a panic of their threads, if
     /// [`isolate_panics`](crate::FanIn::isolate_panics) is set.
     pub producer_panics: ProducerPanics,
+    /// The changes of the pipeline, in their order; none on queues.
+    pub changes: Vec<ChangeReport>,
 }
 
 /// The counters of one tasklet.
@@ -230,6 +232,7 @@ impl Report {
             rings: Vec::new(),
             loads: Loads::default(),
             producer_panics: ProducerPanics::default(),
+            changes: Vec::new(),
         }
     }
 

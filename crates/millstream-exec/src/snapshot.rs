@@ -72,17 +72,6 @@ impl Snapshot {
         self.0.output
     }
 
-    /// Checks that the sink gets the numbers of an output that begins there without a gap.
-    pub(crate) fn check_output(&self, begins: SequenceNumber) -> Result<(), SnapshotMismatch> {
-        match self.output_at() {
-            Some(next) if next != begins => {
-                let why = format!("gets number {next} next, and the output of the new pipeline begins at {begins}");
-                Err(SnapshotMismatch { stage: "sink".to_owned(), why })
-            }
-            _ => Ok(()),
-        }
-    }
-
     /// The number, on the clock of its input, that each tasklet takes next, in pipeline order; the stage's name comes
     /// with it. A stage in a `shard` has several tasklets, and each is here.
     pub fn numbers(&self) -> impl Iterator<Item = (&str, SequenceNumber)> {
@@ -151,20 +140,61 @@ fn unreadable(payload: Box<dyn any::Any + Send>) -> String {
 }
 
 /// The states with which a run begins, while it is wired.
-pub(crate) struct Beginning {
+pub(crate) enum Beginning {
+    /// Clones of those of a snapshot.
+    With(Restoring),
+    /// Fresh ones: the running version hands its states over when the new one is wired. Its stages that start a clock
+    /// go on with their next numbers.
+    Clocks(BTreeMap<String, SequenceNumber>),
+}
+
+impl Beginning {
+    pub(crate) fn new(snapshot: Snapshot) -> Self {
+        Beginning::With(Restoring { snapshot, given: Vec::new(), mismatch: None })
+    }
+
+    /// The states of a stage, or `start` if they are not there or do not fit.
+    pub(crate) fn states_or<S>(&mut self, stage: &str, start: Vec<S>, keeper: Keeper<S>) -> Vec<S> {
+        match self {
+            Beginning::With(restoring) => restoring.states_or(stage, start, keeper),
+            Beginning::Clocks(_) => start,
+        }
+    }
+
+    /// The next number of a stage that starts a clock, and its state; `input` and `start` if they are not there or do
+    /// not fit.
+    pub(crate) fn clock_or<S>(
+        &mut self,
+        stage: &str,
+        input: SequenceNumber,
+        start: S,
+        keeper: Keeper<S>,
+    ) -> (SequenceNumber, S) {
+        match self {
+            Beginning::With(restoring) => restoring.clock_or(stage, input, start, keeper),
+            Beginning::Clocks(clocks) => (clocks.get(stage).copied().unwrap_or(input), start),
+        }
+    }
+
+    /// The first mismatch; a state that no stage takes is one.
+    pub(crate) fn check(self) -> Result<(), SnapshotMismatch> {
+        match self {
+            Beginning::With(restoring) => restoring.check(),
+            Beginning::Clocks(_) => Ok(()),
+        }
+    }
+}
+
+/// A snapshot, while the stages that begin with its states are wired.
+pub(crate) struct Restoring {
     snapshot: Snapshot,
     /// The stages that have got theirs.
     given: Vec<String>,
     mismatch: Option<SnapshotMismatch>,
 }
 
-impl Beginning {
-    pub(crate) fn new(snapshot: Snapshot) -> Self {
-        Beginning { snapshot, given: Vec::new(), mismatch: None }
-    }
-
-    /// The states of a stage, or `start` if they are not there or do not fit.
-    pub(crate) fn states_or<S>(&mut self, stage: &str, start: Vec<S>, keeper: Keeper<S>) -> Vec<S> {
+impl Restoring {
+    fn states_or<S>(&mut self, stage: &str, start: Vec<S>, keeper: Keeper<S>) -> Vec<S> {
         if !keeper.keeps() {
             return start;
         }
@@ -177,9 +207,7 @@ impl Beginning {
         self.loaded(stage, start.len(), load).unwrap_or(start)
     }
 
-    /// The next number of a stage that starts a clock, and its state; 0 and `start` if they are not there or do not
-    /// fit.
-    pub(crate) fn clock_or<S>(&mut self, stage: &str, start: S, keeper: Keeper<S>) -> (SequenceNumber, S) {
+    fn clock_or<S>(&mut self, stage: &str, input: SequenceNumber, start: S, keeper: Keeper<S>) -> (SequenceNumber, S) {
         let load = |kept: Vec<Kept>| {
             let kept = kept.into_iter().next().ok_or("has no lane")?;
             let next = kept.next().ok_or("starts a clock, and keeps the numbers of its input in the snapshot")?;
@@ -191,7 +219,7 @@ impl Beginning {
         };
         match self.loaded(stage, 1, load) {
             Some((next, state)) => (next, state.unwrap_or(start)),
-            None => (SequenceNumber(0), start),
+            None => (input, start),
         }
     }
 
@@ -224,8 +252,7 @@ impl Beginning {
         caught(|| kept.clone()).map_err(|payload| SnapshotMismatch::not_cloned(stage, payload))
     }
 
-    /// The first mismatch; a state that no stage takes is one.
-    pub(crate) fn check(self) -> Result<(), SnapshotMismatch> {
+    fn check(self) -> Result<(), SnapshotMismatch> {
         if let Some(mismatch) = self.mismatch {
             return Err(mismatch);
         }

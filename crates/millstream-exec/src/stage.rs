@@ -4,6 +4,7 @@
 //! is compiled twice, once for any machine and once for AVX2 (`ring/vectorised.rs`). What the function changes is
 //! passed as an argument of its own, so the compiler knows that no slot is part of it.
 
+use crate::in_place::InPlace;
 use crate::keeper::Keeper;
 use crate::kept::Kept;
 use crate::onlooker::Failing;
@@ -135,6 +136,10 @@ impl<S: Item> Drop for Shows<'_, S> {
 impl<A: RingLayout, S: Item + Clone, B: Item, D: Density, F: Send> AtMarks for Stage<A, S, B, D, F> {
     fn state(&mut self) -> Option<Kept> {
         self.keeper.keep(&mut self.work.state)
+    }
+
+    fn in_place(&mut self) -> Option<Box<dyn InPlace + '_>> {
+        self.keeper.in_place(&mut self.work.state)
     }
 
     fn pass(&mut self) -> Option<Mark> {

@@ -174,20 +174,21 @@ where
         source(SourceRing::new(producer, fork.clone()), wiring).map_err(|error| RunError::Spawn(error.to_string()))?;
     wiring.end_source.clone_from(&end_source);
     let shared = version.wiring.shared.clone();
-    let deployed = version.deploy::<R, _, _>(pipeline, input, rings.beginning());
+    let beginning = rings.beginning().cloned().map(Beginning::new);
+    let deployed = version.deploy::<R, _, _>(pipeline, input, beginning);
     // Those that send to the source wait for a run that does not begin.
     let output = deployed.inspect_err(|_| shared.stop())?;
     let fork = AnyFork::of(fork);
     Ok(Wired { first, version, threads, output, cores, feeding, feed: None, end_source, fork })
 }
 
-/// Wires a new version of a run's pipeline, from `input` on, with the states of the present one.
+/// Wires a new version of a run's pipeline, from `input` on.
 pub(crate) fn deploy_version<R: RingRunner, T: Item, P>(
     pipeline: &P,
     site: &Site,
     pool: &Pool,
     input: Reader<Val<T>>,
-    snapshot: &Snapshot,
+    beginning: Beginning,
 ) -> Result<(Version, Reader<P::Out>), RunError>
 where
     P: Deploy<RingBackend<R>> + Arrow<In = Val<T>, Out: RingShape<R>>,
@@ -199,8 +200,7 @@ where
     wiring.source = Some(source.clone());
     wiring.end_source = end_source.as_ref().and_then(Weak::upgrade);
     wiring.reactor = Some(reactor.clone());
-    let output = version.deploy::<R, _, _>(pipeline, input, Some(snapshot))?;
-    snapshot.check_output(output.position()).map_err(RunError::Snapshot)?;
+    let output = version.deploy::<R, _, _>(pipeline, input, Some(beginning))?;
     Ok((version, output))
 }
 
@@ -241,13 +241,13 @@ impl Version {
         &mut self,
         pipeline: &P,
         input: Reader<Val<T>>,
-        beginning: Option<&Snapshot>,
+        beginning: Option<Beginning>,
     ) -> Result<Reader<P::Out>, RunError>
     where
         P: Deploy<RingBackend<R>> + Arrow<In = Val<T>, Out: RingShape<R>>,
     {
         let wiring = &mut self.wiring;
-        wiring.beginning = beginning.cloned().map(Beginning::new);
+        wiring.beginning = beginning;
         let input = source_edge::<R, T>(input);
         let output = Deploy::<RingBackend<R>>::deploy_at(pipeline, input, Level::Outer, wiring);
         wiring.check()?;
@@ -310,8 +310,11 @@ impl<R> Wired<R> {
         let pool = Pool::new(tasklets, batch, shared, controller, rings.pins(inline), budgets, &plan);
         pool.observe(rings.observed());
         let since = Instant::now();
-        let observer = Observer::new(pool.clone(), plan, source.clone(), cores.usable, since);
-        let present = Arc::new(Mutex::new(Present { observer, side_sinks, ring_bytes }));
+        let present = Arc::new_cyclic(|present| {
+            let machine = (cores.usable, since);
+            let observer = Observer::new(pool.clone(), plan, source.clone(), machine, (1, present.clone()));
+            Mutex::new(Present { observer, side_sinks, ring_bytes, changes: Vec::new() })
+        });
         let site = Site {
             pool: Arc::downgrade(&pool),
             present: present.clone(),

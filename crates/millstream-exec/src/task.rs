@@ -287,6 +287,11 @@ impl Task {
         self.replaced.load(Ordering::Relaxed)
     }
 
+    /// The tasklet, under its lock.
+    pub(crate) fn occupant(&self) -> MutexGuard<'_, Option<Box<dyn Tasklet>>> {
+        self.occupant.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// The tasklet that has retired, which another task goes on with.
     pub(crate) fn leave(&self) -> Option<Box<dyn Tasklet>> {
         self.occupant.lock().unwrap_or_else(PoisonError::into_inner).take()

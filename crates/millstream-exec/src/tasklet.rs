@@ -17,8 +17,10 @@
 //! have made a future or an iterator of it. A stage that writes text waits for its pen as it waits for slots
 //! (`ring/text.rs`).
 
+use crate::in_place::InPlace;
 use crate::kept::Kept;
 use crate::task_probe::TaskProbe;
+use millstream_core::SequenceNumber;
 use millstream_ring::Mark;
 
 /// The result of one step: how many numbers moved, and whether the tasklet is done.
@@ -79,6 +81,17 @@ pub(crate) trait AtMarks {
 
     /// At a mark that was just passed: what outlives the numbers below it. None if nothing does.
     fn state(&mut self) -> Option<Kept> {
+        None
+    }
+
+    /// The next number of its output, if it starts a clock.
+    fn clock(&self) -> Option<SequenceNumber> {
+        None
+    }
+
+    /// Its state where it is, at a mark at which it has [retired](millstream_ring::MarkKind::Retire) or before its
+    /// first step. None if it has none.
+    fn in_place(&mut self) -> Option<Box<dyn InPlace + '_>> {
         None
     }
 

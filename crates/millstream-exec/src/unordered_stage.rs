@@ -14,7 +14,7 @@ use crate::tasklet::{AtMarks, Progress, Tasklet};
 use crate::wakes::Wakes;
 use crate::wiring::{Home, Wiring};
 use millstream_core::pipe::{AsIs, ExpandKernel, Settle, Unordered};
-use millstream_core::{Dense, Item, Shape, Val};
+use millstream_core::{Dense, Item, SequenceNumber, Shape, Val};
 use millstream_ring::{Mark, Producer, Reader, RingLayout, ring_from};
 use std::future::Future;
 use std::sync::Arc;
@@ -30,7 +30,7 @@ where
     F: for<'a> Fn(A::Ref<'a>) -> Fut + Send + Sync + 'static,
     Fut: Future<Output: Item> + Send + 'static,
 {
-    let (next, ()) = wiring.clock_or((), Keeper::none());
+    let (next, ()) = wiring.clock_or(input.position(), (), Keeper::none());
     let (output, reader) = ring_from::<Fut::Output, Dense>(next, wiring.slots).expect("the options were checked");
     let input = input.stops_at_marks();
     let shared = wiring.shared.clone();
@@ -141,6 +141,10 @@ where
 {
     fn state(&mut self) -> Option<Kept> {
         Some(Kept::at(self.output.next(), None))
+    }
+
+    fn clock(&self) -> Option<SequenceNumber> {
+        Some(self.output.next())
     }
 
     fn pass(&mut self) -> Option<Mark> {

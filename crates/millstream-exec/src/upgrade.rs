@@ -2,41 +2,54 @@
 //!
 //! At the mark of a [`Change`] the stages of the present version take nothing from its number on. When all have come
 //! that far, the last of them wires the new version: its rings begin where the old stages ended, each on its own clock,
-//! and its stages begin with the states of the old ones. It reads the source's ring by a reader that the source's end
-//! made when it laid the mark. Then the sink reads the new version's output, and the old stages are dropped, without
-//! END. If the new version cannot begin, the old stages go on at the same number.
+//! and the states of the old stages are moved into the new ones ([`hand_over`]). It reads the source's ring by a reader
+//! that the source's end made when it laid the mark. Then the sink reads the new version's output, and the old stages
+//! are dropped, without END. If the new version cannot begin, the old stages go on at the same number.
 //!
-//! So there is no gap, no number twice, and no run that has lost its pipeline. The output pauses for as long as a
-//! number takes through the pipeline, since the first stage waits until the last one has come to the mark, and for the
-//! wiring. The stage that holds the run back works until then on what is in its ring.
+//! So there is no gap, no number twice, and no run that has lost its pipeline. No stage of the new version begins before
+//! all states are there: a migration that fails in the last stage finds the first one still at its number. The price is
+//! that the first stage waits until the last one has come to the mark. The stage that holds the run back works until
+//! then on what is in its ring.
 
 mod error;
+mod hand_over;
+mod migration;
+mod planned;
+mod report;
+mod spec;
 
-pub use error::UpgradeError;
+pub use error::{StateMismatch, UpgradeError};
+pub(crate) use planned::Next;
+pub use report::{ChangeReport, StagePause};
+pub use spec::{IntoUpgrade, Upgrade};
 
 use crate::explain::Feed;
 use crate::external_source::ExternalSource;
 use crate::handle::Present;
 use crate::keeps::{RingBackend, RingRunner};
-use crate::marks::Change;
+use crate::marks::{Change, Retired};
 use crate::observer::Observer;
 use crate::pool::Pool;
 use crate::reactor::Reactor;
 use crate::sink_tasklet::Splice;
-use crate::snapshot::{Snapshot, SnapshotMismatch};
+use crate::snapshot::Beginning;
 use crate::source_ring::SourceFork;
 use crate::start::{Version, deploy_version};
 use crate::{RingShape, Rings, RunError};
+use hand_over::{OldTasklets, hand_over};
 use millstream_core::failure::{caught, discard, message};
-use millstream_core::{Arrow, Deploy, Item, SequenceNumber, Val};
+use millstream_core::plan::UpgradeCheck;
+use millstream_core::{Arrow, Deploy, Item, Plan, SequenceNumber, Val};
 use millstream_ring::{Reader, RingLayout, RingProbe};
+use spec::StateRules;
 use std::any::{Any, TypeId, type_name};
 use std::marker::PhantomData;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Instant;
 
 /// The two places in a run between which its pipeline is. Their types are those of the pipeline's ends, and are not
 /// known where a handle is used.
+#[derive(Clone)]
 pub(crate) struct Ends {
     fork: AnyFork,
     splice: Arc<dyn Any + Send + Sync>,
@@ -46,6 +59,7 @@ pub(crate) struct Ends {
 }
 
 /// A [`SourceFork`] of any type.
+#[derive(Clone)]
 pub(crate) struct AnyFork {
     fork: Arc<dyn Any + Send + Sync>,
     item: &'static str,
@@ -78,14 +92,22 @@ pub(crate) struct Site {
     pub(crate) since: Instant,
 }
 
+impl Site {
+    fn present(&self) -> MutexGuard<'_, Present> {
+        self.present.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
 /// A pipeline that takes the place of the present one.
-struct Upgrade<R, T: Item, P: Arrow<Out: RingLayout>> {
+struct Replacement<R, T: Item, P: Arrow<Out: RingLayout>> {
     next: Arc<P>,
+    states: StateRules,
     runner: PhantomData<fn() -> R>,
     site: Site,
     fork: Arc<SourceFork<T>>,
     splice: Arc<Splice<P::Out>>,
     answer: Answer,
+    laid: bool,
 }
 
 /// Who gets to know what became of an upgrade.
@@ -97,55 +119,99 @@ pub(crate) enum Answer {
 }
 
 /// A reader that was left for a version that never begins would keep the source's values.
-impl<R, T: Item, P: Arrow<Out: RingLayout>> Drop for Upgrade<R, T, P> {
+impl<R, T: Item, P: Arrow<Out: RingLayout>> Drop for Replacement<R, T, P> {
     fn drop(&mut self) {
-        drop(self.fork.take());
-    }
-}
-
-impl<R: RingRunner, T: Item, P> Upgrade<R, T, P>
-where
-    P: Deploy<RingBackend<R>> + Arrow<In = Val<T>, Out: RingShape<R>>,
-{
-    /// Wires the new version. It is not part of the run yet.
-    fn wired(&self, pool: &Arc<Pool>, snapshot: &Snapshot) -> Result<Wired<P::Out>, UpgradeError> {
-        let input = self.fork.take().expect("the mark has left a reader");
-        input.forget_marks();
-        let version = caught(|| deploy_version::<R, T, P>(&*self.next, &self.site, pool, input, snapshot));
-        match version {
-            Ok(Ok(version)) => Ok(version),
-            Ok(Err(refused)) => Err(UpgradeError::Refused(Box::new(refused))),
-            Err(payload) => {
-                let why = message(payload.as_ref());
-                discard(payload);
-                Err(UpgradeError::Panicked(why))
-            }
+        if self.laid {
+            drop(self.fork.take());
         }
     }
 }
 
-type Wired<A> = (Version, Reader<A>);
+/// A new version that has the states of the old one, and is not part of the run yet.
+struct Ready<A: RingLayout> {
+    version: Version,
+    output: Reader<A>,
+    check: UpgradeCheck,
+    states_moved: usize,
+}
 
-impl<R: RingRunner, T: Item, P> Change for Upgrade<R, T, P>
+impl<R: RingRunner, T: Item, P> Replacement<R, T, P>
+where
+    P: Deploy<RingBackend<R>> + Arrow<In = Val<T>, Out: RingShape<R>>,
+{
+    /// Wires the new version and moves the states into it. If that fails, the old version has all its states.
+    fn ready(&self, pool: &Arc<Pool>, retired: &Retired) -> Result<Ready<P::Out>, UpgradeError> {
+        let input = self.fork.take().expect("the mark has left a reader");
+        input.forget_marks();
+        let beginning = Beginning::Clocks(retired.clocks.clone());
+        let wired = caught(|| deploy_version::<R, T, P>(&*self.next, &self.site, pool, input, beginning));
+        let (mut version, output) = match wired {
+            Ok(wired) => wired.map_err(|refused| UpgradeError::Refused(Box::new(refused)))?,
+            Err(payload) => {
+                let why = message(payload.as_ref());
+                discard(payload);
+                return Err(UpgradeError::Panicked(why));
+            }
+        };
+        let present = self.site.present().observer.clone();
+        let check = judged(present.plan(), &version.wiring.plan, &self.states)?;
+        match retired.output {
+            Some(sink) if sink != output.position() => {
+                return Err(UpgradeError::OtherNumber { sink, output: output.position() });
+            }
+            _ => {}
+        }
+        let roster = pool.roster();
+        let mut old = OldTasklets::of(&roster.tasks);
+        let (tasklets, plan) = (&mut version.wiring.tasklets, &version.wiring.plan);
+        let states_moved = hand_over(&mut old, tasklets, plan, &self.states).map_err(UpgradeError::State)?;
+        Ok(Ready { version, output, check, states_moved })
+    }
+
+    /// Makes the new version a part of the run. Returns how many tasklets pass marks from now on.
+    fn begin(&self, pool: &Arc<Pool>, ready: Ready<P::Out>, retired: Retired, begun: Instant) -> usize {
+        let Ready { version: Version { wiring, ring_bytes }, output, check, states_moved } = ready;
+        self.splice.put(output);
+        let budgets = (!self.site.inline).then(|| self.site.rings.budgets());
+        let expected = pool.replace(wiring.tasklets, budgets, &wiring.plan);
+        let now = Instant::now();
+        let Site { source, cores, since, .. } = &self.site;
+        let mut present = self.site.present();
+        let version = present.observer.version() + 1;
+        let newest = (version, Arc::downgrade(&self.site.present));
+        present.observer = Observer::new(pool.clone(), wiring.plan, source.clone(), (*cores, *since), newest);
+        present.ring_bytes = ring_bytes;
+        present.side_sinks.extend(wiring.side_sinks);
+        let pauses = report::pauses(retired.since, now);
+        let switched_in = now.duration_since(begun);
+        let (at, reason) = (retired.at, self.states.reason.clone());
+        let report = ChangeReport { version, at, reason, stages: check, states_moved, pauses, switched_in };
+        present.changes.push(report);
+        expected
+    }
+}
+
+/// What the plans say of an upgrade.
+fn judged(old: &Plan, new: &Plan, states: &StateRules) -> Result<UpgradeCheck, UpgradeError> {
+    let check = old.check_upgrade_by(new, &states.for_plans());
+    if check.is_allowed() { Ok(check) } else { Err(UpgradeError::Check(Box::new(check))) }
+}
+
+impl<R: RingRunner, T: Item, P> Change for Replacement<R, T, P>
 where
     P: Deploy<RingBackend<R>> + Arrow<In = Val<T>, Out: RingShape<R>> + Send + Sync,
 {
-    fn carry_out(self: Box<Self>, states: Result<Snapshot, SnapshotMismatch>) -> Option<usize> {
+    fn laid(&mut self) {
+        self.laid = true;
+    }
+
+    fn carry_out(self: Box<Self>, retired: Retired) -> Option<usize> {
+        let begun = Instant::now();
         let pool = self.site.pool.upgrade()?;
-        let states = states.map_err(|lacks| UpgradeError::Refused(Box::new(RunError::Snapshot(lacks))));
-        let wired = states.and_then(|states| Ok((states.at(), self.wired(&pool, &states)?)));
-        let (outcome, expected) = match wired {
-            Ok((at, (Version { wiring, ring_bytes }, output))) => {
-                self.splice.put(output);
-                let budgets = (!self.site.inline).then(|| self.site.rings.budgets());
-                let expected = pool.replace(wiring.tasklets, budgets, &wiring.plan);
-                let Site { present, source, cores, since, .. } = &self.site;
-                let observer = Observer::new(pool.clone(), wiring.plan, source.clone(), *cores, *since);
-                let mut present = present.lock().unwrap_or_else(PoisonError::into_inner);
-                present.observer = observer;
-                present.ring_bytes = ring_bytes;
-                present.side_sinks.extend(wiring.side_sinks);
-                (Ok(at), Some(expected))
+        let (outcome, expected) = match self.ready(&pool, &retired) {
+            Ok(ready) => {
+                let at = retired.at;
+                (Ok(at), Some(self.begin(&pool, ready, retired, begun)))
             }
             // The old version does not go on in a run that has failed.
             Err(error) if matches!(self.answer, Answer::FailsRun) => {
@@ -167,7 +233,7 @@ where
 
 /// The change of a run to this pipeline, if the run's ends have its types.
 pub(crate) fn change_to<R: RingRunner, T: Item, P>(
-    next: Arc<P>,
+    (next, states): (Arc<P>, StateRules),
     ends: Option<&Ends>,
     site: Site,
     answer: Answer,
@@ -185,37 +251,33 @@ where
             next: [type_name::<T>(), type_name::<P::Out>()],
         });
     };
-    Ok(Box::new(Upgrade { next, runner: PhantomData::<fn() -> R>, site, fork, splice, answer }))
+    Ok(Box::new(Replacement {
+        next,
+        states,
+        runner: PhantomData::<fn() -> R>,
+        site,
+        fork,
+        splice,
+        answer,
+        laid: false,
+    }))
 }
 
-/// A pipeline of any type, for an upgrade that is asked for before the run starts.
-pub(crate) struct Next(Box<dyn AnyNext>);
-
-trait AnyNext: Send + Sync {
-    fn change(&self, ends: Option<&Ends>, site: Site) -> Result<Box<dyn Change>, UpgradeError>;
-}
-
-struct Typed<R, P>(Arc<P>, PhantomData<fn() -> R>);
-
-impl<R: RingRunner, T: Item, P> AnyNext for Typed<R, P>
-where
-    P: Deploy<RingBackend<R>> + Arrow<In = Val<T>, Out: RingShape<R>> + Send + Sync,
-{
-    fn change(&self, ends: Option<&Ends>, site: Site) -> Result<Box<dyn Change>, UpgradeError> {
-        change_to::<R, _, _>(self.0.clone(), ends, site, Answer::FailsRun)
-    }
-}
-
-impl Next {
-    pub(crate) fn new<R: RingRunner, T: Item, P>(next: P) -> Self
+impl<P: Arrow> Upgrade<P> {
+    /// The change of a run that goes on. The plans are judged before anything is begun.
+    pub(crate) fn of_run<R: RingRunner, T: Item>(
+        self,
+        ends: Option<&Ends>,
+        site: Site,
+        answer: Answer,
+    ) -> Result<Box<dyn Change>, UpgradeError>
     where
         P: Deploy<RingBackend<R>> + Arrow<In = Val<T>, Out: RingShape<R>> + Send + Sync,
     {
-        Next(Box::new(Typed(Arc::new(next), PhantomData::<fn() -> R>)))
-    }
-
-    /// The change of a run to this pipeline, if the run's ends have its types.
-    pub(crate) fn change(&self, ends: Option<&Ends>, site: Site) -> Result<Box<dyn Change>, UpgradeError> {
-        self.0.change(ends, site)
+        let Upgrade { next, states } = self;
+        let (plan, present) = (next.plan(), site.present().observer.clone());
+        let change = change_to::<R, T, P>((next, states.clone()), ends, site, answer)?;
+        judged(present.plan(), &plan, &states)?;
+        Ok(change)
     }
 }

@@ -1,6 +1,6 @@
 //! The state of a run in a short time, as plain data.
 
-use millstream_exec::{Bottleneck, State};
+use millstream_exec::{Bottleneck, ChangeReport, State};
 use serde::{Deserialize, Serialize};
 
 /// What happened in a run since the previous frame, and its counters up to then.
@@ -21,6 +21,12 @@ pub struct Frame {
     pub looks: u64,
     /// Whether the run goes on. It is false in the last frame of a run.
     pub running: bool,
+    /// The version of the pipeline that the frame is of: 1, or one more for each change before.
+    #[serde(default)]
+    pub version: u32,
+    /// The last change of the pipeline.
+    #[serde(default)]
+    pub change: Option<Change>,
     /// The rings, as in the plan.
     pub rings: Vec<RingFrame>,
     /// The source, the stages as in the plan, the sink.
@@ -36,6 +42,38 @@ pub struct Frame {
     pub bottleneck: Option<Bottleneck>,
     /// The stages whose function has not returned for two seconds or more.
     pub stuck: Vec<Stuck>,
+}
+
+/// A change of the pipeline while it ran.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Change {
+    /// The version since then.
+    pub version: u32,
+    /// The first number that went through it.
+    pub at: u64,
+    /// How many states went from a tasklet of the old version to one of the new version.
+    pub states_moved: u64,
+    /// What became of each stage, as `upgrade --check` says it, a line each.
+    pub stages: String,
+    /// The seconds for which each stage of the old version took nothing.
+    pub pauses: Vec<(String, f64)>,
+    /// The change as a sentence.
+    pub sentence: String,
+}
+
+impl Change {
+    pub(crate) fn of(report: &ChangeReport) -> Self {
+        let pauses = report.pauses.iter().map(|stage| (stage.stage.clone(), stage.pause.as_secs_f64()));
+        Change {
+            version: report.version,
+            at: report.at.0,
+            states_moved: report.states_moved as u64,
+            stages: report.stages.to_string(),
+            pauses: pauses.collect(),
+            sentence: report.to_string(),
+        }
+    }
 }
 
 /// A stage that has been in one step for long: its function waits for something, or does not end.

@@ -38,7 +38,7 @@ mod still;
 mod tally;
 mod watch;
 
-pub use frame::{Frame, Latency, RingFrame, StageFrame, Stuck, WorkerFrame};
+pub use frame::{Change, Frame, Latency, RingFrame, StageFrame, Stuck, WorkerFrame};
 pub use graph::{Graph, Layout, Node, Spot, Wire};
 #[cfg(feature = "otlp")]
 pub use otlp::Otlp;

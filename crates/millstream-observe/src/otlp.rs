@@ -165,7 +165,8 @@ impl Metrics<'_> {
         self.counter("millstream.ring.consumed", "Numbers released, by each reader", |watch, frame, emit| {
             for (ring, seen) in frame.rings.iter().enumerate().take(MOST) {
                 let graph = watch.graph();
-                for (count, reader) in seen.consumed.iter().zip(&graph.wires[ring].to).take(MOST) {
+                let readers = graph.wires.get(ring).map_or(&[][..], |wire| &wire.to);
+                for (count, reader) in seen.consumed.iter().zip(readers).take(MOST) {
                     let reader = KeyValue::new("reader", graph.nodes[*reader].name.clone());
                     emit(*count, &[KeyValue::new("ring", ring as i64), reader]);
                 }
@@ -186,6 +187,7 @@ fn of_stage(stage: &StageFrame) -> KeyValue {
 /// A ring's number, and its writer's name.
 fn of_ring(watch: &Watch, ring: usize) -> [KeyValue; 2] {
     let graph = watch.graph();
-    let writer = graph.nodes[graph.wires[ring].from].name.clone();
+    // The pipeline may have been replaced since the frame was made.
+    let writer = graph.wires.get(ring).map_or_else(String::new, |wire| graph.nodes[wire.from].name.clone());
     [KeyValue::new("ring", ring as i64), KeyValue::new("writer", writer)]
 }

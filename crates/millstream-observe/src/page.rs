@@ -10,7 +10,7 @@ mod served;
 pub use dashboard::Dashboard;
 
 use crate::frame::Frame;
-use crate::graph::Layout;
+use crate::graph::{Graph, Layout};
 use crate::watch::Watch;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, header};
@@ -19,12 +19,13 @@ use axum::response::{Html, IntoResponse, Json, Response};
 use axum::{Router, routing::get};
 use futures_util::stream::{Stream, unfold};
 use metrics::format;
+use millstream_exec::Observer;
 use serde_json::{Value, json};
 use served::Served;
 use std::convert::Infallible;
 use std::io;
 use std::net::{SocketAddr, ToSocketAddrs};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// The time in which readers can get the last state after the page was dropped.
@@ -106,7 +107,7 @@ impl PageRoutes {
     pub fn show(&self, watch: Arc<Watch>) {
         let mut state = self.stage.lock();
         state.runs += 1;
-        state.shown = Some(Arc::new(Shown { run: state.runs, watch, layout: OnceLock::new() }));
+        state.shown = Some(Arc::new(Shown { run: state.runs, watch, layout: Mutex::default() }));
     }
 
     /// As [`Page::name`].
@@ -153,7 +154,8 @@ struct Announced {
 struct Shown {
     run: u64,
     watch: Arc<Watch>,
-    layout: OnceLock<Layout>,
+    /// That of a version of the pipeline.
+    layout: Mutex<Option<(u32, Layout)>>,
 }
 
 impl Page {
@@ -226,8 +228,12 @@ impl Stage {
             let state = self.lock();
             (state.shown.clone(), state.program.clone(), state.bytes)
         };
-        let seen = shown.as_ref().and_then(|shown| Some((&**shown.watch.graph(), shown.frame()?)));
-        let seen = seen.as_ref().map(|(graph, frame)| (*graph, &**frame));
+        // The graph that describes the frame: the pipeline may be replaced meanwhile.
+        let seen = shown.as_ref().and_then(|shown| {
+            let (frames, graph) = shown.watch.frames_and_graph();
+            Some((graph, frames.last()?.clone()))
+        });
+        let seen = seen.as_ref().map(|(graph, frame)| (&**graph, &**frame));
         metrics::text(&program.unwrap_or_default(), bytes.map(|bytes| bytes()), seen)
     }
 }
@@ -238,12 +244,28 @@ const BROUGHT: usize = 500;
 impl Shown {
     /// The newest frames, the oldest first.
     fn last_frames(&self) -> Value {
-        let (frames, most) = (self.watch.frames(), BROUGHT / self.watch.graph().nodes.len());
+        let (frames, graph) = self.watch.frames_and_graph();
+        let most = BROUGHT / graph.nodes.len();
         json!(frames[frames.len().saturating_sub(most)..].iter().map(|frame| &**frame).collect::<Vec<_>>())
     }
 
     fn frame(&self) -> Option<Arc<Frame>> {
         self.watch.frame()
+    }
+
+    /// The number by which readers know the run, and the version of its pipeline: for another one they read the plan
+    /// again.
+    fn number(&self, version: u32) -> u64 {
+        self.run + (u64::from(version - 1) << 32)
+    }
+
+    /// The layout of a version. Another one forgets it.
+    fn layout(&self, observer: &Observer, graph: &Graph) -> Layout {
+        let mut layout = self.layout.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*layout {
+            Some((version, layout)) if *version == observer.version() => layout.clone(),
+            _ => layout.insert((observer.version(), graph.layout())).1.clone(),
+        }
     }
 }
 
@@ -262,7 +284,7 @@ fn router(stage: Arc<Stage>) -> Router {
 async fn index(State(stage): State<Arc<Stage>>) -> Html<String> {
     // A `<` could end the element that contains it.
     let mut first = description(&stage).await;
-    if let Some(shown) = stage.shown().filter(|shown| first["run"] == shown.run) {
+    if let Some(shown) = stage.shown().filter(|shown| first["run"] == shown.number(shown.watch.observer().version())) {
         first["frames"] = shown.last_frames();
     }
     let first = first.to_string().replace('<', "\\u003c");
@@ -281,21 +303,22 @@ async fn plan(State(stage): State<Arc<Stage>>) -> Json<Value> {
 /// The plan of the run, and the newest frame.
 async fn description(stage: &Stage) -> Value {
     let Some(shown) = stage.shown() else { return Value::Null };
-    let graph = shown.watch.graph().clone();
+    let observer = shown.watch.observer();
+    let graph = Graph::of(observer.plan());
     // The layout of thousands of nodes takes a while, and other requests are served meanwhile.
     let laid_out = tokio::task::spawn_blocking({
-        let shown = shown.clone();
-        move || shown.layout.get_or_init(|| graph.layout()).clone()
+        let (shown, observer, graph) = (shown.clone(), observer.clone(), graph.clone());
+        move || shown.layout(&observer, &graph)
     });
     let layout = laid_out.await.unwrap_or_default();
-    let (graph, plan) = (&**shown.watch.graph(), shown.watch.plan());
     let (program, ended) = {
         let state = stage.lock();
         (state.program.clone(), state.ended.clone())
     };
     // The frame is read last, so that the outcome comes with the last frame.
-    let frame = shown.frame();
-    json!({ "run": shown.run, "graph": graph, "layout": layout, "plan": plan, "frame": frame.as_deref(),
+    let frame = shown.frame().filter(|frame| frame.version == observer.version());
+    json!({ "run": shown.number(observer.version()), "graph": graph, "layout": layout, "plan": observer.plan(),
+        "frame": frame.as_deref(),
         "program": program, "ended": ended })
 }
 
@@ -318,7 +341,10 @@ async fn events(State(stage): State<Arc<Stage>>) -> Sse<impl Stream<Item = Resul
                 let state = stage.lock();
                 (state.shown.clone(), state.ended.clone(), state.over)
             };
-            let frame = shown.as_ref().and_then(|shown| Some((shown.run, shown.frame()?)));
+            let frame = shown.as_ref().and_then(|shown| {
+                let frame = shown.frame()?;
+                Some((shown.number(frame.version), frame))
+            });
             let now = Read { frame: frame.as_ref().map(|(run, frame)| (*run, frame.number)), end: ended.is_some() };
             if now != read {
                 let (run, frame) = frame.unzip();

@@ -1,11 +1,11 @@
 //! The thread that takes the samples.
 
-use crate::frame::{Frame, StageFrame};
+use crate::frame::{Change, Frame, StageFrame};
 use crate::graph::Graph;
 use crate::latency::Latencies;
 use crate::still::Stills;
 use crate::tally::{Tally, TaskletsByNode};
-use crate::watch::{Options, Shown};
+use crate::watch::{Options, Shown, Watched};
 use millstream_exec::{Bottleneck, Counters, Observer};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -22,8 +22,8 @@ const RECENT: Duration = Duration::from_secs(2);
 
 pub(crate) struct Sampler {
     observer: Observer,
-    options: Options,
     graph: Arc<Graph>,
+    options: Options,
     shown: Arc<Shown>,
     tasklets: TaskletsByNode,
     /// The samples since the last frame; and those from the beginning of the watch up to the last frame.
@@ -44,7 +44,8 @@ pub(crate) struct Sampler {
 }
 
 impl Sampler {
-    pub(crate) fn new(observer: Observer, graph: Arc<Graph>, options: Options, shown: Arc<Shown>) -> Self {
+    pub(crate) fn new(watched: Arc<Watched>, options: Options, shown: Arc<Shown>) -> Self {
+        let (observer, graph) = (watched.observer.clone(), watched.graph.clone());
         let mut now = Counters::default();
         observer.read(&mut now);
         Sampler {
@@ -87,7 +88,17 @@ impl Sampler {
         }
     }
 
+    /// Goes on with the version that has taken the place of the present one, if there is one.
+    fn follow(&mut self) {
+        let Some(observer) = self.observer.successor() else { return };
+        let watched = Arc::new(Watched::of(observer));
+        self.shown.follow(watched.clone());
+        let (options, shown, frames) = (self.options, self.shown.clone(), self.frames);
+        *self = Sampler { frames, ..Sampler::new(watched, options, shown) };
+    }
+
     fn look(&mut self) {
+        self.follow();
         self.observer.read(&mut self.now);
         self.tally.look(&self.now, &self.tasklets);
         self.latencies.look(&self.observer, self.now.at, self.options.spacing);
@@ -123,6 +134,8 @@ impl Sampler {
         let side_output = |(node, name)| tally.stage(node, name, &self.tasklets, before, &self.now);
         Frame {
             number: self.frames,
+            version: self.observer.version(),
+            change: self.observer.last_change().as_ref().map(Change::of),
             at: self.now.at.as_secs_f64(),
             span,
             looks: tally.looks,

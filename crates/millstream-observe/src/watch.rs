@@ -62,10 +62,21 @@ const MOST_STAGES: usize = 100_000;
 /// See the [crate](crate) for an example.
 #[derive(Debug)]
 pub struct Watch {
-    observer: Observer,
-    graph: Arc<Graph>,
     shown: Arc<Shown>,
     thread: Mutex<Option<JoinHandle<()>>>,
+}
+
+/// The version of the pipeline that is watched.
+#[derive(Debug)]
+pub(crate) struct Watched {
+    pub(crate) observer: Observer,
+    pub(crate) graph: Arc<Graph>,
+}
+
+impl Watched {
+    pub(crate) fn of(observer: Observer) -> Self {
+        Watched { graph: Arc::new(Graph::of(observer.plan())), observer }
+    }
 }
 
 /// The frames, and the threads that wait for them.
@@ -73,11 +84,14 @@ pub struct Watch {
 pub(crate) struct Shown {
     state: Mutex<Frames>,
     changed: Condvar,
+    /// The most frames of a graph that are kept, if it is small.
     most: usize,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Frames {
+    watched: Arc<Watched>,
+    /// Of that version.
     frames: VecDeque<Arc<Frame>>,
     /// The watch was dropped.
     unwanted: bool,
@@ -106,10 +120,17 @@ impl Shown {
         }
     }
 
+    /// From now on frames are of this version. Those of the version before do not fit its graph.
+    pub(crate) fn follow(&self, watched: Arc<Watched>) {
+        let mut state = self.lock();
+        state.watched = watched;
+        state.frames.clear();
+    }
+
     /// Adds a frame. The last one comes with the frame of the whole time.
     pub(crate) fn show(&self, frame: Frame, all: Option<Frame>) {
         let mut state = self.lock();
-        if state.frames.len() >= self.most {
+        if state.frames.len() >= self.most.min(MOST_STAGES / state.watched.graph.nodes.len()).max(8) {
             state.frames.pop_front();
         }
         state.frames.push_back(Arc::new(frame));
@@ -153,28 +174,44 @@ impl Watch {
         options: Options,
         work: impl FnOnce(Sampler) + Send + 'static,
     ) -> std::io::Result<Self> {
-        let graph = Arc::new(Graph::of(observer.plan()));
+        let watched = Arc::new(Watched::of(observer));
         let kept = options.kept.as_nanos() / options.frame.as_nanos().max(1);
-        let most = usize::try_from(kept).unwrap_or(usize::MAX).min(MOST_STAGES / graph.nodes.len()).max(8);
-        let shown = Arc::new(Shown { state: Mutex::default(), changed: Condvar::new(), most });
-        observer.observe(true);
-        let sampler = Sampler::new(observer.clone(), graph.clone(), options, shown.clone());
+        let most = usize::try_from(kept).unwrap_or(usize::MAX);
+        let frames = Frames {
+            watched: watched.clone(),
+            frames: VecDeque::new(),
+            unwanted: false,
+            over: false,
+            failure: None,
+            all: None,
+        };
+        let shown = Arc::new(Shown { state: Mutex::new(frames), changed: Condvar::new(), most });
+        watched.observer.observe(true);
+        let sampler = Sampler::new(watched, options, shown.clone());
         let builder = std::thread::Builder::new().name("millstream-watch".to_owned());
         let guard = shown.clone();
         let thread = Mutex::new(Some(builder.spawn(move || guard.guarded(|| work(sampler)))?));
-        Ok(Watch { observer, graph, shown, thread })
+        Ok(Watch { shown, thread })
     }
 
-    /// The graph of the run, which describes the frames.
+    /// The graph of the present version of the pipeline, which describes the frames. After an
+    /// [upgrade](millstream_exec::Handle::upgrade) it is another one, and frames of the earlier version are not kept.
     #[must_use]
-    pub fn graph(&self) -> &Arc<Graph> {
-        &self.graph
+    pub fn graph(&self) -> Arc<Graph> {
+        self.shown.lock().watched.graph.clone()
     }
 
-    /// The plan of the run, with the sizes of its rings.
+    /// An observer of the present version of the pipeline, which has its plan with the sizes of the rings.
     #[must_use]
-    pub fn plan(&self) -> &millstream_core::Plan {
-        self.observer.plan()
+    pub fn observer(&self) -> Observer {
+        self.shown.lock().watched.observer.clone()
+    }
+
+    /// The frames that are kept, the oldest first, and the graph that describes them.
+    #[must_use]
+    pub fn frames_and_graph(&self) -> (Vec<Arc<Frame>>, Arc<Graph>) {
+        let state = self.shown.lock();
+        (state.frames.iter().cloned().collect(), state.watched.graph.clone())
     }
 
     /// The newest frame; `None` before the first one.
@@ -210,8 +247,8 @@ impl Watch {
         self.shown.lock().failure.clone()
     }
 
-    /// Ends the watch. Returns one frame of the whole time: up to the end of the run if it has ended, or else up to
-    /// now. The frame is empty if the watch has [failed](Watch::failure).
+    /// Ends the watch. Returns one frame of the whole time of the present version of the pipeline: up to the end of the
+    /// run if it has ended, or else up to now. The frame is empty if the watch has [failed](Watch::failure).
     pub fn finish(&self) -> Arc<Frame> {
         self.end();
         self.shown.lock().all.clone().unwrap_or_default()
@@ -224,7 +261,7 @@ impl Watch {
             // A panic is caught there.
             let _ = thread.join();
         }
-        self.observer.observe(false);
+        self.observer().observe(false);
     }
 }
 

@@ -220,7 +220,7 @@ fn a_frame_is_plain_data() {
         .unwrap();
     let watch = Watch::attach(run.observer()).unwrap();
     run.wait().unwrap();
-    let graph = watch.graph().clone();
+    let graph = watch.graph();
     let frame = watch.finish();
     let text = serde_json::to_string(&(&*graph, &*frame)).unwrap();
     let (again_graph, again): (millstream_observe::Graph, Frame) = serde_json::from_str(&text).unwrap();

@@ -12,8 +12,8 @@ mod status;
 mod worker;
 
 pub(crate) use apply::{Numbers, apply};
-pub(crate) use programs::work_for_program;
 use programs::apply_program;
+pub(crate) use programs::work_for_program;
 pub(crate) use segment::{Reads, TextSegment};
 use servers::servers;
 pub(crate) use worker::Works;

@@ -2,18 +2,25 @@ use super::plan::{pretty, written};
 use crate::message::{Complaints, quoted};
 use crate::outcome::Outcome;
 use crate::output::Output;
+use millstream_core::plan::UpgradeRules;
 use std::ffi::OsString;
 
 /// `upgrade --check`: whether a running pipeline could be replaced by another one.
 #[derive(Debug)]
 pub(crate) struct Upgrade {
-    pub(crate) json: bool,
+    json: bool,
+    rules: UpgradeRules,
     /// Files with plans; `-` is standard input.
-    pub(crate) old: OsString,
-    pub(crate) new: OsString,
+    old: OsString,
+    new: OsString,
 }
 
 impl Upgrade {
+    pub(crate) fn of(flags: crate::flags::Upgrade) -> Self {
+        let crate::flags::Upgrade { json, migrated, dropped, old, new, check: _ } = flags;
+        Upgrade { json, rules: UpgradeRules { migrated, dropped }, old, new }
+    }
+
     pub(crate) fn run(self) -> Outcome {
         let complaints = Complaints::of("upgrade");
         if self.old == "-" && self.new == "-" {
@@ -30,7 +37,7 @@ impl Upgrade {
                 }
             }
         }
-        let check = plans[0].check_upgrade(&plans[1]);
+        let check = plans[0].check_upgrade_by(&plans[1], &self.rules);
         let text = if self.json { pretty(&check) } else { check.to_string() };
         Output::opened(&complaints, |mut output| {
             output.write(text.as_bytes());

@@ -133,10 +133,16 @@ pub(crate) struct Differ {
 
 #[derive(Debug, Args)]
 pub(crate) struct Upgrade {
-    /// Print what would become of every stage and its state: kept, new, dropped or refused. Exit with 4 if the change
-    /// would be refused
+    /// Print what would become of every stage and its state: kept, migrated, new, dropped or refused. Exit with 4 if
+    /// the change would be refused
     #[arg(long, required = true)]
     pub(crate) check: bool,
+    /// The upgrade has a migration for the state of this stage
+    #[arg(long = "migrate", value_name = "STAGE")]
+    pub(crate) migrated: Vec<String>,
+    /// The state of this stage may be lost
+    #[arg(long = "drop", value_name = "STAGE")]
+    pub(crate) dropped: Vec<String>,
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,

@@ -14,13 +14,13 @@ fn scene() -> Scene {
 #[test]
 fn a_change_that_fits_is_allowed() {
     for (args, input, text) in [
-        ("up.json up2.json", Input::Nothing, "kept     uppercase\n1 kept, 0 new, 0 dropped, 0 refused\n"),
-        ("- up2.json", Input::File("up.json"), "kept     uppercase\n1 kept, 0 new, 0 dropped, 0 refused\n"),
+        ("up.json up2.json", Input::Nothing, "kept     uppercase\n1 kept, 0 migrated, 0 new, 0 dropped, 0 refused\n"),
+        ("- up2.json", Input::File("up.json"), "kept     uppercase\n1 kept, 0 migrated, 0 new, 0 dropped, 0 refused\n"),
         (
             "wc.json two.json",
             Input::Nothing,
             "new      parts (map)\nkept     lines, with its state\nkept     words, with its state\nkept     bytes, with its state\n\
-             kept     counts\n4 kept, 1 new, 0 dropped, 0 refused\n",
+             kept     counts\n4 kept, 0 migrated, 1 new, 0 dropped, 0 refused\n",
         ),
     ] {
         let seen = scene().millstream(&format!("upgrade --check {args}"), input);
@@ -39,6 +39,22 @@ fn a_change_that_loses_a_state_is_refused_with_4() {
     let stages = json["stages"].as_array().expect("a list");
     let words = stages.iter().find(|stage| stage["name"] == "words").expect("the stage");
     assert_eq!(words["verdict"]["verdict"], "refused", "{json}");
+}
+
+#[test]
+fn states_are_migrated_and_dropped_if_that_is_said() {
+    let drops = "upgrade --check wc.json up.json --drop lines --drop words --drop bytes";
+    let seen = scene().millstream(drops, Input::Nothing);
+    let text = "new      uppercase (map_text)\ndropped  lines (fold), with its state\ndropped  words (fold), with its state\n\
+                dropped  bytes (fold), with its state\ndropped  counts (map)\n0 kept, 0 migrated, 1 new, 4 dropped, 0 refused\n";
+    assert_eq!((&*seen.text(), &*seen.stderr, seen.code), (text, "", Some(0)));
+    let old = plan("wc").replace("millstream_io::text::words::Words", "WordsV1");
+    let scene = scene().file("old.json", old);
+    let seen = scene.millstream("upgrade --check old.json wc.json", Input::Nothing);
+    assert_eq!(seen.code, Some(4), "{}", seen.text());
+    let seen = scene.millstream("upgrade --check old.json wc.json --migrate words", Input::Nothing);
+    let migrated = "migrated words: WordsV1 version 1 -> millstream_io::text::words::Words version 1\n";
+    assert!(seen.text().contains(migrated) && seen.code == Some(0), "{}", seen.text());
 }
 
 #[test]

@@ -2,8 +2,8 @@
 
 use millstream::prelude::*;
 use millstream_cluster::{
-    Adversary, App, Applied, Batch, FeedError, FeedWait, Feeder, Log, MemoryLog, News, OnRings, Place, PlaceState, Text,
-    Worked, work,
+    Adversary, App, Applied, Batch, FeedError, FeedWait, Feeder, Log, MemoryLog, News, OnRings, Place, PlaceState,
+    Text, Worked, work,
 };
 use std::cell::Cell;
 use std::thread;
@@ -15,11 +15,13 @@ fn app(replicas: u32) -> App {
 
 /// Lengths of pieces of text, and at the end how many there were.
 fn lengths() -> impl Pipeline<Text, u64> + Lasting {
-    pipeline::<Text>().map(|text: &Text| text.0.len() as u64).scan(0, |sum, length| {
-        *sum += length;
-        *sum
-    })
-    .named("sum")
+    pipeline::<Text>()
+        .map(|text: &Text| text.0.len() as u64)
+        .scan(0, |sum, length| {
+            *sum += length;
+            *sum
+        })
+        .named("sum")
 }
 
 fn goes_on(_: &FeedWait) -> bool {
@@ -98,8 +100,7 @@ fn feeders_append_each_text_once_over_a_bad_network() {
         let behind = MemoryLog::with_capacity(if seed % 2 == 0 { usize::MAX } else { 6 });
         let log = Adversary::new(behind.clone(), seed, seed % 60);
         let mut text = String::new();
-        let mut feeders: Vec<_> =
-            (0..2).map(|_| Feeder::new(log.clone(), false, &mut goes_on).unwrap()).collect();
+        let mut feeders: Vec<_> = (0..2).map(|_| Feeder::new(log.clone(), false, &mut goes_on).unwrap()).collect();
         for number in 0..20_usize {
             let word = format!("{number} ");
             let mut waits = |wait: &FeedWait| {

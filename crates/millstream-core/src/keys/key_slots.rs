@@ -15,6 +15,14 @@ pub struct KeySlot {
     pub fresh: bool,
 }
 
+/// Where the state of a key was, and where it is with another number of lanes: lanes and places.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the sentence above says it")]
+pub struct KeyMove {
+    pub from: (u16, u32),
+    pub to: (u16, u32),
+}
+
 /// The free places of some lanes.
 #[derive(Clone, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
@@ -57,7 +65,7 @@ impl FreeSlots {
 /// The key slot of every key, from the key's first value on until it is forgotten.
 #[derive(Clone, Debug)]
 pub struct KeySlots<K> {
-    pub(super) bound: Bound,
+    pub(crate) bound: Bound,
     /// Each key's index in `entries`.
     pub(super) entry_of: HashMap<K, u32, Quick>,
     pub(crate) entries: PlaceTable<LruEntry<K>>,
@@ -99,13 +107,23 @@ impl<K: Hash + Eq + Clone> KeySlots<K> {
     ///
     /// If one of the two forgets keys and the other does not, or if there are more keys already.
     pub fn set_bound(&mut self, bound: Bound) -> Result<(), String> {
+        self.check_bound(bound)?;
+        self.bound = bound;
+        Ok(())
+    }
+
+    /// Whether these keys can have another bound.
+    ///
+    /// # Errors
+    ///
+    /// As of [`set_bound`](KeySlots::set_bound).
+    pub fn check_bound(&self, bound: Bound) -> Result<(), String> {
         if bound.forgets != self.bound.forgets {
-            return Err("forgets keys in one of pipeline and snapshot, and refuses them in the other".to_owned());
+            return Err("forgets keys in one of the two pipelines, and refuses them in the other".to_owned());
         }
         if self.entries.len() > bound.most {
-            return Err(format!("has room for {} keys, and the snapshot has {}", bound.most, self.entries.len()));
+            return Err(format!("has room for {} keys, and there are {} already", bound.most, self.entries.len()));
         }
-        self.bound = bound;
         Ok(())
     }
 
@@ -198,6 +216,20 @@ impl<K: Hash + Eq + Clone> KeySlots<K> {
             self.link(entry);
         }
         Ok(KeySlot { place: address.place, lane, fresh: true })
+    }
+
+    /// Gives every key its lane among `lanes` lanes, and a place there. Returns where each was and is.
+    pub(crate) fn spread(&mut self, lanes: usize, places: &mut FreeSlots) -> Vec<KeyMove> {
+        let mut moves = Vec::with_capacity(self.entries.len());
+        for index in 0..self.entries.len() as u32 {
+            let entry = self.entry(index);
+            let lane =
+                u16::try_from(Stable.hash_one(&entry.key) % lanes as u64).expect("there are at most 65536 lanes");
+            let (from, to) = (entry.address, Address { lane, place: places.take(lane) });
+            entry.address = to;
+            moves.push(KeyMove { from: (from.lane, from.place), to: (to.lane, to.place) });
+        }
+        moves
     }
 
     /// Removes every key, and frees its place.

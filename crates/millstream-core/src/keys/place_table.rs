@@ -180,6 +180,11 @@ impl<S: Clone> PlaceTable<S> {
         self.length += 1;
     }
 
+    /// The values in order. Those that a copy has as well are cloned.
+    pub fn into_values(self) -> impl Iterator<Item = S> {
+        self.segments.into_iter().flat_map(|mut segment| std::mem::take(segment.held.own()))
+    }
+
     /// Takes a copy that shares all values, until the table changes them.
     pub fn share(&mut self) -> Self {
         self.stamp.copies += 1;
@@ -256,6 +261,14 @@ impl<S: Clone> Clone for PlaceTable<S> {
         });
         let (past, stamp) = (vec![Past::default(); self.past.len()], CopyStamp::new());
         PlaceTable { segments: segments.collect(), past, length: self.length, stamp }
+    }
+}
+
+impl<S: Clone> FromIterator<S> for PlaceTable<S> {
+    fn from_iter<I: IntoIterator<Item = S>>(values: I) -> Self {
+        let mut table = PlaceTable::new();
+        table.extend(values);
+        table
     }
 }
 

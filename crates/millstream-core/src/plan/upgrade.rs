@@ -1,16 +1,21 @@
 //! What would become of the stages, and their states, if a run went on with another pipeline.
 
+mod carried;
 mod show;
 
 use super::{Plan, Stage, StateInfo};
+use carried::{Keeps, carried, kept_by};
 
 /// What would become of a run of one plan if it went on with another one, as by `Handle::upgrade`.
 ///
 /// A run's states go to the stages of the same names. So the rule is stricter than that of a
 /// [`PlanDiff`](super::PlanDiff), which also finds a stage that was renamed:
 ///
-/// - A stage that keeps something, a state or a clock of its own, is in both plans, under one name, with as many lanes.
-///   Its state has the same type in the same version.
+/// - A stage of both plans that keeps a state has it under one name, in the same type and the same version, or there is
+///   a [migration](UpgradeRules::migrated). Keyed states are those of the same keys, in as many lanes.
+/// - A stage that only the new plan has begins fresh; one that starts a clock goes on with the numbers of its input.
+/// - A stage that only the old plan has, and that keeps something, a state or the numbers of a clock, is refused: its
+///   state would be lost. [Dropping](UpgradeRules::dropped) a state on purpose is said by name.
 /// - A stage that keeps nothing may come and go.
 ///
 /// A plan has no types of the pipeline's ends, and no limit of memory; of the ends it has the size of the source's
@@ -28,7 +33,7 @@ use super::{Plan, Stage, StateInfo};
 /// new      square (map)
 /// kept     sum, with its state
 /// dropped  map-1 (map)
-/// 1 kept, 1 new, 1 dropped, 0 refused
+/// 1 kept, 0 migrated, 1 new, 1 dropped, 0 refused
 /// ");
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -61,9 +66,14 @@ pub struct StageCheck {
 pub enum Verdict {
     /// Both plans have it, and its state goes on, if it has one.
     Kept,
-    /// Only the new plan has it.
+    /// Both plans have it, and a migration makes its new state of the old one.
+    Migrated {
+        /// The state that it has in the old plan.
+        from: StateInfo,
+    },
+    /// Only the new plan has it. If it keeps a state, that begins fresh.
     New,
-    /// Only the old plan has it.
+    /// Only the old plan has it. If it kept a state, that is dropped, as was said.
     Dropped,
     /// The run would refuse the new pipeline because of it.
     Refused {
@@ -72,28 +82,74 @@ pub enum Verdict {
     },
 }
 
+/// What the author of an upgrade has said about states that do not go on as they are.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct UpgradeRules {
+    /// The stages whose new state a migration makes of the old one.
+    pub migrated: Vec<String>,
+    /// The stages of the old plan whose states may be lost.
+    pub dropped: Vec<String>,
+}
+
+impl UpgradeRules {
+    fn migrates(&self, stage: &Stage) -> bool {
+        self.migrated.contains(&stage.name)
+    }
+}
+
 impl Plan {
     /// What would become of a run of this plan if it went on with `new`.
     #[must_use]
     pub fn check_upgrade(&self, new: &Plan) -> UpgradeCheck {
+        self.check_upgrade_by(new, &UpgradeRules::default())
+    }
+
+    /// As [`check_upgrade`](Plan::check_upgrade), with migrations and states that may be lost.
+    ///
+    /// ```
+    /// use millstream::core::plan::UpgradeRules;
+    /// use millstream::prelude::*;
+    /// let old = pipeline::<u64>().scan(0_u32, |n, _| { *n += 1; *n }).named("count");
+    /// let new = pipeline::<u64>().scan(0_u64, |n, _| { *n += 1; *n }).named("count");
+    /// let rules = UpgradeRules { migrated: vec!["count".to_owned()], ..UpgradeRules::default() };
+    /// assert_eq!(old.plan().check_upgrade_by(&new.plan(), &rules).to_string(), "\
+    /// migrated count: u32 version 1 -> u64 version 1
+    /// 0 kept, 1 migrated, 0 new, 0 dropped, 0 refused
+    /// ");
+    /// ```
+    #[must_use]
+    pub fn check_upgrade_by(&self, new: &Plan, rules: &UpgradeRules) -> UpgradeCheck {
         let find = |plan: &Plan, name: &str| plan.stages.iter().position(|stage| stage.name == name);
         let mut stages = Vec::with_capacity(new.stages.len());
         for stage in &new.stages {
             let verdict = match find(self, &stage.name) {
-                Some(old) => both((self, &self.stages[old]), (new, stage)),
-                None => {
-                    alone(kept_by(new, stage), Verdict::New, "the running pipeline has no such stage to take it from")
+                Some(old) => carried((self, &self.stages[old]), (new, stage), rules.migrates(stage)),
+                None if rules.migrates(stage) => {
+                    let why = "a migration is for it, and the running pipeline has no such stage";
+                    Verdict::Refused { why: why.to_owned() }
                 }
+                None => Verdict::New,
             };
             stages.push(StageCheck::of(stage, verdict));
         }
         for stage in self.stages.iter().filter(|stage| find(new, &stage.name).is_none()) {
-            let verdict =
-                alone(kept_by(self, stage), Verdict::Dropped, "the new pipeline has no such stage to take it");
-            stages.push(StageCheck::of(stage, verdict));
+            stages.push(StageCheck::of(stage, left(self, stage, rules)));
         }
         UpgradeCheck { stages, ends: ends(self, new) }
     }
+}
+
+/// The verdict on a stage that only the old plan has.
+fn left(old: &Plan, stage: &Stage, rules: &UpgradeRules) -> Verdict {
+    let lacks = "the new pipeline has no such stage to take it";
+    let why = match kept_by(old, stage) {
+        _ if rules.migrates(stage) => "a migration is for it, and the new pipeline has no such stage".to_owned(),
+        Keeps::Nothing => return Verdict::Dropped,
+        Keeps::State(_) if rules.dropped.contains(&stage.name) => return Verdict::Dropped,
+        Keeps::State(state) => format!("it keeps a {state}, and {lacks}"),
+        Keeps::Clock => format!("it numbers its output by itself, and {lacks}"),
+    };
+    Verdict::Refused { why }
 }
 
 impl UpgradeCheck {
@@ -112,109 +168,6 @@ impl UpgradeCheck {
 impl StageCheck {
     fn of(stage: &Stage, verdict: Verdict) -> Self {
         StageCheck { name: stage.name.clone(), kind: stage.kind.to_string(), state: stage.state.clone(), verdict }
-    }
-}
-
-/// What of a stage outlives a number.
-#[derive(Clone, Copy)]
-enum Keeps<'a> {
-    Nothing,
-    State(&'a StateInfo),
-    /// The numbers of its output alone, which are not those of its input.
-    Clock,
-}
-
-fn kept_by<'a>(plan: &Plan, stage: &'a Stage) -> Keeps<'a> {
-    match &stage.state {
-        Some(state) => Keeps::State(state),
-        None if starts_clock(plan, stage) => Keeps::Clock,
-        None => Keeps::Nothing,
-    }
-}
-
-/// Whether its next number is kept. A stage that ends the stream has a clock of its own in the plan, and the numbers of
-/// its input.
-fn starts_clock(plan: &Plan, stage: &Stage) -> bool {
-    if matches!(&*stage.kind, "take" | "take_while") {
-        return false;
-    }
-    let clock = |ring: usize| plan.rings.get(ring).map(|ring| ring.clock);
-    stage.reads.first().is_some_and(|read| clock(*read) != clock(stage.writes))
-}
-
-/// The verdict on a stage that only one plan has.
-fn alone(keeps: Keeps<'_>, otherwise: Verdict, lacks: &str) -> Verdict {
-    let why = match keeps {
-        Keeps::Nothing => return otherwise,
-        Keeps::State(state) => format!("it keeps a {state}, and {lacks}"),
-        Keeps::Clock => format!("it numbers its output by itself, and {lacks}"),
-    };
-    Verdict::Refused { why }
-}
-
-/// The verdict on a stage that both plans have.
-fn both((old_plan, old): (&Plan, &Stage), (new_plan, new): (&Plan, &Stage)) -> Verdict {
-    let why = match (kept_by(old_plan, old), kept_by(new_plan, new)) {
-        (Keeps::Nothing, Keeps::Nothing) | (Keeps::Clock, Keeps::Clock) => None,
-        (Keeps::State(before), Keeps::State(after)) => states((old_plan, old, before), (new_plan, new, after)),
-        (before, after) => Some(format!("it keeps {before}, and would keep {after}")),
-    };
-    why.map_or(Verdict::Kept, |why| Verdict::Refused { why })
-}
-
-type WithState<'a> = (&'a Plan, &'a Stage, &'a StateInfo);
-
-fn states((old_plan, old, before): WithState<'_>, (new_plan, new, after): WithState<'_>) -> Option<String> {
-    let is = |what: &str, before: &dyn std::fmt::Display, after: &dyn std::fmt::Display| {
-        Some(format!("{what} {before}, and would be {after}"))
-    };
-    if (&before.type_name, before.version) != (&after.type_name, after.version) {
-        return is("its state is a", before, after);
-    }
-    if before.fingerprint != after.fingerprint {
-        return is(
-            &format!("its state {before} has another size or alignment:"),
-            &before.fingerprint,
-            &after.fingerprint,
-        );
-    }
-    if old.keys.is_some() != new.keys.is_some() {
-        let [before, after] =
-            [old, new].map(|stage| if stage.keys.is_some() { "of every key" } else { "a single one" });
-        return is("its state is", &before, &after);
-    }
-    let (before, after) = (lanes(old_plan, old), lanes(new_plan, new));
-    if before != after {
-        return is("the number of its lanes is", &before, &after);
-    }
-    match (old.kind == new.kind, starts_clock(old_plan, old), starts_clock(new_plan, new)) {
-        (false, true, false) => {
-            Some("it numbers its output by itself, and would keep the numbers of its input".to_owned())
-        }
-        (false, false, true) => {
-            Some("it keeps the numbers of its input, and would number its output by itself".to_owned())
-        }
-        _ => None,
-    }
-}
-
-/// In how many lanes a stage has its state. The stage of a `shard_by` that tells the keys apart is one tasklet, and
-/// knows the lanes of the body.
-fn lanes(plan: &Plan, stage: &Stage) -> usize {
-    let around = stage.path.rsplit_once('.').filter(|_| stage.kind == "key");
-    let Some((around, _)) = around else { return stage.tasklets };
-    let is_inside = |path: &str| path.strip_prefix(around).is_some_and(|rest| rest.starts_with('.'));
-    let inside = plan.stages.iter().filter(|other| is_inside(&other.path));
-    inside.map(|other| other.tasklets).max().unwrap_or(stage.tasklets)
-}
-
-impl std::fmt::Display for Keeps<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Keeps::Nothing => f.write_str("nothing"),
-            Keeps::State(state) => write!(f, "a {state}"),
-            Keeps::Clock => f.write_str("the numbers of its output"),
-        }
     }
 }
 

@@ -1,11 +1,72 @@
 //! Upgrades on demand.
 
-use super::Handle;
+use super::{Handle, Started};
 use crate::keeps::{RingBackend, RingRunner};
-use crate::upgrade::{Answer, change_to};
-use crate::{RingShape, UpgradeError};
+use crate::pool::Pool;
+use crate::upgrade::{Answer, ChangeReport, Ends, Site};
+use crate::{IntoUpgrade, RingShape, Rings, UpgradeError};
 use millstream_core::{Arrow, Deploy, Item, SequenceNumber, Val};
+use std::marker::PhantomData;
 use std::sync::{Arc, Mutex, PoisonError};
+
+/// Replaces the pipeline of a run from any thread, while another waits for it.
+pub struct Upgrader<R: RingRunner = Rings> {
+    pub(crate) pool: Arc<Pool>,
+    ends: Option<Ends>,
+    pub(crate) site: Site,
+    runner: PhantomData<fn() -> R>,
+}
+
+impl<R: RingRunner> Upgrader<R> {
+    /// As [`Handle::upgrade`].
+    ///
+    /// # Panics
+    ///
+    /// If a closure of the run calls it.
+    ///
+    /// # Errors
+    ///
+    /// As [`Handle::upgrade`].
+    pub fn upgrade<T: Item, U: IntoUpgrade>(&self, next: U) -> Result<SequenceNumber, UpgradeError>
+    where
+        U::Next: Deploy<RingBackend<R>> + Arrow<In = Val<T>, Out: RingShape<R>> + Send + Sync,
+    {
+        let pool = &self.pool;
+        pool.assert_outside();
+        let answer = Arc::new(Mutex::new(None));
+        let waits = Answer::Waits(answer.clone());
+        let change = next.into_upgrade().of_run::<R, T>(self.ends.as_ref(), self.site.clone(), waits)?;
+        if pool.shared.draining() && !pool.finished() {
+            return Err(UpgradeError::Draining);
+        }
+        pool.shared.marks.ask_change(change)?;
+        pool.shared.wake();
+        let answered = || {
+            pool.shared.marks.lay_outside();
+            // Until a change is over, its answer may still come, and no other change can be asked for.
+            if pool.shared.marks.changing() {
+                return None;
+            }
+            let ended = pool.finished();
+            let answer = answer.lock().unwrap_or_else(PoisonError::into_inner).take();
+            answer.or_else(|| ended.then_some(Err(UpgradeError::Ended)))
+        };
+        pool.shared.wait_for(answered).unwrap_or(Err(UpgradeError::Ended))
+    }
+}
+
+impl<R: RingRunner> Clone for Upgrader<R> {
+    fn clone(&self) -> Self {
+        let Upgrader { pool, ends, site, .. } = self;
+        Upgrader { pool: pool.clone(), ends: ends.clone(), site: site.clone(), runner: PhantomData }
+    }
+}
+
+impl<R: RingRunner> std::fmt::Debug for Upgrader<R> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Upgrader").finish_non_exhaustive()
+    }
+}
 
 impl<O, R: RingRunner> Handle<O, R> {
     /// Replaces the run's pipeline by `next`, at the next number that the source publishes, and waits until that is
@@ -18,7 +79,8 @@ impl<O, R: RingRunner> Handle<O, R> {
     /// answer: its state goes on in `next`. Sinks with names in the old pipeline are finished when the run is over, as
     /// those in `next` are. The run has at most as many workers as its first pipeline had tasklets.
     ///
-    /// The output pauses for as long as a number takes through the pipeline. Each state is cloned twice meanwhile.
+    /// States are moved and not cloned, except those with a [migration](crate::Upgrade::migrate). The output pauses for as
+    /// long as a number takes through the pipeline; [`changes`](Handle::changes) says how long each stage did.
     ///
     /// ```
     /// use millstream::prelude::*;
@@ -40,31 +102,26 @@ impl<O, R: RingRunner> Handle<O, R> {
     ///
     /// # Errors
     ///
-    /// If the run is over, if `next` has other ends, or if the states do not fit: a state without a stage, a stage
-    /// without a state, another type. Then the old pipeline goes on, and no number is lost either.
-    pub fn upgrade<T: Item, P>(&self, next: P) -> Result<SequenceNumber, UpgradeError>
+    /// If the run is over or being drained, if another change is under way, if `next` has other ends, or if the states
+    /// do not fit: a state without a stage, another type, a migration that panics. Then the old pipeline goes on at the
+    /// same number, and nothing is lost.
+    pub fn upgrade<T: Item, U: IntoUpgrade>(&self, next: U) -> Result<SequenceNumber, UpgradeError>
     where
-        P: Deploy<RingBackend<R>> + Arrow<In = Val<T>, Out: RingShape<R>> + Send + Sync,
+        U::Next: Deploy<RingBackend<R>> + Arrow<In = Val<T>, Out: RingShape<R>> + Send + Sync,
     {
-        let started = &self.started;
-        started.pool.assert_outside();
-        let answer = Arc::new(Mutex::new(None));
-        let change = change_to::<R, _, _>(
-            Arc::new(next),
-            started.ends.as_ref(),
-            started.site.clone(),
-            Answer::Waits(answer.clone()),
-        )?;
-        let pool = &started.pool;
-        pool.shared.marks.ask_change(change);
-        pool.shared.wake();
-        let answered = || {
-            pool.shared.marks.lay_outside();
-            // Until a change is over, its answer may still come.
-            let ended = pool.finished() && !pool.shared.marks.changing();
-            let answer = answer.lock().unwrap_or_else(PoisonError::into_inner).take();
-            answer.or_else(|| ended.then_some(Err(UpgradeError::Ended)))
-        };
-        pool.shared.wait_for(answered).unwrap_or(Err(UpgradeError::Ended))
+        self.upgrader().upgrade(next)
+    }
+
+    /// A handle by which other threads can upgrade the run.
+    #[must_use]
+    pub fn upgrader(&self) -> Upgrader<R> {
+        let Started { pool, ends, site, .. } = &self.started;
+        Upgrader { pool: pool.clone(), ends: ends.clone(), site: site.clone(), runner: PhantomData }
+    }
+
+    /// The changes of the pipeline so far, in their order: their numbers, what became of each stage, and the pauses.
+    #[must_use]
+    pub fn changes(&self) -> Vec<ChangeReport> {
+        self.started.changes()
     }
 }

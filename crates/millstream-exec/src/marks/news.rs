@@ -25,8 +25,8 @@ impl Marks {
             (every.zip(book.last.clone()), book.ready.take(), std::mem::take(&mut book.earlier))
         };
         drop(earlier);
-        if let Some((change, states)) = change {
-            let expected = change.carry_out(states);
+        if let Some((change, retired)) = change {
+            let expected = change.carry_out(retired);
             let mut book = self.book();
             (book.expected, book.changing) = (expected.unwrap_or(book.expected), false);
             self.settle(&book);

@@ -178,6 +178,7 @@ impl<O> QueuesHandle<O> {
             rings: Vec::new(),
             loads: Loads::default(),
             producer_panics: Default::default(),
+            changes: Vec::new(),
         };
         let overdue = || {
             let left = values_left(&report, control.source_has_ended(), self.renumbered);

@@ -1,10 +1,10 @@
 //! Upgrades that are asked for before a run starts.
 
 use super::Rings;
-use crate::RingShape;
 use crate::keeps::RingBackend;
 use crate::planned::Planned;
 use crate::upgrade::Next;
+use crate::{IntoUpgrade, RingShape};
 use millstream_core::{Arrow, Deploy, Item, SequenceNumber, Val};
 use std::sync::Arc;
 
@@ -25,11 +25,11 @@ impl Rings {
     /// The run fails with [`RunError::Upgrade`](crate::RunError::Upgrade) if the pipeline cannot be replaced. An
     /// upgrade behind END does not take place.
     #[must_use]
-    pub fn upgrade_at<T: Item, P>(mut self, at: SequenceNumber, next: P) -> Self
+    pub fn upgrade_at<T: Item, U: IntoUpgrade>(mut self, at: SequenceNumber, next: U) -> Self
     where
-        P: Deploy<RingBackend> + Arrow<In = Val<T>, Out: RingShape> + Send + Sync,
+        U::Next: Deploy<RingBackend> + Arrow<In = Val<T>, Out: RingShape> + Send + Sync,
     {
-        self.plan_upgrade(at, Next::new::<Rings, _, _>(next));
+        self.plan_upgrade(at, Next::new::<Rings, _, _>(next.into_upgrade()));
         self
     }
 

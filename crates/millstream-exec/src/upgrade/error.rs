@@ -1,4 +1,6 @@
 use crate::RunError;
+use millstream_core::SequenceNumber;
+use millstream_core::plan::{UpgradeCheck, Verdict};
 use std::error::Error;
 use std::fmt;
 
@@ -20,8 +22,24 @@ pub enum UpgradeError {
     OtherRunner,
     /// The program takes the run's output itself, by an iterator or a stream.
     OutputTaken,
-    /// The options, or the states at the number, do not allow it.
+    /// Stages or states do not fit, as the plans say: which do, and why the others do not.
+    Check(Box<UpgradeCheck>),
+    /// The state of a stage does not fit, as was found at the number: its type has the name and the size of another
+    /// type, or its migration panicked or is for other types.
+    State(StateMismatch),
+    /// The output of the new pipeline would not go on with the number that the sink gets next.
+    OtherNumber {
+        /// The number that the sink gets next.
+        sink: SequenceNumber,
+        /// The first number of the new pipeline's output.
+        output: SequenceNumber,
+    },
+    /// The options do not allow it.
     Refused(Box<RunError>),
+    /// Another change is under way.
+    UnderWay,
+    /// The run is being drained.
+    Draining,
     /// The user's code panicked while the new pipeline was wired: the `start` of a kernel, for example.
     Panicked(String),
 }
@@ -42,7 +60,15 @@ impl fmt::Display for UpgradeError {
             UpgradeError::OutputTaken => {
                 f.write_str("the program takes the run's output itself; a run with a sink can be upgraded")
             }
+            UpgradeError::Check(check) => refusals(check, f),
+            UpgradeError::State(mismatch) => mismatch.fmt(f),
+            UpgradeError::OtherNumber { sink, output } => write!(
+                f,
+                "the sink gets number {sink} next, and the output of the new pipeline would begin at {output}"
+            ),
             UpgradeError::Refused(why) => why.fmt(f),
+            UpgradeError::UnderWay => f.write_str("another change is under way: try again when it is over"),
+            UpgradeError::Draining => f.write_str("the run is being drained"),
             UpgradeError::Panicked(why) => write!(f, "while the new one was wired, user code {why}"),
         }
     }
@@ -51,8 +77,50 @@ impl fmt::Display for UpgradeError {
 impl Error for UpgradeError {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         match self {
+            UpgradeError::State(mismatch) => Some(mismatch),
             UpgradeError::Refused(why) => Some(why),
             _ => None,
         }
     }
 }
+
+/// What does not fit, and what can be done about states.
+fn refusals(check: &UpgradeCheck, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    let (mut before, mut dropped) = ("", false);
+    for stage in check.refused() {
+        let Verdict::Refused { why } = &stage.verdict else { continue };
+        write!(f, "{before}stage {:?}: {why}", stage.name)?;
+        (before, dropped) = ("; ", dropped || why.ends_with("to take it"));
+    }
+    for why in &check.ends {
+        write!(f, "{before}{why}")?;
+        before = "; ";
+    }
+    if dropped {
+        f.write_str(" (`Upgrade::to(next).dropping(stage)` lets a state be lost)")?;
+    }
+    Ok(())
+}
+
+/// Why a state does not go on in the new pipeline.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct StateMismatch {
+    /// The stage whose state does not fit.
+    pub stage: String,
+    why: String,
+}
+
+impl StateMismatch {
+    pub(super) fn new(stage: &str, why: String) -> Self {
+        StateMismatch { stage: stage.to_owned(), why }
+    }
+}
+
+impl fmt::Display for StateMismatch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "stage {:?} {}", self.stage, self.why)
+    }
+}
+
+impl Error for StateMismatch {}

@@ -284,7 +284,7 @@ fn the_options_of_keys_are_those_of_the_new_pipeline() {
         assert!(why.contains(p), "{why}");
     };
     let run = |bound, k| resumed(&bytes).collect(keyed(bound, 0, k).from([0]));
-    refused("has room for 2 keys, and the snapshot has 3", run(Bound::refuse(2), 2));
-    refused("forgets keys in one of pipeline and snapshot", run(Bound::forget(4), 2));
+    refused("has room for 2 keys, and there are 3 already", run(Bound::refuse(2), 2));
+    refused("forgets keys in one of the two pipelines", run(Bound::forget(4), 2));
     refused("has 3 lanes of keys, and the snapshot has 2", run(Bound::refuse(3), 3));
 }

@@ -46,6 +46,17 @@ fn register(registry: &mut Registry, graph: &Graph, frame: &Frame) {
     let running = Gauge::<i64>::default();
     running.set(i64::from(frame.running));
     registry.register("running", "Whether the run goes on", running);
+    let version = Gauge::<i64>::default();
+    version.set(i64::from(frame.version));
+    registry.register("pipeline_version", "Version of the pipeline: 1, or one more for each change", version);
+    let at = Gauge::<i64>::default();
+    at.set(frame.change.as_ref().map_or(0, |change| i64::try_from(change.at).unwrap_or(i64::MAX)));
+    registry.register("pipeline_version_from", "First number of the present version of the pipeline", at);
+    let help = "Time for which a stage took nothing at the last change of the pipeline";
+    let pauses = levels(registry, "change_pause", help, Some(Unit::Seconds));
+    for (stage, pause) in frame.change.iter().flat_map(|change| &change.pauses).take(MOST) {
+        set(&pauses, vec![("stage", stage.clone())], *pause);
+    }
     stages(registry, frame);
     rings(registry, graph, frame);
     let workers = levels(registry, "worker_state", "Share of the time in each state", Some(ratio()));

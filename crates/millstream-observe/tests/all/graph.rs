@@ -44,7 +44,7 @@ fn numbers_on_a_picture_are_those_of_the_run() {
     let run = Rings::new().ring(64).start((&p).from(source::ready(0..1234)).to_each(|_, _| ())).unwrap();
     let watch = Watch::attach(run.observer()).unwrap();
     run.wait().unwrap();
-    let graph = watch.graph().clone();
+    let graph = watch.graph();
     let svg = graph.svg(&graph.layout(), Some(&watch.finish()));
     // The source's ring, the maps' rings and the filter's ring. Each is read; the middle one by the filter and by the
     // sink.

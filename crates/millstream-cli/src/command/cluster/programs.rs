@@ -72,13 +72,13 @@ pub(crate) fn work_for_program(works: Works) -> Outcome {
         Err(outcome) => return outcome,
     };
     match ClusterProgram::from_str(&knows.app.program, false) {
-        Ok(program @ ClusterProgram::Wc) => run(knows, program, pipelines::whole(), |counts| {
-            Columns::NARROW.line(*counts, None)
-        }),
+        Ok(program @ ClusterProgram::Wc) => {
+            run(knows, program, pipelines::whole(), |counts| Columns::NARROW.line(*counts, None))
+        }
         Ok(program @ ClusterProgram::Uppercase) => run(knows, program, uppercase(1), |text| text.to_vec()),
-        Ok(program @ ClusterProgram::Words) => run(knows, program, words(), |(word, count): &Counted| {
-            format!("{word} {count}\n").into_bytes()
-        }),
+        Ok(program @ ClusterProgram::Words) => {
+            run(knows, program, words(), |(word, count): &Counted| format!("{word} {count}\n").into_bytes())
+        }
         Err(_) => {
             let why = format!("its program is {:?}: start that as the worker", knows.app.program);
             knows.works().complaints.complain(&why);

@@ -21,7 +21,8 @@ impl Remove {
         };
         let name = &self.servers.access.app;
         if !self.force {
-            let working = App::read(&log).and_then(|app| app.map_or(Ok(0), |app| alive(&log, &app).map(|all| all.len())));
+            let working =
+                App::read(&log).and_then(|app| app.map_or(Ok(0), |app| alive(&log, &app).map(|all| all.len())));
             match working {
                 Ok(0) => {}
                 Ok(working) => {

@@ -4,7 +4,7 @@ use crate::environment::secret;
 use crate::flags;
 use crate::message::{Complaints, cause, quoted};
 use crate::outcome::Outcome;
-use millstream_cluster::{Access, JetStream, Login, LogError, OpenError, Streams, Tls};
+use millstream_cluster::{Access, JetStream, LogError, Login, OpenError, Streams, Tls};
 use std::env;
 use std::time::Duration;
 

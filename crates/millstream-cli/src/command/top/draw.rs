@@ -19,6 +19,9 @@ pub(super) struct View<'a> {
     pub(super) offset: (u16, u16),
 }
 
+/// The part of a run's number that is not of its version.
+const RUN: u64 = (1 << 32) - 1;
+
 /// Lines of the bottleneck's sentence.
 const SENTENCE: u16 = 3;
 
@@ -42,7 +45,9 @@ impl View<'_> {
         let [title, sentence, picture, table] = ratatui::layout::Layout::vertical(parts).areas(area);
         self.title(seen, frame).render(title, buffer);
         let found = frame.bottleneck.as_ref().map_or("nothing holds the run back yet", |found| &found.sentence);
-        Paragraph::new(found.bold()).wrap(Wrap { trim: true }).render(sentence, buffer);
+        let changed = frame.change.as_ref().map_or_else(String::new, |change| format!("  {}", change.sentence));
+        let found = Line::from(vec![Span::from(found.to_owned()).bold(), Span::from(changed)]);
+        Paragraph::new(found).wrap(Wrap { trim: true }).render(sentence, buffer);
         canvas::draw(&seen.graph, &seen.layout, frame, self.offset, picture, buffer);
         self.table(seen, frame).render(table, buffer);
     }
@@ -58,8 +63,9 @@ impl View<'_> {
             let Latency { p50, p99, max, .. } = latency;
             format!("  source to sink p50 {} p99 {} max {}", seconds(*p50), seconds(*p99), seconds(*max))
         });
+        let version = if frame.version > 1 { format!(", version {}", frame.version) } else { String::new() };
         Line::from(vec![
-            Span::from(format!("{}  run {}  {:.1} s  {state}", self.address, seen.run, frame.at)).bold(),
+            Span::from(format!("{}  run {}{version}  {:.1} s  {state}", self.address, seen.run & RUN, frame.at)).bold(),
             Span::from(latency),
             Span::from("  q: quit, arrows: move").dim(),
         ])

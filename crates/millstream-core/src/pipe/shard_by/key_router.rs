@@ -2,7 +2,7 @@
 
 use super::{Key, KeyRouter, Sets};
 use crate::failure::fail;
-use crate::keys::{Bound, FreeSlots, KeySlot, KeySlots, LruEntry, PlaceTable, SharedState};
+use crate::keys::{Bound, FreeSlots, KeyMove, KeySlot, KeySlots, LruEntry, PlaceTable, SharedState};
 use std::hash::Hash;
 
 impl<K: Key> KeyRouter<K> {
@@ -77,6 +77,43 @@ impl<K: Key> KeyRouter<K> {
         })
     }
 
+    /// Whether this can [take over](KeyRouter::take_over) the keys of `old`; true if it has as many lanes.
+    ///
+    /// # Errors
+    ///
+    /// Why it cannot: another number of lanes inside another `shard_by`, or a bound with which the keys do not agree.
+    pub fn fits(&self, old: &Self) -> Result<bool, String> {
+        let lanes = |router: &Self| (router.lanes, router.key_slots.outer());
+        let alike = lanes(self) == lanes(old);
+        if !alike && (self.key_slots.outer(), old.key_slots.outer()) != (1, 1) {
+            let [old, new] = [old, self].map(|router| router.lanes * router.key_slots.outer());
+            return Err(format!(
+                "has {new} lanes of keys inside those of other keys, and {old} in the running pipeline"
+            ));
+        }
+        old.key_slots.iter().try_for_each(|keys| keys.check_bound(self.bound))?;
+        Ok(alike)
+    }
+
+    /// Takes the keys of `old`, which it [fits](KeyRouter::fits), and keeps its bound and its lanes. If it has another
+    /// number of lanes, returns where the state of each key was and is.
+    pub fn take_over(&mut self, old: &mut Self) -> Option<Vec<KeyMove>> {
+        let alike = self.lanes == old.lanes;
+        std::mem::swap(&mut self.key_slots, &mut old.key_slots);
+        std::mem::swap(&mut self.keys, &mut old.keys);
+        let bound = self.bound;
+        self.key_slots.for_each(|keys| keys.bound = bound);
+        if alike {
+            std::mem::swap(&mut self.places, &mut old.places);
+            return None;
+        }
+        let (lanes, places) = (self.lanes, &mut self.places);
+        *places = FreeSlots::new(lanes);
+        let mut moves = Vec::with_capacity(self.keys);
+        self.key_slots.for_each(|keys| moves.extend(keys.spread(lanes, places)));
+        Some(moves)
+    }
+
     /// The number of keys with a key slot.
     #[must_use]
     pub fn keys(&self) -> usize {
@@ -103,6 +140,22 @@ impl<K: Hash + Eq + Clone> Sets<K> {
             Sets::One(_) => 1,
             Sets::Each(sets) => sets.len(),
         }
+    }
+
+    fn iter(&self) -> impl Iterator<Item = &KeySlots<K>> {
+        let (one, each) = match self {
+            Sets::One(key_slots) => (Some(key_slots), [].as_slice()),
+            Sets::Each(sets) => (None, sets.as_slice()),
+        };
+        one.into_iter().chain(each.iter().flat_map(PlaceTable::iter))
+    }
+
+    fn for_each(&mut self, mut f: impl FnMut(&mut KeySlots<K>)) {
+        let done = self.try_for_each(|key_slots| {
+            f(key_slots);
+            Ok(())
+        });
+        done.expect("nothing fails");
     }
 
     fn try_for_each(&mut self, mut f: impl FnMut(&mut KeySlots<K>) -> Result<(), String>) -> Result<(), String> {
@@ -181,7 +234,7 @@ impl<K: Key> SharedState for KeyRouter<K> {
     fn bytes(&self) -> usize {
         match &self.key_slots {
             Sets::One(key_slots) => key_slots.bytes(),
-            Sets::Each(sets) => sets.iter().flat_map(PlaceTable::iter).map(KeySlots::bytes).sum(),
+            Sets::Each(_) => self.key_slots.iter().map(KeySlots::bytes).sum(),
         }
     }
 }

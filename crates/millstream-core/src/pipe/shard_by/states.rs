@@ -1,7 +1,7 @@
 //! The states of keys by place.
 
 use super::States;
-use crate::keys::{KeySlot, PlaceTable, SharedState};
+use crate::keys::{KeyMove, KeySlot, PlaceTable, SharedState};
 
 impl<S: Clone> States<S> {
     /// No states yet. The state of a key is `start` before its first value.
@@ -13,6 +13,41 @@ impl<S: Clone> States<S> {
     /// Goes on in the place of `start`: a key that is new begins as there.
     pub fn adopt(&mut self, start: &Self) {
         self.start = start.start.clone();
+    }
+
+    /// Takes the states of `old`, and leaves its own there. A key that is new begins as here.
+    pub fn take_over(&mut self, old: &mut Self) {
+        std::mem::swap(&mut self.at, &mut old.at);
+    }
+
+    /// The lanes of `old` go on in other lanes, every key's state at its new place.
+    ///
+    /// # Panics
+    ///
+    /// If a move is between lanes that are not there.
+    pub fn spread(old: &mut [&mut Self], new: &mut [&mut Self], moves: &[KeyMove]) {
+        let mut states: Vec<Vec<Option<S>>> =
+            old.iter_mut().map(|lane| std::mem::take(&mut lane.at).into_values().map(Some).collect()).collect();
+        let mut spread: Vec<Vec<Option<S>>> = new.iter().map(|_| Vec::new()).collect();
+        for KeyMove { from: (lane, place), to: (to_lane, to_place) } in moves {
+            let state = states[usize::from(*lane)].get_mut(*place as usize).and_then(Option::take);
+            let (lane, place) = (&mut spread[usize::from(*to_lane)], *to_place as usize);
+            if lane.len() <= place {
+                lane.resize_with(place + 1, || None);
+            }
+            lane[place] = state;
+        }
+        for (lane, states) in new.iter_mut().zip(spread) {
+            // A key that has had no value here begins.
+            let start = &lane.start;
+            lane.at = states.into_iter().map(|state| state.unwrap_or_else(|| start.clone())).collect();
+        }
+    }
+
+    /// Each state of `old` as `migrate` makes it. A key that is new begins as here.
+    #[must_use]
+    pub fn migrated<T: Clone>(&self, old: &States<T>, migrate: impl FnMut(T) -> S) -> Self {
+        States { start: self.start.clone(), at: old.at.iter().cloned().map(migrate).collect() }
     }
 
     /// The state of the key in this key slot. Call this at every number with a key, even if the stage has no value

@@ -3,7 +3,7 @@ use std::fmt;
 
 impl fmt::Display for UpgradeCheck {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let [mut kept, mut new, mut dropped, mut refused] = [0; 4];
+        let [mut kept, mut migrated, mut new, mut dropped, mut refused] = [0; 5];
         for stage in &self.stages {
             let (name, kind) = (&stage.name, &stage.kind);
             match &stage.verdict {
@@ -12,13 +12,19 @@ impl fmt::Display for UpgradeCheck {
                     let with = if stage.state.is_some() { ", with its state" } else { "" };
                     writeln!(f, "kept     {name}{with}")?;
                 }
+                Verdict::Migrated { from } => {
+                    migrated += 1;
+                    writeln!(f, "migrated {name}: {from} -> {}", stage.state.as_ref().unwrap_or(from))?;
+                }
                 Verdict::New => {
                     new += 1;
-                    writeln!(f, "new      {name} ({kind})")?;
+                    let with = if stage.state.is_some() { ", with a state that begins fresh" } else { "" };
+                    writeln!(f, "new      {name} ({kind}){with}")?;
                 }
                 Verdict::Dropped => {
                     dropped += 1;
-                    writeln!(f, "dropped  {name} ({kind})")?;
+                    let with = if stage.state.is_some() { ", with its state" } else { "" };
+                    writeln!(f, "dropped  {name} ({kind}){with}")?;
                 }
                 Verdict::Refused { why } => {
                     refused += 1;
@@ -30,6 +36,6 @@ impl fmt::Display for UpgradeCheck {
             refused += 1;
             writeln!(f, "refused  the ends: {why}")?;
         }
-        writeln!(f, "{kept} kept, {new} new, {dropped} dropped, {refused} refused")
+        writeln!(f, "{kept} kept, {migrated} migrated, {new} new, {dropped} dropped, {refused} refused")
     }
 }

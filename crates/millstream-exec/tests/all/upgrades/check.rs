@@ -66,7 +66,7 @@ fn the_check_of_two_plans_is_what_a_run_does() {
             let run = Rings::new().upgrade_at(number(5), new.clone()).collect(old.clone().from(source::ready(0..10)));
             let taken = match run {
                 Ok(_) => true,
-                Err(RunError::Upgrade(UpgradeError::Refused(_))) => false,
+                Err(RunError::Upgrade(UpgradeError::Check(_))) => false,
                 Err(error) => panic!("{old_name} to {new_name}: {error}"),
             };
             if check.is_allowed() != taken {

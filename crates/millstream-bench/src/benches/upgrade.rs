@@ -1,0 +1,206 @@
+//! A running pipeline is replaced by another one: how long its stages take nothing, how late the output is, and how soon
+//! the new version's first output comes.
+//!
+//! The pipeline has 100 MB of keyed state, which the new version takes over. Items are due at a steady rate, and a
+//! latency is counted from when an item is due, so that a pause counts for every item that it makes late. `limit` of
+//! `pause` is a millisecond, and that of `p99` twice the p99 of the second before the change.
+//!
+//! `first-output` is the time from the call of `upgrade` to the first output of the new version, where a tenth or
+//! nine tenths of the slots between the source and a stage that takes two microseconds an item are full. What is in
+//! front of the mark has to go through the old version: its time at the stage's speed is the figure's `limit`.
+
+use crate::failure::Failure;
+use crate::figure::{Figure, Ratio, Results, Unit};
+use crate::setting::Setting;
+use millstream::exec::{Handle, Sender};
+use millstream::prelude::*;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// The bytes of a key's state, in words.
+const WORDS: usize = 12;
+
+/// The longest pause of a stage.
+const PAUSE: f64 = 1e-3;
+
+/// The time over which latencies are taken from the call of `upgrade` on.
+const DURING: Duration = Duration::from_millis(100);
+
+/// The time of an item at the slow stage.
+const SLOW: Duration = Duration::from_micros(2);
+
+pub(crate) fn run(setting: &Setting) -> Result<Results, Failure> {
+    let (mut pauses, mut switches) = (Vec::new(), Vec::new());
+    let (mut before, mut during) = (Vec::new(), Vec::new());
+    let goes = setting.turns();
+    for go in 0..goes {
+        setting.progress.say(&format!("upgrade {} of {goes}", go + 1));
+        let seen = keyed(setting)?;
+        pauses.push(seen.pause);
+        switches.push(seen.switched_in);
+        before.push(seen.before);
+        during.push(seen.during);
+    }
+    let nanoseconds = |samples: &[f64]| samples.iter().map(|seconds| seconds * 1e9).collect::<Vec<_>>();
+    let within = before.iter().zip(&during).map(|(before, during)| 2.0 * before / during).collect();
+    let mut figures = vec![
+        Figure::new("pause", "ours", nanoseconds(&pauses), Unit::Nanoseconds),
+        Figure::new("switched-in", "ours", nanoseconds(&switches), Unit::Nanoseconds),
+        Figure::new("p99-before", "ours", nanoseconds(&before), Unit::Nanoseconds),
+        Figure::new("p99", "ours", nanoseconds(&during), Unit::Nanoseconds),
+    ];
+    let ratios = vec![
+        Ratio::new("pause", "limit", pauses.iter().map(|pause| PAUSE / pause).collect(), Some(1.0)),
+        Ratio::new("p99", "limit", within, Some(1.0)),
+    ];
+    for (case, share) in [("first-output-10", 0.1), ("first-output-90", 0.9)] {
+        let waits = (0..goes).map(|_| first_output(setting, share)).collect::<Result<Vec<_>, _>>()?;
+        let (ours, limits): (Vec<f64>, Vec<f64>) = waits.into_iter().unzip();
+        figures.push(Figure::new(case, "ours", nanoseconds(&ours), Unit::Nanoseconds));
+        figures.push(Figure::new(case, "limit", nanoseconds(&limits), Unit::Nanoseconds));
+    }
+    Ok(Results { figures, ratios, ..Results::default() })
+}
+
+/// What a replacement of the keyed pipeline took, in seconds.
+struct Seen {
+    pause: f64,
+    switched_in: f64,
+    before: f64,
+    during: f64,
+}
+
+/// When an item was due, in nanoseconds since the start, and its key.
+#[derive(Clone, Copy)]
+struct Due {
+    at: u64,
+    key: u64,
+}
+
+/// Running sums of each key; and which version made an output.
+fn sums(version: u64) -> impl Pipeline<Due, (u64, u64)> {
+    pipeline::<Due>()
+        .shard_by_within(
+            Bound::refuse(2_000_000),
+            |due| due.key,
+            1,
+            |p| {
+                p.scan([0_u64; WORDS], |sums, due: &Due| {
+                    sums[(due.key % WORDS as u64) as usize] += 1;
+                    *due
+                })
+                .named("sums")
+            },
+        )
+        .named("keys")
+        .map(move |due| (due.at, version))
+}
+
+fn keyed(setting: &Setting) -> Result<Seen, Failure> {
+    let keys = setting.items(1_000_000, 1_000_000);
+    let since = Instant::now();
+    let now = move || since.elapsed().as_nanos() as u64;
+    let record = move |all: &mut Vec<(u64, u64)>, _: SequenceNumber, out: &(u64, u64)| {
+        if out.0 > 0 {
+            all.push((out.0, now() - out.0));
+        }
+    };
+    let (sender, receiver) = source::channel(1024);
+    let run = setting.rings.clone().start(sums(1).from(receiver).to_fold(Vec::with_capacity(4_000_000), record))?;
+    // Every key has its state before the clock begins.
+    sender.send_all((0..keys).map(|key| Due { at: 0, key })).map_err(|_| Failure::Threads("the run has ended"))?;
+    let paced = thread::spawn(move || pace(&sender, now, keys));
+    thread::sleep(Duration::from_millis(1500));
+    let called = now();
+    run.upgrade(sums(2))?;
+    paced.join().map_err(|_| Failure::Threads("the sender has panicked"))?;
+    let change = run.changes().pop().ok_or(Failure::Threads("the upgrade is not in the report"))?;
+    let (all, report) = run.wait()?;
+    let paced = all.len() as u64 + keys;
+    if report.values != paced {
+        return Err(Failure::Checksum { who: "ours", expected: paced.to_string(), got: report.values.to_string() });
+    }
+    let second = 1_000_000_000;
+    let p99 = |from: u64, upto: u64| {
+        let mut waits: Vec<_> = all.iter().filter(|(at, _)| (from..upto).contains(at)).map(|(_, wait)| *wait).collect();
+        waits.sort_unstable();
+        waits.get(waits.len() * 99 / 100).map_or(f64::NAN, |wait| *wait as f64 / 1e9)
+    };
+    Ok(Seen {
+        pause: change.longest_pause().as_secs_f64(),
+        switched_in: change.switched_in.as_secs_f64(),
+        before: p99(called.saturating_sub(second), called),
+        during: p99(called, called + DURING.as_nanos() as u64),
+    })
+}
+
+/// Sends items at a steady rate for two seconds: those that are due, every twenty microseconds.
+fn pace(sender: &Sender<Due>, now: impl Fn() -> u64, keys: u64) {
+    const RATE: u64 = 1_000_000;
+    let begun = now();
+    let mut sent = 0;
+    while sent < 2 * RATE {
+        let due = ((now() - begun) * RATE / 1_000_000_000).min(2 * RATE);
+        let items = (sent..due).map(|n| Due { at: begun + n * 1_000_000_000 / RATE, key: n * 7919 % keys });
+        if sender.send_all(items).is_err() {
+            return;
+        }
+        sent = due;
+        thread::sleep(Duration::from_micros(20));
+    }
+}
+
+/// A stage that takes its time, and says which version made an output.
+fn slow(version: u64) -> impl Pipeline<u64, u64> {
+    pipeline::<u64>().map(|x| *x).map(move |_| {
+        let since = Instant::now();
+        while since.elapsed() < SLOW {
+            std::hint::spin_loop();
+        }
+        version
+    })
+}
+
+/// The seconds from the call to the new version's first output, and those that the items in front of it take.
+fn first_output(setting: &Setting, share: f64) -> Result<(f64, f64), Failure> {
+    const SLOTS: usize = 1024;
+    let (seen, first) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
+    let since = Instant::now();
+    let (sees, notes) = (seen.clone(), first.clone());
+    let sink = move |_: SequenceNumber, version: &u64| {
+        sees.fetch_add(1, Ordering::Relaxed);
+        if *version == 2 && notes.load(Ordering::Relaxed) == 0 {
+            notes.store(since.elapsed().as_nanos() as u64, Ordering::Relaxed);
+        }
+    };
+    let (sender, receiver) = source::channel(SLOTS);
+    let rings = setting.rings.clone().ring(SLOTS);
+    let run: Handle<()> = rings.start(slow(1).from(receiver).to_each(sink))?;
+    // The ring of the source and that behind the first map.
+    let wanted = (share * 2.0 * SLOTS as f64) as u64;
+    let (called, ahead) = thread::scope(|scope| {
+        let feeder = scope.spawn(|| {
+            let mut sent = 0;
+            while first.load(Ordering::Relaxed) == 0 {
+                let seen = seen.load(Ordering::Relaxed);
+                let room = (seen + wanted).saturating_sub(sent);
+                if sender.send_all(0..room).is_err() {
+                    break;
+                }
+                sent += room;
+                thread::sleep(Duration::from_micros(20));
+            }
+        });
+        thread::sleep(Duration::from_millis(200));
+        let (called, seen) = (since.elapsed().as_nanos() as u64, seen.load(Ordering::Relaxed));
+        let at = run.upgrade(slow(2));
+        let joined = feeder.join().map_err(|_| Failure::Threads("the feeder has panicked"));
+        joined.and(Ok((called, at?.0 - seen)))
+    })?;
+    drop(sender);
+    run.wait()?;
+    let took = (first.load(Ordering::Relaxed) - called) as f64 / 1e9;
+    Ok((took, ahead as f64 * SLOW.as_secs_f64()))
+}

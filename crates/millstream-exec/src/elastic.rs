@@ -1,0 +1,251 @@
+//! How many shards a stage gets, decided from its measured load.
+//!
+//! The decision is a pure function of the windows that were measured, so a log of them replays to the same decisions.
+//!
+//! **The choice of controller.** A PID controller, which the author of the article tried, corrects by small steps what
+//! it measures as an error; with shards, whose effect comes late and in whole numbers, it needs tuning for each
+//! pipeline and oscillates. Flink's adaptive scheduler takes as many slots as there are, and does not look at load;
+//! its autoscaler is DS2. Dhalion diagnoses symptoms, as back-pressure, and tries one cure after the other, which takes
+//! many steps. DS2 (Kalavri et al., OSDI 2018) computes the parallelism at once: the *useful* time of a stage gives the
+//! rate that one shard can do, and the rate that comes in divided by it is the number of shards. It takes at most three
+//! steps, since the rate of a shard does not depend much on their number. This is DS2, with two additions:
+//!
+//! - Where the ring in front of the stage is full, the rate that comes in is the rate that the stage allows, and says
+//!   nothing of the demand. So the number doubles, which reaches any number in few steps.
+//! - Hysteresis: a number is raised if two windows in a row ask for it, and lowered if ten do, to the highest that one
+//!   of them asks for. It is raised where shards would be busy for more than 4/5 of the time, and lowered to at most 3/4
+//!   of it where the fewer ones would be busy for less than 3/5. So no load asks for both, and no steady load takes a
+//!   doubling back: a load that k shards cannot do keeps more than 3/4 of 2k busy for 3/5 of the time.
+//!
+//! Useful time is the time of steps, times the share of it in which the threads had a core: on shared cores a step also
+//! waits for others. More shards than cores are never asked for.
+
+mod drive;
+
+pub use drive::ElasticRun;
+
+use std::ops::RangeInclusive;
+use std::time::Duration;
+
+/// The share of its time in which a shard may be busy.
+const BUSY: f64 = 0.8;
+
+/// The share of their time in which fewer shards would be busy at most.
+const IDLE: f64 = 0.6;
+
+/// The share of looks at the ring in front of the stage at which it was full, from which on demand is not known.
+const FULL: f64 = 0.5;
+
+/// How many windows in a row ask for more, or for fewer.
+const RAISE: u32 = 2;
+const LOWER: u32 = 10;
+
+/// How many windows after a change are not judged: what has waited meanwhile is worked off.
+const SETTLE: u32 = 2;
+
+/// The number of shards of a stage, between two bounds, from its load.
+///
+/// [`Handle::elastic`](crate::Handle::elastic) changes a run by it.
+///
+/// ```
+/// use millstream::exec::{Elastic, LoadWindow};
+/// let mut elastic = Elastic::of("work", 1..=4);
+/// // A shard is useful for 0.9 s of a second, and does 1,000 items.
+/// let busy = LoadWindow { shards: 1, numbers: 1000, useful: 0.9, seconds: 1.0, full: 0.0, cores: 4 };
+/// assert_eq!(elastic.decide(&busy), None, "one window is not enough");
+/// let decision = elastic.decide(&busy).unwrap();
+/// assert_eq!(decision.shards, 2);
+/// assert_eq!(
+///     decision.reason,
+///     "`work` gets 2 shards instead of 1: 1000 numbers/s come, and a shard can do 1111/s"
+/// );
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct Elastic {
+    stage: String,
+    least: usize,
+    most: usize,
+    window: Duration,
+    /// How many windows in a row have asked for more, or for fewer, and the most that they asked for.
+    raises: u32,
+    lowers: u32,
+    asked: usize,
+    /// How many windows are not judged.
+    settles: u32,
+}
+
+/// What was measured of a stage over some time.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct LoadWindow {
+    /// Its shards.
+    pub shards: usize,
+    /// The numbers that it moved.
+    pub numbers: u64,
+    /// The seconds of a core that all its shards used together.
+    pub useful: f64,
+    /// The length of the time.
+    pub seconds: f64,
+    /// The share of the time, from 0 to 1, in which the ring in front of it was full.
+    pub full: f64,
+    /// The cores that the run can use.
+    pub cores: usize,
+}
+
+/// A decision, with its reason.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ElasticDecision {
+    /// The number of shards from now on.
+    pub shards: usize,
+    /// Why, as a sentence with the figures.
+    pub reason: String,
+}
+
+impl Elastic {
+    /// The stage of this name has a number of shards in this range.
+    ///
+    /// # Panics
+    ///
+    /// If the range is empty or begins with 0.
+    #[must_use]
+    pub fn of(stage: impl Into<String>, shards: RangeInclusive<usize>) -> Self {
+        let (least, most) = shards.into_inner();
+        assert!(least >= 1 && most >= least, "elastic({least}..={most}): a stage has at least one shard");
+        let window = Duration::from_millis(500);
+        Elastic { stage: stage.into(), least, most, window, raises: 0, lowers: 0, asked: 0, settles: 0 }
+    }
+
+    /// Sets the time over which a load is measured: half a second.
+    #[must_use]
+    pub fn window(self, window: Duration) -> Self {
+        Elastic { window, ..self }
+    }
+
+    /// The name of the stage.
+    #[must_use]
+    pub fn stage(&self) -> &str {
+        &self.stage
+    }
+
+    /// Another number of shards, if this window and those before ask for it. Windows are given in their order, each with
+    /// the number of shards that there were.
+    pub fn decide(&mut self, window: &LoadWindow) -> Option<ElasticDecision> {
+        if self.settles > 0 {
+            self.settles -= 1;
+            return None;
+        }
+        let (most, shards) = (self.most.min(window.cores).max(self.least), window.shards);
+        let full = window.full >= FULL;
+        let raised = if full { shards * 2 } else { window.needs(BUSY) }.clamp(self.least, most);
+        let lowered = if full { shards } else { window.needs(IDLE) }.clamp(self.least, most);
+        (self.raises, self.lowers, self.asked) = match () {
+            () if raised > shards => {
+                (self.raises + 1, 0, if self.raises > 0 { self.asked.max(raised) } else { raised })
+            }
+            () if lowered * 4 <= shards * 3 => {
+                (0, self.lowers + 1, if self.lowers > 0 { self.asked.max(lowered) } else { lowered })
+            }
+            () => (0, 0, 0),
+        };
+        if self.raises < RAISE && self.lowers < LOWER {
+            return None;
+        }
+        let decision = ElasticDecision { shards: self.asked, reason: self.reason(window, full) };
+        (self.raises, self.lowers, self.asked, self.settles) = (0, 0, 0, SETTLE);
+        Some(decision)
+    }
+
+    fn reason(&self, window: &LoadWindow, full: bool) -> String {
+        let LoadWindow { shards, seconds, numbers, .. } = window;
+        let (comes, can) = (*numbers as f64 / seconds, window.capacity());
+        let unit = if self.asked == 1 { "shard" } else { "shards" };
+        let why = if full {
+            format!("its input has no room for {:.0}% of the time, at {comes:.0} numbers/s", window.full * 100.0)
+        } else {
+            format!("{comes:.0} numbers/s come, and a shard can do {can:.0}/s")
+        };
+        format!("`{}` gets {} {unit} instead of {shards}: {why}", self.stage, self.asked)
+    }
+}
+
+impl LoadWindow {
+    /// The numbers that a shard can do in a second.
+    fn capacity(&self) -> f64 {
+        self.numbers as f64 / self.useful.max(1e-9)
+    }
+
+    /// The shards that would be busy for this share of the time.
+    fn needs(&self, busy: f64) -> usize {
+        let needs = self.useful / self.seconds.max(1e-9) / busy;
+        // A little more than a whole number is that number.
+        (needs - 0.01).ceil().max(1.0) as usize
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A stage of which a shard does 1,000 numbers a second, at this demand; what it did not do waits.
+    fn window(shards: usize, demand: f64) -> LoadWindow {
+        let done = demand.min(shards as f64 * 1000.0);
+        let full = if demand > done { 1.0 } else { 0.0 };
+        LoadWindow { shards, numbers: done as u64, useful: done / 1000.0, seconds: 1.0, full, cores: 8 }
+    }
+
+    /// The numbers of shards, and when they were decided.
+    fn decided(demands: impl Iterator<Item = f64>) -> Vec<(usize, usize)> {
+        let (mut elastic, mut shards, mut decided) = (Elastic::of("work", 1..=8), 1, Vec::new());
+        for (at, demand) in demands.enumerate() {
+            if let Some(decision) = elastic.decide(&window(shards, demand)) {
+                shards = decision.shards;
+                decided.push((at, shards));
+            }
+        }
+        decided
+    }
+
+    #[test]
+    fn a_step_of_load_by_four_and_back_takes_few_decisions() {
+        let steps = |n: usize| if n < 20 || n >= 60 { 500.0 } else { 2000.0 };
+        let decided = decided((0..1300).map(steps));
+        let shards: Vec<_> = decided.iter().map(|(_, shards)| *shards).collect();
+        assert_eq!(shards, [2, 3, 1], "{decided:?}");
+        // Each way at most three, and none that is taken back in the time of steady load.
+        assert!(decided[1].0 < 30 && decided[2].0 < 80, "{decided:?}");
+    }
+
+    #[test]
+    fn steady_load_asks_for_one_number_however_near_it_is_to_a_bound() {
+        for demand in (100..8000).step_by(7) {
+            // A noise of 5%.
+            let noisy = |n: usize| demand as f64 * (1.0 + 0.05 * f64::from((n * 7919 % 201) as u32) / 100.0 - 0.05);
+            let decided = decided((0..1200).map(noisy));
+            assert!(decided.len() <= 4, "{demand}: {decided:?}");
+            assert!(decided.windows(2).all(|two| two[0].1 < two[1].1), "{demand}: {decided:?}");
+        }
+    }
+
+    #[test]
+    fn there_are_no_more_shards_than_cores() {
+        let mut elastic = Elastic::of("work", 1..=8);
+        let two = LoadWindow { cores: 2, ..window(2, 9000.0) };
+        assert!((0..20).all(|_| elastic.decide(&two).is_none()));
+        let mut elastic = Elastic::of("work", 3..=8);
+        assert_eq!(elastic.decide(&LoadWindow { cores: 2, ..window(1, 9000.0) }), None);
+        let raised = elastic.decide(&LoadWindow { cores: 2, ..window(1, 9000.0) }).expect("the least");
+        assert_eq!(raised.shards, 3);
+        let why = "`work` gets 3 shards instead of 1: its input has no room for 100% of the time, at 1000 numbers/s";
+        assert_eq!(raised.reason, why);
+    }
+
+    #[test]
+    fn an_idle_stage_gets_the_least_number() {
+        let mut elastic = Elastic::of("work", 1..=4);
+        let idle = LoadWindow { numbers: 0, useful: 0.0, ..window(4, 0.0) };
+        let decided: Vec<_> =
+            (0..LOWER).filter_map(|_| elastic.decide(&idle)).map(|decision| decision.shards).collect();
+        assert_eq!(decided, [1]);
+    }
+}

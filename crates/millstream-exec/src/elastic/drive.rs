@@ -1,0 +1,192 @@
+//! A thread that measures a run, asks for a number of shards, and upgrades the run to it.
+
+use super::{Elastic, ElasticDecision, LoadWindow};
+use crate::handle::Upgrader;
+use crate::keeps::{RingBackend, RingRunner};
+use crate::observer::{Counters, Observer};
+use crate::{Handle, RingShape, Upgrade, UpgradeError};
+use millstream_core::{Arrow, Deploy, Item, Val};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// How often a window looks at the ring in front of the stage.
+const LOOKS: u32 = 20;
+
+/// Changes a run by its load, until it is dropped or the run ends.
+#[derive(Debug)]
+pub struct ElasticRun {
+    ends: Arc<Ends>,
+    thread: Option<JoinHandle<Result<(), UpgradeError>>>,
+}
+
+#[derive(Debug, Default)]
+struct Ends {
+    unwanted: Mutex<bool>,
+    changed: Condvar,
+}
+
+impl Ends {
+    /// Waits for some time. Returns whether changes are still wanted.
+    fn wait(&self, time: Duration) -> bool {
+        let (until, mut unwanted) =
+            (Instant::now() + time, self.unwanted.lock().unwrap_or_else(PoisonError::into_inner));
+        loop {
+            let left = until.saturating_duration_since(Instant::now());
+            if *unwanted || left.is_zero() {
+                return !*unwanted;
+            }
+            unwanted = self.changed.wait_timeout(unwanted, left).unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+}
+
+impl ElasticRun {
+    /// Ends the changes, and not the run.
+    ///
+    /// # Errors
+    ///
+    /// If an upgrade was refused: then the run has gone on with the shards that it had, and there were no changes since.
+    pub fn finish(mut self) -> Result<(), UpgradeError> {
+        self.end()
+    }
+
+    fn end(&mut self) -> Result<(), UpgradeError> {
+        *self.ends.unwanted.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        self.ends.changed.notify_all();
+        let Some(thread) = self.thread.take() else { return Ok(()) };
+        thread.join().unwrap_or_else(|payload| {
+            let why = millstream_core::failure::into_message(payload);
+            Err(UpgradeError::Panicked(why))
+        })
+    }
+}
+
+impl Drop for ElasticRun {
+    fn drop(&mut self) {
+        let _ = self.end();
+    }
+}
+
+impl<O, R: RingRunner> Handle<O, R> {
+    /// Gives a stage more or fewer shards by its load: [`Elastic`] says when. `version` makes the pipeline with a number
+    /// of shards; the run goes on with it at a number, as by [`upgrade`](Handle::upgrade), and begins with the least
+    /// number. Keys go to their new shards with their states. Each decision is in the report, with its reason.
+    ///
+    /// ```
+    /// use millstream::{exec::Elastic, prelude::*};
+    /// let version = |shards| pipeline::<u64>().shard(shards, |p| p.map(|x| x * 2).named("work"));
+    /// let (sender, receiver) = source::channel(16);
+    /// let run = Rings::new().start(version(1).from(receiver).to(sink::collect()))?;
+    /// let elastic = run.elastic(Elastic::of("work", 1..=4), version)?;
+    /// sender.send_all(0..100)?;
+    /// elastic.finish().unwrap();
+    /// drop(sender);
+    /// assert_eq!(run.wait()?.0.len(), 100);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// If the thread could not be started.
+    pub fn elastic<T: Item, P>(
+        &self,
+        elastic: Elastic,
+        version: impl Fn(usize) -> P + Send + 'static,
+    ) -> std::io::Result<ElasticRun>
+    where
+        P: Deploy<RingBackend<R>> + Arrow<In = Val<T>, Out: RingShape<R>> + Send + Sync,
+    {
+        let ends = Arc::new(Ends::default());
+        let driver = Driver {
+            elastic,
+            observer: self.observer(),
+            before: Counters::default(),
+            now: Counters::default(),
+            upgrader: self.upgrader(),
+            ends: ends.clone(),
+        };
+        let thread = std::thread::Builder::new().name("millstream-elastic".to_owned());
+        Ok(ElasticRun { ends, thread: Some(thread.spawn(move || driver.drive(version))?) })
+    }
+}
+
+struct Driver<R: RingRunner> {
+    elastic: Elastic,
+    observer: Observer,
+    before: Counters,
+    now: Counters,
+    upgrader: Upgrader<R>,
+    ends: Arc<Ends>,
+}
+
+impl<R: RingRunner> Driver<R> {
+    fn drive<T: Item, P>(mut self, version: impl Fn(usize) -> P) -> Result<(), UpgradeError>
+    where
+        P: Deploy<RingBackend<R>> + Arrow<In = Val<T>, Out: RingShape<R>> + Send + Sync,
+    {
+        self.observer.read(&mut self.before);
+        loop {
+            let Some(window) = self.window() else { return Ok(()) };
+            let Some(ElasticDecision { shards, reason }) = window.and_then(|window| self.elastic.decide(&window))
+            else {
+                continue;
+            };
+            let next = Upgrade::to(version(shards)).because(reason.clone());
+            match self.upgrader.upgrade(next) {
+                Ok(at) => self.note(format!("{reason}; from number {at} on")),
+                // Somebody else changes the run: the next windows are of another version.
+                Err(UpgradeError::UnderWay) => {}
+                Err(UpgradeError::Ended | UpgradeError::Draining) => return Ok(()),
+                Err(error) => {
+                    self.note(format!("{reason}; refused: {error}"));
+                    return Err(error);
+                }
+            }
+        }
+    }
+
+    /// A decision goes into the report and the log.
+    fn note(&self, decision: String) {
+        let pool = &self.upgrader.pool;
+        pool.shared.trace.placed(&decision);
+        pool.controller().note(decision);
+    }
+
+    /// Measures a window; none of it if the pipeline was replaced meanwhile. None if there will be none.
+    fn window(&mut self) -> Option<Option<LoadWindow>> {
+        let plan = self.observer.plan();
+        let stage = plan.stages.iter().position(|stage| stage.name == self.elastic.stage);
+        let input = stage.and_then(|stage| plan.stages[stage].reads.first().copied());
+        let mut full = 0;
+        for _ in 0..LOOKS {
+            if !self.ends.wait(self.elastic.window / LOOKS) || self.observer.is_finished() {
+                return None;
+            }
+            self.observer.read(&mut self.now);
+            let ring = input.and_then(|input| self.now.rings.get(input));
+            full += u32::from(ring.is_some_and(|ring| ring.occupied() * 10 >= ring.capacity * 9));
+        }
+        if let Some(next) = self.observer.successor() {
+            self.observer = next;
+            self.observer.read(&mut self.before);
+            return Some(None);
+        }
+        let loads = self.observer.loads(&self.before, &self.now, None);
+        let load = loads.stages.iter().find(|load| load.stage == self.elastic.stage);
+        let on_core = loads.threads.map_or(1.0, |threads| {
+            let runnable = threads.ran + threads.waited;
+            if runnable > 0.0 { threads.ran / runnable } else { 1.0 }
+        });
+        let window = load.map(|load| LoadWindow {
+            shards: load.busy.len(),
+            numbers: load.numbers,
+            useful: load.busy.iter().sum::<f64>() * on_core,
+            seconds: loads.seconds,
+            full: f64::from(full) / f64::from(LOOKS),
+            cores: loads.cores,
+        });
+        std::mem::swap(&mut self.before, &mut self.now);
+        Some(window)
+    }
+}

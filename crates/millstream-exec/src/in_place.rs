@@ -1,0 +1,172 @@
+//! States where the stages have them: those of a version that retires, and those of the version that goes on, before it
+//! begins.
+//!
+//! A state goes from the one to the other by an exchange, so it is moved whatever its size is, and an exchange cannot
+//! fail. Everything that can fail is asked before.
+
+use millstream_core::Item;
+use millstream_core::keys::KeyMove;
+use millstream_core::pipe::{Key, KeyRouter, States};
+use std::any::{Any, type_name};
+
+/// A state of a type that is not named, in its stage.
+pub(crate) trait InPlace {
+    fn state(&self) -> &dyn Any;
+    fn state_mut(&mut self) -> &mut dyn Any;
+    fn type_name(&self) -> &'static str;
+    /// The version that the author set.
+    fn version(&self) -> u32;
+
+    /// Whether this stage can take over the state of `old`, and whether that is in as many lanes.
+    ///
+    /// # Errors
+    ///
+    /// Why it cannot.
+    fn fits(&self, old: &dyn InPlace) -> Result<Fit, String>;
+
+    /// Takes over the state of `old`, which it fits, and leaves its own there. If it tells keys apart, in another number
+    /// of lanes, returns where the state of each key was and is.
+    fn take_over(&mut self, old: &mut dyn InPlace) -> Option<Vec<KeyMove>>;
+
+    /// How the states of a stage whose keys are in another number of lanes go on; its tasklets all have this type.
+    fn spread(&self) -> Spread;
+
+    /// Replaces the state. Returns whether this is its type.
+    #[must_use]
+    fn put(&mut self, state: Box<dyn Any>) -> bool;
+}
+
+/// How a new state fits an old one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fit {
+    AsItIs,
+    /// It is of keys, in another number of lanes.
+    OtherLanes,
+}
+
+/// Moves the states of keys: from the tasklets of the old stage, to those of the new one.
+pub(crate) type Spread = fn(&mut [&mut dyn Any], &mut [&mut dyn Any], &[KeyMove]);
+
+/// How a state goes from a running stage to the one that goes on.
+#[derive(Debug)]
+pub(crate) struct HandOver<S> {
+    /// Whether the new one can take over the old one.
+    pub(crate) fits: fn(&S, &S) -> Result<Fit, String>,
+    /// The new one takes over the old one, and leaves its own there.
+    pub(crate) take_over: fn(&mut S, &mut S) -> Option<Vec<KeyMove>>,
+    pub(crate) spread: Spread,
+}
+
+impl<S> HandOver<S> {
+    /// The state as it is.
+    pub(crate) fn whole() -> Self {
+        let take_over = |new: &mut S, old: &mut S| {
+            std::mem::swap(new, old);
+            None
+        };
+        HandOver { fits: |_, _| Ok(Fit::AsItIs), take_over, spread: |_, _, _| {} }
+    }
+}
+
+impl<S: Clone + 'static> HandOver<States<S>> {
+    /// Of the states of the keys of a lane.
+    pub(crate) fn of_lane() -> Self {
+        let take_over = |new: &mut States<S>, old: &mut States<S>| {
+            new.take_over(old);
+            None
+        };
+        fn lanes<'a, S: 'static>(states: &'a mut [&mut dyn Any]) -> Vec<&'a mut States<S>> {
+            states.iter_mut().filter_map(|lane| lane.downcast_mut()).collect()
+        }
+        let spread: Spread = |old, new, moves| States::<S>::spread(&mut lanes(old), &mut lanes(new), moves);
+        HandOver { fits: |_, _| Ok(Fit::AsItIs), take_over, spread }
+    }
+}
+
+impl<S: Clone + 'static> HandOver<Vec<States<S>>> {
+    /// Of the states of the keys of all lanes.
+    pub(crate) fn of_lanes() -> Self {
+        type Lanes<S> = Vec<States<S>>;
+        let fits =
+            |new: &Lanes<S>, old: &Lanes<S>| Ok(if new.len() == old.len() { Fit::AsItIs } else { Fit::OtherLanes });
+        let take_over = |new: &mut Lanes<S>, old: &mut Lanes<S>| {
+            new.iter_mut().zip(old).for_each(|(new, old)| new.take_over(old));
+            None
+        };
+        fn lanes<'a, S: 'static>(states: &'a mut [&mut dyn Any]) -> Vec<&'a mut States<S>> {
+            states.iter_mut().filter_map(|lanes| lanes.downcast_mut::<Lanes<S>>()).flatten().collect()
+        }
+        let spread: Spread = |old, new, moves| States::<S>::spread(&mut lanes(old), &mut lanes(new), moves);
+        HandOver { fits, take_over, spread }
+    }
+}
+
+impl<K: Key> HandOver<KeyRouter<K>> {
+    /// Of the keys themselves.
+    pub(crate) fn of_keys() -> Self {
+        let fits =
+            |new: &KeyRouter<K>, old: &KeyRouter<K>| Ok(if new.fits(old)? { Fit::AsItIs } else { Fit::OtherLanes });
+        HandOver { fits, take_over: KeyRouter::take_over, spread: |_, _, _| {} }
+    }
+}
+
+impl<S> Clone for HandOver<S> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<S> Copy for HandOver<S> {}
+
+/// A state of type `S`, in its stage.
+pub(crate) struct Placed<'s, S> {
+    pub(crate) state: &'s mut S,
+    pub(crate) version: u32,
+    pub(crate) hand_over: HandOver<S>,
+}
+
+impl<S: Item> InPlace for Placed<'_, S> {
+    fn state(&self) -> &dyn Any {
+        self.state
+    }
+
+    fn state_mut(&mut self) -> &mut dyn Any {
+        self.state
+    }
+
+    fn type_name(&self) -> &'static str {
+        type_name::<S>()
+    }
+
+    fn version(&self) -> u32 {
+        self.version
+    }
+
+    fn fits(&self, old: &dyn InPlace) -> Result<Fit, String> {
+        let Some(state) = old.state().downcast_ref::<S>() else {
+            return Err(format!(
+                "has a state of type {}, and a {} in the running pipeline",
+                type_name::<S>(),
+                old.type_name()
+            ));
+        };
+        if self.version != old.version() {
+            let (new, old) = (self.version, old.version());
+            return Err(format!("has a state of version {new}, and of version {old} in the running pipeline"));
+        }
+        (self.hand_over.fits)(self.state, state)
+    }
+
+    fn take_over(&mut self, old: &mut dyn InPlace) -> Option<Vec<KeyMove>> {
+        let old = old.state_mut().downcast_mut::<S>().expect("it fits");
+        (self.hand_over.take_over)(self.state, old)
+    }
+
+    fn spread(&self) -> Spread {
+        self.hand_over.spread
+    }
+
+    fn put(&mut self, state: Box<dyn Any>) -> bool {
+        state.downcast::<S>().map(|state| *self.state = *state).is_ok()
+    }
+}

@@ -1,0 +1,114 @@
+//! The states of a version that has retired go to the stages of the one that goes on.
+//!
+//! First everything is asked that can fail: types, versions, lanes, bounds, migrations. Then the states are exchanged,
+//! which cannot fail. So the old version either keeps all its states or has left all of them.
+
+use super::error::StateMismatch;
+use super::migration::Migration;
+use super::spec::StateRules;
+use crate::in_place::InPlace;
+use crate::task::Task;
+use crate::tasklet::Tasklet;
+use crate::watched::Role;
+use crate::wiring::Named;
+use millstream_core::Plan;
+use millstream_core::keys::KeyMove;
+use millstream_core::plan::Stage;
+use std::any::Any;
+use std::collections::BTreeMap;
+use std::sync::{Arc, MutexGuard};
+
+/// The tasklets of the old version, which take no step meanwhile.
+pub(super) struct OldTasklets<'t>(Vec<(&'t str, MutexGuard<'t, Option<Box<dyn Tasklet>>>)>);
+
+impl<'t> OldTasklets<'t> {
+    /// Waits for those that are in their last step.
+    pub(super) fn of(tasks: &'t [Arc<Task>]) -> Self {
+        let retired = tasks.iter().filter(|task| task.watched.role != Role::Source);
+        OldTasklets(retired.map(|task| (&*task.name, task.occupant())).collect())
+    }
+}
+
+/// The states of each stage, one for each of its tasklets that keep one.
+type ByStage<'s> = BTreeMap<String, Vec<Box<dyn InPlace + 's>>>;
+
+fn add<'s>(states: &mut ByStage<'s>, stage: &str, tasklet: &'s mut Box<dyn Tasklet>) {
+    let state = tasklet.at_marks().and_then(|at_marks| at_marks.in_place());
+    if let Some(state) = state {
+        states.entry(stage.to_owned()).or_default().push(state);
+    }
+}
+
+/// Hands the states of the old version over to the new one, which has this plan, or none of them. Returns how many
+/// were moved.
+///
+/// # Errors
+///
+/// The first state that does not fit.
+pub(super) fn hand_over(
+    old: &mut OldTasklets<'_>,
+    new: &mut [Named],
+    plan: &Plan,
+    rules: &StateRules,
+) -> Result<usize, StateMismatch> {
+    let (mut before, mut after) = (ByStage::new(), ByStage::new());
+    for (stage, tasklet) in &mut old.0 {
+        tasklet.iter_mut().for_each(|tasklet| add(&mut before, stage, tasklet));
+    }
+    new.iter_mut().for_each(|named| add(&mut after, &named.name, &mut named.tasklet));
+    after.retain(|stage, _| before.contains_key(stage));
+    let mut judged = BTreeMap::new();
+    for (stage, new) in &after {
+        let states = judge(&before[stage], new, rules.migration(stage));
+        judged.insert(stage.clone(), states.map_err(|why| StateMismatch::new(stage, why))?);
+    }
+    // Those that tell keys apart come first: they say where each key is.
+    let keys_first = |stage: &&Stage| stage.kind != "key";
+    let mut stages: Vec<_> = plan.stages.iter().collect();
+    stages.sort_by_key(keys_first);
+    let (mut moved, mut moves_of) = (0, BTreeMap::<&str, Vec<KeyMove>>::new());
+    for stage in stages {
+        let (Some(new), Some(old)) = (after.get_mut(&stage.name), before.get_mut(&stage.name)) else { continue };
+        moved += new.len();
+        let moves = plan.key_stages(stage).last().and_then(|keys| moves_of.get(*keys));
+        match (judged.remove(&stage.name).flatten(), moves) {
+            (Some(states), _) => {
+                for (new, state) in new.iter_mut().zip(states) {
+                    assert!(new.put(state), "the type was compared");
+                }
+            }
+            (None, Some(moves)) => spread(old, new, moves),
+            (None, None) => {
+                for (new, old) in new.iter_mut().zip(old) {
+                    let moves = new.take_over(&mut **old);
+                    moves_of.extend(moves.map(|moves| (&*stage.name, moves)));
+                }
+            }
+        }
+    }
+    Ok(moved)
+}
+
+/// The states of each key go to its new lane.
+fn spread(old: &mut [Box<dyn InPlace + '_>], new: &mut [Box<dyn InPlace + '_>], moves: &[KeyMove]) {
+    let Some(spread) = new.first().map(|state| state.spread()) else { return };
+    let mut old: Vec<&mut dyn Any> = old.iter_mut().map(|state| state.state_mut()).collect();
+    let mut new: Vec<&mut dyn Any> = new.iter_mut().map(|state| state.state_mut()).collect();
+    spread(&mut old, &mut new, moves);
+}
+
+/// What a migration makes of the states of a stage; none if they go on as they are, perhaps in other lanes. The plans
+/// have compared the numbers of lanes.
+fn judge(
+    old: &[Box<dyn InPlace + '_>],
+    new: &[Box<dyn InPlace + '_>],
+    migration: Option<&Migration>,
+) -> Result<Option<Vec<Box<dyn Any>>>, String> {
+    let mut pairs = old.iter().zip(new);
+    match migration {
+        Some(migration) => {
+            pairs.map(|(old, new)| migration.migrated(&**old, &**new)).collect::<Result<_, _>>().map(Some)
+        }
+        None => pairs.try_for_each(|(old, new)| new.fits(&**old).map(drop)).map(|()| None),
+    }
+}

@@ -1,0 +1,105 @@
+//! The number of shards changes while a run goes on.
+
+use super::number;
+use millstream_core::{Arrow, Bound, FeedbackExt, KeysExt, ModelExt, pipeline};
+use millstream_exec::{Elastic, JobExt, Pipeline, Rings, Runner, UpgradeError, sink, source};
+use std::time::{Duration, Instant};
+
+/// Running sums of 100 keys, of which 90 are remembered at once; the loop keeps a state of each key as well.
+fn sums(k: usize) -> impl Pipeline<u64, (u64, u64)> {
+    pipeline::<u64>()
+        .shard(k, |p| p.map(|x| x * 7).named("times"))
+        .shard_by_within(
+            Bound::forget(90),
+            |x| x % 100,
+            k,
+            |p| {
+                p.fanout(
+                    |p| {
+                        p.scan(Vec::new(), |all: &mut Vec<u64>, x| {
+                            all.push(*x);
+                            all.iter().sum::<u64>()
+                        })
+                        .named("all")
+                    },
+                    |p| p.feedback(1, |p| p.map(|(x, s)| (x + s, s + 1))).named("loop"),
+                )
+                .map(|(sum, looped)| (*sum, *looped))
+            },
+        )
+        .named("keys")
+}
+
+#[test]
+fn keys_go_to_other_lanes_with_their_states() {
+    let model = sums(1).model(0..3000);
+    for ks in [[1, 4, 2], [3, 1, 5], [2, 2, 8]] {
+        let rings = Rings::new().batch(16).upgrade_at(number(1000), sums(ks[1])).upgrade_at(number(1001), sums(ks[2]));
+        let (all, report) = rings.run(sums(ks[0]).from(source::ready(0..3000)).to(sink::collect())).unwrap();
+        assert_eq!(all, model, "{ks:?}");
+        assert_eq!(report.changes.len(), 2);
+    }
+}
+
+#[test]
+fn keys_inside_others_keep_their_lanes() {
+    let nested = |k, inner| {
+        pipeline::<u64>()
+            .shard_by(
+                |x| x % 3,
+                k,
+                move |p| {
+                    p.shard_by(|x| x % 7, inner, |p| p.scan(0, |n, _: &u64| (*n, *n += 1).0).named("count")).named("in")
+                },
+            )
+            .named("out")
+    };
+    for (k, inner) in [(2, 1), (1, 2)] {
+        let check = nested(1, 1).plan().check_upgrade(&nested(k, inner).plan());
+        assert!(check.to_string().contains("inside those of other keys or around them"), "{check}");
+        let rings = Rings::new().upgrade_at(number(5), nested(k, inner));
+        let refused = rings.collect(nested(1, 1).from(source::ready(0..10))).unwrap_err();
+        assert!(matches!(refused, millstream_exec::RunError::Upgrade(UpgradeError::Check(_))), "{refused}");
+    }
+}
+
+/// A stage that is busy gets more shards, and fewer once it has less to do.
+#[test]
+fn an_elastic_run_follows_its_load() {
+    let work = |k| {
+        pipeline::<u64>().shard(k, |p| {
+            p.map_blocking(|x: &u64| {
+                std::thread::sleep(Duration::from_micros(500));
+                *x
+            })
+            .named("work")
+        })
+    };
+    let (sender, receiver) = source::channel(64);
+    let run = Rings::new().ring(64).start(work(1).from(receiver).to(sink::last())).unwrap();
+    let elastic = Elastic::of("work", 1..=2).window(Duration::from_millis(40));
+    let elastic = run.elastic(elastic, work).unwrap();
+    let until = Instant::now() + Duration::from_secs(60);
+    let mut n = 0;
+    let mut wait = |wanted: usize, pause: Duration| {
+        while run.changes().len() < wanted {
+            assert!(Instant::now() < until, "{:?}", run.changes());
+            sender.send(n).unwrap();
+            n += 1;
+            std::thread::sleep(pause);
+        }
+    };
+    wait(1, Duration::ZERO);
+    wait(2, Duration::from_millis(20));
+    let sent = n;
+    elastic.finish().unwrap();
+    drop(sender);
+    let (last, report) = run.wait().unwrap();
+    assert_eq!(last, Some(sent - 1));
+    let reasons: Vec<_> = report.changes.iter().filter_map(|change| change.reason.as_deref()).collect();
+    assert!(reasons[0].starts_with("`work` gets 2 shards instead of 1: its input has no room for"), "{reasons:?}");
+    assert!(reasons[1].starts_with("`work` gets 1 shard instead of 2: "), "{reasons:?}");
+    for reason in reasons {
+        assert!(report.decisions.iter().any(|decision| decision.starts_with(reason)), "{:?}", report.decisions);
+    }
+}
