@@ -1,4 +1,4 @@
-//! More readers of one ring: a fan-out into 1 to 32 halves, and a map that reads them all, on one worker.
+//! More readers of one ring: a fan-out into 1 to 20 halves, and a map that reads them all, on one worker.
 
 use super::{Place, Step, curve, places, summed};
 use crate::failure::Failure;
@@ -9,7 +9,7 @@ use millstream::prelude::*;
 use millstream_cli::{fan_out, halves::Halves};
 use std::hint::black_box;
 
-const PLACES: &[Place] = &[(1, "1"), (2, "2"), (4, "4"), (8, "8"), (16, "16"), (32, "32")];
+const PLACES: &[Place] = &[(1, "1"), (2, "2"), (3, "3"), (5, "5"), (10, "10"), (20, "20")];
 
 pub(crate) fn run(setting: &Setting) -> Result<Results, Failure> {
     let (n, rings) = (setting.items(10_000_000, 2_000_000), setting.rings(1));
@@ -36,10 +36,10 @@ fn ours(rings: &Rings, n: u64, halves: u64) -> Result<u64, Failure> {
     match halves {
         1 => of!(1),
         2 => of!(2),
-        4 => of!(4),
-        8 => of!(8),
-        16 => of!(16),
-        _ => of!(32),
+        3 => of!(3),
+        5 => of!(5),
+        10 => of!(10),
+        _ => of!(20),
     }
 }
 
