@@ -42,7 +42,7 @@ const LOADS: [Load; 7] = loads![0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0];
 /// The greatest load.
 const MOST: f64 = 3.0;
 
-/// What is answered well at the greatest load, as a share of what 64 connections have answered that wait for each other.
+/// What is answered well at the greatest load, as a share of what is answered to 64 connections without a pause.
 const FLAT: f64 = 0.7;
 
 pub(super) fn run(setting: &Setting, millstream: &Path) -> Result<Results, Failure> {
