@@ -7,13 +7,13 @@
 //! | [`send_lines`] | the values of a [`broadcast`](crate::broadcast), to every connection |
 //!
 //! TCP does not say whether the other end has said all it wanted. So what is not whole when a connection ends, a line
-//! without its end or a part of a record, is left out, and [counted](Counters::broken_off).
+//! without its end or a part of a record, is left out, and [counted](ListenerCounters::broken_off).
 //!
 //! A source reads a connection only while there is room in the first ring: back-pressure reaches the sender. With
 //! [`acknowledge`](Options::acknowledge) it says how much was taken, so a sender knows what it has to send again on the
 //! next connection; what was taken is durable where the source has a [journal](crate::arrivals::journaled).
 //!
-//! Whoever can connect may send. Without a [token](Options::token) these functions listen on loopback alone.
+//! All who can connect may send. Without a [token](Options::token) these functions listen on loopback alone.
 
 mod counters;
 mod lines_out;
@@ -21,7 +21,7 @@ mod options;
 mod records_in;
 mod token;
 
-pub use counters::Counters;
+pub use counters::ListenerCounters;
 pub use lines_out::send_lines;
 pub use options::Options;
 pub use records_in::{take_lines, take_records};
@@ -35,7 +35,7 @@ use std::time::Duration;
 #[derive(Debug)]
 pub struct Listener {
     listening: Listening,
-    counters: Arc<Counters>,
+    counters: Arc<ListenerCounters>,
 }
 
 impl Listener {
@@ -47,7 +47,7 @@ impl Listener {
 
     /// What it has done.
     #[must_use]
-    pub fn counters(&self) -> &Arc<Counters> {
+    pub fn counters(&self) -> &Arc<ListenerCounters> {
         &self.counters
     }
 

@@ -3,8 +3,8 @@
 /// The crates that the shown lines of an example may `use`: what a reader who copies it has.
 const CRATES: [&str; 5] = ["alloc", "core", "millstream", "self", "std"];
 
-/// And this one: an async stream needs an executor, which a program has already.
-const OF_STREAMS: &str = "futures_util";
+/// And these: async code needs an executor, which a program has already.
+const OF_ASYNC: [&str; 2] = ["futures_util", "tokio"];
 
 /// The offences in the doc comments of a source file.
 pub(super) fn in_source<'a>(name: &str, source: &'a str) -> Vec<String> {
@@ -60,7 +60,7 @@ fn other_crate(line: &str) -> Option<&str> {
     let used = line.trim_start().strip_prefix("use ")?;
     let root = used.split([':', ';', ' ', '{']).next()?;
     let local = root.starts_with(char::is_uppercase);
-    (!local && !CRATES.contains(&root) && root != OF_STREAMS).then_some(root)
+    (!local && !CRATES.contains(&root) && !OF_ASYNC.contains(&root)).then_some(root)
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! The six stages of `millstream serve` over loopback, and the same handler in plain axum with a `Mutex`: requests a
 //! second on 64 connections, and the wait of one in a hundred; with `--state`, beside the same handler that waits for a
-//! journal of its own, with as many syncs. Lines in large bodies, idle connections, and more requests than it can answer.
+//! journal of its own, with as many syncs. Lines in large bodies, idle connections, and more requests than it can
+//! answer.
 
 mod axum;
 mod client;

@@ -10,12 +10,12 @@ use std::{error, fmt, mem};
 /// Each request has `Idempotency-Key: JOB:FIRST-LAST` (`JOB:NUMBER` if it has one value), where `JOB` is the name of
 /// the sink. A repeated request is the same to the last byte, and has the same key; so a server that knows keys does it
 /// once. A batch ends when it is full, at a pause of the stream, and at its end. So a run that goes on after a crash
-/// may cut batches in other places; with [batches of one](PostSink::batch), the key is the number, and also then each
+/// may cut batches in other places. With [batches of one](PostSink::batch) the key is the number, and also then each
 /// value is done once.
 ///
 /// A response of 2xx takes a batch. 408, 425, 429 and 5xx, and what goes wrong on the way, are tried again, after the
-/// pauses of the [`Retry`], or after `Retry-After` if that is longer; it says at most a minute here. Any other response,
-/// a redirection among them, and the last failure are the run's failure at the number of the batch's first value.
+/// pauses of the [`Retry`], or after `Retry-After` if that is longer, but after a minute at most. Any other response, a
+/// redirection among them, and the last failure are the run's failure, at the number of the value that was put last.
 ///
 /// It waits for each response. On a worker it holds up the stages beside it; as a sink with a name
 /// (`tee_to`) it has a thread of its own.

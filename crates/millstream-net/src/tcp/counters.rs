@@ -2,7 +2,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// What a listener has done, in numbers that only grow, and how many connections are open.
 #[derive(Debug, Default)]
-pub struct Counters {
+pub struct ListenerCounters {
     pub(super) connections: AtomicU64,
     pub(super) open: AtomicU64,
     pub(super) taken: AtomicU64,
@@ -10,7 +10,7 @@ pub struct Counters {
     pub(super) broken_off: AtomicU64,
 }
 
-impl Counters {
+impl ListenerCounters {
     /// The connections that were accepted.
     #[must_use]
     pub fn connections(&self) -> u64 {
@@ -43,10 +43,10 @@ impl Counters {
 }
 
 /// A connection that is counted as open while this lives.
-pub(super) struct Opened<'c>(&'c Counters);
+pub(super) struct Opened<'c>(&'c ListenerCounters);
 
 impl<'c> Opened<'c> {
-    pub(super) fn on(counters: &'c Counters) -> Self {
+    pub(super) fn on(counters: &'c ListenerCounters) -> Self {
         counters.connections.fetch_add(1, Ordering::Relaxed);
         counters.open.fetch_add(1, Ordering::Relaxed);
         Opened(counters)

@@ -1,7 +1,7 @@
 //! The values of a broadcast, to every connection.
 
 use super::counters::Opened;
-use super::{Counters, Listener, Options, token};
+use super::{Listener, ListenerCounters, Options, token};
 use crate::broadcast::{Next, Reader};
 use crate::listening::{Accepted, Bound, Closing};
 use crate::{Broadcast, OpenError, WhenSlow};
@@ -34,7 +34,7 @@ pub fn send_lines(
     options: Options,
 ) -> Result<Listener, OpenError> {
     let bound = Bound::to(address, options.token.is_some())?;
-    let counters = Arc::<Counters>::default();
+    let counters = Arc::<ListenerCounters>::default();
     let (counted, connections) = (counters.clone(), options.connections);
     let listening = bound.serve("millstream-tcp", connections, move |accepted| {
         let (values, options, counters) = (values.clone(), options.clone(), counted.clone());

@@ -1,7 +1,7 @@
 //! Connections that send, as a source.
 
 use super::counters::Opened;
-use super::{Counters, Listener, Options, token};
+use super::{Listener, ListenerCounters, Options, token};
 use crate::listening::{Accepted, Bound, Closing};
 use crate::taking::{NotTaken, Taking};
 use crate::{OpenError, WholeLines, WholeRecords};
@@ -29,7 +29,8 @@ const PIECE: usize = 64 << 10;
 /// use std::io::{BufRead, BufReader, Write};
 ///
 /// let (reception, arriving) = Reception::<Block, ()>::open(&Rings::new(), Some(16))?;
-/// let words = pipeline::<Block>().map(|block| block.split(|byte| byte.is_ascii_whitespace()).filter(|word| !word.is_empty()).count());
+/// let words = |text: &[u8]| text.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty()).count();
+/// let words = pipeline::<Block>().map(move |block| words(block));
 /// let run = Rings::new().start(words.from(arrivals::taken(arriving)).to_fold(0, |sum, _, n| *sum += n))?;
 /// let options = tcp::Options::default().acknowledge();
 /// let listener = tcp::take_lines("127.0.0.1:0", reception.client(&run), options)?;
@@ -142,7 +143,7 @@ fn take<C: Cutter>(
     cutter: impl Fn() -> C + Send + Sync + 'static,
 ) -> Result<Listener, OpenError> {
     let bound = Bound::to(address, options.token.is_some())?;
-    let counters = Arc::<Counters>::default();
+    let counters = Arc::<ListenerCounters>::default();
     let (counted, connections) = (counters.clone(), options.connections);
     let listening = bound.serve("millstream-tcp", connections, move |accepted| {
         let (client, options, counters) = (client.clone(), options.clone(), counted.clone());
@@ -156,7 +157,7 @@ async fn connected<C: Cutter>(
     accepted: Accepted,
     client: Client<C::Item, ()>,
     options: Options,
-    counters: Arc<Counters>,
+    counters: Arc<ListenerCounters>,
     mut cutter: C,
 ) {
     let _open = Opened::on(&counters);
@@ -226,7 +227,7 @@ impl Connection {
     /// Says something, if it was asked for. A sender that does not read it is not waited for for long.
     async fn say(&mut self, said: &str) {
         if self.options.acknowledge {
-            // An error means that nobody hears it.
+            // An error means that no one hears it.
             let _ = timeout(self.options.write_within, self.stream.write_all(said.as_bytes())).await;
         }
     }
