@@ -1,5 +1,7 @@
 //! The command's programs, one for each file.
 
+#[cfg(feature = "cluster")]
+pub(crate) mod cluster;
 #[cfg(feature = "completions")]
 mod completions;
 mod copying;
@@ -55,6 +57,9 @@ pub(crate) use uppercase::Uppercase;
 pub(crate) use verify::Verify;
 pub(crate) use wc::Wc;
 
+#[cfg(feature = "cluster")]
+pub(crate) use cluster::Cluster;
+
 use crate::config::RunConfig;
 use crate::outcome::Outcome;
 
@@ -73,6 +78,10 @@ pub(crate) enum Command {
     Jq(Jq),
     #[cfg(feature = "serve")]
     Serve(Box<Serve>),
+    #[cfg(feature = "cluster")]
+    Cluster(Cluster),
+    #[cfg(feature = "cluster")]
+    Worker(Box<cluster::Works>),
     Evolve(Evolve),
     EvolveWorker(EvolveWorker),
     Verify(Verify),
@@ -106,6 +115,10 @@ impl Command {
             Command::Jq(jq) => jq.run(),
             #[cfg(feature = "serve")]
             Command::Serve(serve) => serve.run(),
+            #[cfg(feature = "cluster")]
+            Command::Cluster(cluster) => cluster.run(),
+            #[cfg(feature = "cluster")]
+            Command::Worker(works) => cluster::work_for_program(*works),
             Command::Evolve(evolve) => evolve.run(),
             Command::EvolveWorker(worker) => worker.run(),
             Command::Verify(verify) => verify.run(),

@@ -1,5 +1,7 @@
 //! The syntax of the command line alone: no meaning, and no defaults that depend on anything.
 
+#[cfg(feature = "cluster")]
+mod cluster;
 mod evolve;
 mod examples;
 #[cfg_attr(not(feature = "jq"), path = "flags/no_jq.rs")]
@@ -16,6 +18,8 @@ mod values;
 mod ways;
 mod wc;
 
+#[cfg(feature = "cluster")]
+pub(crate) use cluster::{Apply, ApplyProgram, Cluster, ClusterCommand, ClusterProgram, Feed, Read, Servers, Worker};
 pub(crate) use evolve::{Evolve, EvolveWorker, ModelName, Transport};
 pub(crate) use jq::Jq;
 pub(crate) use keeping::{Differ, Keeping, Look, Replay, Snapshots, Upgrade, When};
@@ -85,6 +89,12 @@ pub(crate) enum Command {
     #[cfg(feature = "serve")]
     #[command(after_long_help = examples::SERVE)]
     Serve(Box<Serve>),
+    #[cfg(feature = "cluster")]
+    #[command(after_long_help = examples::CLUSTER)]
+    Cluster(Cluster<ApplyProgram>),
+    #[cfg(feature = "cluster")]
+    #[command(after_long_help = examples::WORKER)]
+    Worker(Box<Worker>),
     #[command(after_long_help = examples::EVOLVE)]
     Evolve(Evolve),
     #[command(after_long_help = examples::EVOLVE_WORKER)]

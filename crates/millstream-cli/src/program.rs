@@ -1,5 +1,7 @@
 //! A user's own pipeline as a program with the subcommands of this one.
 
+#[cfg(feature = "cluster")]
+mod clustered;
 mod flags;
 mod kept;
 mod lines;
@@ -56,6 +58,7 @@ impl<B: Item + Display, O> Printed<B> for O where
 /// | `graph [--format svg\|dot\|json]` | a picture of it |
 /// | `run --state DIR FILE... >> FILE` | runs it, and goes on where it was when started again ([`Program::lasting`]) |
 /// | `state DIR`, `replay DIR`, `snapshots DIR` | look at what is kept there |
+/// | `cluster apply\|feed\|read\|status\|drain\|rm`, `worker` | runs it on several machines, over NATS (feature `cluster`) |
 /// | `verify [FILE...]` | runs it in every deployment with several sizes, and compares: `EDGE HASH COUNT` |
 ///
 /// Flags and exit codes are those of the `millstream` command: `--deploy model|inline|queues|rings`, `--workers`,
@@ -126,6 +129,9 @@ pub struct Program<T, P> {
     edges: Vec<Box<EdgeOf<T>>>,
     /// How it is run with its state kept, if that can be.
     keeps: Option<Keeps<P>>,
+    /// How it works on a cluster, if its states can be written.
+    #[cfg(feature = "cluster")]
+    works: Option<clustered::Works<P>>,
 }
 
 /// Runs a pipeline with its state kept.
@@ -166,17 +172,27 @@ where
 {
     /// A program of a pipeline with the shards that it was built with.
     pub fn new(pipeline: P) -> Self {
-        Program { pipeline: Whole::Built(pipeline), edges: Vec::new(), keeps: None }
+        Self::of(Whole::Built(pipeline))
     }
 
     /// A program of a pipeline that `build` makes, with `--shards` shards, or 1. `verify` builds it with 1, 2 and 3.
     pub fn sharded(build: impl Fn(usize) -> P + 'static) -> Self {
-        Program { pipeline: Whole::Sharded(Box::new(build)), edges: Vec::new(), keeps: None }
+        Self::of(Whole::Sharded(Box::new(build)))
+    }
+
+    fn of(pipeline: Whole<P>) -> Self {
+        Program {
+            pipeline,
+            edges: Vec::new(),
+            keeps: None,
+            #[cfg(feature = "cluster")]
+            works: None,
+        }
     }
 
     /// Makes `run` take `--state DIR`: the program then goes on where it was when it is started again, whatever ended
     /// it, and the file that it appends to has the lines of one undisturbed run. `state`, `replay` and `snapshots` look
-    /// at such a directory. Every state of the pipeline can be written, and has a [name](millstream_core::Arrow::named)
+    /// at such a directory. On a cluster it gets snapshots: without, a worker that starts computes everything again. Every state of the pipeline can be written, and has a [name](millstream_core::Arrow::named)
     /// (`plan --durable` says which has none). It reads files, and none of them is standard input.
     ///
     /// ```no_run
@@ -204,6 +220,10 @@ where
         B: Item + Display,
     {
         self.keeps = Some(kept::run::<P, T, O, B>);
+        #[cfg(feature = "cluster")]
+        {
+            self.works = Some(clustered::work_lasting::<P, T, O, B>);
+        }
         self
     }
 
@@ -256,6 +276,10 @@ where
             Command::Snapshots(crate::flags::Snapshots { dir, verify, prune, json }) => {
                 Snapshots { dir, verify, prune, json }.run()
             }
+            #[cfg(feature = "cluster")]
+            Command::Worker(flags) => self.work(*flags),
+            #[cfg(feature = "cluster")]
+            Command::Cluster(flags) => self.cluster(flags.command),
             Command::Upgrade(crate::flags::Upgrade { json, old, new, check: _ }) => Upgrade { json, old, new }.run(),
         };
         outcome.into()

@@ -88,6 +88,10 @@ pub(crate) fn resolve(flags: flags::Flags) -> Result<Command, String> {
         flags::Command::Jq(_) => Err(NO_JQ.into()),
         #[cfg(feature = "serve")]
         flags::Command::Serve(flags) => Ok(Command::Serve(Box::new(serve::serve(*flags)?))),
+        #[cfg(feature = "cluster")]
+        flags::Command::Cluster(flags) => Ok(Command::Cluster(crate::command::Cluster::new(flags.command)?)),
+        #[cfg(feature = "cluster")]
+        flags::Command::Worker(flags) => Ok(Command::Worker(Box::new((*flags).try_into()?))),
         flags::Command::Evolve(flags) => Ok(Command::Evolve(evolve::evolve(flags)?)),
         flags::Command::EvolveWorker(flags) => Ok(Command::EvolveWorker(evolve::worker(flags)?)),
         flags::Command::Replay(flags) => looks::replay(flags).map(Command::Replay),

@@ -12,22 +12,32 @@
 //! [`MemoryLog`] is a log in this process. [`Adversary`] is one that delays, loses, repeats and reorders requests, by a
 //! seed. With the feature `nats` there is `JetStream`, the log of NATS servers.
 
+mod app;
 mod batch;
 mod error;
+mod feeder;
 mod ingress;
 #[cfg(feature = "nats")]
 mod jet_stream;
 mod log;
 mod memory;
+mod place;
 mod replica;
 mod segment;
+mod text;
+mod worker;
 
+pub use app::{App, Applied, ApplyError, OtherPipeline};
 pub use batch::{Batch, BatchError, fingerprint};
 pub use error::ReplicaError;
+pub use feeder::{FeedError, FeedWait, Feeder};
 pub use ingress::{Ingress, cut};
 #[cfg(feature = "nats")]
 pub use jet_stream::{Access, EdgeState, JetStream, Login, OpenError, Streams, Tls};
 pub use log::{Entry, Log, LogError, Record, Sent};
 pub use memory::{Adversary, MemoryLog};
-pub use replica::{Edges, Options, Replica, Step};
+pub use place::{Place, PlaceState};
+pub use replica::{Edges, Options, Replica, Step, newest_snapshot};
 pub use segment::{OnRings, RingsRun, Segment, SegmentError, SegmentRun, SegmentRunner};
+pub use text::Text;
+pub use worker::{News, Worked, work};

@@ -5,6 +5,8 @@
 
 mod snapshots;
 
+pub use snapshots::newest_snapshot;
+
 use crate::{Batch, Entry, Log, LogError, ReplicaError, Segment, SegmentRun, Sent};
 use bytes::Bytes;
 use millstream_core::keys::StableHasher;

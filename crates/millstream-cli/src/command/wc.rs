@@ -8,6 +8,8 @@ pub(crate) mod pipelines;
 mod tally;
 mod width;
 
+#[cfg(feature = "cluster")]
+pub(crate) use columns::Columns;
 pub(crate) use kinds::Kinds;
 pub(crate) use names::Names;
 
@@ -19,6 +21,7 @@ use crate::message::{Complaints, say};
 use crate::outcome::Outcome;
 use crate::output::Output;
 use crate::progress::{self, Writes};
+#[cfg(not(feature = "cluster"))]
 use columns::Columns;
 use kinds::Counts;
 use millstream_core::SequenceNumber;

@@ -111,6 +111,30 @@ Examples:
   A value from the command line:
       millstream jq --arg user ann 'select(.user == $user)' orders.jsonl";
 
+#[cfg(feature = "cluster")]
+pub(super) const CLUSTER: &str = "\
+Examples:
+  Words counted by key, on a server of this machine and two workers:
+      nats-server -js -a 127.0.0.1 &
+      millstream cluster apply words --app count
+      millstream worker --app count & millstream worker --app count &
+      millstream cluster feed README.md --app count
+      millstream cluster drain --app count
+      millstream cluster read --app count
+      millstream cluster rm --app count
+  On three servers, each of which has every batch:
+      millstream cluster apply words --app count --nats nats://a:4222,nats://b:4222,nats://c:4222 --copies 3
+  Lines as they come, and what has come out so far:
+      tail -f log | millstream cluster feed --app count
+      millstream cluster read --app count --so-far";
+
+#[cfg(feature = "cluster")]
+pub(super) const WORKER: &str = "\
+Examples:
+      millstream worker --nats nats://127.0.0.1:4222 --app count
+  With a login, encrypted:
+      millstream worker --nats tls://nats.example.org:4222 --nats-credentials worker.creds --app count";
+
 pub(super) const EVOLVE: &str = "\
 Examples:
   A random walk seen through noise, next to the Kalman filter:

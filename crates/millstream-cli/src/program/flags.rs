@@ -1,5 +1,7 @@
 //! The command line of a user's program.
 
+#[cfg(feature = "cluster")]
+use crate::flags::{Apply, Cluster, Worker};
 use crate::flags::{Colours, Drawing, Look, Planning, Replay, Run, Snapshots, Upgrade};
 use crate::input::Names;
 use clap::{Args, Parser, Subcommand, ValueHint};
@@ -31,6 +33,10 @@ pub(super) enum Command {
     State(Look),
     /// List the snapshots of a state directory; check them, or remove old ones
     Snapshots(Snapshots),
+    #[cfg(feature = "cluster")]
+    Worker(Box<Worker>),
+    #[cfg(feature = "cluster")]
+    Cluster(Box<Cluster<Apply>>),
     /// Say whether a running pipeline could be replaced by another one, from their plans
     Upgrade(Upgrade),
 }

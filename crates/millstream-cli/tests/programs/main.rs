@@ -1,6 +1,8 @@
 //! The built programs, each test in a directory of its own.
 
 mod book;
+#[cfg(feature = "cluster")]
+mod cluster;
 mod copying;
 mod decompress;
 mod deployments;
@@ -30,6 +32,9 @@ mod progress;
 mod scene;
 #[cfg(feature = "serve")]
 mod serve;
+#[cfg(feature = "cluster")]
+#[path = "../../../millstream-cluster/tests/all/server.rs"]
+mod server;
 mod signals;
 mod sleep;
 mod spaces;

@@ -9,9 +9,12 @@ use std::error::Error;
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::runtime::Builder;
 use tokio::time::{sleep, timeout};
+
+/// How long no server may answer at all.
+const CONNECTING: Duration = Duration::from_secs(3);
 
 /// Which application on which servers, and who asks.
 #[derive(Clone, Debug, Default)]
@@ -158,6 +161,7 @@ impl JetStream {
         let said = Said::default();
         let made = runtime.block_on(async {
             let mut last = "it takes too long".to_owned();
+            let begun = Instant::now();
             let trying = async {
                 let mut client = None;
                 loop {
@@ -171,6 +175,10 @@ impl JetStream {
                     match attempt.await {
                         Ok(made) => return Ok(made),
                         Err(Attempt::Failed(error)) => return Err(error),
+                        // Servers that elect a leader take longer than a URL that is wrong deserves.
+                        Err(Attempt::Again(why)) if client.is_none() && begun.elapsed() > CONNECTING => {
+                            return Err(OpenError::NoServer { url: url(), why });
+                        }
                         Err(Attempt::Again(why)) => last = why,
                     }
                     sleep(Duration::from_millis(100)).await;

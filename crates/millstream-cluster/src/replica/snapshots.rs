@@ -26,9 +26,25 @@ pub(super) struct Held {
     stored: Option<String>,
 }
 
+fn key_of(output: &str) -> String {
+    format!("snapshot.{output}")
+}
+
+/// The last batch that is in the newest snapshot of the segment with this output edge; none if it has no snapshot.
+///
+/// # Errors
+///
+/// If the log does not answer, or the record is another format's.
+pub fn newest_snapshot<L: Log>(log: &L, output: &str) -> Result<Option<u64>, LogError> {
+    let Some(record) = log.get(&key_of(output))? else { return Ok(None) };
+    let manifest: Manifest = postcard::from_bytes(&record.value)
+        .map_err(|error| LogError::Refused(format!("the record {:?}: {error}", key_of(output))))?;
+    Ok(Some(manifest.input))
+}
+
 impl<S: Segment, L: Log> Replica<S, L> {
     fn key(&self) -> String {
-        format!("snapshot.{}", self.edges.output)
+        key_of(&self.edges.output)
     }
 
     fn unusable(&self, why: impl ToString) -> ReplicaError {
@@ -64,7 +80,7 @@ impl<S: Segment, L: Log> Replica<S, L> {
         let mut running = Running::new(self.segment.start(Some(&state))?, manifest, revision);
         // The replica that stored it may have died before it trimmed the edge, and a full edge brings no further batch.
         running.drops = running.manifest.0.drops.clone();
-        running.trim = self.options.trims.then_some(running.position + 1);
+        running.trim = self.options.trims.then_some(running.position);
         Ok((Phase::Runs(running), Step::Worked))
     }
 
@@ -113,7 +129,8 @@ impl<S: Segment, L: Log> Replica<S, L> {
         let value = postcard::to_allocvec(&manifest).map_err(|error| self.unusable(error))?;
         match self.log.compare_and_set(&self.key(), running.manifest.1, &value) {
             Ok(()) => {
-                running.trim = self.options.trims.then_some(manifest.input + 1);
+                // The last one stays, since it says where the next one begins.
+                running.trim = self.options.trims.then_some(manifest.input);
                 running.drops = manifest.drops.clone();
                 // The record's new revision is not known yet.
                 (running.manifest.0, running.asks) = (manifest, true);

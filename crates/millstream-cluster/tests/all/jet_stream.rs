@@ -1,74 +1,18 @@
 //! The log of a real server on this machine, and replicas on it.
 
 use crate::schedules::edges;
+use crate::server::Server;
 use crate::sums::{self, RIGHT};
 use millstream_cluster::{
     Access, Batch, Ingress, JetStream, Log, LogError, MemoryLog, Options, Replica, Step, Streams, cut,
 };
-use std::net::TcpListener;
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::Duration;
-use tempfile::TempDir;
 
-/// The server of `cargo xtask nats`, or that on PATH; none, and why, if there is no such server.
-fn program(test: &str) -> Option<PathBuf> {
-    let installed = Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("tools").join("nats-server");
-    let program = if installed.exists() { installed } else { PathBuf::from("nats-server") };
-    let version = Command::new(&program).arg("--version").output();
-    if version.is_ok_and(|output| output.status.success()) {
-        return Some(program);
-    }
-    let reason = "nats-server is not on PATH; `cargo xtask nats` installs it";
-    assert!(std::env::var("MILLSTREAM_REQUIRE").as_deref() != Ok("all"), "{reason}");
-    eprintln!("SKIPPED {test}: {reason}");
-    None
-}
-
-struct Server {
-    program: PathBuf,
-    home: TempDir,
-    port: u16,
-    child: Child,
-}
-
-impl Server {
-    fn start(test: &str) -> Option<Self> {
-        let program = program(test)?;
-        let home = tempfile::tempdir().unwrap();
-        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-        let child = run(&program, home.path(), port);
-        Some(Server { program, home, port, child })
-    }
-
-    fn kill(&mut self) {
-        self.child.kill().unwrap();
-        self.child.wait().unwrap();
-    }
-
-    fn again(&mut self) {
-        self.child = run(&self.program, self.home.path(), self.port);
-    }
-
-    fn connect(&self, capacity: u32) -> JetStream {
-        let access = Access { url: format!("127.0.0.1:{}", self.port), app: "test".to_owned(), ..Access::default() };
-        let streams = Streams { edges: vec!["in".to_owned(), "out".to_owned()], replicas: 1, capacity };
-        JetStream::create(&access, &streams, Duration::from_secs(30)).unwrap()
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        _ = self.child.kill();
-        _ = self.child.wait();
-    }
-}
-
-fn run(program: &Path, home: &Path, port: u16) -> Child {
-    let mut command = Command::new(program);
-    command.args(["-js", "-a", "127.0.0.1", "-p", &port.to_string(), "-sd"]).arg(home);
-    command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
+fn connect(server: &Server, capacity: u32) -> JetStream {
+    let access = Access { url: server.url(), app: "test".to_owned(), ..Access::default() };
+    let streams = Streams { edges: vec!["in".to_owned(), "out".to_owned()], replicas: 1, capacity };
+    JetStream::create(&access, &streams, Duration::from_secs(30)).unwrap()
 }
 
 /// What every log does, with room for 3 entries.
@@ -121,7 +65,13 @@ fn the_memory_does_what_a_log_does() {
 #[test]
 fn a_server_does_what_a_log_does() {
     let Some(server) = Server::start("a_server_does_what_a_log_does") else { return };
-    contract(&server.connect(3));
+    contract(&connect(&server, 3));
+    // An application that is there, opened.
+    let access = Access { url: server.url(), app: "test".to_owned(), ..Access::default() };
+    let opened = JetStream::open(&access, Duration::from_secs(30)).unwrap();
+    opened.put_blob("more", b"states").unwrap();
+    assert_eq!(opened.blob("more"), Ok(Some(b"states".to_vec())));
+    assert_eq!(opened.last("in"), Ok(5));
 }
 
 #[test]
@@ -130,7 +80,7 @@ fn replicas_and_the_server_are_killed_and_the_output_is_the_models() {
         return;
     };
     let input: Vec<u64> = (0..400).collect();
-    let log = server.connect(8);
+    let log = connect(&server, 8);
     let options = |rank| Options { rank, patience: 3, snapshot_every: 2, window: 4, ..Options::default() };
     let replica = |rank| Replica::new(RIGHT, log.clone(), edges(), options(rank));
     let mut ingress = Ingress::new(log.clone(), "in", cut(input.iter().copied(), 4).unwrap());

@@ -1,8 +1,12 @@
 //! Replicas of segments on logs, against what the pipeline means.
 
+mod app;
 #[cfg(feature = "nats")]
 mod jet_stream;
 mod replicas;
 mod rings;
 mod schedules;
+#[cfg(feature = "nats")]
+mod server;
 mod sums;
+mod words;

@@ -14,7 +14,7 @@ pub(crate) struct Columns {
 
 impl Columns {
     /// Each number takes the width that it needs.
-    pub(super) const NARROW: Columns = Columns { width: 1 };
+    pub(crate) const NARROW: Columns = Columns { width: 1 };
 
     /// Wide enough for the total size of all regular files, which `wc` knows before it reads; at least 7 if the size of
     /// an input is not known. Without files, standard input is read. A single number has no column.
@@ -36,7 +36,7 @@ impl Columns {
     }
 
     /// The line for one input. A name with a line feed in it is quoted, so that it stays one line.
-    pub(super) fn line(self, counts: Counts, name: Option<&OsStr>) -> Vec<u8> {
+    pub(crate) fn line(self, counts: Counts, name: Option<&OsStr>) -> Vec<u8> {
         let (mut line, width) = (Vec::new(), self.width);
         for count in counts.kinds.of(&counts) {
             let gap = if line.is_empty() { "" } else { " " };

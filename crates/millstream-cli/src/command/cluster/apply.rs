@@ -1,0 +1,82 @@
+//! `cluster apply`: the plan of an application.
+
+use super::servers::{Servers, log_failed, servers};
+use crate::flags;
+use crate::message::{Complaints, say};
+use crate::outcome::Outcome;
+use millstream_cluster::{App, Applied, ApplyError, Streams};
+use millstream_core::Plan;
+
+/// After how many batches there is a snapshot, if the flags do not say.
+const SNAPSHOT_EVERY: u64 = 256;
+
+/// The numbers of an application.
+#[derive(Debug)]
+pub(crate) struct Numbers {
+    servers: Servers,
+    replicas: u32,
+    copies: usize,
+    capacity: u32,
+    snapshot_every: u64,
+}
+
+impl TryFrom<flags::Apply> for Numbers {
+    type Error = String;
+
+    fn try_from(flags: flags::Apply) -> Result<Self, String> {
+        let flags::Apply { servers: asked, replicas, copies, capacity, snapshot_every } = flags;
+        let most = u64::from(capacity) / 4;
+        let snapshot_every = snapshot_every.unwrap_or_else(|| SNAPSHOT_EVERY.min(u64::from(capacity) / 8).max(1));
+        if snapshot_every > most {
+            return Err(format!(
+                "--snapshot-every {snapshot_every}: an edge of {capacity} batches would be full before it is dropped \
+                 behind a snapshot: at most {most}, or a larger --capacity"
+            ));
+        }
+        Ok(Numbers { servers: servers(asked)?, replicas, copies, capacity, snapshot_every })
+    }
+}
+
+/// How the stages of a plan are told from others'.
+pub(crate) fn stages(plan: &Plan) -> Vec<String> {
+    plan.stages.iter().map(|stage| format!("{} {}", stage.name, stage.kind)).collect()
+}
+
+pub(crate) fn apply(numbers: &Numbers, program: &str, plan: &Plan) -> Outcome {
+    let complaints = Complaints::of("cluster");
+    let Numbers { servers, replicas, copies, capacity, snapshot_every } = numbers;
+    let app = App {
+        program: program.to_owned(),
+        stages: stages(plan),
+        replicas: *replicas,
+        copies: *copies,
+        capacity: *capacity,
+        snapshot_every: *snapshot_every,
+    };
+    let streams = Streams { edges: App::edges(), replicas: *copies, capacity: *capacity };
+    let log = match servers.create(&streams, &complaints) {
+        Ok(log) => log,
+        Err(outcome) => return outcome,
+    };
+    let name = &servers.access.app;
+    match app.apply(&log) {
+        Ok(applied) => {
+            let what = match applied {
+                Applied::Made => "made",
+                Applied::Changed => "changed",
+                Applied::Same => "unchanged",
+            };
+            say(&format!("millstream cluster: application {name}: {program}, {replicas} replicas: {what}"));
+            Outcome::Done
+        }
+        Err(ApplyError::Other(other)) => {
+            complaints.complain(&format!("{name}: {other}; take another name, or remove it with `cluster rm`"));
+            Outcome::WrongUse
+        }
+        Err(ApplyError::Log(error)) => log_failed(&error, &complaints),
+        Err(error) => {
+            complaints.complain(&error.to_string());
+            Outcome::InputOrOutputFailed
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! `cluster drain`: ends the input and waits for the output.
+
+use super::servers::{Servers, log_failed};
+use super::status::Alarm;
+use crate::interrupts::Interrupts;
+use crate::message::Complaints;
+use crate::outcome::Outcome;
+use millstream_cluster::{App, Batch, FeedError, Feeder, JetStream, Log, LogError, Text};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+/// Between two looks at the output.
+const PAUSE: Duration = Duration::from_millis(50);
+/// How long an output that does not grow is not worth a message.
+const SOON: Duration = Duration::from_secs(3);
+
+#[derive(Debug)]
+pub(crate) struct Drain {
+    pub(super) servers: Servers,
+    pub(super) within: Option<Duration>,
+}
+
+impl Drain {
+    pub(crate) fn run(self) -> Outcome {
+        let complaints = Complaints::of("cluster");
+        let log = match self.servers.open(&complaints) {
+            Ok(log) => log,
+            Err(outcome) => return outcome,
+        };
+        let interrupts = Interrupts::default();
+        if let Err(error) = interrupts.listen() {
+            complaints.complain(&error.to_string());
+            return Outcome::InputOrOutputFailed;
+        }
+        let begun = Instant::now();
+        let goes_on = || interrupts.first().is_none() && self.within.is_none_or(|within| begun.elapsed() < within);
+        let waited = ended(&log, &mut || goes_on()).and_then(|()| complete(&log, &goes_on, &complaints));
+        match (waited, interrupts.first()) {
+            (Ok(true), _) => Outcome::Done,
+            (Err(FeedError::Stopped) | Ok(false), Some(signal)) => Outcome::Interrupted(signal),
+            (Err(FeedError::Stopped) | Ok(false), None) => {
+                complaints.complain("the output is not complete");
+                Outcome::InputOrOutputFailed
+            }
+            (Err(FeedError::Log(error)), _) => log_failed(&error, &complaints),
+            (Err(error), _) => {
+                complaints.complain(&error.to_string());
+                Outcome::InputOrOutputFailed
+            }
+        }
+    }
+}
+
+fn ended(log: &JetStream, goes_on: &mut dyn FnMut() -> bool) -> Result<(), FeedError> {
+    let mut waits = |_: &_| {
+        sleep(PAUSE);
+        goes_on()
+    };
+    match Feeder::new(log.clone(), false, &mut waits) {
+        Ok(mut feeder) => feeder.end(&mut waits),
+        Err(FeedError::Ended(_)) => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
+/// Waits for the last batch of the output. False if there is no more time.
+fn complete(log: &JetStream, goes_on: &impl Fn() -> bool, complaints: &Complaints) -> Result<bool, FeedError> {
+    let (mut grown, mut last, mut said) = (Instant::now(), 0, false);
+    while goes_on() {
+        let now = match log.last(App::OUTPUT) {
+            Ok(now) => now,
+            Err(LogError::Unavailable(_)) => last,
+            Err(error) => return Err(FeedError::Log(error)),
+        };
+        if now > last {
+            (grown, last) = (Instant::now(), now);
+            let entries = log.read_from(App::OUTPUT, now, 1).unwrap_or_default();
+            // One that is another program's is for `read` to tell.
+            if entries.iter().any(|entry| Batch::<Text>::from_bytes(&entry.bytes).is_ok_and(|batch| batch.end)) {
+                return Ok(true);
+            }
+            if entries.is_empty() {
+                last = 0;
+            }
+        } else if grown.elapsed() > SOON && !said {
+            said = true;
+            complaints.note(&match Alarm::first(log) {
+                Some(alarm) => format!("the output does not grow: {alarm}"),
+                None => "the output does not grow: is a worker at work? `cluster status` tells".to_owned(),
+            });
+        }
+        sleep(PAUSE);
+    }
+    Ok(false)
+}

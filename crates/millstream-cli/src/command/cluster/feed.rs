@@ -1,0 +1,176 @@
+//! `cluster feed`: text into the ingress edge.
+
+use super::servers::{Servers, servers};
+use crate::flags;
+use crate::input::{Opening, never_waits, report};
+use crate::interrupts::{Interrupts, is_end};
+use crate::message::Complaints;
+use crate::outcome::Outcome;
+use crate::progress::{self, Writes};
+use bytes::Bytes;
+use memchr::memrchr;
+use millstream_cluster::{FeedError, FeedWait, Feeder, JetStream};
+use std::ffi::{OsStr, OsString};
+use std::io::{self, Read};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// The longest line with its end: servers take messages of up to 1 MiB.
+const LONGEST: usize = 768 << 10;
+/// Between two looks at an edge that is full, or servers that do not answer.
+const LOOKS_AGAIN: Duration = Duration::from_millis(20);
+/// How long a wait is not worth a message.
+const SOON: Duration = Duration::from_secs(1);
+
+#[derive(Debug)]
+pub(crate) struct Feed {
+    servers: Servers,
+    files: Vec<OsString>,
+    resume: bool,
+    end: bool,
+    batch: usize,
+}
+
+pub(super) fn resolved(flags: flags::Feed) -> Result<Feed, String> {
+    let flags::Feed { files, servers: asked, resume, end, batch } = flags;
+    if batch > LONGEST {
+        return Err("--batch: at most 768K".to_owned());
+    }
+    let files = if files.is_empty() { vec!["-".into()] } else { files };
+    Ok(Feed { servers: servers(asked)?, files, resume, end, batch })
+}
+
+/// Text on its way.
+struct Feeds {
+    feeder: Feeder<JetStream>,
+    /// How many bytes to pass over.
+    skips: u64,
+    /// What is read and not appended: at least `batch` bytes of whole lines go at once.
+    kept: Vec<u8>,
+    batch: usize,
+    interrupts: Interrupts,
+    complaints: Complaints,
+}
+
+impl Feed {
+    pub(crate) fn run(self) -> Outcome {
+        let complaints = Complaints::of("cluster");
+        let log = match self.servers.open(&complaints) {
+            Ok(log) => log,
+            Err(outcome) => return outcome,
+        };
+        let interrupts = Interrupts::default();
+        if let Err(error) = interrupts.listen() {
+            complaints.complain(&error.to_string());
+            return Outcome::InputOrOutputFailed;
+        }
+        progress::begin("feed", &self.files, false, Writes::Lines);
+        let feeder = Feeder::new(log, self.resume, &mut waits(&interrupts, &complaints));
+        let outcome = feeder.and_then(|feeder| {
+            let skips = if self.resume { feeder.position() } else { 0 };
+            let (interrupts, complaints) = (interrupts.clone(), complaints.clone());
+            Feeds { feeder, skips, kept: Vec::new(), batch: self.batch, interrupts, complaints }.all(&self)
+        });
+        progress::end();
+        match (outcome, interrupts.first()) {
+            (Ok(()) | Err(FeedError::Stopped), Some(signal)) => Outcome::Interrupted(signal),
+            (Ok(()), None) if complaints.any() => Outcome::InputOrOutputFailed,
+            (Ok(()), None) => Outcome::Done,
+            (Err(error), _) => {
+                complaints.complain(&error.to_string());
+                Outcome::InputOrOutputFailed
+            }
+        }
+    }
+}
+
+impl Feeds {
+    fn all(mut self, feed: &Feed) -> Result<(), FeedError> {
+        for name in &feed.files {
+            if let Err(error) = self.file(name)? {
+                report(&self.complaints, name, &error);
+            }
+        }
+        if !self.kept.is_empty() {
+            self.append(self.kept.len())?;
+        }
+        if self.skips > 0 {
+            let why = format!("--resume: the edge has had {} bytes more than this input", self.skips);
+            self.complaints.complain(&why);
+        }
+        let fed = self.skips == 0 && !self.complaints.any() && self.interrupts.first().is_none();
+        if feed.end && fed {
+            self.feeder.end(&mut waits(&self.interrupts, &self.complaints))?;
+        }
+        Ok(())
+    }
+
+    /// A file; the inner error is the file's.
+    fn file(&mut self, name: &OsStr) -> Result<io::Result<()>, FeedError> {
+        let opening = Opening { interrupts: Some(self.interrupts.clone()), watched: true, ..Opening::default() };
+        let mut file = match opening.open(name) {
+            Ok(Some(file)) => file,
+            Ok(None) => return Ok(Ok(())),
+            Err(error) => return Ok(Err(error)),
+        };
+        let (whole, mut buffer) = (never_waits(name), vec![0; self.batch.max(1 << 16)]);
+        loop {
+            let read = match file.read(&mut buffer) {
+                Ok(0) => return Ok(Ok(())),
+                Ok(read) => read,
+                Err(error) if is_end(&error) => return Ok(Ok(())),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) => return Ok(Err(error)),
+            };
+            let skipped = usize::try_from(self.skips).map_or(read, |skips| skips.min(read));
+            self.skips -= skipped as u64;
+            self.kept.extend(&buffer[skipped..read]);
+            // What comes slowly is not held back.
+            let least = if whole || read == buffer.len() { self.batch } else { 1 };
+            while let Some(end) = self.lines(least) {
+                self.append(end)?;
+            }
+            if self.kept.len() > LONGEST {
+                return Ok(Err(io::Error::other("a line is longer than 768 KiB: its rest is left out")));
+            }
+            if self.interrupts.first().is_some() {
+                return Ok(Ok(()));
+            }
+        }
+    }
+
+    /// The end of the first lines that have this many bytes, and of all of them that a batch takes.
+    fn lines(&self, least: usize) -> Option<usize> {
+        if self.kept.len() < least {
+            return None;
+        }
+        let most = self.kept.len().min(self.batch);
+        match memrchr(b'\n', &self.kept[..most]) {
+            Some(end) => Some(end + 1),
+            // A longer line is a batch of its own.
+            None => memchr::memchr(b'\n', &self.kept).map(|end| end + 1).filter(|end| *end <= LONGEST),
+        }
+    }
+
+    fn append(&mut self, end: usize) -> Result<(), FeedError> {
+        let rest = self.kept.split_off(end);
+        let text = Bytes::from(std::mem::replace(&mut self.kept, rest));
+        self.feeder.append(text, &mut waits(&self.interrupts, &self.complaints))
+    }
+}
+
+/// Says what is waited for, once, if that takes long.
+fn waits<'a>(interrupts: &'a Interrupts, complaints: &'a Complaints) -> impl FnMut(&FeedWait) -> bool + 'a {
+    let (mut since, mut said) = (None, false);
+    move |wait| {
+        if since.get_or_insert_with(Instant::now).elapsed() > SOON && !said {
+            said = true;
+            complaints.note(&match wait {
+                FeedWait::Full => "the input edge is full: waiting for workers to read it".to_owned(),
+                FeedWait::Unavailable(why) => format!("waiting for the servers: {why}"),
+            });
+        }
+        thread::sleep(LOOKS_AGAIN);
+        interrupts.first().is_none()
+    }
+}

@@ -1,0 +1,72 @@
+//! A program of text as a segment: text in, text out, whatever the types between.
+
+use crate::message::Complaints;
+use bytes::Bytes;
+use millstream_cluster::{Batch, OnRings, RingsRun, Segment, SegmentError, SegmentRun, SegmentRunner, Text};
+use millstream_core::{Arrow, Item, ToOwnedItem};
+use millstream_exec::{RunsOn, SourceShape};
+
+/// How values are read from a piece of text, which is whole lines, and how they are printed.
+pub(crate) struct Reads<T, B> {
+    pub(crate) read: fn(&Text, &mut Vec<T>, &Complaints),
+    pub(crate) print: fn(&B) -> Vec<u8>,
+}
+
+impl<T, B> Clone for Reads<T, B> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T, B> Copy for Reads<T, B> {}
+
+/// A pipeline between two edges of text.
+pub(crate) struct TextSegment<P, R, T, B> {
+    pub(crate) on: OnRings<P, R>,
+    pub(crate) reads: Reads<T, B>,
+    pub(crate) complaints: Complaints,
+}
+
+impl<P, R, T, B> Clone for TextSegment<P, R, T, B> {
+    fn clone(&self) -> Self {
+        TextSegment { on: self.on.clone(), reads: self.reads, complaints: self.complaints.clone() }
+    }
+}
+
+pub(crate) struct TextRun<R: SegmentRunner, T: Item, B> {
+    run: RingsRun<T, B, R>,
+    reads: Reads<T, B>,
+    complaints: Complaints,
+}
+
+impl<P, R, T, B> Segment for TextSegment<P, R, T, B>
+where
+    T: Item,
+    R: SegmentRunner,
+    P: RunsOn<R, Item = T> + Arrow<In: SourceShape<Item = T>, Out: ToOwnedItem<Owned = B>>,
+{
+    type In = Text;
+    type Out = Text;
+    type Run = TextRun<R, T, B>;
+
+    fn start(&self, state: Option<&[u8]>) -> Result<Self::Run, SegmentError> {
+        Ok(TextRun { run: self.on.run(state)?, reads: self.reads, complaints: self.complaints.clone() })
+    }
+}
+
+impl<R: SegmentRunner, T: Item, B> SegmentRun for TextRun<R, T, B> {
+    type In = Text;
+    type Out = Text;
+
+    fn batch(&mut self, values: Vec<Text>, end: bool) -> Result<Batch<Text>, SegmentError> {
+        let mut read = Vec::new();
+        values.iter().for_each(|text| (self.reads.read)(text, &mut read, &self.complaints));
+        let Batch { first, next, end, generation, values } = self.run.batch(read, end)?;
+        let print = |(number, value): (u64, B)| (number, Text(Bytes::from((self.reads.print)(&value))));
+        Ok(Batch { first, next, end, generation, values: values.into_iter().map(print).collect() })
+    }
+
+    fn state(&mut self) -> Result<Option<Vec<u8>>, SegmentError> {
+        self.run.state()
+    }
+}

@@ -1,0 +1,81 @@
+//! Which servers, and how they are reached.
+
+use crate::environment::secret;
+use crate::flags;
+use crate::message::{Complaints, cause, quoted};
+use crate::outcome::Outcome;
+use millstream_cluster::{Access, JetStream, LogError, Login, OpenError, Streams, Tls};
+use std::env;
+use std::time::Duration;
+
+/// Where a server of this machine listens.
+const HERE: &str = "nats://127.0.0.1:4222";
+/// The variables that are read.
+const URL: &str = "MILLSTREAM_NATS";
+const PASSWORD: &str = "MILLSTREAM_NATS_PASSWORD";
+/// How long a command tries to get an answer of the servers. An election of the servers takes up to nine seconds.
+const PATIENCE: Duration = Duration::from_secs(15);
+
+/// An application on its servers.
+#[derive(Clone, Debug)]
+pub(crate) struct Servers {
+    pub(super) access: Access,
+}
+
+/// What the flags and the environment say; an error is wrong use.
+pub(crate) fn servers(flags: flags::Servers) -> Result<Servers, String> {
+    let flags::Servers { nats, app, nats_user, nats_credentials, nats_key, tls_authority, .. } = flags;
+    let fits = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+    if app.is_empty() || app.len() > 64 || !app.chars().all(fits) {
+        return Err(format!("--app: the name {app:?} is not of 1 to 64 letters, digits, `-` and `_`"));
+    }
+    if nats.as_ref().is_some_and(|url| url.contains('@')) {
+        return Err(format!(
+            "--nats: a password on the command line is seen by every user of the machine: use --nats-user and {PASSWORD}"
+        ));
+    }
+    let url = match nats {
+        Some(url) => url,
+        None => env::var(URL).unwrap_or_else(|_| HERE.to_owned()),
+    };
+    let login = match (nats_user, nats_credentials, nats_key) {
+        (Some(user), ..) => match secret(PASSWORD, 1)? {
+            Some(password) => Login::Password { user, password },
+            None => return Err(format!("--nats-user: its password is to be in {PASSWORD}, which is not set")),
+        },
+        (None, Some(file), _) => Login::Credentials(file),
+        (None, None, Some(file)) => {
+            let seed = std::fs::read_to_string(&file);
+            let seed = seed.map_err(|error| format!("--nats-key: {}: {}", quoted(file.as_os_str()), cause(&error)))?;
+            Login::Key(seed.trim().to_owned())
+        }
+        (None, None, None) => Login::Open,
+    };
+    let tls = Tls { authority: tls_authority, certificate: flags.tls_certificate.zip(flags.tls_key) };
+    Ok(Servers { access: Access { url, app, login, tls } })
+}
+
+impl Servers {
+    /// The application, or the outcome after a message.
+    pub(super) fn open(&self, complaints: &Complaints) -> Result<JetStream, Outcome> {
+        JetStream::open(&self.access, PATIENCE).map_err(|error| not_open(&error, complaints))
+    }
+
+    pub(super) fn create(&self, streams: &Streams, complaints: &Complaints) -> Result<JetStream, Outcome> {
+        JetStream::create(&self.access, streams, PATIENCE).map_err(|error| not_open(&error, complaints))
+    }
+}
+
+fn not_open(error: &OpenError, complaints: &Complaints) -> Outcome {
+    complaints.complain(&error.to_string());
+    match error {
+        OpenError::NoApp { .. } => Outcome::WrongUse,
+        _ => Outcome::InputOrOutputFailed,
+    }
+}
+
+/// Says that the log failed.
+pub(super) fn log_failed(error: &LogError, complaints: &Complaints) -> Outcome {
+    complaints.complain(&error.to_string());
+    Outcome::InputOrOutputFailed
+}

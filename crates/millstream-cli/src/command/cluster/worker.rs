@@ -1,0 +1,117 @@
+//! `worker`: takes the place of a replica.
+
+use super::apply::stages;
+use super::servers::{Servers, log_failed, servers};
+use crate::config;
+use crate::flags;
+use crate::interrupts::Interrupts;
+use crate::message::{Complaints, say};
+use crate::outcome::Outcome;
+use millstream_cluster::{App, JetStream, News, ReplicaError, Segment, SegmentError, Worked, work};
+use millstream_core::Plan;
+use millstream_exec::Rings;
+
+/// A worker, before its program is known.
+#[derive(Debug)]
+pub(crate) struct Works {
+    servers: Servers,
+    quiet: bool,
+    /// How its pipeline runs.
+    pub(crate) rings: Rings,
+    /// How many tasklets a stateless stage has.
+    pub(crate) shards: Option<usize>,
+    pub(crate) complaints: Complaints,
+}
+
+impl TryFrom<flags::Worker> for Works {
+    type Error = String;
+
+    fn try_from(flags: flags::Worker) -> Result<Self, String> {
+        let flags::Worker { servers: asked, quiet, mut tuning } = flags;
+        tuning.ring.get_or_insert(config::NUMBERS);
+        Ok(Works {
+            servers: servers(asked)?,
+            quiet,
+            rings: config::rings(&tuning),
+            shards: tuning.shards,
+            complaints: Complaints::of("worker"),
+        })
+    }
+}
+
+/// A worker that knows what its application is.
+pub(crate) struct Knows {
+    works: Works,
+    log: JetStream,
+    pub(super) app: App,
+}
+
+impl Works {
+    /// Asks the servers for the application. An error is the outcome after a message.
+    pub(super) fn asks(self) -> Result<Knows, Outcome> {
+        let log = self.servers.open(&self.complaints)?;
+        match App::read(&log) {
+            Ok(Some(app)) => Ok(Knows { works: self, log, app }),
+            Ok(None) => {
+                let name = &self.servers.access.app;
+                self.complaints.complain(&format!("application {name} has no plan: `cluster apply` makes one"));
+                Err(Outcome::WrongUse)
+            }
+            Err(error) => Err(log_failed(&error, &self.complaints)),
+        }
+    }
+
+    /// Works for the application with this program.
+    pub(crate) fn run<S: Segment + Clone>(self, program: &str, plan: &Plan, segment: &S) -> Outcome {
+        match self.asks() {
+            Ok(knows) => knows.run(program, plan, segment),
+            Err(outcome) => outcome,
+        }
+    }
+}
+
+impl Knows {
+    pub(super) fn works(&self) -> &Works {
+        &self.works
+    }
+
+    pub(super) fn run<S: Segment + Clone>(self, program: &str, plan: &Plan, segment: &S) -> Outcome {
+        let Knows { works: Works { servers, quiet, complaints, .. }, log, app } = self;
+        if let Err(other) = app.check(program, &stages(plan)) {
+            complaints.complain(&format!("{}: {other}", servers.access.app));
+            return Outcome::WrongUse;
+        }
+        let interrupts = Interrupts::default();
+        if let Err(error) = interrupts.listen() {
+            complaints.complain(&error.to_string());
+            return Outcome::InputOrOutputFailed;
+        }
+        let tell = |news: News| {
+            let news = match news {
+                News::Waits => format!("all {} places are taken: waiting for one", app.replicas),
+                News::Took(rank) => format!("working as replica {rank} of {}", app.replicas),
+                News::Lost(rank) => format!("was silent for too long: another worker is replica {rank} now"),
+            };
+            if !quiet {
+                complaints.note(&news);
+            }
+        };
+        match work(segment, &log, &app, || interrupts.first().is_some(), tell) {
+            Ok(Worked::Ended) if complaints.any() => Outcome::InputOrOutputFailed,
+            Ok(Worked::Ended) => Outcome::Done,
+            Ok(Worked::Stopped) => interrupts.first().map_or(Outcome::Done, Outcome::Interrupted),
+            Err(ReplicaError::Segment(SegmentError::Run(error))) => {
+                say(&format!("millstream: {error}"));
+                Outcome::PipelineFailed
+            }
+            Err(error) => {
+                complaints.complain(&error.to_string());
+                match error {
+                    ReplicaError::Diverged { .. } => Outcome::CheckFailed,
+                    ReplicaError::Segment(_) => Outcome::PipelineFailed,
+                    _ => Outcome::InputOrOutputFailed,
+                }
+            }
+        }
+    }
+}

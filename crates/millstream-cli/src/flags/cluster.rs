@@ -1,0 +1,192 @@
+//! The flags of `cluster` and `worker`.
+
+use super::Tuning;
+use super::values::{at_least_one, size, time};
+use clap::{Args, Subcommand, ValueEnum, ValueHint};
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Work for an application on a cluster: take the place of one of its replicas, and compute until its output is
+/// complete
+///
+/// Start the same command on as many machines as you like. One worker appends to the output, the others compute the
+/// same and go on at once if it dies; one without a place waits for one. Nothing listens: a worker has connections to
+/// the servers alone. It exits with 0 when the output is complete, 3 if the pipeline failed, and 4 if the output edge
+/// has other bytes than it computed
+#[derive(Debug, Args)]
+pub(crate) struct Worker {
+    #[command(flatten)]
+    pub(crate) servers: Servers,
+    /// Print only failures on standard error
+    #[arg(long)]
+    pub(crate) quiet: bool,
+    #[command(flatten)]
+    pub(crate) tuning: Tuning,
+}
+
+/// Run a pipeline on several machines, over NATS JetStream
+///
+/// `apply` makes an application of a program, `feed` brings text into its ingress edge, `millstream worker` computes,
+/// `read` prints its output, `drain` ends the input and waits for the rest, and `rm` removes it all. Whatever dies
+/// meanwhile, the output is the same, byte by byte
+#[derive(Debug, Args)]
+pub(crate) struct Cluster<A: Args> {
+    #[command(subcommand)]
+    pub(crate) command: ClusterCommand<A>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ClusterCommand<A: Args> {
+    /// Make the application, or change its numbers: streams, records, and the plan, by compare and set
+    Apply(A),
+    /// Append files, or standard input, to the ingress edge, line by line
+    Feed(Feed),
+    /// Print the output edge, until its end
+    Read(Read),
+    /// Show the replicas, how far they are, the edges and their leaders; exit with 4 if a replica has diverged
+    Status(Status),
+    /// End the input, and wait until the output is complete
+    Drain(Drain),
+    /// Remove the application: its edges, its records and its snapshots
+    Rm(Remove),
+}
+
+/// Which application, on which servers, and who asks.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Servers")]
+pub(crate) struct Servers {
+    /// The servers: nats://HOST:PORT, or tls://HOST:PORT; several are separated by commas [default: MILLSTREAM_NATS, or
+    /// nats://127.0.0.1:4222]
+    #[arg(long, value_name = "URL")]
+    pub(crate) nats: Option<String>,
+    /// The application: letters, digits, `-` and `_`
+    #[arg(long, value_name = "NAME")]
+    pub(crate) app: String,
+    /// Log in as this user; the password is in MILLSTREAM_NATS_PASSWORD
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["nats_credentials", "nats_key"])]
+    pub(crate) nats_user: Option<String>,
+    /// Log in by this file of credentials (JWT and key)
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "nats_key")]
+    pub(crate) nats_credentials: Option<PathBuf>,
+    /// Log in by the key (nkey) whose seed is in this file
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) nats_key: Option<PathBuf>,
+    /// Encrypt, and trust the certificates in this PEM file beside those of the machine
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) tls_authority: Option<PathBuf>,
+    /// Encrypt, and show this certificate, as PEM
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "tls_key")]
+    pub(crate) tls_certificate: Option<PathBuf>,
+    /// The key of that certificate, as PEM
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "tls_certificate")]
+    pub(crate) tls_key: Option<PathBuf>,
+}
+
+/// The numbers of an application.
+#[derive(Debug, Args)]
+pub(crate) struct Apply {
+    #[command(flatten)]
+    pub(crate) servers: Servers,
+    /// Workers that compute everything; one of them appends
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=64))]
+    pub(crate) replicas: u32,
+    /// Servers that hold each batch: 1, or 3 or 5 of a cluster of servers, which then survives the loss of 1 or 2
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = copies)]
+    pub(crate) copies: usize,
+    /// Batches that an edge holds before it is full, and whoever feeds it waits
+    #[arg(long, value_name = "N", default_value_t = 65_536, value_parser = clap::value_parser!(u32).range(8..))]
+    pub(crate) capacity: u32,
+    /// Batches between two snapshots, which the input edge is dropped behind [default: 256, or an eighth of the
+    /// capacity if that is less]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) snapshot_every: Option<u64>,
+}
+
+/// A plan for one of the command's own programs.
+#[derive(Debug, Args)]
+pub(crate) struct ApplyProgram {
+    /// The program
+    pub(crate) program: ClusterProgram,
+    #[command(flatten)]
+    pub(crate) apply: Apply,
+}
+
+/// The programs that run on a cluster.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ClusterProgram {
+    /// The lines, words and bytes of the whole input, at its end
+    Wc,
+    /// a to z as A to Z
+    Uppercase,
+    /// Each word with how often it has come, `WORD COUNT`: counts by key
+    Words,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Feed {
+    /// Files to append, one after the other; `-`, or no file, is standard input
+    #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) files: Vec<OsString>,
+    #[command(flatten)]
+    pub(crate) servers: Servers,
+    /// The input begins where the edge's input began: pass over what the edge has had. For a feed that is started again
+    #[arg(long)]
+    pub(crate) resume: bool,
+    /// End the input behind it: nothing can follow
+    #[arg(long)]
+    pub(crate) end: bool,
+    /// Bytes of a batch, at least; it ends with a line. Lines that come slowly are not held back. K and M are powers of
+    /// 1024
+    #[arg(long, value_name = "SIZE", value_parser = size, default_value = "32K")]
+    pub(crate) batch: usize,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Read {
+    #[command(flatten)]
+    pub(crate) servers: Servers,
+    /// Begin with this batch
+    #[arg(long, value_name = "N", value_parser = at_least_one, default_value_t = 1)]
+    pub(crate) from: usize,
+    /// End at what is there now, and not at the end of the output
+    #[arg(long)]
+    pub(crate) so_far: bool,
+    /// Drop from the edge what has been printed, so that it does not fill
+    #[arg(long)]
+    pub(crate) trim: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Status {
+    #[command(flatten)]
+    pub(crate) servers: Servers,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Drain {
+    #[command(flatten)]
+    pub(crate) servers: Servers,
+    /// Wait for the output no longer than this, and exit with 1 if it is not complete by then [default: for ever]
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    pub(crate) within: Option<Duration>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Remove {
+    #[command(flatten)]
+    pub(crate) servers: Servers,
+    /// Also while workers are at work
+    #[arg(long)]
+    pub(crate) force: bool,
+}
+
+fn copies(text: &str) -> Result<usize, String> {
+    match text {
+        "1" | "3" | "5" => Ok(usize::from(text.as_bytes()[0] - b'0')),
+        _ => Err("1, 3 or 5".to_owned()),
+    }
+}

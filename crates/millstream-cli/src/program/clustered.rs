@@ -1,0 +1,95 @@
+//! A user's program on a cluster.
+
+use super::flags::Flags;
+use super::lines::parsed;
+use super::{Line, Printed, Program};
+use crate::command::cluster::{Numbers, Reads, TextSegment, Works as Worker, apply, sorted};
+use crate::flags::{self, Apply, ClusterCommand, refuse};
+use crate::message::Complaints;
+use crate::outcome::Outcome;
+use millstream_cluster::{OnRings, SegmentRunner, Text};
+use millstream_core::{Arrow, Item, Val};
+use millstream_exec::{Everywhere, Lasting, QueueShape, RunsOn};
+use std::env;
+use std::fmt::Display;
+use std::path::Path;
+
+/// Works with a pipeline whose states can be written.
+pub(super) type Works<P> = fn(P, Worker) -> Outcome;
+
+/// Its application's program, by the name that the file of this one has.
+fn name() -> String {
+    let program = env::args_os().next().unwrap_or_default();
+    Path::new(&program).file_name().map_or_else(|| "program".to_owned(), |name| name.to_string_lossy().into_owned())
+}
+
+/// The lines of a text, each parsed. One that cannot be parsed is reported and left out.
+fn read<T: Line>(text: &Text, values: &mut Vec<T>, complaints: &Complaints) {
+    for line in text.0.split_inclusive(|byte| *byte == b'\n') {
+        let line = line.strip_suffix(b"\n").map_or(line, |line| line.strip_suffix(b"\r").unwrap_or(line));
+        match parsed(line.to_vec()) {
+            Ok(value) => values.push(value),
+            Err(why) => complaints.complain(&format!("line {:?} is left out: {why}", String::from_utf8_lossy(line))),
+        }
+    }
+}
+
+fn print<B: Display>(value: &B) -> Vec<u8> {
+    format!("{value}\n").into_bytes()
+}
+
+fn work<P, R, T, O, B>(on: OnRings<P, R>, pipeline: &millstream_core::Plan, worker: Worker) -> Outcome
+where
+    R: SegmentRunner,
+    P: RunsOn<R, Item = T> + Arrow<In = Val<T>, Out = O>,
+    T: Line,
+    O: Printed<B>,
+    B: Item + Display,
+{
+    let reads = Reads { read: read::<T>, print: print::<B> };
+    let segment = TextSegment { on, reads, complaints: worker.complaints.clone() };
+    worker.run(&name(), pipeline, &segment)
+}
+
+/// With snapshots.
+pub(super) fn work_lasting<P, T, O, B>(pipeline: P, worker: Worker) -> Outcome
+where
+    P: Lasting + Arrow<In = Val<T>, Out = O>,
+    T: Line,
+    O: Printed<B>,
+    B: Item + Display,
+{
+    let (plan, rings) = (pipeline.plan(), worker.rings.clone());
+    work(OnRings::new(pipeline, rings), &plan, worker)
+}
+
+impl<T, P, O> Program<T, P>
+where
+    P: Everywhere<In = Val<T>, Out = O>,
+    O: QueueShape,
+    T: Line,
+{
+    pub(super) fn work<B>(self, flags: flags::Worker) -> Outcome
+    where
+        O: Printed<B>,
+        B: Item + Display,
+    {
+        let worker = Worker::try_from(flags).unwrap_or_else(|wrong| refuse::<Flags>(&wrong));
+        let pipeline = self.pipeline.with_shards(worker.shards.unwrap_or(1));
+        if let Some(work) = self.works {
+            return work(pipeline, worker);
+        }
+        let (plan, rings) = (pipeline.plan(), worker.rings.clone());
+        work(OnRings::without_snapshots(pipeline, rings), &plan, worker)
+    }
+
+    pub(super) fn cluster(self, command: ClusterCommand<Apply>) -> Outcome {
+        match sorted(command).unwrap_or_else(|wrong| refuse::<Flags>(&wrong)) {
+            Ok(any) => any.run(),
+            Err(flags) => {
+                let numbers = Numbers::try_from(flags).unwrap_or_else(|wrong| refuse::<Flags>(&wrong));
+                apply(&numbers, &name(), &self.pipeline.with_shards(1).plan())
+            }
+        }
+    }
+}

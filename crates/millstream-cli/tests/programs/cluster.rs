@@ -1,0 +1,188 @@
+//! `cluster` and `worker`, with a real server of this machine.
+
+use crate::scene::{Input, Scene, Seen, ended};
+use crate::server::Server;
+use std::collections::HashMap;
+use std::fmt::Write;
+use std::process::{Child, Command, Stdio};
+use std::thread::sleep;
+use std::time::Duration;
+
+/// A server, and a directory.
+struct Cluster {
+    server: Server,
+    scene: Scene,
+}
+
+/// A process, which ends with the test.
+struct Worker(Child);
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        _ = self.0.kill();
+        _ = self.0.wait();
+    }
+}
+
+impl Cluster {
+    fn start(test: &str, config: &str) -> Option<Self> {
+        Some(Cluster { server: Server::configured(test, config)?, scene: Scene::new() })
+    }
+
+    fn run(&self, args: &str, input: &[u8]) -> Seen {
+        self.scene.run(self.command(args), Input::Pipe(input, 1 << 16))
+    }
+
+    fn command(&self, args: &str) -> Command {
+        let mut command = self.scene.command("millstream", args);
+        command.env("MILLSTREAM_NATS", self.server.url());
+        command
+    }
+
+    #[track_caller]
+    fn done(&self, args: &str, input: &[u8]) -> Seen {
+        let seen = self.run(args, input);
+        assert_eq!(seen.code, Some(0), "{args}: {}", seen.stderr);
+        seen
+    }
+
+    fn worker(&self, app: &str) -> Worker {
+        let mut command = self.command(&format!("worker --app {app} --workers 1"));
+        Worker(command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap())
+    }
+}
+
+/// Lines of words.
+fn lines(count: u64) -> String {
+    (0..count).map(|n| format!("w{} w{} w{}\n", n % 7, n * n % 11, n % 3)).collect()
+}
+
+/// What `words` means.
+fn counted(text: &str) -> String {
+    let (mut counts, mut output) = (HashMap::new(), String::new());
+    for word in text.split_ascii_whitespace() {
+        let count = counts.entry(word).or_insert(0);
+        *count += 1;
+        writeln!(output, "{word} {count}").unwrap();
+    }
+    output
+}
+
+#[test]
+fn words_are_counted_by_two_workers_one_of_which_is_killed() {
+    let Some(cluster) = Cluster::start("words_are_counted_by_two_workers_one_of_which_is_killed", "") else { return };
+    let text = lines(3000);
+    cluster.done("cluster apply words --app count --snapshot-every 4", b"");
+    cluster.done("cluster apply words --app count --snapshot-every 4", b"");
+    let mut workers = [cluster.worker("count"), cluster.worker("count")];
+    let (first, second) = text.split_at(text.len() / 2);
+    cluster.done("cluster feed --app count --batch 512", first.as_bytes());
+    workers[0].0.kill().unwrap();
+    cluster.done("cluster feed --app count --batch 512", second.as_bytes());
+    // The same again is passed over.
+    cluster.done("cluster feed --app count --batch 512 --resume", text.as_bytes());
+    cluster.done("cluster drain --app count", b"");
+    assert_eq!(ended(&mut workers[1].0).code(), Some(0));
+    assert_eq!(cluster.done("cluster read --app count", b"").text(), counted(&text));
+    let status = cluster.done("cluster status --app count", b"").text();
+    assert!(status.starts_with("words: 2 replicas, each batch on 1 servers\nsnapshot: "), "{status}");
+    assert!(status.contains("\n      1  ended") || status.contains("\n      0  ended"), "{status}");
+    let status: serde_json::Value =
+        serde_json::from_slice(&cluster.done("cluster status --app count --json", b"").stdout).unwrap();
+    assert_eq!(status["output"]["last"], status["input"]["last"], "{status}");
+
+    let ended = cluster.run("cluster feed --app count", b"more\n");
+    assert_eq!(ended.code, Some(1));
+    assert!(ended.stderr.contains("the input of the application has ended, at byte "), "{}", ended.stderr);
+    cluster.done("cluster rm --app count", b"");
+    let gone = cluster.run("cluster status --app count", b"");
+    assert_eq!(gone.code, Some(2));
+    assert!(gone.stderr.contains("there is no application \"count\" at "), "{}", gone.stderr);
+}
+
+#[test]
+fn wc_and_uppercase_have_the_bytes_of_one_machine() {
+    let Some(cluster) = Cluster::start("wc_and_uppercase_have_the_bytes_of_one_machine", "") else { return };
+    let text = b"to be\r\nor n\xffot\n\n to be".as_slice();
+    for (program, local) in [("wc", "3 6 22\n".as_bytes()), ("uppercase", b"TO BE\r\nOR N\xffOT\n\n TO BE")] {
+        cluster.done(&format!("cluster apply {program} --app {program}"), b"");
+        let _worker = cluster.worker(program);
+        cluster.done(&format!("cluster feed --app {program} --batch 3"), text);
+        cluster.done(&format!("cluster drain --app {program}"), b"");
+        let seen = cluster.done(&format!("cluster read --app {program} --trim"), b"");
+        assert_eq!(String::from_utf8_lossy(&seen.stdout), String::from_utf8_lossy(local));
+        let left = cluster.done(&format!("cluster status --app {program} --json"), b"");
+        let left: serde_json::Value = serde_json::from_slice(&left.stdout).unwrap();
+        assert_eq!(left["output"]["entries"], 1, "{left}");
+    }
+}
+
+#[test]
+fn what_is_wrong_is_said() {
+    let Some(cluster) = Cluster::start("what_is_wrong_is_said", "") else { return };
+    cluster.done("cluster apply wc --app a --capacity 8", b"");
+    let cases = [
+        ("cluster apply words --app a", 2, "a: the application runs another pipeline: its program is \"wc\", and this"),
+        ("cluster status --app nosuch", 2, "there is no application \"nosuch\" at nats://127.0.0.1:"),
+        ("worker --app nosuch", 2, "`cluster apply` makes one"),
+        ("cluster read --app a.b", 2, "--app: the name \"a.b\" is not of 1 to 64 letters"),
+        ("cluster drain --app a --nats nats://me:secret@127.0.0.1", 2, "seen by every user of the machine"),
+        ("cluster drain --app a --nats-user me", 2, "MILLSTREAM_NATS_PASSWORD, which is not set"),
+        ("cluster apply wc --app b --capacity 8 --snapshot-every 3", 2, "would be full before it is dropped"),
+        ("cluster apply wc --app b --copies 2", 2, "1, 3 or 5"),
+        ("cluster drain --app a --within 200ms", 1, "the output is not complete"),
+        ("cluster status --app a --nats nats://127.0.0.1:1", 1, "no server answers at nats://127.0.0.1:1: "),
+    ];
+    for (args, code, says) in cases {
+        let seen = cluster.run(args, b"");
+        assert_eq!(seen.code, Some(code), "{args}: {}", seen.stderr);
+        assert!(seen.stderr.contains(says), "{args}: {}", seen.stderr);
+    }
+}
+
+#[test]
+fn a_full_edge_holds_the_feed_back() {
+    let Some(cluster) = Cluster::start("a_full_edge_holds_the_feed_back", "") else { return };
+    cluster.done("cluster apply wc --app a --capacity 8", b"");
+    let mut feed = cluster.command("cluster feed --app a --batch 1");
+    let text = lines(20);
+    std::fs::write(cluster.scene.path("text"), &text).unwrap();
+    feed.arg("text").stderr(Stdio::piped()).stdout(Stdio::null());
+    let mut feed = feed.spawn().unwrap();
+    let status = || -> serde_json::Value {
+        serde_json::from_slice(&cluster.done("cluster status --app a --json", b"").stdout).unwrap()
+    };
+    while status()["input"]["last"] != 8 {
+        sleep(Duration::from_millis(20));
+    }
+    assert!(feed.try_wait().unwrap().is_none());
+    // A worker makes room, and so does a reader behind it.
+    let _worker = cluster.worker("a");
+    let into = std::fs::File::create(cluster.scene.path("read")).unwrap();
+    let mut read = Worker(cluster.command("cluster read --app a --trim").stdout(into).spawn().unwrap());
+    assert_eq!(ended(&mut feed).code(), Some(0));
+    cluster.done("cluster drain --app a", b"");
+    let words = text.split_ascii_whitespace().count();
+    assert_eq!(ended(&mut read.0).code(), Some(0));
+    let read = std::fs::read_to_string(cluster.scene.path("read")).unwrap();
+    assert_eq!(read, format!("20 {words} {}\n", text.len()));
+    assert!(status()["snapshot"].as_u64() > Some(8), "{}", status());
+}
+
+#[test]
+fn a_login_is_asked_for_and_not_told() {
+    let users = "authorization { users: [ { user: \"me\", password: \"knows\" } ] }";
+    let Some(cluster) = Cluster::start("a_login_is_asked_for_and_not_told", users) else { return };
+    let refused = cluster.run("cluster apply wc --app a", b"");
+    assert_eq!(refused.code, Some(1));
+    assert!(refused.stderr.contains("refuses this login: "), "{}", refused.stderr);
+    let with = |password: &str| {
+        let mut command = cluster.command("cluster apply wc --app a --nats-user me");
+        command.env("MILLSTREAM_NATS_PASSWORD", password);
+        cluster.scene.run(command, Input::Nothing)
+    };
+    let wrong = with("guesses");
+    assert_eq!(wrong.code, Some(1));
+    assert!(wrong.stderr.contains("refuses this login: ") && !wrong.stderr.contains("guesses"), "{}", wrong.stderr);
+    assert_eq!(with("knows").code, Some(0));
+}

@@ -1,0 +1,131 @@
+//! An application: its plan as a record, which all its programs read.
+
+use crate::{Edges, Log, LogError, Options};
+use serde::{Deserialize, Serialize};
+use std::time::Duration;
+
+/// The record's key.
+const KEY: &str = "app";
+
+/// What runs under a name: one segment between an ingress edge and an output edge, and how many copies of it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct App {
+    /// The program, by the name that its workers know it by.
+    pub program: String,
+    /// Its stages, each with what it is and what it keeps: how another pipeline is told from this one.
+    pub stages: Vec<String>,
+    /// How many workers compute everything, one of which appends.
+    pub replicas: u32,
+    /// How many servers have each entry.
+    pub copies: usize,
+    /// How many batches an edge holds.
+    pub capacity: u32,
+    /// After how many batches there is a snapshot.
+    pub snapshot_every: u64,
+}
+
+/// What [`App::apply`] did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Applied {
+    /// There was none.
+    Made,
+    /// Its numbers are others now.
+    Changed,
+    /// It was there, just like this.
+    Same,
+}
+
+/// Why a plan is not applied.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ApplyError {
+    /// Another pipeline has that name.
+    #[error(transparent)]
+    Other(#[from] OtherPipeline),
+    /// The log does not answer, or somebody else applies a plan at the same time.
+    #[error(transparent)]
+    Log(#[from] LogError),
+}
+
+/// Another pipeline has an application's name.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the application runs another pipeline: {0}")]
+pub struct OtherPipeline(pub String);
+
+impl App {
+    /// The edge that it reads.
+    pub const INPUT: &str = "in";
+    /// The edge to which it appends.
+    pub const OUTPUT: &str = "out";
+
+    /// The names of its edges.
+    #[must_use]
+    pub fn edges() -> Vec<String> {
+        vec![Self::INPUT.to_owned(), Self::OUTPUT.to_owned()]
+    }
+
+    /// The application of a log, if there is one.
+    ///
+    /// # Errors
+    ///
+    /// If the log does not answer, or the record is another format's.
+    pub fn read<L: Log>(log: &L) -> Result<Option<App>, LogError> {
+        Ok(record(log)?.map(|(app, _)| app))
+    }
+
+    /// Makes the application, or gives it these numbers. Its pipeline cannot be changed.
+    ///
+    /// # Errors
+    ///
+    /// If another pipeline has its name.
+    pub fn apply<L: Log>(&self, log: &L) -> Result<Applied, ApplyError> {
+        let (revision, applied) = match record(log)? {
+            None => (0, Applied::Made),
+            Some((app, _)) if app == *self => return Ok(Applied::Same),
+            Some((app, revision)) => {
+                app.check(&self.program, &self.stages)?;
+                (revision, Applied::Changed)
+            }
+        };
+        let value = serde_json::to_vec(self).map_err(|error| LogError::Refused(error.to_string()))?;
+        log.compare_and_set(KEY, revision, &value)?;
+        Ok(applied)
+    }
+
+    /// Whether this program's pipeline is the application's.
+    ///
+    /// # Errors
+    ///
+    /// If it is not: what differs.
+    pub fn check(&self, program: &str, stages: &[String]) -> Result<(), OtherPipeline> {
+        if self.program != program {
+            return Err(OtherPipeline(format!("its program is {:?}, and this one is {program:?}", self.program)));
+        }
+        let mut pairs =
+            (0..self.stages.len().max(stages.len())).map(|place| (self.stages.get(place), stages.get(place)));
+        let named = |stage: Option<&String>| stage.map_or("none".to_owned(), |stage| format!("{stage:?}"));
+        match pairs.find(|(theirs, ours)| theirs != ours) {
+            None => Ok(()),
+            Some((theirs, ours)) => {
+                Err(OtherPipeline(format!("its stage is {}, where this program has {}", named(theirs), named(ours))))
+            }
+        }
+    }
+
+    pub(crate) fn between() -> Edges {
+        Edges { input: Self::INPUT.to_owned(), output: Self::OUTPUT.to_owned() }
+    }
+
+    /// How its replica of this rank behaves: the next one goes on a fifth of a second after the last append.
+    pub(crate) fn options(&self, rank: u32) -> Options {
+        let pace = Duration::from_millis(10);
+        Options { rank, patience: 20, pace, snapshot_every: self.snapshot_every, window: 64, ..Options::default() }
+    }
+}
+
+fn record<L: Log>(log: &L) -> Result<Option<(App, u64)>, LogError> {
+    let Some(record) = log.get(KEY)? else { return Ok(None) };
+    let app = serde_json::from_slice(&record.value);
+    let app = app.map_err(|error| LogError::Refused(format!("the record {KEY:?} is of another format: {error}")))?;
+    Ok(Some((app, record.revision)))
+}

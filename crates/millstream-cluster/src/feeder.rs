@@ -1,0 +1,197 @@
+//! Where text comes into an application.
+
+use crate::{App, Batch, BatchError, Log, LogError, Text};
+use bytes::Bytes;
+use std::hash::{BuildHasher, RandomState};
+
+/// Appends text to the ingress edge, where it is numbered by bytes. Each call returns when its text is in the edge,
+/// once. Several feeders can append by turns; what each of them appends keeps its order.
+#[derive(Debug)]
+pub struct Feeder<L> {
+    log: L,
+    /// The last entry.
+    last: u64,
+    /// The number of the next byte.
+    next: u64,
+    /// Tells what this feeder appended from what another one did.
+    who: u64,
+    /// Whether this feeder has ended the input.
+    ended: bool,
+}
+
+/// Why text is not appended.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum FeedError {
+    /// The input has its end.
+    #[error("the input of the application has ended, at byte {0}: nothing follows its end")]
+    Ended(u64),
+    /// The edge is not one of text.
+    #[error("edge {:?}, batch {number}: {cause}", App::INPUT)]
+    Batch {
+        /// The batch.
+        number: u64,
+        /// What is wrong with it.
+        cause: BatchError,
+    },
+    /// An answer was lost, and what tells whether the text is in the edge is dropped already.
+    #[error("batch {0} of the input may have this text or another feeder's: its answer was lost, and it is dropped")]
+    Unsure(u64),
+    /// The log refuses for good.
+    #[error(transparent)]
+    Log(LogError),
+    /// Told to stop.
+    #[error("stopped before the text was in the edge")]
+    Stopped,
+}
+
+/// What a feeder waits for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FeedWait {
+    /// The edge is full.
+    Full,
+    /// The log does not answer: why.
+    Unavailable(String),
+}
+
+impl<L: Log> Feeder<L> {
+    /// Behind what the edge has. With `same`, text that another feeder appended at this place counts as this one's: for
+    /// an input that begins again where the edge ends. `waits` is told what is waited for, pauses, and says whether to
+    /// go on.
+    ///
+    /// # Errors
+    ///
+    /// If the input has ended, or the log refuses.
+    pub fn new(log: L, same: bool, waits: &mut dyn FnMut(&FeedWait) -> bool) -> Result<Self, FeedError> {
+        let who = if same { 0 } else { RandomState::new().hash_one(std::process::id()) | 1 };
+        let mut feeder = Feeder { log, last: 0, next: 0, who, ended: false };
+        match feeder.look(waits)? {
+            Some(last) if last.end => Err(FeedError::Ended(last.next)),
+            _ => Ok(feeder),
+        }
+    }
+
+    /// How many bytes the edge has had.
+    #[must_use]
+    pub fn position(&self) -> u64 {
+        self.next
+    }
+
+    /// Appends these bytes as a batch.
+    ///
+    /// # Errors
+    ///
+    /// If the input has ended, the log refuses, or `waits` says so.
+    pub fn append(&mut self, text: Bytes, waits: &mut dyn FnMut(&FeedWait) -> bool) -> Result<(), FeedError> {
+        if self.ended {
+            return Err(FeedError::Ended(self.next));
+        }
+        self.put(Some(text), waits)
+    }
+
+    /// Ends the input. One that has ended stays as it is.
+    ///
+    /// # Errors
+    ///
+    /// If the log refuses, or `waits` says so.
+    pub fn end(&mut self, waits: &mut dyn FnMut(&FeedWait) -> bool) -> Result<(), FeedError> {
+        if !self.ended {
+            match self.put(None, waits) {
+                Ok(()) | Err(FeedError::Ended(_)) => self.ended = true,
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    fn put(&mut self, text: Option<Bytes>, waits: &mut dyn FnMut(&FeedWait) -> bool) -> Result<(), FeedError> {
+        loop {
+            let batch = self.batch(text.as_ref());
+            let bytes = batch.to_bytes().map_err(|cause| FeedError::Batch { number: self.last + 1, cause })?;
+            match self.log.append_if(App::INPUT, self.last, &bytes) {
+                Ok(()) => {
+                    (self.last, self.next) = (self.last + 1, batch.next);
+                    return Ok(());
+                }
+                Err(LogError::Full) => self.pause(&FeedWait::Full, waits)?,
+                Err(refused @ LogError::Refused(_)) => return Err(FeedError::Log(refused)),
+                Err(error) => {
+                    if let LogError::Unavailable(why) = error {
+                        self.pause(&FeedWait::Unavailable(why), waits)?;
+                    }
+                    if self.arrived(&bytes, waits)? {
+                        return Ok(());
+                    }
+                }
+            }
+        }
+    }
+
+    fn batch(&self, text: Option<&Bytes>) -> Batch<Text> {
+        let next = self.next + text.map_or(0, |text| text.len() as u64);
+        let values = text.map(|text| (self.next, Text(text.clone()))).into_iter().collect();
+        Batch { first: self.next, next, end: text.is_none(), generation: self.who, values }
+    }
+
+    /// Looks whether the edge has this batch at its place, and where the edge ends now.
+    fn arrived(&mut self, bytes: &[u8], waits: &mut dyn FnMut(&FeedWait) -> bool) -> Result<bool, FeedError> {
+        let (before, place) = ((self.last, self.next), self.last + 1);
+        let last = self.look(waits)?;
+        if self.last < place {
+            // Not there, or not yet where the log looked: the same append again is right in both cases.
+            (self.last, self.next) = before;
+            return Ok(false);
+        }
+        let ours = loop {
+            match self.read(place, waits)? {
+                Some((number, there)) if number == place => break there == bytes,
+                Some(_) => return Err(FeedError::Unsure(place)),
+                // What was read is older than the end.
+                None => self.pause(&FeedWait::Unavailable("an older copy of the edge answers".to_owned()), waits)?,
+            }
+        };
+        match last {
+            Some(last) if last.end && !ours => Err(FeedError::Ended(last.next)),
+            _ => Ok(ours),
+        }
+    }
+
+    /// Learns where the edge ends. The last entry is always there.
+    fn look(&mut self, waits: &mut dyn FnMut(&FeedWait) -> bool) -> Result<Option<Batch<Text>>, FeedError> {
+        loop {
+            let last = match self.log.last(App::INPUT) {
+                Ok(0) => return Ok(None),
+                Ok(last) => last,
+                Err(error) => {
+                    self.failed(error, waits)?;
+                    continue;
+                }
+            };
+            // It may be another one by now.
+            let Some((number, bytes)) = self.read(last, waits)? else { continue };
+            let batch = Batch::from_bytes(&bytes).map_err(|cause| FeedError::Batch { number, cause })?;
+            (self.last, self.next) = (number, batch.next);
+            return Ok(Some(batch));
+        }
+    }
+
+    fn read(&self, number: u64, waits: &mut dyn FnMut(&FeedWait) -> bool) -> Result<Option<(u64, Bytes)>, FeedError> {
+        loop {
+            match self.log.read_from(App::INPUT, number, 1) {
+                Ok(entries) => return Ok(entries.into_iter().next().map(|entry| (entry.number, entry.bytes))),
+                Err(error) => self.failed(error, waits)?,
+            }
+        }
+    }
+
+    fn failed(&self, error: LogError, waits: &mut dyn FnMut(&FeedWait) -> bool) -> Result<(), FeedError> {
+        match error {
+            LogError::Unavailable(why) => self.pause(&FeedWait::Unavailable(why), waits),
+            other => Err(FeedError::Log(other)),
+        }
+    }
+
+    fn pause(&self, wait: &FeedWait, waits: &mut dyn FnMut(&FeedWait) -> bool) -> Result<(), FeedError> {
+        if waits(wait) { Ok(()) } else { Err(FeedError::Stopped) }
+    }
+}

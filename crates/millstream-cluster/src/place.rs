@@ -1,0 +1,141 @@
+//! The places of replicas: who works as which one. Nothing is safe because of them: a place is what a rank is taken
+//! from, and what operators see.
+
+use crate::{Log, LogError};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::hash::{BuildHasher, RandomState};
+use std::time::{Duration, Instant};
+use std::{fs, process};
+
+/// How often a worker says that it is there.
+pub(crate) const BEAT: Duration = Duration::from_millis(500);
+/// A place whose record has not changed for this long is free.
+const FREE_AFTER: Duration = Duration::from_secs(2);
+
+/// The record of a replica's place.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Place {
+    /// The worker: another one each time that a program starts.
+    pub worker: String,
+    /// The machine.
+    pub host: String,
+    /// The process there.
+    pub process: u32,
+    /// How often it has said that it is there.
+    pub beat: u64,
+    /// The last input batch that it has computed.
+    pub position: u64,
+    /// The last output batch that it knows to be in the edge.
+    pub durable: u64,
+    /// Whether it was the last one to append.
+    pub appends: bool,
+    /// What it does.
+    pub state: PlaceState,
+}
+
+/// What the worker of a place does.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PlaceState {
+    /// It works, or it died.
+    Works,
+    /// It was told to stop.
+    Left,
+    /// The output is complete.
+    Ended,
+    /// It failed.
+    Failed(String),
+    /// The output edge has other bytes than it computed.
+    Diverged(String),
+}
+
+fn key(rank: u32) -> String {
+    format!("place.{rank}")
+}
+
+impl Place {
+    pub(crate) fn of_this_process() -> Self {
+        let host = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+        let host = Some(host.trim().to_owned()).filter(|host| !host.is_empty());
+        Place {
+            worker: format!("{:016x}", RandomState::new().hash_one(process::id())),
+            host: host.unwrap_or_else(|| "unknown".to_owned()),
+            process: process::id(),
+            beat: 0,
+            position: 0,
+            durable: 0,
+            appends: false,
+            state: PlaceState::Works,
+        }
+    }
+
+    /// The places that were ever taken, by rank, with the revisions of their records: one that changes belongs to a
+    /// worker that lives.
+    ///
+    /// # Errors
+    ///
+    /// If the log does not answer.
+    pub fn all<L: Log>(log: &L, replicas: u32) -> Result<BTreeMap<u32, (Place, u64)>, LogError> {
+        let places = (0..replicas).map(|rank| Ok((rank, read(log, rank)?)));
+        let places: Vec<(u32, Option<(Place, u64)>)> = places.collect::<Result<_, LogError>>()?;
+        Ok(places.into_iter().filter_map(|(rank, place)| Some((rank, place?))).collect())
+    }
+}
+
+fn read<L: Log>(log: &L, rank: u32) -> Result<Option<(Place, u64)>, LogError> {
+    let Some(record) = log.get(&key(rank))? else { return Ok(None) };
+    let place = serde_json::from_slice(&record.value);
+    let place = place.map_err(|error| LogError::Refused(format!("the record {:?}: {error}", key(rank))))?;
+    Ok(Some((place, record.revision)))
+}
+
+fn write<L: Log>(log: &L, rank: u32, revision: u64, place: &Place) -> Result<(), LogError> {
+    let value = serde_json::to_vec(place).map_err(|error| LogError::Refused(error.to_string()))?;
+    log.compare_and_set(&key(rank), revision, &value)
+}
+
+/// Looks for a free place.
+#[derive(Debug, Default)]
+pub(crate) struct Claims {
+    /// The revision of each record, and since when it is that.
+    seen: BTreeMap<u32, (u64, Instant)>,
+}
+
+impl Claims {
+    /// Takes the first free place, if there is one.
+    pub(crate) fn claim<L: Log>(&mut self, log: &L, replicas: u32, place: &Place) -> Result<Option<u32>, LogError> {
+        for rank in 0..replicas {
+            let revision = match read(log, rank)? {
+                None => 0,
+                Some((other, revision)) => {
+                    let seen = self.seen.entry(rank).or_insert((revision, Instant::now()));
+                    if seen.0 != revision {
+                        *seen = (revision, Instant::now());
+                    }
+                    if other.state == PlaceState::Works && seen.1.elapsed() < FREE_AFTER {
+                        continue;
+                    }
+                    revision
+                }
+            };
+            match write(log, rank, revision, place) {
+                Ok(()) => return Ok(Some(rank)),
+                Err(LogError::Conflict) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// Says that the worker is there. Returns whether the place is still its own.
+pub(crate) fn beat<L: Log>(log: &L, rank: u32, place: &Place) -> Result<bool, LogError> {
+    match read(log, rank)? {
+        Some((there, revision)) if there.worker == place.worker => match write(log, rank, revision, place) {
+            Err(LogError::Conflict) => Ok(true),
+            other => other.map(|()| true),
+        },
+        _ => Ok(false),
+    }
+}

@@ -1,0 +1,201 @@
+//! A worker: a program that takes a replica's place and works until the output is complete.
+
+use crate::place::{BEAT, Claims, beat};
+use crate::{App, Log, LogError, Place, PlaceState, Replica, ReplicaError, Segment, Step};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+/// The longest pause of a worker that has nothing to do.
+const PAUSE: Duration = Duration::from_millis(5);
+/// How long one without a place waits before it looks again.
+const LOOKS_AGAIN: Duration = Duration::from_millis(200);
+
+/// What a worker has to tell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum News {
+    /// All places are taken: it waits for one.
+    Waits,
+    /// It works as the replica of this rank.
+    Took(u32),
+    /// Another worker has its place, since it was silent for too long.
+    Lost(u32),
+}
+
+/// How a worker ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Worked {
+    /// The output is complete.
+    Ended,
+    /// It was told to stop.
+    Stopped,
+}
+
+/// Takes a replica's place as soon as one is free, and works there, until the output is complete or `stops` says so.
+/// One that dies is no loss: another one goes on.
+///
+/// # Errors
+///
+/// As [`Replica::step`]. The place's record says why.
+pub fn work<S, L>(
+    segment: &S,
+    log: &L,
+    app: &App,
+    stops: impl Fn() -> bool,
+    mut tell: impl FnMut(News),
+) -> Result<Worked, ReplicaError>
+where
+    S: Segment + Clone,
+    L: Log + Clone + Send + 'static,
+{
+    loop {
+        let place = Place::of_this_process();
+        let Some(rank) = waits_for_place(log, app, &place, &stops, &mut tell)? else { return Ok(Worked::Stopped) };
+        tell(News::Took(rank));
+        let holds = Holds::start(log.clone(), rank, place);
+        let mut replica = Replica::new(segment.clone(), log.clone(), App::between(), app.options(rank));
+        let ended = loop {
+            if stops() {
+                holds.leave(PlaceState::Left);
+                return Ok(Worked::Stopped);
+            }
+            if holds.lost() {
+                break Ok(None);
+            }
+            match replica.step() {
+                Ok(Step::Worked) => {}
+                Ok(Step::Idle) => log.wait(PAUSE),
+                Ok(Step::Ended) => break Ok(Some(Worked::Ended)),
+                Err(error) => break Err(error),
+            }
+            holds.reports(&replica);
+        };
+        holds.reports(&replica);
+        match ended {
+            Ok(None) => tell(News::Lost(rank)),
+            Ok(Some(ended)) => {
+                holds.leave(PlaceState::Ended);
+                return Ok(ended);
+            }
+            Err(error) => {
+                holds.leave(match &error {
+                    ReplicaError::Diverged { .. } => PlaceState::Diverged(error.to_string()),
+                    _ => PlaceState::Failed(error.to_string()),
+                });
+                return Err(error);
+            }
+        }
+    }
+}
+
+fn waits_for_place<L: Log>(
+    log: &L,
+    app: &App,
+    place: &Place,
+    stops: &impl Fn() -> bool,
+    tell: &mut impl FnMut(News),
+) -> Result<Option<u32>, ReplicaError> {
+    let (mut claims, mut told) = (Claims::default(), false);
+    while !stops() {
+        match claims.claim(log, app.replicas, place) {
+            Ok(Some(rank)) => return Ok(Some(rank)),
+            Ok(None) if !told => {
+                told = true;
+                tell(News::Waits);
+            }
+            Err(refused @ LogError::Refused(_)) => return Err(ReplicaError::Log(refused)),
+            Ok(None) | Err(_) => {}
+        }
+        thread::sleep(LOOKS_AGAIN);
+    }
+    Ok(None)
+}
+
+/// A place that is held by a thread of its own: a step of the replica may take long.
+struct Holds {
+    shared: Arc<Shared>,
+    beats: Option<JoinHandle<()>>,
+}
+
+struct Shared {
+    place: Mutex<Place>,
+    leaves: Condvar,
+    lost: AtomicBool,
+}
+
+impl Shared {
+    fn place(&self) -> MutexGuard<'_, Place> {
+        self.place.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Until the worker leaves.
+    fn beats<L: Log>(&self, log: &L, rank: u32) {
+        // What is read may be older than the claim.
+        let mut taken = 0;
+        loop {
+            let waits = self.leaves.wait_timeout_while(self.place(), BEAT, |place| place.state == PlaceState::Works);
+            let mut place = waits.unwrap_or_else(PoisonError::into_inner).0;
+            place.beat += 1;
+            let now = place.clone();
+            drop(place);
+            match beat(log, rank, &now) {
+                Ok(false) if taken > 0 => {
+                    self.lost.store(true, Ordering::Relaxed);
+                    return;
+                }
+                Ok(false) => taken += 1,
+                Ok(true) => taken = 0,
+                // Without an answer the place may be lost later.
+                Err(_) => {}
+            }
+            if now.state != PlaceState::Works {
+                return;
+            }
+        }
+    }
+}
+
+impl Holds {
+    fn start<L: Log + Send + 'static>(log: L, rank: u32, place: Place) -> Self {
+        let shared =
+            Arc::new(Shared { place: Mutex::new(place), leaves: Condvar::new(), lost: AtomicBool::new(false) });
+        let beats = {
+            let shared = shared.clone();
+            thread::Builder::new().name("place".to_owned()).spawn(move || shared.beats(&log, rank))
+        };
+        // Without this thread the place is taken by another worker in a while, and nothing is wrong.
+        Holds { shared, beats: beats.ok() }
+    }
+
+    fn lost(&self) -> bool {
+        self.shared.lost.load(Ordering::Relaxed)
+    }
+
+    fn reports<S: Segment, L: Log>(&self, replica: &Replica<S, L>) {
+        let mut place = self.shared.place();
+        place.position = replica.position();
+        place.durable = replica.durable();
+        place.appends = replica.appends();
+    }
+
+    fn leave(self, state: PlaceState) {
+        self.shared.place().state = state;
+    }
+}
+
+/// The last word is the thread's.
+impl Drop for Holds {
+    fn drop(&mut self) {
+        let mut place = self.shared.place();
+        if place.state == PlaceState::Works {
+            place.state = PlaceState::Left;
+        }
+        drop(place);
+        self.shared.leaves.notify_all();
+        if let Some(beats) = self.beats.take() {
+            // It ends with the call under way.
+            _ = beats.join();
+        }
+    }
+}

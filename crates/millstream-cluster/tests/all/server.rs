@@ -1,0 +1,81 @@
+//! A real server on this machine.
+
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use tempfile::TempDir;
+
+/// The server of `cargo xtask nats`, or that on PATH; none, and why, if there is no such server.
+fn program(test: &str) -> Option<PathBuf> {
+    let installed = Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("tools").join("nats-server");
+    let program = if installed.exists() { installed } else { PathBuf::from("nats-server") };
+    let version = Command::new(&program).arg("--version").output();
+    if version.is_ok_and(|output| output.status.success()) {
+        return Some(program);
+    }
+    let reason = "nats-server is not on PATH; `cargo xtask nats` installs it";
+    assert!(std::env::var("MILLSTREAM_REQUIRE").as_deref() != Ok("all"), "{reason}");
+    eprintln!("SKIPPED {test}: {reason}");
+    None
+}
+
+pub(crate) struct Server {
+    program: PathBuf,
+    home: TempDir,
+    pub(crate) port: u16,
+    config: String,
+    child: Child,
+}
+
+impl Server {
+    #[allow(dead_code, reason = "the tests of another crate do not use it")]
+    pub(crate) fn start(test: &str) -> Option<Self> {
+        Self::configured(test, "")
+    }
+
+    /// With these lines of configuration as well.
+    pub(crate) fn configured(test: &str, config: &str) -> Option<Self> {
+        let program = program(test)?;
+        let home = tempfile::tempdir().unwrap();
+        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let child = run(&program, home.path(), port, config);
+        Some(Server { program, home, port, config: config.to_owned(), child })
+    }
+
+    pub(crate) fn url(&self) -> String {
+        format!("nats://127.0.0.1:{}", self.port)
+    }
+
+    /// Where the program is, for a shell's PATH.
+    #[allow(dead_code, reason = "the tests of another crate use it")]
+    pub(crate) fn program(&self) -> &Path {
+        &self.program
+    }
+
+    #[allow(dead_code, reason = "the tests of another crate do not use it")]
+    pub(crate) fn kill(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+
+    #[allow(dead_code, reason = "the tests of another crate do not use it")]
+    pub(crate) fn again(&mut self) {
+        self.child = run(&self.program, self.home.path(), self.port, &self.config);
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        _ = self.child.kill();
+        _ = self.child.wait();
+    }
+}
+
+fn run(program: &Path, home: &Path, port: u16, config: &str) -> Child {
+    let file = home.join("nats.conf");
+    let store = home.join("store");
+    let whole = format!("listen: \"127.0.0.1:{port}\"\njetstream {{ store_dir: {store:?} }}\n{config}");
+    std::fs::write(&file, whole).unwrap();
+    let mut command = Command::new(program);
+    command.arg("-c").arg(file).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
+}
