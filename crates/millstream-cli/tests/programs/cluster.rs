@@ -186,3 +186,45 @@ fn a_login_is_asked_for_and_not_told() {
     assert!(wrong.stderr.contains("refuses this login: ") && !wrong.stderr.contains("guesses"), "{}", wrong.stderr);
     assert_eq!(with("knows").code, Some(0));
 }
+
+#[test]
+fn each_login_may_do_what_it_needs_and_no_more() {
+    let passwords = "OPERATOR_PASSWORD: o\nWORKER_PASSWORD: w\nFEEDER_PASSWORD: f\nREADER_PASSWORD: r\n";
+    let permissions = include_str!("../../../../deploy/permissions.conf");
+    let config = format!("{passwords}{permissions}");
+    let Some(cluster) = Cluster::start("each_login_may_do_what_it_needs_and_no_more", &config) else { return };
+    let with = |user: &str, args: &str| {
+        let mut command = cluster.command(&format!("{args} --app count --nats-user {user}"));
+        command.env("MILLSTREAM_NATS_PASSWORD", &user[..1]);
+        command
+    };
+    let done = |user: &str, args: &str, input: &[u8]| {
+        let seen = cluster.scene.run(with(user, args), Input::Pipe(input, 1 << 16));
+        assert_eq!(seen.code, Some(0), "{user}, {args}: {}", seen.stderr);
+        seen
+    };
+    done("operator", "cluster apply words --snapshot-every 2", b"");
+    let worker = || Worker(with("worker", "worker --workers 1").stdout(Stdio::null()).spawn().unwrap());
+    let mut workers = vec![worker()];
+    let text = lines(2000);
+    let (first, second) = text.split_at(text.len() / 2);
+    done("feeder", "cluster feed --batch 256", first.as_bytes());
+    let snapshot = || -> serde_json::Value {
+        serde_json::from_slice(&done("operator", "cluster status --json", b"").stdout).unwrap()
+    };
+    while snapshot()["snapshot"].as_u64() < Some(4) {}
+    // One more begins at the snapshot.
+    workers.push(worker());
+    done("feeder", "cluster feed --batch 256", second.as_bytes());
+    done("operator", "cluster drain", b"");
+    assert_eq!(done("reader", "cluster read --trim", b"").text(), counted(&text));
+    for worker in &mut workers {
+        assert_eq!(ended(&mut worker.0).code(), Some(0));
+    }
+    for (user, args) in [("worker", "cluster feed"), ("reader", "cluster drain --within 1s"), ("feeder", "cluster rm")]
+    {
+        let seen = cluster.scene.run(with(user, args), Input::Nothing);
+        assert_ne!(seen.code, Some(0), "{user} may not {args}: {}", seen.stderr);
+    }
+    done("operator", "cluster rm", b"");
+}
