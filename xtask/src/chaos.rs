@@ -11,9 +11,9 @@ use crate::cmd::Result;
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// `evolve`: kill workers of a population, and now and then its master. `state`: kill programs that keep their
-    /// state, and start them again; exit with 4 at the first byte of output that differs. `cluster`: kill the workers,
-    /// the source and the server of a word count on NATS, and start them again; exit with 4 if the output is not the
-    /// model's. `serve`: kill a ledger whose clients repeat what was not answered; exit with 4 if a request was done
+    /// state, and start them again; exit with 4 at the first byte of output that differs. `cluster`: kill and
+    /// stop the workers, the feed and the three servers of a word count on NATS, and start them again; exit with 4 if
+    /// the output is not the model's. `serve`: kill a ledger whose clients repeat what was not answered; exit with 4 if a request was done
     /// twice or by half, or an answered one is lost
     #[arg(value_parser = ["cluster", "evolve", "serve", "state"])]
     what: String,
@@ -23,6 +23,12 @@ pub(crate) struct Args {
     /// The number of processes to kill
     #[arg(long, value_name = "N", default_value_t = 100)]
     kills: u64,
+    /// The input of `cluster`, in millions of bytes
+    #[arg(long, value_name = "N", default_value_t = 100)]
+    megabytes: u64,
+    /// A gigabyte
+    #[arg(long, conflicts_with = "megabytes")]
+    full: bool,
 }
 
 pub(crate) fn run(args: &Args) -> Result {

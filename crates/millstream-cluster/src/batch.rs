@@ -1,5 +1,7 @@
 //! Batches: what an entry of an edge holds.
 
+mod columns;
+
 use millstream_core::keys::StableHasher;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -7,7 +9,7 @@ use std::any;
 use std::hash::Hasher;
 
 /// With these bytes a batch begins; the last one is the format's number.
-const MAGIC: [u8; 4] = *b"MSB\x01";
+const MAGIC: [u8; 4] = *b"MSB\x02";
 /// The bytes of a header: magic, end, first, next, fingerprint, generation, count, hash.
 const HEADER: usize = 4 + 1 + 8 + 8 + 8 + 8 + 4 + 8;
 
@@ -60,7 +62,7 @@ impl<T> Batch<T> {
     }
 }
 
-impl<T: Serialize> Batch<T> {
+impl<T: Serialize + 'static> Batch<T> {
     /// This batch as bytes, which are the same wherever it is made.
     ///
     /// # Errors
@@ -68,22 +70,18 @@ impl<T: Serialize> Batch<T> {
     /// If a value cannot be written, or there are more than a batch can count.
     pub fn to_bytes(&self) -> Result<Vec<u8>, BatchError> {
         let unwritable = |why: String| BatchError::Unwritable { first: self.first, why };
-        let mut payload = Vec::new();
-        for (number, value) in &self.values {
-            let offset = number.wrapping_sub(self.first);
-            payload = postcard::to_extend(&(offset, value), payload).map_err(|error| unwritable(error.to_string()))?;
-        }
+        let payload = columns::write(self.first, &self.values).map_err(|error| unwritable(error.to_string()))?;
         let count = u32::try_from(self.values.len()).map_err(|_| unwritable("too many values".to_owned()))?;
         let mut bytes = self.header();
         bytes.extend(count.to_le_bytes());
         let sum = hash(&[&bytes, &payload]);
         bytes.extend(sum.to_le_bytes());
-        bytes.extend(payload);
+        bytes.extend_from_slice(&payload);
         Ok(bytes)
     }
 }
 
-impl<T: DeserializeOwned> Batch<T> {
+impl<T: DeserializeOwned + 'static> Batch<T> {
     /// The batch that [`to_bytes`](Batch::to_bytes) wrote.
     ///
     /// # Errors
@@ -107,17 +105,8 @@ impl<T: DeserializeOwned> Batch<T> {
             return Err(BatchError::Type { expected: any::type_name::<T>() });
         }
         let (_, count) = fields.split_last_chunk::<4>().ok_or(BatchError::Other)?;
-        let mut rest = payload;
-        let mut values = Vec::new();
-        for _ in 0..u32::from_le_bytes(*count) {
-            let ((offset, value), behind) = postcard::take_from_bytes::<(u64, T)>(rest)
-                .map_err(|error| BatchError::Unreadable(error.to_string()))?;
-            values.push((first.wrapping_add(offset), value));
-            rest = behind;
-        }
-        if !rest.is_empty() {
-            return Err(BatchError::Unreadable(format!("{} bytes are behind its values", rest.len())));
-        }
+        let count = u32::from_le_bytes(*count);
+        let values = columns::read(first, count, payload).map_err(BatchError::Unreadable)?;
         Ok(Batch { first, next, end: fields[MAGIC.len()] == 1, generation, values })
     }
 }

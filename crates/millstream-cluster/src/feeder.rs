@@ -3,11 +3,6 @@
 use crate::{App, Batch, BatchError, Log, LogError, Text};
 use bytes::Bytes;
 use std::hash::{BuildHasher, RandomState};
-use std::thread::sleep;
-use std::time::Duration;
-
-/// Between two looks at an edge that is full, or a log that does not answer.
-const LOOKS_AGAIN: Duration = Duration::from_millis(20);
 
 /// Appends text to the ingress edge, where it is numbered by bytes. Each call returns when its text is in the edge,
 /// once. Several feeders can append by turns; what each of them appends keeps its order.
@@ -61,7 +56,8 @@ pub enum FeedWait {
 
 impl<L: Log> Feeder<L> {
     /// Behind what the edge has. With `same`, text that another feeder appended at this place counts as this one's: for
-    /// an input that begins again where the edge ends. `waits` is told what is waited for, and says whether to go on.
+    /// an input that begins again where the edge ends. `waits` is told what is waited for, pauses, and says whether to
+    /// go on.
     ///
     /// # Errors
     ///
@@ -196,10 +192,6 @@ impl<L: Log> Feeder<L> {
     }
 
     fn pause(&self, wait: &FeedWait, waits: &mut dyn FnMut(&FeedWait) -> bool) -> Result<(), FeedError> {
-        if !waits(wait) {
-            return Err(FeedError::Stopped);
-        }
-        sleep(LOOKS_AGAIN);
-        Ok(())
+        if waits(wait) { Ok(()) } else { Err(FeedError::Stopped) }
     }
 }

@@ -12,7 +12,10 @@ use serde::Serialize;
 /// # Panics
 ///
 /// If `size` is 0.
-pub fn cut<T: Serialize>(values: impl IntoIterator<Item = T>, size: usize) -> Result<Vec<Vec<u8>>, BatchError> {
+pub fn cut<T: Serialize + 'static>(
+    values: impl IntoIterator<Item = T>,
+    size: usize,
+) -> Result<Vec<Vec<u8>>, BatchError> {
     assert!(size > 0, "a batch has at least one value");
     let mut numbered = (0..).zip(values).peekable();
     let (mut batches, mut first) = (Vec::new(), 0);

@@ -20,9 +20,9 @@ const SLOTS: usize = 1 << 12;
 /// What runs between two edges, as a value: it can be started at any number of batches, on any machine.
 pub trait Segment {
     /// The values of the input edge.
-    type In: DeserializeOwned;
+    type In: DeserializeOwned + 'static;
     /// The values of the output edge.
-    type Out: Serialize;
+    type Out: Serialize + 'static;
     /// This segment, running.
     type Run: SegmentRun<In = Self::In, Out = Self::Out>;
 
@@ -180,7 +180,7 @@ impl<P, R> Segment for OnRings<P, R>
 where
     R: SegmentRunner,
     P: RunsOn<R, Item: DeserializeOwned> + Arrow<In: SourceShape<Item = <P as RunsOn<R>>::Item>>,
-    P::Out: ToOwnedItem<Owned: Serialize>,
+    P::Out: ToOwnedItem<Owned: Serialize + 'static>,
 {
     type In = P::Item;
     type Out = OutOf<P>;

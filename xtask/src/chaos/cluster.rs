@@ -1,18 +1,31 @@
-//! Kills the workers, the source and the server of a word count on a cluster, and starts them again.
+//! Kills and stops the workers, the feed and the servers of a word count on three servers, and starts them again.
+
+mod servers;
+mod text;
+mod watch;
 
 use super::{Args, Random};
 use crate::cmd::{Cmd, Result, failure, target_dir};
 use crate::nats;
-use std::net::TcpListener;
+use servers::Servers;
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread::sleep;
-use std::time::Duration;
+use std::time::{Duration, Instant};
+use watch::Watch;
+
+/// How long the servers elect a leader at most, and some time to catch up: no second one is killed before.
+const ELECTION: Duration = Duration::from_secs(15);
+/// How long it all may take behind the last kill.
+const PATIENCE: Duration = Duration::from_secs(1800);
 
 /// A process that is started again with the same arguments.
 struct Process {
     program: PathBuf,
     args: Vec<String>,
+    /// Where its output goes, if anywhere.
+    into: Option<PathBuf>,
     child: Child,
 }
 
@@ -21,20 +34,45 @@ fn io(doing: &'static str) -> impl Fn(std::io::Error) -> crate::cmd::Failure {
 }
 
 impl Process {
-    fn start(program: &Path, args: &[&str]) -> Result<Self> {
+    fn start(program: &Path, args: &[&str], into: Option<PathBuf>) -> Result<Self> {
         let args: Vec<String> = args.iter().map(|arg| (*arg).to_owned()).collect();
-        Ok(Process { program: program.to_owned(), child: spawn(program, &args)?, args })
+        let child = spawn(program, &args, into.as_deref())?;
+        Ok(Process { program: program.to_owned(), child, args, into })
     }
 
     fn kill_and_start(&mut self, pause: Duration) -> Result {
         self.child.kill().and_then(|()| self.child.wait().map(drop)).map_err(io("kill"))?;
         sleep(pause);
-        self.child = spawn(&self.program, &self.args)?;
+        self.child = spawn(&self.program, &self.args, self.into.as_deref())?;
         Ok(())
     }
 
-    fn wait(&mut self) -> Result<ExitStatus> {
-        self.child.wait().map_err(io("wait"))
+    /// As a machine that the network has lost for a while.
+    fn pause(&self, pause: Duration) -> Result {
+        let id = self.child.id().to_string();
+        Cmd::new("kill", ["-STOP", &*id]).run()?;
+        sleep(pause);
+        Cmd::new("kill", ["-CONT", &*id]).run()
+    }
+
+    fn is_over(&mut self) -> Result<bool> {
+        self.child.try_wait().map(|status| status.is_some()).map_err(io("wait"))
+    }
+
+    /// Waits for its end, which is to be a good one.
+    fn ends(&mut self, until: Instant) -> Result {
+        while Instant::now() < until {
+            match self.child.try_wait().map_err(io("wait"))? {
+                Some(status) if status.success() => return Ok(()),
+                Some(status) => return Err(self.failed(status)),
+                None => sleep(Duration::from_millis(50)),
+            }
+        }
+        Err(failure(format!("`millstream {}` does not end", self.args.join(" "))))
+    }
+
+    fn failed(&self, status: ExitStatus) -> crate::cmd::Failure {
+        failure(format!("`millstream {}` ended with {status}", self.args.join(" ")))
     }
 }
 
@@ -45,60 +83,104 @@ impl Drop for Process {
     }
 }
 
-fn spawn(program: &Path, args: &[String]) -> Result<Child> {
+fn spawn(program: &Path, args: &[String], into: Option<&Path>) -> Result<Child> {
     let mut command = Command::new(program);
-    // A server tells much; the workers tell why they fail.
-    if args.first().is_some_and(|arg| arg == "-js") {
+    command.args(args).stdin(Stdio::null());
+    match into {
+        Some(into) => _ = command.stdout(File::create(into).map_err(io("make a file"))?),
+        None => _ = command.stdout(Stdio::null()),
+    }
+    // The servers tell much; the others tell why they fail.
+    if program.ends_with("nats-server") {
         command.stderr(Stdio::null());
     }
-    command.args(args).spawn().map_err(io("start a program"))
+    command.spawn().map_err(io("start a program"))
+}
+
+/// What was done to whom.
+#[derive(Default)]
+struct Done {
+    workers: u32,
+    stopped: u32,
+    feeds: u32,
+    servers: u32,
 }
 
 pub(super) fn run(args: &Args) -> Result {
     let nats = nats::installed().map_err(failure)?;
-    Cmd::cargo("build --quiet -p millstream-cluster --features nats --example words").run()?;
-    let words = target_dir().join("debug/examples/words");
+    Cmd::cargo("build --quiet --release -p millstream-cli").run()?;
+    let millstream = target_dir().join("release/millstream");
     let home = std::env::temp_dir().join(format!("millstream-chaos-cluster-{}", std::process::id()));
-    let listener = TcpListener::bind("127.0.0.1:0").map_err(io("find a port"))?;
-    let port = listener.local_addr().map_err(io("find a port"))?.port().to_string();
-    drop(listener);
-    let mut server = Process::start(&nats, &["-js", "-a", "127.0.0.1", "-p", &port, "-sd", &home.to_string_lossy()])?;
-    let url = format!("127.0.0.1:{port}");
-    let (seed, batches) = (args.seed.to_string(), (50 + 30 * args.kills).to_string());
-    // The server's first streams are made by one of them.
-    let mut feed = Process::start(&words, &["feed", &url, &seed, &batches])?;
-    sleep(Duration::from_secs(1));
-    let mut workers = [Process::start(&words, &["work", &url, "0"])?, Process::start(&words, &["work", &url, "1"])?];
-    let (mut random, mut of_server) = (Random(args.seed), 0);
-    for _ in 0..args.kills {
-        sleep(Duration::from_millis(50 + random.below(250)));
-        let pause = Duration::from_millis(random.below(300));
-        match random.below(8) {
-            0 => {
-                server.kill_and_start(pause)?;
-                of_server += 1;
-            }
-            1 => feed.kill_and_start(pause)?,
-            other => workers[usize::from(other % 2 == 0)].kill_and_start(pause)?,
-        }
+    std::fs::create_dir_all(&home).map_err(io("make a directory"))?;
+    let (input, output) = (home.join("input"), home.join("output"));
+    let megabytes = if args.full { 1000 } else { args.megabytes };
+    text::write(args.seed, megabytes, &input).map_err(io("write the input"))?;
+    let mut servers = Servers::start(&nats, &home)?;
+    let url = servers.url();
+    let of = ["--nats", &url, "--app", "words"];
+    let apply = ["cluster", "apply", "words", "--replicas", "3", "--copies", "3"];
+    Process::start(&millstream, &[&apply[..], &of].concat(), None)?.ends(Instant::now() + ELECTION * 4)?;
+    let read = Process::start(&millstream, &[&["cluster", "read"], &of[..]].concat(), Some(output.clone()))?;
+    let mut workers = Vec::new();
+    for _ in 0..3 {
+        workers.push(Process::start(&millstream, &[&["worker", "--quiet", "--workers", "1"], &of[..]].concat(), None)?);
     }
-    for process in workers.iter_mut().chain([&mut feed]) {
-        let status = process.wait()?;
-        if !status.success() {
-            return Err(failure(format!(
-                "`words {}` ended with {status}; all is in {}",
-                process.args.join(" "),
-                home.display()
-            )));
-        }
+    let name = input.to_string_lossy();
+    let feed = ["cluster", "feed", "--resume", "--end", &*name];
+    let mut feed = Process::start(&millstream, &[&feed[..], &of].concat(), None)?;
+    let watch = Watch::start(output.clone());
+    let done = disturb(args, &mut workers, &mut feed, &mut servers)?;
+    let until = Instant::now() + PATIENCE;
+    let mut read = read;
+    for process in workers.iter_mut().chain([&mut feed, &mut read]) {
+        process.ends(until).map_err(|error| failure(format!("{}; all is in {}", error.message, home.display())))?;
     }
-    let status = Process::start(&words, &["check", &url, &seed, &batches])?.wait()?;
-    match status.code() {
-        Some(0) => println!("{} killed, {of_server} times the server among them", args.kills),
-        Some(4) => std::process::exit(4),
-        _ => return Err(failure(format!("`words check` ended with {status}"))),
+    let (took, gap) = watch.end();
+    if let Some(difference) = text::differs(&input, &output).map_err(io("read the output"))? {
+        eprintln!("{difference}; all is in {}", home.display());
+        std::process::exit(4);
     }
-    drop(server);
+    let Done { workers, stopped, feeds, servers: of_servers } = done;
+    println!("{workers} workers killed, {stopped} processes stopped for a while, {feeds} feeds killed");
+    println!("{of_servers} servers killed");
+    println!("{megabytes} MB in {:.1} s, the output is the model's; longest silence {:.2} s", took, gap);
+    drop(servers);
     let _ = std::fs::remove_dir_all(&home);
     Ok(())
+}
+
+fn disturb(args: &Args, workers: &mut [Process], feed: &mut Process, servers: &mut Servers) -> Result<Done> {
+    let (mut random, mut done) = (Random(args.seed), Done::default());
+    // The first steps of the programs are a time like any other.
+    let mut quiet_until = Instant::now() + ELECTION;
+    for _ in 0..args.kills {
+        sleep(Duration::from_millis(100 + random.below(1500)));
+        let pause = Duration::from_millis(random.below(1500));
+        let who = random.below(3) as usize;
+        match random.below(10) {
+            0..=1 if Instant::now() > quiet_until => {
+                servers.kill_and_start(who, pause)?;
+                quiet_until = Instant::now() + ELECTION;
+                done.servers += 1;
+            }
+            2 if Instant::now() > quiet_until => {
+                servers.pause(who, pause)?;
+                quiet_until = Instant::now() + ELECTION;
+                done.stopped += 1;
+            }
+            3 if !feed.is_over()? => {
+                feed.kill_and_start(pause)?;
+                done.feeds += 1;
+            }
+            4..=5 if !workers[who].is_over()? => {
+                workers[who].pause(pause * 2)?;
+                done.stopped += 1;
+            }
+            _ => {
+                workers[who].kill_and_start(pause)?;
+                done.workers += 1;
+            }
+        }
+    }
+    Ok(done)
 }

@@ -71,6 +71,19 @@ fn the_sessions_about_serving_are_as_written() {
     as_written("the_sessions_about_serving_are_as_written", "serving.md");
 }
 
+#[cfg(feature = "cluster")]
+#[test]
+fn the_sessions_about_clusters_are_as_written() {
+    let test = "the_sessions_about_clusters_are_as_written";
+    let Some(server) = crate::server::program(test) else { return };
+    if std::net::TcpListener::bind("127.0.0.1:4222").is_err() {
+        return skipped(test, "port 4222 is taken");
+    }
+    // The page's programs are on the path that its sessions get.
+    let bin = server.parent().expect("a directory").display().to_string();
+    as_written_with(test, "beyond-one-machine.md", &bin);
+}
+
 /// Ends what a session has left in the background.
 struct Background(std::path::PathBuf);
 
@@ -83,6 +96,11 @@ impl Drop for Background {
 }
 
 fn as_written(test: &str, page: &str) {
+    as_written_with(test, page, "");
+}
+
+/// With programs of this directory.
+fn as_written_with(test: &str, page: &str, programs: &str) {
     let bash = |command: &str| Command::new("bash").args(["-c", command]).output();
     let here = bash("command -v timeout mkfifo paste tee xargs yes cmp seq sed tail curl grep")
         .is_ok_and(|output| output.status.success());
@@ -93,7 +111,7 @@ fn as_written(test: &str, page: &str) {
     let sessions = sessions(&std::fs::read_to_string(page).expect("the page"));
     assert!(sessions.len() > 4, "{sessions:?}");
     let bin = Path::new(env!("CARGO_BIN_EXE_millstream")).parent().expect("a directory").display();
-    let path = format!("{bin}:{}", std::env::var("PATH").unwrap_or_default());
+    let path = format!("{bin}:{programs}:{}", std::env::var("PATH").unwrap_or_default());
     let scene = Scene::new();
     let _background = Background(scene.path("pid"));
     for Session { command, prints } in &sessions {

@@ -14,7 +14,7 @@ struct Cluster {
     scene: Scene,
 }
 
-/// A worker, which ends with the test.
+/// A process, which ends with the test.
 struct Worker(Child);
 
 impl Drop for Worker {
@@ -85,7 +85,7 @@ fn words_are_counted_by_two_workers_one_of_which_is_killed() {
     assert_eq!(ended(&mut workers[1].0).code(), Some(0));
     assert_eq!(cluster.done("cluster read --app count", b"").text(), counted(&text));
     let status = cluster.done("cluster status --app count", b"").text();
-    assert!(status.starts_with("words: 2 replicas, each batch on 1 servers\nsnapshot: at batch "), "{status}");
+    assert!(status.starts_with("words: 2 replicas, each batch on 1 servers\nsnapshot: "), "{status}");
     assert!(status.contains("\n      1  ended") || status.contains("\n      0  ended"), "{status}");
     let status: serde_json::Value =
         serde_json::from_slice(&cluster.done("cluster status --app count --json", b"").stdout).unwrap();
@@ -104,7 +104,7 @@ fn words_are_counted_by_two_workers_one_of_which_is_killed() {
 fn wc_and_uppercase_have_the_bytes_of_one_machine() {
     let Some(cluster) = Cluster::start("wc_and_uppercase_have_the_bytes_of_one_machine", "") else { return };
     let text = b"to be\r\nor n\xffot\n\n to be".as_slice();
-    for (program, local) in [("wc", "4 6 23\n".as_bytes()), ("uppercase", b"TO BE\r\nOR N\xffOT\n\n TO BE")] {
+    for (program, local) in [("wc", "3 6 22\n".as_bytes()), ("uppercase", b"TO BE\r\nOR N\xffOT\n\n TO BE")] {
         cluster.done(&format!("cluster apply {program} --app {program}"), b"");
         let _worker = cluster.worker(program);
         cluster.done(&format!("cluster feed --app {program} --batch 3"), text);
@@ -156,12 +156,17 @@ fn a_full_edge_holds_the_feed_back() {
         sleep(Duration::from_millis(20));
     }
     assert!(feed.try_wait().unwrap().is_none());
-    // A worker makes room.
+    // A worker makes room, and so does a reader behind it.
     let _worker = cluster.worker("a");
+    let into = std::fs::File::create(cluster.scene.path("read")).unwrap();
+    let mut read = Worker(cluster.command("cluster read --app a --trim").stdout(into).spawn().unwrap());
     assert_eq!(ended(&mut feed).code(), Some(0));
     cluster.done("cluster drain --app a", b"");
     let words = text.split_ascii_whitespace().count();
-    assert_eq!(cluster.done("cluster read --app a", b"").text(), format!("20 {words} {}\n", text.len()));
+    assert_eq!(ended(&mut read.0).code(), Some(0));
+    let read = std::fs::read_to_string(cluster.scene.path("read")).unwrap();
+    assert_eq!(read, format!("20 {words} {}\n", text.len()));
+    assert!(status()["snapshot"].as_u64() > Some(8), "{}", status());
 }
 
 #[test]
@@ -180,4 +185,46 @@ fn a_login_is_asked_for_and_not_told() {
     assert_eq!(wrong.code, Some(1));
     assert!(wrong.stderr.contains("refuses this login: ") && !wrong.stderr.contains("guesses"), "{}", wrong.stderr);
     assert_eq!(with("knows").code, Some(0));
+}
+
+#[test]
+fn each_login_may_do_what_it_needs_and_no_more() {
+    let passwords = "OPERATOR_PASSWORD: o\nWORKER_PASSWORD: w\nFEEDER_PASSWORD: f\nREADER_PASSWORD: r\n";
+    let permissions = include_str!("../../../../deploy/permissions.conf");
+    let config = format!("{passwords}{permissions}");
+    let Some(cluster) = Cluster::start("each_login_may_do_what_it_needs_and_no_more", &config) else { return };
+    let with = |user: &str, args: &str| {
+        let mut command = cluster.command(&format!("{args} --app count --nats-user {user}"));
+        command.env("MILLSTREAM_NATS_PASSWORD", &user[..1]);
+        command
+    };
+    let done = |user: &str, args: &str, input: &[u8]| {
+        let seen = cluster.scene.run(with(user, args), Input::Pipe(input, 1 << 16));
+        assert_eq!(seen.code, Some(0), "{user}, {args}: {}", seen.stderr);
+        seen
+    };
+    done("operator", "cluster apply words --snapshot-every 2", b"");
+    let worker = || Worker(with("worker", "worker --workers 1").stdout(Stdio::null()).spawn().unwrap());
+    let mut workers = vec![worker()];
+    let text = lines(2000);
+    let (first, second) = text.split_at(text.len() / 2);
+    done("feeder", "cluster feed --batch 256", first.as_bytes());
+    let snapshot = || -> serde_json::Value {
+        serde_json::from_slice(&done("operator", "cluster status --json", b"").stdout).unwrap()
+    };
+    while snapshot()["snapshot"].as_u64() < Some(4) {}
+    // One more begins at the snapshot.
+    workers.push(worker());
+    done("feeder", "cluster feed --batch 256", second.as_bytes());
+    done("operator", "cluster drain", b"");
+    assert_eq!(done("reader", "cluster read --trim", b"").text(), counted(&text));
+    for worker in &mut workers {
+        assert_eq!(ended(&mut worker.0).code(), Some(0));
+    }
+    for (user, args) in [("worker", "cluster feed"), ("reader", "cluster drain --within 1s"), ("feeder", "cluster rm")]
+    {
+        let seen = cluster.scene.run(with(user, args), Input::Nothing);
+        assert_ne!(seen.code, Some(0), "{user} may not {args}: {}", seen.stderr);
+    }
+    done("operator", "cluster rm", b"");
 }

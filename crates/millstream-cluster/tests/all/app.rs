@@ -67,7 +67,6 @@ fn workers_take_places_and_end_with_the_output() {
         out.flat_map(|entry| Batch::<u64>::from_bytes(&entry.bytes).unwrap().values).map(|(_, sum)| sum).collect();
     assert_eq!(out, [5, 8, 18]);
     let places = Place::all(&log, 2).unwrap();
-    assert_eq!(places.len(), 2, "{places:?}");
     assert!(places.iter().all(|(_, (place, _))| place.state == PlaceState::Ended && place.durable == 4), "{places:?}");
 }
 

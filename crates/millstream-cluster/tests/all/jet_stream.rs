@@ -66,6 +66,12 @@ fn the_memory_does_what_a_log_does() {
 fn a_server_does_what_a_log_does() {
     let Some(server) = Server::start("a_server_does_what_a_log_does") else { return };
     contract(&connect(&server, 3));
+    // An application that is there, opened.
+    let access = Access { url: server.url(), app: "test".to_owned(), ..Access::default() };
+    let opened = JetStream::open(&access, Duration::from_secs(30)).unwrap();
+    opened.put_blob("more", b"states").unwrap();
+    assert_eq!(opened.blob("more"), Ok(Some(b"states".to_vec())));
+    assert_eq!(opened.last("in"), Ok(5));
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Replicas of segments on logs, against what the pipeline means.
 
 mod app;
+mod batches;
 #[cfg(feature = "nats")]
 mod jet_stream;
 mod replicas;
@@ -9,3 +10,4 @@ mod schedules;
 #[cfg(feature = "nats")]
 mod server;
 mod sums;
+mod words;

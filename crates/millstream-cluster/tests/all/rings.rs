@@ -1,10 +1,7 @@
 //! Pipelines on rings as segments, against their model.
 
-#[path = "../../examples/words/counted.rs"]
-mod counted;
-
 use crate::schedules::schedule;
-use counted::words;
+use crate::words::words;
 use millstream::prelude::*;
 use millstream_cluster::{OnRings, Segment, SegmentRun, cut};
 

@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 use tempfile::TempDir;
 
 /// The server of `cargo xtask nats`, or that on PATH; none, and why, if there is no such server.
-fn program(test: &str) -> Option<PathBuf> {
+pub(crate) fn program(test: &str) -> Option<PathBuf> {
     let installed = Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("tools").join("nats-server");
     let program = if installed.exists() { installed } else { PathBuf::from("nats-server") };
     let version = Command::new(&program).arg("--version").output();
@@ -28,6 +28,7 @@ pub(crate) struct Server {
 }
 
 impl Server {
+    #[allow(dead_code, reason = "the tests of another crate do not use it")]
     pub(crate) fn start(test: &str) -> Option<Self> {
         Self::configured(test, "")
     }
@@ -43,12 +44,6 @@ impl Server {
 
     pub(crate) fn url(&self) -> String {
         format!("nats://127.0.0.1:{}", self.port)
-    }
-
-    /// Where the program is, for a shell's PATH.
-    #[allow(dead_code, reason = "the tests of another crate use it")]
-    pub(crate) fn program(&self) -> &Path {
-        &self.program
     }
 
     #[allow(dead_code, reason = "the tests of another crate do not use it")]

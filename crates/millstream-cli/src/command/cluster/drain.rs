@@ -52,7 +52,10 @@ impl Drain {
 }
 
 fn ended(log: &JetStream, goes_on: &mut dyn FnMut() -> bool) -> Result<(), FeedError> {
-    let mut waits = |_: &_| goes_on();
+    let mut waits = |_: &_| {
+        sleep(PAUSE);
+        goes_on()
+    };
     match Feeder::new(log.clone(), false, &mut waits) {
         Ok(mut feeder) => feeder.end(&mut waits),
         Err(FeedError::Ended(_)) => Ok(()),

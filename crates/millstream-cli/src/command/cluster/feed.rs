@@ -12,10 +12,13 @@ use memchr::memrchr;
 use millstream_cluster::{FeedError, FeedWait, Feeder, JetStream};
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Read};
+use std::thread;
 use std::time::{Duration, Instant};
 
 /// The longest line with its end: servers take messages of up to 1 MiB.
 const LONGEST: usize = 768 << 10;
+/// Between two looks at an edge that is full, or servers that do not answer.
+const LOOKS_AGAIN: Duration = Duration::from_millis(20);
 /// How long a wait is not worth a message.
 const SOON: Duration = Duration::from_secs(1);
 
@@ -167,6 +170,7 @@ fn waits<'a>(interrupts: &'a Interrupts, complaints: &'a Complaints) -> impl FnM
                 FeedWait::Unavailable(why) => format!("waiting for the servers: {why}"),
             });
         }
+        thread::sleep(LOOKS_AGAIN);
         interrupts.first().is_none()
     }
 }

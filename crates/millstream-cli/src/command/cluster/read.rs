@@ -11,8 +11,6 @@ use std::time::{Duration, Instant};
 
 /// How many batches are read at once.
 const AT_ONCE: usize = 64;
-/// How many printed batches are dropped at once.
-const DROPPED: u64 = 64;
 /// How long a silent edge is waited for before it is looked at.
 const PAUSE: Duration = Duration::from_millis(50);
 /// How long the servers may be silent without a message.
@@ -61,7 +59,7 @@ impl Read {
             true => Some(log.last(App::OUTPUT).map_err(|error| log_failed(&error, complaints))?),
             false => None,
         };
-        let (mut next, mut dropped) = (self.from, 0);
+        let (mut next, mut trimmed, mut ended) = (self.from, self.from, false);
         while interrupts.first().is_none() && until.is_none_or(|until| next <= until) {
             let entries = match log.read_from(App::OUTPUT, next, AT_ONCE) {
                 Ok(entries) => entries,
@@ -86,14 +84,15 @@ impl Read {
                 let text: Vec<u8> = batch.values.iter().flat_map(|(_, text)| text.0.iter().copied()).collect();
                 output.write(&text);
                 next = entry.number + 1;
-                if self.trim && (next >= dropped + DROPPED || batch.end) {
-                    // The last one stays, and says where the edge ends. Without an answer the next trim does it.
-                    _ = log.trim(App::OUTPUT, entry.number);
-                    dropped = next;
-                }
-                if batch.end {
-                    return Ok(());
-                }
+                ended |= batch.end;
+            }
+            if self.trim && next > trimmed {
+                // The last one stays, and says where the edge ends. Without an answer the next trim does it.
+                _ = log.trim(App::OUTPUT, next - 1);
+                trimmed = next;
+            }
+            if ended {
+                return Ok(());
             }
         }
         Ok(())

@@ -1,0 +1,74 @@
+//! The input, and what a count of its words is, word by word.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, BufWriter, Write};
+use std::path::Path;
+
+/// Lines of ten words of some ten thousand.
+pub(super) fn write(seed: u64, megabytes: u64, into: &Path) -> io::Result<()> {
+    let mut file = BufWriter::new(File::create(into)?);
+    let (mut written, mut state) = (0_u64, seed ^ 0x9e37_79b9_7f4a_7c15);
+    while written < megabytes * 1_000_000 {
+        let mut line = String::with_capacity(80);
+        for place in 0..10 {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            // Few words are frequent, and many are rare.
+            let word = (state >> 33) % (1 << (4 + (state >> 60)));
+            line.push_str(if place > 0 { " w" } else { "w" });
+            line.push_str(&word.to_string());
+        }
+        line.push('\n');
+        file.write_all(line.as_bytes())?;
+        written += line.len() as u64;
+    }
+    file.flush()
+}
+
+/// The first difference between a count of the input's words and the output.
+pub(super) fn differs(input: &Path, output: &Path) -> io::Result<Option<String>> {
+    let mut counts: HashMap<String, u64> = HashMap::new();
+    let mut lines = BufReader::new(File::open(output)?).lines();
+    let mut number = 0_u64;
+    for line in BufReader::new(File::open(input)?).lines() {
+        for word in line?.split(' ') {
+            let count = match counts.get_mut(word) {
+                Some(count) => count,
+                None => counts.entry(word.to_owned()).or_insert(0),
+            };
+            *count += 1;
+            number += 1;
+            let there = lines.next().transpose()?;
+            let same = there.as_deref().and_then(|line| line.split_once(' '));
+            if same.is_none_or(|(of, so_far)| of != word || so_far != count.to_string()) {
+                return Ok(Some(format!("line {number}: {there:?} instead of \"{word} {count}\"")));
+            }
+        }
+    }
+    Ok(lines.next().transpose()?.map(|more| format!("line {}: {more:?} behind the end", number + 1)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_difference_is_named() {
+        let home = std::env::temp_dir().join(format!("millstream-chaos-text-{}", std::process::id()));
+        std::fs::create_dir_all(&home).unwrap();
+        let (input, output) = (home.join("input"), home.join("output"));
+        std::fs::write(&input, "a b\na\n").unwrap();
+        for (text, expected) in [
+            ("a 1\nb 1\na 2\n", None),
+            ("a 1\nb 1\n", Some("line 3: None instead of \"a 2\"")),
+            ("a 1\nb 1\na 1\n", Some("line 3: Some(\"a 1\") instead of \"a 2\"")),
+            ("a 1\nb 1\na 2\na 3\n", Some("line 4: \"a 3\" behind the end")),
+        ] {
+            std::fs::write(&output, text).unwrap();
+            assert_eq!(differs(&input, &output).unwrap().as_deref(), expected);
+        }
+        write(7, 1, &input).unwrap();
+        assert!(std::fs::metadata(&input).unwrap().len() >= 1_000_000);
+        std::fs::remove_dir_all(&home).unwrap();
+    }
+}
