@@ -1,7 +1,7 @@
 use super::accumulator::Accumulator;
 use super::prepare::{Entry, Prepared, Value};
 use super::spec::{Aggregate, Fold};
-use crate::rows::{Dead, RowAt, Rows};
+use crate::rows::{FailedRow, RowAt, Rows};
 use crate::time;
 use millstream_core::failure::fail;
 use millstream_core::pipe::{FoldedWindow, OpenFolds};
@@ -46,7 +46,7 @@ impl FoldKernel {
             }
         }
         let rest = Rows { dead: Vec::new(), ..prepared.rest.clone() };
-        let late = answers.late.iter().map(|number| Dead {
+        let late = answers.late.iter().map(|number| FailedRow {
             stage: fold.stage.clone(),
             file: rest.file.clone(),
             number: *number,
