@@ -263,17 +263,20 @@ fn printed(stages: &mut Stages, building: &Building) {
             let number = collected.sink(SinkOf { file: None });
             let stage: Arc<str> = "print".into();
             rows.scan_with(Rolling::new(
-                Header::default(),
-                move |header: &mut Header, rows: &Rows, is_end| match &rows.form {
+                (Header::default(), false),
+                move |(header, has_begun): &mut (Header, bool), rows: &Rows, is_end| match &rows.form {
                     Form::Table { separator, .. } => sink::table(header, rows, number, *separator, &stage),
                     Form::Lines => sink::lines(rows, number, &stage),
-                    // Only folds answer at the end.
-                    Form::Json if terminal && is_end => {
+                    // Only folds answer at the end. Windows may have been written before it.
+                    Form::Json if terminal && is_end && !*has_begun => {
                         let mut grid = Grid::default();
                         let own = grid.add(rows, number, &stage);
                         Written::together(Some(own), grid.finish(number)).unwrap_or_default()
                     }
-                    Form::Json => sink::json(rows, number, &stage),
+                    Form::Json => {
+                        *has_begun |= !rows.at.is_empty();
+                        sink::json(rows, number, &stage)
+                    }
                 },
                 |_, own| own,
             ))
