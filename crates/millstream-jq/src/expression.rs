@@ -9,8 +9,8 @@ use std::sync::{Arc, OnceLock};
 
 /// A filter over one row at a time, which may be JSON or anything with fields, such as a row of a table.
 ///
-/// A filter of a few forms (fields, numbers, comparisons, objects of them) is evaluated without building anything; every
-/// other one, and every row for which that has no certain answer, goes through jaq. The answer is the same.
+/// A filter of a few forms (fields, numbers, comparisons, objects of them) is evaluated without building anything;
+/// every other one, and every row for which that has no certain answer, goes through jaq. The answer is the same.
 ///
 /// ```
 /// use millstream::jq::{Expression, Fields, Outputs};

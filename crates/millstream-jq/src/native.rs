@@ -96,8 +96,8 @@ impl Native {
         }
     }
 
-    /// Writes the output on one line, without its end, and returns whether it is neither `false` nor `null`. Where it is
-    /// unknown, nothing is written.
+    /// Writes the output on one line, without its end, and returns whether it is neither `false` nor `null`. Where it
+    /// is unknown, nothing is written.
     pub(crate) fn write(&self, cells: &impl Cells, out: &mut Vec<u8>) -> Result<bool, Unknown> {
         let begin = out.len();
         let written = match &self.output {

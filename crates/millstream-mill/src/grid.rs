@@ -16,7 +16,7 @@ pub(crate) struct Grid {
     is_begun: bool,
 }
 
-/// So many rows are aligned together.
+/// How many rows are aligned together.
 const MOST: usize = 1000;
 
 impl Grid {

@@ -1,6 +1,6 @@
 //! Rows joined with those of another wire by a key.
 
-use crate::rows::{Dead, RowAt, Rows};
+use crate::rows::{FailedRow, RowAt, Rows};
 use crate::time::time_of;
 use millstream_core::failure::fail;
 use millstream_jq::{Expression, Values};
@@ -105,7 +105,7 @@ impl Join {
         Rows { dead, ..others.emptied() }
     }
 
-    fn matched(&self, joined: &Joined, rows: &Rows, mut dead: Vec<Dead>) -> Rows {
+    fn matched(&self, joined: &Joined, rows: &Rows, mut dead: Vec<FailedRow>) -> Rows {
         let (mut text, mut at) = (Vec::new(), Vec::new());
         dead.extend(rows.dead.iter().cloned());
         for row in &rows.at {

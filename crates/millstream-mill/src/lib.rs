@@ -11,21 +11,21 @@
 //! every stage keeps the clock of the source: a fold answers at END, a window at the row that closes it.
 //!
 //! ```
-//! use millstream_core::ModelExt;
-//! use millstream_mill::{FileBlocks, Program};
+//! use millstream::{mill::{FileBlocks, Program}, prelude::*};
 //!
 //! let program = Program::load("jsonl | where(.qty > 1) | sum(.qty, by: .user)", 1, false)?;
 //! let orders = &br#"{"user": "ann", "qty": 2}
 //! {"user": "bo", "qty": 1}
 //! {"user": "ann", "qty": 5}"#[..];
 //! let blocks = FileBlocks::new(&program.sources[0], 0, "orders.jsonl", orders, 1 << 20);
-//! let out: Vec<u8> = program.pipeline.model(blocks).into_iter().flat_map(|out| out.parts).flat_map(|(_, text)| text).collect();
-//! assert_eq!(out, b"{\"user\":\"ann\",\"sum\":7}\n");
-//! # Ok::<(), millstream_registry::Wrong>(())
+//! let parts = program.pipeline.model(blocks).into_iter().flat_map(|out| out.parts);
+//! let out: Vec<_> = parts.map(|(_, text)| text).collect();
+//! assert_eq!(out.concat(), b"{\"user\":\"ann\",\"sum\":7}\n");
+//! # Ok::<(), millstream::registry::Wrong>(())
 //! ```
 //!
-//! [`Program::load`] makes a pipeline of a text, which runs on every deployment. This crate opens no files: [`FileBlocks`]
-//! reads what its caller has opened, and [`Written`] is what its caller writes.
+//! [`Program::load`] makes a pipeline of a text, which runs on every deployment. This crate opens no files:
+//! [`FileBlocks`] reads what its caller has opened, and [`Written`] is what its caller writes.
 
 mod columns;
 mod fold;
@@ -50,7 +50,7 @@ mod written;
 pub use columns::{Column, Columns, Type};
 pub use program::Program;
 pub use raw::{Format, Raw};
-pub use rows::{Dead, Rows};
+pub use rows::{FailedRow, Rows};
 pub use sink::SinkOf;
 pub use source::{FileBlocks, SourceOf};
 pub use table::TableRows;

@@ -2,7 +2,7 @@
 
 use crate::columns::{Columns, Type};
 use crate::raw::{Format, Raw};
-use crate::rows::{Dead, Form, RowAt, Rows};
+use crate::rows::{FailedRow, Form, RowAt, Rows};
 use crate::table::Split;
 use memchr::memchr_iter;
 use millstream_jq::{Cell, Cells, Expression, Fields, Scalar};
@@ -80,7 +80,7 @@ fn fitting(rows: Rows, columns: &Arc<Columns>, stage: &Arc<str>) -> Rows {
         });
         match fits {
             Ok(()) => at.push(*row),
-            Err((path, why)) => dead.push(Dead { path, ..rows.dead(stage, row, why) }),
+            Err((path, why)) => dead.push(FailedRow { path, ..rows.dead(stage, row, why) }),
         }
     }
     Rows { at, dead, ..rows }
@@ -146,7 +146,7 @@ fn table(raw: &Raw, rows: Rows, separator: u8, columns: &Arc<Columns>, stage: &A
         };
         let found = String::from_utf8_lossy(cell(*begin as usize + n)).into_owned();
         let why = format!("{} is wanted, and it is {found:?}", of.wanted());
-        dead.push(Dead { path: format!(".{}", columns.all[*n].name), ..all.dead(stage, &row, why) });
+        dead.push(FailedRow { path: format!(".{}", columns.all[*n].name), ..all.dead(stage, &row, why) });
     }
     (all.at, all.dead) = (at, dead);
     all

@@ -14,7 +14,7 @@ pub struct Rows {
     /// The bytes of all rows, and of others.
     pub(crate) text: Block,
     pub(crate) at: Vec<RowAt>,
-    pub(crate) dead: Vec<Dead>,
+    pub(crate) dead: Vec<FailedRow>,
     /// Where the dead letters of its source go.
     pub(crate) source: usize,
 }
@@ -43,7 +43,7 @@ pub(crate) struct RowAt {
 
 /// A row that a stage could not process.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Dead {
+pub struct FailedRow {
     /// The stage.
     pub stage: Arc<str>,
     /// The file.
@@ -103,7 +103,7 @@ impl Rows {
     }
 
     /// JSON rows in the place of these.
-    pub(crate) fn with_json(&self, text: Vec<u8>, at: Vec<RowAt>, dead: Vec<Dead>) -> Self {
+    pub(crate) fn with_json(&self, text: Vec<u8>, at: Vec<RowAt>, dead: Vec<FailedRow>) -> Self {
         Rows { file: self.file.clone(), form: Form::Json, text: text.into(), at, dead, source: self.source }
     }
 
@@ -168,8 +168,8 @@ impl Rows {
     }
 
     /// A row that failed.
-    pub(crate) fn dead(&self, stage: &Arc<str>, at: &RowAt, why: String) -> Dead {
-        Dead {
+    pub(crate) fn dead(&self, stage: &Arc<str>, at: &RowAt, why: String) -> FailedRow {
+        FailedRow {
             stage: stage.clone(),
             file: self.file.clone(),
             number: at.number,

@@ -1,7 +1,7 @@
 //! Rows as text.
 
 use crate::columns::Type;
-use crate::rows::{Dead, Form, Rows};
+use crate::rows::{FailedRow, Form, Rows};
 use crate::table::write_cell;
 use crate::written::Written;
 use millstream_jq::{Expression, Outputs, Scalar, check_value, scalar_of};
@@ -92,7 +92,7 @@ pub(crate) fn each_row(
     rows: &Rows,
     stage: &Arc<str>,
     mut write: impl FnMut(&[&[u8]]),
-) -> Vec<Dead> {
+) -> Vec<FailedRow> {
     let mut dead = rows.dead.clone();
     if let Form::Table { columns, .. } = &rows.form {
         let names: Vec<&str> = columns.all.iter().map(|column| column.name.as_str()).collect();

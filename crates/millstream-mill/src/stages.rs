@@ -1,9 +1,10 @@
 //! The stages that text can name.
 
-use crate::fold::{Aggregate, Aggregates, Fold, FoldKernel, Kind, Prepared, Windows, prepare, single};
+mod folds;
+
 use crate::grid::Grid;
 use crate::join::{Join, Joined, Sides};
-use crate::parameters::{AtLeastOne, Filter, Length, Part, Schema, Separator};
+use crate::parameters::{AtLeastOne, Filter, Length, Schema, Separator};
 use crate::program::Collected;
 use crate::raw::{Format, Raw};
 use crate::rolling::Rolling;
@@ -14,10 +15,9 @@ use crate::stateless::{mapped, matching};
 use crate::written::Written;
 use crate::{parse, select, sink};
 use millstream_core::wires::WireExt;
-use millstream_core::{Arrow, KernelsExt, Overflow, Window};
+use millstream_core::{Arrow, KernelsExt};
 use millstream_exec::OnQueues;
-use millstream_jq::Expression;
-use millstream_registry::{In, Registered, Registry};
+use millstream_registry::{In, Registry};
 use std::sync::Arc;
 
 /// How the stages are built.
@@ -33,17 +33,6 @@ pub(crate) struct Building {
 
 type Stages = Registry<OnQueues>;
 
-/// The rules of the parameters that every fold has.
-trait WithWindows {
-    fn windows(self) -> Self;
-}
-
-impl WithWindows for Registered<'_> {
-    fn windows(self) -> Self {
-        self.needs("every", "at").needs("session", "at").needs("late", "at").excludes("every", "session")
-    }
-}
-
 /// The most keys of a fold, unless text sets another number.
 const KEYS: usize = 1_000_000;
 
@@ -52,7 +41,7 @@ pub(crate) fn stages(building: &Building) -> Stages {
     stages.ty::<Raw>("Files").ty::<Rows>("Rows").ty::<Written>("Output");
     sources(&mut stages, building);
     stateless(&mut stages, building);
-    folds(&mut stages, building);
+    folds::register(&mut stages, building.shards);
     orders(&mut stages);
     joins(&mut stages);
     sinks(&mut stages, building);
@@ -132,164 +121,6 @@ fn stateless(stages: &mut Stages, building: &Building) {
             rows.shard(shards, move |p| p.map(move |rows: &Rows| mapped(rows, &to.0, &stage)))
         })
         .about("what the expression makes of each row: one row, several, or none");
-}
-
-/// The parameters that every fold has: by, every, session, at, late, most.
-type Grouping = (Option<Filter>, Option<Length>, Option<Length>, Option<Filter>, Option<Length>, Option<AtLeastOne>);
-
-fn fold_of(stage: &str, aggregates: Vec<Aggregate>, (by, every, session, at, late, most): Grouping) -> Fold {
-    let most = most.map_or(KEYS, |most| most.0);
-    let window = match (every, session) {
-        (Some(Length(every)), _) => Some(Window::tumbling(every)),
-        (None, Some(Length(gap))) => Some(Window::session(gap)),
-        (None, None) => None,
-    };
-    let windows = window.zip(at).map(|(window, at)| Windows {
-        window: window.lateness(late.map_or(0, |late| late.0)).at_most(most, Overflow::Fail),
-        at: at.0,
-    });
-    let key: Option<Expression> = by.map(|by| by.0);
-    Fold { stage: stage.into(), aggregates, key_name: Fold::name_of(key.as_ref()), key, windows, most }
-}
-
-/// The two stages of a fold.
-macro_rules! folded {
-    ($rows:expr, $fold:expr, $shards:expr) => {{
-        let fold = Arc::new($fold);
-        let (first, second, last) = (fold.clone(), fold.clone(), fold);
-        let prepared = $rows.shard($shards, move |p| p.map(move |rows: &Rows| prepare(rows, &first)));
-        prepared.scan_with(Rolling::new(
-            FoldKernel::new(),
-            move |state: &mut FoldKernel, prepared: &Prepared, _| state.add(&second, prepared),
-            move |state: FoldKernel, own: Option<Rows>| Rows::together(own, state.finish(&last)),
-        ))
-    }};
-}
-
-fn folds(stages: &mut Stages, building: &Building) {
-    let shards = building.shards;
-    type Counting = (
-        Option<Filter>,
-        Option<Length>,
-        Option<Length>,
-        Option<Filter>,
-        Option<Length>,
-        Option<AtLeastOne>,
-        Option<String>,
-    );
-    stages
-        .stage_with(
-            "count",
-            ["by", "every", "session", "at", "late", "most", "as"],
-            move |rows: In<Rows>, (by, every, session, at, late, most, named): Counting| {
-                let aggregates = vec![single("count", Kind::Count, None, named)];
-                folded!(rows, fold_of("count", aggregates, (by, every, session, at, late, most)), shards)
-            },
-        )
-        .windows()
-        .about("how many rows there are, for each key and window");
-    type Adding = (
-        Filter,
-        Option<Filter>,
-        Option<Length>,
-        Option<Length>,
-        Option<Filter>,
-        Option<Length>,
-        Option<AtLeastOne>,
-        Option<String>,
-    );
-    let numbers = [
-        ("sum", Kind::Sum, "the sum of the numbers, for each key and window, added in the order of the rows"),
-        ("mean", Kind::Mean, "the mean of the numbers, for each key and window"),
-        ("min", Kind::Min, "the least value, for each key and window"),
-        ("max", Kind::Max, "the greatest value, for each key and window"),
-    ];
-    for (name, kind, about) in numbers {
-        stages
-            .stage_with(
-                name,
-                ["of", "by", "every", "session", "at", "late", "most", "as"],
-                move |rows: In<Rows>, (of, by, every, session, at, late, most, named): Adding| {
-                    let aggregates = vec![single(name, kind, Some(of), named)];
-                    folded!(rows, fold_of(name, aggregates, (by, every, session, at, late, most)), shards)
-                },
-            )
-            .windows()
-            .about(about);
-    }
-    type Quantiles = (
-        Filter,
-        Part,
-        Option<Filter>,
-        Option<Length>,
-        Option<Length>,
-        Option<Filter>,
-        Option<Length>,
-        Option<AtLeastOne>,
-        Option<String>,
-    );
-    stages
-        .stage_with(
-            "quantile",
-            ["of", "part", "by", "every", "session", "at", "late", "most", "as"],
-            move |rows: In<Rows>, (of, part, by, every, session, at, late, most, named): Quantiles| {
-                let aggregates = vec![single("quantile", Kind::Quantile(part.0), Some(of), named)];
-                folded!(rows, fold_of("quantile", aggregates, (by, every, session, at, late, most)), shards)
-            },
-        )
-        .windows()
-        .about("the number below which this part of the numbers lies, within 1 %, for each key and window");
-    type Tops = (
-        AtLeastOne,
-        Filter,
-        Option<Filter>,
-        Option<Length>,
-        Option<Length>,
-        Option<Filter>,
-        Option<Length>,
-        Option<AtLeastOne>,
-    );
-    stages
-        .stage_with(
-            "top",
-            ["n", "of", "by", "every", "session", "at", "late", "most"],
-            move |rows: In<Rows>, (n, of, by, every, session, at, late, most): Tops| {
-                let aggregates = vec![single("top", Kind::Top(n.0), Some(of), None)];
-                folded!(rows, fold_of("top", aggregates, (by, every, session, at, late, most)), shards)
-            },
-        )
-        .windows()
-        .about("the n rows with the greatest values, the greatest first, for each key and window");
-    stages
-        .stage_with(
-            "latest",
-            ["by", "every", "session", "at", "late", "most"],
-            move |rows: In<Rows>, given: Grouping| {
-                let aggregates = vec![single("latest", Kind::Latest, None, None)];
-                folded!(rows, fold_of("latest", aggregates, given), shards)
-            },
-        )
-        .windows()
-        .about("the last row, for each key and window");
-    type Several = (
-        Aggregates,
-        Option<Filter>,
-        Option<Length>,
-        Option<Length>,
-        Option<Filter>,
-        Option<Length>,
-        Option<AtLeastOne>,
-    );
-    stages
-        .stage_with(
-            "fold",
-            ["to", "by", "every", "session", "at", "late", "most"],
-            move |rows: In<Rows>, (to, by, every, session, at, late, most): Several| {
-                folded!(rows, fold_of("fold", to.0, (by, every, session, at, late, most)), shards)
-            },
-        )
-        .windows()
-        .about("several of count, sum, mean, min, max and quantile, for each key and window");
 }
 
 fn orders(stages: &mut Stages) {
@@ -432,17 +263,20 @@ fn printed(stages: &mut Stages, building: &Building) {
             let number = collected.sink(SinkOf { file: None });
             let stage: Arc<str> = "print".into();
             rows.scan_with(Rolling::new(
-                Header::default(),
-                move |header: &mut Header, rows: &Rows, is_end| match &rows.form {
+                (Header::default(), false),
+                move |(header, has_begun): &mut (Header, bool), rows: &Rows, is_end| match &rows.form {
                     Form::Table { separator, .. } => sink::table(header, rows, number, *separator, &stage),
                     Form::Lines => sink::lines(rows, number, &stage),
-                    // Only folds answer at the end.
-                    Form::Json if terminal && is_end => {
+                    // Only folds answer at the end. Windows may have been written before it.
+                    Form::Json if terminal && is_end && !*has_begun => {
                         let mut grid = Grid::default();
                         let own = grid.add(rows, number, &stage);
                         Written::together(Some(own), grid.finish(number)).unwrap_or_default()
                     }
-                    Form::Json => sink::json(rows, number, &stage),
+                    Form::Json => {
+                        *has_begun |= !rows.at.is_empty();
+                        sink::json(rows, number, &stage)
+                    }
                 },
                 |_, own| own,
             ))

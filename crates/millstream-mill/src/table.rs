@@ -219,8 +219,9 @@ mod tests {
             // Cut where the framing says, the rows are the same.
             let some = &bytes[..cut.min(bytes.len())];
             if let Some(end) = TableRows(b',').end(some, 0) {
-                prop_assert_eq!([ours(&bytes[..end]), ours(&bytes[end..])].concat(), ours(bytes), "{:?} {}", text, end);
-                prop_assert_eq!(TableRows(b',').count(&bytes[..end]), Split::of(&bytes[..end], 0, b',').rows.len() as u64);
+                let (one, other) = bytes.split_at(end);
+                prop_assert_eq!([ours(one), ours(other)].concat(), ours(bytes), "{:?} {}", text, end);
+                prop_assert_eq!(TableRows(b',').count(one), Split::of(one, 0, b',').rows.len() as u64);
             }
         }
 

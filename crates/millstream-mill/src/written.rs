@@ -1,6 +1,6 @@
 //! What leaves a program, by slot.
 
-use crate::rows::Dead;
+use crate::rows::FailedRow;
 
 /// What leaves at a number: text for its sinks, and the rows that failed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -8,13 +8,13 @@ pub struct Written {
     /// For each sink that gets something, its number in the text and the bytes.
     pub parts: Vec<(usize, Vec<u8>)>,
     /// The rows that failed, each once.
-    pub dead: Vec<Dead>,
+    pub dead: Vec<FailedRow>,
 }
 
 impl Written {
-    /// The rows that failed are put in their order: the stages of a slot have failed after each other, and how many rows
-    /// are in a slot is to change nothing.
-    pub(crate) fn new(parts: Vec<(usize, Vec<u8>)>, mut dead: Vec<Dead>) -> Self {
+    /// The rows that failed are put in their order: the stages of a slot have failed after each other, and how many
+    /// rows are in a slot is to change nothing.
+    pub(crate) fn new(parts: Vec<(usize, Vec<u8>)>, mut dead: Vec<FailedRow>) -> Self {
         dead.sort_by_key(|dead| dead.number);
         Written { parts, dead }
     }
@@ -59,7 +59,7 @@ impl Written {
     }
 }
 
-impl Dead {
+impl FailedRow {
     /// The dead letter as JSON on a line.
     #[must_use]
     pub fn json(&self) -> Vec<u8> {

@@ -13,9 +13,9 @@
 //! }
 //! ```
 //!
-//! `order | quote(price) | above(limit: 30)` is `above(quote(order, price), limit: 30)`. A parameter is a number, a time
-//! (`5m`), a text in quotes, or an *expression* in a language that the stage reads: in backquotes, or as it is where it
-//! begins with `.`, `{`, `[`, `(` or `$`. Comments begin with `//` or `#`.
+//! `order | quote(price) | above(limit: 30)` is `above(quote(order, price), limit: 30)`. A parameter is a number, a
+//! time (`5m`), a text in quotes, or an *expression* in a language that the stage reads: in backquotes, or as it is
+//! where it begins with `.`, `{`, `[`, `(` or `$`. Comments begin with `//` or `#`.
 //!
 //! A wire's name is the name of its stage in plans, reports, errors and snapshots. A name is bound once. A wire that
 //! nothing reads is a mistake, unless its name begins with `_`. `quote@2(..)` is another version of a stage. A text has

@@ -1,10 +1,12 @@
 //! A parsed block against a registry: names and types, and the statements that it means.
 
-use crate::parse::{Call, Given, Name, Statement, Step, Value, parse, parse_program};
-use crate::registry::{Ends, Entry, Loads, Rule};
-use crate::stage::{ParameterOf, TypeOf};
+mod parameters;
+
+use crate::parse::{Call, Name, Statement, Step, Value, parse, parse_program};
+use crate::registry::{Ends, Entry, Loads};
+use crate::stage::TypeOf;
 use crate::wrong::{Mistake, near};
-use crate::{In, Literal, Registry, Span, TextBlock, TextPipeline, Wrong, WrongCode};
+use crate::{In, Registry, Span, TextBlock, TextPipeline, Wrong};
 use millstream_core::wires::{Wire, Wires};
 use millstream_core::{Item, PartsExt, Val};
 use millstream_exec::{BoxExt, BoxKind, BoxStatements};
@@ -305,94 +307,6 @@ impl<'a, K: BoxKind> Loader<'a, K> {
         self.add((entry.make)(name, &ids, &literals), entry.output)
     }
 
-    /// The values of an entry's parameters, in its order, as far as the text has them; fewer after a mistake.
-    fn parameters(&mut self, call: &Call<'a>, entry: &Entry<K>) -> Vec<Option<Literal>> {
-        let stage = call.stage.text;
-        let mut literals: Vec<Option<Literal>> = vec![None; entry.parameters.len()];
-        let mut without_name = 0;
-        for given in &call.parameters {
-            let place = match &given.name {
-                Some(name) => self.place(stage, name, entry),
-                None => {
-                    without_name += 1;
-                    self.nth(stage, given, without_name - 1, entry)
-                }
-            };
-            let Some(place) = place else { continue };
-            let parameter = &entry.parameters[place];
-            if !(parameter.accepts)(&given.literal) {
-                self.not_accepted(parameter, given);
-            }
-            if literals[place].replace(given.literal.clone()).is_some() {
-                let at = given.name.as_ref().map_or_else(|| given.at.clone(), |name| name.at.clone());
-                self.mistakes.push(Mistake::new(format!("`{}` is given twice", parameter.name), at, ""));
-            }
-        }
-        for (parameter, literal) in entry.parameters.iter().zip(&literals) {
-            if literal.is_none() && !parameter.optional {
-                let what = format!("`{stage}` needs `{}`", parameter.name);
-                let mistake = Mistake::new(what, call.stage.at.clone(), "");
-                self.mistakes.push(mistake.help(format!("`{}: ..`, {}", parameter.name, parameter.wanted)));
-            }
-        }
-        let place = |name: &str| entry.parameters.iter().position(|parameter| parameter.name == name);
-        let is_given = |name: &str| place(name).is_some_and(|place| literals[place].is_some());
-        for rule in &entry.rules {
-            let what = match *rule {
-                Rule::Needs(one, other) if is_given(one) && !is_given(other) => {
-                    format!("`{stage}` with `{one}` needs `{other}`")
-                }
-                Rule::Excludes(one, other) if is_given(one) && is_given(other) => {
-                    format!("`{stage}` takes one of `{one}` and `{other}`")
-                }
-                _ => continue,
-            };
-            self.mistakes.push(Mistake::new(what, call.stage.at.clone(), ""));
-        }
-        literals
-    }
-
-    /// The place of the parameter with this name.
-    fn place(&mut self, stage: &str, name: &Name<'a>, entry: &Entry<K>) -> Option<usize> {
-        let place = entry.parameters.iter().position(|parameter| parameter.name == name.text);
-        if place.is_none() {
-            let names = entry.parameters.iter().map(|parameter| parameter.name);
-            let help = near(name.text, names).or_else(|| Some(parameter_names(entry)));
-            let what = format!("`{stage}` has no parameter `{}`", name.text);
-            self.mistakes.push(Mistake::new(what, name.at.clone(), "").help_if(help));
-        }
-        place
-    }
-
-    /// The place of the n-th value without a name.
-    fn nth(&mut self, stage: &str, given: &Given<'a>, n: usize, entry: &Entry<K>) -> Option<usize> {
-        if n < entry.parameters.len() {
-            return Some(n);
-        }
-        let what = format!("`{stage}` takes no more than {} values here", entry.parameters.len());
-        self.mistakes.push(Mistake::new(what, given.at.clone(), "one too many").help(parameter_names(entry)));
-        None
-    }
-
-    fn not_accepted(&mut self, parameter: &ParameterOf, given: &Given<'a>) {
-        let Literal::Code(code) = &given.literal else {
-            let what = format!("`{}` is {}", parameter.name, parameter.wanted);
-            let label = format!("this is {}", given.literal.kind());
-            return self.mistakes.push(Mistake::new(what, given.at.clone(), label));
-        };
-        let wrong = (parameter.wrong)(code);
-        // It may stand in backquotes.
-        let begin = given.at.start + (given.at.len() - code.len()) / 2;
-        if wrong.is_empty() {
-            let what = format!("`{}` is {}", parameter.name, parameter.wanted);
-            self.mistakes.push(Mistake::new(what, given.at.clone(), "this is an expression"));
-        }
-        self.mistakes.extend(wrong.into_iter().map(|WrongCode { at, what }| {
-            let at = (begin + at.start).min(given.at.end)..(begin + at.end).min(given.at.end);
-            Mistake::new(what, at, "")
-        }));
-    }
-
     /// The statement whose output comes out, of type `B`.
     fn result<B: Item>(&mut self, value: &Value<'a>) -> Option<usize> {
         let result = self.value(value, "".into())?;
@@ -421,13 +335,6 @@ fn takes<K: BoxKind>(entry: &Entry<K>, reads: &[(Option<Typed>, Span)]) -> bool 
         read.as_ref().is_none_or(|read| read.of.id == wanted.id)
     };
     entry.reads.len() == reads.len() && reads.iter().zip(&entry.reads).all(fits)
-}
-
-fn parameter_names<K: BoxKind>(entry: &Entry<K>) -> String {
-    match entry.parameters.iter().map(|parameter| parameter.name).collect::<Vec<_>>().join("`, `") {
-        names if names.is_empty() => "it has none".to_owned(),
-        names => format!("it has `{names}`"),
-    }
 }
 
 fn no_stage<K: BoxKind>(registry: &Registry<K>, call: &Call<'_>) -> Mistake {

@@ -238,8 +238,8 @@ impl<Known: BoxKind> Registry<Known> {
     /// ```
     ///
     /// A *source* is a stage whose first wire is of type `A`, the program's input; text leaves that wire out. A name
-    /// alone is a call too, `a | count`. Every statement that binds nothing is an output: one that is no `B` goes through
-    /// the stage [`print`](Ends::print), and several of them through [`both`](Ends::both), two by two.
+    /// alone is a call too, `a | count`. Every statement that binds nothing is an output: one that is no `B` goes
+    /// through the stage [`print`](Ends::print), and several of them through [`both`](Ends::both), two by two.
     ///
     /// # Errors
     ///

@@ -20,8 +20,8 @@ const ALLOWED: [(&str, &[&str]); 16] = [
     (
         "millstream",
         &[
-            "cli", "cluster", "core", "evolve", "exec", "io", "jq", "net", "observe", "registry", "ring", "state",
-            "testkit",
+            "cli", "cluster", "core", "evolve", "exec", "io", "jq", "mill", "net", "observe", "registry", "ring",
+            "state", "testkit",
         ],
     ),
 ];

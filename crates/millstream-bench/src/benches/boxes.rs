@@ -1,7 +1,7 @@
 //! Pipelines in boxes whose types name the items, and the same pipelines with complete types, on one worker. In case
 //! `map` the boxed edge is one ring, in case `filter` a ring and a mask, and in case `filters` a ring and two masks, of
-//! which a reader asks for every slot. Case `text` is five stages that a text names, beside the same block of wires with
-//! complete types: a stage costs at most 1.5 ns a number more.
+//! which a reader asks for every slot. Case `text` is five stages that a text names, beside the same block of wires
+//! with complete types: a stage costs at most 1.5 ns a number more.
 
 use crate::failure::Failure;
 use crate::figure::{Figure, Ratio, Results, Unit};

@@ -1,5 +1,5 @@
-//! `millstream run` on one worker, Miller and mawk over a table in CSV, from a file in memory to nowhere: rows that match,
-//! and a sum for each key.
+//! `millstream run` on one worker, Miller and mawk over a table in CSV, from a file in memory to nowhere: rows that
+//! match, and a sum for each key.
 
 use crate::failure::Failure;
 use crate::figure::{Results, Unit};

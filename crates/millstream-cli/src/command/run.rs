@@ -1,8 +1,8 @@
 //! `run`, `check` and `stages`: programs that are written as text (`millstream_mill`).
 //!
 //! The text says what is read and written, and this opens it: the files of the sources one after the other, in the
-//! order of the text, and all sinks before the first row is read. What leaves a pipeline has the bytes of every sink and
-//! the rows that failed, by number, so one sink on one thread writes them in the order of the input.
+//! order of the text, and all sinks before the first row is read. What leaves a pipeline has the bytes of every sink
+//! and the rows that failed, by number, so one sink on one thread writes them in the order of the input.
 
 mod outputs;
 mod sources;
@@ -130,8 +130,9 @@ pub(super) fn verify(file: &Path, files: Vec<OsString>, most: usize, quiet: bool
         let sources = Sources::new(files, most, Opening { decompress: true, ..Opening::default() }, true, complaints);
         let input: Vec<Raw> = sources.collect();
         let edge = |program: Program| {
-            let edge = Edge::new(program.pipeline, input.clone(), |written: &Written| Written::bytes(written).into());
-            vec![Edge { name: "output".to_owned(), ..edge }]
+            let mut edge = Edge::new(program.pipeline, input.clone(), |written: &Written| written.bytes().into());
+            edge.name = "output".to_owned();
+            vec![edge]
         };
         Ok(programs.into_iter().map(edge).collect())
     })

@@ -3,6 +3,7 @@
 //! The stage keeps its clock. Its slot at a number holds the results that became known there, and is empty where none
 //! did. So the results of two such stages join by number, and `flatten` makes a stream of them.
 
+mod by_value;
 mod open;
 mod rules;
 

@@ -1,5 +1,5 @@
 use super::spec::{Fold, Kind};
-use crate::rows::{AnyRow, Dead, Rows};
+use crate::rows::{AnyRow, FailedRow, Rows};
 use crate::time::time_of;
 use millstream_jq::{Expression, Scalar, Values};
 use std::sync::Arc;
@@ -52,7 +52,7 @@ pub(crate) fn prepare(rows: &Rows, fold: &Fold) -> Prepared {
     };
     let mut text = Vec::new();
     let (mut entries, mut values) = (Vec::with_capacity(rows.at.len()), Vec::with_capacity(rows.at.len()));
-    let mut dead: Vec<Dead> = rows.dead.clone();
+    let mut dead: Vec<FailedRow> = rows.dead.clone();
     for row in &rows.at {
         let before = (text.len(), values.len());
         match entry(rows, row, fold, &places, &mut text, &mut values) {

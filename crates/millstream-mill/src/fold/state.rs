@@ -1,7 +1,7 @@
 use super::accumulator::Accumulator;
 use super::prepare::{Entry, Prepared, Value};
-use super::spec::{Aggregate, Fold};
-use crate::rows::{Dead, RowAt, Rows};
+use super::spec::{Aggregate, Fold, Windows};
+use crate::rows::{FailedRow, RowAt, Rows};
 use crate::time;
 use millstream_core::failure::fail;
 use millstream_core::pipe::{FoldedWindow, OpenFolds};
@@ -37,16 +37,20 @@ impl FoldKernel {
     pub(crate) fn add(&mut self, fold: &Fold, prepared: &Prepared) -> Rows {
         let kinds = fold.aggregates.len();
         let mut answers = Answers::default();
+        let starts = [false, true].map(|time_is_text| InWindow { all: start(&fold.aggregates), time_is_text });
         for (n, entry) in prepared.entries.iter().enumerate() {
             let key = &prepared.text[entry.key.0 as usize..entry.key.1 as usize];
             let values = &prepared.values[n * kinds..(n + 1) * kinds];
             match &fold.windows {
                 None => self.add_to_key(fold, key, values, &prepared.text),
-                Some(_) => self.add_to_window(fold, key, entry, values, prepared, &mut answers),
+                Some(windows) => {
+                    let start = &starts[usize::from(entry.time_is_text)];
+                    self.add_to_window((fold, windows, start), key, entry, (values, &prepared.text), &mut answers);
+                }
             }
         }
         let rest = Rows { dead: Vec::new(), ..prepared.rest.clone() };
-        let late = answers.late.iter().map(|number| Dead {
+        let late = answers.late.iter().map(|number| FailedRow {
             stage: fold.stage.clone(),
             file: rest.file.clone(),
             number: *number,
@@ -78,16 +82,13 @@ impl FoldKernel {
 
     fn add_to_window(
         &mut self,
-        fold: &Fold,
+        (fold, windows, start): (&Fold, &Windows, &InWindow),
         key: &[u8],
         entry: &Entry,
-        values: &[Value],
-        prepared: &Prepared,
+        (values, text): (&[Value], &[u8]),
         answers: &mut Answers,
     ) {
-        let Some(windows) = &fold.windows else { return };
-        let start = InWindow { all: start(&fold.aggregates), time_is_text: entry.time_is_text };
-        let add = |window: &mut InWindow| add(&fold.aggregates, &mut window.all, values, &prepared.text);
+        let add = |window: &mut InWindow| add(&fold.aggregates, &mut window.all, values, text);
         let join = |one: &mut InWindow, other: InWindow| {
             for ((aggregate, one), other) in fold.aggregates.iter().zip(&mut one.all).zip(other.all) {
                 one.join(aggregate.kind, other);
@@ -95,7 +96,7 @@ impl FoldKernel {
         };
         let mut results = Vec::new();
         let window = &windows.window;
-        if !self.windows.fold(window, key.into(), entry.time, &start, add, join, &mut results) {
+        if !self.windows.fold(window, key.into(), entry.time, start, add, join, &mut results) {
             answers.late.push(entry.number);
         }
         results.iter().for_each(|result| answers.window(fold, result, entry.number));

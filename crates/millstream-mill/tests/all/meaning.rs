@@ -1,4 +1,4 @@
-use crate::running::of;
+use crate::running::{Way, blocks, of, run};
 use millstream_mill::Program;
 
 const ORDERS: &str = "id,user,qty,price\n1,ann,2,300\n2,bo,1,40\n3,ann,5,7.5\n4,\"cy, d\",3,\n";
@@ -161,6 +161,20 @@ fn several_outputs_share_what_they_read() {
 fn a_table_is_aligned() {
     let table = "user   count\n-----  -----\nann        2\nbo         1\ncy, d      1\n";
     check("csv | count(by: .user) | table", &[ORDERS], table);
+}
+
+/// On a terminal, an answer at the end is aligned, unless windows were written before it.
+#[test]
+fn answers_on_a_terminal_are_aligned() {
+    let on_a_terminal = |text: &str, input: &str| {
+        let program = Program::load(text, 1, true).unwrap_or_else(|wrong| panic!("{wrong}"));
+        let input = blocks(&program, &[input], 20);
+        run(&program, input, Way::Inline).sinks.remove(0)
+    };
+    assert_eq!(on_a_terminal("csv | count", ORDERS), "count\n-----\n    4\n");
+    assert_eq!(on_a_terminal("csv | map(.id)", ORDERS), "1\n2\n3\n4\n");
+    let windows = on_a_terminal("jsonl | count(every: 1m, at: .at)", LOG);
+    assert!(windows.starts_with("{\"start\":0,") && !windows.contains("--"), "{windows}");
 }
 
 #[test]

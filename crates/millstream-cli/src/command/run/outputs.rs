@@ -1,7 +1,7 @@
 use super::sources::Named;
 use crate::message::{Complaints, cause, quoted};
 use crate::output::Output;
-use millstream_mill::{Dead, Program, Written};
+use millstream_mill::{FailedRow, Program, Written};
 use std::ffi::OsStr;
 use std::fmt;
 use std::fs::{File, canonicalize};
@@ -31,7 +31,7 @@ impl fmt::Debug for Outputs {
     }
 }
 
-/// So many dead letters have a message of their own.
+/// How many dead letters have a message of their own.
 const MESSAGES: u64 = 10;
 
 /// Why a program would overwrite what it reads, if it would.
@@ -115,8 +115,8 @@ impl Sink {
     }
 }
 
-fn said(dead: &Dead) -> String {
-    let Dead { stage, file, number, path, why, .. } = dead;
+fn said(dead: &FailedRow) -> String {
+    let FailedRow { stage, file, number, path, why, .. } = dead;
     let at = if path.is_empty() { String::new() } else { format!(" {path}:") };
     format!("{}: row {number}, {stage}:{at} {why}", quoted(OsStr::new(&**file)))
 }

@@ -1,0 +1,179 @@
+//! The folds that text can name, and the parameters that all of them have.
+
+use super::{KEYS, Stages};
+use crate::fold::{Aggregate, Aggregates, Fold, FoldKernel, Kind, Prepared, Windows, prepare, single};
+use crate::parameters::{AtLeastOne, Filter, Length, Part};
+use crate::rolling::Rolling;
+use crate::rows::Rows;
+use millstream_core::{Arrow, KernelsExt, Overflow, Window};
+use millstream_jq::Expression;
+use millstream_registry::{In, Registered};
+use std::sync::Arc;
+
+/// The rules of the parameters that every fold has.
+trait WithWindows {
+    fn windows(self) -> Self;
+}
+
+impl WithWindows for Registered<'_> {
+    fn windows(self) -> Self {
+        self.needs("every", "at").needs("session", "at").needs("late", "at").excludes("every", "session")
+    }
+}
+
+/// The parameters that every fold has: by, every, session, at, late, most.
+type Grouping = (Option<Filter>, Option<Length>, Option<Length>, Option<Filter>, Option<Length>, Option<AtLeastOne>);
+
+fn fold_of(stage: &str, aggregates: Vec<Aggregate>, (by, every, session, at, late, most): Grouping) -> Fold {
+    let most = most.map_or(KEYS, |most| most.0);
+    let window = match (every, session) {
+        (Some(Length(every)), _) => Some(Window::tumbling(every)),
+        (None, Some(Length(gap))) => Some(Window::session(gap)),
+        (None, None) => None,
+    };
+    let windows = window.zip(at).map(|(window, at)| Windows {
+        window: window.lateness(late.map_or(0, |late| late.0)).at_most(most, Overflow::Fail),
+        at: at.0,
+    });
+    let key: Option<Expression> = by.map(|by| by.0);
+    Fold { stage: stage.into(), aggregates, key_name: Fold::name_of(key.as_ref()), key, windows, most }
+}
+
+/// The two stages of a fold.
+macro_rules! folded {
+    ($rows:expr, $fold:expr, $shards:expr) => {{
+        let fold = Arc::new($fold);
+        let (first, second, last) = (fold.clone(), fold.clone(), fold);
+        let prepared = $rows.shard($shards, move |p| p.map(move |rows: &Rows| prepare(rows, &first)));
+        prepared.scan_with(Rolling::new(
+            FoldKernel::new(),
+            move |state: &mut FoldKernel, prepared: &Prepared, _| state.add(&second, prepared),
+            move |state: FoldKernel, own: Option<Rows>| Rows::together(own, state.finish(&last)),
+        ))
+    }};
+}
+
+pub(super) fn register(stages: &mut Stages, shards: usize) {
+    type Counting = (
+        Option<Filter>,
+        Option<Length>,
+        Option<Length>,
+        Option<Filter>,
+        Option<Length>,
+        Option<AtLeastOne>,
+        Option<String>,
+    );
+    stages
+        .stage_with(
+            "count",
+            ["by", "every", "session", "at", "late", "most", "as"],
+            move |rows: In<Rows>, (by, every, session, at, late, most, named): Counting| {
+                let aggregates = vec![single("count", Kind::Count, None, named)];
+                folded!(rows, fold_of("count", aggregates, (by, every, session, at, late, most)), shards)
+            },
+        )
+        .windows()
+        .about("how many rows there are, for each key and window");
+    type Adding = (
+        Filter,
+        Option<Filter>,
+        Option<Length>,
+        Option<Length>,
+        Option<Filter>,
+        Option<Length>,
+        Option<AtLeastOne>,
+        Option<String>,
+    );
+    let numbers = [
+        ("sum", Kind::Sum, "the sum of the numbers, for each key and window, added in the order of the rows"),
+        ("mean", Kind::Mean, "the mean of the numbers, for each key and window"),
+        ("min", Kind::Min, "the least value, for each key and window"),
+        ("max", Kind::Max, "the greatest value, for each key and window"),
+    ];
+    for (name, kind, about) in numbers {
+        stages
+            .stage_with(
+                name,
+                ["of", "by", "every", "session", "at", "late", "most", "as"],
+                move |rows: In<Rows>, (of, by, every, session, at, late, most, named): Adding| {
+                    let aggregates = vec![single(name, kind, Some(of), named)];
+                    folded!(rows, fold_of(name, aggregates, (by, every, session, at, late, most)), shards)
+                },
+            )
+            .windows()
+            .about(about);
+    }
+    type Quantiles = (
+        Filter,
+        Part,
+        Option<Filter>,
+        Option<Length>,
+        Option<Length>,
+        Option<Filter>,
+        Option<Length>,
+        Option<AtLeastOne>,
+        Option<String>,
+    );
+    stages
+        .stage_with(
+            "quantile",
+            ["of", "part", "by", "every", "session", "at", "late", "most", "as"],
+            move |rows: In<Rows>, (of, part, by, every, session, at, late, most, named): Quantiles| {
+                let aggregates = vec![single("quantile", Kind::Quantile(part.0), Some(of), named)];
+                folded!(rows, fold_of("quantile", aggregates, (by, every, session, at, late, most)), shards)
+            },
+        )
+        .windows()
+        .about("the number below which this part of the numbers lies, within 1 %, for each key and window");
+    type Tops = (
+        AtLeastOne,
+        Filter,
+        Option<Filter>,
+        Option<Length>,
+        Option<Length>,
+        Option<Filter>,
+        Option<Length>,
+        Option<AtLeastOne>,
+    );
+    stages
+        .stage_with(
+            "top",
+            ["n", "of", "by", "every", "session", "at", "late", "most"],
+            move |rows: In<Rows>, (n, of, by, every, session, at, late, most): Tops| {
+                let aggregates = vec![single("top", Kind::Top(n.0), Some(of), None)];
+                folded!(rows, fold_of("top", aggregates, (by, every, session, at, late, most)), shards)
+            },
+        )
+        .windows()
+        .about("the n rows with the greatest values, the greatest first, for each key and window");
+    stages
+        .stage_with(
+            "latest",
+            ["by", "every", "session", "at", "late", "most"],
+            move |rows: In<Rows>, given: Grouping| {
+                let aggregates = vec![single("latest", Kind::Latest, None, None)];
+                folded!(rows, fold_of("latest", aggregates, given), shards)
+            },
+        )
+        .windows()
+        .about("the last row, for each key and window");
+    type Several = (
+        Aggregates,
+        Option<Filter>,
+        Option<Length>,
+        Option<Length>,
+        Option<Filter>,
+        Option<Length>,
+        Option<AtLeastOne>,
+    );
+    stages
+        .stage_with(
+            "fold",
+            ["to", "by", "every", "session", "at", "late", "most"],
+            move |rows: In<Rows>, (to, by, every, session, at, late, most): Several| {
+                folded!(rows, fold_of("fold", to.0, (by, every, session, at, late, most)), shards)
+            },
+        )
+        .windows()
+        .about("several of count, sum, mean, min, max and quantile, for each key and window");
+}

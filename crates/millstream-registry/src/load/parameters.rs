@@ -1,0 +1,106 @@
+//! The values that a call gives, against the parameters of its stage.
+
+use super::Loader;
+use crate::parse::{Call, Given, Name};
+use crate::registry::{Entry, Rule};
+use crate::stage::ParameterOf;
+use crate::wrong::{Mistake, near};
+use crate::{Literal, WrongCode};
+use millstream_exec::BoxKind;
+
+impl<'a, K: BoxKind> Loader<'a, K> {
+    /// The values of an entry's parameters, in its order, as far as the text has them; fewer after a mistake.
+    pub(super) fn parameters(&mut self, call: &Call<'a>, entry: &Entry<K>) -> Vec<Option<Literal>> {
+        let stage = call.stage.text;
+        let mut literals: Vec<Option<Literal>> = vec![None; entry.parameters.len()];
+        let mut without_name = 0;
+        for given in &call.parameters {
+            let place = match &given.name {
+                Some(name) => self.place(stage, name, entry),
+                None => {
+                    without_name += 1;
+                    self.nth(stage, given, without_name - 1, entry)
+                }
+            };
+            let Some(place) = place else { continue };
+            let parameter = &entry.parameters[place];
+            if !(parameter.accepts)(&given.literal) {
+                self.not_accepted(parameter, given);
+            }
+            if literals[place].replace(given.literal.clone()).is_some() {
+                let at = given.name.as_ref().map_or_else(|| given.at.clone(), |name| name.at.clone());
+                self.mistakes.push(Mistake::new(format!("`{}` is given twice", parameter.name), at, ""));
+            }
+        }
+        for (parameter, literal) in entry.parameters.iter().zip(&literals) {
+            if literal.is_none() && !parameter.optional {
+                let what = format!("`{stage}` needs `{}`", parameter.name);
+                let mistake = Mistake::new(what, call.stage.at.clone(), "");
+                self.mistakes.push(mistake.help(format!("`{}: ..`, {}", parameter.name, parameter.wanted)));
+            }
+        }
+        let place = |name: &str| entry.parameters.iter().position(|parameter| parameter.name == name);
+        let is_given = |name: &str| place(name).is_some_and(|place| literals[place].is_some());
+        for rule in &entry.rules {
+            let what = match *rule {
+                Rule::Needs(one, other) if is_given(one) && !is_given(other) => {
+                    format!("`{stage}` with `{one}` needs `{other}`")
+                }
+                Rule::Excludes(one, other) if is_given(one) && is_given(other) => {
+                    format!("`{stage}` takes one of `{one}` and `{other}`")
+                }
+                _ => continue,
+            };
+            self.mistakes.push(Mistake::new(what, call.stage.at.clone(), ""));
+        }
+        literals
+    }
+
+    /// The place of the parameter with this name.
+    fn place(&mut self, stage: &str, name: &Name<'a>, entry: &Entry<K>) -> Option<usize> {
+        let place = entry.parameters.iter().position(|parameter| parameter.name == name.text);
+        if place.is_none() {
+            let names = entry.parameters.iter().map(|parameter| parameter.name);
+            let help = near(name.text, names).or_else(|| Some(parameter_names(entry)));
+            let what = format!("`{stage}` has no parameter `{}`", name.text);
+            self.mistakes.push(Mistake::new(what, name.at.clone(), "").help_if(help));
+        }
+        place
+    }
+
+    /// The place of the n-th value without a name.
+    fn nth(&mut self, stage: &str, given: &Given<'a>, n: usize, entry: &Entry<K>) -> Option<usize> {
+        if n < entry.parameters.len() {
+            return Some(n);
+        }
+        let what = format!("`{stage}` takes no more than {} values here", entry.parameters.len());
+        self.mistakes.push(Mistake::new(what, given.at.clone(), "one too many").help(parameter_names(entry)));
+        None
+    }
+
+    fn not_accepted(&mut self, parameter: &ParameterOf, given: &Given<'a>) {
+        let Literal::Code(code) = &given.literal else {
+            let what = format!("`{}` is {}", parameter.name, parameter.wanted);
+            let label = format!("this is {}", given.literal.kind());
+            return self.mistakes.push(Mistake::new(what, given.at.clone(), label));
+        };
+        let wrong = (parameter.wrong)(code);
+        // It may stand in backquotes.
+        let begin = given.at.start + (given.at.len() - code.len()) / 2;
+        if wrong.is_empty() {
+            let what = format!("`{}` is {}", parameter.name, parameter.wanted);
+            self.mistakes.push(Mistake::new(what, given.at.clone(), "this is an expression"));
+        }
+        self.mistakes.extend(wrong.into_iter().map(|WrongCode { at, what }| {
+            let at = (begin + at.start).min(given.at.end)..(begin + at.end).min(given.at.end);
+            Mistake::new(what, at, "")
+        }));
+    }
+}
+
+fn parameter_names<K: BoxKind>(entry: &Entry<K>) -> String {
+    match entry.parameters.iter().map(|parameter| parameter.name).collect::<Vec<_>>().join("`, `") {
+        names if names.is_empty() => "it has none".to_owned(),
+        names => format!("it has `{names}`"),
+    }
+}
