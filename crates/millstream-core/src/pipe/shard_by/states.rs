@@ -64,6 +64,10 @@ impl<S: Clone> SharedState for States<S> {
         self.start = start;
         Ok(())
     }
+
+    fn bytes(&self) -> usize {
+        self.at.bytes()
+    }
 }
 
 /// Those of all lanes of a loop, in one stage.
@@ -93,5 +97,9 @@ impl<S: Clone> SharedState for Vec<States<S>> {
         }
         self.iter_mut().zip(starts).for_each(|(states, start)| states.start = start);
         Ok(())
+    }
+
+    fn bytes(&self) -> usize {
+        self.iter().map(|states| states.at.bytes()).sum()
     }
 }
