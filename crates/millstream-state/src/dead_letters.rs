@@ -1,11 +1,11 @@
 //! Dead letters that come home: failures that were set aside keep their number, and a fixed version of the program does
 //! them again.
 //!
-//! [`KeptLetters`] keeps the failures of a job in its state directory, durably before a snapshot passes them. While there
-//! are any, the snapshot in front of the first one stays. [`Persistent::redo`](crate::Persistent::redo) starts the job
-//! there: the sink goes back to what it held then, the source begins there, and the fixed version takes every number
-//! again. So the output is that of a run which never failed, also where a later number depends on the one that failed,
-//! and values of one key are in their order.
+//! [`KeptLetters`] keeps the failures of a job in its state directory, durably before a snapshot passes them. While
+//! there are any, the snapshot in front of the first one stays. [`Persistent::redo`](crate::Persistent::redo) starts
+//! the job there: the sink goes back to what it held then, the source begins there, and the fixed version takes every
+//! number again. So the output is that of a run which never failed, also where a later number depends on the one that
+//! failed, and values of one key are in their order.
 
 use crate::StateDir;
 use crate::journal::{Journal, JournalError, JournalOptions, JournalReader};
@@ -157,9 +157,9 @@ impl KeptLetters {
         Ok(KeptLetters { kept: Arc::new(Mutex::new(kept)) })
     }
 
-    /// What keeps the failures of a stage: for [`try_map_or_dead_letter`](millstream_core::Arrow::try_map_or_dead_letter)
-    /// and its kin. It returns when the letter is durable, so no snapshot passes it before. If it cannot be kept, the run
-    /// fails.
+    /// What keeps the failures of a stage: for
+    /// [`try_map_or_dead_letter`](millstream_core::Arrow::try_map_or_dead_letter) and its kin. It returns when the
+    /// letter is durable, so no snapshot passes it before. If it cannot be kept, the run fails.
     pub fn taking<I: Serialize, E: Display>(
         &self,
     ) -> impl for<'a> Fn(DeadLetter<'a, I, E>) + Clone + Send + Sync + 'static + use<I, E> {

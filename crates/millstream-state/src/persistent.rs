@@ -112,10 +112,10 @@ impl Persistent {
         Persistent { letters: Some(letters.clone()), ..self }
     }
 
-    /// Begins in front of the first dead letter, if there is one, and does all numbers from there again: by a version of
-    /// the pipeline that does not fail there, it is hoped. The sink gives up what it got since then, and the output is
-    /// that of a run which never failed. Answers of effects come from their record. What fails again is a dead letter
-    /// again.
+    /// Begins in front of the first dead letter, if there is one, and does all numbers from there again: by a version
+    /// of the pipeline that does not fail there, it is hoped. The sink gives up what it got since then, and the output
+    /// is that of a run which never failed. Answers of effects come from their record. What fails again is a dead
+    /// letter again.
     ///
     /// It is an error if the sink does not [go back](ClaimingSink::goes_back).
     #[must_use]

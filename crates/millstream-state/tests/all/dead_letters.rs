@@ -12,8 +12,8 @@ use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
-/// A number is wrong in the first version of the program if it has a bit of `wrong`; sums by key, and a running sum, come
-/// behind it.
+/// A number is wrong in the first version of the program if it has a bit of `wrong`; sums by key, and a running sum,
+/// come behind it.
 fn run(home: &Path, n: u64, wrong: u64, every: u64, dies: Option<u64>, redo: bool) -> Result<Stored, JobError> {
     let state = StateDir::open(home.join("state"), "sums").unwrap();
     let letters = KeptLetters::open(&state, JournalOptions::default()).unwrap();
