@@ -10,7 +10,7 @@
 
 use crate::RingShape;
 use crate::in_place::InPlace;
-use crate::keeper::Keeper;
+use crate::keeper::{Keeper, StateBytes};
 use crate::keeps::{Keeps, RingBackend, RingRunner};
 use crate::kept::Kept;
 use crate::task_probe::TaskProbe;
@@ -47,6 +47,7 @@ where
             states,
             kept,
             keeper,
+            bytes: keeper.counter(),
             key_slot: None,
             known: true,
             done: false,
@@ -154,6 +155,7 @@ struct Closing<A: RingLayout, B: RingLayout, S: Item> {
     /// The latest known state of each key, by lane.
     kept: Vec<States<S>>,
     keeper: Keeper<Vec<States<S>>>,
+    bytes: StateBytes<Vec<States<S>>>,
     /// The key slot of the last state sent to the body.
     key_slot: Option<KeySlot>,
     /// Whether the state for the next number is known.
@@ -219,6 +221,9 @@ impl<A: RingLayout, B: RingLayout + Fed<S>, S: Item + Clone> Tasklet for Closing
             self.states.sweep();
             return if self.back.end().is_some() { Progress::DONE } else { Progress::NONE };
         }
+        if self.clock.ahead.is_empty() {
+            self.bytes.say(&self.kept);
+        }
         let learned = !self.known && self.learn();
         let published = self.known && self.publish_state();
         if learned || published { Progress::moved(1) } else { Progress::NONE }
@@ -237,6 +242,6 @@ impl<A: RingLayout, B: RingLayout + Fed<S>, S: Item + Clone> Tasklet for Closing
     }
 
     fn probe(&self) -> TaskProbe {
-        TaskProbe::of(self.back.probe(), self.states.probe())
+        TaskProbe::of(self.back.probe(), self.states.probe()).with_state(self.bytes.bytes())
     }
 }

@@ -6,6 +6,8 @@ use millstream_core::Item;
 use millstream_core::keys::SharedState;
 use millstream_core::pipe::States;
 use std::any::TypeId;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// How the state of a stage is kept: alone, or with those of the other keys of a lane.
 #[doc(hidden)]
@@ -56,6 +58,8 @@ pub struct Keeper<S> {
     adopt: fn(&mut S, &S) -> Result<(), String>,
     hand_over: HandOver<S>,
     version: u32,
+    /// Of the states of keys, their bytes, without what they own elsewhere.
+    bytes: Option<fn(&S) -> usize>,
 }
 
 impl<S> Clone for Keeper<S> {
@@ -76,7 +80,7 @@ impl<S: Item + Clone> Keeper<S> {
 impl<S: Item + Clone + SharedState> Keeper<S> {
     /// As copies that share what does not change.
     pub(crate) fn clones_shared() -> Self {
-        Keeper { keep: Some(Kept::shared), load: Kept::get, ..Keeper::none() }
+        Keeper { keep: Some(Kept::shared), load: Kept::get, bytes: Some(S::bytes), ..Keeper::none() }
     }
 }
 
@@ -89,7 +93,9 @@ where
 {
     /// As copies that share what does not change, and can be written down as what has changed.
     pub(crate) fn writes_shared() -> Self {
-        Keeper { keep: Some(Kept::writable_shared), load: Kept::read_with_changes, ..Keeper::none() }
+        let (keep, load): (fn(&mut S) -> Kept, fn(Kept) -> Result<S, String>) =
+            (Kept::writable_shared, Kept::read_with_changes);
+        Keeper { keep: Some(keep), load, bytes: Some(S::bytes), ..Keeper::none() }
     }
 }
 
@@ -110,6 +116,7 @@ impl<S> Keeper<S> {
             adopt: |_, _| Ok(()),
             hand_over: HandOver::whole(),
             version: 1,
+            bytes: None,
         }
     }
 
@@ -137,6 +144,16 @@ impl<S> Keeper<S> {
         Keeper { version, ..self }
     }
 
+    /// Of a state with keys, whose bytes are these.
+    pub(crate) fn counting(self, bytes: Option<fn(&S) -> usize>) -> Self {
+        Keeper { bytes: bytes.or(self.bytes), ..self }
+    }
+
+    /// What a stage with keys says its bytes in.
+    pub(crate) fn counter(self) -> StateBytes<S> {
+        StateBytes { of: self.bytes.map(|of| (of, Arc::default())) }
+    }
+
     /// Whether there is a state.
     pub(crate) fn keeps(self) -> bool {
         self.keep.is_some()
@@ -160,5 +177,26 @@ impl<S> Keeper<S> {
         let mut state = (self.load)(kept)?;
         (self.adopt)(&mut state, start)?;
         Ok(state)
+    }
+}
+
+/// Where a stage with keys says how many bytes its states have; nothing if it has no keys.
+#[derive(Clone, Debug)]
+pub(crate) struct StateBytes<S> {
+    of: Option<(fn(&S) -> usize, Arc<AtomicU64>)>,
+}
+
+impl<S> StateBytes<S> {
+    /// Says it, after a step.
+    #[inline]
+    pub(crate) fn say(&self, state: &S) {
+        if let Some((of, bytes)) = &self.of {
+            bytes.store(of(state) as u64, Ordering::Relaxed);
+        }
+    }
+
+    /// Where others read it.
+    pub(crate) fn bytes(&self) -> Option<Arc<AtomicU64>> {
+        self.of.as_ref().map(|(_, bytes)| bytes.clone())
     }
 }

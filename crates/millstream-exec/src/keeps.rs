@@ -68,8 +68,8 @@ pub trait Keeps<S>: RingRunner {
         S: Key;
 }
 
-/// What a runner keeps of each kind of state, by keepers that are made by `Keeper::$kept`, and by `Keeper::$shared` where
-/// there is a state for each key.
+/// What a runner keeps of each kind of state, by keepers that are made by `Keeper::$kept`, and by `Keeper::$shared`
+/// where there is a state for each key.
 macro_rules! keeps_by {
     ($kept:ident, $shared:ident) => {
         fn state() -> StateKeepers<S> {

@@ -1,7 +1,7 @@
 //! Stages with a state: one tasklet and one state; inside `shard_by` one tasklet a lane, and a state for every key.
 
 use crate::in_place::InPlace;
-use crate::keeper::{Keeper, StateKeepers};
+use crate::keeper::{Keeper, StateBytes, StateKeepers};
 use crate::kept::Kept;
 use crate::stage::{EndSlot, moved, stage};
 use crate::task_probe::TaskProbe;
@@ -93,7 +93,8 @@ pub(crate) fn keyed_stage<A: RingLayout, S: Item + Clone, B: Item, D: Density>(
             .expect("the options were checked");
     let (batch, density) = (wiring.batch_at(home), PhantomData::<fn() -> (B, D)>);
     let tasklet = |(writer, state)| {
-        Box::new(KeyedStage { writer, state, keeper, f: f.clone(), batch, end, density }) as Box<dyn Tasklet>
+        let bytes = keeper.counter();
+        Box::new(KeyedStage { writer, state, keeper, bytes, f: f.clone(), batch, end, density }) as Box<dyn Tasklet>
     };
     let tasklets: Vec<_> = writers.into_iter().zip(states).map(tasklet).collect();
     wiring.stage(home, tasklets);
@@ -104,6 +105,7 @@ struct KeyedStage<A: RingLayout, S, B: Item, D: Density, F> {
     writer: KeyedWriter<A, D::Slot<B>>,
     state: S,
     keeper: Keeper<S>,
+    bytes: StateBytes<S>,
     f: F,
     batch: usize,
     end: EndSlot,
@@ -134,6 +136,7 @@ where
             self.writer.fill(max, |n, value, key_slot| D::pack(f(state, SequenceNumber(n), value, key_slot, false)))
         });
         if moved > 0 {
+            self.bytes.say(&self.state);
             return Progress::moved(moved);
         }
         self.writer.sweep();
@@ -157,6 +160,6 @@ where
     }
 
     fn probe(&self) -> TaskProbe {
-        TaskProbe::of_both(self.writer.probes())
+        TaskProbe::of_both(self.writer.probes()).with_state(self.bytes.bytes())
     }
 }

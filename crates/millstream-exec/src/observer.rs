@@ -349,6 +349,7 @@ fn tasklet(task: &Task) -> TaskletCounters {
         timed_ns,
         longest_ns: task.longest_ns.load(Ordering::Relaxed),
         batches: task.watched.batches(),
+        state_bytes: task.watched.probe.state_bytes(),
         failures: calls.map_or(0, |calls| calls.failures()),
         retries: calls.map_or(0, |calls| calls.retries()),
         parked: calls.map_or(0, |calls| calls.parked()),

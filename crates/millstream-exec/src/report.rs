@@ -80,6 +80,8 @@ pub struct StageReport {
     /// How many keys it held states for at the end, if it is the stage before the body of a
     /// [`shard_by`](millstream_core::KeysExt::shard_by).
     pub keys: Option<u64>,
+    /// The bytes of the states of its keys at the end. See [`TaskletCounters`](crate::TaskletCounters::state_bytes).
+    pub state_bytes: Option<u64>,
     /// How many calls of its function failed, by an error or a panic, over the whole stage. Queues count none. See
     /// [`TaskletCounters`](crate::TaskletCounters).
     pub failures: u64,
@@ -146,6 +148,7 @@ impl StageReport {
             blocking: true,
             fused_into: None,
             keys: None,
+            state_bytes: None,
             failures: 0,
             retries: 0,
             parked: 0,

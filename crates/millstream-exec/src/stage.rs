@@ -5,7 +5,7 @@
 //! passed as an argument of its own, so the compiler knows that no slot is part of it.
 
 use crate::in_place::InPlace;
-use crate::keeper::Keeper;
+use crate::keeper::{Keeper, StateBytes};
 use crate::kept::Kept;
 use crate::onlooker::Failing;
 use crate::task_probe::TaskProbe;
@@ -30,7 +30,8 @@ pub(crate) fn stage<A: RingLayout, S: Item + Clone, B: Item, D: Density>(
     let keeper = wiring.keeper(keeper);
     let (input, work) = (input.stops_at_marks(), Work { state: wiring.state_or(start, keeper), f });
     let failing = wiring.onlookers(&TaskProbe::of(input.probe(), output.probe()));
-    let stage = Stage { input, output, work, keeper, batch, end, busy: false, at_end: None, failing, density };
+    let bytes = keeper.counter();
+    let stage = Stage { input, output, work, keeper, bytes, batch, end, busy: false, at_end: None, failing, density };
     wiring.stage(home, [Box::new(stage) as Box<dyn Tasklet>]);
     reader
 }
@@ -152,6 +153,7 @@ struct Stage<A: RingLayout, S, B: Item, D: Density, F> {
     output: Producer<D::Slot<B>>,
     work: Work<S, F>,
     keeper: Keeper<S>,
+    bytes: StateBytes<S>,
     batch: usize,
     end: EndSlot,
     /// Whether the function is at the number after those published.
@@ -202,6 +204,7 @@ where
             }
         }
         if left < self.batch {
+            self.bytes.say(&self.work.state);
             return Progress::moved(self.batch - left);
         }
         self.output.sweep();
@@ -228,6 +231,6 @@ where
     }
 
     fn probe(&self) -> TaskProbe {
-        TaskProbe::of(self.input.probe(), self.output.probe())
+        TaskProbe::of(self.input.probe(), self.output.probe()).with_state(self.bytes.bytes())
     }
 }

@@ -314,6 +314,7 @@ impl Task {
             blocking: self.home == Home::Thread,
             fused_into: self.fused_into.clone(),
             keys: self.keys.as_ref().map(|keys| keys.load(Ordering::Relaxed)),
+            state_bytes: self.watched.probe.state_bytes(),
             failures: calls.map_or(0, |calls| calls.failures()),
             retries: calls.map_or(0, |calls| calls.retries()),
             parked: calls.map_or(0, |calls| calls.parked()),

@@ -3,7 +3,7 @@
 use crate::signal::Condition;
 use millstream_ring::{InputProbe, Occupancy, RingProbe};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// The state of a tasklet, or of a writer or reader of a ring, at a moment. It is derived from the cursors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -26,6 +26,8 @@ pub(crate) struct TaskProbe {
     output: Option<RingProbe>,
     holds: Holds,
     filled: Filled,
+    /// The bytes of its keyed state.
+    state_bytes: Option<Arc<AtomicU64>>,
 }
 
 /// Which slots of a stage's output are filled, if the probe's output is another stage's.
@@ -70,6 +72,16 @@ impl TaskProbe {
     /// Of a stage in front of another one in its loop: the probe was that of the loop.
     pub(crate) fn of_onlooker(self, filled: Filled) -> Self {
         TaskProbe { filled, ..self }
+    }
+
+    /// Of a stage with keys, which says there how many bytes their states have.
+    pub(crate) fn with_state(self, state_bytes: Option<Arc<AtomicU64>>) -> Self {
+        TaskProbe { state_bytes, ..self }
+    }
+
+    /// The bytes of its keyed state; none if it has no keys.
+    pub(crate) fn state_bytes(&self) -> Option<u64> {
+        self.state_bytes.as_ref().map(|bytes| bytes.load(Ordering::Relaxed))
     }
 
     /// Of a stage that reads a number's value long before it publishes the number.

@@ -140,6 +140,10 @@ pub struct StageFrame {
     pub blocked: f64,
     /// Whether all of its tasklets have ended.
     pub done: bool,
+    /// The bytes of the states of its keys, over all its tasklets, without what keys and states own elsewhere; `None`
+    /// if it has no keys.
+    #[serde(default)]
+    pub state_bytes: Option<u64>,
     /// The calls of its function, and the futures it returned, that ended with an error.
     pub failures: u64,
     /// The number of retries.

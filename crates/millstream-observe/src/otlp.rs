@@ -138,6 +138,11 @@ impl Metrics<'_> {
             let stages = frame.stages.iter().take(MOST);
             stages.for_each(|stage| emit(stage.failures, &[of_stage(stage)]));
         });
+        self.gauge("millstream.stage.keyed_state", "By", "Bytes of the states of its keys", |_, frame, emit| {
+            for stage in frame.stages.iter().take(MOST) {
+                stage.state_bytes.into_iter().for_each(|bytes| emit(bytes as f64, &[of_stage(stage)]));
+            }
+        });
         self.gauge("millstream.stage.state", "1", "Share of the time in each state", |_, frame, emit| {
             for stage in frame.stages.iter().take(MOST) {
                 for (state, share) in

@@ -206,6 +206,7 @@ impl Tally {
             starved,
             blocked,
             done: !now.running || !tasklets.is_empty() && tasklets.iter().all(|tasklet| tasklet.done),
+            state_bytes: tasklets.iter().filter_map(|tasklet| tasklet.state_bytes).reduce(|all, one| all + one),
             failures: tasklets.iter().map(|tasklet| tasklet.failures).max().unwrap_or(0),
             retries: tasklets.iter().map(|tasklet| tasklet.retries).max().unwrap_or(0),
             parked: tasklets.iter().map(|tasklet| tasklet.parked).max().unwrap_or(0),

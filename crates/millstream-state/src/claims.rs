@@ -39,6 +39,13 @@ pub trait ClaimingSink<A: Shape> {
     /// [`HoldsLess`](OpenError::HoldsLess) if it holds less than it claimed there, or something else; otherwise why it
     /// cannot be opened.
     fn open(&self, claim: Option<(SequenceNumber, &Value)>) -> Result<Self::Open, OpenError>;
+
+    /// Whether it gives up what it got since an earlier claim when it is opened there, as a file that is cut does. One
+    /// that keeps it, as a table that passes over the numbers that it has, says no: its numbers cannot be
+    /// [done again](crate::Persistent::redo).
+    fn goes_back(&self) -> bool {
+        false
+    }
 }
 
 /// What a run returns whose output goes to `K`.

@@ -1,7 +1,7 @@
 //! Effects: calls to the outside whose answers are recorded by number, and read back when a job goes on.
 //!
 //! What a call to a server, a clock or a source of chance answers is no function of the input. A job that goes on at a
-//! snapshot comes to the same numbers again: at those it takes the answers from the record, and calls nobody.
+//! snapshot comes to the same numbers again: at those it takes the answers from the record, and calls nothing.
 //!
 //! No record makes a call happen once. Between the answer and its record a process can die, and then it is not known
 //! whether the call had an effect. So there are two promises, and [`Unknown`] chooses:
@@ -60,8 +60,8 @@ pub type EffectFuture<B> = Pin<Box<dyn Future<Output = Result<B, OutcomeUnknown>
 /// let run = || -> Result<(), Box<dyn std::error::Error>> {
 ///     let state = StateDir::open("state", "orders")?;
 ///     let (effects, _) = Effects::open(&state, Default::default())?;
-///     let charge = effects.recorded("charge", Unknown::retry(), |key, amount: &u64| charge(&key.to_string(), *amount));
-///     let orders = pipeline::<u64>()
+///     let charge = effects.recorded("charge", Unknown::retry(), |key, amount: &u64| charge(&key.to_string(),
+/// *amount));     let orders = pipeline::<u64>()
 ///         .enumerate()
 ///         .map_blocking(charge)
 ///         .try_map(|charged| charged.clone())
@@ -71,7 +71,7 @@ pub type EffectFuture<B> = Pin<Box<dyn Future<Output = Result<B, OutcomeUnknown>
 ///     Ok(())
 /// };
 /// run()?;
-/// run()?; // At the beginning again, since no snapshot was taken: but nobody is charged twice.
+/// run()?; // At the beginning again, since no snapshot was taken: but nothing is charged twice.
 /// assert_eq!(CALLS.load(Ordering::Relaxed), 3);
 /// assert_eq!(std::fs::read_to_string("charged")?, "25\n35\n45\n");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -98,8 +98,8 @@ impl Effects {
 
     /// An effect for [`map_blocking`](millstream_core::AsyncExt::map_blocking) behind
     /// [`enumerate`](millstream_core::Arrow::enumerate). `name` names it in the record and in its keys, and must stay
-    /// the same in later versions of the program; each effect of a job has its own. At a number that the record has, `f`
-    /// is not called. The answer is written by postcard.
+    /// the same in later versions of the program; each effect of a job has its own. At a number that the record has,
+    /// `f` is not called. The answer is written by postcard.
     ///
     /// If an answer cannot be recorded, the run fails: after a failed sync nothing is acknowledged any more.
     pub fn recorded<A: Item, B, F>(

@@ -31,6 +31,7 @@
 //! | [`claims`] | sinks that say what they hold, and go back to it |
 //! | [`dir`] | the directory of a job: opening, locking, snapshots, what to keep of them |
 //! | [`manifest`] | what a snapshot's file says of itself, and its bytes |
+//! | [`dead_letters`] | failures that were set aside, and are done again by a fixed version |
 //! | [`effects`] | calls to the outside whose answers are recorded by number |
 //! | [`journal`] | values by number, durable before anything leaves for them |
 //! | [`store`] | the same snapshots in an object store |
@@ -40,6 +41,7 @@
 
 mod before;
 pub mod claims;
+pub mod dead_letters;
 pub mod dir;
 pub mod disk;
 pub mod effects;

@@ -13,6 +13,7 @@ pub use running::{Running, Stored};
 pub use storing::Cadence;
 
 use crate::claims::{AtMarks, Claimed, ClaimingSink, Claims, OpenError, OutputOf};
+use crate::dead_letters::KeptLetters;
 use crate::effects::Effects;
 use crate::resumable::{Trail, Trailing};
 use crate::{Manifest, Resumable, Retention, Saved, SnapshotEntry, StateDir};
@@ -22,7 +23,7 @@ use millstream_exec::{Durable, JobRefExt, Lasting, Rings, RunError, Runner, Snap
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::sync::Arc;
-use storing::Storing;
+use storing::{Records, Storing};
 
 /// A runner whose jobs can be killed at any moment, and started again: they go on at a snapshot, and end with the
 /// output of a run that nothing has disturbed.
@@ -73,13 +74,16 @@ pub struct Persistent {
     retention: Retention,
     job: Value,
     effects: Vec<Effects>,
+    letters: Option<KeptLetters>,
+    redo: bool,
 }
 
 impl Persistent {
     /// Runs jobs on rings with these options. A snapshot every second, of which five are kept.
     pub fn new(rings: Rings, dir: StateDir) -> Self {
         let retention = Retention { count: Some(5), ..Retention::default() };
-        Persistent { rings, dir, cadence: Cadence::default(), retention, job: Value::Null, effects: Vec::new() }
+        let (cadence, job) = (Cadence::default(), Value::Null);
+        Persistent { rings, dir, cadence, retention, job, effects: Vec::new(), letters: None, redo: false }
     }
 
     /// Sets when snapshots are taken.
@@ -100,6 +104,23 @@ impl Persistent {
     pub fn recording(mut self, effects: &Effects) -> Self {
         self.effects.push(effects.clone());
         self
+    }
+
+    /// Keeps the snapshot in front of the first of these dead letters, while there are any. Name them at every start.
+    #[must_use]
+    pub fn letters(self, letters: &KeptLetters) -> Self {
+        Persistent { letters: Some(letters.clone()), ..self }
+    }
+
+    /// Begins in front of the first dead letter, if there is one, and does all numbers from there again: by a version
+    /// of the pipeline that does not fail there, it is hoped. The sink gives up what it got since then, and the output
+    /// is that of a run which never failed. Answers of effects come from their record. What fails again is a dead
+    /// letter again.
+    ///
+    /// It is an error if the sink does not [go back](ClaimingSink::goes_back).
+    #[must_use]
+    pub fn redo(self) -> Self {
+        Persistent { redo: true, ..self }
     }
 
     /// Sets what the manifests say of the job: how it was started, for tools that start it again.
@@ -143,18 +164,24 @@ impl Persistent {
             Some((opened, begins)) => (opened, begins),
             None => {
                 let mut opened = sink.open(None).map_err(JobError::sink)?;
-                self.begin(&plan, opened.claim().map_err(|error| JobError::sink(error.into()))?)?;
-                (opened, Begins::default())
+                let id = self.begin(&plan, opened.claim().map_err(|error| JobError::sink(error.into()))?)?;
+                (opened, Begins { id: Some(id), ..Begins::default() })
             }
         };
         let Begins { snapshot, at, position, id } = begins;
+        // The sink was not looked at again since the first one.
+        let confirmed = id.filter(|_| position.is_some() || snapshot.is_some());
+        let numbers = snapshot.as_ref().map(numbers_of).unwrap_or_default();
+        if let Some(letters) = &self.letters {
+            letters.begin(numbers.clone(), at).map_err(JobError::Letters)?;
+        }
         let (number, position) = position.unzip();
         let trail = Trail::new();
         let values = source.begin(position.as_ref()).map_err(JobError::Source)?;
         let values = Trailing::<T, X>::new(values, number.unwrap_or(0), at, trail.clone()).map_err(JobError::Source)?;
         let source = Arc::new(source);
         let claimed = Claimed::default();
-        let Persistent { mut rings, dir, cadence, retention, job, effects } = self;
+        let Persistent { mut rings, dir, cadence, retention, job, effects, letters, .. } = self;
         if let Some(snapshot) = snapshot {
             rings = rings.resume(snapshot);
         }
@@ -169,8 +196,16 @@ impl Persistent {
             let source = source.clone();
             Box::new(move |oldest: &Value| source.forget(oldest))
         };
-        let storing =
-            Storing::start(dir, retention, id, described(&plan, job), claimed.clone(), position, forget, effects);
+        let storing = Storing::start(
+            dir,
+            retention,
+            confirmed,
+            described(&plan, job),
+            claimed.clone(),
+            position,
+            forget,
+            Records { effects, letters, begins: id.map(|id| (id, at, numbers)) },
+        );
         let storing = storing.map_err(|error| JobError::Run(RunError::Spawn(error.to_string())))?;
         if let Cadence::Numbers(numbers) = cadence {
             let store = storing.sender();
@@ -188,7 +223,11 @@ impl Persistent {
         plan: &Plan,
         sink: &K,
     ) -> Result<Option<(K::Open, Begins)>, JobError> {
-        let mut lacks = None;
+        let redone = self.letters.as_ref().filter(|letters| self.redo && !letters.list().is_empty());
+        if redone.is_some() && !sink.goes_back() {
+            return Err(JobError::SinkStays);
+        }
+        let (mut lacks, mut later) = (None, false);
         let listed = self.dir.snapshots()?;
         let mut damaged = Vec::new();
         for listed in listed.into_iter().rev() {
@@ -200,6 +239,14 @@ impl Persistent {
                 }
             };
             check_plan(&manifest, plan)?;
+            if let Some(letters) = redone {
+                let begins = Self::begins(&self.dir, &manifest)?;
+                let numbers = begins.snapshot.as_ref().map(numbers_of).unwrap_or_default();
+                if !letters.all_from(&numbers, manifest.at) {
+                    later = true;
+                    continue;
+                }
+            }
             let next = SequenceNumber(manifest.output_at.unwrap_or(manifest.at));
             match sink.open(Some((next, &manifest.sink))) {
                 Ok(opened) => {
@@ -211,6 +258,7 @@ impl Persistent {
             }
         }
         match (lacks, damaged.into_iter().next()) {
+            (None, None) if later => Err(JobError::LettersTooOld),
             (Some((next, why)), _) => Err(JobError::SinkHoldsLess { next, why }),
             (None, Some(error)) => Err(JobError::State(error)),
             (None, None) => Ok(None),
@@ -231,10 +279,10 @@ impl Persistent {
     }
 
     /// Stores what the sink holds before the first number: a job that dies before its first snapshot goes back to it.
-    fn begin(&self, plan: &Plan, claim: Value) -> Result<(), JobError> {
+    fn begin(&self, plan: &Plan, claim: Value) -> Result<u64, JobError> {
         let plan = described(plan, self.job.clone());
-        self.dir.save(&Saved { output_at: Some(0), sink: claim, plan, ..Saved::default() })?;
-        Ok(())
+        let saved = self.dir.save(&Saved { output_at: Some(0), sink: claim, plan, ..Saved::default() })?;
+        Ok(saved.id)
     }
 }
 
@@ -247,6 +295,11 @@ struct Begins {
     position: Option<(u64, Value)>,
     /// The id of the snapshot.
     id: Option<u64>,
+}
+
+/// The numbers of the stages at a snapshot.
+fn numbers_of(snapshot: &Snapshot) -> Vec<(String, u64)> {
+    snapshot.numbers().map(|(stage, number)| (stage.to_owned(), number.0)).collect()
 }
 
 /// The plan, and what the manifests say of the job.

@@ -25,7 +25,7 @@ pub(super) struct Numbers {
     pub(super) keys: u64,
     pub(super) spread: u64,
     pub(super) end: u64,
-    /// A pause after so many numbers.
+    /// A pause, and after how many numbers.
     pub(super) pause: Option<(u64, Duration)>,
 }
 

@@ -1,5 +1,5 @@
-//! The start of a job from its snapshot, up to its end at the same number: 1 GB of keyed state, beside a loop that reads
-//! the same keys and states from a file, decodes each and inserts it in a map.
+//! The start of a job from its snapshot, up to its end at the same number: 1 GB of keyed state, beside a loop that
+//! reads the same keys and states from a file, decodes each and inserts it in a map.
 //!
 //! Case `full` starts from a snapshot that was written whole, case `chain` from the last of a chain of snapshots, each
 //! with what has changed since the one before.
@@ -60,7 +60,7 @@ fn pause(keys: u64, every: u64) -> Option<(u64, Duration)> {
     Some((every, Duration::from_micros(keys) * 2))
 }
 
-/// Runs the job up to the end of its numbers, with a snapshot after so many of them.
+/// Runs the job up to the end of its numbers, with a snapshot after every `every` of them.
 fn stored(setting: &Setting, numbers: Numbers, path: &Path, every: u64, count: u64) -> Result<(), Failure> {
     let dir = StateDir::open(path, "restore")?;
     let job = Persistent::new(setting.rings.clone(), dir).snapshot_every(Cadence::Numbers(every));

@@ -1,8 +1,8 @@
 //! Values by place, of which a copy is cheap and says what has changed.
 //!
 //! The values are in segments. A copy shares all segments with the table; the table copies a segment when one of its
-//! values is touched first, so to take a copy stops nobody for long. Each segment knows which of its places were touched
-//! before each of the last copies, so a copy can be written down as what has changed since an earlier one.
+//! values is touched first, so to take a copy does not take long. Each segment knows which of its places were
+//! touched before each of the last copies, so a copy can be written down as what has changed since an earlier one.
 
 #[cfg(feature = "serde")]
 mod written;
@@ -44,8 +44,8 @@ enum Held<S> {
     Shared(Arc<Vec<S>>),
 }
 
-/// The places of a segment that were touched before each of some copies, the last copy first. The oldest entry has those
-/// of older copies as well: more than was touched may be written, and never less.
+/// The places of a segment that were touched before each of some copies, the last copy first. The oldest entry has
+/// those of older copies as well: more than was touched may be written, and never less.
 #[derive(Clone, Copy, Debug, Default)]
 struct Past {
     copies: [u32; PAST],

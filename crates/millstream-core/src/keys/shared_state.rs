@@ -52,8 +52,6 @@ pub trait SharedState: Sized {
         })
     }
 
-    /// The bytes of its tables, without what their values own elsewhere.
-    fn bytes(&self) -> usize {
-        self.tables().into_iter().map(PlaceTable::bytes).sum()
-    }
+    /// The bytes of its tables, without what their values own elsewhere. It is called often, and allocates nothing.
+    fn bytes(&self) -> usize;
 }

@@ -43,6 +43,7 @@ where
     type Density = AtEnd;
     type State = BTreeMap<K, S>;
     const NAME: &'static str = "fold_by";
+    const STATE_BYTES: Option<fn(&BTreeMap<K, S>) -> usize> = Some(|states| states.len() * size_of::<(K, S)>());
 
     fn start(&self) -> BTreeMap<K, S> {
         BTreeMap::new()

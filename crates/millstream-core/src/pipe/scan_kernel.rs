@@ -62,6 +62,9 @@ pub trait ScanKernel: Send + Sync + 'static {
     fn fills(input: Filled) -> Filled {
         input
     }
+    /// The bytes of the states of its keys, without what they own elsewhere, if it has keys. It is called after every
+    /// batch.
+    const STATE_BYTES: Option<fn(&Self::State) -> usize> = None;
     /// The most keys for which it keeps something, if it has keys.
     fn keys(&self) -> Option<usize> {
         None

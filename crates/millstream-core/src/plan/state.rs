@@ -20,8 +20,8 @@ impl StateType {
         StateType { name: type_name::<S>(), bytes: size_of::<S>(), align: align_of::<S>() }
     }
 
-    /// Describes `S` as if it had this layout, that of its first version: how a table is built in memory says nothing of
-    /// what is written down.
+    /// Describes `S` as if it had this layout, that of its first version: how a table is built in memory says nothing
+    /// of what is written down.
     pub(crate) fn with_layout<S>(bytes: usize, align: usize) -> Self {
         StateType { bytes, align, ..StateType::of::<S>() }
     }

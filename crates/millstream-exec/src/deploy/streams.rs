@@ -20,7 +20,9 @@ fn scan_stage<R: Keeps<M::State>, M: ScanKernel<In: RingLayout>>(
     input: Reader<M::In>,
     wiring: &mut Wiring,
 ) -> Reader<Val<M::Out, M::Density>> {
-    let (start, end) = ((kernel.start(), R::state()), EndSlot::of::<M::Density>());
+    let keepers = R::state();
+    let keepers = StateKeepers { alone: keepers.alone.counting(M::STATE_BYTES), ..keepers };
+    let (start, end) = ((kernel.start(), keepers), EndSlot::of::<M::Density>());
     let calls = M::EMPTY_IS_FAILURE.then(|| wiring.counts_calls());
     stateful_stage::<M::In, M::State, M::Out, M::Density>(input, wiring, end, start, at_slot(kernel, calls))
 }
@@ -54,7 +56,8 @@ impl<R: Keeps<M::State>, M: ScanKernel<In: RingShape<R>>> Deploy<RingBackend<R>>
     }
 
     fused_last!(|scan: M::In, _wiring| {
-        let (start, end) = ((scan.kernel.start(), R::state().alone), EndSlot::of::<M::Density>());
+        let keeper = R::state().alone.counting(M::STATE_BYTES);
+        let (start, end) = ((scan.kernel.start(), keeper), EndSlot::of::<M::Density>());
         let calls = M::EMPTY_IS_FAILURE.then(|| Arc::new(Calls::default()));
         let at = at_slot(&scan.kernel, calls.clone());
         LastWithState::<M::State, _, M::Out, M::Density, true>::new(start, end, at, calls)

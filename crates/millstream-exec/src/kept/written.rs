@@ -159,8 +159,8 @@ impl Kept {
         }
     }
 
-    /// How many places of its state may differ from an earlier mark, and how many there are; none if it is to be written
-    /// whole.
+    /// How many places of its state may differ from an earlier mark, and how many there are; none if it is to be
+    /// written whole.
     pub(crate) fn changed(&self, earlier: &LaneStamps) -> Option<(usize, usize)> {
         match (&self.state, earlier) {
             (Some(Held::Live(state)), Some(earlier)) => (**state).changed(earlier),

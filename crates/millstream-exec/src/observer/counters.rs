@@ -67,6 +67,9 @@ pub struct TaskletCounters {
     pub longest_ns: u64,
     /// How many steps moved 1, 2 to 3, 4 to 7, ... numbers, while the run was observed.
     pub batches: [u64; BATCHES],
+    /// The bytes of the states of its keys, and of the table of keys, without what keys and states own elsewhere (the
+    /// text of a `String`); none if it has no keys.
+    pub state_bytes: Option<u64>,
     /// How many calls of its function, or the futures they returned, failed, by an error or a panic, over all tasklets
     /// of the stage. Counted for `try_map`, `try_scan` and their variants.
     pub failures: u64,

@@ -245,6 +245,7 @@ fn run(
         blocking: true,
         fused_into: None,
         keys: keys.map(|keys| keys.load(Ordering::Relaxed)),
+        state_bytes: None,
         failures: 0,
         retries: 0,
         looked_at: 0,

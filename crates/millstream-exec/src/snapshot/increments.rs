@@ -21,8 +21,8 @@ const CHANGES: &str = "changes-";
 /// The most parts of changes of one stage.
 const LONGEST: usize = 7;
 
-/// The largest share of the places of a stage's states that is written as changes, and the largest share of the bytes of
-/// the whole part that its changes have together. They bound how much longer a start from a chain takes.
+/// The largest share of the places of a stage's states that is written as changes, and the largest share of the bytes
+/// of the whole part that its changes have together. They bound how much longer a start from a chain takes.
 const SHARE: (usize, usize) = (1, 2);
 
 /// What a later snapshot has to know of one that is stored, to be stored as what has changed.

@@ -28,8 +28,9 @@ impl Stored {
     }
 }
 
-/// Sends values, takes a snapshot after each group, and stores it, if it is so. From each stored one another run begins,
-/// whose own snapshot must have the same parts, all written whole. Returns how many parts of changes there were.
+/// Sends values, takes a snapshot after each group, and stores it, if it is so. From each stored one another run
+/// begins, whose own snapshot must have the same parts, all written whole. Returns how many parts of changes there
+/// were.
 fn chained<P>(p: &P, groups: &[(Vec<u64>, bool)]) -> usize
 where
     P: Lasting + Arrow<In = Val<u64>> + RunsOn<Durable, Item = u64>,

@@ -43,6 +43,7 @@ mod run;
 mod service;
 #[cfg(feature = "queues")]
 mod stage_ids;
+mod state_bytes;
 mod stepped;
 mod streams;
 mod text;

@@ -75,6 +75,8 @@ fn stages(registry: &mut Registry, frame: &Frame) {
     let failures = counts(registry, "stage_failures", "Calls of the stage's function that ended with an error");
     let retries = counts(registry, "stage_retries", "Failed calls that were tried again");
     let parked = counts(registry, "stage_parked", "Values parked because an earlier value of their key had failed");
+    let help = "Bytes of the states of the stage's keys, without what they own elsewhere";
+    let state_bytes = levels(registry, "stage_keyed_state", help, Some(Unit::Bytes));
     let help = "Recent share of empty slots in the stage's output, by sampled batches";
     let empties = levels(registry, "stage_empties", help, Some(ratio()));
     let states = levels(registry, "stage_state", "Share of the time in each state", Some(ratio()));
@@ -90,6 +92,9 @@ fn stages(registry: &mut Registry, frame: &Frame) {
         parked.with(labels()).inc_by(stage.parked);
         for (state, share) in [("working", stage.working), ("starved", stage.starved), ("blocked", stage.blocked)] {
             set(&states, vec![("stage", stage.name.clone()), ("state", state.to_owned())], share);
+        }
+        if let Some(bytes) = stage.state_bytes {
+            set(&state_bytes, labels(), bytes as f64);
         }
         if let Some(share) = stage.empties {
             set(&empties, labels(), share);

@@ -32,6 +32,10 @@ where
     fn open(&self, claim: Option<(SequenceNumber, &Value)>) -> Result<FileSink<C>, OpenError> {
         open(self, claim)
     }
+
+    fn goes_back(&self) -> bool {
+        true
+    }
 }
 
 /// Opens the file at a claim, or as it is.

@@ -58,6 +58,10 @@ where
         let file = super::files::open(&self.file, claim)?;
         Ok(WrittenFile { file, write: self.write.clone(), bytes: Vec::new() })
     }
+
+    fn goes_back(&self) -> bool {
+        true
+    }
 }
 
 impl<C: Clock, F> Claims for WrittenFile<C, F> {

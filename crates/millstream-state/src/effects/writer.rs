@@ -25,7 +25,7 @@ struct Committing {
 }
 
 struct Shared {
-    /// Entries that nobody writes yet.
+    /// Entries that are not being written yet.
     pending: Mutex<Pending>,
     written: Mutex<Written>,
 }

@@ -2,6 +2,7 @@
 
 use crate::StateError;
 use crate::claims::OpenError;
+use crate::journal::JournalError;
 use millstream_core::SequenceNumber;
 use millstream_exec::{CorruptSnapshot, RunError};
 use std::{error, fmt, io};
@@ -33,6 +34,12 @@ pub enum JobError {
         /// What it holds.
         why: String,
     },
+    /// The sink keeps what it got, and numbers are to be done again: see [`Persistent::redo`](crate::Persistent::redo).
+    SinkStays,
+    /// No snapshot is there any more from in front of the first dead letter.
+    LettersTooOld,
+    /// The dead letters cannot be written.
+    Letters(JournalError),
     /// The source cannot begin at its position, or its values have ended early.
     Source(io::Error),
     /// The sink cannot be opened, or cannot say what it holds.
@@ -62,6 +69,13 @@ impl fmt::Display for JobError {
             JobError::SinkHoldsLess { next, why } => {
                 write!(f, "the sink holds less than it did when number {next} came next: {why}")
             }
+            JobError::SinkStays => f.write_str(
+                "the sink keeps what it got, so numbers cannot be done again: a file goes back, and a table does not",
+            ),
+            JobError::LettersTooOld => f.write_str(
+                "no snapshot is left from in front of the first dead letter: name the letters at every start, and it stays",
+            ),
+            JobError::Letters(error) => write!(f, "the dead letters: {error}"),
             JobError::Source(error) => write!(f, "the source: {error}"),
             JobError::Sink(error) => write!(f, "the sink: {error}"),
             JobError::Run(error) => error.fmt(f),
@@ -76,7 +90,11 @@ impl error::Error for JobError {
             JobError::Corrupt { why, .. } => Some(why),
             JobError::Source(error) | JobError::Sink(error) => Some(error),
             JobError::Run(error) => error.source(),
-            JobError::OtherStates { .. } | JobError::SinkHoldsLess { .. } => None,
+            JobError::Letters(error) => error.source(),
+            JobError::OtherStates { .. }
+            | JobError::SinkHoldsLess { .. }
+            | JobError::SinkStays
+            | JobError::LettersTooOld => None,
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use super::Stored;
 use crate::claims::Claimed;
+use crate::dead_letters::KeptLetters;
 use crate::effects::Effects;
 use crate::{Manifest, Retention, Saved, SnapshotEntry, StateDir};
 use millstream_core::SequenceNumber;
@@ -112,9 +113,11 @@ impl Storing {
         claimed: Claimed,
         position: Position,
         forget: Forget,
-        effects: Vec<Effects>,
+        records: Records,
     ) -> io::Result<Self> {
         let (offers, offered) = sync_channel(1);
+        let Records { effects, letters, begins } = records;
+        let numbers = begins.into_iter().collect();
         let store = Store {
             dir,
             retention,
@@ -126,7 +129,8 @@ impl Storing {
             position,
             forget,
             effects,
-            numbers: VecDeque::new(),
+            letters,
+            numbers,
         };
         let thread = Builder::new().name("snapshots".to_owned()).spawn(move || store.run(&offered))?;
         Ok(Storing { offers: Offers { orders: offers, claimed, last: Arc::default() }, thread: Some(thread) })
@@ -171,8 +175,20 @@ struct Store {
     position: Position,
     forget: Forget,
     effects: Vec<Effects>,
-    /// The numbers of the stages at each snapshot of this process.
-    numbers: VecDeque<(u64, Vec<(String, u64)>)>,
+    letters: Option<KeptLetters>,
+    /// The snapshots of this process, and the one that it began with.
+    numbers: VecDeque<Numbers>,
+}
+
+/// The id of a snapshot, its number, and those of the stages there.
+type Numbers = (u64, u64, Vec<(String, u64)>);
+
+/// What is kept beside the snapshots, for as long as they need it, or which needs them.
+pub(super) struct Records {
+    pub(super) effects: Vec<Effects>,
+    pub(super) letters: Option<KeptLetters>,
+    /// The snapshot with which the run begins.
+    pub(super) begins: Option<Numbers>,
 }
 
 impl Store {
@@ -215,10 +231,9 @@ impl Store {
         let saved = Saved { at, output_at, source, sink, plan, parts: &written, base, kept: &kept, ..Saved::default() };
         let stored = self.dir.save(&saved).map_err(|error| error.to_string())?;
         // The sink's claim is a look at it, later than every claim before.
-        let retention = Retention { confirmed_from: self.confirmed, ..self.retention };
+        let retention = Retention { confirmed_from: self.needed(), ..self.retention };
         self.confirmed = Some(stored.id);
-        let numbers = snapshot.numbers().map(|(stage, number)| (stage.to_owned(), number.0));
-        self.numbers.push_back((stored.id, numbers.collect()));
+        self.numbers.push_back((stored.id, at, super::numbers_of(snapshot)));
         self.written_bytes += stored.written_bytes();
         (self.last, self.stored) = (Some((stored, parts)), self.stored + 1);
         let removed = self.dir.prune(retention).map_err(|error| error.to_string())?;
@@ -233,12 +248,23 @@ impl Store {
         Ok(())
     }
 
+    /// The oldest snapshot from which a start may begin: the last one that the sink has confirmed, and the last one in
+    /// front of all dead letters.
+    fn needed(&self) -> Option<u64> {
+        let Some(letters) = self.letters.as_ref().filter(|letters| !letters.list().is_empty()) else {
+            return self.confirmed;
+        };
+        let before = self.numbers.iter().rev().find(|(_, at, stages)| letters.all_from(stages, *at));
+        // Without one that is known, all stay.
+        self.confirmed.zip(before).map(|(confirmed, (id, ..))| confirmed.min(*id))
+    }
+
     /// No run begins before this snapshot any more.
     fn forget_effects(&mut self, oldest: u64) -> Result<(), String> {
-        while self.numbers.front().is_some_and(|(id, _)| *id < oldest) {
+        while self.numbers.front().is_some_and(|(id, ..)| *id < oldest) {
             self.numbers.pop_front();
         }
-        let Some((_, numbers)) = self.numbers.front().filter(|(id, _)| *id == oldest) else { return Ok(()) };
+        let Some((.., numbers)) = self.numbers.front().filter(|(id, ..)| *id == oldest) else { return Ok(()) };
         let numbers = || numbers.iter().map(|(stage, number)| (&**stage, *number));
         let mut effects = self.effects.iter();
         effects.try_for_each(|effects| effects.forget_below(numbers())).map_err(|error| format!("effects: {error}"))

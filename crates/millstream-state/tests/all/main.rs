@@ -3,6 +3,7 @@
 mod aged;
 mod crashes;
 mod damage;
+mod dead_letters;
 mod directories;
 mod effects;
 mod increments;

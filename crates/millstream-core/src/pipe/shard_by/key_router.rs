@@ -234,7 +234,11 @@ impl<K: Key> SharedState for KeyRouter<K> {
     fn bytes(&self) -> usize {
         match &self.key_slots {
             Sets::One(key_slots) => key_slots.bytes(),
-            Sets::Each(_) => self.key_slots.iter().map(KeySlots::bytes).sum(),
+            // Their keys are not counted one by one.
+            Sets::Each(sets) => {
+                let each = size_of::<LruEntry<K>>() + size_of::<(K, u32)>();
+                sets.iter().map(PlaceTable::bytes).sum::<usize>() + self.keys * each
+            }
         }
     }
 }

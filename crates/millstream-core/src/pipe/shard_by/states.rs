@@ -99,6 +99,10 @@ impl<S: Clone> SharedState for States<S> {
         self.start = start;
         Ok(())
     }
+
+    fn bytes(&self) -> usize {
+        self.at.bytes()
+    }
 }
 
 /// Those of all lanes of a loop, in one stage.
@@ -128,5 +132,9 @@ impl<S: Clone> SharedState for Vec<States<S>> {
         }
         self.iter_mut().zip(starts).for_each(|(states, start)| states.start = start);
         Ok(())
+    }
+
+    fn bytes(&self) -> usize {
+        self.iter().map(|states| states.at.bytes()).sum()
     }
 }

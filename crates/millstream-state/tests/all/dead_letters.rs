@@ -1,0 +1,125 @@
+//! Failures that are set aside, and come home.
+
+use millstream::io::{FileSink, FileSinkOptions};
+use millstream::prelude::*;
+use millstream::state::dead_letters::KeptLetters;
+use millstream::state::{
+    Cadence, ClaimingSink, JobError, OpenError, Persistent, Position, Retention, StateDir, Stored, again,
+};
+use millstream_state::journal::JournalOptions;
+use proptest::prelude::{ProptestConfig, any, prop, prop_assert_eq, proptest};
+use std::fs;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+
+/// A number is wrong in the first version of the program if it has a bit of `wrong`; sums by key, and a running sum,
+/// come behind it.
+fn run(home: &Path, n: u64, wrong: u64, every: u64, dies: Option<u64>, redo: bool) -> Result<Stored, JobError> {
+    let state = StateDir::open(home.join("state"), "sums").unwrap();
+    let letters = KeptLetters::open(&state, JournalOptions::default()).unwrap();
+    let check = move |x: &u64| if x & wrong == 0 { Ok(*x) } else { Err(format!("{x} is wrong")) };
+    let sums = pipeline::<u64>()
+        .flat_map(|x| [*x, *x + 1])
+        .named("twice")
+        .try_map_or_dead_letter("check", check, letters.taking())
+        .shard_by(
+            |x| x % 3,
+            2,
+            |p| {
+                p.scan(0_u64, |sum, x| {
+                    *sum += x;
+                    *sum
+                })
+                .named("sums")
+            },
+        )
+        .named("keys")
+        .map(|sum| format!("{sum}\n"))
+        .any_edge();
+    let values = move || (0..n).inspect(move |x| assert_ne!(Some(*x), dies, "the end of this process"));
+    let job = Persistent::new(Rings::new().batch(3), state).snapshot_every(Cadence::Numbers(every)).letters(&letters);
+    let job = job.keep(Retention { count: Some(1), ..Retention::default() });
+    let job = if redo { job.redo() } else { job };
+    let (_, stored) = job.run(&sums, again(values), FileSink::append(home.join("out")))?;
+    let wrong = (0..n).flat_map(|x| [x, x + 1]).filter(|x| x & wrong != 0).count();
+    assert_eq!(letters.list().len(), wrong);
+    Ok(stored)
+}
+
+fn out(home: &Path) -> String {
+    fs::read_to_string(home.join("out")).unwrap()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 16, ..ProptestConfig::default() })]
+
+    #[test]
+    fn what_was_set_aside_is_done_again_and_the_output_is_that_of_a_run_that_never_failed(
+        n in 1_u64..120,
+        wrong in 1_u64..64,
+        every in 1_u64..40,
+        deaths in prop::collection::vec((any::<prop::sample::Index>(), any::<bool>()), 0..3),
+    ) {
+        let (home, never) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        run(never.path(), n, 0, every, None, false).unwrap();
+        // The first version, and a second one that is half as wrong, die now and then, and begin again and again.
+        for (death, redo) in deaths {
+            let dies = Some(death.index(n as usize) as u64);
+            let wrong = if redo { wrong & (wrong - 1) } else { wrong };
+            _ = catch_unwind(AssertUnwindSafe(|| run(home.path(), n, wrong, every, dies, redo)));
+        }
+        run(home.path(), n, 0, every, None, true).unwrap();
+        prop_assert_eq!(out(home.path()), out(never.path()));
+    }
+}
+
+#[test]
+fn the_snapshot_in_front_of_the_first_letter_stays_and_later_ones_go_when_it_is_gone() {
+    let home = tempfile::tempdir().unwrap();
+    let at = || -> Vec<u64> {
+        let state = StateDir::read(home.path().join("state")).unwrap();
+        state.snapshots().unwrap().iter().map(|entry| entry.manifest().unwrap().at).collect()
+    };
+    // Wrong from 64 on.
+    run(home.path(), 100, 64, 10, None, false).unwrap();
+    let kept = at();
+    assert!(kept[0] <= 64, "{kept:?}");
+    let stored = run(home.path(), 100, 0, 10, None, true).unwrap();
+    assert!(stored.began <= 63 && stored.began >= kept[0], "{stored:?} of {kept:?}");
+    // There is nothing to do again, so this is a start like any other.
+    assert!(run(home.path(), 200, 0, 10, None, true).unwrap().began >= stored.began);
+    let all: Vec<u64> = out(home.path()).lines().map(|line| line.parse().unwrap()).collect();
+    assert_eq!(all.len(), 400);
+}
+
+/// A sink that cannot be cut.
+struct Table(FileSinkOptions);
+
+impl ClaimingSink<AnyEdge<String>> for Table {
+    type Open = FileSink;
+
+    fn open(&self, claim: Option<(SequenceNumber, &Position)>) -> Result<FileSink, OpenError> {
+        ClaimingSink::<AnyEdge<String>>::open(&self.0, claim)
+    }
+}
+
+#[test]
+fn a_sink_that_keeps_what_it_got_is_refused() {
+    let home = tempfile::tempdir().unwrap();
+    let run = |redo: bool| {
+        let state = StateDir::open(home.path().join("state"), "lines").unwrap();
+        let letters = KeptLetters::open(&state, JournalOptions::default()).unwrap();
+        let even = |x: &u64| if x % 2 == 0 { Ok(format!("{x}\n")) } else { Err("odd") };
+        let lines = pipeline::<u64>().try_map_or_dead_letter("even", even, letters.taking()).any_edge();
+        let job = Persistent::new(Rings::new(), state).snapshot_every(Cadence::OnCall).letters(&letters);
+        let job = if redo { job.redo() } else { job };
+        job.run(&lines, again(|| 0..3), Table(FileSink::append(home.path().join("out")))).map(drop)
+    };
+    run(false).unwrap();
+    let refused = run(true).unwrap_err();
+    assert!(matches!(refused, JobError::SinkStays), "{refused}");
+    let state = StateDir::read(home.path().join("state")).unwrap();
+    let letters = KeptLetters::open(&state, JournalOptions::default()).unwrap().list();
+    assert_eq!((letters.len(), letters[0].stage.as_str(), letters[0].number), (1, "even", 1));
+    assert_eq!((letters[0].why.as_str(), &letters[0].input[..]), ("odd", &[1][..]));
+}
