@@ -51,8 +51,9 @@ struct Book {
     /// How many marks were asked for, and the id of the last one laid; ids count from 1.
     asked: u64,
     laid: u64,
-    /// How many tasklets pass each mark.
+    /// How many tasklets pass each mark, and how many of a version beside them do.
     expected: usize,
+    shadows: usize,
     /// The policy, and the least number of its next snapshot.
     every: Option<(Every, u64)>,
     /// The changes that begin at a number, by their numbers; and one that begins as soon as can be.
@@ -75,6 +76,8 @@ struct Passing {
     id: u64,
     at: SequenceNumber,
     output: Option<SequenceNumber>,
+    /// How many tasklets of a version beside the run's have passed it.
+    shadows: usize,
     /// What is done when all have passed it.
     change: Option<Box<dyn Change>>,
     passed: Vec<PassedMark>,
@@ -88,12 +91,13 @@ struct PassedMark {
     at: SequenceNumber,
     /// At a snapshot its state.
     state: Option<Kept>,
-    /// At a change the next number of its output, if it starts a clock, and since when it takes nothing.
+    /// The next number of its output, if it starts a clock.
     clock: Option<SequenceNumber>,
+    /// Since when it takes nothing.
     since: Option<Instant>,
 }
 
-/// A run at a number, while its stages take nothing from that number on.
+/// A run at a number, while its stages take nothing from that number on, or when all have passed it.
 pub(crate) struct Retired {
     pub(crate) at: SequenceNumber,
     /// The number that the sink gets next; none if the run has no sink.
@@ -102,15 +106,18 @@ pub(crate) struct Retired {
     pub(crate) clocks: BTreeMap<String, SequenceNumber>,
     /// Since when each stage takes nothing, in pipeline order; of several tasklets, the first.
     pub(crate) since: Vec<(String, Instant)>,
+    /// Copies of the states, if the stages go on.
+    pub(crate) states: Vec<(String, Kept)>,
 }
 
 impl Retired {
     fn new(at: SequenceNumber, output: Option<SequenceNumber>, passed: Vec<PassedMark>) -> Self {
-        let mut retired = Retired { at, output, clocks: BTreeMap::new(), since: Vec::new() };
-        for PassedMark { stage, clock, since, .. } in passed {
+        let mut retired = Retired { at, output, clocks: BTreeMap::new(), since: Vec::new(), states: Vec::new() };
+        for PassedMark { stage, clock, since, state, .. } in passed {
             if let Some(next) = clock {
                 retired.clocks.insert(stage.clone(), next);
             }
+            retired.states.extend(state.map(|state| (stage.clone(), state)));
             let Some(since) = since else { continue };
             match retired.since.iter_mut().find(|(known, _)| *known == stage) {
                 Some((_, first)) => *first = since.min(*first),
@@ -123,6 +130,16 @@ impl Retired {
 
 /// What is done to a run at a number, while its stages take nothing from that number on.
 pub(crate) trait Change: Send {
+    /// What its mark asks of the stages.
+    fn kind(&self) -> MarkKind {
+        MarkKind::Retire
+    }
+
+    /// Whether it is of the version that runs beside the run's. While there is one, others are refused.
+    fn of_shadow(&self) -> bool {
+        false
+    }
+
     /// Its mark is laid: what the source's end leaves there is for this change.
     fn laid(&mut self) {}
 
@@ -158,6 +175,16 @@ pub(crate) struct Passer<'a> {
     pub(crate) task: usize,
     pub(crate) name: &'a str,
     pub(crate) role: Role,
+    /// Whether it belongs to a version that runs beside the run's.
+    pub(crate) beside: Option<BesideRun>,
+}
+
+/// A tasklet of a version that runs beside the run's: its state is not the run's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum BesideRun {
+    Stage,
+    /// The one at its end, which retires with the run's.
+    Comparer,
 }
 
 /// The marks that a tasklet has passed in one step.
@@ -245,12 +272,23 @@ impl Marks {
     pub(crate) fn ask_change(&self, change: Box<dyn Change>) -> Result<(), UpgradeError> {
         let mut book = self.book();
         let passing = book.passing.as_ref().is_some_and(|passing| passing.change.is_some());
-        if passing || book.changing || book.wanted.is_some() {
+        if passing || book.changing || book.wanted.is_some() || (book.shadows > 0 && !change.of_shadow()) {
             return Err(UpgradeError::UnderWay);
         }
         book.wanted = Some(change);
         self.settle(&book);
         Ok(())
+    }
+
+    /// From now on so many tasklets of a version beside the run's pass each mark. If there are none any more, a mark may
+    /// be passed by all with that.
+    pub(crate) fn shadow_tasks(&self, shadows: usize) {
+        let mut book = self.book();
+        book.shadows = shadows;
+        let expected = book.expected;
+        if book.passing.as_ref().is_some_and(|passing| passing.passed.len() == expected && passing.shadows >= shadows) {
+            self.complete(&mut book);
+        }
     }
 
     /// The run is over. Drops the states that are kept here, and the changes that have not been carried out.
@@ -299,11 +337,12 @@ impl Marks {
         let planned = book.before_change(at) == 0;
         let mut change = if planned { book.planned.pop_front().map(|(_, change)| change) } else { book.wanted.take() };
         change.iter_mut().for_each(|change| change.laid());
-        let (id, kind) = (book.laid + 1, change.as_ref().map_or(MarkKind::Snapshot, |_| MarkKind::Retire));
+        let (id, kind) = (book.laid + 1, change.as_ref().map_or(MarkKind::Snapshot, |change| change.kind()));
+        let forks = change.is_some();
         // Before the mark can be seen: a tasklet that passes it at once must find this.
-        book.passing = Some(Passing { id, at, output: None, change, passed: Vec::new() });
+        book.passing = Some(Passing { id, at, output: None, shadows: 0, change, passed: Vec::new() });
         self.under_way.store(true, Ordering::Release);
-        source.mark(id, kind);
+        source.mark(id, kind, forks);
         book.laid = id;
         if book.expected == 0 {
             self.complete(&mut book);
@@ -333,12 +372,20 @@ impl Marks {
             passed.any = true;
             let retires = mark.kind == MarkKind::Retire;
             let (task, stage, at) = (passer.task, passer.name.to_owned(), mark.at);
-            let passed_mark = if retires {
-                PassedMark { task, stage, at, state: None, clock: tasklet.clock(), since: Some(Instant::now()) }
-            } else {
-                PassedMark { task, stage, at, state: tasklet.state(), clock: None, since: None }
+            let passed_mark = match passer.beside {
+                Some(_) => None,
+                None if retires => {
+                    let (clock, since) = (tasklet.clock(), Some(Instant::now()));
+                    Some(PassedMark { task, stage, at, state: None, clock, since })
+                }
+                None => Some(PassedMark { task, stage, at, state: tasklet.state(), clock: tasklet.clock(), since: None }),
             };
             self.put(passer.role, mark, passed_mark);
+            if retires && passer.beside == Some(BesideRun::Stage) {
+                // What runs beside the version that retires goes on.
+                tasklet.resume();
+                continue;
+            }
             if retires && cut {
                 tasklet.resume();
             } else if retires {
@@ -349,26 +396,31 @@ impl Marks {
         passed
     }
 
-    fn put(&self, role: Role, mark: Mark, passed: PassedMark) {
+    fn put(&self, role: Role, mark: Mark, passed: Option<PassedMark>) {
         let mut book = self.book();
-        let expected = book.expected;
+        let (expected, shadows) = (book.expected, book.shadows);
         let Some(passing) = book.passing.as_mut().filter(|passing| passing.id == mark.id) else { return };
-        debug_assert!(
-            passing.passed.iter().all(|other| other.task != passed.task),
-            "stage {:?} passes {mark:?} twice",
-            passed.stage
-        );
-        if role == Role::Sink {
-            passing.output = Some(mark.at);
+        match passed {
+            None => passing.shadows += 1,
+            Some(passed) => {
+                debug_assert!(
+                    passing.passed.iter().all(|other| other.task != passed.task),
+                    "stage {:?} passes {mark:?} twice",
+                    passed.stage
+                );
+                if role == Role::Sink {
+                    passing.output = Some(mark.at);
+                }
+                passing.passed.push(passed);
+            }
         }
-        passing.passed.push(passed);
-        if passing.passed.len() == expected {
+        if passing.passed.len() == expected && passing.shadows >= shadows {
             self.complete(&mut book);
         }
     }
 
     fn complete(&self, book: &mut Book) {
-        let Some(Passing { id, at, output, change, mut passed }) = book.passing.take() else { return };
+        let Some(Passing { id, at, output, change, mut passed, .. }) = book.passing.take() else { return };
         passed.sort_unstable_by_key(|passed| passed.task);
         book.changing = change.is_some();
         if let Some(change) = change {

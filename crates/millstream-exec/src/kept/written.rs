@@ -1,6 +1,7 @@
 //! States as bytes.
 
 use super::{Held, Kept, State, other};
+use crate::in_place::{CopiedState, HeldState};
 use millstream_core::{Item, SequenceNumber};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -29,6 +30,10 @@ impl<S: Item + Clone + Serialize> State for Writable<S> {
 
     fn into_any(self: Box<Self>) -> Box<dyn Any> {
         Box::new(self.0)
+    }
+
+    fn into_held(self: Box<Self>, version: u32) -> Box<dyn HeldState> {
+        Box::new(CopiedState { state: self.0, version })
     }
 
     fn write(&self) -> Option<postcard::Result<Vec<u8>>> {
