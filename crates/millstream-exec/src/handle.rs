@@ -1,9 +1,11 @@
 mod drain;
+mod shadow;
 mod snapshot;
 mod upgrade;
 
 #[cfg(feature = "queues")]
 pub(crate) use drain::values_left;
+pub use shadow::Shadow;
 pub use snapshot::Snapshotter;
 pub use upgrade::Upgrader;
 
@@ -17,7 +19,7 @@ use crate::pool::placing::set_workers;
 use crate::report::StageReport;
 use crate::side_sinks::SideSinks;
 use crate::sink_tasklet::{Finish, Seen};
-use crate::upgrade::{ChangeReport, Ends, Site};
+use crate::upgrade::{ChangeReport, Ends, ShadowState, Site};
 use crate::{ProducerPanics, Report, Rings, RunEnd, RunError};
 use std::marker::PhantomData;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -51,6 +53,8 @@ pub(crate) struct Present {
     pub(crate) ring_bytes: usize,
     /// The changes so far.
     pub(crate) changes: Vec<ChangeReport>,
+    /// The version that runs beside this one.
+    pub(crate) shadow: Option<Arc<ShadowState>>,
 }
 
 /// Drains or stops a run from any thread, while another waits for it.

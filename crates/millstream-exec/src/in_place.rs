@@ -9,24 +9,27 @@ use millstream_core::keys::KeyMove;
 use millstream_core::pipe::{Key, KeyRouter, States};
 use std::any::{Any, type_name};
 
-/// A state of a type that is not named, in its stage.
-pub(crate) trait InPlace {
+/// A state of a type that is not named: in its stage, or a copy of it.
+pub(crate) trait HeldState {
     fn state(&self) -> &dyn Any;
     fn state_mut(&mut self) -> &mut dyn Any;
     fn type_name(&self) -> &'static str;
     /// The version that the author set.
     fn version(&self) -> u32;
+}
 
+/// A state in its stage.
+pub(crate) trait InPlace: HeldState {
     /// Whether this stage can take over the state of `old`, and whether that is in as many lanes.
     ///
     /// # Errors
     ///
     /// Why it cannot.
-    fn fits(&self, old: &dyn InPlace) -> Result<Fit, String>;
+    fn fits(&self, old: &dyn HeldState) -> Result<Fit, String>;
 
     /// Takes over the state of `old`, which it fits, and leaves its own there. If it tells keys apart, in another number
     /// of lanes, returns where the state of each key was and is.
-    fn take_over(&mut self, old: &mut dyn InPlace) -> Option<Vec<KeyMove>>;
+    fn take_over(&mut self, old: &mut dyn HeldState) -> Option<Vec<KeyMove>>;
 
     /// How the states of a stage whose keys are in another number of lanes go on; its tasklets all have this type.
     fn spread(&self) -> Spread;
@@ -125,7 +128,7 @@ pub(crate) struct Placed<'s, S> {
     pub(crate) hand_over: HandOver<S>,
 }
 
-impl<S: Item> InPlace for Placed<'_, S> {
+impl<S: Item> HeldState for Placed<'_, S> {
     fn state(&self) -> &dyn Any {
         self.state
     }
@@ -141,8 +144,10 @@ impl<S: Item> InPlace for Placed<'_, S> {
     fn version(&self) -> u32 {
         self.version
     }
+}
 
-    fn fits(&self, old: &dyn InPlace) -> Result<Fit, String> {
+impl<S: Item> InPlace for Placed<'_, S> {
+    fn fits(&self, old: &dyn HeldState) -> Result<Fit, String> {
         let Some(state) = old.state().downcast_ref::<S>() else {
             return Err(format!(
                 "has a state of type {}, and a {} in the running pipeline",
@@ -157,7 +162,7 @@ impl<S: Item> InPlace for Placed<'_, S> {
         (self.hand_over.fits)(self.state, state)
     }
 
-    fn take_over(&mut self, old: &mut dyn InPlace) -> Option<Vec<KeyMove>> {
+    fn take_over(&mut self, old: &mut dyn HeldState) -> Option<Vec<KeyMove>> {
         let old = old.state_mut().downcast_mut::<S>().expect("it fits");
         (self.hand_over.take_over)(self.state, old)
     }
@@ -168,5 +173,29 @@ impl<S: Item> InPlace for Placed<'_, S> {
 
     fn put(&mut self, state: Box<dyn Any>) -> bool {
         state.downcast::<S>().map(|state| *self.state = *state).is_ok()
+    }
+}
+
+/// A copy of a state.
+pub(crate) struct CopiedState<S> {
+    pub(crate) state: S,
+    pub(crate) version: u32,
+}
+
+impl<S: Item> HeldState for CopiedState<S> {
+    fn state(&self) -> &dyn Any {
+        &self.state
+    }
+
+    fn state_mut(&mut self) -> &mut dyn Any {
+        &mut self.state
+    }
+
+    fn type_name(&self) -> &'static str {
+        type_name::<S>()
+    }
+
+    fn version(&self) -> u32 {
+        self.version
     }
 }

@@ -6,6 +6,7 @@ mod written;
 #[cfg(feature = "durable")]
 pub(crate) use written::{ChangedLane, LaneStamps, WrittenLane};
 
+use crate::in_place::{CopiedState, HeldState};
 #[cfg(feature = "durable")]
 use millstream_core::keys::CopyStamp;
 use millstream_core::keys::SharedState;
@@ -41,6 +42,8 @@ pub(crate) trait State: Any + Send + Sync {
     fn copy(&self) -> Box<dyn State>;
     fn type_name(&self) -> &'static str;
     fn into_any(self: Box<Self>) -> Box<dyn Any>;
+    /// The state, of this version.
+    fn into_held(self: Box<Self>, version: u32) -> Box<dyn HeldState>;
     /// The state as bytes; none if it is kept in memory only.
     #[cfg(feature = "durable")]
     fn write(&self) -> Option<postcard::Result<Vec<u8>>> {
@@ -82,6 +85,10 @@ impl<S: Item + Clone> State for Copied<S> {
 
     fn into_any(self: Box<Self>) -> Box<dyn Any> {
         Box::new(self.0)
+    }
+
+    fn into_held(self: Box<Self>, version: u32) -> Box<dyn HeldState> {
+        Box::new(CopiedState { state: self.0, version })
     }
 }
 
@@ -133,6 +140,14 @@ impl Kept {
     /// The next number of the output; none if it has the input's clock.
     pub(crate) fn next(&self) -> Option<SequenceNumber> {
         self.next
+    }
+
+    /// The state, if there is one that is not written down.
+    pub(crate) fn into_held(self) -> Option<Box<dyn HeldState>> {
+        match self.state {
+            Some(Held::Live(state)) => Some(state.into_held(self.version)),
+            _ => None,
+        }
     }
 
     /// The state, if this is its type.

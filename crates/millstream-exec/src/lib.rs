@@ -127,7 +127,7 @@ pub use fan_in::{
 };
 #[cfg(loom)]
 pub use fan_in::{Gate, Shown};
-pub use handle::{Handle, Snapshotter, Stopper, Unfinished, Upgrader};
+pub use handle::{Handle, Shadow, Snapshotter, Stopper, Unfinished, Upgrader};
 pub use inline::Inline;
 pub use iterator::{OrderedParMap, ParMapExt, Through, ThroughExt};
 pub use job::{Job, NoSink};
@@ -165,7 +165,7 @@ pub use source::Source;
 pub use stepped::Stepped;
 #[cfg(feature = "stream")]
 pub use stream::ThroughStream;
-pub use upgrade::{ChangeReport, IntoUpgrade, StagePause, StateMismatch, Upgrade, UpgradeError};
+pub use upgrade::{ChangeReport, IntoUpgrade, ShadowEnd, StagePause, StateMismatch, Upgrade, UpgradeError};
 pub use wait::{Backoff, Wait};
 pub use wakes::{Wakeable, Wakes};
 pub use wiring::Wiring;

@@ -53,8 +53,9 @@ struct Book {
     laid: u64,
     /// Whether who asked for the next mark wants the states.
     wants_states: bool,
-    /// How many tasklets pass each mark.
+    /// How many tasklets pass each mark, and how many of a version beside them do.
     expected: usize,
+    shadows: usize,
     /// The policy, and the least number of its next snapshot.
     every: Option<(Every, u64)>,
     /// The changes that begin at a number, by their numbers; and one that begins as soon as can be.
@@ -89,11 +90,11 @@ struct Passing {
     kind: MarkKind,
     at: SequenceNumber,
     output: Option<SequenceNumber>,
+    /// How many tasklets of a version beside the run's have passed it.
+    shadows: usize,
     /// What is done when all have passed it.
     change: Option<Box<dyn Change>>,
     passed: Vec<PassedMark>,
-    /// The longest time that a tasklet took to leave its state.
-    stop: Duration,
 }
 
 /// A tasklet that has passed a mark.
@@ -104,12 +105,15 @@ struct PassedMark {
     at: SequenceNumber,
     /// At a snapshot its state.
     state: Option<Kept>,
-    /// At a change the next number of its output, if it starts a clock, and since when it takes nothing.
+    /// The next number of its output, if it starts a clock.
     clock: Option<SequenceNumber>,
+    /// Since when it takes nothing.
     since: Option<Instant>,
+    /// How long it took to leave its state.
+    stop: Duration,
 }
 
-/// A run at a number, while its stages take nothing from that number on.
+/// A run at a number, while its stages take nothing from that number on, or when all have passed it.
 pub(crate) struct Retired {
     pub(crate) at: SequenceNumber,
     /// The number that the sink gets next; none if the run has no sink.
@@ -118,15 +122,18 @@ pub(crate) struct Retired {
     pub(crate) clocks: BTreeMap<String, SequenceNumber>,
     /// Since when each stage takes nothing, in pipeline order; of several tasklets, the first.
     pub(crate) since: Vec<(String, Instant)>,
+    /// Copies of the states, if the stages go on.
+    pub(crate) states: Vec<(String, Kept)>,
 }
 
 impl Retired {
     fn new(at: SequenceNumber, output: Option<SequenceNumber>, passed: Vec<PassedMark>) -> Self {
-        let mut retired = Retired { at, output, clocks: BTreeMap::new(), since: Vec::new() };
-        for PassedMark { stage, clock, since, .. } in passed {
+        let mut retired = Retired { at, output, clocks: BTreeMap::new(), since: Vec::new(), states: Vec::new() };
+        for PassedMark { stage, clock, since, state, .. } in passed {
             if let Some(next) = clock {
                 retired.clocks.insert(stage.clone(), next);
             }
+            retired.states.extend(state.map(|state| (stage.clone(), state)));
             let Some(since) = since else { continue };
             match retired.since.iter_mut().find(|(known, _)| *known == stage) {
                 Some((_, first)) => *first = since.min(*first),
@@ -139,6 +146,16 @@ impl Retired {
 
 /// What is done to a run at a number, while its stages take nothing from that number on.
 pub(crate) trait Change: Send {
+    /// What its mark asks of the stages.
+    fn kind(&self) -> MarkKind {
+        MarkKind::Retire
+    }
+
+    /// Whether it is of the version that runs beside the run's. While there is one, others are refused.
+    fn of_shadow(&self) -> bool {
+        false
+    }
+
     /// Its mark is laid: what the source's end leaves there is for this change.
     fn laid(&mut self) {}
 
@@ -174,6 +191,16 @@ pub(crate) struct Passer<'a> {
     pub(crate) task: usize,
     pub(crate) name: &'a str,
     pub(crate) role: Role,
+    /// Whether it belongs to a version that runs beside the run's.
+    pub(crate) beside: Option<BesideRun>,
+}
+
+/// A tasklet of a version that runs beside the run's: its state is not the run's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum BesideRun {
+    Stage,
+    /// The one at its end, which retires with the run's.
+    Comparer,
 }
 
 /// The marks that a tasklet has passed in one step.
@@ -262,12 +289,23 @@ impl Marks {
     pub(crate) fn ask_change(&self, change: Box<dyn Change>) -> Result<(), UpgradeError> {
         let mut book = self.book();
         let passing = book.passing.as_ref().is_some_and(|passing| passing.change.is_some());
-        if passing || book.changing || book.wanted.is_some() {
+        if passing || book.changing || book.wanted.is_some() || (book.shadows > 0 && !change.of_shadow()) {
             return Err(UpgradeError::UnderWay);
         }
         book.wanted = Some(change);
         self.settle(&book);
         Ok(())
+    }
+
+    /// From now on so many tasklets of a version beside the run's pass each mark. If there are none any more, a mark may
+    /// be passed by all with that.
+    pub(crate) fn shadow_tasks(&self, shadows: usize) {
+        let mut book = self.book();
+        book.shadows = shadows;
+        let expected = book.expected;
+        if book.passing.as_ref().is_some_and(|passing| passing.passed.len() == expected && passing.shadows >= shadows) {
+            self.complete(&mut book);
+        }
     }
 
     /// The run is over. Drops the states that are kept here, and the changes that have not been carried out.
@@ -323,16 +361,16 @@ impl Marks {
         change.iter_mut().for_each(|change| change.laid());
         let by_policy = book.every.as_ref().is_some_and(|(_, next)| *next <= at.0);
         let id = book.laid + 1;
-        let kind = match change {
-            Some(_) => MarkKind::Retire,
+        let kind = match &change {
+            Some(change) => change.kind(),
             None if by_policy || std::mem::take(&mut book.wants_states) => MarkKind::Snapshot,
             None => MarkKind::Cut,
         };
+        let forks = change.is_some();
         // Before the mark can be seen: a tasklet that passes it at once must find this.
-        let (passed, stop) = (Vec::new(), Duration::ZERO);
-        book.passing = Some(Passing { id, kind, at, output: None, change, passed, stop });
+        book.passing = Some(Passing { id, kind, at, output: None, shadows: 0, change, passed: Vec::new() });
         self.under_way.store(true, Ordering::Release);
-        source.mark(id, kind);
+        source.mark(id, kind, forks);
         book.laid = id;
         if book.expected == 0 {
             self.complete(&mut book);
@@ -363,13 +401,20 @@ impl Marks {
             let retires = mark.kind == MarkKind::Retire;
             let (task, stage, at) = (passer.task, passer.name.to_owned(), mark.at);
             let began = Instant::now();
-            let (state, clock, since) = match mark.kind {
-                MarkKind::Retire => (None, tasklet.clock(), Some(began)),
-                MarkKind::Cut => (None, None, None),
-                _ => (tasklet.state(), None, None),
-            };
-            let stop = if state.is_some() { began.elapsed() } else { Duration::ZERO };
-            self.put(passer.role, mark, PassedMark { task, stage, at, state, clock, since }, stop);
+            let passed_mark = passer.beside.is_none().then(|| {
+                let (state, clock, since) = match mark.kind {
+                    MarkKind::Retire => (None, tasklet.clock(), Some(began)),
+                    MarkKind::Snapshot => (tasklet.state(), tasklet.clock(), None),
+                    _ => (None, None, None),
+                };
+                PassedMark { task, stage, at, state, clock, since, stop: began.elapsed() }
+            });
+            self.put(passer.role, mark, passed_mark);
+            if retires && passer.beside == Some(BesideRun::Stage) {
+                // What runs beside the version that retires goes on.
+                tasklet.resume();
+                continue;
+            }
             if retires && cut {
                 tasklet.resume();
             } else if retires {
@@ -380,27 +425,31 @@ impl Marks {
         passed
     }
 
-    fn put(&self, role: Role, mark: Mark, passed: PassedMark, stop: Duration) {
+    fn put(&self, role: Role, mark: Mark, passed: Option<PassedMark>) {
         let mut book = self.book();
-        let expected = book.expected;
+        let (expected, shadows) = (book.expected, book.shadows);
         let Some(passing) = book.passing.as_mut().filter(|passing| passing.id == mark.id) else { return };
-        debug_assert!(
-            passing.passed.iter().all(|other| other.task != passed.task),
-            "stage {:?} passes {mark:?} twice",
-            passed.stage
-        );
-        if role == Role::Sink {
-            passing.output = Some(mark.at);
+        match passed {
+            None => passing.shadows += 1,
+            Some(passed) => {
+                debug_assert!(
+                    passing.passed.iter().all(|other| other.task != passed.task),
+                    "stage {:?} passes {mark:?} twice",
+                    passed.stage
+                );
+                if role == Role::Sink {
+                    passing.output = Some(mark.at);
+                }
+                passing.passed.push(passed);
+            }
         }
-        passing.stop = passing.stop.max(stop);
-        passing.passed.push(passed);
-        if passing.passed.len() == expected {
+        if passing.passed.len() == expected && passing.shadows >= shadows {
             self.complete(&mut book);
         }
     }
 
     fn complete(&self, book: &mut Book) {
-        let Some(Passing { id, kind, at, output, change, mut passed, stop }) = book.passing.take() else { return };
+        let Some(Passing { id, kind, at, output, change, mut passed, .. }) = book.passing.take() else { return };
         book.cut = Some((id, Cut { at, output: output.unwrap_or(at) }));
         if kind == MarkKind::Cut {
             let news = !book.planned.is_empty();
@@ -421,6 +470,7 @@ impl Marks {
                 *next = at.0.saturating_add(every.numbers);
                 book.untold = true;
             }
+            let stop = passed.iter().map(|passed| passed.stop).max().unwrap_or_default();
             let passed = passed.into_iter().map(|PassedMark { stage, at, state, .. }| (stage, at, state));
             let before = book.last.replace((id, Snapshot::new(at, output, passed, stop)));
             book.earlier.extend(before.map(|(_, snapshot)| snapshot));

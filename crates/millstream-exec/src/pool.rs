@@ -6,6 +6,7 @@
 //! works during a run. A stage that may wait (`map_blocking`, `try_map_retry`) is in no group. Each of its tasklets, k
 //! of them in a shard, has a thread of its own and takes one number at a time.
 
+mod beside;
 pub(crate) mod placing;
 #[cfg(feature = "service")]
 mod release;

@@ -8,6 +8,12 @@ use std::sync::Arc;
 #[derive(Default)]
 pub(crate) struct SideSinks(Vec<(String, Arc<dyn SideSink>)>);
 
+impl SideSinks {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
 trait SideSink: Send + Sync {
     /// The number that comes next.
     fn number(&self) -> Option<u64>;

@@ -6,7 +6,7 @@ use millstream_core::SequenceNumber;
 use millstream_core::failure::{Finished, caught, discard, fail};
 use millstream_ring::{Mark, MarkKind, Reader, RingLayout};
 use std::marker::PhantomData;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// What a sink leaves when it gets no more.
 pub(crate) struct Left<A, K> {
@@ -94,19 +94,53 @@ pub(crate) struct SinkTasklet<A: RingLayout, K> {
 }
 
 /// The reader of the output of a new version of the pipeline, until the sink has it.
-pub(crate) struct Splice<A: RingLayout>(Mutex<Option<Reader<A>>>);
+pub(crate) struct Splice<A: RingLayout> {
+    next: Mutex<Option<Reader<A>>>,
+    fork: Mutex<Fork<A>>,
+}
+
+/// Another reader of the output, from the next mark on.
+enum Fork<A: RingLayout> {
+    Unwanted,
+    Wanted,
+    Left(Reader<A>),
+}
 
 impl<A: RingLayout> Splice<A> {
     pub(crate) fn new() -> Arc<Self> {
-        Arc::new(Splice(Mutex::new(None)))
+        Arc::new(Splice { next: Mutex::new(None), fork: Mutex::new(Fork::Unwanted) })
     }
 
     pub(crate) fn put(&self, reader: Reader<A>) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(reader);
+        *self.next.lock().unwrap_or_else(PoisonError::into_inner) = Some(reader);
     }
 
     fn take(&self) -> Option<Reader<A>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+        self.next.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    fn fork(&self) -> MutexGuard<'_, Fork<A>> {
+        self.fork.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// At the next mark the sink leaves another reader of its input.
+    pub(crate) fn want_fork(&self) {
+        *self.fork() = Fork::Wanted;
+    }
+
+    /// That reader.
+    pub(crate) fn take_fork(&self) -> Option<Reader<A>> {
+        match std::mem::replace(&mut *self.fork(), Fork::Unwanted) {
+            Fork::Left(reader) => Some(reader),
+            Fork::Unwanted | Fork::Wanted => None,
+        }
+    }
+
+    fn leave_fork(&self, input: &Reader<A>) {
+        let mut fork = self.fork();
+        if matches!(*fork, Fork::Wanted) {
+            *fork = Fork::Left(input.fork());
+        }
     }
 }
 
@@ -176,6 +210,7 @@ impl<A: RingLayout, K: Sink<A>> SinkTasklet<A, K> {
 impl<A: RingLayout, K: Sink<A>> AtMarks for SinkTasklet<A, K> {
     fn pass(&mut self) -> Option<Mark> {
         let mark = self.input.pass_mark()?;
+        self.next.leave_fork(&self.input);
         // A snapshot stands for what the sink has stored; and a sink that retires gets no further step.
         self.pause();
         if mark.kind == MarkKind::Snapshot

@@ -68,10 +68,10 @@ impl<T: Item> SourceRing<T> {
         true
     }
 
-    /// Lays this mark at the next number. One that retires the readers of the ring leaves a reader that begins there.
-    pub(crate) fn mark(&mut self, id: u64, kind: MarkKind) {
+    /// Lays this mark at the next number, and leaves a reader that begins there if it `forks`.
+    pub(crate) fn mark(&mut self, id: u64, kind: MarkKind, forks: bool) {
         self.producer.mark(id, kind);
-        if kind == MarkKind::Retire {
+        if forks {
             self.fork.fork(&mut self.producer);
         }
     }

@@ -313,7 +313,7 @@ impl<R> Wired<R> {
         let present = Arc::new_cyclic(|present| {
             let machine = (cores.usable, since);
             let observer = Observer::new(pool.clone(), plan, source.clone(), machine, (1, present.clone()));
-            Mutex::new(Present { observer, side_sinks, ring_bytes, changes: Vec::new() })
+            Mutex::new(Present { observer, side_sinks, ring_bytes, changes: Vec::new(), shadow: None })
         });
         let site = Site {
             pool: Arc::downgrade(&pool),

@@ -3,15 +3,16 @@ mod turns;
 use crate::RunError;
 use crate::budget::Budgets;
 use crate::latency_markers::MarkerPasses;
-use crate::marks::Passer;
+use crate::marks::{BesideRun, Passer};
 use crate::pause::GivenUp;
 use crate::report::StageReport;
 use crate::shared::{FailedAt, Payload, Shared};
 use crate::tasklet::{Progress, Tasklet};
+use crate::upgrade::{ShadowEnd, ShadowState};
 use crate::watched::{Role, Watched};
 use crate::wiring::{Home, Named};
-use millstream_core::Plan;
-use millstream_core::failure::{caught, discard};
+use millstream_core::failure::{caught, discard, message};
+use millstream_core::{Plan, SequenceNumber};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::{Duration, Instant};
@@ -31,6 +32,8 @@ pub(crate) struct Task {
     clock: usize,
     /// Whether its output has another clock.
     renumbers: bool,
+    /// The version beside the run's that it belongs to.
+    pub(crate) shadow: Option<(Arc<ShadowState>, BesideRun)>,
     /// Set once its step or its drop has panicked.
     broken: AtomicBool,
     /// The feedback loop that it is part of.
@@ -79,6 +82,7 @@ impl Task {
             order,
             clock,
             renumbers: role.renumbers(plan),
+            shadow: None,
             broken: AtomicBool::new(false),
             around,
             occupant: Mutex::new(Some(tasklet)),
@@ -91,6 +95,11 @@ impl Task {
             timed_ns: AtomicU64::new(0),
             longest_ns: AtomicU64::new(0),
         }
+    }
+
+    /// As a part of a version that runs beside the run's.
+    pub(crate) fn in_shadow(self, state: Arc<ShadowState>, beside: BesideRun) -> Self {
+        Task { shadow: Some((state, beside)), ..self }
     }
 
     pub(crate) fn moved(&self) -> u64 {
@@ -182,6 +191,12 @@ impl Task {
         if stopped() {
             return Some(Progress::NONE);
         }
+        if self.shadow.as_ref().is_some_and(|(shadow, _)| shadow.is_over()) && occupant.is_some() {
+            let broken = self.give_up(occupant.take(), shared);
+            drop(occupant);
+            drop(broken);
+            return Some(Progress::DONE);
+        }
         let Some(tasklet) = occupant.as_mut() else { return Some(Progress::NONE) };
         let cut = shared.cancelled() > 0;
         if self.has_retired() {
@@ -192,7 +207,8 @@ impl Task {
             tasklet.at_marks().into_iter().for_each(|at_marks| at_marks.resume());
             self.retired.store(false, Ordering::Relaxed);
         }
-        let passer = Passer { task: self.order, name: &self.name, role: self.watched.role };
+        let beside = self.shadow.as_ref().map(|(_, beside)| *beside);
+        let passer = Passer { task: self.order, name: &self.name, role: self.watched.role, beside };
         let step = || {
             let mut progress = tasklet.step();
             if shared.marks.under_way() && !progress.done {
@@ -239,6 +255,12 @@ impl Task {
         if self.cancelled(shared) && !self.side_output {
             // The stream has ended downstream; nothing reads this tasklet's output.
             return (Progress::DONE, Some(Broken::ignored(payload)));
+        }
+        if let Some((shadow, _)) = &self.shadow {
+            let (stage, number) = (self.name.clone(), tasklet.failed_at().map(SequenceNumber));
+            let cause = message(payload.as_ref());
+            shadow.finish(ShadowEnd::Failed { stage, number, cause }, &shared.marks);
+            return (Progress { worked: true, ..Progress::DONE }, Some(Broken::ignored(payload)));
         }
         if payload.is::<GivenUp>() {
             return (Progress::NONE, None);

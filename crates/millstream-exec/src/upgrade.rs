@@ -16,11 +16,14 @@ mod hand_over;
 mod migration;
 mod planned;
 mod report;
+mod shadow;
 mod spec;
 
 pub use error::{StateMismatch, UpgradeError};
 pub(crate) use planned::Next;
 pub use report::{ChangeReport, StagePause};
+pub use shadow::ShadowEnd;
+pub(crate) use shadow::{Agrees, ShadowState};
 pub use spec::{IntoUpgrade, Upgrade};
 
 use crate::explain::Feed;
@@ -31,16 +34,19 @@ use crate::marks::{Change, Retired};
 use crate::observer::Observer;
 use crate::pool::Pool;
 use crate::reactor::Reactor;
+use crate::side_sinks::SideSinks;
 use crate::sink_tasklet::Splice;
 use crate::snapshot::Beginning;
 use crate::source_ring::SourceFork;
 use crate::start::{Version, deploy_version};
-use crate::{RingShape, Rings, RunError};
+use crate::wiring::Named;
+use crate::{RingShape, Rings, RunError, Wiring};
 use hand_over::{OldTasklets, hand_over};
 use millstream_core::failure::{caught, discard, message};
 use millstream_core::plan::UpgradeCheck;
 use millstream_core::{Arrow, Deploy, Item, Plan, SequenceNumber, Val};
 use millstream_ring::{Reader, RingLayout, RingProbe};
+use shadow::{Begin, CutOver, Left};
 use spec::StateRules;
 use std::any::{Any, TypeId, type_name};
 use std::marker::PhantomData;
@@ -118,6 +124,14 @@ pub(crate) enum Answer {
     FailsRun,
 }
 
+impl Answer {
+    pub(crate) fn give(&self, outcome: Result<SequenceNumber, UpgradeError>) {
+        if let Answer::Waits(answer) = self {
+            *answer.lock().unwrap_or_else(PoisonError::into_inner) = Some(outcome);
+        }
+    }
+}
+
 /// A reader that was left for a version that never begins would keep the source's values.
 impl<R, T: Item, P: Arrow<Out: RingLayout>> Drop for Replacement<R, T, P> {
     fn drop(&mut self) {
@@ -164,7 +178,7 @@ where
         let roster = pool.roster();
         let mut old = OldTasklets::of(&roster.tasks);
         let (tasklets, plan) = (&mut version.wiring.tasklets, &version.wiring.plan);
-        let states_moved = hand_over(&mut old, tasklets, plan, &self.states).map_err(UpgradeError::State)?;
+        let states_moved = hand_over(old.states(), tasklets, plan, &self.states).map_err(UpgradeError::State)?;
         Ok(Ready { version, output, check, states_moved })
     }
 
@@ -172,23 +186,45 @@ where
     fn begin(&self, pool: &Arc<Pool>, ready: Ready<P::Out>, retired: Retired, begun: Instant) -> usize {
         let Ready { version: Version { wiring, ring_bytes }, output, check, states_moved } = ready;
         self.splice.put(output);
-        let budgets = (!self.site.inline).then(|| self.site.rings.budgets());
-        let expected = pool.replace(wiring.tasklets, budgets, &wiring.plan);
-        let now = Instant::now();
-        let Site { source, cores, since, .. } = &self.site;
-        let mut present = self.site.present();
-        let version = present.observer.version() + 1;
-        let newest = (version, Arc::downgrade(&self.site.present));
-        present.observer = Observer::new(pool.clone(), wiring.plan, source.clone(), (*cores, *since), newest);
-        present.ring_bytes = ring_bytes;
-        present.side_sinks.extend(wiring.side_sinks);
-        let pauses = report::pauses(retired.since, now);
-        let switched_in = now.duration_since(begun);
-        let (at, reason) = (retired.at, self.states.reason.clone());
-        let report = ChangeReport { version, at, reason, stages: check, states_moved, pauses, switched_in };
-        present.changes.push(report);
-        expected
+        let Wiring { tasklets, plan, side_sinks, .. } = wiring;
+        let reason = self.states.reason.clone();
+        let successor = Successor { tasklets, plan, ring_bytes, side_sinks, check, states_moved, reason };
+        succeed(&self.site, pool, successor, retired, begun)
     }
+}
+
+/// A version that takes the place of the present one; the sink's reader of its output is in its place.
+pub(crate) struct Successor {
+    pub(crate) tasklets: Vec<Named>,
+    pub(crate) plan: Arc<Plan>,
+    pub(crate) ring_bytes: usize,
+    pub(crate) side_sinks: SideSinks,
+    pub(crate) check: UpgradeCheck,
+    pub(crate) states_moved: usize,
+    pub(crate) reason: Option<String>,
+}
+
+/// Makes a version a part of the run, and writes the report of the change that began at `begun`. Returns how many
+/// tasklets pass marks from now on.
+pub(crate) fn succeed(site: &Site, pool: &Arc<Pool>, next: Successor, retired: Retired, begun: Instant) -> usize {
+    let Successor { tasklets, plan, ring_bytes, side_sinks, check, states_moved, reason } = next;
+    let budgets = (!site.inline).then(|| site.rings.budgets());
+    let expected = pool.replace(tasklets, budgets, &plan);
+    let now = Instant::now();
+    let mut present = site.present();
+    let shadow = present.shadow.take();
+    let version = present.observer.version() + 1;
+    let newest = (version, Arc::downgrade(&site.present));
+    present.observer = Observer::new(pool.clone(), plan, site.source.clone(), (site.cores, site.since), newest);
+    present.ring_bytes = ring_bytes;
+    present.side_sinks.extend(side_sinks);
+    let (pauses, switched_in) = (report::pauses(retired.since, now), now.duration_since(begun));
+    let report = ChangeReport { version, at: retired.at, reason, stages: check, states_moved, pauses, switched_in };
+    present.changes.push(report);
+    drop(present);
+    // What ran beside the version that has retired was replaced with it.
+    shadow.into_iter().for_each(|shadow| shadow.finish(ShadowEnd::Dropped, &pool.shared.marks));
+    expected
 }
 
 /// What the plans say of an upgrade.
@@ -223,11 +259,26 @@ where
                 (Err(error), None)
             }
         };
-        if let Answer::Waits(answer) = &self.answer {
-            *answer.lock().unwrap_or_else(PoisonError::into_inner) = Some(outcome);
-        }
+        self.answer.give(outcome);
         pool.shared.wake();
         expected
+    }
+}
+
+type TypedEnds<T, A> = (Arc<SourceFork<T>>, Arc<Splice<A>>);
+
+/// The run's ends, if they have these types.
+fn typed<R: RingRunner, T: Item, A: RingLayout>(ends: Option<&Ends>) -> Result<TypedEnds<T, A>, UpgradeError> {
+    let ends = ends.ok_or(UpgradeError::OutputTaken)?;
+    if ends.runner != TypeId::of::<R>() {
+        return Err(UpgradeError::OtherRunner);
+    }
+    match (ends.fork.fork.clone().downcast(), ends.splice.clone().downcast()) {
+        (Ok(fork), Ok(splice)) => Ok((fork, splice)),
+        _ => Err(UpgradeError::OtherEnds {
+            run: [ends.fork.item, ends.output],
+            next: [type_name::<T>(), type_name::<A>()],
+        }),
     }
 }
 
@@ -241,16 +292,7 @@ pub(crate) fn change_to<R: RingRunner, T: Item, P>(
 where
     P: Deploy<RingBackend<R>> + Arrow<In = Val<T>, Out: RingShape<R>> + Send + Sync,
 {
-    let ends = ends.ok_or(UpgradeError::OutputTaken)?;
-    if ends.runner != TypeId::of::<R>() {
-        return Err(UpgradeError::OtherRunner);
-    }
-    let (Ok(fork), Ok(splice)) = (ends.fork.fork.clone().downcast(), ends.splice.clone().downcast()) else {
-        return Err(UpgradeError::OtherEnds {
-            run: [ends.fork.item, ends.output],
-            next: [type_name::<T>(), type_name::<P::Out>()],
-        });
-    };
+    let (fork, splice) = typed::<R, T, P::Out>(ends)?;
     Ok(Box::new(Replacement {
         next,
         states,
@@ -280,4 +322,36 @@ impl<P: Arrow> Upgrade<P> {
         judged(present.plan(), &plan, &states)?;
         Ok(change)
     }
+
+    /// The change by which this pipeline begins to run beside that of a run, and the one by which it takes its place.
+    pub(crate) fn beside<R: RingRunner, T: Item>(
+        self,
+        ends: Option<&Ends>,
+        site: &Site,
+        agrees: Arc<Agrees<P::Out>>,
+        answer: Answer,
+    ) -> Result<(Box<dyn Change>, Arc<ShadowState>, CutsOver), UpgradeError>
+    where
+        P: Deploy<RingBackend<R>> + Arrow<In = Val<T>, Out: RingShape<R>> + Send + Sync,
+    {
+        let Upgrade { next, states } = self;
+        let (fork, splice) = typed::<R, T, P::Out>(ends)?;
+        judged(site.present().observer.clone().plan(), &next.plan(), &states)?;
+        let (state, left): (_, Left<P::Out>) = (ShadowState::new(), Arc::default());
+        let cuts_over: CutsOver = Box::new({
+            let (site, fork, splice, state, left) =
+                (site.clone(), fork.clone(), splice.clone(), state.clone(), Arc::clone(&left));
+            move |answer| {
+                let (site, fork, splice) = (site.clone(), fork.clone(), splice.clone());
+                Box::new(CutOver { site, fork, splice, state: state.clone(), left: left.clone(), answer, laid: false })
+            }
+        });
+        let (runner, site, of_begin) = (PhantomData::<fn() -> R>, site.clone(), state.clone());
+        let begin =
+            Begin { next, states, runner, site, fork, splice, agrees, state: of_begin, left, answer, laid: false };
+        Ok((Box::new(begin), state, cuts_over))
+    }
 }
+
+/// Makes the change by which a shadow takes the place of the running version.
+pub(crate) type CutsOver = Box<dyn Fn(Answer) -> Box<dyn Change> + Send + Sync>;

@@ -2,6 +2,7 @@
 
 use super::{Handle, Started};
 use crate::keeps::{RingBackend, RingRunner};
+use crate::marks::Change;
 use crate::pool::Pool;
 use crate::upgrade::{Answer, ChangeReport, Ends, Site};
 use crate::{IntoUpgrade, RingShape, Rings, UpgradeError};
@@ -31,11 +32,23 @@ impl<R: RingRunner> Upgrader<R> {
     where
         U::Next: Deploy<RingBackend<R>> + Arrow<In = Val<T>, Out: RingShape<R>> + Send + Sync,
     {
+        let upgrade = next.into_upgrade();
+        self.change(|answer| upgrade.of_run::<R, T>(self.ends.as_ref(), self.site.clone(), answer))
+    }
+
+    pub(crate) fn ends(&self) -> Option<&Ends> {
+        self.ends.as_ref()
+    }
+
+    /// Asks for a change, and waits for its answer.
+    pub(crate) fn change(
+        &self,
+        change: impl FnOnce(Answer) -> Result<Box<dyn Change>, UpgradeError>,
+    ) -> Result<SequenceNumber, UpgradeError> {
         let pool = &self.pool;
         pool.assert_outside();
         let answer = Arc::new(Mutex::new(None));
-        let waits = Answer::Waits(answer.clone());
-        let change = next.into_upgrade().of_run::<R, T>(self.ends.as_ref(), self.site.clone(), waits)?;
+        let change = change(Answer::Waits(answer.clone()))?;
         if pool.shared.draining() && !pool.finished() {
             return Err(UpgradeError::Draining);
         }

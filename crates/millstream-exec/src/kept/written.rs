@@ -1,6 +1,7 @@
 //! States as bytes.
 
 use super::{Held, Kept, State, other};
+use crate::in_place::{CopiedState, HeldState};
 use millstream_core::keys::{CopyStamp, SharedState, StateChanges, apply_changes};
 use millstream_core::{Item, SequenceNumber};
 use serde::de::DeserializeOwned;
@@ -32,6 +33,10 @@ impl<S: Item + Clone + Serialize> State for Writable<S> {
         Box::new(self.0)
     }
 
+    fn into_held(self: Box<Self>, version: u32) -> Box<dyn HeldState> {
+        Box::new(CopiedState { state: self.0, version })
+    }
+
     fn write(&self) -> Option<postcard::Result<Vec<u8>>> {
         Some(postcard::to_allocvec(&self.0))
     }
@@ -59,6 +64,12 @@ where
 
     fn into_any(self: Box<Self>) -> Box<dyn Any> {
         Box::new(self.0)
+    }
+
+    /// Its tables and those of the stage that it was copied from go different ways from here on. So it is a clone, whose
+    /// tables do not count as copies of theirs; what they hold is still shared.
+    fn into_held(self: Box<Self>, version: u32) -> Box<dyn HeldState> {
+        Box::new(CopiedState { state: self.0.clone(), version })
     }
 
     fn write(&self) -> Option<postcard::Result<Vec<u8>>> {

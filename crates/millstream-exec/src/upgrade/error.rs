@@ -1,3 +1,4 @@
+use super::ShadowEnd;
 use crate::RunError;
 use millstream_core::SequenceNumber;
 use millstream_core::plan::{UpgradeCheck, Verdict};
@@ -36,7 +37,11 @@ pub enum UpgradeError {
     },
     /// The options do not allow it.
     Refused(Box<RunError>),
-    /// Another change is under way.
+    /// The pipeline cannot run beside another version.
+    NoShadow(String),
+    /// The shadow is over, for this reason.
+    Shadow(ShadowEnd),
+    /// Another change is under way, or another version runs beside this one.
     UnderWay,
     /// The run is being drained.
     Draining,
@@ -67,6 +72,8 @@ impl fmt::Display for UpgradeError {
                 "the sink gets number {sink} next, and the output of the new pipeline would begin at {output}"
             ),
             UpgradeError::Refused(why) => why.fmt(f),
+            UpgradeError::NoShadow(why) => f.write_str(why),
+            UpgradeError::Shadow(end) => end.fmt(f),
             UpgradeError::UnderWay => f.write_str("another change is under way: try again when it is over"),
             UpgradeError::Draining => f.write_str("the run is being drained"),
             UpgradeError::Panicked(why) => write!(f, "while the new one was wired, user code {why}"),

@@ -6,7 +6,8 @@
 use super::error::StateMismatch;
 use super::migration::Migration;
 use super::spec::StateRules;
-use crate::in_place::InPlace;
+use crate::in_place::{HeldState, InPlace};
+use crate::kept::Kept;
 use crate::task::Task;
 use crate::tasklet::Tasklet;
 use crate::watched::Role;
@@ -24,19 +25,37 @@ pub(super) struct OldTasklets<'t>(Vec<(&'t str, MutexGuard<'t, Option<Box<dyn Ta
 impl<'t> OldTasklets<'t> {
     /// Waits for those that are in their last step.
     pub(super) fn of(tasks: &'t [Arc<Task>]) -> Self {
-        let retired = tasks.iter().filter(|task| task.watched.role != Role::Source);
+        let retired = tasks.iter().filter(|task| task.watched.role != Role::Source && task.shadow.is_none());
         OldTasklets(retired.map(|task| (&*task.name, task.occupant())).collect())
+    }
+
+    /// Their states.
+    pub(super) fn states(&mut self) -> ByStage<'_> {
+        let mut states = ByStage::new();
+        for (stage, tasklet) in &mut self.0 {
+            let state = tasklet.as_mut().and_then(in_place);
+            states.entry((*stage).to_owned()).or_default().extend(state.map(|state| state as Box<dyn HeldState>));
+        }
+        states.retain(|_, states| !states.is_empty());
+        states
     }
 }
 
 /// The states of each stage, one for each of its tasklets that keep one.
-type ByStage<'s> = BTreeMap<String, Vec<Box<dyn InPlace + 's>>>;
+pub(super) type ByStage<'s> = BTreeMap<String, Vec<Box<dyn HeldState + 's>>>;
 
-fn add<'s>(states: &mut ByStage<'s>, stage: &str, tasklet: &'s mut Box<dyn Tasklet>) {
-    let state = tasklet.at_marks().and_then(|at_marks| at_marks.in_place());
-    if let Some(state) = state {
-        states.entry(stage.to_owned()).or_default().push(state);
+/// Those of which copies were left.
+pub(super) fn copies<'s>(kept: Vec<(String, Kept)>) -> ByStage<'s> {
+    let mut states = ByStage::new();
+    for (stage, kept) in kept {
+        states.entry(stage).or_default().extend(kept.into_held());
     }
+    states.retain(|_, states| !states.is_empty());
+    states
+}
+
+fn in_place(tasklet: &mut Box<dyn Tasklet>) -> Option<Box<dyn InPlace + '_>> {
+    tasklet.at_marks()?.in_place()
 }
 
 /// Hands the states of the old version over to the new one, which has this plan, or none of them. Returns how many
@@ -46,17 +65,16 @@ fn add<'s>(states: &mut ByStage<'s>, stage: &str, tasklet: &'s mut Box<dyn Taskl
 ///
 /// The first state that does not fit.
 pub(super) fn hand_over(
-    old: &mut OldTasklets<'_>,
+    mut before: ByStage<'_>,
     new: &mut [Named],
     plan: &Plan,
     rules: &StateRules,
 ) -> Result<usize, StateMismatch> {
-    let (mut before, mut after) = (ByStage::new(), ByStage::new());
-    for (stage, tasklet) in &mut old.0 {
-        tasklet.iter_mut().for_each(|tasklet| add(&mut before, stage, tasklet));
+    let mut after = BTreeMap::<String, Vec<_>>::new();
+    for named in new.iter_mut().filter(|named| before.contains_key(&named.name)) {
+        let state = in_place(&mut named.tasklet);
+        after.entry(named.name.clone()).or_default().extend(state);
     }
-    new.iter_mut().for_each(|named| add(&mut after, &named.name, &mut named.tasklet));
-    after.retain(|stage, _| before.contains_key(stage));
     let mut judged = BTreeMap::new();
     for (stage, new) in &after {
         let states = judge(&before[stage], new, rules.migration(stage));
@@ -90,7 +108,7 @@ pub(super) fn hand_over(
 }
 
 /// The states of each key go to its new lane.
-fn spread(old: &mut [Box<dyn InPlace + '_>], new: &mut [Box<dyn InPlace + '_>], moves: &[KeyMove]) {
+fn spread(old: &mut [Box<dyn HeldState + '_>], new: &mut [Box<dyn InPlace + '_>], moves: &[KeyMove]) {
     let Some(spread) = new.first().map(|state| state.spread()) else { return };
     let mut old: Vec<&mut dyn Any> = old.iter_mut().map(|state| state.state_mut()).collect();
     let mut new: Vec<&mut dyn Any> = new.iter_mut().map(|state| state.state_mut()).collect();
@@ -100,7 +118,7 @@ fn spread(old: &mut [Box<dyn InPlace + '_>], new: &mut [Box<dyn InPlace + '_>], 
 /// What a migration makes of the states of a stage; none if they go on as they are, perhaps in other lanes. The plans
 /// have compared the numbers of lanes.
 fn judge(
-    old: &[Box<dyn InPlace + '_>],
+    old: &[Box<dyn HeldState + '_>],
     new: &[Box<dyn InPlace + '_>],
     migration: Option<&Migration>,
 ) -> Result<Option<Vec<Box<dyn Any>>>, String> {

@@ -1,6 +1,6 @@
 //! From a state of one type to one of another.
 
-use crate::in_place::InPlace;
+use crate::in_place::{HeldState, InPlace};
 use millstream_core::Item;
 use millstream_core::failure::{caught, discard, message};
 use millstream_core::pipe::States;
@@ -42,7 +42,7 @@ impl Migration {
     /// # Errors
     ///
     /// If one of the types is another one, or if the user's code panics.
-    pub(crate) fn migrated(&self, old: &dyn InPlace, new: &dyn InPlace) -> Result<Box<dyn Any>, String> {
+    pub(crate) fn migrated(&self, old: &dyn HeldState, new: &dyn InPlace) -> Result<Box<dyn Any>, String> {
         match caught(|| (self.migrate)(old.state(), new.state())) {
             Ok(Some(state)) => Ok(state),
             Ok(None) => {

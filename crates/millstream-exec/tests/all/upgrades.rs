@@ -34,6 +34,7 @@ mod close;
 mod edges;
 mod refused;
 mod rescale;
+mod shadow;
 mod sinks;
 mod states;
 

@@ -102,7 +102,10 @@ impl<K: Key> KeyRouter<K> {
         std::mem::swap(&mut self.key_slots, &mut old.key_slots);
         std::mem::swap(&mut self.keys, &mut old.keys);
         let bound = self.bound;
-        self.key_slots.for_each(|keys| keys.bound = bound);
+        self.key_slots.for_each(|keys| {
+            keys.find_keys();
+            keys.bound = bound;
+        });
         if alike {
             std::mem::swap(&mut self.places, &mut old.places);
             return None;

@@ -1,0 +1,175 @@
+//! A second version beside the running one.
+
+use super::{Handle, Upgrader};
+use crate::keeps::{RingBackend, RingRunner};
+use crate::upgrade::{Agrees, CutsOver, ShadowEnd, ShadowState};
+use crate::{IntoUpgrade, RingShape, Rings, UpgradeError};
+use millstream_core::{Arrow, Deploy, Item, SequenceNumber, Shape, Val};
+use std::fmt::Debug;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+/// A version of the pipeline that runs beside the running one and is compared with it. Dropping it ends it, and not the
+/// run.
+pub struct Shadow<R: RingRunner = Rings> {
+    upgrader: Upgrader<R>,
+    state: Arc<ShadowState>,
+    cuts_over: CutsOver,
+    at: SequenceNumber,
+}
+
+impl<O, R: RingRunner> Handle<O, R> {
+    /// Runs `next` beside the run's pipeline, from the next number that the source publishes, with clones of its states,
+    /// and compares the outputs number by number, empty slots and END among them. The output of `next` goes nowhere. The
+    /// stream does not pause, but each stage does while its state is cloned, as for a snapshot.
+    ///
+    /// A difference, or a failure in `next`, ends the shadow and not the run. As long as it is there, the run keeps up
+    /// with it, since it reads the source's ring and the output, too. The functions of `next` are called for the same
+    /// numbers as those of the run's pipeline: do not shadow a stage that calls out. Side outputs, loops and a `take`
+    /// that ends the stream are refused.
+    ///
+    /// ```
+    /// use millstream::prelude::*;
+    /// let sums = |step: u64| pipeline::<u64>().scan(0, move |sum, x| { *sum += x / step * step; *sum }).named("sum");
+    /// let (sender, receiver) = source::channel(16);
+    /// let run = Rings::new().start(sums(1).from(receiver).to(sink::collect()))?;
+    /// sender.send_all([1, 2])?;
+    /// let shadow = run.shadow(sums(2))?;
+    /// sender.send_all([4, 5])?;
+    /// // Four of the numbers that come next agree, it was asked; but 5 is not a multiple of 2.
+    /// let differs = shadow.wait(4).unwrap_err();
+    /// assert_eq!(
+    ///     differs.to_string(),
+    ///     "stage \"sum\", number 3: the running version gives Some(12), and the shadow Some(11)"
+    /// );
+    /// drop((shadow, sender));
+    /// assert_eq!(run.wait()?.0, [1, 3, 7, 12]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// If a closure of the run calls it.
+    ///
+    /// # Errors
+    ///
+    /// As [`upgrade`](Handle::upgrade), and [`UpgradeError::NoShadow`].
+    pub fn shadow<T: Item, U: IntoUpgrade>(&self, next: U) -> Result<Shadow<R>, UpgradeError>
+    where
+        U::Next: Deploy<RingBackend<R>> + Arrow<In = Val<T>, Out: RingShape<R>> + Send + Sync,
+        for<'a> <<U::Next as Arrow>::Out as Shape>::Ref<'a>: PartialEq + Debug,
+    {
+        self.shadow_by(next, |_, running, shadow| running == shadow)
+    }
+
+    /// As [`shadow`](Handle::shadow), with the outputs of a number compared by `agree`: it gets the number, the running
+    /// version's value and the shadow's.
+    ///
+    /// # Panics
+    ///
+    /// As [`shadow`](Handle::shadow). A panic of `agree` ends the shadow.
+    ///
+    /// # Errors
+    ///
+    /// As [`shadow`](Handle::shadow).
+    pub fn shadow_by<T: Item, U: IntoUpgrade, F>(&self, next: U, agree: F) -> Result<Shadow<R>, UpgradeError>
+    where
+        U::Next: Deploy<RingBackend<R>> + Arrow<In = Val<T>, Out: RingShape<R>> + Send + Sync,
+        for<'a> <<U::Next as Arrow>::Out as Shape>::Ref<'a>: Debug,
+        F: for<'a> Fn(
+                SequenceNumber,
+                Option<<<U::Next as Arrow>::Out as Shape>::Ref<'a>>,
+                Option<<<U::Next as Arrow>::Out as Shape>::Ref<'a>>,
+            ) -> bool
+            + Send
+            + Sync
+            + 'static,
+    {
+        let agrees: Arc<Agrees<<U::Next as Arrow>::Out>> = Arc::new(move |number, running, shadow| {
+            if agree(number, running, shadow) {
+                return Ok(());
+            }
+            Err([format!("{running:?}"), format!("{shadow:?}")])
+        });
+        let (upgrader, upgrade) = (self.upgrader(), next.into_upgrade());
+        let mut parts = None;
+        let at = upgrader.change(|answer| {
+            let (change, state, cuts_over) = upgrade.beside::<R, T>(upgrader.ends(), &upgrader.site, agrees, answer)?;
+            parts = Some((state, cuts_over));
+            Ok(change)
+        })?;
+        let (state, cuts_over) = parts.expect("the change was made");
+        Ok(Shadow { upgrader, state, cuts_over, at })
+    }
+}
+
+impl<R: RingRunner> Shadow<R> {
+    /// The first number that it got.
+    #[must_use]
+    pub fn at(&self) -> SequenceNumber {
+        self.at
+    }
+
+    /// How many numbers were compared and agree, END among them.
+    #[must_use]
+    pub fn agreed(&self) -> u64 {
+        self.state.agreed.load(Ordering::Relaxed)
+    }
+
+    /// Why it is over; none if it goes on.
+    #[must_use]
+    pub fn end(&self) -> Option<ShadowEnd> {
+        self.state.end()
+    }
+
+    /// Waits until `numbers` numbers agree, or all up to the end of the run.
+    ///
+    /// # Errors
+    ///
+    /// Why it is over: the first difference, or its failure. The run goes on, without a shadow.
+    pub fn wait(&self, numbers: u64) -> Result<u64, ShadowEnd> {
+        let pool = &self.upgrader.pool;
+        let done = || {
+            let over = pool.finished();
+            if let Some(end) = self.end() {
+                return Some(Err(end));
+            }
+            let agreed = self.agreed();
+            (agreed >= numbers || over).then_some(Ok(agreed))
+        };
+        pool.shared.wait_for(done).unwrap_or_else(|| Ok(self.agreed()))
+    }
+
+    /// The shadow takes the place of the running version, at the next number that the source publishes; both have made
+    /// everything below. Nothing is handed over, so no stage pauses but the last one, for what the slower version has
+    /// left.
+    ///
+    /// # Errors
+    ///
+    /// If the shadow is over, or differs below the number, the running version goes on. As
+    /// [`upgrade`](Handle::upgrade) otherwise.
+    pub fn cut_over(self) -> Result<SequenceNumber, UpgradeError> {
+        if let Some(end) = self.end() {
+            return Err(UpgradeError::Shadow(end));
+        }
+        self.upgrader.change(|answer| Ok((self.cuts_over)(answer)))
+    }
+}
+
+impl<R: RingRunner> Drop for Shadow<R> {
+    fn drop(&mut self) {
+        let shared = &self.upgrader.pool.shared;
+        self.state.finish(ShadowEnd::Dropped, &shared.marks);
+        shared.wake();
+    }
+}
+
+impl<R: RingRunner> Debug for Shadow<R> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Shadow")
+            .field("at", &self.at)
+            .field("agreed", &self.agreed())
+            .field("end", &self.end())
+            .finish()
+    }
+}

@@ -1,0 +1,127 @@
+//! The outputs of two versions, number by number.
+
+use super::{ShadowEnd, ShadowState};
+use crate::shared::Shared;
+use crate::task_probe::TaskProbe;
+use crate::tasklet::{AtMarks, Progress, Tasklet};
+use millstream_core::{SequenceNumber, Shape};
+use millstream_ring::{Mark, MarkKind, Reader, RingLayout};
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Whether the values of a number agree; if not, both as texts.
+pub(crate) type Agrees<A> = dyn for<'a> Fn(SequenceNumber, Option<<A as Shape>::Ref<'a>>, Option<<A as Shape>::Ref<'a>>) -> Result<(), [String; 2]>
+    + Send
+    + Sync;
+
+/// Where the comparer leaves its reader of the shadow's output, at the number at which the running version retires.
+pub(crate) type Left<A> = Arc<Mutex<Option<Reader<A>>>>;
+
+/// Reads both outputs.
+pub(crate) struct Comparer<A: RingLayout> {
+    pub(crate) running: Reader<A>,
+    /// None once it was left.
+    pub(crate) shadow: Option<Reader<A>>,
+    pub(crate) agrees: Arc<Agrees<A>>,
+    pub(crate) state: Arc<ShadowState>,
+    pub(crate) shared: Arc<Shared>,
+    /// The stage that writes the output.
+    pub(crate) stage: String,
+    pub(crate) left: Left<A>,
+    pub(crate) batch: usize,
+}
+
+impl<A: RingLayout> Comparer<A> {
+    /// Compares the next number, if both versions have published it. Returns whether they have.
+    fn compare(&mut self) -> bool {
+        let number = self.running.position();
+        let Some(shadow) = &mut self.shadow else { return false };
+        let Some(mut running) = self.running.batch(1) else { return false };
+        let Some(shadow) = shadow.batch(1) else {
+            // It is not read yet.
+            running.truncate(0);
+            return false;
+        };
+        let judged = (self.agrees)(number, running.get(0), shadow.get(0));
+        drop((running, shadow));
+        self.judge(number, judged);
+        true
+    }
+
+    /// Compares END, if both versions have come to it.
+    fn compare_end(&mut self) -> bool {
+        let number = self.running.position();
+        let Some(shadow) = &mut self.shadow else { return false };
+        if self.running.backlog() == 0 || shadow.backlog() == 0 {
+            return false;
+        }
+        let (Some(running), Some(shadow)) = (self.running.end(), shadow.end()) else { return false };
+        let judged = (self.agrees)(number, running.value(), shadow.value());
+        drop((running, shadow));
+        self.judge(number, judged);
+        true
+    }
+
+    fn judge(&self, number: SequenceNumber, judged: Result<(), [String; 2]>) {
+        match judged {
+            Ok(()) => _ = self.state.agreed.fetch_add(1, Ordering::Relaxed),
+            Err([running, shadow]) => {
+                let end = ShadowEnd::Differs { stage: self.stage.clone(), number, running, shadow };
+                self.state.finish(end, &self.shared.marks);
+            }
+        }
+    }
+}
+
+impl<A: RingLayout> AtMarks for Comparer<A> {
+    fn pass(&mut self) -> Option<Mark> {
+        let shadow = self.shadow.as_mut()?;
+        // Both show it at one number.
+        let mark = self.running.mark().filter(|mark| shadow.mark() == Some(*mark))?;
+        self.running.pass_mark();
+        shadow.pass_mark();
+        if mark.kind == MarkKind::Retire {
+            *self.left.lock().unwrap_or_else(PoisonError::into_inner) = self.shadow.take();
+        }
+        Some(mark)
+    }
+
+    /// The running version goes on, and is compared on.
+    fn resume(&mut self) {
+        if let Some(shadow) = self.left.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            self.shadow = Some(shadow);
+        }
+    }
+}
+
+impl<A: RingLayout> Tasklet for Comparer<A> {
+    fn step(&mut self) -> Progress {
+        let mut moved = 0;
+        while moved < self.batch && !self.state.is_over() && self.compare() {
+            moved += 1;
+        }
+        if self.state.is_over() {
+            return Progress { worked: true, ..Progress::moved(moved) };
+        }
+        if moved > 0 {
+            return Progress::moved(moved);
+        }
+        if self.compare_end() { Progress { worked: true, ..Progress::ENDED } } else { Progress::NONE }
+    }
+
+    fn at_marks(&mut self) -> Option<&mut dyn AtMarks> {
+        Some(self)
+    }
+
+    fn failed_at(&self) -> Option<u64> {
+        Some(self.running.position().0)
+    }
+
+    fn backlog(&self) -> u64 {
+        self.running.backlog()
+    }
+
+    fn probe(&self) -> TaskProbe {
+        TaskProbe::of_sink(self.running.probe())
+    }
+}
