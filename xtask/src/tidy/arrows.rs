@@ -15,7 +15,7 @@ const ALLOWED: [(&str, &[&str]); 15] = [
     ("millstream-state", &["core", "exec", "io"]),
     ("millstream-net", &["core", "exec", "state"]),
     ("millstream-testkit", &["core", "exec"]),
-    ("millstream-cli", &["core", "evolve", "exec", "io", "jq", "net", "observe", "state"]),
+    ("millstream-cli", &["cluster", "core", "evolve", "exec", "io", "jq", "net", "observe", "state"]),
     (
         "millstream",
         &[
