@@ -4,6 +4,7 @@ mod boxes;
 mod chain2;
 mod chain3;
 mod chain7;
+mod cluster;
 mod compile;
 mod contended;
 mod copying;
@@ -254,6 +255,21 @@ pub(crate) const ALL: &[Bench] = &[
         name: "serve",
         about: "millstream serve over loopback, beside plain axum with a mutex; lines, idle connections, overload",
         run: serve::run,
+    },
+    Bench {
+        name: "cluster-hop",
+        about: "32 KiB batches from edge to edge of a NATS server, through a replica, and in a bare loop",
+        run: cluster::hop,
+    },
+    Bench {
+        name: "cluster-failover",
+        about: "the longest silence when the replica that appends stops in the middle of its work",
+        run: cluster::failover,
+    },
+    Bench {
+        name: "cluster-words",
+        about: "words counted by key by two replicas over a NATS server, and by the same pipeline on one machine",
+        run: cluster::words,
     },
     Bench { name: "rss", about: "the peak memory of each program while gigabytes go through it", run: rss::run },
 ];

@@ -11,8 +11,8 @@ mod follower;
 pub use access::{Access, Login, OpenError, Streams, Tls};
 
 use crate::{Entry, Log, LogError, Record, Sent};
-use access::Said;
-use answers::{answer, not_appended, not_published, refused, unavailable};
+use answers::Said;
+use answers::{answer, not_appended, not_published, refused, unavailable, unless_forbidden};
 use async_nats::jetstream::message::PublishMessage;
 use async_nats::jetstream::stream::{DirectGetErrorKind, Stream};
 use async_nats::jetstream::{Context, kv, object_store};
@@ -142,12 +142,6 @@ impl JetStream {
         })
     }
 
-    /// The next errand of the servers about permissions, if there was one since the last call.
-    #[must_use]
-    pub fn complaint(&self) -> Option<String> {
-        self.said.lock().unwrap_or_else(PoisonError::into_inner).take()
-    }
-
     fn subject(&self, edge: &str) -> String {
         format!("{}.{edge}", self.app)
     }
@@ -161,7 +155,9 @@ impl JetStream {
     /// Waits for an answer, and no longer than that takes.
     fn ask<T>(&self, asking: impl Future<Output = Result<T, LogError>>) -> Result<T, LogError> {
         let answered = self.runtime.block_on(async { tokio::time::timeout(ANSWER, asking).await });
-        answered.unwrap_or_else(|_| Err(LogError::Unavailable("no answer within a second".to_owned())))
+        let answered =
+            answered.unwrap_or_else(|_| Err(LogError::Unavailable("no answer within a second".to_owned())));
+        answered.map_err(|error| unless_forbidden(error, &self.said))
     }
 
     /// Entries by number, asked for one by one.

@@ -16,7 +16,10 @@ const ALLOWED: [(&str, &[&str]); 16] = [
     ("millstream-state", &["core", "exec", "io"]),
     ("millstream-net", &["core", "exec", "state"]),
     ("millstream-testkit", &["core", "exec"]),
-    ("millstream-cli", &["core", "evolve", "exec", "io", "jq", "mill", "net", "observe", "registry", "state"]),
+    (
+        "millstream-cli",
+        &["cluster", "core", "evolve", "exec", "io", "jq", "mill", "net", "observe", "registry", "state"],
+    ),
     (
         "millstream",
         &[

@@ -216,14 +216,14 @@ fn each_login_may_do_what_it_needs_and_no_more() {
     // One more begins at the snapshot.
     workers.push(worker());
     done("feeder", "cluster feed --batch 256", second.as_bytes());
-    done("operator", "cluster drain", b"");
+    done("operator", "cluster drain --within 30s", b"");
     assert_eq!(done("reader", "cluster read --trim", b"").text(), counted(&text));
     for worker in &mut workers {
         assert_eq!(ended(&mut worker.0).code(), Some(0));
     }
     for (user, args) in [("worker", "cluster feed"), ("reader", "cluster drain --within 1s"), ("feeder", "cluster rm")]
     {
-        let seen = cluster.scene.run(with(user, args), Input::Nothing);
+        let seen = cluster.scene.run(with(user, args), Input::Pipe(b"more", 9));
         assert_ne!(seen.code, Some(0), "{user} may not {args}: {}", seen.stderr);
     }
     done("operator", "cluster rm", b"");

@@ -1,6 +1,6 @@
 //! Who connects to which servers, and what is made there.
 
-use super::answers::with_causes;
+use super::answers::{Said, forbidden, with_causes};
 use super::{ANSWER, JetStream, stream_name};
 use async_nats::jetstream::stream::{DiscardPolicy, StorageType};
 use async_nats::jetstream::{Context, context, kv, object_store, stream};
@@ -8,7 +8,7 @@ use async_nats::{Client, ConnectErrorKind, ConnectOptions, Event};
 use std::error::Error;
 use std::fmt;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::PoisonError;
 use std::time::{Duration, Instant};
 use tokio::runtime::Builder;
 use tokio::time::{sleep, timeout};
@@ -125,9 +125,6 @@ enum Attempt {
     Failed(OpenError),
 }
 
-/// What the servers said about permissions last.
-pub(super) type Said = Arc<Mutex<Option<String>>>;
-
 struct Made {
     context: Context,
     records: kv::Store,
@@ -179,19 +176,18 @@ impl JetStream {
                         Err(Attempt::Again(why)) if client.is_none() && begun.elapsed() > CONNECTING => {
                             return Err(OpenError::NoServer { url: url(), why });
                         }
-                        Err(Attempt::Again(why)) => last = why,
+                        Err(Attempt::Again(why)) => {
+                            if let Some(why) = forbidden(&said) {
+                                return Err(OpenError::Login { url: url(), why });
+                            }
+                            last = why;
+                        }
                     }
                     sleep(Duration::from_millis(100)).await;
                 }
             };
             let tried = timeout(patience, trying).await;
-            tried.unwrap_or_else(|_| {
-                let said = said.lock().unwrap_or_else(PoisonError::into_inner).clone();
-                Err(match said {
-                    Some(why) => OpenError::Login { url: url(), why },
-                    None => OpenError::NoServer { url: url(), why: last },
-                })
-            })
+            tried.unwrap_or_else(|_| Err(OpenError::NoServer { url: url(), why: last }))
         })?;
         let Made { context, records, blobs } = made;
         Ok(JetStream::new(runtime, context, access.app.clone(), records, blobs, said))

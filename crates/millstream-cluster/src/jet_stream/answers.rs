@@ -5,12 +5,30 @@ use crate::{LogError, Sent};
 use async_nats::jetstream::context::{PublishError, PublishErrorKind};
 use std::error::Error;
 use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::oneshot;
 
 /// What the servers say of a condition on one subject that is not met.
 const WRONG_LAST_OF_SUBJECT: &str = "10164";
 /// And of a stream that is full.
 const FULL: [&str; 2] = ["maximum messages exceeded", "maximum bytes exceeded"];
+
+/// What the servers said last that was no answer.
+pub(super) type Said = Arc<Mutex<Option<String>>>;
+
+/// What the servers said that this login may not do, if they did.
+pub(super) fn forbidden(said: &Said) -> Option<String> {
+    let said = said.lock().unwrap_or_else(PoisonError::into_inner);
+    said.clone().filter(|said| said.to_lowercase().contains("permissions violation"))
+}
+
+/// A call that has no answer, since it is forbidden, never gets one.
+pub(super) fn unless_forbidden(error: LogError, said: &Said) -> LogError {
+    match error {
+        LogError::Unavailable(why) => forbidden(said).map_or(LogError::Unavailable(why), LogError::Refused),
+        other => other,
+    }
+}
 
 pub(super) fn refused(error: impl fmt::Display) -> LogError {
     LogError::Refused(error.to_string())

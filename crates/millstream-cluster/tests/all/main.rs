@@ -2,6 +2,7 @@
 
 mod app;
 mod batches;
+mod deploy;
 #[cfg(feature = "nats")]
 mod jet_stream;
 mod replicas;

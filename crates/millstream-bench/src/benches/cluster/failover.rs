@@ -1,0 +1,87 @@
+//! Two replicas, 500 batches a second. The one that appends stops in the middle of its work, as by `kill -9`: for how
+//! long no batch comes out. The bound is half a second.
+
+use super::{INPUT, OUTPUT, Server, failed};
+use crate::failure::Failure;
+use crate::figure::{Figure, Ratio, Results, Unit};
+use crate::setting::Setting;
+use millstream::cluster::{Edges, JetStream, Log, OnRings, Options, Replica, Step, cut};
+use millstream::prelude::*;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// In seconds.
+const BOUND: f64 = 0.5;
+const BATCHES: u64 = 1000;
+
+pub(crate) fn run(setting: &Setting) -> Result<Results, Failure> {
+    let server = Server::start()?;
+    let gaps: Vec<f64> =
+        (0..setting.turns()).map(|_| gap(&server.app()?, &setting.rings(1))).collect::<Result<_, Failure>>()?;
+    let under = Ratio::new("gap", "half-second", gaps.iter().map(|gap| BOUND / gap).collect(), Some(1.0));
+    let figures = vec![Figure::new("gap", "ours", gaps, Unit::Seconds)];
+    Ok(Results { figures, ratios: vec![under], ..Results::default() })
+}
+
+fn work(log: &JetStream, rank: u32, rings: &Rings, stops: &AtomicBool) -> Result<(), Failure> {
+    let log = log.clone();
+    let sums = pipeline::<u64>().scan(0_u64, |sum, x| {
+        *sum = sum.wrapping_add(*x);
+        *sum
+    });
+    let edges = Edges { input: INPUT.to_owned(), output: OUTPUT.to_owned() };
+    // As those of `millstream worker`.
+    let options = Options { rank, patience: 20, pace: Duration::from_millis(10), ..Options::default() };
+    let mut replica = Replica::new(OnRings::new(sums.named("sum"), rings.clone()), log.clone(), edges, options);
+    while !stops.load(Ordering::Relaxed) {
+        match replica.step().map_err(failed)? {
+            Step::Worked => {}
+            Step::Idle => log.wait(Duration::from_millis(5)),
+            Step::Ended => return Ok(()),
+        }
+    }
+    Ok(())
+}
+
+/// The longest time between two batches, in seconds.
+fn gap(log: &JetStream, rings: &Rings) -> Result<f64, Failure> {
+    let entries = cut(0..BATCHES * 16, 16).map_err(failed)?;
+    let (killed, never) = (AtomicBool::new(false), AtomicBool::new(false));
+    thread::scope(|scope| {
+        let first = scope.spawn(|| work(log, 0, rings, &killed));
+        let second = scope.spawn(|| work(log, 1, rings, &never));
+        let fed = scope.spawn(|| -> Result<(), Failure> {
+            let log = log.clone();
+            for (last, bytes) in (0..).zip(&entries) {
+                log.append_if(INPUT, last, bytes).map_err(failed)?;
+                thread::sleep(Duration::from_millis(2));
+            }
+            Ok(())
+        });
+        let reader = log.clone();
+        let (mut next, mut longest, mut grown) = (1, Duration::ZERO, Instant::now());
+        while next <= BATCHES {
+            let entries = reader.read_from(OUTPUT, next, 64).map_err(failed)?;
+            if let Some(last) = entries.last() {
+                if next > 1 {
+                    longest = longest.max(grown.elapsed());
+                }
+                (next, grown) = (last.number + 1, Instant::now());
+            } else {
+                reader.wait(Duration::from_millis(5));
+            }
+            if next > BATCHES / 2 {
+                killed.store(true, Ordering::Relaxed);
+            }
+            if grown.elapsed() > Duration::from_secs(20) {
+                never.store(true, Ordering::Relaxed);
+                return Err(Failure::Threads("nobody went on"));
+            }
+        }
+        for thread in [first, second, fed] {
+            thread.join().map_err(|_| Failure::Threads("a thread panicked"))??;
+        }
+        Ok(longest.as_secs_f64())
+    })
+}
