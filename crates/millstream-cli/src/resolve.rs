@@ -97,9 +97,7 @@ pub(crate) fn resolve(flags: flags::Flags) -> Result<Command, String> {
             Ok(Command::Snapshots(Snapshots { dir, verify, prune, json }))
         }
         flags::Command::Diff(flags) => looks::diff(flags).map(Command::Differ),
-        flags::Command::Upgrade(flags) => {
-            Ok(Command::Upgrade(Upgrade::of(flags)))
-        }
+        flags::Command::Upgrade(flags) => Ok(Command::Upgrade(Upgrade::of(flags))),
         flags::Command::Verify(flags) => Ok(Command::Verify(verify(flags)?)),
         flags::Command::Plan(flags) => Ok(Command::Plan(PlanCommand {
             program: flags.program,

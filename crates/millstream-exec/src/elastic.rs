@@ -140,8 +140,12 @@ impl Elastic {
         let raised = if full { shards * 2 } else { window.needs(BUSY) }.clamp(self.least, most);
         let lowered = if full { shards } else { window.needs(IDLE) }.clamp(self.least, most);
         (self.raises, self.lowers, self.asked) = match () {
-            () if raised > shards => (self.raises + 1, 0, if self.raises > 0 { self.asked.max(raised) } else { raised }),
-            () if lowered * 4 <= shards * 3 => (0, self.lowers + 1, if self.lowers > 0 { self.asked.max(lowered) } else { lowered }),
+            () if raised > shards => {
+                (self.raises + 1, 0, if self.raises > 0 { self.asked.max(raised) } else { raised })
+            }
+            () if lowered * 4 <= shards * 3 => {
+                (0, self.lowers + 1, if self.lowers > 0 { self.asked.max(lowered) } else { lowered })
+            }
             () => (0, 0, 0),
         };
         if self.raises < RAISE && self.lowers < LOWER {
@@ -240,7 +244,8 @@ mod tests {
     fn an_idle_stage_gets_the_least_number() {
         let mut elastic = Elastic::of("work", 1..=4);
         let idle = LoadWindow { numbers: 0, useful: 0.0, ..window(4, 0.0) };
-        let decided: Vec<_> = (0..LOWER).filter_map(|_| elastic.decide(&idle)).map(|decision| decision.shards).collect();
+        let decided: Vec<_> =
+            (0..LOWER).filter_map(|_| elastic.decide(&idle)).map(|decision| decision.shards).collect();
         assert_eq!(decided, [1]);
     }
 }

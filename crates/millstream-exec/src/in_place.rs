@@ -90,9 +90,8 @@ impl<S: Clone + 'static> HandOver<Vec<States<S>>> {
     /// Of the states of the keys of all lanes.
     pub(crate) fn of_lanes() -> Self {
         type Lanes<S> = Vec<States<S>>;
-        let fits = |new: &Lanes<S>, old: &Lanes<S>| {
-            Ok(if new.len() == old.len() { Fit::AsItIs } else { Fit::OtherLanes })
-        };
+        let fits =
+            |new: &Lanes<S>, old: &Lanes<S>| Ok(if new.len() == old.len() { Fit::AsItIs } else { Fit::OtherLanes });
         let take_over = |new: &mut Lanes<S>, old: &mut Lanes<S>| {
             new.iter_mut().zip(old).for_each(|(new, old)| new.take_over(old));
             None
@@ -108,9 +107,8 @@ impl<S: Clone + 'static> HandOver<Vec<States<S>>> {
 impl<K: Key> HandOver<KeyRouter<K>> {
     /// Of the keys themselves.
     pub(crate) fn of_keys() -> Self {
-        let fits = |new: &KeyRouter<K>, old: &KeyRouter<K>| {
-            Ok(if new.fits(old)? { Fit::AsItIs } else { Fit::OtherLanes })
-        };
+        let fits =
+            |new: &KeyRouter<K>, old: &KeyRouter<K>| Ok(if new.fits(old)? { Fit::AsItIs } else { Fit::OtherLanes });
         HandOver { fits, take_over: KeyRouter::take_over, spread: |_, _, _| {} }
     }
 }
@@ -151,7 +149,11 @@ impl<S: Item> HeldState for Placed<'_, S> {
 impl<S: Item> InPlace for Placed<'_, S> {
     fn fits(&self, old: &dyn HeldState) -> Result<Fit, String> {
         let Some(state) = old.state().downcast_ref::<S>() else {
-            return Err(format!("has a state of type {}, and a {} in the running pipeline", type_name::<S>(), old.type_name()));
+            return Err(format!(
+                "has a state of type {}, and a {} in the running pipeline",
+                type_name::<S>(),
+                old.type_name()
+            ));
         };
         if self.version != old.version() {
             let (new, old) = (self.version, old.version());

@@ -83,7 +83,13 @@ impl<S: Item + Clone + serde::Serialize + serde::de::DeserializeOwned> Keeper<S>
 impl<S> Keeper<S> {
     /// Of a stage without a state.
     pub(crate) fn none() -> Self {
-        Keeper { keep: None, load: |_| Err("has no state".to_owned()), adopt: |_, _| Ok(()), hand_over: HandOver::whole(), version: 1 }
+        Keeper {
+            keep: None,
+            load: |_| Err("has no state".to_owned()),
+            adopt: |_, _| Ok(()),
+            hand_over: HandOver::whole(),
+            version: 1,
+        }
     }
 
     /// With this way to bring a loaded state into the present pipeline.

@@ -72,7 +72,11 @@ pub trait Keeps<S>: RingRunner {
 macro_rules! keeps_by {
     ($kept:ident) => {
         fn state() -> StateKeepers<S> {
-            StateKeepers { alone: Keeper::$kept(), by_key: Keeper::$kept().adopting(adopt_start).handing_over(HandOver::of_lane()) }.unless_nothing()
+            StateKeepers {
+                alone: Keeper::$kept(),
+                by_key: Keeper::$kept().adopting(adopt_start).handing_over(HandOver::of_lane()),
+            }
+            .unless_nothing()
         }
 
         fn states_in_a_loop() -> Keeper<Vec<States<S>>> {
@@ -83,16 +87,17 @@ macro_rules! keeps_by {
         where
             S: Key,
         {
-            Keeper::$kept()
-                .adopting(KeyRouter::adopt)
-                .handing_over(HandOver::of_keys())
+            Keeper::$kept().adopting(KeyRouter::adopt).handing_over(HandOver::of_keys())
         }
 
         fn parked_keys() -> StateKeepers<Parked<S>>
         where
             S: Key,
         {
-            StateKeepers { alone: Keeper::$kept(), by_key: Keeper::$kept().adopting(adopt_start).handing_over(HandOver::of_lane()) }
+            StateKeepers {
+                alone: Keeper::$kept(),
+                by_key: Keeper::$kept().adopting(adopt_start).handing_over(HandOver::of_lane()),
+            }
         }
     };
 }

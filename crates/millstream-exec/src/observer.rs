@@ -13,8 +13,8 @@ pub use crate::latency_markers::Passed;
 pub use crate::task_probe::State;
 pub use counters::{Counters, RingCounters, TaskletCounters};
 
-use crate::bottleneck::{Loads, ThreadTimes};
 use crate::ChangeReport;
+use crate::bottleneck::{Loads, ThreadTimes};
 use crate::handle::Present;
 use crate::pool::Pool;
 use crate::pool::roster::Roster;

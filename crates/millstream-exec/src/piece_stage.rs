@@ -7,7 +7,7 @@ use crate::task_probe::TaskProbe;
 use crate::tasklet::{AtMarks, Progress, Tasklet};
 use crate::wiring::{Home, Wiring};
 use millstream_core::text::Cut;
-use millstream_core::{SequenceNumber, Dense, OfPieces, Text};
+use millstream_core::{Dense, OfPieces, SequenceNumber, Text};
 use millstream_ring::{Claim, Kind, Mark, Passing, Pen, Producer, Reader, RingLayout, Span, text_ring};
 use std::sync::Arc;
 

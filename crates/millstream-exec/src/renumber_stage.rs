@@ -9,7 +9,7 @@ use crate::task_probe::TaskProbe;
 use crate::tasklet::{AtMarks, Progress, Tasklet};
 use crate::wiring::{Home, Wiring};
 use millstream_core::pipe::ExpandKernel;
-use millstream_core::{SequenceNumber, Dense, Val};
+use millstream_core::{Dense, SequenceNumber, Val};
 use millstream_ring::{Mark, Producer, Reader, RingLayout, ring_from};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

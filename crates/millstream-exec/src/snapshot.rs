@@ -192,13 +192,7 @@ impl Restoring {
         self.loaded(stage, start.len(), load).unwrap_or(start)
     }
 
-    fn clock_or<S>(
-        &mut self,
-        stage: &str,
-        input: SequenceNumber,
-        start: S,
-        keeper: Keeper<S>,
-    ) -> (SequenceNumber, S) {
+    fn clock_or<S>(&mut self, stage: &str, input: SequenceNumber, start: S, keeper: Keeper<S>) -> (SequenceNumber, S) {
         let load = |kept: Vec<Kept>| {
             let kept = kept.into_iter().next().ok_or("has no lane")?;
             let next = kept.next().ok_or("starts a clock, and keeps the numbers of its input in the snapshot")?;

@@ -14,7 +14,7 @@ use crate::tasklet::{AtMarks, Progress, Tasklet};
 use crate::wakes::Wakes;
 use crate::wiring::{Home, Wiring};
 use millstream_core::pipe::{AsIs, ExpandKernel, Settle, Unordered};
-use millstream_core::{SequenceNumber, Dense, Item, Shape, Val};
+use millstream_core::{Dense, Item, SequenceNumber, Shape, Val};
 use millstream_ring::{Mark, Producer, Reader, RingLayout, ring_from};
 use std::future::Future;
 use std::sync::Arc;

@@ -34,19 +34,19 @@ use crate::marks::{Change, Retired};
 use crate::observer::Observer;
 use crate::pool::Pool;
 use crate::reactor::Reactor;
+use crate::side_sinks::SideSinks;
 use crate::sink_tasklet::Splice;
 use crate::snapshot::Beginning;
 use crate::source_ring::SourceFork;
-use crate::side_sinks::SideSinks;
 use crate::start::{Version, deploy_version};
 use crate::wiring::Named;
 use crate::{RingShape, Rings, RunError, Wiring};
+use hand_over::{OldTasklets, hand_over};
 use millstream_core::failure::{caught, discard, message};
 use millstream_core::plan::UpgradeCheck;
 use millstream_core::{Arrow, Deploy, Item, Plan, SequenceNumber, Val};
 use millstream_ring::{Reader, RingLayout, RingProbe};
 use shadow::{Begin, CutOver, Left};
-use hand_over::{OldTasklets, hand_over};
 use spec::StateRules;
 use std::any::{Any, TypeId, type_name};
 use std::marker::PhantomData;
@@ -293,7 +293,16 @@ where
     P: Deploy<RingBackend<R>> + Arrow<In = Val<T>, Out: RingShape<R>> + Send + Sync,
 {
     let (fork, splice) = typed::<R, T, P::Out>(ends)?;
-    Ok(Box::new(Replacement { next, states, runner: PhantomData::<fn() -> R>, site, fork, splice, answer, laid: false }))
+    Ok(Box::new(Replacement {
+        next,
+        states,
+        runner: PhantomData::<fn() -> R>,
+        site,
+        fork,
+        splice,
+        answer,
+        laid: false,
+    }))
 }
 
 impl<P: Arrow> Upgrade<P> {
@@ -338,7 +347,8 @@ impl<P: Arrow> Upgrade<P> {
             }
         });
         let (runner, site, of_begin) = (PhantomData::<fn() -> R>, site.clone(), state.clone());
-        let begin = Begin { next, states, runner, site, fork, splice, agrees, state: of_begin, left, answer, laid: false };
+        let begin =
+            Begin { next, states, runner, site, fork, splice, agrees, state: of_begin, left, answer, laid: false };
         Ok((Box::new(begin), state, cuts_over))
     }
 }

@@ -190,12 +190,7 @@ impl Wiring {
 
     /// As [`state_or`](Wiring::state_or), of a stage that starts a clock; with the first number of its output. One that
     /// begins fresh goes on with the numbers of its input, whose next one is `input`.
-    pub(crate) fn clock_or<S>(
-        &mut self,
-        input: SequenceNumber,
-        start: S,
-        keeper: Keeper<S>,
-    ) -> (SequenceNumber, S) {
+    pub(crate) fn clock_or<S>(&mut self, input: SequenceNumber, start: S, keeper: Keeper<S>) -> (SequenceNumber, S) {
         match self.begins() {
             Some((beginning, stage)) => beginning.clock_or(stage, input, start, keeper),
             None => (input, start),

@@ -39,8 +39,10 @@ pub(crate) fn run(setting: &Setting) -> Result<Results, Failure> {
     let by_turn = |of: &dyn Fn(usize) -> f64| (0..ours.len()).map(of).collect::<Vec<_>>();
     let fastest = by_turn(&|turn| one[turn].min(largest[turn]) / ours[turn]);
     let fewer = by_turn(&|turn| held[turn] / held_by_ours[turn]);
-    let ratios =
-        vec![Ratio::new("seconds", "best-fixed", fastest, Some(0.9)), Ratio::new("shards", "largest", fewer, Some(1.0))];
+    let ratios = vec![
+        Ratio::new("seconds", "best-fixed", fastest, Some(0.9)),
+        Ratio::new("shards", "largest", fewer, Some(1.0)),
+    ];
     let figures = ways.iter().zip(&seen).flat_map(|((who, _), (seconds, shards))| {
         [
             Figure::new("seconds", who, seconds.clone(), Unit::Seconds),

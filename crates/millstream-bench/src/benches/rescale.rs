@@ -55,9 +55,12 @@ fn sums(k: usize) -> impl Pipeline<u64, u64> {
         counts.iter().sum::<u64>()
     };
     pipeline::<u64>()
-        .shard_by_within(Bound::refuse(2 * KEYS as usize), |key| *key, k, move |p| {
-            p.scan([0_u64; WORDS], count).named("counts")
-        })
+        .shard_by_within(
+            Bound::refuse(2 * KEYS as usize),
+            |key| *key,
+            k,
+            move |p| p.scan([0_u64; WORDS], count).named("counts"),
+        )
         .named("keys")
 }
 

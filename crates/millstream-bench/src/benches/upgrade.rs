@@ -124,8 +124,7 @@ fn keyed(setting: &Setting) -> Result<Seen, Failure> {
     }
     let second = 1_000_000_000;
     let p99 = |from: u64, upto: u64| {
-        let mut waits: Vec<_> =
-            all.iter().filter(|(at, _)| (from..upto).contains(at)).map(|(_, wait)| *wait).collect();
+        let mut waits: Vec<_> = all.iter().filter(|(at, _)| (from..upto).contains(at)).map(|(_, wait)| *wait).collect();
         waits.sort_unstable();
         waits.get(waits.len() * 99 / 100).map_or(f64::NAN, |wait| *wait as f64 / 1e9)
     };

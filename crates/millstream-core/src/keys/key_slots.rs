@@ -210,7 +210,8 @@ impl<K: Hash + Eq + Clone> KeySlots<K> {
     pub(crate) fn spread(&mut self, lanes: usize, places: &mut FreeSlots) -> Vec<KeyMove> {
         let mut moves = Vec::with_capacity(self.entries.len());
         for entry in &mut self.entries {
-            let lane = u16::try_from(Stable.hash_one(&entry.key) % lanes as u64).expect("there are at most 65536 lanes");
+            let lane =
+                u16::try_from(Stable.hash_one(&entry.key) % lanes as u64).expect("there are at most 65536 lanes");
             let (from, to) = (entry.address, Address { lane, place: places.take(lane) });
             entry.address = to;
             moves.push(KeyMove { from: (from.lane, from.place), to: (to.lane, to.place) });

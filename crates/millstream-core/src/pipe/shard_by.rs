@@ -127,7 +127,9 @@ impl<K: Key> KeyRouter<K> {
         let alike = lanes(self) == lanes(old);
         if !alike && (self.key_slots.len(), old.key_slots.len()) != (1, 1) {
             let [old, new] = [old, self].map(|router| router.lanes * router.key_slots.len());
-            return Err(format!("has {new} lanes of keys inside those of other keys, and {old} in the running pipeline"));
+            return Err(format!(
+                "has {new} lanes of keys inside those of other keys, and {old} in the running pipeline"
+            ));
         }
         old.key_slots.iter().flatten().try_for_each(|keys| keys.check_bound(self.bound))?;
         Ok(alike)

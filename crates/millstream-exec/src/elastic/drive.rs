@@ -29,7 +29,8 @@ struct Ends {
 impl Ends {
     /// Waits for some time. Returns whether changes are still wanted.
     fn wait(&self, time: Duration) -> bool {
-        let (until, mut unwanted) = (Instant::now() + time, self.unwanted.lock().unwrap_or_else(PoisonError::into_inner));
+        let (until, mut unwanted) =
+            (Instant::now() + time, self.unwanted.lock().unwrap_or_else(PoisonError::into_inner));
         loop {
             let left = until.saturating_duration_since(Instant::now());
             if *unwanted || left.is_zero() {
@@ -127,7 +128,8 @@ impl<R: RingRunner> Driver<R> {
         self.observer.read(&mut self.before);
         loop {
             let Some(window) = self.window() else { return Ok(()) };
-            let Some(ElasticDecision { shards, reason }) = window.and_then(|window| self.elastic.decide(&window)) else {
+            let Some(ElasticDecision { shards, reason }) = window.and_then(|window| self.elastic.decide(&window))
+            else {
                 continue;
             };
             let next = Upgrade::to(version(shards)).because(reason.clone());

@@ -94,8 +94,7 @@ impl<O, R: RingRunner> Handle<O, R> {
         let (upgrader, upgrade) = (self.upgrader(), next.into_upgrade());
         let mut parts = None;
         let at = upgrader.change(|answer| {
-            let (change, state, cuts_over) =
-                upgrade.beside::<R, T>(upgrader.ends(), &upgrader.site, agrees, answer)?;
+            let (change, state, cuts_over) = upgrade.beside::<R, T>(upgrader.ends(), &upgrader.site, agrees, answer)?;
             parts = Some((state, cuts_over));
             Ok(change)
         })?;
@@ -167,6 +166,10 @@ impl<R: RingRunner> Drop for Shadow<R> {
 
 impl<R: RingRunner> Debug for Shadow<R> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Shadow").field("at", &self.at).field("agreed", &self.agreed()).field("end", &self.end()).finish()
+        f.debug_struct("Shadow")
+            .field("at", &self.at)
+            .field("agreed", &self.agreed())
+            .field("end", &self.end())
+            .finish()
     }
 }

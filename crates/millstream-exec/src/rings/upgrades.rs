@@ -1,10 +1,10 @@
 //! Upgrades that are asked for before a run starts.
 
 use super::Rings;
-use crate::{IntoUpgrade, RingShape};
 use crate::keeps::RingBackend;
 use crate::planned::Planned;
 use crate::upgrade::Next;
+use crate::{IntoUpgrade, RingShape};
 use millstream_core::{Arrow, Deploy, Item, SequenceNumber, Val};
 use std::sync::Arc;
 

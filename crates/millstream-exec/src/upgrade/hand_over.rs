@@ -124,7 +124,9 @@ fn judge(
 ) -> Result<Option<Vec<Box<dyn Any>>>, String> {
     let mut pairs = old.iter().zip(new);
     match migration {
-        Some(migration) => pairs.map(|(old, new)| migration.migrated(&**old, &**new)).collect::<Result<_, _>>().map(Some),
+        Some(migration) => {
+            pairs.map(|(old, new)| migration.migrated(&**old, &**new)).collect::<Result<_, _>>().map(Some)
+        }
         None => pairs.try_for_each(|(old, new)| new.fits(&**old).map(drop)).map(|()| None),
     }
 }

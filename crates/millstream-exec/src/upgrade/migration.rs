@@ -1,8 +1,8 @@
 //! From a state of one type to one of another.
 
 use crate::in_place::{HeldState, InPlace};
-use millstream_core::failure::{caught, discard, message};
 use millstream_core::Item;
+use millstream_core::failure::{caught, discard, message};
 use millstream_core::pipe::States;
 use std::any::{Any, type_name};
 use std::sync::Arc;

@@ -14,8 +14,8 @@ mod compare;
 mod cut_over;
 
 pub(crate) use begin::Begin;
-pub(crate) use compare::{Agrees, Left};
 use compare::Comparer;
+pub(crate) use compare::{Agrees, Left};
 pub(crate) use cut_over::CutOver;
 
 use crate::marks::Marks;
@@ -68,7 +68,9 @@ impl fmt::Display for ShadowEnd {
             ShadowEnd::Failed { stage, number: Some(number), cause } => {
                 write!(f, "stage {stage:?}, number {number}: the shadow failed: {cause}")
             }
-            ShadowEnd::Failed { stage, number: None, cause } => write!(f, "stage {stage:?}: the shadow failed: {cause}"),
+            ShadowEnd::Failed { stage, number: None, cause } => {
+                write!(f, "stage {stage:?}: the shadow failed: {cause}")
+            }
             ShadowEnd::Dropped => f.write_str("it was ended before"),
             ShadowEnd::CutOver => f.write_str("it has taken the place of the running version"),
         }

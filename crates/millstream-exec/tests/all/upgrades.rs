@@ -35,8 +35,8 @@ mod edges;
 mod refused;
 mod rescale;
 mod shadow;
-mod states;
 mod sinks;
+mod states;
 
 /// The sums of the numbers below `n`, of which those from `at` on are one greater.
 fn sums_from(at: u64, n: u64) -> Vec<u64> {

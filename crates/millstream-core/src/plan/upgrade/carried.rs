@@ -63,11 +63,7 @@ fn other_type(before: &StateInfo, after: &StateInfo) -> Option<String> {
 }
 
 /// Why a state cannot be where the new plan has it, whatever its type is.
-fn other_place(
-    (old_plan, old): (&Plan, &Stage),
-    (new_plan, new): (&Plan, &Stage),
-    migrates: bool,
-) -> Option<String> {
+fn other_place((old_plan, old): (&Plan, &Stage), (new_plan, new): (&Plan, &Stage), migrates: bool) -> Option<String> {
     if old.keys.is_some() != new.keys.is_some() {
         let [before, after] =
             [old, new].map(|stage| if stage.keys.is_some() { "of every key" } else { "a single one" });
@@ -143,4 +139,3 @@ impl std::fmt::Display for Keeps<'_> {
         }
     }
 }
-

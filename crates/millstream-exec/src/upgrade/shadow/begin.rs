@@ -66,7 +66,8 @@ where
             return Err(UpgradeError::OtherNumber { sink: running.position(), output: shadow.position() });
         }
         let copies = copies(retired.states);
-        let states = hand_over(copies, &mut wiring.tasklets, &wiring.plan, &self.states).map_err(UpgradeError::State)?;
+        let states =
+            hand_over(copies, &mut wiring.tasklets, &wiring.plan, &self.states).map_err(UpgradeError::State)?;
         let comparer = self.comparer(pool, &wiring, running, shadow);
         let order = wiring.next_order();
         wiring.tasklets.push(Named::apart("compare".to_owned(), Role::Sink, order, Box::new(comparer)));

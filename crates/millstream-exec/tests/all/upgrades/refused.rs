@@ -3,7 +3,8 @@
 use super::{number, sums_from};
 use millstream_core::{Arrow, ClockExt, Deploy, KeysExt, Val, pipeline};
 use millstream_exec::{
-    Handle, IntoUpgrade, JobExt, Pipeline, RingBackend, RingShape, Rings, Runner, Sender, Upgrade, UpgradeError, sink, source,
+    Handle, IntoUpgrade, JobExt, Pipeline, RingBackend, RingShape, Rings, Runner, Sender, Upgrade, UpgradeError, sink,
+    source,
 };
 use millstream_testkit::within;
 use std::sync::mpsc;

@@ -1,7 +1,7 @@
 //! The number of shards changes while a run goes on.
 
 use super::number;
-use millstream_core::{Arrow, Bound, KeysExt, FeedbackExt, ModelExt, pipeline};
+use millstream_core::{Arrow, Bound, FeedbackExt, KeysExt, ModelExt, pipeline};
 use millstream_exec::{Elastic, JobExt, Pipeline, Rings, Runner, UpgradeError, sink, source};
 use std::time::{Duration, Instant};
 
@@ -48,7 +48,9 @@ fn keys_inside_others_keep_their_lanes() {
             .shard_by(
                 |x| x % 3,
                 k,
-                move |p| p.shard_by(|x| x % 7, inner, |p| p.scan(0, |n, _: &u64| (*n, *n += 1).0).named("count")).named("in"),
+                move |p| {
+                    p.shard_by(|x| x % 7, inner, |p| p.scan(0, |n, _: &u64| (*n, *n += 1).0).named("count")).named("in")
+                },
             )
             .named("out")
     };

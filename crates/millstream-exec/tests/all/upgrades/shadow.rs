@@ -1,8 +1,10 @@
 //! A version beside the running one: compared, refused, dropped, or put in its place.
 
 use super::{number, sums_from};
-use millstream_core::{Arrow, ClockExt, FeedbackExt, KeysExt, ModelExt, pipeline};
-use millstream_exec::{Handle, JobExt, Pipeline, Rings, Runner, Sender, ShadowEnd, Upgrade, UpgradeError, sink, source};
+use millstream_core::{Arrow, ClockExt, FeedbackExt, KeysExt, ModelExt, PartsExt, pipeline};
+use millstream_exec::{
+    Handle, JobExt, Pipeline, Rings, Runner, Sender, ShadowEnd, Upgrade, UpgradeError, sink, source,
+};
 use millstream_testkit::within;
 use std::time::Duration;
 
@@ -36,13 +38,14 @@ fn a_shadow_that_agrees_takes_the_place_of_the_running_version() {
     soon(|| {
         let (run, sender) = running();
         // It counts as well, from when it begins.
-        let counts = pipeline::<u64>().map(|x| *x).named("same").scan(0_u64, |sum, x| (*sum += x, *sum).1).named("sum").scan(
-            0_u64,
-            |n, sum| {
-                *n += 1;
-                if *n > 20 { *sum * 1000 + *n } else { *sum }
-            },
-        );
+        let counts =
+            pipeline::<u64>().map(|x| *x).named("same").scan(0_u64, |sum, x| (*sum += x, *sum).1).named("sum").scan(
+                0_u64,
+                |n, sum| {
+                    *n += 1;
+                    if *n > 20 { *sum * 1000 + *n } else { *sum }
+                },
+            );
         let shadow = run.shadow(counts.named("count")).unwrap();
         assert_eq!(shadow.at(), number(10));
         sender.send_all(10..20).unwrap();
@@ -176,7 +179,7 @@ fn end_is_compared_and_the_last_word_is_said() {
             drop(sender);
             let agreed = shadow.wait(u64::MAX).unwrap();
             // 100 to 199 repeated, and END.
-            assert_eq!(agreed, 99 + 1);
+            assert_eq!(agreed, 100 + 1);
             assert_eq!(run.wait().unwrap().0, totals(1).model(0..200).last().copied());
         });
         soon(move || {

@@ -171,7 +171,11 @@ fn a_stage_with_a_state_that_is_new_begins_fresh() {
     let flat = p().flat_map(|x: &u64| vec![*x; 2]).named("flat");
     let rings = Rings::new().batch(4).upgrade_at(number(5), flat);
     let (numbers, _) = rings
-        .run(p().map(|x| *x).from(source::ready(0..8)).to_fold(Vec::new(), |all: &mut Vec<_>, n, x: &u64| all.push((n.0, *x))))
+        .run(
+            p().map(|x| *x)
+                .from(source::ready(0..8))
+                .to_fold(Vec::new(), |all: &mut Vec<_>, n, x: &u64| all.push((n.0, *x))),
+        )
         .unwrap();
     assert_eq!(numbers, (0..).zip([0, 1, 2, 3, 4, 5, 5, 6, 6, 7, 7]).collect::<Vec<_>>());
 }
