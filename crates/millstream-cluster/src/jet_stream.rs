@@ -155,8 +155,7 @@ impl JetStream {
     /// Waits for an answer, and no longer than that takes.
     fn ask<T>(&self, asking: impl Future<Output = Result<T, LogError>>) -> Result<T, LogError> {
         let answered = self.runtime.block_on(async { tokio::time::timeout(ANSWER, asking).await });
-        let answered =
-            answered.unwrap_or_else(|_| Err(LogError::Unavailable("no answer within a second".to_owned())));
+        let answered = answered.unwrap_or_else(|_| Err(LogError::Unavailable("no answer within a second".to_owned())));
         answered.map_err(|error| unless_forbidden(error, &self.said))
     }
 

@@ -175,10 +175,6 @@ impl Started {
         self.present.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn changes(&self) -> Vec<ChangeReport> {
-        self.present().changes.clone()
-    }
-
     fn observer(&self) -> Observer {
         self.present().observer.clone()
     }
@@ -212,8 +208,6 @@ impl Started {
         observer.read(&mut counters);
         let loads = observer.loads(&Counters::default(), &counters, None);
         let tasklets = self.pool.roster().tasks.len();
-        // Two statements: the first lock is released before the second one is taken.
-        let ring_bytes = self.present().ring_bytes;
         let changes = self.changes();
         let stages = self.clear();
         let mut failure = self.pool.shared.failure();
@@ -227,7 +221,7 @@ impl Started {
             cores: self.cores.clone(),
             pinned: pins.map_or_else(Vec::new, Pins::pinned),
             tasklets,
-            ring_bytes,
+            ring_bytes: self.present().ring_bytes,
             elapsed: observer.elapsed(),
             stages,
             rates: controller.rates(),

@@ -11,22 +11,25 @@
 //!
 //! While no mark is asked for, the cost is one load a batch at the source, and one a step of the other tasklets.
 
+mod change;
 mod news;
 
+pub(crate) use change::{BesideRun, Change, Passed, Passer, Retired};
+
 use crate::UpgradeError;
-use crate::kept::Kept;
 use crate::snapshot::Snapshot;
 use crate::source_ring::SourceRing;
 use crate::tasklet::Tasklet;
 use crate::watched::Role;
+use change::PassedMark;
 use millstream_core::failure::{caught, discard};
 use millstream_core::{Item, SequenceNumber};
 use millstream_ring::{Mark, MarkKind};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 /// No mark is due.
 const NEVER: u64 = u64::MAX;
@@ -97,73 +100,6 @@ struct Passing {
     passed: Vec<PassedMark>,
 }
 
-/// A tasklet that has passed a mark.
-struct PassedMark {
-    task: usize,
-    stage: String,
-    /// The mark's number on its clock.
-    at: SequenceNumber,
-    /// At a snapshot its state.
-    state: Option<Kept>,
-    /// The next number of its output, if it starts a clock.
-    clock: Option<SequenceNumber>,
-    /// Since when it takes nothing.
-    since: Option<Instant>,
-    /// How long it took to leave its state.
-    stop: Duration,
-}
-
-/// A run at a number, while its stages take nothing from that number on, or when all have passed it.
-pub(crate) struct Retired {
-    pub(crate) at: SequenceNumber,
-    /// The number that the sink gets next; none if the run has no sink.
-    pub(crate) output: Option<SequenceNumber>,
-    /// The next numbers of the outputs of stages that start a clock.
-    pub(crate) clocks: BTreeMap<String, SequenceNumber>,
-    /// Since when each stage takes nothing, in pipeline order; of several tasklets, the first.
-    pub(crate) since: Vec<(String, Instant)>,
-    /// Copies of the states, if the stages go on.
-    pub(crate) states: Vec<(String, Kept)>,
-}
-
-impl Retired {
-    fn new(at: SequenceNumber, output: Option<SequenceNumber>, passed: Vec<PassedMark>) -> Self {
-        let mut retired = Retired { at, output, clocks: BTreeMap::new(), since: Vec::new(), states: Vec::new() };
-        for PassedMark { stage, clock, since, state, .. } in passed {
-            if let Some(next) = clock {
-                retired.clocks.insert(stage.clone(), next);
-            }
-            retired.states.extend(state.map(|state| (stage.clone(), state)));
-            let Some(since) = since else { continue };
-            match retired.since.iter_mut().find(|(known, _)| *known == stage) {
-                Some((_, first)) => *first = since.min(*first),
-                None => retired.since.push((stage, since)),
-            }
-        }
-        retired
-    }
-}
-
-/// What is done to a run at a number, while its stages take nothing from that number on.
-pub(crate) trait Change: Send {
-    /// What its mark asks of the stages.
-    fn kind(&self) -> MarkKind {
-        MarkKind::Retire
-    }
-
-    /// Whether it is of the version that runs beside the run's. While there is one, others are refused.
-    fn of_shadow(&self) -> bool {
-        false
-    }
-
-    /// Its mark is laid: what the source's end leaves there is for this change.
-    fn laid(&mut self) {}
-
-    /// Carries it out, and lets the run go on. The caller is a thread of the run, and holds no lock. Returns how many
-    /// tasklets pass marks from now on; none if that is as before.
-    fn carry_out(self: Box<Self>, retired: Retired) -> Option<usize>;
-}
-
 /// A snapshot after this many numbers, and what is done with it.
 #[derive(Clone)]
 pub(crate) struct Every {
@@ -183,33 +119,6 @@ impl fmt::Debug for Every {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Every").field("numbers", &self.numbers).finish_non_exhaustive()
     }
-}
-
-/// A tasklet, as a mark knows it.
-#[derive(Clone, Copy)]
-pub(crate) struct Passer<'a> {
-    pub(crate) task: usize,
-    pub(crate) name: &'a str,
-    pub(crate) role: Role,
-    /// Whether it belongs to a version that runs beside the run's.
-    pub(crate) beside: Option<BesideRun>,
-}
-
-/// A tasklet of a version that runs beside the run's: its state is not the run's.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum BesideRun {
-    Stage,
-    /// The one at its end, which retires with the run's.
-    Comparer,
-}
-
-/// The marks that a tasklet has passed in one step.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Passed {
-    /// Whether there were any.
-    pub(crate) any: bool,
-    /// Whether it takes nothing behind them.
-    pub(crate) retires: bool,
 }
 
 impl Book {

@@ -25,13 +25,12 @@ use crate::machine::{Accounts, CoreBalancer, MigrationBackoff, Pins, usable_core
 use crate::placement::{Controller, cut_evenly};
 use crate::report::StageReport;
 use crate::shared::Shared;
-use crate::task::Task;
 use crate::wiring::{Home, Named};
 use crate::worker::{work, work_alone};
 use crate::worker_standby::WorkerStandby;
 use millstream_core::Plan;
 use millstream_core::failure::caught;
-use roster::Roster;
+use roster::{Roster, tasks};
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
@@ -389,14 +388,4 @@ impl Pool {
         replace::add_retired(&mut stages, &retired);
         stages
     }
-}
-
-/// The tasks of these tasklets, which are in pipeline order.
-fn tasks(tasklets: Vec<Named>, budgets: Option<&Budgets>, plan: &Plan, passes: &Arc<MarkerPasses>) -> Vec<Arc<Task>> {
-    let mut clock = 0;
-    let task = |tasklet: Named| {
-        clock = tasklet.role.clock(plan).unwrap_or(clock);
-        Arc::new(Task::new(tasklet, clock, budgets, plan, passes))
-    };
-    tasklets.into_iter().map(task).collect()
 }

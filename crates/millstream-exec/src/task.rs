@@ -1,6 +1,6 @@
+mod broken;
 mod turns;
 
-use crate::RunError;
 use crate::budget::Budgets;
 use crate::latency_markers::MarkerPasses;
 use crate::marks::{BesideRun, Passer};
@@ -11,7 +11,8 @@ use crate::tasklet::{Progress, Tasklet};
 use crate::upgrade::{ShadowEnd, ShadowState};
 use crate::watched::{Role, Watched};
 use crate::wiring::{Home, Named};
-use millstream_core::failure::{caught, discard, message};
+use broken::Broken;
+use millstream_core::failure::{caught, message};
 use millstream_core::{Plan, SequenceNumber};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
@@ -366,19 +367,6 @@ impl Task {
         left && self.watched.role != Role::Source && !self.done.load(Ordering::Relaxed) && !self.has_retired()
     }
 
-    /// Records a panic of the user's code in this tasklet.
-    fn broken(&self, shared: &Shared, number: Option<u64>, payload: Payload) -> Broken {
-        self.broken_in(&self.name, shared, number, payload)
-    }
-
-    fn broken_in(&self, stage: &str, shared: &Shared, number: Option<u64>, payload: Payload) -> Broken {
-        self.broken.store(true, Ordering::Relaxed);
-        let at = FailedAt::new(self.clock, number, self.order);
-        let failure = RunError::unwound(stage, number, payload.as_ref());
-        shared.note_failure(at, failure.clone());
-        Broken { failure: Some(failure), payload }
-    }
-
     fn time(&self, moved: u64, took: Duration) {
         let ns = took.as_nanos() as u64;
         // A step that moves nothing does not count towards the cost of a number. It can still take long: it may drop
@@ -393,27 +381,6 @@ impl Task {
         if ns > self.longest_ns.load(Ordering::Relaxed) {
             self.longest_ns.store(ns, Ordering::Relaxed);
         }
-    }
-}
-
-/// A panic's payload, and the failure it caused.
-struct Broken {
-    /// None if the panic does not fail the run.
-    failure: Option<RunError>,
-    payload: Payload,
-}
-
-impl Broken {
-    fn ignored(payload: Payload) -> Self {
-        Broken { failure: None, payload }
-    }
-
-    /// Reports the failure and drops the payload. Both may run user code: no lock is held here.
-    fn report(self, shared: &Shared) {
-        if let Some(failure) = &self.failure {
-            shared.report_failure(failure);
-        }
-        discard(self.payload);
     }
 }
 

@@ -15,6 +15,7 @@
 mod answer;
 mod block;
 mod build;
+mod changes;
 mod edge;
 mod fan_in;
 mod fold_windows;

@@ -68,6 +68,12 @@ impl<R: RingRunner> Upgrader<R> {
     }
 }
 
+impl Started {
+    pub(super) fn changes(&self) -> Vec<ChangeReport> {
+        self.present().changes.clone()
+    }
+}
+
 impl<R: RingRunner> Clone for Upgrader<R> {
     fn clone(&self) -> Self {
         let Upgrader { pool, ends, site, .. } = self;

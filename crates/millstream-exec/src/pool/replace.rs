@@ -3,8 +3,8 @@
 //! The tasklets of the old version have retired at one mark, and step no more. Those of the new version are wired. The
 //! sink keeps its tasklet, which reads another ring from now on; its task is a new one.
 
-use super::roster::Roster;
-use super::{Pool, tasks};
+use super::Pool;
+use super::roster::{Roster, tasks};
 use crate::budget::Budgets;
 use crate::latency_markers::MarkerPasses;
 use crate::placement::cut_evenly;

@@ -1,8 +1,10 @@
 //! The tasklets of a run at one time, in pipeline order. A new version of the pipeline has another roster.
 
+use crate::budget::Budgets;
 use crate::latency_markers::MarkerPasses;
 use crate::task::Task;
 use crate::wiring::{Home, Named};
+use millstream_core::Plan;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -59,4 +61,19 @@ fn shared_tasks(tasks: impl Iterator<Item = (Home, Option<usize>)>) -> Vec<Vec<u
         before = around;
     }
     entries
+}
+
+/// The tasks of these tasklets, which are in pipeline order.
+pub(super) fn tasks(
+    tasklets: Vec<Named>,
+    budgets: Option<&Budgets>,
+    plan: &Plan,
+    passes: &Arc<MarkerPasses>,
+) -> Vec<Arc<Task>> {
+    let mut clock = 0;
+    let task = |tasklet: Named| {
+        clock = tasklet.role.clock(plan).unwrap_or(clock);
+        Arc::new(Task::new(tasklet, clock, budgets, plan, passes))
+    };
+    tasklets.into_iter().map(task).collect()
 }

@@ -276,3 +276,55 @@ fn side_outputs_are_served_too() {
         assert!(metrics.lines().any(|found| found == line), "no {line} in\n{metrics}");
     }
 }
+
+/// After an upgrade the watch and the page go on with the new version, and show the change.
+#[test]
+fn a_page_follows_the_versions_of_a_pipeline() {
+    let sum = |sum: &mut u64, x: &u64| {
+        *sum += x;
+        *sum
+    };
+    let (sender, receiver) = source::channel(64);
+    let first = pipeline::<u64>().scan(0, sum).named("sum");
+    let run = Rings::new().start(first.from(receiver).to_each(|_, _: &u64| ())).unwrap();
+    let options = Options::default().frame(Duration::from_millis(20));
+    let watch = Arc::new(Watch::attach_with(run.observer(), options).unwrap());
+    let page = Page::open("127.0.0.1:0").unwrap();
+    page.show(watch.clone());
+    sender.send_all(0..50).unwrap();
+    let frame = watch.next(None).unwrap();
+    assert_eq!((frame.version, frame.change.as_ref()), (1, None));
+    let plan = || serde_json::from_str::<Value>(&got(&page, "/plan.json").1).unwrap();
+    let number = plan()["run"].as_u64().unwrap();
+    let at = run.upgrade(pipeline::<u64>().map(|x| x + 1).named("more").scan(0, sum).named("sum")).unwrap();
+    sender.send_all(0..50).unwrap();
+    let mut last = frame.number;
+    let frame = loop {
+        let frame = watch.next(Some(last)).expect("the run goes on");
+        if frame.version == 2 {
+            break frame;
+        }
+        last = frame.number;
+    };
+    let names =
+        |frame: &millstream_observe::Frame| frame.stages.iter().map(|stage| stage.name.clone()).collect::<Vec<_>>();
+    assert_eq!(names(&frame), ["source", "more", "sum", "sink"]);
+    let change = frame.change.as_ref().expect("there was one");
+    assert_eq!((change.version, change.at, change.states_moved), (2, at.0, 1));
+    assert_eq!(change.pauses.iter().map(|(stage, _)| &**stage).collect::<Vec<_>>(), ["sum", "sink"]);
+    assert_eq!(
+        change.stages,
+        "new      more (map)\nkept     sum, with its state\n1 kept, 0 migrated, 1 new, 0 dropped, 0 refused\n"
+    );
+    assert!(change.sentence.starts_with(&format!("version 2 from number {at} on, longest pause ")), "{change:?}");
+    // Readers of the page see that the run has another number, and read the plan again.
+    let seen = plan();
+    assert_ne!(seen["run"].as_u64(), Some(number));
+    assert_eq!(seen["graph"]["nodes"].as_array().map(Vec::len), Some(4));
+    let metrics = got(&page, "/metrics").1;
+    assert!(metrics.contains("millstream_pipeline_version 2\n"), "{metrics}");
+    assert!(metrics.contains("millstream_change_pause_seconds{stage=\"sum\"}"), "{metrics}");
+    drop(sender);
+    run.wait().unwrap();
+    assert_eq!(names(&watch.finish()), ["source", "more", "sum", "sink"]);
+}

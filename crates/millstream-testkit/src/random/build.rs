@@ -7,7 +7,7 @@ use super::sinks::{self, Got, Sinks};
 use super::tree::Pipe;
 use super::upgrades::upgraded;
 use super::value::Value;
-use super::{block, join, leaf};
+use super::{block, changes, join, leaf};
 use crate::check::{Difference, compare};
 use crate::deployment::{Deployment, Slots, slots_of};
 use crate::way::{QueueFeeding, Way, collect_fan_in_on_queues, collect_on_queues, run_into_on_queues};
@@ -43,6 +43,13 @@ pub(super) trait Runs: Send + Sync {
     fn collect_with(&self, rings: Rings, inputs: Vec<Value>, deployment: Deployment) -> Result<Slots<Value>, RunError>;
     /// These options, with this pipeline from that number on; it is counted.
     fn upgraded(self: Arc<Self>, rings: Rings, at: SequenceNumber, deployed: &Arc<AtomicUsize>) -> Rings;
+    /// Behind a stage whose states are migrated, and go to other shards.
+    fn collect_changed(
+        self: Arc<Self>,
+        inputs: Vec<Value>,
+        changes: (Deployment, &[(u64, usize)]),
+        done: &Arc<AtomicUsize>,
+    ) -> Result<Slots<Value>, RunError>;
     fn collect_slots(&self, inputs: Vec<Value>, deployment: Deployment) -> Result<Slots<Value>, RunError> {
         self.collect_with(deployment.rings(), inputs, deployment)
     }
@@ -86,6 +93,15 @@ impl<B: RandomShape> Runs for Boxed<F, B, FreePipe> {
 
     fn upgraded(self: Arc<Self>, rings: Rings, at: SequenceNumber, deployed: &Arc<AtomicUsize>) -> Rings {
         upgraded(rings, at, self, deployed)
+    }
+
+    fn collect_changed(
+        self: Arc<Self>,
+        inputs: Vec<Value>,
+        changes: (Deployment, &[(u64, usize)]),
+        done: &Arc<AtomicUsize>,
+    ) -> Result<Slots<Value>, RunError> {
+        changes::slots(changes::collect_changed(&self, inputs, changes, done)).map(values::<B>)
     }
 
     fn collect_on_queues(

@@ -7,6 +7,7 @@ use crate::check::{Difference, ended, same};
 use crate::deployment::{Deployment, Slots};
 use millstream_exec::{Rings, Snapshot};
 use std::collections::BTreeMap;
+use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// The most snapshots of one run that are gone on from: the first ones.
@@ -67,6 +68,18 @@ impl Built {
     ) -> Result<Slots<Value>, Difference> {
         let (pipeline, inputs) = (self.runs().clone(), inputs.to_vec());
         ended(move || pipeline.collect_with(rings, inputs, deployment))
+    }
+
+    /// As `run_with`, of a pipeline that is changed.
+    pub(super) fn run_changed(
+        &self,
+        inputs: &[Value],
+        deployment: Deployment,
+        changes: Vec<(u64, usize)>,
+        done: &Arc<AtomicUsize>,
+    ) -> Result<Slots<Value>, Difference> {
+        let (pipeline, inputs, done) = (self.runs().clone(), inputs.to_vec(), done.clone());
+        ended(move || pipeline.collect_changed(inputs, (deployment, &changes), &done))
     }
 
     pub(super) fn judge_slots(

@@ -5,15 +5,21 @@ use super::value::Value;
 use crate::check::Difference;
 use crate::deployment::Deployment;
 use millstream_core::plan::{Describe, Port};
-use millstream_core::{Arrow, Deploy, Item, Level, On, SequenceNumber, Val};
+use millstream_core::{Arrow, Backend, Deploy, Determinate, Item, Level, On, SequenceNumber, Val};
 use millstream_exec::{RingBackend, RingShape, Rings, RunError};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// A pipeline of which others have a part, too; how many times it was deployed is counted.
-struct Part<P> {
+pub(super) struct Part<P> {
     pipeline: Arc<P>,
     deployed: Arc<AtomicUsize>,
+}
+
+impl<P> Part<P> {
+    pub(super) fn counted(pipeline: Arc<P>, deployed: Arc<AtomicUsize>) -> Self {
+        Part { pipeline, deployed }
+    }
 }
 
 impl<P: Arrow> Arrow for Part<P> {
@@ -25,20 +31,14 @@ impl<P: Arrow> Arrow for Part<P> {
     }
 }
 
-impl<P: Deploy<RingBackend>> Deploy<RingBackend> for Part<P> {
-    fn deploy(
-        &self,
-        input: <P::In as On<RingBackend>>::Edge,
-        wiring: &mut <RingBackend as millstream_core::Backend>::Wiring,
-    ) -> <P::Out as On<RingBackend>>::Edge {
+impl<P: Determinate> Determinate for Part<P> {}
+
+impl<K: Backend, P: Deploy<K>> Deploy<K> for Part<P> {
+    fn deploy(&self, input: <P::In as On<K>>::Edge, wiring: &mut K::Wiring) -> <P::Out as On<K>>::Edge {
         self.pipeline.deploy_at(input, Level::Body, wiring)
     }
 
-    fn deploy_outer(
-        &self,
-        input: <P::In as On<RingBackend>>::Edge,
-        wiring: &mut <RingBackend as millstream_core::Backend>::Wiring,
-    ) -> <P::Out as On<RingBackend>>::Edge {
+    fn deploy_outer(&self, input: <P::In as On<K>>::Edge, wiring: &mut K::Wiring) -> <P::Out as On<K>>::Edge {
         self.deployed.fetch_add(1, Ordering::Relaxed);
         self.pipeline.deploy_at(input, Level::Outer, wiring)
     }

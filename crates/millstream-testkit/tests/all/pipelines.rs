@@ -113,6 +113,21 @@ proptest! {
     }
 
     #[test]
+    fn a_random_pipeline_goes_on_behind_states_that_are_migrated_and_rescaled(
+        tree in streams(16),
+        inputs in values(200),
+        deployment in deployments(),
+        changes in vec((0..=210_u64, 1..=3_usize), 1..=4),
+    ) {
+        let fail = |why: String| Err(TestCaseError::fail(format!("{tree}, {deployment:?}, changed at {changes:?}: {why}")));
+        match tree.build().check_changes(&inputs, deployment, &changes) {
+            Ok(missing) if missing > 0 && !tree.ends() => return fail(format!("{missing} did not take place")),
+            Ok(_) => {}
+            Err(difference) => return fail(difference.to_string()),
+        }
+    }
+
+    #[test]
     fn a_sink_that_fails_ends_a_random_pipeline_at_its_number(
         tree in streams(12).prop_filter("more threads than a test should have", |tree| tree.width() <= 32),
         inputs in values(100),

@@ -1,7 +1,7 @@
 //! A version beside the running one: compared, refused, dropped, or put in its place.
 
 use super::{number, sums_from};
-use millstream_core::{Arrow, ClockExt, FeedbackExt, KeysExt, ModelExt, pipeline};
+use millstream_core::{Arrow, ClockExt, FeedbackExt, KeysExt, ModelExt, PartsExt, pipeline};
 use millstream_exec::{
     Handle, JobExt, Pipeline, Rings, Runner, Sender, ShadowEnd, Upgrade, UpgradeError, sink, source,
 };
@@ -179,7 +179,7 @@ fn end_is_compared_and_the_last_word_is_said() {
             drop(sender);
             let agreed = shadow.wait(u64::MAX).unwrap();
             // 100 to 199 repeated, and END.
-            assert_eq!(agreed, 99 + 1);
+            assert_eq!(agreed, 100 + 1);
             assert_eq!(run.wait().unwrap().0, totals(1).model(0..200).last().copied());
         });
         soon(move || {

@@ -1,0 +1,137 @@
+//! Random pipelines whose states are migrated and go to other shards while they run.
+//!
+//! In front of a random pipeline is a stage that counts the values of each key. A change of the run makes its states of
+//! another type, or gives it another number of shards. What it adds to a value depends on the count and not on the type,
+//! so a state that is lost, doubled or at another key shows in every value that follows.
+
+use super::build::Built;
+use super::upgrades::Part;
+use super::value::Value;
+use crate::check::Difference;
+use crate::deployment::{Deployment, Slots, slots_of};
+use millstream_core::{Arrow, Item, KeysExt, SequenceNumber, ToOwnedItem, Val, pipeline};
+use millstream_exec::{Deployable, RingShape, Rings, RunEnd, RunError, Upgrade, sink};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// The counts of two versions.
+#[derive(Clone, Default)]
+struct Narrow(u8);
+#[derive(Clone, Default)]
+struct Wide {
+    count: u64,
+}
+
+trait Counts: Item + Clone + Default {
+    fn next(&mut self) -> i64;
+}
+
+impl Counts for Narrow {
+    fn next(&mut self) -> i64 {
+        self.0 = self.0.wrapping_add(1);
+        i64::from(self.0)
+    }
+}
+
+impl Counts for Wide {
+    fn next(&mut self) -> i64 {
+        self.count += 1;
+        (self.count % 256) as i64
+    }
+}
+
+const KEYS: i64 = 7;
+
+fn key(value: &Value) -> i64 {
+    value.digest().rem_euclid(KEYS)
+}
+
+fn counted(value: &Value, count: i64) -> Value {
+    value.like(value.digest().wrapping_add(count))
+}
+
+/// The random pipeline, behind the stage that counts.
+fn behind<C: Counts, P>(
+    part: Part<P>,
+    shards: usize,
+) -> impl Deployable + Arrow<In = Val<Value>, Out = P::Out> + Send + Sync
+where
+    P: Deployable + Arrow<In = Val<Value>, Out: RingShape> + Send + Sync,
+{
+    let front = pipeline::<Value>().shard_by(key, shards, |p| {
+        p.scan(C::default(), |count: &mut C, value: &Value| counted(value, count.next())).named("front")
+    });
+    front.named("front-keys").then(part)
+}
+
+/// At a number, the number of shards from there on. If it is that before, the states become of the other type.
+pub(super) type Changes = [(u64, usize)];
+
+/// The slots of a run of the pipeline behind the counting stage, which is changed at these numbers.
+pub(super) fn collect_changed<P>(
+    pipeline: &Arc<P>,
+    inputs: Vec<Value>,
+    (deployment, changes): (Deployment, &Changes),
+    done: &Arc<AtomicUsize>,
+) -> Result<RunEnd<Slots<<P::Out as ToOwnedItem>::Owned>>, RunError>
+where
+    P: Deployable + Arrow<In = Val<Value>, Out: RingShape + ToOwnedItem> + Send + Sync,
+{
+    let part = || Part::counted(pipeline.clone(), done.clone());
+    let (mut wide, mut shards) = (false, 1);
+    let mut rings: Rings = deployment.rings();
+    for (at, k) in changes {
+        let at = SequenceNumber(*at);
+        let migrates = *k == shards;
+        (wide, shards) = (wide != migrates, *k);
+        rings = match (wide, migrates) {
+            (true, true) => {
+                let next = Upgrade::to(behind::<Wide, _>(part(), shards));
+                rings.upgrade_at(at, next.migrate("front", |old: Narrow| Wide { count: u64::from(old.0) }))
+            }
+            (false, true) => {
+                let next = Upgrade::to(behind::<Narrow, _>(part(), shards));
+                rings.upgrade_at(at, next.migrate("front", |old: Wide| Narrow((old.count % 256) as u8)))
+            }
+            (true, false) => rings.upgrade_at(at, behind::<Wide, _>(part(), shards)),
+            (false, false) => rings.upgrade_at(at, behind::<Narrow, _>(part(), shards)),
+        };
+    }
+    deployment.run_with(rings, &behind::<Narrow, _>(part(), 1), inputs, sink::collect_slots())
+}
+
+pub(super) fn slots<T>(ended: Result<RunEnd<Slots<T>>, RunError>) -> Result<Slots<T>, RunError> {
+    slots_of(ended?)
+}
+
+impl Built {
+    /// Migrates the states of a stage in front of the pipeline, and gives it other numbers of shards, at these numbers;
+    /// compares the output with the model. Returns how many of the changes did not take place, of those that are not
+    /// behind END.
+    ///
+    /// # Errors
+    ///
+    /// The difference.
+    pub fn check_changes(
+        &self,
+        inputs: &[Value],
+        deployment: Deployment,
+        changes: &[(u64, usize)],
+    ) -> Result<usize, Difference> {
+        let mut changes = changes.to_vec();
+        changes.sort_unstable();
+        let (mut counts, done) = (BTreeMap::<i64, u64>::new(), Arc::<AtomicUsize>::default());
+        let count = |value: &Value| {
+            let count = counts.entry(key(value)).or_default();
+            *count += 1;
+            counted(value, (*count % 256) as i64)
+        };
+        let model = self.model_slots(inputs.iter().map(count).collect());
+        let due = changes.iter().filter(|(at, _)| *at <= inputs.len() as u64).count();
+        let deployed = self.run_changed(inputs, deployment, changes, &done)?;
+        self.judge_slots(&model, &deployed, deployment)?;
+        // The first version is deployed as well.
+        Ok(due + 1 - done.load(Ordering::Relaxed))
+    }
+}
