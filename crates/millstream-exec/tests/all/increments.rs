@@ -146,3 +146,33 @@ fn little_that_has_changed_is_written_as_changes() {
         assert!(changes >= 10, "pipeline {kind} was written as changes {changes} times of 20");
     }
 }
+
+/// The states of a version that ran beside the other one began as copies, and went their own way.
+#[test]
+fn a_version_that_ran_beside_is_not_written_as_changes_of_the_one_before() {
+    let counting = |step: u64| {
+        let count = move |n: &mut u64, x: &u64| {
+            *n += step;
+            *x
+        };
+        pipeline::<u64>().shard_by(|x| x % 200, 2, move |p| p.scan(0, count).named("counts")).named("keys")
+    };
+    let (sender, receiver) = source::channel(64);
+    let run = Durable::new(Rings::new()).start(counting(1).from(receiver).to_each(|_, _| {})).unwrap();
+    let mut stored = Stored::default();
+    sender.send_all(0..200).unwrap();
+    stored.store(&run.snapshot().unwrap());
+    let shadow = run.shadow(counting(1000)).unwrap();
+    sender.send_all(0..50).unwrap();
+    assert_eq!(shadow.wait(50), Ok(50));
+    stored.store(&run.snapshot().unwrap());
+    shadow.cut_over().unwrap();
+    sender.send_all(100..103).unwrap();
+    let snapshot = run.snapshot().unwrap();
+    stored.store(&snapshot);
+    let (again, values) = source::channel(1);
+    let begun = Durable::new(Rings::new().resume(stored.read())).start(counting(1000).from(values).to_each(|_, _| {}));
+    let same = begun.unwrap().snapshot().unwrap();
+    assert_eq!(same.to_parts().unwrap(), snapshot.to_parts().unwrap());
+    drop((again, run, sender));
+}
