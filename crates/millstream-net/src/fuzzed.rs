@@ -7,8 +7,8 @@ use crate::http::{Endpoint, Ingest, Limits};
 use crate::{WholeLines, WholeRecords, arrivals};
 use millstream_core::text::Block;
 use millstream_core::{Arrow, pipeline};
-use millstream_exec::{JobExt, Reception, Rings, Runner, requests, service};
-use std::sync::OnceLock;
+use millstream_exec::{Handle, JobExt, Reception, Rings, Runner, requests, service};
+use std::sync::{Mutex, OnceLock};
 use std::time::Duration;
 
 /// A connection that takes longer hangs.
@@ -70,9 +70,9 @@ pub fn records(bytes: &[u8]) {
 
 /// The bytes of a connection over HTTP, cut as the first byte says. Its other end closes its half and reads the rest.
 pub fn http(bytes: &[u8]) {
-    static ROUTES: OnceLock<Router> = OnceLock::new();
+    static SERVED: OnceLock<Served> = OnceLock::new();
     let Some((piece, bytes)) = bytes.split_first() else { return };
-    let routes = ROUTES.get_or_init(routes).clone();
+    let routes = SERVED.get_or_init(served).routes.clone();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     let said = runtime.block_on(async {
         let limits = Limits { head_within: PATIENCE, ..Limits::default() };
@@ -82,19 +82,23 @@ pub fn http(bytes: &[u8]) {
     assert!(said.is_empty() || said.starts_with(b"HTTP/1."), "it says {:?}", String::from_utf8_lossy(&said));
 }
 
-/// A service, and lines that are posted; both run for ever.
-fn routes() -> Router {
-    let (client, run) = service(requests::<u64>().map(|n| *n)).start().expect("it starts");
-    std::mem::forget(run);
+/// A service, and lines that are posted; both run as long as this is kept.
+struct Served {
+    routes: Router,
+    _runs: Mutex<[Handle<()>; 2]>,
+}
+
+fn served() -> Served {
+    let (client, answering) = service(requests::<u64>().map(|n| *n)).start().expect("it starts");
     let length = Endpoint::new(client, |_, body| Ok::<_, String>(body.len() as u64), |n| format!("{n}\n"));
     let (reception, arriving) = Reception::<Block, ()>::open(&Rings::new(), Some(16)).expect("it opens");
     let lines = pipeline::<Block>().from(arrivals::taken(arriving));
-    let run = Rings::new().start(lines.to_each(|_, block| assert!(block.ends_with(b"\n")))).expect("it starts");
-    let ingest = Ingest::new(reception.client(&run)).longest(64);
-    std::mem::forget(run);
-    Router::new()
+    let taking = Rings::new().start(lines.to_each(|_, block| assert!(block.ends_with(b"\n")))).expect("it starts");
+    let ingest = Ingest::new(reception.client(&taking)).longest(64);
+    let routes = Router::new()
         .route("/", get(|| async { "here\n" }).post_service(length.body(100)))
-        .route("/ingest", post_service(ingest))
+        .route("/ingest", post_service(ingest));
+    Served { routes, _runs: Mutex::new([answering, taking]) }
 }
 
 #[cfg(test)]

@@ -46,6 +46,7 @@ impl Closing {
 /// A connection that was accepted.
 pub(crate) struct Accepted {
     pub(crate) stream: TcpStream,
+    #[cfg_attr(not(feature = "http"), expect(dead_code, reason = "it concerns requests alone"))]
     pub(crate) peer: SocketAddr,
     pub(crate) place: Place,
     pub(crate) closing: Closing,

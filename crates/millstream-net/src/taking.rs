@@ -22,7 +22,7 @@ pub(crate) enum NotTaken {
     /// The first ring is full, and nothing was sent before: the other end can be told to come again.
     Full,
     Ending,
-    Failed(CallError),
+    Failed(#[cfg_attr(not(feature = "http"), expect(dead_code, reason = "HTTP alone says why"))] CallError),
 }
 
 impl<'c, T: Item> Taking<'c, T> {

@@ -8,8 +8,8 @@ use plotters::prelude::*;
 /// Answers on the left axis, waits on the right one; in black, what would be answered without a limit.
 pub(super) fn draw(svg: &mut String, bench: &Bench, points: &[Offered]) -> Drawn {
     let most = |of: fn(&Offered) -> f64| 1.1 * points.iter().map(of).fold(0.0, f64::max);
-    let (offered, good, p99): (fn(&Offered) -> f64, fn(&Offered) -> f64, fn(&Offered) -> f64) =
-        (|point| point.offered / 1e3, |point| point.good / 1e3, |point| point.p99 / 1e6);
+    let offered = |point: &Offered| point.offered / 1e3;
+    let (good, p99) = (|point: &Offered| point.good / 1e3, |point: &Offered| point.p99 / 1e6);
     let area = SVGBackend::with_string(svg, (720, 420)).into_drawing_area();
     area.fill(&WHITE)?;
     let mut chart = ChartBuilder::on(&area)
