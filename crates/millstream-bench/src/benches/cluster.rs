@@ -47,7 +47,8 @@ fn failed(error: impl ToString) -> Failure {
 impl Server {
     /// That of `cargo xtask nats`, or that on PATH.
     fn start() -> Result<Self, Failure> {
-        let tools = std::env::current_exe().ok().and_then(|own| Some(own.parent()?.parent()?.join("tools/nats-server")));
+        let tools =
+            std::env::current_exe().ok().and_then(|own| Some(own.parent()?.parent()?.join("tools/nats-server")));
         let program = tools.filter(|program| program.exists()).unwrap_or_else(|| PathBuf::from("nats-server"));
         let home = tempfile::tempdir().map_err(Failure::io("a directory for the server"))?;
         let listener = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
