@@ -69,7 +69,6 @@ pub(crate) struct Colours {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    #[command(after_long_help = examples::WC)]
     Wc(Wc),
     /// Turn a to z into A to Z, as LC_ALL=C tr a-z A-Z does
     #[command(after_long_help = examples::UPPERCASE)]
@@ -105,14 +104,10 @@ pub(crate) enum Command {
     #[command(after_long_help = examples::SERVE)]
     Serve(Box<Serve>),
     #[cfg(feature = "cluster")]
-    #[command(after_long_help = examples::CLUSTER)]
     Cluster(Cluster<ApplyProgram>),
     #[cfg(feature = "cluster")]
-    #[command(after_long_help = examples::WORKER)]
     Worker(Box<Worker>),
-    #[command(after_long_help = examples::EVOLVE)]
     Evolve(Evolve),
-    #[command(after_long_help = examples::EVOLVE_WORKER)]
     EvolveWorker(EvolveWorker),
     #[command(after_long_help = examples::VERIFY)]
     Verify(Verify),

@@ -168,7 +168,10 @@ impl<L: Log> Feeder<L> {
                 }
             };
             // It may be another one by now.
-            let Some((number, bytes)) = self.read(last, waits)? else { continue };
+            let Some((number, bytes)) = self.read(last, waits)? else {
+                self.pause(&FeedWait::Unavailable("an older copy of the edge answers".to_owned()), waits)?;
+                continue;
+            };
             let batch = Batch::from_bytes(&bytes).map_err(|cause| FeedError::Batch { number, cause })?;
             (self.last, self.next) = (number, batch.next);
             return Ok(Some(batch));

@@ -12,7 +12,7 @@ pub use access::{Access, Login, OpenError, Streams, Tls};
 
 use crate::{Entry, Log, LogError, Record, Sent};
 use answers::Said;
-use answers::{answer, not_appended, not_published, refused, unavailable, unless_forbidden};
+use answers::{answer, forbidden, not_appended, not_published, refused, unavailable, unless_forbidden};
 use async_nats::jetstream::message::PublishMessage;
 use async_nats::jetstream::stream::{DirectGetErrorKind, Stream};
 use async_nats::jetstream::{Context, kv, object_store};
@@ -245,7 +245,11 @@ impl Log for JetStream {
         if let Some(Reader::Follows(follower)) = readers.get_mut(edge)
             && follower.next == first
         {
-            return Ok(follower.take(most));
+            let entries = follower.take(most);
+            return match forbidden(&self.said) {
+                Some(why) if entries.is_empty() => Err(refused(why)),
+                _ => Ok(entries),
+            };
         }
         let entries = self.look(edge, first, most)?;
         let next = entries.last().map_or(first, |last| last.number + 1);

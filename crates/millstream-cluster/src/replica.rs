@@ -90,6 +90,8 @@ struct Running<R> {
     position: u64,
     /// The input batches that were read and are not computed.
     inbox: VecDeque<Entry>,
+    /// How many reads since the last of them brought nothing.
+    quiet: u32,
     /// The output batches that are computed and were not seen in the edge, up to `position`.
     waiting: VecDeque<Bytes>,
     /// The appends of the first of those that are under way.
@@ -247,7 +249,10 @@ impl<S: Segment, L: Log> Replica<S, L> {
             running.inbox = entries.into();
         }
         match running.inbox.front() {
-            None => return Ok(Some(false)),
+            None => {
+                self.quiet(running)?;
+                return Ok(Some(false));
+            }
             Some(entry) if entry.number > first && running.manifest.0.input >= first => return Ok(None),
             // The manifest that this replica knows may be old; but then there is a newer one.
             Some(entry) if entry.number > first => {
@@ -270,7 +275,7 @@ impl<S: Segment, L: Log> Replica<S, L> {
         let output = Batch { generation: self.options.generation, ..output };
         let bytes = output.to_bytes().map_err(|cause| failed(&self.edges.output, cause))?;
         running.waiting.push_back(bytes.into());
-        running.position = entry.number;
+        (running.position, running.quiet) = (entry.number, 0);
         if batch.end {
             running.end = Some(entry.number);
         }
@@ -291,9 +296,10 @@ impl<S: Segment, L: Log> Replica<S, L> {
         let entries = self.log.read_from(&self.edges.output, next, running.waiting.len());
         let Some(entries) = brought(entries)? else { return Ok(false) };
         if entries.is_empty() {
-            running.refused = running.conflict;
             running.doubt = false;
             running.count(self.options.pace);
+            // What is not there for so long is trimmed.
+            running.refused = running.conflict && running.silent >= self.options.patience;
             return Ok(false);
         }
         (running.silent, running.conflict, running.doubt) = (0, false, false);
@@ -341,7 +347,8 @@ impl<S: Segment, L: Log> Replica<S, L> {
             return Ok(false);
         }
         let Options { rank, patience, window, .. } = self.options;
-        let may = running.active || running.silent >= rank.saturating_mul(patience);
+        // What came first there is compared before anything is appended behind it.
+        let may = !running.conflict && (running.active || running.silent >= rank.saturating_mul(patience));
         let ahead = running.sent.len();
         if !may || ahead >= window {
             return Ok(false);

@@ -1,6 +1,7 @@
 //! The flags of `cluster` and `worker`.
 
 use super::Tuning;
+use super::examples::{CLUSTER, WORKER};
 use super::values::{at_least_one, size, time};
 use clap::{Args, Subcommand, ValueEnum, ValueHint};
 use std::ffi::OsString;
@@ -15,6 +16,7 @@ use std::time::Duration;
 /// the servers alone. It exits with 0 when the output is complete, 3 if the pipeline failed, and 4 if the output edge
 /// has other bytes than it computed
 #[derive(Debug, Args)]
+#[command(after_long_help = WORKER)]
 pub(crate) struct Worker {
     #[command(flatten)]
     pub(crate) servers: Servers,
@@ -31,6 +33,7 @@ pub(crate) struct Worker {
 /// `read` prints its output, `drain` ends the input and waits for the rest, and `rm` removes it all. Whatever dies
 /// meanwhile, the output is the same, byte by byte
 #[derive(Debug, Args)]
+#[command(after_long_help = CLUSTER)]
 pub(crate) struct Cluster<A: Args> {
     #[command(subcommand)]
     pub(crate) command: ClusterCommand<A>,

@@ -11,6 +11,7 @@ use std::ffi::OsString;
 /// if some of them fail. Worker processes that a signal ends are started again; other workers can join by `millstream
 /// evolve-worker` with the same MILLSTREAM_SECRET
 #[derive(Debug, Args)]
+#[command(after_long_help = super::examples::EVOLVE)]
 pub(crate) struct Evolve {
     /// What is hidden: a number on a random walk, a volatility, or the number of infected people
     #[arg(long, value_name = "NAME")]
@@ -78,6 +79,7 @@ pub(crate) struct Evolve {
 ///
 /// Exits with 0 when the population is done, or with 1 when the master is gone
 #[derive(Debug, Args)]
+#[command(after_long_help = super::examples::EVOLVE_WORKER)]
 pub(crate) struct EvolveWorker {
     /// The master: HOST:PORT, or a socket's file. The secret is in MILLSTREAM_SECRET
     #[arg(long, value_name = "ADDR")]

@@ -7,6 +7,7 @@ use std::ffi::OsString;
 /// Prints lines, words and bytes, or the chosen counts, always in the order lines, words, characters, bytes, width.
 /// Lines, words and bytes are those of LC_ALL=C, in any locale; characters and widths are those of UTF-8
 #[derive(Debug, Args)]
+#[command(after_long_help = super::examples::WC)]
 pub(crate) struct Wc {
     /// Count line feeds
     #[arg(short, long)]

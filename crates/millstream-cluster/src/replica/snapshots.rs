@@ -26,6 +26,9 @@ pub(super) struct Held {
     stored: Option<String>,
 }
 
+/// After so many reads that bring nothing, a replica looks whether the input edge has to be trimmed.
+const QUIET: u32 = 16;
+
 fn key_of(output: &str) -> String {
     format!("snapshot.{output}")
 }
@@ -97,10 +100,26 @@ impl<S: Segment, L: Log> Replica<S, L> {
         Err(ReplicaError::Trimmed { edge: self.edges.input.clone(), number })
     }
 
+    /// Nothing came for some reads. If that is because the input edge is full, it stays so until it is trimmed, and a
+    /// replica that died may have left that to others.
+    pub(super) fn quiet(&self, running: &mut Running<S::Run>) -> Result<(), ReplicaError> {
+        running.quiet = running.quiet.saturating_add(1);
+        if running.quiet != QUIET || running.end.is_some() || running.position == 0 {
+            return Ok(());
+        }
+        running.asks = true;
+        self.hold_behind(running, (self.options.snapshot_every / 2).max(1))
+    }
+
     /// Takes a snapshot behind the batch that was computed, if one is due. The replica that appends leaves that to
     /// others for as long again.
     pub(super) fn hold(&self, running: &mut Running<S::Run>) -> Result<(), ReplicaError> {
-        let every = self.options.snapshot_every.max(1) * if running.active { 2 } else { 1 };
+        let every = self.options.snapshot_every.max(1);
+        self.hold_behind(running, every.saturating_mul(if running.active { 2 } else { 1 }))
+    }
+
+    /// Takes one if the newest is this many batches old.
+    fn hold_behind(&self, running: &mut Running<S::Run>, every: u64) -> Result<(), ReplicaError> {
         let due = running.position >= running.manifest.0.input.saturating_add(every);
         if due && running.held.is_none() && running.end.is_none() {
             let Some(state) = running.run.state()? else { return Ok(()) };
@@ -155,6 +174,10 @@ impl<S: Segment, L: Log> Replica<S, L> {
         }
         running.asks = false;
         let Manifest { input: newest, blob, before, .. } = &running.manifest.0;
+        if self.options.trims && *newest > 0 {
+            // Again, if whoever stored it has; once, if it died before.
+            running.trim = Some(*newest);
+        }
         let late = running.held.take_if(|held| held.input <= *newest).and_then(|held| held.stored);
         // No record names it, and none will: records go forward.
         if let Some(late) = late.filter(|late| late != blob && Some(late) != before.as_ref()) {
@@ -180,6 +203,7 @@ impl<R> Running<R> {
             run,
             position: manifest.input,
             inbox: VecDeque::new(),
+            quiet: 0,
             waiting: VecDeque::new(),
             sent: VecDeque::new(),
             end: None,

@@ -55,14 +55,14 @@ fn the_manifests_are_those_of_kubernetes() {
     let service: Service = typed(of_kind(&nats, "Service"));
     let servers: StatefulSet = typed(of_kind(&nats, "StatefulSet"));
     let _: PodDisruptionBudget = typed(of_kind(&nats, "PodDisruptionBudget"));
-    let servers = servers.spec.unwrap();
+    let servers = servers.spec;
     assert_eq!((servers.replicas, servers.service_name), (Some(3), service.metadata.name));
     let workers = documents("kubernetes/worker.yaml");
     let deployment: Deployment = typed(of_kind(&workers, "Deployment"));
     let scaler: HorizontalPodAutoscaler = typed(of_kind(&workers, "HorizontalPodAutoscaler"));
     let _: PodDisruptionBudget = typed(of_kind(&workers, "PodDisruptionBudget"));
-    assert_eq!(Some(scaler.spec.unwrap().scale_target_ref.name), deployment.metadata.name);
-    let container = &deployment.spec.unwrap().template.spec.unwrap().containers[0];
+    assert_eq!(Some(scaler.spec.scale_target_ref.name), deployment.metadata.name);
+    let container = &deployment.spec.template.spec.unwrap().containers[0];
     assert_eq!(args(container), ["worker", "--app", "count", "--nats-user", "worker"]);
     let names: Vec<&str> = container.env.iter().flatten().map(|variable| variable.name.as_str()).collect();
     assert_eq!(names, ["MILLSTREAM_NATS", "MILLSTREAM_NATS_PASSWORD"]);
