@@ -73,6 +73,11 @@ impl Native {
         &self.paths
     }
 
+    /// Whether every input has an output.
+    pub(crate) fn has_no_conditions(&self) -> bool {
+        self.conditions.is_empty()
+    }
+
     /// Whether the output is the input itself.
     pub(crate) fn is_identity(&self) -> bool {
         self.output.is_none()

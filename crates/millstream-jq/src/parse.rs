@@ -3,6 +3,7 @@
 //! It takes what `jaq_json::read` takes, which is more than JSON: comments, `NaN`, `Infinity`, byte strings and keys of
 //! any type. A test compares the two. Nesting is limited, since each level takes room on the stack.
 
+mod compact;
 mod fields;
 mod number;
 mod string;

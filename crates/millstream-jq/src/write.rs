@@ -92,6 +92,11 @@ impl Writer {
 
 /// Writes JSON again, on one line.
 pub(crate) fn compacted(json: &[u8], out: &mut Vec<u8>) {
+    let begin = out.len();
+    if Parser::new(json).compact(out).is_ok() {
+        return;
+    }
+    out.truncate(begin);
     let value = Parser::new(json).value(&Demand::All).expect("it has been passed over");
     Writer::new(Style { indent: None, join: true, ..Style::default() }).write(&value, out);
 }

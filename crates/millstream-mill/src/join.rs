@@ -23,10 +23,13 @@ pub(crate) struct Join {
     pub(crate) most: usize,
 }
 
+/// A row and its time.
+type Timed = (u64, Box<[u8]>);
+
 /// The rows of the other wire so far, by key, each with its time.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Joined {
-    rows: HashMap<Box<[u8]>, Vec<(u64, Box<[u8]>)>>,
+    rows: HashMap<Box<[u8]>, Vec<Timed>>,
     count: usize,
 }
 

@@ -138,7 +138,7 @@ fn table(raw: &Raw, rows: Rows, separator: u8, columns: &Arc<Columns>, stage: &A
         }
         let misfit = typed.iter().find(|(n, of, optional)| {
             let cell = cell(*begin as usize + n);
-            !of.has_cell(cell) && !(*optional && cell.is_empty())
+            !(of.has_cell(cell) || *optional && cell.is_empty())
         });
         let Some((n, of, _)) = misfit else {
             at.push(row);

@@ -162,13 +162,10 @@ impl FileBlocks {
     }
 }
 
-/// The blocks, and where their error is kept.
-fn kept<K: Framing>(
-    blocks: WholeBlocks<impl Read + Send + 'static, K>,
-) -> (Box<dyn Iterator<Item = Block> + Send>, Failure)
-where
-    K: Send,
-{
+/// Blocks, and where their error is kept.
+type Kept = (Box<dyn Iterator<Item = Block> + Send>, Failure);
+
+fn kept<K: Framing>(blocks: WholeBlocks<impl Read + Send + 'static, K>) -> Kept {
     let failure = blocks.failure();
     (Box::new(blocks), failure)
 }

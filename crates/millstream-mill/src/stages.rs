@@ -15,7 +15,7 @@ use crate::stateless::{mapped, matching};
 use crate::written::Written;
 use crate::{parse, select, sink};
 use millstream_core::wires::WireExt;
-use millstream_core::{Arrow, KernelsExt};
+use millstream_core::{AnyEdge, Arrow, KernelsExt};
 use millstream_exec::OnQueues;
 use millstream_registry::{In, Registry};
 use std::sync::Arc;
@@ -236,23 +236,20 @@ fn sinks(stages: &mut Stages, building: &Building) {
         .about("two outputs as one");
 }
 
-type TableKernel<F, G> = Rolling<millstream_core::AnyEdge<Rows>, Header, F, G, Written>;
+/// What makes a text of rows, with a header.
+type WriteTable = Box<dyn Fn(&mut Header, &Rows, bool) -> Written + Send + Sync>;
+/// What a table ends with.
+type EndTable = fn(Header, Option<Written>) -> Option<Written>;
 
 /// A sink whose rows are those of a table.
 fn written_table(
     number: usize,
     separator: u8,
     stage: &str,
-) -> TableKernel<
-    impl Fn(&mut Header, &Rows, bool) -> Written + Send + Sync + 'static,
-    impl Fn(Header, Option<Written>) -> Option<Written> + Send + Sync + 'static,
-> {
+) -> Rolling<AnyEdge<Rows>, Header, WriteTable, EndTable, Written> {
     let stage: Arc<str> = stage.into();
-    Rolling::new(
-        Header::default(),
-        move |header: &mut Header, rows: &Rows, _| sink::table(header, rows, number, separator, &stage),
-        |_, own| own,
-    )
+    let write = move |header: &mut Header, rows: &Rows, _| sink::table(header, rows, number, separator, &stage);
+    Rolling::new(Header::default(), Box::new(write), |_, own| own)
 }
 
 /// What rows without a sink go through.

@@ -30,7 +30,7 @@ fn parsed(text: &str) -> Option<u64> {
     };
     let sign = |at: usize, sign: u8| (bytes.get(at) == Some(&sign)).then_some(());
     let (year, month, day) = (digits(0, 4)?, digits(5, 7)?, digits(8, 10)?);
-    (sign(4, b'-')?, sign(7, b'-')?);
+    sign(4, b'-').and(sign(7, b'-'))?;
     if !(1970..=9999).contains(&year) || !(1..=12).contains(&month) || !(1..=31).contains(&day) {
         return None;
     }
@@ -42,7 +42,7 @@ fn parsed(text: &str) -> Option<u64> {
         return None;
     }
     let (hour, minute, second) = (digits(11, 13)?, digits(14, 16)?, digits(17, 19)?);
-    (sign(13, b':')?, sign(16, b':')?);
+    sign(13, b':').and(sign(16, b':'))?;
     if hour > 23 || minute > 59 || second > 60 {
         return None;
     }
@@ -68,7 +68,7 @@ fn parsed(text: &str) -> Option<u64> {
 }
 
 fn is_leap(year: u64) -> bool {
-    year % 4 == 0 && (year % 100 != 0 || year % 400 == 0)
+    year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400))
 }
 
 const MONTHS: [u64; 12] = [31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];

@@ -129,7 +129,7 @@ where
             folds.on(&self.window, &mut results).value(key, time, &self.state, add, join);
         }
         if end {
-            std::mem::replace(folds, OpenFolds::new()).finish(&self.window, &self.state, &mut results);
+            std::mem::take(folds).finish(&self.window, &self.state, &mut results);
         }
         (!results.is_empty()).then_some(results)
     }

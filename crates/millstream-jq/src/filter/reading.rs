@@ -62,11 +62,16 @@ impl Run<'_> {
     fn is_done_natively(&mut self, parser: &mut Parser<'_>, bytes: &[u8]) -> bool {
         let Some((native, tree)) = &self.compiled.native else { return false };
         let begin = parser.place();
+        if native.has_no_conditions() && native.is_identity() {
+            return self.is_copied(parser, begin);
+        }
+        let mut is_selected = false;
         let done = parser.find_all(tree, native.paths().len(), bytes, |fields| {
             if !native.selects(fields)? {
                 return Ok(None);
             }
             if native.is_identity() {
+                is_selected = true;
                 return Err(Unknown);
             }
             native.write(fields, &mut self.answer.out).map(Some)
@@ -81,9 +86,22 @@ impl Run<'_> {
             }
             _ => {
                 parser.go_back(begin);
-                false
+                is_selected && self.is_copied(parser, begin)
             }
         }
+    }
+
+    /// Whether the next value was written as it is. If not, the parser is where it was.
+    fn is_copied(&mut self, parser: &mut Parser<'_>, begin: usize) -> bool {
+        let before = self.answer.out.len();
+        if parser.compact(&mut self.answer.out).is_err() {
+            self.answer.out.truncate(before);
+            parser.go_back(begin);
+            return false;
+        }
+        self.answer.last = Some(!matches!(&self.answer.out[before..], b"null" | b"false"));
+        self.answer.out.push(b'\n');
+        true
     }
 
     /// Each line is an input, without its end.

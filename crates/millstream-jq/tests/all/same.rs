@@ -136,9 +136,10 @@ fn simple() -> impl Strategy<Value = (String, String)> {
         let pair = (inner.clone(), op, inner.clone()).prop_map(|(left, op, right)| format!("({left} {op} {right})"));
         prop_oneof![3 => pair, 1 => inner.prop_map(|inner| format!("({inner} | not)"))]
     });
-    let filter = (expression.clone(), expression, 0..5_u8).prop_map(|(one, two, form)| match form {
+    let filter = (expression.clone(), expression, 0..6_u8).prop_map(|(one, two, form)| match form {
         0 => one,
         1 => format!("select({one})"),
+        5 => ".".to_owned(),
         2 => format!("select({one}) | {{a, \"b c\": {two}}}"),
         3 => format!("{{a: {one}, b}}"),
         _ => format!("select({one}) | {two}"),
@@ -167,6 +168,9 @@ fn simple() -> impl Strategy<Value = (String, String)> {
             "{\"b\": 2}",
             "{\"b\": {\"c\": [ 1]}}",
             "{\"\\u0062\": 3}",
+            "{\"x\": [], \"y\" :{ }, \"x\": \"\\u007f\"}",
+            "[\"a\\/b\", 1.50 ,[ ] , {}, -3]",
+            "[\"\\u007f\", 01]",
             "{}",
             "Infinity",
         ][..],

@@ -4,6 +4,9 @@ use crate::sketch::Sketch;
 use millstream_jq::compare_json;
 use std::io::Write;
 
+/// A value, and its row.
+type Ranked = (Box<[u8]>, Box<[u8]>);
+
 /// What a fold keeps of the rows of a key.
 #[derive(Clone, Debug)]
 pub(crate) enum Accumulator {
@@ -22,7 +25,7 @@ pub(crate) enum Accumulator {
     Quantile(Sketch),
     Latest(Option<Box<[u8]>>),
     /// Values and rows, the greatest first.
-    Top(Vec<(Box<[u8]>, Box<[u8]>)>),
+    Top(Vec<Ranked>),
 }
 
 impl Accumulator {
@@ -152,7 +155,7 @@ fn extreme(kept: &mut Option<Box<[u8]>>, kind: Kind, value: &[u8]) {
 }
 
 /// Of equal values the first come first.
-fn top(rows: &mut Vec<(Box<[u8]>, Box<[u8]>)>, kind: Kind, value: &[u8], row: &[u8]) {
+fn top(rows: &mut Vec<Ranked>, kind: Kind, value: &[u8], row: &[u8]) {
     let Kind::Top(most) = kind else { return };
     if rows.len() == most && rows.last().is_none_or(|(least, _)| compare_json(value, least).is_le()) {
         return;

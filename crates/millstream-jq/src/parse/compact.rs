@@ -1,0 +1,126 @@
+//! JSON again, on one line, without building anything.
+
+use super::{Invalid, Parser};
+use crate::native::Scalar;
+use crate::write::write_text;
+use memchr::memchr2;
+
+/// Only a whole reading can tell what is written, or what is wrong.
+pub(crate) struct Unsure;
+
+impl From<Invalid> for Unsure {
+    fn from(_: Invalid) -> Self {
+        Unsure
+    }
+}
+
+/// Objects with more fields are left to a whole reading, since each key is compared with those before it.
+const MOST_FIELDS: usize = 24;
+
+impl Parser<'_> {
+    /// Passes over the next value, and writes it as a compact writer would. What is written of a value that is unsure
+    /// has no meaning.
+    pub(crate) fn compact(&mut self, out: &mut Vec<u8>) -> Result<(), Unsure> {
+        let from = self.at;
+        match self.peek().ok_or(Unsure)? {
+            b'{' => self.nested_compact(|parser| parser.compact_object(out)),
+            b'[' => self.nested_compact(|parser| parser.compact_array(out)),
+            b'"' => {
+                self.pass()?;
+                let text = &self.bytes[from + 1..self.at - 1];
+                if memchr2(b'\\', 0x7f, text).is_some() {
+                    write_text(&super::unescaped(&self.bytes[from..self.at]), out);
+                } else {
+                    out.extend_from_slice(&self.bytes[from..self.at]);
+                }
+                Ok(())
+            }
+            b'0'..=b'9' | b'-' => {
+                self.pass()?;
+                let digits = &self.bytes[from..self.at];
+                Scalar::number(digits).ok_or(Unsure)?;
+                out.extend_from_slice(digits);
+                Ok(())
+            }
+            _ => {
+                self.pass()?;
+                let word = &self.bytes[from..self.at];
+                if !matches!(word, b"null" | b"true" | b"false") {
+                    return Err(Unsure);
+                }
+                out.extend_from_slice(word);
+                Ok(())
+            }
+        }
+    }
+
+    fn nested_compact(&mut self, inner: impl FnOnce(&mut Self) -> Result<(), Unsure>) -> Result<(), Unsure> {
+        if self.depth == super::DEEPEST {
+            return Err(Unsure);
+        }
+        self.depth += 1;
+        self.at += 1;
+        inner(self)?;
+        self.depth -= 1;
+        Ok(())
+    }
+
+    fn compact_array(&mut self, out: &mut Vec<u8>) -> Result<(), Unsure> {
+        out.push(b'[');
+        if self.skip_white() == Some(b']') {
+            self.at += 1;
+            out.push(b']');
+            return Ok(());
+        }
+        loop {
+            self.compact(out)?;
+            if !self.goes_on(b']', out)? {
+                return Ok(());
+            }
+        }
+    }
+
+    fn compact_object(&mut self, out: &mut Vec<u8>) -> Result<(), Unsure> {
+        out.push(b'{');
+        if self.skip_white() == Some(b'}') {
+            self.at += 1;
+            out.push(b'}');
+            return Ok(());
+        }
+        let (mut keys, mut many): ([&[u8]; MOST_FIELDS], _) = ([&[]; MOST_FIELDS], 0);
+        loop {
+            let key = self.plain_key().filter(|key| !key.contains(&0x7f)).ok_or(Unsure)?;
+            // Of two fields of one name the second counts, in the place of the first.
+            if many == MOST_FIELDS || keys[..many].contains(&key) {
+                return Err(Unsure);
+            }
+            keys[many] = key;
+            many += 1;
+            let from = self.at;
+            self.pass()?;
+            out.extend_from_slice(&self.bytes[from..self.at]);
+            self.colon()?;
+            out.push(b':');
+            self.compact(out)?;
+            if !self.goes_on(b'}', out)? {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Whether another item follows; else the brackets end.
+    fn goes_on(&mut self, end: u8, out: &mut Vec<u8>) -> Result<bool, Unsure> {
+        let next = self.skip_white().ok_or(Unsure)?;
+        self.at += 1;
+        if next == b',' {
+            self.skip_white();
+            out.push(b',');
+            return Ok(true);
+        }
+        if next != end {
+            return Err(Unsure);
+        }
+        out.push(end);
+        Ok(false)
+    }
+}
