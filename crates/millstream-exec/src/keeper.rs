@@ -59,8 +59,11 @@ pub struct Keeper<S> {
     hand_over: HandOver<S>,
     version: u32,
     /// Of the states of keys, their bytes, without what they own elsewhere.
-    bytes: Option<fn(&S) -> usize>,
+    bytes: Option<BytesOf<S>>,
 }
+
+/// The bytes of the states of keys.
+type BytesOf<S> = fn(&S) -> usize;
 
 impl<S> Clone for Keeper<S> {
     fn clone(&self) -> Self {
@@ -93,9 +96,8 @@ where
 {
     /// As copies that share what does not change, and can be written down as what has changed.
     pub(crate) fn writes_shared() -> Self {
-        let (keep, load): (fn(&mut S) -> Kept, fn(Kept) -> Result<S, String>) =
-            (Kept::writable_shared, Kept::read_with_changes);
-        Keeper { keep: Some(keep), load, bytes: Some(S::bytes), ..Keeper::none() }
+        let keeper = Keeper { keep: Some(Kept::writable_shared), bytes: Some(S::bytes), ..Keeper::none() };
+        Keeper { load: Kept::read_with_changes, ..keeper }
     }
 }
 
@@ -145,7 +147,7 @@ impl<S> Keeper<S> {
     }
 
     /// Of a state with keys, whose bytes are these.
-    pub(crate) fn counting(self, bytes: Option<fn(&S) -> usize>) -> Self {
+    pub(crate) fn counting(self, bytes: Option<BytesOf<S>>) -> Self {
         Keeper { bytes: bytes.or(self.bytes), ..self }
     }
 
@@ -183,7 +185,7 @@ impl<S> Keeper<S> {
 /// Where a stage with keys says how many bytes its states have; nothing if it has no keys.
 #[derive(Clone, Debug)]
 pub(crate) struct StateBytes<S> {
-    of: Option<(fn(&S) -> usize, Arc<AtomicU64>)>,
+    of: Option<(BytesOf<S>, Arc<AtomicU64>)>,
 }
 
 impl<S> StateBytes<S> {

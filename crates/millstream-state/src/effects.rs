@@ -115,28 +115,19 @@ impl Effects {
         let (record, job, name, f) = (self.record.clone(), self.record.job(), Arc::<str>::from(name), Arc::new(f));
         move |(number, value)| {
             let key = EffectKey { job: job.clone(), effect: name.clone(), number: number.0 };
-            match record.begin(&key, unknown.has_intent()) {
-                Ok(Begun::Answered(answer)) => return answered(&key, &answer),
-                Ok(Begun::Unknown) => return Err(OutcomeUnknown { key }),
-                Ok(Begun::Performs(performing)) => {
-                    let answer = f(&key, value);
-                    performing.end(Some(write_answer(&key, &answer))).map_err(refused).map(|()| answer)
-                }
-                Ok(Begun::Intended(performing)) => match unknown.settle(&key) {
-                    Some(None) => {
-                        let answer = f(&key, value);
-                        performing.end(Some(write_answer(&key, &answer))).map_err(refused).map(|()| answer)
-                    }
-                    Some(Some(answer)) => {
-                        performing.end(Some(write_answer(&key, &answer))).map_err(refused).map(|()| answer)
-                    }
-                    None => {
-                        performing.end(None).unwrap_or_else(|error| refused(error));
-                        return Err(OutcomeUnknown { key });
-                    }
-                },
-                Err(error) => refused(error),
-            }
+            let (performing, settled) = match record.begin(&key, unknown.has_intent()).unwrap_or_else(refused) {
+                Begun::Answered(answer) => return answered(&key, &answer),
+                Begun::Unknown => return Err(OutcomeUnknown { key }),
+                Begun::Performs(performing) => (performing, Some(None)),
+                Begun::Intended(performing) => (performing, unknown.settle(&key)),
+            };
+            let Some(known) = settled else {
+                performing.end(None).unwrap_or_else(refused);
+                return Err(OutcomeUnknown { key });
+            };
+            let answer = known.unwrap_or_else(|| f(&key, value));
+            performing.end(Some(write_answer(&key, &answer))).unwrap_or_else(refused);
+            Ok(answer)
         }
     }
 
@@ -158,7 +149,7 @@ impl Effects {
             let key = EffectKey { job: job.clone(), effect: name.clone(), number: number.0 };
             let (record, unknown, f, value) = (record.clone(), unknown.clone(), f.clone(), value.clone());
             Box::pin(async move {
-                let begun = record.begin_async(&key, unknown.has_intent()).await.unwrap_or_else(|error| refused(error));
+                let begun = record.begin_async(&key, unknown.has_intent()).await.unwrap_or_else(refused);
                 let (performing, settled) = match begun {
                     Begun::Answered(answer) => return answered(&key, &answer),
                     Begun::Unknown => return Err(OutcomeUnknown { key }),
@@ -169,12 +160,12 @@ impl Effects {
                     Some(Some(answer)) => answer,
                     Some(None) => f(key.clone(), value).await,
                     None => {
-                        performing.end_async(None).await.unwrap_or_else(|error| refused(error));
+                        performing.end_async(None).await.unwrap_or_else(refused);
                         return Err(OutcomeUnknown { key });
                     }
                 };
                 let bytes = write_answer(&key, &answer);
-                performing.end_async(Some(bytes)).await.unwrap_or_else(|error| refused(error));
+                performing.end_async(Some(bytes)).await.unwrap_or_else(refused);
                 Ok(answer)
             })
         }

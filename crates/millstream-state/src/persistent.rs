@@ -196,16 +196,9 @@ impl Persistent {
             let source = source.clone();
             Box::new(move |oldest: &Value| source.forget(oldest))
         };
-        let storing = Storing::start(
-            dir,
-            retention,
-            confirmed,
-            described(&plan, job),
-            claimed.clone(),
-            position,
-            forget,
-            Records { effects, letters, begins: id.map(|id| (id, at, numbers)) },
-        );
+        let begins = id.map(|id| (id, at, numbers));
+        let records = Records { position, forget, effects, letters, begins };
+        let storing = Storing::start(dir, retention, confirmed, described(&plan, job), claimed.clone(), records);
         let storing = storing.map_err(|error| JobError::Run(RunError::Spawn(error.to_string())))?;
         if let Cadence::Numbers(numbers) = cadence {
             let store = storing.sender();

@@ -102,7 +102,7 @@ fn step(totals: &mut Totals, number: u64) -> u64 {
 }
 
 /// The job's pipeline, with its keys on one lane.
-pub(super) fn totals() -> impl Lasting + Arrow<In = Val<(u64, u64)>, Out = Val<u64>> {
+pub(super) fn totals() -> impl Lasting<In = Val<(u64, u64)>, Out = Val<u64>> {
     pipeline::<(u64, u64)>()
         .shard_by_within(
             Bound::refuse(1 << 26),

@@ -56,8 +56,11 @@ struct Written {
 /// A future's entry.
 struct Waiting {
     ticket: u64,
-    answer: Arc<Mutex<(Option<Result<(), String>>, Option<Waker>)>>,
+    answer: Arc<Mutex<Answer>>,
 }
+
+/// Whether the entry is durable, once that is known; and who is told.
+type Answer = (Option<Result<(), String>>, Option<Waker>);
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)

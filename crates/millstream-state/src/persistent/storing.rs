@@ -111,12 +111,10 @@ impl Storing {
         confirmed: Option<u64>,
         plan: Value,
         claimed: Claimed,
-        position: Position,
-        forget: Forget,
         records: Records,
     ) -> io::Result<Self> {
         let (offers, offered) = sync_channel(1);
-        let Records { effects, letters, begins } = records;
+        let Records { position, forget, effects, letters, begins } = records;
         let numbers = begins.into_iter().collect();
         let store = Store {
             dir,
@@ -183,8 +181,10 @@ struct Store {
 /// The id of a snapshot, its number, and those of the stages there.
 type Numbers = (u64, u64, Vec<(String, u64)>);
 
-/// What is kept beside the snapshots, for as long as they need it, or which needs them.
+/// What belongs to the snapshots: it is stored with them, or is kept as long as they need it, or needs them.
 pub(super) struct Records {
+    pub(super) position: Position,
+    pub(super) forget: Forget,
     pub(super) effects: Vec<Effects>,
     pub(super) letters: Option<KeptLetters>,
     /// The snapshot with which the run begins.
