@@ -3,6 +3,7 @@
 use crate::failure::Failure;
 use crate::memory::{peak_of, taken};
 use crate::setting::Setting;
+use std::ffi::OsString;
 use std::io::{Write, stdout};
 use std::process::{Command, Stdio};
 
@@ -26,9 +27,16 @@ pub(crate) struct Alone {
 
 /// Runs the work in another process.
 pub(crate) fn run(case: &str, who: &str, items: u64) -> Result<Alone, Failure> {
+    run_by(&[], case, who, items)
+}
+
+/// As [`run`], in a process that another program starts: `PREFIX.. PROGRAM`.
+pub(crate) fn run_by(prefix: &[&str], case: &str, who: &str, items: u64) -> Result<Alone, Failure> {
     let exe = std::env::current_exe().map_err(Failure::io("this program's file"))?;
     let shown = format!("{case} {who} {items}");
-    let mut command = Command::new(exe);
+    let mut words = prefix.iter().map(OsString::from).chain([exe.into_os_string()]);
+    let mut command = Command::new(words.next().expect("this program is the last word"));
+    command.args(words);
     // The options are the same, since they contain the rings' sizes.
     command.args(std::env::args_os().skip(1)).env(TASK, &shown).stdin(Stdio::null()).stderr(Stdio::inherit());
     let output = command.output().map_err(Failure::io(shown.clone()))?;

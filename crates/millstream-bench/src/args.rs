@@ -17,8 +17,12 @@ use std::path::PathBuf;
 #[command(name = "millstream-bench")]
 pub(crate) struct Args {
     /// The benches to run, in this order; see --list
-    #[arg(value_name = "NAME", required_unless_present = "list", value_parser = known)]
+    #[arg(value_name = "NAME", required_unless_present_any = ["all", "list"], value_parser = known)]
     pub(crate) names: Vec<String>,
+
+    /// Run every bench; one that fails does not stop the others
+    #[arg(long, conflicts_with = "names")]
+    pub(crate) all: bool,
 
     /// 3 turns of fewer items
     #[arg(long, conflicts_with = "full")]
@@ -31,6 +35,10 @@ pub(crate) struct Args {
     /// Exit code 4 if a median misses its bound by more than 5%
     #[arg(long)]
     pub(crate) check: bool,
+
+    /// Keep the counts of `instructions` in the repository
+    #[arg(long)]
+    keep: bool,
 
     /// Also run the rivals' programs, if a bench has any; `cargo xtask bench` sets this
     #[arg(long, overrides_with = "rivals")]
@@ -68,7 +76,8 @@ pub(crate) struct Args {
 impl Args {
     /// The benches of the command line.
     pub(crate) fn benches(&self) -> impl Iterator<Item = &'static Bench> {
-        self.names.iter().filter_map(|name| benches::find(name))
+        let named = self.names.iter().filter_map(|name| benches::find(name));
+        named.chain(benches::ALL.iter().filter(|_| self.all))
     }
 
     pub(crate) fn effort(&self) -> Effort {
@@ -86,7 +95,8 @@ impl Args {
         let progress = Progress::of(name);
         let rivals = Rivals::new(self.rivals, progress);
         let (effort, items, ring, demand) = (self.effort(), self.items, self.ring, self.demand.clone());
-        Setting { effort, items, rings, ring, batch: self.batch, demand, plotted: self.plotted(), rivals, progress }
+        let (batch, keep, plotted) = (self.batch, self.keep, self.plotted());
+        Setting { effort, items, keep, rings, ring, batch, demand, plotted, rivals, progress }
     }
 
     #[cfg(feature = "plot")]

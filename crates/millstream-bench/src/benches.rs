@@ -12,9 +12,13 @@ mod crawler;
 mod evolve;
 mod fair;
 mod filter_map;
+mod growth;
 mod hop;
+mod instructions;
 mod jq;
+mod latency;
 mod layouts;
+mod libraries;
 mod log;
 mod merge;
 mod observe;
@@ -41,7 +45,6 @@ mod word_split;
 mod zip10;
 mod zip2;
 
-pub(crate) use copying_queues::alone;
 pub(crate) use serve::asked as serving;
 
 use crate::failure::Failure;
@@ -86,6 +89,11 @@ pub(crate) const ALL: &[Bench] = &[
         name: "merge",
         about: "a choice of two lanes with a map each, and the same work in one loop and on queues",
         run: merge::run,
+    },
+    Bench {
+        name: "instructions",
+        about: "instructions of an item in a dozen kernels, and those that are kept in the repository",
+        run: instructions::run,
     },
     Bench {
         name: "layouts",
@@ -182,8 +190,36 @@ pub(crate) const ALL: &[Bench] = &[
         about: "millstream serve over loopback, beside plain axum with a mutex; lines, idle connections, overload",
         run: serve::run,
     },
+    Bench {
+        name: "latency",
+        about: "from due until consumed at a fixed rate: one hop, and five stages, on rings and on channels",
+        run: latency::run,
+    },
+    Bench {
+        name: "libraries",
+        about: "a hop, a chain and a map in order, in every library that can do them (with --rivals)",
+        run: libraries::run,
+    },
+    Bench {
+        name: "growth-items",
+        about: "more items through two maps, on one worker and in one loop",
+        run: growth::items,
+    },
+    Bench { name: "growth-stages", about: "more maps, in boxes and in one loop", run: growth::stages },
+    Bench { name: "growth-halves", about: "more readers of one ring, and one loop", run: growth::halves },
+    Bench { name: "growth-shards", about: "more shards of a map of 1 us on two workers", run: growth::shards },
+    Bench { name: "growth-keys", about: "more keys with a sum each, and a map in a loop", run: growth::keys },
+    Bench { name: "growth-sizes", about: "larger items, from 8 bytes to 64 KiB", run: growth::sizes },
+    Bench { name: "growth-rings", about: "larger rings between a source, two maps and a sink", run: growth::rings },
+    Bench { name: "growth-cores", about: "more workers, and how many of them outperform one loop", run: growth::cores },
     Bench { name: "rss", about: "the peak memory of each program while gigabytes go through it", run: rss::run },
 ];
+
+/// Runs a case of a bench in this process, which is one of its own.
+pub(crate) fn alone(setting: &Setting, case: &str, who: &str, items: u64) -> Result<u64, Failure> {
+    let of_a_kernel = instructions::alone(case, who, items);
+    of_a_kernel.unwrap_or_else(|| copying_queues::alone(setting, case, who, items))
+}
 
 pub(crate) fn find(name: &str) -> Option<&'static Bench> {
     ALL.iter().find(|bench| bench.name == name)

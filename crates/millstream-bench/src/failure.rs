@@ -19,6 +19,8 @@ pub(crate) enum Failure {
          least {enough}: the producers had too little of this machine's time, run it again while others use less"
     )]
     NeverSaturated { all: u64, saturated: u64, enough: u64 },
+    #[error("there are no results of {0}: see above")]
+    Benches(String),
     #[error("`{0}` failed: {1}")]
     Program(String, String),
 }

@@ -116,6 +116,9 @@ pub(crate) struct Results {
     /// Times with more and more workers.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) scaling: Vec<Scaling>,
+    /// Speeds along an axis.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) growth: Vec<Growth>,
     /// The counts of each line over time. They are drawn and not saved, since there are too many.
     #[serde(skip)]
     pub(crate) timelines: Vec<Timeline>,
@@ -144,6 +147,15 @@ pub(crate) struct Offered {
     pub(crate) p99: f64,
 }
 
+/// The speed of a contestant at a place of an axis, such as the number of stages.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub(crate) struct Growth {
+    pub(crate) who: &'static str,
+    pub(crate) at: u64,
+    /// In the unit of the figures, a second.
+    pub(crate) speed: f64,
+}
+
 /// A point of such a curve.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(crate) struct Point {
@@ -167,6 +179,7 @@ impl Results {
             counters: [all.counters, case.counters].concat(),
             notes: [all.notes, case.notes].concat(),
             scaling: [all.scaling, case.scaling].concat(),
+            growth: [all.growth, case.growth].concat(),
             timelines: [all.timelines, case.timelines].concat(),
         };
         cases.into_iter().fold(Results::default(), join)

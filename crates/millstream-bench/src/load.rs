@@ -12,17 +12,17 @@ pub(crate) struct Load {
 }
 
 impl Load {
-    /// The load now, if the system reports it. The process of this id does not count as another one.
-    pub(crate) fn now(rival: Option<u32>) -> Option<Self> {
+    /// The load now, if the system reports it. The processes of these ids do not count as others.
+    pub(crate) fn now(rivals: &[u32]) -> Option<Self> {
         let machine = machine(&std::fs::read_to_string("/proc/stat").ok()?)?;
         let own = |process: &str| own(&std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?);
-        let rival = rival.and_then(|id| own(&id.to_string())).unwrap_or(0);
-        Some(Load { own: own("self")? + rival, ..machine })
+        let of_rivals: u64 = rivals.iter().filter_map(|id| own(&id.to_string())).sum();
+        Some(Load { own: own("self")? + of_rivals, ..machine })
     }
 
     /// As [`of_others_since`](Load::of_others_since) `then` until now, if the system reported both.
-    pub(crate) fn of_others(then: Option<Self>, rival: Option<u32>) -> Option<f64> {
-        Some(Self::now(rival)?.of_others_since(then?))
+    pub(crate) fn of_others(then: Option<Self>, rivals: &[u32]) -> Option<f64> {
+        Some(Self::now(rivals)?.of_others_since(then?))
     }
 
     /// The share of the machine, from 0 to 1, that others have used since then.

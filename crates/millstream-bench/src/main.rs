@@ -100,9 +100,16 @@ fn run(args: &Args) -> Result<Vec<String>, Failure> {
         print::list(benches::ALL)?;
         return Ok(Vec::new());
     }
-    let mut missed = Vec::new();
+    let (mut missed, mut failed) = (Vec::new(), Vec::new());
     for bench in args.benches() {
-        let results = (bench.run)(&args.setting(bench.name))?;
+        let results = match (bench.run)(&args.setting(bench.name)) {
+            Err(failure) if args.all => {
+                eprintln!("millstream-bench: {}: {failure}", bench.name);
+                failed.push(bench.name);
+                continue;
+            }
+            ended => ended?,
+        };
         print::table(bench, &results);
         print::lines(bench.name, &results)?;
         save::save(&args.runs(), bench.name, args, &results)?;
@@ -111,6 +118,9 @@ fn run(args: &Args) -> Result<Vec<String>, Failure> {
             plot::plot(dir, bench, &results)?;
         }
         missed.extend(results.missed().map(|ratio| format!("{}: {ratio}", bench.name)));
+    }
+    if !failed.is_empty() {
+        return Err(Failure::Benches(failed.join(", ")));
     }
     Ok(if args.check { missed } else { Vec::new() })
 }

@@ -18,6 +18,29 @@ pub(crate) fn built(dir: &str, name: &str) -> Result<PathBuf, Failure> {
     Ok(target.join("release").join(name).with_extension(std::env::consts::EXE_EXTENSION))
 }
 
+/// The program of `peers/go`.
+pub(crate) fn built_by_go() -> Result<PathBuf, Failure> {
+    let program = peers_dir()?.join("millstream-go-peers");
+    let mut go = Command::new("go");
+    succeed(go.arg("build").arg("-o").arg(absolute(&program)?).arg(".").current_dir(format!("{PEERS}/go")))?;
+    Ok(program)
+}
+
+/// The command that runs the program of `peers/jvm`.
+pub(crate) fn built_by_maven() -> Result<Command, Failure> {
+    let out = absolute(&peers_dir()?.join("jvm"))?;
+    let mut maven = Command::new("mvn");
+    maven.args(["--quiet", "--batch-mode", "--file", &format!("{PEERS}/jvm/pom.xml"), "package"]);
+    succeed(maven.arg(format!("-Dout={}", out.display())).stdout(Stdio::null()))?;
+    let mut java = Command::new("java");
+    java.arg("-Xmx4g").arg("-cp").arg(format!("{0}/classes:{0}/lib/*", out.display())).arg("millstream.Peers");
+    Ok(java)
+}
+
+fn absolute(path: &Path) -> Result<PathBuf, Failure> {
+    std::path::absolute(path).map_err(Failure::io(path.display().to_string()))
+}
+
 /// The program of the package `name`, installed in a directory beside this program's.
 pub(crate) fn installed(progress: &Progress, name: &str, version: &str) -> Result<PathBuf, Failure> {
     let peers = peers_dir()?;

@@ -1,5 +1,6 @@
 //! A bar chart of a bench's speeds, or its curves, as SVG.
 
+mod growth;
 mod overload;
 mod scaling;
 mod timeline;
@@ -21,7 +22,10 @@ pub(crate) fn plot(dir: &Path, bench: &Bench, results: &Results) -> Result<(), F
     let is_speed = |unit| matches!(unit, Unit::ItemsPerSecond | Unit::BytesPerSecond);
     let speeds: Vec<_> = results.figures.iter().filter(|figure| is_speed(figure.unit)).collect();
     let mut svg = String::new();
-    let drawn = if !results.scaling.is_empty() {
+    let drawn = if !results.growth.is_empty() {
+        let unit = speeds.first().map_or(String::new(), |figure| figure.unit.to_string());
+        growth::draw(&mut svg, bench, &unit, &results.growth)
+    } else if !results.scaling.is_empty() {
         scaling::draw(&mut svg, &results.scaling)
     } else if !results.timelines.is_empty() {
         timeline::draw(&mut svg, bench, &results.timelines)

@@ -63,7 +63,7 @@ pub(crate) fn table(bench: &Bench, results: &Results) {
         let events: Vec<_> =
             counters.events.iter().map(|(event, count)| format!("{event} {}", shown(*count))).collect();
         let per_cycle = counters.instructions_per_cycle().map(|n| format!(", {} instructions per cycle", shown(n)));
-        eprintln!("  {:14} {}{}", counters.who, events.join(", "), per_cycle.unwrap_or_default());
+        eprintln!("  {:6} {:14} {}{}", counters.case, counters.who, events.join(", "), per_cycle.unwrap_or_default());
     }
     eprintln!("  on {}", Machine::here());
     if let Some(others) = results.others {

@@ -1,4 +1,5 @@
-//! Rivals in a program of their own: `peers/rust`, built when it is first needed, and kept running as a child process.
+//! Rivals in programs of their own, one for each of their languages: below `peers`, built when they are first needed, and
+//! kept running as child processes.
 
 use crate::failure::Failure;
 use crate::latency::Waiter;
@@ -6,6 +7,8 @@ use crate::peers;
 use crate::progress::Progress;
 use crate::turns::Contestant;
 use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::Duration;
@@ -15,7 +18,26 @@ use std::time::Duration;
 pub(crate) struct Rivals {
     wanted: bool,
     progress: Progress,
-    peers: RefCell<Option<Peers>>,
+    peers: RefCell<BTreeMap<Language, Peers>>,
+}
+
+/// What a rival's program is written in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Language {
+    Rust,
+    Go,
+    Java,
+}
+
+impl Language {
+    /// What a machine must have for its programs.
+    fn tools(self) -> &'static [&'static str] {
+        match self {
+            Language::Rust => &["cargo"],
+            Language::Go => &["go"],
+            Language::Java => &["java", "mvn"],
+        }
+    }
 }
 
 /// The task of a rival.
@@ -30,21 +52,37 @@ pub(crate) struct Task {
 
 impl Rivals {
     pub(crate) fn new(wanted: bool, progress: Progress) -> Self {
-        Rivals { wanted, progress, peers: RefCell::new(None) }
+        Rivals { wanted, progress, peers: RefCell::default() }
     }
 
     pub(crate) fn wanted(&self) -> bool {
         self.wanted
     }
 
-    /// The id of the running process, if there is one.
-    pub(crate) fn id(&self) -> Option<u32> {
-        self.peers.borrow().as_ref().map(|peers| peers.child.id())
+    /// The ids of the running processes.
+    pub(crate) fn ids(&self) -> Vec<u32> {
+        self.peers.borrow().values().map(|peers| peers.child.id()).collect()
+    }
+
+    /// The tools that rivals of this language need and that are not on PATH.
+    pub(crate) fn missing(&self, language: Language) -> Vec<&'static str> {
+        language.tools().iter().copied().filter(|tool| !is_on_path(tool)).collect()
+    }
+
+    /// A rival in Rust as a contestant, if rivals were requested.
+    pub(crate) fn contestant(&self, who: &'static str, expected: u64, task: Task) -> Option<Contestant<'_, u64>> {
+        self.contestant_in(Language::Rust, who, expected, task)
     }
 
     /// A rival as a contestant, if rivals were requested.
-    pub(crate) fn contestant(&self, who: &'static str, expected: u64, task: Task) -> Option<Contestant<'_, u64>> {
-        let run = move || match *self.ask(task)? {
+    pub(crate) fn contestant_in(
+        &self,
+        language: Language,
+        who: &'static str,
+        expected: u64,
+        task: Task,
+    ) -> Option<Contestant<'_, u64>> {
+        let run = move || match *self.ask(language, task)? {
             [nanoseconds, checksum] => Ok((checksum, Duration::from_nanos(nanoseconds))),
             ref other => Err(Failure::Answer(task.who, other.len())),
         };
@@ -53,18 +91,22 @@ impl Rivals {
 
     /// A rival that measures waits, if rivals were requested.
     pub(crate) fn waiter(&self, who: &'static str, task: Task) -> Option<Waiter<'_>> {
-        self.wanted.then(|| Waiter::new(who, move || self.ask(task)))
+        self.wanted.then(|| Waiter::new(who, move || self.ask(Language::Rust, task)))
     }
 
     /// Sends a task. Returns the rival's answer.
-    fn ask(&self, task: Task) -> Result<Vec<u64>, Failure> {
+    fn ask(&self, language: Language, task: Task) -> Result<Vec<u64>, Failure> {
         let mut peers = self.peers.borrow_mut();
-        let running = match peers.take() {
-            Some(running) => running,
-            None => Peers::start(&self.progress)?,
-        };
-        peers.insert(running).ask(task)
+        match peers.entry(language) {
+            Entry::Occupied(running) => running.into_mut().ask(task),
+            Entry::Vacant(place) => place.insert(Peers::start(language, &self.progress)?).ask(task),
+        }
     }
+}
+
+fn is_on_path(tool: &str) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).any(|dir| dir.join(tool).is_file())
 }
 
 /// The process. It ends when this is dropped.
@@ -76,11 +118,15 @@ struct Peers {
 }
 
 impl Peers {
-    fn start(progress: &Progress) -> Result<Self, Failure> {
+    fn start(language: Language, progress: &Progress) -> Result<Self, Failure> {
         progress.say("building the rivals");
-        let program = peers::built("rust", "millstream-peers")?;
-        let shown = program.display().to_string();
-        let child = Command::new(&program).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
+        let mut command = match language {
+            Language::Rust => Command::new(peers::built("rust", "millstream-peers")?),
+            Language::Go => Command::new(peers::built_by_go()?),
+            Language::Java => peers::built_by_maven()?,
+        };
+        let shown = format!("{command:?}");
+        let child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
         let mut child = child.map_err(Failure::io(shown.clone()))?;
         let requests = child.stdin.take();
         let answers = child.stdout.take().ok_or_else(|| Failure::Program(shown, "no standard output".to_owned()))?;

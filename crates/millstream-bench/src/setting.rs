@@ -19,6 +19,8 @@ pub(crate) enum Effort {
 pub(crate) struct Setting {
     pub(crate) effort: Effort,
     pub(crate) items: Option<u64>,
+    /// Whether counts of instructions are kept in the repository.
+    pub(crate) keep: bool,
     /// Rings of the library's default sizes, unless the command line sets others.
     pub(crate) rings: Rings,
     /// The ring size of the command line.

@@ -11,7 +11,7 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).expect("text")
 }
 
-const NAMES: [&str; 44] = [
+const NAMES: [&str; 55] = [
     "chain2",
     "filter-map",
     "boxes",
@@ -21,6 +21,7 @@ const NAMES: [&str; 44] = [
     "copying",
     "compile",
     "merge",
+    "instructions",
     "layouts",
     "shard-by",
     "shard2",
@@ -55,6 +56,16 @@ const NAMES: [&str; 44] = [
     "sensors",
     "crawler",
     "service",
+    "latency",
+    "libraries",
+    "growth-items",
+    "growth-stages",
+    "growth-halves",
+    "growth-shards",
+    "growth-keys",
+    "growth-sizes",
+    "growth-rings",
+    "growth-cores",
     "rss",
 ];
 

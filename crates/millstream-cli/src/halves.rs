@@ -24,7 +24,7 @@ impl<A: Halves, B: Halves> Halves for (A, B) {
     }
 }
 
-/// A pipeline whose output fans out into this many halves (1, 2, 3, 5, 10 or 20), by repeated halving.
+/// A pipeline whose output fans out into this many halves (1, 2, 3, 4, 5, 8, 10, 16, 20 or 32), by repeated halving.
 ///
 /// See [`Halves`](crate::halves::Halves).
 #[macro_export]
@@ -38,14 +38,26 @@ macro_rules! fan_out {
     (3, $p:expr) => {
         $crate::fan_out!(1, 2, $p)
     };
+    (4, $p:expr) => {
+        $crate::fan_out!(2, 2, $p)
+    };
     (5, $p:expr) => {
         $crate::fan_out!(2, 3, $p)
+    };
+    (8, $p:expr) => {
+        $crate::fan_out!(4, 4, $p)
     };
     (10, $p:expr) => {
         $crate::fan_out!(5, 5, $p)
     };
+    (16, $p:expr) => {
+        $crate::fan_out!(8, 8, $p)
+    };
     (20, $p:expr) => {
         $crate::fan_out!(10, 10, $p)
+    };
+    (32, $p:expr) => {
+        $crate::fan_out!(16, 16, $p)
     };
     ($first:tt, $second:tt, $p:expr) => {
         $p.fanout(|p| $crate::fan_out!($first, p), |p| $crate::fan_out!($second, p))

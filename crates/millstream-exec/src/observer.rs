@@ -191,9 +191,9 @@ impl Observer {
     /// ```
     /// use millstream::{exec::Counters, prelude::*};
     /// use std::{thread::sleep, time::Duration};
-    /// let nap = |x: &u64| { sleep(Duration::from_millis(2)); *x };
+    /// let nap = |x: &u64| { sleep(Duration::from_millis(20)); *x };
     /// let p = pipeline::<u64>().map(|x| x + 1).map_blocking(nap).named("slow");
-    /// let run = Rings::new().start((&p).from(source::ready(0..50)).to_each(|_, _| ()))?;
+    /// let run = Rings::new().start((&p).from(source::ready(0..25)).to_each(|_, _| ()))?;
     /// let (observer, mut now) = (run.observer(), Counters::default());
     /// run.wait()?;
     /// observer.read(&mut now);

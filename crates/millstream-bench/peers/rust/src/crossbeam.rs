@@ -8,6 +8,6 @@ pub(crate) mod zips;
 const CHUNK: u64 = 1024;
 
 /// The numbers below `items`, in chunks.
-fn chunks(items: u64) -> impl Iterator<Item = Vec<u64>> {
+pub(crate) fn chunks(items: u64) -> impl Iterator<Item = Vec<u64>> {
     (0..items).step_by(CHUNK as usize).map(move |from| (from..items.min(from + CHUNK)).collect())
 }

@@ -6,10 +6,16 @@
 mod cores;
 mod crossbeam;
 mod disruptor_ring;
+mod futures_streams;
+mod kanal_channel;
 mod latency;
 mod many;
+mod pariter_chunks;
 mod rayon_chunks;
 mod rtrb_chunks;
+mod std_channel;
+mod timely_dataflow;
+mod tokio_channel;
 mod trains;
 mod work;
 
@@ -58,6 +64,17 @@ fn answer(request: &Request<'_>) -> Option<Vec<u64>> {
         ("hop", "crossbeam") => Box::new(move || crossbeam::items::hop(items, size)),
         ("hop", "rtrb-chunk") => Box::new(move || rtrb_chunks::hop(items, size)),
         ("hop", "disruptor") => Box::new(move || disruptor_ring::hop(items, size)),
+        ("hop", "std-vec") => Box::new(move || std_channel::hop(items, size)),
+        ("hop", "kanal-vec") => Box::new(move || kanal_channel::hop(items, size)),
+        ("hop", "tokio-vec") => Box::new(move || tokio_channel::hop(items, size)),
+        ("hop", "timely") => Box::new(move || timely_dataflow::hop(items)),
+        ("chain3", "std-vec") => Box::new(move || std_channel::chain3(items, size)),
+        ("chain3", "kanal-vec") => Box::new(move || kanal_channel::chain3(items, size)),
+        ("chain3", "tokio-vec") => Box::new(move || tokio_channel::chain3(items, size)),
+        ("chain3", "timely") => Box::new(move || timely_dataflow::chain3(items)),
+        ("chain3", "futures") => Box::new(move || futures_streams::chain3(items)),
+        ("shard2-ordered", "futures-buffered") => Box::new(move || futures_streams::ordered(items, size)),
+        ("shard2-ordered", "pariter") => Box::new(move || pariter_chunks::ordered(items)),
         ("chain3", "crossbeam-vec") => Box::new(move || crossbeam::vecs::chain3(items, size)),
         ("chain7", "crossbeam") => Box::new(move || crossbeam::items::chain7(items, size)),
         ("zip2", "crossbeam-vec") => Box::new(move || crossbeam::zips::zip2(items, size)),

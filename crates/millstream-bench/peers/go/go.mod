@@ -1,0 +1,3 @@
+module millstream.dev/peers
+
+go 1.21
