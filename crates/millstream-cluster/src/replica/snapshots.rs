@@ -26,7 +26,7 @@ pub(super) struct Held {
     stored: Option<String>,
 }
 
-/// After so many reads that bring nothing, a replica looks whether the input edge has to be trimmed.
+/// After this number of reads that bring nothing, a replica looks whether the input edge has to be trimmed.
 const QUIET: u32 = 16;
 
 fn key_of(output: &str) -> String {
@@ -175,7 +175,7 @@ impl<S: Segment, L: Log> Replica<S, L> {
         running.asks = false;
         let Manifest { input: newest, blob, before, .. } = &running.manifest.0;
         if self.options.trims && *newest > 0 {
-            // Again, if whoever stored it has; once, if it died before.
+            // The replica that stored it may have died before it did this.
             running.trim = Some(*newest);
         }
         let late = running.held.take_if(|held| held.input <= *newest).and_then(|held| held.stored);
