@@ -11,10 +11,10 @@ use crate::cmd::Result;
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// `evolve`: kill workers of a population, and now and then its master. `state`: kill programs that keep their
-    /// state, and start them again; exit with 4 at the first byte of output that differs. `cluster`: kill and
-    /// stop the workers, the feed and the three servers of a word count on NATS, and start them again; exit with 4 if
-    /// the output is not the model's. `serve`: kill a ledger whose clients repeat what was not answered; exit with 4 if a request was done
-    /// twice or by half, or an answered one is lost
+    /// state, and start them again; exit with 4 at the first byte of output that differs. `cluster`: kill and stop the
+    /// workers, the feed and the three servers of a word count on NATS, and start them again; exit with 4 if the output
+    /// is not the model's. `serve`: kill a ledger whose clients repeat what was not answered; exit with 4 if a request
+    /// was done twice or by half, or an answered one is lost
     #[arg(value_parser = ["cluster", "evolve", "serve", "state"])]
     what: String,
     /// The seed of the work, and of the choice and times of kills as far as these are determined

@@ -58,7 +58,7 @@ impl<B: Item + Display, O> Printed<B> for O where
 /// | `graph [--format svg\|dot\|json]` | a picture of it |
 /// | `run --state DIR FILE... >> FILE` | runs it, and goes on where it was when started again ([`Program::lasting`]) |
 /// | `state DIR`, `replay DIR`, `snapshots DIR` | look at what is kept there |
-/// | `cluster apply\|feed\|read\|status\|drain\|rm`, `worker` | runs it on several machines, over NATS (feature `cluster`) |
+/// | `cluster ...`, `worker` | runs it on several machines, over NATS (feature `nats`; [`Program::lasting`]) |
 /// | `verify [FILE...]` | runs it in every deployment with several sizes, and compares: `EDGE HASH COUNT` |
 ///
 /// Flags and exit codes are those of the `millstream` command: `--deploy model|inline|queues|rings`, `--workers`,
@@ -192,8 +192,9 @@ where
 
     /// Makes `run` take `--state DIR`: the program then goes on where it was when it is started again, whatever ended
     /// it, and the file that it appends to has the lines of one undisturbed run. `state`, `replay` and `snapshots` look
-    /// at such a directory. On a cluster it gets snapshots: without, a worker that starts computes everything again. Every state of the pipeline can be written, and has a [name](millstream_core::Arrow::named)
-    /// (`plan --durable` says which has none). It reads files, and none of them is standard input.
+    /// at such a directory. On a cluster there are snapshots: without them a worker that starts computes everything
+    /// again. Every state of the pipeline can be written, and has a [name](millstream_core::Arrow::named)
+    /// (`plan --durable` says which has none). With `--state` it reads files, and none of them is standard input.
     ///
     /// ```no_run
     /// use millstream::{Program, prelude::*};

@@ -79,7 +79,7 @@ enum Phase<R> {
     Begins,
     /// Fetches the snapshot.
     Fetches(Manifest, u64),
-    Runs(Running<R>),
+    Runs(Box<Running<R>>),
     /// It failed.
     Stopped,
 }
@@ -208,7 +208,7 @@ impl<S: Segment, L: Log> Replica<S, L> {
         Ok(step)
     }
 
-    fn work(&self, mut running: Running<S::Run>) -> Result<(Phase<S::Run>, Step), ReplicaError> {
+    fn work(&self, mut running: Box<Running<S::Run>>) -> Result<(Phase<S::Run>, Step), ReplicaError> {
         let now = running.turn;
         let (worked, next) = match now {
             Turn::Reads => match self.read(&mut running)? {

@@ -3,8 +3,14 @@
 
 #![expect(clippy::print_stdout, reason = "a test program prints its tests")]
 
+#[cfg(feature = "nats")]
+#[path = "program/clustered.rs"]
+mod clustered;
 #[path = "../examples/numbers.rs"]
 mod numbers;
+#[cfg(feature = "nats")]
+#[path = "../../millstream-cluster/tests/all/server.rs"]
+mod server;
 
 use millstream::Program;
 use millstream::prelude::*;
@@ -31,7 +37,7 @@ fn main() -> ExitCode {
         Ok("shy") => return millstream::main(pipeline::<u64>().map(|x| Shy(*x))),
         _ => {}
     }
-    let tests: [(&str, fn()); 11] = [
+    let tests: &[(&str, fn())] = &[
         ("it_runs_over_lines_everywhere", it_runs_over_lines_everywhere),
         ("a_line_that_is_no_value_is_reported_and_left_out", a_line_that_is_no_value_is_reported_and_left_out),
         ("it_plans", it_plans),
@@ -46,6 +52,8 @@ fn main() -> ExitCode {
         ("a_panic_before_the_pipeline_runs_is_a_failure", a_panic_before_the_pipeline_runs_is_a_failure),
         ("wrong_use_is_refused", wrong_use_is_refused),
         ("its_state_is_kept_and_a_failure_is_replayed", its_state_is_kept_and_a_failure_is_replayed),
+        #[cfg(feature = "nats")]
+        ("it_works_on_a_cluster", clustered::it_works_on_a_cluster),
     ];
     for (name, test) in tests {
         test();

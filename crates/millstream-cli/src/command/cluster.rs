@@ -25,16 +25,16 @@ use clap::Args;
 /// A command of `cluster`, for a program of the command's own, or for any.
 #[derive(Debug)]
 pub(crate) enum Cluster {
-    Apply(Numbers, ClusterProgram),
-    ForAny(ForAny),
+    Apply(Box<Numbers>, ClusterProgram),
+    ForAny(Box<ForAny>),
 }
 
 impl Cluster {
     /// An error is wrong use.
     pub(crate) fn new(command: ClusterCommand<ApplyProgram>) -> Result<Self, String> {
         Ok(match sorted(command)? {
-            Ok(any) => Cluster::ForAny(any),
-            Err(ApplyProgram { program, apply }) => Cluster::Apply(apply.try_into()?, program),
+            Sorted::ForAny(any) => Cluster::ForAny(any),
+            Sorted::Apply(ApplyProgram { program, apply }) => Cluster::Apply(Box::new(apply.try_into()?), program),
         })
     }
 
@@ -56,10 +56,16 @@ pub(crate) enum ForAny {
     Remove(remove::Remove),
 }
 
-/// A command of `cluster`, of one program or of any. An error is wrong use.
-pub(crate) fn sorted<A: Args>(command: ClusterCommand<A>) -> Result<Result<ForAny, A>, String> {
-    Ok(Ok(match command {
-        ClusterCommand::Apply(apply) => return Ok(Err(apply)),
+/// A command of `cluster`, of one program or of any.
+pub(crate) enum Sorted<A> {
+    Apply(A),
+    ForAny(Box<ForAny>),
+}
+
+/// An error is wrong use.
+pub(crate) fn sorted<A: Args>(command: ClusterCommand<A>) -> Result<Sorted<A>, String> {
+    Ok(Sorted::ForAny(Box::new(match command {
+        ClusterCommand::Apply(apply) => return Ok(Sorted::Apply(apply)),
         ClusterCommand::Feed(flags) => ForAny::Feed(feed::resolved(flags)?),
         ClusterCommand::Read(flags) => ForAny::Read(read::resolved(flags)?),
         ClusterCommand::Status(flags) => {
@@ -71,7 +77,7 @@ pub(crate) fn sorted<A: Args>(command: ClusterCommand<A>) -> Result<Result<ForAn
         ClusterCommand::Rm(flags) => {
             ForAny::Remove(remove::Remove { servers: servers(flags.servers)?, force: flags.force })
         }
-    }))
+    })))
 }
 
 impl ForAny {

@@ -97,7 +97,7 @@ pub(crate) struct Apply {
     /// Servers that hold each batch: 1, or 3 or 5 of a cluster of servers, which then survives the loss of 1 or 2
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = copies)]
     pub(crate) copies: usize,
-    /// Batches that an edge holds before it is full, and whoever feeds it waits
+    /// Batches that an edge holds before it is full, and its feed waits
     #[arg(long, value_name = "N", default_value_t = 65_536, value_parser = clap::value_parser!(u32).range(8..))]
     pub(crate) capacity: u32,
     /// Batches between two snapshots, which the input edge is dropped behind [default: 256, or an eighth of the

@@ -3,7 +3,7 @@
 use super::flags::Flags;
 use super::lines::parsed;
 use super::{Line, Printed, Program};
-use crate::command::cluster::{Numbers, Reads, TextSegment, Works as Worker, apply, sorted};
+use crate::command::cluster::{Numbers, Reads, Sorted, TextSegment, Works as Worker, apply, sorted};
 use crate::flags::{self, Apply, ClusterCommand, refuse};
 use crate::message::Complaints;
 use crate::outcome::Outcome;
@@ -85,8 +85,8 @@ where
 
     pub(super) fn cluster(self, command: ClusterCommand<Apply>) -> Outcome {
         match sorted(command).unwrap_or_else(|wrong| refuse::<Flags>(&wrong)) {
-            Ok(any) => any.run(),
-            Err(flags) => {
+            Sorted::ForAny(any) => any.run(),
+            Sorted::Apply(flags) => {
                 let numbers = Numbers::try_from(flags).unwrap_or_else(|wrong| refuse::<Flags>(&wrong));
                 apply(&numbers, &name(), &self.pipeline.with_shards(1).plan())
             }

@@ -37,6 +37,7 @@ pub(super) fn write<T: Serialize + 'static>(first: u64, values: &Vec<(u64, T)>) 
 }
 
 /// Whether the values are plain, and are written then.
+#[expect(clippy::ptr_arg, reason = "a slice is not `Any`")]
 fn write_plain<T: 'static>(values: &Vec<(u64, T)>, bytes: &mut Vec<u8>) -> bool {
     let values: &dyn Any = values;
     macro_rules! written {
@@ -94,6 +95,7 @@ fn numbers(first: u64, count: u32, rest: &mut &[u8]) -> Result<Vec<u64>, String>
 }
 
 /// Whether the values are plain, and are read then.
+#[expect(clippy::ptr_arg, reason = "a slice is not `Any`")]
 fn read_plain<T: 'static>(first: u64, count: u32, bytes: &[u8], values: &mut Vec<(u64, T)>) -> Result<bool, String> {
     let values: &mut dyn Any = values;
     macro_rules! are_read {

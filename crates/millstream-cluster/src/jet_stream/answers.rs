@@ -84,7 +84,7 @@ pub(super) fn answer(bell: Bell) -> (Answers, Waiting) {
 
 impl Answers {
     pub(super) fn put(self, answer: Result<(), LogError>) {
-        // Nobody waits any more if the replica is gone.
+        // Nothing waits any more if the replica is gone.
         _ = self.sends.send(answer);
         self.bell.ring();
     }

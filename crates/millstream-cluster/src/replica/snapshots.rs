@@ -26,7 +26,7 @@ pub(super) struct Held {
     stored: Option<String>,
 }
 
-/// After so many reads that bring nothing, a replica looks whether the input edge has to be trimmed.
+/// After this number of reads that bring nothing, a replica looks whether the input edge has to be trimmed.
 const QUIET: u32 = 16;
 
 fn key_of(output: &str) -> String {
@@ -57,7 +57,10 @@ impl<S: Segment, L: Log> Replica<S, L> {
     pub(super) fn begin(&self) -> Result<(Phase<S::Run>, Step), ReplicaError> {
         let Some(record) = brought(self.log.get(&self.key()))? else { return Ok((Phase::Begins, Step::Idle)) };
         let Some(record) = record else {
-            return Ok((Phase::Runs(Running::new(self.segment.start(None)?, Manifest::default(), 0)), Step::Worked));
+            return Ok((
+                Phase::Runs(Box::new(Running::new(self.segment.start(None)?, Manifest::default(), 0))),
+                Step::Worked,
+            ));
         };
         let manifest: Manifest = postcard::from_bytes(&record.value).map_err(|error| self.unusable(error))?;
         Ok((Phase::Fetches(manifest, record.revision), Step::Worked))
@@ -84,7 +87,7 @@ impl<S: Segment, L: Log> Replica<S, L> {
         // The replica that stored it may have died before it trimmed the edge, and a full edge brings no further batch.
         running.drops = running.manifest.0.drops.clone();
         running.trim = self.options.trims.then_some(running.position);
-        Ok((Phase::Runs(running), Step::Worked))
+        Ok((Phase::Runs(Box::new(running)), Step::Worked))
     }
 
     fn blob_name(&self, input: u64, state: &[u8]) -> String {
@@ -175,7 +178,7 @@ impl<S: Segment, L: Log> Replica<S, L> {
         running.asks = false;
         let Manifest { input: newest, blob, before, .. } = &running.manifest.0;
         if self.options.trims && *newest > 0 {
-            // Again, if whoever stored it has; once, if it died before.
+            // The replica that stored it may have died before it did this.
             running.trim = Some(*newest);
         }
         let late = running.held.take_if(|held| held.input <= *newest).and_then(|held| held.stored);

@@ -25,7 +25,7 @@ fn block(text: &Text, blocks: &mut Vec<Block>, _: &Complaints) {
 }
 
 /// Each word with its count so far, by key.
-fn words() -> impl Lasting + Arrow<In = Val<Block>, Out = Val<Counted>> {
+fn words() -> impl Lasting<In = Val<Block>, Out = Val<Counted>> {
     pipeline::<Block>()
         .flat_map(|block: &Block| {
             let words = block.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());

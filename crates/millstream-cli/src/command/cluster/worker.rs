@@ -7,6 +7,7 @@ use crate::flags;
 use crate::interrupts::Interrupts;
 use crate::message::{Complaints, say};
 use crate::outcome::Outcome;
+use crate::panics;
 use millstream_cluster::{App, JetStream, News, ReplicaError, Segment, SegmentError, Worked, work};
 use millstream_core::Plan;
 use millstream_exec::Rings;
@@ -81,6 +82,7 @@ impl Knows {
             complaints.complain(&format!("{}: {other}", servers.access.app));
             return Outcome::WrongUse;
         }
+        panics::quiet_in_pipelines();
         let interrupts = Interrupts::default();
         if let Err(error) = interrupts.listen() {
             complaints.complain(&error.to_string());
