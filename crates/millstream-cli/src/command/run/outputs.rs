@@ -57,7 +57,10 @@ impl Outputs {
             None => Ok(None),
             Some(name) => match File::create(name) {
                 Ok(file) => Ok(Some(Sink { name: name.clone(), file, failed: false })),
-                Err(error) => Err(complaints.complain(&format!("{}: {}", quoted(name.as_ref()), cause(&error)))),
+                Err(error) => {
+                    complaints.complain(&format!("{}: {}", quoted(name.as_ref()), cause(&error)));
+                    Err(())
+                }
             },
         };
         let sinks: Result<_, ()> = program.sinks.iter().map(|sink| open(&sink.file)).collect();
