@@ -96,8 +96,8 @@ impl Effects {
         Ok((Effects { record: Arc::new(record) }, recovered))
     }
 
-    /// An effect for [`map_blocking`](millstream_core::AsyncExt::map_blocking) behind
-    /// [`enumerate`](millstream_core::Arrow::enumerate). `name` names it in the record and in its keys, and must stay
+    /// An effect for [`map_blocking`](millstream_core::Arrow::map_blocking) behind
+    /// [`enumerate`](millstream_core::StreamsExt::enumerate). `name` names it in the record and in its keys, and must stay
     /// the same in later versions of the program; each effect of a job has its own. At a number that the record has,
     /// `f` is not called. The answer is written by postcard.
     ///
