@@ -37,7 +37,7 @@ impl<P: Arrow> Upgrade<P> {
         site: &Site,
         agrees: Arc<Agrees<P::Out>>,
         answer: Answer,
-    ) -> Result<(Box<dyn Change>, Arc<ShadowState>, CutsOver), UpgradeError>
+    ) -> Result<ShadowParts, UpgradeError>
     where
         P: Deploy<RingBackend<R>> + Arrow<In = Val<T>, Out: RingShape<R>> + Send + Sync,
     {
@@ -74,6 +74,9 @@ impl<P: Arrow> Upgrade<P> {
         Ok((Box::new(begin), state, cuts_over))
     }
 }
+
+/// The change by which a shadow begins, what it shares with the run, and how it takes the place of the running version.
+pub(crate) type ShadowParts = (Box<dyn Change>, Arc<ShadowState>, CutsOver);
 
 /// Makes the change by which a shadow takes the place of the running version.
 pub(crate) type CutsOver = Box<dyn Fn(Answer) -> Box<dyn Change> + Send + Sync>;
