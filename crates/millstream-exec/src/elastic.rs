@@ -13,9 +13,9 @@
 //! - Where the ring in front of the stage is full, the rate that comes in is the rate that the stage allows, and says
 //!   nothing of the demand. So the number doubles, which reaches any number in few steps.
 //! - Hysteresis: a number is raised if two windows in a row ask for it, and lowered if ten do, to the highest that one
-//!   of them asks for. It is raised where shards would be busy for more than 4/5 of the time, and lowered to at most 3/4
-//!   of it where the fewer ones would be busy for less than 3/5. So no load asks for both, and no steady load takes a
-//!   doubling back: a load that k shards cannot do keeps more than 3/4 of 2k busy for 3/5 of the time.
+//!   of them asks for. It is raised where shards would be busy for more than 4/5 of the time, and lowered to at most
+//!   3/4 of it where the fewer ones would be busy for less than 3/5. So no load asks for both, and no steady load
+//!   takes a doubling back: a load that k shards cannot do keeps more than 3/4 of 2k busy for 3/5 of the time.
 //!
 //! Useful time is the time of steps, times the share of it in which the threads had a core: on shared cores a step also
 //! waits for others. More shards than cores are never asked for.
@@ -128,8 +128,8 @@ impl Elastic {
         &self.stage
     }
 
-    /// Another number of shards, if this window and those before ask for it. Windows are given in their order, each with
-    /// the number of shards that there were.
+    /// Another number of shards, if this window and those before ask for it. Windows are given in their order, each
+    /// with the number of shards that there were.
     pub fn decide(&mut self, window: &LoadWindow) -> Option<ElasticDecision> {
         if self.settles > 0 {
             self.settles -= 1;

@@ -16,10 +16,10 @@ use crate::machine::{Cores, Pins};
 use crate::observer::{Counters, Observer};
 use crate::pool::Pool;
 use crate::pool::placing::set_workers;
+use crate::present::Present;
 use crate::report::StageReport;
-use crate::side_sinks::SideSinks;
 use crate::sink_tasklet::{Finish, Seen};
-use crate::upgrade::{ChangeReport, Ends, ShadowState, Site};
+use crate::upgrade::{Ends, Site};
 use crate::{ProducerPanics, Report, Rings, RunEnd, RunError};
 use std::marker::PhantomData;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -43,18 +43,6 @@ pub(crate) struct Started {
     /// Where another pipeline can take the place of this one. None if the program takes the output itself.
     pub(crate) ends: Option<Ends>,
     pub(crate) site: Site,
-}
-
-/// What belongs to the present version of a run's pipeline.
-pub(crate) struct Present {
-    pub(crate) observer: Observer,
-    /// Those of earlier versions among them.
-    pub(crate) side_sinks: SideSinks,
-    pub(crate) ring_bytes: usize,
-    /// The changes so far.
-    pub(crate) changes: Vec<ChangeReport>,
-    /// The version that runs beside this one.
-    pub(crate) shadow: Option<Arc<ShadowState>>,
 }
 
 /// Drains or stops a run from any thread, while another waits for it.

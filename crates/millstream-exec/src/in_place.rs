@@ -27,8 +27,8 @@ pub(crate) trait InPlace: HeldState {
     /// Why it cannot.
     fn fits(&self, old: &dyn HeldState) -> Result<Fit, String>;
 
-    /// Takes over the state of `old`, which it fits, and leaves its own there. If it tells keys apart, in another number
-    /// of lanes, returns where the state of each key was and is.
+    /// Takes over the state of `old`, which it fits, and leaves its own there. If it tells keys apart, in another
+    /// number of lanes, returns where the state of each key was and is.
     fn take_over(&mut self, old: &mut dyn HeldState) -> Option<Vec<KeyMove>>;
 
     /// How the states of a stage whose keys are in another number of lanes go on; its tasklets all have this type.

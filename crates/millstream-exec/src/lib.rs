@@ -63,6 +63,7 @@ mod pipeline;
 mod placement;
 mod planned;
 mod pool;
+mod present;
 #[cfg(feature = "queues")]
 mod queues;
 mod rate;

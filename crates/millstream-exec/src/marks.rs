@@ -206,8 +206,8 @@ impl Marks {
         Ok(())
     }
 
-    /// From now on this number of tasklets of a version beside the run's pass each mark. If there are none any more, a mark may
-    /// be passed by all with that.
+    /// From now on this number of tasklets of a version beside the run's pass each mark. If there are none any more, a
+    /// mark may be passed by all with that.
     pub(crate) fn shadow_tasks(&self, shadows: usize) {
         let mut book = self.book();
         book.shadows = shadows;

@@ -15,9 +15,9 @@ pub use counters::{Counters, RingCounters, TaskletCounters};
 
 use crate::ChangeReport;
 use crate::bottleneck::{Loads, ThreadTimes};
-use crate::handle::Present;
 use crate::pool::Pool;
 use crate::pool::roster::Roster;
+use crate::present::Present;
 use crate::task::Task;
 use crate::watched::Role;
 use crate::wiring::Home;

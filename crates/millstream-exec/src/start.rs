@@ -3,7 +3,7 @@
 use crate::explain::Feed;
 use crate::external_source::StopSource;
 use crate::feed::{self, Output, SweepTasklet};
-use crate::handle::{Present, Started};
+use crate::handle::Started;
 use crate::keeps::{RingBackend, RingRunner};
 use crate::machine::{Cores, usable_cores};
 use crate::marks::LaysMarks;
@@ -12,6 +12,7 @@ use crate::placement::Controller;
 use crate::pool::Pool;
 use crate::pool::roster::entries;
 use crate::pool::stepping::step_by_seed;
+use crate::present::Present;
 use crate::reactor::Reactor;
 use crate::ring_shape::source_edge;
 use crate::shared::Shared;

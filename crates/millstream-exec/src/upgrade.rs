@@ -6,10 +6,10 @@
 //! that the source's end made when it laid the mark. Then the sink reads the new version's output, and the old stages
 //! are dropped, without END. If the new version cannot begin, the old stages go on at the same number.
 //!
-//! So there is no gap, no number twice, and no run that has lost its pipeline. No stage of the new version begins before
-//! all states are there: a migration that fails in the last stage finds the first one still at its number. The price is
-//! that the first stage waits until the last one has come to the mark. The stage that holds the run back works until
-//! then on what is in its ring.
+//! So there is no gap, no number twice, and no run that has lost its pipeline. No stage of the new version begins
+//! before all states are there: a migration that fails in the last stage finds the first one still at its number. The
+//! price is that the first stage waits until the last one has come to the mark. The stage that holds the run back
+//! works until then on what is in its ring.
 
 mod error;
 mod hand_over;
@@ -17,22 +17,24 @@ mod migration;
 mod planned;
 mod report;
 mod shadow;
+pub(crate) mod shadow_end;
+pub(crate) mod shadow_state;
 mod spec;
 
 pub use error::{StateMismatch, UpgradeError};
 pub(crate) use planned::Next;
 pub use report::{ChangeReport, StagePause};
-pub use shadow::ShadowEnd;
-pub(crate) use shadow::{Agrees, ShadowState};
+pub(crate) use shadow::{Agrees, CutsOver};
+pub use shadow_end::ShadowEnd;
 pub use spec::{IntoUpgrade, Upgrade};
 
 use crate::explain::Feed;
 use crate::external_source::ExternalSource;
-use crate::handle::Present;
 use crate::keeps::{RingBackend, RingRunner};
 use crate::marks::{Change, Retired};
 use crate::observer::Observer;
 use crate::pool::Pool;
+use crate::present::Present;
 use crate::reactor::Reactor;
 use crate::side_sinks::SideSinks;
 use crate::sink_tasklet::Splice;
@@ -46,7 +48,6 @@ use millstream_core::failure::{caught, discard, message};
 use millstream_core::plan::UpgradeCheck;
 use millstream_core::{Arrow, Deploy, Item, Plan, SequenceNumber, Val};
 use millstream_ring::{Reader, RingLayout, RingProbe};
-use shadow::{Begin, CutOver, Left};
 use spec::StateRules;
 use std::any::{Any, TypeId, type_name};
 use std::marker::PhantomData;
@@ -322,36 +323,4 @@ impl<P: Arrow> Upgrade<P> {
         judged(present.plan(), &plan, &states)?;
         Ok(change)
     }
-
-    /// The change by which this pipeline begins to run beside that of a run, and the one by which it takes its place.
-    pub(crate) fn beside<R: RingRunner, T: Item>(
-        self,
-        ends: Option<&Ends>,
-        site: &Site,
-        agrees: Arc<Agrees<P::Out>>,
-        answer: Answer,
-    ) -> Result<(Box<dyn Change>, Arc<ShadowState>, CutsOver), UpgradeError>
-    where
-        P: Deploy<RingBackend<R>> + Arrow<In = Val<T>, Out: RingShape<R>> + Send + Sync,
-    {
-        let Upgrade { next, states } = self;
-        let (fork, splice) = typed::<R, T, P::Out>(ends)?;
-        judged(site.present().observer.clone().plan(), &next.plan(), &states)?;
-        let (state, left): (_, Left<P::Out>) = (ShadowState::new(), Arc::default());
-        let cuts_over: CutsOver = Box::new({
-            let (site, fork, splice, state, left) =
-                (site.clone(), fork.clone(), splice.clone(), state.clone(), Arc::clone(&left));
-            move |answer| {
-                let (site, fork, splice) = (site.clone(), fork.clone(), splice.clone());
-                Box::new(CutOver { site, fork, splice, state: state.clone(), left: left.clone(), answer, laid: false })
-            }
-        });
-        let (runner, site, of_begin) = (PhantomData::<fn() -> R>, site.clone(), state.clone());
-        let begin =
-            Begin { next, states, runner, site, fork, splice, agrees, state: of_begin, left, answer, laid: false };
-        Ok((Box::new(begin), state, cuts_over))
-    }
 }
-
-/// Makes the change by which a shadow takes the place of the running version.
-pub(crate) type CutsOver = Box<dyn Fn(Answer) -> Box<dyn Change> + Send + Sync>;

@@ -1,5 +1,5 @@
-//! A running pipeline is replaced by another one: how long its stages take nothing, how late the output is, and how soon
-//! the new version's first output comes.
+//! A running pipeline is replaced by another one: how long its stages take nothing, how late the output is, and how
+//! soon the new version's first output comes.
 //!
 //! The pipeline has 100 MB of keyed state, which the new version takes over. Items are due at a steady rate, and a
 //! latency is counted from when an item is due, so that a pause counts for every item that it makes late. `limit` of

@@ -46,7 +46,8 @@ impl ElasticRun {
     ///
     /// # Errors
     ///
-    /// If an upgrade was refused: then the run has gone on with the shards that it had, and there were no changes since.
+    /// If an upgrade was refused: then the run has gone on with the shards that it had, and there were no changes
+    /// since.
     pub fn finish(mut self) -> Result<(), UpgradeError> {
         self.end()
     }
@@ -69,9 +70,9 @@ impl Drop for ElasticRun {
 }
 
 impl<O, R: RingRunner> Handle<O, R> {
-    /// Gives a stage more or fewer shards by its load: [`Elastic`] says when. `version` makes the pipeline with a number
-    /// of shards; the run goes on with it at a number, as by [`upgrade`](Handle::upgrade), and begins with the least
-    /// number. Keys go to their new shards with their states. Each decision is in the report, with its reason.
+    /// Gives a stage more or fewer shards by its load: [`Elastic`] says when. `version` makes the pipeline with a
+    /// number of shards; the run goes on with it at a number, as by [`upgrade`](Handle::upgrade), and begins with the
+    /// least number. Keys go to their new shards with their states. Each decision is in the report, with its reason.
     ///
     /// ```
     /// use millstream::{exec::Elastic, prelude::*};

@@ -2,7 +2,9 @@
 
 use super::{Handle, Upgrader};
 use crate::keeps::{RingBackend, RingRunner};
-use crate::upgrade::{Agrees, CutsOver, ShadowEnd, ShadowState};
+use crate::upgrade::shadow_end::ShadowEnd;
+use crate::upgrade::shadow_state::ShadowState;
+use crate::upgrade::{Agrees, CutsOver};
 use crate::{IntoUpgrade, RingShape, Rings, UpgradeError};
 use millstream_core::{Arrow, Deploy, Item, SequenceNumber, Shape, Val};
 use std::fmt::Debug;
@@ -19,9 +21,9 @@ pub struct Shadow<R: RingRunner = Rings> {
 }
 
 impl<O, R: RingRunner> Handle<O, R> {
-    /// Runs `next` beside the run's pipeline, from the next number that the source publishes, with clones of its states,
-    /// and compares the outputs number by number, empty slots and END among them. The output of `next` goes nowhere. The
-    /// stream does not pause, but each stage does while its state is cloned, as for a snapshot.
+    /// Runs `next` beside the run's pipeline, from the next number that the source publishes, with clones of its
+    /// states, and compares the outputs number by number, empty slots and END among them. The output of `next` goes
+    /// nowhere. The stream does not pause, but each stage does while its state is cloned, as for a snapshot.
     ///
     /// A difference, or a failure in `next`, ends the shadow and not the run. As long as it is there, the run keeps up
     /// with it, since it reads the source's ring and the output, too. The functions of `next` are called for the same

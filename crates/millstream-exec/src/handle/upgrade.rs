@@ -98,8 +98,8 @@ impl<O, R: RingRunner> Handle<O, R> {
     /// answer: its state goes on in `next`. Sinks with names in the old pipeline are finished when the run is over, as
     /// those in `next` are. The run has at most as many workers as its first pipeline had tasklets.
     ///
-    /// States are moved and not cloned, except those with a [migration](crate::Upgrade::migrate). The output pauses for as
-    /// long as a number takes through the pipeline; [`changes`](Handle::changes) says how long each stage did.
+    /// States are moved and not cloned, except those with a [migration](crate::Upgrade::migrate). The output pauses
+    /// for as long as a number takes through the pipeline; [`changes`](Handle::changes) says how long each stage did.
     ///
     /// ```
     /// use millstream::prelude::*;

@@ -7,7 +7,7 @@ use crate::latency_markers::MarkerPasses;
 use crate::marks::BesideRun;
 use crate::placement::cut_evenly;
 use crate::task::Task;
-use crate::upgrade::ShadowState;
+use crate::upgrade::shadow_state::ShadowState;
 use crate::watched::Role;
 use crate::wiring::Named;
 use millstream_core::Plan;

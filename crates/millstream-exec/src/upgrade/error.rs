@@ -1,4 +1,4 @@
-use super::ShadowEnd;
+use super::shadow_end::ShadowEnd;
 use crate::RunError;
 use millstream_core::SequenceNumber;
 use millstream_core::plan::{UpgradeCheck, Verdict};

@@ -20,7 +20,9 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, MutexGuard};
 
 /// The tasklets of the old version, which take no step meanwhile.
-pub(super) struct OldTasklets<'t>(Vec<(&'t str, MutexGuard<'t, Option<Box<dyn Tasklet>>>)>);
+pub(super) struct OldTasklets<'t>(Vec<(&'t str, Locked<'t>)>);
+
+type Locked<'t> = MutexGuard<'t, Option<Box<dyn Tasklet>>>;
 
 impl<'t> OldTasklets<'t> {
     /// Waits for those that are in their last step.

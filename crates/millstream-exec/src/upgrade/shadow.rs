@@ -10,130 +10,73 @@
 //! run's.
 
 mod begin;
+mod beside;
 mod compare;
 mod cut_over;
 
-pub(crate) use begin::Begin;
-use compare::Comparer;
-pub(crate) use compare::{Agrees, Left};
-pub(crate) use cut_over::CutOver;
+pub(crate) use compare::Agrees;
 
-use crate::marks::Marks;
-use crate::side_sinks::SideSinks;
-use crate::task::Task;
-use crate::watched::Role;
-use millstream_core::plan::UpgradeCheck;
-use millstream_core::{Plan, SequenceNumber};
-use std::fmt;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use super::shadow_state::ShadowState;
+use super::{Answer, Ends, Site, Upgrade, UpgradeError, judged, typed};
+use crate::RingShape;
+use crate::keeps::{RingBackend, RingRunner};
+use crate::marks::Change;
+use begin::Begin;
+use beside::Place;
+use compare::Left;
+use cut_over::CutOver;
+use millstream_core::{Arrow, Deploy, Item, Val};
+use std::marker::PhantomData;
+use std::sync::Arc;
 
-/// Why a shadow is over.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum ShadowEnd {
-    /// The outputs of a number differ.
-    Differs {
-        /// The stage that writes the output.
-        stage: String,
-        /// The number.
-        number: SequenceNumber,
-        /// The running version's value, or that there is none.
-        running: String,
-        /// The shadow's.
-        shadow: String,
-    },
-    /// A stage of the shadow failed.
-    Failed {
-        /// Its name.
-        stage: String,
-        /// The number, if it is known.
-        number: Option<SequenceNumber>,
-        /// Why.
-        cause: String,
-    },
-    /// It was ended: the program did not want it any more, the pipeline was replaced by another one, or the run ended.
-    Dropped,
-    /// It has taken the place of the running version.
-    CutOver,
-}
-
-impl fmt::Display for ShadowEnd {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            ShadowEnd::Differs { stage, number, running, shadow } => write!(
-                f,
-                "stage {stage:?}, number {number}: the running version gives {running}, and the shadow {shadow}"
-            ),
-            ShadowEnd::Failed { stage, number: Some(number), cause } => {
-                write!(f, "stage {stage:?}, number {number}: the shadow failed: {cause}")
+impl<P: Arrow> Upgrade<P> {
+    /// The change by which this pipeline begins to run beside that of a run, and the one by which it takes its place.
+    pub(crate) fn beside<R: RingRunner, T: Item>(
+        self,
+        ends: Option<&Ends>,
+        site: &Site,
+        agrees: Arc<Agrees<P::Out>>,
+        answer: Answer,
+    ) -> Result<ShadowParts, UpgradeError>
+    where
+        P: Deploy<RingBackend<R>> + Arrow<In = Val<T>, Out: RingShape<R>> + Send + Sync,
+    {
+        let Upgrade { next, states } = self;
+        let (fork, splice) = typed::<R, T, P::Out>(ends)?;
+        judged(site.present().observer.clone().plan(), &next.plan(), &states)?;
+        let (state, left, place): (_, Left<P::Out>, Place) = (ShadowState::new(), Arc::default(), Arc::default());
+        let cuts_over: CutsOver = Box::new({
+            let (site, fork, splice, state, left) =
+                (site.clone(), fork.clone(), splice.clone(), state.clone(), Arc::clone(&left));
+            let place = place.clone();
+            move |answer| {
+                let (site, fork, splice) = (site.clone(), fork.clone(), splice.clone());
+                let (state, left, place) = (state.clone(), left.clone(), place.clone());
+                Box::new(CutOver { site, fork, splice, state, left, place, answer, laid: false })
             }
-            ShadowEnd::Failed { stage, number: None, cause } => {
-                write!(f, "stage {stage:?}: the shadow failed: {cause}")
-            }
-            ShadowEnd::Dropped => f.write_str("it was ended before"),
-            ShadowEnd::CutOver => f.write_str("it has taken the place of the running version"),
-        }
+        });
+        let (runner, site, of_begin) = (PhantomData::<fn() -> R>, site.clone(), state.clone());
+        let (state_of_begin, laid) = (of_begin, false);
+        let begin = Begin {
+            next,
+            states,
+            runner,
+            site,
+            fork,
+            splice,
+            agrees,
+            state: state_of_begin,
+            left,
+            place,
+            answer,
+            laid,
+        };
+        Ok((Box::new(begin), state, cuts_over))
     }
 }
 
-/// What a shadow and the run share.
-pub(crate) struct ShadowState {
-    over: AtomicBool,
-    end: Mutex<Option<ShadowEnd>>,
-    /// How many numbers were compared and agree.
-    pub(crate) agreed: AtomicU64,
-    /// What is there to cut over to.
-    beside: Mutex<Option<Beside>>,
-}
+/// The change by which a shadow begins, what it shares with the run, and how it takes the place of the running version.
+pub(crate) type ShadowParts = (Box<dyn Change>, Arc<ShadowState>, CutsOver);
 
-/// A shadow's tasklets and what belongs to them.
-pub(super) struct Beside {
-    /// With their roles in its own plan.
-    pub(super) tasks: Vec<(Arc<Task>, Role)>,
-    pub(super) plan: Arc<Plan>,
-    pub(super) ring_bytes: usize,
-    pub(super) side_sinks: SideSinks,
-    pub(super) check: UpgradeCheck,
-    pub(super) states: usize,
-}
-
-impl ShadowState {
-    pub(super) fn new() -> Arc<Self> {
-        let (end, beside) = (Mutex::default(), Mutex::default());
-        Arc::new(ShadowState { over: AtomicBool::new(false), end, agreed: AtomicU64::new(0), beside })
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Option<ShadowEnd>> {
-        self.end.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    pub(super) fn begun(&self, beside: Beside) {
-        *self.beside.lock().unwrap_or_else(PoisonError::into_inner) = Some(beside);
-    }
-
-    pub(super) fn take(&self) -> Option<Beside> {
-        self.beside.lock().unwrap_or_else(PoisonError::into_inner).take()
-    }
-
-    /// It ends, unless it has ended before. Its tasklets drop what they have at their next step.
-    pub(crate) fn finish(&self, end: ShadowEnd, marks: &Marks) {
-        let mut known = self.lock();
-        if known.is_none() {
-            // What has taken the place of the running version is stepped on.
-            self.over.store(end != ShadowEnd::CutOver, Ordering::Release);
-            *known = Some(end);
-        }
-        drop(known);
-        marks.shadow_tasks(0);
-    }
-
-    /// Whether its tasklets are to be dropped.
-    pub(crate) fn is_over(&self) -> bool {
-        self.over.load(Ordering::Acquire)
-    }
-
-    pub(crate) fn end(&self) -> Option<ShadowEnd> {
-        self.lock().clone()
-    }
-}
+/// Makes the change by which a shadow takes the place of the running version.
+pub(crate) type CutsOver = Box<dyn Fn(Answer) -> Box<dyn Change> + Send + Sync>;

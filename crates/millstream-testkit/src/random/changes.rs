@@ -1,8 +1,8 @@
 //! Random pipelines whose states are migrated and go to other shards while they run.
 //!
 //! In front of a random pipeline is a stage that counts the values of each key. A change of the run makes its states of
-//! another type, or gives it another number of shards. What it adds to a value depends on the count and not on the type,
-//! so a state that is lost, doubled or at another key shows in every value that follows.
+//! another type, or gives it another number of shards. What it adds to a value depends on the count and not on the
+//! type, so a state that is lost, doubled or at another key shows in every value that follows.
 
 use super::build::Built;
 use super::upgrades::Part;

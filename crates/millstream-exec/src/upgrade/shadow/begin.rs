@@ -1,7 +1,9 @@
 //! A shadow begins.
 
+use super::Agrees;
+use super::beside::{Beside, Place};
+use super::compare::Comparer;
 use super::compare::Left;
-use super::{Agrees, Beside, Comparer, ShadowState};
 use crate::keeps::{RingBackend, RingRunner};
 use crate::marks::{Change, Retired};
 use crate::pool::Pool;
@@ -10,6 +12,7 @@ use crate::snapshot::Beginning;
 use crate::source_ring::SourceFork;
 use crate::start::{Version, deploy_version};
 use crate::upgrade::hand_over::{copies, hand_over};
+use crate::upgrade::shadow_state::ShadowState;
 use crate::upgrade::spec::StateRules;
 use crate::upgrade::{Answer, Site, judged};
 use crate::watched::Role;
@@ -19,7 +22,7 @@ use millstream_core::failure::{caught, into_message};
 use millstream_core::{Arrow, Deploy, Item, Val};
 use millstream_ring::{MarkKind, Reader, RingLayout};
 use std::marker::PhantomData;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 
 /// A pipeline that is to run beside the present one.
 pub(crate) struct Begin<R, T: Item, P: Arrow<Out: RingLayout>> {
@@ -32,6 +35,7 @@ pub(crate) struct Begin<R, T: Item, P: Arrow<Out: RingLayout>> {
     pub(crate) agrees: Arc<Agrees<P::Out>>,
     pub(crate) state: Arc<ShadowState>,
     pub(crate) left: Left<P::Out>,
+    pub(super) place: Place,
     pub(crate) answer: Answer,
     pub(crate) laid: bool,
 }
@@ -74,7 +78,8 @@ where
         let budgets = (!self.site.inline).then(|| self.site.rings.budgets());
         let tasks = pool.add_beside(wiring.tasklets, budgets, &wiring.plan, &self.state);
         let (plan, side_sinks) = (wiring.plan, wiring.side_sinks);
-        self.state.begun(Beside { tasks, plan, ring_bytes, side_sinks, check, states });
+        let beside = Beside { tasks, plan, ring_bytes, side_sinks, check, states };
+        *self.place.lock().unwrap_or_else(PoisonError::into_inner) = Some(beside);
         self.site.present().shadow = Some(self.state.clone());
         Ok(())
     }

@@ -1,18 +1,21 @@
 //! The outputs of two versions, number by number.
 
-use super::{ShadowEnd, ShadowState};
 use crate::shared::Shared;
 use crate::task_probe::TaskProbe;
 use crate::tasklet::{AtMarks, Progress, Tasklet};
+use crate::upgrade::shadow_end::ShadowEnd;
+use crate::upgrade::shadow_state::ShadowState;
 use millstream_core::{SequenceNumber, Shape};
 use millstream_ring::{Mark, MarkKind, Reader, RingLayout};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Whether the values of a number agree; if not, both as texts.
-pub(crate) type Agrees<A> = dyn for<'a> Fn(SequenceNumber, Option<<A as Shape>::Ref<'a>>, Option<<A as Shape>::Ref<'a>>) -> Result<(), [String; 2]>
-    + Send
-    + Sync;
+pub(crate) type Agrees<A> =
+    dyn for<'a> Fn(SequenceNumber, SlotOf<'a, A>, SlotOf<'a, A>) -> Result<(), [String; 2]> + Send + Sync;
+
+/// What is at a number of an edge.
+type SlotOf<'a, A> = Option<<A as Shape>::Ref<'a>>;
 
 /// Where the comparer leaves its reader of the shadow's output, at the number at which the running version retires.
 pub(crate) type Left<A> = Arc<Mutex<Option<Reader<A>>>>;

@@ -1,12 +1,14 @@
 //! A shadow takes the place of the running version.
 
+use super::beside::{Beside, Place};
 use super::compare::Left;
-use super::{Beside, ShadowEnd, ShadowState};
 use crate::UpgradeError;
 use crate::marks::{Change, Retired};
 use crate::sink_tasklet::Splice;
 use crate::source_ring::SourceFork;
 use crate::task::Task;
+use crate::upgrade::shadow_end::ShadowEnd;
+use crate::upgrade::shadow_state::ShadowState;
 use crate::upgrade::{Answer, Site, Successor, succeed};
 use crate::watched::Role;
 use crate::wiring::Named;
@@ -21,6 +23,7 @@ pub(crate) struct CutOver<T: Item, A: RingLayout> {
     pub(crate) splice: Arc<Splice<A>>,
     pub(crate) state: Arc<ShadowState>,
     pub(crate) left: Left<A>,
+    pub(super) place: Place,
     pub(crate) answer: Answer,
     pub(crate) laid: bool,
 }
@@ -56,7 +59,8 @@ impl<T: Item, A: RingLayout> Change for CutOver<T, A> {
         let begun = Instant::now();
         let pool = self.site.pool.upgrade()?;
         let at = retired.at;
-        let beside = if self.state.end().is_none() { self.state.take() } else { None };
+        let taken = || self.place.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let beside = if self.state.end().is_none() { taken() } else { None };
         let left = || self.left.lock().unwrap_or_else(PoisonError::into_inner).take();
         let Some((beside, output)) = beside.and_then(|beside| Some((beside, left()?))) else {
             pool.go_on();

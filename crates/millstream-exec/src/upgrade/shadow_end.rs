@@ -1,0 +1,53 @@
+//! How a version that runs beside the running one ends.
+
+use millstream_core::SequenceNumber;
+use std::fmt;
+
+/// Why a shadow is over.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ShadowEnd {
+    /// The outputs of a number differ.
+    Differs {
+        /// The stage that writes the output.
+        stage: String,
+        /// The number.
+        number: SequenceNumber,
+        /// The running version's value, or that there is none.
+        running: String,
+        /// The shadow's.
+        shadow: String,
+    },
+    /// A stage of the shadow failed.
+    Failed {
+        /// Its name.
+        stage: String,
+        /// The number, if it is known.
+        number: Option<SequenceNumber>,
+        /// Why.
+        cause: String,
+    },
+    /// It was ended: the program did not want it any more, the pipeline was replaced by another one, or the run ended.
+    Dropped,
+    /// It has taken the place of the running version.
+    CutOver,
+}
+
+impl fmt::Display for ShadowEnd {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ShadowEnd::Differs { stage, number, running, shadow } => write!(
+                f,
+                "stage {stage:?}, number {number}: the running version gives {running}, and the shadow {shadow}"
+            ),
+            ShadowEnd::Failed { stage, number: Some(number), cause } => {
+                write!(f, "stage {stage:?}, number {number}: the shadow failed: {cause}")
+            }
+            ShadowEnd::Failed { stage, number: None, cause } => {
+                write!(f, "stage {stage:?}: the shadow failed: {cause}")
+            }
+            ShadowEnd::Dropped => f.write_str("it was ended before"),
+            ShadowEnd::CutOver => f.write_str("it has taken the place of the running version"),
+        }
+    }
+}
