@@ -1,5 +1,5 @@
-//! Rivals in programs of their own, one for each of their languages: below `peers`, built when they are first needed, and
-//! kept running as child processes.
+//! Rivals in programs of their own, one for each of their languages: below `peers`, built when they are first needed,
+//! and kept running as child processes.
 
 use crate::failure::Failure;
 use crate::latency::Waiter;

@@ -66,8 +66,8 @@ where
         Box::new(self.0)
     }
 
-    /// Its tables and those of the stage that it was copied from go different ways from here on. So it is a clone, whose
-    /// tables do not count as copies of theirs; what they hold is still shared.
+    /// Its tables and those of the stage that it was copied from go different ways from here on. So it is a clone,
+    /// whose tables do not count as copies of theirs; what they hold is still shared.
     fn into_held(self: Box<Self>, version: u32) -> Box<dyn HeldState> {
         Box::new(CopiedState { state: self.0.clone(), version })
     }

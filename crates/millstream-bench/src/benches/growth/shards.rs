@@ -1,5 +1,5 @@
-//! More shards of a map that takes about a microsecond, on two workers, in order. Beyond the cores, more shards are more
-//! tasklets for the same work.
+//! More shards of a map that takes about a microsecond, on two workers, in order. Beyond the cores, more shards are
+//! more tasklets for the same work.
 
 use super::{Place, Step, curve, places, summed};
 use crate::failure::Failure;
