@@ -7,6 +7,9 @@ use plotters::prelude::*;
 
 /// Answers on the left axis, waits on the right one; in black, what would be answered without a limit.
 pub(super) fn draw(svg: &mut String, bench: &Bench, points: &[Offered]) -> Drawn {
+    // What is offered is a share of what was answered just before, so it may go down from one point to the next.
+    let mut points = points.to_vec();
+    points.sort_by(|a, b| a.offered.total_cmp(&b.offered));
     let most = |of: fn(&Offered) -> f64| 1.1 * points.iter().map(of).fold(0.0, f64::max);
     let offered = |point: &Offered| point.offered / 1e3;
     let (good, p99) = (|point: &Offered| point.good / 1e3, |point: &Offered| point.p99 / 1e6);
