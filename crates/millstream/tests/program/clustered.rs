@@ -23,7 +23,12 @@ pub(crate) fn it_works_on_a_cluster() {
     assert_eq!(run("numbers", "cluster rm", "").2, Some(0));
     assert_eq!(run("numbers", "cluster apply", "").2, Some(0));
     assert_eq!(run("numbers", "cluster feed --end", "1\n5000000000\n").2, Some(0));
-    assert_output(run("numbers", "worker --quiet", ""), "", "millstream: stage \"square\", number 1: too large\n", 3);
+    assert_output(
+        run("numbers", "worker --quiet", ""),
+        "",
+        "millstream: stage \"square\", number 1: panicked: too large\n",
+        3,
+    );
     let status = run("numbers", "cluster status", "");
-    assert!(status.0.contains("alarm: replica 0: stage \"square\", number 1: too large\n"), "{}", status.0);
+    assert!(status.0.contains("alarm: replica 0: stage \"square\", number 1: panicked: too large\n"), "{}", status.0);
 }
