@@ -97,9 +97,9 @@ impl Effects {
     }
 
     /// An effect for [`map_blocking`](millstream_core::Arrow::map_blocking) behind
-    /// [`enumerate`](millstream_core::StreamsExt::enumerate). `name` names it in the record and in its keys, and must stay
-    /// the same in later versions of the program; each effect of a job has its own. At a number that the record has,
-    /// `f` is not called. The answer is written by postcard.
+    /// [`enumerate`](millstream_core::StreamsExt::enumerate). `name` names it in the record and in its keys, and must
+    /// stay the same in later versions of the program; each effect of a job has its own. At a number that the record
+    /// has, `f` is not called. The answer is written by postcard.
     ///
     /// If an answer cannot be recorded, the run fails: after a failed sync nothing is acknowledged any more.
     pub fn recorded<A: Item, B, F>(
