@@ -75,7 +75,7 @@ pub(crate) enum NotVerified {
     /// The function that builds the pipeline panicked.
     NotBuilt(String),
     /// `None` means that it failed before the first run.
-    Failed(Option<Way>, RunError),
+    Failed(Option<Way>, Box<RunError>),
 }
 
 impl Verify {
@@ -114,7 +114,7 @@ pub(crate) fn verified(
         panics::quiet_in_pipelines();
         let pipelines = match panics::of_pipeline(pipelines) {
             Ok(Ok(pipelines)) => pipelines,
-            Ok(Err(error)) => return NotVerified::Failed(None, error).report(),
+            Ok(Err(error)) => return NotVerified::Failed(None, error.into()).report(),
             Err(panic) => return NotVerified::NotBuilt(failure::message(panic.as_ref())).report(),
         };
         let all = all(&pipelines, quiet, |line| output.write(line.as_bytes()));
@@ -174,7 +174,7 @@ fn all(pipelines: &[Vec<Edge>], quiet: bool, mut line: impl FnMut(String)) -> Re
             let into = if first.is_none() { Trace::hashed() } else { Trace::default() };
             let trace = panics::of_pipeline(|| edge.trace(way, into))
                 .unwrap_or_else(|panic| resume_unwind(panic))
-                .map_err(|error| NotVerified::Failed(Some(*way), error))?;
+                .map_err(|error| NotVerified::Failed(Some(*way), error.into()))?;
             progress::advance(1);
             let Some((there, before)) = &first else {
                 first = Some((*way, trace));

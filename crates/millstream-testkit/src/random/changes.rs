@@ -52,10 +52,7 @@ fn counted(value: &Value, count: i64) -> Value {
 }
 
 /// The random pipeline, behind the stage that counts.
-fn behind<C: Counts, P>(
-    part: Part<P>,
-    shards: usize,
-) -> impl Deployable + Arrow<In = Val<Value>, Out = P::Out> + Send + Sync
+fn behind<C: Counts, P>(part: Part<P>, shards: usize) -> impl Deployable<In = Val<Value>, Out = P::Out>
 where
     P: Deployable + Arrow<In = Val<Value>, Out: RingShape> + Send + Sync,
 {
