@@ -208,7 +208,7 @@ mod tests {
 
     #[test]
     fn a_step_of_load_by_four_and_back_takes_few_decisions() {
-        let steps = |n: usize| if n < 20 || n >= 60 { 500.0 } else { 2000.0 };
+        let steps = |n: usize| if (20..60).contains(&n) { 2000.0 } else { 500.0 };
         let decided = decided((0..1300).map(steps));
         let shards: Vec<_> = decided.iter().map(|(_, shards)| *shards).collect();
         assert_eq!(shards, [2, 3, 1], "{decided:?}");
@@ -220,7 +220,7 @@ mod tests {
     fn steady_load_asks_for_one_number_however_near_it_is_to_a_bound() {
         for demand in (100..8000).step_by(7) {
             // A noise of 5%.
-            let noisy = |n: usize| demand as f64 * (1.0 + 0.05 * f64::from((n * 7919 % 201) as u32) / 100.0 - 0.05);
+            let noisy = |n: usize| f64::from(demand) * (1.0 + 0.05 * f64::from((n * 7919 % 201) as u32) / 100.0 - 0.05);
             let decided = decided((0..1200).map(noisy));
             assert!(decided.len() <= 4, "{demand}: {decided:?}");
             assert!(decided.windows(2).all(|two| two[0].1 < two[1].1), "{demand}: {decided:?}");

@@ -111,7 +111,7 @@ fn a_sink_that_keeps_what_it_got_is_refused() {
     let run = |redo: bool| {
         let state = StateDir::open(home.path().join("state"), "lines").unwrap();
         let letters = KeptLetters::open(&state, JournalOptions::default()).unwrap();
-        let even = |x: &u64| if x % 2 == 0 { Ok(format!("{x}\n")) } else { Err("odd") };
+        let even = |x: &u64| if x.is_multiple_of(2) { Ok(format!("{x}\n")) } else { Err("odd") };
         let lines = pipeline::<u64>().try_map_or_dead_letter("even", even, letters.taking()).any_edge();
         let job = Persistent::new(Rings::new(), state).snapshot_every(Cadence::OnCall).letters(&letters);
         let job = if redo { job.redo() } else { job };

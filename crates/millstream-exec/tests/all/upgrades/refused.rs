@@ -21,7 +21,7 @@ macro_rules! sums_in {
             .map(|x| x + 1)
             .scan(<$state>::default(), |sum, x| {
                 *sum += *x as $state;
-                *sum as u64
+                u64::from(*sum)
             })
             .named("sum")
     };

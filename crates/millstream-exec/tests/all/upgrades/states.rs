@@ -129,7 +129,7 @@ fn a_migration_is_called_for_the_state_of_a_loop() {
                 .feedback(0 as $state, |p| {
                     p.map(|(x, sum)| {
                         let sum = *x as $state + *sum;
-                        (sum as u64, sum)
+                        (u64::from(sum), sum)
                     })
                 })
                 .named("loop")
