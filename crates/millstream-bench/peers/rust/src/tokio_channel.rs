@@ -39,12 +39,7 @@ fn source(items: u64, capacity: usize, runtime: &Runtime) -> Receiver<Vec<u64>> 
     receiver
 }
 
-fn mapped(
-    mut input: Receiver<Vec<u64>>,
-    capacity: usize,
-    f: fn(u64) -> u64,
-    runtime: &Runtime,
-) -> Receiver<Vec<u64>> {
+fn mapped(mut input: Receiver<Vec<u64>>, capacity: usize, f: fn(u64) -> u64, runtime: &Runtime) -> Receiver<Vec<u64>> {
     let (sender, receiver) = channel(capacity);
     runtime.spawn(async move {
         while let Some(mut chunk) = input.recv().await {
