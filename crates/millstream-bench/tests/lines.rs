@@ -11,7 +11,7 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).expect("text")
 }
 
-const NAMES: [&str; 61] = [
+const NAMES: [&str; 66] = [
     "chain2",
     "filter-map",
     "boxes",
@@ -53,6 +53,7 @@ const NAMES: [&str; 61] = [
     "log",
     "uppercase",
     "jq",
+    "csv",
     "pipe",
     "evolve",
     "evolve-cores",
@@ -72,14 +73,22 @@ const NAMES: [&str; 61] = [
     "snapshot",
     "journal",
     "restore",
+    "serve",
+    "cluster-hop",
+    "cluster-failover",
+    "cluster-words",
     "rss",
 ];
 
-/// These benches need a build, or gigabytes of text, however few the items are.
-const LARGE: [&str; 13] = [
+/// These benches need a build, a server, or gigabytes, or count under valgrind, however few the items are.
+const LARGE: [&str; 27] = [
     "wc",
     "compile",
+    "instructions",
     "observe",
+    "upgrade",
+    "rescale",
+    "elastic",
     "spaces-long",
     "spaces-short",
     "spaces-pipe",
@@ -88,8 +97,18 @@ const LARGE: [&str; 13] = [
     "log",
     "uppercase",
     "jq",
+    "csv",
     "pipe",
     "rss",
+    "serve",
+    "cluster-hop",
+    "cluster-failover",
+    "cluster-words",
+    "snapshot",
+    "journal",
+    "restore",
+    "growth-items",
+    "growth-sizes",
 ];
 
 #[test]

@@ -10,8 +10,9 @@ use std::time::Duration;
 /// Descriptors for what is not one of the connections, such as those of other tests.
 const OTHERS: u64 = 500;
 
-/// The memory of a server with 10,000 connections.
-const MOST: u64 = 200_000_000;
+/// The memory of a server with 10,000 connections. Its futures are larger in this build than in a release build, for
+/// which the bench `serve` has a bound of 200 MB.
+const MOST: u64 = 250_000_000;
 
 const HEALTH: &[u8] = b"GET /health HTTP/1.1\r\nhost: localhost\r\n\r\n";
 
