@@ -77,9 +77,9 @@ impl Snapshot {
     /// drop((run, sender));
     ///
     /// let names = |parts: &[(String, Vec<u8>)]| parts.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>();
-    /// assert_eq!(names(&first.written), ["run:", "whole:counts", "whole:keys"]);
+    /// assert_eq!(names(&first.written), ["run:", "whole:counts", "whole:keys.key-1"]);
     /// assert_eq!(names(&second.written), ["run:", "changes-1:counts"]);
-    /// assert_eq!(second.kept, ["whole:counts", "whole:keys"]);
+    /// assert_eq!(second.kept, ["whole:counts", "whole:keys.key-1"]);
     ///
     /// let kept = first.written.into_iter().filter(|(name, _)| second.kept.contains(name));
     /// let read = Snapshot::from_parts(kept.chain(second.written))?;

@@ -51,3 +51,5 @@ impl fmt::Display for ShadowEnd {
         }
     }
 }
+
+impl std::error::Error for ShadowEnd {}
