@@ -17,7 +17,7 @@ const OTHER_STAGE: Duration = Duration::from_millis(20);
 /// what all names are bound to, as a translation of names into pairs has it.
 pub(super) fn run(setting: &Setting) -> Result<Results, Failure> {
     let rings = setting.rings(1);
-    let n = setting.items(50, 10);
+    let n = setting.items(50, 10).min(50); // each sleeps
     let block = |done: Sender<u64>| {
         wires!(|sent: Val<Instant>| {
             let other = sent.map_blocking(|_: &Instant| thread::sleep(OTHER_STAGE));
