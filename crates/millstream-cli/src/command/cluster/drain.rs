@@ -2,7 +2,6 @@
 
 use super::servers::{Servers, log_failed};
 use super::status::Alarm;
-use crate::interrupts::Interrupts;
 use crate::message::Complaints;
 use crate::outcome::Outcome;
 use millstream_cluster::{App, Batch, FeedError, Feeder, JetStream, Log, LogError, Text};
@@ -23,15 +22,10 @@ pub(crate) struct Drain {
 impl Drain {
     pub(crate) fn run(self) -> Outcome {
         let complaints = Complaints::of("cluster");
-        let log = match self.servers.open(&complaints) {
-            Ok(log) => log,
+        let (log, interrupts) = match self.servers.open_until_a_signal(&complaints) {
+            Ok(opened) => opened,
             Err(outcome) => return outcome,
         };
-        let interrupts = Interrupts::default();
-        if let Err(error) = interrupts.listen() {
-            complaints.complain(&error.to_string());
-            return Outcome::InputOrOutputFailed;
-        }
         let begun = Instant::now();
         let goes_on = || interrupts.first().is_none() && self.within.is_none_or(|within| begun.elapsed() < within);
         let waited = ended(&log, &mut || goes_on()).and_then(|()| complete(&log, &goes_on, &complaints));

@@ -55,15 +55,10 @@ struct Feeds {
 impl Feed {
     pub(crate) fn run(self) -> Outcome {
         let complaints = Complaints::of("cluster");
-        let log = match self.servers.open(&complaints) {
-            Ok(log) => log,
+        let (log, interrupts) = match self.servers.open_until_a_signal(&complaints) {
+            Ok(opened) => opened,
             Err(outcome) => return outcome,
         };
-        let interrupts = Interrupts::default();
-        if let Err(error) = interrupts.listen() {
-            complaints.complain(&error.to_string());
-            return Outcome::InputOrOutputFailed;
-        }
         progress::begin("feed", &self.files, false, Writes::Lines);
         let feeder = Feeder::new(log, self.resume, &mut waits(&interrupts, &complaints));
         let outcome = feeder.and_then(|feeder| {

@@ -32,15 +32,10 @@ pub(super) fn resolved(flags: flags::Read) -> Result<Read, String> {
 impl Read {
     pub(crate) fn run(self) -> Outcome {
         let complaints = Complaints::of("cluster");
-        let log = match self.servers.open(&complaints) {
-            Ok(log) => log,
+        let (log, interrupts) = match self.servers.open_until_a_signal(&complaints) {
+            Ok(opened) => opened,
             Err(outcome) => return outcome,
         };
-        let interrupts = Interrupts::default();
-        if let Err(error) = interrupts.listen() {
-            complaints.complain(&error.to_string());
-            return Outcome::InputOrOutputFailed;
-        }
         Output::opened(&complaints, |mut output| match self.print(&log, &mut output, &interrupts, &complaints) {
             Ok(()) => interrupts.first().map_or(Outcome::Done, Outcome::Interrupted),
             Err(outcome) => outcome,

@@ -2,6 +2,7 @@
 
 use crate::environment::secret;
 use crate::flags;
+use crate::interrupts::Interrupts;
 use crate::message::{Complaints, cause, quoted};
 use crate::outcome::Outcome;
 use millstream_cluster::{Access, JetStream, LogError, Login, OpenError, Streams, Tls};
@@ -59,6 +60,17 @@ impl Servers {
     /// The application, or the outcome after a message.
     pub(super) fn open(&self, complaints: &Complaints) -> Result<JetStream, Outcome> {
         JetStream::open(&self.access, PATIENCE).map_err(|error| not_open(&error, complaints))
+    }
+
+    /// The same, for a command that listens for signals from here on.
+    pub(super) fn open_until_a_signal(&self, complaints: &Complaints) -> Result<(JetStream, Interrupts), Outcome> {
+        let log = self.open(complaints)?;
+        let interrupts = Interrupts::default();
+        interrupts.listen().map_err(|error| {
+            complaints.complain(&error.to_string());
+            Outcome::InputOrOutputFailed
+        })?;
+        Ok((log, interrupts))
     }
 
     pub(super) fn create(&self, streams: &Streams, complaints: &Complaints) -> Result<JetStream, Outcome> {
