@@ -5,13 +5,14 @@ use millstream_core::{Arrow, Bound, FeedbackExt, KeysExt, ModelExt, pipeline};
 use millstream_exec::{Elastic, JobExt, Pipeline, Rings, Runner, UpgradeError, sink, source};
 use std::time::{Duration, Instant};
 
-/// Running sums of 100 keys, of which 90 are remembered at once; the loop keeps a state of each key as well.
+/// Running sums of 106 keys, of which 90 are remembered at once; the loop keeps a state of each key as well. The keys
+/// come forwards and then backwards, so that a key comes again both before and after it is forgotten.
 fn sums(k: usize) -> impl Pipeline<u64, (u64, u64)> {
     pipeline::<u64>()
         .shard(k, |p| p.map(|x| x * 7).named("times"))
         .shard_by_within(
             Bound::forget(90),
-            |x| x % 100,
+            |x| x * x % 211,
             k,
             |p| {
                 p.fanout(
@@ -33,6 +34,8 @@ fn sums(k: usize) -> impl Pipeline<u64, (u64, u64)> {
 #[test]
 fn keys_go_to_other_lanes_with_their_states() {
     let model = sums(1).model(0..3000);
+    let begun = |range: std::ops::Range<usize>| range.filter(|x| model[*x].0 == 7 * *x as u64).count();
+    assert!((1..900).contains(&begun(1000..2000)), "keys are remembered, and keys are forgotten");
     for ks in [[1, 4, 2], [3, 1, 5], [2, 2, 8]] {
         let rings = Rings::new().batch(16).upgrade_at(number(1000), sums(ks[1])).upgrade_at(number(1001), sums(ks[2]));
         let (all, report) = rings.run(sums(ks[0]).from(source::ready(0..3000)).to(sink::collect())).unwrap();
