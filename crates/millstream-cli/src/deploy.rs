@@ -8,21 +8,20 @@ mod serve;
 use crate::config::{Deployment, Doing, Keep, RunConfig, StatsTo, program};
 use crate::flags::StatsFormat;
 use crate::hash::Hash;
-use crate::input::{Joined, Opening};
+use crate::input::{FromFiles, Joined, Opening};
 use crate::interrupts::{Interrupts, Until};
 use crate::message::{Complaints, cause, one_line, quoted, say};
 use crate::outcome::Outcome;
 use crate::output::Output;
 use crate::watching::{Shown, Watching};
 use crate::{panics, progress, stats, watching};
-use before::{Most, can_write, feed_of, say_other_wait};
+use before::{Most, can_write, say_other_wait};
 pub(crate) use keep::{Answer, files, output_of};
 use millstream_core::model::ModelShape;
 use millstream_core::text::{Block, Piece};
 use millstream_core::{Arrow, Item, ModelExt, SequenceNumber, Shape, ToOwnedItem, Val, failure};
 use millstream_exec::{
-    Everywhere, Inline, JobRefExt, QueueShape, RingShape, RunEnd, RunError, Runner, Source, Wait,
-    source::{few, ready},
+    Everywhere, Feed, Inline, JobRefExt, QueueShape, RingShape, RunEnd, RunError, Runner, Source, Wait,
 };
 use millstream_state::JobError;
 use serde_json::Value;
@@ -72,9 +71,6 @@ impl Hashed for u64 {
         self.to_le_bytes().to_vec().into()
     }
 }
-
-/// Slots of the ring of text blocks. That many blocks stay in a core's cache.
-pub(crate) const BLOCKS: usize = 4;
 
 /// The state that a sink changes, and the hash of the output, if the user wants one.
 type Sunk<S> = (S, Option<Hash>);
@@ -173,25 +169,14 @@ impl Runs {
         P: Everywhere + Arrow<In = Val<Block>, Out = O>,
         O: RingShape + ModelShape + QueueShape + for<'a> Shape<Ref<'a> = Piece<'a>>,
     {
-        if input.never_waits() {
-            self.write_from(pipeline, few::<BLOCKS, _>(ready(input)), output)
-        } else {
-            self.write_from(pipeline, few::<BLOCKS, _>(input), output)
-        }
-    }
-
-    fn write_from<P, O>(&mut self, pipeline: &P, input: impl Source<Block>, output: Output) -> Result<Output, Failed>
-    where
-        P: Everywhere + Arrow<In = Val<Block>, Out = O>,
-        O: RingShape + ModelShape + QueueShape + for<'a> Shape<Ref<'a> = Piece<'a>>,
-    {
+        let waits = !input.never_waits();
         let sink = move |(output, hash): &mut Sunk<Output>, number: SequenceNumber, piece: Piece<'_>| {
             if let Some(hash) = hash {
                 hash.slot(number, &piece);
             }
             output.gather(piece);
         };
-        self.run_into(pipeline, input, output, sink, |(output, _)| output.flush())
+        self.run_into(pipeline, FromFiles { values: input, waits }, output, sink, |(output, _)| output.flush())
     }
 
     /// Runs `pipeline` over `input` on the chosen deployment. `pause` is called when no more output is ready for now.
@@ -210,11 +195,13 @@ impl Runs {
         S: Send + 'static,
     {
         let state = (state, self.hash.take());
-        let feed = feed_of(&input);
+        // Without a handle to drain, a run ends with its source.
+        let signals = matches!(self.config.place, Deployment::Model | Deployment::Inline);
+        let input = Until(input, signals.then(|| self.interrupts.clone()));
+        let feed = Feed::of(&input);
         let (state, failure) = match self.config.place {
             Deployment::Model => self.on_lists(pipeline, input, state, sink),
             Deployment::Inline => {
-                let input = Until(input, self.interrupts.clone());
                 let rings = &self.config.rings;
                 let ran = panics::of_pipeline(|| {
                     let job = pipeline.from(input).to_fold(state, sink).on_pause(pause);
@@ -290,7 +277,7 @@ impl Runs {
         O: ModelShape + ToOwnedItem,
     {
         let most = Most::of(&pipeline.plan(), &self.config.rings);
-        let input = Until(input, self.interrupts.clone()).values().enumerate().map(move |(number, value)| {
+        let input = input.values().enumerate().map(move |(number, value)| {
             most.check(number);
             value
         });

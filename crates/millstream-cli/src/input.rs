@@ -3,6 +3,8 @@
 use crate::interrupts::{Interrupts, Watched, is_end};
 use crate::message::{Complaints, cause, quoted};
 use crate::progress;
+use millstream_core::Item;
+use millstream_exec::Source;
 use millstream_io::{Block, Blocks, Decompressed, Failure, WholeBlocks, stdio};
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
@@ -89,6 +91,30 @@ impl Opening {
 pub(crate) fn never_waits(name: &OsStr) -> bool {
     let metadata = if name == "-" { stdio::input().and_then(|file| file.metadata()) } else { fs::metadata(name) };
     metadata.is_ok_and(|metadata| metadata.is_file())
+}
+
+/// Slots of the ring of values from files, blocks of text as a rule. That many blocks stay in a core's cache.
+const SLOTS: usize = 4;
+
+/// Values that are read from files, and whether a read may wait for another process.
+#[derive(Debug)]
+pub(crate) struct FromFiles<I> {
+    pub(crate) values: I,
+    pub(crate) waits: bool,
+}
+
+impl<T: Item, I: Iterator<Item = T> + Send + 'static> Source<T> for FromFiles<I> {
+    type Values = I;
+    const WAITS: bool = true;
+    const SLOTS: usize = SLOTS;
+
+    fn waits(&self) -> bool {
+        self.waits
+    }
+
+    fn values(self) -> I {
+        self.values
+    }
 }
 
 /// Reports that an input failed, unless a signal has ended it.

@@ -232,15 +232,19 @@ impl std::fmt::Debug for Interrupts {
     }
 }
 
-/// A source that ends when a signal has come, for deployments without a handle to drain. A `read` that waits is
-/// finished first.
+/// A source that ends when a signal has come, if it is given the signals: a run with a handle is drained instead. A
+/// `read` that waits is finished first.
 #[derive(Debug)]
-pub(crate) struct Until<X>(pub(crate) X, pub(crate) Interrupts);
+pub(crate) struct Until<X>(pub(crate) X, pub(crate) Option<Interrupts>);
 
 impl<T: millstream_core::Item, X: Source<T>> Source<T> for Until<X> {
     type Values = UntilValues<X::Values>;
     const WAITS: bool = X::WAITS;
     const SLOTS: usize = X::SLOTS;
+
+    fn waits(&self) -> bool {
+        self.0.waits()
+    }
 
     fn values(self) -> Self::Values {
         UntilValues { values: self.0.values(), interrupts: self.1 }
@@ -250,13 +254,16 @@ impl<T: millstream_core::Item, X: Source<T>> Source<T> for Until<X> {
 #[derive(Debug)]
 pub(crate) struct UntilValues<I> {
     values: I,
-    interrupts: Interrupts,
+    interrupts: Option<Interrupts>,
 }
 
 impl<I: Iterator> Iterator for UntilValues<I> {
     type Item = I::Item;
 
     fn next(&mut self) -> Option<I::Item> {
-        if self.interrupts.first().is_some() { None } else { self.values.next() }
+        match &self.interrupts {
+            Some(interrupts) if interrupts.first().is_some() => None,
+            _ => self.values.next(),
+        }
     }
 }

@@ -157,6 +157,14 @@ fn source<T: Item>(values: impl IntoIterator<Item = T>) -> <Val<T> as On<Model>>
     Arc::new(values.into_iter().map(|value| Some(Arc::new(value))).chain([None]).collect())
 }
 
+/// The output of a whole pipeline: compiled once, whatever reads it.
+fn output_of<T: Item, P>(pipeline: &P, source: <Val<T> as On<Model>>::Edge) -> <P::Out as On<Model>>::Edge
+where
+    P: Deploy<Model> + Arrow<In = Val<T>, Out: ModelShape> + ?Sized,
+{
+    pipeline.deploy_outer(source, &mut Extent::whole())
+}
+
 /// An edge through a lens.
 fn projected<A: ModelShape, L: Lens<A>>(edge: A::Edge) -> <Projected<A, L> as On<Model>>::Edge {
     edge
@@ -375,7 +383,7 @@ pub trait ModelExt<T: Item>: Deploy<Model> + Arrow<In = Val<T>, Out: ModelShape 
 
     /// Returns every slot of the output by number, including empty ones and END.
     fn model_slots(&self, input: impl IntoIterator<Item = T>) -> Vec<Option<<Self::Out as ToOwnedItem>::Owned>> {
-        let output = self.deploy_outer(source(input), &mut Extent::whole());
+        let output = output_of(self, source(input));
         (0..Self::Out::slots(&output)).map(|n| Self::Out::at(&output, n).map(Self::Out::to_owned_item)).collect()
     }
 
@@ -386,7 +394,7 @@ pub trait ModelExt<T: Item>: Deploy<Model> + Arrow<In = Val<T>, Out: ModelShape 
         input: impl IntoIterator<Item = T>,
         mut sink: impl for<'a> FnMut(SequenceNumber, <Self::Out as Shape>::Ref<'a>),
     ) -> SequenceNumber {
-        let output = self.deploy_outer(source(input), &mut Extent::whole());
+        let output = output_of(self, source(input));
         let slots = Self::Out::slots(&output);
         for (n, number) in (0..slots).zip(0..) {
             if let Some(value) = Self::Out::at(&output, n) {

@@ -38,7 +38,8 @@ impl Feed {
         Feed { threads: 0, tasklet: true, slots, exact: false, fed: None, words: "the calling thread runs it" }
     }
 
-    /// From this source, whose type need not be written. The source is not read.
+    /// From this source, which is not read. Other than [`source`](Feed::source) it asks the source itself whether it
+    /// waits, and the type of the source need not be written.
     ///
     /// ```
     /// use millstream::exec::Feed;
@@ -46,15 +47,18 @@ impl Feed {
     /// assert_eq!(Feed::of(&odd), Feed::source::<u64, std::ops::Range<u64>>());
     /// ```
     #[must_use]
-    pub fn of<T: Item, X: Source<T>>(_: &X) -> Self {
-        Feed::source::<T, X>()
+    pub fn of<T: Item, X: Source<T>>(source: &X) -> Self {
+        Feed::source_that::<T>(source.waits(), most_slots::<T, X>())
     }
 
     /// From a source of this type: see [`of`](Feed::of) for one whose type has no name.
     #[must_use]
     pub fn source<T: Item, X: Source<T>>() -> Self {
-        let slots = most_slots::<T, X>();
-        let words = match (X::WAITS, Feed::sweeps::<T>()) {
+        Feed::source_that::<T>(X::WAITS, most_slots::<T, X>())
+    }
+
+    fn source_that<T>(waits: bool, slots: usize) -> Self {
+        let words = match (waits, Feed::sweeps::<T>()) {
             (false, _) => {
                 let words = "never waits, so a worker runs it";
                 return Feed { threads: 0, tasklet: true, slots, exact: false, fed: None, words };

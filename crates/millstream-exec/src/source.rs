@@ -53,8 +53,8 @@ pub trait Source<T: Item> {
     /// The iterator over the values.
     type Values: Iterator<Item = T> + Send + 'static;
 
-    /// Whether the iterator may wait for its next value. If so, it gets a thread of its own and every value is
-    /// published at once; otherwise a worker takes values from it in batches.
+    /// Whether an iterator of this type may wait for its next value. If so, it gets a thread of its own and every value
+    /// is published at once; otherwise a worker takes values from it in batches.
     const WAITS: bool;
 
     /// The most slots that its ring should have. See [`few`].
@@ -62,6 +62,12 @@ pub trait Source<T: Item> {
 
     /// Returns the iterator.
     fn values(self) -> Self::Values;
+
+    /// Whether this iterator may wait: what its type says, unless the source knows better, as one of files does that are
+    /// all on a disk.
+    fn waits(&self) -> bool {
+        Self::WAITS
+    }
 
     /// What fills the ring of a run on rings by itself, if this does not need an iterator there.
     #[doc(hidden)]
@@ -195,6 +201,10 @@ impl<T: Item, X: Source<T>, const SLOTS: usize> Source<T> for Few<X, SLOTS> {
 
     fn values(self) -> X::Values {
         self.0.values()
+    }
+
+    fn waits(&self) -> bool {
+        self.0.waits()
     }
 
     fn closer(&self) -> Option<Closer> {

@@ -48,17 +48,22 @@ pub(crate) enum Threads {
 /// Starts the thread of a source that may wait, outside the workers.
 type StartFeed = Box<dyn FnOnce(&Arc<Pool>) -> std::io::Result<()> + Send>;
 
-/// A pipeline's tasklets, and its source if that is not a tasklet.
+/// A wired pipeline and its output. The types of its ends are here, so that what starts it is compiled once.
 pub(crate) struct Wired<R> {
+    run: WiredRun,
+    output: R,
+    fork: AnyFork,
+}
+
+/// A pipeline's tasklets, and its source if that is not a tasklet.
+struct WiredRun {
     version: Version,
     threads: Threads,
     first: SequenceNumber,
-    output: R,
     cores: Cores,
     feeding: Feed,
     feed: Option<StartFeed>,
     end_source: Option<StopSource>,
-    fork: AnyFork,
 }
 
 /// A pipeline's tasklets and the bytes of its rings.
@@ -78,65 +83,79 @@ where
     P: Deploy<RingBackend<R>> + Arrow<In = Val<T>, Out: RingShape<R>>,
 {
     let source = if threads == Threads::Workers { source.external() } else { Err(source) };
-    match source {
-        Ok(External(source)) => wire_external::<R, _, _>(pipeline, rings, source),
-        Err(source) => wire_values::<R, _, _, _>(pipeline, rings, source, threads),
+    let origin = match source {
+        Ok(External(source)) => Origin::external(source),
+        Err(source) => Origin::values(source, threads),
+    };
+    wire_after::<R, _, _>(pipeline, rings, threads, origin)
+}
+
+/// Where a run's values come from.
+struct Origin<T: Item> {
+    feeding: Feed,
+    /// What the source shares with its senders, and then with all threads of the run.
+    shared: Option<Arc<Shared>>,
+    connect: Box<ConnectSource<T>>,
+}
+
+/// Fills the source's ring.
+type ConnectSource<T> = dyn FnOnce(SourceRing<T>, &mut Wiring) -> std::io::Result<Connected>;
+
+/// A source that fills its ring once the run has started.
+struct Connected {
+    end: Option<StopSource>,
+    feed: Option<StartFeed>,
+}
+
+impl<T: Item> Origin<T> {
+    fn values<X: Source<T>>(source: X, threads: Threads) -> Self {
+        let (waits, slots) = (source.waits(), most_slots::<T, X>());
+        let feeding = if threads == Threads::Workers { Feed::of(&source) } else { Feed::by_caller(slots) };
+        let values = source.values();
+        let connect = move |ring, wiring: &mut Wiring| {
+            if feeding.threads() > 0 {
+                return Ok(fed_by_thread(values, slots, ring, wiring));
+            }
+            let shared = wiring.shared.clone();
+            let tasklet = if waits {
+                SourceTasklet::waiting(values, ring, shared)
+            } else {
+                SourceTasklet::ready(values, ring, wiring.batch, shared)
+            };
+            wiring.end("source", Role::Source, Box::new(tasklet));
+            Ok(Connected { end: None, feed: None })
+        };
+        Origin { feeding, shared: None, connect: Box::new(connect) }
+    }
+
+    /// A source that fills its ring by itself.
+    fn external(source: Box<dyn Connect<T>>) -> Self {
+        let (feeding, shared) = (source.feed(), Some(source.shared()));
+        let connect = |ring, wiring: &mut Wiring| {
+            source.connect(ring, wiring).map(|end| Connected { end: Some(end), feed: None })
+        };
+        Origin { feeding, shared, connect: Box::new(connect) }
     }
 }
 
-fn wire_values<R: RingRunner, T: Item, P, X: Source<T>>(
-    pipeline: &P,
-    rings: &Rings,
-    source: X,
-    threads: Threads,
-) -> Result<Wired<Reader<P::Out>>, RunError>
-where
-    P: Deploy<RingBackend<R>> + Arrow<In = Val<T>, Out: RingShape<R>>,
-{
-    let values = source.values();
-    let feeding =
-        if threads == Threads::Workers { Feed::source::<T, X>() } else { Feed::by_caller(most_slots::<T, X>()) };
-    let outside = feeding.threads() > 0;
-    let mut feed = None;
-    let wired = wire_after::<R, _, _>(pipeline, rings, threads, (feeding, None), |ring, wiring| {
-        let shared = wiring.shared.clone();
-        if outside {
-            let output = Output::new(ring, shared.clone());
-            sweeps(&output, wiring);
-            let end_by = output.clone();
-            feed = Some(move |pool: &Arc<Pool>| {
-                let pool = Arc::downgrade(pool);
-                let slots = most_slots::<T, X>();
-                let few = slots < usize::MAX;
-                let together = move || pool.upgrade().filter(|_| few).and_then(|pool| Together::new(&pool, slots));
-                feed::spawn(values, output, shared, together)
-            });
-            return Ok(Some(Arc::new(end_by) as StopSource));
-        }
-        let tasklet = if X::WAITS {
-            SourceTasklet::waiting(values, ring, shared)
-        } else {
-            SourceTasklet::ready(values, ring, wiring.batch, shared)
-        };
-        wiring.end("source", Role::Source, Box::new(tasklet));
-        Ok(None)
-    })?;
-    Ok(Wired { feed: feed.map(|feed| Box::new(feed) as Box<_>), ..wired })
-}
-
-/// Wires a pipeline after a source that fills its ring by itself.
-fn wire_external<R: RingRunner, T: Item, P>(
-    pipeline: &P,
-    rings: &Rings,
-    source: Box<dyn Connect<T>>,
-) -> Result<Wired<Reader<P::Out>>, RunError>
-where
-    P: Deploy<RingBackend<R>> + Arrow<In = Val<T>, Out: RingShape<R>>,
-{
-    let from = (source.feed(), Some(source.shared()));
-    wire_after::<R, _, _>(pipeline, rings, Threads::Workers, from, |ring, wiring| {
-        source.connect(ring, wiring).map(Some)
-    })
+/// A thread takes these values and fills the ring, which has at most `slots` slots.
+fn fed_by_thread<T: Item>(
+    values: impl Iterator<Item = T> + Send + 'static,
+    slots: usize,
+    ring: SourceRing<T>,
+    wiring: &mut Wiring,
+) -> Connected {
+    let shared = wiring.shared.clone();
+    let output = Output::new(ring, shared.clone());
+    sweeps(&output, wiring);
+    let end: StopSource = Arc::new(output.clone());
+    let feed = move |pool: &Arc<Pool>| {
+        let pool = Arc::downgrade(pool);
+        let few = slots < usize::MAX;
+        let together = move || pool.upgrade().filter(|_| few).and_then(|pool| Together::new(&pool, slots));
+        feed::spawn(values, output, shared, together)
+    };
+    Connected { end: Some(end), feed: Some(Box::new(feed)) }
 }
 
 /// Adds what drops the values that were released while nothing comes, if such values have to be dropped.
@@ -150,13 +169,28 @@ fn wire_after<R: RingRunner, T: Item, P>(
     pipeline: &P,
     rings: &Rings,
     threads: Threads,
-    (feeding, shared): (Feed, Option<Arc<Shared>>),
-    source: impl FnOnce(SourceRing<T>, &mut Wiring) -> std::io::Result<Option<StopSource>>,
+    origin: Origin<T>,
 ) -> Result<Wired<Reader<P::Out>>, RunError>
 where
     P: Deploy<RingBackend<R>> + Arrow<In = Val<T>, Out: RingShape<R>>,
 {
-    let planned = Planned::of::<R, P>(pipeline, rings, feeding)?;
+    let planned = Planned::of::<R, P>(pipeline, rings, origin.feeding)?;
+    let (mut run, input, fork) = wire_source(planned, rings, threads, origin)?;
+    let beginning = rings.beginning().cloned().map(Beginning::new);
+    let deployed = run.version.deploy::<R, _, _>(pipeline, input, beginning);
+    // Those that send to the source wait for a run that does not begin.
+    let output = deployed.inspect_err(|_| run.version.wiring.shared.stop())?;
+    Ok(Wired { run, output, fork })
+}
+
+/// Wires the source, and its ring. No stage reads that yet.
+fn wire_source<T: Item>(
+    planned: Planned,
+    rings: &Rings,
+    threads: Threads,
+    origin: Origin<T>,
+) -> Result<(WiredRun, Reader<Val<T>>, AnyFork), RunError> {
+    let Origin { feeding, shared, connect } = origin;
     let cores = if threads == Threads::Workers { usable_cores() } else { Cores::of_caller() };
     let shared = match shared {
         Some(shared) => {
@@ -171,16 +205,11 @@ where
         ring_from::<T, Dense>(first, feeding.slots(rings.slots())).expect("the options were checked");
     let (wiring, fork) = (&mut version.wiring, SourceFork::new());
     wiring.source = Some(producer.probe());
-    let end_source =
-        source(SourceRing::new(producer, fork.clone()), wiring).map_err(|error| RunError::Spawn(error.to_string()))?;
-    wiring.end_source.clone_from(&end_source);
-    let shared = version.wiring.shared.clone();
-    let beginning = rings.beginning().cloned().map(Beginning::new);
-    let deployed = version.deploy::<R, _, _>(pipeline, input, beginning);
-    // Those that send to the source wait for a run that does not begin.
-    let output = deployed.inspect_err(|_| shared.stop())?;
-    let fork = AnyFork::of(fork);
-    Ok(Wired { first, version, threads, output, cores, feeding, feed: None, end_source, fork })
+    let connected = connect(SourceRing::new(producer, fork.clone()), wiring);
+    let Connected { end, feed } = connected.map_err(|error| RunError::Spawn(error.to_string()))?;
+    wiring.end_source.clone_from(&end);
+    let run = WiredRun { version, threads, first, cores, feeding, feed, end_source: end };
+    Ok((run, input, AnyFork::of(fork)))
 }
 
 /// Wires a new version of a run's pipeline, from `input` on.
@@ -260,26 +289,24 @@ impl Version {
 impl<R> Wired<R> {
     /// The most numbers that a step moves.
     pub(crate) fn batch(&self) -> usize {
-        self.version.wiring.batch
+        self.run.version.wiring.batch
     }
 
     /// After a failure, the reader of the output gets the output before the failure, and then the failure.
     pub(crate) fn deliver_rest(&self) {
-        self.version.wiring.shared.deliver_rest(true);
+        self.run.version.wiring.shared.deliver_rest(true);
     }
 
     /// Starts the workers. The caller reads the output.
     pub(crate) fn start(self, rings: &Rings) -> Result<(R, Started), RunError> {
-        self.start_between(rings, |_| None)
+        Ok((self.output, self.run.start(rings, None)?))
     }
+}
 
-    /// As [`start`](Wired::start), of a run that can be upgraded if it has `ends`.
-    fn start_between(
-        self,
-        rings: &Rings,
-        ends: impl FnOnce(AnyFork) -> Option<Ends>,
-    ) -> Result<(R, Started), RunError> {
-        let Wired { version, threads, first, output, cores, feeding, feed, end_source, fork } = self;
+impl WiredRun {
+    /// Starts the workers of a run that can be upgraded if it has `ends`.
+    fn start(self, rings: &Rings, ends: Option<Ends>) -> Result<Started, RunError> {
+        let WiredRun { version, threads, first, cores, feeding, feed, end_source } = self;
         let inline = threads != Threads::Workers;
         let Version { wiring, ring_bytes } = version;
         let Wiring { shared, mut tasklets, side_sinks, plan, source, batch, reactor, .. } = wiring;
@@ -328,7 +355,7 @@ impl<R> Wired<R> {
             cores: cores.usable,
             since,
         };
-        let started = Started { pool, present, end_source, cores, inline, ends: ends(fork), site };
+        let started = Started { pool, present, end_source, cores, inline, ends, site };
         for (at, next) in rings.upgrades() {
             let change = next.change(started.ends.as_ref(), started.site.clone()).map_err(RunError::Upgrade)?;
             started.pool.shared.marks.plan_change(at, change);
@@ -351,7 +378,7 @@ impl<R> Wired<R> {
         if let Some(feed) = feed {
             feed(&started.pool).map_err(failed)?;
         }
-        Ok((output, started))
+        Ok(started)
     }
 }
 
@@ -362,12 +389,12 @@ impl<A: RingLayout> Wired<Reader<A>> {
         rings: &Rings,
         sink: K,
     ) -> Result<Handle<K::Output, R>, RunError> {
-        let Wired { mut version, threads, first, output, cores, feeding, feed, end_source, fork } = self;
+        let Wired { mut run, output, fork } = self;
         let (left, splice) = (Left::nothing(), Splice::new());
-        let sink = SinkTasklet::spliced(output, sink, version.wiring.batch, left.clone(), splice.clone());
-        version.wiring.end("sink", Role::Sink, Box::new(sink));
-        let rest = Wired { version, threads, first, output: (), cores, feeding, feed, end_source, fork };
-        let ((), started) = rest.start_between(rings, |fork| Some(Ends::new::<R, A>(fork, splice)))?;
+        let wiring = &mut run.version.wiring;
+        let sink = SinkTasklet::spliced(output, sink, wiring.batch, left.clone(), splice.clone());
+        wiring.end("sink", Role::Sink, Box::new(sink));
+        let started = run.start(rings, Some(Ends::new::<R, A>(fork, splice)))?;
         Ok(Handle { started, sink: left, runner: PhantomData })
     }
 }

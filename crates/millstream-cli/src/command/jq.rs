@@ -14,7 +14,7 @@ mod printed;
 
 use crate::config::RunConfig;
 use crate::deploy::Runs;
-use crate::input::{Names, never_waits};
+use crate::input::{FromFiles, Names, never_waits};
 use crate::message::Complaints;
 use crate::outcome::Outcome;
 use crate::output::Output;
@@ -22,7 +22,6 @@ use crate::progress::{self, Writes};
 use inputs::{Ended, Inputs, Work};
 use millstream_core::{Arrow, Val, pipeline};
 use millstream_exec::Everywhere;
-use millstream_exec::source::{few, ready};
 use millstream_jq::{Filter, Input, Options};
 use printed::{Printed, Reply};
 use std::ffi::OsString;
@@ -40,9 +39,6 @@ pub(crate) struct Jq {
     pub(crate) shards: usize,
     pub(crate) run: RunConfig,
 }
-
-/// Slots of the source's ring. That many blocks stay in a core's cache.
-const BLOCKS: usize = 4;
 
 /// The exit code for a filter that is none, as jq has it.
 const NO_FILTER: u8 = 3;
@@ -84,12 +80,7 @@ impl Jq {
         let end_input = move || interrupts.end_input();
         let printed = Printed::into(output, names.clone(), ended, end_input, complaints.clone());
         let pipeline = filtered(self.shards, filter, names);
-        let ran = if waits {
-            runs.run(&pipeline, few::<BLOCKS, _>(input), printed, Printed::print)
-        } else {
-            runs.run(&pipeline, few::<BLOCKS, _>(ready(input)), printed, Printed::print)
-        };
-        let printed = match ran {
+        let printed = match runs.run(&pipeline, FromFiles { values: input, waits }, printed, Printed::print) {
             Ok(printed) => printed,
             Err(error) => return runs.fail(&error),
         };

@@ -2,14 +2,13 @@ use super::copying::{five, summed};
 use super::hidden_clock::stamped;
 use super::sleep::{NAP, sleep};
 use super::{idle::idle, panic::panicking, pipe, spaces, uppercase::uppercase, wc::pipelines};
-use crate::deploy::BLOCKS;
 use crate::flags::{Program, ProgramName};
-use crate::input::Joined;
+use crate::input::{FromFiles, Joined};
 use crate::message::{Complaints, cause, quoted, say_no_shards};
 use crate::outcome::Outcome;
 use crate::output::Output;
 use millstream_core::{Arrow, Plan};
-use millstream_exec::source::{Few, Ready};
+use millstream_exec::source::Ready;
 use millstream_exec::{Explanation, Feed, Rings};
 use millstream_io::{Block, Blocks, LineBlocks};
 use serde::Serialize;
@@ -66,8 +65,8 @@ pub(super) fn planned(program: &ProgramName, shards: usize, command: &'static st
 /// The feed of a program's pipeline.
 fn feed_of(program: Program) -> Feed {
     match program {
-        Program::Wc => Feed::source::<Block, Few<Blocks<File>, BLOCKS>>(),
-        Program::Uppercase | Program::Spaces => Feed::source::<Block, Few<Joined, BLOCKS>>(),
+        Program::Wc => Feed::source::<Block, FromFiles<Blocks<File>>>(),
+        Program::Uppercase | Program::Spaces => Feed::source::<Block, FromFiles<Joined>>(),
         Program::Sleep | Program::Panic | Program::HiddenClock => Feed::source::<u64, Ready<RangeInclusive<u64>>>(),
         Program::Copying => Feed::source::<u64, Ready<Range<u64>>>(),
         Program::Pipe => Feed::source::<pipe::Numbered, pipe::Numbers<LineBlocks<File>>>(),

@@ -9,16 +9,15 @@ mod sources;
 
 use crate::command::verify::{Edge, MOST_SHARDS, verified};
 use crate::config::RunConfig;
-use crate::deploy::{BLOCKS, Hashed, Runs};
+use crate::deploy::{Hashed, Runs};
 use crate::flags::Tuning;
-use crate::input::{Opening, never_waits};
+use crate::input::{FromFiles, Opening, never_waits};
 use crate::message::{Complaints, cause, quoted};
 use crate::outcome::Outcome;
 use crate::output::Output;
 use crate::progress::{self, Writes};
 use millstream_core::{Arrow, Plan};
 use millstream_exec::Feed;
-use millstream_exec::source::{Few, few, ready};
 use millstream_mill::{Program, Raw, Written};
 use outputs::Outputs;
 use sources::{Named, Sources, named};
@@ -108,7 +107,7 @@ impl Text {
 /// The plan and the feed of the program in a file.
 pub(super) fn planned(file: &Path, shards: usize, complaints: &Complaints) -> Result<(Plan, Feed), Outcome> {
     let program = Text::In(file.into()).load(shards, false, complaints)?;
-    Ok((program.pipeline.plan(), Feed::source::<Raw, Few<Sources, BLOCKS>>()))
+    Ok((program.pipeline.plan(), Feed::source::<Raw, FromFiles<Sources>>()))
 }
 
 /// `verify` of the program in a file.
@@ -185,12 +184,7 @@ fn run_into(
         let stopper = sources.stopper();
         interrupts.when_drained(move || stopper.stop());
     }
-    let ran = if waits {
-        runs.run(&program.pipeline, few::<BLOCKS, _>(sources), outputs, Outputs::write)
-    } else {
-        runs.run(&program.pipeline, few::<BLOCKS, _>(ready(sources)), outputs, Outputs::write)
-    };
-    match ran {
+    match runs.run(&program.pipeline, FromFiles { values: sources, waits }, outputs, Outputs::write) {
         Ok(outputs) => {
             outputs.finish(quiet);
             runs.finish()

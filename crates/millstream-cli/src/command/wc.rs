@@ -14,9 +14,9 @@ pub(crate) use kinds::Kinds;
 pub(crate) use names::Names;
 
 use crate::config::{Keep, RunConfig};
-use crate::deploy::{Answer, BLOCKS, Failed, Runs};
+use crate::deploy::{Answer, Failed, Runs};
 use crate::flags::Total;
-use crate::input::{self, never_waits, report};
+use crate::input::{self, FromFiles, never_waits, report};
 use crate::message::{Complaints, say};
 use crate::outcome::Outcome;
 use crate::output::Output;
@@ -26,7 +26,6 @@ use columns::Columns;
 use kinds::Counts;
 use millstream_core::SequenceNumber;
 use millstream_core::{AtEnd, Val};
-use millstream_exec::source::{few, ready};
 use millstream_exec::{Everywhere, Lasting, sink};
 use millstream_io::{Block, Blocks};
 use names::Inputs;
@@ -171,11 +170,8 @@ fn count<P: Everywhere<In = Val<Block>, Out = Val<Counts, AtEnd>>>(
     let blocks = Blocks::new(input);
     let failure = blocks.failure();
     let keep = |answer: &mut Option<Counts>, counts: &Counts| *answer = Some(*counts);
-    let counts = if never_waits(name.unwrap_or("-".as_ref())) {
-        runs.run(pipeline, few::<BLOCKS, _>(ready(blocks)), None, keep)?
-    } else {
-        runs.run(pipeline, few::<BLOCKS, _>(blocks), None, keep)?
-    };
+    let waits = !never_waits(name.unwrap_or("-".as_ref()));
+    let counts = runs.run(pipeline, FromFiles { values: blocks, waits }, None, keep)?;
     if let Some(error) = failure.take() {
         complain(error);
     }

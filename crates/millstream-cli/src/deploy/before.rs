@@ -2,15 +2,10 @@
 
 use crate::message::{Complaints, cause, quoted};
 use crate::progress;
-use millstream_core::{Item, Plan};
-use millstream_exec::{Feed, Rings, Source, Wait};
+use millstream_core::Plan;
+use millstream_exec::{Feed, Rings, Wait};
 use std::fs::OpenOptions;
 use std::path::Path;
-
-/// How this source feeds a run.
-pub(super) fn feed_of<T: Item, X: Source<T>>(_: &X) -> Feed {
-    Feed::source::<T, X>()
-}
 
 /// Notes if threads will not wait as the flags ask, and why.
 pub(super) fn say_other_wait(complaints: &Complaints, rings: &Rings, asked: Wait, plan: &Plan, feed: Feed) {

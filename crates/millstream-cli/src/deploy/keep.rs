@@ -83,6 +83,32 @@ impl<B: Item + Clone, A: for<'a> Shape<Ref<'a> = &'a B>> Sink<A> for Answered<B>
     }
 }
 
+/// A sink for what is replayed, or for a look, which prints the states and no output. One type, so that a replay is
+/// compiled once.
+#[derive(Debug)]
+struct Looked<K>(Option<K>);
+
+impl<A: Shape, K: Sink<A>> Sink<A> for Looked<K> {
+    type Output = Option<K::Output>;
+    type Error = K::Error;
+
+    fn put(&mut self, number: SequenceNumber, value: A::Ref<'_>) -> Result<(), K::Error> {
+        self.0.as_mut().map_or(Ok(()), |sink| sink.put(number, value))
+    }
+
+    fn pause(&mut self) -> Result<(), K::Error> {
+        self.0.as_mut().map_or(Ok(()), Sink::pause)
+    }
+
+    fn mark(&mut self, next: SequenceNumber) -> Result<(), K::Error> {
+        self.0.as_mut().map_or(Ok(()), |sink| sink.mark(next))
+    }
+
+    fn finish(self, outcome: RunOutcome) -> Result<Self::Output, K::Error> {
+        self.0.map(|sink| sink.finish(outcome)).transpose()
+    }
+}
+
 /// What a run's sink returns; nothing of a look.
 type Kept<O> = Result<Option<O>, Failed>;
 
@@ -132,7 +158,7 @@ impl Runs {
             Doing::Replay(span) => {
                 let dir = StateDir::read(&keep.dir).map_err(JobError::State)?;
                 let source = source(&dir);
-                let replayed = replay(&dir, &self.config.rings, pipeline, &source, *span, shown)?;
+                let replayed = replay(&dir, &self.config.rings, pipeline, &source, *span, Looked(Some(shown)))?;
                 let (began, to) = (replayed.began, replayed.snapshot.at());
                 self.complaints.note(&format!("replayed the numbers from {began} to {to}"));
                 Ok(None)
@@ -144,9 +170,8 @@ impl Runs {
                     Some(When::End) => None,
                     None => Some(newest(&dir)?),
                 };
-                let nothing = sink::each(|_: SequenceNumber, _: <P::Out as Shape>::Ref<'_>| ());
                 let (span, source) = (Span { from: None, to }, source(&dir));
-                let replayed = replay(&dir, &self.config.rings, pipeline, &source, span, nothing)?;
+                let replayed = replay(&dir, &self.config.rings, pipeline, &source, span, Looked::<L>(None))?;
                 seen.put(replayed.snapshot);
                 Ok(None)
             }

@@ -72,22 +72,8 @@ impl<O> QueuesHandle<O> {
     ) -> Result<Self, RunError> {
         let (ends, threads, since) = (Arc::new(ends), Vec::new(), Instant::now());
         let mut handle = QueuesHandle { ends, threads, queue_bytes, renumbered, since, side_sinks, sink };
-        for (index, work) in works.into_iter().enumerate() {
-            let control = handle.ends.control.clone();
-            let name = work.name.clone();
-            control.started(&name);
-            let started = Builder::new().name(format!("millstream-{}", work.name)).spawn({
-                let control = control.clone();
-                move || run(work, index, &control)
-            });
-            match started {
-                Ok(thread) => handle.threads.push(thread),
-                Err(error) => {
-                    control.finished_one(&name);
-                    return Err(RunError::Spawn(error.to_string()));
-                }
-            }
-        }
+        // Where one cannot be started, the handle is dropped, and so ends those that were.
+        spawn_all(&handle.ends.control, works, &mut handle.threads)?;
         Ok(handle)
     }
 
@@ -211,6 +197,30 @@ impl<O> std::fmt::Debug for QueuesHandle<O> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("QueuesHandle").field("threads", &self.threads.len()).finish_non_exhaustive()
     }
+}
+
+/// Starts a thread for each; `threads` has those that were started, also where one cannot be.
+fn spawn_all(
+    control: &Arc<Control>,
+    works: Vec<Thread>,
+    threads: &mut Vec<JoinHandle<StageReport>>,
+) -> Result<(), RunError> {
+    for (index, work) in works.into_iter().enumerate() {
+        let name = work.name.clone();
+        control.started(&name);
+        let started = Builder::new().name(format!("millstream-{name}")).spawn({
+            let control = control.clone();
+            move || run(work, index, &control)
+        });
+        match started {
+            Ok(thread) => threads.push(thread),
+            Err(error) => {
+                control.finished_one(&name);
+                return Err(RunError::Spawn(error.to_string()));
+            }
+        }
+    }
+    Ok(())
 }
 
 /// The whole work of one thread.

@@ -6,9 +6,10 @@ use super::message::Outlet;
 use super::sink::SinkThread;
 use super::source::{Ready, Tap};
 use crate::external_source::StopSource;
-use crate::sink_tasklet::Left;
+use crate::sink_tasklet::{Finish, Left};
 use crate::source::most_slots;
 use crate::{OptionsError, Queue, QueueShape, Queues, QueuesHandle, QueuesWiring, RunError, Source};
+use millstream_core::plan::StageLookup;
 use millstream_core::{Arrow, Deploy, Item, On, Plan, Val};
 use std::sync::Arc;
 
@@ -28,20 +29,40 @@ impl Queues {
         if self.slots == 0 {
             return Err(OptionsError::Queue.into());
         }
-        let control = Arc::new(Control::default());
-        let (plan, lookup) = Plan::with_lookup(pipeline);
-        let renumbered = plan.renumbers();
-        let mut wiring = QueuesWiring::new(self.slots, (plan, lookup), control.clone());
-        let (outlet, input) = wiring.queue_of::<T>(most_of(&source));
-        let feed = feed(source, outlet, &control, &mut wiring);
-        let output = pipeline.deploy_outer(source_edge(input), &mut wiring);
-        wiring.check()?;
+        let (mut start, input) = Start::of(self.slots, Plan::with_lookup(pipeline), source);
+        let output = pipeline.deploy_outer(source_edge(input), &mut start.wiring);
+        start.wiring.check()?;
         let left = Left::nothing();
-        wiring.thread("sink", SinkThread::<P::Out, K>::new(output, sink, left.clone()));
+        start.wiring.thread("sink", SinkThread::<P::Out, K>::new(output, sink, left.clone()));
+        start.into(left)
+    }
+}
+
+/// A run that is being wired. It does not know the pipeline's type, so that it is compiled once.
+struct Start {
+    wiring: QueuesWiring,
+    control: Arc<Control>,
+    feed: Option<Feed>,
+    renumbered: bool,
+}
+
+impl Start {
+    /// With the source, whose queue no stage reads yet.
+    fn of<T: Item, X: Source<T>>(slots: usize, (plan, lookup): (Plan, StageLookup), source: X) -> (Self, Queue<T>) {
+        let (control, renumbered) = (Arc::new(Control::default()), plan.renumbers());
+        let mut wiring = QueuesWiring::new(slots, (plan, lookup), control.clone());
+        let (outlet, input) = wiring.queue_of::<T>(most_slots::<T, X>());
+        let feed = feed(source, outlet, &control, &mut wiring);
+        (Start { wiring, control, feed, renumbered }, input)
+    }
+
+    /// Starts all threads, the source's last.
+    fn into<O>(self, left: Arc<dyn Finish<O>>) -> Result<QueuesHandle<O>, RunError> {
+        let Start { wiring, control, feed, renumbered } = self;
         let source = feed.as_ref().map(|feed| feed.source.clone());
         let QueuesWiring { threads, side_sinks, bytes, .. } = wiring;
-        let sinks = (side_sinks, left as Arc<_>);
-        let handle = QueuesHandle::start(RunStopper { control, source }, threads, (bytes, renumbered), sinks)?;
+        let ends = RunStopper { control, source };
+        let handle = QueuesHandle::start(ends, threads, (bytes, renumbered), (side_sinks, left))?;
         if let Some(feed) = feed {
             feed.start().map_err(|error| RunError::Spawn(error.to_string()))?;
         }
@@ -68,8 +89,8 @@ fn feed<T: Item, X: Source<T>>(
     control: &Arc<Control>,
     wiring: &mut QueuesWiring,
 ) -> Option<Feed> {
-    let (closer, values) = (source.closer(), source.values());
-    if !X::WAITS {
+    let (closer, waits, values) = (source.closer(), source.waits(), source.values());
+    if !waits {
         wiring.thread("source", Ready { values, outlet, control: control.clone() });
         return None;
     }
@@ -77,11 +98,6 @@ fn feed<T: Item, X: Source<T>>(
     let source: StopSource = tap.clone();
     control.ends(Arc::downgrade(&source));
     Some(Feed { start: Box::new(move || tap.feed(values)), source })
-}
-
-/// The most slots of this source's queue.
-fn most_of<T: Item, X: Source<T>>(_: &X) -> usize {
-    most_slots::<T, X>()
 }
 
 /// The edge of a source.
