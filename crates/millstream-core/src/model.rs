@@ -9,8 +9,8 @@
 //! number, on all slots up to it.
 
 use crate::pipe::{
-    Both, Choose, Delay, Fanout, Filter, FilterMap, Fold, Id, Map, MapBlocking, Merge, Named, Policy, Project, Scan,
-    Shard, Tee, Then, TryMap,
+    Both, Delay, Fanout, Filter, FilterMap, Fold, Id, Map, MapBlocking, Named, Policy, Project, Scan, Shard, Tee, Then,
+    TryMap,
 };
 use crate::{
     Arrow, Backend, Cause, Choice, Density, Deploy, Filtered, Item, Lens, Merged, On, Otherwise, Pair, Projected,
@@ -20,6 +20,7 @@ use std::sync::Arc;
 
 mod any_edge;
 mod asynchronous;
+mod choices;
 mod clock;
 mod dead_letter;
 mod extent;
@@ -304,36 +305,6 @@ where
         (
             self.first.deploy(projected::<A, lens::First>(input.clone()), extent),
             self.second.deploy(projected::<A, lens::Second>(input), extent),
-        )
-    }
-}
-
-impl<A: ModelShape, P, Q> Deploy<Model> for Choose<A, P, Q>
-where
-    lens::Left: Lens<A>,
-    lens::Right: Lens<A>,
-    P: Deploy<Model> + Arrow<In = Projected<A, lens::Left>, Out: ModelShape>,
-    Q: Deploy<Model> + Arrow<In = Projected<A, lens::Right>, Out: ModelShape>,
-{
-    fn deploy(&self, input: A::Edge, extent: &mut Extent) -> <Self::Out as On<Model>>::Edge {
-        (
-            self.left.deploy(projected::<A, lens::Left>(input.clone()), extent),
-            self.right.deploy(projected::<A, lens::Right>(input), extent),
-        )
-    }
-}
-
-impl<A: ModelShape, P, Q> Deploy<Model> for Merge<A, P, Q>
-where
-    lens::Left: Lens<A>,
-    lens::Right: Lens<A>,
-    P: Deploy<Model> + Arrow<In = Projected<A, lens::Left>, Out: ModelShape>,
-    Q: Deploy<Model> + Arrow<In = Projected<A, lens::Right>, Out: ModelShape + SameItem<P::Out>>,
-{
-    fn deploy(&self, input: A::Edge, extent: &mut Extent) -> <Self::Out as On<Model>>::Edge {
-        (
-            self.left.deploy(projected::<A, lens::Left>(input.clone()), extent),
-            self.right.deploy(projected::<A, lens::Right>(input), extent),
         )
     }
 }

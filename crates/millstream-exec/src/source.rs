@@ -63,8 +63,8 @@ pub trait Source<T: Item> {
     /// Returns the iterator.
     fn values(self) -> Self::Values;
 
-    /// Whether this iterator may wait: what its type says, unless the source knows better, as one of files does that are
-    /// all on a disk.
+    /// Whether this iterator may wait: what its type says, unless the source knows better, as one of files does if all
+    /// of them are on a disk.
     fn waits(&self) -> bool {
         Self::WAITS
     }
