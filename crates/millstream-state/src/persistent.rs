@@ -177,8 +177,9 @@ impl Persistent {
         }
         let (number, position) = position.unzip();
         let trail = Trail::new();
-        let values = source.begin(position.as_ref()).map_err(JobError::Source)?;
-        let values = Trailing::<T, X>::new(values, number.unwrap_or(0), at, trail.clone()).map_err(JobError::Source)?;
+        let numbers_passed = (number.unwrap_or(0), at);
+        let values = Trailing::<T, X>::new(&source, position.as_ref(), numbers_passed, trail.clone());
+        let values = values.map_err(JobError::Source)?;
         let source = Arc::new(source);
         let claimed = Claimed::default();
         let Persistent { mut rings, dir, cadence, retention, job, effects, letters, .. } = self;

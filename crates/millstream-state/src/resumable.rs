@@ -1,5 +1,6 @@
 //! Sources that can begin in the middle, and the trail of where a source was.
 
+mod either;
 mod followed;
 mod in_groups;
 mod journaled;
@@ -78,6 +79,11 @@ pub trait Resumable<T: Item>: Send + Sync + 'static {
     type Values: Places<Item = T, Mark = Self::Mark> + Send + 'static;
     /// Whether the next value may have to be waited for. See [`Source::WAITS`].
     const WAITS: bool;
+
+    /// Whether this one's may. See [`Source::waits`].
+    fn waits(&self) -> bool {
+        Self::WAITS
+    }
 
     /// Its values from this position on; from the first one on if there is none.
     ///
@@ -172,6 +178,7 @@ where
     T: Item,
 {
     values: TrailingValues<X::Values>,
+    waits: bool,
     item: PhantomData<fn() -> T>,
 }
 
@@ -182,20 +189,26 @@ pub(crate) struct TrailingValues<V: Places> {
 }
 
 impl<T: Item, X: Resumable<T>> Trailing<T, X> {
-    /// The source from the number `at` on. Its values begin at the number `number`, which is at most `at`.
+    /// The source from the number `at` on. From the position on its values begin at the number `number`, which is at
+    /// most `at`.
     ///
     /// # Errors
     ///
-    /// If it ends before.
-    pub(crate) fn new(values: X::Values, number: u64, at: u64, trail: Arc<Trail<X::Mark>>) -> io::Result<Self> {
-        let mut values = TrailingValues { values, trail, number };
+    /// If it cannot begin there, or ends before.
+    pub(crate) fn new(
+        source: &X,
+        position: Option<&Position>,
+        (number, at): (u64, u64),
+        trail: Arc<Trail<X::Mark>>,
+    ) -> io::Result<Self> {
+        let mut values = TrailingValues { values: source.begin(position)?, trail, number };
         for number in number..at {
             if values.next().is_none() {
                 let why = format!("it ends at number {number}, and the snapshot was taken at number {at}");
                 return Err(io::Error::new(io::ErrorKind::UnexpectedEof, why));
             }
         }
-        Ok(Trailing { values, item: PhantomData })
+        Ok(Trailing { values, waits: source.waits(), item: PhantomData })
     }
 }
 
@@ -213,6 +226,10 @@ impl<V: Places<Mark: Clone>> Iterator for TrailingValues<V> {
 impl<T: Item, X: Resumable<T>> Source<T> for Trailing<T, X> {
     type Values = TrailingValues<X::Values>;
     const WAITS: bool = X::WAITS;
+
+    fn waits(&self) -> bool {
+        self.waits
+    }
 
     fn values(self) -> Self::Values {
         self.values

@@ -10,7 +10,7 @@ use crate::output::Output;
 use crate::progress;
 use crate::watching::Watching;
 use millstream_core::text::{Block, Piece};
-use millstream_core::{Arrow, Item, SequenceNumber, Shape, Val};
+use millstream_core::{Arrow, Either, Item, SequenceNumber, Shape, Val};
 use millstream_exec::{Lasting, RunEnd, RunOutcome, Sink, sink};
 use millstream_io::{FileSink, FileSinkOptions};
 use millstream_state::claims::OutputOf;
@@ -229,17 +229,19 @@ impl Runs {
         K: ClaimingSink<P::Out>,
         L: Sink<P::Out>,
     {
-        if !names.is_standard_input() {
+        let source = if !names.is_standard_input() {
             let files = files(names)?;
             let files = longest.map_or(files.clone(), |longest| files.longest(longest));
-            return Ok(self.keep(keep, pipeline, |_| files, into, shown));
-        }
-        let (opening, complaints) = (self.opening(names.decompress), self.complaints.clone());
-        let blocks = move || match longest {
-            Some(longest) => Joined::lines(names.files, longest, opening, complaints),
-            None => Joined::new(names.files, opening, complaints),
+            Either::Left(files)
+        } else {
+            let (opening, complaints) = (self.opening(names.decompress), self.complaints.clone());
+            Either::Right(move || match longest {
+                Some(longest) => Joined::lines(names.files, longest, opening, complaints),
+                None => Joined::new(names.files, opening, complaints),
+            })
         };
-        Ok(self.keep(keep, pipeline, |state| journaled(state, keep.journal, blocks), into, shown))
+        let source = |state: &StateDir| source.map_right(|blocks| journaled(state, keep.journal, blocks));
+        Ok(self.keep(keep, pipeline, source, into, shown))
     }
 
     pub(super) fn kept<S>(

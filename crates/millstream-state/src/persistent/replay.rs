@@ -88,8 +88,8 @@ where
     };
     let (number, position) = begins.position.unzip();
     let began = begins.at;
-    let places = values.begin(position.as_ref()).map_err(JobError::Source)?;
-    let trailing = Trailing::<T, X>::new(places, number.unwrap_or(0), began, Trail::new());
+    let passed = (number.unwrap_or(0), began);
+    let trailing = Trailing::<T, X>::new(values, position.as_ref(), passed, Trail::new());
     let mut rest = trailing.map_err(JobError::Source)?.values();
     let rings = begins.snapshot.map_or_else(|| rings.clone(), |snapshot| rings.clone().resume(snapshot));
     let (sender, receiver) = source::channel(1024);

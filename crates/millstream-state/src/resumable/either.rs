@@ -1,0 +1,65 @@
+//! One of two sources, chosen when the program runs.
+
+use super::{Places, Position, Resumable};
+use millstream_core::{Either, Item};
+use std::io;
+
+/// One of two sources of the same values. A job is then compiled for one kind of source, and may not resume from the
+/// snapshot of the other kind: a position is the chosen source's own.
+///
+/// ```
+/// use millstream::core::Either::{Left, Right};
+/// use millstream::{io::FileSink, prelude::*, state::{Persistent, StateDir, again}};
+///
+/// # let directory = tempfile::tempdir()?;
+/// # std::env::set_current_dir(&directory)?;
+/// # let all = true;
+/// let numbers = if all { Left(again(|| 0..3)) } else { Right(again(|| (0..9).rev())) };
+/// let lines = pipeline::<u64>().map(|n| format!("{n}\n"));
+/// Persistent::new(Rings::new(), StateDir::open("state", "lines")?).run(&lines, numbers, FileSink::append("out"))?;
+/// assert_eq!(std::fs::read_to_string("out")?, "0\n1\n2\n");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+impl<T: Item, A: Resumable<T>, B: Resumable<T>> Resumable<T> for Either<A, B> {
+    type Mark = Either<A::Mark, B::Mark>;
+    type Values = Either<A::Values, B::Values>;
+    const WAITS: bool = A::WAITS || B::WAITS;
+
+    fn waits(&self) -> bool {
+        self.as_ref().either(A::waits, B::waits)
+    }
+
+    fn begin(&self, position: Option<&Position>) -> io::Result<Self::Values> {
+        Ok(match self {
+            Either::Left(source) => Either::Left(source.begin(position)?),
+            Either::Right(source) => Either::Right(source.begin(position)?),
+        })
+    }
+
+    fn position(&self, mark: &Self::Mark) -> io::Result<Position> {
+        match (self, mark) {
+            (Either::Left(source), Either::Left(mark)) => source.position(mark),
+            (Either::Right(source), Either::Right(mark)) => source.position(mark),
+            _ => Err(io::Error::other("the mark is of the other source")),
+        }
+    }
+
+    fn forget(&self, oldest: &Position) {
+        match self {
+            Either::Left(source) => source.forget(oldest),
+            Either::Right(source) => source.forget(oldest),
+        }
+    }
+
+    fn failure(&self) -> Option<io::Error> {
+        self.as_ref().either(A::failure, B::failure)
+    }
+}
+
+impl<A: Places, B: Places<Item = A::Item>> Places for Either<A, B> {
+    type Mark = Either<A::Mark, B::Mark>;
+
+    fn place(&self) -> Self::Mark {
+        self.as_ref().map_either(A::place, B::place)
+    }
+}
