@@ -37,7 +37,7 @@ where
         };
         let kept = vec![States::new(self.state.clone()); lanes];
         let mut inside = wiring.in_loop();
-        let output = self.body.deploy(looped::<R, A, S>(input, reader), &mut inside.body(Branch::Only));
+        let output = self.body.deploy_body(looped::<R, A, S>(input, reader), &mut inside.body(Branch::Only));
         let back = output.fork();
         let keeper = inside.keeper(R::states_in_a_loop());
         let kept = inside.state_or(kept, keeper);

@@ -1,7 +1,8 @@
 //! Stages that are one loop: the rings' side of [`millstream_core::fusion`].
 //!
-//! A run on one thread fuses its stages, in the outer level and in bodies, but not inside `shard`, `shard_by` or
-//! `feedback`. A run that may try more workers does not: a second one gains by stages that are apart.
+//! A run on one thread fuses its stages, in the outer level and in bodies, but not inside `shard` or `shard_by`. A run
+//! that may try more workers does not: a second one gains by stages that are apart. The body of a `feedback` is fused
+//! in every run, since one worker steps all of a loop.
 //!
 //! The tasklet of the loop is the last stage's. Each stage before it has a tasklet, too, an *onlooker*, which does
 //! nothing: it counts what the loop has moved. So reports, observers and errors have the same stages, with the same

@@ -231,10 +231,10 @@ impl Wiring {
         self.tasklets.extend((first..).zip(tasklets).map(named));
     }
 
-    /// Whether stages are fused here.
+    /// Whether stages are fused here: by one thread, or in a feedback loop, whose tasklets are never divided.
     pub(crate) fn fuses(&self) -> bool {
         let WiringScope { width, keyed, around, .. } = &self.scope;
-        self.one_thread && *width == 1 && keyed.is_none() && around.is_none()
+        (self.one_thread || around.is_some()) && *width == 1 && keyed.is_none()
     }
 
     /// Adds the stage of the plan that is deployed now to the loop that is added next; its place there.

@@ -1,6 +1,6 @@
 //! Stages that one thread runs as one loop: nothing of it shows but the time, and the report that says it.
 
-use millstream_core::{Arrow, KeysExt, ModelExt, SequenceNumber, pipeline};
+use millstream_core::{Arrow, FeedbackExt, KeysExt, ModelExt, SequenceNumber, pipeline};
 use millstream_exec::{JobExt, JobRefExt, Report, Rings, RunError, Runner, StageReport, source};
 
 fn names(report: &Report) -> Vec<&str> {
@@ -138,4 +138,21 @@ fn bodies_are_fused_and_shards_are_not() {
     let (_, report) = rings.run((&p).from(source::ready(0..500)).to_each(|_, _| ())).unwrap();
     let fused: Vec<_> = report.stages.iter().filter_map(|stage| Some((&*stage.name, into(stage)?))).collect();
     assert_eq!(fused, [("a", "b")]);
+}
+
+/// One worker steps all of a loop, however many workers there are, so its body is fused in every run.
+#[test]
+fn the_body_of_a_loop_is_fused_on_many_workers() {
+    let p = pipeline::<u64>().map(|x| x + 1).named("a").feedback(0, |p| {
+        p.map(|(x, sum)| x * 3 + sum).named("b").filter(|x| x % 5 != 0).named("c").map(|x| (*x, *x / 2)).named("d")
+    });
+    let slots = p.model_slots(0..500);
+    for workers in [1, 2, 3] {
+        let rings = Rings::new().workers(workers);
+        assert_eq!(rings.collect_slots((&p).from(source::ready(0..500))).unwrap(), slots);
+        let (_, report) = rings.run((&p).from(source::ready(0..500)).to_each(|_, _| ())).unwrap();
+        let fused: Vec<_> = report.stages.iter().filter_map(|stage| Some((&*stage.name, into(stage)?))).collect();
+        assert_eq!(fused, [("b", "d"), ("c", "d")]);
+        assert!(report.stages.iter().filter(|stage| into(stage).is_some()).all(|stage| stage.moved == 501));
+    }
 }
