@@ -171,7 +171,9 @@ impl<S: Clone> PlaceTable<S> {
     pub fn push(&mut self, value: S) {
         let within = self.length & (Self::PLACES - 1);
         if within == 0 {
-            self.segments.push(Segment { touched: 0, held: Held::Own(Vec::new()) });
+            // A table of few values is small; one of many fills its segments.
+            let most = if self.segments.is_empty() { 0 } else { Self::PLACES };
+            self.segments.push(Segment { touched: 0, held: Held::Own(Vec::with_capacity(most)) });
             self.past.push(Past::default());
         }
         let segment = self.segments.last_mut().expect("there is one");

@@ -26,21 +26,25 @@ impl<S: Clone> States<S> {
     ///
     /// If a move is between lanes that are not there.
     pub fn spread(old: &mut [&mut Self], new: &mut [&mut Self], moves: &[KeyMove]) {
-        let mut states: Vec<Vec<Option<S>>> =
-            old.iter_mut().map(|lane| std::mem::take(&mut lane.at).into_values().map(Some).collect()).collect();
-        let mut spread: Vec<Vec<Option<S>>> = new.iter().map(|_| Vec::new()).collect();
+        let taken = |lane: &mut &mut Self| {
+            let at = std::mem::take(&mut lane.at);
+            let mut states = Vec::with_capacity(at.len());
+            states.extend(at.into_values().map(Some));
+            states
+        };
+        let mut states: Vec<Vec<Option<S>>> = old.iter_mut().map(taken).collect();
+        new.iter_mut().for_each(|lane| lane.at.clear());
         for KeyMove { from: (lane, place), to: (to_lane, to_place) } in moves {
             let state = states[usize::from(*lane)].get_mut(*place as usize).and_then(Option::take);
-            let (lane, place) = (&mut spread[usize::from(*to_lane)], *to_place as usize);
-            if lane.len() <= place {
-                lane.resize_with(place + 1, || None);
-            }
-            lane[place] = state;
-        }
-        for (lane, states) in new.iter_mut().zip(spread) {
+            let (lane, place) = (&mut *new[usize::from(*to_lane)], *to_place as usize);
             // A key that has had no value here begins.
-            let start = &lane.start;
-            lane.at = states.into_iter().map(|state| state.unwrap_or_else(|| start.clone())).collect();
+            let state = state.unwrap_or_else(|| lane.start.clone());
+            if place == lane.at.len() {
+                // Places are given in order, so this is the rule: the state moves once.
+                lane.at.push(state);
+            } else {
+                *lane.of(KeySlot { place: *to_place, lane: *to_lane, fresh: false }) = state;
+            }
         }
     }
 
