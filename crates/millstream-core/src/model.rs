@@ -161,7 +161,7 @@ fn source<T: Item>(values: impl IntoIterator<Item = T>) -> <Val<T> as On<Model>>
 /// The output of a whole pipeline: compiled once, whatever reads it.
 fn output_of<T: Item, P>(pipeline: &P, source: <Val<T> as On<Model>>::Edge) -> <P::Out as On<Model>>::Edge
 where
-    P: Deploy<Model> + Arrow<In = Val<T>, Out: ModelShape> + ?Sized,
+    P: Deploy<Model> + Arrow<In = Val<T>, Out: ModelShape>,
 {
     pipeline.deploy_outer(source, &mut Extent::whole())
 }
