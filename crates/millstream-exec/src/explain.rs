@@ -38,7 +38,7 @@ impl Feed {
         Feed { threads: 0, tasklet: true, slots, exact: false, fed: None, words: "the calling thread runs it" }
     }
 
-    /// From this source, which is not read. Other than [`source`](Feed::source) it asks the source itself whether it
+    /// From this source, which is not read. Unlike [`source`](Feed::source) it asks the source itself whether it
     /// waits, and the type of the source need not be written.
     ///
     /// ```

@@ -175,11 +175,8 @@ impl Persistent {
         if let Some(letters) = &self.letters {
             letters.begin(numbers.clone(), at).map_err(JobError::Letters)?;
         }
-        let (number, position) = position.unzip();
         let trail = Trail::new();
-        let numbers_passed = (number.unwrap_or(0), at);
-        let values = Trailing::<T, X>::new(&source, position.as_ref(), numbers_passed, trail.clone());
-        let values = values.map_err(JobError::Source)?;
+        let values = Trailing::<T, X>::new(&source, position, at, trail.clone()).map_err(JobError::Source)?;
         let source = Arc::new(source);
         let claimed = Claimed::default();
         let Persistent { mut rings, dir, cadence, retention, job, effects, letters, .. } = self;

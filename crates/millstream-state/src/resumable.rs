@@ -189,19 +189,21 @@ pub(crate) struct TrailingValues<V: Places> {
 }
 
 impl<T: Item, X: Resumable<T>> Trailing<T, X> {
-    /// The source from the number `at` on. From the position on its values begin at the number `number`, which is at
-    /// most `at`.
+    /// The source from the number `at` on. It begins at a position, with that position's number, which is at most `at`;
+    /// at its first value and number 0 if there is none.
     ///
     /// # Errors
     ///
     /// If it cannot begin there, or ends before.
     pub(crate) fn new(
         source: &X,
-        position: Option<&Position>,
-        (number, at): (u64, u64),
+        position: Option<(u64, Position)>,
+        at: u64,
         trail: Arc<Trail<X::Mark>>,
     ) -> io::Result<Self> {
-        let mut values = TrailingValues { values: source.begin(position)?, trail, number };
+        let (number, position) = position.unzip();
+        let number = number.unwrap_or(0);
+        let mut values = TrailingValues { values: source.begin(position.as_ref())?, trail, number };
         for number in number..at {
             if values.next().is_none() {
                 let why = format!("it ends at number {number}, and the snapshot was taken at number {at}");

@@ -86,10 +86,8 @@ where
         // The beginning needs no snapshot.
         None => Begins::default(),
     };
-    let (number, position) = begins.position.unzip();
     let began = begins.at;
-    let passed = (number.unwrap_or(0), began);
-    let trailing = Trailing::<T, X>::new(values, position.as_ref(), passed, Trail::new());
+    let trailing = Trailing::<T, X>::new(values, begins.position, began, Trail::new());
     let mut rest = trailing.map_err(JobError::Source)?.values();
     let rings = begins.snapshot.map_or_else(|| rings.clone(), |snapshot| rings.clone().resume(snapshot));
     let (sender, receiver) = source::channel(1024);
