@@ -15,7 +15,7 @@ pub use side_by_side::{Choice, Merged, Otherwise, Pair, SameItem, SideBySide};
 pub use text::{OfPieces, Text};
 
 use crate::{Dense, Density, Sparse};
-use std::{cmp::Ordering, fmt, marker::PhantomData};
+use std::{any::Any, cmp::Ordering, fmt, marker::PhantomData};
 
 /// What can flow on an edge: anything that can be shared between threads. Nothing to implement.
 pub trait Item: Send + Sync + 'static {}
@@ -32,6 +32,13 @@ pub trait Shape: Sized + 'static {
     type Density: Density;
     /// Bytes that one number takes on this edge, without what its values own on the heap.
     const BYTES: usize;
+
+    /// What a stage reads from a slot that has this value; none if slots have no such values.
+    #[doc(hidden)]
+    #[inline(always)]
+    fn ref_to<T: Item>(_: &T) -> Option<Self::Ref<'_>> {
+        None
+    }
 }
 
 /// A shape whose values can be cloned out of their slots, for stages and sinks that keep a value longer than its slot:
@@ -74,6 +81,11 @@ impl<T: Item, D: Density> Shape for Val<T, D> {
     type Ref<'a> = &'a T;
     type Density = D;
     const BYTES: usize = size_of::<D::Slot<T>>();
+
+    #[inline(always)]
+    fn ref_to<U: Item>(value: &U) -> Option<&T> {
+        (value as &dyn Any).downcast_ref()
+    }
 }
 
 impl<F: Shape> Shape for Filtered<F> {

@@ -141,7 +141,7 @@ impl<K: FilterKernel<In: RingLayout>> Tasklet for CutStage<K> {
             return Progress::moved(moved);
         }
         let (kernel, state) = (&*self.kernel, &mut self.state);
-        take_end(&mut self.input, &mut self.output, &mut self.at_end, self.end, |value| {
+        take_end(&mut self.input, &mut self.output, &mut self.at_end, self.end, |_, value| {
             value.is_some_and(|value| kernel.keeps(state, value)).into()
         })
     }

@@ -33,7 +33,7 @@ use crate::stage::EndSlot;
 use crate::watched::Calls;
 use crate::wiring::Home;
 use crate::{RingShape, Wiring};
-use millstream_core::fusion::{Fusing, SlotKernel};
+use millstream_core::fusion::{Fusing, RunEnds, SlotKernel};
 use millstream_core::pipe::{Delay, Filter, FilterMap, Fold, Id, Map, MapBlocking, Named, Policy, Scan, Then, TryMap};
 use millstream_core::{
     Arrow, AtEnd, Cause, Dense, Deploy, Filtered, Item, Level, On, SequenceNumber, Shape, Sparse, ToOwnedItem, Val,
@@ -83,6 +83,14 @@ impl<R: RingRunner, P: Deploy<RingBackend<R>>, Q: Deploy<RingBackend<R>> + Arrow
         wiring: &mut Wiring,
     ) -> <Q::Out as On<RingBackend<R>>>::Edge {
         self.second.fused_after(&self.first, input, level, wiring)
+    }
+
+    fn deploy_whole<W: RunEnds<Q::Out>>(
+        &self,
+        input: <P::In as On<RingBackend<R>>>::Edge,
+        wiring: &mut Wiring,
+    ) -> <Q::Out as On<RingBackend<R>>>::Edge {
+        self.second.whole_after::<P, W>(&self.first, input, wiring)
     }
 
     fn fused_before<N: SlotKernel<RingBackend<R>, Q::Out>>(
@@ -327,6 +335,14 @@ impl<R: RingRunner, P: Deploy<RingBackend<R>>> Deploy<RingBackend<R>> for Named<
         wiring: &mut Wiring,
     ) -> <P::Out as On<RingBackend<R>>>::Edge {
         self.body.deploy_fused(input, level, wiring)
+    }
+
+    fn deploy_whole<W: RunEnds<P::Out>>(
+        &self,
+        input: <P::In as On<RingBackend<R>>>::Edge,
+        wiring: &mut Wiring,
+    ) -> <P::Out as On<RingBackend<R>>>::Edge {
+        self.body.deploy_whole::<W>(input, wiring)
     }
 
     fn fused_before<N: SlotKernel<RingBackend<R>, P::Out>>(

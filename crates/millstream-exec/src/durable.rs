@@ -1,5 +1,6 @@
 //! Rings whose states can be written down.
 
+use crate::fusion::JobEnds;
 use crate::in_place::HandOver;
 use crate::keeper::{Keeper, StateKeepers, adopt_start, adopt_starts};
 use crate::keeps::{Keeps, RingBackend, RingRunner, keeps_by, sealed};
@@ -99,6 +100,7 @@ impl<T: Item, P: Deploy<RingBackend<Durable>> + Arrow<In = Val<T>, Out: RingShap
         X: Source<T>,
         K: Sink<P::Out>,
     {
-        wire::<Durable, _, _, _>(self, &on.rings, source, Threads::Workers)?.start_into(&on.rings, sink)
+        wire::<Durable, JobEnds<X::Values, K>, _, _, _>(self, &on.rings, source, Threads::Workers)?
+            .start_into(&on.rings, sink)
     }
 }

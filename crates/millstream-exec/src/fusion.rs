@@ -8,9 +8,13 @@
 //! nothing: it counts what the loop has moved. So reports, observers and errors have the same stages, with the same
 //! names and numbers, fused or not. The time of the loop counts for the last stage.
 
+mod ends;
 mod stages;
+mod whole;
 
+pub(crate) use ends::{EndsOfRun, JobEnds, LentSource, sink_tasklet};
 pub(crate) use stages::{InFront, Last, LastWithState, Making, fuse, fuse_on};
+pub(crate) use whole::BeforeSink;
 
 /// The methods of [`Deploy`](millstream_core::Deploy) for a stage on the workers that keeps no state, apart and fused.
 /// The block is what it makes of a slot, for a ring of these items and this density; `$empties` says whether that can
@@ -54,6 +58,20 @@ macro_rules! fused_last {
             let $stage = self;
             let last = $last;
             crate::fusion::fuse::<R, $a, P0, _>(before, input, last, level, $wiring)
+        }
+
+        fn whole_after<P0: Deploy<RingBackend<R>> + Arrow<Out = Self::In>, W0: RunEnds<Self::Out>>(
+            &self,
+            before: &P0,
+            input: <P0::In as On<RingBackend<R>>>::Edge,
+            $wiring: &mut Wiring,
+        ) -> <Self::Out as On<RingBackend<R>>>::Edge {
+            $(if !$fuses {
+                return self.fused_after(before, input, Level::Outer, $wiring);
+            })?
+            let $stage = self;
+            let last = crate::fusion::BeforeSink::<_, W0>::new($last);
+            crate::fusion::fuse::<R, $a, P0, _>(before, input, last, Level::Outer, $wiring)
         }
     };
 }

@@ -20,7 +20,7 @@ pub(crate) fn stateless_stage<A: RingLayout, B: Item, D: Density>(
     f: impl for<'a> Fn(Option<A::Ref<'a>>) -> Option<B> + Clone + Send + 'static,
 ) -> Reader<Val<B, D>> {
     if wiring.scope.width == 1 {
-        return stage::<A, (), B, D>(input, wiring, end, home, ((), Keeper::none()), move |(), value, _| f(value));
+        return stage::<A, (), B, D>(input, wiring, end, home, ((), Keeper::none()), move |(), _, value, _| f(value));
     }
     let (writers, reader) = run_writers::<A, B, D>(input.stops_at_marks(), wiring.scope.width, wiring.slots)
         .expect("the options were checked");

@@ -6,6 +6,7 @@ use crate::shared::{FailedAt, Shared};
 use crate::start::{Threads, Wired, wire};
 use crate::{Job, NoSink, RingShape, Rings, RunError, Source};
 use millstream_core::failure::caught;
+use millstream_core::fusion::NoEnds;
 use millstream_core::{Arrow, Deploy, Item, ToOwnedItem, Val, pipeline};
 use millstream_ring::Reader;
 use std::borrow::Borrow;
@@ -112,7 +113,7 @@ fn start<T: Item, P>(rings: &Rings, source: impl Source<T>, pipeline: &P) -> Res
 where
     P: Deploy<RingBackend> + Arrow<In = Val<T>, Out: RingShape + ToOwnedItem>,
 {
-    Started::begin(wire::<Rings, _, _, _>(pipeline, rings, source, Threads::Workers)?, rings)
+    Started::begin(wire::<Rings, NoEnds, _, _, _>(pipeline, rings, source, Threads::Workers)?, rings)
 }
 
 impl<A: RingShape + ToOwnedItem> Started<A> {

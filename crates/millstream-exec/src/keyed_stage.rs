@@ -54,13 +54,8 @@ pub(crate) fn stateful_stage_or<A: RingLayout, S: Item + Clone, B: Item, D: Dens
     blank: fn() -> Option<B>,
 ) -> Reader<Val<B, D>> {
     let Some(Keyed { key_slots, lanes }) = wiring.scope.keyed.as_deref() else {
-        let mut next = input.position().0;
         let start = (start, keepers.alone);
-        return stage::<A, S, B, D>(input, wiring, end, home, start, move |state, value, end| {
-            let number = SequenceNumber(next);
-            next += 1;
-            f(state, number, value, end)
-        });
+        return stage::<A, S, B, D>(input, wiring, end, home, start, f);
     };
     let (key_slots, lanes) = (key_slots.fork(), *lanes);
     let states = (vec![States::new(start); lanes], keepers.by_key);

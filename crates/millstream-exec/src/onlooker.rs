@@ -109,9 +109,12 @@ impl Tasklet for Onlooker {
     fn step(&mut self) -> Progress {
         // The loop publishes END before it drops its reader.
         let done = self.probe.consumed().is_none();
+        Progress { elsewhere: self.passed_elsewhere(), done, ..Progress::NONE }
+    }
+
+    fn passed_elsewhere(&mut self) -> usize {
         let published = self.probe.output().map_or(0, |output| output.published());
-        let moved = published.saturating_sub(std::mem::replace(&mut self.seen, published));
-        Progress { moved: moved as usize, done, worked: false }
+        published.saturating_sub(std::mem::replace(&mut self.seen, published)) as usize
     }
 
     fn failed_at(&self) -> Option<u64> {

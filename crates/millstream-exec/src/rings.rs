@@ -269,6 +269,11 @@ impl Rings {
         self.workers == Some(1)
     }
 
+    /// Whether the most numbers of a step are set.
+    pub(crate) fn has_set_batch(&self) -> bool {
+        self.batch.is_some()
+    }
+
     pub(crate) fn waiting(&self) -> Wait {
         self.wait
     }

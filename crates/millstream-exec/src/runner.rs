@@ -1,3 +1,4 @@
+use crate::fusion::JobEnds;
 use crate::keeps::{RingBackend, RingRunner};
 use crate::restart::run_again;
 use crate::sink::{SinkResult, collect, collect_slots, each, last};
@@ -274,7 +275,7 @@ impl<T: Item, P: Deploy<RingBackend> + Arrow<In = Val<T>, Out: RingShape>> RunsO
         X: Source<T>,
         K: Sink<P::Out>,
     {
-        wire::<Rings, _, _, _>(self, on, source, Threads::Workers)?.start_into(on, sink)
+        wire::<Rings, JobEnds<X::Values, K>, _, _, _>(self, on, source, Threads::Workers)?.start_into(on, sink)
     }
 }
 
@@ -290,7 +291,8 @@ impl<T: Item, P: Deploy<RingBackend> + Arrow<In = Val<T>, Out: RingShape>> RunsO
         X: Source<T>,
         K: Sink<P::Out>,
     {
-        wire::<Rings, _, _, _>(self, on.rings(), source, Threads::Inline)?.start_into(on.rings(), sink)
+        wire::<Rings, JobEnds<X::Values, K>, _, _, _>(self, on.rings(), source, Threads::Inline)?
+            .start_into(on.rings(), sink)
     }
 }
 

@@ -150,15 +150,21 @@ struct User<K> {
     values: u64,
 }
 
+/// Gives the sink a value.
+#[inline(always)]
+pub(crate) fn put<A: RingLayout, K: Sink<A>>(sink: &mut K, number: SequenceNumber, value: A::Ref<'_>) {
+    if let Err(error) = sink.put(number, value) {
+        fail(error);
+    }
+}
+
 impl<K> User<K> {
     #[inline(always)]
     fn see<A: RingLayout>(&mut self, number: SequenceNumber, value: A::Ref<'_>)
     where
         K: Sink<A>,
     {
-        if let Err(error) = self.sink.put(number, value) {
-            fail(error);
-        }
+        put::<A, K>(&mut self.sink, number, value);
         self.values += 1;
     }
 }
@@ -178,6 +184,18 @@ impl<A: RingLayout, K> SinkTasklet<A, K> {
     ) -> Self {
         let (input, user) = (input.stops_at_marks(), Some(User { sink, values: 0 }));
         SinkTasklet { input, user, batch, at_end: None, read: false, left, next }
+    }
+
+    /// The ring that values pass, and the sink to which a loop gives them. If that fails, the sink does not pause.
+    pub(crate) fn for_loop(&mut self) -> Option<(&mut Reader<A>, &mut K)> {
+        self.read = false;
+        Some((&mut self.input, &mut self.user.as_mut()?.sink))
+    }
+
+    /// The loop has given it this many values. If it `goes_on`, it has a pause to come.
+    pub(crate) fn has_read(&mut self, values: usize, goes_on: bool) {
+        self.read = goes_on;
+        self.user.iter_mut().for_each(|user| user.values += values as u64);
     }
 
     /// Leaves the sink to the thread that waits for it.

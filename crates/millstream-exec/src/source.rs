@@ -40,6 +40,7 @@ use crate::task_probe::TaskProbe;
 use crate::tasklet::{Progress, Tasklet};
 use millstream_core::text::Block;
 use millstream_core::{Item, SequenceNumber};
+use millstream_ring::Producer;
 use std::any::TypeId;
 use std::fmt;
 use std::sync::Arc;
@@ -245,6 +246,31 @@ impl<T: Item, I> SourceTasklet<T, I> {
 }
 
 impl<T: Item, I> SourceTasklet<T, I> {
+    /// Whether there will be no further value.
+    pub(crate) fn ends(&self) -> bool {
+        self.exhausted || self.shared.draining()
+    }
+
+    /// Lays a mark that is due at the next number. Returns whether it has.
+    pub(crate) fn lay(&mut self) -> bool {
+        self.output.lay(&self.shared.marks)
+    }
+
+    /// How many numbers come before the next mark; none at the mark of a change that is not laid.
+    pub(crate) fn due(&self) -> Option<usize> {
+        Some(self.shared.marks.distance(self.output.producer.next())).filter(|due| *due > 0)
+    }
+
+    /// What a loop takes values from, and the ring that they pass.
+    pub(crate) fn for_loop(&mut self) -> (&mut I, &mut Producer<T>) {
+        (&mut self.values, &mut self.output.producer)
+    }
+
+    /// The values have ended.
+    pub(crate) fn exhaust(&mut self) {
+        self.exhausted = true;
+    }
+
     /// Ends the stream after the `moved` last numbers, or as soon as the next one need not wait.
     fn end(&mut self, moved: usize) -> Progress {
         self.exhausted = true;
@@ -265,10 +291,10 @@ impl<T: Item, I: Iterator<Item = T> + Send> Tasklet for SourceTasklet<T, I> {
             self.output.producer.sweep();
             return Progress::WORKED;
         }
-        if self.exhausted || self.shared.draining() {
+        if self.ends() {
             return self.end(0);
         }
-        let laid = self.output.lay(&self.shared.marks);
+        let laid = self.lay();
         // Numbers follow it, or END.
         let (moved, exhausted) = match self.output.try_claim(&self.shared.marks, self.batch) {
             Err(_) => return Progress::DONE,

@@ -11,11 +11,12 @@ use crate::onlooker::Failing;
 use crate::task_probe::TaskProbe;
 use crate::tasklet::{AtMarks, Progress, Tasklet};
 use crate::wiring::{Home, Wiring};
-use millstream_core::{Density, Item, Val};
+use millstream_core::{Density, Item, SequenceNumber, Val};
 use millstream_ring::{Batch, Claim, Last, Mark, Producer, Reader, RingLayout, ring_from};
 use std::marker::PhantomData;
 
-/// Adds a stage to the wiring. `f` is called with the state, once for every slot, and for END with `true`, in order.
+/// Adds a stage to the wiring. `f` is called with the state, once for every slot and its number, and for END with
+/// `true`, in order.
 /// `end` says whether END has a slot; except for a filter's mask, that follows from the density of the output.
 pub(crate) fn stage<A: RingLayout, S: Item + Clone, B: Item, D: Density>(
     input: Reader<A>,
@@ -23,8 +24,25 @@ pub(crate) fn stage<A: RingLayout, S: Item + Clone, B: Item, D: Density>(
     end: EndSlot,
     home: Home,
     (start, keeper): (S, Keeper<S>),
-    f: impl for<'a> FnMut(&mut S, Option<A::Ref<'a>>, bool) -> Option<B> + Send + 'static,
+    f: impl for<'a> FnMut(&mut S, SequenceNumber, Option<A::Ref<'a>>, bool) -> Option<B> + Send + 'static,
 ) -> Reader<Val<B, D>> {
+    let (stage, reader) = make_stage::<A, S, B, D, _>(input, wiring, end, home, (start, keeper), f);
+    wiring.stage(home, [Box::new(stage) as Box<dyn Tasklet>]);
+    reader
+}
+
+/// As [`stage`](fn@stage), but the caller adds it.
+pub(crate) fn make_stage<A: RingLayout, S: Item + Clone, B: Item, D: Density, F>(
+    input: Reader<A>,
+    wiring: &mut Wiring,
+    end: EndSlot,
+    home: Home,
+    (start, keeper): (S, Keeper<S>),
+    f: F,
+) -> (Stage<A, S, B, D, F>, Reader<Val<B, D>>)
+where
+    F: for<'a> FnMut(&mut S, SequenceNumber, Option<A::Ref<'a>>, bool) -> Option<B> + Send + 'static,
+{
     let (output, reader) = ring_from::<B, D>(input.position(), wiring.slots).expect("the options were checked");
     let (batch, density) = (wiring.batch_at(home), PhantomData::<fn() -> (B, D)>);
     let keeper = wiring.keeper(keeper);
@@ -32,8 +50,7 @@ pub(crate) fn stage<A: RingLayout, S: Item + Clone, B: Item, D: Density>(
     let failing = wiring.onlookers(&TaskProbe::of(input.probe(), output.probe()));
     let bytes = keeper.counter();
     let stage = Stage { input, output, work, keeper, bytes, batch, end, busy: false, at_end: None, failing, density };
-    wiring.stage(home, [Box::new(stage) as Box<dyn Tasklet>]);
-    reader
+    (stage, reader)
 }
 
 /// Whether a stage writes a slot for END.
@@ -90,7 +107,7 @@ pub(crate) fn take_end<A: RingLayout, S: Item>(
     output: &mut Producer<S>,
     at_end: &mut Option<u64>,
     end_slot: EndSlot,
-    slot: impl FnOnce(Option<A::Ref<'_>>) -> Last<S>,
+    slot: impl FnOnce(SequenceNumber, Option<A::Ref<'_>>) -> Last<S>,
 ) -> Progress {
     // The user's code runs only once at END: room is checked before it is called.
     if end_slot == EndSlot::Written && output.free() == 0 {
@@ -98,7 +115,7 @@ pub(crate) fn take_end<A: RingLayout, S: Item>(
     }
     let Some(end) = input.end() else { return Progress::NONE };
     *at_end = Some(end.number().0);
-    let last = end_slot.then(|| slot(end.value()));
+    let last = end_slot.then(|| slot(end.number(), end.value()));
     *at_end = None;
     match output.try_end_with(last) {
         Ok(()) => Progress::ENDED,
@@ -148,30 +165,31 @@ impl<A: RingLayout, S: Item + Clone, B: Item, D: Density, F: Send> AtMarks for S
     }
 }
 
-struct Stage<A: RingLayout, S, B: Item, D: Density, F> {
-    input: Reader<A>,
-    output: Producer<D::Slot<B>>,
-    work: Work<S, F>,
+/// A stage that is one tasklet.
+pub(crate) struct Stage<A: RingLayout, S, B: Item, D: Density, F> {
+    pub(crate) input: Reader<A>,
+    pub(crate) output: Producer<D::Slot<B>>,
+    pub(crate) work: Work<S, F>,
     keeper: Keeper<S>,
     bytes: StateBytes<S>,
-    batch: usize,
+    pub(crate) batch: usize,
     end: EndSlot,
     /// Whether the function is at the number after those published.
-    busy: bool,
+    pub(crate) busy: bool,
     at_end: Option<u64>,
     failing: Failing,
     density: PhantomData<fn() -> (B, D)>,
 }
 
 /// What changes with every slot.
-struct Work<S, F> {
-    state: S,
-    f: F,
+pub(crate) struct Work<S, F> {
+    pub(crate) state: S,
+    pub(crate) f: F,
 }
 
 impl<A: RingLayout, S, B: Item, D: Density, F> Stage<A, S, B, D, F>
 where
-    F: for<'a> FnMut(&mut S, Option<A::Ref<'a>>, bool) -> Option<B> + Send,
+    F: for<'a> FnMut(&mut S, SequenceNumber, Option<A::Ref<'a>>, bool) -> Option<B> + Send,
 {
     /// Moves the slots available on both sides, at most `max`. Returns how many moved.
     #[inline]
@@ -180,7 +198,9 @@ where
         let Some((batch, claim)) = claimed else { return 0 };
         self.busy = true;
         let mut shows = Shows::new(claim);
-        batch.map_into(shows.claim(), &mut self.work, |work, value| D::pack((work.f)(&mut work.state, value, false)));
+        batch.map_into(shows.claim(), &mut self.work, |work, number, value| {
+            D::pack((work.f)(&mut work.state, number, value, false))
+        });
         shows.publish();
         self.busy = false;
         batch.len()
@@ -189,7 +209,7 @@ where
 
 impl<A: RingLayout, S: Item + Clone, B: Item, D: Density, F> Tasklet for Stage<A, S, B, D, F>
 where
-    F: for<'a> FnMut(&mut S, Option<A::Ref<'a>>, bool) -> Option<B> + Send,
+    F: for<'a> FnMut(&mut S, SequenceNumber, Option<A::Ref<'a>>, bool) -> Option<B> + Send,
 {
     fn step(&mut self) -> Progress {
         let mut left = self.batch;
@@ -209,8 +229,8 @@ where
         }
         self.output.sweep();
         let Work { state, f } = &mut self.work;
-        take_end(&mut self.input, &mut self.output, &mut self.at_end, self.end, |value| {
-            Last::of::<B, D>(f(state, value, true))
+        take_end(&mut self.input, &mut self.output, &mut self.at_end, self.end, |number, value| {
+            Last::of::<B, D>(f(state, number, value, true))
         })
     }
 

@@ -3,6 +3,7 @@
 use crate::explain::Feed;
 use crate::external_source::StopSource;
 use crate::feed::{self, Output, SweepTasklet};
+use crate::fusion::{LentSource, sink_tasklet};
 use crate::handle::Started;
 use crate::keeps::{RingBackend, RingRunner};
 use crate::machine::{Cores, usable_cores};
@@ -20,6 +21,7 @@ use crate::sink_tasklet::{Left, SinkTasklet, Splice};
 use crate::snapshot::{Beginning, Snapshot};
 use crate::source::{Connect, External, SourceTasklet, most_slots};
 use crate::source_ring::{SourceFork, SourceRing};
+use crate::tasklet::Tasklet;
 use crate::together::Together;
 use crate::upgrade::{AnyFork, Ends, Site};
 use crate::wait::IdleStrategy;
@@ -27,6 +29,7 @@ use crate::watched::Role;
 use crate::wiring::Home;
 use crate::worker::work;
 use crate::{Handle, RingShape, Rings, RunError, Sink, Source, Wiring};
+use millstream_core::fusion::{NoEnds, RunEnds};
 use millstream_core::plan::StageLookup;
 use millstream_core::{Arrow, Dense, Deploy, Item, Level, Plan, SequenceNumber, Val};
 use millstream_ring::{Reader, RingLayout, ring_from};
@@ -73,7 +76,7 @@ pub(crate) struct Version {
 }
 
 /// Wires a pipeline after its source. Without workers, a source that may wait is a tasklet too.
-pub(crate) fn wire<R: RingRunner, T: Item, P, X: Source<T>>(
+pub(crate) fn wire<R: RingRunner, W: RunEnds<P::Out>, T: Item, P, X: Source<T>>(
     pipeline: &P,
     rings: &Rings,
     source: X,
@@ -87,7 +90,11 @@ where
         Ok(External(source)) => Origin::external(source),
         Err(source) => Origin::values(source, threads),
     };
-    wire_after::<R, _, _>(pipeline, rings, threads, origin)
+    if X::WAITS {
+        // It gives one value at a time: no loop takes them from it.
+        return wire_after::<R, NoEnds, _, _>(pipeline, rings, threads, origin);
+    }
+    wire_after::<R, W, _, _>(pipeline, rings, threads, origin)
 }
 
 /// Where a run's values come from.
@@ -122,7 +129,12 @@ impl<T: Item> Origin<T> {
             } else {
                 SourceTasklet::ready(values, ring, wiring.batch, shared)
             };
-            wiring.end("source", Role::Source, Box::new(tasklet));
+            let tasklet: Box<dyn Tasklet> = if !X::WAITS && wiring.fuses() {
+                Box::new(LentSource::new(tasklet, wiring))
+            } else {
+                Box::new(tasklet)
+            };
+            wiring.end("source", Role::Source, tasklet);
             Ok(Connected { end: None, feed: None })
         };
         Origin { feeding, shared: None, connect: Box::new(connect) }
@@ -165,7 +177,7 @@ pub(crate) fn sweeps<T: Item>(output: &Output<T>, wiring: &mut Wiring) {
     }
 }
 
-fn wire_after<R: RingRunner, T: Item, P>(
+fn wire_after<R: RingRunner, W: RunEnds<P::Out>, T: Item, P>(
     pipeline: &P,
     rings: &Rings,
     threads: Threads,
@@ -177,7 +189,9 @@ where
     let planned = Planned::of::<R, P>(pipeline, rings, origin.feeding)?;
     let (mut run, input, fork) = wire_source(planned, rings, threads, origin)?;
     let beginning = rings.beginning().cloned().map(Beginning::new);
-    let deployed = run.version.deploy::<R, _, _>(pipeline, input, beginning);
+    let wiring = &mut run.version.wiring;
+    wiring.free_batch = !rings.has_set_batch() && !matches!(threads, Threads::Stepped(_));
+    let deployed = run.version.deploy::<R, W, _, _>(pipeline, input, beginning);
     // Those that send to the source wait for a run that does not begin.
     let output = deployed.inspect_err(|_| run.version.wiring.shared.stop())?;
     Ok(Wired { run, output, fork })
@@ -230,7 +244,7 @@ where
     wiring.source = Some(source.clone());
     wiring.end_source = end_source.as_ref().and_then(Weak::upgrade);
     wiring.reactor = Some(reactor.clone());
-    let output = version.deploy::<R, _, _>(pipeline, input, Some(beginning))?;
+    let output = version.deploy::<R, NoEnds, _, _>(pipeline, input, Some(beginning))?;
     Ok((version, output))
 }
 
@@ -267,7 +281,7 @@ impl Planned {
 
 impl Version {
     /// Wires the stages, with the states of this snapshot.
-    fn deploy<R: RingRunner, T: Item, P>(
+    fn deploy<R: RingRunner, W: RunEnds<P::Out>, T: Item, P>(
         &mut self,
         pipeline: &P,
         input: Reader<Val<T>>,
@@ -279,7 +293,11 @@ impl Version {
         let wiring = &mut self.wiring;
         wiring.beginning = beginning;
         let input = source_edge::<R, T>(input);
-        let output = Deploy::<RingBackend<R>>::deploy_at(pipeline, input, Level::Outer, wiring);
+        let output = if W::APART || !wiring.fuses() {
+            Deploy::<RingBackend<R>>::deploy_at(pipeline, input, Level::Outer, wiring)
+        } else {
+            Deploy::<RingBackend<R>>::deploy_whole::<W>(pipeline, input, wiring)
+        };
         wiring.check()?;
         wiring.beginning.take().map_or(Ok(()), Beginning::check).map_err(RunError::Snapshot)?;
         Ok(output)
@@ -393,7 +411,8 @@ impl<A: RingLayout> Wired<Reader<A>> {
         let (left, splice) = (Left::nothing(), Splice::new());
         let wiring = &mut run.version.wiring;
         let sink = SinkTasklet::spliced(output, sink, wiring.batch, left.clone(), splice.clone());
-        wiring.end("sink", Role::Sink, Box::new(sink));
+        let sink = sink_tasklet(sink, wiring);
+        wiring.end("sink", Role::Sink, sink);
         let started = run.start(rings, Some(Ends::new::<R, A>(fork, splice)))?;
         Ok(Handle { started, sink: left, runner: PhantomData })
     }

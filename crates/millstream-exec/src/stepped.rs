@@ -1,5 +1,6 @@
 //! Steps in an order that a seed chooses: schedules that can be replayed, on one thread.
 
+use crate::fusion::JobEnds;
 use crate::keeps::RingBackend;
 use crate::start::{Threads, wire};
 use crate::{Handle, RingShape, Rings, RunError, Runner, RunsOn, Sink, Source};
@@ -34,6 +35,7 @@ impl<T: Item, P: Deploy<RingBackend> + Arrow<In = Val<T>, Out: RingShape>> RunsO
         X: Source<T>,
         K: Sink<P::Out>,
     {
-        wire::<Rings, _, _, _>(self, &on.rings, source, Threads::Stepped(on.seed))?.start_into(&on.rings, sink)
+        wire::<Rings, JobEnds<X::Values, K>, _, _, _>(self, &on.rings, source, Threads::Stepped(on.seed))?
+            .start_into(&on.rings, sink)
     }
 }

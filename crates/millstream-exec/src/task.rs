@@ -229,12 +229,13 @@ impl Task {
             self.time(progress.moved as u64, ended.duration_since(*begun));
             *begun = ended;
         }
-        if progress.moved > 0 {
-            add(&self.moved, progress.moved as u64);
+        let passed = progress.moved + progress.elsewhere;
+        if passed > 0 {
+            add(&self.moved, passed as u64);
             add(&self.steps, 1);
         }
         if shared.markers.on() {
-            self.watched.stepped(progress.moved, &shared.markers);
+            self.watched.stepped(passed, &shared.markers);
         }
         // Dropping the tasklet drops its gates, which frees its upstream.
         let given_up = if progress.done { self.give_up(occupant.take(), shared) } else { None };
@@ -282,10 +283,8 @@ impl Task {
     fn clear(&self, shared: &Shared, wait: bool) -> Option<u64> {
         let mut occupant = self.lock_at_end(wait)?;
         let left = occupant.as_ref().map_or(0, |tasklet| tasklet.backlog());
-        if let (Some(onlooker), true) = (occupant.as_mut(), self.fused_into.is_some()) {
-            // The loop has moved numbers since the last look, perhaps.
-            add(&self.moved, onlooker.step().moved as u64);
-        }
+        let passed = occupant.as_mut().map_or(0, |tasklet| tasklet.passed_elsewhere());
+        add(&self.moved, passed as u64);
         let broken = self.give_up(occupant.take(), shared);
         drop(occupant);
         broken.into_iter().for_each(|broken| broken.report(shared));

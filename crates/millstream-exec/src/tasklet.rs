@@ -32,19 +32,21 @@ pub(crate) struct Progress {
     pub(crate) done: bool,
     /// The step did something that moved no number.
     pub(crate) worked: bool,
+    /// How many numbers have passed the tasklet in steps of another one, since the step before.
+    pub(crate) elsewhere: usize,
 }
 
 impl Progress {
-    pub(crate) const NONE: Progress = Progress { moved: 0, done: false, worked: false };
+    pub(crate) const NONE: Progress = Progress { moved: 0, done: false, worked: false, elsewhere: 0 };
     /// END moved.
-    pub(crate) const ENDED: Progress = Progress { moved: 1, done: true, worked: false };
+    pub(crate) const ENDED: Progress = Progress { moved: 1, done: true, worked: false, elsewhere: 0 };
     /// Nothing is left to do.
-    pub(crate) const DONE: Progress = Progress { moved: 0, done: true, worked: false };
+    pub(crate) const DONE: Progress = Progress { moved: 0, done: true, worked: false, elsewhere: 0 };
     /// The step did something that moved no number.
-    pub(crate) const WORKED: Progress = Progress { moved: 0, done: false, worked: true };
+    pub(crate) const WORKED: Progress = Progress { moved: 0, done: false, worked: true, elsewhere: 0 };
 
     pub(crate) fn moved(numbers: usize) -> Self {
-        Progress { moved: numbers, done: false, worked: false }
+        Progress { moved: numbers, done: false, worked: false, elsewhere: 0 }
     }
 }
 
@@ -54,6 +56,11 @@ pub(crate) trait Tasklet: Send {
 
     /// The number at which user code panicked in the last step.
     fn failed_at(&self) -> Option<u64>;
+
+    /// How many numbers have passed it in steps of another tasklet since its last step.
+    fn passed_elsewhere(&mut self) -> usize {
+        0
+    }
 
     /// The stage whose user code panicked in the last step, if the tasklet is several stages and that is not the last
     /// one.

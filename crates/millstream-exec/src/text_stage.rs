@@ -172,7 +172,7 @@ impl<F: Fill> Tasklet for TextStage<F> {
         }
         self.output.sweep();
         let (fill, end) = (&mut self.fill, EndSlot::of::<F::Density>());
-        take_end(&mut self.input, &mut self.output, &mut self.at_end, end, |value| {
+        take_end(&mut self.input, &mut self.output, &mut self.at_end, end, |_, value| {
             Last::of::<Span<F::Kind>, F::Density>(fill.end(value))
         })
     }

@@ -1,4 +1,5 @@
 use crate::external_source::StopSource;
+use crate::fusion::EndsOfRun;
 use crate::keeper::Keeper;
 use crate::keyed_stage::Keyed;
 use crate::onlooker::{Failing, Member, Members, Onlooker, Place};
@@ -46,6 +47,10 @@ pub struct Wiring {
     pub(crate) one_thread: bool,
     /// The stages of the loop that is added next, before its last one.
     fused: Members,
+    /// The ends of the run, if a loop between them may use them.
+    pub(crate) ends: Option<EndsOfRun>,
+    /// Whether a step may take several batches.
+    pub(crate) free_batch: bool,
 }
 
 /// What holds for the stages of a body.
@@ -143,6 +148,8 @@ impl Wiring {
             beginning: None,
             one_thread: inline,
             fused: Members::default(),
+            ends: None,
+            free_batch: false,
         }
     }
 

@@ -77,14 +77,14 @@ impl<'r, F: RingLayout> Batch<'r, F> {
         vectorised(state, ForEachValue { batch: self, f });
     }
 
-    /// Fills the claim's next slots: with `f` of `state` and of every slot of this batch, in order, until the batch or
-    /// the claim ends.
+    /// Fills the claim's next slots: with `f` of `state` and of every slot of this batch and its number, in order, until
+    /// the batch or the claim ends.
     #[inline]
     pub fn map_into<S: Item, T>(
         &self,
         claim: &mut Claim<'_, S>,
         state: &mut T,
-        f: impl FnMut(&mut T, Option<F::Ref<'_>>) -> S,
+        f: impl FnMut(&mut T, SequenceNumber, Option<F::Ref<'_>>) -> S,
     ) {
         vectorised(state, MapInto { batch: self, claim, f });
     }
@@ -173,7 +173,7 @@ struct MapInto<'b, 'r, 'c, 'p, F: RingLayout, S: Item, G> {
 
 impl<F: RingLayout, S: Item, T, G> Loop<T> for MapInto<'_, '_, '_, '_, F, S, G>
 where
-    G: FnMut(&mut T, Option<F::Ref<'_>>) -> S,
+    G: FnMut(&mut T, SequenceNumber, Option<F::Ref<'_>>) -> S,
 {
     type Output = ();
 
@@ -191,11 +191,12 @@ impl<F: RingLayout, S: Item, G> MapInto<'_, '_, '_, '_, F, S, G> {
     #[inline(always)]
     fn over<T>(mut self, chunk: F::Chunk<'_>, state: &mut T)
     where
-        G: FnMut(&mut T, Option<F::Ref<'_>>) -> S,
+        G: FnMut(&mut T, SequenceNumber, Option<F::Ref<'_>>) -> S,
     {
+        let first = self.batch.reader.position;
         self.claim.fill(self.batch.len, |i| {
             // SAFETY: `fill` passes no `i` beyond the batch's length.
-            (self.f)(state, unsafe { F::at(&chunk, i) })
+            (self.f)(state, SequenceNumber(first + i as u64), unsafe { F::at(&chunk, i) })
         });
     }
 }

@@ -33,6 +33,13 @@ impl Gate {
     }
 }
 
+impl Gate {
+    /// Whether both are of one reader.
+    fn is(&self, other: &Gate) -> bool {
+        matches!((self, other), (Gate::Reader(a), Gate::Reader(b)) if Arc::ptr_eq(a, b))
+    }
+}
+
 /// The gates of one ring. Readers add theirs at any time; the producer detects this by the version.
 pub(crate) struct Gates {
     list: Mutex<Vec<Gate>>,
@@ -77,6 +84,11 @@ impl Gating {
     /// The result of the last read of the gates.
     pub(crate) fn cached(&self) -> u64 {
         self.released
+    }
+
+    /// Whether this gate is the only one of a reader that was not dropped, as the gates were read last.
+    pub(crate) fn has_only(&self, gate: &Gate) -> bool {
+        self.gates.iter().all(|other| other.is(gate) || other.needs() == GONE)
     }
 
     /// How often all gates were read.

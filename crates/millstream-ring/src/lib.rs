@@ -34,6 +34,7 @@
 #![allow(unsafe_code)]
 
 mod batch;
+mod bypass;
 mod claim;
 mod error;
 mod gate;
@@ -62,6 +63,7 @@ mod wiring;
 mod writer_core;
 
 pub use batch::{Batch, End, Iter};
+pub use bypass::{IdleRing, Passed, bypass};
 pub use claim::Claim;
 pub use error::{CapacityError, ClaimError};
 pub use keyed_writer::KeyedWriter;

@@ -217,6 +217,26 @@ impl<S: Item> Producer<S> {
         Ok(())
     }
 
+    /// Whether nothing is in this ring: the reader with this gate is the only one, and has released everything. Drops
+    /// what it has released.
+    pub(crate) fn is_drained_by(&mut self, ring: &Arc<Shared<S>>, gate: &Gate) -> bool {
+        if self.ended || self.apart || !Arc::ptr_eq(&self.shared, ring) {
+            return false;
+        }
+        self.read_gates();
+        self.gating.cached() == self.next && self.gating.has_only(gate)
+    }
+
+    /// The next `n` numbers pass without slots, in a ring that is [drained](Producer::is_drained_by) and whose reader
+    /// passes them too. `filled` of them have a value.
+    pub(crate) fn pass_by(&mut self, n: usize, filled: usize) {
+        if let Some(sampler) = self.shared.sampler().filter(|sampler| sampler.takes_this()) {
+            sampler.count(n, n - filled);
+        }
+        self.next += n as u64;
+        self.shared.pass_by(self.next);
+    }
+
     /// Adds a reader from the next number on. (A [`Reader`] can be forked at its own number.)
     pub fn reader<T: Item, D: Density<Slot<T> = S>>(&mut self) -> Reader<Val<T, D>> {
         reader_at(&self.shared, self.next)

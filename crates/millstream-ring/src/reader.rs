@@ -70,6 +70,18 @@ impl<F: RingLayout> Reader<F> {
         self.seen > self.position
     }
 
+    /// How many numbers come before the next mark that it has not passed, if it stops at marks.
+    pub(crate) fn before_mark(&mut self) -> u64 {
+        self.coming.limit(&self.view.marks().0, self.position) - self.position
+    }
+
+    /// Goes on at this number. The numbers before it have passed without slots.
+    pub(crate) fn pass_by(&mut self, next: u64) {
+        (self.position, self.seen) = (next, self.seen.max(next));
+        // SAFETY: nothing is lent, since this reader is borrowed as mutable.
+        unsafe { self.view.release(next) };
+    }
+
     /// Every number below the result is published, END included: the greatest cursor seen so far.
     pub(crate) fn look(&mut self) -> u64 {
         self.seen = self.seen.max(self.view.cursor());

@@ -152,6 +152,13 @@ impl<S> Shared<S> {
         }
     }
 
+    /// Shows every number below `next`, of which those that are not swept have no slots. Only the single producer calls
+    /// this, of a ring with nothing in it.
+    pub(crate) fn pass_by(&self, next: u64) {
+        self.swept.store(next, Ordering::Release);
+        self.publish(next);
+    }
+
     /// Sets END's number, before the cursor shows it.
     pub(crate) fn set_end(&self, end: u64, has_slot: bool) {
         self.end_slot.store(has_slot, Ordering::Relaxed);

@@ -30,6 +30,29 @@ fn with_avx2<T: ?Sized, L: Loop<T>>(state: &mut T, work: L) -> L::Output {
     work.run(state)
 }
 
+/// A [`Loop`] that changes three things, each passed apart.
+pub(crate) trait Loop3<A: ?Sized, B: ?Sized, C: ?Sized> {
+    /// As [`Loop::run`].
+    fn run(self, a: &mut A, b: &mut B, c: &mut C);
+}
+
+/// As [`vectorised`].
+#[inline(always)]
+pub(crate) fn vectorised3<A: ?Sized, B: ?Sized, C: ?Sized>(a: &mut A, b: &mut B, c: &mut C, work: impl Loop3<A, B, C>) {
+    #[cfg(all(target_arch = "x86_64", not(target_feature = "avx2"), not(miri), not(loom)))]
+    if std::arch::is_x86_feature_detected!("avx2") {
+        // SAFETY: this machine has the feature that the function is compiled for.
+        return unsafe { with_avx2_3(a, b, c, work) };
+    }
+    work.run(a, b, c);
+}
+
+#[cfg(all(target_arch = "x86_64", not(target_feature = "avx2"), not(miri), not(loom)))]
+#[target_feature(enable = "avx2")]
+fn with_avx2_3<A: ?Sized, B: ?Sized, C: ?Sized>(a: &mut A, b: &mut B, c: &mut C, work: impl Loop3<A, B, C>) {
+    work.run(a, b, c);
+}
+
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::{Loop, vectorised};

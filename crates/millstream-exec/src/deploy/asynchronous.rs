@@ -30,7 +30,7 @@ where
             end,
             Home::Workers,
             ((), Keeper::none()),
-            move |(), value, _| {
+            move |(), _, value, _| {
                 let value = value?;
                 let _entered = reactor.enter();
                 settled(&this.policy, this.finished(value), &calls)

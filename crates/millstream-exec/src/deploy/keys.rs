@@ -76,7 +76,7 @@ where
             end,
             home,
             (router, R::keys()),
-            move |router, value, _| key_slot(router, value, None),
+            move |router, _, value, _| key_slot(router, value, None),
         ),
         Some((key_slots, _)) => {
             let f = move |router: &mut _, _, value: Option<A::Ref<'_>>, outer, _| key_slot(router, value, outer);

@@ -9,6 +9,7 @@ use crate::stage::EndSlot;
 use crate::watched::Calls;
 use crate::wiring::Home;
 use crate::{RingShape, Wiring};
+use millstream_core::fusion::RunEnds;
 use millstream_core::pipe::{Annotate, FilterBy, FilterKernel, Inspect, Inspected, ScanBy, ScanKernel};
 use millstream_core::{Arrow, Dense, Deploy, Filtered, Level, On, Pair, SequenceNumber, Shape, Val};
 use millstream_ring::{Reader, RingLayout};

@@ -1,12 +1,13 @@
 //! What a stage does in a loop: in front, or last.
 
+use super::whole::whole;
 use crate::keeper::Keeper;
 use crate::onlooker::Place;
-use crate::stage::{EndSlot, stage};
+use crate::stage::{EndSlot, make_stage, stage};
 use crate::watched::Calls;
 use crate::wiring::Home;
 use crate::{RingBackend, RingRunner, RingShape, Wiring};
-use millstream_core::fusion::{Fusing, SlotKernel};
+use millstream_core::fusion::{Fusing, NoEnds, RunEnds, SlotKernel};
 use millstream_core::{Arrow, Density, Deploy, Item, Level, On, SequenceNumber, Shape, Val};
 use millstream_ring::Reader;
 use std::marker::PhantomData;
@@ -78,6 +79,7 @@ impl<R: RingRunner, A: Shape, X: Shape, V: InFront<A, X>, N: SlotKernel<RingBack
     type State = N::State;
     type Item = N::Item;
     type Density = N::Density;
+    type Ends = N::Ends;
     const EMPTIES: bool = V::EMPTIES || N::EMPTIES;
 
     fn enroll(&mut self, wiring: &mut Wiring) {
@@ -118,6 +120,7 @@ where
     type State = ();
     type Item = B;
     type Density = D;
+    type Ends = NoEnds;
     const EMPTIES: bool = EMPTIES;
 
     fn enroll(&mut self, wiring: &mut Wiring) {
@@ -159,6 +162,7 @@ where
     type State = S;
     type Item = B;
     type Density = D;
+    type Ends = NoEnds;
     const EMPTIES: bool = EMPTIES;
 
     fn enroll(&mut self, wiring: &mut Wiring) {
@@ -229,10 +233,13 @@ fn fused_loop<A: RingShape<R>, R: RingRunner, N: SlotKernel<RingBackend<R>, A>>(
     wiring.advance();
     kernel.enroll(wiring);
     let (start, end) = (kernel.start(), if kernel.writes_end() { EndSlot::Written } else { EndSlot::Absent });
-    let mut number = input.position();
-    stage::<A, N::State, N::Item, N::Density>(input, wiring, end, Home::Workers, start, move |state, slot, end| {
-        let at = number;
-        number.0 += 1;
-        kernel.at(state, at, slot, end)
-    })
+    let f =
+        move |state: &mut N::State, number, slot: Option<A::Ref<'_>>, end: bool| kernel.at(state, number, slot, end);
+    if <N::Ends as RunEnds<Val<N::Item, N::Density>>>::APART {
+        return stage::<A, N::State, N::Item, N::Density>(input, wiring, end, Home::Workers, start, f);
+    }
+    let (stage, output) =
+        make_stage::<A, N::State, N::Item, N::Density, _>(input, wiring, end, Home::Workers, start, f);
+    whole::<A, _, _, _, _, N::Ends>(stage, wiring);
+    output
 }

@@ -105,8 +105,9 @@ impl Sum {
             for (at, tasklet) in tasklets.iter_mut().flatten().enumerate() {
                 self.at = at;
                 let progress = tasklet.step();
-                if progress.moved > 0 {
-                    self.of[at].numbers += progress.moved as u64;
+                let passed = progress.moved + progress.elsewhere;
+                if passed > 0 {
+                    self.of[at].numbers += passed as u64;
                     self.of[at].steps += 1;
                     self.total += progress.moved;
                 }

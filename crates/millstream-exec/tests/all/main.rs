@@ -54,3 +54,4 @@ mod try_scan;
 mod unordered;
 mod upgrades;
 mod user_code;
+mod whole;

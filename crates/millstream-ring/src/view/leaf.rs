@@ -21,6 +21,15 @@ impl<S: Item> Leaf<S> {
         Leaf { shared, gate }
     }
 
+    /// The ring that it reads.
+    pub(crate) fn reads(&self) -> &Arc<Shared<S>> {
+        &self.shared
+    }
+
+    pub(crate) fn gate(&self) -> &Gate {
+        &self.gate
+    }
+
     /// Sets the counter of empty slots.
     pub(crate) fn counts_empty(&self, empty_slots: impl FnOnce() -> EmptyCounter<S>) {
         self.shared.counts_empty(empty_slots);

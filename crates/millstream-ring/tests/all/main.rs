@@ -1,6 +1,7 @@
 //! The integration tests of this crate, in one binary. Miri runs some of them.
 #![cfg(not(loom))]
 
+mod bypass;
 #[cfg(not(miri))]
 mod edges;
 #[cfg(not(miri))]

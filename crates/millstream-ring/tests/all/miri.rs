@@ -295,7 +295,7 @@ fn seen_every_way(edge: &mut Reader<Val3>, max: usize) -> Vec<Option<[u64; 3]>> 
     let one_by_one: Vec<_> = batch.iter().map(|slot| slot.map(show)).collect();
     let (mut copies, mut copied) = ring::<[u64; 3], Sparse>(8).unwrap();
     let mut claim = copies.try_claim(batch.len()).unwrap().unwrap();
-    batch.map_into(&mut claim, &mut (), |(), slot| slot.map(show));
+    batch.map_into(&mut claim, &mut (), |(), _, slot| slot.map(show));
     claim.publish();
     let mut visited = Vec::new();
     batch.for_each(&mut visited, |visited, _, slot| visited.push(slot.map(show)));

@@ -6,5 +6,5 @@ fn main() {
     let (mut next, _reader) = ring::<&'static u64, Dense>(2).unwrap();
     let batch = reader.batch(1).unwrap();
     let mut claim = next.try_claim(1).unwrap().unwrap();
-    batch.map_into(&mut claim, &mut (), |(), value| value.unwrap());
+    batch.map_into(&mut claim, &mut (), |(), _, value| value.unwrap());
 }

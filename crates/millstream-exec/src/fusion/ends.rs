@@ -1,0 +1,215 @@
+//! The ends of a run that one thread runs: a source and a sink that the loop between them may use in its own step.
+
+use crate::Sink;
+use crate::Wiring;
+use crate::sink_tasklet::SinkTasklet;
+use crate::source::SourceTasklet;
+use crate::task_probe::TaskProbe;
+use crate::tasklet::{AtMarks, Progress, Tasklet};
+use millstream_core::fusion::RunEnds;
+use millstream_core::{Item, Shape};
+use millstream_ring::{Mark, RingLayout};
+use std::any::Any;
+use std::marker::PhantomData;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
+
+/// The ends of a job, as types: the source's values, and the sink.
+pub(crate) struct JobEnds<I, K>(PhantomData<fn() -> (I, K)>);
+
+impl<O: Shape, I: Iterator<Item: Item> + Send + 'static, K: Sink<O>> RunEnds<O> for JobEnds<I, K> {
+    const APART: bool = false;
+    type Values = I;
+    type Sink = K;
+}
+
+/// One end, which the loop may use while the end's own tasklet rests. None once it has ended.
+pub(crate) struct Lent<X>(Arc<Mutex<Option<X>>>);
+
+impl<X> Clone for Lent<X> {
+    fn clone(&self) -> Self {
+        Lent(self.0.clone())
+    }
+}
+
+impl<X> Lent<X> {
+    fn of(end: X) -> Self {
+        Lent(Arc::new(Mutex::new(Some(end))))
+    }
+
+    pub(crate) fn nothing() -> Self {
+        Lent(Arc::new(Mutex::new(None)))
+    }
+
+    pub(crate) fn lock(&self) -> MutexGuard<'_, Option<X>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// None while the loop uses it.
+    fn try_lock(&self) -> Option<MutexGuard<'_, Option<X>>> {
+        match self.0.try_lock() {
+            Ok(end) => Some(end),
+            Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+            Err(TryLockError::WouldBlock) => None,
+        }
+    }
+
+    /// To drop it is the user's code, which does not run under the lock.
+    fn take(&self) -> Option<X> {
+        self.lock().take()
+    }
+}
+
+/// What a loop and the ends of its run share.
+#[derive(Default)]
+pub(crate) struct Link {
+    /// Whether the loop takes the values from the source by itself.
+    takes: AtomicBool,
+    /// The numbers that have passed since each end has looked.
+    source: AtomicUsize,
+    sink: AtomicUsize,
+}
+
+impl Link {
+    /// The loop has taken values by itself, and goes on with that.
+    pub(crate) fn take(&self, numbers: usize) {
+        self.source.fetch_add(numbers, Ordering::Relaxed);
+        self.sink.fetch_add(numbers, Ordering::Relaxed);
+        self.takes.store(true, Ordering::Relaxed);
+    }
+
+    /// The source publishes its values from now on. It may sleep, so it is told.
+    pub(crate) fn rest(&self) -> Progress {
+        if self.takes.swap(false, Ordering::Relaxed) { Progress::WORKED } else { Progress::NONE }
+    }
+}
+
+/// The ends of a run, while it is wired.
+pub(crate) struct EndsOfRun {
+    pub(crate) link: Arc<Link>,
+    /// The source, as a [`Lent`].
+    pub(crate) source: Box<dyn Any>,
+    /// Where the loop finds the sink, as a [`Lent`]; none if no loop does.
+    pub(crate) sink: Option<Box<dyn Any>>,
+}
+
+/// The tasklet of a source that a loop may use.
+pub(crate) struct LentSource<T: Item, I> {
+    source: Lent<SourceTasklet<T, I>>,
+    link: Arc<Link>,
+    probe: TaskProbe,
+}
+
+impl<T: Item, I: Iterator<Item = T> + Send + 'static> LentSource<T, I> {
+    pub(crate) fn new(source: SourceTasklet<T, I>, wiring: &mut Wiring) -> Self {
+        let (probe, source, link) = (source.probe(), Lent::of(source), Arc::new(Link::default()));
+        wiring.ends = Some(EndsOfRun { link: link.clone(), source: Box::new(source.clone()), sink: None });
+        LentSource { source, link, probe }
+    }
+}
+
+impl<T: Item, I: Iterator<Item = T> + Send> Tasklet for LentSource<T, I> {
+    fn step(&mut self) -> Progress {
+        let elsewhere = self.passed_elsewhere();
+        let Some(mut source) = self.source.try_lock() else { return Progress { elsewhere, ..Progress::NONE } };
+        let Some(source) = source.as_mut() else { return Progress { elsewhere, ..Progress::DONE } };
+        if self.link.takes.load(Ordering::Relaxed) && !source.ends() {
+            return Progress { elsewhere, worked: source.lay(), ..Progress::NONE };
+        }
+        Progress { elsewhere, ..source.step() }
+    }
+
+    fn passed_elsewhere(&mut self) -> usize {
+        self.link.source.swap(0, Ordering::Relaxed)
+    }
+
+    fn failed_at(&self) -> Option<u64> {
+        self.source.lock().as_ref()?.failed_at()
+    }
+
+    fn backlog(&self) -> u64 {
+        0
+    }
+
+    fn probe(&self) -> TaskProbe {
+        self.probe.clone()
+    }
+}
+
+impl<T: Item, I> Drop for LentSource<T, I> {
+    fn drop(&mut self) {
+        drop(self.source.take());
+    }
+}
+
+/// The tasklet of a sink that a loop may use.
+pub(crate) struct LentSink<A: RingLayout, K> {
+    sink: Lent<SinkTasklet<A, K>>,
+    link: Arc<Link>,
+    probe: TaskProbe,
+}
+
+/// The tasklet of this sink. If a loop has a place for it, the loop may use it.
+pub(crate) fn sink_tasklet<A: RingLayout, K: Sink<A>>(
+    sink: SinkTasklet<A, K>,
+    wiring: &mut Wiring,
+) -> Box<dyn Tasklet> {
+    let ends = wiring.ends.take().and_then(|EndsOfRun { link, sink, .. }| Some((link, sink?)));
+    let Some((link, place)) = ends else { return Box::new(sink) };
+    match place.downcast::<Lent<SinkTasklet<A, K>>>() {
+        Ok(place) => {
+            let probe = sink.probe();
+            *place.lock() = Some(sink);
+            Box::new(LentSink { sink: *place, link, probe })
+        }
+        Err(_) => Box::new(sink),
+    }
+}
+
+impl<A: RingLayout, K: Sink<A>> AtMarks for LentSink<A, K> {
+    fn pass(&mut self) -> Option<Mark> {
+        self.sink.lock().as_mut()?.pass()
+    }
+
+    fn resume(&mut self) {
+        self.sink.lock().iter_mut().for_each(AtMarks::resume);
+    }
+}
+
+impl<A: RingLayout, K: Sink<A>> Tasklet for LentSink<A, K> {
+    fn step(&mut self) -> Progress {
+        let elsewhere = self.passed_elsewhere();
+        if elsewhere > 0 {
+            // More may be there: it is not yet the time for a pause.
+            return Progress { elsewhere, ..Progress::NONE };
+        }
+        let Some(mut sink) = self.sink.try_lock() else { return Progress::NONE };
+        sink.as_mut().map_or(Progress::DONE, Tasklet::step)
+    }
+
+    fn at_marks(&mut self) -> Option<&mut dyn AtMarks> {
+        Some(self)
+    }
+
+    fn passed_elsewhere(&mut self) -> usize {
+        self.link.sink.swap(0, Ordering::Relaxed)
+    }
+
+    fn failed_at(&self) -> Option<u64> {
+        self.sink.lock().as_ref()?.failed_at()
+    }
+
+    fn backlog(&self) -> u64 {
+        self.sink.lock().as_ref().map_or(0, Tasklet::backlog)
+    }
+
+    fn probe(&self) -> TaskProbe {
+        self.probe.clone()
+    }
+}
+
+impl<A: RingLayout, K> Drop for LentSink<A, K> {
+    fn drop(&mut self) {
+        drop(self.sink.take());
+    }
+}

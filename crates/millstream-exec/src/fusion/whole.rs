@@ -1,0 +1,317 @@
+//! A run whose stages are one loop: the loop takes the values from the source and gives its output to the sink, past
+//! the rings between.
+//!
+//! Source, loop and sink remain three tasklets, with their rings. Where a ring has something in it, or another reader,
+//! or a mark that was not passed, values go through its slots as ever. Where both rings are idle, the loop
+//! [goes past](millstream_ring::bypass) them in its own step. Meanwhile the source publishes nothing.
+
+use super::ends::{EndsOfRun, Lent, Link};
+use crate::Wiring;
+use crate::in_place::InPlace;
+use crate::keeper::Keeper;
+use crate::kept::Kept;
+use crate::shared::Shared;
+use crate::sink_tasklet::{SinkTasklet, put};
+use crate::source::SourceTasklet;
+use crate::stage::Stage;
+use crate::task_probe::TaskProbe;
+use crate::tasklet::{AtMarks, Progress, Tasklet};
+use crate::wiring::Home;
+use crate::{RingBackend, RingRunner};
+use millstream_core::failure::caught;
+use millstream_core::fusion::{RunEnds, SlotKernel};
+use millstream_core::{Dense, Density, Item, SequenceNumber, Shape, Val};
+use millstream_ring::{IdleRing, Mark, MarkKind, Passed, Reader, RingLayout, bypass};
+use std::any::{Any, TypeId};
+use std::cell::Cell;
+use std::marker::PhantomData;
+use std::panic::resume_unwind;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// How long a step takes further batches past the rings: long beside what a step costs by itself, and short beside a
+/// time slice.
+const STEP: Duration = Duration::from_micros(50);
+
+/// After so many steps through the slots the loop tries to go past the rings again.
+const AGAIN: u32 = 16;
+
+/// A kernel that is last, and whose ring goes to the sink of a run with the ends `W`.
+pub(crate) struct BeforeSink<N, W> {
+    last: N,
+    ends: PhantomData<fn() -> W>,
+}
+
+impl<N, W> BeforeSink<N, W> {
+    pub(crate) fn new(last: N) -> Self {
+        BeforeSink { last, ends: PhantomData }
+    }
+}
+
+impl<R, A, N, W> SlotKernel<RingBackend<R>, A> for BeforeSink<N, W>
+where
+    R: RingRunner,
+    A: Shape,
+    N: SlotKernel<RingBackend<R>, A>,
+    W: RunEnds<Val<N::Item, N::Density>>,
+{
+    type State = N::State;
+    type Item = N::Item;
+    type Density = N::Density;
+    type Ends = W;
+    const EMPTIES: bool = N::EMPTIES;
+
+    fn enroll(&mut self, wiring: &mut Wiring) {
+        self.last.enroll(wiring);
+    }
+
+    fn start(&self) -> (N::State, Keeper<N::State>) {
+        self.last.start()
+    }
+
+    fn writes_end(&self) -> bool {
+        self.last.writes_end()
+    }
+
+    #[inline(always)]
+    fn at(
+        &mut self,
+        state: &mut N::State,
+        number: SequenceNumber,
+        slot: Option<A::Ref<'_>>,
+        end: bool,
+    ) -> Option<N::Item> {
+        self.last.at(state, number, slot, end)
+    }
+}
+
+/// What was at work when a number failed, if that was not a stage.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum At {
+    Stage,
+    Source,
+    Sink,
+}
+
+/// The iterator of the ends `W`, and its values.
+type Values<W, O> = <W as RunEnds<O>>::Values;
+type Value<W, O> = <Values<W, O> as Iterator>::Item;
+type SourceOf<W, O> = SourceTasklet<Value<W, O>, Values<W, O>>;
+type SinkOf<W, O> = SinkTasklet<O, <W as RunEnds<O>>::Sink>;
+
+/// The tasklet of such a loop.
+struct Whole<A: RingLayout, S, B: Item, D: Density, F, W: RunEnds<Val<B, D>>> {
+    stage: Stage<A, S, B, D, F>,
+    source: Lent<SourceOf<W, Val<B, D>>>,
+    sink: Lent<SinkOf<W, Val<B, D>>>,
+    link: Arc<Link>,
+    shared: Arc<Shared>,
+    /// Whether a step may take several batches.
+    several: bool,
+    /// How many steps went through the slots since values went past them.
+    steps: u32,
+    at: At,
+}
+
+/// Adds the tasklet of a loop, which is the whole pipeline if its input is the source's ring.
+pub(crate) fn whole<A: RingLayout, S: Item + Clone, B: Item, D: Density, F, W: RunEnds<Val<B, D>>>(
+    stage: Stage<A, S, B, D, F>,
+    wiring: &mut Wiring,
+) where
+    F: for<'a> FnMut(&mut S, SequenceNumber, Option<A::Ref<'a>>, bool) -> Option<B> + Send + 'static,
+{
+    let is_source = TypeId::of::<A>() == TypeId::of::<Val<Value<W, Val<B, D>>, Dense>>();
+    let ends = wiring.ends.as_mut().filter(|_| is_source).and_then(|EndsOfRun { link, source, sink }| {
+        let source = source.downcast_ref::<Lent<SourceOf<W, Val<B, D>>>>()?;
+        let place = Lent::<SinkOf<W, Val<B, D>>>::nothing();
+        *sink = Some(Box::new(place.clone()));
+        link.take(0);
+        Some((source.clone(), place, link.clone()))
+    });
+    let tasklet: Box<dyn Tasklet> = match ends {
+        Some((source, sink, link)) => {
+            let (shared, several) = (wiring.shared.clone(), wiring.free_batch);
+            Box::new(Whole::<_, _, _, _, _, W> { stage, source, sink, link, shared, several, steps: 0, at: At::Stage })
+        }
+        None => Box::new(stage),
+    };
+    wiring.stage(Home::Workers, [tasklet]);
+}
+
+/// Tells where a panic came from, at no cost where there is none.
+struct Unwinding<'c>(&'c Cell<At>, At);
+
+impl<'c> Unwinding<'c> {
+    #[inline(always)]
+    fn call<T>(cell: &'c Cell<At>, at: At, f: impl FnOnce() -> T) -> T {
+        let unwinding = Unwinding(cell, at);
+        let returned = f();
+        std::mem::forget(unwinding);
+        returned
+    }
+}
+
+impl Drop for Unwinding<'_> {
+    #[cold]
+    fn drop(&mut self) {
+        // The innermost one comes first.
+        if self.0.get() == At::Source {
+            self.0.set(self.1);
+        }
+    }
+}
+
+/// Keeps what a panic came from, once a step is over.
+struct Noted<'c> {
+    from: &'c Cell<At>,
+    at: &'c mut At,
+}
+
+impl Drop for Noted<'_> {
+    fn drop(&mut self) {
+        *self.at = self.from.get();
+    }
+}
+
+impl<A: RingLayout, S: Item + Clone, B: Item, D: Density, F, W: RunEnds<Val<B, D>>> Whole<A, S, B, D, F, W>
+where
+    F: for<'a> FnMut(&mut S, SequenceNumber, Option<A::Ref<'a>>, bool) -> Option<B> + Send + 'static,
+{
+    /// Takes values past the rings.
+    fn go_past(&mut self) -> Progress {
+        let (mut source, mut sink) = (self.source.lock(), self.sink.lock());
+        let (Some(source), Some(sink)) = (source.as_mut(), sink.as_mut()) else { return self.link.rest() };
+        if source.ends() {
+            return self.link.rest();
+        }
+        let (began, from) = (self.several.then(Instant::now), Cell::new(At::Source));
+        let noted = Noted { from: &from, at: &mut self.at };
+        let (worked, mut moved) = (source.lay(), 0);
+        while let Some(due) = source.due() {
+            let Some((n, most)) = pass_batch::<A, S, B, D, F, W>(&mut self.stage, source, sink, due, &from) else {
+                break;
+            };
+            moved += n;
+            if n < most {
+                source.exhaust();
+                break;
+            }
+            if began.is_none_or(|began| began.elapsed() >= STEP) || self.shared.stopped() {
+                break;
+            }
+        }
+        drop(noted);
+        if moved == 0 && !source.ends() {
+            return Progress { worked: worked | self.link.rest().worked, ..Progress::NONE };
+        }
+        self.link.take(moved);
+        Progress { worked: worked | source.ends(), ..Progress::moved(moved) }
+    }
+}
+
+/// At most a batch, and at most `due` numbers; how many there were, and how many there could have been. None if a ring
+/// is not idle.
+fn pass_batch<A: RingLayout, S: Item + Clone, B: Item, D: Density, F, W: RunEnds<Val<B, D>>>(
+    stage: &mut Stage<A, S, B, D, F>,
+    source: &mut SourceOf<W, Val<B, D>>,
+    sink: &mut SinkOf<W, Val<B, D>>,
+    due: usize,
+    from: &Cell<At>,
+) -> Option<(usize, usize)>
+where
+    F: for<'a> FnMut(&mut S, SequenceNumber, Option<A::Ref<'a>>, bool) -> Option<B> + Send + 'static,
+{
+    let (values, to_stage) = source.for_loop();
+    let reader = (&mut stage.input as &mut dyn Any).downcast_mut::<Reader<Val<Value<W, Val<B, D>>>>>()?;
+    let input = IdleRing::<_, Dense>::of(to_stage, reader)?;
+    let (to_sink, to) = sink.for_loop()?;
+    let output = IdleRing::of(&mut stage.output, to_sink)?;
+    let most = stage.batch.min(due).min(input.before_mark()).min(output.before_mark());
+    stage.busy = true;
+    let mut passed = Passed::default();
+    let outcome = caught(|| {
+        bypass((input, output, most), (values, &mut stage.work, to), &mut passed, |work, to, number, value| {
+            Unwinding::call(from, At::Stage, || {
+                let made = (work.f)(&mut work.state, number, A::ref_to(&value), false);
+                Unwinding::call(from, At::Sink, || {
+                    made.as_ref().map(|made| put::<Val<B, D>, _>(to, number, made)).is_some()
+                })
+            })
+        });
+    });
+    sink.has_read(passed.filled, outcome.is_ok());
+    outcome.unwrap_or_else(|payload| resume_unwind(payload));
+    stage.busy = false;
+    Some((passed.numbers, most))
+}
+
+impl<A: RingLayout, S: Item + Clone, B: Item, D: Density, F, W: RunEnds<Val<B, D>>> Tasklet for Whole<A, S, B, D, F, W>
+where
+    F: for<'a> FnMut(&mut S, SequenceNumber, Option<A::Ref<'a>>, bool) -> Option<B> + Send + 'static,
+{
+    fn step(&mut self) -> Progress {
+        self.at = At::Stage;
+        let progress = self.stage.step();
+        if progress == Progress::NONE {
+            self.steps = 0;
+            return self.go_past();
+        }
+        // The source would always be first, and fill its ring.
+        self.steps += 1;
+        if self.steps >= AGAIN {
+            self.link.take(0);
+        }
+        progress
+    }
+
+    fn at_marks(&mut self) -> Option<&mut dyn AtMarks> {
+        Some(self)
+    }
+
+    fn failed_at(&self) -> Option<u64> {
+        self.stage.failed_at()
+    }
+
+    fn failed_in(&self) -> Option<&str> {
+        match self.at {
+            At::Stage => self.stage.failed_in(),
+            At::Source => Some("source"),
+            At::Sink => Some("sink"),
+        }
+    }
+
+    fn backlog(&self) -> u64 {
+        self.stage.backlog()
+    }
+
+    fn probe(&self) -> TaskProbe {
+        self.stage.probe()
+    }
+}
+
+impl<A: RingLayout, S: Item + Clone, B: Item, D: Density, F, W: RunEnds<Val<B, D>>> AtMarks for Whole<A, S, B, D, F, W>
+where
+    F: for<'a> FnMut(&mut S, SequenceNumber, Option<A::Ref<'a>>, bool) -> Option<B> + Send + 'static,
+{
+    fn pass(&mut self) -> Option<Mark> {
+        let mark = self.stage.pass()?;
+        if mark.kind == MarkKind::Retire {
+            self.link.rest();
+        }
+        Some(mark)
+    }
+
+    fn state(&mut self) -> Option<Kept> {
+        self.stage.state()
+    }
+
+    fn in_place(&mut self) -> Option<Box<dyn InPlace + '_>> {
+        self.stage.in_place()
+    }
+}
+
+impl<A: RingLayout, S, B: Item, D: Density, F, W: RunEnds<Val<B, D>>> Drop for Whole<A, S, B, D, F, W> {
+    fn drop(&mut self) {
+        self.link.rest();
+    }
+}

@@ -1,0 +1,177 @@
+//! Runs that are one loop from the source to the sink: values go past the slots of the rings, and nothing else of it
+//! shows.
+
+use millstream_core::{Arrow, ModelExt, RunOutcome, SequenceNumber, Sink, Val, pipeline};
+use millstream_exec::{JobExt, JobRefExt, Rings, RunError, Runner, source};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+/// Values, and how many of them were taken so far.
+fn counted(values: impl Iterator<Item = u64> + Send + 'static) -> (impl Iterator<Item = u64> + Send, Arc<AtomicU64>) {
+    let taken = Arc::new(AtomicU64::new(0));
+    let counter = taken.clone();
+    (values.inspect(move |_| _ = counter.fetch_add(1, Relaxed)), taken)
+}
+
+/// A sink that counts the values that it got before another one was taken from the source, and all.
+fn alone(taken: Arc<AtomicU64>) -> impl FnMut(&mut (u64, u64), SequenceNumber, &u64) + Send + 'static {
+    move |(alone, all), number, _| {
+        *alone += u64::from(taken.load(Relaxed) == number.0 + 1);
+        *all += 1;
+    }
+}
+
+#[test]
+fn each_value_takes_its_way_before_the_next_one_is_taken() {
+    let p = pipeline::<u64>().map(|x| x + 1).map(|x| x * 2).named("twice");
+    for workers in [1, 2] {
+        let (values, taken) = counted(0..10_000);
+        let rings = Rings::new().workers(workers).batch(64);
+        let ((alone, all), report) = rings.run((&p).from(source::ready(values)).to_fold((0, 0), alone(taken))).unwrap();
+        assert_eq!(all, 10_000);
+        assert!(if workers == 1 { alone == all } else { alone < all }, "{alone} of {all} on {workers}");
+        assert!(report.stages.iter().all(|stage| stage.moved == 10_001), "{report:?}");
+        assert_eq!((report.numbers, report.values), (SequenceNumber(10_000), 10_000));
+    }
+}
+
+#[test]
+fn a_stage_with_a_state_speaks_at_end() {
+    let sum = pipeline::<u64>().filter_map(|x| (x % 3 != 0).then_some(*x)).fold(0, |sum, x| *sum += x, |sum| sum);
+    let sums = |n: u64| Rings::new().workers(1).collect_slots((&sum).from(source::ready(0..n))).unwrap();
+    for n in [0, 1, 5_000] {
+        assert_eq!(sums(n), sum.model_slots(0..n));
+    }
+}
+
+/// What fails at number 700: the error, and how many values the sink got.
+fn fails(at: &'static str) -> (String, u64) {
+    let fail = move |here: &str, x: u64| assert!(here != at || x != 700, "seven hundred");
+    let got = Arc::new(AtomicU64::new(0));
+    let p = pipeline::<u64>().map(move |x| {
+        fail("first", *x);
+        *x
+    });
+    let p = p.named("first").filter_map(move |x| {
+        fail("last", *x);
+        (x % 2 == 0).then_some(*x)
+    });
+    let (p, seen) = (p.named("last"), got.clone());
+    let values = (0..10_000).inspect(move |x| fail("source", *x));
+    let end = Rings::new().workers(1).start(p.from(source::ready(values)).to_each(move |_, x: &u64| {
+        fail("sink", *x);
+        seen.fetch_add(1, Relaxed);
+    }));
+    let end = end.unwrap().join();
+    assert_eq!((end.report.outcome, end.report.values), (RunOutcome::Failed, got.load(Relaxed)));
+    (end.failure.unwrap().to_string(), got.load(Relaxed))
+}
+
+#[test]
+fn a_failure_names_the_end_or_the_stage_and_its_number() {
+    for at in ["source", "first", "last", "sink"] {
+        assert_eq!(fails(at), (format!("stage \"{at}\", number 700: panicked: seven hundred"), 350));
+    }
+}
+
+#[test]
+fn an_error_of_the_sink_is_the_failure_of_the_run() {
+    let p = pipeline::<u64>().map(|x| x + 1);
+    let full = |_: SequenceNumber, x: &u64| if *x < 300 { Ok(()) } else { Err("no room") };
+    let failed = Rings::new().workers(1).for_each(p.from(source::ready(0..)), full).unwrap_err();
+    let RunError::Stage { ref stage, number, .. } = failed else { panic!("{failed:?}") };
+    assert_eq!((stage.as_str(), number), ("sink", Some(SequenceNumber(299))));
+}
+
+/// What a sink is told beside values: the number of each mark, and `None` for a pause.
+struct Told(Arc<Mutex<Vec<Option<u64>>>>, bool);
+
+impl Sink<Val<u64>> for Told {
+    type Output = ();
+    type Error = std::convert::Infallible;
+
+    fn put(&mut self, _: SequenceNumber, _: &u64) -> Result<(), Self::Error> {
+        self.1 = true;
+        Ok(())
+    }
+
+    fn pause(&mut self) -> Result<(), Self::Error> {
+        assert!(std::mem::take(&mut self.1), "a pause follows a value");
+        self.0.lock().unwrap().push(None);
+        Ok(())
+    }
+
+    fn mark(&mut self, next: SequenceNumber) -> Result<(), Self::Error> {
+        self.0.lock().unwrap().push(Some(next.0));
+        Ok(())
+    }
+
+    fn finish(self, _: RunOutcome) -> Result<(), Self::Error> {
+        Ok(())
+    }
+}
+
+#[test]
+fn the_sink_pauses_at_marks_and_at_end_alone() {
+    let told = Arc::new(Mutex::new(Vec::new()));
+    let rings = Rings::new().workers(1).snapshot_every(4_000, |_| ());
+    let p = pipeline::<u64>().map(|x| x + 1).scan(0, |sum: &mut u64, x| {
+        *sum += x;
+        *sum
+    });
+    rings.run(p.from(source::ready(0..10_000)).to(Told(told.clone(), false))).unwrap();
+    assert_eq!(*told.lock().unwrap(), [None, Some(4_000), None, Some(8_000), None]);
+}
+
+#[test]
+fn a_run_without_an_end_is_snapshotted_upgraded_observed_and_drained() {
+    let version = |times: u64| {
+        let p = pipeline::<u64>().map(move |x| x * times).named("times");
+        p.scan(0_u64, |count, x| {
+            *count += 1;
+            (*count, *x)
+        })
+    };
+    let check = |next: &mut u64, number: SequenceNumber, (count, x): &(u64, u64)| {
+        assert_eq!((number.0, *count), (*next, *next + 1), "no number is lost or comes twice");
+        assert!(*x == *next || *x == *next * 10);
+        *next += 1;
+    };
+    let (values, taken) = counted(0..);
+    let run = Rings::new().workers(1).start(version(1).from(source::ready(values)).to_fold(0_u64, check)).unwrap();
+    let snapshot = run.snapshot().unwrap();
+    assert!(snapshot.at() <= SequenceNumber(taken.load(Relaxed)));
+    run.upgrade(version(10)).unwrap();
+    run.observe(true);
+    run.upgrade(version(1)).unwrap();
+    assert!(run.snapshot().unwrap().at() > snapshot.at());
+    run.observe(false);
+    let (next, report) = run.drain(Duration::from_secs(60)).unwrap();
+    assert_eq!((report.outcome, report.numbers.0, report.values), (RunOutcome::Drained, next, next));
+    assert_eq!(taken.load(Relaxed), next, "each value that was taken came out");
+}
+
+/// A value that is dropped once.
+#[derive(Clone)]
+struct Held(#[expect(dead_code, reason = "it is counted")] Arc<()>);
+
+#[test]
+fn values_are_dropped_once_however_the_run_ends() {
+    let all = Arc::new(());
+    let made = all.clone();
+    let p = pipeline::<Held>().map(Held::clone).map(move |x| {
+        let Held(_) = x;
+        Held(made.clone())
+    });
+    for ends in [usize::MAX, 0, 77] {
+        let values = std::iter::repeat_n(Held(all.clone()), 1_000);
+        let mut left = ends;
+        let ended = Rings::new().workers(1).for_each((&p).from(source::ready(values)), move |_, _: &Held| {
+            left = left.checked_sub(1).ok_or("enough")?;
+            Ok::<_, &str>(())
+        });
+        assert_eq!(ended.is_ok(), ends == usize::MAX);
+        assert_eq!(Arc::strong_count(&all), 2, "the pipeline's own, and this");
+    }
+}
