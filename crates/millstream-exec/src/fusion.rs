@@ -4,15 +4,20 @@
 //! that may try more workers does not: a second one gains by stages that are apart. The body of a `feedback` is fused
 //! in every run, since one worker steps all of a loop.
 //!
+//! Where the whole pipeline is one loop and the source is [`ready`](crate::source::ready), the source and the sink are
+//! part of it, too, as far as the rings between allow (`fusion/whole.rs`).
+//!
 //! The tasklet of the loop is the last stage's. Each stage before it has a tasklet, too, an *onlooker*, which does
 //! nothing: it counts what the loop has moved. So reports, observers and errors have the same stages, with the same
 //! names and numbers, fused or not. The time of the loop counts for the last stage.
 
 mod ends;
+mod link;
 mod stages;
 mod whole;
 
-pub(crate) use ends::{EndsOfRun, JobEnds, LentSource, sink_tasklet};
+pub(crate) use ends::{JobEnds, LentSource, sink_tasklet};
+pub(crate) use link::EndsOfRun;
 pub(crate) use stages::{InFront, Last, LastWithState, Making, fuse, fuse_on};
 pub(crate) use whole::BeforeSink;
 

@@ -100,10 +100,18 @@ impl Rings {
     /// [`then`](millstream_core::Arrow::then) begins another chain, and inside `shard`, `shard_by` and `feedback` there
     /// are none. A run that was set to one worker keeps its loops if it gets more workers while it goes on.
     ///
+    /// If that loop is the whole pipeline and the source is [`ready`](crate::source::ready), it also takes the values
+    /// from the source and gives the output to the sink, and nothing is written to a ring: the pipeline costs what a
+    /// loop by hand does. A sink at a filter's mask has its ring. While a snapshot or an upgrade is under way, and
+    /// after an upgrade, values go through the rings. Without a set [batch](Rings::batch), such a step takes further
+    /// batches for up to 50 microseconds; its states are moved into local variables and back for each batch, if they
+    /// and the source's iterator have at most 256 bytes together.
+    ///
     /// Nothing else changes: not the slots, the plan, the names in errors or the counts of the report, whose
     /// [`fused_into`](crate::StageReport::fused_into) says in whose loop a stage ran. Each value takes its way through
     /// the whole loop before the next one begins: where a stage fails, the stages before it in its loop have not run
-    /// ahead. The plan's bytes still count the rings that are not there.
+    /// ahead. The plan's bytes still count the rings that are not there. The time of a source and of a sink in a loop
+    /// counts for the loop.
     #[must_use]
     pub fn workers(mut self, workers: usize) -> Self {
         self.workers = Some(workers);

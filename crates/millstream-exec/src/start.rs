@@ -1,9 +1,14 @@
 //! From a pipeline value to a run: wiring, threads, handles.
 
+mod origin;
+mod threads;
+
+pub(crate) use origin::sweeps;
+pub(crate) use threads::Threads;
+
 use crate::explain::Feed;
 use crate::external_source::StopSource;
-use crate::feed::{self, Output, SweepTasklet};
-use crate::fusion::{LentSource, sink_tasklet};
+use crate::fusion::sink_tasklet;
 use crate::handle::Started;
 use crate::keeps::{RingBackend, RingRunner};
 use crate::machine::{Cores, usable_cores};
@@ -19,10 +24,8 @@ use crate::ring_shape::source_edge;
 use crate::shared::Shared;
 use crate::sink_tasklet::{Left, SinkTasklet, Splice};
 use crate::snapshot::{Beginning, Snapshot};
-use crate::source::{Connect, External, SourceTasklet, most_slots};
+use crate::source::External;
 use crate::source_ring::{SourceFork, SourceRing};
-use crate::tasklet::Tasklet;
-use crate::together::Together;
 use crate::upgrade::{AnyFork, Ends, Site};
 use crate::wait::IdleStrategy;
 use crate::watched::Role;
@@ -33,23 +36,10 @@ use millstream_core::fusion::{NoEnds, RunEnds};
 use millstream_core::plan::StageLookup;
 use millstream_core::{Arrow, Dense, Deploy, Item, Level, Plan, SequenceNumber, Val};
 use millstream_ring::{Reader, RingLayout, ring_from};
+use origin::{Connected, Origin, StartFeed};
 use std::marker::PhantomData;
 use std::sync::{Arc, Mutex, Weak};
 use std::time::Instant;
-
-/// The threads that call the tasklets.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Threads {
-    /// The workers.
-    Workers,
-    /// The calling thread, in pipeline order.
-    Inline,
-    /// The calling thread, in an order that the seed chooses.
-    Stepped(u64),
-}
-
-/// Starts the thread of a source that may wait, outside the workers.
-type StartFeed = Box<dyn FnOnce(&Arc<Pool>) -> std::io::Result<()> + Send>;
 
 /// A wired pipeline and its output. The types of its ends are here, so that what starts it is compiled once.
 pub(crate) struct Wired<R> {
@@ -95,86 +85,6 @@ where
         return wire_after::<R, NoEnds, _, _>(pipeline, rings, threads, origin);
     }
     wire_after::<R, W, _, _>(pipeline, rings, threads, origin)
-}
-
-/// Where a run's values come from.
-struct Origin<T: Item> {
-    feeding: Feed,
-    /// What the source shares with its senders, and then with all threads of the run.
-    shared: Option<Arc<Shared>>,
-    connect: Box<ConnectSource<T>>,
-}
-
-/// Fills the source's ring.
-type ConnectSource<T> = dyn FnOnce(SourceRing<T>, &mut Wiring) -> std::io::Result<Connected>;
-
-/// A source that fills its ring once the run has started.
-struct Connected {
-    end: Option<StopSource>,
-    feed: Option<StartFeed>,
-}
-
-impl<T: Item> Origin<T> {
-    fn values<X: Source<T>>(source: X, threads: Threads) -> Self {
-        let (waits, slots) = (source.waits(), most_slots::<T, X>());
-        let feeding = if threads == Threads::Workers { Feed::of(&source) } else { Feed::by_caller(slots) };
-        let values = source.values();
-        let connect = move |ring, wiring: &mut Wiring| {
-            if feeding.threads() > 0 {
-                return Ok(fed_by_thread(values, slots, ring, wiring));
-            }
-            let shared = wiring.shared.clone();
-            let tasklet = if waits {
-                SourceTasklet::waiting(values, ring, shared)
-            } else {
-                SourceTasklet::ready(values, ring, wiring.batch, shared)
-            };
-            let tasklet: Box<dyn Tasklet> = if !X::WAITS && wiring.fuses() {
-                Box::new(LentSource::new(tasklet, wiring))
-            } else {
-                Box::new(tasklet)
-            };
-            wiring.end("source", Role::Source, tasklet);
-            Ok(Connected { end: None, feed: None })
-        };
-        Origin { feeding, shared: None, connect: Box::new(connect) }
-    }
-
-    /// A source that fills its ring by itself.
-    fn external(source: Box<dyn Connect<T>>) -> Self {
-        let (feeding, shared) = (source.feed(), Some(source.shared()));
-        let connect = |ring, wiring: &mut Wiring| {
-            source.connect(ring, wiring).map(|end| Connected { end: Some(end), feed: None })
-        };
-        Origin { feeding, shared, connect: Box::new(connect) }
-    }
-}
-
-/// A thread takes these values and fills the ring, which has at most `slots` slots.
-fn fed_by_thread<T: Item>(
-    values: impl Iterator<Item = T> + Send + 'static,
-    slots: usize,
-    ring: SourceRing<T>,
-    wiring: &mut Wiring,
-) -> Connected {
-    let shared = wiring.shared.clone();
-    let output = Output::new(ring, shared.clone());
-    sweeps(&output, wiring);
-    let end: StopSource = Arc::new(output.clone());
-    let feed = move |pool: &Arc<Pool>| {
-        let pool = Arc::downgrade(pool);
-        let few = slots < usize::MAX;
-        let together = move || pool.upgrade().filter(|_| few).and_then(|pool| Together::new(&pool, slots));
-        feed::spawn(values, output, shared, together)
-    };
-    Connected { end: Some(end), feed: Some(Box::new(feed)) }
-}
-
-/// Adds what drops the values that were released while nothing comes, if such values have to be dropped.
-pub(crate) fn sweeps<T: Item>(output: &Output<T>, wiring: &mut Wiring) {
-    if Feed::sweeps::<T>() {
-        wiring.end("source", Role::Source, Box::new(SweepTasklet(output.clone())));
-    }
 }
 
 fn wire_after<R: RingRunner, W: RunEnds<P::Out>, T: Item, P>(

@@ -77,8 +77,8 @@ impl<'r, F: RingLayout> Batch<'r, F> {
         vectorised(state, ForEachValue { batch: self, f });
     }
 
-    /// Fills the claim's next slots: with `f` of `state` and of every slot of this batch and its number, in order, until
-    /// the batch or the claim ends.
+    /// Fills the claim's next slots: with `f` of `state` and of every slot of this batch and its number, in order,
+    /// until the batch or the claim ends.
     #[inline]
     pub fn map_into<S: Item, T>(
         &self,

@@ -72,8 +72,8 @@ pub struct Passed {
     pub filled: usize,
 }
 
-/// Takes at most `n` values, and calls `f` with each and its number, on the clock of both rings; and with the state of a
-/// stage, and of a sink. `f` returns whether the output's slot is filled. There are fewer than `n` if the values have
+/// Takes at most `n` values, and calls `f` with each and its number, on the clock of both rings, and with the state of
+/// a stage and a sink. `f` returns whether the output's slot is filled. There are fewer than `n` if the values have
 /// ended, or if a [mark](IdleRing::before_mark) lies ahead.
 ///
 /// What went past is stored in `passed`. If `values` or `f` panics, that are the numbers before the present one.

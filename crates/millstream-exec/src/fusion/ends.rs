@@ -1,5 +1,6 @@
 //! The ends of a run that one thread runs: a source and a sink that the loop between them may use in its own step.
 
+use super::link::{EndsOfRun, Link};
 use crate::Sink;
 use crate::Wiring;
 use crate::sink_tasklet::SinkTasklet;
@@ -9,9 +10,7 @@ use crate::tasklet::{AtMarks, Progress, Tasklet};
 use millstream_core::fusion::RunEnds;
 use millstream_core::{Item, Shape};
 use millstream_ring::{Mark, RingLayout};
-use std::any::Any;
 use std::marker::PhantomData;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
 /// The ends of a job, as types: the source's values, and the sink.
@@ -41,12 +40,13 @@ impl<X> Lent<X> {
         Lent(Arc::new(Mutex::new(None)))
     }
 
-    pub(crate) fn lock(&self) -> MutexGuard<'_, Option<X>> {
+    /// Not in a step: no user's code runs under the lock then.
+    fn lock(&self) -> MutexGuard<'_, Option<X>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// None while the loop uses it.
-    fn try_lock(&self) -> Option<MutexGuard<'_, Option<X>>> {
+    /// None while another one uses it: it may be in the user's code, on this very thread.
+    pub(crate) fn try_lock(&self) -> Option<MutexGuard<'_, Option<X>>> {
         match self.0.try_lock() {
             Ok(end) => Some(end),
             Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
@@ -54,43 +54,12 @@ impl<X> Lent<X> {
         }
     }
 
-    /// To drop it is the user's code, which does not run under the lock.
-    fn take(&self) -> Option<X> {
-        self.lock().take()
+    /// Drops the end. One that the loop uses is dropped with the loop.
+    fn give_up(&self) {
+        // To drop it is the user's code, which does not run under the lock.
+        let end = self.try_lock().and_then(|mut end| end.take());
+        drop(end);
     }
-}
-
-/// What a loop and the ends of its run share.
-#[derive(Default)]
-pub(crate) struct Link {
-    /// Whether the loop takes the values from the source by itself.
-    takes: AtomicBool,
-    /// The numbers that have passed since each end has looked.
-    source: AtomicUsize,
-    sink: AtomicUsize,
-}
-
-impl Link {
-    /// The loop has taken values by itself, and goes on with that.
-    pub(crate) fn take(&self, numbers: usize) {
-        self.source.fetch_add(numbers, Ordering::Relaxed);
-        self.sink.fetch_add(numbers, Ordering::Relaxed);
-        self.takes.store(true, Ordering::Relaxed);
-    }
-
-    /// The source publishes its values from now on. It may sleep, so it is told.
-    pub(crate) fn rest(&self) -> Progress {
-        if self.takes.swap(false, Ordering::Relaxed) { Progress::WORKED } else { Progress::NONE }
-    }
-}
-
-/// The ends of a run, while it is wired.
-pub(crate) struct EndsOfRun {
-    pub(crate) link: Arc<Link>,
-    /// The source, as a [`Lent`].
-    pub(crate) source: Box<dyn Any>,
-    /// Where the loop finds the sink, as a [`Lent`]; none if no loop does.
-    pub(crate) sink: Option<Box<dyn Any>>,
 }
 
 /// The tasklet of a source that a loop may use.
@@ -113,18 +82,18 @@ impl<T: Item, I: Iterator<Item = T> + Send> Tasklet for LentSource<T, I> {
         let elsewhere = self.passed_elsewhere();
         let Some(mut source) = self.source.try_lock() else { return Progress { elsewhere, ..Progress::NONE } };
         let Some(source) = source.as_mut() else { return Progress { elsewhere, ..Progress::DONE } };
-        if self.link.takes.load(Ordering::Relaxed) && !source.ends() {
+        if self.link.takes() && !source.ends() {
             return Progress { elsewhere, worked: source.lay(), ..Progress::NONE };
         }
         Progress { elsewhere, ..source.step() }
     }
 
     fn passed_elsewhere(&mut self) -> usize {
-        self.link.source.swap(0, Ordering::Relaxed)
+        self.link.passed_source()
     }
 
     fn failed_at(&self) -> Option<u64> {
-        self.source.lock().as_ref()?.failed_at()
+        self.source.try_lock()?.as_ref()?.failed_at()
     }
 
     fn backlog(&self) -> u64 {
@@ -138,7 +107,7 @@ impl<T: Item, I: Iterator<Item = T> + Send> Tasklet for LentSource<T, I> {
 
 impl<T: Item, I> Drop for LentSource<T, I> {
     fn drop(&mut self) {
-        drop(self.source.take());
+        self.source.give_up();
     }
 }
 
@@ -168,7 +137,7 @@ pub(crate) fn sink_tasklet<A: RingLayout, K: Sink<A>>(
 
 impl<A: RingLayout, K: Sink<A>> AtMarks for LentSink<A, K> {
     fn pass(&mut self) -> Option<Mark> {
-        self.sink.lock().as_mut()?.pass()
+        self.sink.try_lock()?.as_mut()?.pass()
     }
 
     fn resume(&mut self) {
@@ -192,15 +161,15 @@ impl<A: RingLayout, K: Sink<A>> Tasklet for LentSink<A, K> {
     }
 
     fn passed_elsewhere(&mut self) -> usize {
-        self.link.sink.swap(0, Ordering::Relaxed)
+        self.link.passed_sink()
     }
 
     fn failed_at(&self) -> Option<u64> {
-        self.sink.lock().as_ref()?.failed_at()
+        self.sink.try_lock()?.as_ref()?.failed_at()
     }
 
     fn backlog(&self) -> u64 {
-        self.sink.lock().as_ref().map_or(0, Tasklet::backlog)
+        self.sink.try_lock().and_then(|sink| Some(sink.as_ref()?.backlog())).unwrap_or(0)
     }
 
     fn probe(&self) -> TaskProbe {
@@ -210,6 +179,6 @@ impl<A: RingLayout, K: Sink<A>> Tasklet for LentSink<A, K> {
 
 impl<A: RingLayout, K> Drop for LentSink<A, K> {
     fn drop(&mut self) {
-        drop(self.sink.take());
+        self.sink.give_up();
     }
 }

@@ -5,7 +5,8 @@
 //! or a mark that was not passed, values go through its slots as ever. Where both rings are idle, the loop
 //! [goes past](millstream_ring::bypass) them in its own step. Meanwhile the source publishes nothing.
 
-use super::ends::{EndsOfRun, Lent, Link};
+use super::ends::Lent;
+use super::link::{EndsOfRun, Link};
 use crate::Wiring;
 use crate::in_place::InPlace;
 use crate::keeper::Keeper;
@@ -33,7 +34,7 @@ use std::time::{Duration, Instant};
 /// time slice.
 const STEP: Duration = Duration::from_micros(50);
 
-/// After so many steps through the slots the loop tries to go past the rings again.
+/// After this many steps through the slots the loop tries to go past the rings again.
 const AGAIN: u32 = 16;
 
 /// A kernel that is last, and whose ring goes to the sink of a run with the ends `W`.
@@ -179,7 +180,10 @@ where
 {
     /// Takes values past the rings.
     fn go_past(&mut self) -> Progress {
-        let (mut source, mut sink) = (self.source.lock(), self.sink.lock());
+        let (Some(mut source), Some(mut sink)) = (self.source.try_lock(), self.sink.try_lock()) else {
+            // An end is in a step of its own, and tells the others afterwards.
+            return Progress::NONE;
+        };
         let (Some(source), Some(sink)) = (source.as_mut(), sink.as_mut()) else { return self.link.rest() };
         if source.ends() {
             return self.link.rest();

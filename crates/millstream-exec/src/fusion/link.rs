@@ -1,0 +1,53 @@
+//! What a loop and the ends of its run agree on.
+
+use crate::tasklet::Progress;
+use std::any::Any;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+/// What a loop and the ends of its run share.
+#[derive(Default)]
+pub(crate) struct Link {
+    /// Whether the loop takes the values from the source by itself.
+    takes: AtomicBool,
+    /// The numbers that have passed since each end has looked.
+    source: AtomicUsize,
+    sink: AtomicUsize,
+}
+
+impl Link {
+    /// The loop has taken values by itself, and goes on with that.
+    pub(crate) fn take(&self, numbers: usize) {
+        self.source.fetch_add(numbers, Ordering::Relaxed);
+        self.sink.fetch_add(numbers, Ordering::Relaxed);
+        self.takes.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn takes(&self) -> bool {
+        self.takes.load(Ordering::Relaxed)
+    }
+
+    /// How many numbers have passed since the source asked last.
+    pub(crate) fn passed_source(&self) -> usize {
+        self.source.swap(0, Ordering::Relaxed)
+    }
+
+    /// As [`passed_source`](Link::passed_source), for the sink.
+    pub(crate) fn passed_sink(&self) -> usize {
+        self.sink.swap(0, Ordering::Relaxed)
+    }
+
+    /// The source publishes its values from now on. It may sleep, so it is told.
+    pub(crate) fn rest(&self) -> Progress {
+        if self.takes.swap(false, Ordering::Relaxed) { Progress::WORKED } else { Progress::NONE }
+    }
+}
+
+/// The ends of a run, while it is wired.
+pub(crate) struct EndsOfRun {
+    pub(crate) link: Arc<Link>,
+    /// The source, as a [`Lent`](super::ends::Lent).
+    pub(crate) source: Box<dyn Any>,
+    /// Where the loop finds the sink, as a [`Lent`](super::ends::Lent); none if no loop does.
+    pub(crate) sink: Option<Box<dyn Any>>,
+}

@@ -1,0 +1,100 @@
+//! The source of a run: a tasklet, a thread, or senders.
+
+use super::threads::Threads;
+use crate::explain::Feed;
+use crate::external_source::StopSource;
+use crate::feed::{self, Output, SweepTasklet};
+use crate::fusion::LentSource;
+use crate::pool::Pool;
+use crate::shared::Shared;
+use crate::source::{Connect, SourceTasklet, most_slots};
+use crate::source_ring::SourceRing;
+use crate::tasklet::Tasklet;
+use crate::together::Together;
+use crate::watched::Role;
+use crate::{Source, Wiring};
+use millstream_core::Item;
+use std::sync::Arc;
+
+/// Starts the thread of a source that may wait, outside the workers.
+pub(super) type StartFeed = Box<dyn FnOnce(&Arc<Pool>) -> std::io::Result<()> + Send>;
+
+/// Where a run's values come from.
+pub(super) struct Origin<T: Item> {
+    pub(super) feeding: Feed,
+    /// What the source shares with its senders, and then with all threads of the run.
+    pub(super) shared: Option<Arc<Shared>>,
+    pub(super) connect: Box<ConnectSource<T>>,
+}
+
+/// Fills the source's ring.
+pub(super) type ConnectSource<T> = dyn FnOnce(SourceRing<T>, &mut Wiring) -> std::io::Result<Connected>;
+
+/// A source that fills its ring once the run has started.
+pub(super) struct Connected {
+    pub(super) end: Option<StopSource>,
+    pub(super) feed: Option<StartFeed>,
+}
+
+impl<T: Item> Origin<T> {
+    pub(super) fn values<X: Source<T>>(source: X, threads: Threads) -> Self {
+        let (waits, slots) = (source.waits(), most_slots::<T, X>());
+        let feeding = if threads == Threads::Workers { Feed::of(&source) } else { Feed::by_caller(slots) };
+        let values = source.values();
+        let connect = move |ring, wiring: &mut Wiring| {
+            if feeding.threads() > 0 {
+                return Ok(fed_by_thread(values, slots, ring, wiring));
+            }
+            let shared = wiring.shared.clone();
+            let tasklet = if waits {
+                SourceTasklet::waiting(values, ring, shared)
+            } else {
+                SourceTasklet::ready(values, ring, wiring.batch, shared)
+            };
+            let tasklet: Box<dyn Tasklet> = if !X::WAITS && wiring.fuses() {
+                Box::new(LentSource::new(tasklet, wiring))
+            } else {
+                Box::new(tasklet)
+            };
+            wiring.end("source", Role::Source, tasklet);
+            Ok(Connected { end: None, feed: None })
+        };
+        Origin { feeding, shared: None, connect: Box::new(connect) }
+    }
+
+    /// A source that fills its ring by itself.
+    pub(super) fn external(source: Box<dyn Connect<T>>) -> Self {
+        let (feeding, shared) = (source.feed(), Some(source.shared()));
+        let connect = |ring, wiring: &mut Wiring| {
+            source.connect(ring, wiring).map(|end| Connected { end: Some(end), feed: None })
+        };
+        Origin { feeding, shared, connect: Box::new(connect) }
+    }
+}
+
+/// A thread takes these values and fills the ring, which has at most `slots` slots.
+fn fed_by_thread<T: Item>(
+    values: impl Iterator<Item = T> + Send + 'static,
+    slots: usize,
+    ring: SourceRing<T>,
+    wiring: &mut Wiring,
+) -> Connected {
+    let shared = wiring.shared.clone();
+    let output = Output::new(ring, shared.clone());
+    sweeps(&output, wiring);
+    let end: StopSource = Arc::new(output.clone());
+    let feed = move |pool: &Arc<Pool>| {
+        let pool = Arc::downgrade(pool);
+        let few = slots < usize::MAX;
+        let together = move || pool.upgrade().filter(|_| few).and_then(|pool| Together::new(&pool, slots));
+        feed::spawn(values, output, shared, together)
+    };
+    Connected { end: Some(end), feed: Some(Box::new(feed)) }
+}
+
+/// Adds what drops the values that were released while nothing comes, if such values have to be dropped.
+pub(crate) fn sweeps<T: Item>(output: &Output<T>, wiring: &mut Wiring) {
+    if Feed::sweeps::<T>() {
+        wiring.end("source", Role::Source, Box::new(SweepTasklet(output.clone())));
+    }
+}
