@@ -240,6 +240,7 @@ pub(crate) struct Until<X>(pub(crate) X, pub(crate) Option<Interrupts>);
 impl<T: millstream_core::Item, X: Source<T>> Source<T> for Until<X> {
     type Values = UntilValues<X::Values>;
     const WAITS: bool = X::WAITS;
+    const IN_LOOP: bool = false;
     const SLOTS: usize = X::SLOTS;
 
     fn waits(&self) -> bool {

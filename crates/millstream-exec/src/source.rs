@@ -61,6 +61,10 @@ pub trait Source<T: Item> {
     /// The most slots that its ring should have. See [`few`].
     const SLOTS: usize = usize::MAX;
 
+    /// Whether a run with one worker whose stages are one loop is compiled a second time, as a loop that takes its
+    /// values itself. That is worth while where a value costs little beside a slot of a ring.
+    const IN_LOOP: bool = !Self::WAITS;
+
     /// Returns the iterator.
     fn values(self) -> Self::Values;
 
@@ -199,6 +203,7 @@ impl<T: Item, X: Source<T>, const SLOTS: usize> Source<T> for Few<X, SLOTS> {
     type Values = X::Values;
     const WAITS: bool = X::WAITS;
     const SLOTS: usize = SLOTS;
+    const IN_LOOP: bool = X::IN_LOOP;
 
     fn values(self) -> X::Values {
         self.0.values()

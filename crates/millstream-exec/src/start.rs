@@ -80,8 +80,7 @@ where
         Ok(External(source)) => Origin::external(source),
         Err(source) => Origin::values(source, threads),
     };
-    if X::WAITS {
-        // It gives one value at a time: no loop takes them from it.
+    if !X::IN_LOOP {
         return wire_after::<R, NoEnds, _, _>(pipeline, rings, threads, origin);
     }
     wire_after::<R, W, _, _>(pipeline, rings, threads, origin)

@@ -228,6 +228,8 @@ impl<V: Places<Mark: Clone>> Iterator for TrailingValues<V> {
 impl<T: Item, X: Resumable<T>> Source<T> for Trailing<T, X> {
     type Values = TrailingValues<X::Values>;
     const WAITS: bool = X::WAITS;
+    /// Each value leaves its place, and most come from a file.
+    const IN_LOOP: bool = false;
 
     fn waits(&self) -> bool {
         self.waits

@@ -260,7 +260,7 @@ fn panics_in_every_function_that_is_lent_slots() {
         batch.map_into(
             &mut claim,
             &mut (),
-            |(), value| if value.unwrap().number == 1 { quietly_panic() } else { tally.value(7) },
+            |(), _, value| if value.unwrap().number == 1 { quietly_panic() } else { tally.value(7) },
         );
     });
     drop((batch, claim));

@@ -3,7 +3,7 @@ use super::ways::{Deployment, Way};
 use millstream_core::model::ModelShape;
 use millstream_core::text::{Block, Piece};
 use millstream_core::{Arrow, Item, Model, Plan, SequenceNumber, Shape, ToOwnedItem, Val};
-use millstream_exec::{Everywhere, JobRefExt, QueueShape, RingShape, RunError, Runner, RunsOn, source::ready};
+use millstream_exec::{Everywhere, JobRefExt, QueueShape, RingShape, RunError, Runner, RunsOn, Source};
 use std::borrow::Cow;
 
 /// The output of a pipeline, on one input, run in any way.
@@ -87,6 +87,19 @@ fn traced<T: Item, P: Arrow<In = Val<T>> + RunsOn<R, Item = T>, R: Runner>(
     into: Trace,
     note: impl for<'a> Fn(&mut Trace, SequenceNumber, <P::Out as Shape>::Ref<'a>) + Send + 'static,
 ) -> Result<Trace, RunError> {
-    let (trace, report) = on.run(pipeline.from(ready(input)).to_fold(into, note))?;
+    let (trace, report) = on.run(pipeline.from(Given(input)).to_fold(into, note))?;
     Ok(trace.ended_at(report.numbers))
+}
+
+/// Values that are there. No loop takes them itself: each of many pipelines would be compiled once more for that.
+struct Given<T>(Vec<T>);
+
+impl<T: Item> Source<T> for Given<T> {
+    type Values = std::vec::IntoIter<T>;
+    const WAITS: bool = false;
+    const IN_LOOP: bool = false;
+
+    fn values(self) -> Self::Values {
+        self.0.into_iter()
+    }
 }
