@@ -48,6 +48,8 @@ pub(crate) struct Task {
     replaced: AtomicBool,
     /// Numbers moved. Only the holder of the lock stores it; the other counters of this type, too.
     moved: AtomicU64,
+    /// How many of them moved in steps of another task.
+    elsewhere: AtomicU64,
     /// Steps that moved something.
     pub(crate) steps: AtomicU64,
     timed_moved: AtomicU64,
@@ -92,6 +94,7 @@ impl Task {
             retired: AtomicBool::new(false),
             replaced: AtomicBool::new(false),
             moved: AtomicU64::new(0),
+            elsewhere: AtomicU64::new(0),
             steps: AtomicU64::new(0),
             timed_moved: AtomicU64::new(0),
             timed_ns: AtomicU64::new(0),
@@ -108,15 +111,24 @@ impl Task {
         self.moved.load(Ordering::Relaxed)
     }
 
-    /// The numbers that timed steps moved, and the nanoseconds those steps took.
+    /// Whether most of its numbers moved in steps of another task, whose time has its own.
+    pub(crate) fn is_elsewhere(&self) -> bool {
+        self.elsewhere.load(Ordering::Relaxed) * 2 > self.moved()
+    }
+
+    /// The numbers that timed steps moved, and the nanoseconds those steps took. None of a task that
+    /// [is elsewhere](Task::is_elsewhere).
     pub(crate) fn timed(&self) -> (u64, u64) {
+        if self.is_elsewhere() {
+            return (0, 0);
+        }
         (self.timed_moved.load(Ordering::Relaxed), self.timed_ns.load(Ordering::Relaxed))
     }
 
     /// Nanoseconds a number, measured over the timed steps.
     pub(crate) fn cost(&self) -> Option<f64> {
-        let moved = self.timed_moved.load(Ordering::Relaxed);
-        (moved > 0).then(|| self.timed_ns.load(Ordering::Relaxed) as f64 / moved as f64)
+        let (moved, ns) = self.timed();
+        (moved > 0).then(|| ns as f64 / moved as f64)
     }
 
     /// The tasklet, at the end of the run. With `wait` this waits for a step in progress; without, it returns none if a
@@ -232,6 +244,7 @@ impl Task {
         let passed = progress.moved + progress.elsewhere;
         if passed > 0 {
             add(&self.moved, passed as u64);
+            add(&self.elsewhere, progress.elsewhere as u64);
             add(&self.steps, 1);
         }
         if shared.markers.on() {
@@ -330,7 +343,7 @@ impl Task {
             moved: self.moved(),
             steps: self.steps.load(Ordering::Relaxed),
             left,
-            ns_per_number: self.cost().filter(|_| self.fused_into.is_none()),
+            ns_per_number: self.cost(),
             longest_step: Duration::from_nanos(self.longest_ns.load(Ordering::Relaxed)),
             budget: self.budget,
             overruns: self.overruns.load(Ordering::Relaxed),

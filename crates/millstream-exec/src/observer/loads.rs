@@ -48,6 +48,12 @@ pub(super) fn between(
     for into in roster.tasks.iter().filter_map(|task| task.fused_into.as_deref()) {
         loads.stages.iter_mut().filter(|load| load.stage == into).for_each(|load| load.fused += 1);
     }
+    // The whole pipeline is the loop.
+    let ends = |task: &Task| matches!(task.watched.role, Role::Source | Role::Sink) && task.is_elsewhere();
+    let ends = roster.tasks.iter().filter(|task| ends(task)).count();
+    if let (1.., Some(last)) = (ends, loads.stages.iter_mut().rfind(|load| load.scales != Scales::End)) {
+        last.fused += ends;
+    }
     if !roster.tasks.iter().any(|task| task.watched.role == Role::Source && task.watched.probe.output().is_some()) {
         let produced = |counters: &Counters| counters.rings.first().map_or(0, |ring| ring.produced);
         let numbers = produced(now).saturating_sub(produced(before));

@@ -32,6 +32,8 @@ fn each_value_takes_its_way_before_the_next_one_is_taken() {
         assert_eq!(all, 10_000);
         assert!(if workers == 1 { alone == all } else { alone < all }, "{alone} of {all} on {workers}");
         assert!(report.stages.iter().all(|stage| stage.moved == 10_001), "{report:?}");
+        let timed = report.stages.iter().filter(|stage| stage.ns_per_number.is_some()).count();
+        assert_eq!(timed, if workers == 1 { 1 } else { 4 }, "the time of the loop is one figure: {report:?}");
         assert_eq!((report.numbers, report.values), (SequenceNumber(10_000), 10_000));
     }
 }
