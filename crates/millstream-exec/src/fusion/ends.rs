@@ -80,12 +80,14 @@ impl<T: Item, I: Iterator<Item = T> + Send + 'static> LentSource<T, I> {
 impl<T: Item, I: Iterator<Item = T> + Send> Tasklet for LentSource<T, I> {
     fn step(&mut self) -> Progress {
         let elsewhere = self.passed_elsewhere();
-        let Some(mut source) = self.source.try_lock() else { return Progress { elsewhere, ..Progress::NONE } };
-        let Some(source) = source.as_mut() else { return Progress { elsewhere, ..Progress::DONE } };
-        if self.link.takes() && !source.ends() {
-            return Progress { elsewhere, worked: source.lay(), ..Progress::NONE };
-        }
-        Progress { elsewhere, ..source.step() }
+        let Some(mut lent) = self.source.try_lock() else { return Progress { elsewhere, ..Progress::NONE } };
+        let progress = match lent.as_mut() {
+            None => Progress::DONE,
+            Some(source) if self.link.takes() && !source.ends() => Progress { worked: source.lay(), ..Progress::NONE },
+            Some(source) => source.step(),
+        };
+        drop(lent);
+        Progress { elsewhere, worked: progress.worked | self.link.is_awaited(), ..progress }
     }
 
     fn passed_elsewhere(&mut self) -> usize {
@@ -152,8 +154,10 @@ impl<A: RingLayout, K: Sink<A>> Tasklet for LentSink<A, K> {
             // More may be there: it is not yet the time for a pause.
             return Progress { elsewhere, ..Progress::NONE };
         }
-        let Some(mut sink) = self.sink.try_lock() else { return Progress::NONE };
-        sink.as_mut().map_or(Progress::DONE, Tasklet::step)
+        let Some(mut lent) = self.sink.try_lock() else { return Progress::NONE };
+        let progress = lent.as_mut().map_or(Progress::DONE, Tasklet::step);
+        drop(lent);
+        Progress { worked: progress.worked | self.link.is_awaited(), ..progress }
     }
 
     fn at_marks(&mut self) -> Option<&mut dyn AtMarks> {

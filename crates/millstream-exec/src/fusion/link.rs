@@ -3,13 +3,15 @@
 use crate::tasklet::Progress;
 use std::any::Any;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering, fence};
 
 /// What a loop and the ends of its run share.
 #[derive(Default)]
 pub(crate) struct Link {
     /// Whether the loop takes the values from the source by itself.
     takes: AtomicBool,
+    /// Whether the loop has found an end in use, and may sleep.
+    waits: AtomicBool,
     /// The numbers that have passed since each end has looked.
     source: AtomicUsize,
     sink: AtomicUsize,
@@ -35,6 +37,18 @@ impl Link {
     /// As [`passed_source`](Link::passed_source), for the sink.
     pub(crate) fn passed_sink(&self) -> usize {
         self.sink.swap(0, Ordering::Relaxed)
+    }
+
+    /// The loop has found an end in use. It looks once more, and may sleep then: the end's task sees this after its use.
+    pub(crate) fn wait(&self) {
+        self.waits.store(true, Ordering::Relaxed);
+        fence(Ordering::SeqCst);
+    }
+
+    /// An end was in use and is free; whether the loop has to be told.
+    pub(crate) fn is_awaited(&self) -> bool {
+        fence(Ordering::SeqCst);
+        self.waits.load(Ordering::Relaxed) && self.waits.swap(false, Ordering::Relaxed)
     }
 
     /// The source publishes its values from now on. It may sleep, so it is told.

@@ -180,10 +180,12 @@ where
 {
     /// Takes values past the rings.
     fn go_past(&mut self) -> Progress {
-        let (Some(mut source), Some(mut sink)) = (self.source.try_lock(), self.sink.try_lock()) else {
-            // An end is in a step of its own, and tells the others afterwards.
-            return Progress::NONE;
-        };
+        let lent = || Some((self.source.try_lock()?, self.sink.try_lock()?));
+        let lent = lent().or_else(|| {
+            self.link.wait();
+            lent()
+        });
+        let Some((mut source, mut sink)) = lent else { return Progress::NONE };
         let (Some(source), Some(sink)) = (source.as_mut(), sink.as_mut()) else { return self.link.rest() };
         if source.ends() {
             return self.link.rest();

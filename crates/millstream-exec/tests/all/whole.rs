@@ -154,6 +154,22 @@ fn a_run_without_an_end_is_snapshotted_upgraded_observed_and_drained() {
     assert_eq!(taken.load(Relaxed), next, "each value that was taken came out");
 }
 
+#[test]
+fn a_run_that_gets_more_workers_goes_on() {
+    let p = pipeline::<u64>().map(|x| x + 1).map(|x| x * 2);
+    let count = |next: &mut u64, number: SequenceNumber, x: &u64| {
+        assert_eq!((number.0, *x), (*next, (*next + 1) * 2));
+        *next += 1;
+    };
+    let run = Rings::new().workers(1).start(p.from(source::ready(0..)).to_fold(0_u64, count)).unwrap();
+    for workers in (1..=3).cycle().take(60) {
+        run.set_workers(workers).unwrap();
+        run.snapshot().unwrap();
+    }
+    let (next, report) = run.drain(Duration::from_secs(60)).unwrap();
+    assert_eq!((report.numbers.0, report.values), (next, next));
+}
+
 /// A value that is dropped once.
 #[derive(Clone)]
 struct Held(#[expect(dead_code, reason = "it is counted")] Arc<()>);
