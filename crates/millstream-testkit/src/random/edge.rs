@@ -46,10 +46,42 @@ impl<P: Everywhere + Arrow<In: RandomShape, Out: RandomShape>> Step for P {
     }
 }
 
+/// Boxes in sequence. What a chain does whatever its shapes are is here, and compiled once.
+#[derive(Clone, Default)]
+struct Steps(Vec<Arc<dyn Step>>);
+
+impl Steps {
+    fn one(step: Arc<dyn Step>) -> Self {
+        Steps(vec![step])
+    }
+
+    fn describe(&self, input: Port, plan: &mut Describe) -> Port {
+        self.0.iter().fold(input, |port, step| step.describe_step(plan.advance(port), plan))
+    }
+
+    fn on_model(&self, input: AnyEdge, extent: &mut Extent, outer: bool) -> AnyEdge {
+        self.0.iter().fold(input, |edge, step| step.on_model(edge, extent, outer))
+    }
+
+    fn on_rings(&self, input: AnyEdge, wiring: &mut Wiring, outer: bool) -> AnyEdge {
+        self.0.iter().fold(input, |edge, step| {
+            wiring.advance();
+            step.on_rings(edge, wiring, outer)
+        })
+    }
+
+    fn on_queues(&self, input: AnyEdge, wiring: &mut QueuesWiring, outer: bool) -> AnyEdge {
+        self.0.iter().fold(input, |edge, step| {
+            wiring.advance();
+            step.on_queues(edge, wiring, outer)
+        })
+    }
+}
+
 /// Pipelines in sequence, with the types of their ends and their common properties: a
 /// [`BoxPipeline`](millstream_exec::BoxPipeline) for every deployment, queues included.
 pub(crate) struct Boxed<A, B, Known = AnyPipe> {
-    steps: Vec<Arc<dyn Step>>,
+    steps: Steps,
     ends: Ends<A, B, Known>,
 }
 
@@ -57,7 +89,7 @@ type Ends<A, B, Known> = PhantomData<fn() -> (A, B, Known)>;
 
 impl<A: RandomShape, B: RandomShape, Known> Boxed<A, B, Known> {
     fn of(pipeline: impl Everywhere<In = A, Out = B>) -> Self {
-        Boxed { steps: vec![Arc::new(pipeline)], ends: PhantomData }
+        Boxed { steps: Steps::one(Arc::new(pipeline)), ends: PhantomData }
     }
 }
 
@@ -82,13 +114,13 @@ impl<A: RandomShape, B: RandomShape> Boxed<A, B, FreePipe> {
 /// Boxes in sequence, and the shape of their output.
 #[derive(Clone)]
 pub(crate) struct Chain {
-    steps: Vec<Arc<dyn Step>>,
+    steps: Steps,
     pub(crate) output: Kind,
 }
 
 impl Chain {
     pub(crate) fn empty(kind: Kind) -> Self {
-        Chain { steps: Vec::new(), output: kind }
+        Chain { steps: Steps::default(), output: kind }
     }
 
     /// Appends a box. `A` must be the shape of the output so far, and `B` must have a name.
@@ -99,17 +131,15 @@ impl Chain {
 
     /// As [`then`](Chain::then); `output` must be the name of `B`.
     pub(crate) fn then_as<A: RandomShape, B: RandomShape, Known: 'static>(
-        mut self,
+        self,
         pipeline: Boxed<A, B, Known>,
         output: Kind,
     ) -> Self {
-        self.steps.extend(pipeline.steps);
-        self.output = output;
-        self
+        self.followed_by(Chain { steps: pipeline.steps, output })
     }
 
     pub(crate) fn followed_by(mut self, next: Chain) -> Self {
-        self.steps.extend(next.steps);
+        self.steps.0.extend(next.steps.0);
         self.output = next.output;
         self
     }
@@ -148,48 +178,36 @@ impl<A: RandomShape, B: RandomShape, Known: 'static> Arrow for Boxed<A, B, Known
     type Out = B;
 
     fn describe(&self, input: Port, plan: &mut Describe) -> Port {
-        self.steps.iter().fold(input, |port, step| step.describe_step(plan.advance(port), plan))
+        self.steps.describe(input, plan)
     }
 }
 
 impl<A: RandomShape, B: RandomShape, Known: 'static> Deploy<Model> for Boxed<A, B, Known> {
     fn deploy(&self, input: <A as On<Model>>::Edge, extent: &mut Extent) -> <B as On<Model>>::Edge {
-        of_type(self.steps.iter().fold(Box::new(input), |edge, step| step.on_model(edge, extent, false)))
+        of_type(self.steps.on_model(Box::new(input), extent, false))
     }
 
     fn deploy_outer(&self, input: <A as On<Model>>::Edge, extent: &mut Extent) -> <B as On<Model>>::Edge {
-        of_type(self.steps.iter().fold(Box::new(input), |edge, step| step.on_model(edge, extent, true)))
+        of_type(self.steps.on_model(Box::new(input), extent, true))
     }
 }
 
 impl<A: RandomShape, B: RandomShape, Known: 'static> Deploy<RingBackend> for Boxed<A, B, Known> {
     fn deploy(&self, input: <A as On<RingBackend>>::Edge, wiring: &mut Wiring) -> <B as On<RingBackend>>::Edge {
-        of_type(self.steps.iter().fold(Box::new(input), |edge, step| {
-            wiring.advance();
-            step.on_rings(edge, wiring, false)
-        }))
+        of_type(self.steps.on_rings(Box::new(input), wiring, false))
     }
 
     fn deploy_outer(&self, input: <A as On<RingBackend>>::Edge, wiring: &mut Wiring) -> <B as On<RingBackend>>::Edge {
-        of_type(self.steps.iter().fold(Box::new(input), |edge, step| {
-            wiring.advance();
-            step.on_rings(edge, wiring, true)
-        }))
+        of_type(self.steps.on_rings(Box::new(input), wiring, true))
     }
 }
 
 impl<A: RandomShape, B: RandomShape, Known: 'static> Deploy<Queues> for Boxed<A, B, Known> {
     fn deploy(&self, input: <A as On<Queues>>::Edge, wiring: &mut QueuesWiring) -> <B as On<Queues>>::Edge {
-        of_type(self.steps.iter().fold(Box::new(input), |edge, step| {
-            wiring.advance();
-            step.on_queues(edge, wiring, false)
-        }))
+        of_type(self.steps.on_queues(Box::new(input), wiring, false))
     }
 
     fn deploy_outer(&self, input: <A as On<Queues>>::Edge, wiring: &mut QueuesWiring) -> <B as On<Queues>>::Edge {
-        of_type(self.steps.iter().fold(Box::new(input), |edge, step| {
-            wiring.advance();
-            step.on_queues(edge, wiring, true)
-        }))
+        of_type(self.steps.on_queues(Box::new(input), wiring, true))
     }
 }
