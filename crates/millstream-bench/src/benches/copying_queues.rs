@@ -95,14 +95,26 @@ macro_rules! case {
     };
 }
 
-/// A visitor of all pipelines.
-trait Visit {
-    fn visit<T: Item, P>(&mut self, case: &Case, pipeline: P) -> Result<(), Failure>
-    where
-        P: Everywhere<In = Val<T>, Out = Val<u64>>;
+/// A visitor of all pipelines. It is no trait: a closure in a generic function has a type for each of that function's
+/// types, so every visitor would have pipelines of its own, and the code of these is most of this program.
+enum Visit<'a> {
+    Measured(Measured<'a>),
+    One(One<'a>),
 }
 
-fn all(v: &mut impl Visit) -> Result<(), Failure> {
+impl Visit<'_> {
+    fn visit<T: Item, P>(&mut self, case: &Case, pipeline: P) -> Result<(), Failure>
+    where
+        P: Everywhere<In = Val<T>, Out = Val<u64>>,
+    {
+        match self {
+            Visit::Measured(measured) => measured.visit(case, &pipeline),
+            Visit::One(one) => one.visit(case, &pipeline),
+        }
+    }
+}
+
+fn all(v: &mut Visit<'_>) -> Result<(), Failure> {
     let items = pipeline::<Boxed>;
     v.visit(&case!("plain", 1, Some(1.0), None), items().map(|x| x.total()))?;
     v.visit(&case!("2", 2, Some(2.0), None), fan_out!(2, items()).map(|halves| halves.total()))?;
@@ -120,16 +132,16 @@ fn all(v: &mut impl Visit) -> Result<(), Failure> {
 }
 
 pub(crate) fn run(setting: &Setting) -> Result<Results, Failure> {
-    let mut measured = Measured { setting, results: Vec::new() };
-    all(&mut measured)?;
-    Ok(Results::joined(measured.results))
+    let mut results = Vec::new();
+    all(&mut Visit::Measured(Measured { setting, results: &mut results }))?;
+    Ok(Results::joined(results))
 }
 
 /// Runs one case in this process, which is one of its own.
 pub(crate) fn alone(setting: &Setting, case: &str, who: &str, items: u64) -> Result<u64, Failure> {
-    let mut one = One { setting, case, who, items, checksum: None };
-    all(&mut one)?;
-    one.checksum.ok_or_else(|| Failure::Program(format!("{case} {who}"), "there is no such run".to_owned()))
+    let mut checksum = None;
+    all(&mut Visit::One(One { setting, case, who, items, checksum: &mut checksum }))?;
+    checksum.ok_or_else(|| Failure::Program(format!("{case} {who}"), "there is no such run".to_owned()))
 }
 
 /// Runs one case.
@@ -138,18 +150,18 @@ struct One<'a> {
     case: &'a str,
     who: &'a str,
     items: u64,
-    checksum: Option<u64>,
+    checksum: &'a mut Option<u64>,
 }
 
-impl Visit for One<'_> {
-    fn visit<T: Item, P>(&mut self, case: &Case, pipeline: P) -> Result<(), Failure>
+impl One<'_> {
+    fn visit<T: Item, P>(&mut self, case: &Case, pipeline: &P) -> Result<(), Failure>
     where
         P: Everywhere<In = Val<T>, Out = Val<u64>>,
     {
         if case.time == self.case {
-            self.checksum = Some(match self.who {
-                "ours" => joined(&self.setting.rings, &pipeline, self.items)?,
-                _ => joined(&Queues::new(), &pipeline, self.items)?,
+            *self.checksum = Some(match self.who {
+                "ours" => joined(&self.setting.rings, pipeline, self.items)?,
+                _ => joined(&Queues::new(), pipeline, self.items)?,
             });
         }
         Ok(())
@@ -159,11 +171,11 @@ impl Visit for One<'_> {
 /// Measures all cases.
 struct Measured<'a> {
     setting: &'a Setting,
-    results: Vec<Results>,
+    results: &'a mut Vec<Results>,
 }
 
-impl Visit for Measured<'_> {
-    fn visit<T: Item, P>(&mut self, case: &Case, pipeline: P) -> Result<(), Failure>
+impl Measured<'_> {
+    fn visit<T: Item, P>(&mut self, case: &Case, pipeline: &P) -> Result<(), Failure>
     where
         P: Everywhere<In = Val<T>, Out = Val<u64>>,
     {
@@ -172,8 +184,8 @@ impl Visit for Measured<'_> {
         self.results.push(cost(self.setting, case, n, expected)?);
         let (rings, queues) = (&self.setting.rings, &Queues::new());
         let contestants = vec![
-            Contestant::new("ours", expected, || joined(rings, &pipeline, n)),
-            Contestant::new("queues", expected, || joined(queues, &pipeline, n)),
+            Contestant::new("ours", expected, || joined(rings, pipeline, n)),
+            Contestant::new("queues", expected, || joined(queues, pipeline, n)),
         ];
         let work = Work { case: case.time, unit: Unit::Seconds, size: 1, goes: 1 };
         let speeds = take_turns(self.setting, work, contestants)?;

@@ -67,7 +67,7 @@ fn draw_panel(area: &DrawingArea<SVGBackend<'_>, Shift>, Timeline { title, traff
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::benches;
+    use crate::plot::CHAIN2;
     use crate::timeline::Line;
 
     #[test]
@@ -79,7 +79,7 @@ mod tests {
             lines: vec![line("sent", 3e6), line("all", 2.9e6), line("consumer 1", 1e6), line("consumer 2", 1.9e6)],
         };
         let mut svg = String::new();
-        draw(&mut svg, benches::find("transport").unwrap(), &[of("queue"), of("rings")]).unwrap();
+        draw(&mut svg, &CHAIN2, &[of("queue"), of("rings")]).unwrap();
         for words in
             ["queue", "rings", "7 bytes at a time", "million events/s", "sent", "all", "consumer 1", "consumer 2"]
         {
