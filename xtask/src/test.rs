@@ -95,14 +95,19 @@ fn tests(report: &mut Report, depth: Depth) {
         let skip = |name: &&str| format!(" --skip {name}");
         let skipped = if depth == Depth::Quick { LONG.iter().map(skip).collect() } else { String::new() };
         let tests =
-            Cmd::cargo(&format!("test --workspace --all-features --no-fail-fast --tests{examples} --{skipped}"))
-                .env_default("PROPTEST_CASES", cases(depth));
+            whole(&format!("--no-fail-fast --tests{examples} --{skipped}")).env_default("PROPTEST_CASES", cases(depth));
         // Tests that take minutes run if this variable is set.
         if depth == Depth::Full { tests.env("MILLSTREAM_FULL", "1").run() } else { tests.run() }
     });
     if depth != Depth::Quick {
-        report.must("doctests", || Cmd::cargo("test --workspace --all-features --no-fail-fast --doc").run());
+        report.must("doctests", || whole("--no-fail-fast --doc").run());
     }
+}
+
+/// `cargo test` of the whole workspace, not incremental: to note what a later build could use again takes time, and
+/// almost half of the bytes of a build (18 of 41 GB).
+fn whole(args: &str) -> Cmd {
+    Cmd::cargo(&format!("test --workspace --all-features {args}")).env_default("CARGO_INCREMENTAL", "0")
 }
 
 /// Every interleaving of the loom tests, up to two preemptions. Both crates are in one build, since most of the time
