@@ -3,7 +3,7 @@
 use super::{Failed, Runs};
 use crate::config::{Doing, Keep, RunConfig};
 use crate::flags::When;
-use crate::input::{Joined, Names};
+use crate::input::{IS_OUTPUT, Joined, Names, identity};
 use crate::message::{Complaints, quoted};
 use crate::outcome::Outcome;
 use crate::output::Output;
@@ -21,17 +21,23 @@ use millstream_state::{
 };
 use serde_json::{Value, json};
 use std::convert::Infallible;
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io;
 
 /// Where the output of a run goes whose state is kept: standard output, which is to be a file. A look writes nothing
 /// there.
-pub(crate) fn output_of(keep: &Keep) -> Result<FileSinkOptions, String> {
-    let is_file = || fs::metadata(STANDARD_OUTPUT).is_ok_and(|metadata| metadata.is_file());
-    if matches!(keep.doing, Doing::Run { .. }) && !is_file() {
+pub(crate) fn output_of(keep: &Keep, files: &[OsString]) -> Result<FileSinkOptions, String> {
+    let identity_of = |name: &OsStr| fs::metadata(name).ok().as_ref().and_then(identity);
+    let output = identity_of(STANDARD_OUTPUT.as_ref());
+    if matches!(keep.doing, Doing::Run { .. }) && output.is_none() {
         let why = "standard output is no file: append to one by `>> FILE`. After a crash a file can be asked what it \
                    holds, and cut to that";
         return Err(format!("--state: {why}"));
+    }
+    let is_read = |name: &&OsString| *name != "-" && output.is_some() && identity_of(name) == output;
+    if let (Doing::Run { .. }, Some(name)) = (&keep.doing, files.iter().find(is_read)) {
+        return Err(format!("--state: {}: {IS_OUTPUT}", quoted(name)));
     }
     Ok(FileSink::append(STANDARD_OUTPUT).buffered(1 << 16).flush_at_pauses())
 }
@@ -194,7 +200,7 @@ impl Runs {
             complaints.note(why);
             Outcome::WrongUse
         };
-        let output = match output_of(keep) {
+        let output = match output_of(keep, &names.files) {
             Ok(output) => output,
             Err(why) => return wrong(&why),
         };
