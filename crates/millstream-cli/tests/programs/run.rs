@@ -88,7 +88,7 @@ fn a_schema_is_printed_once_it_is_sampled() {
     let seen = scene.millstream("run -e csv|count a.csv", Input::Nothing);
     assert_eq!(seen.stderr, "millstream run: a.csv: schema: {id: int, user: text, qty: int}\n");
     let twice = scene.file("b.csv", "a,a\n1,2\n");
-    refused(&twice, &["-e", "csv | count", "b.csv"], "b.csv: two columns have the name \"a\"", 1);
+    refused(&twice, &["-e", "csv | jsonl", "b.csv"], "b.csv: two columns have the name \"a\"", 1);
 }
 
 #[test]

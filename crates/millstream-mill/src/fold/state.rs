@@ -104,7 +104,8 @@ impl FoldKernel {
 
     /// The answer at the end.
     pub(crate) fn finish(self, fold: &Fold) -> Option<Rows> {
-        let rest = self.rest?;
+        // Of no rows, too, there is an answer.
+        let rest = self.rest.unwrap_or_else(Rows::none);
         let mut answers = Answers::default();
         if let Some(windows) = &fold.windows {
             let mut results = Vec::new();

@@ -99,6 +99,21 @@ fn folds_answer_at_the_end() {
 }
 
 #[test]
+#[test]
+fn folds_of_nothing_have_an_answer() {
+    for input in ["", "id,qty\n"] {
+        check("csv | count", &[input], "{\"count\":0}\n");
+    }
+    check("jsonl | count | map(.count + 1)", &[""], "1\n");
+    check("lines | fold({n: count, most: max(.), mean: mean(.)})", &[""], "{\"n\":0,\"most\":null,\"mean\":null}\n");
+    check("jsonl | count(by: .k)", &[""], "");
+    check("jsonl | top(3, .n)", &[""], "");
+    check("jsonl | count(every: 1m, at: .t)", &[""], "");
+    check("jsonl | sum(.n) | table", &[""], "sum\n---\n  0\n");
+    let none = of("let a = csv; let b = jsonl; a | count | csv(\"x\"); b | count", &["", "1\n2\n"]);
+    assert_eq!(none.sinks, ["count\n0\n", "{\"count\":2}\n"]);
+}
+
 fn windows_close_by_event_time() {
     let late = ("count", 5, "", "it comes late: its window has closed, and `late: 1m` waits longer");
     let counts = "\
