@@ -1,6 +1,7 @@
 use super::spec::{Fold, Kind};
 use crate::rows::{AnyRow, FailedRow, Rows};
 use crate::time::time_of;
+use millstream_core::text::Block;
 use millstream_jq::{Expression, Scalar, Values};
 use std::sync::Arc;
 
@@ -9,6 +10,8 @@ use std::sync::Arc;
 pub(crate) struct Prepared {
     /// The rows without their text: what failed, and whose they are.
     pub(crate) rest: Rows,
+    /// The text of the rows, if some may come late.
+    pub(crate) all: Block,
     pub(crate) text: Arc<[u8]>,
     pub(crate) entries: Arc<[Entry]>,
     /// Those of an entry after those of the one before it, as many as there are aggregates.
@@ -22,6 +25,8 @@ pub(crate) struct Entry {
     pub(crate) time: u64,
     pub(crate) time_is_text: bool,
     pub(crate) number: u64,
+    /// Where the row is in the text of all.
+    pub(crate) row: (u32, u32),
 }
 
 /// What an aggregate adds for a row.
@@ -65,7 +70,8 @@ pub(crate) fn prepare(rows: &Rows, fold: &Fold) -> Prepared {
         }
     }
     let rest = Rows { dead, ..rows.emptied() };
-    Prepared { rest, text: text.into(), entries: entries.into(), values: values.into() }
+    let all = if fold.windows.is_some() { rows.text.clone() } else { rest.text.clone() };
+    Prepared { rest, all, text: text.into(), entries: entries.into(), values: values.into() }
 }
 
 /// The key, time and values of a row; `None` if it has no key.
@@ -122,7 +128,7 @@ fn entry(
         };
         values.push(value);
     }
-    Ok(Some(Entry { key, time, time_is_text, number: row.number }))
+    Ok(Some(Entry { key, time, time_is_text, number: row.number, row: (row.from, row.to) }))
 }
 
 /// The value of an expression as JSON, at the end of the text; `None` if it has no output.

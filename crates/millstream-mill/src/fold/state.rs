@@ -50,13 +50,13 @@ impl FoldKernel {
             }
         }
         let rest = Rows { dead: Vec::new(), ..prepared.rest.clone() };
-        let late = answers.late.iter().map(|number| FailedRow {
+        let late = answers.late.iter().map(|(number, row)| FailedRow {
             stage: fold.stage.clone(),
             file: rest.file.clone(),
             number: *number,
             path: String::new(),
             why: "it comes late: its window has closed, and `late: 1m` waits longer".to_owned(),
-            row: Vec::new(),
+            row: prepared.all[row.0 as usize..row.1 as usize].to_vec(),
             source: rest.source,
         });
         let dead = prepared.rest.dead.iter().cloned().chain(late).collect();
@@ -97,7 +97,7 @@ impl FoldKernel {
         let mut results = Vec::new();
         let window = &windows.window;
         if !self.windows.fold(window, key.into(), entry.time, start, add, join, &mut results) {
-            answers.late.push(entry.number);
+            answers.late.push((entry.number, entry.row));
         }
         results.iter().for_each(|result| answers.window(fold, result, entry.number));
     }
@@ -138,8 +138,8 @@ fn add(aggregates: &[Aggregate], all: &mut [Accumulator], values: &[Value], text
 struct Answers {
     text: Vec<u8>,
     at: Vec<RowAt>,
-    /// The numbers of rows that came late.
-    late: Vec<u64>,
+    /// The numbers of rows that came late, and where they are.
+    late: Vec<(u64, (u32, u32))>,
 }
 
 impl Answers {

@@ -1,4 +1,5 @@
 use crate::running::{Way, blocks, of, run};
+use millstream_core::ModelExt;
 use millstream_mill::Program;
 
 const ORDERS: &str = "id,user,qty,price\n1,ann,2,300\n2,bo,1,40\n3,ann,5,7.5\n4,\"cy, d\",3,\n";
@@ -123,6 +124,11 @@ fn windows_close_by_event_time() {
 {\"start\":120,\"end\":180,\"service\":\"b\",\"count\":1}
 ";
     check_dead("jsonl | count(by: .service, every: 1m, at: .at)", &[LOG], counts, &[late]);
+    let program = Program::load("jsonl | count(by: .service, every: 1m, at: .at)", 1, false).expect("a program");
+    let written = program.pipeline.model(blocks(&program, &[LOG], 7));
+    let dead: Vec<_> = written.iter().flat_map(|written| &written.dead).collect();
+    let late = LOG.lines().nth(4).expect("five rows");
+    assert_eq!(String::from_utf8_lossy(&dead[0].row), late, "the row itself, which a pipe has no more");
     let counts = counts.replacen("\"count\":1", "\"count\":2", 1);
     check("jsonl | count(by: .service, every: 1m, at: .at, late: 10s)", &[LOG], &counts);
     check(
