@@ -57,6 +57,8 @@ pub struct Registry<Known: BoxKind = AnyPipe> {
     /// By name and version. Those of one name differ by the wires that they read.
     pub(crate) stages: BTreeMap<(&'static str, u32), Vec<Entry<Known>>>,
     pub(crate) fields: BTreeMap<(&'static str, TypeId), Field<Known>>,
+    /// What to write in the place of names that other languages have.
+    pub(crate) others: BTreeMap<&'static str, &'static str>,
 }
 
 impl Default for Registry {
@@ -147,7 +149,7 @@ impl<Known: BoxKind> Registry<Known> {
     /// Without any stage.
     #[must_use]
     pub fn empty() -> Self {
-        Registry { types: HashMap::new(), stages: BTreeMap::new(), fields: BTreeMap::new() }
+        Registry { types: HashMap::new(), stages: BTreeMap::new(), fields: BTreeMap::new(), others: BTreeMap::new() }
     }
 
     /// Sets the name of a type in messages. Without one it is Rust's.
@@ -215,6 +217,13 @@ impl<Known: BoxKind> Registry<Known> {
         all.push(entry);
         let entry = all.last_mut().expect("it was pushed");
         Registered { about: &mut entry.about, rules: &mut entry.rules }
+    }
+
+    /// What to do in the place of a stage that there is not, for those who know its name from another language: it is
+    /// the help of the mistake.
+    pub fn instead_of(&mut self, name: &'static str, help: &'static str) -> &mut Self {
+        self.others.insert(name, help);
+        self
     }
 
     /// Text as a pipeline: it is parsed and checked, and runs as any other pipeline in a box.

@@ -100,7 +100,7 @@ fn begins_argument(words: &[(Word<'_>, Span)]) -> bool {
 
 /// The length of an expression in another language, which ends before a comma or bracket that closes what is around it.
 /// In it, strings have quotes, and comments begin with `#`.
-fn expression(rest: &str) -> usize {
+pub(crate) fn expression(rest: &str) -> usize {
     let (bytes, mut open, mut at) = (rest.as_bytes(), Vec::new(), 0);
     while let Some(byte) = bytes.get(at) {
         match byte {

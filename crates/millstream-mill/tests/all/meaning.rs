@@ -100,7 +100,6 @@ fn folds_answer_at_the_end() {
 }
 
 #[test]
-#[test]
 fn folds_of_nothing_have_an_answer() {
     for input in ["", "id,qty\n"] {
         check("csv | count", &[input], "{\"count\":0}\n");
@@ -115,6 +114,7 @@ fn folds_of_nothing_have_an_answer() {
     assert_eq!(none.sinks, ["count\n0\n", "{\"count\":2}\n"]);
 }
 
+#[test]
 fn windows_close_by_event_time() {
     let late = ("count", 5, "", "it comes late: its window has closed, and `late: 1m` waits longer");
     let counts = "\
@@ -266,9 +266,42 @@ fn a_text_that_is_wrong_has_all_its_mistakes() {
     refused("csv | fold({n: cont})", &["it is `count`"]);
     refused("csv | fold({n: sum(.a + )})", &["expected term"]);
     refused("csv | table | count", &["`count` reads a `Rows` here", "this is a `Output`"]);
-    refused("csv | where(length > 3)", &["`,` is expected here"]);
     refused("let a = csv; a; a | jsonl", &["two outputs go to standard output"]);
     refused("let a = csv; a | csv(\"x\"); a | jsonl(\"x\")", &["two outputs go to \"x\""]);
     refused("let a = csv;", &["nothing comes out"]);
     refused("count", &["there is no wire `count`"]);
+}
+
+#[test]
+fn a_guess_at_a_call_is_answered_by_the_call() {
+    let guesses: [(&str, &[&str]); 12] = [
+        ("jsonl \"f\" | where .n > 500 | count", &["write `jsonl(\"f\")`", "write `where(.n > 500)`"]),
+        ("jsonl app.jsonl | count", &["write `jsonl(\"app.jsonl\")`; a stage follows after `|`"]),
+        ("csv | take 3 | csv", &["write `take(3)`"]),
+        ("let a = csv | where .level == 'x';\na | count", &["write `where(.level == 'x')`"]),
+        ("csv | count by .user", &["write `count(by: .user)`"]),
+        ("csv | count(by=.user)", &["a parameter and its value are as `by: .user`"]),
+        ("csv | count(by: user)", &["a field is as `.user`; any other expression stands in brackets: `(user)`"]),
+        ("csv | where(n > 3 and (m < 2), 1)", &["write `(n > 3 and (m < 2))`, or `.n` if that is a field"]),
+        ("csv | map(length)", &["any other expression stands in brackets: `(length)`"]),
+        ("csv | where(.n > 10", &["`)` is expected here"]),
+        ("csv | head(3)", &["`take(10)` is the first rows"]),
+        ("csv | count(every: 1m)", &["`at: ..`, an expression of jq"]),
+    ];
+    for (text, helps) in guesses {
+        let wrong = Program::load(text, 1, false).map(drop).expect_err(text);
+        let found: Vec<_> = wrong.mistakes().iter().map(|mistake| mistake.help.clone().unwrap_or_default()).collect();
+        assert_eq!(found.len(), helps.len(), "{wrong}");
+        assert!(
+            found.iter().zip(helps).all(|(found, help)| found.contains(help) || wrong.to_string().contains(help)),
+            "{wrong}"
+        );
+    }
+}
+
+#[test]
+fn a_text_without_a_source_is_told_of_sources() {
+    for text in ["count", "where(.n > 3) | count", "\"f.csv\" | count", ".n", "f.jsonl | count", "-3"] {
+        refused(text, &["a program begins with a source: `csv`, `jsonl`, `lines`, `tsv`, as `csv(\"FILE\")`"]);
+    }
 }
