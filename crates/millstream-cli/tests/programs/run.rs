@@ -73,6 +73,31 @@ fn sinks_and_dead_letters_are_files() {
 }
 
 #[test]
+fn a_file_is_known_by_any_of_its_names() {
+    let scene = Scene::new().file("a.csv", ORDERS).file("b", "");
+    fs::hard_link(scene.path("a.csv"), scene.path("link")).expect("a link");
+    refused(&scene, &["-e", "csv(\"a.csv\") | csv(\"link\")"], "link is read and would be overwritten", 2);
+    assert_eq!(fs::read_to_string(scene.path("a.csv")).expect("a file"), ORDERS);
+    for (sink, dead) in [("b", "./b"), ("new", "./new")] {
+        let text = format!("csv(\"a.csv\", dead: \"{dead}\") | csv(\"{sink}\")");
+        refused(&scene, &["-e", &text], &format!("{dead} and {sink} are one file"), 2);
+    }
+    assert!(!scene.path("new").exists());
+    check(&scene, &["-e", "let a = csv(\"a.csv\"); a | csv(\"/dev/null\"); a | count"], "{\"count\":3}\n");
+}
+
+#[test]
+fn sources_with_one_file_for_dead_letters_share_it() {
+    let scene = Scene::new().file("one", "{\n{\n").file("two", "[\n");
+    let text = "let a = jsonl(\"one\", dead: \"dead\"); let b = jsonl(\"two\", dead: \"dead\");
+                a | map(.x) | jsonl(\"out\"); b | map(.x)";
+    check(&scene, &["-e", text], "");
+    let dead = fs::read_to_string(scene.path("dead")).expect("a file");
+    let files: Vec<_> = dead.lines().map(|line| line.split('"').nth(3).expect("a file's name")).collect();
+    assert_eq!(files, ["one", "one", "two"], "{dead}");
+}
+
+#[test]
 fn rows_that_fail_are_said_and_the_rest_is_processed() {
     let scene = Scene::new().file("rows", "{\"a\":1}\n{\"a\":\n".repeat(12));
     let seen = run(&scene, &["-e", "jsonl | map(.a) | sum(.)", "rows"]);
