@@ -98,6 +98,17 @@ fn sources_with_one_file_for_dead_letters_share_it() {
 }
 
 #[test]
+fn files_are_complete_when_the_reader_of_standard_output_has_gone() {
+    let scene = Scene::new().file("a.csv", format!("id,user,qty\n{}", "1,ann,2\n".repeat(200_000)));
+    let text = "let a = csv(\"a.csv\"); a | jsonl; a | count | jsonl(\"counted\")";
+    let mut command = scene.command("millstream", "run --quiet -e");
+    let mut child = command.arg(text).stdout(Stdio::piped()).spawn().expect("it starts");
+    drop(child.stdout.take());
+    assert_eq!(ended(&mut child).code(), Some(0));
+    assert_eq!(fs::read_to_string(scene.path("counted")).expect("a file"), "{\"count\":200000}\n");
+}
+
+#[test]
 fn rows_that_fail_are_said_and_the_rest_is_processed() {
     let scene = Scene::new().file("rows", "{\"a\":1}\n{\"a\":\n".repeat(12));
     let seen = run(&scene, &["-e", "jsonl | map(.a) | sum(.)", "rows"]);

@@ -12,6 +12,9 @@ use std::path::{Path, PathBuf};
 /// Where the outputs of a program go.
 pub(super) struct Outputs {
     standard: Output,
+    /// Whether the reader of standard output has gone while files are written, too.
+    is_gone: bool,
+    has_files: bool,
     /// By the number of a sink; `None` is standard output.
     sinks: Vec<Option<Sink>>,
     /// By the number of a source; `None` is a message.
@@ -104,13 +107,17 @@ impl Outputs {
         }
         let Ok(sinks) = sinks else { return None };
         let counts = vec![0; program.sources.len()];
-        Some(Outputs { standard, sinks, dead, counts, complaints: complaints.clone() })
+        let has_files = sinks.iter().any(Option::is_some);
+        Some(Outputs { standard, is_gone: false, has_files, sinks, dead, counts, complaints: complaints.clone() })
     }
 
     /// Writes what leaves at a number.
     pub(super) fn write(&mut self, written: &Written) {
         for (sink, bytes) in written.parts.iter().filter(|(_, bytes)| !bytes.is_empty()) {
             match &mut self.sinks[*sink] {
+                None if self.is_gone => {}
+                // The files are to be complete.
+                None if self.has_files => self.is_gone = !self.standard.offer(bytes),
                 None => self.standard.write(bytes),
                 Some(sink) => sink.write(bytes, &self.complaints),
             }
