@@ -14,6 +14,7 @@ use millstream_core::{Arrow, Either, Item, SequenceNumber, Shape, Val};
 use millstream_exec::{Lasting, RunEnd, RunOutcome, Sink, sink};
 use millstream_io::{FileSink, FileSinkOptions};
 use millstream_state::claims::OutputOf;
+use millstream_state::journal::Recovered;
 use millstream_state::journaled;
 use millstream_state::{
     ClaimingSink, Claims, JobError, OpenError, Persistent, Resumable, Retention, Span, StateDir, Stored, TextFiles,
@@ -246,7 +247,12 @@ impl Runs {
                 None => Joined::new(names.files, opening, complaints),
             })
         };
-        let source = |state: &StateDir| source.map_right(|blocks| journaled(state, keep.journal, blocks));
+        let complaints = self.complaints.clone();
+        let source = |state: &StateDir| {
+            source.map_right(|blocks| {
+                journaled(state, keep.journal, blocks).on_recovery(move |found| say_lost(&complaints, found))
+            })
+        };
         Ok(self.keep(keep, pipeline, source, into, shown))
     }
 
@@ -269,6 +275,14 @@ impl Runs {
 /// The number of the newest snapshot; 0 if there is none.
 fn newest(dir: &StateDir) -> Result<u64, JobError> {
     Ok(dir.newest()?.map_or(0, |manifest| manifest.at))
+}
+
+/// Names what `--skip-corrupt` leaves out.
+fn say_lost(complaints: &Complaints, found: &Recovered) {
+    for lost in &found.lost {
+        let (first, last) = (lost.start, lost.end - 1);
+        complaints.note(&format!("--state: the journal is damaged: its numbers from {first} to {last} are left out"));
+    }
 }
 
 fn say_stored(complaints: &Complaints, keep: &Keep, stored: &Stored) {
