@@ -2,7 +2,7 @@
 
 use crate::columns::{Column, Columns, Type, type_of};
 use crate::raw::{Format, Raw};
-use crate::table::{TableRows, cells_of, row_ends};
+use crate::table::{TableRows, cells_of, is_open, row_ends};
 use millstream_core::text::{Block, Lines};
 use millstream_io::{Failure, Framing, WholeBlocks};
 use millstream_jq::{Expression, Fields, Outputs};
@@ -125,6 +125,9 @@ impl FileBlocks {
         let Some(first) = self.waiting.front() else { return Ok(()) };
         let mark = if first.starts_with(b"\xef\xbb\xbf") { 3 } else { 0 };
         self.skip = row_ends(first, separator).next().unwrap_or(first.len());
+        if is_open(&first[mark..self.skip], separator) {
+            return Err("a quote in the header has no end".to_owned());
+        }
         let line = first[mark..self.skip].trim_ascii_end();
         let names: Vec<String> =
             cells_of(line, separator).iter().map(|cell| String::from_utf8_lossy(cell).into_owned()).collect();

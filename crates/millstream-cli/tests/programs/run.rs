@@ -123,7 +123,8 @@ fn a_schema_is_printed_once_it_is_sampled() {
     let scene = Scene::new().file("a.csv", ORDERS);
     let seen = scene.millstream("run -e csv|count a.csv", Input::Nothing);
     assert_eq!(seen.stderr, "millstream run: a.csv: schema: {id: int, user: text, qty: int}\n");
-    let twice = scene.file("b.csv", "a,a\n1,2\n");
+    let twice = scene.file("b.csv", "a,a\n1,2\n").file("c.csv", "\"a,b\n1,2\n");
+    refused(&twice, &["-e", "csv | jsonl", "c.csv"], "c.csv: a quote in the header has no end", 1);
     refused(&twice, &["-e", "csv | jsonl", "b.csv"], "b.csv: two columns have the name \"a\"", 1);
 }
 

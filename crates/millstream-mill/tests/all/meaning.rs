@@ -100,6 +100,15 @@ fn folds_answer_at_the_end() {
 }
 
 #[test]
+fn a_quote_without_an_end_is_a_dead_letter() {
+    let why = "a quote at the begin of a cell has no end: the rest of the file is this row";
+    for text in ["csv | count", "csv(schema: {id: int}) | count"] {
+        check_dead(text, &["id,t\n1,a\n2,\"b\n3,c\n"], "{\"count\":1}\n", &[("csv", 2, "", why)]);
+    }
+    check("tsv | map(.t)", &["id\tt\n1\t\"b\nc\"\n"], "\"b\\nc\"\n");
+}
+
+#[test]
 fn folds_of_nothing_have_an_answer() {
     for input in ["", "id,qty\n"] {
         check("csv | count", &[input], "{\"count\":0}\n");
@@ -211,7 +220,7 @@ fn what_does_not_fit_is_a_dead_letter() {
         &["a,b\n1\n1,2\n1,2,3\n"],
         "a,b\n1,2\n",
         &[
-            ("csv", 1, "", "the row has 1 cells, and the header 2"),
+            ("csv", 1, "", "the row has 1 cell, and the header 2"),
             ("csv", 3, "", "the row has 3 cells, and the header 2"),
         ],
     );
