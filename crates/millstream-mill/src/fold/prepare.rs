@@ -1,4 +1,5 @@
 use super::spec::{Fold, Kind};
+use crate::key::make_key;
 use crate::rows::{AnyRow, FailedRow, Rows};
 use crate::time::time_of;
 use millstream_core::text::Block;
@@ -86,7 +87,10 @@ fn entry(
     let key = match &fold.key {
         None => (0, 0),
         Some(key) => match one(&rows.row(row, key, &places.key)?, key, "key", text)? {
-            Some(range) => range,
+            Some((from, _)) => {
+                make_key(text, from as usize);
+                (from, text.len() as u32)
+            }
             None => return Ok(None),
         },
     };

@@ -115,6 +115,8 @@ impl FoldKernel {
             answers.row(fold, b"", &start(&fold.aggregates), None, 0);
         } else {
             let mut keys: Vec<(Box<[u8]>, Vec<Accumulator>)> = self.keys.into_iter().collect();
+            // Keys that are equal for jq and not the same text have an order, too.
+            keys.sort_by(|(one, _), (other, _)| one.cmp(other));
             millstream_jq::sort_by_json(&mut keys, |(key, _)| key);
             keys.iter().for_each(|(key, all)| answers.row(fold, key, all, None, 0));
         }

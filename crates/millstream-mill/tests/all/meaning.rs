@@ -100,6 +100,21 @@ fn folds_answer_at_the_end() {
 }
 
 #[test]
+fn numbers_that_are_equal_are_one_key() {
+    let rows = "{\"n\":1}\n{\"n\":1.0}\n{\"n\":10e-1}\n{\"n\":\"1\"}\n";
+    check("jsonl | count(by: .n)", &[rows], "{\"n\":1,\"count\":3}\n{\"n\":\"1\",\"count\":1}\n");
+    check("jsonl | count(by: {n})", &[rows], "{\"n\":1,\"count\":3}\n{\"n\":\"1\",\"count\":1}\n");
+    check("jsonl | distinct(.n) | map(.n)", &[rows], "1\n\"1\"\n");
+    let prices = "price,name\n1,a\n1.50,b\n";
+    let text = "let a = csv(\"a\", schema: {price: float}); jsonl(\"b\") | join(a, on: .price) | map(.name)";
+    check(text, &[prices, "{\"price\":1.5}\n{\"price\":1.0}\n"], "\"b\"\n\"a\"\n");
+    // For jq these are equal, too. They are two keys, in an order of their own.
+    let rows = "{\"k\":{\"b\":2,\"a\":1}}\n{\"k\":{\"a\":1,\"b\":2}}\n";
+    let expected = "{\"a\":1,\"b\":2,\"count\":1}\n{\"b\":2,\"a\":1,\"count\":1}\n";
+    (0..8).for_each(|_| check("jsonl | count(by: .k)", &[rows], expected));
+}
+
+#[test]
 fn a_quote_without_an_end_is_a_dead_letter() {
     let why = "a quote at the begin of a cell has no end: the rest of the file is this row";
     for text in ["csv | count", "csv(schema: {id: int}) | count"] {
