@@ -152,6 +152,12 @@ fn the_first_difference_of_two_runs_is_found() {
     let same = tool(&scene, "diff one-state one-state");
     assert_eq!(same.code, Some(0), "{}", same.stderr);
     assert!(same.text().starts_with("no difference up to number "), "{}", same.text());
+    whole(&scene, "uppercase --state loud one");
+    let other = tool(&scene, "diff one-state loud");
+    assert!(
+        other.code == Some(2) && other.stderr.contains("that of `millstream uppercase`: two runs of one"),
+        "{other:?}"
+    );
 }
 
 #[test]
