@@ -201,6 +201,7 @@ fn what_cannot_go_on_is_refused_before_the_work() {
     refused("wc --snapshot-every 5 text", 2, "--state <DIR>");
     refused("wc --state state --snapshot-every 0 text", 2, "must be a count of numbers");
     refused("state nowhere", 2, "nowhere");
+    refused("replay nowhere --from 7 --to 7", 2, "`--to 8` runs it");
     refused("snapshots text", 1, "text");
     tool(&scene, "wc --state state --snapshot-every 1 text");
     refused("wc --state state other", 1, "file 1 was text when the snapshot was taken");
