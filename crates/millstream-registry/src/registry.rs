@@ -103,25 +103,42 @@ impl<A: Item, B: Item, Known: BoxKind> Loads<A, B> for Known where
 }
 
 /// What holds for two parameters of a stage.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy)]
 pub(crate) enum Rule {
     /// Text that gives the first one gives the second one, too.
     Needs(&'static str, &'static str),
     /// Text does not give both.
     Excludes(&'static str, &'static str),
+    /// What this finds is a mistake.
+    Refuses(Check),
 }
 
+/// What is wrong with the parameters that text gives to a stage, of this name, and what to do.
+pub type Check = fn(stage: &str, given: &dyn Fn(&str) -> Option<Literal>) -> Option<(String, String)>;
+
 /// A stage that was just registered.
-#[derive(Debug)]
 pub struct Registered<'a> {
     about: &'a mut &'static str,
     rules: &'a mut Vec<Rule>,
+}
+
+impl fmt::Debug for Registered<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Registered").field("about", &self.about).finish_non_exhaustive()
+    }
 }
 
 impl Registered<'_> {
     /// What the stage does, in a line.
     pub fn about(self, about: &'static str) {
         *self.about = about;
+    }
+
+    /// Text whose parameters the check finds a mistake in is wrong.
+    #[must_use]
+    pub fn refuses(self, check: Check) -> Self {
+        self.rules.push(Rule::Refuses(check));
+        self
     }
 
     /// Text that gives the one parameter has to give the other one, too.

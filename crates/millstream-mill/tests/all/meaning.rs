@@ -100,6 +100,23 @@ fn folds_answer_at_the_end() {
 }
 
 #[test]
+fn each_field_of_an_answer_has_a_name_of_its_own() {
+    for (text, name) in [
+        ("jsonl | count(by: .service, as: \"service\")", "service"),
+        ("jsonl | count(by: .count)", "count"),
+        ("jsonl | sum(.n, by: {sum: .a, b})", "sum"),
+        ("jsonl | fold({k: count}, by: {k, b})", "k"),
+        ("jsonl | count(every: 1m, at: .t, by: .start)", "start"),
+        ("jsonl | max(.n, every: 1m, at: .t, as: \"end\")", "end"),
+    ] {
+        refused(text, &[&format!("two fields of the answer have the name `{name}`"), "any name"]);
+    }
+    check("jsonl | count(by: .end)", &["{\"end\":1}\n"], "{\"end\":1,\"count\":1}\n");
+    check("jsonl | count(by: {a: .count}) | map(.a)", &["{\"count\":1}\n"], "1\n");
+    check("jsonl | top(1, .n, by: .top) | map(.n)", &["{\"n\":1}\n"], "1\n");
+}
+
+#[test]
 fn numbers_that_are_equal_are_one_key() {
     let rows = "{\"n\":1}\n{\"n\":1.0}\n{\"n\":10e-1}\n{\"n\":\"1\"}\n";
     check("jsonl | count(by: .n)", &[rows], "{\"n\":1,\"count\":3}\n{\"n\":\"1\",\"count\":1}\n");
