@@ -4,7 +4,7 @@ mod folds;
 
 use crate::grid::Grid;
 use crate::join::{Join, Joined, Sides};
-use crate::parameters::{AtLeastOne, Filter, Length, Schema, Separator};
+use crate::parameters::{AtLeastOne, Condition, Filter, Length, Schema, Separator};
 use crate::program::Collected;
 use crate::raw::{Format, Raw};
 use crate::rolling::Rolling;
@@ -133,7 +133,7 @@ fn stateless(stages: &mut Stages, building: &Building) {
     for name in ["where", "select"] {
         let stage: Arc<str> = name.into();
         stages
-            .stage_with(name, ["condition"], move |rows: In<Rows>, condition: Filter| {
+            .stage_with(name, ["condition"], move |rows: In<Rows>, condition: Condition| {
                 let stage = stage.clone();
                 rows.shard(shards, move |p| p.map(move |rows: &Rows| matching(rows, &condition.0, &stage)))
             })

@@ -100,6 +100,25 @@ fn folds_answer_at_the_end() {
 }
 
 #[test]
+fn a_condition_is_no_assignment() {
+    for text in ["where(.a = 1)", "select(.a.b = \"=\")", "where(.x | .a = 1)", "where(.a=1 and .b == 2)"] {
+        refused(&format!("jsonl | {text}"), &["`=` sets a field", "`==` compares"]);
+    }
+    let rows = "{\"a\":1,\"b\":\"=\"}\n";
+    for text in [
+        ".a == 1",
+        ".a<=1",
+        ".a >= 1 and .b != 2",
+        ".b == \"=\"",
+        "(.a = 2 | .a == 2)",
+        ".a = 2 | .a == 2",
+        "`.a |= 3`",
+    ] {
+        check(&format!("jsonl | where({text}) | count"), &[rows], "{\"count\":1}\n");
+    }
+}
+
+#[test]
 fn each_field_of_an_answer_has_a_name_of_its_own() {
     for (text, name) in [
         ("jsonl | count(by: .service, as: \"service\")", "service"),
