@@ -38,6 +38,8 @@ pub struct FileBlocks {
     waiting: VecDeque<Block>,
     columns: Option<Arc<Columns>>,
     sample: usize,
+    /// Whether more may come at any time, so that a sample is what is there.
+    follow: bool,
     /// `None` once the header is known.
     declared: Option<Option<Columns>>,
     skip: usize,
@@ -68,6 +70,7 @@ impl FileBlocks {
             waiting: VecDeque::new(),
             columns: None,
             sample: of.sample,
+            follow: of.follow,
             declared: Some(of.columns.clone()),
             skip: 0,
             rows: 0,
@@ -94,7 +97,12 @@ impl FileBlocks {
         }
     }
 
-    /// Reads on until the sample is full.
+    /// Reads on until the sample is full, and as many rows before it; of a followed file, until it has a row.
+    fn wait_for_sample(&mut self, before: usize) {
+        let rows = if self.follow { self.sample.min(1) } else { self.sample };
+        self.wait_for(before + rows);
+    }
+
     fn wait_for(&mut self, rows: usize) {
         let mut seen = self.waiting.iter().map(|block| self.rows_in(block)).sum::<u64>();
         while seen < rows as u64 {
@@ -111,7 +119,7 @@ impl FileBlocks {
             (Format::Json, Some(declared)) => self.columns = Some(Arc::new(declared)),
             (Format::Json, None) if self.sample == 0 => {}
             (Format::Json, None) => {
-                self.wait_for(self.sample);
+                self.wait_for_sample(0);
                 let sampled = Arc::new(sampled_fields(&self.waiting, self.sample));
                 (self.columns, self.sampled) = (Some(sampled.clone()), Some(sampled));
             }
@@ -121,7 +129,10 @@ impl FileBlocks {
     }
 
     fn header(&mut self, separator: u8, declared: Option<Columns>) -> Result<(), String> {
-        self.wait_for(if declared.is_some() { 1 } else { self.sample.max(1) + 1 });
+        match declared {
+            Some(_) => self.wait_for(1),
+            None => self.wait_for_sample(1),
+        }
         let Some(first) = self.waiting.front() else { return Ok(()) };
         let mark = if first.starts_with(b"\xef\xbb\xbf") { 3 } else { 0 };
         self.skip = row_ends(first, separator).next().unwrap_or(first.len());

@@ -193,9 +193,16 @@ fn a_stage_that_fails_ends_the_run() {
 
 #[test]
 fn a_file_is_followed_until_a_signal() {
-    let scene = Scene::new().file("log", "{\"a\":1}\n");
+    followed("jsonl(\"log\", follow: true) | map(.a) | lines(\"out\")", "{\"a\":1}\n", "{\"a\":2}\n");
+    // The types are sampled from what is there.
+    followed("csv(\"log\", follow: true) | map(.a) | lines(\"out\")", "a,b\n1,x\n", "2,y\n");
+}
+
+#[track_caller]
+fn followed(text: &str, there: &str, more: &str) {
+    let scene = Scene::new().file("log", there);
     let mut command = scene.command("millstream", "run --quiet");
-    command.args(["-e", "jsonl(\"log\", follow: true) | map(.a) | lines(\"out\")"]).stdout(Stdio::null());
+    command.args(["-e", text]).stdout(Stdio::null());
     let mut child = command.spawn().expect("it starts");
     let shows = |text: &str| {
         let start = Instant::now();
@@ -206,7 +213,7 @@ fn a_file_is_followed_until_a_signal() {
     };
     shows("1\n");
     let mut log = fs::OpenOptions::new().append(true).open(scene.path("log")).expect("the log");
-    log.write_all(b"{\"a\":2}\n").expect("it can be written");
+    log.write_all(more.as_bytes()).expect("it can be written");
     shows("1\n2\n");
     let id = child.id().to_string();
     assert!(scene.run(scene.command("kill", &format!("-TERM {id}")), Input::Nothing).code == Some(0));
