@@ -166,11 +166,12 @@ fn number(row: &AnyRow<'_>, of: &Expression, stage: &str) -> Result<Value, Strin
             0 => Ok(Value::Nothing),
             1 => match millstream_jq::scalar_of(&outputs.text) {
                 Some(scalar) => value(&scalar),
-                None => Err(format!(
-                    "`{stage}` adds numbers, and {} is {}",
-                    of.text(),
-                    String::from_utf8_lossy(&outputs.text)
-                )),
+                None => {
+                    let (shown, of) = (String::from_utf8_lossy(&outputs.text), of.text());
+                    let is_number = shown.starts_with(|letter: char| letter == '-' || letter.is_ascii_digit());
+                    let wanted = if is_number { "numbers of a machine, of up to 18 digits" } else { "numbers" };
+                    Err(format!("`{stage}` adds {wanted}, and {of} is {shown}"))
+                }
             },
             many => Err(format!("the row has {many} values: {}", of.text())),
         },

@@ -100,6 +100,23 @@ fn folds_answer_at_the_end() {
 }
 
 #[test]
+fn a_number_that_is_too_large_is_called_one() {
+    let why = "`sum` adds numbers of a machine, of up to 18 digits, and .n is 9223372036854775807";
+    let rows = "{\"n\":9223372036854775807}\n{\"n\":1}\n{\"n\":\"x\"}\n";
+    let text = ("sum", 3, "", "`sum` adds numbers, and .n is \"x\"");
+    check_dead("jsonl | sum(.n)", &[rows], "{\"sum\":1}\n", &[("sum", 1, "", why), text]);
+}
+
+#[test]
+fn a_byte_order_mark_is_no_part_of_a_row() {
+    let rows = "\u{feff}{\"a\":1}\n{\"a\":2}\n";
+    for source in ["jsonl", "jsonl(sample: 2)", "jsonl(schema: {a: int})"] {
+        check(&format!("{source} | sum(.a)"), &[rows], "{\"sum\":3}\n");
+    }
+    check("csv | jsonl", &["\u{feff}a\n1\n"], "{\"a\":1}\n");
+}
+
+#[test]
 fn a_condition_is_no_assignment() {
     for text in ["where(.a = 1)", "select(.a.b = \"=\")", "where(.x | .a = 1)", "where(.a=1 and .b == 2)"] {
         refused(&format!("jsonl | {text}"), &["`=` sets a field", "`==` compares"]);
