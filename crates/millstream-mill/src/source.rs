@@ -114,6 +114,10 @@ impl FileBlocks {
 
     /// Finds out the columns. Returns whether the file can be read.
     fn begin(&mut self, declared: Option<Columns>) -> Result<(), String> {
+        if let Format::Json = self.format {
+            self.wait_for(1);
+            self.skip = self.waiting.front().map_or(0, |first| mark_length(first));
+        }
         match (self.format, declared) {
             (Format::Lines, _) => {}
             (Format::Json, Some(declared)) => self.columns = Some(Arc::new(declared)),
@@ -134,7 +138,7 @@ impl FileBlocks {
             None => self.wait_for_sample(1),
         }
         let Some(first) = self.waiting.front() else { return Ok(()) };
-        let mark = if first.starts_with(b"\xef\xbb\xbf") { 3 } else { 0 };
+        let mark = mark_length(first);
         self.skip = row_ends(first, separator).next().unwrap_or(first.len());
         if is_open(&first[mark..self.skip], separator) {
             return Err("a quote in the header has no end".to_owned());
@@ -176,6 +180,11 @@ impl FileBlocks {
     }
 }
 
+/// The length of the byte order mark at the beginning, which is no part of the first row.
+fn mark_length(bytes: &[u8]) -> usize {
+    if bytes.starts_with(b"\xef\xbb\xbf") { 3 } else { 0 }
+}
+
 /// Blocks, and where their error is kept.
 type Kept = (Box<dyn Iterator<Item = Block> + Send>, Failure);
 
@@ -200,7 +209,9 @@ fn typed(names: &[String], declared: Columns) -> Result<Columns, String> {
 fn sampled_fields(blocks: &VecDeque<Block>, most: usize) -> Columns {
     let entries = Expression::new("to_entries[] | .key, .value").expect("it is a filter");
     let (mut all, mut objects): (Vec<(String, Option<Type>, usize)>, usize) = (Vec::new(), 0);
-    let lines = blocks.iter().flat_map(|block| block.split(|byte| *byte == b'\n'));
+    let mark = blocks.front().map_or(0, |first| mark_length(first));
+    let bytes = blocks.iter().enumerate().map(|(n, block)| &block[if n == 0 { mark } else { 0 }..]);
+    let lines = bytes.flat_map(|bytes| bytes.split(|byte| *byte == b'\n'));
     for line in lines.filter(|line| !line.trim_ascii().is_empty()).take(most) {
         let (mut row, mut outputs) = (Fields::default(), Outputs::default());
         if row.read(&entries, line).is_err() || entries.write(&row, &mut outputs).is_err() {

@@ -44,7 +44,9 @@ fn files_come_from_the_text_or_from_the_command_line() {
     refused(&scene, &["-e", "let a = csv; csv | join(a, on: .id)"], "2 sources name no files", 2);
     refused(&scene, &["-e", "csv(\"*.tsv\") | count"], "*.tsv: no file matches", 2);
     refused(&scene, &["-e", "csv | jsonl", "nosuch.csv"], "nosuch.csv: No such file", 1);
-    refused(&scene, &["nosuch.mill"], "nosuch.mill: No such file", 1);
+    let marked = scene.file("bom.mill", "\u{feff}lines | count");
+    check(&marked, &["bom.mill", "a.csv"], "{\"count\":4}\n");
+    refused(&marked, &["nosuch.mill"], "nosuch.mill: No such file", 1);
 }
 
 #[test]
