@@ -222,7 +222,7 @@ impl<'a> Parser<'a> {
     fn skip_statement(&mut self) {
         while let Some(word) = self.peek() {
             let is_end = *word == Word::Sign(b';');
-            if *word == Word::Name("let") || *word == Word::Sign(b'}') {
+            if *word == Word::Name("let") || *word == Word::Sign(b'}') && self.begins.is_none() {
                 return;
             }
             self.next += 1;
@@ -237,7 +237,7 @@ impl<'a> Parser<'a> {
         let mut value = self.unit()?;
         while self.is_sign(b'|') {
             self.next += 1;
-            let stage = self.name("after `|` comes a stage, as `count` or `where(.qty > 3)`")?;
+            let stage = self.name("after `|` comes a stage, as `count`, `where(.qty > 3)` or `map({id, qty})`")?;
             value = Value::Call(self.call(stage, Some(value))?);
         }
         Ok(value)

@@ -79,7 +79,9 @@ pub(crate) fn words(text: &str) -> (Vec<(Word<'_>, Span)>, Vec<Mistake>) {
             }
             letter => {
                 let length = letter.len_utf8();
-                mistakes.push(Mistake::new(format!("`{letter}` means nothing here"), at..at + length, ""));
+                let help = (letter == '\'').then(|| "a text stands in double quotes: `\"`".to_owned());
+                let mistake = Mistake::new(format!("`{letter}` means nothing here"), at..at + length, "");
+                mistakes.push(mistake.help_if(help));
                 length
             }
         };

@@ -351,11 +351,14 @@ fn a_text_that_is_wrong_has_all_its_mistakes() {
 
 #[test]
 fn a_guess_at_a_call_is_answered_by_the_call() {
-    let guesses: [(&str, &[&str]); 12] = [
+    let guesses: [(&str, &[&str]); 15] = [
         ("jsonl \"f\" | where .n > 500 | count", &["write `jsonl(\"f\")`", "write `where(.n > 500)`"]),
         ("jsonl app.jsonl | count", &["write `jsonl(\"app.jsonl\")`; a stage follows after `|`"]),
         ("csv | take 3 | csv", &["write `take(3)`"]),
         ("let a = csv | where .level == 'x';\na | count", &["write `where(.level == 'x')`"]),
+        ("csv | top 3 .qty", &["write `top(3, .qty)`"]),
+        ("csv | {id}", &["`map({id, qty})`"]),
+        ("csv | count(by: .a, as: 'x')", &["a text stands in double quotes", "", "a text stands in"]),
         ("csv | count by .user", &["write `count(by: .user)`"]),
         ("csv | count(by=.user)", &["a parameter and its value are as `by: .user`"]),
         ("csv | count(by: user)", &["a field is as `.user`; any other expression stands in brackets: `(user)`"]),

@@ -24,6 +24,7 @@ impl<'a> Parser<'a> {
             return;
         }
         let (from, is_name) = (at.start, matches!(word, Word::Name(_)));
+        let is_whole = matches!(word, Word::Literal(_));
         let second = self.words.get(self.next + 1).map_or(from, |(_, at)| at.start);
         let line = self.text[from..].find('\n').map_or(self.end, |length| from + length);
         let is_end = |(word, at): &(Word<'_>, Span)| at.start >= line || matches!(word, Word::Sign(b'|' | b';'));
@@ -37,6 +38,9 @@ impl<'a> Parser<'a> {
         } else if !name.is_empty() && from + name.len() < second && !name.contains(['.', '"']) {
             // `count by .user`
             format!("{name}: {}", &self.text[second..to])
+        } else if is_whole && second < to && self.text[second..].starts_with('.') {
+            // `top 3 .qty`
+            format!("{}, {}", self.text[from..second].trim_end(), &self.text[second..to])
         } else {
             given.to_owned()
         };
