@@ -100,7 +100,7 @@ pub(crate) fn run(flags: flags::Run) -> Result<RunConfig, String> {
     if (observe || flags.record_picture.is_some()) && place != Deployment::Rings {
         return Err("only runs on rings can be observed or recorded: use `--deploy rings`".into());
     }
-    let picture = flags.record_picture.as_ref().map(|to| picture_to(to)).transpose()?;
+    let picture = flags.record_picture.as_ref().map(|to| picture_to("--record-picture", to)).transpose()?;
     let asked = flags.tuning.wait.map(|asked| wait(Some(asked)));
     let keep = keeping::keeping(&flags)?;
     let flags::Run { stats_format, hash, quiet, .. } = flags;
@@ -167,10 +167,11 @@ pub(crate) fn stats_to(to: &OsStr) -> Result<StatsTo, String> {
     Ok(StatsTo::File(path))
 }
 
-fn picture_to(to: &OsStr) -> Result<PathBuf, String> {
+/// The destination of a picture. `flag` has it.
+pub(crate) fn picture_to(flag: &str, to: &OsStr) -> Result<PathBuf, String> {
     let path = PathBuf::from(to);
     if would_overwrite(&path, PICTURE_BEGIN) {
-        return Err(format!("--record-picture would overwrite {}, which is not a picture", quoted(to)));
+        return Err(format!("{flag} would overwrite {}, which is not a picture", quoted(to)));
     }
     Ok(path)
 }

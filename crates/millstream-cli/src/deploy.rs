@@ -111,7 +111,7 @@ impl Runs {
     /// How inputs are opened. If the run is on this thread, the first signal ends a read that waits.
     pub(crate) fn opening(&self, decompress: bool) -> Opening {
         let watched = matches!(self.config.place, Deployment::Inline | Deployment::Model);
-        Opening { decompress, interrupts: Some(self.interrupts.clone()), watched }
+        Opening { decompress, interrupts: Some(self.interrupts.clone()), watched, ..Opening::default() }
     }
 
     pub(crate) fn interrupts(&self) -> Interrupts {

@@ -8,8 +8,8 @@ use millstream_exec::Source;
 use millstream_io::{Block, Blocks, Decompressed, Failure, WholeBlocks, stdio};
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
-use std::io::Read;
-use std::os::unix::fs::FileTypeExt;
+use std::io::{Read, Seek};
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::Path;
 use std::{fmt, io, vec};
 
@@ -58,6 +58,8 @@ pub(crate) struct Opening {
     pub(crate) interrupts: Option<Interrupts>,
     /// Whether a signal also ends a wait for input.
     pub(crate) watched: bool,
+    /// Whether all input is read before anything is written, so that it may be the output's file.
+    pub(crate) answers_at_end: bool,
 }
 
 impl Opening {
@@ -75,6 +77,9 @@ impl Opening {
             _ if name == "-" => stdio::input()?,
             _ => File::open(name)?,
         };
+        if !self.answers_at_end {
+            not_output(&file)?;
+        }
         let input = match &self.interrupts {
             Some(interrupts) if self.watched && !never_waits(name) => Input::Watched(interrupts.watch(file)?),
             _ => Input::Plain(file),
@@ -85,6 +90,33 @@ impl Opening {
             input
         }))
     }
+}
+
+/// Why an input to which the output is appended is refused.
+pub(crate) const IS_OUTPUT: &str = "it is the output's file, too, and would grow as long as it is read";
+
+/// Refuses a file that is the output's.
+pub(crate) fn not_output(file: &File) -> io::Result<()> {
+    // What cannot be asked for its place is no such file.
+    if grows_by_output(file).unwrap_or(false) { Err(io::Error::other(IS_OUTPUT)) } else { Ok(()) }
+}
+
+/// Whether standard output goes to this file, behind the place from which it is read: what is written would be read
+/// again, without an end. A pipe, a terminal and a file that is overwritten from its beginning are none.
+fn grows_by_output(file: &File) -> io::Result<bool> {
+    let mut output = stdio::output()?;
+    let written = output.metadata()?;
+    if identity(&written).is_none() || identity(&written) != identity(&file.metadata()?) {
+        return Ok(false);
+    }
+    let appends = rustix::fs::fcntl_getfl(&output)?.contains(rustix::fs::OFlags::APPEND);
+    let end = if appends { written.len() } else { output.stream_position()? };
+    Ok({ file }.stream_position()? < end)
+}
+
+/// What a regular file is known by, whatever its names are.
+pub(crate) fn identity(metadata: &fs::Metadata) -> Option<(u64, u64)> {
+    metadata.is_file().then(|| (metadata.dev(), metadata.ino()))
 }
 
 /// Whether a read never waits for another process: true for a regular file.

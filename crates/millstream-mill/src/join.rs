@@ -1,5 +1,6 @@
 //! Rows joined with those of another wire by a key.
 
+use crate::key::make_key;
 use crate::rows::{FailedRow, RowAt, Rows};
 use crate::time::time_of;
 use millstream_core::failure::fail;
@@ -60,7 +61,8 @@ impl Join {
             }
             Ok(Some(json).filter(|json| json != b"null"))
         };
-        let Some(key) = one(key, "key")? else { return Ok(None) };
+        let Some(mut key) = one(key, "key")? else { return Ok(None) };
+        make_key(&mut key, 0);
         let time = match &self.within {
             None => 0,
             Some((_, at)) => {

@@ -31,6 +31,7 @@ mod columns;
 mod fold;
 mod grid;
 mod join;
+mod key;
 mod parameters;
 mod parse;
 mod program;

@@ -23,6 +23,49 @@ impl Parameter for Filter {
     }
 }
 
+/// A condition for rows: an expression that is no assignment.
+#[derive(Clone, Debug)]
+pub(crate) struct Condition(pub(crate) Expression);
+
+impl Parameter for Condition {
+    const WANTED: &'static str = Filter::WANTED;
+    fn read(literal: &Literal) -> Option<Self> {
+        match literal {
+            Literal::Code(code) if assigned(code).is_some() => None,
+            literal => Filter::read(literal).map(|filter| Condition(filter.0)),
+        }
+    }
+    fn wrong(code: &str) -> Vec<WrongCode> {
+        let what = "`=` sets a field, and then every row is let through: `==` compares".to_owned();
+        let assigned = assigned(code).map(|at| WrongCode { at: at..at + 1, what });
+        assigned.map_or_else(|| Filter::wrong(code), |wrong| vec![wrong])
+    }
+}
+
+/// Where an expression ends with an assignment, as `.level = "error"`.
+fn assigned(code: &str) -> Option<usize> {
+    let (bytes, mut open, mut quoted, mut found) = (code.as_bytes(), 0_usize, false, None);
+    let mut at = 0;
+    while let Some(byte) = bytes.get(at) {
+        match byte {
+            b'\\' if quoted => at += 1,
+            b'"' => quoted = !quoted,
+            _ if quoted => {}
+            b'(' | b'[' | b'{' => open += 1,
+            b')' | b']' | b'}' => open = open.saturating_sub(1),
+            b'|' if open == 0 => found = None,
+            // Not the begin or the end of `==`, and no other operator.
+            b'=' if open == 0 && bytes.get(at + 1) == Some(&b'=') => at += 1,
+            b'=' if open == 0 && !matches!(bytes[at.saturating_sub(1)], b'!' | b'<' | b'>' | b'|' | b'/') => {
+                found = Some(at);
+            }
+            _ => {}
+        }
+        at += 1;
+    }
+    found
+}
+
 /// The types of columns or fields.
 #[derive(Clone, Debug)]
 pub(crate) struct Schema(pub(crate) Columns);

@@ -130,9 +130,15 @@ fn table(raw: &Raw, rows: Rows, separator: u8, columns: &Arc<Columns>, stage: &A
         if from == to {
             continue;
         }
+        if split.is_open && end as usize == cells.len() {
+            let why = "a quote at the begin of a cell has no end: the rest of the file is this row".to_owned();
+            dead.push(all.dead(stage, &row, why));
+            continue;
+        }
         let many = (end - begin) as usize;
         if many != columns.all.len() {
-            let why = format!("the row has {many} cells, and the header {}", columns.all.len());
+            let many = if many == 1 { "1 cell".to_owned() } else { format!("{many} cells") };
+            let why = format!("the row has {many}, and the header {}", columns.all.len());
             dead.push(all.dead(stage, &row, why));
             continue;
         }

@@ -86,6 +86,12 @@ pub(crate) enum Place {
 }
 
 impl Rows {
+    /// No rows, of no file.
+    pub(crate) fn none() -> Self {
+        let text = Vec::new().into();
+        Rows { file: "".into(), form: Form::Json, text, at: Vec::new(), dead: Vec::new(), source: 0 }
+    }
+
     /// The same without rows: with what has failed alone.
     pub(crate) fn emptied(&self) -> Self {
         Rows { form: Form::Json, text: Vec::new().into(), at: Vec::new(), ..self.clone() }

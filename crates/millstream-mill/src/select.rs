@@ -1,5 +1,6 @@
 //! Stages that pass on some of the rows, by what came before.
 
+use crate::key::make_key;
 use crate::rows::Rows;
 use millstream_core::failure::fail;
 use millstream_jq::{Expression, Values};
@@ -42,14 +43,13 @@ impl Seen {
         for row in &rows.at {
             let read = rows.row(row, by, &places);
             let key = read.and_then(|read| {
-                Ok(match by.values(&read)? {
-                    Values::One(scalar) => {
-                        let mut json = Vec::new();
-                        scalar.write(&mut json);
-                        json
-                    }
-                    Values::Many(outputs) => outputs.text,
-                })
+                let mut json = Vec::new();
+                match by.values(&read)? {
+                    Values::One(scalar) => scalar.write(&mut json),
+                    Values::Many(outputs) => json = outputs.text,
+                }
+                make_key(&mut json, 0);
+                Ok(json)
             });
             match key {
                 Ok(key) if self.0.contains(&key[..]) => {}

@@ -2,7 +2,7 @@
 
 use crate::columns::{Column, Columns, Type, type_of};
 use crate::raw::{Format, Raw};
-use crate::table::{TableRows, cells_of, row_ends};
+use crate::table::{TableRows, cells_of, is_open, row_ends};
 use millstream_core::text::{Block, Lines};
 use millstream_io::{Failure, Framing, WholeBlocks};
 use millstream_jq::{Expression, Fields, Outputs};
@@ -38,6 +38,8 @@ pub struct FileBlocks {
     waiting: VecDeque<Block>,
     columns: Option<Arc<Columns>>,
     sample: usize,
+    /// Whether more may come at any time, so that a sample is what is there.
+    follow: bool,
     /// `None` once the header is known.
     declared: Option<Option<Columns>>,
     skip: usize,
@@ -68,6 +70,7 @@ impl FileBlocks {
             waiting: VecDeque::new(),
             columns: None,
             sample: of.sample,
+            follow: of.follow,
             declared: Some(of.columns.clone()),
             skip: 0,
             rows: 0,
@@ -94,7 +97,12 @@ impl FileBlocks {
         }
     }
 
-    /// Reads on until the sample is full.
+    /// Reads on until the sample is full, and as many rows before it; of a followed file, until it has a row.
+    fn wait_for_sample(&mut self, before: usize) {
+        let rows = if self.follow { self.sample.min(1) } else { self.sample };
+        self.wait_for(before + rows);
+    }
+
     fn wait_for(&mut self, rows: usize) {
         let mut seen = self.waiting.iter().map(|block| self.rows_in(block)).sum::<u64>();
         while seen < rows as u64 {
@@ -106,12 +114,16 @@ impl FileBlocks {
 
     /// Finds out the columns. Returns whether the file can be read.
     fn begin(&mut self, declared: Option<Columns>) -> Result<(), String> {
+        if let Format::Json = self.format {
+            self.wait_for(1);
+            self.skip = self.waiting.front().map_or(0, |first| mark_length(first));
+        }
         match (self.format, declared) {
             (Format::Lines, _) => {}
             (Format::Json, Some(declared)) => self.columns = Some(Arc::new(declared)),
             (Format::Json, None) if self.sample == 0 => {}
             (Format::Json, None) => {
-                self.wait_for(self.sample);
+                self.wait_for_sample(0);
                 let sampled = Arc::new(sampled_fields(&self.waiting, self.sample));
                 (self.columns, self.sampled) = (Some(sampled.clone()), Some(sampled));
             }
@@ -121,10 +133,16 @@ impl FileBlocks {
     }
 
     fn header(&mut self, separator: u8, declared: Option<Columns>) -> Result<(), String> {
-        self.wait_for(if declared.is_some() { 1 } else { self.sample.max(1) + 1 });
+        match declared {
+            Some(_) => self.wait_for(1),
+            None => self.wait_for_sample(1),
+        }
         let Some(first) = self.waiting.front() else { return Ok(()) };
-        let mark = if first.starts_with(b"\xef\xbb\xbf") { 3 } else { 0 };
+        let mark = mark_length(first);
         self.skip = row_ends(first, separator).next().unwrap_or(first.len());
+        if is_open(&first[mark..self.skip], separator) {
+            return Err("a quote in the header has no end".to_owned());
+        }
         let line = first[mark..self.skip].trim_ascii_end();
         let names: Vec<String> =
             cells_of(line, separator).iter().map(|cell| String::from_utf8_lossy(cell).into_owned()).collect();
@@ -162,6 +180,11 @@ impl FileBlocks {
     }
 }
 
+/// The length of the byte order mark at the beginning, which is no part of the first row.
+fn mark_length(bytes: &[u8]) -> usize {
+    if bytes.starts_with(b"\xef\xbb\xbf") { 3 } else { 0 }
+}
+
 /// Blocks, and where their error is kept.
 type Kept = (Box<dyn Iterator<Item = Block> + Send>, Failure);
 
@@ -186,7 +209,9 @@ fn typed(names: &[String], declared: Columns) -> Result<Columns, String> {
 fn sampled_fields(blocks: &VecDeque<Block>, most: usize) -> Columns {
     let entries = Expression::new("to_entries[] | .key, .value").expect("it is a filter");
     let (mut all, mut objects): (Vec<(String, Option<Type>, usize)>, usize) = (Vec::new(), 0);
-    let lines = blocks.iter().flat_map(|block| block.split(|byte| *byte == b'\n'));
+    let mark = blocks.front().map_or(0, |first| mark_length(first));
+    let bytes = blocks.iter().enumerate().map(|(n, block)| &block[if n == 0 { mark } else { 0 }..]);
+    let lines = bytes.flat_map(|bytes| bytes.split(|byte| *byte == b'\n'));
     for line in lines.filter(|line| !line.trim_ascii().is_empty()).take(most) {
         let (mut row, mut outputs) = (Fields::default(), Outputs::default());
         if row.read(&entries, line).is_err() || entries.write(&row, &mut outputs).is_err() {

@@ -4,7 +4,7 @@ mod folds;
 
 use crate::grid::Grid;
 use crate::join::{Join, Joined, Sides};
-use crate::parameters::{AtLeastOne, Filter, Length, Schema, Separator};
+use crate::parameters::{AtLeastOne, Condition, Filter, Length, Schema, Separator};
 use crate::program::Collected;
 use crate::raw::{Format, Raw};
 use crate::rolling::Rolling;
@@ -45,8 +45,33 @@ pub(crate) fn stages(building: &Building) -> Stages {
     orders(&mut stages);
     joins(&mut stages);
     sinks(&mut stages, building);
+    for (name, help) in OTHERS {
+        stages.instead_of(name, help);
+    }
     stages
 }
+
+/// Names of jq, Miller, SQL and the shell, and what to write here.
+const OTHERS: [(&str, &str); 18] = [
+    ("avg", "`mean(.qty)` is the mean"),
+    ("average", "`mean(.qty)` is the mean"),
+    ("cut", "`map({id, qty})` keeps fields"),
+    ("filter", "`where(.qty > 3)` keeps rows"),
+    ("first", "`take(10)` is the first rows"),
+    ("group", "a fold takes a key: `count(by: .user)`"),
+    ("group_by", "a fold takes a key: `count(by: .user)`"),
+    ("head", "`take(10)` is the first rows"),
+    ("last", "`latest` is the last row"),
+    ("length", "`count` counts rows"),
+    ("limit", "`take(10)` is the first rows"),
+    ("order_by", "`top(10, .qty)` is the greatest rows"),
+    ("sort", "`top(10, .qty)` is the greatest rows"),
+    ("sort_by", "`top(10, .qty)` is the greatest rows"),
+    ("tail", "`latest` is the last row"),
+    ("uniq", "`distinct(.user)` is the first row of each key, and `count(by: .user)` counts them"),
+    ("unique", "`distinct(.user)` is the first row of each key"),
+    ("wc", "`count` counts rows"),
+];
 
 fn sources(stages: &mut Stages, building: &Building) {
     let source = |name: &'static str, building: &Building| {
@@ -108,7 +133,7 @@ fn stateless(stages: &mut Stages, building: &Building) {
     for name in ["where", "select"] {
         let stage: Arc<str> = name.into();
         stages
-            .stage_with(name, ["condition"], move |rows: In<Rows>, condition: Filter| {
+            .stage_with(name, ["condition"], move |rows: In<Rows>, condition: Condition| {
                 let stage = stage.clone();
                 rows.shard(shards, move |p| p.map(move |rows: &Rows| matching(rows, &condition.0, &stage)))
             })

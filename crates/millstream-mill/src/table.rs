@@ -49,6 +49,24 @@ pub(crate) fn row_ends(bytes: &[u8], separator: u8) -> impl Iterator<Item = usiz
     })
 }
 
+/// Whether quotes are open where these bytes end, which begin with a row.
+pub(crate) fn is_open(bytes: &[u8], separator: u8) -> bool {
+    let mut at = row_ends(bytes, separator).last().unwrap_or(0);
+    loop {
+        if bytes.get(at) == Some(&b'"') {
+            match end_of_quotes(bytes, at + 1) {
+                None => return true,
+                Some(end) => at = end,
+            }
+        }
+        // What follows quotes up to the next separator belongs to their cell.
+        match bytes.get(at..).and_then(|rest| memchr(separator, rest)) {
+            None => return false,
+            Some(next) => at += next + 1,
+        }
+    }
+}
+
 /// After the quote that ends a cell, whose first byte is at `at`; two quotes are one that is meant.
 fn end_of_quotes(bytes: &[u8], mut at: usize) -> Option<usize> {
     loop {
@@ -69,6 +87,8 @@ pub(crate) struct Split {
     pub(crate) cells: Vec<(u32, u32)>,
     /// The text of cells with quotes.
     pub(crate) unquoted: Vec<u8>,
+    /// Whether quotes of the last row have no end.
+    pub(crate) is_open: bool,
 }
 
 impl Split {
@@ -86,6 +106,7 @@ impl Split {
         }
         if from < bytes.len() {
             split.row(bytes, (from, bytes.len()), false, separator);
+            split.is_open = is_open(&bytes[from..], separator);
         }
         split
     }
@@ -205,6 +226,24 @@ mod tests {
         let mut reader = csv::ReaderBuilder::new().has_headers(false).flexible(true).from_reader(bytes);
         let rows = reader.byte_records().map(|row| row.unwrap().iter().map(<[u8]>::to_vec).collect::<Vec<_>>());
         rows.filter(|row| row != &[Vec::<u8>::new()]).collect()
+    }
+
+    #[test]
+    fn quotes_without_an_end_are_known() {
+        for (text, open) in [
+            ("a,\"b", true),
+            ("a,\"b\n1,2\n", true),
+            ("\"a\",\"b\"\"", true),
+            ("\"a\nb\",\"", true),
+            ("1,2\n\"a\"x,\"", true),
+            ("a,\"b\"", false),
+            ("a\"b,c", false),
+            ("\"a\"\"\",b", false),
+            ("\"a\"\"b\"c", false),
+            ("", false),
+        ] {
+            assert_eq!(Split::of(text.as_bytes(), 0, b',').is_open, open, "{text}");
+        }
     }
 
     proptest! {

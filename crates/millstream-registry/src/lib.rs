@@ -43,7 +43,7 @@ mod words;
 mod wrong;
 
 pub use parameter::{Literal, Parameter, WrongCode};
-pub use registry::{Ends, Loads, Registered, Registry};
+pub use registry::{Check, Ends, Loads, Registered, Registry};
 pub use stage::{ParameterInfo, Parameters, Reads, StageInfo};
 pub use wrong::{Mistake, Wrong};
 

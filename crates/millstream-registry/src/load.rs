@@ -1,6 +1,7 @@
 //! A parsed block against a registry: names and types, and the statements that it means.
 
 mod parameters;
+mod sources;
 
 use crate::parse::{Call, Name, Statement, Step, Value, parse, parse_program};
 use crate::registry::{Ends, Entry, Loads};
@@ -46,10 +47,12 @@ pub(crate) fn program<A: Item, B: Item, K: Loads<A, B>>(
     ends: &Ends,
 ) -> Result<TextPipeline<A, B, K>, Wrong> {
     fits(text)?;
-    let (program, mistakes) = parse_program(text);
-    let is_parsed = mistakes.is_empty();
-    let (mut loader, input) = Loader::begin::<A, B>(registry, mistakes);
+    let (mut loader, input) = Loader::begin::<A, B>(registry, Vec::new());
     loader.input = Some(input);
+    let begins = loader.begins();
+    let (program, mistakes) = parse_program(text, &begins);
+    let is_parsed = mistakes.is_empty();
+    loader.mistakes = mistakes;
     let mut leave = Vec::new();
     for step in &program.steps {
         match step {
@@ -68,9 +71,8 @@ pub(crate) fn program<A: Item, B: Item, K: Loads<A, B>>(
             let mistake = Mistake::new(what, text.len()..text.len(), "");
             loader.mistakes.push(mistake.help("a program is as `SOURCE | STAGE | SINK`"));
         } else if !loader.has_source && loader.mistakes.is_empty() {
-            let sources = loader.sources().join("`, `");
             let mistake = Mistake::new("nothing is read", 0..0, "");
-            loader.mistakes.push(mistake.help(format!("a program begins with a source: `{sources}`")));
+            loader.mistakes.push(mistake.help(begins.clone()));
         }
     }
     let result = leave.into_iter().reduce(|one, other| loader.apply(ends.both, vec![one, other], "".into()));
@@ -182,6 +184,7 @@ impl<'a, K: BoxKind> Loader<'a, K> {
         }
         let help = near(name.text, self.wires.keys().copied());
         let help = help.or_else(|| self.input.as_ref().and_then(|_| near(name.text, self.sources().into_iter())));
+        let help = help.or_else(|| self.input.as_ref().map(|_| self.begins()));
         let what = format!("there is no wire `{}`", name.text);
         self.mistakes.push(Mistake::new(what, name.at.clone(), "no statement before this one binds it").help_if(help));
         None
@@ -208,6 +211,13 @@ impl<'a, K: BoxKind> Loader<'a, K> {
     fn call(&mut self, call: &Call<'a>, name: Cow<'static, str>) -> Option<Typed> {
         let registry = self.registry;
         let before = self.mistakes.len();
+        if let Some(name) = self.no_wire(call) {
+            let what = format!("there is no wire `{}`", name.text);
+            let mistake = Mistake::new(what, name.at.clone(), "no statement before this one binds it");
+            let help = format!("a field is as `.{0}`; any other expression stands in brackets: `({0})`", name.text);
+            self.mistakes.push(mistake.help(help));
+            return None;
+        }
         // Also if there is no such stage: what it reads is read, and may be wrong.
         let mut reads: Vec<_> = call.reads.iter().map(|read| (self.value(read, "".into()), read.at())).collect();
         let Some(all) = registry.stages.get(&(call.stage.text, call.version)) else {
@@ -228,7 +238,9 @@ impl<'a, K: BoxKind> Loader<'a, K> {
             let wanted: Vec<_> = all[0].reads.iter().map(|of| registry.name_of(*of)).collect();
             let (stage, many) = (call.stage.text, wanted.len());
             let what = format!("`{stage}` reads {}, and here {}", wires(many), are(reads.len()));
-            self.mistakes.push(Mistake::new(what, call.at.clone(), format!("it reads `{}`", wanted.join("`, `"))));
+            let help = (reads.is_empty() && self.input.is_some()).then(|| self.begins());
+            let label = format!("it reads `{}`", wanted.join("`, `"));
+            self.mistakes.push(Mistake::new(what, call.at.clone(), label).help_if(help));
             let entry = all.first().filter(|_| all.len() == 1)?;
             self.parameters(call, entry);
             return None;
@@ -259,23 +271,6 @@ impl<'a, K: BoxKind> Loader<'a, K> {
         let times = self.named.entry(stage).or_default();
         *times += 1;
         if *times == 1 { stage.to_owned().into() } else { format!("{stage}-{times}").into() }
-    }
-
-    /// Whether the first wire of a stage is the program's input.
-    fn reads_input(&self, entry: &Entry<K>) -> bool {
-        let input = self.input.as_ref().map(|input| input.of.id);
-        input.is_some() && entry.reads.first().map(|of| of.id) == input
-    }
-
-    /// The stages that read the program's input.
-    fn sources(&self) -> Vec<&'static str> {
-        let all = self.registry.stages.iter();
-        all.filter(|(_, all)| all.iter().any(|entry| self.reads_input(entry))).map(|((name, _), _)| *name).collect()
-    }
-
-    /// Whether a name alone stands for a source.
-    fn is_source(&self, name: &Name<'a>) -> bool {
-        self.input.is_some() && !self.wires.contains_key(name.text) && self.sources().contains(&name.text)
     }
 
     /// The output that a value is, through `print` if it is none yet.
@@ -342,7 +337,8 @@ fn no_stage<K: BoxKind>(registry: &Registry<K>, call: &Call<'_>) -> Mistake {
     let versions = registry.stages.keys().filter(|(stage, _)| *stage == name).map(|(_, version)| *version);
     let versions: Vec<_> = versions.map(|version| format!("`{name}@{version}`")).collect();
     if versions.is_empty() {
-        let help = near(name, registry.stages.keys().map(|(stage, _)| *stage));
+        let help = registry.others.get(name).map(|help| (*help).to_owned());
+        let help = help.or_else(|| near(name, registry.stages.keys().map(|(stage, _)| *stage)));
         return Mistake::new(format!("there is no stage `{name}`"), at, "not in the registry of this program")
             .help_if(help);
     }

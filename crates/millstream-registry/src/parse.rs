@@ -1,12 +1,12 @@
 //! Words as a block: names and places, without any knowledge of stages.
 
+mod guess;
+
 use crate::words::{Word, words};
 use crate::wrong::Mistake;
 use crate::{Literal, Span};
 
 const PARAMETER: &str = "a parameter is a number, a time, a text in quotes, an expression, `true` or `false`";
-const EXPRESSION: &str =
-    "an expression that begins with none of `.`, `{`, `[`, `(` and `$` stands in backquotes: `length > 3`";
 
 /// How deep calls may be nested.
 const DEEPEST: usize = 64;
@@ -101,15 +101,15 @@ impl Value<'_> {
 /// The block that a text is, as far as it is one, and what is wrong with it.
 pub(crate) fn parse(text: &str) -> (Option<Block<'_>>, Vec<Mistake>) {
     let (words, mistakes) = words(text);
-    let mut parser = Parser { words, next: 0, end: text.len(), depth: 0, mistakes };
+    let mut parser = Parser::new(text, words, mistakes, None);
     let block = parser.block().ok();
     (block, parser.mistakes)
 }
 
-/// The program that a text is, as far as it is one, and what is wrong with it.
-pub(crate) fn parse_program(text: &str) -> (Program<'_>, Vec<Mistake>) {
+/// The program that a text is, as far as it is one, and what is wrong with it. `begins` says what one begins with.
+pub(crate) fn parse_program<'a>(text: &'a str, begins: &'a str) -> (Program<'a>, Vec<Mistake>) {
     let (words, mistakes) = words(text);
-    let mut parser = Parser { words, next: 0, end: text.len(), depth: 0, mistakes };
+    let mut parser = Parser::new(text, words, mistakes, Some(begins));
     let program = parser.program();
     (program, parser.mistakes)
 }
@@ -119,15 +119,24 @@ struct Noted;
 type Parsed<T> = Result<T, Noted>;
 
 struct Parser<'a> {
+    text: &'a str,
     words: Vec<(Word<'a>, Span)>,
     next: usize,
     /// The length of the text.
     end: usize,
     depth: usize,
     mistakes: Vec<Mistake>,
+    /// What a program begins with; `None` in a block.
+    begins: Option<&'a str>,
+    /// Whether arguments of the value were passed over, so that it is not whole.
+    is_guessed: bool,
 }
 
 impl<'a> Parser<'a> {
+    fn new(text: &'a str, words: Vec<(Word<'a>, Span)>, mistakes: Vec<Mistake>, begins: Option<&'a str>) -> Self {
+        Parser { text, words, next: 0, end: text.len(), depth: 0, mistakes, begins, is_guessed: false }
+    }
+
     fn program(&mut self) -> Program<'a> {
         let mut steps = Vec::new();
         while self.peek().is_some() {
@@ -144,6 +153,7 @@ impl<'a> Parser<'a> {
                 Ok(value)
             });
             match value {
+                Ok(_) if std::mem::take(&mut self.is_guessed) => {}
                 Ok(value) => steps.push(Step::Leave(value)),
                 Err(Noted) => {
                     // At least one word, so that it ends.
@@ -169,7 +179,8 @@ impl<'a> Parser<'a> {
         if value.is_err() {
             self.skip_statement();
         }
-        Ok(Statement { name, value: value.ok() })
+        let is_guessed = std::mem::take(&mut self.is_guessed);
+        Ok(Statement { name, value: value.ok().filter(|_| !is_guessed) })
     }
 
     fn block(&mut self) -> Parsed<Block<'a>> {
@@ -211,7 +222,7 @@ impl<'a> Parser<'a> {
     fn skip_statement(&mut self) {
         while let Some(word) = self.peek() {
             let is_end = *word == Word::Sign(b';');
-            if *word == Word::Name("let") || *word == Word::Sign(b'}') {
+            if *word == Word::Name("let") || *word == Word::Sign(b'}') && self.begins.is_none() {
                 return;
             }
             self.next += 1;
@@ -226,17 +237,22 @@ impl<'a> Parser<'a> {
         let mut value = self.unit()?;
         while self.is_sign(b'|') {
             self.next += 1;
-            let stage = self.name("after `|` comes a stage, as `count` or `where(.qty > 3)`")?;
+            let stage = self.name("after `|` comes a stage, as `count`, `where(.qty > 3)` or `map({id, qty})`")?;
             value = Value::Call(self.call(stage, Some(value))?);
         }
         Ok(value)
     }
 
     fn unit(&mut self) -> Parsed<Value<'a>> {
-        let name = self.name("a value is a wire, a wire's field, or a call of a stage, `stage(wire)`")?;
+        let begins = self.begins.filter(|_| self.depth == 0);
+        let name =
+            self.name(begins.unwrap_or("a value is a wire, a wire's field, or a call of a stage, `stage(wire)`"))?;
         let mut value = if self.is_sign(b'(') || self.is_sign(b'@') {
             Value::Call(self.call(name, None)?)
         } else {
+            if self.begins.is_some() {
+                self.without_brackets(&name, true);
+            }
             Value::Wire(name)
         };
         while self.is_sign(b'.') {
@@ -268,6 +284,9 @@ impl<'a> Parser<'a> {
         self.is_shallow(self.depth + 1, stage.at.clone())?;
         let end = self.words[self.next - 1].1.end;
         let (more, parameters, end) = if first.is_some() && !self.is_sign(b'(') {
+            if self.begins.is_some() {
+                self.without_brackets(&stage, false);
+            }
             (Vec::new(), Vec::new(), end)
         } else {
             self.depth += 1;
@@ -303,9 +322,12 @@ impl<'a> Parser<'a> {
                 parameters.push(Given { name: None, literal: literal.clone(), at: at.clone() });
                 self.next += 1;
             } else {
+                self.is_argument()?;
                 reads.push(self.value()?);
             }
-            if !self.is_sign(b')') {
+            if self.peek().is_none() {
+                self.sign(b')', "it ends the call")?;
+            } else if !self.is_sign(b')') {
                 self.sign(b',', "`,` or `)` follows")?;
             }
         }
@@ -320,7 +342,7 @@ impl<'a> Parser<'a> {
         let at = self.at();
         match self.word() {
             Some((Word::Literal(literal), _)) => Ok(Given { name: Some(name), literal: literal.clone(), at }),
-            _ => self.fail(Mistake::new(PARAMETER, at, "").help(EXPRESSION)),
+            _ => self.no_literal(at, PARAMETER),
         }
     }
 

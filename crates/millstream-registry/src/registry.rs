@@ -57,6 +57,8 @@ pub struct Registry<Known: BoxKind = AnyPipe> {
     /// By name and version. Those of one name differ by the wires that they read.
     pub(crate) stages: BTreeMap<(&'static str, u32), Vec<Entry<Known>>>,
     pub(crate) fields: BTreeMap<(&'static str, TypeId), Field<Known>>,
+    /// What to write in the place of names that other languages have.
+    pub(crate) others: BTreeMap<&'static str, &'static str>,
 }
 
 impl Default for Registry {
@@ -101,25 +103,42 @@ impl<A: Item, B: Item, Known: BoxKind> Loads<A, B> for Known where
 }
 
 /// What holds for two parameters of a stage.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy)]
 pub(crate) enum Rule {
     /// Text that gives the first one gives the second one, too.
     Needs(&'static str, &'static str),
     /// Text does not give both.
     Excludes(&'static str, &'static str),
+    /// What this finds is a mistake.
+    Refuses(Check),
 }
 
+/// What is wrong with the parameters that text gives to a stage, of this name, and what to do.
+pub type Check = fn(stage: &str, given: &dyn Fn(&str) -> Option<Literal>) -> Option<(String, String)>;
+
 /// A stage that was just registered.
-#[derive(Debug)]
 pub struct Registered<'a> {
     about: &'a mut &'static str,
     rules: &'a mut Vec<Rule>,
+}
+
+impl fmt::Debug for Registered<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Registered").field("about", &self.about).finish_non_exhaustive()
+    }
 }
 
 impl Registered<'_> {
     /// What the stage does, in a line.
     pub fn about(self, about: &'static str) {
         *self.about = about;
+    }
+
+    /// Text whose parameters the check finds a mistake in is wrong.
+    #[must_use]
+    pub fn refuses(self, check: Check) -> Self {
+        self.rules.push(Rule::Refuses(check));
+        self
     }
 
     /// Text that gives the one parameter has to give the other one, too.
@@ -147,7 +166,7 @@ impl<Known: BoxKind> Registry<Known> {
     /// Without any stage.
     #[must_use]
     pub fn empty() -> Self {
-        Registry { types: HashMap::new(), stages: BTreeMap::new(), fields: BTreeMap::new() }
+        Registry { types: HashMap::new(), stages: BTreeMap::new(), fields: BTreeMap::new(), others: BTreeMap::new() }
     }
 
     /// Sets the name of a type in messages. Without one it is Rust's.
@@ -215,6 +234,13 @@ impl<Known: BoxKind> Registry<Known> {
         all.push(entry);
         let entry = all.last_mut().expect("it was pushed");
         Registered { about: &mut entry.about, rules: &mut entry.rules }
+    }
+
+    /// What to do in the place of a stage that there is not, for those who know its name from another language: it is
+    /// the help of the mistake.
+    pub fn instead_of(&mut self, name: &'static str, help: &'static str) -> &mut Self {
+        self.others.insert(name, help);
+        self
     }
 
     /// Text as a pipeline: it is parsed and checked, and runs as any other pipeline in a box.

@@ -79,7 +79,9 @@ pub(crate) fn words(text: &str) -> (Vec<(Word<'_>, Span)>, Vec<Mistake>) {
             }
             letter => {
                 let length = letter.len_utf8();
-                mistakes.push(Mistake::new(format!("`{letter}` means nothing here"), at..at + length, ""));
+                let help = (letter == '\'').then(|| "a text stands in double quotes: `\"`".to_owned());
+                let mistake = Mistake::new(format!("`{letter}` means nothing here"), at..at + length, "");
+                mistakes.push(mistake.help_if(help));
                 length
             }
         };
@@ -100,7 +102,7 @@ fn begins_argument(words: &[(Word<'_>, Span)]) -> bool {
 
 /// The length of an expression in another language, which ends before a comma or bracket that closes what is around it.
 /// In it, strings have quotes, and comments begin with `#`.
-fn expression(rest: &str) -> usize {
+pub(crate) fn expression(rest: &str) -> usize {
     let (bytes, mut open, mut at) = (rest.as_bytes(), Vec::new(), 0);
     while let Some(byte) = bytes.get(at) {
         match byte {

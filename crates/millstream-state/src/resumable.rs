@@ -9,7 +9,7 @@ mod values;
 
 pub use followed::{FollowedFile, FollowedFileStopper, FollowedLines};
 pub use in_groups::{Groups, journaled_in_groups};
-pub use journaled::{Each, Journaled, JournaledValues, Recorded, journaled};
+pub use journaled::{Each, JournalPlace, Journaled, JournaledValues, Recorded, journaled};
 pub use text_files::{FileBlocks, FilePlace, TextFiles};
 pub use values::{Again, Counted, again};
 

@@ -5,6 +5,7 @@ use crate::outcome::Outcome;
 use crate::output::Output;
 use crate::resolve::looking;
 use millstream_exec::Snapshot;
+use millstream_state::StateDir;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
@@ -53,6 +54,16 @@ enum Difference {
 /// The first difference, by halving: if the states differ at a number and not at an earlier one, they begin to differ
 /// between the two.
 fn difference(dirs: &[PathBuf; 2]) -> Result<Difference, Wrong> {
+    if let [Ok(one), Ok(other)] = dirs.each_ref().map(StateDir::read)
+        && one.program() != other.program()
+    {
+        let [first, second] = dirs.each_ref().map(|dir| quoted(dir.as_os_str()));
+        let (one, other) = (one.program(), other.program());
+        let why = format!(
+            "{first} has the state of `{one}`, and {second} that of `{other}`: two runs of one program are compared"
+        );
+        return Err((why, Outcome::WrongUse));
+    }
     let [one, other] = [look(&dirs[0], When::End)?, look(&dirs[1], When::End)?];
     let ends = [one.at().0, other.at().0];
     let most = ends[0].min(ends[1]);

@@ -39,7 +39,7 @@ pub(crate) use source::{Numbered, Numbers};
 
 use crate::config::RunConfig;
 use crate::deploy::{Failed, Runs};
-use crate::input::{self, Input, message};
+use crate::input::{self, Input, message, not_output};
 use crate::interrupts::{Interrupts, when_hung_up};
 use crate::message::{Complaints, cause, quoted, say_soon};
 use crate::outcome::Outcome;
@@ -109,9 +109,11 @@ impl Pipe {
     pub(crate) fn run(self) -> Outcome {
         let complaints = Complaints::of("pipe");
         progress::begin("pipe", &[STDIN.into()], self.run.quiet, Writes::AllTheTime);
-        Output::opened(&complaints, |output| match stdio::input() {
-            Ok(input) => self.run_over(input, output, &complaints),
-            Err(error) => failed_input(&error, &complaints),
+        Output::opened(&complaints, |output| {
+            match stdio::input().and_then(|input| not_output(&input).map(|()| input)) {
+                Ok(input) => self.run_over(input, output, &complaints),
+                Err(error) => failed_input(&error, &complaints),
+            }
         })
     }
 

@@ -88,7 +88,8 @@ impl Text {
             Text::In(file) if file == "-" => io::read_to_string(io::stdin()),
             Text::In(file) => fs::read_to_string(file),
         };
-        read.map_err(|error| {
+        // A byte order mark is no word.
+        read.map(|text| text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text)).map_err(|error| {
             complaints.complain(&format!("{}: {}", quoted(self.name().as_ref()), cause(&error)));
             Outcome::InputOrOutputFailed
         })

@@ -13,7 +13,7 @@ use crate::output::Output;
 use millstream_core::{Arrow, PartsExt, SequenceNumber, Val, pipeline};
 use millstream_exec::{Lasting, sink};
 use millstream_net::http::axum::Router;
-use millstream_net::http::{Limits, Server};
+use millstream_net::http::{Limits, OpenError, Server};
 use millstream_observe::{PageRoutes, Watch};
 use millstream_state::journaled_in_groups;
 use millstream_state::resumable::Groups;
@@ -126,23 +126,39 @@ impl Serve {
         });
         match served {
             Ok(Ok(())) => runs.finish(),
-            Ok(Err(why)) => {
+            Ok(Err((why, outcome))) => {
                 complaints.note(&why);
-                Outcome::InputOrOutputFailed
+                outcome
             }
             Err(failed) => runs.fail(&failed),
         }
     }
 }
 
-fn plain(listen: &str, routes: Router, limits: Limits) -> Result<Server, String> {
-    Server::open_with(listen, routes, limits).map_err(|error| format!("--listen {listen}: {error}"))
+/// Why nothing is served, and the exit code.
+type Refused = (String, Outcome);
+
+fn refused(listen: &str, error: &OpenError) -> Refused {
+    match error {
+        OpenError::NoToken(_) => {
+            let set = format!("`export {TOKEN}=$(openssl rand -hex 16)` sets one");
+            (
+                format!("--listen {listen}: other machines can reach it, and no token is asked for: {set}"),
+                Outcome::WrongUse,
+            )
+        }
+        error => (format!("--listen {listen}: {error}"), Outcome::InputOrOutputFailed),
+    }
+}
+
+fn plain(listen: &str, routes: Router, limits: Limits) -> Result<Server, Refused> {
+    Server::open_with(listen, routes, limits).map_err(|error| refused(listen, &error))
 }
 
 #[cfg(feature = "tls")]
-fn opened(listen: &str, routes: Router, limits: Limits, tls: Option<(PathBuf, PathBuf)>) -> Result<Server, String> {
+fn opened(listen: &str, routes: Router, limits: Limits, tls: Option<(PathBuf, PathBuf)>) -> Result<Server, Refused> {
     let Some((certificates, key)) = tls else { return plain(listen, routes, limits) };
     let certificate = millstream_net::http::Certificate::read(&certificates, &key)
-        .map_err(|error| format!("--tls-certificate, --tls-key: {error}"))?;
-    Server::open_tls(listen, routes, limits, &certificate).map_err(|error| format!("--listen {listen}: {error}"))
+        .map_err(|error| (format!("--tls-certificate, --tls-key: {error}"), Outcome::InputOrOutputFailed))?;
+    Server::open_tls(listen, routes, limits, &certificate).map_err(|error| refused(listen, &error))
 }

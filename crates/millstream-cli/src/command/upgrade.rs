@@ -3,6 +3,7 @@ use crate::message::{Complaints, quoted};
 use crate::outcome::Outcome;
 use crate::output::Output;
 use millstream_core::plan::UpgradeRules;
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 
 /// `upgrade --check`: whether a running pipeline could be replaced by another one.
@@ -36,6 +37,14 @@ impl Upgrade {
                     return Outcome::InputOrOutputFailed;
                 }
             }
+        }
+        // A rule for a misspelt stage would do nothing, and not be missed.
+        let stages = || plans.iter().flat_map(|plan| &plan.stages).map(|stage| stage.name.as_str());
+        let mut rules = self.rules.migrated.iter().chain(&self.rules.dropped);
+        if let Some(name) = rules.find(|name| !stages().any(|stage| stage == **name)) {
+            let there: Vec<_> = stages().collect::<BTreeSet<_>>().into_iter().collect();
+            complaints.note(&format!("no plan has a stage {name:?}; there are {}", there.join(", ")));
+            return Outcome::WrongUse;
         }
         let check = plans[0].check_upgrade_by(&plans[1], &self.rules);
         let text = if self.json { pretty(&check) } else { check.to_string() };

@@ -16,7 +16,7 @@ pub(crate) use names::Names;
 use crate::config::{Keep, RunConfig};
 use crate::deploy::{Answer, Failed, Runs};
 use crate::flags::Total;
-use crate::input::{self, FromFiles, never_waits, report};
+use crate::input::{self, FromFiles, Opening, never_waits, report};
 use crate::message::{Complaints, say};
 use crate::outcome::Outcome;
 use crate::output::Output;
@@ -159,7 +159,8 @@ fn count<P: Everywhere<In = Val<Block>, Out = Val<Counts, AtEnd>>>(
     decompress: bool,
 ) -> Result<Option<Counts>, Failed> {
     let complain = |error| report(complaints, name.unwrap_or("standard input".as_ref()), &error);
-    let input = match runs.opening(decompress).open(name.unwrap_or("-".as_ref())) {
+    let opening = Opening { answers_at_end: true, ..runs.opening(decompress) };
+    let input = match opening.open(name.unwrap_or("-".as_ref())) {
         Ok(Some(input)) => input,
         Ok(None) => return Ok(None),
         Err(error) => {

@@ -3,7 +3,7 @@
 use super::{Failed, Runs};
 use crate::config::{Doing, Keep, RunConfig};
 use crate::flags::When;
-use crate::input::{Joined, Names};
+use crate::input::{IS_OUTPUT, Joined, Names, identity};
 use crate::message::{Complaints, quoted};
 use crate::outcome::Outcome;
 use crate::output::Output;
@@ -14,6 +14,7 @@ use millstream_core::{Arrow, Either, Item, SequenceNumber, Shape, Val};
 use millstream_exec::{Lasting, RunEnd, RunOutcome, Sink, sink};
 use millstream_io::{FileSink, FileSinkOptions};
 use millstream_state::claims::OutputOf;
+use millstream_state::journal::Recovered;
 use millstream_state::journaled;
 use millstream_state::{
     ClaimingSink, Claims, JobError, OpenError, Persistent, Resumable, Retention, Span, StateDir, Stored, TextFiles,
@@ -21,17 +22,23 @@ use millstream_state::{
 };
 use serde_json::{Value, json};
 use std::convert::Infallible;
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io;
 
 /// Where the output of a run goes whose state is kept: standard output, which is to be a file. A look writes nothing
 /// there.
-pub(crate) fn output_of(keep: &Keep) -> Result<FileSinkOptions, String> {
-    let is_file = || fs::metadata(STANDARD_OUTPUT).is_ok_and(|metadata| metadata.is_file());
-    if matches!(keep.doing, Doing::Run { .. }) && !is_file() {
+pub(crate) fn output_of(keep: &Keep, files: &[OsString]) -> Result<FileSinkOptions, String> {
+    let identity_of = |name: &OsStr| fs::metadata(name).ok().as_ref().and_then(identity);
+    let output = identity_of(STANDARD_OUTPUT.as_ref());
+    if matches!(keep.doing, Doing::Run { .. }) && output.is_none() {
         let why = "standard output is no file: append to one by `>> FILE`. After a crash a file can be asked what it \
                    holds, and cut to that";
         return Err(format!("--state: {why}"));
+    }
+    let is_read = |name: &&OsString| *name != "-" && output.is_some() && identity_of(name) == output;
+    if let (Doing::Run { .. }, Some(name)) = (&keep.doing, files.iter().find(is_read)) {
+        return Err(format!("--state: {}: {IS_OUTPUT}", quoted(name)));
     }
     Ok(FileSink::append(STANDARD_OUTPUT).buffered(1 << 16).flush_at_pauses())
 }
@@ -194,7 +201,7 @@ impl Runs {
             complaints.note(why);
             Outcome::WrongUse
         };
-        let output = match output_of(keep) {
+        let output = match output_of(keep, &names.files) {
             Ok(output) => output,
             Err(why) => return wrong(&why),
         };
@@ -240,7 +247,12 @@ impl Runs {
                 None => Joined::new(names.files, opening, complaints),
             })
         };
-        let source = |state: &StateDir| source.map_right(|blocks| journaled(state, keep.journal, blocks));
+        let complaints = self.complaints.clone();
+        let source = |state: &StateDir| {
+            source.map_right(|blocks| {
+                journaled(state, keep.journal, blocks).on_recovery(move |found| say_lost(&complaints, found))
+            })
+        };
         Ok(self.keep(keep, pipeline, source, into, shown))
     }
 
@@ -263,6 +275,14 @@ impl Runs {
 /// The number of the newest snapshot; 0 if there is none.
 fn newest(dir: &StateDir) -> Result<u64, JobError> {
     Ok(dir.newest()?.map_or(0, |manifest| manifest.at))
+}
+
+/// Names what `--skip-corrupt` leaves out.
+fn say_lost(complaints: &Complaints, found: &Recovered) {
+    for lost in &found.lost {
+        let (first, last) = (lost.start, lost.end - 1);
+        complaints.note(&format!("--state: the journal is damaged: its numbers from {first} to {last} are left out"));
+    }
 }
 
 fn say_stored(complaints: &Complaints, keep: &Keep, stored: &Stored) {

@@ -55,12 +55,12 @@ impl Serving {
 impl Runs {
     /// Serves until a signal comes, or the run fails: `up` starts the server, which is closed then, and has this time
     /// for what is under way. Then the run is ended. Inside, why `up` could not.
-    pub(crate) fn serve<Q, A, P>(
+    pub(crate) fn serve<Q, A, P, E>(
         &mut self,
         stages: P,
         within: Duration,
-        up: impl FnOnce(Client<Q, A>, Observer) -> Result<Server, String>,
-    ) -> Result<Result<(), String>, Failed>
+        up: impl FnOnce(Client<Q, A>, Observer) -> Result<Server, E>,
+    ) -> Result<Result<(), E>, Failed>
     where
         Q: Recorded,
         A: Item + Clone,

@@ -39,15 +39,34 @@ Examples:
       millstream spaces --max-line 1G dump.sql";
 
 #[cfg(feature = "serve")]
-pub(super) const SERVE: &str = "\
-Examples:
+macro_rules! serve_examples {
+    ($beyond:literal) => {
+        concat!(
+            "Examples:
   A ledger that survives:
       millstream serve --listen 127.0.0.1:8080 --state ledger
   A deposit, done once however often it is sent:
       curl -H 'Idempotency-Key: 1' -d '{\"to\":\"ann\",\"amount\":100}' http://127.0.0.1:8080/deposit
-  Beyond this machine, encrypted and with a token:
+  Beyond this machine, ",
+            $beyond
+        )
+    };
+}
+
+#[cfg(feature = "tls")]
+pub(super) const SERVE: &str = serve_examples!(
+    "encrypted and with a token:
       export MILLSTREAM_TOKEN=$(openssl rand -hex 16)
-      millstream serve --listen 0.0.0.0:8443 --tls-certificate chain.pem --tls-key key.pem";
+      millstream serve --listen 0.0.0.0:8443 --tls-certificate chain.pem --tls-key key.pem"
+);
+
+// The flags of encryption are not there.
+#[cfg(all(feature = "serve", not(feature = "tls")))]
+pub(super) const SERVE: &str = serve_examples!(
+    "with a token:
+      export MILLSTREAM_TOKEN=$(openssl rand -hex 16)
+      millstream serve --listen 0.0.0.0:8080"
+);
 
 pub(super) const SLEEP: &str = "\
 Examples:

@@ -46,7 +46,7 @@ where
         Ok(files) => files.block_size(1),
         Err(why) => return wrong(&why),
     };
-    let output = match output_of(keep) {
+    let output = match output_of(keep, &named) {
         Ok(output) => written(output, |value: &B, line: &mut Vec<u8>| line.extend(format!("{value}\n").bytes())),
         Err(why) => return wrong(&why),
     };

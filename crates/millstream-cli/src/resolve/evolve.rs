@@ -29,7 +29,7 @@ pub(super) fn evolve(flags: flags::Evolve) -> Result<Evolve, String> {
         // With more workers than cores, no worker has a core to itself.
         pin: !flags.no_pin && workers <= cores(),
         work: flags.work,
-        plot: flags.plot.map(Into::into),
+        plot: flags.plot.as_ref().map(|to| crate::config::picture_to("--plot", to)).transpose()?,
         stats: flags.stats.as_ref().map(|to| crate::config::stats_to(to)).transpose()?,
         #[cfg(feature = "page")]
         page: flags.page,

@@ -9,6 +9,14 @@ use std::path::Path;
 
 pub(super) fn replay(flags: flags::Replay) -> Result<Replay, String> {
     let flags::Replay { dir, from, to } = flags;
+    if let (Some(from), Some(to)) = (from, to)
+        && from >= to
+    {
+        return Err(format!(
+            "--from {from} is not run by a replay that stops in front of {to}: `--to {}` runs it",
+            from + 1
+        ));
+    }
     Ok(Replay { command: stored(&dir, Doing::Replay(Span { from, to }))? })
 }
 

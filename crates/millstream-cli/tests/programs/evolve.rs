@@ -268,13 +268,14 @@ fn no_rounds_are_no_error() {
 
 #[test]
 fn wrong_use_is_refused() {
-    let scene = Scene::new();
+    let scene = Scene::new().file("notes", "mine");
     for (args, code, message) in [
         ("evolve --model linear --workers 0", 2, "--workers 0 needs a socket"),
         ("evolve --model linear --listen here", 2, "--listen needs --transport tcp or unix"),
         ("evolve --model linear --states 0", 2, "must be at least 1"),
         ("evolve --model linear --workers 0 --transport tcp", 2, "MILLSTREAM_SECRET is not set: workers that join"),
         ("evolve --model linear --plot no/such.svg", 1, "no/such.svg: No such file or directory"),
+        ("evolve --model linear --plot notes", 2, "--plot would overwrite notes, which is not a picture"),
         ("evolve --model linear --stats no/such.json", 1, "no/such.json: No such file or directory"),
         ("evolve --model square", 2, "possible values: linear, volatility, epidemic"),
         ("evolve-worker --connect ./nowhere", 2, "MILLSTREAM_SECRET is not set"),
@@ -283,4 +284,5 @@ fn wrong_use_is_refused() {
         let seen = scene.millstream(args, Input::Nothing);
         assert!(seen.code == Some(code) && seen.stderr.contains(message), "{args}: {seen:?}");
     }
+    assert_eq!(std::fs::read_to_string(scene.path("notes")).unwrap(), "mine");
 }

@@ -44,7 +44,9 @@ fn files_come_from_the_text_or_from_the_command_line() {
     refused(&scene, &["-e", "let a = csv; csv | join(a, on: .id)"], "2 sources name no files", 2);
     refused(&scene, &["-e", "csv(\"*.tsv\") | count"], "*.tsv: no file matches", 2);
     refused(&scene, &["-e", "csv | jsonl", "nosuch.csv"], "nosuch.csv: No such file", 1);
-    refused(&scene, &["nosuch.mill"], "nosuch.mill: No such file", 1);
+    let marked = scene.file("bom.mill", "\u{feff}lines | count");
+    check(&marked, &["bom.mill", "a.csv"], "{\"count\":4}\n");
+    refused(&marked, &["nosuch.mill"], "nosuch.mill: No such file", 1);
 }
 
 #[test]
@@ -73,6 +75,42 @@ fn sinks_and_dead_letters_are_files() {
 }
 
 #[test]
+fn a_file_is_known_by_any_of_its_names() {
+    let scene = Scene::new().file("a.csv", ORDERS).file("b", "");
+    fs::hard_link(scene.path("a.csv"), scene.path("link")).expect("a link");
+    refused(&scene, &["-e", "csv(\"a.csv\") | csv(\"link\")"], "link is read and would be overwritten", 2);
+    assert_eq!(fs::read_to_string(scene.path("a.csv")).expect("a file"), ORDERS);
+    for (sink, dead) in [("b", "./b"), ("new", "./new")] {
+        let text = format!("csv(\"a.csv\", dead: \"{dead}\") | csv(\"{sink}\")");
+        refused(&scene, &["-e", &text], &format!("{dead} and {sink} are one file"), 2);
+    }
+    assert!(!scene.path("new").exists());
+    check(&scene, &["-e", "let a = csv(\"a.csv\"); a | csv(\"/dev/null\"); a | count"], "{\"count\":3}\n");
+}
+
+#[test]
+fn sources_with_one_file_for_dead_letters_share_it() {
+    let scene = Scene::new().file("one", "{\n{\n").file("two", "[\n");
+    let text = "let a = jsonl(\"one\", dead: \"dead\"); let b = jsonl(\"two\", dead: \"dead\");
+                a | map(.x) | jsonl(\"out\"); b | map(.x)";
+    check(&scene, &["-e", text], "");
+    let dead = fs::read_to_string(scene.path("dead")).expect("a file");
+    let files: Vec<_> = dead.lines().map(|line| line.split('"').nth(3).expect("a file's name")).collect();
+    assert_eq!(files, ["one", "one", "two"], "{dead}");
+}
+
+#[test]
+fn files_are_complete_when_the_reader_of_standard_output_has_gone() {
+    let scene = Scene::new().file("a.csv", format!("id,user,qty\n{}", "1,ann,2\n".repeat(200_000)));
+    let text = "let a = csv(\"a.csv\"); a | jsonl; a | count | jsonl(\"counted\")";
+    let mut command = scene.command("millstream", "run --quiet -e");
+    let mut child = command.arg(text).stdout(Stdio::piped()).spawn().expect("it starts");
+    drop(child.stdout.take());
+    assert_eq!(ended(&mut child).code(), Some(0));
+    assert_eq!(fs::read_to_string(scene.path("counted")).expect("a file"), "{\"count\":200000}\n");
+}
+
+#[test]
 fn rows_that_fail_are_said_and_the_rest_is_processed() {
     let scene = Scene::new().file("rows", "{\"a\":1}\n{\"a\":\n".repeat(12));
     let seen = run(&scene, &["-e", "jsonl | map(.a) | sum(.)", "rows"]);
@@ -87,8 +125,9 @@ fn a_schema_is_printed_once_it_is_sampled() {
     let scene = Scene::new().file("a.csv", ORDERS);
     let seen = scene.millstream("run -e csv|count a.csv", Input::Nothing);
     assert_eq!(seen.stderr, "millstream run: a.csv: schema: {id: int, user: text, qty: int}\n");
-    let twice = scene.file("b.csv", "a,a\n1,2\n");
-    refused(&twice, &["-e", "csv | count", "b.csv"], "b.csv: two columns have the name \"a\"", 1);
+    let twice = scene.file("b.csv", "a,a\n1,2\n").file("c.csv", "\"a,b\n1,2\n");
+    refused(&twice, &["-e", "csv | jsonl", "c.csv"], "c.csv: a quote in the header has no end", 1);
+    refused(&twice, &["-e", "csv | jsonl", "b.csv"], "b.csv: two columns have the name \"a\"", 1);
 }
 
 #[test]
@@ -156,9 +195,16 @@ fn a_stage_that_fails_ends_the_run() {
 
 #[test]
 fn a_file_is_followed_until_a_signal() {
-    let scene = Scene::new().file("log", "{\"a\":1}\n");
+    followed("jsonl(\"log\", follow: true) | map(.a) | lines(\"out\")", "{\"a\":1}\n", "{\"a\":2}\n");
+    // The types are sampled from what is there.
+    followed("csv(\"log\", follow: true) | map(.a) | lines(\"out\")", "a,b\n1,x\n", "2,y\n");
+}
+
+#[track_caller]
+fn followed(text: &str, there: &str, more: &str) {
+    let scene = Scene::new().file("log", there);
     let mut command = scene.command("millstream", "run --quiet");
-    command.args(["-e", "jsonl(\"log\", follow: true) | map(.a) | lines(\"out\")"]).stdout(Stdio::null());
+    command.args(["-e", text]).stdout(Stdio::null());
     let mut child = command.spawn().expect("it starts");
     let shows = |text: &str| {
         let start = Instant::now();
@@ -169,7 +215,7 @@ fn a_file_is_followed_until_a_signal() {
     };
     shows("1\n");
     let mut log = fs::OpenOptions::new().append(true).open(scene.path("log")).expect("the log");
-    log.write_all(b"{\"a\":2}\n").expect("it can be written");
+    log.write_all(more.as_bytes()).expect("it can be written");
     shows("1\n2\n");
     let id = child.id().to_string();
     assert!(scene.run(scene.command("kill", &format!("-TERM {id}")), Input::Nothing).code == Some(0));

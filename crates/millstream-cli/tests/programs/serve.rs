@@ -178,8 +178,8 @@ fn a_server_that_others_could_reach_needs_a_token() {
         Seen::of(command.output().unwrap())
     };
     let open = run(None);
-    assert_ne!(open.code, Some(0));
-    assert!(open.stderr.contains("can be reached from other machines, and no token is asked for"), "{}", open.stderr);
+    assert_eq!(open.code, Some(2));
+    assert!(open.stderr.contains("no token is asked for: `export MILLSTREAM_TOKEN="), "{}", open.stderr);
     let short = run(Some("short"));
     assert_eq!(short.code, Some(2));
     assert!(short.stderr.contains("MILLSTREAM_TOKEN is too short"), "{}", short.stderr);

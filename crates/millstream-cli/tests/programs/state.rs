@@ -152,6 +152,12 @@ fn the_first_difference_of_two_runs_is_found() {
     let same = tool(&scene, "diff one-state one-state");
     assert_eq!(same.code, Some(0), "{}", same.stderr);
     assert!(same.text().starts_with("no difference up to number "), "{}", same.text());
+    whole(&scene, "uppercase --state loud one");
+    let other = tool(&scene, "diff one-state loud");
+    assert!(
+        other.code == Some(2) && other.stderr.contains("that of `millstream uppercase`: two runs of one"),
+        "{other:?}"
+    );
 }
 
 #[test]
@@ -195,6 +201,7 @@ fn what_cannot_go_on_is_refused_before_the_work() {
     refused("wc --snapshot-every 5 text", 2, "--state <DIR>");
     refused("wc --state state --snapshot-every 0 text", 2, "must be a count of numbers");
     refused("state nowhere", 2, "nowhere");
+    refused("replay nowhere --from 7 --to 7", 2, "`--to 8` runs it");
     refused("snapshots text", 1, "text");
     tool(&scene, "wc --state state --snapshot-every 1 text");
     refused("wc --state state other", 1, "file 1 was text when the snapshot was taken");
@@ -210,4 +217,32 @@ fn what_cannot_go_on_is_refused_before_the_work() {
     let seen = whole(&scene, again);
     assert_eq!(seen.code, Some(1));
     assert!(seen.stderr.contains("the sink holds less than it did when number "), "{}", seen.stderr);
+}
+
+#[test]
+fn what_a_damaged_journal_has_lost_is_named_and_the_run_goes_on() {
+    let scene = Scene::new();
+    let life = |args: &str, input: &[u8]| {
+        let out = File::options().append(true).create(true).open(scene.path("out")).unwrap();
+        let mut command = scene.command("millstream", &format!("uppercase --state state {args}"));
+        let mut child = command.stdout(out).stdin(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        child.stdin.take().unwrap().write_all(input).unwrap();
+        Seen::of(child.wait_with_output().unwrap())
+    };
+    assert_eq!(life("--snapshot-every 1000", b"first\n").code, Some(0));
+    assert_eq!(life("--snapshot-every 1000", b"second\n").code, Some(0));
+    let journals = fs::read_dir(scene.path("state/journal")).unwrap().map(|file| file.unwrap().path());
+    for path in journals.filter(|path| path.extension().is_some_and(|end| end == "journal")) {
+        let bytes = fs::read(&path).unwrap();
+        if let Some(at) = bytes.windows(5).position(|part| part == b"first") {
+            fs::write(&path, [&bytes[..at], b"FIRST", &bytes[at + 5..]].concat()).unwrap();
+        }
+    }
+    let refused = life("", b"third\n");
+    assert!(refused.code == Some(1) && refused.stderr.contains("the numbers from 0 to 0 are lost"), "{refused:?}");
+    let seen = life("--skip-corrupt", b"third\n");
+    assert_eq!(seen.code, Some(0), "{}", seen.stderr);
+    let named = "millstream uppercase: --state: the journal is damaged: its numbers from 0 to 0 are left out\n";
+    assert!(seen.stderr.contains(named), "{}", seen.stderr);
+    assert_eq!(fs::read_to_string(scene.path("out")).unwrap(), "SECOND\nTHIRD\n");
 }

@@ -161,3 +161,39 @@ fn standard_input_may_be_empty() {
     assert_eq!(scene.millstream("uppercase", Input::Nothing).stdout, b"");
     assert_eq!(scene.millstream("wc", Input::Pipe(b"", 1)).text(), "      0       0       0\n");
 }
+
+#[test]
+fn what_is_written_is_not_read_again() {
+    let text = prose(100_000);
+    for args in [
+        "uppercase text",
+        "uppercase --deploy inline text",
+        "spaces text",
+        "uppercase",
+        "pipe cat",
+        "uppercase --state kept text",
+        #[cfg(feature = "jq")]
+        "jq -R . text",
+        #[cfg(feature = "run")]
+        "run -e lines text",
+    ] {
+        let scene = Scene::new().file("text", &text);
+        let append = File::options().append(true).open(scene.path("text")).unwrap();
+        let mut command = scene.command("millstream", args);
+        command.stdin(File::open(scene.path("text")).unwrap()).stdout(append).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let code = ended(&mut child).code();
+        let mut stderr = String::new();
+        child.stderr.take().unwrap().read_to_string(&mut stderr).unwrap();
+        assert!(stderr.contains("it is the output's file, too"), "{args}: {stderr}");
+        assert_eq!(code, Some(if args.contains("--state") { 2 } else { 1 }), "{args}");
+        assert_eq!(std::fs::read(scene.path("text")).unwrap(), text, "{args}");
+    }
+    // An answer that comes at the end may be appended, and a file may be overwritten as it is read.
+    let scene = Scene::new().file("text", "to be\n");
+    let append = File::options().append(true).open(scene.path("text")).unwrap();
+    assert!(scene.command("millstream", "wc -l text").stdout(append).status().unwrap().success());
+    let over = File::options().write(true).open(scene.path("text")).unwrap();
+    assert!(scene.command("millstream", "uppercase text").stdout(over).status().unwrap().success());
+    assert_eq!(std::fs::read_to_string(scene.path("text")).unwrap(), "TO BE\n1 TEXT\n");
+}

@@ -1,6 +1,8 @@
 use super::spec::{Fold, Kind};
+use crate::key::make_key;
 use crate::rows::{AnyRow, FailedRow, Rows};
 use crate::time::time_of;
+use millstream_core::text::Block;
 use millstream_jq::{Expression, Scalar, Values};
 use std::sync::Arc;
 
@@ -9,6 +11,8 @@ use std::sync::Arc;
 pub(crate) struct Prepared {
     /// The rows without their text: what failed, and whose they are.
     pub(crate) rest: Rows,
+    /// The text of the rows, if some may come late.
+    pub(crate) all: Block,
     pub(crate) text: Arc<[u8]>,
     pub(crate) entries: Arc<[Entry]>,
     /// Those of an entry after those of the one before it, as many as there are aggregates.
@@ -22,6 +26,8 @@ pub(crate) struct Entry {
     pub(crate) time: u64,
     pub(crate) time_is_text: bool,
     pub(crate) number: u64,
+    /// Where the row is in the text of all.
+    pub(crate) row: (u32, u32),
 }
 
 /// What an aggregate adds for a row.
@@ -65,7 +71,8 @@ pub(crate) fn prepare(rows: &Rows, fold: &Fold) -> Prepared {
         }
     }
     let rest = Rows { dead, ..rows.emptied() };
-    Prepared { rest, text: text.into(), entries: entries.into(), values: values.into() }
+    let all = if fold.windows.is_some() { rows.text.clone() } else { rest.text.clone() };
+    Prepared { rest, all, text: text.into(), entries: entries.into(), values: values.into() }
 }
 
 /// The key, time and values of a row; `None` if it has no key.
@@ -80,7 +87,10 @@ fn entry(
     let key = match &fold.key {
         None => (0, 0),
         Some(key) => match one(&rows.row(row, key, &places.key)?, key, "key", text)? {
-            Some(range) => range,
+            Some((from, _)) => {
+                make_key(text, from as usize);
+                (from, text.len() as u32)
+            }
             None => return Ok(None),
         },
     };
@@ -122,7 +132,7 @@ fn entry(
         };
         values.push(value);
     }
-    Ok(Some(Entry { key, time, time_is_text, number: row.number }))
+    Ok(Some(Entry { key, time, time_is_text, number: row.number, row: (row.from, row.to) }))
 }
 
 /// The value of an expression as JSON, at the end of the text; `None` if it has no output.
@@ -156,11 +166,12 @@ fn number(row: &AnyRow<'_>, of: &Expression, stage: &str) -> Result<Value, Strin
             0 => Ok(Value::Nothing),
             1 => match millstream_jq::scalar_of(&outputs.text) {
                 Some(scalar) => value(&scalar),
-                None => Err(format!(
-                    "`{stage}` adds numbers, and {} is {}",
-                    of.text(),
-                    String::from_utf8_lossy(&outputs.text)
-                )),
+                None => {
+                    let (shown, of) = (String::from_utf8_lossy(&outputs.text), of.text());
+                    let is_number = shown.starts_with(|letter: char| letter == '-' || letter.is_ascii_digit());
+                    let wanted = if is_number { "numbers of a machine, of up to 18 digits" } else { "numbers" };
+                    Err(format!("`{stage}` adds {wanted}, and {of} is {shown}"))
+                }
             },
             many => Err(format!("the row has {many} values: {}", of.text())),
         },

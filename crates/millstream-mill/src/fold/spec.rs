@@ -70,6 +70,39 @@ impl Fold {
     }
 }
 
+/// Whether two fields of the answer have one name: of the window, of the key, and of what is computed.
+pub(crate) fn same_names(stage: &str, given: &dyn Fn(&str) -> Option<Literal>) -> Option<(String, String)> {
+    let code = |name: &str| match given(name) {
+        Some(Literal::Code(code)) => code,
+        _ => String::new(),
+    };
+    let mut names = Vec::new();
+    if given("every").is_some() || given("session").is_some() {
+        names.extend(["start".to_owned(), "end".to_owned()]);
+    }
+    if let Ok(key) = Expression::new(&code("by")) {
+        names.extend(names_of(&key));
+    }
+    let (computed, help) = match (given("as"), Aggregates::of(&code("to"))) {
+        (_, Ok(all)) => (all.0.into_iter().map(|aggregate| aggregate.name).collect(), "an aggregate takes any name"),
+        (Some(Literal::Text(name)), _) => (vec![name], "`as: \"n\"` takes any name"),
+        _ => (vec![stage.to_owned()], "`as: \"n\"` takes any name"),
+    };
+    names.extend(computed);
+    let twice = names.iter().enumerate().find(|(n, name)| names[..*n].contains(name));
+    twice.map(|(_, name)| (format!("two fields of the answer have the name `{name}`"), help.to_owned()))
+}
+
+/// The names of the fields that a key has in the answer, as far as its text has them.
+fn names_of(key: &Expression) -> Vec<String> {
+    let text = key.text().trim();
+    let Some(fields) = text.strip_prefix('{').and_then(|text| text.strip_suffix('}')) else {
+        return if text.is_empty() { Vec::new() } else { vec![Fold::name_of(Some(key))] };
+    };
+    let name = |field: &str| field.split(':').next().unwrap_or("").trim().trim_matches(['"', '$']).to_owned();
+    split(fields).into_iter().map(name).filter(|name| !name.is_empty() && !name.starts_with('(')).collect()
+}
+
 /// Several aggregates, as `{n: count, total: sum(.qty), p99: quantile(.ms, 0.99)}`.
 #[derive(Clone, Debug)]
 pub(crate) struct Aggregates(pub(crate) Vec<Aggregate>);

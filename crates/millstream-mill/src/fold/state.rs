@@ -50,13 +50,13 @@ impl FoldKernel {
             }
         }
         let rest = Rows { dead: Vec::new(), ..prepared.rest.clone() };
-        let late = answers.late.iter().map(|number| FailedRow {
+        let late = answers.late.iter().map(|(number, row)| FailedRow {
             stage: fold.stage.clone(),
             file: rest.file.clone(),
             number: *number,
             path: String::new(),
             why: "it comes late: its window has closed, and `late: 1m` waits longer".to_owned(),
-            row: Vec::new(),
+            row: prepared.all[row.0 as usize..row.1 as usize].to_vec(),
             source: rest.source,
         });
         let dead = prepared.rest.dead.iter().cloned().chain(late).collect();
@@ -97,14 +97,15 @@ impl FoldKernel {
         let mut results = Vec::new();
         let window = &windows.window;
         if !self.windows.fold(window, key.into(), entry.time, start, add, join, &mut results) {
-            answers.late.push(entry.number);
+            answers.late.push((entry.number, entry.row));
         }
         results.iter().for_each(|result| answers.window(fold, result, entry.number));
     }
 
     /// The answer at the end.
     pub(crate) fn finish(self, fold: &Fold) -> Option<Rows> {
-        let rest = self.rest?;
+        // Of no rows, too, there is an answer.
+        let rest = self.rest.unwrap_or_else(Rows::none);
         let mut answers = Answers::default();
         if let Some(windows) = &fold.windows {
             let mut results = Vec::new();
@@ -114,6 +115,8 @@ impl FoldKernel {
             answers.row(fold, b"", &start(&fold.aggregates), None, 0);
         } else {
             let mut keys: Vec<(Box<[u8]>, Vec<Accumulator>)> = self.keys.into_iter().collect();
+            // Keys that are equal for jq and not the same text have an order, too.
+            keys.sort_by(|(one, _), (other, _)| one.cmp(other));
             millstream_jq::sort_by_json(&mut keys, |(key, _)| key);
             keys.iter().for_each(|(key, all)| answers.row(fold, key, all, None, 0));
         }
@@ -137,8 +140,8 @@ fn add(aggregates: &[Aggregate], all: &mut [Accumulator], values: &[Value], text
 struct Answers {
     text: Vec<u8>,
     at: Vec<RowAt>,
-    /// The numbers of rows that came late.
-    late: Vec<u64>,
+    /// The numbers of rows that came late, and where they are.
+    late: Vec<(u64, (u32, u32))>,
 }
 
 impl Answers {

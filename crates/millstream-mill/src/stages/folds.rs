@@ -1,7 +1,7 @@
 //! The folds that text can name, and the parameters that all of them have.
 
 use super::{KEYS, Stages};
-use crate::fold::{Aggregate, Aggregates, Fold, FoldKernel, Kind, Prepared, Windows, prepare, single};
+use crate::fold::{Aggregate, Aggregates, Fold, FoldKernel, Kind, Prepared, Windows, prepare, same_names, single};
 use crate::parameters::{AtLeastOne, Filter, Length, Part};
 use crate::rolling::Rolling;
 use crate::rows::Rows;
@@ -73,6 +73,7 @@ pub(super) fn register(stages: &mut Stages, shards: usize) {
             },
         )
         .windows()
+        .refuses(same_names)
         .about("how many rows there are, for each key and window");
     type Adding = (
         Filter,
@@ -101,6 +102,7 @@ pub(super) fn register(stages: &mut Stages, shards: usize) {
                 },
             )
             .windows()
+            .refuses(same_names)
             .about(about);
     }
     type Quantiles = (
@@ -124,6 +126,7 @@ pub(super) fn register(stages: &mut Stages, shards: usize) {
             },
         )
         .windows()
+        .refuses(same_names)
         .about("the number below which this part of the numbers lies, within 1 %, for each key and window");
     type Tops = (
         AtLeastOne,
@@ -175,5 +178,6 @@ pub(super) fn register(stages: &mut Stages, shards: usize) {
             },
         )
         .windows()
+        .refuses(same_names)
         .about("several of count, sum, mean, min, max and quantile, for each key and window");
 }

@@ -40,18 +40,24 @@ impl<'a, K: BoxKind> Loader<'a, K> {
             }
         }
         let place = |name: &str| entry.parameters.iter().position(|parameter| parameter.name == name);
-        let is_given = |name: &str| place(name).is_some_and(|place| literals[place].is_some());
+        let given = |name: &str| place(name).and_then(|place| literals[place].clone());
+        let is_given = |name: &str| given(name).is_some();
         for rule in &entry.rules {
-            let what = match *rule {
+            let (what, help) = match *rule {
                 Rule::Needs(one, other) if is_given(one) && !is_given(other) => {
-                    format!("`{stage}` with `{one}` needs `{other}`")
+                    let help = place(other).map(|place| format!("`{other}: ..`, {}", entry.parameters[place].wanted));
+                    (format!("`{stage}` with `{one}` needs `{other}`"), help)
                 }
                 Rule::Excludes(one, other) if is_given(one) && is_given(other) => {
-                    format!("`{stage}` takes one of `{one}` and `{other}`")
+                    (format!("`{stage}` takes one of `{one}` and `{other}`"), None)
                 }
+                Rule::Refuses(check) => match check(stage, &given) {
+                    Some((what, help)) => (what, Some(help)),
+                    None => continue,
+                },
                 _ => continue,
             };
-            self.mistakes.push(Mistake::new(what, call.stage.at.clone(), ""));
+            self.mistakes.push(Mistake::new(what, call.stage.at.clone(), "").help_if(help));
         }
         literals
     }

@@ -3,7 +3,7 @@
 use super::{Groups, Places, Position, Resumable, journaled_in_groups};
 use crate::StateDir;
 use crate::disk::Disk;
-use crate::journal::{Journal, JournalError, JournalOptions, JournalReader, Records};
+use crate::journal::{Journal, JournalError, JournalOptions, JournalReader, Records, Recovered};
 use millstream_core::Item;
 use millstream_core::text::Block;
 use std::collections::VecDeque;
@@ -68,6 +68,39 @@ pub struct Journaled<F> {
     journal: Arc<Mutex<Option<Journal>>>,
     failure: Arc<Mutex<Option<io::Error>>>,
     recovered: Arc<Mutex<Option<String>>>,
+    on_recovery: Option<OnRecovery>,
+}
+
+type OnRecovery = Box<dyn Fn(&Recovered) + Send + Sync>;
+
+/// Where the values of a journal are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct JournalPlace {
+    /// The number of the next one in the journal.
+    next: u64,
+    /// How many before it were lost, and left out: by so much less is its number in the stream.
+    lost: u64,
+}
+
+impl JournalPlace {
+    /// Most journals lose nothing: then it is a number.
+    fn position(self) -> Position {
+        if self.lost == 0 { self.next.into() } else { vec![self.next, self.lost].into() }
+    }
+
+    fn of(position: &Position) -> Option<Self> {
+        let number = |n: usize| position.get(n).and_then(Position::as_u64);
+        match position.as_u64() {
+            Some(next) => Some(JournalPlace { next, lost: 0 }),
+            None => Some(JournalPlace { next: number(0)?, lost: number(1)? }),
+        }
+    }
+
+    /// Goes to this number of the journal, which is at or behind the next one.
+    fn pass_to(&mut self, number: u64) {
+        self.lost += number - self.next;
+        self.next = number;
+    }
 }
 
 /// A source that cannot be read again, such as standard input or a socket, as one that can: each value is in a journal
@@ -122,7 +155,14 @@ impl<F> Journaled<F> {
             journal: Arc::default(),
             failure: Arc::default(),
             recovered: Arc::default(),
+            on_recovery: None,
         }
+    }
+
+    /// Calls `f` with what is found in the journal, when its values begin.
+    #[must_use]
+    pub fn on_recovery(self, f: impl Fn(&Recovered) + Send + Sync + 'static) -> Self {
+        Journaled { on_recovery: Some(Box::new(f)), ..self }
     }
 
     /// What was found in the journal when its values began, in a sentence: a torn end that was cut off, for example.
@@ -131,16 +171,17 @@ impl<F> Journaled<F> {
         locked(&self.recovered).clone()
     }
 
-    /// Its values from this number on: those of the journal, and then those of the live source.
-    fn begin_at<G: Groups>(&self, next: u64) -> io::Result<JournaledValues<G>>
+    /// Its values from this place on: those of the journal, and then those of the live source.
+    fn begin_at<G: Groups>(&self, place: JournalPlace) -> io::Result<JournaledValues<G>>
     where
         F: FnOnce() -> G,
     {
         let (journal, failure) = (self.journal.clone(), self.failure.clone());
         let values = |recorded, live| {
             let (group, bytes) = (VecDeque::new(), Vec::new());
-            JournaledValues { recorded, live, group, next, bytes, journal, failure }
+            JournaledValues { recorded, live, group, place, bytes, journal, failure }
         };
+        let next = place.next;
         if self.read_only {
             let recorded = JournalReader::new(self.disk.clone(), &self.dir).read_from(next);
             return Ok(values(Some(recorded.map_err(io::Error::other)?), None));
@@ -149,6 +190,9 @@ impl<F> Journaled<F> {
         let opened = Journal::open(self.disk.clone(), &self.dir, options, self.epoch).map_err(io::Error::other)?;
         let (opened, recovered) = opened;
         *locked(&self.recovered) = Some(recovered.to_string());
+        if let Some(tell) = &self.on_recovery {
+            tell(&recovered);
+        }
         let there = next < opened.next_number();
         let recorded = there.then(|| opened.read_from(next)).transpose().map_err(io::Error::other)?;
         *locked(&self.journal) = Some(opened);
@@ -189,22 +233,21 @@ where
     F: FnOnce() -> G + Send + 'static,
     G: Groups<Item = T> + Send + 'static,
 {
-    /// The number of values.
-    type Mark = u64;
+    type Mark = JournalPlace;
     type Values = JournaledValues<G>;
     const WAITS: bool = true;
 
     fn begin(&self, position: Option<&Position>) -> io::Result<JournaledValues<G>> {
-        self.begin_at(position.and_then(Position::as_u64).unwrap_or(0))
+        self.begin_at(position.and_then(JournalPlace::of).unwrap_or_default())
     }
 
-    fn position(&self, mark: &u64) -> io::Result<Position> {
-        Ok((*mark).into())
+    fn position(&self, mark: &JournalPlace) -> io::Result<Position> {
+        Ok(mark.position())
     }
 
     fn forget(&self, oldest: &Position) {
-        if let (Some(oldest), Some(journal)) = (oldest.as_u64(), &mut *locked(&self.journal))
-            && let Err(error) = journal.trim_below(oldest)
+        if let (Some(oldest), Some(journal)) = (JournalPlace::of(oldest), &mut *locked(&self.journal))
+            && let Err(error) = journal.trim_below(oldest.next)
         {
             // The next commit fails, too.
             locked(&self.failure).get_or_insert(io::Error::other(error));
@@ -223,8 +266,8 @@ pub struct JournaledValues<G: Groups> {
     live: Option<G>,
     /// Values that are committed and not passed on yet.
     group: VecDeque<G::Item>,
-    /// The number of the next value that is passed on.
-    next: u64,
+    /// The place of the next value that is passed on.
+    place: JournalPlace,
     bytes: Vec<u8>,
     journal: Arc<Mutex<Option<Journal>>>,
     failure: Arc<Mutex<Option<io::Error>>>,
@@ -233,7 +276,7 @@ pub struct JournaledValues<G: Groups> {
 impl<G: Groups> JournaledValues<G> {
     /// Commits the group.
     fn record(&mut self) -> Result<(), JournalError> {
-        for (number, value) in (self.next..).zip(&self.group) {
+        for (number, value) in (self.place.next..).zip(&self.group) {
             self.bytes.clear();
             value.write(&mut self.bytes);
             while !append(&mut locked(&self.journal), number, &self.bytes)? {
@@ -251,9 +294,14 @@ impl<G: Groups> JournaledValues<G> {
         let read = self.recorded.as_mut()?.next();
         if read.is_none() {
             self.recorded = None;
+            // Its last values may be lost.
+            if let Some(journal) = &*locked(&self.journal) {
+                self.place.pass_to(journal.next_number());
+            }
         }
         read.map(|read| {
-            let (_, bytes) = read.map_err(io::Error::other)?;
+            let (number, bytes) = read.map_err(io::Error::other)?;
+            self.place.pass_to(number);
             G::Item::read(bytes).map_err(io::Error::other)
         })
     }
@@ -294,7 +342,7 @@ impl<G: Groups> Iterator for JournaledValues<G> {
         match self.recorded() {
             Some(Err(error)) => return self.fail(error),
             Some(Ok(value)) => {
-                self.next += 1;
+                self.place.next += 1;
                 return Some(value);
             }
             None => {}
@@ -306,18 +354,18 @@ impl<G: Groups> Iterator for JournaledValues<G> {
             if let Err(error) = self.record() {
                 return self.fail(io::Error::other(error));
             }
-            self.live.as_mut()?.committed(self.next);
+            self.live.as_mut()?.committed(self.place.next - self.place.lost);
         }
         let value = self.group.pop_front()?;
-        self.next += 1;
+        self.place.next += 1;
         Some(value)
     }
 }
 
 impl<G: Groups> Places for JournaledValues<G> {
-    type Mark = u64;
+    type Mark = JournalPlace;
 
-    fn place(&self) -> u64 {
-        self.next
+    fn place(&self) -> JournalPlace {
+        self.place
     }
 }

@@ -4,14 +4,16 @@ use millstream::io::{Block, FileSink};
 use millstream::prelude::*;
 use millstream::state::journal::{Fsync, JournalOptions};
 use millstream::state::{
-    Cadence, FollowedFile, JobError, Persistent, Retention, SnapshotEntry, Span, StateDir, TextFiles, again, journaled,
-    replay,
+    Cadence, FollowedFile, Groups, JobError, Persistent, Retention, SnapshotEntry, Span, StateDir, TextFiles, again,
+    journaled, journaled_in_groups, replay,
 };
 use proptest::prelude::{ProptestConfig, any, prop, prop_assert_eq, proptest};
+use std::collections::VecDeque;
 use std::fs;
 use std::io::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 /// Numbers, sums, counts by key, and a stage that renumbers: a line for each output.
@@ -246,6 +248,62 @@ fn live_values_survive_the_process_and_their_journal_is_trimmed() {
     let span = Span { from: None, to: Some(stored.began) };
     let replayed = replay(&state, &Rings::new(), &counted(), &recorded, span, sink::collect()).unwrap();
     assert_eq!(replayed.snapshot.json("count").unwrap()[0], stored.began);
+}
+
+/// Lines, each a group, and the number of each in the stream.
+struct Lines(Vec<&'static str>, Arc<Mutex<Vec<u64>>>);
+
+impl Groups for Lines {
+    type Item = String;
+
+    fn next_group(&mut self, group: &mut VecDeque<String>) -> bool {
+        group.extend((!self.0.is_empty()).then(|| self.0.remove(0).to_owned()));
+        !group.is_empty()
+    }
+
+    fn committed(&mut self, first: u64) {
+        self.1.lock().unwrap().push(first);
+    }
+}
+
+#[test]
+fn a_journal_that_has_lost_values_goes_on_with_new_ones() {
+    let home = tempfile::tempdir().unwrap();
+    let out = home.path().join("out");
+    let life = |lines: &[&'static str], skip_corrupt| {
+        let counted = pipeline::<String>().scan(0_u64, |count, line| {
+            *count += 1;
+            format!("{count} {line}\n")
+        });
+        let state = StateDir::open(home.path().join("state"), "count").unwrap();
+        let (numbers, live) = (Arc::new(Mutex::new(Vec::new())), lines.to_vec());
+        let given = numbers.clone();
+        let options = JournalOptions { skip_corrupt, ..JournalOptions::default() };
+        let found = Arc::new(Mutex::new(Vec::new()));
+        let tell = found.clone();
+        let live = journaled_in_groups(&state, options, move || Lines(live, given))
+            .on_recovery(move |recovered| tell.lock().unwrap().extend(recovered.lost.iter().cloned().flatten()));
+        let cadence = if skip_corrupt { Cadence::Numbers(1) } else { Cadence::OnCall };
+        let job = Persistent::new(Rings::new(), state).snapshot_every(cadence);
+        let (_, stored) = job.run(&counted.named("count"), live, FileSink::append(&out))?;
+        let (numbers, found) = (numbers.lock().unwrap().clone(), found.lock().unwrap().clone());
+        Ok::<_, JobError>((stored.began, numbers, found))
+    };
+    life(&["one", "two", "three", "four"], false).unwrap();
+    let journal = fs::read_dir(home.path().join("state/journal")).unwrap().map(|file| file.unwrap().path());
+    let journal = journal.into_iter().find(|path| path.extension().is_some_and(|end| end == "journal")).unwrap();
+    let mut bytes = fs::read(&journal).unwrap();
+    let two = bytes.windows(3).position(|part| part == b"two").unwrap();
+    bytes[two] ^= 1;
+    fs::write(&journal, bytes).unwrap();
+    assert!(life(&[], false).is_err(), "it is refused by default");
+
+    assert_eq!(life(&["five", "six"], true).unwrap(), (0, vec![3, 4], vec![1]));
+    assert_eq!(fs::read_to_string(&out).unwrap(), "1 one\n2 three\n3 four\n4 five\n5 six\n");
+    // It goes on behind the place of the snapshot, where the numbers of the journal are other ones than the stream's.
+    let (began, numbers, _) = life(&["seven"], true).unwrap();
+    assert!(began > 0 && numbers == [5], "{began} {numbers:?}");
+    assert_eq!(fs::read_to_string(&out).unwrap(), "1 one\n2 three\n3 four\n4 five\n5 six\n6 seven\n");
 }
 
 #[test]

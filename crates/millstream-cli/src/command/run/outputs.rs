@@ -1,15 +1,20 @@
 use super::sources::Named;
+use crate::input::identity;
 use crate::message::{Complaints, cause, quoted};
 use crate::output::Output;
 use millstream_mill::{FailedRow, Program, Written};
 use std::ffi::OsStr;
 use std::fmt;
-use std::fs::{File, canonicalize};
+use std::fs::File;
 use std::io::Write;
+use std::path::{Path, PathBuf};
 
 /// Where the outputs of a program go.
 pub(super) struct Outputs {
     standard: Output,
+    /// Whether the reader of standard output has gone while files are written, too.
+    is_gone: bool,
+    has_files: bool,
     /// By the number of a sink; `None` is standard output.
     sinks: Vec<Option<Sink>>,
     /// By the number of a source; `None` is a message.
@@ -34,46 +39,85 @@ impl fmt::Debug for Outputs {
 /// How many dead letters have a message of their own.
 const MESSAGES: u64 = 10;
 
-/// Why a program would overwrite what it reads, if it would.
+/// Why a program would overwrite what it reads, or write two outputs to one file, if it would. A file may have several
+/// names.
 pub(super) fn overwritten(program: &Program, files: &[Named]) -> Option<String> {
     let sinks = program.sinks.iter().filter_map(|sink| sink.file.as_ref());
     let dead = program.sources.iter().filter_map(|source| source.dead.as_ref());
-    let mut names: Vec<&String> = sinks.collect();
-    let other: Vec<&String> = dead.collect();
-    if let Some(name) = other.iter().find(|name| names.contains(name)) {
-        return Some(format!("{} is a sink and has dead letters, too", quoted(name.as_ref())));
+    let read: Vec<_> = files.iter().flat_map(|named| &named.files).filter_map(|name| Place::of(name)).collect();
+    let mut written: Vec<(&String, Place, bool)> = Vec::new();
+    for (name, is_dead) in sinks.map(|name| (name, false)).chain(dead.map(|name| (name, true))) {
+        let Some(place) = Place::of(name.as_ref()) else { continue };
+        let shown = quoted(name.as_ref());
+        if read.contains(&place) {
+            return Some(format!("{shown} is read and would be overwritten"));
+        }
+        match written.iter().find(|(_, other, _)| *other == place) {
+            // Several sources can name one file for dead letters.
+            Some((other, _, true)) if *other == name => {}
+            Some((other, ..)) if *other != name => {
+                return Some(format!("{shown} and {} are one file", quoted(other.as_ref())));
+            }
+            Some(_) => return Some(format!("{shown} is a sink and has dead letters, too")),
+            None => written.push((name, place, is_dead)),
+        }
     }
-    names.extend(other);
-    let read: Vec<_> = files.iter().flat_map(|named| &named.files).filter_map(|name| canonicalize(name).ok()).collect();
-    let name =
-        names.into_iter().find(|name| canonicalize(name).is_ok_and(|path| path.is_file() && read.contains(&path)));
-    name.map(|name| format!("{} is read and would be overwritten", quoted(name.as_ref())))
+    None
+}
+
+/// A regular file, or where one will be.
+#[derive(PartialEq, Eq)]
+enum Place {
+    There((u64, u64)),
+    New(PathBuf),
+}
+
+impl Place {
+    /// `None` for a pipe or a device, and for what cannot be made.
+    fn of(name: &OsStr) -> Option<Self> {
+        let path = Path::new(name);
+        if let Ok(metadata) = path.metadata() {
+            return identity(&metadata).map(Place::There);
+        }
+        let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        Some(Place::New(directory.canonicalize().ok()?.join(path.file_name()?)))
+    }
 }
 
 impl Outputs {
     /// Opens all of them; `None` if one cannot be opened, which is reported.
     pub(super) fn open(program: &Program, standard: Output, complaints: &Complaints) -> Option<Self> {
-        let open = |name: &Option<String>| match name {
-            None => Ok(None),
-            Some(name) => match File::create(name) {
+        let open = |name: &Option<String>, before: Option<&Sink>| {
+            let Some(name) = name else { return Ok(None) };
+            let file = before.map_or_else(|| File::create(name), |before| before.file.try_clone());
+            match file {
                 Ok(file) => Ok(Some(Sink { name: name.clone(), file, failed: false })),
                 Err(error) => {
                     complaints.complain(&format!("{}: {}", quoted(name.as_ref()), cause(&error)));
                     Err(())
                 }
-            },
+            }
         };
-        let sinks: Result<_, ()> = program.sinks.iter().map(|sink| open(&sink.file)).collect();
-        let dead: Result<_, ()> = program.sources.iter().map(|source| open(&source.dead)).collect();
-        let (Ok(sinks), Ok(dead)) = (sinks, dead) else { return None };
+        let sinks: Result<Vec<_>, ()> = program.sinks.iter().map(|sink| open(&sink.file, None)).collect();
+        let mut dead: Vec<Option<Sink>> = Vec::new();
+        for source in &program.sources {
+            // Sources with one file write to it in turn, each behind what is there.
+            let before = dead.iter().flatten().find(|sink| Some(&sink.name) == source.dead.as_ref());
+            dead.push(open(&source.dead, before).ok()?);
+        }
+        let Ok(sinks) = sinks else { return None };
         let counts = vec![0; program.sources.len()];
-        Some(Outputs { standard, sinks, dead, counts, complaints: complaints.clone() })
+        let has_files = sinks.iter().any(Option::is_some);
+        Some(Outputs { standard, is_gone: false, has_files, sinks, dead, counts, complaints: complaints.clone() })
     }
 
     /// Writes what leaves at a number.
     pub(super) fn write(&mut self, written: &Written) {
         for (sink, bytes) in written.parts.iter().filter(|(_, bytes)| !bytes.is_empty()) {
             match &mut self.sinks[*sink] {
+                None if self.is_gone => {}
+                // The files are to be complete.
+                None if self.has_files => self.is_gone = !self.standard.offer(bytes),
                 None => self.standard.write(bytes),
                 Some(sink) => sink.write(bytes, &self.complaints),
             }

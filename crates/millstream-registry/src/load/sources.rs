@@ -1,0 +1,52 @@
+//! What a program reads, and what is said where it reads nothing.
+
+use super::Loader;
+use crate::Literal;
+use crate::parse::{Call, Name, Value};
+use crate::registry::Entry;
+use millstream_exec::BoxKind;
+
+impl<'a, K: BoxKind> Loader<'a, K> {
+    /// Whether the first wire of a stage is the program's input.
+    pub(super) fn reads_input(&self, entry: &Entry<K>) -> bool {
+        let input = self.input.as_ref().map(|input| input.of.id);
+        input.is_some() && entry.reads.first().map(|of| of.id) == input
+    }
+
+    /// The stages that read the program's input.
+    pub(super) fn sources(&self) -> Vec<&'static str> {
+        let all = self.registry.stages.iter();
+        all.filter(|(_, all)| all.iter().any(|entry| self.reads_input(entry))).map(|((name, _), _)| *name).collect()
+    }
+
+    /// What a program begins with.
+    pub(super) fn begins(&self) -> String {
+        let all: Vec<_> = self.sources();
+        let of_file = |name: &&&str| {
+            let entries =
+                self.registry.stages.iter().filter(|((stage, _), _)| *stage == **name).flat_map(|(_, all)| all);
+            let mut first =
+                entries.filter(|entry| self.reads_input(entry)).filter_map(|entry| entry.parameters.first());
+            first.any(|parameter| (parameter.accepts)(&Literal::Text("FILE".to_owned())))
+        };
+        let example = all.iter().find(of_file).map_or_else(String::new, |name| format!(", as `{name}(\"FILE\")`"));
+        format!("a program begins with a source: `{}`{example}", all.join("`, `"))
+    }
+
+    /// What a stage would read in the place of its parameters: a name that no statement binds, and a wire too many.
+    pub(super) fn no_wire<'b>(&self, call: &'b Call<'a>) -> Option<&'b Name<'a>> {
+        let all = self.registry.stages.get(&(call.stage.text, call.version))?;
+        if all.iter().any(|entry| entry.reads.len() >= call.reads.len()) {
+            return None;
+        }
+        call.reads.iter().skip(1).find_map(|read| match read {
+            Value::Wire(name) if !self.wires.contains_key(name.text) && !self.is_source(name) => Some(name),
+            _ => None,
+        })
+    }
+
+    /// Whether a name alone stands for a source.
+    pub(super) fn is_source(&self, name: &Name<'a>) -> bool {
+        self.input.is_some() && !self.wires.contains_key(name.text) && self.sources().contains(&name.text)
+    }
+}
