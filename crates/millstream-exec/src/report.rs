@@ -63,8 +63,8 @@ pub struct StageReport {
     pub steps: u64,
     /// Numbers of its input that it has not processed.
     pub left: u64,
-    /// The mean cost of a number in nanoseconds, measured over the timed steps. None if most of its numbers passed in the
-    /// loop of another stage, whose cost includes it.
+    /// The mean cost of a number in nanoseconds, measured over the timed steps. None if most of its numbers passed in
+    /// the loop of another stage, whose cost includes it.
     pub ns_per_number: Option<f64>,
     /// The longest of its timed steps. With a [budget](crate::Rings::step_budget) every step is timed; otherwise those
     /// of the first rounds, of one round in sixteen, and of the rounds after one that took over a millisecond.

@@ -1,4 +1,5 @@
 mod broken;
+mod cost;
 mod turns;
 
 use crate::budget::Budgets;
@@ -109,26 +110,6 @@ impl Task {
 
     pub(crate) fn moved(&self) -> u64 {
         self.moved.load(Ordering::Relaxed)
-    }
-
-    /// Whether most of its numbers moved in steps of another task, whose time has its own.
-    pub(crate) fn is_elsewhere(&self) -> bool {
-        self.elsewhere.load(Ordering::Relaxed) * 2 > self.moved()
-    }
-
-    /// The numbers that timed steps moved, and the nanoseconds those steps took. None of a task that
-    /// [is elsewhere](Task::is_elsewhere).
-    pub(crate) fn timed(&self) -> (u64, u64) {
-        if self.is_elsewhere() {
-            return (0, 0);
-        }
-        (self.timed_moved.load(Ordering::Relaxed), self.timed_ns.load(Ordering::Relaxed))
-    }
-
-    /// Nanoseconds a number, measured over the timed steps.
-    pub(crate) fn cost(&self) -> Option<f64> {
-        let (moved, ns) = self.timed();
-        (moved > 0).then(|| ns as f64 / moved as f64)
     }
 
     /// The tasklet, at the end of the run. With `wait` this waits for a step in progress; without, it returns none if a
@@ -378,22 +359,6 @@ impl Task {
             std::cmp::Ordering::Greater => true,
         };
         left && self.watched.role != Role::Source && !self.done.load(Ordering::Relaxed) && !self.has_retired()
-    }
-
-    fn time(&self, moved: u64, took: Duration) {
-        let ns = took.as_nanos() as u64;
-        // A step that moves nothing does not count towards the cost of a number. It can still take long: it may drop
-        // the user's values.
-        if moved > 0 {
-            add(&self.timed_moved, moved);
-            add(&self.timed_ns, ns);
-        }
-        if self.budget.is_some_and(|budget| took > budget) {
-            add(&self.overruns, 1);
-        }
-        if ns > self.longest_ns.load(Ordering::Relaxed) {
-            self.longest_ns.store(ns, Ordering::Relaxed);
-        }
     }
 }
 

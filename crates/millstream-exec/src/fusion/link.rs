@@ -39,7 +39,8 @@ impl Link {
         self.sink.swap(0, Ordering::Relaxed)
     }
 
-    /// The loop has found an end in use. It looks once more, and may sleep then: the end's task sees this after its use.
+    /// The loop has found an end in use. It looks once more, and may sleep then: the end's task sees this after its
+    /// use.
     pub(crate) fn wait(&self) {
         self.waits.store(true, Ordering::Relaxed);
         fence(Ordering::SeqCst);
