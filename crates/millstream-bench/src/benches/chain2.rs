@@ -16,7 +16,7 @@ pub(crate) fn run(setting: &Setting) -> Result<Results, Failure> {
     ];
     let work = Work { case: "speed", unit: Unit::ItemsPerSecond, size: n, goes: 10 };
     let speeds = take_turns(setting, work, contestants)?;
-    let ratio = speeds.ratio("fused", Some(0.30));
+    let ratio = speeds.ratio("fused", Some(0.90));
     Ok(speeds.results([ratio]))
 }
 

@@ -9,8 +9,8 @@ use millstream::prelude::*;
 use std::hint::black_box;
 
 pub(crate) fn run(setting: &Setting) -> Result<Results, Failure> {
-    let mut results = case(setting, "speed", |x| x.is_multiple_of(3))?;
-    let bit = case(setting, "bit", |x| x & 4 == 0)?;
+    let mut results = case(setting, "speed", 0.5, |x| x.is_multiple_of(3))?;
+    let bit = case(setting, "bit", 0.8, |x| x & 4 == 0)?;
     results.figures.extend(bit.figures);
     results.ratios.extend(bit.ratios);
     results.others = results.others.zip(bit.others).map(|(one, other)| f64::midpoint(one, other));
@@ -20,6 +20,7 @@ pub(crate) fn run(setting: &Setting) -> Result<Results, Failure> {
 fn case(
     setting: &Setting,
     name: &'static str,
+    bound: f64,
     keep: impl Fn(u64) -> bool + Copy + Send + Sync + 'static,
 ) -> Result<Results, Failure> {
     let n = setting.items(20_000_000, 5_000_000);
@@ -30,7 +31,7 @@ fn case(
     ];
     let work = Work { case: name, unit: Unit::ItemsPerSecond, size: n, goes: 10 };
     let speeds = take_turns(setting, work, contestants)?;
-    let ratio = speeds.ratio("fused", Some(0.10));
+    let ratio = speeds.ratio("fused", Some(bound));
     Ok(speeds.results([ratio]))
 }
 
