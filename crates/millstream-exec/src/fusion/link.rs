@@ -18,11 +18,15 @@ pub(crate) struct Link {
 }
 
 impl Link {
-    /// The loop has taken values by itself, and goes on with that.
-    pub(crate) fn take(&self, numbers: usize) {
+    /// The loop takes values by itself from now on.
+    pub(crate) fn take(&self) {
+        self.takes.store(true, Ordering::Relaxed);
+    }
+
+    /// This many numbers have passed.
+    pub(crate) fn count(&self, numbers: usize) {
         self.source.fetch_add(numbers, Ordering::Relaxed);
         self.sink.fetch_add(numbers, Ordering::Relaxed);
-        self.takes.store(true, Ordering::Relaxed);
     }
 
     pub(crate) fn takes(&self) -> bool {

@@ -22,8 +22,8 @@ use crate::{RingBackend, RingRunner};
 use millstream_core::failure::caught;
 use millstream_core::fusion::{RunEnds, SlotKernel};
 use millstream_core::{Dense, Density, Item, SequenceNumber, Shape, Val};
-use millstream_ring::{IdleRing, Mark, MarkKind, Passed, Reader, RingLayout, bypass};
-use std::any::{Any, TypeId};
+use millstream_ring::{IdleRing, Mark, MarkKind, Passed, Producer, Reader, RingLayout, bypass};
+use std::any::Any;
 use std::cell::Cell;
 use std::marker::PhantomData;
 use std::panic::resume_unwind;
@@ -116,17 +116,18 @@ struct Whole<A: RingLayout, S, B: Item, D: Density, F, W: RunEnds<Val<B, D>>> {
 
 /// Adds the tasklet of a loop, which is the whole pipeline if its input is the source's ring.
 pub(crate) fn whole<A: RingLayout, S: Item + Clone, B: Item, D: Density, F, W: RunEnds<Val<B, D>>>(
-    stage: Stage<A, S, B, D, F>,
+    mut stage: Stage<A, S, B, D, F>,
     wiring: &mut Wiring,
 ) where
     F: for<'a> FnMut(&mut S, SequenceNumber, Option<A::Ref<'a>>, bool) -> Option<B> + Send + 'static,
 {
-    let is_source = TypeId::of::<A>() == TypeId::of::<Val<Value<W, Val<B, D>>, Dense>>();
-    let ends = wiring.ends.as_mut().filter(|_| is_source).and_then(|EndsOfRun { link, source, sink }| {
+    let ends = wiring.ends.as_mut().and_then(|EndsOfRun { link, source, sink }| {
         let source = source.downcast_ref::<Lent<SourceOf<W, Val<B, D>>>>()?;
+        // Of a new ring with one reader this is one, and that is the loop's.
+        idle_input::<A, Value<W, Val<B, D>>>(&mut stage.input, source.try_lock()?.as_mut()?.for_loop().1)?;
         let place = Lent::<SinkOf<W, Val<B, D>>>::nothing();
         *sink = Some(Box::new(place.clone()));
-        link.take(0);
+        link.take();
         Some((source.clone(), place, link.clone()))
     });
     let tasklet: Box<dyn Tasklet> = match ends {
@@ -137,6 +138,14 @@ pub(crate) fn whole<A: RingLayout, S: Item + Clone, B: Item, D: Density, F, W: R
         None => Box::new(stage),
     };
     wiring.stage(Home::Workers, [tasklet]);
+}
+
+/// The ring that this source fills, if the reader is that of a loop and the ring is idle.
+fn idle_input<'r, A: RingLayout, T: Item>(
+    reader: &'r mut Reader<A>,
+    producer: &'r mut Producer<T>,
+) -> Option<IdleRing<'r, T, Dense>> {
+    IdleRing::of(producer, (reader as &mut dyn Any).downcast_mut::<Reader<Val<T>>>()?)
 }
 
 /// Tells where a panic came from, at no cost where there is none.
@@ -194,7 +203,9 @@ where
         let noted = Noted { from: &from, at: &mut self.at };
         let (worked, mut moved) = (source.lay(), 0);
         while let Some(due) = source.due() {
-            let Some((n, most)) = pass_batch::<A, S, B, D, F, W>(&mut self.stage, source, sink, due, &from) else {
+            let Some((n, most)) =
+                pass_batch::<A, S, B, D, F, W>(&mut self.stage, (source, sink), (&self.link, due), &from)
+            else {
                 break;
             };
             moved += n;
@@ -210,7 +221,7 @@ where
         if moved == 0 && !source.ends() {
             return Progress { worked: worked | self.link.rest().worked, ..Progress::NONE };
         }
-        self.link.take(moved);
+        self.link.take();
         Progress { worked: worked | source.ends(), ..Progress::moved(moved) }
     }
 }
@@ -219,17 +230,15 @@ where
 /// is not idle.
 fn pass_batch<A: RingLayout, S: Item + Clone, B: Item, D: Density, F, W: RunEnds<Val<B, D>>>(
     stage: &mut Stage<A, S, B, D, F>,
-    source: &mut SourceOf<W, Val<B, D>>,
-    sink: &mut SinkOf<W, Val<B, D>>,
-    due: usize,
+    (source, sink): (&mut SourceOf<W, Val<B, D>>, &mut SinkOf<W, Val<B, D>>),
+    (link, due): (&Link, usize),
     from: &Cell<At>,
 ) -> Option<(usize, usize)>
 where
     F: for<'a> FnMut(&mut S, SequenceNumber, Option<A::Ref<'a>>, bool) -> Option<B> + Send + 'static,
 {
     let (values, to_stage) = source.for_loop();
-    let reader = (&mut stage.input as &mut dyn Any).downcast_mut::<Reader<Val<Value<W, Val<B, D>>>>>()?;
-    let input = IdleRing::<_, Dense>::of(to_stage, reader)?;
+    let input = idle_input::<A, _>(&mut stage.input, to_stage)?;
     let (to_sink, to) = sink.for_loop()?;
     let output = IdleRing::of(&mut stage.output, to_sink)?;
     let most = stage.batch.min(due).min(input.before_mark()).min(output.before_mark());
@@ -245,6 +254,7 @@ where
             })
         });
     });
+    link.count(passed.numbers);
     sink.has_read(passed.filled, outcome.is_ok());
     outcome.unwrap_or_else(|payload| resume_unwind(payload));
     stage.busy = false;
@@ -265,7 +275,7 @@ where
         // The source would always be first, and fill its ring.
         self.steps += 1;
         if self.steps >= AGAIN {
-            self.link.take(0);
+            self.link.take();
         }
         progress
     }

@@ -39,6 +39,21 @@ fn each_value_takes_its_way_before_the_next_one_is_taken() {
 }
 
 #[test]
+fn a_loop_behind_another_stage_leaves_the_source_alone() {
+    let sum = |sum: &mut u64, x: &u64| {
+        *sum += x;
+        *sum
+    };
+    let p = pipeline::<u64>().scan(0, sum).map(|x| x + 1);
+    let (values, taken) = counted(0..10_000);
+    let rings = Rings::new().workers(1).batch(64);
+    let ((alone, all), report) = rings.run((&p).from(source::ready(values)).to_fold((0, 0), alone(taken))).unwrap();
+    assert!(alone < all, "{alone} of {all}");
+    assert!(report.stages.iter().all(|stage| stage.steps <= 160), "each step moves a batch: {report:?}");
+    assert_eq!(rings.collect((&p).from(source::ready(0..500))).unwrap(), p.model(0..500));
+}
+
+#[test]
 fn a_stage_with_a_state_speaks_at_end() {
     let sum = pipeline::<u64>().filter_map(|x| (x % 3 != 0).then_some(*x)).fold(0, |sum, x| *sum += x, |sum| sum);
     let sums = |n: u64| Rings::new().workers(1).collect_slots((&sum).from(source::ready(0..n))).unwrap();
