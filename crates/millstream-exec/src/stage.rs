@@ -31,6 +31,9 @@ pub(crate) fn stage<A: RingLayout, S: Item + Clone, B: Item, D: Density>(
     reader
 }
 
+/// A stage, and the reader of its output.
+type Made<A, S, B, D, F> = (Stage<A, S, B, D, F>, Reader<Val<B, D>>);
+
 /// As [`stage`](fn@stage), but the caller adds it.
 pub(crate) fn make_stage<A: RingLayout, S: Item + Clone, B: Item, D: Density, F>(
     input: Reader<A>,
@@ -39,7 +42,7 @@ pub(crate) fn make_stage<A: RingLayout, S: Item + Clone, B: Item, D: Density, F>
     home: Home,
     (start, keeper): (S, Keeper<S>),
     f: F,
-) -> (Stage<A, S, B, D, F>, Reader<Val<B, D>>)
+) -> Made<A, S, B, D, F>
 where
     F: for<'a> FnMut(&mut S, SequenceNumber, Option<A::Ref<'a>>, bool) -> Option<B> + Send + 'static,
 {

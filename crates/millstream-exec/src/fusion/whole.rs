@@ -99,6 +99,7 @@ type Values<W, O> = <W as RunEnds<O>>::Values;
 type Value<W, O> = <Values<W, O> as Iterator>::Item;
 type SourceOf<W, O> = SourceTasklet<Value<W, O>, Values<W, O>>;
 type SinkOf<W, O> = SinkTasklet<O, <W as RunEnds<O>>::Sink>;
+type EndsOf<'e, W, O> = (&'e mut SourceOf<W, O>, &'e mut SinkOf<W, O>);
 
 /// The tasklet of such a loop.
 struct Whole<A: RingLayout, S, B: Item, D: Density, F, W: RunEnds<Val<B, D>>> {
@@ -230,7 +231,7 @@ where
 /// is not idle.
 fn pass_batch<A: RingLayout, S: Item + Clone, B: Item, D: Density, F, W: RunEnds<Val<B, D>>>(
     stage: &mut Stage<A, S, B, D, F>,
-    (source, sink): (&mut SourceOf<W, Val<B, D>>, &mut SinkOf<W, Val<B, D>>),
+    (source, sink): EndsOf<'_, W, Val<B, D>>,
     (link, due): (&Link, usize),
     from: &Cell<At>,
 ) -> Option<(usize, usize)>
