@@ -131,7 +131,7 @@ fn standard_output_has_result_lines_only_and_json_says_the_same() {
             _ => panic!("{line}"),
         }
     }
-    for bound in ["chain2.speed.ratio.fused 0.300", "copying10.speed.ratio.copying5 0.500"] {
+    for bound in ["chain2.speed.ratio.fused 0.900", "copying10.speed.ratio.copying5 0.500"] {
         let (name, bound) = bound.split_once(' ').unwrap();
         let line = out.lines().find(|line| line.starts_with(name)).unwrap();
         assert!(line.ends_with(bound), "{line}");

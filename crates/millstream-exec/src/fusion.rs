@@ -12,12 +12,11 @@
 //! names and numbers, fused or not. The time of the loop counts for the last stage.
 
 mod ends;
-mod link;
+pub(crate) mod link;
 mod stages;
 mod whole;
 
 pub(crate) use ends::{JobEnds, LentSource, sink_tasklet};
-pub(crate) use link::EndsOfRun;
 pub(crate) use stages::{InFront, Last, LastWithState, Making, fuse, fuse_on};
 pub(crate) use whole::BeforeSink;
 

@@ -103,7 +103,8 @@ impl Rings {
     /// If that loop is the whole pipeline and the source is [`ready`](crate::source::ready), it also takes the values
     /// from the source and gives the output to the sink, and nothing is written to a ring: the pipeline costs what a
     /// loop by hand does. A sink at a filter's mask has its ring. While a snapshot or an upgrade is under way, and
-    /// after an upgrade, values go through the rings. Without a set [batch](Rings::batch), such a step takes further
+    /// after an upgrade, values go through the rings; and where a number takes more than a microsecond, so that the
+    /// report can say whose time it is. Without a set [batch](Rings::batch), such a step takes further
     /// batches for up to 50 microseconds; its states are moved into local variables and back for each batch, if they
     /// and the source's iterator have at most 256 bytes together.
     ///

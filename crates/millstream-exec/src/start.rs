@@ -8,6 +8,7 @@ pub(crate) use threads::Threads;
 
 use crate::explain::Feed;
 use crate::external_source::StopSource;
+use crate::fusion::link::Pace;
 use crate::fusion::sink_tasklet;
 use crate::handle::Started;
 use crate::keeps::{RingBackend, RingRunner};
@@ -99,7 +100,11 @@ where
     let (mut run, input, fork) = wire_source(planned, rings, threads, origin)?;
     let beginning = rings.beginning().cloned().map(Beginning::new);
     let wiring = &mut run.version.wiring;
-    wiring.free_batch = !rings.has_set_batch() && !matches!(threads, Threads::Stepped(_));
+    wiring.pace = match threads {
+        Threads::Stepped(_) => Pace::Untimed,
+        _ if rings.has_set_batch() => Pace::One,
+        _ => Pace::Several,
+    };
     let deployed = run.version.deploy::<R, W, _, _>(pipeline, input, beginning);
     // Those that send to the source wait for a run that does not begin.
     let output = deployed.inspect_err(|_| run.version.wiring.shared.stop())?;

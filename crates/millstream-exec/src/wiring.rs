@@ -1,5 +1,5 @@
 use crate::external_source::StopSource;
-use crate::fusion::EndsOfRun;
+use crate::fusion::link::{EndsOfRun, Pace};
 use crate::keeper::Keeper;
 use crate::keyed_stage::Keyed;
 use crate::onlooker::{Failing, Member, Members, Onlooker, Place};
@@ -49,8 +49,8 @@ pub struct Wiring {
     fused: Members,
     /// The ends of the run, if a loop between them may use them.
     pub(crate) ends: Option<EndsOfRun>,
-    /// Whether a step may take several batches.
-    pub(crate) free_batch: bool,
+    /// How much a step of a loop takes past the rings.
+    pub(crate) pace: Pace,
 }
 
 /// What holds for the stages of a body.
@@ -149,7 +149,7 @@ impl Wiring {
             one_thread: inline,
             fused: Members::default(),
             ends: None,
-            free_batch: false,
+            pace: Pace::default(),
         }
     }
 

@@ -5,6 +5,18 @@ use std::any::Any;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering, fence};
 
+/// How much a step of a loop takes past the rings.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum Pace {
+    /// A batch, whatever it costs: the order of all steps depends on no clock.
+    Untimed,
+    /// A batch.
+    #[default]
+    One,
+    /// Several batches, for a time.
+    Several,
+}
+
 /// What a loop and the ends of its run share.
 #[derive(Default)]
 pub(crate) struct Link {

@@ -6,7 +6,7 @@
 //! [goes past](millstream_ring::bypass) them in its own step. Meanwhile the source publishes nothing.
 
 use super::ends::Lent;
-use super::link::{EndsOfRun, Link};
+use super::link::{EndsOfRun, Link, Pace};
 use crate::Wiring;
 use crate::in_place::InPlace;
 use crate::keeper::Keeper;
@@ -36,6 +36,47 @@ const STEP: Duration = Duration::from_micros(50);
 
 /// After this many steps through the slots the loop tries to go past the rings again.
 const AGAIN: u32 = 16;
+
+/// As [`AGAIN`], after numbers that were dear.
+const AGAIN_IF_DEAR: u32 = 256;
+
+/// The first numbers that go past the rings, to see what they cost; while they are cheap, each batch is this many times
+/// as long as the one before.
+const FIRST: usize = 4;
+const GROWS: usize = 16;
+
+/// Beside numbers that take this long a slot costs nothing. They go through the slots, which shows whose time it is:
+/// the source's, the loop's or the sink's. A batch may take some more, for what is cold.
+const DEAR: Duration = Duration::from_micros(1);
+const COLD: Duration = Duration::from_micros(20);
+
+/// What the last numbers have cost that went past the rings.
+struct Cost {
+    /// The length of the next batch.
+    most: usize,
+    /// How many batches in a row were dear. One may be by chance, where others use the core.
+    dear: u32,
+}
+
+impl Cost {
+    fn unknown() -> Self {
+        Cost { most: FIRST, dear: 0 }
+    }
+
+    /// Notes how long a batch took. Returns whether the next one goes through the slots.
+    fn note(&mut self, numbers: usize, took: Duration) -> bool {
+        if took <= COLD + DEAR * numbers as u32 {
+            *self = Cost { most: self.most.saturating_mul(GROWS), dear: 0 };
+            return false;
+        }
+        self.dear += 1;
+        let is_dear = self.dear > 1;
+        if is_dear {
+            *self = Cost::unknown();
+        }
+        is_dear
+    }
+}
 
 /// A kernel that is last, and whose ring goes to the sink of a run with the ends `W`.
 pub(crate) struct BeforeSink<N, W> {
@@ -108,10 +149,10 @@ struct Whole<A: RingLayout, S, B: Item, D: Density, F, W: RunEnds<Val<B, D>>> {
     sink: Lent<SinkOf<W, Val<B, D>>>,
     link: Arc<Link>,
     shared: Arc<Shared>,
-    /// Whether a step may take several batches.
-    several: bool,
-    /// How many steps went through the slots since values went past them.
-    steps: u32,
+    pace: Pace,
+    cost: Cost,
+    /// After how many steps through the slots values may go past them.
+    again: u32,
     at: At,
 }
 
@@ -133,8 +174,9 @@ pub(crate) fn whole<A: RingLayout, S: Item + Clone, B: Item, D: Density, F, W: R
     });
     let tasklet: Box<dyn Tasklet> = match ends {
         Some((source, sink, link)) => {
-            let (shared, several) = (wiring.shared.clone(), wiring.free_batch);
-            Box::new(Whole::<_, _, _, _, _, W> { stage, source, sink, link, shared, several, steps: 0, at: At::Stage })
+            let (shared, pace) = (wiring.shared.clone(), wiring.pace);
+            let (cost, again, at) = (Cost::unknown(), AGAIN, At::Stage);
+            Box::new(Whole::<_, _, _, _, _, W> { stage, source, sink, link, shared, pace, cost, again, at })
         }
         None => Box::new(stage),
     };
@@ -200,10 +242,11 @@ where
         if source.ends() {
             return self.link.rest();
         }
-        let (began, from) = (self.several.then(Instant::now), Cell::new(At::Source));
+        let (began, from) = (Instant::now(), Cell::new(At::Source));
         let noted = Noted { from: &from, at: &mut self.at };
-        let (worked, mut moved) = (source.lay(), 0);
+        let (worked, mut moved, mut before) = (source.lay(), 0, Duration::ZERO);
         while let Some(due) = source.due() {
+            let due = if self.pace == Pace::Untimed { due } else { due.min(self.cost.most) };
             let Some((n, most)) =
                 pass_batch::<A, S, B, D, F, W>(&mut self.stage, (source, sink), (&self.link, due), &from)
             else {
@@ -214,7 +257,14 @@ where
                 source.exhaust();
                 break;
             }
-            if began.is_none_or(|began| began.elapsed() >= STEP) || self.shared.stopped() {
+            let now = began.elapsed();
+            if self.pace != Pace::Untimed && self.cost.note(n, now.saturating_sub(before)) {
+                self.again = AGAIN_IF_DEAR;
+                self.link.rest();
+                return Progress { worked: true, ..Progress::moved(moved) };
+            }
+            before = now;
+            if self.pace != Pace::Several || now >= STEP || self.shared.stopped() {
                 break;
             }
         }
@@ -270,13 +320,15 @@ where
         self.at = At::Stage;
         let progress = self.stage.step();
         if progress == Progress::NONE {
-            self.steps = 0;
-            return self.go_past();
+            return if self.link.takes() { self.go_past() } else { progress };
         }
-        // The source would always be first, and fill its ring.
-        self.steps += 1;
-        if self.steps >= AGAIN {
-            self.link.take();
+        if !self.link.takes() {
+            self.again -= 1;
+            if self.again == 0 {
+                // The source would always be first, and fill its ring.
+                self.link.take();
+                self.again = AGAIN;
+            }
         }
         progress
     }

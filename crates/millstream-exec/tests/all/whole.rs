@@ -26,16 +26,28 @@ fn alone(taken: Arc<AtomicU64>) -> impl FnMut(&mut (u64, u64), SequenceNumber, &
 fn each_value_takes_its_way_before_the_next_one_is_taken() {
     let p = pipeline::<u64>().map(|x| x + 1).map(|x| x * 2).named("twice");
     for workers in [1, 2] {
-        let (values, taken) = counted(0..10_000);
+        let (values, taken) = counted(0..100_000);
         let rings = Rings::new().workers(workers).batch(64);
         let ((alone, all), report) = rings.run((&p).from(source::ready(values)).to_fold((0, 0), alone(taken))).unwrap();
-        assert_eq!(all, 10_000);
-        assert!(if workers == 1 { alone == all } else { alone < all }, "{alone} of {all} on {workers}");
-        assert!(report.stages.iter().all(|stage| stage.moved == 10_001), "{report:?}");
+        assert_eq!(all, 100_000);
+        // Other tests may have the core so often that the loop takes its values for dear.
+        let most = alone * 2 > all;
+        assert_eq!(most, workers == 1, "{alone} of {all} on {workers}");
+        assert!(report.stages.iter().all(|stage| stage.moved == 100_001), "{report:?}");
         let timed = report.stages.iter().filter(|stage| stage.ns_per_number.is_some()).count();
         assert_eq!(timed, if workers == 1 { 1 } else { 4 }, "the time of the loop is one figure: {report:?}");
-        assert_eq!((report.numbers, report.values), (SequenceNumber(10_000), 10_000));
+        assert_eq!((report.numbers, report.values), (SequenceNumber(100_000), 100_000));
     }
+}
+
+#[test]
+fn the_time_of_dear_values_is_told_apart() {
+    let p = pipeline::<u64>().map(|x| x + 1).map(|x| x * 2);
+    let nap = |_: SequenceNumber, _: &u64| std::thread::sleep(Duration::from_millis(1));
+    let report = Rings::new().workers(1).for_each(p.from(source::ready(0..100)), nap).unwrap();
+    let costs: Vec<_> = report.stages.iter().map(|stage| stage.ns_per_number).collect();
+    assert!(costs[3].is_some_and(|sink| sink > 1e6), "{costs:?}");
+    assert!(costs[2].is_some_and(|last| last < 0.5e6), "{costs:?}");
 }
 
 #[test]
