@@ -40,9 +40,9 @@ const AGAIN: u32 = 16;
 /// As [`AGAIN`], after numbers that were dear.
 const AGAIN_IF_DEAR: u32 = 256;
 
-/// The first numbers that go past the rings, to see what they cost; while they are cheap, each batch is this many times
+/// How many numbers go past the rings first, to see what they cost; while they are cheap, each batch is this many times
 /// as long as the one before.
-const FIRST: usize = 4;
+const FIRST: usize = 1;
 const GROWS: usize = 16;
 
 /// Beside numbers that take this long a slot costs nothing. They go through the slots, which shows whose time it is:
@@ -261,7 +261,7 @@ where
             if self.pace != Pace::Untimed && self.cost.note(n, now.saturating_sub(before)) {
                 self.again = AGAIN_IF_DEAR;
                 self.link.rest();
-                return Progress { worked: true, ..Progress::moved(moved) };
+                return untimed(moved);
             }
             before = now;
             if self.pace != Pace::Several || now >= STEP || self.shared.stopped() {
@@ -273,8 +273,16 @@ where
             return Progress { worked: worked | self.link.rest().worked, ..Progress::NONE };
         }
         self.link.take();
+        if self.cost.dear > 0 {
+            return untimed(moved);
+        }
         Progress { worked: worked | source.ends(), ..Progress::moved(moved) }
     }
+}
+
+/// The progress of a step whose time is not the loop's alone, or not known.
+fn untimed(numbers: usize) -> Progress {
+    Progress { elsewhere: numbers, ..Progress::WORKED }
 }
 
 /// At most a batch, and at most `due` numbers; how many there were, and how many there could have been. None if a ring

@@ -231,11 +231,27 @@ fn list(store: &dyn Store, prefix: &str) -> Result<Vec<(String, u64)>, StateErro
 
 /// What the object of the newest epoch has; `None` if there is none.
 fn newest_job(store: &Arc<dyn Store>) -> Result<Option<Identity>, StateError> {
-    let Some((name, length)) = list(&**store, JOBS)?.pop() else { return Ok(None) };
+    let Some(mut newest) = list(&**store, JOBS)?.pop() else { return Ok(None) };
+    loop {
+        let found = job(store, newest.clone());
+        match &found {
+            Err(StateError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => {}
+            _ => return found.map(Some),
+        }
+        // Two processes have opened the store since it was listed, and the second one has removed this object.
+        match list(&**store, JOBS)?.pop() {
+            Some(later) if later != newest => newest = later,
+            _ => return found.map(Some),
+        }
+    }
+}
+
+/// What the object of an epoch has.
+fn job(store: &Arc<dyn Store>, (name, length): (String, u64)) -> Result<Identity, StateError> {
     let (path, mut object) = (Path::new(&name), Object { store: Arc::clone(store), name: name.clone(), length });
     let (job, _): (Identity, u64) = JOB_KIND.read(&mut object).map_err(|why| why.at(path, &JOB_KIND))?;
     if job_name(job.epoch) == name {
-        Ok(Some(job))
+        Ok(job)
     } else {
         Err(StateError::damaged(path, format!("it is that of epoch {}, under another name", job.epoch)))
     }

@@ -273,3 +273,41 @@ fn a_process_that_is_overtaken_takes_the_next_epoch_or_stops() {
     save(&later, 150).unwrap();
     assert_eq!(whole(&later), [100, 200, 150], "it is there, and older than what the later process saves");
 }
+
+/// A store that two other processes open between a list and the read of what was listed.
+#[derive(Debug, Default)]
+struct OpenedMeanwhile {
+    store: Arc<MemoryStore>,
+    times: AtomicU64,
+}
+
+impl Store for OpenedMeanwhile {
+    fn put(&self, name: &str, pieces: &[&[u8]]) -> io::Result<()> {
+        self.store.put(name, pieces)
+    }
+
+    fn get(&self, name: &str, range: Range<u64>) -> io::Result<Vec<u8>> {
+        if self.times.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |times| times.checked_sub(1)).is_ok() {
+            (0..2).for_each(|_| drop(StoreDir::open(self.store.clone(), "orders").unwrap()));
+        }
+        self.store.get(name, range)
+    }
+
+    fn list(&self, prefix: &str) -> io::Result<Vec<(String, u64)>> {
+        self.store.list(prefix)
+    }
+
+    fn delete(&self, name: &str) -> io::Result<()> {
+        self.store.delete(name)
+    }
+}
+
+#[test]
+fn an_epoch_that_was_removed_after_it_was_listed_is_followed_by_the_next() {
+    let store = Arc::new(OpenedMeanwhile::default());
+    assert_eq!(StoreDir::open(store.clone(), "orders").unwrap().epoch(), 1);
+    store.times.store(2, Ordering::Relaxed);
+    assert_eq!(StoreDir::open(store.clone(), "orders").unwrap().epoch(), 6);
+    store.times.store(1, Ordering::Relaxed);
+    assert_eq!(StoreDir::read(store).unwrap().epoch(), 8);
+}
