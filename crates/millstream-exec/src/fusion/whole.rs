@@ -247,6 +247,7 @@ where
         let (worked, mut moved, mut before) = (source.lay(), 0, Duration::ZERO);
         while let Some(due) = source.due() {
             let due = if self.pace == Pace::Untimed { due } else { due.min(self.cost.most) };
+            let due = if self.pace == Pace::Several { due } else { due.min(self.stage.batch - moved) };
             let Some((n, most)) =
                 pass_batch::<A, S, B, D, F, W>(&mut self.stage, (source, sink), (&self.link, due), &from)
             else {
@@ -264,7 +265,8 @@ where
                 return untimed(moved);
             }
             before = now;
-            if self.pace != Pace::Several || now >= STEP || self.shared.stopped() {
+            let is_over = if self.pace == Pace::Several { now >= STEP } else { moved >= self.stage.batch };
+            if is_over || self.shared.stopped() {
                 break;
             }
         }
