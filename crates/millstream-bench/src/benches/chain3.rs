@@ -45,9 +45,8 @@ fn at(setting: &Setting, case: &'static str, rings: &Rings, n: u64) -> Result<Re
     let speeds = take_turns(setting, work, contestants)?;
     let ratios = [
         speeds.ratio("crossbeam-vec1024", Some(1.2)),
-        // No bound: one worker that was asked for fuses the stages, and a run that chooses its workers does not.
-        speeds.ratio_as("fixed-workers", &["one-worker", "two-workers"], None),
-        speeds.ratio("one-worker", None),
+        speeds.ratio_as("fixed-workers", &["one-worker", "two-workers"], Some(0.9)),
+        speeds.ratio("one-worker", Some(0.95)),
         speeds.ratio("fused", None),
     ];
     Ok(speeds.results(ratios))
