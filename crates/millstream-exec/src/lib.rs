@@ -52,6 +52,7 @@ mod kept;
 mod keyed_stage;
 mod lane_stage;
 mod latency_markers;
+mod lock;
 mod machine;
 mod marks;
 mod observer;

@@ -21,6 +21,7 @@ pub(crate) use round::Round;
 use crate::activity::Activity;
 use crate::budget::Budgets;
 use crate::latency_markers::MarkerPasses;
+use crate::lock::try_lock;
 use crate::machine::{Accounts, CoreBalancer, MigrationBackoff, Pins, usable_cores};
 use crate::placement::{Controller, cut_evenly};
 use crate::report::StageReport;
@@ -33,7 +34,7 @@ use millstream_core::failure::caught;
 use roster::{Roster, tasks};
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::{JoinHandle, ThreadId, current};
 use std::time::Instant;
 
@@ -137,11 +138,7 @@ impl Pool {
 
     /// The controller, unless another thread holds the lock.
     pub(crate) fn try_controller(&self) -> Option<MutexGuard<'_, Controller>> {
-        match self.controller.try_lock() {
-            Ok(controller) => Some(controller),
-            Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
-            Err(TryLockError::WouldBlock) => None,
-        }
+        try_lock(&self.controller)
     }
 
     /// The present tasklets.

@@ -4,6 +4,7 @@ mod turns;
 
 use crate::budget::Budgets;
 use crate::latency_markers::MarkerPasses;
+use crate::lock::try_lock;
 use crate::marks::{BesideRun, Passer};
 use crate::pause::GivenUp;
 use crate::report::StageReport;
@@ -17,7 +18,7 @@ use broken::Broken;
 use millstream_core::failure::{caught, message};
 use millstream_core::{Plan, SequenceNumber};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// How many times a task's lock is tried before its tasklet counts as being in the middle of a step.
@@ -129,11 +130,7 @@ impl Task {
 
     /// The tasklet, unless another thread holds the lock.
     pub(crate) fn try_lock(&self) -> Option<MutexGuard<'_, Option<Box<dyn Tasklet>>>> {
-        match self.occupant.try_lock() {
-            Ok(occupant) => Some(occupant),
-            Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
-            Err(TryLockError::WouldBlock) => None,
-        }
+        try_lock(&self.occupant)
     }
 
     /// Whether a step is in progress; none if the tasklet has ended.

@@ -31,9 +31,7 @@ impl Gate {
             Gate::Group(group) => group.gate(),
         }
     }
-}
 
-impl Gate {
     /// Whether both are of one reader.
     fn is(&self, other: &Gate) -> bool {
         matches!((self, other), (Gate::Reader(a), Gate::Reader(b)) if Arc::ptr_eq(a, b))

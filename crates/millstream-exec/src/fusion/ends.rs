@@ -1,17 +1,17 @@
 //! The ends of a run that one thread runs: a source and a sink that the loop between them may use in its own step.
 
 use super::link::{EndsOfRun, Link};
-use crate::Sink;
-use crate::Wiring;
+use crate::lock::try_lock;
 use crate::sink_tasklet::SinkTasklet;
 use crate::source::SourceTasklet;
 use crate::task_probe::TaskProbe;
 use crate::tasklet::{AtMarks, Progress, Tasklet};
+use crate::{Sink, Wiring};
 use millstream_core::fusion::RunEnds;
 use millstream_core::{Item, Shape};
 use millstream_ring::{Mark, RingLayout};
 use std::marker::PhantomData;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The ends of a job, as types: the source's values, and the sink.
 pub(crate) struct JobEnds<I, K>(PhantomData<fn() -> (I, K)>);
@@ -47,11 +47,7 @@ impl<X> Lent<X> {
 
     /// None while another one uses it: it may be in the user's code, on this very thread.
     pub(crate) fn try_lock(&self) -> Option<MutexGuard<'_, Option<X>>> {
-        match self.0.try_lock() {
-            Ok(end) => Some(end),
-            Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
-            Err(TryLockError::WouldBlock) => None,
-        }
+        try_lock(&self.0)
     }
 
     /// Drops the end. One that the loop uses is dropped with the loop.
