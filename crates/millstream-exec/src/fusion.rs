@@ -11,6 +11,8 @@
 //! nothing: it counts what the loop has moved. So reports, observers and errors have the same stages, with the same
 //! names and numbers, fused or not. The time of the loop counts for the last stage.
 
+mod apart;
+mod cost;
 mod ends;
 pub(crate) mod link;
 mod stages;

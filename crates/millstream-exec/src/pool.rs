@@ -100,6 +100,7 @@ impl Pool {
         let passes = MarkerPasses::of(plan);
         let roster = Roster::new(tasks(tasklets, budgets, plan, &passes), passes);
         let (count, workers) = (roster.tasks.len(), controller.workers());
+        shared.has_workers(workers);
         let mut cuts = Vec::new();
         cut_evenly(roster.cooperative.len(), workers, &mut cuts);
         // A later version of the pipeline may have more tasklets.

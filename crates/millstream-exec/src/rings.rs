@@ -278,6 +278,11 @@ impl Rings {
         self.workers == Some(1)
     }
 
+    /// Whether the run chooses how many workers it has.
+    pub(crate) fn chooses_workers(&self) -> bool {
+        self.workers.is_none()
+    }
+
     /// Whether the most numbers of a step are set.
     pub(crate) fn has_set_batch(&self) -> bool {
         self.batch.is_some()

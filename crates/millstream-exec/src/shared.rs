@@ -52,6 +52,8 @@ pub(crate) struct Shared {
     together: AtomicBool,
     /// How many times the source's thread has run the stages.
     turns: AtomicU64,
+    /// Whether one worker has all tasklets that workers share, and no other one is tried.
+    one_worker: AtomicBool,
 }
 
 /// The place of a failure. The order is the one in which a single thread would meet failures: a later clock before an
@@ -139,12 +141,23 @@ impl Shared {
             source_ended: AtomicBool::new(false),
             together: AtomicBool::new(false),
             turns: AtomicU64::new(0),
+            one_worker: AtomicBool::new(false),
         }
     }
 
     /// Of a source that is there before its run.
     pub(crate) fn early() -> Self {
         Shared::new(IdleStrategy::of(Wait::default(), usable_cores().usable))
+    }
+
+    /// Whether one worker has all tasklets that workers share, and no other one is tried.
+    pub(crate) fn has_one_worker(&self) -> bool {
+        self.one_worker.load(Ordering::Relaxed)
+    }
+
+    /// So many workers have them from now on.
+    pub(crate) fn has_workers(&self, workers: usize) {
+        self.one_worker.store(workers == 1, Ordering::Relaxed);
     }
 
     /// A run has taken the source.

@@ -186,13 +186,12 @@ impl<A: RingLayout, K> SinkTasklet<A, K> {
         SinkTasklet { input, user, batch, at_end: None, read: false, left, next }
     }
 
-    /// The ring that values pass, and the sink to which a loop gives them. If that fails, the sink does not pause.
+    /// The ring that values pass, and the sink to which a loop gives them.
     pub(crate) fn for_loop(&mut self) -> Option<(&mut Reader<A>, &mut K)> {
-        self.read = false;
         Some((&mut self.input, &mut self.user.as_mut()?.sink))
     }
 
-    /// The loop has given it this many values. If it `goes_on`, it has a pause to come.
+    /// The loop has given it this many values. If it `goes_on`, it has a pause to come; if that has failed, it has none.
     pub(crate) fn has_read(&mut self, values: usize, goes_on: bool) {
         self.read = goes_on;
         self.user.iter_mut().for_each(|user| user.values += values as u64);

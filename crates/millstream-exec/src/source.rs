@@ -261,11 +261,6 @@ impl<T: Item, I> SourceTasklet<T, I> {
         self.output.lay(&self.shared.marks)
     }
 
-    /// How many numbers come before the next mark; none at the mark of a change that is not laid.
-    pub(crate) fn due(&self) -> Option<usize> {
-        Some(self.shared.marks.distance(self.output.producer.next())).filter(|due| *due > 0)
-    }
-
     /// What a loop takes values from, and the ring that they pass.
     pub(crate) fn for_loop(&mut self) -> (&mut I, &mut Producer<T>) {
         (&mut self.values, &mut self.output.producer)

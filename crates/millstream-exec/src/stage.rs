@@ -9,7 +9,7 @@ use crate::keeper::{Keeper, StateBytes};
 use crate::kept::Kept;
 use crate::onlooker::Failing;
 use crate::task_probe::TaskProbe;
-use crate::tasklet::{AtMarks, Progress, Tasklet};
+use crate::tasklet::{AtMarks, Parts, Progress, Tasklet};
 use crate::wiring::{Home, Wiring};
 use millstream_core::{Density, Item, SequenceNumber, Val};
 use millstream_ring::{Batch, Claim, Last, Mark, Producer, Reader, RingLayout, ring_from};
@@ -180,7 +180,7 @@ pub(crate) struct Stage<A: RingLayout, S, B: Item, D: Density, F> {
     /// Whether the function is at the number after those published.
     pub(crate) busy: bool,
     at_end: Option<u64>,
-    failing: Failing,
+    pub(crate) failing: Failing,
     density: PhantomData<fn() -> (B, D)>,
 }
 
@@ -235,6 +235,11 @@ where
         take_end(&mut self.input, &mut self.output, &mut self.at_end, self.end, |number, value| {
             Last::of::<B, D>(f(state, number, value, true))
         })
+    }
+
+    fn in_loop(&mut self) -> Option<Parts<'_>> {
+        let Stage { input, output, work, busy, .. } = self;
+        Some(Parts { input, output, state: &mut work.state, busy })
     }
 
     fn at_marks(&mut self) -> Option<&mut dyn AtMarks> {

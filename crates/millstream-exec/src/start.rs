@@ -189,6 +189,7 @@ impl Planned {
         let most = rings.most(plan.rings.len());
         let mut wiring = Wiring::new(rings.slots(), most, inline, shared, before, (plan, lookup));
         wiring.one_thread |= rings.has_one_worker();
+        wiring.tries_workers = !inline && rings.chooses_workers();
         Version { wiring, ring_bytes }
     }
 }
@@ -207,10 +208,18 @@ impl Version {
         let wiring = &mut self.wiring;
         wiring.beginning = beginning;
         let input = source_edge::<R, T>(input);
-        let output = if W::APART || !wiring.fuses() {
-            Deploy::<RingBackend<R>>::deploy_at(pipeline, input, Level::Outer, wiring)
-        } else {
+        let output = if !W::APART && wiring.fuses() {
             Deploy::<RingBackend<R>>::deploy_whole::<W>(pipeline, input, wiring)
+        } else {
+            let (first, of_loop) = (wiring.tasklets.len(), wiring.of_loop().filter(|_| !W::APART));
+            let output = Deploy::<RingBackend<R>>::deploy_at(pipeline, input, Level::Outer, wiring);
+            if let Some(of_loop) = of_loop {
+                let (_, input) = ring_from::<T, Dense>(SequenceNumber(0), 1).expect("one is a power of two");
+                wiring.add_loop(first, of_loop, |of_loop| {
+                    drop(Deploy::<RingBackend<R>>::deploy_whole::<W>(pipeline, source_edge::<R, T>(input), of_loop));
+                });
+            }
+            output
         };
         wiring.check()?;
         wiring.beginning.take().map_or(Ok(()), Beginning::check).map_err(RunError::Snapshot)?;

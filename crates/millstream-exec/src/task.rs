@@ -216,13 +216,15 @@ impl Task {
         };
         if let Some(begun) = clock {
             let ended = Instant::now();
-            self.time(progress.moved as u64, ended.duration_since(*begun));
+            let timed = if progress.untimed { 0 } else { progress.moved };
+            self.time(timed as u64, ended.duration_since(*begun));
             *begun = ended;
         }
         let passed = progress.moved + progress.elsewhere;
         if passed > 0 {
             add(&self.moved, passed as u64);
-            add(&self.elsewhere, progress.elsewhere as u64);
+            let elsewhere = if progress.untimed { passed } else { progress.elsewhere };
+            add(&self.elsewhere, elsewhere as u64);
             add(&self.steps, 1);
         }
         if shared.markers.on() {

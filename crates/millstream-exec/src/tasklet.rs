@@ -21,7 +21,8 @@ use crate::in_place::InPlace;
 use crate::kept::Kept;
 use crate::task_probe::TaskProbe;
 use millstream_core::SequenceNumber;
-use millstream_ring::Mark;
+use millstream_ring::{Mark, RingEnd};
+use std::any::Any;
 
 /// The result of one step: how many numbers moved, and whether the tasklet is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,19 +35,21 @@ pub(crate) struct Progress {
     pub(crate) worked: bool,
     /// How many numbers have passed the tasklet in steps of another one, since the step before.
     pub(crate) elsewhere: usize,
+    /// Whether the time of the step is not this tasklet's alone, or not known.
+    pub(crate) untimed: bool,
 }
 
 impl Progress {
-    pub(crate) const NONE: Progress = Progress { moved: 0, done: false, worked: false, elsewhere: 0 };
+    pub(crate) const NONE: Progress = Progress { moved: 0, done: false, worked: false, elsewhere: 0, untimed: false };
     /// END moved.
-    pub(crate) const ENDED: Progress = Progress { moved: 1, done: true, worked: false, elsewhere: 0 };
+    pub(crate) const ENDED: Progress = Progress { moved: 1, done: true, ..Progress::NONE };
     /// Nothing is left to do.
-    pub(crate) const DONE: Progress = Progress { moved: 0, done: true, worked: false, elsewhere: 0 };
+    pub(crate) const DONE: Progress = Progress { done: true, ..Progress::NONE };
     /// The step did something that moved no number.
-    pub(crate) const WORKED: Progress = Progress { moved: 0, done: false, worked: true, elsewhere: 0 };
+    pub(crate) const WORKED: Progress = Progress { worked: true, ..Progress::NONE };
 
     pub(crate) fn moved(numbers: usize) -> Self {
-        Progress { moved: numbers, done: false, worked: false, elsewhere: 0 }
+        Progress { moved: numbers, ..Progress::NONE }
     }
 }
 
@@ -74,10 +77,24 @@ pub(crate) trait Tasklet: Send {
     /// The cursors of its input and output, for observers.
     fn probe(&self) -> TaskProbe;
 
+    /// What a loop over several stages needs of it, if such a loop can do its work.
+    fn in_loop(&mut self) -> Option<Parts<'_>> {
+        None
+    }
+
     /// How it acts at marks; none if it only copies them.
     fn at_marks(&mut self) -> Option<&mut dyn AtMarks> {
         None
     }
+}
+
+/// A stage in a loop over several.
+pub(crate) struct Parts<'p> {
+    pub(crate) input: &'p mut dyn RingEnd,
+    pub(crate) output: &'p mut dyn RingEnd,
+    pub(crate) state: &'p mut dyn Any,
+    /// Whether its function is at the number after those published.
+    pub(crate) busy: &'p mut bool,
 }
 
 /// A tasklet that takes no number before it has passed the marks at it.

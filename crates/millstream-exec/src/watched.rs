@@ -3,8 +3,8 @@
 use crate::latency_markers::{LatencyMarkers, MarkerPasses, MarkerWiring};
 use crate::task_probe::TaskProbe;
 use millstream_core::Plan;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 /// The number of classes of batch sizes: class i has the sizes from 2^i to 2^(i+1) - 1.
 pub(crate) const BATCHES: usize = 24;
@@ -48,6 +48,8 @@ pub(crate) struct Calls {
     failures: AtomicU64,
     retries: AtomicU64,
     parked: AtomicU64,
+    /// Those of the same function in a loop.
+    also: OnceLock<Arc<Calls>>,
 }
 
 impl Calls {
@@ -74,16 +76,27 @@ impl Calls {
         self.parked.fetch_add(1, Ordering::Relaxed);
     }
 
+    /// Counts what these do as well.
+    pub(crate) fn count_also(&self, others: Arc<Calls>) {
+        // They are counted from the beginning, once.
+        let _ = self.also.set(others);
+    }
+
+    fn with_others(&self, count: impl Fn(&Calls) -> &AtomicU64) -> u64 {
+        let others = self.also.get().map_or(0, |others| count(others).load(Ordering::Relaxed));
+        count(self).load(Ordering::Relaxed) + others
+    }
+
     pub(crate) fn failures(&self) -> u64 {
-        self.failures.load(Ordering::Relaxed)
+        self.with_others(|calls| &calls.failures)
     }
 
     pub(crate) fn retries(&self) -> u64 {
-        self.retries.load(Ordering::Relaxed)
+        self.with_others(|calls| &calls.retries)
     }
 
     pub(crate) fn parked(&self) -> u64 {
-        self.parked.load(Ordering::Relaxed)
+        self.with_others(|calls| &calls.parked)
     }
 }
 

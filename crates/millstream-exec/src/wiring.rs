@@ -45,12 +45,16 @@ pub struct Wiring {
     pub(crate) beginning: Option<Beginning>,
     /// Whether one thread runs all stages, so that they are fused where they can be.
     pub(crate) one_thread: bool,
+    /// Whether the run chooses how many workers it has.
+    pub(crate) tries_workers: bool,
     /// The stages of the loop that is added next, before its last one.
     fused: Members,
     /// The ends of the run, if a loop between them may use them.
     pub(crate) ends: Option<EndsOfRun>,
     /// How much a step of a loop takes past the rings.
     pub(crate) pace: Pace,
+    /// The tasklets of the stages that are added here once more, as one loop.
+    pub(crate) apart: Option<Vec<Named>>,
 }
 
 /// What holds for the stages of a body.
@@ -147,9 +151,11 @@ impl Wiring {
             calls: None,
             beginning: None,
             one_thread: inline,
+            tries_workers: false,
             fused: Members::default(),
             ends: None,
             pace: Pace::default(),
+            apart: None,
         }
     }
 
@@ -277,6 +283,30 @@ impl Wiring {
     /// Sets the counters of the failures of the stage that is added next.
     pub(crate) fn counts(&mut self, calls: Option<Arc<Calls>>) {
         self.calls = calls;
+    }
+
+    /// The counters of the failures of the stage that would be added next.
+    pub(crate) fn take_calls(&mut self) -> Option<Arc<Calls>> {
+        self.calls.take()
+    }
+
+    /// A wiring in which the stages that are added here can be added once more, as one loop. None if no loop could take
+    /// values from the source.
+    pub(crate) fn of_loop(&self) -> Option<Wiring> {
+        self.ends.as_ref()?;
+        let (plan, lookup) = (self.plan.clone(), self.lookup.clone());
+        let mut of_loop = Wiring::new(1, self.batch, false, self.shared.clone(), self.next_order(), (plan, lookup));
+        (of_loop.one_thread, of_loop.pace) = (true, self.pace);
+        Some(of_loop)
+    }
+
+    /// Gives the tasklets from `first` on a loop over all of them, if what `add` adds to that wiring is one.
+    pub(crate) fn add_loop(&mut self, first: usize, mut of_loop: Wiring, add: impl FnOnce(&mut Wiring)) {
+        of_loop.ends = self.ends.take();
+        of_loop.apart = Some(self.tasklets.split_off(first));
+        add(&mut of_loop);
+        self.ends = of_loop.ends;
+        self.tasklets.extend(of_loop.apart.into_iter().flatten());
     }
 
     /// The pauses of the stage that is added next.

@@ -32,11 +32,19 @@ impl Gate {
         }
     }
 
-    /// Whether both are of one reader.
-    fn is(&self, other: &Gate) -> bool {
-        matches!((self, other), (Gate::Reader(a), Gate::Reader(b)) if Arc::ptr_eq(a, b))
+    /// What tells it from the gates of other readers; none for a group.
+    pub(crate) fn id(&self) -> Option<GateId> {
+        match self {
+            Gate::Reader(position) => Some(GateId(Arc::as_ptr(position).addr())),
+            Gate::Group(_) => None,
+        }
     }
 }
+
+/// What tells a gate from others, as long as it is there.
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GateId(usize);
 
 /// The gates of one ring. Readers add theirs at any time; the producer detects this by the version.
 pub(crate) struct Gates {
@@ -84,9 +92,9 @@ impl Gating {
         self.released
     }
 
-    /// Whether this gate is the only one of a reader that was not dropped, as the gates were read last.
-    pub(crate) fn has_only(&self, gate: &Gate) -> bool {
-        self.gates.iter().all(|other| other.is(gate) || other.needs() == GONE)
+    /// The gates of readers that were not dropped, as the gates were read last.
+    pub(crate) fn gates(&self) -> impl Iterator<Item = &Gate> {
+        self.gates.iter().filter(|gate| gate.needs() != GONE)
     }
 
     /// How often all gates were read.

@@ -63,7 +63,7 @@ mod wiring;
 mod writer_core;
 
 pub use batch::{Batch, End, Iter};
-pub use bypass::{IdleRing, Passed, bypass};
+pub use bypass::{IdleRings, Passed, RingEnd};
 pub use claim::Claim;
 pub use error::{CapacityError, ClaimError};
 pub use keyed_writer::KeyedWriter;

@@ -217,20 +217,25 @@ impl<S: Item> Producer<S> {
         Ok(())
     }
 
-    /// Whether nothing is in this ring: the reader with this gate is the only one, and has released everything. Drops
-    /// what it has released.
-    pub(crate) fn is_drained_by(&mut self, ring: &Arc<Shared<S>>, gate: &Gate) -> bool {
-        if self.ended || self.apart || !Arc::ptr_eq(&self.shared, ring) {
+    /// Whether nothing is in this ring, and it has not ended: every reader has released everything. Drops what they have
+    /// released.
+    pub(crate) fn is_drained(&mut self) -> bool {
+        if self.ended || self.apart {
             return false;
         }
         self.read_gates();
-        self.gating.cached() == self.next && self.gating.has_only(gate)
+        self.gating.cached() == self.next
     }
 
-    /// The next `n` numbers pass without slots, in a ring that is [drained](Producer::is_drained_by) and whose reader
-    /// passes them too. `filled` of them have a value.
-    pub(crate) fn pass_by(&mut self, n: usize, filled: usize) {
-        if let Some(sampler) = self.shared.sampler().filter(|sampler| sampler.takes_this()) {
+    /// The gates of its readers that were not dropped, as they were read last.
+    pub(crate) fn gates(&self) -> impl Iterator<Item = &Gate> {
+        self.gating.gates()
+    }
+
+    /// The next `n` numbers pass without slots, in a ring that is [drained](Producer::is_drained) and whose readers
+    /// pass them too. `filled` of them have a value; none if it is not known.
+    pub(crate) fn pass_by(&mut self, n: usize, filled: Option<usize>) {
+        if let (Some(filled), Some(sampler)) = (filled, self.shared.sampler().filter(|sampler| sampler.takes_this())) {
             sampler.count(n, n - filled);
         }
         self.next += n as u64;

@@ -18,7 +18,7 @@ pub use part::{PartChunk, PartView};
 pub use projected::ProjectedView;
 pub use zip::ZipView;
 
-use crate::gate::Gate;
+use crate::gate::{Gate, GateId};
 use crate::mark::MarkList;
 use crate::probe::RingProbe;
 use millstream_core::{Item, SameItem, Shape};
@@ -233,6 +233,12 @@ pub trait View<F: RingLayout>: sealed::Sealed + Send + Sync + Sized + 'static {
     /// them.
     #[doc(hidden)]
     fn watch(&self, rings: &mut Vec<RingProbe>) -> HiddenGate;
+
+    /// Shows the gate of each ring. Returns whether these are all; none are if a ring is read by more than its slots.
+    #[doc(hidden)]
+    fn gates(&self, _: &mut dyn FnMut(GateId)) -> bool {
+        false
+    }
 }
 
 /// The methods of a view of one other view, also of one as an object, in which it does as that one does.
@@ -269,6 +275,10 @@ macro_rules! as_inner_view {
 
         fn watch(&self, rings: &mut Vec<RingProbe>) -> HiddenGate {
             self.$inner.watch(rings)
+        }
+
+        fn gates(&self, see: &mut dyn FnMut(GateId)) -> bool {
+            self.$inner.gates(see)
         }
     };
 }

@@ -22,7 +22,7 @@ impl<O: Shape, I: Iterator<Item: Item> + Send + 'static, K: Sink<O>> RunEnds<O> 
     type Sink = K;
 }
 
-/// One end, which the loop may use while the end's own tasklet rests. None once it has ended.
+/// An end or a stage, which the loop may use while its own tasklet rests. None once it has ended.
 pub(crate) struct Lent<X>(Arc<Mutex<Option<X>>>);
 
 impl<X> Clone for Lent<X> {
@@ -32,7 +32,7 @@ impl<X> Clone for Lent<X> {
 }
 
 impl<X> Lent<X> {
-    fn of(end: X) -> Self {
+    pub(super) fn of(end: X) -> Self {
         Lent(Arc::new(Mutex::new(Some(end))))
     }
 
@@ -41,7 +41,7 @@ impl<X> Lent<X> {
     }
 
     /// Not in a step: no user's code runs under the lock then.
-    fn lock(&self) -> MutexGuard<'_, Option<X>> {
+    pub(super) fn lock(&self) -> MutexGuard<'_, Option<X>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -51,7 +51,7 @@ impl<X> Lent<X> {
     }
 
     /// Drops the end. One that the loop uses is dropped with the loop.
-    fn give_up(&self) {
+    pub(super) fn give_up(&self) {
         // To drop it is the user's code, which does not run under the lock.
         let end = self.try_lock().and_then(|mut end| end.take());
         drop(end);

@@ -1,31 +1,38 @@
 //! A run whose stages are one loop: the loop takes the values from the source and gives its output to the sink, past
 //! the rings between.
 //!
-//! Source, loop and sink remain three tasklets, with their rings. Where a ring has something in it, or another reader,
-//! or a mark that was not passed, values go through its slots as ever. Where both rings are idle, the loop
-//! [goes past](millstream_ring::bypass) them in its own step. Meanwhile the source publishes nothing.
+//! Source, stages and sink remain tasklets, with their rings. Where a ring has something in it, or another reader, or a
+//! mark that was not passed, values go through the slots as ever. Where all rings are idle, the loop
+//! [goes past](millstream_ring::IdleRings) them in its own step. Meanwhile the source publishes nothing.
+//!
+//! If one worker was asked for, the stages are one tasklet. If the run chooses how many, each has its own
+//! (`fusion/apart.rs`), and the loop is at work as long as there is one worker.
 
+use super::apart::{Passer, apart};
+use super::cost::Cost;
 use super::ends::Lent;
 use super::link::{EndsOfRun, Link, Pace};
 use crate::Wiring;
 use crate::in_place::InPlace;
 use crate::keeper::Keeper;
 use crate::kept::Kept;
-use crate::shared::Shared;
+use crate::onlooker::Failing;
+use crate::shared::{Payload, Shared};
 use crate::sink_tasklet::{SinkTasklet, put};
 use crate::source::SourceTasklet;
-use crate::stage::Stage;
+use crate::stage::{Stage, Work};
 use crate::task_probe::TaskProbe;
-use crate::tasklet::{AtMarks, Progress, Tasklet};
+use crate::tasklet::{AtMarks, Parts, Progress, Tasklet};
 use crate::wiring::Home;
 use crate::{RingBackend, RingRunner};
 use millstream_core::failure::caught;
 use millstream_core::fusion::{RunEnds, SlotKernel};
-use millstream_core::{Dense, Density, Item, SequenceNumber, Shape, Val};
-use millstream_ring::{IdleRing, Mark, MarkKind, Passed, Producer, Reader, RingLayout, bypass};
-use std::any::Any;
+use millstream_core::{Density, Item, SequenceNumber, Shape, Val};
+use millstream_ring::{IdleRings, Mark, MarkKind, Passed, RingEnd, RingLayout};
+use std::any::TypeId;
 use std::cell::Cell;
 use std::marker::PhantomData;
+use std::mem::swap;
 use std::panic::resume_unwind;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -39,44 +46,6 @@ const AGAIN: u32 = 16;
 
 /// As [`AGAIN`], after numbers that were dear.
 const AGAIN_IF_DEAR: u32 = 256;
-
-/// How many numbers go past the rings first, to see what they cost; while they are cheap, each batch is this many times
-/// as long as the one before.
-const FIRST: usize = 1;
-const GROWS: usize = 16;
-
-/// Beside numbers that take this long a slot costs nothing. They go through the slots, which shows whose time it is:
-/// the source's, the loop's or the sink's. A batch may take some more, for what is cold.
-const DEAR: Duration = Duration::from_micros(1);
-const COLD: Duration = Duration::from_micros(20);
-
-/// What the last numbers have cost that went past the rings.
-struct Cost {
-    /// The length of the next batch.
-    most: usize,
-    /// How many batches in a row were dear. One may be by chance, where others use the core.
-    dear: u32,
-}
-
-impl Cost {
-    fn unknown() -> Self {
-        Cost { most: FIRST, dear: 0 }
-    }
-
-    /// Notes how long a batch took. Returns whether the next one goes through the slots.
-    fn note(&mut self, numbers: usize, took: Duration) -> bool {
-        if took <= COLD + DEAR * numbers as u32 {
-            *self = Cost { most: self.most.saturating_mul(GROWS), dear: 0 };
-            return false;
-        }
-        self.dear += 1;
-        let is_dear = self.dear > 1;
-        if is_dear {
-            *self = Cost::unknown();
-        }
-        is_dear
-    }
-}
 
 /// A kernel that is last, and whose ring goes to the sink of a run with the ends `W`.
 pub(crate) struct BeforeSink<N, W> {
@@ -140,11 +109,11 @@ type Values<W, O> = <W as RunEnds<O>>::Values;
 type Value<W, O> = <Values<W, O> as Iterator>::Item;
 type SourceOf<W, O> = SourceTasklet<Value<W, O>, Values<W, O>>;
 type SinkOf<W, O> = SinkTasklet<O, <W as RunEnds<O>>::Sink>;
-type EndsOf<'e, W, O> = (&'e mut SourceOf<W, O>, &'e mut SinkOf<W, O>);
-
-/// The tasklet of such a loop.
-struct Whole<A: RingLayout, S, B: Item, D: Density, F, W: RunEnds<Val<B, D>>> {
-    stage: Stage<A, S, B, D, F>,
+/// The tasklet of such a loop. It is the last stage's.
+pub(super) struct Whole<A: RingLayout, S, B: Item, D: Density, F, W: RunEnds<Val<B, D>>> {
+    /// The stages before the last one, if they have tasklets of their own.
+    pub(super) before: Vec<Lent<Passer>>,
+    pub(super) last: Last<A, S, B, D, F>,
     source: Lent<SourceOf<W, Val<B, D>>>,
     sink: Lent<SinkOf<W, Val<B, D>>>,
     link: Arc<Link>,
@@ -156,39 +125,68 @@ struct Whole<A: RingLayout, S, B: Item, D: Density, F, W: RunEnds<Val<B, D>>> {
     at: At,
 }
 
-/// Adds the tasklet of a loop, which is the whole pipeline if its input is the source's ring.
+/// The last stage.
+pub(super) enum Last<A: RingLayout, S, B: Item, D: Density, F> {
+    /// With all stages before it.
+    Fused(Stage<A, S, B, D, F>),
+    /// By itself, with what the loop over all stages does. Its state is in the loop while that is at work.
+    Apart { stage: Box<dyn Tasklet>, work: Work<S, F>, batch: usize, failing: Failing },
+}
+
+/// The ends of the run, if they have these types, and what they agree on.
+type ClaimedEnds<W, O> = (Lent<SourceOf<W, O>>, Lent<SinkOf<W, O>>, Arc<Link>);
+
+/// The ends of the run, if the loop reads what the source gives. The sink will be in its place.
+pub(super) fn claim_ends<A: Shape, W: RunEnds<O>, O: RingLayout>(wiring: &mut Wiring) -> Option<ClaimedEnds<W, O>> {
+    if TypeId::of::<A>() != TypeId::of::<Val<Value<W, O>>>() {
+        return None;
+    }
+    let EndsOfRun { link, source, sink } = wiring.ends.as_mut()?;
+    let (source, place) = (source.downcast_ref::<Lent<SourceOf<W, O>>>()?, Lent::<SinkOf<W, O>>::nothing());
+    *sink = Some(Box::new(place.clone()));
+    Some((source.clone(), place, link.clone()))
+}
+
+/// Adds the tasklet of a loop, which is the whole pipeline if its input is the source's ring. If the stages have
+/// tasklets, the loop becomes that of their last one.
 pub(crate) fn whole<A: RingLayout, S: Item + Clone, B: Item, D: Density, F, W: RunEnds<Val<B, D>>>(
     mut stage: Stage<A, S, B, D, F>,
     wiring: &mut Wiring,
 ) where
     F: for<'a> FnMut(&mut S, SequenceNumber, Option<A::Ref<'a>>, bool) -> Option<B> + Send + 'static,
 {
-    let ends = wiring.ends.as_mut().and_then(|EndsOfRun { link, source, sink }| {
-        let source = source.downcast_ref::<Lent<SourceOf<W, Val<B, D>>>>()?;
-        // Of a new ring with one reader this is one, and that is the loop's.
-        idle_input::<A, Value<W, Val<B, D>>>(&mut stage.input, source.try_lock()?.as_mut()?.for_loop().1)?;
-        let place = Lent::<SinkOf<W, Val<B, D>>>::nothing();
-        *sink = Some(Box::new(place.clone()));
-        link.take();
-        Some((source.clone(), place, link.clone()))
+    if let Some(stages) = wiring.apart.take() {
+        wiring.apart = Some(apart::<A, S, B, D, F, W>(stages, stage, wiring));
+        return;
+    }
+    let reads_source = wiring.ends.as_ref().is_some_and(|ends| {
+        let source = ends.source.downcast_ref::<Lent<SourceOf<W, Val<B, D>>>>();
+        let mut source = source.and_then(Lent::try_lock);
+        let source = source.as_mut().and_then(|source| source.as_mut());
+        source.is_some_and(|source| IdleRings::of(&mut [source.for_loop().1, &mut stage.input]).is_some())
     });
+    let ends = if reads_source { claim_ends::<A, W, _>(wiring) } else { None };
     let tasklet: Box<dyn Tasklet> = match ends {
-        Some((source, sink, link)) => {
-            let (shared, pace) = (wiring.shared.clone(), wiring.pace);
-            let (cost, again, at) = (Cost::unknown(), AGAIN, At::Stage);
-            Box::new(Whole::<_, _, _, _, _, W> { stage, source, sink, link, shared, pace, cost, again, at })
+        Some(ends) => {
+            ends.2.take();
+            Box::new(Whole::<_, _, _, _, _, W>::new(Vec::new(), Last::Fused(stage), ends, wiring))
         }
         None => Box::new(stage),
     };
     wiring.stage(Home::Workers, [tasklet]);
 }
 
-/// The ring that this source fills, if the reader is that of a loop and the ring is idle.
-fn idle_input<'r, A: RingLayout, T: Item>(
-    reader: &'r mut Reader<A>,
-    producer: &'r mut Producer<T>,
-) -> Option<IdleRing<'r, T, Dense>> {
-    IdleRing::of(producer, (reader as &mut dyn Any).downcast_mut::<Reader<Val<T>>>()?)
+impl<A: RingLayout, S, B: Item, D: Density, F, W: RunEnds<Val<B, D>>> Whole<A, S, B, D, F, W> {
+    pub(super) fn new(
+        before: Vec<Lent<Passer>>,
+        last: Last<A, S, B, D, F>,
+        (source, sink, link): ClaimedEnds<W, Val<B, D>>,
+        wiring: &Wiring,
+    ) -> Self {
+        let (shared, pace) = (wiring.shared.clone(), wiring.pace);
+        let (cost, again, at) = (Cost::unknown(), AGAIN, At::Stage);
+        Whole { before, last, source, sink, link, shared, pace, cost, again, at }
+    }
 }
 
 /// Tells where a panic came from, at no cost where there is none.
@@ -214,16 +212,16 @@ impl Drop for Unwinding<'_> {
     }
 }
 
-/// Keeps what a panic came from, once a step is over.
-struct Noted<'c> {
-    from: &'c Cell<At>,
-    at: &'c mut At,
-}
-
-impl Drop for Noted<'_> {
-    fn drop(&mut self) {
-        *self.at = self.from.get();
-    }
+/// What a step has taken past the rings, and why it has stopped.
+#[derive(Default)]
+struct Ran {
+    numbers: usize,
+    filled: usize,
+    /// No further value comes.
+    exhausted: bool,
+    /// The numbers were dear.
+    dear: bool,
+    failure: Option<Payload>,
 }
 
 impl<A: RingLayout, S: Item + Clone, B: Item, D: Density, F, W: RunEnds<Val<B, D>>> Whole<A, S, B, D, F, W>
@@ -232,94 +230,161 @@ where
 {
     /// Takes values past the rings.
     fn go_past(&mut self) -> Progress {
-        let lent = || Some((self.source.try_lock()?, self.sink.try_lock()?));
+        let Whole { before, last, source, sink, link, shared, pace, cost, again, at } = self;
+        let lent = || {
+            let before: Option<Vec<_>> = before.iter().map(Lent::try_lock).collect();
+            Some((source.try_lock()?, before?, sink.try_lock()?))
+        };
         let lent = lent().or_else(|| {
-            self.link.wait();
+            link.wait();
             lent()
         });
-        let Some((mut source, mut sink)) = lent else { return Progress::NONE };
-        let (Some(source), Some(sink)) = (source.as_mut(), sink.as_mut()) else { return self.link.rest() };
+        let Some((mut source, mut before, mut sink)) = lent else { return Progress::NONE };
+        let (Some(source), Some(sink)) = (source.as_mut(), sink.as_mut()) else { return link.rest() };
         if source.ends() {
-            return self.link.rest();
+            return link.rest();
         }
-        let (began, from) = (Instant::now(), Cell::new(At::Source));
-        let noted = Noted { from: &from, at: &mut self.at };
-        let (worked, mut moved, mut before) = (source.lay(), 0, Duration::ZERO);
-        while let Some(due) = source.due() {
-            let due = if self.pace == Pace::Untimed { due } else { due.min(self.cost.most) };
-            let due = if self.pace == Pace::Several { due } else { due.min(self.stage.batch - moved) };
-            let Some((n, most)) =
-                pass_batch::<A, S, B, D, F, W>(&mut self.stage, (source, sink), (&self.link, due), &from)
-            else {
-                break;
-            };
-            moved += n;
-            if n < most {
-                source.exhaust();
-                break;
+        let laid = source.lay();
+        let rests = |link: &Link| Progress { worked: laid | link.rest().worked, ..Progress::NONE };
+        let (values, to_stage) = source.for_loop();
+        let Some((from_stage, to)) = sink.for_loop() else { return rests(link) };
+        let mut ends: Vec<&mut dyn RingEnd> = Vec::with_capacity(2 * before.len() + 4);
+        ends.push(to_stage);
+        for stage in &mut before {
+            let parts = stage.as_mut().and_then(|passer| passer.tasklet.in_loop());
+            let Some(Parts { input, output, .. }) = parts else { return rests(link) };
+            ends.extend([input, output]);
+        }
+        let (work, batch, mut state) = match &mut *last {
+            Last::Fused(Stage { input, output, work, batch, .. }) => {
+                ends.push(input);
+                ends.push(output);
+                (work, *batch, None)
             }
-            let now = began.elapsed();
-            if self.pace != Pace::Untimed && self.cost.note(n, now.saturating_sub(before)) {
-                self.again = AGAIN_IF_DEAR;
-                self.link.rest();
-                return untimed(moved);
+            Last::Apart { stage, work, batch, .. } => {
+                let Some(Parts { input, output, state, .. }) = stage.in_loop() else { return rests(link) };
+                ends.extend([input, output]);
+                (work, *batch, state.downcast_mut::<S>())
             }
-            before = now;
-            let is_over = if self.pace == Pace::Several { now >= STEP } else { moved >= self.stage.batch };
-            if is_over || self.shared.stopped() {
-                break;
-            }
+        };
+        ends.push(from_stage);
+        let Some(rings) = IdleRings::of(&mut ends) else { return rests(link) };
+        let limits = Limits { batch, pace: *pace, shared, cost: &mut *cost };
+        state.iter_mut().for_each(|state| swap(*state, &mut work.state));
+        let ran = run::<A, S, B, D, F, W>(rings, (values, work, to), limits, at);
+        state.iter_mut().for_each(|state| swap(*state, &mut work.state));
+        drop(ends);
+        link.count(ran.numbers);
+        before.iter_mut().flat_map(|stage| &mut **stage).for_each(|passer| passer.passed += ran.numbers);
+        if ran.numbers > 0 || ran.failure.is_some() {
+            sink.has_read(ran.filled, ran.failure.is_none());
         }
-        drop(noted);
-        if moved == 0 && !source.ends() {
-            return Progress { worked: worked | self.link.rest().worked, ..Progress::NONE };
+        if let Some(payload) = ran.failure {
+            last.tasklet().in_loop().into_iter().for_each(|parts| *parts.busy = true);
+            resume_unwind(payload);
         }
-        self.link.take();
-        if self.cost.dear > 0 {
-            return untimed(moved);
+        if ran.exhausted {
+            source.exhaust();
+        } else if ran.dear {
+            *again = AGAIN_IF_DEAR;
         }
-        Progress { worked: worked | source.ends(), ..Progress::moved(moved) }
+        let rests = ran.dear || ran.numbers == 0 && !ran.exhausted;
+        let rested = rests && link.rest().worked;
+        if !rests {
+            link.take();
+        }
+        let untimed = matches!(last, Last::Apart { .. }) || cost.is_dear() || ran.dear;
+        Progress { worked: laid | ran.exhausted | rested, untimed, ..Progress::moved(ran.numbers) }
     }
 }
 
-/// The progress of a step whose time is not the loop's alone, or not known.
-fn untimed(numbers: usize) -> Progress {
-    Progress { elsewhere: numbers, ..Progress::WORKED }
+/// How far a step may go.
+struct Limits<'l> {
+    batch: usize,
+    pace: Pace,
+    shared: &'l Shared,
+    cost: &'l mut Cost,
 }
 
-/// At most a batch, and at most `due` numbers; how many there were, and how many there could have been. None if a ring
-/// is not idle.
-fn pass_batch<A: RingLayout, S: Item + Clone, B: Item, D: Density, F, W: RunEnds<Val<B, D>>>(
-    stage: &mut Stage<A, S, B, D, F>,
-    (source, sink): EndsOf<'_, W, Val<B, D>>,
-    (link, due): (&Link, usize),
-    from: &Cell<At>,
-) -> Option<(usize, usize)>
+/// Takes values past the rings, batch by batch. Stores what was at work when a number failed.
+fn run<A: RingLayout, S: Item + Clone, B: Item, D: Density, F, W: RunEnds<Val<B, D>>>(
+    mut rings: IdleRings<'_, '_>,
+    (values, work, to): (&mut W::Values, &mut Work<S, F>, &mut W::Sink),
+    Limits { batch, pace, shared, cost }: Limits<'_>,
+    at: &mut At,
+) -> Ran
 where
     F: for<'a> FnMut(&mut S, SequenceNumber, Option<A::Ref<'a>>, bool) -> Option<B> + Send + 'static,
 {
-    let (values, to_stage) = source.for_loop();
-    let input = idle_input::<A, _>(&mut stage.input, to_stage)?;
-    let (to_sink, to) = sink.for_loop()?;
-    let output = IdleRing::of(&mut stage.output, to_sink)?;
-    let most = stage.batch.min(due).min(input.before_mark()).min(output.before_mark());
-    stage.busy = true;
-    let mut passed = Passed::default();
-    let outcome = caught(|| {
-        bypass((input, output, most), (values, &mut stage.work, to), &mut passed, |work, to, number, value| {
-            Unwinding::call(from, At::Stage, || {
-                let made = (work.f)(&mut work.state, number, A::ref_to(&value), false);
-                Unwinding::call(from, At::Sink, || {
-                    made.as_ref().map(|made| put::<Val<B, D>, _>(to, number, made)).is_some()
+    let (mut ran, from) = (Ran::default(), Cell::new(At::Source));
+    let (began, mut before) = (Instant::now(), Duration::ZERO);
+    loop {
+        let due = shared.marks.distance(rings.next()).min(rings.before_mark());
+        let due = if pace == Pace::Untimed { due } else { due.min(cost.most()) };
+        let due = if pace == Pace::Several { due } else { due.min(batch - ran.numbers) };
+        if due == 0 {
+            break;
+        }
+        let mut passed = Passed::default();
+        let outcome = caught(|| {
+            rings.bypass(due, (&mut *values, &mut *work, &mut *to), &mut passed, |work, to, number, value| {
+                Unwinding::call(&from, At::Stage, || {
+                    let made = (work.f)(&mut work.state, number, A::ref_to(&value), false);
+                    Unwinding::call(&from, At::Sink, || {
+                        made.as_ref().map(|made| put::<Val<B, D>, _>(to, number, made)).is_some()
+                    })
                 })
-            })
+            });
         });
-    });
-    link.count(passed.numbers);
-    sink.has_read(passed.filled, outcome.is_ok());
-    outcome.unwrap_or_else(|payload| resume_unwind(payload));
-    stage.busy = false;
-    Some((passed.numbers, most))
+        (ran.numbers, ran.filled) = (ran.numbers + passed.numbers, ran.filled + passed.filled);
+        if let Err(payload) = outcome {
+            *at = from.get();
+            ran.failure = Some(payload);
+            break;
+        }
+        if passed.numbers < due {
+            ran.exhausted = true;
+            break;
+        }
+        let now = began.elapsed();
+        if pace != Pace::Untimed && cost.note(due, now.saturating_sub(before)) {
+            ran.dear = true;
+            break;
+        }
+        before = now;
+        let is_over = if pace == Pace::Several { now >= STEP } else { ran.numbers >= batch };
+        // A mark that is due is laid by the next step.
+        if is_over || shared.marks.is_due(rings.next()) || shared.stopped() {
+            break;
+        }
+    }
+    ran
+}
+
+impl<A: RingLayout, S: Item + Clone, B: Item, D: Density, F> Last<A, S, B, D, F>
+where
+    F: for<'a> FnMut(&mut S, SequenceNumber, Option<A::Ref<'a>>, bool) -> Option<B> + Send + 'static,
+{
+    fn tasklet(&mut self) -> &mut dyn Tasklet {
+        match self {
+            Last::Fused(stage) => stage,
+            Last::Apart { stage, .. } => &mut **stage,
+        }
+    }
+
+    fn as_tasklet(&self) -> &dyn Tasklet {
+        match self {
+            Last::Fused(stage) => stage,
+            Last::Apart { stage, .. } => &**stage,
+        }
+    }
+
+    fn failed_in(&self) -> Option<&str> {
+        match self {
+            Last::Fused(stage) => stage.failed_in(),
+            Last::Apart { failing, .. } => failing.stage(),
+        }
+    }
 }
 
 impl<A: RingLayout, S: Item + Clone, B: Item, D: Density, F, W: RunEnds<Val<B, D>>> Tasklet for Whole<A, S, B, D, F, W>
@@ -328,7 +393,10 @@ where
 {
     fn step(&mut self) -> Progress {
         self.at = At::Stage;
-        let progress = self.stage.step();
+        let progress = self.last.tasklet().step();
+        if matches!(self.last, Last::Apart { .. }) && !self.shared.has_one_worker() {
+            return Progress { worked: progress.worked | self.link.rest().worked, ..progress };
+        }
         if progress == Progress::NONE {
             return if self.link.takes() { self.go_past() } else { progress };
         }
@@ -348,23 +416,23 @@ where
     }
 
     fn failed_at(&self) -> Option<u64> {
-        self.stage.failed_at()
+        self.last.as_tasklet().failed_at()
     }
 
     fn failed_in(&self) -> Option<&str> {
         match self.at {
-            At::Stage => self.stage.failed_in(),
+            At::Stage => self.last.failed_in(),
             At::Source => Some("source"),
             At::Sink => Some("sink"),
         }
     }
 
     fn backlog(&self) -> u64 {
-        self.stage.backlog()
+        self.last.as_tasklet().backlog()
     }
 
     fn probe(&self) -> TaskProbe {
-        self.stage.probe()
+        self.last.as_tasklet().probe()
     }
 }
 
@@ -373,7 +441,7 @@ where
     F: for<'a> FnMut(&mut S, SequenceNumber, Option<A::Ref<'a>>, bool) -> Option<B> + Send + 'static,
 {
     fn pass(&mut self) -> Option<Mark> {
-        let mark = self.stage.pass()?;
+        let mark = self.last.tasklet().at_marks()?.pass()?;
         if mark.kind == MarkKind::Retire {
             self.link.rest();
         }
@@ -381,11 +449,11 @@ where
     }
 
     fn state(&mut self) -> Option<Kept> {
-        self.stage.state()
+        self.last.tasklet().at_marks()?.state()
     }
 
     fn in_place(&mut self) -> Option<Box<dyn InPlace + '_>> {
-        self.stage.in_place()
+        self.last.tasklet().at_marks()?.in_place()
     }
 }
 

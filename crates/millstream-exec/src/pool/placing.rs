@@ -18,9 +18,12 @@ pub(crate) fn review(pool: &Arc<Pool>) {
     match controller.review(now, moved, waited, |workers| pool.standby.answered(workers)) {
         Verdict::Stay => {}
         Verdict::Summon(workers) => {
+            // What each stage costs shows where none is past its rings.
+            pool.shared.has_workers(workers);
             if let Err(error) = pool.summon(workers) {
                 pool.standby.dismiss();
                 controller.refused(&error, pool.started());
+                pool.shared.has_workers(controller.workers());
             }
         }
         Verdict::Place => {
@@ -53,6 +56,7 @@ fn place(pool: &Arc<Pool>, controller: &mut Controller) -> std::io::Result<()> {
         controller.refused(error, pool.started());
     }
     let workers = controller.workers();
+    pool.shared.has_workers(workers);
     if let Some(refused) = pool.shared.idle.placed(workers) {
         controller.note(refused);
     }

@@ -51,7 +51,7 @@ impl<T: Item> Origin<T> {
             } else {
                 SourceTasklet::ready(values, ring, wiring.batch, shared)
             };
-            let tasklet: Box<dyn Tasklet> = if X::IN_LOOP && !waits && wiring.fuses() {
+            let tasklet: Box<dyn Tasklet> = if X::IN_LOOP && !waits && (wiring.fuses() || wiring.tries_workers) {
                 Box::new(LentSource::new(tasklet, wiring))
             } else {
                 Box::new(tasklet)

@@ -4,6 +4,9 @@ use super::{Task, add};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+/// How many numbers in timed steps tell the cost of one, if most of them moved in steps of another task.
+const ENOUGH: u64 = 1_024;
+
 impl Task {
     /// Whether most of its numbers moved in steps of another task, whose time has its own.
     pub(crate) fn is_elsewhere(&self) -> bool {
@@ -11,12 +14,13 @@ impl Task {
     }
 
     /// The numbers that timed steps moved, and the nanoseconds those steps took. None of a task that
-    /// [is elsewhere](Task::is_elsewhere).
+    /// [is elsewhere](Task::is_elsewhere), if they were few: END by itself says nothing of a number's cost.
     pub(crate) fn timed(&self) -> (u64, u64) {
-        if self.is_elsewhere() {
+        let moved = self.timed_moved.load(Ordering::Relaxed);
+        if moved < ENOUGH && self.is_elsewhere() {
             return (0, 0);
         }
-        (self.timed_moved.load(Ordering::Relaxed), self.timed_ns.load(Ordering::Relaxed))
+        (moved, self.timed_ns.load(Ordering::Relaxed))
     }
 
     /// Nanoseconds a number, measured over the timed steps.

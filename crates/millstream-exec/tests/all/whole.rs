@@ -1,5 +1,5 @@
 //! Runs that are one loop from the source to the sink: values go past the slots of the rings, and nothing else of it
-//! shows.
+//! shows. With one worker the stages are one tasklet; where the run chooses how many it has, each has its own.
 
 use millstream_core::{Arrow, ModelExt, RunOutcome, SequenceNumber, Sink, Val, pipeline};
 use millstream_exec::{JobExt, JobRefExt, Rings, RunError, Runner, source};
@@ -22,6 +22,11 @@ fn alone(taken: Arc<AtomicU64>) -> impl FnMut(&mut (u64, u64), SequenceNumber, &
     }
 }
 
+/// One worker, and as many as the run chooses.
+fn one_and_chosen() -> [Rings; 2] {
+    [Rings::new().workers(1), Rings::new()]
+}
+
 #[test]
 fn each_value_takes_its_way_before_the_next_one_is_taken() {
     let p = pipeline::<u64>().map(|x| x + 1).map(|x| x * 2).named("twice");
@@ -38,6 +43,33 @@ fn each_value_takes_its_way_before_the_next_one_is_taken() {
         assert_eq!(timed, if workers == 1 { 1 } else { 4 }, "the time of the loop is one figure: {report:?}");
         assert_eq!((report.numbers, report.values), (SequenceNumber(100_000), 100_000));
     }
+}
+
+#[test]
+fn stages_that_are_apart_are_one_loop_as_long_as_there_is_one_worker() {
+    let p = pipeline::<u64>().filter(|x| x % 8 != 0).map(|x| x + 1).filter(|x| x % 8 != 0);
+    let p = p.try_map_or_empty(|x| if x % 8 == 7 { Err("seven") } else { Ok(x * 2) }).scan(0, |sum: &mut u64, x| {
+        *sum += x;
+        *sum
+    });
+    let (values, taken) = counted(0..8_000);
+    let ((alone, all), report) =
+        Rings::new().batch(64).run((&p).from(source::ready(values)).to_fold((0, 0), alone(taken))).unwrap();
+    assert_eq!(all, 5_000);
+    // Another worker is tried after some milliseconds.
+    assert!(alone > 0, "{alone} of {all}");
+    assert!(report.stages.iter().all(|stage| stage.moved == 8_001 && stage.fused_into.is_none()), "{report:?}");
+    assert_eq!(report.stages.iter().map(|stage| stage.failures).sum::<u64>(), 1_000);
+    for rings in [Rings::new().batch(64), Rings::new()] {
+        assert_eq!(rings.collect_slots((&p).from(source::ready(0..8_000))).unwrap(), p.model_slots(0..8_000));
+    }
+}
+
+#[test]
+fn a_run_that_chooses_its_workers_sees_what_each_stage_costs() {
+    let p = pipeline::<u64>().map(|x| x + 1).map(|x| x * 2);
+    let report = Rings::new().for_each(p.from(source::ready(0..100_000)), |_, _| ()).unwrap();
+    assert!(report.stages.iter().all(|stage| stage.ns_per_number.is_some()), "{report:?}");
 }
 
 #[test]
@@ -68,14 +100,16 @@ fn a_loop_behind_another_stage_leaves_the_source_alone() {
 #[test]
 fn a_stage_with_a_state_speaks_at_end() {
     let sum = pipeline::<u64>().filter_map(|x| (x % 3 != 0).then_some(*x)).fold(0, |sum, x| *sum += x, |sum| sum);
-    let sums = |n: u64| Rings::new().workers(1).collect_slots((&sum).from(source::ready(0..n))).unwrap();
     for n in [0, 1, 5_000] {
-        assert_eq!(sums(n), sum.model_slots(0..n));
+        for rings in one_and_chosen() {
+            let sums = rings.collect_slots((&sum).from(source::ready(0..n))).unwrap();
+            assert_eq!(sums, sum.model_slots(0..n));
+        }
     }
 }
 
 /// What fails at number 700: the error, and how many values the sink got.
-fn fails(at: &'static str) -> (String, u64) {
+fn fails(rings: &Rings, at: &'static str) -> (String, u64) {
     let fail = move |here: &str, x: u64| assert!(here != at || x != 700, "seven hundred");
     let got = Arc::new(AtomicU64::new(0));
     let p = pipeline::<u64>().map(move |x| {
@@ -88,7 +122,7 @@ fn fails(at: &'static str) -> (String, u64) {
     });
     let (p, seen) = (p.named("last"), got.clone());
     let values = (0..10_000).inspect(move |x| fail("source", *x));
-    let end = Rings::new().workers(1).start(p.from(source::ready(values)).to_each(move |_, x: &u64| {
+    let end = rings.start(p.from(source::ready(values)).to_each(move |_, x: &u64| {
         fail("sink", *x);
         seen.fetch_add(1, Relaxed);
     }));
@@ -99,8 +133,18 @@ fn fails(at: &'static str) -> (String, u64) {
 
 #[test]
 fn a_failure_names_the_end_or_the_stage_and_its_number() {
-    for at in ["source", "first", "last", "sink"] {
-        assert_eq!(fails(at), (format!("stage \"{at}\", number 700: panicked: seven hundred"), 350));
+    for (rings, begins_past_the_rings) in
+        [(Rings::new().workers(1), true), (Rings::new().batch(64), true), (Rings::new(), false)]
+    {
+        let mut all_came = false;
+        for at in ["source", "first", "last", "sink"] {
+            let (failed, got) = fails(&rings, at);
+            assert_eq!(failed, format!("stage \"{at}\", number 700: panicked: seven hundred"), "{rings:?}");
+            // Through the slots, what comes before a failure need not have reached the sink.
+            assert!(got <= 350, "{got} before {at} on {rings:?}");
+            all_came |= got == 350;
+        }
+        assert!(all_came || !begins_past_the_rings, "{rings:?}");
     }
 }
 
@@ -143,18 +187,23 @@ impl Sink<Val<u64>> for Told {
 
 #[test]
 fn the_sink_pauses_at_marks_and_at_end_alone() {
-    let told = Arc::new(Mutex::new(Vec::new()));
-    let rings = Rings::new().workers(1).snapshot_every(4_000, |_| ());
     let p = pipeline::<u64>().map(|x| x + 1).scan(0, |sum: &mut u64, x| {
         *sum += x;
         *sum
     });
-    rings.run(p.from(source::ready(0..10_000)).to(Told(told.clone(), false))).unwrap();
-    assert_eq!(*told.lock().unwrap(), [None, Some(4_000), None, Some(8_000), None]);
+    for rings in [Rings::new().workers(1), Rings::new().batch(64)] {
+        let (told, rings) = (Arc::new(Mutex::new(Vec::new())), rings.snapshot_every(4_000, |_| ()));
+        rings.run((&p).from(source::ready(0..10_000)).to(Told(told.clone(), false))).unwrap();
+        assert_eq!(*told.lock().unwrap(), [None, Some(4_000), None, Some(8_000), None]);
+    }
 }
 
 #[test]
 fn a_run_without_an_end_is_snapshotted_upgraded_observed_and_drained() {
+    one_and_chosen().into_iter().for_each(changes);
+}
+
+fn changes(rings: Rings) {
     let version = |times: u64| {
         let p = pipeline::<u64>().map(move |x| x * times).named("times");
         p.scan(0_u64, |count, x| {
@@ -168,7 +217,7 @@ fn a_run_without_an_end_is_snapshotted_upgraded_observed_and_drained() {
         *next += 1;
     };
     let (values, taken) = counted(0..);
-    let run = Rings::new().workers(1).start(version(1).from(source::ready(values)).to_fold(0_u64, check)).unwrap();
+    let run = rings.start(version(1).from(source::ready(values)).to_fold(0_u64, check)).unwrap();
     let snapshot = run.snapshot().unwrap();
     assert!(snapshot.at() <= SequenceNumber(taken.load(Relaxed)));
     run.upgrade(version(10)).unwrap();
@@ -183,12 +232,16 @@ fn a_run_without_an_end_is_snapshotted_upgraded_observed_and_drained() {
 
 #[test]
 fn a_run_that_gets_more_workers_goes_on() {
+    one_and_chosen().into_iter().for_each(gets_more_workers);
+}
+
+fn gets_more_workers(rings: Rings) {
     let p = pipeline::<u64>().map(|x| x + 1).map(|x| x * 2);
     let count = |next: &mut u64, number: SequenceNumber, x: &u64| {
         assert_eq!((number.0, *x), (*next, (*next + 1) * 2));
         *next += 1;
     };
-    let run = Rings::new().workers(1).start(p.from(source::ready(0..)).to_fold(0_u64, count)).unwrap();
+    let run = rings.start(p.from(source::ready(0..)).to_fold(0_u64, count)).unwrap();
     for workers in (1..=3).cycle().take(60) {
         run.set_workers(workers).unwrap();
         run.snapshot().unwrap();
@@ -210,13 +263,15 @@ fn values_are_dropped_once_however_the_run_ends() {
         Held(made.clone())
     });
     for ends in [usize::MAX, 0, 77] {
-        let values = std::iter::repeat_n(Held(all.clone()), 1_000);
-        let mut left = ends;
-        let ended = Rings::new().workers(1).for_each((&p).from(source::ready(values)), move |_, _: &Held| {
-            left = left.checked_sub(1).ok_or("enough")?;
-            Ok::<_, &str>(())
-        });
-        assert_eq!(ended.is_ok(), ends == usize::MAX);
-        assert_eq!(Arc::strong_count(&all), 2, "the pipeline's own, and this");
+        for rings in [Rings::new().workers(1), Rings::new().batch(64), Rings::new()] {
+            let values = std::iter::repeat_n(Held(all.clone()), 1_000);
+            let mut left = ends;
+            let ended = rings.for_each((&p).from(source::ready(values)), move |_, _: &Held| {
+                left = left.checked_sub(1).ok_or("enough")?;
+                Ok::<_, &str>(())
+            });
+            assert_eq!(ended.is_ok(), ends == usize::MAX);
+            assert_eq!(Arc::strong_count(&all), 2, "the pipeline's own, and this");
+        }
     }
 }

@@ -5,6 +5,7 @@
 //! chunk of any other shape asks the object for every slot.
 
 use super::{HiddenGate, HiddenMarks, RingLayout, View, as_inner_view, sealed::Sealed};
+use crate::gate::GateId;
 use crate::probe::RingProbe;
 use crate::slots::SlotSlice;
 use millstream_core::{AnyEdge, Item, ItemShape};
@@ -103,6 +104,7 @@ trait Erased<T: Item>: Send + Sync {
     fn regate(&mut self, gate: &HiddenGate);
     fn marks(&self) -> &HiddenMarks;
     fn watch(&self, rings: &mut Vec<RingProbe>) -> HiddenGate;
+    fn gates(&self, see: &mut dyn FnMut(GateId)) -> bool;
 }
 
 /// The view of an edge of shape `F`.

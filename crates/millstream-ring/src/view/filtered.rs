@@ -1,4 +1,5 @@
 use super::{AnyChunk, HiddenGate, HiddenMarks, Leaf, RingLayout, View, sealed::Sealed};
+use crate::gate::GateId;
 use crate::probe::RingProbe;
 use crate::slots::SlotSlice;
 use millstream_core::{Dense, Filtered, Item, Shape, Val};
@@ -126,5 +127,9 @@ impl<F: RingLayout> View<Filtered<F>> for FilteredView<F> {
     fn watch(&self, rings: &mut Vec<RingProbe>) -> HiddenGate {
         View::<Val<bool, Dense>>::watch(&self.mask, rings);
         self.inner.watch(rings)
+    }
+
+    fn gates(&self, see: &mut dyn FnMut(GateId)) -> bool {
+        View::<Val<bool, Dense>>::gates(&self.mask, see) && self.inner.gates(see)
     }
 }

@@ -1,5 +1,5 @@
 use super::{AnyChunk, BasePtr, HiddenGate, HiddenMarks, RingLayout, View, sealed::Sealed};
-use crate::gate::{GONE, Gate};
+use crate::gate::{GONE, Gate, GateId};
 use crate::occupancy::EmptyCounter;
 use crate::probe::RingProbe;
 use crate::producer::leaf_at;
@@ -19,15 +19,6 @@ pub struct Leaf<S: Item> {
 impl<S: Item> Leaf<S> {
     pub(crate) fn new(shared: Arc<Shared<S>>, gate: Gate) -> Self {
         Leaf { shared, gate }
-    }
-
-    /// The ring that it reads.
-    pub(crate) fn reads(&self) -> &Arc<Shared<S>> {
-        &self.shared
-    }
-
-    pub(crate) fn gate(&self) -> &Gate {
-        &self.gate
     }
 
     /// Sets the counter of empty slots.
@@ -257,6 +248,10 @@ impl<F: OneRing> View<F> for Leaf<F::Slot> {
     fn watch(&self, rings: &mut Vec<RingProbe>) -> HiddenGate {
         rings.push(self.shared.probe());
         HiddenGate(self.gate.clone())
+    }
+
+    fn gates(&self, see: &mut dyn FnMut(GateId)) -> bool {
+        self.gate.id().map(see).is_some()
     }
 }
 

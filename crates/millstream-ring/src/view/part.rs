@@ -1,5 +1,6 @@
 use super::{BasePtr, HiddenGate, HiddenMarks, RingLayout, View, as_inner_view, sealed::Sealed};
 use crate::Reader;
+use crate::gate::GateId;
 use crate::probe::RingProbe;
 use millstream_core::{Item, Part, Shows};
 use std::marker::PhantomData;

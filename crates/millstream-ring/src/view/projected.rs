@@ -1,4 +1,5 @@
 use super::{BasePtr, HiddenGate, HiddenMarks, RingLayout, Side, View, as_inner_layout, as_inner_view, sealed::Sealed};
+use crate::gate::GateId;
 use crate::probe::RingProbe;
 use millstream_core::{Lens, Projected, Shape, lens};
 use std::any::TypeId;

@@ -1,7 +1,7 @@
 //! Values that pass two rings without their slots, between values that go through them.
 
 use millstream_core::{Dense, SequenceNumber, Sparse, Val};
-use millstream_ring::{IdleRing, MarkKind, Passed, Producer, Reader, bypass, ring};
+use millstream_ring::{IdleRings, MarkKind, Passed, Producer, Reader, RingEnd, ring};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
@@ -9,7 +9,8 @@ type Values = (Producer<Arc<u64>>, Reader<Val<Arc<u64>>>);
 
 /// The values that pass; none if a ring is not idle.
 fn pass(input: &mut Values, output: &mut Values, n: usize, values: std::ops::Range<u64>) -> Option<Vec<(u64, u64)>> {
-    let (input, output) = (IdleRing::of(&mut input.0, &mut input.1)?, IdleRing::of(&mut output.0, &mut output.1)?);
+    let mut ends: [&mut dyn RingEnd; 4] = [&mut input.0, &mut input.1, &mut output.0, &mut output.1];
+    let mut rings = IdleRings::of(&mut ends)?;
     let (mut values, mut all) = (values.map(Arc::new), Vec::new());
     let see = |_: &mut (), all: &mut Vec<(u64, u64)>, number: SequenceNumber, x: Arc<u64>| {
         assert!(*x != 13, "thirteen");
@@ -17,7 +18,7 @@ fn pass(input: &mut Values, output: &mut Values, n: usize, values: std::ops::Ran
         true
     };
     let mut passed = Passed::default();
-    bypass((input, output, n), (&mut values, &mut (), &mut all), &mut passed, see);
+    rings.bypass(n, (&mut values, &mut (), &mut all), &mut passed, see);
     assert_eq!(passed, Passed { numbers: all.len(), filled: all.len() });
     Some(all)
 }
@@ -79,8 +80,14 @@ fn a_ring_with_something_in_it_is_not_passed() {
     input.0.fill(1, |_| Arc::new(5)).unwrap();
     assert!(pass(&mut input, &mut output, 1, 0..9).is_none(), "a value was not read");
     drop(input.1.batch(1));
-    let (_, mut elsewhere) = values(4);
-    assert!(IdleRing::of(&mut output.0, &mut elsewhere).is_none(), "of another ring");
+    let (_producer, mut elsewhere) = values(4);
+    let (mut lone, of_lone) = values(4);
+    assert!(IdleRings::of(&mut [&mut lone]).is_none(), "its reader is not there");
+    drop(of_lone);
+    assert!(IdleRings::of(&mut [&mut lone]).is_some(), "no reader holds it back");
+    assert!(IdleRings::of(&mut [&mut lone, &mut elsewhere]).is_none(), "of another ring");
+    assert!(IdleRings::of(&mut [&mut elsewhere]).is_none(), "its producer is not there");
+    assert!(IdleRings::of(&mut []).is_none());
     input.0.try_end(None).unwrap();
     assert!(pass(&mut input, &mut output, 1, 0..9).is_none(), "it has ended");
 }
@@ -89,7 +96,7 @@ fn a_ring_with_something_in_it_is_not_passed() {
 fn a_ring_that_is_swept_apart_is_not_passed() {
     let mut input = values(4);
     let _sweeper = input.0.sweep_apart();
-    assert!(IdleRing::of(&mut input.0, &mut input.1).is_none());
+    assert!(IdleRings::of(&mut [&mut input.0, &mut input.1]).is_none());
 }
 
 #[test]
@@ -113,11 +120,42 @@ fn what_is_filled_is_counted_where_someone_looks() {
     let (mut output, mut to) = ring::<u64, Sparse>(4).unwrap();
     let probe = output.probe();
     probe.look(true);
-    let input = IdleRing::of(&mut input, &mut from).unwrap();
-    let to_sink = IdleRing::of(&mut output, &mut to).unwrap();
+    let mut ends: [&mut dyn RingEnd; 4] = [&mut input, &mut from, &mut output, &mut to];
+    let mut rings = IdleRings::of(&mut ends).unwrap();
     let mut passed = Passed::default();
     let odd = |_: &mut (), _: &mut (), _: SequenceNumber, x: u64| x % 2 == 1;
-    bypass((input, to_sink, 99), (&mut (0..9), &mut (), &mut ()), &mut passed, odd);
+    rings.bypass(99, (&mut (0..9), &mut (), &mut ()), &mut passed, odd);
     assert_eq!(passed, Passed { numbers: 9, filled: 4 });
     assert_eq!((probe.empties().looked_at, probe.empties().empty), (9, 5));
+}
+
+#[test]
+fn an_edge_of_two_rings_is_passed_with_both() {
+    let (mut input, to_filter) = values(4);
+    let (mut mask, from_mask) = ring::<bool, Dense>(4).unwrap();
+    let (mut output, mut to_sink) = values(4);
+    let (mut judged, mut kept) = (to_filter.fork(), to_filter.masked(from_mask));
+    let sent = Arc::new(3);
+    for at in [0, 6] {
+        let mut without: [&mut dyn RingEnd; 4] = [&mut input, &mut kept, &mut output, &mut to_sink];
+        assert!(IdleRings::of(&mut without).is_none(), "the filter reads the input, too");
+        let mut without: [&mut dyn RingEnd; 5] = [&mut input, &mut judged, &mut kept, &mut output, &mut to_sink];
+        assert!(IdleRings::of(&mut without).is_none(), "the mask is not among them");
+        let mut ends: [&mut dyn RingEnd; 6] =
+            [&mut input, &mut judged, &mut mask, &mut kept, &mut output, &mut to_sink];
+        let mut rings = IdleRings::of(&mut ends).unwrap();
+        rings.bypass(5, (&mut (0..9), &mut (), &mut ()), &mut Passed::default(), |(), (), _, x| x % 2 == 0);
+        assert_eq!(rings.next(), SequenceNumber(at + 5));
+        input.fill(1, |_| sent.clone()).unwrap();
+        drop(judged.batch(9));
+        mask.fill(1, |_| true).unwrap();
+        let batch = kept.batch(9).unwrap();
+        assert_eq!((batch.first().0, batch.iter().collect::<Vec<_>>()), (at + 5, vec![Some(&sent)]));
+        drop(batch);
+        output.fill(1, |_| sent.clone()).unwrap();
+        drop(to_sink.batch(9));
+    }
+    drop((input, output));
+    drop((judged, kept, to_sink));
+    assert_eq!(Arc::strong_count(&sent), 1);
 }

@@ -1,0 +1,57 @@
+//! What the numbers cost that go past the rings.
+
+use std::time::Duration;
+
+/// How many numbers go past the rings first, to see what they cost; while they are cheap, each batch is this many times
+/// as long as the one before, up to [`LONGEST`].
+const FIRST: usize = 1;
+const GROWS: usize = 16;
+
+/// A batch is shorter than this, by what the one before it took, and has at most so many numbers.
+const LONGEST: Duration = Duration::from_micros(25);
+const MOST: usize = 1 << 16;
+
+/// Beside numbers that take this long a slot costs nothing. They go through the slots, which shows whose time it is:
+/// the source's, a stage's or the sink's. A batch may take some more, for what is cold.
+const DEAR: Duration = Duration::from_micros(1);
+const COLD: Duration = Duration::from_micros(20);
+
+/// What the last numbers have cost that went past the rings.
+pub(super) struct Cost {
+    /// The length of the next batch.
+    most: usize,
+    /// How many batches in a row were dear. One may be by chance, where others use the core.
+    dear: u32,
+}
+
+impl Cost {
+    pub(super) fn unknown() -> Self {
+        Cost { most: FIRST, dear: 0 }
+    }
+
+    /// The most numbers of the next batch.
+    pub(super) fn most(&self) -> usize {
+        self.most
+    }
+
+    /// Whether the last batch was dear.
+    pub(super) fn is_dear(&self) -> bool {
+        self.dear > 0
+    }
+
+    /// Notes how long a batch took. Returns whether the next one goes through the slots.
+    pub(super) fn note(&mut self, numbers: usize, took: Duration) -> bool {
+        if took <= COLD + DEAR * numbers as u32 {
+            let in_time = LONGEST.as_nanos() * numbers as u128 / took.as_nanos().max(1);
+            let most = numbers.saturating_mul(GROWS).min(in_time.try_into().unwrap_or(MOST));
+            *self = Cost { most: most.clamp(FIRST, MOST), dear: 0 };
+            return false;
+        }
+        self.dear += 1;
+        let is_dear = self.dear > 1;
+        if is_dear {
+            *self = Cost::unknown();
+        }
+        is_dear
+    }
+}
