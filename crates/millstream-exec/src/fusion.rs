@@ -12,15 +12,17 @@
 //! names and numbers, fused or not. The time of the loop counts for the last stage.
 
 mod apart;
+mod before_sink;
 mod cost;
 mod ends;
 pub(crate) mod link;
+mod past;
 mod stages;
 mod whole;
 
+pub(crate) use before_sink::BeforeSink;
 pub(crate) use ends::{JobEnds, LentSource, sink_tasklet};
 pub(crate) use stages::{InFront, Last, LastWithState, Making, fuse, fuse_on};
-pub(crate) use whole::BeforeSink;
 
 /// The methods of [`Deploy`](millstream_core::Deploy) for a stage on the workers that keeps no state, apart and fused.
 /// The block is what it makes of a slot, for a ring of these items and this density; `$empties` says whether that can

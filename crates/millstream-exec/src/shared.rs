@@ -155,7 +155,7 @@ impl Shared {
         self.one_worker.load(Ordering::Relaxed)
     }
 
-    /// So many workers have them from now on.
+    /// This number of workers has them from now on.
     pub(crate) fn has_workers(&self, workers: usize) {
         self.one_worker.store(workers == 1, Ordering::Relaxed);
     }

@@ -191,7 +191,7 @@ impl<A: RingLayout, K> SinkTasklet<A, K> {
         Some((&mut self.input, &mut self.user.as_mut()?.sink))
     }
 
-    /// The loop has given it this many values. If it `goes_on`, it has a pause to come; if that has failed, it has none.
+    /// The loop has given it this many values. If it `goes_on`, it has a pause to come; if that failed, it has none.
     pub(crate) fn has_read(&mut self, values: usize, goes_on: bool) {
         self.read = goes_on;
         self.user.iter_mut().for_each(|user| user.values += values as u64);

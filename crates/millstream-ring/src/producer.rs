@@ -217,8 +217,8 @@ impl<S: Item> Producer<S> {
         Ok(())
     }
 
-    /// Whether nothing is in this ring, and it has not ended: every reader has released everything. Drops what they have
-    /// released.
+    /// Whether nothing is in this ring, and it has not ended: every reader has released everything. Drops what they
+    /// have released.
     pub(crate) fn is_drained(&mut self) -> bool {
         if self.ended || self.apart {
             return false;

@@ -1,13 +1,13 @@
 //! A loop over stages that have tasklets of their own.
 //!
-//! A run that chooses how many workers it has gives each stage a tasklet, so that workers can share them. While there is
-//! one worker, the rings between are a detour as they are where one worker was asked for. So the last tasklet has a loop
-//! over all stages beside its own, and goes past all the rings with it. The stages keep their rings and states: they go
-//! on where another worker is tried, a mark is due, or a ring is not idle. The state of the last stage, which is the
+//! A run that chooses how many workers it has gives each stage a tasklet, so that workers can share them. While there
+//! is one worker, the rings between are a detour, as they are where one worker was asked for. So the last tasklet has a
+//! loop over all stages beside its own, and goes past all the rings with it. The stages keep their rings and states:
+//! they go on where another worker is tried, a mark is due, or a ring is not idle. The state of the last stage, the
 //! only one that can have one, is moved into the loop for a step, and back.
 //!
-//! A run begins with steps through the slots, and so does each trial of another worker: they show what each stage costs.
-//! The loop keeps a second start state.
+//! A run begins with steps through the slots, and so does each trial of another worker: they show what each stage
+//! costs. The loop keeps a second start state.
 
 use super::ends::Lent;
 use super::link::{Link, Pace};
@@ -30,7 +30,8 @@ pub(super) struct Passer {
     pub(super) passed: usize,
 }
 
-/// The stages of a pipeline, the last of which has a loop over all of them; or as they are, if `fused` is not that loop.
+/// The stages of a pipeline, the last of which has a loop over all of them. They are as they were, if `fused` is not
+/// that loop.
 pub(super) fn apart<A: RingLayout, S: Item + Clone, B: Item, D: Density, F, W: RunEnds<Val<B, D>>>(
     stages: Vec<Named>,
     fused: Stage<A, S, B, D, F>,

@@ -7,7 +7,7 @@ use std::time::Duration;
 const FIRST: usize = 1;
 const GROWS: usize = 16;
 
-/// A batch is shorter than this, by what the one before it took, and has at most so many numbers.
+/// A batch is shorter than this, by what the one before it took, and has at most [`MOST`] numbers.
 const LONGEST: Duration = Duration::from_micros(25);
 const MOST: usize = 1 << 16;
 

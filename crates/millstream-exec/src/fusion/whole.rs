@@ -12,97 +12,31 @@ use super::apart::{Passer, apart};
 use super::cost::Cost;
 use super::ends::Lent;
 use super::link::{EndsOfRun, Link, Pace};
+use super::past::{At, Limits, run};
 use crate::Wiring;
 use crate::in_place::InPlace;
-use crate::keeper::Keeper;
 use crate::kept::Kept;
 use crate::onlooker::Failing;
-use crate::shared::{Payload, Shared};
-use crate::sink_tasklet::{SinkTasklet, put};
+use crate::shared::Shared;
+use crate::sink_tasklet::SinkTasklet;
 use crate::source::SourceTasklet;
 use crate::stage::{Stage, Work};
 use crate::task_probe::TaskProbe;
 use crate::tasklet::{AtMarks, Parts, Progress, Tasklet};
 use crate::wiring::Home;
-use crate::{RingBackend, RingRunner};
-use millstream_core::failure::caught;
-use millstream_core::fusion::{RunEnds, SlotKernel};
+use millstream_core::fusion::RunEnds;
 use millstream_core::{Density, Item, SequenceNumber, Shape, Val};
-use millstream_ring::{IdleRings, Mark, MarkKind, Passed, RingEnd, RingLayout};
+use millstream_ring::{IdleRings, Mark, MarkKind, RingEnd, RingLayout};
 use std::any::TypeId;
-use std::cell::Cell;
-use std::marker::PhantomData;
 use std::mem::swap;
 use std::panic::resume_unwind;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
-
-/// How long a step takes further batches past the rings: long beside what a step costs by itself, and short beside a
-/// time slice.
-const STEP: Duration = Duration::from_micros(50);
 
 /// After this many steps through the slots the loop tries to go past the rings again.
 const AGAIN: u32 = 16;
 
 /// As [`AGAIN`], after numbers that were dear.
 const AGAIN_IF_DEAR: u32 = 256;
-
-/// A kernel that is last, and whose ring goes to the sink of a run with the ends `W`.
-pub(crate) struct BeforeSink<N, W> {
-    last: N,
-    ends: PhantomData<fn() -> W>,
-}
-
-impl<N, W> BeforeSink<N, W> {
-    pub(crate) fn new(last: N) -> Self {
-        BeforeSink { last, ends: PhantomData }
-    }
-}
-
-impl<R, A, N, W> SlotKernel<RingBackend<R>, A> for BeforeSink<N, W>
-where
-    R: RingRunner,
-    A: Shape,
-    N: SlotKernel<RingBackend<R>, A>,
-    W: RunEnds<Val<N::Item, N::Density>>,
-{
-    type State = N::State;
-    type Item = N::Item;
-    type Density = N::Density;
-    type Ends = W;
-    const EMPTIES: bool = N::EMPTIES;
-
-    fn enroll(&mut self, wiring: &mut Wiring) {
-        self.last.enroll(wiring);
-    }
-
-    fn start(&self) -> (N::State, Keeper<N::State>) {
-        self.last.start()
-    }
-
-    fn writes_end(&self) -> bool {
-        self.last.writes_end()
-    }
-
-    #[inline(always)]
-    fn at(
-        &mut self,
-        state: &mut N::State,
-        number: SequenceNumber,
-        slot: Option<A::Ref<'_>>,
-        end: bool,
-    ) -> Option<N::Item> {
-        self.last.at(state, number, slot, end)
-    }
-}
-
-/// What was at work when a number failed, if that was not a stage.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum At {
-    Stage,
-    Source,
-    Sink,
-}
 
 /// The iterator of the ends `W`, and its values.
 type Values<W, O> = <W as RunEnds<O>>::Values;
@@ -128,7 +62,7 @@ pub(super) struct Whole<A: RingLayout, S, B: Item, D: Density, F, W: RunEnds<Val
 /// The last stage.
 pub(super) enum Last<A: RingLayout, S, B: Item, D: Density, F> {
     /// With all stages before it.
-    Fused(Stage<A, S, B, D, F>),
+    Fused(Box<Stage<A, S, B, D, F>>),
     /// By itself, with what the loop over all stages does. Its state is in the loop while that is at work.
     Apart { stage: Box<dyn Tasklet>, work: Work<S, F>, batch: usize, failing: Failing },
 }
@@ -169,7 +103,7 @@ pub(crate) fn whole<A: RingLayout, S: Item + Clone, B: Item, D: Density, F, W: R
     let tasklet: Box<dyn Tasklet> = match ends {
         Some(ends) => {
             ends.2.take();
-            Box::new(Whole::<_, _, _, _, _, W>::new(Vec::new(), Last::Fused(stage), ends, wiring))
+            Box::new(Whole::<_, _, _, _, _, W>::new(Vec::new(), Last::Fused(Box::new(stage)), ends, wiring))
         }
         None => Box::new(stage),
     };
@@ -187,41 +121,6 @@ impl<A: RingLayout, S, B: Item, D: Density, F, W: RunEnds<Val<B, D>>> Whole<A, S
         let (cost, again, at) = (Cost::unknown(), AGAIN, At::Stage);
         Whole { before, last, source, sink, link, shared, pace, cost, again, at }
     }
-}
-
-/// Tells where a panic came from, at no cost where there is none.
-struct Unwinding<'c>(&'c Cell<At>, At);
-
-impl<'c> Unwinding<'c> {
-    #[inline(always)]
-    fn call<T>(cell: &'c Cell<At>, at: At, f: impl FnOnce() -> T) -> T {
-        let unwinding = Unwinding(cell, at);
-        let returned = f();
-        std::mem::forget(unwinding);
-        returned
-    }
-}
-
-impl Drop for Unwinding<'_> {
-    #[cold]
-    fn drop(&mut self) {
-        // The innermost one comes first.
-        if self.0.get() == At::Source {
-            self.0.set(self.1);
-        }
-    }
-}
-
-/// What a step has taken past the rings, and why it has stopped.
-#[derive(Default)]
-struct Ran {
-    numbers: usize,
-    filled: usize,
-    /// No further value comes.
-    exhausted: bool,
-    /// The numbers were dear.
-    dear: bool,
-    failure: Option<Payload>,
 }
 
 impl<A: RingLayout, S: Item + Clone, B: Item, D: Density, F, W: RunEnds<Val<B, D>>> Whole<A, S, B, D, F, W>
@@ -256,7 +155,8 @@ where
             ends.extend([input, output]);
         }
         let (work, batch, mut state) = match &mut *last {
-            Last::Fused(Stage { input, output, work, batch, .. }) => {
+            Last::Fused(stage) => {
+                let Stage { input, output, work, batch, .. } = &mut **stage;
                 ends.push(input);
                 ends.push(output);
                 (work, *batch, None)
@@ -298,83 +198,20 @@ where
     }
 }
 
-/// How far a step may go.
-struct Limits<'l> {
-    batch: usize,
-    pace: Pace,
-    shared: &'l Shared,
-    cost: &'l mut Cost,
-}
-
-/// Takes values past the rings, batch by batch. Stores what was at work when a number failed.
-fn run<A: RingLayout, S: Item + Clone, B: Item, D: Density, F, W: RunEnds<Val<B, D>>>(
-    mut rings: IdleRings<'_, '_>,
-    (values, work, to): (&mut W::Values, &mut Work<S, F>, &mut W::Sink),
-    Limits { batch, pace, shared, cost }: Limits<'_>,
-    at: &mut At,
-) -> Ran
-where
-    F: for<'a> FnMut(&mut S, SequenceNumber, Option<A::Ref<'a>>, bool) -> Option<B> + Send + 'static,
-{
-    let (mut ran, from) = (Ran::default(), Cell::new(At::Source));
-    let (began, mut before) = (Instant::now(), Duration::ZERO);
-    loop {
-        let due = shared.marks.distance(rings.next()).min(rings.before_mark());
-        let due = if pace == Pace::Untimed { due } else { due.min(cost.most()) };
-        let due = if pace == Pace::Several { due } else { due.min(batch - ran.numbers) };
-        if due == 0 {
-            break;
-        }
-        let mut passed = Passed::default();
-        let outcome = caught(|| {
-            rings.bypass(due, (&mut *values, &mut *work, &mut *to), &mut passed, |work, to, number, value| {
-                Unwinding::call(&from, At::Stage, || {
-                    let made = (work.f)(&mut work.state, number, A::ref_to(&value), false);
-                    Unwinding::call(&from, At::Sink, || {
-                        made.as_ref().map(|made| put::<Val<B, D>, _>(to, number, made)).is_some()
-                    })
-                })
-            });
-        });
-        (ran.numbers, ran.filled) = (ran.numbers + passed.numbers, ran.filled + passed.filled);
-        if let Err(payload) = outcome {
-            *at = from.get();
-            ran.failure = Some(payload);
-            break;
-        }
-        if passed.numbers < due {
-            ran.exhausted = true;
-            break;
-        }
-        let now = began.elapsed();
-        if pace != Pace::Untimed && cost.note(due, now.saturating_sub(before)) {
-            ran.dear = true;
-            break;
-        }
-        before = now;
-        let is_over = if pace == Pace::Several { now >= STEP } else { ran.numbers >= batch };
-        // A mark that is due is laid by the next step.
-        if is_over || shared.marks.is_due(rings.next()) || shared.stopped() {
-            break;
-        }
-    }
-    ran
-}
-
 impl<A: RingLayout, S: Item + Clone, B: Item, D: Density, F> Last<A, S, B, D, F>
 where
     F: for<'a> FnMut(&mut S, SequenceNumber, Option<A::Ref<'a>>, bool) -> Option<B> + Send + 'static,
 {
     fn tasklet(&mut self) -> &mut dyn Tasklet {
         match self {
-            Last::Fused(stage) => stage,
+            Last::Fused(stage) => &mut **stage,
             Last::Apart { stage, .. } => &mut **stage,
         }
     }
 
     fn as_tasklet(&self) -> &dyn Tasklet {
         match self {
-            Last::Fused(stage) => stage,
+            Last::Fused(stage) => &**stage,
             Last::Apart { stage, .. } => &**stage,
         }
     }

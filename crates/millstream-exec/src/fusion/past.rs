@@ -1,0 +1,123 @@
+//! One step of a loop past the rings.
+
+use super::cost::Cost;
+use super::link::Pace;
+use crate::shared::{Payload, Shared};
+use crate::sink_tasklet::put;
+use crate::stage::Work;
+use millstream_core::failure::caught;
+use millstream_core::fusion::RunEnds;
+use millstream_core::{Density, Item, SequenceNumber, Val};
+use millstream_ring::{IdleRings, Passed, RingLayout};
+use std::cell::Cell;
+use std::time::{Duration, Instant};
+
+/// How long a step takes further batches past the rings: long beside what a step costs by itself, and short beside a
+/// time slice.
+const STEP: Duration = Duration::from_micros(50);
+
+/// What was at work when a number failed, if that was not a stage.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum At {
+    Stage,
+    Source,
+    Sink,
+}
+
+/// Tells where a panic came from, at no cost where there is none.
+struct Unwinding<'c>(&'c Cell<At>, At);
+
+impl<'c> Unwinding<'c> {
+    #[inline(always)]
+    fn call<T>(cell: &'c Cell<At>, at: At, f: impl FnOnce() -> T) -> T {
+        let unwinding = Unwinding(cell, at);
+        let returned = f();
+        std::mem::forget(unwinding);
+        returned
+    }
+}
+
+impl Drop for Unwinding<'_> {
+    #[cold]
+    fn drop(&mut self) {
+        // The innermost one comes first.
+        if self.0.get() == At::Source {
+            self.0.set(self.1);
+        }
+    }
+}
+
+/// What a step has taken past the rings, and why it has stopped.
+#[derive(Default)]
+pub(super) struct Ran {
+    pub(super) numbers: usize,
+    pub(super) filled: usize,
+    /// No further value comes.
+    pub(super) exhausted: bool,
+    /// The numbers were dear.
+    pub(super) dear: bool,
+    pub(super) failure: Option<Payload>,
+}
+
+/// How far a step may go.
+pub(super) struct Limits<'l> {
+    pub(super) batch: usize,
+    pub(super) pace: Pace,
+    pub(super) shared: &'l Shared,
+    pub(super) cost: &'l mut Cost,
+}
+
+/// Takes values past the rings, batch by batch. Stores what was at work when a number failed.
+pub(super) fn run<A: RingLayout, S: Item + Clone, B: Item, D: Density, F, W: RunEnds<Val<B, D>>>(
+    mut rings: IdleRings<'_, '_>,
+    (values, work, to): (&mut W::Values, &mut Work<S, F>, &mut W::Sink),
+    Limits { batch, pace, shared, cost }: Limits<'_>,
+    at: &mut At,
+) -> Ran
+where
+    F: for<'a> FnMut(&mut S, SequenceNumber, Option<A::Ref<'a>>, bool) -> Option<B> + Send + 'static,
+{
+    let (mut ran, from) = (Ran::default(), Cell::new(At::Source));
+    let (began, mut before) = (Instant::now(), Duration::ZERO);
+    loop {
+        let due = shared.marks.distance(rings.next()).min(rings.before_mark());
+        let due = if pace == Pace::Untimed { due } else { due.min(cost.most()) };
+        let due = if pace == Pace::Several { due } else { due.min(batch - ran.numbers) };
+        if due == 0 {
+            break;
+        }
+        let mut passed = Passed::default();
+        let outcome = caught(|| {
+            rings.bypass(due, (&mut *values, &mut *work, &mut *to), &mut passed, |work, to, number, value| {
+                Unwinding::call(&from, At::Stage, || {
+                    let made = (work.f)(&mut work.state, number, A::ref_to(&value), false);
+                    Unwinding::call(&from, At::Sink, || {
+                        made.as_ref().map(|made| put::<Val<B, D>, _>(to, number, made)).is_some()
+                    })
+                })
+            });
+        });
+        (ran.numbers, ran.filled) = (ran.numbers + passed.numbers, ran.filled + passed.filled);
+        if let Err(payload) = outcome {
+            *at = from.get();
+            ran.failure = Some(payload);
+            break;
+        }
+        if passed.numbers < due {
+            ran.exhausted = true;
+            break;
+        }
+        let now = began.elapsed();
+        if pace != Pace::Untimed && cost.note(due, now.saturating_sub(before)) {
+            ran.dear = true;
+            break;
+        }
+        before = now;
+        let is_over = if pace == Pace::Several { now >= STEP } else { ran.numbers >= batch };
+        // A mark that is due is laid by the next step.
+        if is_over || shared.marks.is_due(rings.next()) || shared.stopped() {
+            break;
+        }
+    }
+    ran
+}
