@@ -1,4 +1,4 @@
-use crate::fusion::{Fusing, RunEnds, SlotKernel};
+use crate::fusion::{Fusing, OfPassage, SlotKernel};
 use crate::{Arrow, Density, Item, Shape};
 use std::any::Any;
 
@@ -96,14 +96,11 @@ pub trait Deploy<K: Backend>: Arrow<In: On<K>, Out: On<K>> {
         self.deploy_apart(input, level, wiring)
     }
 
-    /// This pipeline between the ends of a run, which may be fused with its stages.
+    /// What `then` makes of what this pipeline does with a slot that [passes its rings](crate::fusion::Passage). None if
+    /// a stage cannot do without its ring.
     #[doc(hidden)]
-    fn deploy_whole<W: RunEnds<Self::Out>>(
-        &self,
-        input: <Self::In as On<K>>::Edge,
-        wiring: &mut K::Wiring,
-    ) -> <Self::Out as On<K>>::Edge {
-        self.deploy_at(input, Level::Outer, wiring)
+    fn passage<V: OfPassage<K, Self::In, Self::Out>>(&self, _: &mut K::Wiring, _then: V) -> Option<V::Made> {
+        None
     }
 
     /// `before`, and then this pipeline, whose first stage may be fused with the last ones of `before`.
@@ -118,17 +115,6 @@ pub trait Deploy<K: Backend>: Arrow<In: On<K>, Out: On<K>> {
         let between = before.deploy_fused(input, level, wiring);
         K::advance(wiring);
         self.deploy_fused(between, level, wiring)
-    }
-
-    /// As [`fused_after`](Deploy::fused_after), at the outer level and between the ends of a run.
-    #[doc(hidden)]
-    fn whole_after<P: Deploy<K> + Arrow<Out = Self::In>, W: RunEnds<Self::Out>>(
-        &self,
-        before: &P,
-        input: <P::In as On<K>>::Edge,
-        wiring: &mut K::Wiring,
-    ) -> <Self::Out as On<K>>::Edge {
-        self.fused_after(before, input, Level::Outer, wiring)
     }
 
     /// This pipeline, and then `next`, which may be fused with its last stages.

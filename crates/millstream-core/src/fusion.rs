@@ -10,43 +10,14 @@
 //! [after](crate::Deploy) the first one. A stage that can be last hands a [`SlotKernel`] to what is before it, a stage
 //! that can be in front puts its own function before that kernel, and what can be neither makes its edge. Each closure
 //! is compiled into one loop, whatever the length of the chain.
+//!
+//! Where the ends of the run are known, too, a loop need not write a ring at all: see [`Passage`].
 
-use crate::{Backend, Density, Item, On, RunOutcome, SequenceNumber, Shape, Sink, Val};
-use std::convert::Infallible;
-use std::iter::Empty;
+mod passage;
 
-/// The two ends of a run, as types: the iterator over its source's values, and the sink of an edge of shape `O`.
-pub trait RunEnds<O: Shape>: Send + 'static {
-    /// Whether the ends are not known, or cannot be fused with the stages between.
-    const APART: bool;
-    /// The source's values.
-    type Values: Iterator<Item: Item> + Send + 'static;
-    /// What takes the output.
-    type Sink: Sink<O>;
-}
+pub use passage::{Chain, OfPassage, Passage, Same, chain};
 
-/// Ends that are not known.
-#[derive(Debug)]
-pub enum NoEnds {}
-
-impl<O: Shape> RunEnds<O> for NoEnds {
-    const APART: bool = true;
-    type Values = Empty<()>;
-    type Sink = Self;
-}
-
-impl<O: Shape> Sink<O> for NoEnds {
-    type Output = ();
-    type Error = Infallible;
-
-    fn put(&mut self, _: SequenceNumber, _: O::Ref<'_>) -> Result<(), Infallible> {
-        match *self {}
-    }
-
-    fn finish(self, _: RunOutcome) -> Result<(), Infallible> {
-        match self {}
-    }
-}
+use crate::{Backend, Density, Item, On, SequenceNumber, Shape};
 
 /// What one or more stages do with a slot of an edge of shape `A`, and the ring that the last of them writes.
 pub trait SlotKernel<K: Backend, A: Shape>: Sized + Send + 'static {
@@ -58,9 +29,6 @@ pub trait SlotKernel<K: Backend, A: Shape>: Sized + Send + 'static {
     type Density: Density;
     /// Whether a slot can be left empty where the input is filled.
     const EMPTIES: bool;
-    /// The ends of the run, if the ring goes to its sink.
-    type Ends: RunEnds<Val<Self::Item, Self::Density>>;
-
     /// Adds the stages before the last one. The walk is at the first stage, and then at the last one.
     fn enroll(&mut self, wiring: &mut K::Wiring);
 

@@ -33,6 +33,10 @@ pub trait Shape: Sized + 'static {
     /// Bytes that one number takes on this edge, without what its values own on the heap.
     const BYTES: usize;
 
+    /// The same for a shorter time.
+    #[doc(hidden)]
+    fn shorten<'s, 'l: 's>(value: Self::Ref<'l>) -> Self::Ref<'s>;
+
     /// What a stage reads from a slot that has this value; none if slots have no such values.
     #[doc(hidden)]
     #[inline(always)]
@@ -83,6 +87,11 @@ impl<T: Item, D: Density> Shape for Val<T, D> {
     const BYTES: usize = size_of::<D::Slot<T>>();
 
     #[inline(always)]
+    fn shorten<'s, 'l: 's>(value: Self::Ref<'l>) -> Self::Ref<'s> {
+        value
+    }
+
+    #[inline(always)]
     fn ref_to<U: Item>(value: &U) -> Option<&T> {
         (value as &dyn Any).downcast_ref()
     }
@@ -92,12 +101,22 @@ impl<F: Shape> Shape for Filtered<F> {
     type Ref<'a> = F::Ref<'a>;
     type Density = Sparse;
     const BYTES: usize = F::BYTES + size_of::<bool>();
+
+    #[inline(always)]
+    fn shorten<'s, 'l: 's>(value: Self::Ref<'l>) -> Self::Ref<'s> {
+        F::shorten(value)
+    }
 }
 
 impl<F: Shape, L: Lens<F>> Shape for Projected<F, L> {
     type Ref<'a> = <L::Target as Shape>::Ref<'a>;
     type Density = L::Part<F::Density>;
     const BYTES: usize = F::BYTES;
+
+    #[inline(always)]
+    fn shorten<'s, 'l: 's>(value: Self::Ref<'l>) -> Self::Ref<'s> {
+        <L::Target as Shape>::shorten(value)
+    }
 }
 
 /// [`ToOwnedItem`] for a shape whose slots lend a `&T`: `T`'s own `Clone`, `PartialEq` and `Ord`.

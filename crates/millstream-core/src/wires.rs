@@ -83,6 +83,8 @@ impl<S: 'static> Shape for Scope<S> {
     type Ref<'a> = ();
     type Density = Dense;
     const BYTES: usize = 0;
+
+    fn shorten<'s, 'l: 's>((): ()) {}
 }
 
 impl<K: BlockBackend, S: 'static> On<K> for Scope<S> {

@@ -22,7 +22,7 @@ mod tee_to;
 mod text;
 mod wires;
 
-use crate::fusion::{InFront, LastWithState, Making, fused_in_front, fused_last, fused_stage, stateless};
+use crate::fusion::{InFront, LastWithState, Making, fused_in_front, fused_stage, fused_with_state, stateless};
 use crate::group_stage::stateless_stage;
 use crate::keeps::{Keeps, RingBackend, RingRunner};
 use crate::keyed_stage::stateful_stage;
@@ -33,7 +33,7 @@ use crate::stage::EndSlot;
 use crate::watched::Calls;
 use crate::wiring::Home;
 use crate::{RingShape, Wiring};
-use millstream_core::fusion::{Fusing, RunEnds, SlotKernel};
+use millstream_core::fusion::{Fusing, OfPassage, Same, SlotKernel, chain};
 use millstream_core::pipe::{Delay, Filter, FilterMap, Fold, Id, Map, MapBlocking, Named, Policy, Scan, Then, TryMap};
 use millstream_core::{
     Arrow, AtEnd, Cause, Dense, Deploy, Filtered, Item, Level, On, SequenceNumber, Shape, Sparse, ToOwnedItem, Val,
@@ -50,6 +50,10 @@ impl<R: RingRunner, A: RingShape<R>> Deploy<RingBackend<R>> for Id<A> {
 
     fn is_id(&self) -> bool {
         true
+    }
+
+    fn passage<V: OfPassage<RingBackend<R>, A, A>>(&self, wiring: &mut Wiring, then: V) -> Option<V::Made> {
+        then.make(Same, wiring)
     }
 }
 
@@ -85,12 +89,8 @@ impl<R: RingRunner, P: Deploy<RingBackend<R>>, Q: Deploy<RingBackend<R>> + Arrow
         self.second.fused_after(&self.first, input, level, wiring)
     }
 
-    fn deploy_whole<W: RunEnds<Q::Out>>(
-        &self,
-        input: <P::In as On<RingBackend<R>>>::Edge,
-        wiring: &mut Wiring,
-    ) -> <Q::Out as On<RingBackend<R>>>::Edge {
-        self.second.whole_after::<P, W>(&self.first, input, wiring)
+    fn passage<V: OfPassage<RingBackend<R>, P::In, Q::Out>>(&self, wiring: &mut Wiring, then: V) -> Option<V::Made> {
+        chain(&self.first, &self.second, wiring, then)
     }
 
     fn fused_before<N: SlotKernel<RingBackend<R>, Q::Out>>(
@@ -252,7 +252,7 @@ where
         stateful_stage::<A, S, B, A::Density>(input, wiring, end, start, scanning(self))
     }
 
-    fused_last!(|scan: A, _wiring| {
+    fused_with_state!(|scan: A, _wiring| {
         let (end, start) = (EndSlot::of::<A::Density>(), (scan.state.clone(), R::state().alone));
         LastWithState::<S, _, B, A::Density>::new(start, end, scanning(scan), None)
     });
@@ -279,7 +279,7 @@ where
         stateful_stage::<A, S, B, AtEnd>(input, wiring, EndSlot::Written, start, folding(self))
     }
 
-    fused_last!(|fold: A, _wiring| {
+    fused_with_state!(|fold: A, _wiring| {
         let start = (fold.state.clone(), R::state().alone);
         LastWithState::<S, _, B, AtEnd, true>::new(start, EndSlot::Written, folding(fold), None)
     });
@@ -337,12 +337,8 @@ impl<R: RingRunner, P: Deploy<RingBackend<R>>> Deploy<RingBackend<R>> for Named<
         self.body.deploy_fused(input, level, wiring)
     }
 
-    fn deploy_whole<W: RunEnds<P::Out>>(
-        &self,
-        input: <P::In as On<RingBackend<R>>>::Edge,
-        wiring: &mut Wiring,
-    ) -> <P::Out as On<RingBackend<R>>>::Edge {
-        self.body.deploy_whole::<W>(input, wiring)
+    fn passage<V: OfPassage<RingBackend<R>, P::In, P::Out>>(&self, wiring: &mut Wiring, then: V) -> Option<V::Made> {
+        self.body.passage(wiring, then)
     }
 
     fn fused_before<N: SlotKernel<RingBackend<R>, P::Out>>(

@@ -4,24 +4,26 @@
 //! that may try more workers does not: a second one gains by stages that are apart. The body of a `feedback` is fused
 //! in every run, since one worker steps all of a loop.
 //!
-//! Where the whole pipeline is one loop and the source is [`ready`](crate::source::ready), the source and the sink are
-//! part of it, too, as far as the rings between allow (`fusion/whole.rs`).
+//! Where the source is [`ready`](crate::source::ready), and no stage needs its ring, a run with one worker goes past all
+//! rings, those of the source and the sink among them (`fusion/whole.rs`).
 //!
 //! The tasklet of the loop is the last stage's. Each stage before it has a tasklet, too, an *onlooker*, which does
 //! nothing: it counts what the loop has moved. So reports, observers and errors have the same stages, with the same
 //! names and numbers, fused or not. The time of the loop counts for the last stage.
 
-mod apart;
-mod before_sink;
 mod cost;
 mod ends;
+mod lent_stage;
 pub(crate) mod link;
+mod make_loop;
+mod passages;
 mod past;
 mod stages;
 mod whole;
 
-pub(crate) use before_sink::BeforeSink;
-pub(crate) use ends::{JobEnds, LentSource, sink_tasklet};
+pub(crate) use ends::{JobEnds, LentSource, NoEnds, RunEnds, sink_tasklet};
+pub(crate) use make_loop::{MakeLoop, MakesLoop};
+pub(crate) use passages::{Focused, OfStage, OfState, Shown, Unfocused, sides};
 pub(crate) use stages::{InFront, Last, LastWithState, Making, fuse, fuse_on};
 
 /// The methods of [`Deploy`](millstream_core::Deploy) for a stage on the workers that keeps no state, apart and fused.
@@ -67,24 +69,28 @@ macro_rules! fused_last {
             let last = $last;
             crate::fusion::fuse::<R, $a, P0, _>(before, input, last, level, $wiring)
         }
+    };
+}
 
-        fn whole_after<P0: Deploy<RingBackend<R>> + Arrow<Out = Self::In>, W0: RunEnds<Self::Out>>(
+/// The methods of [`Deploy`](millstream_core::Deploy) for a stage with a state, that can be last. `$last` is a
+/// [`LastWithState`].
+macro_rules! fused_with_state {
+    (|$stage:ident: $a:ty, $wiring:ident| $last:expr) => {
+        crate::fusion::fused_last!(|$stage: $a, $wiring| $last);
+
+        fn passage<V0: OfPassage<RingBackend<R>, Self::In, Self::Out>>(
             &self,
-            before: &P0,
-            input: <P0::In as On<RingBackend<R>>>::Edge,
             $wiring: &mut Wiring,
-        ) -> <Self::Out as On<RingBackend<R>>>::Edge {
-            $(if !$fuses {
-                return self.fused_after(before, input, Level::Outer, $wiring);
-            })?
+            then: V0,
+        ) -> Option<V0::Made> {
             let $stage = self;
-            let last = crate::fusion::BeforeSink::<_, W0>::new($last);
-            crate::fusion::fuse::<R, $a, P0, _>(before, input, last, Level::Outer, $wiring)
+            let last = $last;
+            then.make(crate::fusion::OfState::new(last, $wiring), $wiring)
         }
     };
 }
 
-/// The method of [`Deploy`](millstream_core::Deploy) for a stage that can be in front.
+/// The methods of [`Deploy`](millstream_core::Deploy) for a stage that can be in front.
 macro_rules! fused_in_front {
     ($(if $fuses:expr;)? |$stage:ident: $a:ty, $wiring:ident| $in_front:expr) => {
         fn fused_between<P0, N0>(
@@ -106,6 +112,19 @@ macro_rules! fused_in_front {
             let in_front = $in_front;
             crate::fusion::fuse_on::<R, $a, Self::Out, P0, _, N0>(before, input, in_front, next, level, $wiring)
         }
+
+        fn passage<V0: OfPassage<RingBackend<R>, Self::In, Self::Out>>(
+            &self,
+            $wiring: &mut Wiring,
+            then: V0,
+        ) -> Option<V0::Made> {
+            $(if !$fuses {
+                return None;
+            })?
+            let $stage = self;
+            let in_front = $in_front;
+            then.make(crate::fusion::OfStage::in_front::<$a, Self::Out>(in_front, $wiring), $wiring)
+        }
     };
 }
-pub(crate) use {fused_in_front, fused_last, fused_stage, stateless};
+pub(crate) use {fused_in_front, fused_last, fused_stage, fused_with_state, stateless};

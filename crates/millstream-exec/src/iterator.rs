@@ -1,12 +1,12 @@
 //! Pipelines on iterators: in one line, lazily, in bounded memory.
 
+use crate::fusion::NoEnds;
 use crate::handle;
 use crate::keeps::RingBackend;
 use crate::shared::{FailedAt, Shared};
 use crate::start::{Threads, Wired, wire};
 use crate::{Job, NoSink, RingShape, Rings, RunError, Source};
 use millstream_core::failure::caught;
-use millstream_core::fusion::NoEnds;
 use millstream_core::{Arrow, Deploy, Item, ToOwnedItem, Val, pipeline};
 use millstream_ring::Reader;
 use std::borrow::Borrow;

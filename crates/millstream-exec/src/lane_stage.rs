@@ -9,9 +9,9 @@ use millstream_ring::{LaneWriter, Mark, OtherLane, Reader, RingLayout, is_lane, 
 use std::any::Any;
 
 /// Whether a stateless stage that reads an edge of shape `A` can be such a lane. Shards and keys assign numbers
-/// differently.
+/// differently; and a loop goes past rings with one producer each.
 pub(crate) fn can_be_lane<A: RingLayout>(wiring: &Wiring) -> bool {
-    is_lane::<A>() && wiring.scope.width == 1 && wiring.scope.keyed.is_none()
+    is_lane::<A>() && !wiring.passed && wiring.scope.width == 1 && wiring.scope.keyed.is_none()
 }
 
 /// Adds the first lane to the wiring and returns what the second one needs; or adds the second one and returns the

@@ -18,6 +18,11 @@ pub(crate) struct Place {
 }
 
 impl Place {
+    /// Which stage of the loop it is.
+    pub(crate) fn index(&self) -> usize {
+        self.index
+    }
+
     /// Calls the user's code. If it panics, the failure names this stage.
     #[inline(always)]
     pub(crate) fn call<T>(&self, f: impl FnOnce() -> T) -> T {

@@ -26,26 +26,6 @@ pub(crate) fn stage<A: RingLayout, S: Item + Clone, B: Item, D: Density>(
     (start, keeper): (S, Keeper<S>),
     f: impl for<'a> FnMut(&mut S, SequenceNumber, Option<A::Ref<'a>>, bool) -> Option<B> + Send + 'static,
 ) -> Reader<Val<B, D>> {
-    let (stage, reader) = make_stage::<A, S, B, D, _>(input, wiring, end, home, (start, keeper), f);
-    wiring.stage(home, [Box::new(stage) as Box<dyn Tasklet>]);
-    reader
-}
-
-/// A stage, and the reader of its output.
-type Made<A, S, B, D, F> = (Stage<A, S, B, D, F>, Reader<Val<B, D>>);
-
-/// As [`stage`](fn@stage), but the caller adds it.
-pub(crate) fn make_stage<A: RingLayout, S: Item + Clone, B: Item, D: Density, F>(
-    input: Reader<A>,
-    wiring: &mut Wiring,
-    end: EndSlot,
-    home: Home,
-    (start, keeper): (S, Keeper<S>),
-    f: F,
-) -> Made<A, S, B, D, F>
-where
-    F: for<'a> FnMut(&mut S, SequenceNumber, Option<A::Ref<'a>>, bool) -> Option<B> + Send + 'static,
-{
     let (output, reader) = ring_from::<B, D>(input.position(), wiring.slots).expect("the options were checked");
     let (batch, density) = (wiring.batch_at(home), PhantomData::<fn() -> (B, D)>);
     let keeper = wiring.keeper(keeper);
@@ -53,7 +33,8 @@ where
     let failing = wiring.onlookers(&TaskProbe::of(input.probe(), output.probe()));
     let bytes = keeper.counter();
     let stage = Stage { input, output, work, keeper, bytes, batch, end, busy: false, at_end: None, failing, density };
-    (stage, reader)
+    wiring.stage(home, [Box::new(stage) as Box<dyn Tasklet>]);
+    reader
 }
 
 /// Whether a stage writes a slot for END.
@@ -169,18 +150,18 @@ impl<A: RingLayout, S: Item + Clone, B: Item, D: Density, F: Send> AtMarks for S
 }
 
 /// A stage that is one tasklet.
-pub(crate) struct Stage<A: RingLayout, S, B: Item, D: Density, F> {
-    pub(crate) input: Reader<A>,
-    pub(crate) output: Producer<D::Slot<B>>,
-    pub(crate) work: Work<S, F>,
+struct Stage<A: RingLayout, S, B: Item, D: Density, F> {
+    input: Reader<A>,
+    output: Producer<D::Slot<B>>,
+    work: Work<S, F>,
     keeper: Keeper<S>,
     bytes: StateBytes<S>,
-    pub(crate) batch: usize,
+    batch: usize,
     end: EndSlot,
     /// Whether the function is at the number after those published.
-    pub(crate) busy: bool,
+    busy: bool,
     at_end: Option<u64>,
-    pub(crate) failing: Failing,
+    failing: Failing,
     density: PhantomData<fn() -> (B, D)>,
 }
 

@@ -9,7 +9,7 @@ pub(crate) use threads::Threads;
 use crate::explain::Feed;
 use crate::external_source::StopSource;
 use crate::fusion::link::Pace;
-use crate::fusion::sink_tasklet;
+use crate::fusion::{MakeLoop, MakesLoop, NoEnds, RunEnds, sink_tasklet};
 use crate::handle::Started;
 use crate::keeps::{RingBackend, RingRunner};
 use crate::machine::{Cores, usable_cores};
@@ -33,7 +33,6 @@ use crate::watched::Role;
 use crate::wiring::Home;
 use crate::worker::work;
 use crate::{Handle, RingShape, Rings, RunError, Sink, Source, Wiring};
-use millstream_core::fusion::{NoEnds, RunEnds};
 use millstream_core::plan::StageLookup;
 use millstream_core::{Arrow, Dense, Deploy, Item, Level, Plan, SequenceNumber, Val};
 use millstream_ring::{Reader, RingLayout, ring_from};
@@ -105,6 +104,7 @@ where
         _ if rings.has_set_batch() => Pace::One,
         _ => Pace::Several,
     };
+    wiring.observed = rings.observed();
     let deployed = run.version.deploy::<R, W, _, _>(pipeline, input, beginning);
     // Those that send to the source wait for a run that does not begin.
     let output = deployed.inspect_err(|_| run.version.wiring.shared.stop())?;
@@ -208,19 +208,19 @@ impl Version {
         let wiring = &mut self.wiring;
         wiring.beginning = beginning;
         let input = source_edge::<R, T>(input);
-        let output = if !W::APART && wiring.fuses() {
-            Deploy::<RingBackend<R>>::deploy_whole::<W>(pipeline, input, wiring)
-        } else {
-            let (first, of_loop) = (wiring.tasklets.len(), wiring.of_loop().filter(|_| !W::APART));
-            let output = Deploy::<RingBackend<R>>::deploy_at(pipeline, input, Level::Outer, wiring);
-            if let Some(of_loop) = of_loop {
-                let (_, input) = ring_from::<T, Dense>(SequenceNumber(0), 1).expect("one is a power of two");
-                wiring.add_loop(first, of_loop, |of_loop| {
-                    drop(Deploy::<RingBackend<R>>::deploy_whole::<W>(pipeline, source_edge::<R, T>(input), of_loop));
-                });
-            }
-            output
-        };
+        let of_loop = if W::APART { None } else { wiring.of_loop() };
+        let makes: Option<MakesLoop> =
+            of_loop.and_then(|mut of_loop| pipeline.passage(&mut of_loop, MakeLoop::<W>::new()));
+        if makes.is_some() {
+            wiring.is_passed();
+        }
+        let first = wiring.tasklets.len();
+        let output = Deploy::<RingBackend<R>>::deploy_at(pipeline, input, Level::Outer, wiring);
+        if let Some(make) = makes {
+            let stages = wiring.tasklets.split_off(first);
+            let stages = make(stages, wiring);
+            wiring.tasklets.extend(stages);
+        }
         wiring.check()?;
         wiring.beginning.take().map_or(Ok(()), Beginning::check).map_err(RunError::Snapshot)?;
         Ok(output)

@@ -53,8 +53,10 @@ pub struct Wiring {
     pub(crate) ends: Option<EndsOfRun>,
     /// How much a step of a loop takes past the rings.
     pub(crate) pace: Pace,
-    /// The tasklets of the stages that are added here once more, as one loop.
-    pub(crate) apart: Option<Vec<Named>>,
+    /// Whether the run is observed from its beginning.
+    pub(crate) observed: bool,
+    /// Whether a loop goes past the rings of these stages.
+    pub(crate) passed: bool,
 }
 
 /// What holds for the stages of a body.
@@ -155,7 +157,8 @@ impl Wiring {
             fused: Members::default(),
             ends: None,
             pace: Pace::default(),
-            apart: None,
+            observed: false,
+            passed: false,
         }
     }
 
@@ -285,28 +288,23 @@ impl Wiring {
         self.calls = calls;
     }
 
-    /// The counters of the failures of the stage that would be added next.
-    pub(crate) fn take_calls(&mut self) -> Option<Arc<Calls>> {
-        self.calls.take()
-    }
-
-    /// A wiring in which the stages that are added here can be added once more, as one loop. None if no loop could take
-    /// values from the source.
+    /// A wiring in which the stages that will be added here are walked as one loop. None if no loop could take values
+    /// from the source.
     pub(crate) fn of_loop(&self) -> Option<Wiring> {
         self.ends.as_ref()?;
         let (plan, lookup) = (self.plan.clone(), self.lookup.clone());
-        let mut of_loop = Wiring::new(1, self.batch, false, self.shared.clone(), self.next_order(), (plan, lookup));
-        (of_loop.one_thread, of_loop.pace) = (true, self.pace);
-        Some(of_loop)
+        Some(Wiring::new(self.slots, self.batch, self.inline, self.shared.clone(), self.before, (plan, lookup)))
     }
 
-    /// Gives the tasklets from `first` on a loop over all of them, if what `add` adds to that wiring is one.
-    pub(crate) fn add_loop(&mut self, first: usize, mut of_loop: Wiring, add: impl FnOnce(&mut Wiring)) {
-        of_loop.ends = self.ends.take();
-        of_loop.apart = Some(self.tasklets.split_off(first));
-        add(&mut of_loop);
-        self.ends = of_loop.ends;
-        self.tasklets.extend(of_loop.apart.into_iter().flatten());
+    /// The stages that were walked as one loop, and what says which of them has failed.
+    pub(crate) fn walked(&mut self) -> (Vec<Member>, Failing) {
+        let name = |stage: usize| self.plan.stages[stage].name.clone();
+        std::mem::take(&mut self.fused).finish(name)
+    }
+
+    /// From now on each stage has a tasklet and a ring of its own: a loop goes past them.
+    pub(crate) fn is_passed(&mut self) {
+        (self.one_thread, self.passed) = (false, true);
     }
 
     /// The pauses of the stage that is added next.

@@ -99,7 +99,7 @@ impl<'e, 'r> IdleRings<'e, 'r> {
     /// reader, if a reader has not read all that is published, or has not passed the marks at its number; also behind
     /// END, and if a [`Sweeper`](crate::Sweeper) drops the values of a ring.
     ///
-    /// An edge of several rings can be among them, such as a filter's; those of [`merge`](Reader::merge) cannot.
+    /// Edges of several rings can be among them, such as a filter's or a pair's.
     ///
     /// ```
     /// use millstream::{prelude::*, ring::{IdleRings, ring}};
@@ -197,12 +197,16 @@ fn are_all(ends: &[&mut dyn RingEnd]) -> bool {
     for reader in ends {
         known &= reader.holds(&mut |_| gates += 1);
     }
-    for producer in ends {
+    for (i, producer) in ends.iter().enumerate() {
         producer.held_by(&mut |gate| {
             held += 1;
-            let mut is_there = false;
-            ends.iter().for_each(|reader| _ = reader.holds(&mut |other| is_there |= gate == Some(other)));
-            known &= is_there;
+            let has = |reader: &&&mut dyn RingEnd| {
+                let mut is_there = false;
+                reader.holds(&mut |other| is_there |= gate == Some(other));
+                is_there
+            };
+            // Its readers come behind it, mostly at once.
+            known &= ends[i + 1..].iter().find(has).is_some();
         });
     }
     known && held == gates

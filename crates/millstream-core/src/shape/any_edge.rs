@@ -36,6 +36,11 @@ impl<T: Item> Shape for AnyEdge<T> {
     type Ref<'a> = &'a T;
     type Density = Sparse;
     const BYTES: usize = size_of::<Option<T>>();
+
+    #[inline(always)]
+    fn shorten<'s, 'l: 's>(value: Self::Ref<'l>) -> Self::Ref<'s> {
+        value
+    }
 }
 
 super::owns_its_item!([] AnyEdge<T>);

@@ -31,6 +31,11 @@ macro_rules! flat {
             type Ref<'a> = ($($shape::Ref<'a>,)+);
             type Density = <nested!(type $($shape),+) as Shape>::Density;
             const BYTES: usize = <nested!(type $($shape),+) as Shape>::BYTES;
+
+            #[inline(always)]
+            fn shorten<'s, 'l: 's>(($($value,)+): Self::Ref<'l>) -> Self::Ref<'s> {
+                ($($shape::shorten($value),)+)
+            }
         }
 
         impl<$($shape: ToOwnedItem),+> ToOwnedItem for Tuple<($($shape,)+)> {

@@ -44,6 +44,11 @@ impl<F: Shape, T: Item, C: Shows<F, T>> Shape for Part<F, C, T> {
     type Ref<'a> = &'a T;
     type Density = F::Density;
     const BYTES: usize = F::BYTES;
+
+    #[inline(always)]
+    fn shorten<'s, 'l: 's>(value: Self::Ref<'l>) -> Self::Ref<'s> {
+        value
+    }
 }
 
 super::owns_its_item!([F: Shape, C: Shows<F, T>] Part<F, C, T>);
@@ -73,6 +78,11 @@ impl<F: Shape> Shape for Maybe<F> {
     type Ref<'a> = Option<F::Ref<'a>>;
     type Density = Sparse;
     const BYTES: usize = F::BYTES;
+
+    #[inline(always)]
+    fn shorten<'s, 'l: 's>(value: Self::Ref<'l>) -> Self::Ref<'s> {
+        value.map(F::shorten)
+    }
 }
 
 impl<F: ToOwnedItem> ToOwnedItem for Maybe<F> {

@@ -41,6 +41,12 @@ impl<A: Shape, B: Shape> Shape for Pair<A, B> {
     type Ref<'a> = (A::Ref<'a>, B::Ref<'a>);
     type Density = <A::Density as Density>::And<B::Density>;
     const BYTES: usize = A::BYTES + B::BYTES;
+
+    #[inline(always)]
+    fn shorten<'s, 'l: 's>(value: Self::Ref<'l>) -> Self::Ref<'s> {
+        let (a, b) = value;
+        (A::shorten(a), B::shorten(b))
+    }
 }
 
 impl<A: Shape, B: Shape> SideBySide for Pair<A, B> {
@@ -63,6 +69,11 @@ impl<A: Shape, B: Shape> Shape for Choice<A, B> {
     type Ref<'a> = Either<A::Ref<'a>, B::Ref<'a>>;
     type Density = <A::Density as Density>::Or<B::Density>;
     const BYTES: usize = A::BYTES + B::BYTES;
+
+    #[inline(always)]
+    fn shorten<'s, 'l: 's>(value: Self::Ref<'l>) -> Self::Ref<'s> {
+        value.map_either(A::shorten, B::shorten)
+    }
 }
 
 impl<A: Shape, B: Shape> SideBySide for Choice<A, B> {
@@ -86,6 +97,11 @@ impl<A: Shape, B: SameItem<A>> Shape for Merged<A, B> {
     type Ref<'a> = A::Ref<'a>;
     type Density = <A::Density as Density>::Or<B::Density>;
     const BYTES: usize = A::BYTES + B::BYTES;
+
+    #[inline(always)]
+    fn shorten<'s, 'l: 's>(value: Self::Ref<'l>) -> Self::Ref<'s> {
+        A::shorten(value)
+    }
 }
 
 impl<A: Shape, B: SameItem<A>> SideBySide for Merged<A, B> {
@@ -110,6 +126,11 @@ impl<A: Shape, B: SameItem<A>> Shape for Otherwise<A, B> {
     // If one edge is dense, END may still have the other's value.
     type Density = Sparse;
     const BYTES: usize = A::BYTES + B::BYTES;
+
+    #[inline(always)]
+    fn shorten<'s, 'l: 's>(value: Self::Ref<'l>) -> Self::Ref<'s> {
+        A::shorten(value)
+    }
 }
 
 impl<A: Shape, B: SameItem<A>> SideBySide for Otherwise<A, B> {

@@ -13,6 +13,11 @@ impl<T: Textual + ?Sized, D: Density> Shape for Text<T, D> {
     type Density = D;
     /// The block, and the piece's position in it.
     const BYTES: usize = size_of::<usize>() + 8;
+
+    #[inline(always)]
+    fn shorten<'s, 'l: 's>(value: Piece<'l, T>) -> Piece<'s, T> {
+        value
+    }
 }
 
 impl<T: Textual + ?Sized, D: Density> ToOwnedItem for Text<T, D> {

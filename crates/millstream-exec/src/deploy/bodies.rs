@@ -1,6 +1,8 @@
 //! Combinators with bodies, and views of an edge: none of them makes a ring or a tasklet of its own.
 
+use crate::fusion::{Focused, Shown, Unfocused, sides};
 use crate::{RingBackend, RingRunner, RingShape, Wiring};
+use millstream_core::fusion::OfPassage;
 use millstream_core::pipe::{Both, Choose, Fanout, Merge, Project, Shard, Tee, ToAnyEdge};
 use millstream_core::plan::Branch;
 use millstream_core::{AnyEdge, Arrow, Choice, Deploy, ItemShape, Lens, Merged, On, Pair, Projected, SameItem, lens};
@@ -18,6 +20,15 @@ where
         let first = self.first.deploy_body(input, &mut wiring.body(Branch::First));
         first.zip(self.second.deploy_body(second, &mut wiring.body(Branch::Second)))
     }
+
+    fn passage<V: OfPassage<RingBackend<R>, P::In, Pair<P::Out, Q::Out>>>(
+        &self,
+        wiring: &mut Wiring,
+        then: V,
+    ) -> Option<V::Made> {
+        let (bodies, branches) = ((&self.first, &self.second), [Branch::First, Branch::Second]);
+        sides::<R, _, _, Unfocused, Unfocused, _, _, _>(bodies, branches, wiring, then)
+    }
 }
 
 impl<R: RingRunner, A: RingShape<R>, P, Q> Deploy<RingBackend<R>> for Both<A, P, Q>
@@ -31,6 +42,15 @@ where
         let second = input.fork();
         let first = self.first.deploy_body(seen::<R, A, lens::First>(input), &mut wiring.body(Branch::First));
         first.zip(self.second.deploy_body(seen::<R, A, lens::Second>(second), &mut wiring.body(Branch::Second)))
+    }
+
+    fn passage<V: OfPassage<RingBackend<R>, A, Pair<P::Out, Q::Out>>>(
+        &self,
+        wiring: &mut Wiring,
+        then: V,
+    ) -> Option<V::Made> {
+        let (bodies, branches) = ((&self.first, &self.second), [Branch::First, Branch::Second]);
+        sides::<R, _, _, Focused<lens::First>, Focused<lens::Second>, _, _, _>(bodies, branches, wiring, then)
     }
 }
 
@@ -49,6 +69,15 @@ where
         let right = input.fork();
         let left = self.left.deploy_body(seen::<R, A, lens::Left>(input), &mut wiring.body(Branch::Left));
         left.beside(self.right.deploy_body(seen::<R, A, lens::Right>(right), &mut wiring.body(Branch::Right)))
+    }
+
+    fn passage<V: OfPassage<RingBackend<R>, A, Choice<P::Out, Q::Out>>>(
+        &self,
+        wiring: &mut Wiring,
+        then: V,
+    ) -> Option<V::Made> {
+        let (bodies, branches) = ((&self.left, &self.right), [Branch::Left, Branch::Right]);
+        sides::<R, _, _, Focused<lens::Left>, Focused<lens::Right>, _, _, _>(bodies, branches, wiring, then)
     }
 }
 
@@ -72,11 +101,28 @@ where
         let left = self.left.deploy_body(left, &mut wiring.body(Branch::Left));
         left.or(self.right.deploy_body(right, &mut wiring.body(Branch::Right)))
     }
+
+    fn passage<V: OfPassage<RingBackend<R>, A, Merged<P::Out, Q::Out>>>(
+        &self,
+        wiring: &mut Wiring,
+        then: V,
+    ) -> Option<V::Made> {
+        let (bodies, branches) = ((&self.left, &self.right), [Branch::Left, Branch::Right]);
+        sides::<R, _, _, Focused<lens::Left>, Focused<lens::Right>, _, _, _>(bodies, branches, wiring, then)
+    }
 }
 
 impl<R: RingRunner, A: RingShape<R>, L: Lens<A>> Deploy<RingBackend<R>> for Project<A, L> {
     fn deploy(&self, input: Reader<A>, _: &mut Wiring) -> Reader<Projected<A, L>> {
         input.seen::<L>()
+    }
+
+    fn passage<V: OfPassage<RingBackend<R>, A, Projected<A, L>>>(
+        &self,
+        wiring: &mut Wiring,
+        then: V,
+    ) -> Option<V::Made> {
+        then.make(Shown::<L>::new(), wiring)
     }
 }
 

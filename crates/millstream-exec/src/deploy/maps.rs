@@ -6,7 +6,7 @@ use crate::lane_stage::{can_be_lane, lane_stage};
 use crate::stage::EndSlot;
 use crate::wiring::Home;
 use crate::{RingBackend, RingRunner, RingShape, Wiring};
-use millstream_core::fusion::{Fusing, RunEnds, SlotKernel};
+use millstream_core::fusion::{Fusing, OfPassage, SlotKernel};
 use millstream_core::pipe::{InLanes, OwnedBy, OwnedKernel, Partition};
 use millstream_core::{Arrow, Deploy, Level, On, Shape, ToOwnedItem, Val};
 use millstream_ring::Reader;

@@ -1,7 +1,7 @@
 //! Stages that keep a state and their clock.
 
 use crate::cut_stage::cut_stage;
-use crate::fusion::{LastWithState, fused_last};
+use crate::fusion::{LastWithState, fused_with_state};
 use crate::keeper::StateKeepers;
 use crate::keeps::{Keeps, RingBackend, RingRunner};
 use crate::keyed_stage::{stateful_stage, stateful_stage_or};
@@ -9,7 +9,7 @@ use crate::stage::EndSlot;
 use crate::watched::Calls;
 use crate::wiring::Home;
 use crate::{RingShape, Wiring};
-use millstream_core::fusion::RunEnds;
+use millstream_core::fusion::OfPassage;
 use millstream_core::pipe::{Annotate, FilterBy, FilterKernel, Inspect, Inspected, ScanBy, ScanKernel};
 use millstream_core::{Arrow, Dense, Deploy, Filtered, Level, On, Pair, SequenceNumber, Shape, Val};
 use millstream_ring::{Reader, RingLayout};
@@ -56,7 +56,7 @@ impl<R: Keeps<M::State>, M: ScanKernel<In: RingShape<R>>> Deploy<RingBackend<R>>
         scan_stage::<R, M>(&self.kernel, input, wiring)
     }
 
-    fused_last!(|scan: M::In, _wiring| {
+    fused_with_state!(|scan: M::In, _wiring| {
         let keeper = R::state().alone.counting(M::STATE_BYTES);
         let (start, end) = ((scan.kernel.start(), keeper), EndSlot::of::<M::Density>());
         let calls = M::EMPTY_IS_FAILURE.then(|| Arc::new(Calls::default()));

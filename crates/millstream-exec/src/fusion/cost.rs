@@ -34,11 +34,6 @@ impl Cost {
         self.most
     }
 
-    /// Whether the last batch was dear.
-    pub(super) fn is_dear(&self) -> bool {
-        self.dear > 0
-    }
-
     /// Notes how long a batch took. Returns whether the next one goes through the slots.
     pub(super) fn note(&mut self, numbers: usize, took: Duration) -> bool {
         if took <= COLD + DEAR * numbers as u32 {

@@ -7,13 +7,46 @@ use crate::source::SourceTasklet;
 use crate::task_probe::TaskProbe;
 use crate::tasklet::{AtMarks, Progress, Tasklet};
 use crate::{Sink, Wiring};
-use millstream_core::fusion::RunEnds;
-use millstream_core::{Item, Shape};
+use millstream_core::{Item, RunOutcome, SequenceNumber, Shape};
 use millstream_ring::{Mark, RingLayout};
+use std::convert::Infallible;
+use std::iter::Empty;
 use std::marker::PhantomData;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// The ends of a job, as types: the source's values, and the sink.
+/// The two ends of a run, as types: the iterator over its source's values, and the sink of an edge of shape `O`.
+pub(crate) trait RunEnds<O: Shape>: Send + 'static {
+    /// Whether the ends are not known, or no loop may use them.
+    const APART: bool;
+    /// The source's values.
+    type Values: Iterator<Item: Item> + Send + 'static;
+    /// What takes the output.
+    type Sink: Sink<O>;
+}
+
+/// Ends that are not known.
+pub(crate) enum NoEnds {}
+
+impl<O: Shape> RunEnds<O> for NoEnds {
+    const APART: bool = true;
+    type Values = Empty<()>;
+    type Sink = Self;
+}
+
+impl<O: Shape> Sink<O> for NoEnds {
+    type Output = ();
+    type Error = Infallible;
+
+    fn put(&mut self, _: SequenceNumber, _: O::Ref<'_>) -> Result<(), Infallible> {
+        match *self {}
+    }
+
+    fn finish(self, _: RunOutcome) -> Result<(), Infallible> {
+        match self {}
+    }
+}
+
+/// The ends of a job.
 pub(crate) struct JobEnds<I, K>(PhantomData<fn() -> (I, K)>);
 
 impl<O: Shape, I: Iterator<Item: Item> + Send + 'static, K: Sink<O>> RunEnds<O> for JobEnds<I, K> {

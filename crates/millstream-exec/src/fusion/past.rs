@@ -1,13 +1,13 @@
 //! One step of a loop past the rings.
 
 use super::cost::Cost;
+use super::ends::RunEnds;
 use super::link::Pace;
 use crate::shared::{Payload, Shared};
 use crate::sink_tasklet::put;
-use crate::stage::Work;
+use millstream_core::Shape;
 use millstream_core::failure::caught;
-use millstream_core::fusion::RunEnds;
-use millstream_core::{Density, Item, SequenceNumber, Val};
+use millstream_core::fusion::Passage;
 use millstream_ring::{IdleRings, Passed, RingLayout};
 use std::cell::Cell;
 use std::time::{Duration, Instant};
@@ -68,17 +68,15 @@ pub(super) struct Limits<'l> {
 }
 
 /// Takes values past the rings, batch by batch. Stores what was at work when a number failed.
-pub(super) fn run<A: RingLayout, S: Item + Clone, B: Item, D: Density, F, W: RunEnds<Val<B, D>>>(
+pub(super) fn run<A: Shape, O: RingLayout, P: Passage<A, O>, W: RunEnds<O>>(
     mut rings: IdleRings<'_, '_>,
-    (values, work, to): (&mut W::Values, &mut Work<S, F>, &mut W::Sink),
+    (values, work, to): (&mut W::Values, (&mut P, &mut P::State), &mut W::Sink),
     Limits { batch, pace, shared, cost }: Limits<'_>,
     at: &mut At,
-) -> Ran
-where
-    F: for<'a> FnMut(&mut S, SequenceNumber, Option<A::Ref<'a>>, bool) -> Option<B> + Send + 'static,
-{
+) -> Ran {
     let (mut ran, from) = (Ran::default(), Cell::new(At::Source));
     let (began, mut before) = (Instant::now(), Duration::ZERO);
+    let (passage, state) = work;
     loop {
         let due = shared.marks.distance(rings.next()).min(rings.before_mark());
         let due = if pace == Pace::Untimed { due } else { due.min(cost.most()) };
@@ -88,11 +86,10 @@ where
         }
         let mut passed = Passed::default();
         let outcome = caught(|| {
-            rings.bypass(due, (&mut *values, &mut *work, &mut *to), &mut passed, |work, to, number, value| {
+            rings.bypass(due, (&mut *values, &mut *state, &mut *to), &mut passed, |state, to, number, value| {
                 Unwinding::call(&from, At::Stage, || {
-                    let made = (work.f)(&mut work.state, number, A::ref_to(&value), false);
-                    Unwinding::call(&from, At::Sink, || {
-                        made.as_ref().map(|made| put::<Val<B, D>, _>(to, number, made)).is_some()
+                    passage.pass(state, number, A::ref_to(&value), |made| {
+                        Unwinding::call(&from, At::Sink, || made.map(|made| put::<O, _>(to, number, made)).is_some())
                     })
                 })
             });

@@ -1,13 +1,12 @@
 //! What a stage does in a loop: in front, or last.
 
-use super::whole::whole;
 use crate::keeper::Keeper;
 use crate::onlooker::Place;
-use crate::stage::{EndSlot, make_stage, stage};
+use crate::stage::{EndSlot, stage};
 use crate::watched::Calls;
 use crate::wiring::Home;
 use crate::{RingBackend, RingRunner, RingShape, Wiring};
-use millstream_core::fusion::{Fusing, NoEnds, RunEnds, SlotKernel};
+use millstream_core::fusion::{Fusing, SlotKernel};
 use millstream_core::{Arrow, Density, Deploy, Item, Level, On, SequenceNumber, Shape, Val};
 use millstream_ring::Reader;
 use std::marker::PhantomData;
@@ -79,7 +78,6 @@ impl<R: RingRunner, A: Shape, X: Shape, V: InFront<A, X>, N: SlotKernel<RingBack
     type State = N::State;
     type Item = N::Item;
     type Density = N::Density;
-    type Ends = N::Ends;
     const EMPTIES: bool = V::EMPTIES || N::EMPTIES;
 
     fn enroll(&mut self, wiring: &mut Wiring) {
@@ -120,7 +118,6 @@ where
     type State = ();
     type Item = B;
     type Density = D;
-    type Ends = NoEnds;
     const EMPTIES: bool = EMPTIES;
 
     fn enroll(&mut self, wiring: &mut Wiring) {
@@ -152,6 +149,11 @@ impl<S, F, B, D, const EMPTIES: bool> LastWithState<S, F, B, D, EMPTIES> {
     pub(crate) fn new(start: (S, Keeper<S>), end: EndSlot, f: F, calls: Option<Arc<Calls>>) -> Self {
         LastWithState { start, end, making: Making { f, calls, output: PhantomData } }
     }
+
+    /// The state at the start, the function, and the counters of its failures.
+    pub(super) fn into_parts(self) -> (S, F, Option<Arc<Calls>>) {
+        (self.start.0, self.making.f, self.making.calls)
+    }
 }
 
 impl<R: RingRunner, A: Shape, S: Item + Clone, B: Item, D: Density, F, const EMPTIES: bool>
@@ -162,7 +164,6 @@ where
     type State = S;
     type Item = B;
     type Density = D;
-    type Ends = NoEnds;
     const EMPTIES: bool = EMPTIES;
 
     fn enroll(&mut self, wiring: &mut Wiring) {
@@ -235,11 +236,5 @@ fn fused_loop<A: RingShape<R>, R: RingRunner, N: SlotKernel<RingBackend<R>, A>>(
     let (start, end) = (kernel.start(), if kernel.writes_end() { EndSlot::Written } else { EndSlot::Absent });
     let f =
         move |state: &mut N::State, number, slot: Option<A::Ref<'_>>, end: bool| kernel.at(state, number, slot, end);
-    if <N::Ends as RunEnds<Val<N::Item, N::Density>>>::APART {
-        return stage::<A, N::State, N::Item, N::Density>(input, wiring, end, Home::Workers, start, f);
-    }
-    let (stage, output) =
-        make_stage::<A, N::State, N::Item, N::Density, _>(input, wiring, end, Home::Workers, start, f);
-    whole::<A, _, _, _, _, N::Ends>(stage, wiring);
-    output
+    stage::<A, N::State, N::Item, N::Density>(input, wiring, end, Home::Workers, start, f)
 }

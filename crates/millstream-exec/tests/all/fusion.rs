@@ -28,8 +28,8 @@ fn one_worker_runs_stages_as_one_loop_and_reports_each() {
     let mut outputs = Vec::new();
     for workers in [1, 2] {
         let rings = Rings::new().workers(workers);
-        outputs.push(rings.collect_slots((&p).from(source::ready(0..10_000))).unwrap());
-        let (_, report) = rings.run((&p).from(source::ready(0..10_000)).to_each(|_, _| ())).unwrap();
+        outputs.push(rings.collect_slots((&p).from(0..10_000)).unwrap());
+        let (_, report) = rings.run((&p).from(0..10_000).to_each(|_, _| ())).unwrap();
         assert_eq!(names(&report), ["source", "more", "some", "twice", "sum", "sink"]);
         assert!(report.stages[1..5].iter().all(|stage| stage.moved == 10_001), "{workers}: {report:?}");
         let fused: Vec<_> = report.stages.iter().map(into).collect();

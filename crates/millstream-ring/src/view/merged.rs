@@ -1,5 +1,6 @@
 use super::zip::{ZipView, one_of};
 use super::{HiddenGate, HiddenMarks, RingLayout, View, sealed::Sealed};
+use crate::gate::GateId;
 use crate::probe::RingProbe;
 use millstream_core::{Merged, SameItem, SideBySide};
 
@@ -179,6 +180,13 @@ impl<A: RingLayout, B: RingLayout + SameItem<A>> View<Merged<A, B>> for MergedVi
         match &self.0 {
             Lanes::Apart(lanes) => lanes.watch_both(rings),
             Lanes::Joined(whole) => whole.watch(rings),
+        }
+    }
+
+    fn gates(&self, see: &mut dyn FnMut(GateId)) -> bool {
+        match &self.0 {
+            Lanes::Apart(lanes) => lanes.gates_of_both(see),
+            Lanes::Joined(whole) => whole.gates(see),
         }
     }
 }

@@ -1,4 +1,5 @@
 use super::{BasePtr, HiddenGate, HiddenMarks, RingLayout, View, sealed::Sealed, slot_of_both};
+use crate::gate::GateId;
 use crate::probe::RingProbe;
 use millstream_core::Either::{Left, Right};
 use millstream_core::{Choice, Otherwise, Pair, SameItem, Shape, SideBySide};
@@ -82,6 +83,10 @@ impl<A: RingLayout, B: RingLayout> ZipView<A, B> {
     pub(super) fn watch_both(&self, rings: &mut Vec<RingProbe>) -> HiddenGate {
         self.second.watch(rings);
         self.first.watch(rings)
+    }
+
+    pub(super) fn gates_of_both(&self, see: &mut dyn FnMut(GateId)) -> bool {
+        self.first.gates(see) && self.second.gates(see)
     }
 }
 
@@ -200,6 +205,10 @@ macro_rules! side_by_side {
 
             fn watch(&self, rings: &mut Vec<RingProbe>) -> HiddenGate {
                 self.watch_both(rings)
+            }
+
+            fn gates(&self, see: &mut dyn FnMut(GateId)) -> bool {
+                self.gates_of_both(see)
             }
         }
     };

@@ -1,0 +1,110 @@
+use super::ends::Lent;
+use super::link::Link;
+use crate::in_place::InPlace;
+use crate::kept::Kept;
+use crate::task_probe::TaskProbe;
+use crate::tasklet::{AtMarks, Progress, Tasklet};
+use millstream_core::SequenceNumber;
+use millstream_ring::Mark;
+use std::mem::take;
+use std::sync::Arc;
+
+/// A stage past which a loop can go.
+pub(super) struct Passer {
+    pub(super) tasklet: Box<dyn Tasklet>,
+    /// How many numbers have passed since its last step.
+    pub(super) passed: usize,
+}
+
+/// The tasklet of such a stage.
+pub(super) struct LentStage {
+    stage: Lent<Passer>,
+    /// The stage by itself, once a new version of the pipeline takes its state: no loop goes past it any more.
+    own: Option<Box<dyn Tasklet>>,
+    link: Arc<Link>,
+    probe: TaskProbe,
+}
+
+impl LentStage {
+    pub(super) fn new(stage: Lent<Passer>, link: Arc<Link>) -> Self {
+        let probe = stage.lock().as_ref().map(|passer| passer.tasklet.probe()).unwrap_or_default();
+        LentStage { stage, own: None, link, probe }
+    }
+}
+
+impl Tasklet for LentStage {
+    fn step(&mut self) -> Progress {
+        if let Some(own) = &mut self.own {
+            return own.step();
+        }
+        let Some(mut lent) = self.stage.try_lock() else { return Progress::NONE };
+        let Some(Passer { tasklet, passed }) = lent.as_mut() else { return Progress::DONE };
+        let (elsewhere, progress) = (take(passed), tasklet.step());
+        drop(lent);
+        Progress { elsewhere, worked: progress.worked | self.link.is_awaited(), ..progress }
+    }
+
+    fn at_marks(&mut self) -> Option<&mut dyn AtMarks> {
+        Some(self)
+    }
+
+    fn passed_elsewhere(&mut self) -> usize {
+        self.stage.lock().as_mut().map_or(0, |passer| take(&mut passer.passed))
+    }
+
+    fn failed_at(&self) -> Option<u64> {
+        match &self.own {
+            Some(own) => own.failed_at(),
+            None => self.stage.try_lock()?.as_ref()?.tasklet.failed_at(),
+        }
+    }
+
+    fn backlog(&self) -> u64 {
+        match &self.own {
+            Some(own) => own.backlog(),
+            None => self.stage.try_lock().and_then(|stage| Some(stage.as_ref()?.tasklet.backlog())).unwrap_or(0),
+        }
+    }
+
+    fn probe(&self) -> TaskProbe {
+        self.probe.clone()
+    }
+}
+
+impl AtMarks for LentStage {
+    fn pass(&mut self) -> Option<Mark> {
+        match &mut self.own {
+            Some(own) => own.at_marks()?.pass(),
+            None => self.stage.try_lock()?.as_mut()?.tasklet.at_marks()?.pass(),
+        }
+    }
+
+    fn state(&mut self) -> Option<Kept> {
+        match &mut self.own {
+            Some(own) => own.at_marks()?.state(),
+            None => self.stage.lock().as_mut()?.tasklet.at_marks()?.state(),
+        }
+    }
+
+    fn clock(&self) -> Option<SequenceNumber> {
+        None
+    }
+
+    fn in_place(&mut self) -> Option<Box<dyn InPlace + '_>> {
+        let lent = self.stage.lock().take().map(|passer| passer.tasklet);
+        self.own = lent.or(self.own.take());
+        self.own.as_mut()?.at_marks()?.in_place()
+    }
+
+    fn resume(&mut self) {
+        let mut lent = self.stage.lock();
+        let stages = lent.iter_mut().map(|passer| &mut passer.tasklet).chain(&mut self.own);
+        stages.filter_map(|stage| stage.at_marks()).for_each(AtMarks::resume);
+    }
+}
+
+impl Drop for LentStage {
+    fn drop(&mut self) {
+        self.stage.give_up();
+    }
+}

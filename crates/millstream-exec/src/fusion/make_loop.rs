@@ -1,0 +1,85 @@
+//! A loop over stages that have tasklets and rings of their own.
+//!
+//! Each stage has a tasklet, so that workers can share them. While there is one worker, the rings between are a detour.
+//! So the last tasklet has a loop over all stages beside its own, and goes past all the rings with it. The stages keep
+//! their rings and states: they go on where another worker is tried, a mark is due, or a ring is not idle. Their states
+//! are moved into the loop for a step, and back; the loop keeps start states meanwhile.
+
+use super::ends::{Lent, RunEnds};
+use super::lent_stage::{LentStage, Passer};
+use super::link::EndsOfRun;
+use super::whole::{Loop, SinkOf, SourceOf, Value, Whole};
+use crate::onlooker::Member;
+use crate::wiring::{Home, Named};
+use crate::{RingBackend, RingRunner, Wiring};
+use millstream_core::fusion::{OfPassage, Passage};
+use millstream_core::{Shape, Val};
+use millstream_ring::RingLayout;
+use std::any::{Any, TypeId};
+use std::marker::PhantomData;
+
+/// Makes the tasklets of stages into those of a run with a loop over all of them.
+pub(crate) type MakesLoop = Box<dyn FnOnce(Vec<Named>, &mut Wiring) -> Vec<Named>>;
+
+/// Makes the loop between the ends `W` of what the stages do with a slot.
+pub(crate) struct MakeLoop<W>(PhantomData<fn() -> W>);
+
+impl<W> MakeLoop<W> {
+    pub(crate) fn new() -> Self {
+        MakeLoop(PhantomData)
+    }
+}
+
+impl<R: RingRunner, A: Shape, O: RingLayout, W: RunEnds<O>> OfPassage<RingBackend<R>, A, O> for MakeLoop<W> {
+    type Made = MakesLoop;
+
+    fn make<P: Passage<A, O>>(self, passage: P, of_loop: &mut Wiring) -> Option<MakesLoop> {
+        let (members, failing) = of_loop.walked();
+        // Without a stage there is no tasklet for it.
+        if members.is_empty() || TypeId::of::<A>() != TypeId::of::<Val<Value<W, O>>>() {
+            return None;
+        }
+        Some(Box::new(move |stages, wiring| {
+            let (state, failing) = (passage.start(), failing);
+            tasklets::<A, O, P, W>(stages, members, Loop { passage, state, failing }, wiring)
+        }))
+    }
+}
+
+/// These tasklets, the last of which has the loop.
+fn tasklets<A: Shape, O: RingLayout, P: Passage<A, O>, W: RunEnds<O>>(
+    mut stages: Vec<Named>,
+    members: Vec<Member>,
+    mut over_all: Loop<P, P::State>,
+    wiring: &mut Wiring,
+) -> Vec<Named> {
+    let on_workers = stages.iter().all(|stage| stage.home == Home::Workers);
+    let parts = stages.iter_mut().map(|stage| stage.tasklet.in_loop().map(|parts| parts.state));
+    let Some(mut states) = parts.collect::<Option<Vec<&mut dyn Any>>>() else { return stages };
+    // There and back.
+    let fit = (0..2).all(|_| over_all.passage.exchange(&mut over_all.state, &mut states));
+    if !on_workers || members.len() != states.len() || !fit {
+        return stages;
+    }
+    let Some(EndsOfRun { link, source, sink }) = wiring.ends.as_mut() else { return stages };
+    let Some(source) = source.downcast_ref::<Lent<SourceOf<W, O>>>() else { return stages };
+    let place = Lent::<SinkOf<W, O>>::nothing();
+    *sink = Some(Box::new(place.clone()));
+    let (source, link) = (source.clone(), link.clone());
+    for (stage, member) in stages.iter().zip(members) {
+        stage.calls.iter().zip(member.calls).for_each(|(stage, calls)| stage.count_also(calls));
+    }
+    let Some(mut last) = stages.pop() else { return stages };
+    let mut before = Vec::new();
+    let lend = |mut stage: Named| {
+        let lent = Lent::of(Passer { tasklet: stage.tasklet, passed: 0 });
+        before.push(lent.clone());
+        stage.tasklet = Box::new(LentStage::new(lent, link.clone()));
+        stage
+    };
+    let mut stages: Vec<_> = stages.into_iter().map(lend).collect();
+    let whole = Whole::<A, O, P, W>::new((before, last.tasklet), over_all, (source, place, link), wiring);
+    last.tasklet = Box::new(whole);
+    stages.push(last);
+    stages
+}

@@ -1,0 +1,277 @@
+//! What stages do with a slot that passes their rings.
+
+use super::stages::{InFront, LastWithState};
+use crate::onlooker::Place;
+use crate::{RingBackend, RingRunner, Wiring};
+use millstream_core::fusion::{OfPassage, Passage};
+use millstream_core::plan::Branch;
+use millstream_core::{Density, Deploy, Item, Lens, Projected, SequenceNumber, Shape, SideBySide, Val};
+use std::any::Any;
+use std::marker::PhantomData;
+use std::mem::swap;
+
+/// A stage, and its place in the pipeline.
+pub(crate) struct OfStage<V> {
+    stage: V,
+    place: Place,
+}
+
+impl<V> OfStage<V> {
+    /// Of a stage without a state, where the walk is.
+    pub(crate) fn in_front<A: Shape, X: Shape>(stage: V, wiring: &mut Wiring) -> Self
+    where
+        V: InFront<A, X>,
+    {
+        let place = wiring.fuse(stage.calls(), V::MASKS, false);
+        OfStage { stage, place }
+    }
+}
+
+impl<A: Shape, X: Shape, V: InFront<A, X>> Passage<A, X> for OfStage<V> {
+    type State = ();
+
+    fn start(&self) {}
+
+    fn exchange(&self, (): &mut (), _: &mut [&mut dyn Any]) -> bool {
+        true
+    }
+
+    #[inline(always)]
+    fn pass<T>(
+        &self,
+        (): &mut (),
+        _: SequenceNumber,
+        slot: Option<A::Ref<'_>>,
+        next: impl FnOnce(Option<X::Ref<'_>>) -> T,
+    ) -> T {
+        self.stage.pass(&self.place, slot, next)
+    }
+}
+
+/// A stage with a state, and its place in the pipeline.
+pub(crate) struct OfState<S, F, D> {
+    start: S,
+    f: F,
+    place: Place,
+    density: PhantomData<fn() -> D>,
+}
+
+impl<S, F, D> OfState<S, F, D> {
+    /// Where the walk is.
+    pub(crate) fn new<B, const EMPTIES: bool>(stage: LastWithState<S, F, B, D, EMPTIES>, wiring: &mut Wiring) -> Self {
+        let (start, f, calls) = stage.into_parts();
+        OfState { start, f, place: wiring.fuse(calls, false, false), density: PhantomData }
+    }
+}
+
+impl<A: Shape, S: Item + Clone, B: Item, D: Density, F> Passage<A, Val<B, D>> for OfState<S, F, D>
+where
+    F: for<'a> Fn(&mut S, SequenceNumber, Option<A::Ref<'a>>, bool) -> Option<B> + Send + 'static,
+{
+    type State = S;
+
+    fn start(&self) -> S {
+        self.start.clone()
+    }
+
+    fn exchange(&self, state: &mut S, stages: &mut [&mut dyn Any]) -> bool {
+        let own = stages.get_mut(self.place.index()).and_then(|stage| stage.downcast_mut());
+        own.map(|own| swap(own, state)).is_some()
+    }
+
+    #[inline(always)]
+    fn pass<T>(
+        &self,
+        state: &mut S,
+        number: SequenceNumber,
+        slot: Option<A::Ref<'_>>,
+        next: impl FnOnce(Option<&B>) -> T,
+    ) -> T {
+        let made = self.place.call(|| (self.f)(state, number, slot, false));
+        next(made.as_ref())
+    }
+}
+
+/// A view of an edge, which is no stage.
+pub(crate) struct Shown<L>(PhantomData<fn() -> L>);
+
+impl<L> Shown<L> {
+    pub(crate) fn new() -> Self {
+        Shown(PhantomData)
+    }
+}
+
+impl<A: Shape, L: Lens<A>> Passage<A, Projected<A, L>> for Shown<L> {
+    type State = ();
+
+    fn start(&self) {}
+
+    fn exchange(&self, (): &mut (), _: &mut [&mut dyn Any]) -> bool {
+        true
+    }
+
+    #[inline(always)]
+    fn pass<T>(
+        &self,
+        (): &mut (),
+        _: SequenceNumber,
+        slot: Option<A::Ref<'_>>,
+        next: impl FnOnce(Option<<Projected<A, L> as Shape>::Ref<'_>>) -> T,
+    ) -> T {
+        next(slot.and_then(L::focus))
+    }
+}
+
+/// What a body sees of an edge.
+pub(crate) trait Sees<A: Shape>: 'static {
+    type Shape: Shape;
+    fn see(slot: Option<A::Ref<'_>>) -> Option<<Self::Shape as Shape>::Ref<'_>>;
+}
+
+/// All of it.
+pub(crate) enum Unfocused {}
+
+impl<A: Shape> Sees<A> for Unfocused {
+    type Shape = A;
+
+    #[inline(always)]
+    fn see(slot: Option<A::Ref<'_>>) -> Option<A::Ref<'_>> {
+        slot
+    }
+}
+
+/// What a lens shows.
+pub(crate) struct Focused<L>(PhantomData<fn() -> L>);
+
+impl<A: Shape, L: Lens<A>> Sees<A> for Focused<L> {
+    type Shape = Projected<A, L>;
+
+    #[inline(always)]
+    fn see(slot: Option<A::Ref<'_>>) -> Option<<Projected<A, L> as Shape>::Ref<'_>> {
+        slot.and_then(L::focus)
+    }
+}
+
+/// Two bodies that see an edge each in its way, and their outputs side by side.
+struct Sides<P, Q, S, T> {
+    first: P,
+    second: Q,
+    see: PhantomData<fn() -> (S, T)>,
+}
+
+impl<A, X, P, Q, S, U> Passage<A, X> for Sides<P, Q, S, U>
+where
+    A: Shape,
+    X: SideBySide,
+    S: Sees<A>,
+    U: Sees<A>,
+    P: Passage<S::Shape, X::First>,
+    Q: Passage<U::Shape, X::Second>,
+{
+    type State = (P::State, Q::State);
+
+    fn start(&self) -> Self::State {
+        (self.first.start(), self.second.start())
+    }
+
+    fn exchange(&self, (first, second): &mut Self::State, stages: &mut [&mut dyn Any]) -> bool {
+        self.first.exchange(first, stages) & self.second.exchange(second, stages)
+    }
+
+    #[inline(always)]
+    fn pass<T>(
+        &self,
+        (first, second): &mut Self::State,
+        number: SequenceNumber,
+        slot: Option<A::Ref<'_>>,
+        next: impl FnOnce(Option<X::Ref<'_>>) -> T,
+    ) -> T {
+        self.first.pass(first, number, S::see(slot), |one| {
+            self.second.pass(second, number, U::see(slot), |other| {
+                next(X::join(one.map(X::First::shorten), other.map(X::Second::shorten)))
+            })
+        })
+    }
+}
+
+/// What `then` makes of the passage of two bodies, which are on these branches.
+pub(crate) fn sides<R, A, X, S, U, P, Q, V>(
+    (first, second): (&P, &Q),
+    branches: [Branch; 2],
+    wiring: &mut Wiring,
+    then: V,
+) -> Option<V::Made>
+where
+    R: RingRunner,
+    A: Shape,
+    X: SideBySide<First = P::Out, Second = Q::Out>,
+    S: Sees<A, Shape = P::In>,
+    U: Sees<A, Shape = Q::In>,
+    P: Deploy<RingBackend<R>>,
+    Q: Deploy<RingBackend<R>>,
+    V: OfPassage<RingBackend<R>, A, X>,
+{
+    let scope = wiring.scope.clone();
+    let [one, other] = branches;
+    let next = SecondSide::<_, _, A, X, S, U> { second, branch: other, scope, then, edges: PhantomData };
+    first.passage(&mut wiring.body(one), next)
+}
+
+/// What is made of the first body's passage, once the second one's is there.
+struct SecondSide<'q, Q, V, A, X, S, U> {
+    second: &'q Q,
+    branch: Branch,
+    /// The scope of both bodies.
+    scope: crate::wiring::WiringScope,
+    then: V,
+    #[expect(clippy::type_complexity, reason = "types alone")]
+    edges: PhantomData<fn() -> (A, X, S, U)>,
+}
+
+impl<R, A, X, S, U, Q, V> OfPassage<RingBackend<R>, S::Shape, X::First> for SecondSide<'_, Q, V, A, X, S, U>
+where
+    R: RingRunner,
+    A: Shape,
+    X: SideBySide<Second = Q::Out>,
+    S: Sees<A>,
+    U: Sees<A, Shape = Q::In>,
+    Q: Deploy<RingBackend<R>>,
+    V: OfPassage<RingBackend<R>, A, X>,
+{
+    type Made = V::Made;
+
+    fn make<P: Passage<S::Shape, X::First>>(self, first: P, wiring: &mut Wiring) -> Option<V::Made> {
+        let SecondSide { second, branch, scope, then, .. } = self;
+        wiring.scope = scope.clone();
+        let both = BothSides::<_, _, A, X, S, U> { first, scope, then, edges: PhantomData };
+        second.passage(&mut wiring.body(branch), both)
+    }
+}
+
+/// What is made of the second body's passage.
+struct BothSides<P, V, A, X, S, U> {
+    first: P,
+    scope: crate::wiring::WiringScope,
+    then: V,
+    #[expect(clippy::type_complexity, reason = "types alone")]
+    edges: PhantomData<fn() -> (A, X, S, U)>,
+}
+
+impl<R, A, X, S, U, P, V> OfPassage<RingBackend<R>, U::Shape, X::Second> for BothSides<P, V, A, X, S, U>
+where
+    R: RingRunner,
+    A: Shape,
+    X: SideBySide,
+    S: Sees<A>,
+    U: Sees<A>,
+    P: Passage<S::Shape, X::First>,
+    V: OfPassage<RingBackend<R>, A, X>,
+{
+    type Made = V::Made;
+
+    fn make<Q: Passage<U::Shape, X::Second>>(self, second: Q, wiring: &mut Wiring) -> Option<V::Made> {
+        let BothSides { first, scope, then, .. } = self;
+        wiring.scope = scope;
+        then.make(Sides::<_, _, S, U> { first, second, see: PhantomData }, wiring)
+    }
+}
