@@ -1,8 +1,8 @@
 //! `run`, `check` and `stages`: programs that are written as text (`millstream_mill`).
 //!
-//! The text says what is read and written, and this opens it: the files of the sources one after the other, in the
-//! order of the text, and all sinks before the first row is read. What leaves a pipeline has the bytes of every sink
-//! and the rows that failed, by number, so one sink on one thread writes them in the order of the input.
+//! The text says what is read and written, and this opens it: the files of the sources one after the other, and all
+//! sinks before the first row is read. What leaves a pipeline has the bytes of every sink and the rows that failed, by
+//! number, so one sink on one thread writes them in the order of the input.
 
 mod outputs;
 mod sources;
@@ -119,7 +119,7 @@ pub(super) fn verify(file: &Path, files: Vec<OsString>, most: usize, quiet: bool
         Ok(programs) => programs,
         Err(outcome) => return outcome,
     };
-    let files = match named(&programs[0].sources, files) {
+    let files = match named(&programs[0], files) {
         Ok(files) => files,
         Err(why) => {
             complaints.note(&why);
@@ -145,7 +145,7 @@ impl RunText {
             Ok(program) => program,
             Err(outcome) => return outcome,
         };
-        let files = match named(&program.sources, self.files) {
+        let files = match named(&program, self.files) {
             Ok(files) => files,
             Err(why) => {
                 complaints.note(&why);

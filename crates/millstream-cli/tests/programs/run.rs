@@ -50,6 +50,21 @@ fn files_come_from_the_text_or_from_the_command_line() {
 }
 
 #[test]
+fn what_a_join_looks_up_is_read_first() {
+    let scene = Scene::new().file("a.csv", ORDERS).file("users.jsonl", "{\"user\":\"ann\",\"city\":\"Ulm\"}\n");
+    let text = "csv(\"a.csv\") | join(jsonl(\"users.jsonl\"), on: .user) | map([.id, .city])";
+    check(&scene, &["-e", text], "[1,\"Ulm\"]\n[3,\"Ulm\"]\n");
+    // One file, read twice.
+    let text = "csv(\"a.csv\") | join(csv(\"a.csv\") | map({user, other: .id}), on: .user) | map([.id, .other])";
+    check(&scene, &["-e", text], "[1,1]\n[1,3]\n[2,2]\n[3,1]\n[3,3]\n");
+    refused(&scene, &["-e", "csv | join(csv(\"-\"), on: .user)"], "two sources read standard input", 2);
+    let text = "csv(\"a.csv\") | join(jsonl(\"users.jsonl\") | count(by: .user), on: .user)";
+    refused(&scene, &["-e", text], "`join` would find nothing", 2);
+    let text = "csv(\"a.csv\") | join(jsonl(\"users.jsonl\", follow: true), on: .user)";
+    refused(&scene, &["-e", text], "so a.csv, which is read after it, never is", 2);
+}
+
+#[test]
 fn what_is_compressed_is_read() {
     let mut gzip = GzEncoder::new(Vec::new(), Compression::fast());
     gzip.write_all(ORDERS.as_bytes()).expect("a vector takes everything");
