@@ -34,8 +34,9 @@ impl Collected {
         all.0.len() - 1
     }
 
-    /// Adds a sink, and returns its number.
+    /// Adds a sink, and returns its number. As a source `-` is standard input, and as a sink standard output.
     pub(crate) fn sink(&self, sink: SinkOf) -> usize {
+        let sink = SinkOf { file: sink.file.filter(|file| file != "-") };
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         all.1.push(sink);
         all.1.len() - 1

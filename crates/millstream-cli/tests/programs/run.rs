@@ -87,6 +87,11 @@ fn sinks_and_dead_letters_are_files() {
     refused(&scene, &["-e", "csv(\"a.csv\") | csv(\"./a.csv\")"], "a.csv is read and would be overwritten", 2);
     refused(&scene, &["-e", "csv(\"a.csv\", dead: \"b\") | csv(\"b\")"], "b is a sink and has dead letters", 2);
     refused(&scene, &["-e", "csv(\"a.csv\") | csv(\"no/such\")"], "no/such: No such file", 1);
+    // As a source it is standard input.
+    check(&scene, &["-e", "lines(\"a.csv\") | take(1) | lines(\"-\")"], "id,user,qty\n");
+    assert!(!scene.path("-").exists());
+    let text = "let a = csv(\"a.csv\"); a | jsonl(\"-\"); a | csv";
+    refused(&scene, &["-e", text], "two outputs go to standard output", 2);
 }
 
 #[test]
