@@ -131,9 +131,13 @@ impl Join {
                         let most = self.most;
                         fail(format!("more than {most} rows to join with: `most: {}` allows more", 10 * most));
                     }
+                    let json = others.json(row);
+                    if let Err(why) = others.check_utf8(row, &json) {
+                        out.dead.push(others.dead(&self.stage, row, why));
+                        continue;
+                    }
                     joined.count += 1;
-                    let json = others.json(row).trim_ascii().into();
-                    joined.rows.entry(key).or_default().push((time, json));
+                    joined.rows.entry(key).or_default().push((time, json.trim_ascii().into()));
                 }
                 Err(why) => out.dead.push(others.dead(&self.stage, row, why)),
             }
@@ -143,14 +147,15 @@ impl Join {
     fn find(&self, joined: &Joined, rows: &Rows, some: &[RowAt], out: &mut Matched) {
         let Matched { text, at, dead } = out;
         for row in some {
-            let keyed = match self.keyed(rows, row, &self.on) {
+            let json = rows.json(row);
+            let keyed = rows.check_utf8(row, &json).and_then(|()| self.keyed(rows, row, &self.on));
+            let keyed = match keyed {
                 Ok(keyed) => keyed,
                 Err(why) => {
                     dead.push(rows.dead(&self.stage, row, why));
                     continue;
                 }
             };
-            let json = rows.json(row);
             let json = json.trim_ascii();
             let mut end = |text: &mut Vec<u8>, from: usize| {
                 at.push(RowAt { from: from as u32, to: text.len() as u32, cells: 0, number: row.number });

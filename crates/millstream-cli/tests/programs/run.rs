@@ -95,6 +95,27 @@ fn sinks_and_dead_letters_are_files() {
 }
 
 #[test]
+fn json_is_made_of_utf8_alone() {
+    let scene = Scene::new().file("a.csv", b"id,name,n\n1,J\xf8rn,2\n2,bo,3\n".to_vec());
+    let said = |stage: &str| format!("row 1, {stage}: no UTF-8, so JSON cannot have it: byte 0xf8, at column 4");
+    for (text, stage, out) in [
+        ("csv | jsonl", "jsonl", "{\"id\":2,\"name\":\"bo\",\"n\":3}\n"),
+        ("csv | map({name})", "map", "{\"name\":\"bo\"}\n"),
+        ("csv | sum(.n, by: .name)", "sum", "{\"name\":\"bo\",\"sum\":3}\n"),
+        ("csv | latest", "latest", "{\"id\":2,\"name\":\"bo\",\"n\":3}\n"),
+        ("csv | join(csv(\"a.csv\"), on: .id)", "join", "{\"id\":2,\"name\":\"bo\",\"n\":3}\n"),
+    ] {
+        let seen = run(&scene, &["-e", text, "a.csv"]);
+        assert!(seen.stderr.contains(&said(stage)), "{text}: {}", seen.stderr);
+        assert_eq!((seen.text().as_str(), seen.code), (out, Some(1)), "{text}");
+    }
+    // What is not asked for is not looked at, and a table has any bytes.
+    check(&scene, &["-e", "csv | sum(.n)", "a.csv"], "{\"sum\":5}\n");
+    let seen = run(&scene, &["-e", "csv | where(.n == 2)", "a.csv"]);
+    assert_eq!((seen.stdout.as_slice(), seen.code), (&b"id,name,n\n1,J\xf8rn,2\n"[..], Some(0)));
+}
+
+#[test]
 fn a_file_is_known_by_any_of_its_names() {
     let scene = Scene::new().file("a.csv", ORDERS).file("b", "");
     fs::hard_link(scene.path("a.csv"), scene.path("link")).expect("a link");

@@ -61,7 +61,8 @@ pub(crate) fn prepare(rows: &Rows, fold: &Fold) -> Prepared {
     let mut dead: Vec<FailedRow> = rows.dead.clone();
     for row in &rows.at {
         let before = (text.len(), values.len());
-        match entry(rows, row, fold, &places, &mut text, &mut values) {
+        let entry = entry(rows, row, fold, &places, &mut text, &mut values);
+        match entry.and_then(|entry| rows.check_utf8(row, &text[before.0..]).map(|()| entry)) {
             Ok(Some(entry)) => entries.push(entry),
             other => {
                 text.truncate(before.0);
