@@ -164,7 +164,7 @@ impl Rows {
         }
     }
 
-    /// Whether JSON that is made of a row is JSON, which is UTF-8: tables and lines are of any bytes. Rows that are JSON
+    /// Whether JSON that is made of a row is UTF-8, as JSON is: tables and lines are of any bytes. Rows that are JSON
     /// are as they came.
     pub(crate) fn check_utf8(&self, at: &RowAt, json: &[u8]) -> Result<(), String> {
         if matches!(self.form, Form::Json) || std::str::from_utf8(json).is_ok() {

@@ -96,7 +96,7 @@ fn sinks_and_dead_letters_are_files() {
 
 #[test]
 fn json_is_made_of_utf8_alone() {
-    let scene = Scene::new().file("a.csv", b"id,name,n\n1,J\xf8rn,2\n2,bo,3\n".to_vec());
+    let scene = Scene::new().file("a.csv", b"id,name,n\n1,J\xf8rn,2\n2,bo,3\n");
     let said = |stage: &str| format!("row 1, {stage}: no UTF-8, so JSON cannot have it: byte 0xf8, at column 4");
     for (text, stage, out) in [
         ("csv | jsonl", "jsonl", "{\"id\":2,\"name\":\"bo\",\"n\":3}\n"),
@@ -113,6 +113,25 @@ fn json_is_made_of_utf8_alone() {
     check(&scene, &["-e", "csv | sum(.n)", "a.csv"], "{\"sum\":5}\n");
     let seen = run(&scene, &["-e", "csv | where(.n == 2)", "a.csv"]);
     assert_eq!((seen.stdout.as_slice(), seen.code), (&b"id,name,n\n1,J\xf8rn,2\n"[..], Some(0)));
+}
+
+#[test]
+fn rows_in_the_place_of_a_program_are_told_from_one() {
+    let scene = Scene::new().file("a.csv", ORDERS).file("b", "{\"a\":1}\n").file("c.csv", b"n\xf8\n");
+    let scene = scene.file("d.jsonl.gz", b"\x1f\x8b\x08\xff").file("long", "a b\n".repeat(20_000));
+    let scene = scene.file("e.mill", "[1]").file("f", "csv | nosuch");
+    for (file, source) in
+        [("a.csv", "csv"), ("b", "jsonl"), ("c.csv", "csv"), ("d.jsonl.gz", "jsonl"), ("long", "lines")]
+    {
+        let seen = run(&scene, &[file]);
+        let said = format!(
+            "millstream run: {file} is no program: without -e the first file has the text\n  for its rows: millstream \
+             run -e '{source} | count' {file}\n"
+        );
+        assert_eq!((seen.stderr, seen.code), (said, Some(2)));
+    }
+    refused(&scene, &["e.mill"], "e.mill:1:1", 2);
+    refused(&scene, &["f"], "there is no stage `nosuch`", 2);
 }
 
 #[test]
