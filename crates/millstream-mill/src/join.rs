@@ -1,6 +1,6 @@
 //! Rows joined with those of another wire by a key.
 
-use crate::key::make_key;
+use crate::key::{make_key, ordered};
 use crate::rows::{FailedRow, RowAt, Rows};
 use crate::time::time_of;
 use millstream_core::failure::fail;
@@ -74,6 +74,7 @@ impl Join {
         };
         let Some(mut key) = one(key, "key")? else { return Ok(None) };
         make_key(&mut key, 0);
+        let key = ordered(&key).unwrap_or(key);
         let time = match &self.within {
             None => 0,
             Some((_, at)) => {
