@@ -12,7 +12,7 @@ use crate::input::{FromFiles, Joined, Opening};
 use crate::interrupts::{Interrupts, Until};
 use crate::message::{Complaints, cause, one_line, quoted, say};
 use crate::outcome::Outcome;
-use crate::output::Output;
+use crate::output::{self, Output};
 use crate::watching::{Shown, Watching};
 use crate::{panics, progress, stats, watching};
 use before::{Most, can_write, say_other_wait};
@@ -95,6 +95,9 @@ impl Runs {
             complaints.complain(&format!("signals: {}", cause(&error)));
         }
         let hash = config.hash.then(Hash::default);
+        if config.hash {
+            output::is_hashed();
+        }
         // A file that cannot be written is reported before the work.
         let files = [config.stats.as_ref().and_then(StatsTo::path), config.picture.as_deref()];
         let writable = files.into_iter().flatten().all(|path| can_write(path, &complaints));
@@ -176,7 +179,10 @@ impl Runs {
             }
             output.gather(piece);
         };
-        self.run_into(pipeline, FromFiles { values: input, waits }, output, sink, |(output, _)| output.flush())
+        let pause = |(output, _): &mut Sunk<Output>| output.flush();
+        let mut output = self.run_into(pipeline, FromFiles { values: input, waits }, output, sink, pause)?;
+        output.flush();
+        Ok(output)
     }
 
     /// Runs `pipeline` over `input` on the chosen deployment. `pause` is called when no more output is ready for now.
@@ -195,6 +201,14 @@ impl Runs {
         S: Send + 'static,
     {
         let state = (state, self.hash.take());
+        let sink = move |state: &mut Sunk<S>, number: SequenceNumber, value: O::Ref<'_>| {
+            sink(state, number, value);
+            state.1.as_ref().into_iter().for_each(output::end_if_failed);
+        };
+        let pause = move |state: &mut Sunk<S>| {
+            pause(state);
+            state.1.as_ref().into_iter().for_each(output::end_if_failed);
+        };
         // Without a handle to drain, a run ends with its source.
         let signals = matches!(self.config.place, Deployment::Model | Deployment::Inline);
         let input = Until(input, signals.then(|| self.interrupts.clone()));
@@ -359,6 +373,7 @@ impl Runs {
         }
         if let Some(hash) = &self.hash {
             say(&hash.to_string());
+            output::no_hash_follows();
         }
     }
 

@@ -30,7 +30,7 @@ pub(crate) use keeping::{Differ, Keeping, Look, Replay, Snapshots, Upgrade, When
 pub(crate) use manual::{Completions, Man};
 pub(crate) use pipe::{Pipe, ShardBy};
 pub(crate) use program::{Program, ProgramName};
-pub(crate) use refusal::{parse, refuse};
+pub(crate) use refusal::{parse, refuse, unread};
 #[cfg(feature = "run")]
 pub(crate) use run::{Check, RunText, Stages};
 #[cfg(feature = "serve")]

@@ -1,6 +1,7 @@
 //! Standard output, for results.
 
-use crate::message::{Complaints, cause};
+use crate::hash::Hash;
+use crate::message::{Complaints, cause, say};
 use crate::outcome::Outcome;
 use crate::progress;
 use millstream_core::text::{Block, Piece};
@@ -8,6 +9,7 @@ use millstream_io::stdio;
 use std::fs::File;
 use std::io::{self, ErrorKind, IsTerminal, Seek, Write};
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Standard output, unbuffered.
 #[derive(Debug)]
@@ -107,11 +109,37 @@ impl Output {
         match written {
             Ok(()) => {}
             Err(error) if error.kind() == ErrorKind::BrokenPipe => Outcome::Done.exit(),
+            // It is the same error again.
+            Err(_) if FAILED.swap(true, Ordering::Relaxed) => {}
             Err(error) => {
                 self.complaints.complain(&format!("write error: {}", cause(&error)));
-                Outcome::InputOrOutputFailed.exit()
+                if !HASHED.load(Ordering::Relaxed) {
+                    Outcome::InputOrOutputFailed.exit()
+                }
             }
         }
+    }
+}
+
+/// Whether a failed write leaves the end to [`end_if_failed`], since there is a hash to print.
+static HASHED: AtomicBool = AtomicBool::new(false);
+static FAILED: AtomicBool = AtomicBool::new(false);
+
+/// Says that the output is hashed, by a caller of [`end_if_failed`].
+pub(crate) fn is_hashed() {
+    HASHED.store(true, Ordering::Relaxed);
+}
+
+/// Says that the hash is printed: a write that fails now ends the process.
+pub(crate) fn no_hash_follows() {
+    HASHED.store(false, Ordering::Relaxed);
+}
+
+/// After a failed write prints the hash of the output, also of what could not be written, and ends the process.
+pub(crate) fn end_if_failed(hash: &Hash) {
+    if FAILED.load(Ordering::Relaxed) {
+        say(&hash.to_string());
+        Outcome::InputOrOutputFailed.exit()
     }
 }
 

@@ -300,7 +300,8 @@ impl Expression {
 
 /// A filter that writes each output on a line.
 fn on_lines(text: &str) -> Result<Filter, Wrong> {
-    Filter::with(text, &Options::default().style(Style { indent: None, ..Style::default() }))
+    let style = Style { indent: None, ..Style::default() };
+    Filter::with(text, &Options { style, for_rows: true, ..Options::default() })
 }
 
 /// What a filter answers to one value.

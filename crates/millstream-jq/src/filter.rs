@@ -9,7 +9,8 @@ use crate::functions::{Around, Kind, Message, definitions, functions};
 use crate::native::Native;
 use crate::parse::FieldTree;
 use crate::write::Writer;
-use crate::{Input, Options, Wrong};
+use crate::wrong::Advice;
+use crate::{Input, Options, Wrong, left_out};
 use answer::Where;
 use jaq_core::load::{Arena, File, Loader, import};
 use jaq_core::{Compiler, Ctx, Vars};
@@ -70,7 +71,8 @@ impl Filter {
     /// As [`new`](Filter::new).
     pub fn with(filter: &str, options: &Options) -> Result<Self, Wrong> {
         let variables = Variables::of(options).map_err(|why| Wrong::whole(filter, why))?;
-        let compiled = compile(filter, &variables.names())?;
+        let without = if options.for_rows { left_out::without_for_rows } else { left_out::without };
+        let compiled = compile(filter, &variables.names(), without)?;
         let demand = match options.input {
             Input::Values => Demand::of(filter),
             _ => Demand::All,
@@ -122,7 +124,7 @@ impl Filter {
     }
 }
 
-fn compile(filter: &str, variables: &[String]) -> Result<jaq_core::Filter<Kind>, Wrong> {
+fn compile(filter: &str, variables: &[String], without: Advice) -> Result<jaq_core::Filter<Kind>, Wrong> {
     let arena = Arena::default();
     let loader = Loader::new(definitions());
     let file = File { code: filter, path: () };
@@ -130,7 +132,7 @@ fn compile(filter: &str, variables: &[String]) -> Result<jaq_core::Filter<Kind>,
     import(&modules, |_| Err(String::new())).map_err(|errors| Wrong::loading(filter, errors))?;
     let compiler = Compiler::default().with_funs(functions());
     let compiler = compiler.with_global_vars(variables.iter().map(String::as_str));
-    compiler.compile(modules).map_err(|errors| Wrong::compiling(filter, errors))
+    compiler.compile(modules).map_err(|errors| Wrong::compiling(filter, errors, without))
 }
 
 /// One call of a filter.

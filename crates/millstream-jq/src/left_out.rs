@@ -12,6 +12,22 @@ pub const LEFT_OUT: [(&str, &str); 9] = [
     ("$__prog_args", "arguments are in $ARGS"),
 ];
 
+/// What to do without a name in an expression for rows, which has neither arguments nor `--slurp`.
+const FOR_ROWS: [(&str, &str); 6] = [
+    ("now", "the clock is not part of the input: the shell can write a time into the text, \"$(date +%s)\""),
+    ("env", "the environment is not part of the input: the shell can write a value into the text, \"$VALUE\""),
+    ("$ENV", "the environment is not part of the input: the shell can write a value into the text, \"$VALUE\""),
+    ("input", "rows are worked on side by side, so there is no next one: a fold or a join sees several of them"),
+    ("inputs", "rows are worked on side by side, so there is no next one: a fold or a join sees several of them"),
+    ("$__prog_args", "an expression has no arguments"),
+];
+
+/// As [`without`], in an expression for rows.
+pub(crate) fn without_for_rows(name: &str) -> Option<&'static str> {
+    let found = FOR_ROWS.iter().find(|(left_out, _)| *left_out == name).map(|(_, what)| *what);
+    found.or_else(|| without(name))
+}
+
 /// What to do without this name, if it is one of them.
 pub(crate) fn without(name: &str) -> Option<&'static str> {
     LEFT_OUT.iter().find(|(left_out, _)| *left_out == name).map(|(_, what)| *what)

@@ -6,6 +6,8 @@ pub struct Options {
     /// Global variables and their values as JSON, in the order in which they were set.
     pub(crate) variables: Vec<(String, Vec<u8>)>,
     pub(crate) positional: Vec<String>,
+    /// Whether it is an expression for rows, where mistakes have other advice.
+    pub(crate) for_rows: bool,
 }
 
 /// What a block is to a filter.

@@ -1,4 +1,3 @@
-use crate::left_out;
 use jaq_core::{compile, load};
 use std::error::Error;
 use std::fmt;
@@ -45,9 +44,9 @@ impl Wrong {
         Wrong::of(filter, mistakes.collect())
     }
 
-    pub(crate) fn compiling(filter: &str, errors: compile::Errors<&str, ()>) -> Self {
+    pub(crate) fn compiling(filter: &str, errors: compile::Errors<&str, ()>, without: Advice) -> Self {
         let mistakes = errors.into_iter().flat_map(|(file, errors)| {
-            let found = errors.iter().map(|(name, what)| (load::span(file.code, name), undefined(name, what)));
+            let found = errors.iter().map(|(name, what)| (load::span(file.code, name), undefined(name, what, without)));
             found.collect::<Vec<_>>()
         });
         Wrong::of(filter, mistakes.collect())
@@ -76,8 +75,11 @@ fn of_words(code: &str, (expected, found): &load::parse::Error<&str>) -> (Range<
     (load::span(code, found), format!("expected {}, found {what}", expected.as_str()))
 }
 
-fn undefined(name: &str, what: &compile::Undefined) -> String {
-    if let Some(instead) = left_out::without(name) {
+/// What to do without a name that is left out.
+pub(crate) type Advice = fn(&str) -> Option<&'static str>;
+
+fn undefined(name: &str, what: &compile::Undefined, without: Advice) -> String {
+    if let Some(instead) = without(name) {
         return format!("`{name}` is left out: {instead}");
     }
     match (name, what) {

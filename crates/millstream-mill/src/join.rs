@@ -1,6 +1,6 @@
 //! Rows joined with those of another wire by a key.
 
-use crate::key::make_key;
+use crate::key::{make_key, ordered};
 use crate::rows::{FailedRow, RowAt, Rows};
 use crate::time::time_of;
 use millstream_core::failure::fail;
@@ -42,6 +42,17 @@ pub(crate) enum Sides {
     Both(Rows, Rows),
 }
 
+/// What a step answers.
+#[derive(Default)]
+struct Matched {
+    text: Vec<u8>,
+    at: Vec<RowAt>,
+    dead: Vec<FailedRow>,
+}
+
+/// The number of rows that are answers at the end.
+const AT_END: u64 = 0;
+
 /// The key and the time of a row, if it has a key.
 type Keyed = Option<(Box<[u8]>, u64)>;
 
@@ -63,6 +74,7 @@ impl Join {
         };
         let Some(mut key) = one(key, "key")? else { return Ok(None) };
         make_key(&mut key, 0);
+        let key = ordered(&key).unwrap_or(key);
         let time = match &self.within {
             None => 0,
             Some((_, at)) => {
@@ -74,25 +86,45 @@ impl Join {
         Ok(Some((key.into(), time)))
     }
 
-    /// Takes in the rows of a slot, and returns the joined ones.
+    /// Takes in the rows of a slot, and returns the joined ones. A row finds those that came before it: which rows are
+    /// in a slot together is to change nothing. Answers at the end have no order, and find all.
     ///
     /// # Panics
     ///
     /// If the other wire has more rows than allowed.
     pub(crate) fn step(&self, joined: &mut Joined, sides: &Sides) -> Rows {
+        let mut out = Matched::default();
         match sides {
-            Sides::Others(others) => self.remember(joined, others),
-            Sides::These(rows) => self.matched(joined, rows, Vec::new()),
+            Sides::Others(others) => {
+                out.dead.clone_from(&others.dead);
+                self.remember(joined, others, &others.at, &mut out);
+                others.with_json(out.text, out.at, out.dead)
+            }
+            Sides::These(rows) => {
+                out.dead.clone_from(&rows.dead);
+                self.find(joined, rows, &rows.at, &mut out);
+                rows.with_json(out.text, out.at, out.dead)
+            }
             Sides::Both(rows, others) => {
-                let dead = self.remember(joined, others).dead;
-                self.matched(joined, rows, dead)
+                // A row that failed before the two wires parted has come by both.
+                let more = others.dead.iter().filter(|dead| !rows.dead.contains(dead));
+                out.dead = rows.dead.iter().chain(more).cloned().collect();
+                let mut left = &others.at[..];
+                for row in &rows.at {
+                    let comes_before = |other: &RowAt| other.number < row.number || row.number == AT_END;
+                    let before = left.iter().position(|other| !comes_before(other)).unwrap_or(left.len());
+                    self.remember(joined, others, &left[..before], &mut out);
+                    left = &left[before..];
+                    self.find(joined, rows, std::slice::from_ref(row), &mut out);
+                }
+                self.remember(joined, others, left, &mut out);
+                rows.with_json(out.text, out.at, out.dead)
             }
         }
     }
 
-    fn remember(&self, joined: &mut Joined, others: &Rows) -> Rows {
-        let mut dead = others.dead.clone();
-        for row in &others.at {
+    fn remember(&self, joined: &mut Joined, others: &Rows, some: &[RowAt], out: &mut Matched) {
+        for row in some {
             match self.keyed(others, row, &self.with) {
                 Ok(None) => {}
                 Ok(Some((key, time))) => {
@@ -100,28 +132,31 @@ impl Join {
                         let most = self.most;
                         fail(format!("more than {most} rows to join with: `most: {}` allows more", 10 * most));
                     }
+                    let json = others.json(row);
+                    if let Err(why) = others.check_utf8(row, &json) {
+                        out.dead.push(others.dead(&self.stage, row, why));
+                        continue;
+                    }
                     joined.count += 1;
-                    let json = others.json(row).trim_ascii().into();
-                    joined.rows.entry(key).or_default().push((time, json));
+                    joined.rows.entry(key).or_default().push((time, json.trim_ascii().into()));
                 }
-                Err(why) => dead.push(others.dead(&self.stage, row, why)),
+                Err(why) => out.dead.push(others.dead(&self.stage, row, why)),
             }
         }
-        Rows { dead, ..others.emptied() }
     }
 
-    fn matched(&self, joined: &Joined, rows: &Rows, mut dead: Vec<FailedRow>) -> Rows {
-        let (mut text, mut at) = (Vec::new(), Vec::new());
-        dead.extend(rows.dead.iter().cloned());
-        for row in &rows.at {
-            let keyed = match self.keyed(rows, row, &self.on) {
+    fn find(&self, joined: &Joined, rows: &Rows, some: &[RowAt], out: &mut Matched) {
+        let Matched { text, at, dead } = out;
+        for row in some {
+            let json = rows.json(row);
+            let keyed = rows.check_utf8(row, &json).and_then(|()| self.keyed(rows, row, &self.on));
+            let keyed = match keyed {
                 Ok(keyed) => keyed,
                 Err(why) => {
                     dead.push(rows.dead(&self.stage, row, why));
                     continue;
                 }
             };
-            let json = rows.json(row);
             let json = json.trim_ascii();
             let mut end = |text: &mut Vec<u8>, from: usize| {
                 at.push(RowAt { from: from as u32, to: text.len() as u32, cells: 0, number: row.number });
@@ -133,22 +168,21 @@ impl Join {
                         continue;
                     }
                     let from = text.len();
-                    if let Err(why) = united(other, json, &mut text) {
+                    if let Err(why) = united(other, json, text) {
                         text.truncate(from);
                         dead.push(rows.dead(&self.stage, row, why));
                         break;
                     }
-                    end(&mut text, from);
+                    end(text, from);
                     any = true;
                 }
             }
             if !any && self.keeps {
                 let from = text.len();
                 text.extend_from_slice(json);
-                end(&mut text, from);
+                end(text, from);
             }
         }
-        rows.with_json(text, at, dead)
     }
 }
 

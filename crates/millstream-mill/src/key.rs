@@ -1,4 +1,4 @@
-//! Keys: numbers that are equal are one key, however they were written.
+//! Keys: values that are equal are one key, however they were written.
 
 use millstream_jq::Scalar;
 
@@ -35,6 +35,93 @@ pub(crate) fn make_key(text: &mut Vec<u8>, from: usize) {
     }
 }
 
+/// A key with the fields of its objects in one order, by which equal objects are one key; `None` if it is in order. A
+/// key is JSON as filters write it: without space, and each name of an object once.
+pub(crate) fn ordered(key: &[u8]) -> Option<Vec<u8>> {
+    if !matches!(key, [b'{' | b'[', ..]) || is_ordered(key) {
+        return None;
+    }
+    let mut out = Vec::with_capacity(key.len());
+    write_ordered(key, &mut out);
+    (out != key).then_some(out)
+}
+
+/// Whether this is an object of scalars in order, as most keys of several fields are, or has no object.
+fn is_ordered(key: &[u8]) -> bool {
+    let (mut at, mut before) = (1, &b""[..]);
+    let is_object = key[0] == b'{';
+    while let Some(byte) = key.get(at) {
+        match byte {
+            b'"' => {
+                let length = string_length(&key[at..]);
+                let name = &key[at..at + length];
+                at += length;
+                if is_object && key.get(at) == Some(&b':') {
+                    if name < before {
+                        return false;
+                    }
+                    before = name;
+                }
+            }
+            b'{' => return false,
+            _ => at += 1,
+        }
+    }
+    true
+}
+
+/// Writes the value at the beginning, and returns its length.
+fn write_ordered(json: &[u8], out: &mut Vec<u8>) -> usize {
+    match json.first() {
+        Some(b'{') => {
+            let (mut at, mut fields, mut text) = (1, Vec::new(), Vec::new());
+            while json.get(at) == Some(&b'"') {
+                let name = &json[at..at + string_length(&json[at..])];
+                let from = text.len();
+                // Behind the colon, and the comma or the bracket.
+                at += name.len() + 1;
+                at += write_ordered(json.get(at..).unwrap_or_default(), &mut text) + 1;
+                fields.push((name, from..text.len()));
+            }
+            fields.sort_by_key(|(name, _)| *name);
+            out.push(b'{');
+            for (n, (name, value)) in fields.into_iter().enumerate() {
+                if n > 0 {
+                    out.push(b',');
+                }
+                out.extend_from_slice(name);
+                out.push(b':');
+                out.extend_from_slice(&text[value]);
+            }
+            out.push(b'}');
+            at.max(2)
+        }
+        Some(b'[') => {
+            out.push(b'[');
+            let mut at = 1;
+            while json.get(at).is_some_and(|byte| *byte != b']') {
+                if json[at] == b',' {
+                    out.push(b',');
+                    at += 1;
+                }
+                at += write_ordered(&json[at..], out);
+            }
+            out.push(b']');
+            at + 1
+        }
+        Some(b'"') => {
+            let length = string_length(json);
+            out.extend_from_slice(&json[..length]);
+            length
+        }
+        _ => {
+            let length = json.iter().position(|byte| matches!(byte, b',' | b']' | b'}')).unwrap_or(json.len());
+            out.extend_from_slice(&json[..length]);
+            length
+        }
+    }
+}
+
 fn write_number(digits: &[u8], out: &mut Vec<u8>) {
     /// From here on not every whole number is one of a machine.
     const EXACT: f64 = 9_007_199_254_740_992.0;
@@ -65,6 +152,29 @@ fn string_length(json: &[u8]) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn equal_objects_are_one_key() {
+        for (key, in_order) in [
+            ("{}", None),
+            ("[]", None),
+            ("1", None),
+            ("\"{b,a}\"", None),
+            ("{\"a\":1,\"b\":\"x\"}", None),
+            ("{\"b\":\"}\\\"\",\"a\":1}", Some("{\"a\":1,\"b\":\"}\\\"\"}")),
+            ("[1,[],{},{\"b\":{},\"a\":[]}]", Some("[1,[],{},{\"a\":[],\"b\":{}}]")),
+            (
+                "{\"a\":{\"d\":null,\"c\":[{\"f\":1,\"e\":true}]}}",
+                Some("{\"a\":{\"c\":[{\"e\":true,\"f\":1}],\"d\":null}}"),
+            ),
+            ("{\"a\":{\"b\":1,\"c\":2}}", None),
+            ("{\"b\":{\"z\":1},\"a\":2}", Some("{\"a\":2,\"b\":{\"z\":1}}")),
+            ("[{\"a\":1},{\"b\":2}]", None),
+        ] {
+            let found = ordered(key.as_bytes()).map(|key| String::from_utf8(key).expect("text"));
+            assert_eq!(found.as_deref(), in_order, "{key}");
+        }
+    }
 
     #[test]
     fn equal_numbers_are_one_key() {

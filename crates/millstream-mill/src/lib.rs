@@ -32,6 +32,7 @@ mod fold;
 mod grid;
 mod join;
 mod key;
+mod order;
 mod parameters;
 mod parse;
 mod program;

@@ -1,3 +1,4 @@
+use crate::order::reading_order;
 use crate::raw::Raw;
 use crate::sink::SinkOf;
 use crate::source::SourceOf;
@@ -12,8 +13,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 pub struct Program {
     /// From blocks of all sources to what leaves.
     pub pipeline: TextPipeline<Raw, Written, OnQueues>,
-    /// The sources, in the order of the text. They are read one after the other.
+    /// The sources, in the order of the text. They are read one after the other, in [`order`](Program::order).
     pub sources: Vec<SourceOf>,
+    /// The numbers of the sources in the order in which they are read: that of the text, but for what a join looks up,
+    /// which is read before the rows that it looks up for.
+    pub order: Vec<usize>,
     /// The sinks, by their numbers.
     pub sinks: Vec<SinkOf>,
 }
@@ -30,8 +34,9 @@ impl Collected {
         all.0.len() - 1
     }
 
-    /// Adds a sink, and returns its number.
+    /// Adds a sink, and returns its number. As a source `-` is standard input, and as a sink standard output.
     pub(crate) fn sink(&self, sink: SinkOf) -> usize {
+        let sink = SinkOf { file: sink.file.filter(|file| file != "-") };
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         all.1.push(sink);
         all.1.len() - 1
@@ -61,7 +66,7 @@ impl Program {
     pub fn load(text: &str, shards: usize, terminal: bool) -> Result<Self, Wrong> {
         let collected = Collected::default();
         let building = Building { shards, terminal, collected: collected.clone() };
-        let pipeline = stages(&building).program(text, &ENDS)?;
+        let (pipeline, called) = stages(&building).program_of_calls(text, &ENDS)?;
         if let Some(file) = collected.twice() {
             let to = file.map_or_else(|| "standard output".to_owned(), |file| format!("{file:?}"));
             let help = "one of them can write a file, as `jsonl(\"rows.jsonl\")`; else it would depend on the blocks that \
@@ -76,7 +81,8 @@ impl Program {
             return Err(Wrong::of(text, vec![mistake]));
         }
         let (sources, sinks) = collected.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        Ok(Program { pipeline, sources, sinks })
+        let order = reading_order(&called, sources.len()).map_err(|mistakes| Wrong::of(text, mistakes))?;
+        Ok(Program { pipeline, sources, order, sinks })
     }
 
     /// All stages, for people and editors.

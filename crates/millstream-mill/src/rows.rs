@@ -164,6 +164,18 @@ impl Rows {
         }
     }
 
+    /// Whether JSON that is made of a row is UTF-8, as JSON is: tables and lines are of any bytes. Rows that are JSON
+    /// are as they came.
+    pub(crate) fn check_utf8(&self, at: &RowAt, json: &[u8]) -> Result<(), String> {
+        if matches!(self.form, Form::Json) || std::str::from_utf8(json).is_ok() {
+            return Ok(());
+        }
+        let bytes = self.bytes(at);
+        let column = std::str::from_utf8(bytes).map_or_else(|error| error.valid_up_to(), str::len);
+        let byte = bytes.get(column).copied().unwrap_or_default();
+        Err(format!("no UTF-8, so JSON cannot have it: byte {byte:#04x}, at column {}", column + 1))
+    }
+
     /// The cells of a row of a table.
     pub(crate) fn cells(&self, at: &RowAt) -> impl Iterator<Item = &[u8]> {
         let cells = match &self.form {

@@ -1,6 +1,6 @@
 //! Stages that pass on some of the rows, by what came before.
 
-use crate::key::make_key;
+use crate::key::{make_key, ordered};
 use crate::rows::Rows;
 use millstream_core::failure::fail;
 use millstream_jq::{Expression, Values};
@@ -49,7 +49,7 @@ impl Seen {
                     Values::Many(outputs) => json = outputs.text,
                 }
                 make_key(&mut json, 0);
-                Ok(json)
+                Ok(ordered(&json).unwrap_or(json))
             });
             match key {
                 Ok(key) if self.0.contains(&key[..]) => {}

@@ -19,9 +19,8 @@ pub(crate) fn json(rows: &Rows, sink: usize, stage: &Arc<str>) -> Written {
     let (mut out, mut dead) = (Vec::with_capacity(rows.text.len()), rows.dead.clone());
     for row in &rows.at {
         let json = rows.json(row);
-        if matches!(rows.form, Form::Json)
-            && let Err(why) = check_value(&json)
-        {
+        let is_json = if matches!(rows.form, Form::Json) { check_value(&json) } else { rows.check_utf8(row, &json) };
+        if let Err(why) = is_json {
             dead.push(rows.dead(stage, row, why));
             continue;
         }

@@ -17,6 +17,7 @@ use crate::{parse, select, sink};
 use millstream_core::wires::WireExt;
 use millstream_core::{AnyEdge, Arrow, KernelsExt};
 use millstream_exec::OnQueues;
+use millstream_jq::Expression;
 use millstream_registry::{In, Registry};
 use std::sync::Arc;
 
@@ -129,46 +130,36 @@ fn sources(stages: &mut Stages, building: &Building) {
 const SAMPLE: usize = 100;
 
 fn stateless(stages: &mut Stages, building: &Building) {
+    type OfEach = fn(&Rows, &Expression, &Arc<str>) -> Rows;
     let shards = building.shards;
+    let each = move |rows: In<Rows>, of_each: OfEach, expression: Expression, stage: &str| {
+        let stage: Arc<str> = stage.into();
+        rows.shard(shards, move |p| p.map(move |rows: &Rows| of_each(rows, &expression, &stage)))
+    };
     for name in ["where", "select"] {
-        let stage: Arc<str> = name.into();
         stages
             .stage_with(name, ["condition"], move |rows: In<Rows>, condition: Condition| {
-                let stage = stage.clone();
-                rows.shard(shards, move |p| p.map(move |rows: &Rows| matching(rows, &condition.0, &stage)))
+                each(rows, matching, condition.0, name)
             })
             .about("the rows for which the condition is neither false nor null");
     }
-    let stage: Arc<str> = "map".into();
     stages
-        .stage_with("map", ["to"], move |rows: In<Rows>, to: Filter| {
-            let stage = stage.clone();
-            rows.shard(shards, move |p| p.map(move |rows: &Rows| mapped(rows, &to.0, &stage)))
-        })
+        .stage_with("map", ["to"], move |rows: In<Rows>, to: Filter| each(rows, mapped, to.0, "map"))
         .about("what the expression makes of each row: one row, several, or none");
 }
 
 fn orders(stages: &mut Stages) {
-    stages
-        .stage_with("take", ["n"], |rows: In<Rows>, n: usize| {
-            let start = n as u64;
-            rows.scan_with(Rolling::new(
-                start,
-                |left: &mut u64, rows: &Rows, _| select::first(rows, left),
-                |_, own| own,
-            ))
-        })
-        .about("the first n rows");
-    stages
-        .stage_with("skip", ["n"], |rows: In<Rows>, n: usize| {
-            let start = n as u64;
-            rows.scan_with(Rolling::new(
-                start,
-                |left: &mut u64, rows: &Rows, _| select::after(rows, left),
-                |_, own| own,
-            ))
-        })
-        .about("the rows after the first n");
+    type Cut = fn(&Rows, &mut u64) -> Rows;
+    let cuts: [(&str, Cut, &str); 2] =
+        [("take", select::first, "the first n rows"), ("skip", select::after, "the rows after the first n")];
+    for (name, cut, about) in cuts {
+        stages
+            .stage_with(name, ["n"], move |rows: In<Rows>, n: usize| {
+                let step = move |left: &mut u64, rows: &Rows, _| cut(rows, left);
+                rows.scan_with(Rolling::new(n as u64, step, |_, own| own))
+            })
+            .about(about);
+    }
     stages
         .stage_with("distinct", ["by", "most"], |rows: In<Rows>, (by, most): (Filter, Option<AtLeastOne>)| {
             let most = most.map_or(KEYS, |most| most.0);
@@ -246,11 +237,9 @@ fn sinks(stages: &mut Stages, building: &Building) {
         .stage_with("table", ["file"], move |rows: In<Rows>, file: Option<String>| {
             let number = collected.sink(SinkOf { file });
             let stage: Arc<str> = "table".into();
-            rows.scan_with(Rolling::new(
-                Grid::default(),
-                move |grid: &mut Grid, rows: &Rows, _| grid.add(rows, number, &stage),
-                move |grid: Grid, own: Option<Written>| Written::together(own, grid.finish(number)),
-            ))
+            let write = move |so_far: &mut SoFar, rows: &Rows, _| so_far.grid.add(rows, number, &stage);
+            let end = move |so_far: SoFar, own| Written::together(own, so_far.grid.finish(number));
+            rows.scan_with(text_of_rows(write, end))
         })
         .about("writes aligned columns for eyes: up to 1000 rows at once, the rest at the end");
     printed(stages, building);
@@ -261,20 +250,37 @@ fn sinks(stages: &mut Stages, building: &Building) {
         .about("two outputs as one");
 }
 
-/// What makes a text of rows, with a header.
-type WriteTable = Box<dyn Fn(&mut Header, &Rows, bool) -> Written + Send + Sync>;
-/// What a table ends with.
-type EndTable = fn(Header, Option<Written>) -> Option<Written>;
+/// What a sink knows of the rows so far.
+#[derive(Clone, Debug, Default)]
+struct SoFar {
+    header: Header,
+    grid: Grid,
+    has_begun: bool,
+}
+
+/// What makes a text of rows; at END it is told so.
+type WriteRows = Box<dyn Fn(&mut SoFar, &Rows, bool) -> Written + Send + Sync>;
+/// What a text ends with.
+type EndRows = Box<dyn Fn(SoFar, Option<Written>) -> Option<Written> + Send + Sync>;
+
+/// A sink with a state. In boxes its functions make one type of all such sinks, which is compiled once.
+fn text_of_rows(
+    write: impl Fn(&mut SoFar, &Rows, bool) -> Written + Send + Sync + 'static,
+    end: impl Fn(SoFar, Option<Written>) -> Option<Written> + Send + Sync + 'static,
+) -> Rolling<AnyEdge<Rows>, SoFar, WriteRows, EndRows, Written> {
+    Rolling::new(SoFar::default(), Box::new(write), Box::new(end))
+}
 
 /// A sink whose rows are those of a table.
 fn written_table(
     number: usize,
     separator: u8,
     stage: &str,
-) -> Rolling<AnyEdge<Rows>, Header, WriteTable, EndTable, Written> {
+) -> Rolling<AnyEdge<Rows>, SoFar, WriteRows, EndRows, Written> {
     let stage: Arc<str> = stage.into();
-    let write = move |header: &mut Header, rows: &Rows, _| sink::table(header, rows, number, separator, &stage);
-    Rolling::new(Header::default(), Box::new(write), |_, own| own)
+    let write =
+        move |so_far: &mut SoFar, rows: &Rows, _| sink::table(&mut so_far.header, rows, number, separator, &stage);
+    text_of_rows(write, |_, own| own)
 }
 
 /// What rows without a sink go through.
@@ -284,24 +290,20 @@ fn printed(stages: &mut Stages, building: &Building) {
         .stage("print", move |rows: In<Rows>| {
             let number = collected.sink(SinkOf { file: None });
             let stage: Arc<str> = "print".into();
-            rows.scan_with(Rolling::new(
-                (Header::default(), false),
-                move |(header, has_begun): &mut (Header, bool), rows: &Rows, is_end| match &rows.form {
-                    Form::Table { separator, .. } => sink::table(header, rows, number, *separator, &stage),
-                    Form::Lines => sink::lines(rows, number, &stage),
-                    // Only folds answer at the end. Windows may have been written before it.
-                    Form::Json if terminal && is_end && !*has_begun => {
-                        let mut grid = Grid::default();
-                        let own = grid.add(rows, number, &stage);
-                        Written::together(Some(own), grid.finish(number)).unwrap_or_default()
-                    }
-                    Form::Json => {
-                        *has_begun |= !rows.at.is_empty();
-                        sink::json(rows, number, &stage)
-                    }
-                },
-                |_, own| own,
-            ))
+            let write = move |so_far: &mut SoFar, rows: &Rows, is_end| match &rows.form {
+                Form::Table { separator, .. } => sink::table(&mut so_far.header, rows, number, *separator, &stage),
+                Form::Lines => sink::lines(rows, number, &stage),
+                // Only folds answer at the end. Windows may have been written before it.
+                Form::Json if terminal && is_end && !so_far.has_begun => {
+                    let own = so_far.grid.add(rows, number, &stage);
+                    Written::together(Some(own), std::mem::take(&mut so_far.grid).finish(number)).unwrap_or_default()
+                }
+                Form::Json => {
+                    so_far.has_begun |= !rows.at.is_empty();
+                    sink::json(rows, number, &stage)
+                }
+            };
+            rows.scan_with(text_of_rows(write, |_, own| own))
         })
         .about(
             "writes rows to standard output as they came: JSON, a table or lines; at the end, on a terminal, aligned",

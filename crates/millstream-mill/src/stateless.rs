@@ -25,6 +25,7 @@ pub(crate) fn mapped(rows: &Rows, expression: &Expression, stage: &Arc<str>) -> 
     for row in &rows.at {
         let before = (outputs.text.len(), outputs.ends.len());
         let done = rows.row(row, expression, &places).and_then(|read| expression.write(&read, &mut outputs));
+        let done = done.and_then(|()| rows.check_utf8(row, &outputs.text[before.0..]));
         if let Err(why) = done {
             outputs.text.truncate(before.0);
             outputs.ends.truncate(before.1);

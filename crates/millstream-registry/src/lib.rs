@@ -44,7 +44,7 @@ mod wrong;
 
 pub use parameter::{Literal, Parameter, WrongCode};
 pub use registry::{Check, Ends, Loads, Registered, Registry};
-pub use stage::{ParameterInfo, Parameters, Reads, StageInfo};
+pub use stage::{Called, ParameterInfo, Parameters, Reads, StageInfo};
 pub use wrong::{Mistake, Wrong};
 
 use millstream_core::AnyEdge;
@@ -61,6 +61,9 @@ pub type In<T> = Wire<TextBlock, AnyEdge<T>>;
 
 /// A pipeline from text.
 pub type TextPipeline<A, B, Known = AnyPipe> = BoxPipeline<A, B, Known>;
+
+/// A pipeline from text, and the calls that the text is.
+pub type WithCalls<A, B, Known = AnyPipe> = (TextPipeline<A, B, Known>, Vec<Called>);
 
 /// A place in a text, as bytes.
 pub type Span = Range<usize>;

@@ -7,7 +7,7 @@ use crate::parse::{Call, Name, Statement, Step, Value, parse, parse_program};
 use crate::registry::{Ends, Entry, Loads};
 use crate::stage::TypeOf;
 use crate::wrong::{Mistake, near};
-use crate::{In, Registry, Span, TextBlock, TextPipeline, Wrong};
+use crate::{Called, In, Registry, Span, TextBlock, TextPipeline, WithCalls, Wrong};
 use millstream_core::wires::{Wire, Wires};
 use millstream_core::{Item, PartsExt, Val};
 use millstream_exec::{BoxExt, BoxKind, BoxStatements};
@@ -45,7 +45,7 @@ pub(crate) fn program<A: Item, B: Item, K: Loads<A, B>>(
     registry: &Registry<K>,
     text: &str,
     ends: &Ends,
-) -> Result<TextPipeline<A, B, K>, Wrong> {
+) -> Result<WithCalls<A, B, K>, Wrong> {
     fits(text)?;
     let (mut loader, input) = Loader::begin::<A, B>(registry, Vec::new());
     loader.input = Some(input);
@@ -76,7 +76,8 @@ pub(crate) fn program<A: Item, B: Item, K: Loads<A, B>>(
         }
     }
     let result = leave.into_iter().reduce(|one, other| loader.apply(ends.both, vec![one, other], "".into()));
-    loader.pipeline(text, result.map(|leaving| leaving.id))
+    let called = std::mem::take(&mut loader.called);
+    Ok((loader.pipeline(text, result.map(|leaving| leaving.id))?, called))
 }
 
 /// Whether the text is short enough.
@@ -91,6 +92,7 @@ fn fits(text: &str) -> Result<(), Wrong> {
 struct Loader<'a, K: BoxKind> {
     registry: &'a Registry<K>,
     statements: Vec<Arc<K::Statements>>,
+    called: Vec<Called>,
     wires: HashMap<&'a str, Bound>,
     mistakes: Vec<Mistake>,
     /// What sources read, in a program.
@@ -125,6 +127,7 @@ impl<'a, K: BoxKind> Loader<'a, K> {
         let mut loader = Loader {
             registry,
             statements: Vec::new(),
+            called: Vec::new(),
             wires: HashMap::new(),
             mistakes,
             input: None,
@@ -260,7 +263,11 @@ impl<'a, K: BoxKind> Loader<'a, K> {
         }
         let ids: Vec<usize> = reads.into_iter().filter_map(|(read, _)| read).map(|read| read.id).collect();
         let name = self.named(name, call.stage.text);
-        Some(self.add((entry.make)(name, &ids, &literals), entry.output))
+        let made = self.add((entry.make)(name, &ids, &literals), entry.output);
+        let parameters = entry.parameters.iter().map(|parameter| parameter.name).zip(literals).collect();
+        let (stage, at) = (call.stage.text.to_owned(), call.at.clone());
+        self.called.push(Called { stage, at, reads: ids, writes: made.id, parameters });
+        Some(made)
     }
 
     /// The name of a statement: the text's, or in a program the stage's, which may come more than once.

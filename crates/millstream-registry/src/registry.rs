@@ -1,5 +1,5 @@
 use crate::stage::{Parameters, Reads, StageInfo, TypeOf};
-use crate::{In, Literal, TextBlock, TextPipeline, Wrong, load, stage};
+use crate::{In, Literal, TextBlock, TextPipeline, WithCalls, Wrong, load, stage};
 use millstream_core::pipe::{Then, ToAnyEdge};
 use millstream_core::wires::{Scope, Wire, Wires};
 use millstream_core::{AnyEdge, Arrow, Item, ItemShape, PartsExt, Val, ViewExt};
@@ -271,6 +271,19 @@ impl<Known: BoxKind> Registry<Known> {
     ///
     /// All mistakes in the text, in one pass.
     pub fn program<A: Item, B: Item>(&self, text: &str, ends: &Ends) -> Result<TextPipeline<A, B, Known>, Wrong>
+    where
+        Known: Loads<A, B>,
+    {
+        self.program_of_calls(text, ends).map(|(pipeline, _)| pipeline)
+    }
+
+    /// As [`program`](Registry::program), with the calls that the text is, in the order in which their stages were
+    /// made: for checks of what flows where.
+    ///
+    /// # Errors
+    ///
+    /// All mistakes in the text, in one pass.
+    pub fn program_of_calls<A: Item, B: Item>(&self, text: &str, ends: &Ends) -> Result<WithCalls<A, B, Known>, Wrong>
     where
         Known: Loads<A, B>,
     {

@@ -1,4 +1,4 @@
-use crate::{In, Literal, Parameter, WrongCode};
+use crate::{In, Literal, Parameter, Span, WrongCode};
 use millstream_core::Item;
 use std::any::{TypeId, type_name};
 
@@ -32,6 +32,21 @@ pub struct StageInfo {
     pub output: String,
     /// What it does, in a line; it may be empty.
     pub about: String,
+}
+
+/// A call in a text.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Called {
+    /// The stage.
+    pub stage: String,
+    /// Where it stands.
+    pub at: Span,
+    /// The wires that it reads, by the numbers of what writes them.
+    pub reads: Vec<usize>,
+    /// The number of the wire that it writes.
+    pub writes: usize,
+    /// Its parameters, and what the text gives.
+    pub parameters: Vec<(&'static str, Option<Literal>)>,
 }
 
 /// A parameter of a stage.

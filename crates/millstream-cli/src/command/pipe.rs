@@ -15,10 +15,10 @@
 //! The first signal does not drain the run from outside. Standard input is read through a poll that the signal wakes
 //! (`interrupts/watched.rs`), so the source ends by itself, with the whole lines that it has read. The command is not
 //! run for numbers that wait in rings, except for the one that the signal has cut short, if no other number waits
-//! before it. Processes have process groups of their own, so an interrupt from the keyboard does not end them. After
-//! `--grace` seconds, or at the second signal, the groups get SIGTERM, and half a second later SIGKILL. The same poll
-//! ends a wait for input if a run is on the calling thread (`--deploy inline` and `model`) and cannot be drained from
-//! outside.
+//! before it. On the model, where nothing is run before the input ends, it is run for all that was read. Processes have
+//! process groups of their own, so an interrupt from the keyboard does not end them. After `--grace` seconds, or at the
+//! second signal, the groups get SIGTERM, and half a second later SIGKILL. The same poll ends a wait for input if a run
+//! is on the calling thread (`--deploy inline` and `model`) and cannot be drained from outside.
 
 mod admission;
 mod answer;
@@ -37,7 +37,7 @@ pub(crate) use filter::Filter;
 pub(crate) use job_log::JOB_LOG_BEGIN;
 pub(crate) use source::{Numbered, Numbers};
 
-use crate::config::RunConfig;
+use crate::config::{Deployment, RunConfig};
 use crate::deploy::{Failed, Runs};
 use crate::input::{self, Input, message, not_output};
 use crate::interrupts::{Interrupts, when_hung_up};
@@ -123,6 +123,9 @@ impl Pipe {
             How::Line(_) => (1, "lines"),
         };
         let (quiet, keeps_going) = (self.run.quiet, self.filter.keeps_going());
+        if self.run.place == Deployment::Model {
+            self.filter.admission().runs_after_all();
+        }
         let mut runs = Runs::new(self.run, complaints.clone());
         let log = match self.log.map(|path| logged(path, &self.filter, complaints)).transpose() {
             Ok(log) => log,

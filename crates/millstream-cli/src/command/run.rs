@@ -1,8 +1,8 @@
 //! `run`, `check` and `stages`: programs that are written as text (`millstream_mill`).
 //!
-//! The text says what is read and written, and this opens it: the files of the sources one after the other, in the
-//! order of the text, and all sinks before the first row is read. What leaves a pipeline has the bytes of every sink
-//! and the rows that failed, by number, so one sink on one thread writes them in the order of the input.
+//! The text says what is read and written, and this opens it: the files of the sources one after the other, and all
+//! sinks before the first row is read. What leaves a pipeline has the bytes of every sink and the rows that failed, by
+//! number, so one sink on one thread writes them in the order of the input.
 
 mod outputs;
 mod sources;
@@ -34,6 +34,9 @@ pub(crate) enum Text {
     /// In a file; `-` is standard input.
     In(OsString),
 }
+
+/// A text that is longer is no program.
+const MOST_TEXT: usize = 1 << 16;
 
 /// `run`: a program of a text.
 #[derive(Debug)]
@@ -89,6 +92,10 @@ impl Text {
             Text::In(file) => fs::read_to_string(file),
         };
         // A byte order mark is no word.
+        if read.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::InvalidData) {
+            self.say_data(self.source_of_data("").unwrap_or("lines"), complaints);
+            return Err(Outcome::WrongUse);
+        }
         read.map(|text| text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text)).map_err(|error| {
             complaints.complain(&format!("{}: {}", quoted(self.name().as_ref()), cause(&error)));
             Outcome::InputOrOutputFailed
@@ -99,9 +106,37 @@ impl Text {
     fn load(&self, shards: usize, terminal: bool, complaints: &Complaints) -> Result<Program, Outcome> {
         let text = self.read(complaints)?;
         Program::load(&text, shards, terminal).map_err(|wrong| {
-            crate::message::say(&wrong.in_file(self.name()).to_string());
+            match self.source_of_data(&text) {
+                Some(source) => self.say_data(source, complaints),
+                None => crate::message::say(&wrong.in_file(self.name()).to_string()),
+            }
             Outcome::WrongUse
         })
+    }
+
+    /// The source that reads this text, if it is rows and no program.
+    fn source_of_data(&self, text: &str) -> Option<&'static str> {
+        let Text::In(file) = self else { return None };
+        let mut name = Path::new(file);
+        let ending = |name: &Path| name.extension().map(|ending| ending.to_string_lossy().into_owned());
+        if let (Some("gz" | "zst"), Some(stem)) = (ending(name).as_deref(), name.file_stem()) {
+            name = Path::new(stem);
+        }
+        let named = ending(name);
+        match (named.as_deref(), text.trim_start().as_bytes().first()) {
+            (Some("mill"), _) => None,
+            (Some("csv"), _) => Some("csv"),
+            (Some("tsv"), _) => Some("tsv"),
+            (Some("jsonl" | "ndjson" | "json"), _) | (_, Some(b'{' | b'[')) => Some("jsonl"),
+            _ if text.len() > MOST_TEXT => Some("lines"),
+            _ => None,
+        }
+    }
+
+    fn say_data(&self, source: &str, complaints: &Complaints) {
+        let name = quoted(self.name().as_ref());
+        complaints.note(&format!("{name} is no program: without -e the first file has the text"));
+        crate::message::say(&format!("  for its rows: millstream run -e '{source} | count' {name}"));
     }
 }
 
@@ -119,7 +154,7 @@ pub(super) fn verify(file: &Path, files: Vec<OsString>, most: usize, quiet: bool
         Ok(programs) => programs,
         Err(outcome) => return outcome,
     };
-    let files = match named(&programs[0].sources, files) {
+    let files = match named(&programs[0], files) {
         Ok(files) => files,
         Err(why) => {
             complaints.note(&why);
@@ -145,7 +180,7 @@ impl RunText {
             Ok(program) => program,
             Err(outcome) => return outcome,
         };
-        let files = match named(&program.sources, self.files) {
+        let files = match named(&program, self.files) {
             Ok(files) => files,
             Err(why) => {
                 complaints.note(&why);

@@ -6,7 +6,7 @@ use crate::message::quoted;
 use clap::{CommandFactory, FromArgMatches};
 use millstream_exec::Snapshot;
 use millstream_state::journal::JournalOptions;
-use millstream_state::{Cadence, Span, StateDir};
+use millstream_state::{Cadence, Span, StateDir, StateError};
 use serde_json::{Value, json};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -95,10 +95,13 @@ pub(crate) fn whole(dir: &Path) -> PathBuf {
 }
 
 /// The flags with which the run was started whose state the directory has. Goes to the directory where it was started,
-/// since the flags name files.
+/// since the flags name files. A directory that cannot be read ends the process, as any other input that fails.
 pub(crate) fn stored_flags<F: CommandFactory + FromArgMatches>(dir: &Path) -> Result<F, String> {
     let here = quoted(dir.as_os_str());
-    let state = StateDir::read(dir).map_err(|error| error.to_string())?;
+    let state = StateDir::read(dir).map_err(|error| match error {
+        StateError::Io { .. } => flags::unread(&error.to_string()),
+        error => error.to_string(),
+    })?;
     let newest = state.newest().map_err(|error| error.to_string())?;
     let newest = newest.ok_or_else(|| format!("{here} has no snapshot"))?;
     let job = &newest.plan["job"];

@@ -1,7 +1,9 @@
 //! Messages about wrong use, in the name of the program that was used, and the printing of help.
 
 use super::shaped;
-use crate::message::cause;
+use crate::config::program;
+use crate::message::{cause, say};
+use crate::outcome::Outcome;
 use clap::error::{Error, ErrorKind};
 use clap::{ColorChoice, Command, CommandFactory, FromArgMatches, ValueEnum};
 use std::env;
@@ -31,6 +33,13 @@ pub(crate) fn refuse<F: CommandFactory>(reason: &str) -> ! {
         _ => whole.error(ErrorKind::ValueValidation, reason),
     };
     end(&whole, &error)
+}
+
+/// Ends the process since what an argument names cannot be read, as an input that failed does.
+pub(crate) fn unread(reason: &str) -> ! {
+    let name = subcommand().map_or_else(String::new, |name| format!(" {name}"));
+    say(&format!("{}{name}: {reason}", program()));
+    Outcome::InputOrOutputFailed.exit()
 }
 
 /// The choice of `--color`, whether the other arguments are right or wrong.

@@ -28,8 +28,8 @@ pub(crate) struct Serve {
     #[arg(long, value_name = "S", default_value_t = 30, value_parser = whole)]
     pub(crate) idle: u64,
     /// The most accounts
-    #[arg(long, value_name = "N", default_value_t = 100_000, value_parser = whole)]
-    pub(crate) accounts: u64,
+    #[arg(long, value_name = "N", default_value_t = 100_000, value_parser = at_least_one)]
+    pub(crate) accounts: usize,
     /// The answers to the last N requests with ids are kept; the ids of eight times as many are known, and get 409
     #[arg(long, value_name = "N", default_value_t = 16_384, value_parser = at_least_one)]
     pub(crate) answers: usize,

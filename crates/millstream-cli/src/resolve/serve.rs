@@ -32,7 +32,7 @@ pub(super) fn serve(flags: flags::Serve) -> Result<Serve, String> {
         limits,
         #[cfg(feature = "tls")]
         tls: flags.tls_certificate.zip(flags.tls_key),
-        most_accounts: flags.accounts,
+        most_accounts: flags.accounts as u64,
         most_answers: flags.answers,
         run,
     })

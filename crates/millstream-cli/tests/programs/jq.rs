@@ -26,6 +26,10 @@ fn values_are_read_wherever_they_are_cut() {
     check(&["-c", "."], "{\"a\":\n[1,\n2]}[3] 4 \"]\" # }\n5", "{\"a\":[1,2]}\n[3]\n4\n\"]\"\n5\n");
     check(&["."], "[0, {\"b\": []}]", "[\n  0,\n  {\n    \"b\": []\n  }\n]\n");
     check(&["."], "  \n", "");
+    // A byte order mark is no part of a value; of a line it is one.
+    check(&["-c", "."], "\u{feff}{\"a\":1} 2", "{\"a\":1}\n2\n");
+    check(&["-c", "-s", "."], "\u{feff}\n1 2", "[1,2]\n");
+    check(&["-R", "length"], "\u{feff}a\n", "2\n");
     let scene = Scene::new();
     let text = "{\"a\": \"}\\\"\", \"b\": [1, 2]}\n[\"{\"] true ".repeat(50);
     let whole = jq(&scene, &["-c", "."], &text);

@@ -132,17 +132,18 @@ fn a_full_standard_error_holds_up_no_signal() {
 
 /// Whole lines that were read, and do not fill a block, go through the command as well.
 #[test]
-fn a_block_that_the_signal_cuts_short_comes_out() {
-    for deploy in ["rings", "inline", "queues", "model"] {
+fn whole_lines_that_were_read_before_the_signal_come_out() {
+    // Lines that wait for a process are not run. On the model all of them wait for the end of the input, and are.
+    for how in ["rings", "inline", "queues", "model", "model --shard line"] {
         let scene = Scene::new();
-        let mut child = start(&scene, &format!("pipe --deploy {deploy}"), "cat");
+        let mut child = start(&scene, &format!("pipe --deploy {how}"), "cat");
         let mut stdin = child.stdin.take().unwrap();
         stdin.write_all(b"first\nsecond\ncut off").unwrap();
         // The input has been read when the pipe is empty.
         wait_until_read(&stdin);
         terminate(&child);
         let (stdout, stderr, code) = result(child);
-        assert_eq!((stdout.as_str(), code), ("first\nsecond\n", Some(143)), "{deploy}: {stderr}");
+        assert_eq!((stdout.as_str(), code), ("first\nsecond\n", Some(143)), "{how}: {stderr}");
         drop(stdin);
     }
 }

@@ -50,6 +50,21 @@ fn files_come_from_the_text_or_from_the_command_line() {
 }
 
 #[test]
+fn what_a_join_looks_up_is_read_first() {
+    let scene = Scene::new().file("a.csv", ORDERS).file("users.jsonl", "{\"user\":\"ann\",\"city\":\"Ulm\"}\n");
+    let text = "csv(\"a.csv\") | join(jsonl(\"users.jsonl\"), on: .user) | map([.id, .city])";
+    check(&scene, &["-e", text], "[1,\"Ulm\"]\n[3,\"Ulm\"]\n");
+    // One file, read twice.
+    let text = "csv(\"a.csv\") | join(csv(\"a.csv\") | map({user, other: .id}), on: .user) | map([.id, .other])";
+    check(&scene, &["-e", text], "[1,1]\n[1,3]\n[2,2]\n[3,1]\n[3,3]\n");
+    refused(&scene, &["-e", "csv | join(csv(\"-\"), on: .user)"], "two sources read standard input", 2);
+    let text = "csv(\"a.csv\") | join(jsonl(\"users.jsonl\") | count(by: .user), on: .user)";
+    refused(&scene, &["-e", text], "`join` would find nothing", 2);
+    let text = "csv(\"a.csv\") | join(jsonl(\"users.jsonl\", follow: true), on: .user)";
+    refused(&scene, &["-e", text], "so a.csv, which is read after it, never is", 2);
+}
+
+#[test]
 fn what_is_compressed_is_read() {
     let mut gzip = GzEncoder::new(Vec::new(), Compression::fast());
     gzip.write_all(ORDERS.as_bytes()).expect("a vector takes everything");
@@ -72,6 +87,51 @@ fn sinks_and_dead_letters_are_files() {
     refused(&scene, &["-e", "csv(\"a.csv\") | csv(\"./a.csv\")"], "a.csv is read and would be overwritten", 2);
     refused(&scene, &["-e", "csv(\"a.csv\", dead: \"b\") | csv(\"b\")"], "b is a sink and has dead letters", 2);
     refused(&scene, &["-e", "csv(\"a.csv\") | csv(\"no/such\")"], "no/such: No such file", 1);
+    // As a source it is standard input.
+    check(&scene, &["-e", "lines(\"a.csv\") | take(1) | lines(\"-\")"], "id,user,qty\n");
+    assert!(!scene.path("-").exists());
+    let text = "let a = csv(\"a.csv\"); a | jsonl(\"-\"); a | csv";
+    refused(&scene, &["-e", text], "two outputs go to standard output", 2);
+}
+
+#[test]
+fn json_is_made_of_utf8_alone() {
+    let scene = Scene::new().file("a.csv", b"id,name,n\n1,J\xf8rn,2\n2,bo,3\n");
+    let said = |stage: &str| format!("row 1, {stage}: no UTF-8, so JSON cannot have it: byte 0xf8, at column 4");
+    for (text, stage, out) in [
+        ("csv | jsonl", "jsonl", "{\"id\":2,\"name\":\"bo\",\"n\":3}\n"),
+        ("csv | map({name})", "map", "{\"name\":\"bo\"}\n"),
+        ("csv | sum(.n, by: .name)", "sum", "{\"name\":\"bo\",\"sum\":3}\n"),
+        ("csv | latest", "latest", "{\"id\":2,\"name\":\"bo\",\"n\":3}\n"),
+        ("csv | join(csv(\"a.csv\"), on: .id)", "join", "{\"id\":2,\"name\":\"bo\",\"n\":3}\n"),
+    ] {
+        let seen = run(&scene, &["-e", text, "a.csv"]);
+        assert!(seen.stderr.contains(&said(stage)), "{text}: {}", seen.stderr);
+        assert_eq!((seen.text().as_str(), seen.code), (out, Some(1)), "{text}");
+    }
+    // What is not asked for is not looked at, and a table has any bytes.
+    check(&scene, &["-e", "csv | sum(.n)", "a.csv"], "{\"sum\":5}\n");
+    let seen = run(&scene, &["-e", "csv | where(.n == 2)", "a.csv"]);
+    assert_eq!((seen.stdout.as_slice(), seen.code), (&b"id,name,n\n1,J\xf8rn,2\n"[..], Some(0)));
+}
+
+#[test]
+fn rows_in_the_place_of_a_program_are_told_from_one() {
+    let scene = Scene::new().file("a.csv", ORDERS).file("b", "{\"a\":1}\n").file("c.csv", b"n\xf8\n");
+    let scene = scene.file("d.jsonl.gz", b"\x1f\x8b\x08\xff").file("long", "a b\n".repeat(20_000));
+    let scene = scene.file("e.mill", "[1]").file("f", "csv | nosuch");
+    for (file, source) in
+        [("a.csv", "csv"), ("b", "jsonl"), ("c.csv", "csv"), ("d.jsonl.gz", "jsonl"), ("long", "lines")]
+    {
+        let seen = run(&scene, &[file]);
+        let said = format!(
+            "millstream run: {file} is no program: without -e the first file has the text\n  for its rows: millstream \
+             run -e '{source} | count' {file}\n"
+        );
+        assert_eq!((seen.stderr, seen.code), (said, Some(2)));
+    }
+    refused(&scene, &["e.mill"], "e.mill:1:1", 2);
+    refused(&scene, &["f"], "there is no stage `nosuch`", 2);
 }
 
 #[test]

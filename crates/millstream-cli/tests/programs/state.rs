@@ -200,7 +200,14 @@ fn what_cannot_go_on_is_refused_before_the_work() {
     refused("sleep --state state", 2, "`sleep` keeps no state");
     refused("wc --snapshot-every 5 text", 2, "--state <DIR>");
     refused("wc --state state --snapshot-every 0 text", 2, "must be a count of numbers");
-    refused("state nowhere", 2, "nowhere");
+    for (tool, args) in
+        [("state", "nowhere"), ("snapshots", "nowhere"), ("replay", "nowhere --to 3"), ("diff", "nowhere text")]
+    {
+        let seen = scene.millstream(&format!("{tool} {args}"), Input::Nothing);
+        let said = format!("millstream {tool}: cannot list {}: No such file", scene.path("nowhere").display());
+        assert!(seen.stderr.starts_with(&said) && seen.stderr.lines().count() == 1, "{}", seen.stderr);
+        assert_eq!((seen.text(), seen.code), (String::new(), Some(1)), "{tool}");
+    }
     refused("replay nowhere --from 7 --to 7", 2, "`--to 8` runs it");
     refused("snapshots text", 1, "text");
     tool(&scene, "wc --state state --snapshot-every 1 text");

@@ -131,6 +131,16 @@ fn a_full_disk_is_a_failed_output() {
         assert_eq!(message, format!("millstream {program}: write error: No space left on device\n"));
         assert_eq!(output.status.code(), Some(1), "{args}");
     }
+    for args in ["uppercase --hash text", "spaces --deploy model --hash text", "wc --hash text text", "copying --hash"]
+    {
+        let mut command = scene.command("millstream", args);
+        let output = command.stdout(full.try_clone().unwrap()).stderr(Stdio::piped()).output().unwrap();
+        let messages = String::from_utf8(output.stderr).unwrap();
+        let lines: Vec<&str> = messages.lines().collect();
+        assert!(lines[0].ends_with("write error: No space left on device"), "{args}: {messages}");
+        assert!(lines[1].starts_with("hash ") && lines.len() == 2, "{args}: {messages}");
+        assert_eq!(output.status.code(), Some(1), "{args}");
+    }
 }
 
 #[test]

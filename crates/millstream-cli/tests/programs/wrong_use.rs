@@ -26,6 +26,7 @@ fn wrong_use_is_refused_with_a_reason() {
         ("wc --ring 99999999999999999999", "too large"),
         ("evolve --model linear --rounds x", "whole number"),
         ("evolve --model linear --states 0", "at least 1"),
+        ("serve --accounts 0", "at least 1"),
         ("evolve-worker --connect x --pin -1", "whole number"),
         ("pipe --accept 256 -- cat", "at most 255"),
         ("pipe -j 0 cat", "at least 1"),

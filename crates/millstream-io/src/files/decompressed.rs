@@ -1,4 +1,6 @@
 use std::fmt;
+#[cfg(feature = "gzip")]
+use std::io::BufRead;
 #[cfg(any(feature = "gzip", feature = "zstd"))]
 use std::io::BufReader;
 use std::io::{Chain, Cursor, Error, ErrorKind, Read, Result};
@@ -40,7 +42,7 @@ enum State<R> {
     New(Option<R>, Vec<u8>),
     Plain(Seen<R>),
     #[cfg(feature = "gzip")]
-    Gzip(Box<flate2::bufread::MultiGzDecoder<BufReader<Seen<R>>>>),
+    Gzip(Box<flate2::bufread::GzDecoder<BufReader<Seen<R>>>>),
     #[cfg(feature = "zstd")]
     Zstd(Box<zstd::Decoder<'static, BufReader<Seen<R>>>>),
 }
@@ -128,6 +130,29 @@ impl<R: Read> Decompressed<R> {
     }
 }
 
+#[cfg(feature = "gzip")]
+impl<R: Read> Decompressed<R> {
+    /// Reads from the member of gzip after the one that has ended, if there is one.
+    fn next_member(&mut self, buffer: &mut [u8]) -> Result<usize> {
+        let State::Gzip(decoder) = std::mem::replace(&mut self.state, State::New(None, Vec::new())) else {
+            return Ok(0);
+        };
+        let mut rest = decoder.into_inner();
+        match rest.fill_buf()?.first() {
+            None => Ok(0),
+            Some(&MEMBER) => {
+                self.state = State::Gzip(Box::new(flate2::bufread::GzDecoder::new(rest)));
+                self.read(buffer)
+            }
+            Some(_) => Err(Error::new(ErrorKind::InvalidData, "behind its last member it has bytes that are no gzip")),
+        }
+    }
+}
+
+/// The first byte of a member of gzip.
+#[cfg(feature = "gzip")]
+const MEMBER: u8 = 0x1f;
+
 /// The decoder of a format.
 fn decoder<R: Read>(seen: Seen<R>, format: Format) -> Result<State<R>> {
     match format {
@@ -163,7 +188,10 @@ impl<R: Read> Read for Decompressed<R> {
             State::New(..) => Ok(0),
             State::Plain(seen) => seen.read(buffer),
             #[cfg(feature = "gzip")]
-            State::Gzip(decoder) => decoder.read(buffer).map_err(truncated),
+            State::Gzip(decoder) => match decoder.read(buffer).map_err(truncated)? {
+                0 => self.next_member(buffer),
+                read => Ok(read),
+            },
             #[cfg(feature = "zstd")]
             State::Zstd(decoder) => decoder.read(buffer).map_err(truncated),
         }
@@ -178,7 +206,7 @@ impl<R> fmt::Debug for Decompressed<R> {
 
 #[cfg(feature = "gzip")]
 fn gzip<R: Read>(seen: Seen<R>) -> Result<State<R>> {
-    Ok(State::Gzip(Box::new(flate2::bufread::MultiGzDecoder::new(BufReader::new(seen)))))
+    Ok(State::Gzip(Box::new(flate2::bufread::GzDecoder::new(BufReader::new(seen)))))
 }
 
 #[cfg(not(feature = "gzip"))]

@@ -97,6 +97,16 @@ fn other_data_is_an_error() {
 }
 
 #[test]
+fn bytes_behind_the_last_member_are_an_error_and_no_truncation() {
+    for rest in [&b"x"[..], b"\0", b"and something else"] {
+        let (bytes, error) = read("gz", &[&gzip(b"to be\n")[..], &gzip(b"or not\n"), rest].concat());
+        let error = error.unwrap_or_else(|| panic!("{rest:?}: no error"));
+        assert_eq!((&bytes[..], error.kind()), (&b"to be\nor not\n"[..], ErrorKind::InvalidData), "{rest:?}: {error}");
+        assert!(error.to_string().ends_with("behind its last member it has bytes that are no gzip"), "{error}");
+    }
+}
+
+#[test]
 fn plain_files_may_come_between_compressed_ones() {
     let directory = tempdir().unwrap();
     let files = [("a.gz", gzip(b"a")), ("b", b"b".to_vec()), ("c.zst", zstd(b"c")), ("d.gzip", b"d".to_vec())];

@@ -1,5 +1,5 @@
 use super::spec::{Fold, Kind};
-use crate::key::make_key;
+use crate::key::{make_key, ordered};
 use crate::rows::{AnyRow, FailedRow, Rows};
 use crate::time::time_of;
 use millstream_core::text::Block;
@@ -21,8 +21,9 @@ pub(crate) struct Prepared {
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Entry {
-    /// The key as JSON.
+    /// The key as JSON, in the form that all equal ones have, and as it is shown.
     pub(crate) key: (u32, u32),
+    pub(crate) shown: (u32, u32),
     pub(crate) time: u64,
     pub(crate) time_is_text: bool,
     pub(crate) number: u64,
@@ -61,7 +62,8 @@ pub(crate) fn prepare(rows: &Rows, fold: &Fold) -> Prepared {
     let mut dead: Vec<FailedRow> = rows.dead.clone();
     for row in &rows.at {
         let before = (text.len(), values.len());
-        match entry(rows, row, fold, &places, &mut text, &mut values) {
+        let entry = entry(rows, row, fold, &places, &mut text, &mut values);
+        match entry.and_then(|entry| rows.check_utf8(row, &text[before.0..]).map(|()| entry)) {
             Ok(Some(entry)) => entries.push(entry),
             other => {
                 text.truncate(before.0);
@@ -84,12 +86,19 @@ fn entry(
     text: &mut Vec<u8>,
     values: &mut Vec<Value>,
 ) -> Result<Option<Entry>, String> {
-    let key = match &fold.key {
-        None => (0, 0),
+    let (key, shown) = match &fold.key {
+        None => ((0, 0), (0, 0)),
         Some(key) => match one(&rows.row(row, key, &places.key)?, key, "key", text)? {
             Some((from, _)) => {
                 make_key(text, from as usize);
-                (from, text.len() as u32)
+                let shown = (from, text.len() as u32);
+                match ordered(&text[from as usize..]) {
+                    None => (shown, shown),
+                    Some(key) => {
+                        text.extend_from_slice(&key);
+                        ((shown.1, text.len() as u32), shown)
+                    }
+                }
             }
             None => return Ok(None),
         },
@@ -132,7 +141,7 @@ fn entry(
         };
         values.push(value);
     }
-    Ok(Some(Entry { key, time, time_is_text, number: row.number, row: (row.from, row.to) }))
+    Ok(Some(Entry { key, shown, time, time_is_text, number: row.number, row: (row.from, row.to) }))
 }
 
 /// The value of an expression as JSON, at the end of the text; `None` if it has no output.

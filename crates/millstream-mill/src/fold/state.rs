@@ -8,13 +8,23 @@ use millstream_core::pipe::{FoldedWindow, OpenFolds};
 use std::collections::HashMap;
 use std::collections::hash_map::Entry as Slot;
 
+/// A key in the form that all equal ones have, and as it is shown, if that is another one.
+type Key<'a> = (&'a [u8], Option<&'a [u8]>);
+
 /// A fold that has read some rows.
 #[derive(Clone, Debug)]
 pub(crate) struct FoldKernel {
-    keys: HashMap<Box<[u8]>, Vec<Accumulator>>,
+    keys: HashMap<Box<[u8]>, Keyed>,
     windows: OpenFolds<Box<[u8]>, InWindow>,
     /// Whose rows they were: of the last ones.
     rest: Option<Rows>,
+}
+
+/// The state of a key.
+#[derive(Clone, Debug)]
+struct Keyed {
+    all: Vec<Accumulator>,
+    shown: Shown,
 }
 
 /// The state of a window.
@@ -22,7 +32,11 @@ pub(crate) struct FoldKernel {
 struct InWindow {
     all: Vec<Accumulator>,
     time_is_text: bool,
+    shown: Shown,
 }
+
+/// How a key stood in its first row, if the order of its fields was another one there.
+type Shown = Option<Box<[u8]>>;
 
 impl FoldKernel {
     pub(crate) fn new() -> Self {
@@ -37,15 +51,23 @@ impl FoldKernel {
     pub(crate) fn add(&mut self, fold: &Fold, prepared: &Prepared) -> Rows {
         let kinds = fold.aggregates.len();
         let mut answers = Answers::default();
-        let starts = [false, true].map(|time_is_text| InWindow { all: start(&fold.aggregates), time_is_text });
+        let starts =
+            [false, true].map(|time_is_text| InWindow { all: start(&fold.aggregates), time_is_text, shown: None });
         for (n, entry) in prepared.entries.iter().enumerate() {
-            let key = &prepared.text[entry.key.0 as usize..entry.key.1 as usize];
+            let part = |(from, to): (u32, u32)| &prepared.text[from as usize..to as usize];
+            let (key, shown) = (part(entry.key), (entry.shown != entry.key).then(|| part(entry.shown)));
             let values = &prepared.values[n * kinds..(n + 1) * kinds];
             match &fold.windows {
-                None => self.add_to_key(fold, key, values, &prepared.text),
+                None => self.add_to_key(fold, (key, shown), values, &prepared.text),
                 Some(windows) => {
                     let start = &starts[usize::from(entry.time_is_text)];
-                    self.add_to_window((fold, windows, start), key, entry, (values, &prepared.text), &mut answers);
+                    self.add_to_window(
+                        (fold, windows, start),
+                        (key, shown),
+                        entry,
+                        (values, &prepared.text),
+                        &mut answers,
+                    );
                 }
             }
         }
@@ -65,9 +87,9 @@ impl FoldKernel {
         out
     }
 
-    fn add_to_key(&mut self, fold: &Fold, key: &[u8], values: &[Value], text: &[u8]) {
-        if let Some(all) = self.keys.get_mut(key) {
-            return add(&fold.aggregates, all, values, text);
+    fn add_to_key(&mut self, fold: &Fold, (key, shown): Key<'_>, values: &[Value], text: &[u8]) {
+        if let Some(keyed) = self.keys.get_mut(key) {
+            return add(&fold.aggregates, &mut keyed.all, values, text);
         }
         let known = self.keys.len();
         if known >= fold.most {
@@ -76,18 +98,26 @@ impl FoldKernel {
         if let Slot::Vacant(slot) = self.keys.entry(key.into()) {
             let mut all = start(&fold.aggregates);
             add(&fold.aggregates, &mut all, values, text);
-            slot.insert(all);
+            slot.insert(Keyed { all, shown: shown.map(Into::into) });
         }
     }
 
     fn add_to_window(
         &mut self,
         (fold, windows, start): (&Fold, &Windows, &InWindow),
-        key: &[u8],
+        (key, shown): Key<'_>,
         entry: &Entry,
         (values, text): (&[Value], &[u8]),
         answers: &mut Answers,
     ) {
+        let with_shown;
+        let start = match shown {
+            None => start,
+            Some(shown) => {
+                with_shown = InWindow { shown: Some(shown.into()), ..start.clone() };
+                &with_shown
+            }
+        };
         let add = |window: &mut InWindow| add(&fold.aggregates, &mut window.all, values, text);
         let join = |one: &mut InWindow, other: InWindow| {
             for ((aggregate, one), other) in fold.aggregates.iter().zip(&mut one.all).zip(other.all) {
@@ -114,11 +144,13 @@ impl FoldKernel {
         } else if fold.key.is_none() && self.keys.is_empty() {
             answers.row(fold, b"", &start(&fold.aggregates), None, 0);
         } else {
-            let mut keys: Vec<(Box<[u8]>, Vec<Accumulator>)> = self.keys.into_iter().collect();
+            let mut keys: Vec<(Box<[u8]>, Keyed)> = self.keys.into_iter().collect();
             // Keys that are equal for jq and not the same text have an order, too.
             keys.sort_by(|(one, _), (other, _)| one.cmp(other));
             millstream_jq::sort_by_json(&mut keys, |(key, _)| key);
-            keys.iter().for_each(|(key, all)| answers.row(fold, key, all, None, 0));
+            for (key, Keyed { all, shown }) in &keys {
+                answers.row(fold, shown.as_ref().unwrap_or(key), all, None, 0);
+            }
         }
         Some(answers.rows(&rest))
     }
@@ -155,7 +187,8 @@ impl Answers {
             return;
         }
         let is_text = result.state.time_is_text;
-        self.row(fold, &result.key, &result.state.all, Some((result.start, result.end, is_text)), number);
+        let key = result.state.shown.as_ref().unwrap_or(&result.key);
+        self.row(fold, key, &result.state.all, Some((result.start, result.end, is_text)), number);
     }
 
     /// The row, or the rows, of a key.

@@ -5,9 +5,12 @@ use crate::fold::{Aggregate, Aggregates, Fold, FoldKernel, Kind, Prepared, Windo
 use crate::parameters::{AtLeastOne, Filter, Length, Part};
 use crate::rolling::Rolling;
 use crate::rows::Rows;
-use millstream_core::{Arrow, KernelsExt, Overflow, Window};
+use millstream_core::pipe::{Then, ToAnyEdge};
+use millstream_core::wires::Scope;
+use millstream_core::{Arrow, ItemShape, KernelsExt, Overflow, Window};
+use millstream_exec::{FitsStatement, OnQueues};
 use millstream_jq::Expression;
-use millstream_registry::{In, Registered};
+use millstream_registry::{In, Registered, TextBlock};
 use std::sync::Arc;
 
 /// The rules of the parameters that every fold has.
@@ -39,21 +42,25 @@ fn fold_of(stage: &str, aggregates: Vec<Aggregate>, (by, every, session, at, lat
     Fold { stage: stage.into(), aggregates, key_name: Fold::name_of(key.as_ref()), key, windows, most }
 }
 
-/// The two stages of a fold.
-macro_rules! folded {
-    ($rows:expr, $fold:expr, $shards:expr) => {{
-        let fold = Arc::new($fold);
+pub(super) fn register(stages: &mut Stages, shards: usize) {
+    all(stages, move |rows: In<Rows>, fold: Fold| {
+        let fold = Arc::new(fold);
         let (first, second, last) = (fold.clone(), fold.clone(), fold);
-        let prepared = $rows.shard($shards, move |p| p.map(move |rows: &Rows| prepare(rows, &first)));
+        let prepared = rows.shard(shards, move |p| p.map(move |rows: &Rows| prepare(rows, &first)));
         prepared.scan_with(Rolling::new(
             FoldKernel::new(),
             move |state: &mut FoldKernel, prepared: &Prepared, _| state.add(&second, prepared),
             move |state: FoldKernel, own: Option<Rows>| Rows::together(own, state.finish(&last)),
         ))
-    }};
+    });
 }
 
-pub(super) fn register(stages: &mut Stages, shards: usize) {
+/// The folds. `folded` makes the two stages of each, so those of all folds are one type, which is compiled once.
+fn all<P>(stages: &mut Stages, folded: impl Fn(In<Rows>, Fold) -> P + Copy + Send + Sync + 'static)
+where
+    P: Arrow<In = Scope<TextBlock>, Out: ItemShape>,
+    OnQueues: FitsStatement<Then<P, ToAnyEdge<P::Out>>>,
+{
     type Counting = (
         Option<Filter>,
         Option<Length>,
@@ -69,7 +76,7 @@ pub(super) fn register(stages: &mut Stages, shards: usize) {
             ["by", "every", "session", "at", "late", "most", "as"],
             move |rows: In<Rows>, (by, every, session, at, late, most, named): Counting| {
                 let aggregates = vec![single("count", Kind::Count, None, named)];
-                folded!(rows, fold_of("count", aggregates, (by, every, session, at, late, most)), shards)
+                folded(rows, fold_of("count", aggregates, (by, every, session, at, late, most)))
             },
         )
         .windows()
@@ -98,7 +105,7 @@ pub(super) fn register(stages: &mut Stages, shards: usize) {
                 ["of", "by", "every", "session", "at", "late", "most", "as"],
                 move |rows: In<Rows>, (of, by, every, session, at, late, most, named): Adding| {
                     let aggregates = vec![single(name, kind, Some(of), named)];
-                    folded!(rows, fold_of(name, aggregates, (by, every, session, at, late, most)), shards)
+                    folded(rows, fold_of(name, aggregates, (by, every, session, at, late, most)))
                 },
             )
             .windows()
@@ -122,7 +129,7 @@ pub(super) fn register(stages: &mut Stages, shards: usize) {
             ["of", "part", "by", "every", "session", "at", "late", "most", "as"],
             move |rows: In<Rows>, (of, part, by, every, session, at, late, most, named): Quantiles| {
                 let aggregates = vec![single("quantile", Kind::Quantile(part.0), Some(of), named)];
-                folded!(rows, fold_of("quantile", aggregates, (by, every, session, at, late, most)), shards)
+                folded(rows, fold_of("quantile", aggregates, (by, every, session, at, late, most)))
             },
         )
         .windows()
@@ -144,7 +151,7 @@ pub(super) fn register(stages: &mut Stages, shards: usize) {
             ["n", "of", "by", "every", "session", "at", "late", "most"],
             move |rows: In<Rows>, (n, of, by, every, session, at, late, most): Tops| {
                 let aggregates = vec![single("top", Kind::Top(n.0), Some(of), None)];
-                folded!(rows, fold_of("top", aggregates, (by, every, session, at, late, most)), shards)
+                folded(rows, fold_of("top", aggregates, (by, every, session, at, late, most)))
             },
         )
         .windows()
@@ -155,7 +162,7 @@ pub(super) fn register(stages: &mut Stages, shards: usize) {
             ["by", "every", "session", "at", "late", "most"],
             move |rows: In<Rows>, given: Grouping| {
                 let aggregates = vec![single("latest", Kind::Latest, None, None)];
-                folded!(rows, fold_of("latest", aggregates, given), shards)
+                folded(rows, fold_of("latest", aggregates, given))
             },
         )
         .windows()
@@ -174,7 +181,7 @@ pub(super) fn register(stages: &mut Stages, shards: usize) {
             "fold",
             ["to", "by", "every", "session", "at", "late", "most"],
             move |rows: In<Rows>, (to, by, every, session, at, late, most): Several| {
-                folded!(rows, fold_of("fold", to.0, (by, every, session, at, late, most)), shards)
+                folded(rows, fold_of("fold", to.0, (by, every, session, at, late, most)))
             },
         )
         .windows()

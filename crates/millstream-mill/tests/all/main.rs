@@ -1,5 +1,6 @@
 //! Programs as text: what they mean, and that it is the same everywhere.
 
+mod keys;
 mod meaning;
 mod random;
 mod running;

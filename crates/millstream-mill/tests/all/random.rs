@@ -29,6 +29,8 @@ const STAGES: [&str; 24] = [
     "skip(2)",
     "take(5)",
 ];
+const COUNT: &str = "count(by: .k)";
+const WINDOW: &str = "count(by: .k, every: 3s, at: .a)";
 const SOURCES: [&str; 5] = ["jsonl", "csv", "jsonl(schema: {a: int?})", "csv(schema: {a: float?})", "csv(sample: 2)"];
 const SINKS: [&str; 6] = ["", " | jsonl", " | csv", " | table", " | lines", " | tsv"];
 
@@ -39,14 +41,16 @@ fn chain() -> impl Strategy<Value = String> {
 
 /// A text, and whether its source is a table.
 fn text() -> impl Strategy<Value = (String, bool)> {
-    let form = prop_oneof![4 => Just(0), 1 => Just(1), 1 => Just(2)];
+    let form = prop_oneof![4 => Just(0), 1 => Just(1), 3 => 2..5];
     let sink = prop::sample::select(&SINKS[..]);
     (prop::sample::select(&SOURCES[..]), chain(), sink, chain(), form).prop_map(|(source, one, sink, other, form)| {
         let one = one + sink;
         let text = match form {
             0 => format!("{source}{one}"),
             1 => format!("let x = {source}; x{one}; x{other} | jsonl(\"other\")"),
-            _ => format!("let x = {source}; let y = x | count(by: .k); x | join(y, on: .k, keep: true){one}"),
+            2 => format!("let x = {source}; x | join(x | where(.a > 1), on: .k, keep: true){one}"),
+            3 => format!("let x = {source}; x | join(x | {WINDOW}, on: .k, keep: true){one}"),
+            _ => format!("let x = {source}; x | {COUNT} | join(x | {COUNT}{other}, on: .k, keep: true){one}"),
         };
         (text, source.starts_with("csv"))
     })

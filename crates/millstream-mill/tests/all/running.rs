@@ -36,14 +36,15 @@ pub(crate) struct Out {
 
 /// The blocks of the inputs, one for each source, read in pieces of `cut` bytes.
 pub(crate) fn blocks(program: &Program, inputs: &[&str], cut: usize) -> Vec<Raw> {
-    let of = |(n, source)| {
+    let of = |n: &usize| {
+        let (n, source) = (*n, &program.sources[*n]);
         let input = Slowly(Vec::from(inputs[n]), 0, cut);
         let mut blocks = FileBlocks::new(source, n, &format!("in-{n}"), input, 1 << 20);
         let all: Vec<Raw> = blocks.by_ref().collect();
         assert!(blocks.failure().is_none(), "{:?}", blocks.failure());
         all
     };
-    program.sources.iter().enumerate().flat_map(of).collect()
+    program.order.iter().flat_map(of).collect()
 }
 
 pub(crate) fn run(program: &Program, input: Vec<Raw>, way: Way) -> Out {

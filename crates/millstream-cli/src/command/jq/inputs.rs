@@ -42,6 +42,8 @@ pub(super) struct Inputs {
     most: usize,
     opening: Opening,
     current: Option<(Box<dyn Iterator<Item = Block> + Send>, Failure)>,
+    /// Whether the next block is the first one of its input, and JSON.
+    at_begin: bool,
     ended: Ended,
     complaints: Complaints,
     /// Whether all that is read has been passed on at once.
@@ -63,7 +65,8 @@ impl Inputs {
         ended: Ended,
         complaints: Complaints,
     ) -> Self {
-        Inputs { kind, names, next: 0, most, opening, current: None, ended, complaints, passed_on: false }
+        let (next, current, at_begin, passed_on) = (0, None, false, false);
+        Inputs { kind, names, next, most, opening, current, at_begin, ended, complaints, passed_on }
     }
 
     /// The next block, and the index of its input.
@@ -72,8 +75,12 @@ impl Inputs {
             if let Some((blocks, failure)) = &mut self.current {
                 let input = self.next - 1;
                 let block = if self.ended.has(input) { None } else { blocks.next() };
+                let is_first = mem::take(&mut self.at_begin);
                 if let Some(block) = block {
-                    return Some((input, block));
+                    // A byte order mark is no part of the first value.
+                    let rest =
+                        block.strip_prefix(b"\xef\xbb\xbf").filter(|_| is_first).map(|rest| rest.to_vec().into());
+                    return Some((input, rest.unwrap_or(block)));
                 }
                 if let Some(error) = failure.take().filter(|_| !self.ended.has(input)) {
                     report(&self.complaints, &self.names[input], &advised(error));
@@ -93,6 +100,7 @@ impl Inputs {
         }
         match self.opening.open(name) {
             Ok(Some(input)) => {
+                self.at_begin = matches!(self.kind, Input::Values | Input::AllValues);
                 self.current = Some(match self.kind {
                     Input::Lines | Input::AllText => kept(WholeBlocks::lines(input).longest(self.most)),
                     _ => kept(WholeBlocks::of(input, JsonValues::default()).longest(self.most)),

@@ -23,7 +23,11 @@ struct State {
     unanswered: u64,
     /// A signal has come: numbers that wait are not run.
     draining: bool,
-    /// The exception is this number: the signal has cut it short, and no other number waits before it.
+    /// The command is run only once all input is there, as on the model.
+    after_all: bool,
+    /// The signal came before it was run at all: then it is run for what was read.
+    spared: bool,
+    /// The other exception is this number: the signal has cut it short, and no other number waits before it.
     last: Option<u64>,
 }
 
@@ -44,7 +48,7 @@ impl Admission {
         }
         // All numbers before it have been run, so none waits.
         let last = state.last == Some(number) && state.asked == number;
-        if state.draining && !last {
+        if state.draining && !last && !state.spared {
             drop(state);
             self.end_at(number);
             return false;
@@ -76,11 +80,17 @@ impl Admission {
         self.lock().end.is_some_and(|end| number >= end) || self.processes.stopped(number)
     }
 
-    /// Records that a signal has come. Returns whether the command is run for any number now.
+    /// Records that a signal has come. Returns whether the command is run for any number now, or will be.
     pub(super) fn drain(&self) -> bool {
         let mut state = self.lock();
         state.draining = true;
-        state.unanswered > 0
+        state.spared = state.after_all && state.asked == 0;
+        state.unanswered > 0 || state.spared
+    }
+
+    /// The command is run only once all input is there.
+    pub(super) fn runs_after_all(&self) {
+        self.lock().after_all = true;
     }
 
     /// Whether a signal has come.
@@ -136,6 +146,17 @@ mod tests {
         assert!(!admission.asks(1) && !admission.asks(2));
         // Nor are later numbers.
         assert!(admission.is_over(1));
+    }
+
+    #[test]
+    fn what_was_read_before_any_is_run_is_run_after_a_signal() {
+        let admission = Admission::default();
+        admission.runs_after_all();
+        assert!(admission.drain() && admission.is_closed());
+        assert!(admission.asks(0) && admission.asks(1));
+        let admission = Admission::default();
+        admission.runs_after_all();
+        assert!(admission.asks(0) && admission.drain() && !admission.asks(1), "it has begun");
     }
 
     #[test]

@@ -1,7 +1,7 @@
 use crate::input::{Opening, message, report};
 use crate::message::{Complaints, quoted};
 use millstream_io::{Follow, FollowStopper, matching};
-use millstream_mill::{FileBlocks, Raw, SourceOf};
+use millstream_mill::{FileBlocks, Program, Raw, SourceOf};
 use std::collections::VecDeque;
 use std::ffi::OsString;
 use std::fmt;
@@ -10,12 +10,16 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// A source, and the files that it reads.
 #[derive(Clone, Debug)]
 pub(super) struct Named {
+    /// Its number in the text.
+    pub(super) number: usize,
     pub(super) of: SourceOf,
     pub(super) files: Vec<OsString>,
 }
 
-/// The files of the sources of a text. The files of the command line are for the one that names none.
-pub(super) fn named(sources: &[SourceOf], files: Vec<OsString>) -> Result<Vec<Named>, String> {
+/// The sources of a program with their files, in the order in which they are read. Those of the command line are for
+/// the one that names none.
+pub(super) fn named(program: &Program, files: Vec<OsString>) -> Result<Vec<Named>, String> {
+    let sources = &program.sources;
     let without = sources.iter().filter(|source| source.files.is_none()).count();
     if without > 1 {
         return Err(format!("{without} sources name no files: one of them can read those of the command line"));
@@ -25,7 +29,8 @@ pub(super) fn named(sources: &[SourceOf], files: Vec<OsString>) -> Result<Vec<Na
         return Err(format!("every source of the text names its files, so {name} is read by none"));
     }
     let files = if files.is_empty() { vec!["-".into()] } else { files };
-    let of = |source: &SourceOf| {
+    let of = |number: &usize| {
+        let (number, source) = (*number, &sources[*number]);
         let files = match &source.files {
             None => files.clone(),
             Some(pattern) if pattern.contains(['*', '?', '[']) && !source.follow => {
@@ -37,9 +42,22 @@ pub(super) fn named(sources: &[SourceOf], files: Vec<OsString>) -> Result<Vec<Na
         if source.follow && (files.len() > 1 || files.iter().any(|name| name == "-")) {
             return Err("a source that follows reads one file, by its name".to_owned());
         }
-        Ok(Named { of: source.clone(), files })
+        Ok(Named { number, of: source.clone(), files })
     };
-    sources.iter().map(of).collect()
+    let named: Vec<Named> = program.order.iter().map(of).collect::<Result<_, String>>()?;
+    if named.iter().filter(|named| named.files.iter().any(|file| file == "-")).count() > 1 {
+        return Err(
+            "two sources read standard input, and the second one finds nothing: `let a = SOURCE;` gives its rows \
+                    a name, which can be read twice"
+                .to_owned(),
+        );
+    }
+    if let Some([followed, next, ..]) = named.iter().position(|named| named.of.follow).map(|n| &named[n..]) {
+        let name = |named: &Named| quoted(&named.files[0]);
+        let (followed, next) = (name(followed), name(next));
+        return Err(format!("{followed} is followed and has no end, so {next}, which is read after it, never is"));
+    }
+    Ok(named)
 }
 
 /// The followed files of a run, which a signal ends.
@@ -85,10 +103,8 @@ impl fmt::Debug for Sources {
 
 impl Sources {
     pub(super) fn new(named: Vec<Named>, most: usize, opening: Opening, quiet: bool, complaints: &Complaints) -> Self {
-        let files = |(number, Named { of, files }): (usize, Named)| {
-            files.into_iter().map(move |file| (number, of.clone(), file))
-        };
-        let left = named.into_iter().enumerate().flat_map(files).collect();
+        let files = |Named { number, of, files }: Named| files.into_iter().map(move |file| (number, of.clone(), file));
+        let left = named.into_iter().flat_map(files).collect();
         let (following, complaints) = (Following::default(), complaints.clone());
         Sources { left, current: None, most, opening, following, quiet, complaints }
     }

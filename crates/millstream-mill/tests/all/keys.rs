@@ -1,0 +1,32 @@
+//! What is one key.
+
+use crate::meaning::check;
+
+#[test]
+fn numbers_that_are_equal_are_one_key() {
+    let rows = "{\"n\":1}\n{\"n\":1.0}\n{\"n\":10e-1}\n{\"n\":\"1\"}\n";
+    check("jsonl | count(by: .n)", &[rows], "{\"n\":1,\"count\":3}\n{\"n\":\"1\",\"count\":1}\n");
+    check("jsonl | count(by: {n})", &[rows], "{\"n\":1,\"count\":3}\n{\"n\":\"1\",\"count\":1}\n");
+    check("jsonl | distinct(.n) | map(.n)", &[rows], "1\n\"1\"\n");
+    let prices = "price,name\n1,a\n1.50,b\n";
+    let text = "let a = csv(\"a\", schema: {price: float}); jsonl(\"b\") | join(a, on: .price) | map(.name)";
+    check(text, &[prices, "{\"price\":1.5}\n{\"price\":1.0}\n"], "\"b\"\n\"a\"\n");
+}
+
+#[test]
+fn objects_that_are_equal_are_one_key_and_the_first_one_is_shown() {
+    let rows =
+        "{\"t\":0,\"k\":{\"b\":2,\"a\":1}}\n{\"t\":1,\"k\":{\"a\":1,\"b\":2.0}}\n{\"t\":9,\"k\":{\"a\":1,\"b\":2}}\n";
+    check("jsonl | count(by: .k)", &[rows], "{\"b\":2,\"a\":1,\"count\":3}\n");
+    check("jsonl | map([{k}]) | count(by: .)", &[rows], "{\"key\":[{\"k\":{\"b\":2,\"a\":1}}],\"count\":3}\n");
+    check("jsonl | count(by: {z: .k.b, y: .k.a})", &[rows], "{\"z\":2,\"y\":1,\"count\":3}\n");
+    check(
+        "jsonl | sum(.k.b, by: .k, every: 5s, at: .t) | map({b, a, sum})",
+        &[rows],
+        "{\"b\":2,\"a\":1,\"sum\":4.0}\n{\"b\":2,\"a\":1,\"sum\":2}\n",
+    );
+    check("jsonl | count(by: .k, session: 5s, at: .t) | map(.count)", &[rows], "2\n1\n");
+    check("jsonl | distinct(.k) | map(.t)", &[rows], "0\n");
+    let text = "let a = jsonl; jsonl(\"b\") | join(a | where(.t == 0), on: .k) | map(.t)";
+    check(text, &[rows, "{\"k\":{\"a\":1,\"b\":2},\"t\":7}\n"], "7\n");
+}
