@@ -96,8 +96,8 @@ pub trait Deploy<K: Backend>: Arrow<In: On<K>, Out: On<K>> {
         self.deploy_apart(input, level, wiring)
     }
 
-    /// What `then` makes of what this pipeline does with a slot that [passes its rings](crate::fusion::Passage). None if
-    /// a stage cannot do without its ring.
+    /// What `then` makes of what this pipeline does with a slot that [passes its rings](crate::fusion::Passage). None
+    /// if a stage cannot do without its ring.
     #[doc(hidden)]
     fn passage<V: OfPassage<K, Self::In, Self::Out>>(&self, _: &mut K::Wiring, _then: V) -> Option<V::Made> {
         None

@@ -4,8 +4,8 @@
 //! that may try more workers does not: a second one gains by stages that are apart. The body of a `feedback` is fused
 //! in every run, since one worker steps all of a loop.
 //!
-//! Where the source is [`ready`](crate::source::ready), and no stage needs its ring, a run with one worker goes past all
-//! rings, those of the source and the sink among them (`fusion/whole.rs`).
+//! Where the source is [`ready`](crate::source::ready), and no stage needs its ring, a run with one worker goes past
+//! all rings, those of the source and the sink among them (`fusion/whole.rs`).
 //!
 //! The tasklet of the loop is the last stage's. Each stage before it has a tasklet, too, an *onlooker*, which does
 //! nothing: it counts what the loop has moved. So reports, observers and errors have the same stages, with the same

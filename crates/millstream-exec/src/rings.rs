@@ -94,25 +94,25 @@ impl Rings {
     /// this process may use. A chain of cheap stages is fastest on one. [`Report::decisions`](crate::Report::decisions)
     /// has the result.
     ///
-    /// A run with one worker, if that is set here, *fuses* stages, and so does [`Inline`](crate::Inline): a chain of
-    /// `map`, `map_owned`, `cloned`, `filter`, `filter_map` and `try_map`, with a last stage that is one of these, a
-    /// `scan` or a `fold`, runs as one loop, without rings between. The right side of a
-    /// [`then`](millstream_core::Arrow::then) begins another chain, and inside `shard`, `shard_by` and `feedback` there
-    /// are none. A run that was set to one worker keeps its loops if it gets more workers while it goes on.
+    /// While a run has one worker, its values go past the rings, if the source is [`ready`](crate::source::ready) and
+    /// every stage can do without its ring: the worker takes a value from the source, through all stages, to the sink,
+    /// before the next one begins, and the pipeline costs what a loop by hand does. These stages can: `map`,
+    /// `map_owned`, `cloned`, `filter`, `filter_map`, `try_map`, `scan`, `fold` and what is made of them, and bodies of
+    /// them in `fanout`, `both`, `choose` and `merge`; those of a `shard` or `feedback` and windows cannot. Values go
+    /// through the rings while another worker is tried or there, while a snapshot or an upgrade is under way, after an
+    /// upgrade, where a number takes more than a microsecond, and in a few of each hundred steps, which show what each
+    /// stage costs. Without a set [batch](Rings::batch) a step past the rings takes up to 50 microseconds. Its states
+    /// are moved into local variables and back, if they and the source's iterator have at most 256 bytes together.
     ///
-    /// If that loop is the whole pipeline and the source is [`ready`](crate::source::ready), it also takes the values
-    /// from the source and gives the output to the sink, and nothing is written to a ring: the pipeline costs what a
-    /// loop by hand does. A sink at a filter's mask has its ring. While a snapshot or an upgrade is under way, and
-    /// after an upgrade, values go through the rings; and where a number takes more than a microsecond, so that the
-    /// report can say whose time it is. Without a set [batch](Rings::batch), such a step takes further
-    /// batches for up to 50 microseconds; its states are moved into local variables and back for each batch, if they
-    /// and the source's iterator have at most 256 bytes together.
+    /// Where the source may wait, and one worker is set here or the run is on [`Inline`](crate::Inline), stages are
+    /// *fused*: a chain of `map`, `map_owned`, `cloned`, `filter`, `filter_map` and `try_map`, with a last stage that is
+    /// one of these, a `scan` or a `fold`, runs as one loop from ring to ring. The right side of a
+    /// [`then`](millstream_core::Arrow::then) begins another chain, and inside `shard` and `shard_by` there are none.
+    /// [`fused_into`](crate::StageReport::fused_into) says in whose loop a stage ran. A run that was set to one worker
+    /// keeps these loops if it gets more workers while it goes on.
     ///
-    /// Nothing else changes: not the slots, the plan, the names in errors or the counts of the report, whose
-    /// [`fused_into`](crate::StageReport::fused_into) says in whose loop a stage ran. Each value takes its way through
-    /// the whole loop before the next one begins: where a stage fails, the stages before it in its loop have not run
-    /// ahead. The plan's bytes still count the rings that are not there. The time of a source and of a sink in a loop
-    /// counts for the loop.
+    /// Nothing else changes: not the slots, the plan, the names in errors or the counts of the report. Where a stage
+    /// fails, the stages before it in a loop have not run ahead. The plan's bytes still count all rings.
     #[must_use]
     pub fn workers(mut self, workers: usize) -> Self {
         self.workers = Some(workers);
