@@ -305,10 +305,23 @@ where
 impl<R: Keeps<A::Owned>, A: RingShape<R> + ToOwnedItem<Owned: Clone>> Deploy<RingBackend<R>> for Delay<A> {
     fn deploy(&self, input: Reader<A>, wiring: &mut Wiring) -> Reader<Val<A::Owned, A::Density>> {
         let (first, end) = ((self.first.clone(), R::state()), EndSlot::of::<A::Density>());
-        stateful_stage::<A, A::Owned, A::Owned, A::Density>(input, wiring, end, first, |before, _, value, _| {
-            value.map(|value| std::mem::replace(before, A::to_owned_item(value)))
-        })
+        stateful_stage::<A, A::Owned, A::Owned, A::Density>(input, wiring, end, first, delaying::<A>)
     }
+
+    fused_with_state!(|delay: A, _wiring| {
+        let (first, end) = ((delay.first.clone(), R::state().alone), EndSlot::of::<A::Density>());
+        LastWithState::<A::Owned, _, A::Owned, A::Density>::new(first, end, delaying::<A>, None)
+    });
+}
+
+/// What a delay makes of a slot.
+fn delaying<A: ToOwnedItem>(
+    before: &mut A::Owned,
+    _: SequenceNumber,
+    value: Option<A::Ref<'_>>,
+    _end: bool,
+) -> Option<A::Owned> {
+    value.map(|value| std::mem::replace(before, A::to_owned_item(value)))
 }
 
 impl<R: RingRunner, P: Deploy<RingBackend<R>>> Deploy<RingBackend<R>> for Named<P> {

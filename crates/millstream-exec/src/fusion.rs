@@ -23,7 +23,7 @@ mod whole;
 
 pub(crate) use ends::{JobEnds, LentSource, NoEnds, RunEnds, sink_tasklet};
 pub(crate) use make_loop::{MakeLoop, MakesLoop};
-pub(crate) use passages::{Focused, OfStage, OfState, Shown, Unfocused, sides};
+pub(crate) use passages::{Focused, OfFilter, OfStage, OfState, Shown, Unfocused, sides};
 pub(crate) use stages::{InFront, Last, LastWithState, Making, fuse, fuse_on};
 
 /// The methods of [`Deploy`](millstream_core::Deploy) for a stage on the workers that keeps no state, apart and fused.

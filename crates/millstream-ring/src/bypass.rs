@@ -200,13 +200,12 @@ fn are_all(ends: &[&mut dyn RingEnd]) -> bool {
     for (i, producer) in ends.iter().enumerate() {
         producer.held_by(&mut |gate| {
             held += 1;
-            let has = |reader: &&&mut dyn RingEnd| {
+            // Its readers come behind it, mostly at once.
+            known &= ends[i + 1..].iter().any(|reader| {
                 let mut is_there = false;
                 reader.holds(&mut |other| is_there |= gate == Some(other));
                 is_there
-            };
-            // Its readers come behind it, mostly at once.
-            known &= ends[i + 1..].iter().find(has).is_some();
+            });
         });
     }
     known && held == gates

@@ -1,7 +1,7 @@
 //! Stages that keep a state and their clock.
 
 use crate::cut_stage::cut_stage;
-use crate::fusion::{LastWithState, fused_with_state};
+use crate::fusion::{LastWithState, OfFilter, fused_with_state};
 use crate::keeper::StateKeepers;
 use crate::keeps::{Keeps, RingBackend, RingRunner};
 use crate::keyed_stage::{stateful_stage, stateful_stage_or};
@@ -115,5 +115,17 @@ impl<R: Keeps<K::State>, K: FilterKernel<In: RingShape<R>>> Deploy<RingBackend<R
         }
         let mask = cut_stage::<R, K>(input.fork(), wiring, self.kernel.clone());
         input.masked(mask)
+    }
+
+    fn passage<V: OfPassage<RingBackend<R>, K::In, Filtered<K::In>>>(
+        &self,
+        wiring: &mut Wiring,
+        then: V,
+    ) -> Option<V::Made> {
+        // One that ends the stream cannot do without its ring.
+        if K::ENDS {
+            return None;
+        }
+        then.make(OfFilter::new(self.kernel.clone(), wiring), wiring)
     }
 }

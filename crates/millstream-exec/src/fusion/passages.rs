@@ -4,11 +4,13 @@ use super::stages::{InFront, LastWithState};
 use crate::onlooker::Place;
 use crate::{RingBackend, RingRunner, Wiring};
 use millstream_core::fusion::{OfPassage, Passage};
+use millstream_core::pipe::FilterKernel;
 use millstream_core::plan::Branch;
-use millstream_core::{Density, Deploy, Item, Lens, Projected, SequenceNumber, Shape, SideBySide, Val};
+use millstream_core::{Density, Deploy, Filtered, Item, Lens, Projected, SequenceNumber, Shape, SideBySide, Val};
 use std::any::Any;
 use std::marker::PhantomData;
 use std::mem::swap;
+use std::sync::Arc;
 
 /// A stage, and its place in the pipeline.
 pub(crate) struct OfStage<V> {
@@ -75,8 +77,7 @@ where
     }
 
     fn exchange(&self, state: &mut S, stages: &mut [&mut dyn Any]) -> bool {
-        let own = stages.get_mut(self.place.index()).and_then(|stage| stage.downcast_mut());
-        own.map(|own| swap(own, state)).is_some()
+        exchanged(&self.place, state, stages)
     }
 
     #[inline(always)]
@@ -90,6 +91,48 @@ where
         let made = self.place.call(|| (self.f)(state, number, slot, false));
         next(made.as_ref())
     }
+}
+
+/// A filter with a state, and its place in the pipeline.
+pub(crate) struct OfFilter<F> {
+    kernel: Arc<F>,
+    place: Place,
+}
+
+impl<F> OfFilter<F> {
+    /// Where the walk is.
+    pub(crate) fn new(kernel: Arc<F>, wiring: &mut Wiring) -> Self {
+        OfFilter { kernel, place: wiring.fuse(None, true, false) }
+    }
+}
+
+impl<F: FilterKernel> Passage<F::In, Filtered<F::In>> for OfFilter<F> {
+    type State = F::State;
+
+    fn start(&self) -> F::State {
+        self.kernel.start()
+    }
+
+    fn exchange(&self, state: &mut F::State, stages: &mut [&mut dyn Any]) -> bool {
+        exchanged(&self.place, state, stages)
+    }
+
+    #[inline(always)]
+    fn pass<T>(
+        &self,
+        state: &mut F::State,
+        _: SequenceNumber,
+        slot: Option<<F::In as Shape>::Ref<'_>>,
+        next: impl FnOnce(Option<<F::In as Shape>::Ref<'_>>) -> T,
+    ) -> T {
+        next(slot.filter(|value| self.place.call(|| self.kernel.keeps(state, *value))))
+    }
+}
+
+/// Exchanges a state with that of its stage. Returns whether they have one type.
+fn exchanged<S: Any>(place: &Place, state: &mut S, stages: &mut [&mut dyn Any]) -> bool {
+    let own = stages.get_mut(place.index()).and_then(|stage| stage.downcast_mut());
+    own.map(|own| swap(own, state)).is_some()
 }
 
 /// A view of an edge, which is no stage.

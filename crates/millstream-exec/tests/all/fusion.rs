@@ -57,7 +57,7 @@ fn a_failure_names_the_stage_of_the_loop_and_the_number() {
             .fold(0, move |sum: &mut u64, x| *sum += bad(3, *x), |sum| sum)
             .named("last");
         let rings = Rings::new().workers(1).batch(64);
-        match rings.run(p.from(source::ready(0..10_000)).to_each(|_, _| ())) {
+        match rings.run(p.from(0..10_000).to_each(|_, _| ())) {
             Err(RunError::Stage { stage, number, .. }) => (stage, number),
             other => panic!("{other:?}"),
         }
@@ -70,7 +70,7 @@ fn a_failure_names_the_stage_of_the_loop_and_the_number() {
 #[test]
 fn what_was_made_before_a_failure_comes_out() {
     let p = pipeline::<u64>().try_map(|x| if *x < 500 { Ok(*x) } else { Err("enough") }).named("part").map(|x| x + 1);
-    let mut outputs = Rings::new().workers(1).batch(64).iter(p.from(source::ready(0..10_000))).unwrap();
+    let mut outputs = Rings::new().workers(1).batch(64).iter(p.from(0..10_000)).unwrap();
     assert!((1..=500).all(|x| outputs.try_next().unwrap() == Some(x)));
     assert_eq!(outputs.try_next().unwrap_err().to_string(), "stage \"part\", number 500: enough");
 }
@@ -84,7 +84,7 @@ fn failed_calls_are_counted_for_their_own_stage() {
         .try_map_or_empty(|x| if x % 3 == 0 { Err("three") } else { Ok(*x) })
         .named("three")
         .map(|x| *x);
-    let (_, report) = Rings::new().workers(1).run(p.from(source::ready(0..60)).to_each(|_, _| ())).unwrap();
+    let (_, report) = Rings::new().workers(1).run(p.from(0..60).to_each(|_, _| ())).unwrap();
     let failures: Vec<_> = report.stages.iter().map(|stage| stage.failures).collect();
     assert_eq!(failures, [0, 30, 10, 0, 0]);
 }
@@ -96,7 +96,7 @@ fn a_value_at_end_passes_through_the_loop() {
         .map(|sum| sum + 1)
         .filter(|sum| sum % 2 == 0)
         .map(|sum| sum * 10);
-    let sums = |n: u64| Rings::new().workers(1).collect((&p).from(source::ready(0..n))).unwrap();
+    let sums = |n: u64| Rings::new().workers(1).collect((&p).from(0..n)).unwrap();
     assert_eq!((sums(3), sums(2)), (p.model(0..3), p.model(0..2)));
     assert_eq!((sums(3), sums(2)), (vec![40], vec![20]));
 }
@@ -114,7 +114,7 @@ fn a_loop_retires_and_another_begins_with_its_state() {
             .named("sum")
     };
     let rings = Rings::new().workers(1).batch(8).upgrade_at(SequenceNumber(50), version(10));
-    let sums = rings.collect(version(1).from(source::ready(0..100))).unwrap();
+    let sums = rings.collect(version(1).from(0..100)).unwrap();
     let mut sum = 0;
     let expected: Vec<u64> = (0..100)
         .map(|x| {
@@ -134,8 +134,8 @@ fn bodies_are_fused_and_shards_are_not() {
         .shard(2, |p| p.map(|x| x + 1).named("e").map(|x| x + 1).named("f"))
         .shard_by(|x| x % 4, 2, |p| p.map(|x| x + 1).named("g").map(|x| x + 1).named("h"));
     let rings = Rings::new().workers(1);
-    assert_eq!(rings.collect_slots((&p).from(source::ready(0..500))).unwrap(), p.model_slots(0..500));
-    let (_, report) = rings.run((&p).from(source::ready(0..500)).to_each(|_, _| ())).unwrap();
+    assert_eq!(rings.collect_slots((&p).from(0..500)).unwrap(), p.model_slots(0..500));
+    let (_, report) = rings.run((&p).from(0..500).to_each(|_, _| ())).unwrap();
     let fused: Vec<_> = report.stages.iter().filter_map(|stage| Some((&*stage.name, into(stage)?))).collect();
     assert_eq!(fused, [("a", "b")]);
 }
@@ -149,8 +149,8 @@ fn the_body_of_a_loop_is_fused_on_many_workers() {
     let slots = p.model_slots(0..500);
     for workers in [1, 2, 3] {
         let rings = Rings::new().workers(workers);
-        assert_eq!(rings.collect_slots((&p).from(source::ready(0..500))).unwrap(), slots);
-        let (_, report) = rings.run((&p).from(source::ready(0..500)).to_each(|_, _| ())).unwrap();
+        assert_eq!(rings.collect_slots((&p).from(0..500)).unwrap(), slots);
+        let (_, report) = rings.run((&p).from(0..500).to_each(|_, _| ())).unwrap();
         let fused: Vec<_> = report.stages.iter().filter_map(|stage| Some((&*stage.name, into(stage)?))).collect();
         assert_eq!(fused, [("b", "d"), ("c", "d")]);
         assert!(report.stages.iter().filter(|stage| into(stage).is_some()).all(|stage| stage.moved == 501));
