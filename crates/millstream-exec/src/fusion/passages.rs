@@ -89,7 +89,10 @@ where
         next: impl FnOnce(Option<&B>) -> T,
     ) -> T {
         let made = self.place.call(|| (self.f)(state, number, slot, false));
-        next(made.as_ref())
+        let passed = next(made.as_ref());
+        // As in `Making`.
+        drop(made);
+        passed
     }
 }
 

@@ -56,7 +56,10 @@ where
     #[inline(always)]
     fn pass<T>(&self, place: &Place, slot: Option<A::Ref<'_>>, next: impl FnOnce(Option<&B>) -> T) -> T {
         let made = place.call(|| (self.f)(slot));
-        next(made.as_ref())
+        let passed = next(made.as_ref());
+        // Here, and not on the way out: a panic of its drop would leak what is returned (rust-lang/rust#47949).
+        drop(made);
+        passed
     }
 
     fn calls(&self) -> Option<Arc<Calls>> {
