@@ -105,8 +105,8 @@ impl Rings {
     /// are moved into local variables and back, if they and the source's iterator have at most 256 bytes together.
     ///
     /// Where the source may wait, and one worker is set here or the run is on [`Inline`](crate::Inline), stages are
-    /// *fused*: a chain of `map`, `map_owned`, `cloned`, `filter`, `filter_map` and `try_map`, with a last stage that is
-    /// one of these, a `scan` or a `fold`, runs as one loop from ring to ring. The right side of a
+    /// *fused*: a chain of `map`, `map_owned`, `cloned`, `filter`, `filter_map` and `try_map`, with a last stage that
+    /// is one of these, a `scan` or a `fold`, runs as one loop from ring to ring. The right side of a
     /// [`then`](millstream_core::Arrow::then) begins another chain, and inside `shard` and `shard_by` there are none.
     /// [`fused_into`](crate::StageReport::fused_into) says in whose loop a stage ran. A run that was set to one worker
     /// keeps these loops if it gets more workers while it goes on.

@@ -41,7 +41,7 @@ pub(crate) fn ten(setting: &Setting) -> Result<Results, Failure> {
         Contestant::new("copying5", of_five, || five_way(&rings, n)),
     ];
     let speeds = take_turns(setting, in_one_go(n), contestants)?;
-    let ratios = [speeds.ratio("fused", Some(0.12)), speeds.ratio("copying5", Some(0.5))];
+    let ratios = [speeds.ratio("fused", Some(0.9)), speeds.ratio("copying5", Some(0.5))];
     Ok(with(memory, speeds.results(ratios)))
 }
 

@@ -19,7 +19,7 @@ pub(crate) fn run(setting: &Setting) -> Result<Results, Failure> {
     ];
     let speeds =
         take_turns(setting, Work { case: "speed", unit: Unit::ItemsPerSecond, size: n, goes: 5 }, contestants)?;
-    let ratio = speeds.ratio("fused", Some(0.08));
+    let ratio = speeds.ratio("fused", Some(0.35));
     let alone = speeds.results([ratio]);
 
     let (queues, n) = (Queues::new(), setting.items(500_000, 100_000));

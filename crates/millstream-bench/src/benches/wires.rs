@@ -64,7 +64,8 @@ fn case(
     ];
     let work = Work { case: name, unit: Unit::ItemsPerSecond, size: n, goes: 10 };
     let speeds = take_turns(setting, work, contestants)?;
-    let ratio = speeds.ratio("by-hand", Some(0.97));
+    // The pipelines by hand go past their rings, and blocks do not.
+    let ratio = speeds.ratio("by-hand", Some(0.1));
     Ok(speeds.results([ratio]))
 }
 

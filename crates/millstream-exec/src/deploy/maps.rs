@@ -1,16 +1,19 @@
 //! Stateless stages in families of their own.
 
-use crate::fusion::stateless;
+use crate::fusion::{InFront, fused_in_front, stateless};
 use crate::group_stage::stateless_stage;
 use crate::lane_stage::{can_be_lane, lane_stage};
+use crate::onlooker::Place;
 use crate::stage::EndSlot;
 use crate::wiring::Home;
 use crate::{RingBackend, RingRunner, RingShape, Wiring};
+use millstream_core::Either::{Left, Right};
 use millstream_core::fusion::{Fusing, OfPassage, SlotKernel};
 use millstream_core::pipe::{InLanes, OwnedBy, OwnedKernel, Partition};
 use millstream_core::{Arrow, Deploy, Level, On, Shape, ToOwnedItem, Val};
 use millstream_ring::Reader;
 use std::any::Any;
+use std::sync::Arc;
 
 impl<R: RingRunner, K: OwnedKernel<In: RingShape<R>>> Deploy<RingBackend<R>> for OwnedBy<K> {
     stateless!(|stage: K::In| -> (K::Out, <K::In as Shape>::Density, false) {
@@ -38,5 +41,27 @@ where
             value.map(|value| is_left(value))
         });
         judged.zip(input).seen()
+    }
+
+    fused_in_front!(|partition: A, _wiring| Parting(partition.is_left.clone()));
+}
+
+/// A partition in a loop: it needs no verdicts.
+struct Parting<F>(Arc<F>);
+
+impl<A: Shape, F> InFront<A, InLanes<A>> for Parting<F>
+where
+    F: for<'a> Fn(A::Ref<'a>) -> bool + Send + Sync + 'static,
+{
+    const EMPTIES: bool = false;
+
+    #[inline(always)]
+    fn pass<T>(
+        &self,
+        place: &Place,
+        slot: Option<A::Ref<'_>>,
+        next: impl FnOnce(Option<<InLanes<A> as Shape>::Ref<'_>>) -> T,
+    ) -> T {
+        next(slot.map(|value| if place.call(|| (self.0)(value)) { Left(value) } else { Right(value) }))
     }
 }

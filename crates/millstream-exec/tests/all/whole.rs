@@ -93,7 +93,8 @@ fn branches_pairs_and_states_are_part_of_the_loop() {
     let p = pipeline::<u64>().scan(0, sum).map(side).choose(|l| l.map(|x| x + 1).scan(0, sum), |r| r);
     let p = p.merge(|l| l.filter(|x| x % 2 == 0).map(|x| x + 1), |r| r.scan(5, sum));
     let p = p.fanout(|p| p.map(|x| x ^ 1), |p| p.scan(7, sum)).both(|p| p, |q| q.filter(|x| x % 5 != 0));
-    let p = p.map(|(a, b)| a + b).filter(|x| x % 7 != 0).delay(3).dedup().skip_while(|x| *x < 9).filter(|x| x % 3 != 0);
+    let p = p.map(|(a, b)| a + b).partition(|x| x % 2 == 0).merge(|l| l.map(|x| x + 1), |r| r.map(|x| *x));
+    let p = p.filter(|x| x % 7 != 0).delay(3).dedup().skip_while(|x| *x < 9).filter(|x| x % 3 != 0);
     let expected = p.model_slots(0..10_000);
     for rings in [Rings::new().workers(1), Rings::new().workers(1).batch(64), Rings::new().batch(64), Rings::new()] {
         assert_eq!(rings.collect_slots((&p).from(source::ready(0..10_000))).unwrap(), expected, "{rings:?}");
