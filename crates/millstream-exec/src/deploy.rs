@@ -123,10 +123,7 @@ impl<R: RingRunner, A: RingShape<R>, F, B: Item> Deploy<RingBackend<R>> for Map<
 where
     F: for<'a> Fn(A::Ref<'a>) -> B + Send + Sync + 'static,
 {
-    stateless!(|map: A| -> (B, A::Density, false) {
-        let f = map.f.clone();
-        move |slot: Option<A::Ref<'_>>| slot.map(|value| f(value))
-    });
+    stateless!(|map: A| -> (B, A::Density, false) { mapping(map) });
 
     fn is_lane(&self, wiring: &Wiring) -> bool {
         can_be_lane::<A>(wiring)
@@ -136,6 +133,17 @@ where
         let f = self.f.clone();
         lane_stage::<A, B>(input, other, wiring, move |value| f(value))
     }
+}
+
+/// What a map makes of a slot.
+fn mapping<A: Shape, F, B: Item>(
+    map: &Map<A, F, B>,
+) -> impl for<'a> Fn(Option<A::Ref<'a>>) -> Option<B> + Clone + Send + 'static
+where
+    F: for<'a> Fn(A::Ref<'a>) -> B + Send + Sync + 'static,
+{
+    let f = map.f.clone();
+    move |slot: Option<A::Ref<'_>>| slot.map(|value| f(value))
 }
 
 impl<R: RingRunner, A: RingShape<R>, F, B: Item> Deploy<RingBackend<R>> for MapBlocking<A, F, B>
@@ -195,10 +203,18 @@ impl<R: RingRunner, A: RingShape<R>, F, B: Item> Deploy<RingBackend<R>> for Filt
 where
     F: for<'a> Fn(A::Ref<'a>) -> Option<B> + Send + Sync + 'static,
 {
-    stateless!(|stage: A| -> (B, Sparse, true) {
-        let f = stage.f.clone();
-        move |slot: Option<A::Ref<'_>>| slot.and_then(|value| f(value))
-    });
+    stateless!(|stage: A| -> (B, Sparse, true) { filter_mapping(stage) });
+}
+
+/// What such a stage makes of a slot.
+fn filter_mapping<A: Shape, F, B: Item>(
+    stage: &FilterMap<A, F, B>,
+) -> impl for<'a> Fn(Option<A::Ref<'a>>) -> Option<B> + Clone + Send + 'static
+where
+    F: for<'a> Fn(A::Ref<'a>) -> Option<B> + Send + Sync + 'static,
+{
+    let f = stage.f.clone();
+    move |slot: Option<A::Ref<'_>>| slot.and_then(|value| f(value))
 }
 
 impl<R: RingRunner, A: RingShape<R>, F> Deploy<RingBackend<R>> for Filter<A, F>

@@ -28,7 +28,8 @@ pub(crate) use stages::{InFront, Last, LastWithState, Making, fuse, fuse_on};
 
 /// The methods of [`Deploy`](millstream_core::Deploy) for a stage on the workers that keeps no state, apart and fused.
 /// The block is what it makes of a slot, for a ring of these items and this density; `$empties` says whether that can
-/// be nothing where the slot is filled.
+/// be nothing where the slot is filled. It calls a function and has no closure: a closure's type has the parameters of
+/// the methods around it, which are the stages of the whole chain.
 macro_rules! stateless {
     (|$stage:ident: $a:ty| -> ($b:ty, $d:ty, $empties:literal) $making:block) => {
         fn deploy(&self, input: Reader<$a>, wiring: &mut Wiring) -> Reader<Val<$b, $d>> {

@@ -17,14 +17,22 @@ pub trait Passage<A: Shape, X: Shape>: Send + 'static {
     /// types of these.
     fn exchange(&self, state: &mut Self::State, stages: &mut [&mut dyn Any]) -> bool;
 
-    /// What `next` makes of the output at a slot.
-    fn pass<T>(
+    /// Gives the output at a slot to `next`, and returns what that returns.
+    fn pass<N: Next<X>>(
         &self,
         state: &mut Self::State,
         number: SequenceNumber,
         slot: Option<A::Ref<'_>>,
-        next: impl FnOnce(Option<X::Ref<'_>>) -> T,
-    ) -> T;
+        next: N,
+    ) -> bool;
+}
+
+/// What takes the output of a passage at a slot.
+///
+/// It is a trait of its own: a closure in a closure in a closure has a type whose length doubles with each.
+pub trait Next<X: Shape> {
+    /// Takes it. Returns whether the output of the last stage is filled.
+    fn take(self, slot: Option<X::Ref<'_>>) -> bool;
 }
 
 /// What is made of a passage, whose type only its stages know.
@@ -50,14 +58,8 @@ impl<A: Shape> Passage<A, A> for Same {
     }
 
     #[inline(always)]
-    fn pass<T>(
-        &self,
-        (): &mut (),
-        _: SequenceNumber,
-        slot: Option<A::Ref<'_>>,
-        next: impl FnOnce(Option<A::Ref<'_>>) -> T,
-    ) -> T {
-        next(slot)
+    fn pass<N: Next<A>>(&self, (): &mut (), _: SequenceNumber, slot: Option<A::Ref<'_>>, next: N) -> bool {
+        next.take(slot)
     }
 }
 
@@ -81,14 +83,30 @@ impl<A: Shape, B: Shape, C: Shape, P: Passage<A, B>, Q: Passage<B, C>> Passage<A
     }
 
     #[inline(always)]
-    fn pass<T>(
+    fn pass<N: Next<C>>(
         &self,
-        (first, second): &mut Self::State,
+        (first, state): &mut Self::State,
         number: SequenceNumber,
         slot: Option<A::Ref<'_>>,
-        next: impl FnOnce(Option<C::Ref<'_>>) -> T,
-    ) -> T {
-        self.first.pass(first, number, slot, |between| self.second.pass(second, number, between, next))
+        next: N,
+    ) -> bool {
+        self.first.pass(first, number, slot, Rest { passage: &self.second, state, number, next, output: PhantomData })
+    }
+}
+
+/// The second passage of two, and what comes behind it; `C` is the shape of its output.
+struct Rest<'p, Q, S, N, C> {
+    passage: &'p Q,
+    state: &'p mut S,
+    number: SequenceNumber,
+    next: N,
+    output: PhantomData<fn() -> C>,
+}
+
+impl<B: Shape, C: Shape, Q: Passage<B, C>, N: Next<C>> Next<B> for Rest<'_, Q, Q::State, N, C> {
+    #[inline(always)]
+    fn take(self, slot: Option<B::Ref<'_>>) -> bool {
+        self.passage.pass(self.state, self.number, slot, self.next)
     }
 }
 

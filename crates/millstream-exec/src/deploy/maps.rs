@@ -16,10 +16,7 @@ use std::any::Any;
 use std::sync::Arc;
 
 impl<R: RingRunner, K: OwnedKernel<In: RingShape<R>>> Deploy<RingBackend<R>> for OwnedBy<K> {
-    stateless!(|stage: K::In| -> (K::Out, <K::In as Shape>::Density, false) {
-        let kernel = stage.kernel.clone();
-        move |slot: Option<<K::In as Shape>::Ref<'_>>| slot.map(|value| kernel.apply(K::In::to_owned_item(value)))
-    });
+    stateless!(|stage: K::In| -> (K::Out, <K::In as Shape>::Density, false) { owning(&stage.kernel) });
 
     fn is_lane(&self, wiring: &Wiring) -> bool {
         can_be_lane::<K::In>(wiring)
@@ -29,6 +26,14 @@ impl<R: RingRunner, K: OwnedKernel<In: RingShape<R>>> Deploy<RingBackend<R>> for
         let kernel = self.kernel.clone();
         lane_stage::<K::In, K::Out>(input, other, wiring, move |value| kernel.apply(K::In::to_owned_item(value)))
     }
+}
+
+/// What such a stage makes of a slot.
+fn owning<K: OwnedKernel>(
+    kernel: &Arc<K>,
+) -> impl for<'a> Fn(Option<<K::In as Shape>::Ref<'a>>) -> Option<K::Out> + Clone + Send + 'static {
+    let kernel = kernel.clone();
+    move |slot: Option<<K::In as Shape>::Ref<'_>>| slot.map(|value| kernel.apply(K::In::to_owned_item(value)))
 }
 
 impl<R: RingRunner, A: RingShape<R>, F> Deploy<RingBackend<R>> for Partition<A, F>

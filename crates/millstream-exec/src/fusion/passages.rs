@@ -3,7 +3,7 @@
 use super::stages::{InFront, LastWithState};
 use crate::onlooker::Place;
 use crate::{RingBackend, RingRunner, Wiring};
-use millstream_core::fusion::{OfPassage, Passage};
+use millstream_core::fusion::{Next, OfPassage, Passage};
 use millstream_core::pipe::FilterKernel;
 use millstream_core::plan::Branch;
 use millstream_core::{Density, Deploy, Filtered, Item, Lens, Projected, SequenceNumber, Shape, SideBySide, Val};
@@ -39,14 +39,8 @@ impl<A: Shape, X: Shape, V: InFront<A, X>> Passage<A, X> for OfStage<V> {
     }
 
     #[inline(always)]
-    fn pass<T>(
-        &self,
-        (): &mut (),
-        _: SequenceNumber,
-        slot: Option<A::Ref<'_>>,
-        next: impl FnOnce(Option<X::Ref<'_>>) -> T,
-    ) -> T {
-        self.stage.pass(&self.place, slot, next)
+    fn pass<N: Next<X>>(&self, (): &mut (), _: SequenceNumber, slot: Option<A::Ref<'_>>, next: N) -> bool {
+        self.stage.pass(&self.place, slot, |slot| next.take(slot))
     }
 }
 
@@ -81,18 +75,15 @@ where
     }
 
     #[inline(always)]
-    fn pass<T>(
+    fn pass<N: Next<Val<B, D>>>(
         &self,
         state: &mut S,
         number: SequenceNumber,
         slot: Option<A::Ref<'_>>,
-        next: impl FnOnce(Option<&B>) -> T,
-    ) -> T {
+        next: N,
+    ) -> bool {
         let made = self.place.call(|| (self.f)(state, number, slot, false));
-        let passed = next(made.as_ref());
-        // As in `Making`.
-        drop(made);
-        passed
+        next.take(made.as_ref())
     }
 }
 
@@ -121,14 +112,14 @@ impl<F: FilterKernel> Passage<F::In, Filtered<F::In>> for OfFilter<F> {
     }
 
     #[inline(always)]
-    fn pass<T>(
+    fn pass<N: Next<Filtered<F::In>>>(
         &self,
         state: &mut F::State,
         _: SequenceNumber,
         slot: Option<<F::In as Shape>::Ref<'_>>,
-        next: impl FnOnce(Option<<F::In as Shape>::Ref<'_>>) -> T,
-    ) -> T {
-        next(slot.filter(|value| self.place.call(|| self.kernel.keeps(state, *value))))
+        next: N,
+    ) -> bool {
+        next.take(slot.filter(|value| self.place.call(|| self.kernel.keeps(state, *value))))
     }
 }
 
@@ -157,14 +148,14 @@ impl<A: Shape, L: Lens<A>> Passage<A, Projected<A, L>> for Shown<L> {
     }
 
     #[inline(always)]
-    fn pass<T>(
+    fn pass<N: Next<Projected<A, L>>>(
         &self,
         (): &mut (),
         _: SequenceNumber,
         slot: Option<A::Ref<'_>>,
-        next: impl FnOnce(Option<<Projected<A, L> as Shape>::Ref<'_>>) -> T,
-    ) -> T {
-        next(slot.and_then(L::focus))
+        next: N,
+    ) -> bool {
+        next.take(slot.and_then(L::focus))
     }
 }
 
@@ -225,18 +216,54 @@ where
     }
 
     #[inline(always)]
-    fn pass<T>(
+    fn pass<N: Next<X>>(
         &self,
-        (first, second): &mut Self::State,
+        (first, state): &mut Self::State,
         number: SequenceNumber,
         slot: Option<A::Ref<'_>>,
-        next: impl FnOnce(Option<X::Ref<'_>>) -> T,
-    ) -> T {
-        self.first.pass(first, number, S::see(slot), |one| {
-            self.second.pass(second, number, U::see(slot), |other| {
-                next(X::join(one.map(X::First::shorten), other.map(X::Second::shorten)))
-            })
-        })
+        next: N,
+    ) -> bool {
+        let second =
+            Second::<_, _, _, A, X, U> { passage: &self.second, state, number, slot, next, edges: PhantomData };
+        self.first.pass(first, number, S::see(slot), second)
+    }
+}
+
+/// The second body, what it sees, and what comes behind both.
+struct Second<'p, 'a, Q, S, N, A: Shape, X, U> {
+    passage: &'p Q,
+    state: &'p mut S,
+    number: SequenceNumber,
+    slot: Option<A::Ref<'a>>,
+    next: N,
+    edges: PhantomData<fn() -> (X, U)>,
+}
+
+impl<A, X, Q, N, U> Next<X::First> for Second<'_, '_, Q, Q::State, N, A, X, U>
+where
+    A: Shape,
+    X: SideBySide,
+    U: Sees<A>,
+    Q: Passage<U::Shape, X::Second>,
+    N: Next<X>,
+{
+    #[inline(always)]
+    fn take(self, one: Option<<X::First as Shape>::Ref<'_>>) -> bool {
+        let Second { passage, state, number, slot, next, .. } = self;
+        passage.pass(state, number, U::see(slot), Joined::<X, _> { one, next })
+    }
+}
+
+/// The output of the first body, and what comes behind both.
+struct Joined<'a, X: SideBySide, N> {
+    one: Option<<X::First as Shape>::Ref<'a>>,
+    next: N,
+}
+
+impl<X: SideBySide, N: Next<X>> Next<X::Second> for Joined<'_, X, N> {
+    #[inline(always)]
+    fn take(self, other: Option<<X::Second as Shape>::Ref<'_>>) -> bool {
+        self.next.take(X::join(self.one.map(X::First::shorten), other.map(X::Second::shorten)))
     }
 }
 

@@ -3,13 +3,15 @@
 use super::cost::Cost;
 use super::ends::RunEnds;
 use super::link::Pace;
+use crate::Sink;
 use crate::shared::{Payload, Shared};
 use crate::sink_tasklet::put;
-use millstream_core::Shape;
 use millstream_core::failure::caught;
-use millstream_core::fusion::Passage;
+use millstream_core::fusion::{Next, Passage};
+use millstream_core::{SequenceNumber, Shape};
 use millstream_ring::{IdleRings, Passed, RingLayout};
 use std::cell::Cell;
+use std::marker::PhantomData;
 use std::time::{Duration, Instant};
 
 /// How long a step takes further batches past the rings: long beside what a step costs by itself, and short beside a
@@ -59,6 +61,22 @@ pub(super) struct Ran {
     pub(super) failure: Option<Payload>,
 }
 
+/// The sink, at a number.
+struct ToSink<'s, O, K> {
+    sink: &'s mut K,
+    number: SequenceNumber,
+    from: &'s Cell<At>,
+    shape: PhantomData<fn() -> O>,
+}
+
+impl<O: RingLayout, K: Sink<O>> Next<O> for ToSink<'_, O, K> {
+    #[inline(always)]
+    fn take(self, slot: Option<O::Ref<'_>>) -> bool {
+        let ToSink { sink, number, from, .. } = self;
+        Unwinding::call(from, At::Sink, || slot.map(|value| put::<O, _>(sink, number, value)).is_some())
+    }
+}
+
 /// How far a step may go.
 pub(super) struct Limits<'l> {
     pub(super) batch: usize,
@@ -88,9 +106,12 @@ pub(super) fn run<A: Shape, O: RingLayout, P: Passage<A, O>, W: RunEnds<O>>(
         let outcome = caught(|| {
             rings.bypass(due, (&mut *values, &mut *state, &mut *to), &mut passed, |state, to, number, value| {
                 Unwinding::call(&from, At::Stage, || {
-                    passage.pass(state, number, A::ref_to(&value), |made| {
-                        Unwinding::call(&from, At::Sink, || made.map(|made| put::<O, _>(to, number, made)).is_some())
-                    })
+                    passage.pass(
+                        state,
+                        number,
+                        A::ref_to(&value),
+                        ToSink::<O, _> { sink: to, number, from: &from, shape: PhantomData },
+                    )
                 })
             });
         });
