@@ -106,6 +106,49 @@ fn branches_pairs_and_states_are_part_of_the_loop() {
     }
 }
 
+/// Its type names no stage twice, or this would not compile.
+#[test]
+fn a_chain_of_thirty_two_stages_is_one_loop() {
+    let p = pipeline::<u64>()
+        .map(|x| x + 1)
+        .filter(|x| *x != 9)
+        .map(|x| x * 3)
+        .filter_map(|x| (x % 5 != 0).then_some(*x))
+        .map(|x| x + 1)
+        .filter(|x| *x != 9)
+        .map(|x| x * 3)
+        .filter_map(|x| (x % 5 != 0).then_some(*x))
+        .map(|x| x + 1)
+        .filter(|x| *x != 9)
+        .map(|x| x * 3)
+        .filter_map(|x| (x % 5 != 0).then_some(*x))
+        .map(|x| x + 1)
+        .filter(|x| *x != 9)
+        .map(|x| x * 3)
+        .filter_map(|x| (x % 5 != 0).then_some(*x))
+        .map(|x| x + 1)
+        .filter(|x| *x != 9)
+        .map(|x| x * 3)
+        .filter_map(|x| (x % 5 != 0).then_some(*x))
+        .map(|x| x + 1)
+        .filter(|x| *x != 9)
+        .map(|x| x * 3)
+        .filter_map(|x| (x % 5 != 0).then_some(*x))
+        .map(|x| x + 1)
+        .filter(|x| *x != 9)
+        .map(|x| x * 3)
+        .filter_map(|x| (x % 5 != 0).then_some(*x))
+        .scan(0, |sum: &mut u64, x| *sum ^ x)
+        .map(|x| x ^ 7)
+        .delay(2)
+        .map(|x| x ^ 5);
+    let values = || (0..500).map(|x| x % 40);
+    assert_eq!(
+        Rings::new().batch(64).collect_slots((&p).from(source::ready(values()))).unwrap(),
+        p.model_slots(values())
+    );
+}
+
 #[test]
 fn a_stage_that_needs_its_ring_leaves_the_source_alone() {
     let p = pipeline::<u64>().shard(2, |p| p.map(|x| x + 1));
