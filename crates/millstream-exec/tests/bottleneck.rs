@@ -188,11 +188,10 @@ fn one_worker_for_two_stages_and_the_gain_of_a_second_one() {
         let two = |workers| {
             Rings::new().workers(workers).batch(4).for_each((&p).from(source::ready(0..NUMBERS)), |_, _| ()).unwrap()
         };
-        // One worker runs both as one loop. How they share its time is not known: at best they share it evenly.
+        // Dear numbers go through the slots also on one worker, so it is known how they share its time.
         let truth = faster(&two(1), &two(2));
-        assert!(gain.at_most && gain.factor < 2.1, "{gain:?}");
-        assert!((1.3..gain.factor * 1.1).contains(&truth), "forecast {}, and {truth} came", gain.factor);
-        assert!(blamed.sentence.contains("`second` and the stage that is fused into it"), "{}", blamed.sentence);
+        assert!(!gain.at_most && (1.3..2.1).contains(&gain.factor), "{gain:?}");
+        assert!((1.3..gain.factor * 1.25).contains(&truth), "forecast {}, and {truth} came", gain.factor);
     });
 }
 
