@@ -234,7 +234,7 @@ fn a_frame_is_plain_data() {
 fn a_fused_stage_names_its_loop_and_has_no_cost_of_its_own() {
     let _alone = alone();
     let p = pipeline::<u64>().map(|x| x + 1).named("more").map(|x| x * 2).named("twice");
-    let run = Rings::new().workers(1).start(p.from(source::ready(0..200_000)).to_each(|_, _| ())).unwrap();
+    let run = Rings::new().workers(1).start(p.from(0..200_000).to_each(|_, _| ())).unwrap();
     let watch = Watch::attach(run.observer()).unwrap();
     run.wait().unwrap();
     let (mut last, mut after) = (None, None);

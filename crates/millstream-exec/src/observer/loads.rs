@@ -48,12 +48,7 @@ pub(super) fn between(
     for into in roster.tasks.iter().filter_map(|task| task.fused_into.as_deref()) {
         loads.stages.iter_mut().filter(|load| load.stage == into).for_each(|load| load.fused += 1);
     }
-    // The whole pipeline is the loop.
-    let ends = |task: &Task| matches!(task.watched.role, Role::Source | Role::Sink) && task.is_elsewhere();
-    let ends = roster.tasks.iter().filter(|task| ends(task)).count();
-    if let (1.., Some(last)) = (ends, loads.stages.iter_mut().rfind(|load| load.scales != Scales::End)) {
-        last.fused += ends;
-    }
+    fit_into(&mut loads);
     if !roster.tasks.iter().any(|task| task.watched.role == Role::Source && task.watched.probe.output().is_some()) {
         let produced = |counters: &Counters| counters.rings.first().map_or(0, |ring| ring.produced);
         let numbers = produced(now).saturating_sub(produced(before));
@@ -63,6 +58,18 @@ pub(super) fn between(
         loads.stages.insert(0, source);
     }
     loads
+}
+
+/// Numbers that go past the rings cost less than those by which a stage's cost is known. The stages share the time that
+/// their workers had as those costs do.
+fn fit_into(loads: &mut Loads) {
+    let on_workers = |load: &&mut Load| !load.own_thread;
+    let busy: f64 = loads.stages.iter().filter(|load| !load.own_thread).flat_map(|load| &load.busy).sum();
+    let most = loads.seconds * loads.workers as f64;
+    if busy > most {
+        let shares = loads.stages.iter_mut().filter(on_workers).flat_map(|load| &mut load.busy);
+        shares.for_each(|share| *share *= most / busy);
+    }
 }
 
 /// How many numbers a tasklet moved, and the seconds it was busy with them.

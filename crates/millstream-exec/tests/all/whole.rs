@@ -71,6 +71,8 @@ fn a_run_that_chooses_its_workers_sees_what_each_stage_costs() {
     let p = pipeline::<u64>().map(|x| x + 1).map(|x| x * 2);
     let report = Rings::new().for_each(p.from(source::ready(0..100_000)), |_, _| ()).unwrap();
     assert!(report.stages.iter().all(|stage| stage.ns_per_number.is_some()), "{report:?}");
+    let busy: f64 = report.loads.stages.iter().flat_map(|load| &load.busy).sum();
+    assert!(busy <= report.loads.seconds * 1.01 * report.loads.workers as f64, "{report:?}");
 }
 
 #[test]

@@ -7,6 +7,8 @@ impl Shape for Mine {
     type Ref<'a> = ();
     type Density = Dense;
     const BYTES: usize = 0;
+
+    fn shorten<'s, 'l: 's>((): ()) {}
 }
 
 impl RingLayout for Mine {

@@ -56,6 +56,10 @@ impl StoreDir {
             if known.is_none()
                 && let Some((found, _)) = list(&*store, "")?.first()
             {
+                if found.starts_with(JOBS) {
+                    // Another process has opened it since.
+                    continue;
+                }
                 return Err(StateError::NotState { path: "the store".into(), found: format!("`{found}`") });
             }
             let epoch = known.map_or(0, |job| job.epoch) + 1;
