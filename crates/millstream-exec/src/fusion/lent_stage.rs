@@ -11,7 +11,8 @@ use std::sync::Arc;
 
 /// A stage past which a loop can go.
 pub(super) struct Passer {
-    pub(super) tasklet: Box<dyn Tasklet>,
+    /// None while the loop has it.
+    pub(super) tasklet: Option<Box<dyn Tasklet>>,
     /// How many numbers have passed since its last step.
     pub(super) passed: usize,
 }
@@ -27,7 +28,7 @@ pub(super) struct LentStage {
 
 impl LentStage {
     pub(super) fn new(stage: Lent<Passer>, link: Arc<Link>) -> Self {
-        let probe = stage.lock().as_ref().map(|passer| passer.tasklet.probe()).unwrap_or_default();
+        let probe = stage.lock().as_ref().and_then(|passer| Some(passer.tasklet.as_ref()?.probe())).unwrap_or_default();
         LentStage { stage, own: None, link, probe }
     }
 }
@@ -39,6 +40,7 @@ impl Tasklet for LentStage {
         }
         let Some(mut lent) = self.stage.try_lock() else { return Progress::NONE };
         let Some(Passer { tasklet, passed }) = lent.as_mut() else { return Progress::DONE };
+        let Some(tasklet) = tasklet else { return Progress::NONE };
         let (elsewhere, progress) = (take(passed), tasklet.step());
         drop(lent);
         Progress { elsewhere, worked: progress.worked | self.link.is_awaited(), ..progress }
@@ -55,14 +57,16 @@ impl Tasklet for LentStage {
     fn failed_at(&self) -> Option<u64> {
         match &self.own {
             Some(own) => own.failed_at(),
-            None => self.stage.try_lock()?.as_ref()?.tasklet.failed_at(),
+            None => self.stage.try_lock()?.as_ref()?.tasklet.as_ref()?.failed_at(),
         }
     }
 
     fn backlog(&self) -> u64 {
         match &self.own {
             Some(own) => own.backlog(),
-            None => self.stage.try_lock().and_then(|stage| Some(stage.as_ref()?.tasklet.backlog())).unwrap_or(0),
+            None => {
+                self.stage.try_lock().and_then(|stage| Some(stage.as_ref()?.tasklet.as_ref()?.backlog())).unwrap_or(0)
+            }
         }
     }
 
@@ -75,14 +79,14 @@ impl AtMarks for LentStage {
     fn pass(&mut self) -> Option<Mark> {
         match &mut self.own {
             Some(own) => own.at_marks()?.pass(),
-            None => self.stage.try_lock()?.as_mut()?.tasklet.at_marks()?.pass(),
+            None => self.stage.try_lock()?.as_mut()?.tasklet.as_mut()?.at_marks()?.pass(),
         }
     }
 
     fn state(&mut self) -> Option<Kept> {
         match &mut self.own {
             Some(own) => own.at_marks()?.state(),
-            None => self.stage.lock().as_mut()?.tasklet.at_marks()?.state(),
+            None => self.stage.lock().as_mut()?.tasklet.as_mut()?.at_marks()?.state(),
         }
     }
 
@@ -91,14 +95,14 @@ impl AtMarks for LentStage {
     }
 
     fn in_place(&mut self) -> Option<Box<dyn InPlace + '_>> {
-        let lent = self.stage.lock().take().map(|passer| passer.tasklet);
+        let lent = self.stage.lock().take().and_then(|passer| passer.tasklet);
         self.own = lent.or(self.own.take());
         self.own.as_mut()?.at_marks()?.in_place()
     }
 
     fn resume(&mut self) {
         let mut lent = self.stage.lock();
-        let stages = lent.iter_mut().map(|passer| &mut passer.tasklet).chain(&mut self.own);
+        let stages = lent.iter_mut().filter_map(|passer| passer.tasklet.as_mut()).chain(&mut self.own);
         stages.filter_map(|stage| stage.at_marks()).for_each(AtMarks::resume);
     }
 }

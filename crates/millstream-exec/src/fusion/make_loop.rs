@@ -72,7 +72,7 @@ fn tasklets<A: Shape, O: RingLayout, P: Passage<A, O>, W: RunEnds<O>>(
     let Some(mut last) = stages.pop() else { return stages };
     let mut before = Vec::new();
     let lend = |mut stage: Named| {
-        let lent = Lent::of(Passer { tasklet: stage.tasklet, passed: 0 });
+        let lent = Lent::of(Passer { tasklet: Some(stage.tasklet), passed: 0 });
         before.push(lent.clone());
         stage.tasklet = Box::new(LentStage::new(lent, link.clone()));
         stage

@@ -27,6 +27,7 @@ use millstream_core::fusion::Passage;
 use millstream_ring::{IdleRings, Mark, MarkKind, RingEnd, RingLayout};
 use std::any::Any;
 use std::marker::PhantomData;
+use std::mem::take;
 use std::panic::resume_unwind;
 use std::sync::Arc;
 
@@ -61,6 +62,7 @@ where
     A: Shape,
 {
     before: Vec<Lent<Passer>>,
+    spare: Spare,
     last: Box<dyn Tasklet>,
     over_all: Loop<P, P::State>,
     source: Lent<SourceOf<W, O>>,
@@ -78,6 +80,49 @@ where
     shape: PhantomData<fn() -> A>,
 }
 
+/// Room for what a step collects, kept so that a step does not allocate. It is empty between steps.
+#[derive(Default)]
+struct Spare {
+    taken: Vec<Box<dyn Tasklet>>,
+    ends: Vec<&'static mut (dyn RingEnd + Send)>,
+    states: Vec<&'static mut (dyn Any + Send)>,
+}
+
+/// An empty list with the room of this one.
+fn recycled<A, B>(mut list: Vec<A>) -> Vec<B> {
+    list.clear();
+    // Of nothing; it is collected in place.
+    list.into_iter().map(|_| unreachable!("it is empty")).collect()
+}
+
+/// The tasklets of the stages before the last one, which are given back when this is dropped.
+struct Taken<'t> {
+    lent: &'t [Lent<Passer>],
+    stages: &'t mut Vec<Box<dyn Tasklet>>,
+    /// How many numbers have passed them.
+    passed: usize,
+}
+
+impl<'t> Taken<'t> {
+    /// All of them, or fewer if one is in use or has ended.
+    fn of(lent: &'t [Lent<Passer>], stages: &'t mut Vec<Box<dyn Tasklet>>) -> Self {
+        stages.extend(lent.iter().map_while(|stage| stage.try_lock()?.as_mut()?.tasklet.take()));
+        Taken { lent, stages, passed: 0 }
+    }
+}
+
+impl Drop for Taken<'_> {
+    fn drop(&mut self) {
+        for (lent, stage) in self.lent.iter().zip(self.stages.drain(..)) {
+            // Where the stage has ended meanwhile, its tasklet ends here.
+            if let Some(passer) = lent.lock().as_mut() {
+                passer.tasklet = Some(stage);
+                passer.passed += self.passed;
+            }
+        }
+    }
+}
+
 /// The ends of the run, and what they agree on.
 type LentEnds<W, O> = (Lent<SourceOf<W, O>>, Lent<SinkOf<W, O>>, Arc<Link>);
 
@@ -93,7 +138,8 @@ impl<A: Shape, O: RingLayout, P: Passage<A, O>, W: RunEnds<O>> Whole<A, O, P, W>
             link.take();
         }
         let (cost, again, past, at, shape) = (Cost::unknown(), AGAIN, 0, At::Stage, PhantomData);
-        Whole { before, last, over_all, source, sink, link, shared, pace, batch, cost, again, past, at, shape }
+        let spare = Spare::default();
+        Whole { before, spare, last, over_all, source, sink, link, shared, pace, batch, cost, again, past, at, shape }
     }
 
     /// Whether it is time to see what the stages do.
@@ -110,16 +156,16 @@ impl<A: Shape, O: RingLayout, P: Passage<A, O>, W: RunEnds<O>> Whole<A, O, P, W>
     /// Takes values past the rings.
     fn go_past(&mut self) -> Progress {
         let looks = self.looks();
-        let Whole { before, last, over_all, source, sink, link, shared, pace, batch, cost, again, past, at, .. } = self;
-        let lent = || {
-            let before: Option<Vec<_>> = before.iter().map(Lent::try_lock).collect();
-            Some((source.try_lock()?, before?, sink.try_lock()?))
-        };
+        let Whole {
+            before, spare, last, over_all, source, sink, link, shared, pace, batch, cost, again, past, at, ..
+        } = self;
+        let Spare { taken, ends: spare_ends, states: spare_states } = spare;
+        let lent = || Some((source.try_lock()?, sink.try_lock()?));
         let lent = lent().or_else(|| {
             link.wait();
             lent()
         });
-        let Some((mut source, mut before, mut sink)) = lent else { return Progress::NONE };
+        let Some((mut source, mut sink)) = lent else { return Progress::NONE };
         let (Some(source), Some(sink)) = (source.as_mut(), sink.as_mut()) else { return link.rest() };
         if source.ends() {
             return link.rest();
@@ -128,12 +174,15 @@ impl<A: Shape, O: RingLayout, P: Passage<A, O>, W: RunEnds<O>> Whole<A, O, P, W>
         let rests = |link: &Link| Progress { worked: laid | link.rest().worked, ..Progress::NONE };
         let (values, to_stages) = source.for_loop();
         let Some((from_stages, to)) = sink.for_loop() else { return rests(link) };
-        let mut ends: Vec<&mut dyn RingEnd> = Vec::with_capacity(2 * before.len() + 4);
-        let mut states: Vec<&mut dyn Any> = Vec::with_capacity(before.len() + 1);
+        let mut taken = Taken::of(before, taken);
+        if taken.stages.len() < before.len() {
+            return rests(link);
+        }
+        let mut ends: Vec<&mut dyn RingEnd> = recycled(take(spare_ends));
+        let mut states: Vec<&mut dyn Any> = recycled(take(spare_states));
         ends.push(to_stages);
-        let stages = before.iter_mut().map(|stage| stage.as_mut().map(|passer| &mut *passer.tasklet));
-        for stage in stages.chain([Some(&mut **last)]) {
-            let Some(Parts { input, output, state, .. }) = stage.and_then(Tasklet::in_loop) else { return rests(link) };
+        for stage in taken.stages.iter_mut().map(|stage| &mut **stage).chain([&mut **last]) {
+            let Some(Parts { input, output, state, .. }) = stage.in_loop() else { return rests(link) };
             ends.extend([input, output]);
             states.push(state);
         }
@@ -144,9 +193,10 @@ impl<A: Shape, O: RingLayout, P: Passage<A, O>, W: RunEnds<O>> Whole<A, O, P, W>
         passage.exchange(state, &mut states);
         let ran = run::<A, O, P, W>(rings, (values, (&mut *passage, &mut *state), to), limits, at);
         passage.exchange(state, &mut states);
-        drop((ends, states));
+        (*spare_ends, *spare_states) = (recycled(ends), recycled(states));
         link.count(ran.numbers);
-        before.iter_mut().flat_map(|stage| &mut **stage).for_each(|passer| passer.passed += ran.numbers);
+        taken.passed = ran.numbers;
+        drop(taken);
         if ran.numbers > 0 || ran.failure.is_some() {
             sink.has_read(ran.filled, ran.failure.is_none());
         }
