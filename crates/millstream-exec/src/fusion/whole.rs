@@ -187,7 +187,10 @@ impl<A: Shape, O: RingLayout, P: Passage<A, O>, W: RunEnds<O>> Whole<A, O, P, W>
             states.push(state);
         }
         ends.push(from_stages);
-        let Some(rings) = IdleRings::of(&mut ends) else { return rests(link) };
+        let Some(rings) = IdleRings::of(&mut ends) else {
+            (*spare_ends, *spare_states) = (recycled(ends), recycled(states));
+            return rests(link);
+        };
         let Loop { passage, state, .. } = over_all;
         let limits = Limits { batch: *batch, pace: *pace, shared, cost: &mut *cost };
         passage.exchange(state, &mut states);

@@ -63,12 +63,12 @@ pub(super) fn between(
 /// Numbers that go past the rings cost less than those by which a stage's cost is known. The stages share the time that
 /// their workers had as those costs do.
 fn fit_into(loads: &mut Loads) {
-    let on_workers = |load: &&mut Load| !load.own_thread;
-    let busy: f64 = loads.stages.iter().filter(|load| !load.own_thread).flat_map(|load| &load.busy).sum();
     let most = loads.seconds * loads.workers as f64;
+    let on_workers = loads.stages.iter_mut().filter(|load| !load.own_thread);
+    let mut shares: Vec<_> = on_workers.flat_map(|load| &mut load.busy).collect();
+    let busy: f64 = shares.iter().map(|share| **share).sum();
     if busy > most {
-        let shares = loads.stages.iter_mut().filter(on_workers).flat_map(|load| &mut load.busy);
-        shares.for_each(|share| *share *= most / busy);
+        shares.iter_mut().for_each(|share| **share *= most / busy);
     }
 }
 

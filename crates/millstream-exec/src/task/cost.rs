@@ -9,7 +9,7 @@ const ENOUGH: u64 = 1_024;
 
 impl Task {
     /// Whether most of its numbers moved in steps of another task, whose time has its own.
-    pub(crate) fn is_elsewhere(&self) -> bool {
+    fn is_elsewhere(&self) -> bool {
         self.elsewhere.load(Ordering::Relaxed) * 2 > self.moved()
     }
 
