@@ -2,6 +2,10 @@
 //!
 //! [`main`] makes a program of a pipeline over lines, and [`Program`] has more options. Results go to standard output,
 //! everything else to standard error. Inside, raw flags become a resolved configuration, and that a command that runs.
+//!
+//! **Where to look**: each command has a file or a directory in `command`: `serve`, `jq`, `run`, `pipe` (its lines in
+//! `pipe/lines`), `verify`, `cluster`. `program` is what [`main`] makes of a user's pipeline, `interrupts` has the
+//! signals, and `deploy` one file a deployment.
 
 mod command;
 mod config;

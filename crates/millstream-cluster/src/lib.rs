@@ -11,6 +11,21 @@
 //!
 //! [`MemoryLog`] is a log in this process. [`Adversary`] is one that delays, loses, repeats and reorders requests, by a
 //! seed. With the feature `nats` there is `JetStream`, the log of NATS servers.
+//!
+//! | module | what it has |
+//! | --- | --- |
+//! | `log`, `batch` | what a log must do; the slots in front of one mark, with a header, as one entry of it |
+//! | `replica` | a copy of a segment, its snapshots and how they are compared |
+//! | `memory` | a log in this process, and a network that does all that it may |
+//! | `jet_stream` | the log of NATS servers |
+//! | `app`, `place`, `worker` | an application's plan, the places of its replicas, the process that runs them |
+//! | `feeder` | text that is appended once |
+//!
+//! **Promise, and its tests** (in `tests/all`): batches in a log are the model's, whatever happens to messages and
+//! replicas, and a replica that differs appends nothing (`schedules`, `rings`, `replicas`, `jet_stream`).
+//!
+//! **Words**: a *log* has numbered entries by edge that others replicate; a *batch* between machines is one of them; a
+//! *segment* is what runs between two edges of a log, and a *replica* one of its copies.
 
 mod app;
 mod batch;

@@ -18,6 +18,10 @@
 //! The idea is from an article on particle filters in a cluster, and so is the experience that the master must be one
 //! thread that never lags: a worker's wait from its answer to its next request limits the number of workers.
 //! [`Population::latency`] measures it.
+//!
+//! **Promises, and their tests**: a population is its model, whatever happens to messages and workers
+//! (`src/simulated/schedules.rs`, `tests/all/sockets.rs`); the master allocates nothing once warm
+//! (`tests/allocations.rs`); malformed input from a peer crashes no process (`src/fuzzed.rs`, fuzzed).
 
 mod address;
 mod checkpoint;

@@ -13,6 +13,10 @@
 //! assert_eq!(p.collect(1..=4)?, [1, 5, 14, 30]);
 //! # Ok::<(), RunError>(())
 //! ```
+//!
+//! **Words**: a *standby* worker is called and waits awake; *core balancing* lets workers leave a shared core; a
+//! *batching delay* puts off a look, to find more; *past the rings* go values from the source to the sink while one
+//! worker has all stages.
 
 mod activity;
 mod advice;

@@ -23,6 +23,12 @@
 //!
 //! **Fast**: a filter that reads some fields of its input alone, such as `.qty * .price`, has no other fields built.
 //! They are parsed, so a mistake in them is found, but not allocated.
+//!
+//! **Where to look**: `boundary` cuts blocks, `demand` finds the fields that are read, `native` has filters that need
+//! no jaq, `parse` reads JSON as jaq does, `left_out` has the names that are refused.
+//!
+//! **Promise, and its tests**: a filter has the answers of jaq, with unread fields left out, wherever the stream is
+//! cut, on every deployment (`tests/all/same.rs`, `src/parse.rs`; `src/fuzzed.rs`, fuzzed).
 
 mod boundary;
 mod demand;

@@ -26,6 +26,12 @@
 //!
 //! [`Program::load`] makes a pipeline of a text, which runs on every deployment. This crate opens no files:
 //! [`FileBlocks`] reads what its caller has opened, and [`Written`] is what its caller writes.
+//!
+//! **Where to look**: `rows` and `columns` have what a slot carries and its types, `parse` and `table` read and print
+//! it, `stages`, `fold` and `join` have the stages, `order` says which source is read first.
+//!
+//! **Promise, and its test**: a program has the same bytes on every deployment, with any number of workers, wherever
+//! its input is cut (`tests/all/random.rs`).
 
 mod columns;
 mod fold;

@@ -13,6 +13,11 @@
 //!
 //! Nothing that an outsider sends can make a process keep more than its limits say: each line, record, body, header and
 //! the number of connections has one, and so has the time of each.
+//!
+//! **Promises, and their tests** (in `tests/all`): nothing that a stranger sends hangs, bloats or deceives a server,
+//! and what was accepted is answered (`attacks`, `overload`, `answers`, `tcp`, `sockets`, and `tests/memory.rs`;
+//! `src/fuzzed.rs`, fuzzed); a slow reader stops no pipeline (`readers`, `tcp`); with a journal, what was answered is
+//! true after a crash, and done once (`cargo xtask chaos serve`).
 
 #![forbid(unsafe_code)]
 

@@ -30,6 +30,9 @@
 //!
 //! **What is not text**: there is no `if` and no `match` in it, and no stage that renumbers. A pipeline from text runs
 //! on the model, inline and on rings; with `Registry::<OnQueues>::empty()` on queues too.
+//!
+//! **Where to look**: `registry` and `stage` have stages by name, `words` and `parse` the grammar, `load` and `wrong`
+//! the checks and what they say.
 
 #[cfg(any(test, feature = "fuzzed"))]
 #[doc(hidden)]

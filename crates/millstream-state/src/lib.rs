@@ -36,6 +36,14 @@
 //! | [`journal`] | values by number, durable before anything leaves for them |
 //! | [`store`] | the same snapshots in an object store |
 //! | [`disk`] | everything that this crate does to a disk, as a trait; a test's disk may crash |
+//!
+//! **Promises, and their tests** (in `tests/all`): a crash at any operation, or a failed sync, loses nothing that was
+//! acknowledged, and damage is refused (`crashes`, `damage`, `journal_*`; `src/fuzzed.rs`, fuzzed); a chain of
+//! snapshots holds what one of everything holds (`aged`); an effect that is not idempotent is performed once, or
+//! flagged, wherever the process dies (`effects`).
+//!
+//! **Words**: an *effect* is a call to the outside whose answer is recorded by number; its *intent* is the record that
+//! it is going to be made.
 
 #![forbid(unsafe_code)]
 
