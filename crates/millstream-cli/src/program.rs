@@ -22,7 +22,7 @@ use flags::{Command, Flags, OverLines};
 use lines::Lines;
 use millstream_core::model::ModelShape;
 use millstream_core::{Item, Shape, ToOwnedItem, Val, pipeline};
-use millstream_exec::{Everywhere, Feed, Inline, JobExt, Lasting, QueueShape, RingShape, RunError, Runner};
+use millstream_exec::{Everywhere, Feed, Inline, JobExt, Lasting, Migrations, QueueShape, RingShape, RunError, Runner};
 use millstream_state::Span;
 use std::borrow::Cow;
 use std::fmt::Display;
@@ -129,6 +129,8 @@ pub struct Program<T, P> {
     edges: Vec<Box<EdgeOf<T>>>,
     /// How it is run with its state kept, if that can be.
     keeps: Option<Keeps<P>>,
+    /// What becomes of the states of its earlier versions.
+    migrations: Migrations,
     /// How it works on a cluster, if its states can be written.
     #[cfg(feature = "cluster")]
     works: Option<clustered::Works<P>>,
@@ -185,6 +187,7 @@ where
             pipeline,
             edges: Vec::new(),
             keeps: None,
+            migrations: Migrations::new(),
             #[cfg(feature = "cluster")]
             works: None,
         }
@@ -225,6 +228,40 @@ where
         {
             self.works = Some(clustered::work_lasting::<P, T, O, B>);
         }
+        self
+    }
+
+    /// With `--state`, goes on with the states of an earlier version of the program: the stage of this name begins with
+    /// what `migrate` makes of the stored state, as with
+    /// [`Persistent::migrate`](millstream_state::Persistent::migrate).
+    ///
+    /// ```no_run
+    /// use millstream::{Program, prelude::*};
+    ///
+    /// fn main() -> std::process::ExitCode {
+    ///     // It was a `u32`.
+    ///     let count = pipeline::<String>().scan(0_u64, |count, _| { *count += 1; *count });
+    ///     Program::new(count.named("count")).lasting().migrate("count", |old: u32| u64::from(old)).main()
+    /// }
+    /// ```
+    #[must_use]
+    pub fn migrate<Old, New>(
+        mut self,
+        stage: impl Into<String>,
+        migrate: impl Fn(Old) -> New + Send + Sync + 'static,
+    ) -> Self
+    where
+        Old: Item + Clone + serde::de::DeserializeOwned,
+        New: Item + Clone,
+    {
+        self.migrations = self.migrations.migrate_written(stage, migrate);
+        self
+    }
+
+    /// With `--state`, the stored state of this stage may be lost: the pipeline has no such stage any more.
+    #[must_use]
+    pub fn dropping(mut self, stage: impl Into<String>) -> Self {
+        self.migrations = self.migrations.dropping(stage);
         self
     }
 
@@ -300,7 +337,8 @@ where
         let config = config::run_with_slots(NUMBERS, flags.run).unwrap_or_else(|wrong| refuse::<Flags>(&wrong));
         let complaints = Complaints::of("run");
         let pipeline = self.pipeline.with_shards(shards.unwrap_or(1));
-        if let Some(keep) = config.keep.clone() {
+        if let Some(mut keep) = config.keep.clone() {
+            keep.migrations = self.migrations;
             let Some(run) = self.keeps else {
                 complaints
                     .note("--state: this program keeps no state. Its author can change that by `Program::lasting`");

@@ -4,6 +4,7 @@
 //! A state goes from the one to the other by an exchange, so it is moved whatever its size is, and an exchange cannot
 //! fail. Everything that can fail is asked before.
 
+use crate::kept::Kept;
 use millstream_core::Item;
 use millstream_core::keys::KeyMove;
 use millstream_core::pipe::{Key, KeyRouter, States};
@@ -33,6 +34,13 @@ pub(crate) trait InPlace: HeldState {
 
     /// How the states of a stage whose keys are in another number of lanes go on; its tasklets all have this type.
     fn spread(&self) -> Spread;
+
+    /// What was kept of a state of this type. May run the user's code.
+    ///
+    /// # Errors
+    ///
+    /// What it is instead, or why it cannot be read.
+    fn load(&self, kept: Kept) -> Result<Box<dyn HeldState>, String>;
 
     /// Replaces the state. Returns whether this is its type.
     #[must_use]
@@ -126,6 +134,7 @@ pub(crate) struct Placed<'s, S> {
     pub(crate) state: &'s mut S,
     pub(crate) version: u32,
     pub(crate) hand_over: HandOver<S>,
+    pub(crate) load: fn(Kept) -> Result<S, String>,
 }
 
 impl<S: Item> HeldState for Placed<'_, S> {
@@ -169,6 +178,11 @@ impl<S: Item> InPlace for Placed<'_, S> {
 
     fn spread(&self) -> Spread {
         self.hand_over.spread
+    }
+
+    fn load(&self, kept: Kept) -> Result<Box<dyn HeldState>, String> {
+        let version = kept.version();
+        Ok(Box::new(CopiedState { state: (self.load)(kept)?, version }))
     }
 
     fn put(&mut self, state: Box<dyn Any>) -> bool {

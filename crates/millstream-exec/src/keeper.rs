@@ -137,8 +137,8 @@ impl<S> Keeper<S> {
     where
         S: Item,
     {
-        let Keeper { version, hand_over, .. } = self;
-        self.keeps().then(|| Box::new(Placed { state, version, hand_over }) as Box<dyn InPlace>)
+        let Keeper { version, hand_over, load, .. } = self;
+        self.keeps().then(|| Box::new(Placed { state, version, hand_over, load }) as Box<dyn InPlace>)
     }
 
     /// Of a state in this version.

@@ -59,6 +59,7 @@ mod latency_markers;
 mod lock;
 mod machine;
 mod marks;
+mod migrations;
 mod observer;
 mod onlooker;
 mod options_error;
@@ -142,6 +143,7 @@ pub use keeps::{Keeps, RingBackend, RingRunner};
 #[doc(hidden)]
 pub use machine::is_here;
 pub use machine::{Cores, LimitedBy, MemoryLimit, physical_cores, pin_to_physical_core};
+pub use migrations::Migrations;
 pub use millstream_core::{RunOutcome, Sink};
 pub use observer::{
     Activity, Counters, Observer, Passed, PipelineEnd, RingCounters, State, TaskletCounters, TaskletInfo,

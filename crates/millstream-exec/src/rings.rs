@@ -8,7 +8,7 @@ use crate::machine::{LimitedBy, MemoryLimit, Pins, memory_limit};
 use crate::marks::Every;
 use crate::placement::{Controller, counted};
 use crate::planned::Planned;
-use crate::snapshot::Snapshot;
+use crate::snapshot::Start;
 use crate::wait::{Backoff, Wait};
 use millstream_core::Plan;
 use std::time::Duration;
@@ -30,7 +30,7 @@ pub struct Rings {
     budgets: Budgets,
     observed: bool,
     snapshots: Option<Every>,
-    beginning: Option<Snapshot>,
+    beginning: Option<Start>,
     upgrades: Vec<Planned>,
 }
 

@@ -14,6 +14,7 @@ pub use written::CorruptSnapshot;
 
 use crate::keeper::Keeper;
 use crate::kept::Kept;
+use crate::migrations::ChangedSnapshot;
 use millstream_core::SequenceNumber;
 use millstream_core::failure::{caught, discard, message};
 use std::collections::BTreeMap;
@@ -85,6 +86,16 @@ impl Snapshot {
         self.0.stop
     }
 
+    /// The next number of a stage that starts a clock.
+    pub(crate) fn clock(&self, stage: &str) -> Option<SequenceNumber> {
+        self.0.stages.get(stage)?.iter().find_map(Kept::next)
+    }
+
+    /// What was kept of each lane of the stages with a state, which these clones share.
+    pub(crate) fn kept(&self) -> impl Iterator<Item = (&str, &[Kept])> {
+        self.0.stages.iter().map(|(stage, lanes)| (&**stage, &lanes[..]))
+    }
+
     /// The names of the stages with a state, in order.
     pub fn stages(&self) -> impl Iterator<Item = &str> {
         self.0.stages.keys().map(String::as_str)
@@ -116,6 +127,10 @@ pub struct SnapshotMismatch {
 }
 
 impl SnapshotMismatch {
+    pub(crate) fn new(stage: &str, why: String) -> Self {
+        SnapshotMismatch { stage: stage.to_owned(), why }
+    }
+
     /// The clone of this stage's state panicked.
     pub(crate) fn not_cloned(stage: &str, payload: Box<dyn any::Any + Send>) -> Self {
         let why = format!("has a state that cannot be cloned: {}", message(payload.as_ref()));
@@ -133,10 +148,27 @@ impl fmt::Display for SnapshotMismatch {
 
 impl std::error::Error for SnapshotMismatch {}
 
-fn unreadable(payload: Box<dyn any::Any + Send>) -> String {
+pub(crate) fn unreadable(payload: Box<dyn any::Any + Send>) -> String {
     let why = format!("has a state that cannot be read: {}", message(payload.as_ref()));
     discard(payload);
     why
+}
+
+/// What a run begins with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Start {
+    With(Snapshot),
+    Changed(ChangedSnapshot),
+}
+
+impl Start {
+    /// The number of the source's next value.
+    pub(crate) fn at(&self) -> SequenceNumber {
+        match self {
+            Start::With(snapshot) => snapshot.at(),
+            Start::Changed(changed) => changed.snapshot().at(),
+        }
+    }
 }
 
 /// The states with which a run begins, while it is wired.
@@ -146,18 +178,23 @@ pub(crate) enum Beginning {
     /// Fresh ones: the running version hands its states over when the new one is wired. Its stages that start a clock
     /// go on with their next numbers.
     Clocks(BTreeMap<String, SequenceNumber>),
+    /// Fresh ones, until those of a snapshot of another version are handed over.
+    Changed(ChangedSnapshot),
 }
 
 impl Beginning {
-    pub(crate) fn new(snapshot: Snapshot) -> Self {
-        Beginning::With(Restoring { snapshot, given: Vec::new(), mismatch: None })
+    pub(crate) fn new(start: Start) -> Self {
+        match start {
+            Start::With(snapshot) => Beginning::With(Restoring { snapshot, given: Vec::new(), mismatch: None }),
+            Start::Changed(changed) => Beginning::Changed(changed),
+        }
     }
 
     /// The states of a stage, or `start` if they are not there or do not fit.
     pub(crate) fn states_or<S>(&mut self, stage: &str, start: Vec<S>, keeper: Keeper<S>) -> Vec<S> {
         match self {
             Beginning::With(restoring) => restoring.states_or(stage, start, keeper),
-            Beginning::Clocks(_) => start,
+            Beginning::Clocks(_) | Beginning::Changed(_) => start,
         }
     }
 
@@ -173,14 +210,16 @@ impl Beginning {
         match self {
             Beginning::With(restoring) => restoring.clock_or(stage, input, start, keeper),
             Beginning::Clocks(clocks) => (clocks.get(stage).copied().unwrap_or(input), start),
+            Beginning::Changed(changed) => (changed.snapshot().clock(stage).unwrap_or(input), start),
         }
     }
 
-    /// The first mismatch; a state that no stage takes is one.
-    pub(crate) fn check(self) -> Result<(), SnapshotMismatch> {
+    /// The first mismatch; a state that no stage takes is one. The snapshot whose states are still to be handed over.
+    pub(crate) fn finish(self) -> Result<Option<ChangedSnapshot>, SnapshotMismatch> {
         match self {
-            Beginning::With(restoring) => restoring.check(),
-            Beginning::Clocks(_) => Ok(()),
+            Beginning::With(restoring) => restoring.check().map(|()| None),
+            Beginning::Clocks(_) => Ok(None),
+            Beginning::Changed(changed) => Ok(Some(changed)),
         }
     }
 }

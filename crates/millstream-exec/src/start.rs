@@ -24,10 +24,10 @@ use crate::reactor::Reactor;
 use crate::ring_shape::source_edge;
 use crate::shared::Shared;
 use crate::sink_tasklet::{Left, SinkTasklet, Splice};
-use crate::snapshot::{Beginning, Snapshot};
+use crate::snapshot::{Beginning, Start};
 use crate::source::External;
 use crate::source_ring::{SourceFork, SourceRing};
-use crate::upgrade::{AnyFork, Ends, Site};
+use crate::upgrade::{AnyFork, Ends, Site, restore};
 use crate::wait::IdleStrategy;
 use crate::watched::Role;
 use crate::wiring::Home;
@@ -128,7 +128,7 @@ fn wire_source<T: Item>(
         None => Arc::new(Shared::new(IdleStrategy::of(rings.waiting(), cores.usable))),
     };
     let mut version = planned.wiring(rings, threads != Threads::Workers, shared, 0);
-    let first = rings.beginning().map_or(SequenceNumber(0), Snapshot::at);
+    let first = rings.beginning().map_or(SequenceNumber(0), Start::at);
     let (producer, input) =
         ring_from::<T, Dense>(first, feeding.slots(rings.slots())).expect("the options were checked");
     let (wiring, fork) = (&mut version.wiring, SourceFork::new());
@@ -216,13 +216,17 @@ impl Version {
         }
         let first = wiring.tasklets.len();
         let output = Deploy::<RingBackend<R>>::deploy_at(pipeline, input, Level::Outer, wiring);
+        let begun = match wiring.beginning.take().map_or(Ok(None), Beginning::finish) {
+            Ok(Some(changed)) => restore(&changed, output.position(), &mut wiring.tasklets[first..], &wiring.plan),
+            judged => judged.map(drop),
+        };
         if let Some(make) = makes {
             let stages = wiring.tasklets.split_off(first);
             let stages = make(stages, wiring);
             wiring.tasklets.extend(stages);
         }
         wiring.check()?;
-        wiring.beginning.take().map_or(Ok(()), Beginning::check).map_err(RunError::Snapshot)?;
+        begun.map_err(RunError::Snapshot)?;
         Ok(output)
     }
 }

@@ -17,10 +17,11 @@ use crate::dead_letters::KeptLetters;
 use crate::effects::Effects;
 use crate::resumable::{Trail, Trailing};
 use crate::{Manifest, Resumable, Retention, Saved, SnapshotEntry, StateDir};
-use millstream_core::plan::{Change, Fate, StageDiff};
+use millstream_core::plan::{UpgradeCheck, Verdict};
 use millstream_core::{Arrow, Item, Plan, SequenceNumber, Shape, Val};
-use millstream_exec::{Durable, JobRefExt, Lasting, Rings, RunError, Runner, Snapshot};
+use millstream_exec::{Durable, JobRefExt, Lasting, Migrations, Rings, RunError, Runner, Snapshot};
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use storing::{Records, Storing};
@@ -76,14 +77,15 @@ pub struct Persistent {
     effects: Vec<Effects>,
     letters: Option<KeptLetters>,
     redo: bool,
+    migrations: Migrations,
 }
 
 impl Persistent {
     /// Runs jobs on rings with these options. A snapshot every second, of which five are kept.
     pub fn new(rings: Rings, dir: StateDir) -> Self {
         let retention = Retention { count: Some(5), ..Retention::default() };
-        let (cadence, job) = (Cadence::default(), Value::Null);
-        Persistent { rings, dir, cadence, retention, job, effects: Vec::new(), letters: None, redo: false }
+        let (cadence, job, migrations) = (Cadence::default(), Value::Null, Migrations::new());
+        Persistent { rings, dir, cadence, retention, job, effects: Vec::new(), letters: None, redo: false, migrations }
     }
 
     /// Sets when snapshots are taken.
@@ -123,6 +125,68 @@ impl Persistent {
         Persistent { redo: true, ..self }
     }
 
+    /// Goes on with another version of the pipeline: the stage of this name, whose state has another type now, begins
+    /// with what `migrate` makes of the stored one. Of a stage inside `shard_by` it is called once for each key. `Old`
+    /// has the fields that were stored; its name may be another one now.
+    ///
+    /// Without a migration a state goes to the stage of its name, that of a `shard_by` also to another number of shards.
+    /// A stage that only this version has begins fresh at the number, and stages without a state come and go.
+    ///
+    /// ```
+    /// use millstream::{io::FileSink, prelude::*, state::{Cadence, Persistent, StateDir, again}};
+    /// #[derive(Clone, Default, serde::Serialize, serde::Deserialize)]
+    /// struct MeanV1 { sum: u64 }
+    /// #[derive(Clone, Default, serde::Serialize, serde::Deserialize)]
+    /// struct Mean { sum: u64, count: u64 }
+    ///
+    /// # let home = tempfile::tempdir()?;
+    /// # let out = home.path().join("out");
+    /// # let dir = || StateDir::open(home.path().join("state"), "means");
+    /// # let every = Cadence::Numbers(1);
+    /// let old = pipeline::<u64>().scan(MeanV1::default(), |mean, x| { mean.sum += x; mean.sum });
+    /// let old = old.named("mean").map(|sum| format!("{sum}\n"));
+    /// let job = Persistent::new(Rings::new().batch(1), dir()?).snapshot_every(every);
+    /// job.run(&old, again(|| 1..=3), FileSink::append(&out))?;
+    ///
+    /// let new = pipeline::<u64>().scan(Mean { count: 0, ..Mean::default() }, |mean, x| {
+    ///     (mean.sum, mean.count) = (mean.sum + x, mean.count + 1);
+    ///     format!("{} of {}\n", mean.sum, mean.count)
+    /// });
+    /// let job = Persistent::new(Rings::new(), dir()?)
+    ///     .migrate("mean", |old: MeanV1| Mean { sum: old.sum, count: 100 });
+    /// let (_, stored) = job.run(&new.named("mean"), again(|| 1..=5), FileSink::append(&out))?;
+    /// let (SequenceNumber(began), written) = (SequenceNumber(stored.began), std::fs::read_to_string(&out)?);
+    /// assert!(written.ends_with(&format!("15 of {}\n", 105 - began)), "{written}");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn migrate<Old, New>(
+        mut self,
+        stage: impl Into<String>,
+        migrate: impl Fn(Old) -> New + Send + Sync + 'static,
+    ) -> Self
+    where
+        Old: Item + Clone + DeserializeOwned,
+        New: Item + Clone,
+    {
+        self.migrations = self.migrations.migrate_written(stage, migrate);
+        self
+    }
+
+    /// The stored state of this stage may be lost: the pipeline has no such stage any more. Without this that is an
+    /// error.
+    #[must_use]
+    pub fn dropping(mut self, stage: impl Into<String>) -> Self {
+        self.migrations = self.migrations.dropping(stage);
+        self
+    }
+
+    /// With these migrations, in place of those that were set.
+    #[must_use]
+    pub fn with_migrations(self, migrations: Migrations) -> Self {
+        Persistent { migrations, ..self }
+    }
+
     /// Sets what the manifests say of the job: how it was started, for tools that start it again.
     #[must_use]
     pub fn described_as(self, job: Value) -> Self {
@@ -148,7 +212,7 @@ impl Persistent {
     ///
     /// # Errors
     ///
-    /// Before anything is run: if the pipeline has other states than the one that was stored, if the sink holds less
+    /// Before anything is run: if the pipeline has no place for a state that was stored, if the sink holds less
     /// than it did at every snapshot, if the source cannot begin at its position, if the directory cannot be read or
     /// written; and as [`Runner::start`].
     pub fn start<T, P, X, K>(self, pipeline: &P, source: X, sink: K) -> Result<Running<OutputOf<P::Out, K>>, JobError>
@@ -168,7 +232,7 @@ impl Persistent {
                 (opened, Begins { id: Some(id), ..Begins::default() })
             }
         };
-        let Begins { snapshot, at, position, id } = begins;
+        let Begins { snapshot, at, position, id, changed } = begins;
         // The sink was not looked at again since the first one.
         let confirmed = id.filter(|_| position.is_some() || snapshot.is_some());
         let numbers = snapshot.as_ref().map(numbers_of).unwrap_or_default();
@@ -179,9 +243,9 @@ impl Persistent {
         let values = Trailing::<T, X>::new(&source, position, at, trail.clone()).map_err(JobError::Source)?;
         let source = Arc::new(source);
         let claimed = Claimed::default();
-        let Persistent { mut rings, dir, cadence, retention, job, effects, letters, .. } = self;
+        let Persistent { mut rings, dir, cadence, retention, job, effects, letters, migrations, .. } = self;
         if let Some(snapshot) = snapshot {
-            rings = rings.resume(snapshot);
+            rings = resumed(rings, snapshot, changed, migrations);
         }
         let position = {
             let source = source.clone();
@@ -229,7 +293,7 @@ impl Persistent {
                     continue;
                 }
             };
-            check_plan(&manifest, plan)?;
+            let changed = changed_from(&manifest, plan, &self.migrations)?;
             if let Some(letters) = redone {
                 let begins = Self::begins(&self.dir, &manifest)?;
                 let numbers = begins.snapshot.as_ref().map(numbers_of).unwrap_or_default();
@@ -242,7 +306,7 @@ impl Persistent {
             match sink.open(Some((next, &manifest.sink))) {
                 Ok(opened) => {
                     let begins = Self::begins(&self.dir, &manifest)?;
-                    return Ok(Some((opened, begins)));
+                    return Ok(Some((opened, Begins { changed, ..begins })));
                 }
                 Err(OpenError::HoldsLess(why)) => _ = lacks.get_or_insert((next, why)),
                 Err(error) => return Err(JobError::sink(error)),
@@ -262,11 +326,11 @@ impl Persistent {
         let position = number.map(|number| (number, position.clone()));
         let parts = dir.load(manifest)?;
         if parts.is_empty() {
-            return Ok(Begins { snapshot: None, at: manifest.at, position, id: Some(manifest.id) });
+            return Ok(Begins { at: manifest.at, position, id: Some(manifest.id), ..Begins::default() });
         }
         let snapshot = Snapshot::from_parts(parts.into_iter().map(|part| (part.name, part.bytes)));
         let snapshot = snapshot.map_err(|why| JobError::Corrupt { snapshot: manifest.id, why })?;
-        Ok(Begins { snapshot: Some(snapshot), at: manifest.at, position, id: Some(manifest.id) })
+        Ok(Begins { snapshot: Some(snapshot), at: manifest.at, position, id: Some(manifest.id), changed: None })
     }
 
     /// Stores what the sink holds before the first number: a job that dies before its first snapshot goes back to it.
@@ -286,6 +350,16 @@ struct Begins {
     position: Option<(u64, Value)>,
     /// The id of the snapshot.
     id: Option<u64>,
+    /// The plan of the version that took it, if it is another one.
+    changed: Option<Plan>,
+}
+
+/// These rings, which begin with a snapshot; `changed` is the plan of the version that took it, if it is another one.
+fn resumed(rings: Rings, snapshot: Snapshot, changed: Option<Plan>, migrations: Migrations) -> Rings {
+    match changed {
+        Some(old) => rings.resume_changed(snapshot, old, migrations),
+        None => rings.resume(snapshot),
+    }
 }
 
 /// The numbers of the stages at a snapshot.
@@ -298,18 +372,25 @@ fn described(plan: &Plan, job: Value) -> Value {
     json!({ "plan": plan, "job": job })
 }
 
-/// Checks that the pipeline has the states that were stored.
-fn check_plan(manifest: &Manifest, plan: &Plan) -> Result<(), JobError> {
-    let Ok(old) = Plan::deserialize(&manifest.plan["plan"]) else { return Ok(()) };
-    let changed = |stage: &StageDiff| match &stage.fate {
-        Fate::Kept => None,
-        Fate::New => stage.state.as_ref().map(|state| format!("new      {}: {state}", stage.name)),
-        Fate::Dropped => stage.state.as_ref().map(|state| format!("dropped  {}: {state}", stage.name)),
-        Fate::Changed(changes) => {
-            let state = changes.iter().find(|change| matches!(change, Change::State { .. }));
-            state.map(|state| format!("changed  {}: {state}", stage.name))
-        }
-    };
-    let states: Vec<String> = old.diff(plan).stages.iter().filter_map(changed).collect();
-    if states.is_empty() { Ok(()) } else { Err(JobError::OtherStates { snapshot: manifest.id, states }) }
+/// The plan of the version that took a snapshot, if it is another one than `plan`.
+///
+/// # Errors
+///
+/// If a state that was stored has no place in this version.
+fn changed_from(manifest: &Manifest, plan: &Plan, migrations: &Migrations) -> Result<Option<Plan>, JobError> {
+    let Ok(old) = Plan::deserialize(&manifest.plan["plan"]) else { return Ok(None) };
+    if old == *plan {
+        return Ok(None);
+    }
+    let check = migrations.check(&old, plan);
+    if check.is_allowed() { Ok(Some(old)) } else { Err(other_states(manifest, &check)) }
+}
+
+fn other_states(manifest: &Manifest, check: &UpgradeCheck) -> JobError {
+    let of_stages = check.refused().filter_map(|stage| match &stage.verdict {
+        Verdict::Refused { why } => Some(format!("{}: {why}", stage.name)),
+        _ => None,
+    });
+    let states = of_stages.chain(check.ends.iter().map(|why| format!("source: {why}"))).collect();
+    JobError::OtherStates { snapshot: manifest.id, states }
 }

@@ -45,6 +45,7 @@ mod windows;
 
 pub use answer::Answer;
 pub use build::Built;
+pub use changes::Restart;
 pub use fold_windows::FoldWindows;
 pub use producers::{Joining, Producers, producers};
 pub use row::{LastOfRow, Row};

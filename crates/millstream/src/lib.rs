@@ -146,8 +146,8 @@ pub mod prelude {
     pub use millstream_exec::{Answer, CallError, Client, Service, requests, service};
     pub use millstream_exec::{
         BoxBlock, BoxExact, BoxExt, BoxPipeline, BoxStage, Deployable, Edge, FailureCause, FanIn, FreePipe,
-        FromProducer, Handle, Inline, Job, JobExt, JobRefExt, JoinError, MergeLog, ParMapExt, Pipeline, Polled,
-        PolledValues, Poller, PurePipe, QuietPipe, Report, Rings, RunEnd, RunError, RunOutcome, Runner, RunsOn,
+        FromProducer, Handle, Inline, Job, JobExt, JobRefExt, JoinError, MergeLog, Migrations, ParMapExt, Pipeline,
+        Polled, PolledValues, Poller, PurePipe, QuietPipe, Report, Rings, RunEnd, RunError, RunOutcome, Runner, RunsOn,
         SendError, Sender, Sink, Snapshot, Source, Stage, Stopper, Through, ThroughExt, TrySendError, Upgrade,
         UpgradeError, Wait, fan_in, sink, source,
     };

@@ -4,7 +4,7 @@ use super::RunConfig;
 use crate::flags::{self, When, shaped};
 use crate::message::quoted;
 use clap::{CommandFactory, FromArgMatches};
-use millstream_exec::Snapshot;
+use millstream_exec::{Migrations, Snapshot};
 use millstream_state::journal::JournalOptions;
 use millstream_state::{Cadence, Span, StateDir, StateError};
 use serde_json::{Value, json};
@@ -22,6 +22,8 @@ pub(crate) struct Keep {
     /// How the journal of standard input is kept.
     pub(crate) journal: JournalOptions,
     pub(crate) doing: Doing,
+    /// What becomes of the states of an earlier version of the program.
+    pub(crate) migrations: Migrations,
 }
 
 /// What is done with a state directory.
@@ -64,7 +66,8 @@ pub(crate) fn keeping(flags: &flags::Run) -> Result<Option<Keep>, String> {
     let args: Vec<String> = std::env::args_os().skip(1).map(|arg| arg.to_string_lossy().into_owned()).collect();
     let directory = std::env::current_dir().ok();
     let doing = Doing::Run { program: program(), job: json!({ "args": args, "directory": directory }) };
-    Ok(Some(Keep { dir: dir.clone(), cadence, snapshots: flags.keeping.snapshots.unwrap_or(5), journal, doing }))
+    let (dir, snapshots, migrations) = (dir.clone(), flags.keeping.snapshots.unwrap_or(5), Migrations::new());
+    Ok(Some(Keep { dir, cadence, snapshots, journal, doing, migrations }))
 }
 
 /// The name of this program's file.

@@ -219,6 +219,14 @@ impl Kept {
         }
     }
 
+    /// As a state of type `S`, whatever the name was that its type had when it was written.
+    pub(crate) fn renamed<S>(mut self) -> Self {
+        if let Some(Held::Written { type_name: name, .. }) = &mut self.state {
+            *name = type_name::<S>().to_owned();
+        }
+        self
+    }
+
     /// As it is written.
     ///
     /// # Errors

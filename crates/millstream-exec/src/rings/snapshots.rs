@@ -1,8 +1,11 @@
 //! Snapshots of a run, and the one that it begins with.
 
 use super::Rings;
+use crate::Migrations;
 use crate::marks::Every;
-use crate::snapshot::Snapshot;
+use crate::migrations::ChangedSnapshot;
+use crate::snapshot::{Snapshot, Start};
+use millstream_core::Plan;
 use std::sync::Arc;
 
 impl Rings {
@@ -41,7 +44,32 @@ impl Rings {
     /// pipeline is refused before anything starts.
     #[must_use]
     pub fn resume(mut self, snapshot: Snapshot) -> Self {
-        self.beginning = Some(snapshot);
+        self.beginning = Some(Start::With(snapshot));
+        self
+    }
+
+    /// As [`resume`](Rings::resume), with a snapshot of another version of the pipeline, whose plan is `old`. The rules
+    /// are those of an [upgrade](crate::Handle::upgrade): a state goes to the stage of its name, keyed states also to
+    /// another number of shards; a stage that only the new pipeline has begins fresh; and `migrations` say which states
+    /// have changed their types, and which may be lost. What does not fit is refused before anything starts.
+    ///
+    /// ```
+    /// use millstream::prelude::*;
+    /// let old = pipeline::<u64>().scan(0_u32, |n, _| { *n += 1; *n }).named("count").map(|n| u64::from(*n));
+    /// let (sender, receiver) = source::channel(16);
+    /// let run = Rings::new().start((&old).from(receiver).to(sink::collect()))?;
+    /// sender.send_all(0..3).unwrap();
+    /// let snapshot = run.snapshot()?;
+    ///
+    /// let new = pipeline::<u64>().scan(0_u64, |n, _| { *n += 1; *n }).named("count");
+    /// let migrations = Migrations::new().migrate("count", |n: u32| u64::from(n));
+    /// let rings = Rings::new().resume_changed(snapshot, old.plan(), migrations);
+    /// assert_eq!(rings.collect(new.from(3..5))?, [4, 5]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn resume_changed(mut self, snapshot: Snapshot, old: Plan, migrations: Migrations) -> Self {
+        self.beginning = Some(Start::Changed(ChangedSnapshot::new(snapshot, old, migrations)));
         self
     }
 
@@ -49,7 +77,7 @@ impl Rings {
         self.snapshots.as_ref()
     }
 
-    pub(crate) fn beginning(&self) -> Option<&Snapshot> {
+    pub(crate) fn beginning(&self) -> Option<&Start> {
         self.beginning.as_ref()
     }
 }

@@ -122,6 +122,10 @@ impl StateMismatch {
     pub(super) fn new(stage: &str, why: String) -> Self {
         StateMismatch { stage: stage.to_owned(), why }
     }
+
+    pub(crate) fn why(&self) -> &str {
+        &self.why
+    }
 }
 
 impl fmt::Display for StateMismatch {

@@ -4,10 +4,9 @@
 //! which cannot fail. So the old version either keeps all its states or has left all of them.
 
 use super::error::StateMismatch;
-use super::migration::Migration;
-use super::spec::StateRules;
 use crate::in_place::{HeldState, InPlace};
 use crate::kept::Kept;
+use crate::migrations::{Migration, StateRules};
 use crate::task::Task;
 use crate::tasklet::Tasklet;
 use crate::watched::Role;

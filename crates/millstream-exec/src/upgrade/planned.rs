@@ -1,9 +1,9 @@
 //! Upgrades that are asked for before a run starts.
 
-use super::spec::StateRules;
 use super::{Answer, Ends, Site, Upgrade, change_to};
 use crate::keeps::{RingBackend, RingRunner};
 use crate::marks::Change;
+use crate::migrations::StateRules;
 use crate::{RingShape, UpgradeError};
 use millstream_core::{Arrow, Deploy, Item, Val};
 use std::marker::PhantomData;

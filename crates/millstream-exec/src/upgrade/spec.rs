@@ -1,7 +1,7 @@
 //! What an upgrade goes on with, and what its author says about states.
 
-use super::migration::Migration;
-use millstream_core::plan::{UpgradeCheck, UpgradeRules};
+use crate::migrations::{Migration, StateRules};
+use millstream_core::plan::UpgradeCheck;
 use millstream_core::{Arrow, Item, Plan};
 use std::fmt;
 use std::sync::Arc;
@@ -38,27 +38,6 @@ pub struct Upgrade<P> {
     pub(super) states: StateRules,
 }
 
-/// What the author of an upgrade says about states.
-#[derive(Clone, Default)]
-pub(crate) struct StateRules {
-    pub(super) migrations: Vec<Migration>,
-    dropped: Vec<String>,
-    /// Why the pipeline is replaced.
-    pub(super) reason: Option<String>,
-}
-
-impl StateRules {
-    /// The same, for a check of two plans.
-    pub(super) fn for_plans(&self) -> UpgradeRules {
-        let migrated = self.migrations.iter().map(|migration| migration.stage.clone()).collect();
-        UpgradeRules { migrated, dropped: self.dropped.clone() }
-    }
-
-    pub(super) fn migration(&self, stage: &str) -> Option<&Migration> {
-        self.migrations.iter().find(|migration| migration.stage == stage)
-    }
-}
-
 impl<P: Arrow> Upgrade<P> {
     /// An upgrade to this pipeline.
     #[must_use]
@@ -78,16 +57,14 @@ impl<P: Arrow> Upgrade<P> {
         stage: impl Into<String>,
         migrate: impl Fn(Old) -> New + Send + Sync + 'static,
     ) -> Self {
-        let migration = Migration::new(stage.into(), migrate);
-        self.states.migrations.retain(|other| other.stage != migration.stage);
-        self.states.migrations.push(migration);
+        self.states.migrate(Migration::new(stage.into(), migrate));
         self
     }
 
     /// The state of this stage may be lost: the new pipeline has no such stage. Without this that is an error.
     #[must_use]
     pub fn dropping(mut self, stage: impl Into<String>) -> Self {
-        self.states.dropped.push(stage.into());
+        self.states.drop(stage.into());
         self
     }
 

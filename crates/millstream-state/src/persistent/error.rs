@@ -20,11 +20,11 @@ pub enum JobError {
         /// What is wrong with it.
         why: CorruptSnapshot,
     },
-    /// The pipeline has other states than the one that was stored.
+    /// A state that was stored has no place in the pipeline.
     OtherStates {
         /// The snapshot's id.
         snapshot: u64,
-        /// A line for each stage: new, dropped or changed.
+        /// A line for each stage.
         states: Vec<String>,
     },
     /// The sink holds less than it claimed at every snapshot that is kept.
@@ -63,8 +63,11 @@ impl fmt::Display for JobError {
             JobError::State(error) => error.fmt(f),
             JobError::Corrupt { snapshot, why } => write!(f, "snapshot {snapshot}: {why}"),
             JobError::OtherStates { snapshot, states } => {
-                write!(f, "the pipeline has other states than the one of snapshot {snapshot}:")?;
-                states.iter().try_for_each(|state| write!(f, "\n  {state}"))
+                write!(f, "the pipeline does not go on with the states of snapshot {snapshot}:")?;
+                states.iter().try_for_each(|state| write!(f, "\n  {state}"))?;
+                f.write_str(
+                    "\n  (`Persistent::migrate` makes a new state of an old one, and `dropping` lets one be lost)",
+                )
             }
             JobError::SinkHoldsLess { next, why } => {
                 write!(f, "the sink holds less than it did when number {next} came next: {why}")

@@ -4,7 +4,7 @@ use super::{Begins, JobError, Persistent};
 use crate::resumable::{Trail, Trailing};
 use crate::{Resumable, SnapshotEntry, StateDir};
 use millstream_core::{Arrow, Item, Val};
-use millstream_exec::{Durable, JobRefExt, Lasting, Rings, Runner, Sink, Snapshot, Source, source};
+use millstream_exec::{Durable, JobRefExt, Lasting, Migrations, Rings, Runner, Sink, Snapshot, Source, source};
 use std::io;
 
 /// What a [replay](replay) has found.
@@ -54,8 +54,8 @@ pub struct Span {
 ///
 /// # Errors
 ///
-/// If the pipeline has other states, if the source cannot begin at its
-/// position or ends before that number; and as the run: a stage that fails again fails with the same number and cause.
+/// If a state that was stored has no place in the pipeline, if the source cannot begin at its position or ends before
+/// that number; and as the run: a stage that fails again fails with the same number and cause.
 pub fn replay<T, P, X, K>(
     dir: &StateDir,
     rings: &Rings,
@@ -80,8 +80,8 @@ where
     });
     let begins = match manifest {
         Some(manifest) => {
-            super::check_plan(&manifest, &plan)?;
-            Persistent::begins(dir, &manifest)?
+            let changed = super::changed_from(&manifest, &plan, &Migrations::new())?;
+            Begins { changed, ..Persistent::begins(dir, &manifest)? }
         }
         // The beginning needs no snapshot.
         None => Begins::default(),
@@ -89,7 +89,11 @@ where
     let began = begins.at;
     let trailing = Trailing::<T, X>::new(values, begins.position, began, Trail::new());
     let mut rest = trailing.map_err(JobError::Source)?.values();
-    let rings = begins.snapshot.map_or_else(|| rings.clone(), |snapshot| rings.clone().resume(snapshot));
+    let (rings, changed) = (rings.clone(), begins.changed);
+    let rings = match begins.snapshot {
+        Some(snapshot) => super::resumed(rings, snapshot, changed, Migrations::new()),
+        None => rings,
+    };
     let (sender, receiver) = source::channel(1024);
     let run = Durable::new(rings).start(pipeline.from(receiver).to(sink)).map_err(JobError::Run)?;
     for number in began..to.unwrap_or(u64::MAX) {

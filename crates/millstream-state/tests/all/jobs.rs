@@ -51,13 +51,13 @@ fn expected(n: u64) -> String {
     lines().collect(source::ready(0..n)).unwrap().concat()
 }
 
-fn job(home: &Path, every: Cadence) -> Persistent {
+pub(crate) fn job(home: &Path, every: Cadence) -> Persistent {
     let state = StateDir::open(home.join("state"), "lines").unwrap();
     Persistent::new(Rings::new().batch(3), state).snapshot_every(every)
 }
 
 /// The numbers below `n`. To make `dies` panics.
-fn numbers(n: u64, dies: Option<u64>) -> impl Fn() -> Box<dyn Iterator<Item = u64> + Send> + Send + Sync {
+pub(crate) fn numbers(n: u64, dies: Option<u64>) -> impl Fn() -> Box<dyn Iterator<Item = u64> + Send> + Send + Sync {
     move || Box::new((0..n).inspect(move |x| assert_ne!(Some(*x), dies, "the end of this process")))
 }
 
@@ -328,31 +328,6 @@ fn a_sink_that_has_lost_what_it_held_is_refused_with_both_numbers() {
 }
 
 #[test]
-fn a_pipeline_with_other_states_is_refused() {
-    let home = tempfile::tempdir().unwrap();
-    let out = home.path().join("out");
-    let run = |kind: u32| {
-        let p = pipeline::<u64>();
-        let job = job(home.path(), Cadence::Numbers(10));
-        let (values, out) = (again(numbers(50, None)), FileSink::append(&out));
-        match kind {
-            0 => job.run(&p.scan(0_u64, |n, _| (*n, *n += 1).0).named("n").map(|n| format!("{n}\n")), values, out),
-            1 => job.run(&p.scan(0_u32, |n, _| (*n, *n += 1).0).named("n").map(|n| format!("{n}\n")), values, out),
-            2 => job.run(&p.map(|n| format!("{n}\n")), values, out),
-            _ => job.run(&p.dedup().named("changes").map(|n| format!("{n}\n")), values, out),
-        }
-    };
-    run(0).unwrap();
-    let why = |kind| run(kind).unwrap_err().to_string();
-    let changed = why(1);
-    assert!(changed.starts_with("the pipeline has other states than the one of snapshot "), "{changed}");
-    assert!(changed.ends_with(":\n  changed  n: state: u64 version 1 -> u32 version 1"), "{changed}");
-    assert!(why(2).ends_with("\n  dropped  n: u64 version 1"), "{}", why(2));
-    assert!(why(3).contains("\n  new      changes: "), "{}", why(3));
-    run(0).unwrap();
-}
-
-#[test]
 fn snapshots_are_taken_on_call_and_by_time_and_one_that_cannot_be_stored_ends_nothing() {
     let home = tempfile::tempdir().unwrap();
     let out = home.path().join("out");
@@ -384,8 +359,10 @@ fn snapshots_are_taken_on_call_and_by_time_and_one_that_cannot_be_stored_ends_no
 fn a_damaged_snapshot_is_passed_over_and_the_one_before_serves() {
     let home = tempfile::tempdir().unwrap();
     let out = home.path().join("out");
-    let run = || job(home.path(), Cadence::Numbers(10)).run(&lines(), again(numbers(90, None)), FileSink::append(&out));
-    run().unwrap();
+    let run = |n| job(home.path(), Cadence::Numbers(10)).run(&lines(), again(numbers(n, None)), FileSink::append(&out));
+    // A fast run may store one snapshot only, so there are two runs.
+    run(50).unwrap();
+    run(90).unwrap();
     let whole = fs::read_to_string(&out).unwrap();
     let state = StateDir::read(home.path().join("state")).unwrap();
     let newest = state.newest().unwrap().unwrap();
@@ -393,7 +370,7 @@ fn a_damaged_snapshot_is_passed_over_and_the_one_before_serves() {
     let bytes = fs::read(&path).unwrap();
     fs::write(&path, &bytes[..bytes.len() - 1]).unwrap();
     assert!(matches!(state.snapshots().unwrap().last(), Some(SnapshotEntry::Unreadable { .. })));
-    let (_, stored) = run().unwrap();
+    let (_, stored) = run(90).unwrap();
     assert!(stored.began > 0 && stored.began < newest.at, "{stored:?} before {}", newest.at);
     assert_eq!(fs::read_to_string(&out).unwrap(), whole);
 }

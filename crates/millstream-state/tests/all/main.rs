@@ -5,6 +5,7 @@ mod crashes;
 mod damage;
 mod dead_letters;
 mod directories;
+mod edited;
 mod effects;
 mod increments;
 mod jobs;

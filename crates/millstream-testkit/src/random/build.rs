@@ -1,3 +1,4 @@
+use super::changes::{Restart, Restarted, collect_restarted};
 use super::edge::{Boxed, Chain};
 use super::kind::{F, Kind, Whole, with_whole};
 use super::order::in_one_order;
@@ -50,6 +51,12 @@ pub(super) trait Runs: Send + Sync {
         changes: (Deployment, &[(u64, usize)]),
         done: &Arc<AtomicUsize>,
     ) -> Result<Slots<Value>, RunError>;
+    /// Behind that stage, by a run that begins with a snapshot of another version.
+    fn collect_restarted(
+        self: Arc<Self>,
+        inputs: Vec<Value>,
+        restart: (Deployment, Restart),
+    ) -> Result<Option<Restarted<Value>>, RunError>;
     fn collect_slots(&self, inputs: Vec<Value>, deployment: Deployment) -> Result<Slots<Value>, RunError> {
         self.collect_with(deployment.rings(), inputs, deployment)
     }
@@ -102,6 +109,15 @@ impl<B: RandomShape> Runs for Boxed<F, B, FreePipe> {
         done: &Arc<AtomicUsize>,
     ) -> Result<Slots<Value>, RunError> {
         changes::slots(changes::collect_changed(&self, inputs, changes, done)).map(values::<B>)
+    }
+
+    fn collect_restarted(
+        self: Arc<Self>,
+        inputs: Vec<Value>,
+        restart: (Deployment, Restart),
+    ) -> Result<Option<Restarted<Value>>, RunError> {
+        let restarted = collect_restarted(&self, inputs, restart)?;
+        Ok(restarted.map(|Restarted { output, slots }| Restarted { output, slots: values::<B>(slots) }))
     }
 
     fn collect_on_queues(

@@ -10,10 +10,10 @@ use super::value::Value;
 use crate::check::Difference;
 use crate::deployment::{Deployment, Slots, slots_of};
 use millstream_core::{Arrow, Item, KeysExt, SequenceNumber, ToOwnedItem, Val, pipeline};
-use millstream_exec::{Deployable, RingShape, Rings, RunEnd, RunError, Upgrade, sink};
+use millstream_exec::{Deployable, Migrations, RingShape, Rings, RunEnd, RunError, Snapshot, Upgrade, sink};
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// The counts of two versions.
 #[derive(Clone, Default)]
@@ -62,6 +62,17 @@ where
     front.named("front-keys").then(part)
 }
 
+/// What the counting stage makes of these.
+fn behind_counts(inputs: &[Value]) -> Vec<Value> {
+    let mut counts = BTreeMap::<i64, u64>::new();
+    let count = |value: &Value| {
+        let count = counts.entry(key(value)).or_default();
+        *count += 1;
+        counted(value, (*count % 256) as i64)
+    };
+    inputs.iter().map(count).collect()
+}
+
 /// At a number, the number of shards from there on. If it is that before, the states become of the other type.
 pub(super) type Changes = [(u64, usize)];
 
@@ -102,7 +113,84 @@ pub(super) fn slots<T>(ended: Result<RunEnd<Slots<T>>, RunError>) -> Result<Slot
     slots_of(ended?)
 }
 
+/// A restart from a snapshot by another version.
+#[derive(Clone, Copy, Debug)]
+pub struct Restart {
+    /// The numbers of the source after which the snapshot is taken.
+    pub every: u64,
+    /// Whether the states of the counting stage become of the other type.
+    pub migrates: bool,
+    /// The shards of the two versions. A migration is at one number of shards.
+    pub shards: [usize; 2],
+}
+
+/// What a run that began with a snapshot has put out.
+pub(super) struct Restarted<T> {
+    /// The number of its first output.
+    pub(super) output: u64,
+    pub(super) slots: Slots<T>,
+}
+
+/// Runs the pipeline behind the counting stage until it has left a snapshot, and another version from there on. None if
+/// no snapshot was taken.
+pub(super) fn collect_restarted<P>(
+    pipeline: &Arc<P>,
+    inputs: Vec<Value>,
+    (deployment, Restart { every, migrates, shards: [before, after] }): (Deployment, Restart),
+) -> Result<Option<Restarted<<P::Out as ToOwnedItem>::Owned>>, RunError>
+where
+    P: Deployable + Arrow<In = Val<Value>, Out: RingShape + ToOwnedItem> + Send + Sync,
+{
+    let part = || Part::counted(pipeline.clone(), Arc::default());
+    let taken: Arc<Mutex<Option<Snapshot>>> = Arc::default();
+    let keep = taken.clone();
+    let take = move |snapshot| _ = keep.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(snapshot);
+    let old = behind::<Narrow, _>(part(), before);
+    let rings = deployment.rings().snapshot_every(every, take);
+    slots_of(deployment.run_with(rings, &old, inputs.clone(), sink::collect_slots())?)?;
+    let Some(snapshot) = taken.lock().unwrap_or_else(PoisonError::into_inner).take() else { return Ok(None) };
+
+    let rest = inputs[snapshot.at().0 as usize..].to_vec();
+    let output = snapshot.output_at().map_or(0, |number| number.0);
+    let migrations = Migrations::new();
+    let slots = if migrates {
+        let migrations = migrations.migrate("front", |old: Narrow| Wide { count: u64::from(old.0) });
+        let rings = deployment.rings().resume_changed(snapshot, old.plan(), migrations);
+        deployment.run_with(rings, &behind::<Wide, _>(part(), before), rest, sink::collect_slots())?
+    } else {
+        let rings = deployment.rings().resume_changed(snapshot, old.plan(), migrations);
+        deployment.run_with(rings, &behind::<Narrow, _>(part(), after), rest, sink::collect_slots())?
+    };
+    Ok(Some(Restarted { output, slots: slots_of(slots)? }))
+}
+
 impl Built {
+    /// Runs the pipeline until it has left a snapshot, and goes on from there with another version, in which the states
+    /// of a stage in front of the pipeline have another type or another number of shards; compares the output with the
+    /// rest of the model's. Returns whether there was a snapshot.
+    ///
+    /// # Errors
+    ///
+    /// The difference.
+    pub fn check_restart(
+        &self,
+        inputs: &[Value],
+        deployment: Deployment,
+        restart: Restart,
+    ) -> Result<bool, Difference> {
+        let model = self.model_slots(behind_counts(inputs));
+        let Some(Restarted { output, slots }) = self.run_restarted(inputs, deployment, restart)? else {
+            return Ok(false);
+        };
+        let output = output as usize;
+        if slots.len() < output {
+            return Err(Difference::Length { model: model.len(), deployed: slots.len() });
+        }
+        let expected = model[..output].iter().map(|_| None).chain(model[output..].iter().cloned());
+        self.judge_slots(&expected.collect(), &slots, deployment)?;
+        Ok(true)
+    }
+
     /// Migrates the states of a stage in front of the pipeline, and gives it other numbers of shards, at these numbers;
     /// compares the output with the model. Returns how many of the changes did not take place, of those that are not
     /// behind END.
@@ -118,13 +206,8 @@ impl Built {
     ) -> Result<usize, Difference> {
         let mut changes = changes.to_vec();
         changes.sort_unstable();
-        let (mut counts, done) = (BTreeMap::<i64, u64>::new(), Arc::<AtomicUsize>::default());
-        let count = |value: &Value| {
-            let count = counts.entry(key(value)).or_default();
-            *count += 1;
-            counted(value, (*count % 256) as i64)
-        };
-        let model = self.model_slots(inputs.iter().map(count).collect());
+        let done = Arc::<AtomicUsize>::default();
+        let model = self.model_slots(behind_counts(inputs));
         let due = changes.iter().filter(|(at, _)| *at <= inputs.len() as u64).count();
         let deployed = self.run_changed(inputs, deployment, changes, &done)?;
         self.judge_slots(&model, &deployed, deployment)?;

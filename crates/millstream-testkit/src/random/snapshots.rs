@@ -1,6 +1,7 @@
 //! Random pipelines that go on from their snapshots.
 
 use super::build::Built;
+use super::changes::{Restart, Restarted};
 use super::order::in_one_order;
 use super::value::Value;
 use crate::check::{Difference, ended, same};
@@ -80,6 +81,17 @@ impl Built {
     ) -> Result<Slots<Value>, Difference> {
         let (pipeline, inputs, done) = (self.runs().clone(), inputs.to_vec(), done.clone());
         ended(move || pipeline.collect_changed(inputs, (deployment, &changes), &done))
+    }
+
+    /// As `run_with`, of a pipeline that begins with a snapshot of another version; none if there was no snapshot.
+    pub(super) fn run_restarted(
+        &self,
+        inputs: &[Value],
+        deployment: Deployment,
+        restart: Restart,
+    ) -> Result<Option<Restarted<Value>>, Difference> {
+        let (pipeline, inputs) = (self.runs().clone(), inputs.to_vec());
+        ended(move || pipeline.collect_restarted(inputs, (deployment, restart)))
     }
 
     pub(super) fn judge_slots(

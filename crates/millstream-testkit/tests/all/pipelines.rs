@@ -5,7 +5,7 @@ use millstream_core::Plan;
 use millstream_core::plan::PlanDiff;
 use millstream_exec::Queues;
 use millstream_testkit::random::{
-    Joining, Pipe, Producers, Stream, Value, Windows, every_stage, producers, streams, values,
+    Joining, Pipe, Producers, Restart, Stream, Value, Windows, every_stage, producers, streams, values,
 };
 use millstream_testkit::{Deployment, Feeding, QueueFeeding, deployments};
 use proptest::collection::vec;
@@ -124,6 +124,21 @@ proptest! {
             Ok(missing) if missing > 0 && !tree.ends() => return fail(format!("{missing} did not take place")),
             Ok(_) => {}
             Err(difference) => return fail(difference.to_string()),
+        }
+    }
+
+    #[test]
+    fn another_version_of_a_random_pipeline_goes_on_from_its_snapshot(
+        tree in streams(16),
+        inputs in values(200),
+        deployment in deployments(),
+        every in 1..=100_u64,
+        migrates in any::<bool>(),
+        shards in [1..=3_usize, 1..=3],
+    ) {
+        let restart = Restart { every, migrates, shards };
+        if let Err(difference) = tree.build().check_restart(&inputs, deployment, restart) {
+            return Err(TestCaseError::fail(format!("{tree}, {deployment:?}, {restart:?}: {difference}")));
         }
     }
 

@@ -1,6 +1,7 @@
 //! From a state of one type to one of another.
 
 use crate::in_place::{HeldState, InPlace};
+use crate::kept::Kept;
 use millstream_core::Item;
 use millstream_core::failure::{caught, discard, message};
 use millstream_core::pipe::States;
@@ -13,6 +14,8 @@ pub(crate) struct Migration {
     pub(crate) stage: String,
     types: [&'static str; 2],
     migrate: Arc<Migrate>,
+    /// Reads the old state of what was kept of it.
+    read: fn(Kept) -> Result<Box<dyn HeldState>, String>,
 }
 
 /// Of the old state and the new one as it begins; none if one of them has another type.
@@ -34,7 +37,28 @@ impl Migration {
             let lanes = new.iter().zip(old).map(|(new, old)| new.migrated(old, &migrate));
             Some(Box::new(lanes.collect::<Vec<States<New>>>()))
         };
-        Migration { stage, types: [type_name::<Old>(), type_name::<New>()], migrate: Arc::new(migrate) }
+        let types = [type_name::<Old>(), type_name::<New>()];
+        let read = |kept: Kept| kept.into_held().ok_or_else(|| NOT_READ.to_owned());
+        Migration { stage, types, migrate: Arc::new(migrate), read }
+    }
+
+    /// As [`new`](Migration::new), also of a state that was written down. The old type may have another name now.
+    #[cfg(feature = "durable")]
+    pub(crate) fn of_written<Old, New>(stage: String, migrate: impl Fn(Old) -> New + Send + Sync + 'static) -> Self
+    where
+        Old: Item + Clone + serde::de::DeserializeOwned,
+        New: Item + Clone,
+    {
+        Migration { read: read::<Old>, ..Migration::new(stage, migrate) }
+    }
+
+    /// The old state, of what was kept of it. May run the user's code.
+    ///
+    /// # Errors
+    ///
+    /// Why it cannot be read.
+    pub(crate) fn read(&self, kept: Kept) -> Result<Box<dyn HeldState>, String> {
+        (self.read)(kept)
     }
 
     /// The new state of a stage that would begin as `new`. Runs the user's code.
@@ -56,4 +80,25 @@ impl Migration {
             }
         }
     }
+}
+
+/// A migration that is not told how to read bytes.
+const NOT_READ: &str = "has its state in the snapshot as bytes: `migrate_written` is a migration that reads them";
+
+/// A state of type `Old`, alone or by key, that was written down.
+#[cfg(feature = "durable")]
+fn read<Old: Item + Clone + serde::de::DeserializeOwned>(kept: Kept) -> Result<Box<dyn HeldState>, String> {
+    use crate::in_place::CopiedState;
+    let version = kept.version();
+    let name = kept.type_name().unwrap_or_default();
+    let is = |other: &str| name.starts_with(other.trim_end_matches("()>").trim_end_matches("()>>"));
+    if is(type_name::<States<()>>()) {
+        let state = kept.renamed::<States<Old>>().read_with_changes::<States<Old>>()?;
+        return Ok(Box::new(CopiedState { state, version }));
+    }
+    if is(type_name::<Vec<States<()>>>()) {
+        let state = kept.renamed::<Vec<States<Old>>>().read_with_changes::<Vec<States<Old>>>()?;
+        return Ok(Box::new(CopiedState { state, version }));
+    }
+    Ok(Box::new(CopiedState { state: kept.renamed::<Old>().read::<Old>()?, version }))
 }
