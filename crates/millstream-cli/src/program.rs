@@ -231,40 +231,6 @@ where
         self
     }
 
-    /// With `--state`, goes on with the states of an earlier version of the program: the stage of this name begins with
-    /// what `migrate` makes of the stored state, as with
-    /// [`Persistent::migrate`](millstream_state::Persistent::migrate).
-    ///
-    /// ```no_run
-    /// use millstream::{Program, prelude::*};
-    ///
-    /// fn main() -> std::process::ExitCode {
-    ///     // It was a `u32`.
-    ///     let count = pipeline::<String>().scan(0_u64, |count, _| { *count += 1; *count });
-    ///     Program::new(count.named("count")).lasting().migrate("count", |old: u32| u64::from(old)).main()
-    /// }
-    /// ```
-    #[must_use]
-    pub fn migrate<Old, New>(
-        mut self,
-        stage: impl Into<String>,
-        migrate: impl Fn(Old) -> New + Send + Sync + 'static,
-    ) -> Self
-    where
-        Old: Item + Clone + serde::de::DeserializeOwned,
-        New: Item + Clone,
-    {
-        self.migrations = self.migrations.migrate_written(stage, migrate);
-        self
-    }
-
-    /// With `--state`, the stored state of this stage may be lost: the pipeline has no such stage any more.
-    #[must_use]
-    pub fn dropping(mut self, stage: impl Into<String>) -> Self {
-        self.migrations = self.migrations.dropping(stage);
-        self
-    }
-
     /// Adds the pipeline up to one of its stages, in pipeline order. `verify` then prints a line for that edge as well,
     /// and the first edge that differs names the stage. `up_to` receives the number of shards, and must return what the
     /// whole pipeline begins with.

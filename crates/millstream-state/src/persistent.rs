@@ -129,8 +129,8 @@ impl Persistent {
     /// with what `migrate` makes of the stored one. Of a stage inside `shard_by` it is called once for each key. `Old`
     /// has the fields that were stored; its name may be another one now.
     ///
-    /// Without a migration a state goes to the stage of its name, that of a `shard_by` also to another number of shards.
-    /// A stage that only this version has begins fresh at the number, and stages without a state come and go.
+    /// Without a migration a state goes to the stage of its name, also to another number of shards. A stage that only
+    /// this version has begins fresh at the number, and stages without a state come and go.
     ///
     /// ```
     /// use millstream::{io::FileSink, prelude::*, state::{Cadence, Persistent, StateDir, again}};

@@ -7,8 +7,8 @@ use crate::input::{self, Names};
 use crate::message::Complaints;
 use crate::outcome::Outcome;
 use crate::output::Output;
-use crate::program::Line;
 use crate::program::lines::parsed;
+use crate::program::{Line, Program};
 use millstream_core::text::Block;
 use millstream_core::{Arrow, Item, SequenceNumber, Val};
 use millstream_exec::{Lasting, sink};
@@ -19,6 +19,42 @@ use std::ffi::OsString;
 use std::fmt::Display;
 use std::io;
 use std::marker::PhantomData;
+
+impl<T, P> Program<T, P> {
+    /// With `--state`, goes on with the states of an earlier version of the program: the stage of this name begins with
+    /// what `migrate` makes of the stored state, as with
+    /// [`Persistent::migrate`](millstream_state::Persistent::migrate).
+    ///
+    /// ```no_run
+    /// use millstream::{Program, prelude::*};
+    ///
+    /// fn main() -> std::process::ExitCode {
+    ///     // It was a `u32`.
+    ///     let count = pipeline::<String>().scan(0_u64, |count, _| { *count += 1; *count });
+    ///     Program::new(count.named("count")).lasting().migrate("count", |old: u32| u64::from(old)).main()
+    /// }
+    /// ```
+    #[must_use]
+    pub fn migrate<Old, New>(
+        mut self,
+        stage: impl Into<String>,
+        migrate: impl Fn(Old) -> New + Send + Sync + 'static,
+    ) -> Self
+    where
+        Old: Item + Clone + serde::de::DeserializeOwned,
+        New: Item + Clone,
+    {
+        self.migrations = self.migrations.migrate_written(stage, migrate);
+        self
+    }
+
+    /// With `--state`, the stored state of this stage may be lost: the pipeline has no such stage any more.
+    #[must_use]
+    pub fn dropping(mut self, stage: impl Into<String>) -> Self {
+        self.migrations = self.migrations.dropping(stage);
+        self
+    }
+}
 
 /// Runs it from where the state says that it was, or looks at it there.
 pub(super) fn run<P, T, O, B>(

@@ -59,7 +59,7 @@ impl Rings {
     /// let (sender, receiver) = source::channel(16);
     /// let run = Rings::new().start((&old).from(receiver).to(sink::collect()))?;
     /// sender.send_all(0..3).unwrap();
-    /// let snapshot = run.snapshot()?;
+    /// let snapshot = run.snapshot().expect("the run goes on");
     ///
     /// let new = pipeline::<u64>().scan(0_u64, |n, _| { *n += 1; *n }).named("count");
     /// let migrations = Migrations::new().migrate("count", |n: u32| u64::from(n));
