@@ -69,6 +69,8 @@ pub struct FileSink<C: Clock = SystemClock> {
     capacity: usize,
     /// Whether a pause writes the buffer.
     flushes: bool,
+    /// What an empty file begins with.
+    header: Vec<u8>,
     last: Option<SequenceNumber>,
     /// The same as `last`, but with the values in the buffer.
     taken: Option<SequenceNumber>,
@@ -201,6 +203,20 @@ impl<C: Clock> FileSink<C> {
         Ok(())
     }
 
+    /// Begins an empty file with its header.
+    fn put_header(&mut self) -> Result<()> {
+        if self.length > 0 || self.header.is_empty() {
+            return Ok(());
+        }
+        if let Err(error) = self.file.write_all(&self.header) {
+            let _ = self.file.set_len(0); // the first error is reported
+            return Err(self.forget("write", error));
+        }
+        self.length = self.header.len() as u64;
+        self.syncing.written(self.header.len());
+        Ok(())
+    }
+
     fn sync(&mut self) -> Result<()> {
         self.syncing.sync(&self.file).map_err(|error| named(&self.path, "sync", error))
     }
@@ -208,7 +224,8 @@ impl<C: Clock> FileSink<C> {
     /// Begins a new file if the current one has no room for this many more bytes.
     fn rotate_before(&mut self, bytes: usize) -> Result<()> {
         let full = (self.length + self.buffer.len() as u64).saturating_add(bytes as u64);
-        if self.length + self.buffer.len() as u64 == 0 || !self.place.rotates_above(full) {
+        let empty = self.header.len() as u64;
+        if self.length + self.buffer.len() as u64 <= empty || !self.place.rotates_above(full) {
             return Ok(());
         }
         self.flush()?;
@@ -219,6 +236,7 @@ impl<C: Clock> FileSink<C> {
             Ok(file) => (self.file, self.length) = (file, 0),
             Err(error) => return Err(self.forget("rotate", error)),
         }
+        self.put_header()?;
         if self.syncing.at_end() {
             self.place.sync_directory().map_err(|error| named(&self.path, "sync", error))?;
         }

@@ -18,6 +18,7 @@ pub struct FileSinkOptions<C = SystemClock> {
     sync: SyncPolicy,
     capacity: usize,
     flushes: bool,
+    header: Vec<u8>,
     clock: C,
 }
 
@@ -25,7 +26,8 @@ impl FileSinkOptions {
     pub(super) fn new(path: PathBuf, append: bool) -> Self {
         let clock = SystemClock::default();
         let sync = SyncPolicy::default();
-        FileSinkOptions { path, append, rotation: None, resume: None, sync, capacity: 0, flushes: false, clock }
+        let (capacity, flushes, header) = (0, false, Vec::new());
+        FileSinkOptions { path, append, rotation: None, resume: None, sync, capacity, flushes, header, clock }
     }
 }
 
@@ -44,6 +46,25 @@ impl<C: Clock> FileSinkOptions<C> {
     /// Also writes the buffer at each pause of the run, so that no value waits there for the next one.
     pub fn flush_at_pauses(self) -> Self {
         FileSinkOptions { flushes: true, ..self }
+    }
+
+    /// Begins each file that is empty with these bytes: a new one, an empty one that is appended to, and each one after a
+    /// [rotation](FileSinkOptions::rotate).
+    ///
+    /// ```
+    /// use millstream::{io::FileSink, prelude::*};
+    ///
+    /// # let directory = tempfile::tempdir()?;
+    /// # std::env::set_current_dir(&directory)?;
+    /// let p = pipeline::<u64>().map(|x| format!("{x},{}\n", x * x));
+    /// for numbers in [1..3, 3..4] {
+    ///     (&p).from(numbers).to(FileSink::append("squares.csv").header("n,square\n").open()?).run()?;
+    /// }
+    /// assert_eq!(std::fs::read_to_string("squares.csv")?, "n,square\n1,1\n2,4\n3,9\n");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn header(self, bytes: impl Into<Vec<u8>>) -> Self {
+        FileSinkOptions { header: bytes.into(), ..self }
     }
 
     /// Limits an appended file to `size` bytes. A value without room goes to a new file: the old file is named NAME.1,
@@ -87,8 +108,8 @@ impl<C: Clock> FileSinkOptions<C> {
 
     /// Sets the clock of [`SyncPolicy::Every`], for example a virtual one in tests.
     pub fn clock<D: Clock>(self, clock: D) -> FileSinkOptions<D> {
-        let FileSinkOptions { path, append, rotation, resume, sync, capacity, flushes, .. } = self;
-        FileSinkOptions { path, append, rotation, resume, sync, capacity, flushes, clock }
+        let FileSinkOptions { path, append, rotation, resume, sync, capacity, flushes, header, .. } = self;
+        FileSinkOptions { path, append, rotation, resume, sync, capacity, flushes, header, clock }
     }
 
     /// Opens the file.
@@ -102,7 +123,7 @@ impl<C: Clock> FileSinkOptions<C> {
         let opened = self.check().and_then(|()| self.place());
         let (place, file, length) = opened.map_err(|error| named(&self.path, "open", error))?;
         let last = self.resume.and_then(|position| position.last);
-        Ok(FileSink {
+        let mut sink = FileSink {
             path: self.path,
             place,
             file,
@@ -110,10 +131,13 @@ impl<C: Clock> FileSinkOptions<C> {
             buffer: Vec::new(),
             capacity: self.capacity,
             flushes: self.flushes,
+            header: self.header,
             last,
             taken: last,
             syncing: Syncing::new(self.sync, self.clock),
-        })
+        };
+        sink.put_header()?;
+        Ok(sink)
     }
 
     /// The file's name as the user wrote it.

@@ -172,6 +172,30 @@ fn every_policy_leaves_the_same_file() {
 }
 
 #[test]
+fn every_file_begins_with_its_header_once() {
+    let dir = tempfile::tempdir().unwrap();
+    let out = dir.path().join("out");
+    let read = |name: &str| std::fs::read_to_string(dir.path().join(name)).unwrap();
+    for (numbers, buffer) in [(0..2_u64, 0), (2..4, 64)] {
+        let mut sink = FileSink::append(&out).header("n\n").rotate(6, 2).buffered(buffer).open().unwrap();
+        for number in numbers {
+            sink.write(number.into(), format!("{number}\n").as_bytes()).unwrap();
+        }
+        sink.finish().unwrap();
+    }
+    // Two values have room behind a header.
+    assert_eq!((read("out.1"), read("out")), ("n\n0\n1\n".to_owned(), "n\n2\n3\n".to_owned()));
+
+    let mut sink = FileSink::append(dir.path().join("resumed")).header("n\n").open().unwrap();
+    let begun = sink.position().unwrap();
+    sink.write(0.into(), b"zero").unwrap();
+    drop(sink);
+    let resumed = FileSink::append(dir.path().join("resumed")).header("n\n").resume(begun).open().unwrap();
+    resumed.finish().unwrap();
+    assert_eq!(read("resumed"), "n\n");
+}
+
+#[test]
 fn rotated_files_are_numbered_from_the_newest_to_the_oldest() {
     for buffer in [0, 3, 100] {
         let (_directory, out) = place();
