@@ -2,8 +2,12 @@
 
 use crate::benches::{self, Bench};
 use crate::demand::Demand;
+#[cfg(feature = "plot")]
+use crate::figure::Results;
 use crate::progress::Progress;
 use crate::rivals::Rivals;
+#[cfg(feature = "plot")]
+use crate::save;
 use crate::setting::{Effort, Setting};
 use clap::Parser;
 use millstream::prelude::Rings;
@@ -17,7 +21,7 @@ use std::path::PathBuf;
 #[command(name = "millstream-bench")]
 pub(crate) struct Args {
     /// The benches to run, in this order; see --list
-    #[arg(value_name = "NAME", required_unless_present_any = ["all", "list"], value_parser = known)]
+    #[arg(value_name = "NAME", required_unless_present_any = ["all", "list", "report"], value_parser = known)]
     pub(crate) names: Vec<String>,
 
     /// Run every bench; one that fails does not stop the others
@@ -47,6 +51,10 @@ pub(crate) struct Args {
     /// The name of each bench, and what it measures
     #[arg(long)]
     pub(crate) list: bool,
+
+    /// Write BENCHMARKS.md again, of its words and the newest runs that are kept
+    #[arg(long, conflicts_with_all = ["names", "all"])]
+    pub(crate) report: bool,
 
     /// The number of items (of wc: bytes), instead of the bench's own
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
@@ -109,12 +117,27 @@ impl Args {
         false
     }
 
+    /// The directory of this crate.
+    pub(crate) fn home() -> PathBuf {
+        let manifest = std::env::var_os("CARGO_MANIFEST_DIR");
+        manifest.map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")), PathBuf::from)
+    }
+
+    /// Whether runs are kept in the repository.
+    pub(crate) fn keeps_here(&self) -> bool {
+        self.runs.is_none()
+    }
+
+    /// Where the chart of these results goes, if one is drawn: beside the run, if it is a run of all benches, and the
+    /// chart has more than bars.
+    #[cfg(feature = "plot")]
+    pub(crate) fn charts(&self, results: &Results) -> Option<PathBuf> {
+        let beside = || (self.all && results.has_curves()).then(|| save::directory(&self.runs()));
+        self.plot.clone().or_else(beside)
+    }
+
     pub(crate) fn runs(&self) -> PathBuf {
-        let own = || {
-            let manifest = std::env::var_os("CARGO_MANIFEST_DIR");
-            manifest.map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")), PathBuf::from).join("runs")
-        };
-        self.runs.clone().unwrap_or_else(own)
+        self.runs.clone().unwrap_or_else(|| Args::home().join("runs"))
     }
 }
 

@@ -72,7 +72,7 @@ pub(crate) struct Ratio {
 }
 
 /// The share by which a median may miss its bound: machines that others use too are noisy.
-const TOLERANCE: f64 = 0.05;
+pub(crate) const TOLERANCE: f64 = 0.05;
 
 impl Ratio {
     pub(crate) fn new(case: &'static str, who: &'static str, samples: Vec<f64>, bound: Option<f64>) -> Self {
@@ -183,6 +183,13 @@ impl Results {
             timelines: [all.timelines, case.timelines].concat(),
         };
         cases.into_iter().fold(Results::default(), join)
+    }
+
+    /// Whether there is more to draw than bars.
+    #[cfg(feature = "plot")]
+    pub(crate) fn has_curves(&self) -> bool {
+        let Results { curve, overload, scaling, growth, timelines, .. } = self;
+        !(curve.is_empty() && overload.is_empty() && scaling.is_empty() && growth.is_empty() && timelines.is_empty())
     }
 
     pub(crate) fn missed(&self) -> impl Iterator<Item = &Ratio> {

@@ -28,6 +28,7 @@ mod plot;
 mod print;
 mod programs;
 mod progress;
+mod report;
 mod rivals;
 mod save;
 mod setting;
@@ -100,6 +101,10 @@ fn run(args: &Args) -> Result<Vec<String>, Failure> {
         print::list(benches::ALL)?;
         return Ok(Vec::new());
     }
+    if args.report {
+        report::write(&Args::home())?;
+        return Ok(Vec::new());
+    }
     let (mut missed, mut failed) = (Vec::new(), Vec::new());
     for bench in args.benches() {
         let results = match (bench.run)(&args.setting(bench.name)) {
@@ -114,10 +119,13 @@ fn run(args: &Args) -> Result<Vec<String>, Failure> {
         print::lines(bench.name, &results)?;
         save::save(&args.runs(), bench.name, args, &results)?;
         #[cfg(feature = "plot")]
-        if let Some(dir) = &args.plot {
-            plot::plot(dir, bench, &results)?;
+        if let Some(dir) = args.charts(&results) {
+            plot::plot(&dir, bench, &results)?;
         }
         missed.extend(results.missed().map(|ratio| format!("{}: {ratio}", bench.name)));
+    }
+    if args.all && args.keeps_here() {
+        report::write(&Args::home())?;
     }
     if !failed.is_empty() {
         return Err(Failure::Benches(failed.join(", ")));

@@ -5,7 +5,7 @@ use crate::failure::Failure;
 use crate::figure::Results;
 use crate::machine::{Machine, today};
 use crate::setting::Effort;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 #[derive(serde::Serialize)]
 struct Run<'a> {
@@ -21,9 +21,14 @@ struct Run<'a> {
     results: &'a Results,
 }
 
+/// Where the runs of today on this machine are kept.
+pub(crate) fn directory(runs: &Path) -> PathBuf {
+    runs.join(format!("{}-{}", today(), Machine::here().short_name()))
+}
+
 pub(crate) fn save(runs: &Path, bench: &str, args: &Args, results: &Results) -> Result<(), Failure> {
     let (date, machine) = (today(), Machine::here());
-    let dir = runs.join(format!("{date}-{}", machine.short_name()));
+    let dir = directory(runs);
     let (effort, rivals) = (args.effort(), args.rivals);
     let run =
         Run { bench, date: &date, machine: &machine, effort, rivals, ring: args.ring, batch: args.batch, results };

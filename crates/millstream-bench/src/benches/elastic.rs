@@ -6,7 +6,7 @@
 
 use crate::failure::Failure;
 use crate::figure::{Figure, Ratio, Results, Unit};
-use crate::setting::Setting;
+use crate::setting::{Effort, Setting};
 use millstream::exec::{Elastic, Handle, Sender};
 use millstream::prelude::*;
 use std::thread;
@@ -20,7 +20,12 @@ const RATES: [u64; 2] = [10_000, 60_000];
 
 pub(crate) fn run(setting: &Setting) -> Result<Results, Failure> {
     let most = thread::available_parallelism().map_or(1, usize::from).clamp(1, 4);
-    let half = Duration::from_secs(if setting.items.is_some() { 1 } else { 8 });
+    let half = match setting.effort {
+        _ if setting.items.is_some() => 1,
+        Effort::Quick => 4,
+        _ => 8,
+    };
+    let half = Duration::from_secs(half);
     let ways = [("one", Some(1)), ("largest", Some(most)), ("ours", None)];
     let mut seen = [const { (Vec::new(), Vec::new()) }; 3];
     let mut notes = Vec::new();

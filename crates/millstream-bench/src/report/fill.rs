@@ -1,0 +1,331 @@
+//! Words with places for figures.
+
+use super::kept::{Figure, Kept, Machine, Ratio, Run};
+use crate::benches;
+use crate::figure::TOLERANCE;
+use std::collections::BTreeSet;
+use std::fmt::Write;
+
+/// More of the machine that others used makes figures doubtful.
+const LOADED: f64 = 0.05;
+
+/// The words, with what each `{{...}}` stands for.
+///
+/// # Errors
+///
+/// With the line of a place that names nothing.
+pub(super) fn filled(words: &str, kept: &Kept) -> Result<String, String> {
+    let mut text = String::new();
+    let mut shown = BTreeSet::new();
+    for (n, line) in words.lines().enumerate() {
+        let wrong = |what: String| format!("report.md:{}: {what}", n + 1);
+        match line.strip_prefix("{{").and_then(|line| line.strip_suffix("}}")) {
+            Some(place) if !place.contains("}}") && is_table(place) => {
+                text += &table(place, kept, &mut shown).map_err(wrong)?;
+            }
+            _ => text += &inline(line, kept).map_err(wrong)?,
+        }
+        text.push('\n');
+    }
+    let left: Vec<_> = kept.runs().map(|run| run.bench.as_str()).filter(|bench| !shown.contains(*bench)).collect();
+    if !left.is_empty() {
+        return Err(format!("report.md shows no results of {}", left.join(", ")));
+    }
+    Ok(text)
+}
+
+const TABLES: [&str; 6] = ["about", "results", "lost", "machines", "commands", "open"];
+
+fn is_table(place: &str) -> bool {
+    TABLES.contains(&place.split(' ').next().unwrap_or_default())
+}
+
+fn table(place: &str, kept: &Kept, shown: &mut BTreeSet<String>) -> Result<String, String> {
+    let mut words = place.split(' ');
+    let what = words.next().unwrap_or_default();
+    let names: Vec<&str> = words.collect();
+    let about = |name: &&str| benches::find(name).ok_or_else(|| format!("there is no bench `{name}`"));
+    match what {
+        "about" => {
+            let mut text = "| bench | what it does |\n|---|---|\n".to_owned();
+            for name in &names {
+                text += &format!("| `{name}` | {} |\n", about(name)?.about);
+            }
+            Ok(text.trim_end().to_owned())
+        }
+        "results" => {
+            for name in &names {
+                about(name)?;
+                shown.insert((*name).to_owned());
+            }
+            Ok(results(&names, kept))
+        }
+        "lost" => Ok(lost(kept)),
+        "machines" => Ok(machines(kept)),
+        "open" => Ok(unmeasured(kept)),
+        _ => {
+            let commands: Vec<_> =
+                benches::ALL.iter().map(|bench| format!("$ cargo xtask bench {}", bench.name)).collect();
+            Ok(format!("```console\n{}\n```", commands.join("\n")))
+        }
+    }
+}
+
+/// The results of these benches: those of one day, machine and effort are one table, under a line that says so.
+fn results(names: &[&str], kept: &Kept) -> String {
+    let mut tables: Vec<(String, Vec<&Run>)> = Vec::new();
+    for run in names.iter().filter_map(|name| kept.of(name)) {
+        let circumstances = circumstances(run);
+        match tables.iter_mut().find(|(of, _)| *of == circumstances) {
+            Some((_, runs)) => runs.push(run),
+            None => tables.push((circumstances, vec![run])),
+        }
+    }
+    let tables = tables.into_iter().map(|(circumstances, runs)| {
+        let rows: String = runs.into_iter().map(rows).collect();
+        format!(
+            "{circumstances}\n\n\
+             | bench | case | ours | against | its figure | ratio | bound |\n|---|---|--:|---|--:|--:|--:|\n{rows}"
+        )
+    });
+    let remarks = names.iter().filter_map(|name| kept.of(name)).flat_map(remarks);
+    if names.iter().all(|name| kept.of(name).is_none()) {
+        return "No run of these benches is kept.".to_owned();
+    }
+    tables.chain(remarks).collect::<Vec<_>>().join("\n").trim_end().to_owned()
+}
+
+/// The ratios of a run, and its figures without a ratio.
+fn rows(run: &Run) -> String {
+    let ratios = run.ratios.iter().map(|ratio| row(run, ratio));
+    let alone = run
+        .figures
+        .iter()
+        .filter(|figure| figure.who == "ours" && !run.ratios.iter().any(|ratio| ratio.case == figure.case));
+    let figures = alone.map(|Figure { case, value, unit, .. }| {
+        format!("| {} | {case} | {} | | | | |\n", run.bench, readable(*value, unit))
+    });
+    ratios.chain(figures).collect()
+}
+
+/// The notes of a run, and its chart.
+fn remarks(run: &Run) -> Vec<String> {
+    let Run { bench, directory, notes, .. } = run;
+    let notes = notes.iter().map(|note| format!("`{bench}`: {note}\n"));
+    let chart = run.has_chart.then(|| {
+        let about = benches::find(bench).map_or("", |bench| bench.about);
+        format!("![{bench}: {about}](crates/millstream-bench/runs/{directory}/{bench}.svg)\n")
+    });
+    notes.chain(chart).collect()
+}
+
+fn row(run: &Run, ratio: &Ratio) -> String {
+    let Ratio { case, who, .. } = ratio;
+    let figure =
+        |who: &str| run.figure(case, who).map_or("-".to_owned(), |figure| readable(figure.value, &figure.unit));
+    let bound = bound(ratio);
+    format!("| {} | {case} | {} | {who} | {} | {} | {bound} |\n", run.bench, figure("ours"), figure(who), spread(ratio))
+}
+
+/// The bound, and whether it holds.
+fn bound(ratio: &Ratio) -> String {
+    let Some(bound) = ratio.bound else { return "-".to_owned() };
+    let digits = format!("{bound:.3}");
+    format!("{}, {}", digits.trim_end_matches('0').trim_end_matches('.'), verdict(ratio, bound))
+}
+
+fn verdict(ratio: &Ratio, bound: f64) -> &'static str {
+    match ratio.median {
+        median if median >= bound => "holds",
+        median if median >= bound * (1.0 - TOLERANCE) => "within 5%",
+        _ => "**missed**",
+    }
+}
+
+fn spread(ratio: &Ratio) -> String {
+    format!("{} ({} to {})", three(ratio.median), three(ratio.min), three(ratio.max))
+}
+
+/// Who are yardsticks that no program outruns, or our own, so that less than 1 is no loss.
+const NO_RIVALS: [&str; 6] = ["limit", "kept", "unobserved", "one-worker", "cat", "yes-pv"];
+
+/// What misses its bound, and what is slower than a rival.
+fn lost(kept: &Kept) -> String {
+    let mut text = "| bench | case | against | ratio | bound |\n|---|---|---|--:|--:|\n".to_owned();
+    for run in kept.runs() {
+        for ratio in &run.ratios {
+            let missed = ratio.bound.is_some_and(|bound| verdict(ratio, bound) == "**missed**");
+            if missed || ratio.median < 0.95 && !NO_RIVALS.contains(&ratio.who.as_str()) {
+                let bound = bound(ratio);
+                let _ =
+                    writeln!(text, "| {} | {} | {} | {} | {bound} |", run.bench, ratio.case, ratio.who, spread(ratio));
+            }
+        }
+    }
+    text.trim_end().to_owned()
+}
+
+/// The machines and days of the runs that are shown.
+fn machines(kept: &Kept) -> String {
+    let mut text = "| files | machine | benches |\n|---|---|--:|\n".to_owned();
+    let mut directories: Vec<(&str, &Machine, usize)> = Vec::new();
+    for run in kept.runs() {
+        match directories.iter_mut().find(|(directory, ..)| *directory == run.directory) {
+            Some((.., benches)) => *benches += 1,
+            None => directories.push((&run.directory, &run.machine, 1)),
+        }
+    }
+    directories.sort_unstable_by_key(|(directory, ..)| std::cmp::Reverse(*directory));
+    for (directory, machine, benches) in directories {
+        let link = format!("[`{directory}`](crates/millstream-bench/runs/{directory})");
+        let _ = writeln!(text, "| {link} | {} | {benches} |", described(machine));
+    }
+    text.trim_end().to_owned()
+}
+
+/// The benches that no run is kept of.
+fn unmeasured(kept: &Kept) -> String {
+    let names: Vec<_> = benches::ALL.iter().filter(|bench| kept.of(bench.name).is_none()).collect();
+    if names.is_empty() {
+        return "A run of every bench is kept.".to_owned();
+    }
+    let names: Vec<_> = names.iter().map(|bench| format!("`{}`", bench.name)).collect();
+    format!("No run is kept of {}.", names.join(", "))
+}
+
+fn described(machine: &Machine) -> String {
+    let Machine { cpu, family, model, cores, memory, kernel } = machine;
+    let family =
+        family.zip(*model).map_or(String::new(), |(family, model)| format!(" (family {family}, model {model})"));
+    let memory = memory.map_or(String::new(), |bytes| format!(", {:.0} GB", bytes as f64 / 1e9));
+    let kernel = if kernel.is_empty() { String::new() } else { format!(", {kernel}") };
+    format!("{cpu}{family}, {cores} cores{memory}{kernel}")
+}
+
+/// When and where, and what makes the figures doubtful.
+fn circumstances(run: &Run) -> String {
+    let Run { date, effort, directory, others, .. } = run;
+    let turns = match effort.as_str() {
+        "quick" => "three turns of fewer items (`--quick`)",
+        "full" => "nine turns (`--full`)",
+        _ => "five turns",
+    };
+    let load = match others {
+        Some(others) if *others > LOADED => {
+            format!(" **Others used {:.0}% of the machine, so the figures are doubtful.**", others * 100.0)
+        }
+        _ => String::new(),
+    };
+    format!("{date}, {turns} ([files](crates/millstream-bench/runs/{directory})).{load}")
+}
+
+/// A line with the figures that it names.
+fn inline(line: &str, kept: &Kept) -> Result<String, String> {
+    let mut parts = line.split("{{");
+    let mut text = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let (place, rest) = part.split_once("}}").ok_or("a place has no end")?;
+        text += &figure(place, kept)?;
+        text += rest;
+    }
+    Ok(text)
+}
+
+/// `ratio BENCH.CASE.WHO` or `value BENCH.CASE.WHO`.
+fn figure(place: &str, kept: &Kept) -> Result<String, String> {
+    let nothing = || format!("`{place}` names no figure of a run that is kept");
+    let (what, name) = place.split_once(' ').ok_or_else(nothing)?;
+    let mut parts = name.split('.');
+    let (Some(bench), Some(case), Some(who), None) = (parts.next(), parts.next(), parts.next(), parts.next()) else {
+        return Err(nothing());
+    };
+    let run = kept.of(bench).ok_or_else(nothing)?;
+    match what {
+        "ratio" => run.ratio(case, who).map(|ratio| three(ratio.median)).ok_or_else(nothing),
+        "value" => run.figure(case, who).map(|figure| readable(figure.value, &figure.unit)).ok_or_else(nothing),
+        _ => Err(nothing()),
+    }
+}
+
+/// Three digits.
+fn three(value: f64) -> String {
+    match value.abs() {
+        100.0.. => format!("{value:.0}"),
+        10.0.. => format!("{value:.1}"),
+        1.0.. => format!("{value:.2}"),
+        0.0995.. => format!("{value:.2}"),
+        _ => format!("{value:.3}"),
+    }
+}
+
+/// A value with a prefix.
+fn readable(value: f64, unit: &str) -> String {
+    let with = |value: f64, prefix: &str, unit: &str| format!("{} {prefix}{unit}", three(value));
+    match (unit, value) {
+        ("ns", v) if v >= 1e6 => with(v / 1e6, "m", "s"),
+        ("ns", v) if v >= 1e3 => with(v / 1e3, "u", "s"),
+        ("s", v) if v < 0.1 => with(v * 1e3, "m", "s"),
+        ("ns" | "s" | "cores" | "x", v) => with(v, "", unit),
+        (_, v) if v >= 1e9 => with(v / 1e9, "G", unit),
+        (_, v) if v >= 1e6 => with(v / 1e6, "M", unit),
+        (_, v) if v >= 1e4 => with(v / 1e3, "k", unit),
+        (_, v) => with(v, "", unit),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kept(others: f64, median: f64) -> Kept {
+        let run = format!(
+            r#"{{"bench": "chain2", "date": "2026-01-02", "effort": "quick", "others": {others},
+            "machine": {{"cpu": "AMD EPYC", "family": 25, "model": 17, "cores": 2, "memory": 25000000000}},
+            "figures": [{{"case": "speed", "who": "ours", "value": 5.98e9, "unit": "items/s"}},
+                        {{"case": "speed", "who": "fused", "value": 3400000, "unit": "items/s"}}],
+            "ratios": [{{"case": "speed", "who": "fused", "median": {median}, "min": 0.5, "max": 2.0, "bound": 0.9}}]}}"#
+        );
+        let mut run: Run = serde_json::from_str(&run).unwrap();
+        run.directory = "2026-01-02-epyc-2c".to_owned();
+        let mut kept = Kept::default();
+        kept.add(run);
+        kept
+    }
+
+    #[test]
+    fn a_table_has_figures_ratios_and_verdicts() {
+        let text = filled("{{results chain2}}", &kept(0.01, 1.72)).unwrap();
+        assert_eq!(
+            text,
+            "2026-01-02, three turns of fewer items (`--quick`) \
+             ([files](crates/millstream-bench/runs/2026-01-02-epyc-2c)).\n\n\
+             | bench | case | ours | against | its figure | ratio | bound |\n|---|---|--:|---|--:|--:|--:|\n\
+             | chain2 | speed | 5.98 Gitems/s | fused | 3.40 Mitems/s | 1.72 (0.50 to 2.00) | 0.9, holds |\n"
+        );
+        let of = |median| filled("{{results chain2}}", &kept(0.5, median)).unwrap();
+        assert!(of(0.88).contains("within 5%") && of(0.8).contains("0.9, **missed**"));
+        assert!(of(0.8).contains("**Others used 50% of the machine"));
+    }
+
+    #[test]
+    fn words_name_figures() {
+        let words =
+            "Ours moves {{value chain2.speed.ours}}, {{ratio chain2.speed.fused}} of the loop.\n{{results chain2}}";
+        let text = filled(words, &kept(0.0, 1.7)).unwrap();
+        assert!(text.starts_with("Ours moves 5.98 Gitems/s, 1.70 of the loop.\n"), "{text}");
+        let wrong = filled("a\n{{ratio chain2.speed.cat}}", &kept(0.0, 1.7)).unwrap_err();
+        assert_eq!(wrong, "report.md:2: `ratio chain2.speed.cat` names no figure of a run that is kept");
+    }
+
+    #[test]
+    fn no_run_is_left_out() {
+        assert_eq!(filled("words", &kept(0.0, 1.7)).unwrap_err(), "report.md shows no results of chain2");
+    }
+
+    #[test]
+    fn what_is_slower_is_listed() {
+        let lost = |median| filled("{{results chain2}}\n{{lost}}", &kept(0.0, median)).unwrap();
+        assert!(lost(0.7).contains("\n| chain2 | speed | fused | 0.70 (0.50 to 2.00) | 0.9, **missed** |\n"));
+        assert!(!lost(1.7).contains("\n| chain2 | speed | fused | 1.70 (0.50 to 2.00) |"));
+    }
+}
