@@ -10,15 +10,26 @@ pub(crate) fn time_of(value: &Scalar<'_>) -> Result<(u64, bool), String> {
             let shown = || String::from_utf8_lossy(text).into_owned();
             parsed.map(|time| (time, true)).ok_or_else(|| format!("{:?} is no time as 2026-01-31T12:00:00Z", shown()))
         }
-        Scalar::Int(seconds) => match u64::try_from(*seconds).ok().and_then(|seconds| seconds.checked_mul(1000)) {
-            Some(time) => Ok((time, false)),
-            None => Err(format!("{seconds} is no number of seconds since 1970")),
+        Scalar::Int(seconds) => match u64::try_from(*seconds) {
+            Ok(seconds) if seconds < YEAR_10000 => Ok((seconds * 1000, false)),
+            Ok(_) => Err(finer(&seconds.to_string())),
+            Err(_) => Err(format!("{seconds} is no number of seconds since 1970")),
         },
         other => match other.as_f64() {
-            Some(seconds) if (0.0..9e15).contains(&seconds) => Ok(((seconds * 1000.0).round() as u64, false)),
+            Some(seconds) if (0.0..YEAR_10000 as f64).contains(&seconds) => {
+                Ok(((seconds * 1000.0).round() as u64, false))
+            }
+            Some(seconds) if seconds >= YEAR_10000 as f64 => Err(finer(&seconds.to_string())),
             _ => Err("a time is a number of seconds since 1970, or a text as 2026-01-31T12:00:00Z".to_owned()),
         },
     }
+}
+
+/// Seconds from 1970 to the year 10000. A time that is later is one of milliseconds or less.
+const YEAR_10000: u64 = 253_402_300_800;
+
+fn finer(number: &str) -> String {
+    format!("{number} seconds since 1970 are after the year 9999: of milliseconds write `.time / 1000`")
 }
 
 /// `2026-01-31T12:00:00.250+01:00`, with a space in the place of the `T` if one likes; without a zone it is UTC.
@@ -125,6 +136,14 @@ mod tests {
         let mut out = Vec::new();
         write(time, true, &mut out);
         assert_eq!(String::from_utf8(out).unwrap(), format!("{written:?}"));
+    }
+
+    #[test]
+    fn a_number_of_milliseconds_is_no_time() {
+        assert_eq!(time_of(&Scalar::Int(1_795_613_223)), Ok((1_795_613_223_000, false)));
+        let why = time_of(&Scalar::Int(1_795_613_223_000)).unwrap_err();
+        assert!(why.starts_with("1795613223000 seconds since 1970 are after the year 9999"), "{why}");
+        assert!(time_of(&Scalar::Float(1.8e12)).unwrap_err().contains("`.time / 1000`"));
     }
 
     #[test]

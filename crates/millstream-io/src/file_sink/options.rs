@@ -48,7 +48,7 @@ impl<C: Clock> FileSinkOptions<C> {
         FileSinkOptions { flushes: true, ..self }
     }
 
-    /// Begins each file that is empty with these bytes: a new one, an empty one that is appended to, and each one after a
+    /// Begins each empty file with these bytes: a new one, an empty one that is appended to, and each one after a
     /// [rotation](FileSinkOptions::rotate).
     ///
     /// ```

@@ -292,7 +292,7 @@ fn what_does_not_fit_is_a_dead_letter() {
         "jsonl | sum(.a, by: .k)",
         &["{\"a\":\"x\",\"k\":1}\n{\"a\":2,\"k\":1}\nx\n"],
         "{\"k\":1,\"sum\":2}\n",
-        &[("sum", 1, "", "`sum` adds numbers, and .a is \"x\""), ("sum", 3, "", "no JSON: expected a value")],
+        &[("sum", 1, "", "`sum` adds numbers, and .a is \"x\""), ("jsonl", 3, "", "no JSON: expected a value")],
     );
     check_dead(
         "jsonl | csv",
