@@ -241,6 +241,10 @@
 //! - [`try_scan`](crate::TryScanExt::try_scan): Runs a `scan` whose function can fail; an error ends the run.
 //! - [`try_scan_or_empty`](crate::TryScanExt::try_scan_or_empty): Runs a `scan` whose function can fail; a failure
 //!   leaves the slot empty and changes no state.
+//! - [`try_scan_or_error`](crate::TryScanExt::try_scan_or_error): Runs a `scan` whose function can fail; a failure is
+//!   the output, and changes no state.
+//! - [`try_scan_or_error_undo`](crate::TryScanExt::try_scan_or_error_undo): Runs a `scan` whose function can fail and
+//!   undo what it did; a failure is the output.
 //! - [`try_scan_or_empty_undo`](crate::TryScanExt::try_scan_or_empty_undo): Runs a `scan` whose function can fail and
 //!   undo what it did; a failure leaves the slot empty.
 //! - [`try_scan_retry`](crate::TryScanExt::try_scan_retry): Runs a `scan` whose function can fail, and tries again

@@ -6,7 +6,7 @@ use crate::keeper::{Keeper, StateKeepers, adopt_start, adopt_starts};
 use crate::keeps::{Keeps, RingBackend, RingRunner, keeps_by, sealed};
 use crate::start::{Threads, wire};
 use crate::upgrade::Next;
-use crate::{Handle, IntoUpgrade, RingShape, Rings, RunError, Runner, RunsOn, Sink, Source};
+use crate::{Edge, Handle, IntoUpgrade, RingShape, Rings, RunError, Runner, RunsOn, Sink, Source};
 use millstream_core::pipe::{Key, KeyRouter, Parked, States};
 use millstream_core::{Arrow, Deploy, Item, Plan, SequenceNumber, Val};
 use serde::Serialize;
@@ -55,6 +55,30 @@ pub struct Durable {
 /// ```
 pub trait Lasting: Deploy<RingBackend<Durable>> + Arrow<Out: RingShape<Durable>> {}
 impl<P: Deploy<RingBackend<Durable>> + Arrow<Out: RingShape<Durable>>> Lasting for P {}
+
+/// An [`Edge`] of `T`s on [`Durable`] rings as well: what a function whose stage is [`Lasting`] reads. Nothing to
+/// implement.
+///
+/// ```
+/// use millstream::prelude::*;
+///
+/// fn sums<E: LastingEdge<u64>>() -> impl Stage<E, u64> + Lasting {
+///     id::<E>().scan(0, |sum, x| { *sum += x; *sum }).named("sums")
+/// }
+/// fn parity<E: LastingEdge<u64>>() -> impl Stage<E, (u64, bool)> + Lasting {
+///     wires!(|x: E| {
+///         let sum = x.scan(0, |sum, x| { *sum += x; *sum }).named("sum");
+///         let is_even = |x, sum| (*x, sum % 2 == 0);
+///         is_even
+///     })
+/// }
+/// let even = pipeline::<u64>().filter(|x| x % 2 == 0);
+/// assert_eq!(Durable::new(Rings::new()).collect(even.then(sums()).from(0..5))?, [0, 2, 6]);
+/// # Ok::<(), RunError>(())
+/// ```
+pub trait LastingEdge<T>: Edge<T> + RingShape<Durable> {}
+#[diagnostic::do_not_recommend]
+impl<T, E: Edge<T> + RingShape<Durable>> LastingEdge<T> for E {}
 
 impl Durable {
     /// With these options; `Durable::new(Rings::new().resume(snapshot))` goes on from a snapshot. Upgrades that they

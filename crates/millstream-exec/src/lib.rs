@@ -124,7 +124,7 @@ pub use boxed_block::{BoxBlock, BoxStatements, ErasedStatements, FitsStatement};
 #[cfg(feature = "queues")]
 pub use boxed_on_queues::{BoxEverywhere, BoxEverywhereExt, EveryShape, OnQueues};
 #[cfg(feature = "durable")]
-pub use durable::{Durable, Lasting};
+pub use durable::{Durable, Lasting, LastingEdge};
 pub use elastic::{Elastic, ElasticDecision, ElasticRun, LoadWindow};
 pub use error::{FailureCause, RunError};
 pub use explain::{Blocking, Explanation, Feed, RingsMemory, Tasklets, Tunables, Waiting, Workers};

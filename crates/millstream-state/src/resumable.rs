@@ -4,12 +4,16 @@ mod either;
 mod followed;
 mod in_groups;
 mod journaled;
+mod recorded;
 mod text_files;
 mod values;
 
 pub use followed::{FollowedFile, FollowedFileStopper, FollowedLines};
 pub use in_groups::{Groups, journaled_in_groups};
-pub use journaled::{Each, JournalPlace, Journaled, JournaledValues, Recorded, journaled};
+pub use journaled::{Each, JournalPlace, Journaled, JournaledValues, journaled};
+pub use recorded::Recorded;
+#[doc(hidden)]
+pub use recorded::{as_postcard, of_postcard};
 pub use text_files::{FileBlocks, FilePlace, TextFiles};
 pub use values::{Again, Counted, again};
 

@@ -1,6 +1,6 @@
 use crate::pipe::{
-    CloneStep, DeadLetters, LeaveEmpty, LogStep, ScanBy, Stop, Then, TryScan, TryScanOrDeadLetter, TryScanRetry,
-    UndoLog,
+    CloneStep, DeadLetters, LeaveEmpty, LogStep, ScanBy, Stop, Then, TryScan, TryScanOrDeadLetter, TryScanOrError,
+    TryScanRetry, UndoLog,
 };
 use crate::{Arrow, Cause, DeadLetter, Item, Retry, Shape, ToOwnedItem};
 
@@ -66,6 +66,57 @@ pub trait TryScanExt: Arrow {
         F: for<'a> Fn(&mut S, <Self::Out as Shape>::Ref<'a>) -> Result<B, E> + Send + Sync + 'static,
     {
         Then::new(self, ScanBy::new(TryScan::new(CloneStep::new(state, f), LeaveEmpty)))
+    }
+
+    /// Runs a [`scan`](Arrow::scan) whose function can fail; a failure is the output, and changes no state.
+    ///
+    /// So who asked gets to know why: the answer to a request is a value or its [`Fault`](crate::Fault). The state is
+    /// cloned before every value.
+    ///
+    /// ```
+    /// use millstream::{core::Fault, prelude::*};
+    /// let spend = |left: &mut u64, cost: &u64| {
+    ///     *left = left.checked_sub(*cost).ok_or("not enough")?;
+    ///     assert!(*cost > 1, "too small");
+    ///     Ok::<_, &str>(*left)
+    /// };
+    /// let p = pipeline::<u64>().try_scan_or_error(10, spend);
+    /// let panic = Fault::Panic("panicked: too small".to_owned());
+    /// assert_eq!(p.model([3, 9, 1, 4]), [Ok(7), Err(Fault::Error("not enough")), Err(panic), Ok(3)]);
+    /// ```
+    fn try_scan_or_error<S, B, E, F>(
+        self,
+        state: S,
+        f: F,
+    ) -> Then<Self, ScanBy<TryScanOrError<Self::Out, CloneStep<S, F, B, E>>>>
+    where
+        S: Item + Clone,
+        B: Item,
+        E: Cause + Item,
+        F: for<'a> Fn(&mut S, <Self::Out as Shape>::Ref<'a>) -> Result<B, E> + Send + Sync + 'static,
+    {
+        Then::new(self, ScanBy::new(TryScanOrError::new(CloneStep::new(state, f))))
+    }
+
+    /// Runs a [`scan`](Arrow::scan) whose function can fail and undo what it did; a failure is the output.
+    ///
+    /// `f` and `undo` are those of [`try_scan_or_empty_undo`](TryScanExt::try_scan_or_empty_undo).
+    #[expect(clippy::type_complexity, reason = "the combinator says what it is made of")]
+    fn try_scan_or_error_undo<S, B, E, U, F, G>(
+        self,
+        state: S,
+        f: F,
+        undo: G,
+    ) -> Then<Self, ScanBy<TryScanOrError<Self::Out, LogStep<S, F, G, B, E, U>>>>
+    where
+        S: Item + Clone,
+        B: Item,
+        E: Cause + Item,
+        U: 'static,
+        F: for<'a> Fn(&mut S, &mut UndoLog<U>, <Self::Out as Shape>::Ref<'a>) -> Result<B, E> + Send + Sync + 'static,
+        G: Fn(&mut S, U) + Send + Sync + 'static,
+    {
+        Then::new(self, ScanBy::new(TryScanOrError::new(LogStep::new(state, f, undo))))
     }
 
     /// Runs a [`scan`](Arrow::scan) whose function can fail and undo what it did; a failure leaves the slot empty.

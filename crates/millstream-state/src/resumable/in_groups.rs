@@ -1,6 +1,7 @@
 //! Live values that are written down in groups: one sync for all that have come meanwhile.
 
-use super::journaled::{Journaled, Recorded};
+use super::Recorded;
+use super::journaled::Journaled;
 use crate::StateDir;
 use crate::journal::JournalOptions;
 use std::collections::VecDeque;

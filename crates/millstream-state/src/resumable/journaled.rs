@@ -1,60 +1,16 @@
 //! Live values, which are written down before they are passed on.
 
+use super::Recorded;
 use super::{Groups, Places, Position, Resumable, journaled_in_groups};
 use crate::StateDir;
 use crate::disk::Disk;
 use crate::journal::{Journal, JournalError, JournalOptions, JournalReader, Records, Recovered};
-use millstream_core::Item;
-use millstream_core::text::Block;
 use std::collections::VecDeque;
 use std::io;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::sleep;
 use std::time::Duration;
-
-/// A value that a journal can hold.
-pub trait Recorded: Item + Sized {
-    /// Appends its bytes.
-    fn write(&self, bytes: &mut Vec<u8>);
-
-    /// The value of these bytes.
-    ///
-    /// # Errors
-    ///
-    /// Why they are none.
-    fn read(bytes: Vec<u8>) -> Result<Self, String>;
-}
-
-impl Recorded for Block {
-    fn write(&self, bytes: &mut Vec<u8>) {
-        bytes.extend_from_slice(self);
-    }
-
-    fn read(bytes: Vec<u8>) -> Result<Self, String> {
-        Ok(bytes.into())
-    }
-}
-
-impl Recorded for String {
-    fn write(&self, bytes: &mut Vec<u8>) {
-        bytes.extend_from_slice(self.as_bytes());
-    }
-
-    fn read(bytes: Vec<u8>) -> Result<Self, String> {
-        String::from_utf8(bytes).map_err(|error| error.to_string())
-    }
-}
-
-impl Recorded for Vec<u8> {
-    fn write(&self, bytes: &mut Vec<u8>) {
-        bytes.extend_from_slice(self);
-    }
-
-    fn read(bytes: Vec<u8>) -> Result<Self, String> {
-        Ok(bytes)
-    }
-}
 
 /// A live source with a journal: see [`journaled`], and [`journaled_in_groups`](super::journaled_in_groups).
 pub struct Journaled<F> {

@@ -33,6 +33,8 @@ pub fn every_stage() -> Vec<Pipe> {
         Pipe::FlatScan { modulus: 3, finish: true },
         Pipe::TryScan { start: 2, modulus: 3, by: TryScanBy::Empty },
         Pipe::TryScan { start: 2, modulus: 3, by: TryScanBy::EmptyUndo },
+        Pipe::TryScan { start: 2, modulus: 3, by: TryScanBy::OrError },
+        Pipe::TryScan { start: 1, modulus: 3, by: TryScanBy::OrErrorUndo },
         Pipe::TryScan { start: 2, modulus: 3, by: TryScanBy::DeadLetter },
         Pipe::TryScan { start: 1, modulus: 3, by: TryScanBy::DeadLetterUndo },
         Pipe::TryScan { start: 2, modulus: 3, by: TryScanBy::Park(2) },

@@ -16,6 +16,10 @@ pub enum TryScanBy {
     Empty,
     /// The slot is empty. A log has what is to be undone.
     EmptyUndo,
+    /// The failure is the output, and is left out behind it. The state was cloned.
+    OrError,
+    /// The failure is the output, and is left out behind it. A log has what is to be undone.
+    OrErrorUndo,
     /// A function receives the failures. The state was cloned.
     DeadLetter,
     /// A function receives the failures. A log has what is to be undone.
@@ -31,9 +35,11 @@ pub enum TryScanBy {
 
 impl TryScanBy {
     /// One of each kind.
-    pub const EVERY: [TryScanBy; 7] = [
+    pub const EVERY: [TryScanBy; 9] = [
         TryScanBy::Empty,
         TryScanBy::EmptyUndo,
+        TryScanBy::OrError,
+        TryScanBy::OrErrorUndo,
         TryScanBy::DeadLetter,
         TryScanBy::DeadLetterUndo,
         TryScanBy::Park(3),
@@ -53,6 +59,8 @@ impl fmt::Display for TryScanBy {
         match self {
             TryScanBy::Empty => f.write_str("try_scan"),
             TryScanBy::EmptyUndo => f.write_str("try_scan_undo"),
+            TryScanBy::OrError => f.write_str("try_scan_or_error"),
+            TryScanBy::OrErrorUndo => f.write_str("try_scan_or_error_undo"),
             TryScanBy::DeadLetter => f.write_str("try_scan_or_dead_letter"),
             TryScanBy::DeadLetterUndo => f.write_str("try_scan_or_dead_letter_undo"),
             TryScanBy::Park(keys) => write!(f, "try_scan_or_park by {keys}"),
@@ -109,6 +117,14 @@ pub(crate) fn try_scan<A: RandomShape>(start: i64, modulus: i64, by: TryScanBy, 
     match by {
         TryScanBy::Empty => chain.then(Boxed::new(id.try_scan_or_empty(seed, cloned!()))),
         TryScanBy::EmptyUndo => chain.then(Boxed::new(id.try_scan_or_empty_undo(seed, undone!(), undo))),
+        TryScanBy::OrError => {
+            let stage = id.try_scan_or_error(seed, cloned!());
+            chain.then(Boxed::new(stage.filter_map(|output| output.as_ref().ok().cloned())))
+        }
+        TryScanBy::OrErrorUndo => {
+            let stage = id.try_scan_or_error_undo(seed, undone!(), undo);
+            chain.then(Boxed::new(stage.filter_map(|output| output.as_ref().ok().cloned())))
+        }
         TryScanBy::Retry => chain.then(Boxed::new(id.try_scan_retry(retry, seed, cloned!()))),
         TryScanBy::RetryUndo => chain.then(Boxed::new(id.try_scan_retry_undo(retry, seed, undone!(), undo))),
         // Clones the values of the success lane into a ring, for the next stage.

@@ -4,17 +4,9 @@ use super::ledger::{Answer, Ledger};
 use super::steps::{Reply, Request, parse, read, respond, serialise, validate};
 use millstream_core::{AnyEdge, Arrow, wires};
 use millstream_exec::{Lasting, Stage};
-use millstream_state::Recorded;
+use millstream_state::recorded;
 
-impl Recorded for Request {
-    fn write(&self, bytes: &mut Vec<u8>) {
-        bytes.extend(postcard::to_allocvec(self).expect("plain data can be written"));
-    }
-
-    fn read(bytes: Vec<u8>) -> Result<Self, String> {
-        postcard::from_bytes(&bytes).map_err(|error| error.to_string())
-    }
-}
+recorded!(Request);
 
 /// The six stages. A command that is refused on its way has a lane of its own, and never meets the ledger.
 pub(super) fn stages(most_accounts: u64, most_answers: usize) -> impl Stage<AnyEdge<Request>, Reply> + Lasting {

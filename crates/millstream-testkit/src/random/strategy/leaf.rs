@@ -53,7 +53,7 @@ pub(super) fn leaf(rng: &mut TestRng, place: Context) -> Pipe {
         21 | 22 => Pipe::Row(Row { modulus: 1 + small, plus: small, last: last_of_row(rng, place) }),
         23 => Pipe::Delay { first: small },
         24 | 25 => Pipe::Scan { start: small },
-        26 => Pipe::TryScan { start: small, modulus: 1 + below(rng, 9) as i64, by: TryScanBy::EVERY[below(rng, 7)] },
+        26 => Pipe::TryScan { start: small, modulus: 1 + below(rng, 9) as i64, by: TryScanBy::EVERY[below(rng, 9)] },
         27..=31 => Pipe::Stream(stream(rng, 12)),
         32 => Pipe::Park { keys: 1 + small, modulus: 1 + below(rng, 20) as i64, plus: small },
         33 => Pipe::Stream(stream(rng, 13)),

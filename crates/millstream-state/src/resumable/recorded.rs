@@ -1,0 +1,101 @@
+//! Values as a journal holds them.
+
+use millstream_core::Item;
+use millstream_core::text::Block;
+
+/// A value that a journal can hold. [`recorded!`](crate::recorded) makes one of a type with `serde`.
+///
+/// A journal is read by the next version of the program, too. So bytes that were written stay readable: a field that is
+/// added later needs an implementation by hand, or a format that allows it.
+pub trait Recorded: Item + Sized {
+    /// Appends its bytes.
+    fn write(&self, bytes: &mut Vec<u8>);
+
+    /// The value of these bytes.
+    ///
+    /// # Errors
+    ///
+    /// Why they are none.
+    fn read(bytes: Vec<u8>) -> Result<Self, String>;
+}
+
+/// Implements [`Recorded`](crate::Recorded) for types with `serde::Serialize` and `serde::Deserialize`, in postcard's
+/// format: fields in their order, without their names.
+///
+/// ```
+/// use millstream::state::{Recorded, recorded};
+///
+/// #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+/// struct Order { user: String, count: u64 }
+/// recorded!(Order);
+///
+/// let (order, mut bytes) = (Order { user: "ann".to_owned(), count: 3 }, Vec::new());
+/// Recorded::write(&order, &mut bytes);
+/// assert_eq!(Order::read(bytes), Ok(order));
+/// assert!(Order::read(vec![7]).is_err());
+/// ```
+#[macro_export]
+macro_rules! recorded {
+    ($($value:ty),+ $(,)?) => {$(
+        impl $crate::Recorded for $value {
+            fn write(&self, bytes: &mut Vec<u8>) {
+                $crate::resumable::as_postcard(self, bytes);
+            }
+
+            fn read(bytes: Vec<u8>) -> Result<Self, String> {
+                $crate::resumable::of_postcard(&bytes)
+            }
+        }
+    )+};
+}
+
+/// What [`recorded!`](crate::recorded) writes.
+///
+/// # Panics
+///
+/// If the value's own `Serialize` fails.
+#[doc(hidden)]
+pub fn as_postcard<T: serde::Serialize>(value: &T, bytes: &mut Vec<u8>) {
+    let written = postcard::to_extend(value, std::mem::take(bytes));
+    *bytes = written.unwrap_or_else(|error| panic!("a value cannot be written to the journal: {error}"));
+}
+
+/// What [`recorded!`](crate::recorded) reads.
+#[doc(hidden)]
+pub fn of_postcard<T: serde::de::DeserializeOwned>(bytes: &[u8]) -> Result<T, String> {
+    match postcard::take_from_bytes(bytes) {
+        Ok((value, [])) => Ok(value),
+        Ok((_, rest)) => Err(format!("{} bytes follow the value", rest.len())),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+impl Recorded for Block {
+    fn write(&self, bytes: &mut Vec<u8>) {
+        bytes.extend_from_slice(self);
+    }
+
+    fn read(bytes: Vec<u8>) -> Result<Self, String> {
+        Ok(bytes.into())
+    }
+}
+
+impl Recorded for String {
+    fn write(&self, bytes: &mut Vec<u8>) {
+        bytes.extend_from_slice(self.as_bytes());
+    }
+
+    fn read(bytes: Vec<u8>) -> Result<Self, String> {
+        String::from_utf8(bytes).map_err(|error| error.to_string())
+    }
+}
+
+impl Recorded for Vec<u8> {
+    fn write(&self, bytes: &mut Vec<u8>) {
+        bytes.extend_from_slice(self);
+    }
+
+    fn read(bytes: Vec<u8>) -> Result<Self, String> {
+        Ok(bytes)
+    }
+}
