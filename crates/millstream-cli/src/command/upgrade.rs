@@ -19,7 +19,7 @@ pub(crate) struct Upgrade {
 impl Upgrade {
     pub(crate) fn of(flags: crate::flags::Upgrade) -> Self {
         let crate::flags::Upgrade { json, migrated, dropped, old, new, check: _ } = flags;
-        Upgrade { json, rules: UpgradeRules { migrated, dropped }, old, new }
+        Upgrade { json, rules: UpgradeRules { migrated, dropped, ..UpgradeRules::default() }, old, new }
     }
 
     pub(crate) fn run(self) -> Outcome {
