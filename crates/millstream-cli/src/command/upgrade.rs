@@ -1,3 +1,11 @@
+#[cfg(feature = "run")]
+pub(crate) mod asked;
+#[cfg(feature = "run")]
+mod of_run;
+
+#[cfg(feature = "run")]
+pub(crate) use of_run::OfRun;
+
 use super::plan::{pretty, written};
 use crate::message::{Complaints, quoted};
 use crate::outcome::Outcome;
