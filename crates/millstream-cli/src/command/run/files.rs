@@ -280,3 +280,85 @@ impl Sink {
         Ok(self.file.as_mut())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::Path;
+
+    /// A text in which each name stands for a file of the directory.
+    fn text(text: &str, dir: &Path) -> String {
+        text.replace("@", &format!("{}/", dir.display()))
+    }
+
+    fn read(dir: &Path, name: &str) -> String {
+        fs::read_to_string(dir.join(name)).unwrap_or_else(|_| "none".to_owned())
+    }
+
+    fn write(files: &Files, sink: usize, bytes: &str) {
+        let mut all = files.lock();
+        all.sink(sink).expect("a file").write(bytes.as_bytes(), &Complaints::of("test"));
+    }
+
+    #[test]
+    fn a_change_that_is_not_made_leaves_all_files_as_they_are() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let dir = dir.path();
+        for name in ["old", "there"] {
+            fs::write(dir.join(name), "of before\n").expect("a file");
+        }
+        let program = Program::load(&text("jsonl | jsonl(\"@old\")", dir), 1, false).expect("a program");
+        let files = Files::default();
+        files.begin(&program).expect("they can be opened");
+        write(&files, 0, "1\n");
+        let next = text("let a = jsonl(dead: \"@dead\"); a | jsonl(\"@there\"); a | jsonl(\"@new\")", dir);
+        let next = program.next(&next).expect("a program");
+        for _ in 0..2 {
+            let added = files.open(&next).expect("they can be opened");
+            let added = files.lock().add(added);
+            assert_eq!(
+                (read(dir, "new"), read(dir, "there"), read(dir, "dead")),
+                ("".into(), "of before\n".into(), "".into())
+            );
+            files.lock().take_out(added);
+            assert_eq!((read(dir, "new"), read(dir, "there")), ("none".into(), "of before\n".into()));
+        }
+        write(&files, 0, "2\n");
+        let wrong = text("let a = jsonl; a | jsonl(\"@new\"); a | csv(\"@no/such\")", dir);
+        let why = files.open(&program.next(&wrong).expect("a program")).map(drop).unwrap_err();
+        assert!(why.ends_with("such: No such file or directory"), "{why}");
+        assert_eq!((read(dir, "old"), read(dir, "new")), ("1\n2\n".to_owned(), "none".to_owned()));
+    }
+
+    #[test]
+    fn a_file_is_emptied_once_in_a_run() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let dir = dir.path();
+        fs::write(dir.join("b"), "of before\n").expect("a file");
+        let program = Program::load(&text("jsonl(dead: \"@d\") | jsonl(\"@a\")", dir), 1, false).expect("a program");
+        let files = Files::default();
+        files.begin(&program).expect("they can be opened");
+        let goes_on = |before: &Program, next: &str| {
+            let next = before.next(&text(next, dir)).expect("a program");
+            let opened = files.open(&next).expect("they can be opened");
+            let _ = files.lock().add(opened);
+            (files.lock().go_on(before, &next), next).1
+        };
+        write(&files, 0, "1\n");
+        let second = goes_on(&program, "jsonl(dead: \"@e\") | jsonl(\"@b\")");
+        assert_eq!((read(dir, "b"), read(dir, "e")), (String::new(), String::new()));
+        write(&files, 1, "2\n");
+        // A state may have the number of the text before; and what is closed is not written.
+        let complaints = Complaints::of("test");
+        files.lock().dead(0).0.expect("a file").write(b"late\n", &complaints);
+        write(&files, 0, "lost\n");
+        let third = goes_on(&second, "jsonl(dead: \"@d\") | jsonl(\"@a\")");
+        write(&files, 0, "3\n");
+        files.lock().dead(1).0.expect("a file").write(b"later\n", &complaints);
+        files.lock().dead(third.writes()[1][0]).0.expect("a file").write(b"last\n", &complaints);
+        let expected = ["1\n3\n", "2\n", "later\nlast\n", "late\n"];
+        assert_eq!(["a", "b", "d", "e"].map(|name| read(dir, name)), expected);
+        let counts: Vec<u64> = files.lock().counts().map(|(count, _)| count).collect();
+        assert_eq!((counts, complaints.any()), (vec![0, 1, 2], false));
+    }
+}
