@@ -6,6 +6,7 @@
 
 #[cfg(feature = "page")]
 mod change;
+#[cfg_attr(not(any(feature = "page", test)), expect(dead_code, reason = "a change comes by the page"))]
 mod files;
 mod outputs;
 mod sources;
@@ -56,6 +57,7 @@ pub(crate) struct RunText {
 }
 
 /// Another text may take the place of the one that runs.
+#[cfg_attr(not(feature = "page"), expect(dead_code, reason = "a change comes by the page"))]
 #[derive(Clone, Debug)]
 pub(crate) struct Accepts {
     /// What a change has to show.

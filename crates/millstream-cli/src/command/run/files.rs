@@ -200,6 +200,7 @@ impl All {
     }
 
     /// The names of the sinks and of the files for dead letters that are open.
+    #[cfg(feature = "page")]
     pub(super) fn names(&self) -> Vec<String> {
         let open = self.sinks.iter().chain(&self.dead).flatten().filter(|sink| sink.file.is_some());
         open.map(|sink| sink.name.clone()).collect()

@@ -86,6 +86,7 @@ impl Outputs {
     }
 
     /// The files, which are also those of a text that takes the place of the present one.
+    #[cfg(feature = "page")]
     pub(super) fn files(&self) -> Files {
         self.files.clone()
     }

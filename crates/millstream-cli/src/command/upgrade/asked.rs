@@ -1,5 +1,6 @@
 //! What a run is asked for, and what it answers.
 
+#[cfg(feature = "page")]
 use crate::outcome::Outcome;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -36,6 +37,7 @@ pub(crate) struct Answered {
     pub(crate) wrong: String,
 }
 
+#[cfg(feature = "page")]
 impl Answered {
     /// The run goes on as before.
     pub(crate) fn refused(error: String) -> Self {
