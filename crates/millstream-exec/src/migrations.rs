@@ -90,6 +90,7 @@ impl fmt::Debug for Migrations {
 pub(crate) struct StateRules {
     migrations: Vec<Migration>,
     dropped: Vec<String>,
+    fresh: Vec<String>,
     /// Why the pipeline is replaced.
     pub(crate) reason: Option<String>,
 }
@@ -108,7 +109,17 @@ impl StateRules {
     /// The same, for a check of two plans.
     pub(crate) fn for_plans(&self) -> UpgradeRules {
         let migrated = self.migrations.iter().map(|migration| migration.stage.clone()).collect();
-        UpgradeRules { migrated, dropped: self.dropped.clone() }
+        UpgradeRules { migrated, dropped: self.dropped.clone(), fresh: self.fresh.clone() }
+    }
+
+    /// The stage begins fresh, although both pipelines have one of its name.
+    pub(crate) fn begin_fresh(&mut self, stage: String) {
+        self.fresh.push(stage);
+    }
+
+    /// Whether what a stage of this plan kept is lost, if both pipelines have one of its name.
+    pub(crate) fn loses(&self, stage: &str) -> bool {
+        self.fresh.iter().any(|fresh| fresh == stage)
     }
 
     pub(crate) fn migration(&self, stage: &str) -> Option<&Migration> {

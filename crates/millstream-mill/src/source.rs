@@ -11,7 +11,7 @@ use std::io::{Error, ErrorKind, Read};
 use std::sync::Arc;
 
 /// A source of a text.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SourceOf {
     /// How its rows stand in its files.
     pub format: Format,
@@ -25,6 +25,13 @@ pub struct SourceOf {
     pub follow: bool,
     /// The file for the rows that fail; `None` for messages.
     pub dead: Option<String>,
+}
+
+impl SourceOf {
+    /// Whether it reads the same, and in the same way.
+    pub(crate) fn reads_as(&self, other: &SourceOf) -> bool {
+        *self == SourceOf { dead: self.dead.clone(), ..other.clone() }
+    }
 }
 
 /// The blocks of one file.

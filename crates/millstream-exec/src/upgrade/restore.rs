@@ -53,7 +53,7 @@ fn judge(check: &UpgradeCheck) -> Result<(), SnapshotMismatch> {
 /// The states of the snapshot, of the types that these stages or the migrations know.
 fn states(snapshot: &Snapshot, stages: &mut [Named], rules: &StateRules) -> Result<ByStage<'static>, SnapshotMismatch> {
     let mut states = ByStage::new();
-    for (stage, kept) in snapshot.kept() {
+    for (stage, kept) in snapshot.kept().filter(|(stage, _)| !rules.loses(stage)) {
         let mismatch = |why| SnapshotMismatch::new(stage, why);
         let Some(named) = stages.iter_mut().find(|named| named.name == stage) else { continue };
         let Some(place) = named.tasklet.at_marks().and_then(|marks| marks.in_place()) else { continue };

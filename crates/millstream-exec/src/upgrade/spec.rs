@@ -68,6 +68,22 @@ impl<P: Arrow> Upgrade<P> {
         self
     }
 
+    /// This stage begins fresh, although the running pipeline has one of its name: what that one kept is lost. Its
+    /// state may be of any type. The states of keys, in a `shard_by`, go on all the same.
+    ///
+    /// ```
+    /// use millstream::prelude::*;
+    /// let sums = || pipeline::<u64>().scan(0, |sum, x| { *sum += x; *sum }).named("sum");
+    /// let rings = Rings::new().upgrade_at(SequenceNumber(3), Upgrade::to(sums()).afresh("sum"));
+    /// assert_eq!(rings.collect(sums().from(1..=5))?, [1, 3, 6, 4, 9]);
+    /// # Ok::<(), RunError>(())
+    /// ```
+    #[must_use]
+    pub fn afresh(mut self, stage: impl Into<String>) -> Self {
+        self.states.begin_fresh(stage.into());
+        self
+    }
+
     /// Why the pipeline is replaced, for the report and the page.
     #[must_use]
     pub fn because(mut self, reason: impl Into<String>) -> Self {

@@ -29,6 +29,7 @@ mod tests {
     use super::*;
     use millstream_core::{ModelExt, PartsExt, pipeline};
     use millstream_exec::{JobExt, Rings, Runner};
+    use millstream_state::Recorded;
 
     fn post(verb: Verb, id: Option<&str>, body: &str) -> Request {
         Request { verb, id: id.map(str::to_owned), body: body.as_bytes().to_vec() }
