@@ -9,6 +9,7 @@ mod change;
 #[cfg_attr(not(any(feature = "page", test)), expect(dead_code, reason = "a change comes by the page"))]
 mod files;
 mod outputs;
+mod sink_file;
 mod sources;
 
 use crate::command::verify::{Edge, MOST_SHARDS, verified};

@@ -320,6 +320,46 @@ fn a_run_that_is_over_goes_on_with_no_text() {
     assert_eq!(fs::read_to_string(scene.path("stdout")).expect("a file"), "0\n1\n2\n");
 }
 
+/// The sink waits for the reader of standard output, and a change for the sink.
+#[test]
+fn one_change_is_made_at_a_time() {
+    let text = "jsonl(\"log\", follow: true) | map(.n) | lines";
+    let scene = Scene::new().file("log", rows(0..100_000)).file("p.mill", text);
+    let mut command = scene.command("millstream", "run --page 127.0.0.1:0 --accept-upgrades p.mill");
+    let mut child =
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
+    let (mut stderr, mut line) = (BufReader::new(child.stderr.take().expect("a pipe")), String::new());
+    stderr.read_line(&mut line).expect("a line");
+    let address = line.trim().rsplit('/').nth(1).expect("an address").to_owned();
+    let upgrade = |args: &str| scene.millstream(&format!("upgrade {address} p.mill {args}"), Input::Nothing);
+    let begun = Instant::now();
+    while upgrade("--check").code != Some(0) {
+        assert!(begun.elapsed() < PATIENCE, "it does not begin");
+        sleep(Duration::from_millis(5));
+    }
+    std::thread::scope(|scope| {
+        let first = scope.spawn(|| upgrade(""));
+        loop {
+            let seen = upgrade("--check");
+            if seen.stderr.ends_with(": another change is under way: try again when it is over\n") {
+                assert_eq!((seen.text().as_str(), seen.code), ("", Some(4)));
+                break;
+            }
+            assert!(begun.elapsed() < PATIENCE && seen.code == Some(0), "{seen:?}");
+        }
+        assert!(!first.is_finished());
+        let mut out = BufReader::new(child.stdout.take().expect("a pipe"));
+        let lines = scope.spawn(move || (&mut out).lines().take(100_000).map_while(Result::ok).collect::<Vec<_>>());
+        let seen = first.join().expect("it ends");
+        assert!(seen.text().starts_with("version 2 from number ") && seen.code == Some(0), "{seen:?}");
+        let lines = lines.join().expect("it ends");
+        assert!(lines.iter().enumerate().all(|(n, line)| *line == n.to_string()), "{} lines", lines.len());
+        assert_eq!(lines.len(), 100_000);
+    });
+    child.kill().expect("it can be ended");
+    ended(&mut child);
+}
+
 /// The page and `top` go on with the new version.
 #[cfg(feature = "top")]
 #[test]

@@ -124,12 +124,12 @@ impl Running {
         }
         let upgrade = self.program.upgrade_to(&next, &allowed).map_err(|check| not_allowed(&check))?;
         let opened = self.files.open(&next).map_err(Answered::refused)?;
-        let added = self.files.lock().add(opened);
+        let added = self.files.add(opened);
         if let Err(error) = self.upgrader.upgrade(upgrade) {
-            self.files.lock().take_out(added);
+            self.files.take_out(added);
             return Err(Answered::refused(error.to_string()));
         }
-        self.files.lock().go_on(&self.program, &next);
+        self.files.go_on(&self.program, &next);
         self.program = next;
         let report = self.upgrader.changes().pop().ok_or_else(|| Answered::refused("the run is over".to_owned()))?;
         if !self.quiet {

@@ -4,10 +4,11 @@
 //! goes. A file that a text adds is empty from its first value on, or once the text has taken its place: if it does
 //! not, the file is as before.
 
-use crate::message::{Complaints, cause, quoted};
+use super::sink_file::SinkFile;
+use crate::message::{cause, quoted};
 use millstream_mill::Program;
 use std::fs::{self, File};
-use std::io::{self, ErrorKind, Write};
+use std::io::ErrorKind;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The files of a run, which the sink writes and a change adds to.
@@ -18,29 +19,19 @@ pub(super) struct Files(Arc<Mutex<All>>);
 #[derive(Default)]
 pub(super) struct All {
     /// By the number of a sink; `None` is standard output.
-    sinks: Vec<Option<Sink>>,
+    sinks: Vec<Option<Arc<SinkFile>>>,
     /// By the number of dead letters; `None` is a message.
-    dead: Vec<Option<Sink>>,
+    dead: Vec<Option<Arc<SinkFile>>>,
     /// For each of them, the number to which they go by now.
     dead_to: Vec<usize>,
     /// How many there were.
     counts: Vec<u64>,
 }
 
-/// A file, and what has to be done before it is written.
-pub(super) struct Sink {
-    name: String,
-    /// `None` once it is closed.
-    file: Option<File>,
-    /// Whether what it has is of an earlier run, and is to go.
-    is_old: bool,
-    failed: bool,
-}
-
 /// Files that are open for a text which has not begun.
 pub(super) struct Opened {
-    sinks: Vec<(usize, Option<Sink>)>,
-    dead: Vec<Option<Sink>>,
+    sinks: Vec<(usize, Option<Arc<SinkFile>>)>,
+    dead: Vec<Option<Arc<SinkFile>>>,
     /// Those that were not there.
     made: Vec<String>,
 }
@@ -57,9 +48,8 @@ impl Files {
     /// What cannot be opened.
     pub(super) fn begin(&self, program: &Program) -> Result<(), String> {
         let opened = self.open(program)?;
-        let mut all = self.lock();
-        all.add(opened);
-        all.go_on(program, program);
+        self.add(opened);
+        self.go_on(program, program);
         Ok(())
     }
 
@@ -82,10 +72,63 @@ impl Files {
         }
         Ok(opened)
     }
+
+    /// Takes in files, whose numbers no value has yet.
+    pub(super) fn add(&self, opened: Opened) -> Added {
+        let mut all = self.lock();
+        let before = (all.sinks.len(), all.dead.len());
+        let mut again = Vec::new();
+        for (number, sink) in opened.sinks {
+            match all.sinks.get_mut(number) {
+                Some(closed) => {
+                    again.extend(sink.clone());
+                    *closed = sink;
+                }
+                None => all.sinks.push(sink),
+            }
+        }
+        for sink in opened.dead {
+            let number = all.dead.len();
+            all.dead_to.push(number);
+            all.counts.push(0);
+            all.dead.push(sink);
+        }
+        Added { before, again, made: opened.made }
+    }
+
+    /// Takes out what was added for a text that does not begin.
+    pub(super) fn take_out(&self, Added { before: (sinks, dead), again, made }: Added) {
+        let mut all = self.lock();
+        all.sinks.truncate(sinks);
+        all.dead_to.truncate(dead);
+        all.counts.truncate(dead);
+        all.dead.truncate(dead);
+        drop(all);
+        again.iter().for_each(|sink| sink.close());
+        remove(&made);
+    }
+
+    /// The run has gone on from a text to the next one: what no longer is written is closed.
+    pub(super) fn go_on(&self, before: &Program, next: &Program) {
+        let [[_, old], [sinks, dead]] = [before.writes(), next.writes()];
+        let mut all = self.lock();
+        for (was, is) in old.iter().zip(dead) {
+            all.dead_to.iter_mut().filter(|to| **to == *was).for_each(|to| *to = *is);
+        }
+        let files = |numbers: &[usize], files: &[Option<Arc<SinkFile>>]| {
+            let files = files.iter().enumerate();
+            files.filter_map(|(n, file)| Some((numbers.contains(&n), file.clone()?))).collect::<Vec<_>>()
+        };
+        let files = [files(sinks, &all.sinks), files(dead, &all.dead)];
+        // A write may be under way, and its thread needs this lock afterwards.
+        drop(all);
+        for (is_written, file) in files.iter().flatten() {
+            if *is_written { file.begin() } else { file.close() }
+        }
+    }
 }
 
-/// What a text writes that is not open: a file's name, and whether the run has written it before; of a file that is
-/// open, a handle.
+/// What a text writes that is not open: a file's name, and what the run knows of it.
 struct Wanted {
     sinks: Vec<(usize, Option<String>, Known)>,
     dead: Vec<(Option<String>, Known)>,
@@ -96,14 +139,15 @@ enum Known {
     No,
     /// It has written it before.
     Closed,
-    Open(io::Result<File>),
+    Open(Arc<SinkFile>),
 }
 
 impl All {
     fn known(&self, name: Option<&String>) -> Known {
-        let of_name = || self.sinks.iter().chain(&self.dead).flatten().filter(|sink| Some(&sink.name) == name);
-        match of_name().find_map(|sink| sink.file.as_ref()) {
-            Some(file) => Known::Open(file.try_clone()),
+        let is_it = |sink: &&Arc<SinkFile>| Some(sink.name()) == name.map(String::as_str);
+        let of_name = || self.sinks.iter().chain(&self.dead).flatten().filter(is_it);
+        match of_name().find(|sink| sink.is_open()) {
+            Some(sink) => Known::Open(sink.clone()),
             None if of_name().next().is_some() => Known::Closed,
             None => Known::No,
         }
@@ -112,7 +156,7 @@ impl All {
     fn wanted(&self, next: &Program) -> Wanted {
         let [sinks, _] = next.writes();
         let is_open = |number: usize| match self.sinks.get(number) {
-            Some(Some(sink)) => sink.file.is_some(),
+            Some(Some(sink)) => sink.is_open(),
             Some(None) => true,
             None => false,
         };
@@ -125,85 +169,33 @@ impl All {
         Wanted { sinks: sinks.collect(), dead: dead.collect() }
     }
 
-    /// Takes in files, whose numbers no value has yet.
-    pub(super) fn add(&mut self, opened: Opened) -> Added {
-        let before = (self.sinks.len(), self.dead.len());
-        let mut again = Vec::new();
-        for (number, sink) in opened.sinks {
-            match self.sinks.get_mut(number) {
-                Some(closed) => {
-                    *closed = sink;
-                    again.push(number);
-                }
-                None => self.sinks.push(sink),
-            }
-        }
-        for sink in opened.dead {
-            self.dead_to.push(self.dead.len());
-            self.counts.push(0);
-            self.dead.push(sink);
-        }
-        Added { before, again, made: opened.made }
-    }
-
-    /// Takes out what was added for a text that does not begin.
-    pub(super) fn take_out(&mut self, Added { before: (sinks, dead), again, made }: Added) {
-        self.sinks.truncate(sinks);
-        self.dead_to.truncate(dead);
-        self.counts.truncate(dead);
-        self.dead.truncate(dead);
-        for number in again {
-            self.sinks[number].iter_mut().for_each(|sink| sink.file = None);
-        }
-        remove(&made);
-    }
-
-    /// The run has gone on from a text to the next one: what no longer is written is closed.
-    pub(super) fn go_on(&mut self, before: &Program, next: &Program) {
-        let [[_, old], [sinks, dead]] = [before.writes(), next.writes()];
-        for (was, is) in old.iter().zip(dead) {
-            self.dead_to.iter_mut().filter(|to| **to == *was).for_each(|to| *to = *is);
-        }
-        for (numbers, files) in [(sinks, &mut self.sinks), (dead, &mut self.dead)] {
-            for (number, sink) in files.iter_mut().enumerate() {
-                let Some(sink) = sink else { continue };
-                if numbers.contains(&number) {
-                    // An error of it comes again where it is written.
-                    let _ = sink.ready();
-                } else {
-                    sink.file = None;
-                }
-            }
-        }
-    }
-
     /// The file of a sink; `None` for standard output.
-    pub(super) fn sink(&mut self, number: usize) -> Option<&mut Sink> {
-        self.sinks[number].as_mut()
+    pub(super) fn sink(&self, number: usize) -> Option<Arc<SinkFile>> {
+        self.sinks[number].clone()
     }
 
     /// The file for dead letters, and how many there are with this one.
-    pub(super) fn dead(&mut self, number: usize) -> (Option<&mut Sink>, u64) {
+    pub(super) fn dead(&mut self, number: usize) -> (Option<Arc<SinkFile>>, u64) {
         let number = self.dead_to[number];
         self.counts[number] += 1;
-        (self.dead[number].as_mut(), self.counts[number])
+        (self.dead[number].clone(), self.counts[number])
     }
 
     /// Whether sinks write files.
     pub(super) fn has_files(&self) -> bool {
-        self.sinks.iter().flatten().any(|sink| sink.file.is_some())
+        self.sinks.iter().flatten().any(|sink| sink.is_open())
     }
 
     /// How many dead letters went to each file, or to messages.
     pub(super) fn counts(&self) -> impl Iterator<Item = (u64, Option<&str>)> {
-        self.counts.iter().copied().zip(self.dead.iter().map(|sink| sink.as_ref().map(|sink| &*sink.name)))
+        self.counts.iter().copied().zip(self.dead.iter().map(|sink| sink.as_ref().map(|sink| sink.name())))
     }
 
     /// The names of the sinks and of the files for dead letters that are open.
     #[cfg(feature = "page")]
     pub(super) fn names(&self) -> Vec<String> {
-        let open = self.sinks.iter().chain(&self.dead).flatten().filter(|sink| sink.file.is_some());
-        open.map(|sink| sink.name.clone()).collect()
+        let open = self.sinks.iter().chain(&self.dead).flatten().filter(|sink| sink.is_open());
+        open.map(|sink| sink.name().to_owned()).collect()
     }
 }
 
@@ -211,18 +203,21 @@ impl All {
 pub(super) struct Added {
     /// How many sinks there were, and how many files for dead letters.
     before: (usize, usize),
-    /// The sinks that were closed before.
-    again: Vec<usize>,
+    /// The files of sinks that were closed before.
+    again: Vec<Arc<SinkFile>>,
     made: Vec<String>,
 }
 
 impl Opened {
-    fn open(&mut self, name: String, known: Known) -> Result<Sink, String> {
+    fn open(&mut self, name: String, known: Known) -> Result<Arc<SinkFile>, String> {
         // Sources with one file write to it in turn, each behind what is there.
-        let shared = self.of_name(&name).map(File::try_clone);
+        let shared = match &known {
+            Known::Open(sink) => sink.try_clone(),
+            _ => self.of_name(&name).and_then(|sink| sink.try_clone()),
+        };
         let (file, is_old) = match (known, shared) {
-            (Known::Open(file), _) | (_, Some(file)) => (file, false),
-            (Known::Closed, None) => (File::options().append(true).create(true).open(&name), false),
+            (_, Some(file)) => (file, false),
+            (Known::Open(_) | Known::Closed, None) => (File::options().append(true).create(true).open(&name), false),
             (Known::No, None) => match File::options().write(true).create_new(true).open(&name) {
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => {
                     (File::options().write(true).create(true).truncate(false).open(&name), true)
@@ -234,12 +229,12 @@ impl Opened {
             },
         };
         let file = file.map_err(|error| format!("{}: {}", quoted(name.as_ref()), cause(&error)))?;
-        Ok(Sink { name, file: Some(file), is_old, failed: false })
+        Ok(SinkFile::new(name, file, is_old))
     }
 
-    fn of_name(&self, name: &str) -> Option<&File> {
+    fn of_name(&self, name: &str) -> Option<&SinkFile> {
         let all = self.sinks.iter().map(|(_, sink)| sink).chain(&self.dead);
-        all.flatten().find(|sink| sink.name == name).and_then(|sink| sink.file.as_ref())
+        all.flatten().find(|sink| sink.name() == name).map(|sink| &**sink)
     }
 
     /// What was opened before something could not be.
@@ -257,34 +252,10 @@ fn remove(made: &[String]) {
     }
 }
 
-impl Sink {
-    /// Writes to the file until that fails once.
-    pub(super) fn write(&mut self, bytes: &[u8], complaints: &Complaints) {
-        if self.failed {
-            return;
-        }
-        let written = self.ready().and_then(|file| file.map_or(Ok(()), |file| file.write_all(bytes)));
-        if let Err(error) = written {
-            self.failed = true;
-            complaints.complain(&format!("{}: {}", quoted(self.name.as_ref()), cause(&error)));
-        }
-    }
-
-    /// The file, which has nothing of an earlier run.
-    fn ready(&mut self) -> io::Result<Option<&mut File>> {
-        if let (true, Some(file)) = (self.is_old, &self.file)
-            && file.metadata()?.is_file()
-        {
-            file.set_len(0)?;
-        }
-        self.is_old = false;
-        Ok(self.file.as_mut())
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::message::Complaints;
     use std::path::Path;
 
     /// A text in which each name stands for a file of the directory.
@@ -297,8 +268,8 @@ mod tests {
     }
 
     fn write(files: &Files, sink: usize, bytes: &str) {
-        let mut all = files.lock();
-        all.sink(sink).expect("a file").write(bytes.as_bytes(), &Complaints::of("test"));
+        let sink = files.lock().sink(sink);
+        sink.expect("a file").write(bytes.as_bytes(), &Complaints::of("test"));
     }
 
     #[test]
@@ -316,12 +287,12 @@ mod tests {
         let next = program.next(&next).expect("a program");
         for _ in 0..2 {
             let added = files.open(&next).expect("they can be opened");
-            let added = files.lock().add(added);
+            let added = files.add(added);
             assert_eq!(
                 (read(dir, "new"), read(dir, "there"), read(dir, "dead")),
                 ("".into(), "of before\n".into(), "".into())
             );
-            files.lock().take_out(added);
+            files.take_out(added);
             assert_eq!((read(dir, "new"), read(dir, "there")), ("none".into(), "of before\n".into()));
         }
         write(&files, 0, "2\n");
@@ -342,8 +313,8 @@ mod tests {
         let goes_on = |before: &Program, next: &str| {
             let next = before.next(&text(next, dir)).expect("a program");
             let opened = files.open(&next).expect("they can be opened");
-            let _ = files.lock().add(opened);
-            (files.lock().go_on(before, &next), next).1
+            let _ = files.add(opened);
+            (files.go_on(before, &next), next).1
         };
         write(&files, 0, "1\n");
         let second = goes_on(&program, "jsonl(dead: \"@e\") | jsonl(\"@b\")");

@@ -93,10 +93,13 @@ impl Outputs {
 
     /// Writes what leaves at a number.
     pub(super) fn write(&mut self, written: &Written) {
-        let mut files = self.files.lock();
         for (sink, bytes) in written.parts.iter().filter(|(_, bytes)| !bytes.is_empty()) {
-            let has_files = files.has_files();
-            match files.sink(*sink) {
+            // No write waits with the lock: a check of another text needs it.
+            let (sink, has_files) = {
+                let files = self.files.lock();
+                (files.sink(*sink), files.has_files())
+            };
+            match sink {
                 None if self.is_gone => {}
                 // The files are to be complete.
                 None if has_files => self.is_gone = !self.standard.offer(bytes),
@@ -105,7 +108,7 @@ impl Outputs {
             }
         }
         for dead in &written.dead {
-            let (file, count) = files.dead(dead.source);
+            let (file, count) = self.files.lock().dead(dead.source);
             match file {
                 Some(sink) => sink.write(&dead.json(), &self.complaints),
                 None if count <= MESSAGES => self.complaints.complain(&said(dead)),
