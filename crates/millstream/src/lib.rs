@@ -156,7 +156,7 @@ pub mod prelude {
         BoxEverywhere, BoxEverywhereExt, Everywhere, EverywhereEdge, OnQueues, Queues, QueuesHandle,
     };
     #[cfg(feature = "durable")]
-    pub use millstream_exec::{CorruptSnapshot, Durable, Lasting, RingBackend};
+    pub use millstream_exec::{CorruptSnapshot, Durable, Lasting, OnDurable, RingBackend};
 }
 
 #[cfg(all(
