@@ -175,7 +175,7 @@ impl Persistent {
         if let Some(letters) = &self.letters {
             letters.begin(numbers.clone(), at).map_err(JobError::Letters)?;
         }
-        let trail = Trail::new();
+        let trail = Trail::new(source.repeats());
         let values = Trailing::<T, X>::new(&source, position, at, trail.clone()).map_err(JobError::Source)?;
         let source = Arc::new(source);
         let claimed = Claimed::default();

@@ -87,7 +87,7 @@ where
         None => Begins::default(),
     };
     let began = begins.at;
-    let trailing = Trailing::<T, X>::new(values, begins.position, began, Trail::new());
+    let trailing = Trailing::<T, X>::new(values, begins.position, began, Trail::new(true));
     let mut rest = trailing.map_err(JobError::Source)?.values();
     let rings = begins.snapshot.map_or_else(|| rings.clone(), |snapshot| rings.clone().resume(snapshot));
     let (sender, receiver) = source::channel(1024);
