@@ -30,9 +30,14 @@
 //! **Where to look**: `rows` and `columns` have what a slot carries and its types, `parse` and `table` read and print
 //! it, `stages`, `fold` and `join` have the stages, `order` says which source is read first.
 //!
-//! **Promise, and its test**: a program has the same bytes on every deployment, with any number of workers, wherever
-//! its input is cut (`tests/all/random.rs`).
+//! States can be written down: [`FilePlace`] is where a file is, and what was found out about its columns, and a
+//! pipeline runs on durable rings.
+//!
+//! **Promises, and their tests**: a program has the same bytes on every deployment, with any number of workers,
+//! wherever its input is cut; and from its states in front of any number on, it ends as it would have
+//! (`tests/all/random.rs`, `places.rs`).
 
+mod bytes;
 mod columns;
 mod fold;
 mod grid;
@@ -56,10 +61,10 @@ mod time;
 mod written;
 
 pub use columns::{Column, Columns, Type};
-pub use program::Program;
+pub use program::{Boxes, Program};
 pub use raw::{Format, Raw};
 pub use rows::{FailedRow, Rows};
 pub use sink::SinkOf;
-pub use source::{FileBlocks, SourceOf};
+pub use source::{FileBlocks, FilePlace, RowBlocks, SourceOf};
 pub use table::TableRows;
 pub use written::Written;

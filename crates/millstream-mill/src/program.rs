@@ -4,15 +4,15 @@ use crate::sink::SinkOf;
 use crate::source::SourceOf;
 use crate::stages::{Building, stages};
 use crate::written::Written;
-use millstream_exec::OnQueues;
-use millstream_registry::{Ends, Mistake, StageInfo, TextPipeline, Wrong};
+use millstream_exec::{OnDurable, OnQueues};
+use millstream_registry::{Called, Ends, Mistake, StageInfo, TextPipeline, Wrong};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// A text as a pipeline, with what it reads and writes.
 #[derive(Clone, Debug)]
 pub struct Program {
     /// From blocks of all sources to what leaves.
-    pub pipeline: TextPipeline<Raw, Written, OnQueues>,
+    pub pipeline: TextPipeline<Raw, Written, Boxes>,
     /// The sources, in the order of the text. They are read one after the other, in [`order`](Program::order).
     pub sources: Vec<SourceOf>,
     /// The numbers of the sources in the order in which they are read: that of the text, but for what a join looks up,
@@ -20,7 +20,13 @@ pub struct Program {
     pub order: Vec<usize>,
     /// The sinks, by their numbers.
     pub sinks: Vec<SinkOf>,
+    /// What the text calls. Two texts with the same calls are one program.
+    pub calls: Vec<Called>,
 }
+
+/// The kind of all boxes: a program runs on every deployment, and its states can be written. Its stages are compiled
+/// once for rings of both kinds.
+pub type Boxes = OnQueues<OnDurable>;
 
 /// The sources and sinks that a text has named so far.
 #[derive(Clone, Debug, Default)]
@@ -66,7 +72,7 @@ impl Program {
     pub fn load(text: &str, shards: usize, terminal: bool) -> Result<Self, Wrong> {
         let collected = Collected::default();
         let building = Building { shards, terminal, collected: collected.clone() };
-        let (pipeline, called) = stages(&building).program_of_calls(text, &ENDS)?;
+        let (pipeline, calls) = stages(&building).program_of_calls(text, &ENDS)?;
         if let Some(file) = collected.twice() {
             let to = file.map_or_else(|| "standard output".to_owned(), |file| format!("{file:?}"));
             let help = "one of them can write a file, as `jsonl(\"rows.jsonl\")`; else it would depend on the blocks that \
@@ -81,8 +87,8 @@ impl Program {
             return Err(Wrong::of(text, vec![mistake]));
         }
         let (sources, sinks) = collected.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let order = reading_order(&called, sources.len()).map_err(|mistakes| Wrong::of(text, mistakes))?;
-        Ok(Program { pipeline, sources, order, sinks })
+        let order = reading_order(&calls, sources.len()).map_err(|mistakes| Wrong::of(text, mistakes))?;
+        Ok(Program { pipeline, sources, order, sinks, calls })
     }
 
     /// All stages, for people and editors.

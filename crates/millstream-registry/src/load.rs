@@ -10,10 +10,10 @@ use crate::wrong::{Mistake, near};
 use crate::{Called, In, Registry, Span, TextBlock, TextPipeline, WithCalls, Wrong};
 use millstream_core::wires::{Wire, Wires};
 use millstream_core::{Item, PartsExt, Val};
-use millstream_exec::{BoxExt, BoxKind, BoxStatements};
+use millstream_exec::{BoxExact, BoxKind, BoxStatements};
 use std::any::TypeId;
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 /// The longest text.
@@ -53,6 +53,11 @@ pub(crate) fn program<A: Item, B: Item, K: Loads<A, B>>(
     let (program, mistakes) = parse_program(text, &begins);
     let is_parsed = mistakes.is_empty();
     loader.mistakes = mistakes;
+    for step in &program.steps {
+        if let Step::Bind(Statement { name, .. }) = step {
+            loader.bound.insert(name.text);
+        }
+    }
     let mut leave = Vec::new();
     for step in &program.steps {
         match step {
@@ -100,6 +105,8 @@ struct Loader<'a, K: BoxKind> {
     has_source: bool,
     /// How often a stage without a name of the text's has had this one.
     named: HashMap<&'a str, usize>,
+    /// The names that a program binds somewhere: a stage does not take one of them.
+    bound: HashSet<&'a str>,
 }
 
 /// What a name stands for.
@@ -133,6 +140,7 @@ impl<'a, K: BoxKind> Loader<'a, K> {
             input: None,
             has_source: false,
             named: HashMap::new(),
+            bound: HashSet::new(),
         };
         let input = Wire::<TextBlock, Val<A>>::new(0).any_edge();
         let input = loader.add(K::put_statement("".into(), input), TypeOf::of::<A>());
@@ -146,7 +154,7 @@ impl<'a, K: BoxKind> Loader<'a, K> {
     {
         match result {
             Some(result) if self.mistakes.is_empty() => {
-                Ok(Wires::new(BoxStatements::new(self.statements), In::<B>::new(result)).boxed_exact())
+                Ok(BoxExact::of(Wires::new(BoxStatements::new(self.statements), In::<B>::new(result))))
             }
             _ => Err(Wrong::new(text, self.mistakes)),
         }
@@ -270,14 +278,19 @@ impl<'a, K: BoxKind> Loader<'a, K> {
         Some(made)
     }
 
-    /// The name of a statement: the text's, or in a program the stage's, which may come more than once.
+    /// The name of a statement: the text's, or in a program the stage's, which may come more than once. All differ,
+    /// since they are the names of states. A number behind one makes none that a text can bind.
     fn named(&mut self, name: Cow<'static, str>, stage: &'a str) -> Cow<'static, str> {
         if !name.is_empty() || self.input.is_none() {
             return name;
         }
         let times = self.named.entry(stage).or_default();
         *times += 1;
-        if *times == 1 { stage.to_owned().into() } else { format!("{stage}-{times}").into() }
+        if *times == 1 && !self.bound.contains(stage) {
+            stage.to_owned().into()
+        } else {
+            format!("{stage}-{times}").into()
+        }
     }
 
     /// The output that a value is, through `print` if it is none yet.

@@ -1,4 +1,5 @@
 use crate::Span;
+use std::fmt;
 use std::time::Duration;
 
 /// A literal in text.
@@ -28,6 +29,20 @@ impl Literal {
             Literal::Text(_) => "a text",
             Literal::Time(_) => "a time",
             Literal::Code(_) => "an expression",
+        }
+    }
+}
+
+/// As a text has it.
+impl fmt::Display for Literal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Literal::Whole(number) => number.fmt(f),
+            Literal::Real(number) => write!(f, "{number:?}"),
+            Literal::Truth(truth) => truth.fmt(f),
+            Literal::Text(text) => write!(f, "{text:?}"),
+            Literal::Time(time) => write!(f, "{}ms", time.as_millis()),
+            Literal::Code(code) => f.write_str(code),
         }
     }
 }

@@ -2,5 +2,6 @@
 
 mod keys;
 mod meaning;
+mod places;
 mod random;
 mod running;
