@@ -83,7 +83,7 @@ struct Begun {
     places: FollowPlaces,
     /// The file that was rotated away, where its reading began, and how many bytes of it are read first.
     rest: Option<(FollowPlace, u64)>,
-    /// The position: it is still there while no file was opened.
+    /// The position where it began: it is still there while no file was opened.
     from: Value,
 }
 
@@ -182,7 +182,11 @@ impl FollowedFile {
         }
         let places = follow.places();
         let rest_of = rest.as_ref().map(|rest| (rest.place, rest.bytes));
-        let begun = Begun { places, rest: rest_of, from: position.cloned().unwrap_or_default() };
+        let from = match position {
+            Some(position) => position.clone(),
+            None => self.first().unwrap_or_default(),
+        };
+        let begun = Begun { places, rest: rest_of, from };
         *self.begun.lock().unwrap_or_else(PoisonError::into_inner) = Some(begun);
         Ok(FollowedBytes(match rest {
             None => Reader::Named(follow),
@@ -250,6 +254,14 @@ impl FollowedFile {
         let bytes = file.metadata()?.len().saturating_sub(offset);
         file.seek(SeekFrom::Start(offset))?;
         Ok((follow, Some(Rotated { file, place: FollowPlace { device, inode, offset }, bytes })))
+    }
+
+    /// The position of a first start: the beginning of the file that has the name, if one does.
+    fn first(&self) -> Option<Value> {
+        let file = fs::metadata(&self.path).ok().filter(fs::Metadata::is_file)?;
+        let before = hash_before(&self.path, 0, false).ok()??;
+        let (path, device, inode) = (self.path.clone(), file.dev(), file.ino());
+        serde_json::to_value(Stored { path, device, inode, offset: 0, before }).ok()
     }
 
     /// The file of this inode: the one that has the name, or one of the same directory.

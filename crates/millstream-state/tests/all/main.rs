@@ -6,6 +6,7 @@ mod damage;
 mod dead_letters;
 mod directories;
 mod effects;
+mod followed;
 mod increments;
 mod jobs;
 mod journal;
