@@ -28,7 +28,7 @@ mod snapshots;
 pub(crate) mod spaces;
 #[cfg(feature = "top")]
 mod top;
-mod upgrade;
+pub(crate) mod upgrade;
 mod uppercase;
 pub(crate) mod verify;
 pub(crate) mod wc;
@@ -56,6 +56,8 @@ pub(crate) use snapshots::Snapshots;
 pub(crate) use spaces::Spaces;
 #[cfg(feature = "top")]
 pub(crate) use top::Top;
+#[cfg(feature = "run")]
+pub(crate) use upgrade::OfRun;
 pub(crate) use upgrade::Upgrade;
 pub(crate) use uppercase::Uppercase;
 pub(crate) use verify::Verify;
@@ -100,6 +102,8 @@ pub(crate) enum Command {
     Snapshots(Snapshots),
     Differ(Differ),
     Upgrade(Upgrade),
+    #[cfg(feature = "run")]
+    UpgradeRun(OfRun),
     Plan(PlanCommand),
     Graph(Graph),
     #[cfg(feature = "top")]
@@ -143,6 +147,8 @@ impl Command {
             Command::Snapshots(snapshots) => snapshots.run(),
             Command::Differ(differ) => differ.run(),
             Command::Upgrade(upgrade) => upgrade.run(),
+            #[cfg(feature = "run")]
+            Command::UpgradeRun(upgrade) => upgrade.run(),
             Command::Plan(plan) => plan.run(),
             Command::Graph(graph) => graph.run(),
             #[cfg(feature = "top")]

@@ -4,6 +4,7 @@ mod before;
 mod keep;
 #[cfg(feature = "serve")]
 mod serve;
+mod started;
 
 use crate::config::{Deployment, Doing, Keep, RunConfig, StatsTo, program};
 use crate::flags::StatsFormat;
@@ -27,6 +28,7 @@ use millstream_exec::{
 };
 use millstream_state::JobError;
 use serde_json::Value;
+use started::WhenStarted;
 use std::borrow::Cow;
 use std::fmt;
 use std::panic::resume_unwind;
@@ -86,6 +88,7 @@ pub(crate) struct Runs {
     reports: Vec<Value>,
     interrupts: Interrupts,
     shown: Shown,
+    when_started: WhenStarted,
 }
 
 impl Runs {
@@ -105,7 +108,8 @@ impl Runs {
         let writable = files.into_iter().flatten().all(|path| can_write(path, &complaints));
         let shown = Shown::open(&config, &complaints);
         let Some(shown) = shown.filter(|_| writable) else { Outcome::InputOrOutputFailed.exit() };
-        Runs { config, complaints, hash, reports: Vec::new(), interrupts, shown }
+        let when_started = WhenStarted::default();
+        Runs { config, complaints, hash, reports: Vec::new(), interrupts, shown, when_started }
     }
 
     /// Whether a signal has come that ends this command.
@@ -243,6 +247,7 @@ impl Runs {
                 let job = pipeline.from(input).to_fold(state, sink).on_pause(pause);
                 let handle = rings.start(job).map_err(Failed::Run)?;
                 let watching = Watching::begin(&self.config, &self.shown, &handle.observer(), &self.complaints);
+                self.when_started.call(|| handle.upgrader());
                 self.interrupts.attend(handle.stopper());
                 let ended = handle.join();
                 self.interrupts.leave();

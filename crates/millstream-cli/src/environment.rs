@@ -2,6 +2,14 @@
 
 use std::env::var_os;
 
+/// The variable with the token that requests have to show.
+#[cfg(any(feature = "run", feature = "serve"))]
+pub(crate) const TOKEN: &str = "MILLSTREAM_TOKEN";
+
+/// A shorter token could be guessed.
+#[cfg(any(feature = "run", feature = "serve"))]
+pub(crate) const SHORTEST_TOKEN: usize = 16;
+
 /// The secret in a variable, if that is set; of at least this many characters.
 pub(crate) fn secret(variable: &str, shortest: usize) -> Result<Option<String>, String> {
     let Some(secret) = var_os(variable) else { return Ok(None) };

@@ -17,6 +17,7 @@ mod run;
 #[cfg(feature = "serve")]
 mod serve;
 mod shaped;
+mod upgrade;
 mod values;
 mod ways;
 mod wc;
@@ -38,14 +39,15 @@ pub(crate) use serve::Serve;
 pub(crate) use shaped::shaped;
 #[cfg(feature = "completions")]
 pub(crate) use shaped::shaped_for_manual;
+pub(crate) use upgrade::UpgradeRun;
 pub(crate) use ways::Fanout;
 pub(crate) use wc::{Total, Wc};
 
 use clap::{Args, ColorChoice, Parser, Subcommand, ValueEnum, ValueHint};
 use shaped::HOW_IT_RUNS;
 use std::ffi::OsString;
-#[cfg(any(feature = "page", feature = "top"))]
-use values::address;
+#[cfg(any(feature = "page", feature = "run", feature = "top"))]
+pub(crate) use values::address;
 use values::{at_least_one, bytes, size, slots, tasklets, whole};
 
 /// Typed determinate stream pipelines: the same output, number by number, wherever they run.
@@ -129,9 +131,8 @@ pub(crate) enum Command {
     /// Find the first number at which the states of two runs of one program differ, and the stage
     #[command(after_long_help = examples::DIFF)]
     Diff(Differ),
-    /// Say whether a running pipeline could be replaced by another one, from their plans
     #[command(after_long_help = examples::UPGRADE)]
-    Upgrade(Upgrade),
+    Upgrade(UpgradeRun),
     /// Show in the terminal a program that was started with `--page ADDR`
     #[cfg(feature = "top")]
     #[command(after_long_help = examples::TOP)]

@@ -8,6 +8,7 @@ mod looks;
 mod run;
 #[cfg(feature = "serve")]
 mod serve;
+mod upgrade;
 
 pub(crate) use looks::looking;
 
@@ -16,8 +17,8 @@ use crate::command::Man;
 use crate::command::pipe::{Filter, How, JOB_LOG_BEGIN};
 use crate::command::wc::{self, Kinds};
 use crate::command::{
-    Command, Copying, Graph, HowToDraw, HowToShow, Idle, Panic, Pipe, PlanCommand, Sleep, Snapshots, Spaces, Upgrade,
-    Uppercase, Verify, Wc,
+    Command, Copying, Graph, HowToDraw, HowToShow, Idle, Panic, Pipe, PlanCommand, Sleep, Snapshots, Spaces, Uppercase,
+    Verify, Wc,
 };
 use crate::config::{LINES, NUMBERS, RING, rings, run, run_with_slots, with_state, without_state, would_overwrite};
 use crate::flags::{self, Program, ProgramName, ShardBy};
@@ -109,7 +110,7 @@ pub(crate) fn resolve(flags: flags::Flags) -> Result<Command, String> {
             Ok(Command::Snapshots(Snapshots { dir, verify, prune, json }))
         }
         flags::Command::Diff(flags) => looks::diff(flags).map(Command::Differ),
-        flags::Command::Upgrade(flags) => Ok(Command::Upgrade(Upgrade::of(flags))),
+        flags::Command::Upgrade(flags) => upgrade::upgrade(flags),
         flags::Command::Verify(flags) => Ok(Command::Verify(verify(flags)?)),
         flags::Command::Plan(flags) => Ok(Command::Plan(PlanCommand {
             shards: flags.how.tuning.shards.unwrap_or(1),

@@ -82,6 +82,14 @@ pub(crate) fn ended(outcome: Outcome) {
     let _ = outcome;
 }
 
+/// The page answers what is posted to it by this function, to requests that show the token if there is one.
+#[cfg(all(feature = "page", feature = "run"))]
+pub(crate) fn on_upgrade(token: Option<String>, by: impl Fn(&Value) -> (u16, Value) + Send + Sync + 'static) {
+    if let Some(page) = &*page() {
+        page.on_upgrade(token, by);
+    }
+}
+
 #[cfg(feature = "page")]
 impl Shown {
     /// Opens the page and prints its address. `None` if it cannot listen there, with a message.

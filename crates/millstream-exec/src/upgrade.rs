@@ -100,7 +100,7 @@ pub(crate) struct Site {
 }
 
 impl Site {
-    fn present(&self) -> MutexGuard<'_, Present> {
+    pub(crate) fn present(&self) -> MutexGuard<'_, Present> {
         self.present.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

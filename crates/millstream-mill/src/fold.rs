@@ -9,5 +9,5 @@ mod spec;
 mod state;
 
 pub(crate) use prepare::{Prepared, prepare};
-pub(crate) use spec::{Aggregate, Aggregates, Fold, Kind, Windows, same_names, single};
+pub(crate) use spec::{Aggregate, Aggregates, Fold, Kind, Windows, kept_by, same_names, single};
 pub(crate) use state::FoldKernel;

@@ -23,31 +23,15 @@ struct Before {
     at: Span,
 }
 
+/// Whether a call folds rows.
+pub(crate) fn is_fold(call: &Called) -> bool {
+    call.parameters.iter().any(|(name, _)| *name == "session")
+}
+
 /// The numbers of the sources in the order in which they are read: that of the text, as far as no join needs another
 /// one. A join that could find nothing is a mistake.
 pub(crate) fn reading_order(called: &[Called], sources: usize) -> Result<Vec<usize>, Vec<Mistake>> {
-    let (mut from, mut next) = (HashMap::new(), 0);
-    let (mut before, mut mistakes) = (Vec::new(), Vec::new());
-    for call in called {
-        let first = call.reads.first().and_then(|wire| from.get(wire)).copied();
-        let of = first.unwrap_or_else(|| {
-            next += 1;
-            From { source: next - 1, at_end: false }
-        });
-        let is_given = |name: &str| call.parameters.iter().any(|(there, value)| *there == name && value.is_some());
-        let is_fold = call.parameters.iter().any(|(name, _)| *name == "session");
-        let at_end = of.at_end || (is_fold && !is_given("every") && !is_given("session"));
-        from.insert(call.writes, From { at_end, ..of });
-        if let ("join", Some(other)) = (&*call.stage, call.reads.get(1).and_then(|wire| from.get(wire))) {
-            match (of.at_end, other.at_end) {
-                (false, true) => mistakes.push(too_late(call)),
-                (false, false) if other.source != of.source => {
-                    before.push(Before { first: other.source, then: of.source, at: call.at.clone() });
-                }
-                _ => {}
-            }
-        }
-    }
+    let (before, mut mistakes) = needed(called);
     let mut order: Vec<usize> = Vec::with_capacity(sources);
     while order.len() < sources {
         let waits = |source: usize| before.iter().find(|one| one.then == source && !order.contains(&one.first));
@@ -61,6 +45,39 @@ pub(crate) fn reading_order(called: &[Called], sources: usize) -> Result<Vec<usi
         }
     }
     if mistakes.is_empty() { Ok(order) } else { Err(mistakes) }
+}
+
+/// Two sources of which a join needs the rows of the first one first, and a run reads them in another order. A text has
+/// the sources `reads`.
+pub(crate) fn other_order(called: &[Called], reads: &[Option<usize>], order: &[usize]) -> Option<(usize, usize)> {
+    let place = |source: usize| order.iter().position(|other| *other == source);
+    let mut needed = needed(called).0.into_iter().filter_map(|one| Some((reads[one.first]?, reads[one.then]?)));
+    needed.find(|(first, then)| place(*first) > place(*then))
+}
+
+/// Which sources joins need before which others, and the joins that could find nothing.
+fn needed(called: &[Called]) -> (Vec<Before>, Vec<Mistake>) {
+    let (mut from, mut next) = (HashMap::new(), 0);
+    let (mut before, mut mistakes) = (Vec::new(), Vec::new());
+    for call in called {
+        let first = call.reads.first().and_then(|wire| from.get(wire)).copied();
+        let of = first.unwrap_or_else(|| {
+            next += 1;
+            From { source: next - 1, at_end: false }
+        });
+        let at_end = of.at_end || (is_fold(call) && call.given("every").or(call.given("session")).is_none());
+        from.insert(call.writes, From { at_end, ..of });
+        if let ("join", Some(other)) = (&*call.stage, call.reads.get(1).and_then(|wire| from.get(wire))) {
+            match (of.at_end, other.at_end) {
+                (false, true) => mistakes.push(too_late(call)),
+                (false, false) if other.source != of.source => {
+                    before.push(Before { first: other.source, then: of.source, at: call.at.clone() });
+                }
+                _ => {}
+            }
+        }
+    }
+    (before, mistakes)
 }
 
 fn too_late(call: &Called) -> Mistake {

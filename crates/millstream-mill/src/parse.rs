@@ -8,15 +8,15 @@ use memchr::memchr_iter;
 use millstream_jq::{Cell, Cells, Expression, Fields, Scalar};
 use std::sync::Arc;
 
-/// The rows of a block. `stage` is the name for those that fail.
-pub(crate) fn rows(raw: &Raw, format: Format, stage: &Arc<str>) -> Rows {
+/// The rows of a block. `stage` is the name for those that fail, which go to `dead`.
+pub(crate) fn rows(raw: &Raw, format: Format, dead: usize, stage: &Arc<str>) -> Rows {
     let rows = Rows {
         file: raw.file.clone(),
         form: Form::Lines,
         text: raw.block.clone(),
         at: Vec::new(),
         dead: Vec::new(),
-        source: raw.source,
+        source: dead,
     };
     match (format, &raw.columns) {
         (Format::Lines, _) => Rows { at: lines(raw), ..rows },

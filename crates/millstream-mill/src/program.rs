@@ -1,3 +1,4 @@
+use crate::ends::{Collected, Ends};
 use crate::order::reading_order;
 use crate::raw::Raw;
 use crate::sink::SinkOf;
@@ -5,8 +6,7 @@ use crate::source::SourceOf;
 use crate::stages::{Building, stages};
 use crate::written::Written;
 use millstream_exec::{OnDurable, OnQueues};
-use millstream_registry::{Called, Ends, Mistake, StageInfo, TextPipeline, Wrong};
-use std::sync::{Arc, Mutex, PoisonError};
+use millstream_registry::{self as registry, Called, Mistake, StageInfo, TextPipeline, TextProgram, Wrong};
 
 /// A text as a pipeline, with what it reads and writes.
 #[derive(Clone, Debug)]
@@ -18,45 +18,30 @@ pub struct Program {
     /// The numbers of the sources in the order in which they are read: that of the text, but for what a join looks up,
     /// which is read before the rows that it looks up for.
     pub order: Vec<usize>,
-    /// The sinks, by their numbers.
+    /// The sinks, by their numbers. A [next](Program::next) text has those of the texts before it first, whether it
+    /// writes them or not.
     pub sinks: Vec<SinkOf>,
-    /// What the text calls. Two texts with the same calls are one program.
-    pub calls: Vec<Called>,
+    /// The files for dead letters, by their numbers; `None` for messages. First those of the sources, in their order. A
+    /// [next](Program::next) text has those of the texts before it first.
+    pub dead: Vec<Option<String>>,
+    pub(crate) text: Text,
 }
 
 /// The kind of all boxes: a program runs on every deployment, and its states can be written. Its stages are compiled
 /// once for rings of both kinds.
 pub type Boxes = OnQueues<OnDurable>;
 
-/// The sources and sinks that a text has named so far.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Collected(Arc<Mutex<(Vec<SourceOf>, Vec<SinkOf>)>>);
-
-impl Collected {
-    /// Adds a source, and returns its number.
-    pub(crate) fn source(&self, source: SourceOf) -> usize {
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        all.0.push(source);
-        all.0.len() - 1
-    }
-
-    /// Adds a sink, and returns its number. As a source `-` is standard input, and as a sink standard output.
-    pub(crate) fn sink(&self, sink: SinkOf) -> usize {
-        let sink = SinkOf { file: sink.file.filter(|file| file != "-") };
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        all.1.push(sink);
-        all.1.len() - 1
-    }
-
-    /// What two sinks write to, if there are such.
-    fn twice(&self) -> Option<Option<String>> {
-        let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let twice = all.1.iter().enumerate().find(|(n, sink)| all.1[..*n].contains(sink));
-        twice.map(|(_, sink)| sink.file.clone())
-    }
+/// What a text says.
+#[derive(Clone, Debug)]
+pub(crate) struct Text {
+    pub(crate) calls: Vec<Called>,
+    pub(crate) keeps: Vec<String>,
+    pub(crate) ends: Ends,
+    shards: usize,
+    terminal: bool,
 }
 
-const ENDS: Ends = Ends { print: "print", both: "both" };
+const ENDS: registry::Ends = registry::Ends { print: "print", both: "both" };
 
 impl Program {
     /// A program of a text. Its stages without a state have `shards` tasklets; with `terminal`, what is printed at the
@@ -70,10 +55,30 @@ impl Program {
     ///
     /// If `shards` is 0.
     pub fn load(text: &str, shards: usize, terminal: bool) -> Result<Self, Wrong> {
-        let collected = Collected::default();
+        Program::of(text, shards, terminal, Ends::default())
+    }
+
+    /// A program of a text that is to take the place of this one, in a run of this one: the sources, sinks and dead
+    /// letters that both have, have the same numbers in both.
+    ///
+    /// [`check_upgrade`](Program::check_upgrade) says whether the run can go on with it.
+    ///
+    /// # Errors
+    ///
+    /// All mistakes in the text, in one pass.
+    pub fn next(&self, text: &str) -> Result<Self, Wrong> {
+        let Text { ends, shards, terminal, .. } = &self.text;
+        let mut next = Program::of(text, *shards, *terminal, ends.of_next())?;
+        next.order.clone_from(&self.order);
+        Ok(next)
+    }
+
+    fn of(text: &str, shards: usize, terminal: bool, ends: Ends) -> Result<Self, Wrong> {
+        let collected = Collected::new(ends);
         let building = Building { shards, terminal, collected: collected.clone() };
-        let (pipeline, calls) = stages(&building).program_of_calls(text, &ENDS)?;
-        if let Some(file) = collected.twice() {
+        let TextProgram { pipeline, calls, keeps } = stages(&building).program_of_calls(text, &ENDS)?;
+        let ends = collected.all();
+        if let Some(file) = ends.twice() {
             let to = file.map_or_else(|| "standard output".to_owned(), |file| format!("{file:?}"));
             let help = "one of them can write a file, as `jsonl(\"rows.jsonl\")`; else it would depend on the blocks that \
                         are read which of them comes first";
@@ -86,9 +91,23 @@ impl Program {
             };
             return Err(Wrong::of(text, vec![mistake]));
         }
-        let (sources, sinks) = collected.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let order = reading_order(&calls, sources.len()).map_err(|mistakes| Wrong::of(text, mistakes))?;
-        Ok(Program { pipeline, sources, order, sinks, calls })
+        let order = reading_order(&calls, ends.reads.len()).map_err(|mistakes| Wrong::of(text, mistakes))?;
+        let (sources, sinks, dead) = (ends.sources.clone(), ends.sinks.clone(), ends.dead.clone());
+        let text = Text { calls, keeps, ends, shards, terminal };
+        Ok(Program { pipeline, sources, order, sinks, dead, text })
+    }
+
+    /// What the text calls. Two texts with the same calls are one program.
+    #[must_use]
+    pub fn calls(&self) -> &[Called] {
+        &self.text.calls
+    }
+
+    /// The numbers of the sinks, and of the files for dead letters, that this text writes.
+    #[must_use]
+    pub fn writes(&self) -> [&[usize]; 2] {
+        let Ends { writes, dead_of, .. } = &self.text.ends;
+        [writes, dead_of]
     }
 
     /// All stages, for people and editors.

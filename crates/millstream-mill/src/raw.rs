@@ -5,7 +5,7 @@ use std::sync::Arc;
 /// A block of whole rows, as a source reads it.
 #[derive(Clone, Debug)]
 pub struct Raw {
-    /// The number of the source in the text, from 0.
+    /// The number of the source in the text with which the run has begun, from 0.
     pub source: usize,
     /// The name of the file that it is of.
     pub file: Arc<str>,

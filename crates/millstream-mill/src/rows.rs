@@ -56,7 +56,7 @@ pub struct FailedRow {
     pub why: String,
     /// The row.
     pub row: Vec<u8>,
-    /// The number of its source.
+    /// Where the dead letters of its source go: a number of [`Program::dead`](crate::Program::dead).
     pub source: usize,
 }
 

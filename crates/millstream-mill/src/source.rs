@@ -12,7 +12,7 @@ use std::io::{Error, ErrorKind, Read};
 use std::sync::Arc;
 
 /// A source of a text.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SourceOf {
     /// How its rows stand in its files.
     pub format: Format,
@@ -53,6 +53,11 @@ pub struct FilePlace {
 }
 
 impl SourceOf {
+    /// Whether it reads the same, and in the same way.
+    pub(crate) fn reads_as(&self, other: &SourceOf) -> bool {
+        *self == SourceOf { dead: self.dead.clone(), ..other.clone() }
+    }
+
     /// What a reader has, as blocks. What comes is passed on at once. A row has at most `longest` bytes.
     pub fn blocks(&self, input: impl Read + Send + 'static, longest: usize) -> RowBlocks {
         self.cut(input, longest, false, &FilePlace::default())

@@ -2,10 +2,11 @@
 
 mod folds;
 
+use crate::ends::Collected;
 use crate::grid::Grid;
 use crate::join::{Join, Joined, Sides};
 use crate::parameters::{AtLeastOne, Condition, Filter, Length, Schema, Separator};
-use crate::program::{Boxes, Collected};
+use crate::program::Boxes;
 use crate::raw::{Format, Raw};
 use crate::rolling::Rolling;
 use crate::rows::{Form, Rows};
@@ -78,9 +79,11 @@ fn sources(stages: &mut Stages, building: &Building) {
     let source = |name: &'static str, building: &Building| {
         let (stage, shards, collected): (Arc<str>, _, _) = (name.into(), building.shards, building.collected.clone());
         move |raw: In<Raw>, of: SourceOf| {
-            let (stage, format, number) = (stage.clone(), of.format, collected.source(of));
+            let (stage, format, reads) = (stage.clone(), of.format, collected.source(of));
             raw.shard(shards, move |p| {
-                p.filter_map(move |raw: &Raw| (raw.source == number).then(|| parse::rows(raw, format, &stage)))
+                p.filter_map(move |raw: &Raw| {
+                    (raw.source == reads.source).then(|| parse::rows(raw, format, reads.dead, &stage))
+                })
             })
         }
     };
@@ -217,6 +220,7 @@ fn sinks(stages: &mut Stages, building: &Building) {
                 let (stage, number) = (stage.clone(), collected.sink(SinkOf { file }));
                 rows.shard(shards, move |p| p.map(move |rows: &Rows| write(rows, number, &stage)))
             })
+            .named_by("file")
             .about(about);
     }
     let collected = building.collected.clone();
@@ -225,12 +229,14 @@ fn sinks(stages: &mut Stages, building: &Building) {
             let (number, separator) = (collected.sink(SinkOf { file: given.0 }), given.1.map_or(b',', |one| one.0));
             rows.scan_with(written_table(number, separator, "csv"))
         })
+        .named_by("file")
         .about("writes a table; the fields of the first row are its columns");
     let collected = building.collected.clone();
     stages
         .stage_with("tsv", ["file"], move |rows: In<Rows>, file: Option<String>| {
             rows.scan_with(written_table(collected.sink(SinkOf { file }), b'\t', "tsv"))
         })
+        .named_by("file")
         .about("writes a table with tabs between cells");
     let collected = building.collected.clone();
     stages
@@ -241,6 +247,7 @@ fn sinks(stages: &mut Stages, building: &Building) {
             let end = move |so_far: SoFar, own| Written::together(own, so_far.grid.finish(number));
             rows.scan_with(text_of_rows(write, end))
         })
+        .named_by("file")
         .about("writes aligned columns for eyes: up to 1000 rows at once, the rest at the end");
     printed(stages, building);
     stages

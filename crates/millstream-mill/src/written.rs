@@ -5,7 +5,7 @@ use crate::rows::FailedRow;
 /// What leaves at a number: text for its sinks, and the rows that failed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Written {
-    /// For each sink that gets something, its number in the text and the bytes.
+    /// For each sink that gets something, its number and the bytes.
     pub parts: Vec<(usize, Vec<u8>)>,
     /// The rows that failed, each once.
     pub dead: Vec<FailedRow>,

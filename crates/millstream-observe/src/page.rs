@@ -5,6 +5,7 @@
 
 mod dashboard;
 mod metrics;
+mod posted;
 mod served;
 
 pub use dashboard::Dashboard;
@@ -12,14 +13,16 @@ pub use dashboard::Dashboard;
 use crate::frame::Frame;
 use crate::graph::{Graph, Layout};
 use crate::watch::Watch;
+use axum::Router;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{Html, IntoResponse, Json, Response};
-use axum::{Router, routing::get};
+use axum::routing::{get, post};
 use futures_util::stream::{Stream, unfold};
 use metrics::format;
 use millstream_exec::Observer;
+use posted::Answers;
 use serde_json::{Value, json};
 use served::Served;
 use std::convert::Infallible;
@@ -47,6 +50,7 @@ const GLANCE: Duration = Duration::from_millis(50);
 /// | `/events` | each new frame, with the number of its run, and the outcome of the program, as server-sent events |
 /// | `/metrics` | the newest frame and the process, as OpenMetrics if the request accepts it, or else for Prometheus |
 /// | `/health` | `running`, and 200; 503 before there is a run |
+/// | `/upgrade` | POST of JSON alone: what the program's own [function](Page::on_upgrade) answers, if there is one |
 ///
 /// When it is dropped, readers of events get the last events, and readers that asked for `/plan.json` within the last
 /// two seconds may ask once more. It waits for them for at most a second, so that they see how the program
@@ -54,7 +58,7 @@ const GLANCE: Duration = Duration::from_millis(50);
 ///
 /// Anyone who can reach the address can read all of it: names of stages and numbers, and no values. At a loopback
 /// address only requests for `localhost` or for an IP address are answered. Otherwise a page from elsewhere could read
-/// it under a host name of its own.
+/// it under a host name of its own. What is posted is answered only if no page of a browser posts it.
 ///
 /// ```no_run
 /// use millstream::{observe::{Page, Watch}, prelude::*};
@@ -120,6 +124,11 @@ impl PageRoutes {
         self.stage.lock().bytes = Some(read);
     }
 
+    /// As [`Page::on_upgrade`].
+    pub fn on_upgrade(&self, token: Option<String>, by: impl Fn(&Value) -> (u16, Value) + Send + Sync + 'static) {
+        self.stage.lock().answers = Some(Answers { token, by: Arc::new(by) });
+    }
+
     /// As [`Page::end`].
     pub fn end(&self, code: u8, sentence: &str) {
         self.stage.lock().ended = Some(json!({ "code": code, "sentence": sentence }));
@@ -141,6 +150,7 @@ struct Announced {
     program: Option<String>,
     /// Returns the bytes of input that the program has read.
     bytes: Option<fn() -> u64>,
+    answers: Option<Answers>,
     /// The outcome of the program, as JSON.
     ended: Option<Value>,
     /// When a reader last asked for the newest frame, and whether the answer had the program's outcome.
@@ -188,6 +198,13 @@ impl Page {
     /// Sets a function that returns the bytes of input that the program has read.
     pub fn bytes(&self, read: fn() -> u64) {
         self.routes.bytes(read);
+    }
+
+    /// Sets the function that answers what is posted to `/upgrade`: with a status of HTTP, and JSON. It may take long,
+    /// and gets JSON of at most 1 MiB, from requests that show the `token` if there is one. Who can reach the
+    /// address can ask for what the function does.
+    pub fn on_upgrade(&self, token: Option<String>, by: impl Fn(&Value) -> (u16, Value) + Send + Sync + 'static) {
+        self.routes.on_upgrade(token, by);
     }
 
     /// Sets the outcome of the program: its exit code, and a sentence. If it is never set, the page takes the program
@@ -277,6 +294,7 @@ fn router(stage: Arc<Stage>) -> Router {
         .route("/events", get(events))
         .route("/metrics", get(metrics))
         .route("/health", get(health))
+        .route("/upgrade", post(posted::upgrade))
         .with_state(stage)
 }
 

@@ -51,9 +51,10 @@ pub use registry::{Check, Ends, Loads, Registered, Registry};
 pub use stage::{Called, ParameterInfo, Parameters, Reads, StageInfo};
 pub use wrong::{Mistake, Wrong};
 
-use millstream_core::AnyEdge;
 use millstream_core::wires::Wire;
-use millstream_exec::{AnyPipe, BoxPipeline};
+use millstream_core::{AnyEdge, Item};
+use millstream_exec::{AnyPipe, BoxKind, BoxPipeline};
+use std::fmt;
 use std::ops::Range;
 
 /// The block that is written as text.
@@ -66,8 +67,21 @@ pub type In<T> = Wire<TextBlock, AnyEdge<T>>;
 /// A pipeline from text.
 pub type TextPipeline<A, B, Known = AnyPipe> = BoxPipeline<A, B, Known>;
 
-/// A pipeline from text, and the calls that the text is.
-pub type WithCalls<A, B, Known = AnyPipe> = (TextPipeline<A, B, Known>, Vec<Called>);
+/// A [program](Registry::program) of a text.
+pub struct TextProgram<A: Item, B: Item, Known: BoxKind = AnyPipe> {
+    /// The pipeline.
+    pub pipeline: TextPipeline<A, B, Known>,
+    /// The calls that the text is, in the order in which their stages were made.
+    pub calls: Vec<Called>,
+    /// The names behind `keep`: of stages that keep their states in the place of a text in which they were others.
+    pub keeps: Vec<String>,
+}
+
+impl<A: Item, B: Item, Known: BoxKind> fmt::Debug for TextProgram<A, B, Known> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TextProgram").field("calls", &self.calls).field("keeps", &self.keeps).finish_non_exhaustive()
+    }
+}
 
 /// A place in a text, as bytes.
 pub type Span = Range<usize>;

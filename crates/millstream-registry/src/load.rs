@@ -1,5 +1,6 @@
 //! A parsed block against a registry: names and types, and the statements that it means.
 
+mod names;
 mod parameters;
 mod sources;
 
@@ -7,13 +8,13 @@ use crate::parse::{Call, Name, Statement, Step, Value, parse, parse_program};
 use crate::registry::{Ends, Entry, Loads};
 use crate::stage::TypeOf;
 use crate::wrong::{Mistake, near};
-use crate::{Called, In, Registry, Span, TextBlock, TextPipeline, WithCalls, Wrong};
+use crate::{Called, In, Literal, Registry, Span, TextBlock, TextPipeline, TextProgram, Wrong};
 use millstream_core::wires::{Wire, Wires};
 use millstream_core::{Item, PartsExt, Val};
 use millstream_exec::{BoxExact, BoxKind, BoxStatements};
 use std::any::TypeId;
 use std::borrow::Cow;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 /// The longest text.
@@ -27,7 +28,7 @@ pub(crate) fn load<A: Item, B: Item, K: Loads<A, B>>(
     let (block, mistakes) = parse(text);
     let is_parsed = mistakes.is_empty();
     let Some(block) = block else { return Err(Wrong::new(text, mistakes)) };
-    let (mut loader, input) = Loader::begin::<A, B>(registry, mistakes);
+    let (mut loader, input) = Loader::begin::<A, B>(registry, text, mistakes);
     loader.bind(&block.input, Some(input));
     for statement in &block.statements {
         let name = Cow::Owned(statement.name.text.to_owned());
@@ -38,29 +39,31 @@ pub(crate) fn load<A: Item, B: Item, K: Loads<A, B>>(
     if is_parsed {
         loader.unread();
     }
-    loader.pipeline(text, result)
+    loader.pipeline(result)
 }
 
 pub(crate) fn program<A: Item, B: Item, K: Loads<A, B>>(
     registry: &Registry<K>,
     text: &str,
     ends: &Ends,
-) -> Result<WithCalls<A, B, K>, Wrong> {
+) -> Result<TextProgram<A, B, K>, Wrong> {
     fits(text)?;
-    let (mut loader, input) = Loader::begin::<A, B>(registry, Vec::new());
+    let (mut loader, input) = Loader::begin::<A, B>(registry, text, Vec::new());
     loader.input = Some(input);
     let begins = loader.begins();
     let (program, mistakes) = parse_program(text, &begins);
     let is_parsed = mistakes.is_empty();
     loader.mistakes = mistakes;
-    for step in &program.steps {
-        if let Step::Bind(Statement { name, .. }) = step {
-            loader.bound.insert(name.text);
-        }
-    }
-    let mut leave = Vec::new();
+    let bound = program.steps.iter().filter_map(|step| match step {
+        Step::Bind(statement) => Some(statement.name.text),
+        _ => None,
+    });
+    // A stage without a name has none of the text's.
+    loader.named = bound.map(|name| (Cow::Borrowed(name), 1)).collect();
+    let (mut leave, mut keeps) = (Vec::new(), Vec::new());
     for step in &program.steps {
         match step {
+            Step::Keep(kept) => keeps.extend(kept),
             Step::Bind(Statement { name, value }) => {
                 let stage = Cow::Owned(name.text.to_owned());
                 let read = value.as_ref().and_then(|value| loader.value(value, stage));
@@ -80,9 +83,14 @@ pub(crate) fn program<A: Item, B: Item, K: Loads<A, B>>(
             loader.mistakes.push(mistake.help(begins.clone()));
         }
     }
-    let result = leave.into_iter().reduce(|one, other| loader.apply(ends.both, vec![one, other], "".into()));
-    let called = std::mem::take(&mut loader.called);
-    Ok((loader.pipeline(text, result.map(|leaving| leaving.id))?, called))
+    let end = text.len()..text.len();
+    let result = leave.into_iter().reduce(|one, other| loader.apply(ends.both, vec![one, other], end.clone()));
+    if loader.mistakes.is_empty() {
+        loader.are_stages(&keeps);
+    }
+    let calls = std::mem::take(&mut loader.called);
+    let keeps = keeps.into_iter().map(|kept| kept.name.clone()).collect();
+    Ok(TextProgram { pipeline: loader.pipeline(result.map(|leaving| leaving.id))?, calls, keeps })
 }
 
 /// Whether the text is short enough.
@@ -96,6 +104,7 @@ fn fits(text: &str) -> Result<(), Wrong> {
 
 struct Loader<'a, K: BoxKind> {
     registry: &'a Registry<K>,
+    text: &'a str,
     statements: Vec<Arc<K::Statements>>,
     called: Vec<Called>,
     wires: HashMap<&'a str, Bound>,
@@ -103,10 +112,8 @@ struct Loader<'a, K: BoxKind> {
     /// What sources read, in a program.
     input: Option<Typed>,
     has_source: bool,
-    /// How often a stage without a name of the text's has had this one.
-    named: HashMap<&'a str, usize>,
-    /// The names that a program binds somewhere: a stage does not take one of them.
-    bound: HashSet<&'a str>,
+    /// How often this name, of a wire or of a stage without a name of the text's, was given.
+    named: HashMap<Cow<'a, str>, usize>,
 }
 
 /// What a name stands for.
@@ -127,12 +134,13 @@ struct Typed {
 
 impl<'a, K: BoxKind> Loader<'a, K> {
     /// A loader, and the wire that is a pipeline's input.
-    fn begin<A: Item, B: Item>(registry: &'a Registry<K>, mistakes: Vec<Mistake>) -> (Self, Typed)
+    fn begin<A: Item, B: Item>(registry: &'a Registry<K>, text: &'a str, mistakes: Vec<Mistake>) -> (Self, Typed)
     where
         K: Loads<A, B>,
     {
         let mut loader = Loader {
             registry,
+            text,
             statements: Vec::new(),
             called: Vec::new(),
             wires: HashMap::new(),
@@ -140,7 +148,6 @@ impl<'a, K: BoxKind> Loader<'a, K> {
             input: None,
             has_source: false,
             named: HashMap::new(),
-            bound: HashSet::new(),
         };
         let input = Wire::<TextBlock, Val<A>>::new(0).any_edge();
         let input = loader.add(K::put_statement("".into(), input), TypeOf::of::<A>());
@@ -148,7 +155,7 @@ impl<'a, K: BoxKind> Loader<'a, K> {
     }
 
     /// The pipeline whose output is that of this statement.
-    fn pipeline<A: Item, B: Item>(self, text: &str, result: Option<usize>) -> Result<TextPipeline<A, B, K>, Wrong>
+    fn pipeline<A: Item, B: Item>(self, result: Option<usize>) -> Result<TextPipeline<A, B, K>, Wrong>
     where
         K: Loads<A, B>,
     {
@@ -156,7 +163,7 @@ impl<'a, K: BoxKind> Loader<'a, K> {
             Some(result) if self.mistakes.is_empty() => {
                 Ok(BoxExact::of(Wires::new(BoxStatements::new(self.statements), In::<B>::new(result))))
             }
-            _ => Err(Wrong::new(text, self.mistakes)),
+            _ => Err(Wrong::new(self.text, self.mistakes)),
         }
     }
 
@@ -270,27 +277,25 @@ impl<'a, K: BoxKind> Loader<'a, K> {
             return Some(Typed { id: 0, of: entry.output, from: None });
         }
         let ids: Vec<usize> = reads.into_iter().filter_map(|(read, _)| read).map(|read| read.id).collect();
-        let name = self.named(name, call.stage.text);
-        let made = self.add((entry.make)(name, &ids, &literals), entry.output);
-        let parameters = entry.parameters.iter().map(|parameter| parameter.name).zip(literals).collect();
-        let (stage, at) = (call.stage.text.to_owned(), call.at.clone());
-        self.called.push(Called { stage, at, reads: ids, writes: made.id, parameters });
-        Some(made)
+        Some(self.made((entry, call.stage.text, call.version, call.at.clone()), name, ids, literals))
     }
 
-    /// The name of a statement: the text's, or in a program the stage's, which may come more than once. All differ,
-    /// since they are the names of states. A number behind one makes none that a text can bind.
-    fn named(&mut self, name: Cow<'static, str>, stage: &'a str) -> Cow<'static, str> {
-        if !name.is_empty() || self.input.is_none() {
-            return name;
-        }
-        let times = self.named.entry(stage).or_default();
-        *times += 1;
-        if *times == 1 && !self.bound.contains(stage) {
-            stage.to_owned().into()
-        } else {
-            format!("{stage}-{times}").into()
-        }
+    /// The wire that a call writes, whose stage is called `name`.
+    fn made(
+        &mut self,
+        (entry, stage, version, at): (&Entry<K>, &'a str, u32, Span),
+        name: Cow<'static, str>,
+        reads: Vec<usize>,
+        literals: Vec<Option<Literal>>,
+    ) -> Typed {
+        let name = self.named(name, stage, entry, &literals);
+        let made = self.add((entry.make)(name.clone(), &reads, &literals), entry.output);
+        let parameters = entry.parameters.iter().map(|parameter| parameter.name).zip(literals).collect();
+        let written = self.text[at.clone()].split_whitespace().collect::<Vec<_>>().join(" ");
+        let text = if written.is_empty() { stage.to_owned() } else { written };
+        let (name, stage, output) = (name.into_owned(), stage.to_owned(), self.registry.name_of(entry.output));
+        self.called.push(Called { name, stage, version, at, text, reads, writes: made.id, output, parameters });
+        made
     }
 
     /// The output that a value is, through `print` if it is none yet.
@@ -299,15 +304,16 @@ impl<'a, K: BoxKind> Loader<'a, K> {
         if leaving.of.id == TypeId::of::<B>() || leaving.id == 0 {
             return Some(leaving);
         }
-        Some(self.apply(print, vec![leaving], "".into()))
+        let end = value.at().end;
+        Some(self.apply(print, vec![leaving], end..end))
     }
 
-    /// A stage without parameters that reads these wires.
+    /// A stage without parameters that reads these wires, for what stands before this place.
     ///
     /// # Panics
     ///
     /// If there is none.
-    fn apply(&mut self, stage: &'static str, reads: Vec<Typed>, name: Cow<'static, str>) -> Typed {
+    fn apply(&mut self, stage: &'static str, reads: Vec<Typed>, at: Span) -> Typed {
         let registry = self.registry;
         let all = registry.stages.get(&(stage, 1)).unwrap_or_else(|| panic!("there is no stage `{stage}`"));
         let of: Vec<_> = reads.iter().map(|read| read.of.id).collect();
@@ -317,9 +323,7 @@ impl<'a, K: BoxKind> Loader<'a, K> {
             return Typed { id: 0, of: entry.output, from: None };
         }
         let ids: Vec<usize> = reads.iter().map(|read| read.id).collect();
-        let literals = vec![None; entry.parameters.len()];
-        let name = self.named(name, stage);
-        self.add((entry.make)(name, &ids, &literals), entry.output)
+        self.made((entry, stage, 1, at), "".into(), ids, vec![None; entry.parameters.len()])
     }
 
     /// The statement whose output comes out, of type `B`.

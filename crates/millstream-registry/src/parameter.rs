@@ -33,16 +33,25 @@ impl Literal {
     }
 }
 
-/// As a text has it.
+/// As text has it.
 impl fmt::Display for Literal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Literal::Whole(number) => number.fmt(f),
             Literal::Real(number) => write!(f, "{number:?}"),
             Literal::Truth(truth) => truth.fmt(f),
-            Literal::Text(text) => write!(f, "{text:?}"),
-            Literal::Time(time) => write!(f, "{}ms", time.as_millis()),
-            Literal::Code(code) => f.write_str(code),
+            Literal::Text(text) => {
+                let text = text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
+                write!(f, "\"{text}\"")
+            }
+            Literal::Time(time) => {
+                let ms = time.as_millis();
+                let units = [(86_400_000, "d"), (3_600_000, "h"), (60_000, "m"), (1000, "s"), (1, "ms")];
+                let (whole, unit) = units.into_iter().find(|(whole, _)| ms.is_multiple_of(*whole)).unwrap_or((1, "ms"));
+                write!(f, "{}{unit}", ms / whole)
+            }
+            Literal::Code(code) if code.starts_with(['.', '{', '[', '(', '$']) => f.write_str(code),
+            Literal::Code(code) => write!(f, "`{code}`"),
         }
     }
 }

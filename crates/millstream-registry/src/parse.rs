@@ -1,6 +1,9 @@
 //! Words as a block: names and places, without any knowledge of stages.
 
 mod guess;
+mod keep;
+
+pub(crate) use keep::Kept;
 
 use crate::words::{Word, words};
 use crate::wrong::Mistake;
@@ -49,6 +52,7 @@ pub(crate) struct Program<'a> {
 pub(crate) enum Step<'a> {
     Bind(Statement<'a>),
     Leave(Value<'a>),
+    Keep(Vec<Kept>),
 }
 
 #[derive(Debug)]
@@ -146,15 +150,16 @@ impl<'a> Parser<'a> {
                 }
                 continue;
             }
-            let value = self.value().and_then(|value| {
+            let step = if self.is_keep() { self.keep().map(Step::Keep) } else { self.value().map(Step::Leave) };
+            let step = step.and_then(|step| {
                 if self.peek().is_some() {
                     self.sign(b';', "a stage follows after `|`, and `;` ends a statement")?;
                 }
-                Ok(value)
+                Ok(step)
             });
-            match value {
+            match step {
                 Ok(_) if std::mem::take(&mut self.is_guessed) => {}
-                Ok(value) => steps.push(Step::Leave(value)),
+                Ok(step) => steps.push(step),
                 Err(Noted) => {
                     // At least one word, so that it ends.
                     self.next += usize::from(self.peek() != Some(&Word::Name("let")));

@@ -1,5 +1,5 @@
 use crate::stage::{Parameters, Reads, StageInfo, TypeOf};
-use crate::{In, Literal, TextBlock, TextPipeline, WithCalls, Wrong, load, stage};
+use crate::{In, Literal, TextBlock, TextPipeline, TextProgram, Wrong, load, stage};
 use millstream_core::pipe::{Then, ToAnyEdge};
 use millstream_core::wires::{Scope, Wire, Wires};
 use millstream_core::{AnyEdge, Arrow, Item, ItemShape, PartsExt, Val, ViewExt};
@@ -80,6 +80,8 @@ pub(crate) struct Entry<Known: BoxKind> {
     pub(crate) output: TypeOf,
     about: &'static str,
     pub(crate) rules: Vec<Rule>,
+    /// The parameter that is in the name of a call without one of its own.
+    pub(crate) named_by: Option<&'static str>,
     pub(crate) make: Box<Make<Known>>,
 }
 
@@ -120,6 +122,7 @@ pub type Check = fn(stage: &str, given: &dyn Fn(&str) -> Option<Literal>) -> Opt
 pub struct Registered<'a> {
     about: &'a mut &'static str,
     rules: &'a mut Vec<Rule>,
+    named_by: &'a mut Option<&'static str>,
 }
 
 impl fmt::Debug for Registered<'_> {
@@ -132,6 +135,14 @@ impl Registered<'_> {
     /// What the stage does, in a line.
     pub fn about(self, about: &'static str) {
         *self.about = about;
+    }
+
+    /// In a [program](Registry::program), the name of a call that binds no wire is that of the stage and the text that
+    /// is given here: `csv big.csv`. So it does not change with the other calls.
+    #[must_use]
+    pub fn named_by(self, parameter: &'static str) -> Self {
+        *self.named_by = Some(parameter);
+        self
     }
 
     /// Text whose parameters the check finds a mistake in is wrong.
@@ -226,6 +237,7 @@ impl<Known: BoxKind> Registry<Known> {
             output: TypeOf::of::<<P::Out as ItemShape>::Item>(),
             about: "",
             rules: Vec::new(),
+            named_by: None,
             make: Box::new(move |name, wires, literals| {
                 let parameters = X::read(literals).expect("the loader has read them");
                 Known::put_statement(name, f(R::wires(wires), parameters).any_edge())
@@ -233,7 +245,7 @@ impl<Known: BoxKind> Registry<Known> {
         };
         all.push(entry);
         let entry = all.last_mut().expect("it was pushed");
-        Registered { about: &mut entry.about, rules: &mut entry.rules }
+        Registered { about: &mut entry.about, rules: &mut entry.rules, named_by: &mut entry.named_by }
     }
 
     /// What to do in the place of a stage that there is not, for those who know its name from another language: it is
@@ -267,6 +279,9 @@ impl<Known: BoxKind> Registry<Known> {
     /// alone is a call too, `a | count`. Every statement that binds nothing is an output: one that is no `B` goes
     /// through the stage [`print`](Ends::print), and several of them through [`both`](Ends::both), two by two.
     ///
+    /// `keep NAME;` changes nothing of a program. Where it is to take the place of a program that runs, the stage of
+    /// this name keeps its state although it reads something else, or has other parameters.
+    ///
     /// # Errors
     ///
     /// All mistakes in the text, in one pass.
@@ -274,16 +289,15 @@ impl<Known: BoxKind> Registry<Known> {
     where
         Known: Loads<A, B>,
     {
-        self.program_of_calls(text, ends).map(|(pipeline, _)| pipeline)
+        self.program_of_calls(text, ends).map(|program| program.pipeline)
     }
 
-    /// As [`program`](Registry::program), with the calls that the text is, in the order in which their stages were
-    /// made: for checks of what flows where.
+    /// As [`program`](Registry::program), with the calls that the text is: for checks of what flows where.
     ///
     /// # Errors
     ///
     /// All mistakes in the text, in one pass.
-    pub fn program_of_calls<A: Item, B: Item>(&self, text: &str, ends: &Ends) -> Result<WithCalls<A, B, Known>, Wrong>
+    pub fn program_of_calls<A: Item, B: Item>(&self, text: &str, ends: &Ends) -> Result<TextProgram<A, B, Known>, Wrong>
     where
         Known: Loads<A, B>,
     {

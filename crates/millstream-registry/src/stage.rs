@@ -35,17 +35,25 @@ pub struct StageInfo {
     pub about: String,
 }
 
-/// A call in a text.
+/// A call in a text, also one that the text does not write because [`Ends`](crate::Ends) say it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Called {
+    /// The name of its stage in plans: that of the wire which it binds, or one that is made for it.
+    pub name: String,
     /// The stage.
     pub stage: String,
+    /// Its version.
+    pub version: u32,
     /// Where it stands.
     pub at: Span,
+    /// How it is written, on one line and without what is piped into it; of one that is not written, its stage.
+    pub text: String,
     /// The wires that it reads, by the numbers of what writes them.
     pub reads: Vec<usize>,
     /// The number of the wire that it writes.
     pub writes: usize,
+    /// The name of the type of what it writes.
+    pub output: &'static str,
     /// Its parameters, and what the text gives.
     pub parameters: Vec<(&'static str, Option<Literal>)>,
 }
@@ -56,7 +64,22 @@ impl fmt::Display for Called {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let given = self.parameters.iter().filter_map(|(name, value)| value.as_ref().map(|value| (name, value)));
         let given: Vec<String> = given.map(|(name, value)| format!("{name}: {value}")).collect();
-        write!(f, "{}({})", self.stage, given.join(", "))
+        let version = if self.version == 1 { String::new() } else { format!("@{}", self.version) };
+        write!(f, "{}{version}({})", self.stage, given.join(", "))
+    }
+}
+
+impl Called {
+    /// What the text gives for a parameter.
+    #[must_use]
+    pub fn given(&self, parameter: &str) -> Option<&Literal> {
+        self.parameters.iter().find(|(name, _)| *name == parameter).and_then(|(_, given)| given.as_ref())
+    }
+
+    /// Whether it is a call of the same stage, with the same parameters.
+    #[must_use]
+    pub fn is_same(&self, other: &Called) -> bool {
+        self.stage == other.stage && self.version == other.version && self.parameters == other.parameters
     }
 }
 

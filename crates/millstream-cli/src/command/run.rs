@@ -2,8 +2,12 @@
 //!
 //! The text says what is read and written, and this opens it: the files of the sources one after the other, and all
 //! sinks before the first row is read. What leaves a pipeline has the bytes of every sink and the rows that failed, by
-//! number, so one sink on one thread writes them in the order of the input.
+//! number, so one sink on one thread writes them in the order of the input. `change` goes on with another text.
 
+#[cfg(feature = "page")]
+mod change;
+#[cfg_attr(not(any(feature = "page", test)), expect(dead_code, reason = "a change comes by the page"))]
+mod files;
 mod keep;
 mod outputs;
 mod sources;
@@ -48,7 +52,17 @@ pub(crate) struct RunText {
     /// The longest row.
     pub(crate) most: usize,
     pub(crate) shards: usize,
+    /// Whether another text may take the place of this one.
+    pub(crate) accepts: Option<Accepts>,
     pub(crate) run: RunConfig,
+}
+
+/// Another text may take the place of the one that runs.
+#[cfg_attr(not(feature = "page"), expect(dead_code, reason = "a change comes by the page"))]
+#[derive(Clone, Debug)]
+pub(crate) struct Accepts {
+    /// What a change has to show.
+    pub(crate) token: Option<String>,
 }
 
 /// `check`: whether texts are programs.
@@ -79,14 +93,14 @@ impl Hashed for Written {
 }
 
 impl Text {
-    fn name(&self) -> String {
+    pub(crate) fn name(&self) -> String {
         match self {
             Text::Given(_) => "-e".to_owned(),
             Text::In(file) => file.to_string_lossy().into_owned(),
         }
     }
 
-    fn read(&self, complaints: &Complaints) -> Result<String, Outcome> {
+    pub(crate) fn read(&self, complaints: &Complaints) -> Result<String, Outcome> {
         let read = match self {
             Text::Given(text) => return Ok(text.clone()),
             Text::In(file) if file == "-" => io::read_to_string(io::stdin()),
@@ -216,7 +230,7 @@ impl RunText {
             let Some(outputs) = Outputs::open(&program, output, &complaints) else {
                 return Outcome::InputOrOutputFailed;
             };
-            run_into(&program, files, self.most, self.run, outputs, &complaints)
+            run_into(&program, files, self.most, (self.run, self.accepts), outputs, &complaints)
         })
     }
 }
@@ -225,12 +239,16 @@ fn run_into(
     program: &Program,
     files: Vec<Named>,
     most: usize,
-    run: RunConfig,
+    (run, accepts): (RunConfig, Option<Accepts>),
     outputs: Outputs,
     complaints: &Complaints,
 ) -> Outcome {
     let quiet = run.quiet;
     let mut runs = Runs::new(run, complaints.clone());
+    #[cfg(feature = "page")]
+    let changes = change::Changes::offer(&mut runs, accepts, (program, &files, outputs.files()), quiet, complaints);
+    #[cfg(not(feature = "page"))]
+    let _ = accepts;
     let opening = runs.opening(true);
     let waits = files.iter().any(|named| named.of.follow || !named.files.iter().all(|name| never_waits(name)));
     let interrupts = runs.interrupts();
@@ -239,7 +257,10 @@ fn run_into(
         let stopper = sources.stopper();
         interrupts.when_drained(move || stopper.stop());
     }
-    match runs.run(&program.pipeline, FromFiles { values: sources, waits }, outputs, Outputs::write) {
+    let ran = runs.run(&program.pipeline, FromFiles { values: sources, waits }, outputs, Outputs::write);
+    #[cfg(feature = "page")]
+    changes.end();
+    match ran {
         Ok(outputs) => {
             outputs.finish(quiet);
             runs.finish()

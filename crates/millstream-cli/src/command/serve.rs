@@ -6,7 +6,7 @@ mod steps;
 
 use crate::config::{Doing, Keep, RunConfig};
 use crate::deploy::{Answer, Runs};
-use crate::environment;
+use crate::environment::{self, SHORTEST_TOKEN, TOKEN};
 use crate::message::Complaints;
 use crate::outcome::Outcome;
 use crate::output::Output;
@@ -24,12 +24,6 @@ use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use steps::{Reply, Request};
-
-/// The environment variable that holds the token that requests have to show.
-const TOKEN: &str = "MILLSTREAM_TOKEN";
-
-/// A shorter token could be guessed.
-const SHORTEST_TOKEN: usize = 16;
 
 /// The requests under way are answered within this time after a signal, or they are cut off.
 const GRACE: Duration = Duration::from_secs(10);

@@ -1,3 +1,11 @@
+#[cfg(feature = "run")]
+pub(crate) mod asked;
+#[cfg(feature = "run")]
+mod of_run;
+
+#[cfg(feature = "run")]
+pub(crate) use of_run::OfRun;
+
 use super::plan::{pretty, written};
 use crate::message::{Complaints, quoted};
 use crate::outcome::Outcome;
@@ -19,7 +27,7 @@ pub(crate) struct Upgrade {
 impl Upgrade {
     pub(crate) fn of(flags: crate::flags::Upgrade) -> Self {
         let crate::flags::Upgrade { json, migrated, dropped, old, new, check: _ } = flags;
-        Upgrade { json, rules: UpgradeRules { migrated, dropped }, old, new }
+        Upgrade { json, rules: UpgradeRules { migrated, dropped, ..UpgradeRules::default() }, old, new }
     }
 
     pub(crate) fn run(self) -> Outcome {

@@ -268,6 +268,10 @@ Examples:
 
 pub(super) const UPGRADE: &str = "\
 Examples:
+  Another text for a run, once it was checked:
+      millstream run --page 7777 --accept-upgrades orders.mill
+      millstream upgrade 7777 orders.mill --check
+      millstream upgrade 7777 orders.mill --keep spent
   Whether a run could go on with twice as many shards:
       millstream plan uppercase --json > old.json
       millstream plan uppercase --shards 2 --json > new.json

@@ -27,6 +27,12 @@ pub(crate) struct RunText {
     /// The longest allowed row, with its end; K, M and G are powers of 1024. A longer one ends its file, with a message
     #[arg(long, value_name = "SIZE", value_parser = size, default_value = "16M")]
     pub(crate) max_row: usize,
+    /// Let `upgrade ADDR FILE.mill` put another text in the place of this one while it runs, at the address of --page.
+    /// A text writes the files that it names: who can reach the page can have this process write any file. From other
+    /// machines it is reached only with a token in MILLSTREAM_TOKEN, which a change then has to show
+    #[cfg(feature = "page")]
+    #[arg(long, requires = "page")]
+    pub(crate) accept_upgrades: bool,
     #[command(flatten)]
     pub(crate) run: Run,
 }

@@ -141,8 +141,8 @@ pub(super) fn jobs(text: &str) -> Result<Jobs, String> {
 }
 
 /// The address of a server: `HOST:PORT`; without a host, on this machine alone.
-#[cfg(any(feature = "page", feature = "top"))]
-pub(super) fn address(text: &str) -> Result<String, String> {
+#[cfg(any(feature = "page", feature = "run", feature = "top"))]
+pub(crate) fn address(text: &str) -> Result<String, String> {
     let (host, port) = text.rsplit_once(':').unwrap_or(("", text));
     if port.parse::<u16>().is_err() {
         return Err("must be HOST:PORT, or a port, which is at most 65535".into());

@@ -1,10 +1,11 @@
-use crate::command::run::{Text, shards_of};
+use crate::command::run::{Accepts, Text, shards_of};
 use crate::command::{Check, RunText};
 use crate::config::{run_with_slots, with_state};
 use crate::flags;
 
 pub(super) fn run(flags: flags::RunText) -> Result<RunText, String> {
-    let flags::RunText { text, files, max_row, run } = flags;
+    let accepts = accepts(&flags)?;
+    let flags::RunText { text, files, max_row, run, .. } = flags;
     let mut files = files.into_iter();
     let text = match text {
         Some(text) => Text::Given(text),
@@ -13,7 +14,38 @@ pub(super) fn run(flags: flags::RunText) -> Result<RunText, String> {
     let shards = shards_of(&run.tuning);
     // A slot holds the rows of a block: so few that memory stays small.
     let run = with_state("run", run_with_slots((2 * shards).next_power_of_two().max(4), run)?);
-    Ok(RunText { text, files: files.collect(), most: max_row, shards, run })
+    if accepts.is_some() && run.keep.is_some() {
+        return Err(
+            "--accept-upgrades: a state directory belongs to one text, so a run with --state takes no other one".into(),
+        );
+    }
+    Ok(RunText { text, files: files.collect(), most: max_row, shards, accepts, run })
+}
+
+/// Whether the run goes on with a text that is posted to its page.
+#[cfg(feature = "page")]
+fn accepts(flags: &flags::RunText) -> Result<Option<Accepts>, String> {
+    use crate::environment::{SHORTEST_TOKEN, TOKEN, secret};
+    use std::net::ToSocketAddrs;
+    if !flags.accept_upgrades {
+        return Ok(None);
+    }
+    if flags.run.deploy != flags::Deploy::Rings {
+        return Err("--accept-upgrades: only runs on rings can go on with another text: use `--deploy rings`".into());
+    }
+    let token = secret(TOKEN, SHORTEST_TOKEN)?;
+    // What is no address is refused where it is opened.
+    let addresses = flags.run.page.as_ref().and_then(|page| page.to_socket_addrs().ok());
+    if token.is_none() && !addresses.into_iter().flatten().all(|address| address.ip().is_loopback()) {
+        let set = format!("`export {TOKEN}=$(openssl rand -hex 16)` sets a token");
+        return Err(format!("--accept-upgrades: other machines reach the page, and a change writes files: {set}"));
+    }
+    Ok(Some(Accepts { token }))
+}
+
+#[cfg(not(feature = "page"))]
+fn accepts(_: &flags::RunText) -> Result<Option<Accepts>, String> {
+    Ok(None)
 }
 
 pub(super) fn check(flags: flags::Check) -> Check {

@@ -48,6 +48,8 @@ mod streams;
 #[cfg(all(feature = "page", feature = "top"))]
 mod top;
 mod upgrade;
+#[cfg(all(feature = "page", feature = "run"))]
+mod upgrade_run;
 mod uppercase;
 mod verify;
 mod wc;

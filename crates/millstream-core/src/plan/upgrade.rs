@@ -15,7 +15,8 @@ use carried::{Keeps, carried, kept_by};
 ///   a [migration](UpgradeRules::migrated). Keyed states are those of the same keys, in as many lanes.
 /// - A stage that only the new plan has begins fresh; one that starts a clock goes on with the numbers of its input.
 /// - A stage that only the old plan has, and that keeps something, a state or the numbers of a clock, is refused: its
-///   state would be lost. [Dropping](UpgradeRules::dropped) a state on purpose is said by name.
+///   state would be lost. [Dropping](UpgradeRules::dropped) a state on purpose is said by name; and so is that a stage
+///   which both plans have begins [fresh](UpgradeRules::fresh), unless its states are those of keys.
 /// - A stage that keeps nothing may come and go.
 ///
 /// A plan has no types of the pipeline's ends, and no limit of memory; of the ends it has the size of the source's
@@ -89,11 +90,20 @@ pub struct UpgradeRules {
     pub migrated: Vec<String>,
     /// The stages of the old plan whose states may be lost.
     pub dropped: Vec<String>,
+    /// The stages that both plans have, and that begin fresh: what they kept is lost.
+    pub fresh: Vec<String>,
 }
 
 impl UpgradeRules {
     fn migrates(&self, stage: &Stage) -> bool {
         self.migrated.contains(&stage.name)
+    }
+
+    /// Whether what a stage of both plans keeps is lost. With keys it is not its own alone.
+    fn loses(&self, (old_plan, old): (&Plan, &Stage), (new_plan, new): (&Plan, &Stage)) -> bool {
+        let is_single = |plan: &Plan, stage: &Stage| stage.kind != "key" && plan.key_stages(stage).is_empty();
+        let keeps_state = matches!(kept_by(old_plan, old), Keeps::State(_));
+        self.fresh.contains(&old.name) && keeps_state && is_single(old_plan, old) && is_single(new_plan, new)
     }
 }
 
@@ -121,8 +131,13 @@ impl Plan {
     pub fn check_upgrade_by(&self, new: &Plan, rules: &UpgradeRules) -> UpgradeCheck {
         let find = |plan: &Plan, name: &str| plan.stages.iter().position(|stage| stage.name == name);
         let mut stages = Vec::with_capacity(new.stages.len());
+        let mut lost = Vec::new();
         for stage in &new.stages {
             let verdict = match find(self, &stage.name) {
+                Some(old) if rules.loses((self, &self.stages[old]), (new, stage)) => {
+                    lost.push(&self.stages[old]);
+                    Verdict::New
+                }
                 Some(old) => carried((self, &self.stages[old]), (new, stage), rules.migrates(stage)),
                 None if rules.migrates(stage) => {
                     let why = "a migration is for it, and the running pipeline has no such stage";
@@ -135,6 +150,7 @@ impl Plan {
         for stage in self.stages.iter().filter(|stage| find(new, &stage.name).is_none()) {
             stages.push(StageCheck::of(stage, left(self, stage, rules)));
         }
+        stages.extend(lost.into_iter().map(|stage| StageCheck::of(stage, Verdict::Dropped)));
         UpgradeCheck { stages, ends: ends(self, new) }
     }
 }

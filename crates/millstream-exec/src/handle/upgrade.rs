@@ -36,6 +36,12 @@ impl<R: RingRunner> Upgrader<R> {
         self.change(|answer| upgrade.of_run::<R, T>(self.ends.as_ref(), self.site.clone(), answer))
     }
 
+    /// As [`Handle::changes`].
+    #[must_use]
+    pub fn changes(&self) -> Vec<ChangeReport> {
+        self.site.present().changes.clone()
+    }
+
     pub(crate) fn ends(&self) -> Option<&Ends> {
         self.ends.as_ref()
     }

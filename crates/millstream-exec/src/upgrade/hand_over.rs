@@ -72,6 +72,10 @@ pub(super) fn hand_over(
     plan: &Plan,
     rules: &StateRules,
 ) -> Result<usize, StateMismatch> {
+    // States of keys go on with their keys.
+    let is_single = |stage: &&Stage| stage.kind != "key" && plan.key_stages(stage).is_empty();
+    let lost = plan.stages.iter().filter(is_single).filter(|stage| rules.loses(&stage.name));
+    lost.for_each(|stage| _ = before.remove(&stage.name));
     let mut after = BTreeMap::<String, Vec<_>>::new();
     for named in new.iter_mut().filter(|named| before.contains_key(&named.name)) {
         let state = in_place(&mut named.tasklet);

@@ -43,6 +43,7 @@ pub struct Upgrade<P> {
 pub(crate) struct StateRules {
     pub(super) migrations: Vec<Migration>,
     dropped: Vec<String>,
+    fresh: Vec<String>,
     /// Why the pipeline is replaced.
     pub(super) reason: Option<String>,
 }
@@ -51,7 +52,12 @@ impl StateRules {
     /// The same, for a check of two plans.
     pub(super) fn for_plans(&self) -> UpgradeRules {
         let migrated = self.migrations.iter().map(|migration| migration.stage.clone()).collect();
-        UpgradeRules { migrated, dropped: self.dropped.clone() }
+        UpgradeRules { migrated, dropped: self.dropped.clone(), fresh: self.fresh.clone() }
+    }
+
+    /// Whether what a stage of this plan kept is lost, if both pipelines have one of its name.
+    pub(super) fn loses(&self, stage: &str) -> bool {
+        self.fresh.iter().any(|fresh| fresh == stage)
     }
 
     pub(super) fn migration(&self, stage: &str) -> Option<&Migration> {
@@ -88,6 +94,22 @@ impl<P: Arrow> Upgrade<P> {
     #[must_use]
     pub fn dropping(mut self, stage: impl Into<String>) -> Self {
         self.states.dropped.push(stage.into());
+        self
+    }
+
+    /// This stage begins fresh, although the running pipeline has one of its name: what that one kept is lost. Its
+    /// state may be of any type. The states of keys, in a `shard_by`, go on all the same.
+    ///
+    /// ```
+    /// use millstream::prelude::*;
+    /// let sums = || pipeline::<u64>().scan(0, |sum, x| { *sum += x; *sum }).named("sum");
+    /// let rings = Rings::new().upgrade_at(SequenceNumber(3), Upgrade::to(sums()).afresh("sum"));
+    /// assert_eq!(rings.collect(sums().from(1..=5))?, [1, 3, 6, 4, 9]);
+    /// # Ok::<(), RunError>(())
+    /// ```
+    #[must_use]
+    pub fn afresh(mut self, stage: impl Into<String>) -> Self {
+        self.states.fresh.push(stage.into());
         self
     }
 

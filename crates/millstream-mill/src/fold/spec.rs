@@ -165,6 +165,18 @@ impl Aggregates {
     }
 }
 
+/// What the state of a stage `fold` is of: the names of its aggregates and their kinds.
+pub(crate) fn kept_by(aggregates: Option<&Literal>) -> String {
+    let Some(Literal::Code(code)) = aggregates else { return String::new() };
+    let all = Aggregates::of(code).map(|all| all.0).unwrap_or_default();
+    let kept = |Aggregate { name, kind, .. }: &Aggregate| match kind {
+        // The part is that of the answer.
+        Kind::Quantile(_) => format!("{name}: quantile"),
+        kind => format!("{name}: {kind:?}"),
+    };
+    all.iter().map(kept).collect::<Vec<_>>().join(", ")
+}
+
 /// The parts between commas that stand in no brackets and no quotes.
 fn split(text: &str) -> Vec<&str> {
     let (mut parts, mut from, mut open, mut quoted) = (Vec::new(), 0, 0_usize, false);

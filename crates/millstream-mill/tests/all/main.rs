@@ -1,5 +1,7 @@
 //! Programs as text: what they mean, and that it is the same everywhere.
 
+mod change;
+mod goes_on;
 mod keys;
 mod meaning;
 mod places;

@@ -7,5 +7,7 @@ mod graph;
 mod otlp;
 #[cfg(feature = "page")]
 mod page;
+#[cfg(feature = "page")]
+mod posted;
 mod recording;
 mod stuck;

@@ -36,13 +36,13 @@ pub(super) fn stored_text(keep: &Keep) -> Option<String> {
     }
 }
 
-/// The calls of a program, each with the wires that it reads.
+/// The calls of a program, each with the wires that it reads. What rows without a sink go through is no call.
 fn calls(program: &Program) -> Vec<String> {
     let call = |call: &millstream_registry::Called| {
         let wires: Vec<String> = call.reads.iter().map(usize::to_string).collect();
         format!("{call} of {}", wires.join(", "))
     };
-    program.calls.iter().map(call).collect()
+    program.calls().iter().filter(|call| !matches!(&*call.stage, "print" | "both")).map(call).collect()
 }
 
 /// Why the directory is not this text's, if it is another one's.

@@ -189,3 +189,30 @@ fn a_state_is_dropped_if_that_is_said() {
     let refused = run(Upgrade::to(plain()).dropping("other")).unwrap_err();
     assert!(matches!(refused, RunError::Upgrade(UpgradeError::Check(_))), "{refused}");
 }
+
+#[test]
+fn a_stage_begins_fresh_if_that_is_said() {
+    let old = || pipeline::<u64>().scan(V1::default(), v1).named("book");
+    let run = |next: Upgrade<_>| Rings::new().upgrade_at(number(3), next).collect(old().from(0..5));
+    let fresh: Vec<_> = old().model(0..3).into_iter().chain(old().model(3..5)).collect();
+    assert_eq!(run(Upgrade::to(old()).afresh("book")), Ok(fresh));
+    assert_eq!(run(Upgrade::to(old()).afresh("other")), Ok(old().model(0..5)));
+    // Its state may be of another type.
+    let counts = pipeline::<u64>()
+        .scan(0_u8, |n, _| {
+            *n += 1;
+            u64::from(*n)
+        })
+        .named("book");
+    let next = Upgrade::to(counts).afresh("book");
+    let check = next.check(&old().plan()).to_string();
+    let expected = "new      book (scan), with a state that begins fresh\ndropped  book (scan), with its state\n\
+                    0 kept, 0 migrated, 1 new, 1 dropped, 0 refused\n";
+    assert_eq!(check, expected);
+    let counted: Vec<_> = old().model(0..3).into_iter().chain([1, 2]).collect();
+    assert_eq!(Rings::new().upgrade_at(number(3), next).collect(old().from(0..5)), Ok(counted));
+    // Those of keys go on with the keys.
+    let keyed = || pipeline::<u64>().shard_by(|x| x % 2, 1, |p| p.scan(V1::default(), v1).named("book")).named("keys");
+    let rings = Rings::new().upgrade_at(number(3), Upgrade::to(keyed()).afresh("book").afresh("keys"));
+    assert_eq!(rings.collect(keyed().from(0..8)), Ok(keyed().model(0..8)));
+}

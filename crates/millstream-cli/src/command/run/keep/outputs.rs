@@ -31,7 +31,7 @@ pub(super) struct KeptOutputs {
 struct Places {
     /// By the number of a sink.
     sinks: Vec<usize>,
-    /// By the number of a source; `None` is a message.
+    /// By the number of a program's dead letters; `None` is a message.
     dead: Vec<Option<usize>>,
 }
 
@@ -61,7 +61,7 @@ impl KeptOutputs {
             Ok(names.len() - 1)
         };
         let sinks = program.sinks.iter().map(|sink| place(&sink.file)).collect::<Result<_, String>>()?;
-        let dead = program.sources.iter().map(|source| source.dead.is_some().then(|| place(&source.dead)).transpose());
+        let dead = program.dead.iter().map(|file| file.is_some().then(|| place(file)).transpose());
         let dead = dead.collect::<Result<_, String>>()?;
         let kept = KeptOutputs { files, names, places: Places { sinks, dead }, complaints: complaints.clone() };
         match kept.written_twice().filter(|_| matches!(keep.doing, Doing::Run { .. })) {
@@ -125,7 +125,7 @@ pub(super) struct OpenOutputs {
     counts: Counts,
 }
 
-/// The dead letters, by the number of their source.
+/// The dead letters, by their numbers in the program.
 #[derive(Debug)]
 pub(super) struct Counts {
     dead: Vec<u64>,

@@ -1,0 +1,191 @@
+//! `--accept-upgrades`: a run goes on with another text, which is posted to its page.
+
+use super::Accepts;
+use super::files::Files;
+use super::outputs::{Place, overwritten};
+use super::sources::Named;
+use crate::command::upgrade::asked::{Answered, Asked};
+use crate::deploy::Runs;
+use crate::message::{Complaints, cause, quoted};
+use crate::outcome::Outcome;
+use crate::output::can_be_written;
+use crate::watching;
+use millstream_core::plan::{StageCheck, UpgradeCheck, Verdict};
+use millstream_exec::Upgrader;
+use millstream_mill::{Allowed, Program};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+use std::fs;
+use std::os::unix::fs::FileTypeExt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
+
+/// What changes a run from outside.
+#[derive(Clone)]
+pub(super) struct Changes(Arc<Mutex<State>>);
+
+enum State {
+    NotBegun,
+    Runs(Box<Running>),
+    Over,
+}
+
+/// A run that goes on.
+struct Running {
+    /// The present text.
+    program: Program,
+    upgrader: Upgrader,
+    files: Files,
+    /// What it reads.
+    read: Vec<Named>,
+    quiet: bool,
+    complaints: Complaints,
+}
+
+impl Changes {
+    /// From now on the page of these runs answers what is posted to it: if the run `accepts` it, by changing the text
+    /// of the run that starts next.
+    pub(super) fn offer(
+        runs: &mut Runs,
+        accepts: Option<Accepts>,
+        (program, read, files): (&Program, &[Named], Files),
+        quiet: bool,
+        complaints: &Complaints,
+    ) -> Self {
+        let changes = Changes(Arc::new(Mutex::new(State::NotBegun)));
+        let Some(Accepts { token }) = accepts else {
+            let why = "the run was started without --accept-upgrades, so it takes no other text";
+            watching::on_upgrade(None, move |_| refused(why));
+            return changes;
+        };
+        let of_page = changes.clone();
+        watching::on_upgrade(token, move |asked| of_page.answer(asked));
+        let (program, read, complaints) = (program.clone(), read.to_vec(), complaints.clone());
+        let begun = changes.clone();
+        runs.when_started(move |upgrader| {
+            let running = Running { program, upgrader, files, read, quiet, complaints };
+            *begun.lock() = State::Runs(Box::new(running));
+        });
+        changes
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The run is over.
+    pub(super) fn end(&self) {
+        *self.lock() = State::Over;
+    }
+
+    /// The answer to a request.
+    fn answer(&self, asked: &Value) -> (u16, Value) {
+        let Ok(asked) = Asked::deserialize(asked) else {
+            return (400, json!({ "error": "a change has a `text`, and perhaps `check`, `keep` and `drop`" }));
+        };
+        let mut state = match self.0.try_lock() {
+            Ok(state) => state,
+            Err(TryLockError::Poisoned(state)) => state.into_inner(),
+            Err(TryLockError::WouldBlock) => return refused("another change is under way: try again when it is over"),
+        };
+        match &mut *state {
+            State::NotBegun => refused("the run has not begun: try again"),
+            State::Over => refused("the run is over"),
+            State::Runs(running) => match running.change(&asked) {
+                Ok(answered) => (200, json!(answered)),
+                Err(answered) if answered.code == Outcome::WrongUse.code() => (422, json!(answered)),
+                Err(answered) => (409, json!(answered)),
+            },
+        }
+    }
+}
+
+fn refused(why: &str) -> (u16, Value) {
+    (409, json!(Answered::refused(why.to_owned())))
+}
+
+impl Running {
+    /// Checks a text, and goes on with it unless a check is all that is asked for.
+    fn change(&mut self, asked: &Asked) -> Result<Answered, Answered> {
+        let next = self.program.next(&asked.text).map_err(|wrong| Answered {
+            code: Outcome::WrongUse.code(),
+            wrong: wrong.in_file(asked.name.clone()).to_string(),
+            ..Answered::default()
+        })?;
+        let allowed = Allowed { keeps: asked.keep.clone(), drops: asked.drop.clone() };
+        self.names_states(&next, &allowed).map_err(Answered::wrong_use)?;
+        overwritten(&next, &self.read).map_or(Ok(()), Err).map_err(Answered::wrong_use)?;
+        self.files_fit(&next)?;
+        if asked.check {
+            let check = self.program.check_upgrade(&next, &allowed);
+            let code = if check.is_allowed() { Outcome::Done } else { Outcome::CheckFailed }.code();
+            let answered = Answered { code, out: check.to_string(), report: json!(check), ..Answered::default() };
+            return if check.is_allowed() { Ok(answered) } else { Err(answered) };
+        }
+        let upgrade = self.program.upgrade_to(&next, &allowed).map_err(|check| not_allowed(&check))?;
+        let opened = self.files.open(&next).map_err(Answered::refused)?;
+        let added = self.files.lock().add(opened);
+        if let Err(error) = self.upgrader.upgrade(upgrade) {
+            self.files.lock().take_out(added);
+            return Err(Answered::refused(error.to_string()));
+        }
+        self.files.lock().go_on(&self.program, &next);
+        self.program = next;
+        let report = self.upgrader.changes().pop().ok_or_else(|| Answered::refused("the run is over".to_owned()))?;
+        if !self.quiet {
+            self.complaints.note(&format!("{}: {report}", quoted(asked.name.as_ref())));
+        }
+        Ok(Answered { out: format!("{report}\n"), report: json!(report), ..Answered::default() })
+    }
+
+    /// A rule for a misspelt stage would do nothing, and not be missed.
+    fn names_states(&self, next: &Program, allowed: &Allowed) -> Result<(), String> {
+        let states: BTreeSet<String> = self.program.states().into_iter().chain(next.states()).collect();
+        match allowed.keeps.iter().chain(&allowed.drops).find(|name| !states.contains(*name)) {
+            None => Ok(()),
+            Some(name) => {
+                let there: Vec<_> = states.iter().map(String::as_str).collect();
+                Err(format!("no stage {name:?} keeps a state; there are {}", there.join(", ")))
+            }
+        }
+    }
+
+    /// Whether files that the text adds can stand beside those that the run writes.
+    fn files_fit(&self, next: &Program) -> Result<(), Answered> {
+        let open = self.files.lock().names();
+        let [sinks, dead] = next.writes();
+        let names = sinks.iter().filter_map(|number| next.sinks[*number].file.as_ref());
+        let names = names.chain(dead.iter().filter_map(|number| next.dead[*number].as_ref()));
+        for name in names.filter(|name| !open.contains(name)) {
+            let shown = quoted(name.as_ref());
+            let place = Place::of(name.as_ref());
+            if let Some(other) = open.iter().find(|other| place.is_some() && Place::of(other.as_ref()) == place) {
+                let other = quoted(other.as_ref());
+                let why = format!("{shown} and {other}, which the run writes, are one file: call it as before");
+                return Err(Answered::wrong_use(why));
+            }
+            // The other end would be waited for, and the run with it.
+            if fs::metadata(name).is_ok_and(|metadata| metadata.file_type().is_fifo()) {
+                let why = format!("{shown} is a pipe: a text that takes the place of another opens none");
+                return Err(Answered::wrong_use(why));
+            }
+            let can = can_be_written(name.as_ref());
+            can.map_err(|error| Answered::refused(format!("{shown}: {}", cause(&error))))?;
+        }
+        Ok(())
+    }
+}
+
+/// The stages that are refused.
+fn not_allowed(check: &UpgradeCheck) -> Answered {
+    let text = check.to_string();
+    let lines = text.lines().filter(|line| line.starts_with("refused"));
+    let lines: String = lines.map(|line| format!("\n  {line}")).collect();
+    // A stage that only has changed says itself what keeps its state.
+    let is_lost = |stage: &StageCheck| matches!(&stage.verdict, Verdict::Refused { why } if !why.contains(": `keep "));
+    let help = if check.refused().any(is_lost) { "; `--drop STAGE` lets a state be lost" } else { "" };
+    Answered {
+        report: json!(check),
+        ..Answered::refused(format!("the text was not replaced, and the run goes on as before{help}:{lines}"))
+    }
+}

@@ -1,0 +1,365 @@
+//! The files that a run writes, by the numbers that values have for them.
+//!
+//! The numbers are those of all texts with which the run goes on, one after the other, so a value says itself where it
+//! goes. A file that a text adds is empty from its first value on, or once the text has taken its place: if it does
+//! not, the file is as before.
+
+use crate::message::{Complaints, cause, quoted};
+use millstream_mill::Program;
+use std::fs::{self, File};
+use std::io::{self, ErrorKind, Write};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// The files of a run, which the sink writes and a change adds to.
+#[derive(Clone, Default)]
+pub(super) struct Files(Arc<Mutex<All>>);
+
+/// All files, open or closed.
+#[derive(Default)]
+pub(super) struct All {
+    /// By the number of a sink; `None` is standard output.
+    sinks: Vec<Option<Sink>>,
+    /// By the number of dead letters; `None` is a message.
+    dead: Vec<Option<Sink>>,
+    /// For each of them, the number to which they go by now.
+    dead_to: Vec<usize>,
+    /// How many there were.
+    counts: Vec<u64>,
+}
+
+/// A file, and what has to be done before it is written.
+pub(super) struct Sink {
+    name: String,
+    /// `None` once it is closed.
+    file: Option<File>,
+    /// Whether what it has is of an earlier run, and is to go.
+    is_old: bool,
+    failed: bool,
+}
+
+/// Files that are open for a text which has not begun.
+pub(super) struct Opened {
+    sinks: Vec<(usize, Option<Sink>)>,
+    dead: Vec<Option<Sink>>,
+    /// Those that were not there.
+    made: Vec<String>,
+}
+
+impl Files {
+    pub(super) fn lock(&self) -> MutexGuard<'_, All> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Opens and empties the files of the first text.
+    ///
+    /// # Errors
+    ///
+    /// What cannot be opened.
+    pub(super) fn begin(&self, program: &Program) -> Result<(), String> {
+        let opened = self.open(program)?;
+        let mut all = self.lock();
+        all.add(opened);
+        all.go_on(program, program);
+        Ok(())
+    }
+
+    /// Opens the files that a text adds. Nothing is written yet. No lock is held, since that may take long.
+    ///
+    /// # Errors
+    ///
+    /// What cannot be opened; then all is as before.
+    pub(super) fn open(&self, next: &Program) -> Result<Opened, String> {
+        let wanted = self.lock().wanted(next);
+        let mut opened = Opened { sinks: Vec::new(), dead: Vec::new(), made: Vec::new() };
+        for (number, name, known) in wanted.sinks {
+            let sink = name.map(|name| opened.open(name, known)).transpose();
+            opened.sinks.push((number, sink.map_err(|why| opened.undone(why))?));
+        }
+        for (name, known) in wanted.dead {
+            let sink = name.map(|name| opened.open(name, known)).transpose();
+            let sink = sink.map_err(|why| opened.undone(why))?;
+            opened.dead.push(sink);
+        }
+        Ok(opened)
+    }
+}
+
+/// What a text writes that is not open: a file's name, and whether the run has written it before; of a file that is
+/// open, a handle.
+struct Wanted {
+    sinks: Vec<(usize, Option<String>, Known)>,
+    dead: Vec<(Option<String>, Known)>,
+}
+
+/// What the run knows of a file.
+enum Known {
+    No,
+    /// It has written it before.
+    Closed,
+    Open(io::Result<File>),
+}
+
+impl All {
+    fn known(&self, name: Option<&String>) -> Known {
+        let of_name = || self.sinks.iter().chain(&self.dead).flatten().filter(|sink| Some(&sink.name) == name);
+        match of_name().find_map(|sink| sink.file.as_ref()) {
+            Some(file) => Known::Open(file.try_clone()),
+            None if of_name().next().is_some() => Known::Closed,
+            None => Known::No,
+        }
+    }
+
+    fn wanted(&self, next: &Program) -> Wanted {
+        let [sinks, _] = next.writes();
+        let is_open = |number: usize| match self.sinks.get(number) {
+            Some(Some(sink)) => sink.file.is_some(),
+            Some(None) => true,
+            None => false,
+        };
+        let sinks = sinks.iter().copied().filter(|number| !is_open(*number)).map(|number| {
+            let name = next.sinks[number].file.clone();
+            let known = self.known(name.as_ref());
+            (number, name, known)
+        });
+        let dead = next.dead[self.dead.len()..].iter().map(|name| (name.clone(), self.known(name.as_ref())));
+        Wanted { sinks: sinks.collect(), dead: dead.collect() }
+    }
+
+    /// Takes in files, whose numbers no value has yet.
+    pub(super) fn add(&mut self, opened: Opened) -> Added {
+        let before = (self.sinks.len(), self.dead.len());
+        let mut again = Vec::new();
+        for (number, sink) in opened.sinks {
+            match self.sinks.get_mut(number) {
+                Some(closed) => {
+                    *closed = sink;
+                    again.push(number);
+                }
+                None => self.sinks.push(sink),
+            }
+        }
+        for sink in opened.dead {
+            self.dead_to.push(self.dead.len());
+            self.counts.push(0);
+            self.dead.push(sink);
+        }
+        Added { before, again, made: opened.made }
+    }
+
+    /// Takes out what was added for a text that does not begin.
+    pub(super) fn take_out(&mut self, Added { before: (sinks, dead), again, made }: Added) {
+        self.sinks.truncate(sinks);
+        self.dead_to.truncate(dead);
+        self.counts.truncate(dead);
+        self.dead.truncate(dead);
+        for number in again {
+            self.sinks[number].iter_mut().for_each(|sink| sink.file = None);
+        }
+        remove(&made);
+    }
+
+    /// The run has gone on from a text to the next one: what no longer is written is closed.
+    pub(super) fn go_on(&mut self, before: &Program, next: &Program) {
+        let [[_, old], [sinks, dead]] = [before.writes(), next.writes()];
+        for (was, is) in old.iter().zip(dead) {
+            self.dead_to.iter_mut().filter(|to| **to == *was).for_each(|to| *to = *is);
+        }
+        for (numbers, files) in [(sinks, &mut self.sinks), (dead, &mut self.dead)] {
+            for (number, sink) in files.iter_mut().enumerate() {
+                let Some(sink) = sink else { continue };
+                if numbers.contains(&number) {
+                    // An error of it comes again where it is written.
+                    let _ = sink.ready();
+                } else {
+                    sink.file = None;
+                }
+            }
+        }
+    }
+
+    /// The file of a sink; `None` for standard output.
+    pub(super) fn sink(&mut self, number: usize) -> Option<&mut Sink> {
+        self.sinks[number].as_mut()
+    }
+
+    /// The file for dead letters, and how many there are with this one.
+    pub(super) fn dead(&mut self, number: usize) -> (Option<&mut Sink>, u64) {
+        let number = self.dead_to[number];
+        self.counts[number] += 1;
+        (self.dead[number].as_mut(), self.counts[number])
+    }
+
+    /// Whether sinks write files.
+    pub(super) fn has_files(&self) -> bool {
+        self.sinks.iter().flatten().any(|sink| sink.file.is_some())
+    }
+
+    /// How many dead letters went to each file, or to messages.
+    pub(super) fn counts(&self) -> impl Iterator<Item = (u64, Option<&str>)> {
+        self.counts.iter().copied().zip(self.dead.iter().map(|sink| sink.as_ref().map(|sink| &*sink.name)))
+    }
+
+    /// The names of the sinks and of the files for dead letters that are open.
+    #[cfg(feature = "page")]
+    pub(super) fn names(&self) -> Vec<String> {
+        let open = self.sinks.iter().chain(&self.dead).flatten().filter(|sink| sink.file.is_some());
+        open.map(|sink| sink.name.clone()).collect()
+    }
+}
+
+/// What was added for a text.
+pub(super) struct Added {
+    /// How many sinks there were, and how many files for dead letters.
+    before: (usize, usize),
+    /// The sinks that were closed before.
+    again: Vec<usize>,
+    made: Vec<String>,
+}
+
+impl Opened {
+    fn open(&mut self, name: String, known: Known) -> Result<Sink, String> {
+        // Sources with one file write to it in turn, each behind what is there.
+        let shared = self.of_name(&name).map(File::try_clone);
+        let (file, is_old) = match (known, shared) {
+            (Known::Open(file), _) | (_, Some(file)) => (file, false),
+            (Known::Closed, None) => (File::options().append(true).create(true).open(&name), false),
+            (Known::No, None) => match File::options().write(true).create_new(true).open(&name) {
+                Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+                    (File::options().write(true).create(true).truncate(false).open(&name), true)
+                }
+                file => {
+                    self.made.extend(file.is_ok().then(|| name.clone()));
+                    (file, false)
+                }
+            },
+        };
+        let file = file.map_err(|error| format!("{}: {}", quoted(name.as_ref()), cause(&error)))?;
+        Ok(Sink { name, file: Some(file), is_old, failed: false })
+    }
+
+    fn of_name(&self, name: &str) -> Option<&File> {
+        let all = self.sinks.iter().map(|(_, sink)| sink).chain(&self.dead);
+        all.flatten().find(|sink| sink.name == name).and_then(|sink| sink.file.as_ref())
+    }
+
+    /// What was opened before something could not be.
+    fn undone(&self, why: String) -> String {
+        remove(&self.made);
+        why
+    }
+}
+
+/// Removes files that were made for a text which does not begin.
+fn remove(made: &[String]) {
+    for name in made {
+        // It may be gone already.
+        let _ = fs::remove_file(name);
+    }
+}
+
+impl Sink {
+    /// Writes to the file until that fails once.
+    pub(super) fn write(&mut self, bytes: &[u8], complaints: &Complaints) {
+        if self.failed {
+            return;
+        }
+        let written = self.ready().and_then(|file| file.map_or(Ok(()), |file| file.write_all(bytes)));
+        if let Err(error) = written {
+            self.failed = true;
+            complaints.complain(&format!("{}: {}", quoted(self.name.as_ref()), cause(&error)));
+        }
+    }
+
+    /// The file, which has nothing of an earlier run.
+    fn ready(&mut self) -> io::Result<Option<&mut File>> {
+        if let (true, Some(file)) = (self.is_old, &self.file)
+            && file.metadata()?.is_file()
+        {
+            file.set_len(0)?;
+        }
+        self.is_old = false;
+        Ok(self.file.as_mut())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::Path;
+
+    /// A text in which each name stands for a file of the directory.
+    fn text(text: &str, dir: &Path) -> String {
+        text.replace("@", &format!("{}/", dir.display()))
+    }
+
+    fn read(dir: &Path, name: &str) -> String {
+        fs::read_to_string(dir.join(name)).unwrap_or_else(|_| "none".to_owned())
+    }
+
+    fn write(files: &Files, sink: usize, bytes: &str) {
+        let mut all = files.lock();
+        all.sink(sink).expect("a file").write(bytes.as_bytes(), &Complaints::of("test"));
+    }
+
+    #[test]
+    fn a_change_that_is_not_made_leaves_all_files_as_they_are() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let dir = dir.path();
+        for name in ["old", "there"] {
+            fs::write(dir.join(name), "of before\n").expect("a file");
+        }
+        let program = Program::load(&text("jsonl | jsonl(\"@old\")", dir), 1, false).expect("a program");
+        let files = Files::default();
+        files.begin(&program).expect("they can be opened");
+        write(&files, 0, "1\n");
+        let next = text("let a = jsonl(dead: \"@dead\"); a | jsonl(\"@there\"); a | jsonl(\"@new\")", dir);
+        let next = program.next(&next).expect("a program");
+        for _ in 0..2 {
+            let added = files.open(&next).expect("they can be opened");
+            let added = files.lock().add(added);
+            assert_eq!(
+                (read(dir, "new"), read(dir, "there"), read(dir, "dead")),
+                ("".into(), "of before\n".into(), "".into())
+            );
+            files.lock().take_out(added);
+            assert_eq!((read(dir, "new"), read(dir, "there")), ("none".into(), "of before\n".into()));
+        }
+        write(&files, 0, "2\n");
+        let wrong = text("let a = jsonl; a | jsonl(\"@new\"); a | csv(\"@no/such\")", dir);
+        let why = files.open(&program.next(&wrong).expect("a program")).map(drop).unwrap_err();
+        assert!(why.ends_with("such: No such file or directory"), "{why}");
+        assert_eq!((read(dir, "old"), read(dir, "new")), ("1\n2\n".to_owned(), "none".to_owned()));
+    }
+
+    #[test]
+    fn a_file_is_emptied_once_in_a_run() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let dir = dir.path();
+        fs::write(dir.join("b"), "of before\n").expect("a file");
+        let program = Program::load(&text("jsonl(dead: \"@d\") | jsonl(\"@a\")", dir), 1, false).expect("a program");
+        let files = Files::default();
+        files.begin(&program).expect("they can be opened");
+        let goes_on = |before: &Program, next: &str| {
+            let next = before.next(&text(next, dir)).expect("a program");
+            let opened = files.open(&next).expect("they can be opened");
+            let _ = files.lock().add(opened);
+            (files.lock().go_on(before, &next), next).1
+        };
+        write(&files, 0, "1\n");
+        let second = goes_on(&program, "jsonl(dead: \"@e\") | jsonl(\"@b\")");
+        assert_eq!((read(dir, "b"), read(dir, "e")), (String::new(), String::new()));
+        write(&files, 1, "2\n");
+        // A state may have the number of the text before; and what is closed is not written.
+        let complaints = Complaints::of("test");
+        files.lock().dead(0).0.expect("a file").write(b"late\n", &complaints);
+        write(&files, 0, "lost\n");
+        let third = goes_on(&second, "jsonl(dead: \"@d\") | jsonl(\"@a\")");
+        write(&files, 0, "3\n");
+        files.lock().dead(1).0.expect("a file").write(b"later\n", &complaints);
+        files.lock().dead(third.writes()[1][0]).0.expect("a file").write(b"last\n", &complaints);
+        let expected = ["1\n3\n", "2\n", "later\nlast\n", "late\n"];
+        assert_eq!(["a", "b", "d", "e"].map(|name| read(dir, name)), expected);
+        let counts: Vec<u64> = files.lock().counts().map(|(count, _)| count).collect();
+        assert_eq!((counts, complaints.any()), (vec![0, 1, 2], false));
+    }
+}

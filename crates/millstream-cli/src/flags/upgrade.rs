@@ -1,0 +1,36 @@
+use clap::{Args, ValueHint};
+use std::ffi::OsString;
+
+/// Put another text in the place of the one that runs, or say whether it could be
+///
+/// The run was started by `run --page ADDR --accept-upgrades`. What it has read by then went through the old text, what
+/// follows goes through the new one, and no row is lost. A stage of the same name goes on with its state. With --check
+/// nothing changes. Given two plans, as `plan --json` writes them, --check says whether the one could take the place of
+/// the other. Exit codes: 0 done, 1 there is no such run or file, 2 wrong use or a wrong text, 4 the change is refused
+#[derive(Debug, Args)]
+pub(crate) struct UpgradeRun {
+    /// Print what would become of every stage and its state: kept, migrated, new, dropped or refused. Exit with 4 if
+    /// the change would be refused
+    #[arg(long)]
+    pub(crate) check: bool,
+    /// The upgrade has a migration for the state of this stage
+    #[arg(long = "migrate", value_name = "STAGE")]
+    pub(crate) migrated: Vec<String>,
+    /// The state of this stage may be lost
+    #[arg(long = "drop", value_name = "STAGE")]
+    pub(crate) dropped: Vec<String>,
+    /// This stage of the text keeps its state although it reads something else or has other parameters, as the text
+    /// says by `keep STAGE;`
+    #[arg(long = "keep", value_name = "STAGE")]
+    pub(crate) kept: Vec<String>,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// The page of the run, HOST:PORT or a port of this machine; or the plan of the running pipeline, as `plan --json`
+    /// wrote it; `-` is standard input
+    #[arg(value_name = "ADDR|OLD.json", value_hint = ValueHint::FilePath)]
+    pub(crate) old: OsString,
+    /// The text, `-` for standard input; or the plan of the pipeline that is to take the place
+    #[arg(value_name = "FILE.mill|NEW.json", value_hint = ValueHint::FilePath)]
+    pub(crate) new: OsString,
+}

@@ -1,0 +1,31 @@
+#[cfg(feature = "run")]
+use crate::command::OfRun;
+use crate::command::{Command, Upgrade};
+use crate::flags;
+
+/// Two plans are compared. An address in the place of the first one is that of a run, unless it is the name of a file.
+pub(super) fn upgrade(flags: flags::UpgradeRun) -> Result<Command, String> {
+    #[cfg(feature = "run")]
+    if let Some(address) = flags.old.to_str().and_then(|old| flags::address(old).ok())
+        && !std::path::Path::new(&flags.old).exists()
+    {
+        return of_run(address, flags).map(Command::UpgradeRun);
+    }
+    let flags::UpgradeRun { check, migrated, dropped, kept, json, old, new } = flags;
+    if !kept.is_empty() {
+        return Err("--keep is for the text of a run, at its address; `--migrate` is for plans".into());
+    }
+    if !check {
+        return Err("two plans are compared with --check; a run is replaced at its address, HOST:PORT".into());
+    }
+    Ok(Command::Upgrade(Upgrade::of(flags::Upgrade { check, migrated, dropped, json, old, new })))
+}
+
+#[cfg(feature = "run")]
+fn of_run(address: String, flags: flags::UpgradeRun) -> Result<OfRun, String> {
+    let flags::UpgradeRun { check, migrated, dropped: drop, kept: keep, json, old: _, new: file } = flags;
+    if !migrated.is_empty() {
+        return Err("--migrate is for plans: a text has no migrations".into());
+    }
+    Ok(OfRun { address, file, json, check, keep, drop })
+}

@@ -1,0 +1,213 @@
+//! Whether a run can go on with another text.
+
+use millstream_mill::{Allowed, Program};
+
+pub(crate) fn load(text: &str, shards: usize) -> Program {
+    Program::load(text, shards, false).unwrap_or_else(|wrong| panic!("{wrong}"))
+}
+
+pub(crate) fn next(program: &Program, text: &str) -> Program {
+    program.next(text).unwrap_or_else(|wrong| panic!("{wrong}"))
+}
+
+fn names(names: &[&str]) -> Vec<String> {
+    names.iter().map(|name| (*name).to_owned()).collect()
+}
+
+/// Says that these keep their states.
+pub(crate) fn keeps(stages: &[&str]) -> Allowed {
+    Allowed { keeps: names(stages), ..Allowed::default() }
+}
+
+/// Says that the states of these are lost.
+pub(crate) fn drops(stages: &[&str]) -> Allowed {
+    Allowed { drops: names(stages), ..Allowed::default() }
+}
+
+/// What would become of a run, without the stages that keep nothing.
+fn check(old: &str, new: &str, allowed: &Allowed) -> Vec<String> {
+    let old = load(old, 1);
+    let next = next(&old, new);
+    let check = old.check_upgrade(&next, allowed);
+    assert_eq!(old.upgrade_to(&next, allowed).is_ok(), check.is_allowed());
+    let states: Vec<_> = old.states().into_iter().chain(next.states()).collect();
+    let is_of_state = |line: &str| {
+        let named = line.get(9..).unwrap_or_default();
+        let ends = |rest: &str| rest.is_empty() || [", ", " (", ": "].iter().any(|end| rest.starts_with(end));
+        named.starts_with("the ends: ")
+            || states.iter().any(|state| named.strip_prefix(state.as_str()).is_some_and(ends))
+    };
+    check.to_string().lines().filter(|line| is_of_state(line)).map(str::to_owned).collect()
+}
+
+#[track_caller]
+fn is_so(old: &str, new: &str, allowed: &Allowed, lines: &[&str]) {
+    assert_eq!(check(old, new, allowed), lines, "{old} to {new}");
+}
+
+const OLD: &str = "let big = jsonl | where(.n > 3); let total = big | sum(.n, by: .k); total | csv(\"sums\")";
+
+#[test]
+fn a_state_goes_on_in_the_stage_of_its_name() {
+    let kept = ["kept     total, with its state", "kept     csv sums, with its state"];
+    is_so(OLD, OLD, &Allowed::default(), &kept);
+    // The names of what keeps nothing do not matter, nor does the order of statements.
+    let same = "let x = jsonl; let y = x | where(.n > 3); let total = y | sum(.n, by: .k); total | csv(\"sums\")";
+    is_so(OLD, same, &Allowed::default(), &kept);
+    // Calls in other places, and of what was not there.
+    let more = "let x = jsonl; x | count | jsonl(\"n\"); let big = x | where(.n > 3);
+                let total = big | sum(.n, by: .k); total | csv(\"sums\"); big | csv(\"big\")";
+    let all = [
+        "new      count (scan_finish), with a state that begins fresh",
+        kept[0],
+        kept[1],
+        "new      csv big (scan_finish), with a state that begins fresh",
+    ];
+    is_so(OLD, more, &Allowed::default(), &all);
+}
+
+#[test]
+fn a_kept_stage_that_has_changed_is_confirmed() {
+    for (changed, why) in [
+        (OLD.replace("> 3", "> 5"), "what it reads has changed, `where(.n > 5)` was `where(.n > 3)`"),
+        (OLD.replace("by: .k", "by: .user"), "its parameter `by` was `.k`, and is `.user`"),
+        (
+            OLD.replace("sum(.n, by: .k)", "sum(.n, by: .k, as: \"all\")"),
+            "its parameter `as` was not given, and is `\"all\"`",
+        ),
+        (
+            OLD.replace("big | sum", "big | map({k, n}) | sum"),
+            "what it reads has changed, `map({k, n})` was `where(.n > 3)`",
+        ),
+    ] {
+        let sink = "kept     csv sums, with its state";
+        let refused = format!("refused  total: {why}: `keep total` keeps its state all the same");
+        is_so(OLD, &changed, &Allowed::default(), &[&refused, sink]);
+        let kept = ["kept     total, with its state", sink];
+        is_so(OLD, &changed, &keeps(&["total"]), &kept);
+        is_so(OLD, &format!("keep total; {changed}"), &Allowed::default(), &kept);
+        is_so(OLD, &format!("{changed}; keep \"total\""), &Allowed::default(), &kept);
+    }
+    // A stage without a name of its own is counted, so that another one may get its name.
+    let (old, new) = ("jsonl | count", "let a = jsonl; a | where(.n) | count; a | count | jsonl(\"n\")");
+    let why = "what it reads has changed, `where(.n)` was `jsonl`: `keep count` keeps its state all the same";
+    let lines = check(old, new, &Allowed::default());
+    assert!(lines.contains(&format!("refused  count: {why}")), "{lines:?}");
+    // A state behind another one that has changed.
+    let old = "let few = jsonl | take(3); let n = few | count; n";
+    let why = "what it reads has changed, `take(4)` was `take(3)`: `keep n` keeps its state all the same";
+    let lines = check(old, &old.replace('3', "4"), &keeps(&["few"]));
+    assert_eq!(lines[..2], ["kept     few, with its state".to_owned(), format!("refused  n: {why}")]);
+}
+
+#[test]
+fn a_state_that_would_be_lost_is_dropped_by_name() {
+    let gone = "jsonl | where(.n > 3) | csv(\"sums\")";
+    let lost = "refused  total: the new text has no such stage to take the state of `sum(.n, by: .k)`";
+    is_so(OLD, gone, &Allowed::default(), &["kept     csv sums, with its state", lost]);
+    let dropped = ["kept     csv sums, with its state", "dropped  total (scan_finish), with its state"];
+    is_so(OLD, gone, &drops(&["total"]), &dropped);
+    let fresh = [
+        "new      total (scan_finish), with a state that begins fresh",
+        "kept     csv sums, with its state",
+        "dropped  total (scan_finish), with its state",
+    ];
+    is_so(OLD, OLD, &drops(&["total"]), &fresh);
+}
+
+#[test]
+fn a_state_of_another_stage_is_another_state() {
+    let of = |stage: &str| format!("let x = jsonl | {stage}; x");
+    for (old, new) in [
+        ("sum(.n)", "count"),
+        ("min(.n)", "max(.n)"),
+        ("take(3)", "skip(3)"),
+        ("count", "count(by: .k)"),
+        ("count(every: 1m, at: .t)", "count(every: 2m, at: .t)"),
+        ("count(every: 1m, at: .t)", "count(session: 1m, at: .t)"),
+        ("count", "distinct(.k)"),
+        ("fold({a: sum(.n)})", "fold({b: sum(.n)})"),
+        ("fold({a: sum(.n), b: count})", "fold({b: count, a: sum(.n)})"),
+    ] {
+        let why = format!("refused  x: its state is that of `{old}`, and `{new}` keeps another one");
+        let print = "kept     print, with its state";
+        is_so(&of(old), &of(new), &keeps(&["x"]), &[&why, print]);
+        let fresh = [
+            "new      x (scan_finish), with a state that begins fresh",
+            print,
+            "dropped  x (scan_finish), with its state",
+        ];
+        is_so(&of(old), &of(new), &drops(&["x"]), &fresh);
+    }
+    for (old, new) in [("top(2, .n)", "top(3, .n)"), ("quantile(.n, 0.5)", "quantile(.n, 0.9)")] {
+        is_so(&of(old), &of(new), &keeps(&["x"]), &["kept     x, with its state", "kept     print, with its state"]);
+    }
+}
+
+#[test]
+fn a_sink_goes_with_its_file() {
+    let text = |sink: &str| format!("jsonl | where(.n > 3) | {sink}");
+    let fresh = |name: &str| format!("new      {name} (scan_finish), with a state that begins fresh");
+    let gone = "dropped  csv a (scan_finish), with its state";
+    is_so(&text("csv(\"a\")"), &text("csv(\"b\")"), &Allowed::default(), &[&fresh("csv b"), gone]);
+    is_so(&text("csv(\"a\")"), &text("jsonl"), &Allowed::default(), &[gone]);
+    let other = text("csv(\"a\", separator: \";\")");
+    let why = "refused  csv a: its parameter `separator` was not given, and is `\";\"`: \
+               `keep \"csv a\"` keeps its state all the same";
+    is_so(&text("csv(\"a\")"), &other, &Allowed::default(), &[why]);
+    // What it reads does not matter.
+    let more = "jsonl | where(.n > 9) | map({n}) | csv(\"a\")";
+    is_so(&text("csv(\"a\")"), more, &Allowed::default(), &["kept     csv a, with its state"]);
+    let named = |file: &str| format!("let x = jsonl | csv(\"{file}\"); x");
+    let lines =
+        ["new      x (scan_finish), with a state that begins fresh", "dropped  x (scan_finish), with its state"];
+    is_so(&named("a"), &named("b"), &Allowed::default(), &lines);
+    let why = "refused  table a: rows of it may not be written yet, and the new text has no such stage to write them";
+    is_so(&text("table(\"a\")"), &text("jsonl"), &Allowed::default(), &[why]);
+    let dropped = "dropped  table a (scan_finish), with its state";
+    is_so(&text("table(\"a\")"), &text("jsonl"), &drops(&["table a"]), &[dropped]);
+}
+
+#[test]
+fn the_sources_are_those_of_the_run() {
+    let old = "let a = csv(\"a\"); let b = jsonl(\"b\", dead: \"d\"); a | jsonl(\"x\"); b | jsonl(\"y\")";
+    let refused = |new: &str, expected: &[&str]| {
+        let lines: Vec<_> = expected.iter().map(|why| format!("refused  the ends: {why}")).collect();
+        assert_eq!(check(old, new, &Allowed::default()), lines, "{new}");
+    };
+    refused("jsonl(\"b\") | jsonl(\"y\"); csv(\"a\") | lines(\"z\")", &[]);
+    let strange = |call: &str| format!("the run has no source `{call}`, and goes on reading those that it has");
+    let gone = |call: &str| format!("the run goes on reading `{call}`, and the new text has no such source");
+    refused(
+        "csv(\"a\", sample: 5) | jsonl(\"x\")",
+        &[&strange("csv(\"a\", sample: 5)"), &gone("csv(\"a\")"), &gone("jsonl(\"b\", dead: \"d\")")],
+    );
+    let twice = "csv(\"a\") | jsonl(\"x\"); csv(\"a\") | jsonl(\"y\"); jsonl(\"b\") | jsonl(\"z\")";
+    refused(twice, &[&strange("csv(\"a\")")]);
+    // `a` is read first.
+    let join = "csv(\"a\") | join(jsonl(\"b\"), on: .k) | jsonl(\"z\")";
+    let order =
+        "a join needs `jsonl(\"b\", dead: \"d\")` before `csv(\"a\")`, and the run reads them the other way round";
+    assert!(check(old, join, &Allowed::default()).contains(&format!("refused  the ends: {order}")));
+    let lines = check(old, "jsonl(\"b\") | join(csv(\"a\"), on: .k) | jsonl(\"z\")", &Allowed::default());
+    assert_eq!(lines, ["new      join (scan_finish), with a state that begins fresh"]);
+}
+
+#[test]
+fn wrong_texts_are_said_with_all_mistakes() {
+    let program = load(OLD, 1);
+    let wrong = program.next("jsonl | cuont | where(.n >); keep all").map(drop).unwrap_err().to_string();
+    for part in ["there is no stage `cuont`", "expected term, found the end"] {
+        assert!(wrong.contains(part), "{wrong}");
+    }
+    for (text, what) in [
+        ("let all = jsonl | count; all; keep al", "no stage is called `al`"),
+        ("let all = jsonl | count; all; keep all, nosuch;", "no stage is called `nosuch`"),
+        ("jsonl | count; keep ;", "nothing"),
+    ] {
+        let wrong = Program::load(text, 1, false).map(drop).expect_err(text).to_string();
+        assert!(what == "nothing" || wrong.contains(what), "{text}: {wrong}");
+    }
+    // Alone it is a name as any other.
+    load("let keep = jsonl | count; keep; keep keep", 1);
+}

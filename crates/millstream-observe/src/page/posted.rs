@@ -1,0 +1,87 @@
+//! What is posted to a page: the one request by which a reader changes something.
+
+use super::Stage;
+use axum::body::{Body, to_bytes};
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::{IntoResponse, Json, Response};
+use serde_json::{Value, json};
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The most bytes of a request.
+const MOST: usize = 1 << 20;
+
+/// A request has to be here after this time.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// What answers a request: with a status of HTTP, and JSON.
+pub(super) type By = dyn Fn(&Value) -> (u16, Value) + Send + Sync;
+
+/// Who answers what is posted to `/upgrade`.
+#[derive(Clone)]
+pub(super) struct Answers {
+    /// What requests have to show.
+    pub(super) token: Option<String>,
+    pub(super) by: Arc<By>,
+}
+
+impl fmt::Debug for Answers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Answers").finish_non_exhaustive()
+    }
+}
+
+/// Why a request is not answered.
+type Refused = (StatusCode, &'static str);
+
+pub(super) async fn upgrade(State(stage): State<Arc<Stage>>, request: Request) -> Response {
+    let answers = stage.lock().answers.clone();
+    let (head, body) = request.into_parts();
+    let answered = match allowed(&head.headers, answers.as_ref()) {
+        Ok(answers) => answer(answers.by.clone(), body).await,
+        Err(refused) => Err(refused),
+    };
+    let (status, answer) = answered.unwrap_or_else(|(status, why)| (status, json!({ "error": why })));
+    (status, Json(answer)).into_response()
+}
+
+/// Whether a request may change something. A browser sends no JSON for a page from elsewhere without asking first, and
+/// says for which page it posts.
+fn allowed<'a>(headers: &HeaderMap, answers: Option<&'a Answers>) -> Result<&'a Answers, Refused> {
+    let answers = answers.ok_or((StatusCode::FORBIDDEN, "this run takes no other text"))?;
+    if headers.contains_key(header::ORIGIN) {
+        return Err((StatusCode::FORBIDDEN, "no page of a browser changes a run"));
+    }
+    let given = |name| headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let is_json = given(header::CONTENT_TYPE).split(';').next().is_some_and(|kind| kind.trim() == "application/json");
+    if !is_json {
+        return Err((StatusCode::UNSUPPORTED_MEDIA_TYPE, "a change is posted as application/json"));
+    }
+    let shown = given(header::AUTHORIZATION).strip_prefix("Bearer ").unwrap_or_default();
+    match &answers.token {
+        Some(token) if !is_same(token, shown) => Err((
+            StatusCode::UNAUTHORIZED,
+            "a change has to show the token of the run, as `Authorization: Bearer TOKEN`",
+        )),
+        _ => Ok(answers),
+    }
+}
+
+/// Compares all bytes, so that the time says nothing of the token.
+fn is_same(token: &str, shown: &str) -> bool {
+    let differ = token.bytes().zip(shown.bytes()).fold(0, |differ, (one, other)| differ | (one ^ other));
+    differ == 0 && token.len() == shown.len()
+}
+
+async fn answer(by: Arc<By>, body: Body) -> Result<(StatusCode, Value), Refused> {
+    let read = tokio::time::timeout(PATIENCE, to_bytes(body, MOST)).await;
+    let read = read.map_err(|_| (StatusCode::REQUEST_TIMEOUT, "the request did not come in time"))?;
+    let read = read.map_err(|_| (StatusCode::PAYLOAD_TOO_LARGE, "the request is too long, or was cut off"))?;
+    let asked = serde_json::from_slice(&read).map_err(|_| (StatusCode::BAD_REQUEST, "the request is no JSON"))?;
+    // It waits for the run, and readers of the page do not wait for it.
+    let answered = tokio::task::spawn_blocking(move || by(&asked)).await;
+    let (status, answer) = answered.map_err(|_| (StatusCode::INTERNAL_SERVER_ERROR, "the change has failed"))?;
+    Ok((StatusCode::from_u16(status).unwrap_or(StatusCode::OK), answer))
+}
