@@ -168,6 +168,8 @@ impl Command {
             Command::Wc(wc) => Some(&mut wc.run),
             Command::Uppercase(uppercase) => Some(&mut uppercase.run),
             Command::Spaces(spaces) => Some(&mut spaces.run),
+            #[cfg(feature = "run")]
+            Command::Run(run) => Some(&mut run.run),
             #[cfg(feature = "serve")]
             Command::Serve(serve) => Some(&mut serve.run),
             _ => None,

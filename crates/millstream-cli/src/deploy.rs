@@ -17,6 +17,8 @@ use crate::output::{self, Output};
 use crate::watching::{Shown, Watching};
 use crate::{panics, progress, stats, watching};
 use before::{Most, can_write, say_other_wait};
+#[cfg(feature = "run")]
+pub(crate) use keep::say_lost;
 pub(crate) use keep::{Answer, files, output_of};
 use millstream_core::model::ModelShape;
 use millstream_core::text::{Block, Piece};

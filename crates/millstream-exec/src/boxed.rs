@@ -1,6 +1,6 @@
 use crate::boxed_block::ErasedStatements;
 use crate::keeps::RingBackend;
-use crate::{Deployable, RingShape, Wiring};
+use crate::{Deployable, RingRunner, RingShape, Rings, Wiring};
 use millstream_core::model::{Extent, Model, ModelShape};
 use millstream_core::pipe::{Then, ToAnyEdge};
 use millstream_core::plan::{Describe, Port};
@@ -83,15 +83,23 @@ impl<A: RingShape + ModelShape> BoxShape for A {}
 /// | [`QuietPipe`] | and is [quiet](Quiet) | and a choice, `shard_by` |
 /// | [`PurePipe`] | and is [shardable](Shardable) | and `shard` |
 /// | [`FreePipe`] | may renumber | `tee` |
+/// | `OnDurable<K>` | as `K`, and its states can be written: also runs on `Durable` rings | as `K` |
 /// | `OnQueues<K>` | as `K`, and also runs on queues | as `K` |
 pub trait BoxKind: sealed::Sealed {
+    /// The rings for which its stages are compiled: they say how states are kept. A box runs on [`Rings`] whichever
+    /// they are.
+    #[doc(hidden)]
+    type Rings: RingRunner;
     /// What is in the box.
     #[doc(hidden)]
-    type Boxed<A: BoxShape, B: BoxShape>: ?Sized + Erased<A, B> + 'static;
+    type Boxed<A: BoxShape, B: BoxShape>: ?Sized + Erased<A, B, Self::Rings> + 'static;
     /// What is in a box of statements.
     #[doc(hidden)]
-    type Statements: ?Sized + ErasedStatements + 'static;
+    type Statements: ?Sized + ErasedStatements<Self::Rings> + 'static;
 }
+
+/// A kind of box that a pipeline may be in by its laws, whatever it runs on. Nothing to implement.
+pub trait Admits<P>: BoxKind {}
 
 /// A boxed pipeline that keeps its clock.
 #[derive(Clone, Copy, Debug)]
@@ -110,7 +118,7 @@ pub enum PurePipe {}
 pub enum FreePipe {}
 
 /// A pipeline between these shapes, as an object.
-pub trait Erased<A: BoxShape, B: BoxShape>: Send + Sync {
+pub trait Erased<A: BoxShape, B: BoxShape, R = Rings>: Send + Sync {
     #[doc(hidden)]
     fn describe_erased(&self, input: Port, plan: &mut Describe) -> Port;
     #[doc(hidden)]
@@ -119,9 +127,9 @@ pub trait Erased<A: BoxShape, B: BoxShape>: Send + Sync {
     fn rings_erased(&self, input: Reader<A>, wiring: &mut Wiring, outer: bool) -> Reader<B>;
 }
 
-impl<A: BoxShape, B: BoxShape, P> Erased<A, B> for P
+impl<R: RingRunner, A: BoxShape + RingShape<R>, B: BoxShape + RingShape<R>, P> Erased<A, B, R> for P
 where
-    P: Arrow<In = A, Out = B> + Deploy<Model> + Deploy<RingBackend>,
+    P: Arrow<In = A, Out = B> + Deploy<Model> + Deploy<RingBackend<R>>,
 {
     fn describe_erased(&self, input: Port, plan: &mut Describe) -> Port {
         self.describe(input, plan)
@@ -134,7 +142,7 @@ where
 
     fn rings_erased(&self, input: Reader<A>, wiring: &mut Wiring, outer: bool) -> Reader<B> {
         let level = if outer { Level::Outer } else { Level::Body };
-        Deploy::<RingBackend>::deploy_at(self, input, level, wiring)
+        Deploy::<RingBackend<R>>::deploy_at(self, input, level, wiring)
     }
 }
 
@@ -149,9 +157,12 @@ macro_rules! kinds {
         impl sealed::Sealed for $kind {}
 
         impl BoxKind for $kind {
+            type Rings = Rings;
             type Boxed<A: BoxShape, B: BoxShape> = dyn Erased<A, B>;
             type Statements = dyn ErasedStatements;
         }
+
+        impl<P: Determinate + $law> Admits<P> for $kind {}
 
         impl<P: Deployable<In: BoxShape, Out: BoxShape> + $law> Fits<P> for $kind {
             fn put(pipeline: P) -> Arc<dyn Erased<P::In, P::Out>> {
@@ -209,7 +220,7 @@ pub trait BoxExt: Deployable<In: BoxShape, Out: BoxShape> {
     /// This pipeline in a box whose type names the shapes of both ends, and that costs nothing an item. The kind of the
     /// box is the one that its use expects.
     fn boxed_exact<Known: Fits<Self>>(self) -> BoxExact<Self::In, Self::Out, Known> {
-        BoxExact { pipeline: Known::put(self) }
+        BoxExact::of(self)
     }
 }
 
@@ -247,7 +258,16 @@ impl<A: BoxShape, B: BoxShape, Known: BoxKind + Quiet> Quiet for BoxExact<A, B, 
 impl<A: BoxShape, B: BoxShape, Known: BoxKind + Shardable> Shardable for BoxExact<A, B, Known> {}
 
 impl<A: BoxShape, B: BoxShape, Known: BoxKind> BoxExact<A, B, Known> {
-    #[cfg(feature = "queues")]
+    /// A box of this pipeline, which may be one that runs on other rings than [`Rings`] alone.
+    #[doc(hidden)]
+    pub fn of<P: Arrow<In = A, Out = B>>(pipeline: P) -> Self
+    where
+        Known: Fits<P>,
+    {
+        BoxExact { pipeline: Known::put(pipeline) }
+    }
+
+    #[cfg(any(feature = "queues", feature = "durable"))]
     pub(crate) fn inside(&self) -> &Known::Boxed<A, B> {
         &self.pipeline
     }

@@ -1,5 +1,5 @@
 use crate::keeps::RingBackend;
-use crate::{AnyPipe, BoxKind, FreePipe, PurePipe, QuietPipe, Wiring};
+use crate::{AnyPipe, BoxKind, FreePipe, PurePipe, QuietPipe, RingRunner, Rings, Wiring};
 use millstream_core::model::{Extent, Model};
 use millstream_core::plan::{Describe, Port};
 use millstream_core::wires::{Bind, DeployStatements, Edges, Scope, Start, Statements, Wire, Wires};
@@ -81,16 +81,16 @@ impl<Known: BoxKind> BoxStatements<Known> {
 }
 
 /// Statements of a block, as an object.
-pub trait ErasedStatements: Send + Sync {
+pub trait ErasedStatements<R: RingRunner = Rings>: Send + Sync {
     #[doc(hidden)]
     fn describe_erased(&self, scope: &Port, plan: &mut Describe);
     #[doc(hidden)]
     fn model_erased(&self, scope: &Edges<Model>, extent: &mut Extent);
     #[doc(hidden)]
-    fn rings_erased(&self, scope: &Edges<RingBackend>, wiring: &mut Wiring);
+    fn rings_erased(&self, scope: &Edges<RingBackend<R>>, wiring: &mut Wiring);
 }
 
-impl<L: DeployStatements<Model> + DeployStatements<RingBackend>> ErasedStatements for L {
+impl<R: RingRunner, L: DeployStatements<Model> + DeployStatements<RingBackend<R>>> ErasedStatements<R> for L {
     fn describe_erased(&self, scope: &Port, plan: &mut Describe) {
         self.describe(scope, plan);
     }
@@ -99,8 +99,8 @@ impl<L: DeployStatements<Model> + DeployStatements<RingBackend>> ErasedStatement
         DeployStatements::<Model>::deploy(self, scope, extent);
     }
 
-    fn rings_erased(&self, scope: &Edges<RingBackend>, wiring: &mut Wiring) {
-        DeployStatements::<RingBackend>::deploy(self, scope, wiring);
+    fn rings_erased(&self, scope: &Edges<RingBackend<R>>, wiring: &mut Wiring) {
+        DeployStatements::<RingBackend<R>>::deploy(self, scope, wiring);
     }
 }
 
@@ -136,8 +136,8 @@ impl<Known: BoxKind> DeployStatements<Model> for BoxStatements<Known> {
     }
 }
 
-impl<Known: BoxKind> DeployStatements<RingBackend> for BoxStatements<Known> {
-    fn deploy(&self, scope: &Edges<RingBackend>, wiring: &mut Wiring) {
+impl<R: RingRunner, Known: BoxKind<Rings = R>> DeployStatements<RingBackend<R>> for BoxStatements<Known> {
+    fn deploy(&self, scope: &Edges<RingBackend<R>>, wiring: &mut Wiring) {
         self.0.iter().for_each(|statement| statement.rings_erased(scope, wiring));
     }
 }
@@ -157,12 +157,12 @@ mod on_queues {
     use crate::{OnQueues, Queues, QueuesWiring};
 
     /// Statements that also run on queues, as an object.
-    pub trait ErasedStatementsOnQueues: ErasedStatements {
+    pub trait ErasedStatementsOnQueues<R: RingRunner = Rings>: ErasedStatements<R> {
         #[doc(hidden)]
         fn queues_erased(&self, scope: &Edges<Queues>, wiring: &mut QueuesWiring);
     }
 
-    impl<L: ErasedStatements + DeployStatements<Queues>> ErasedStatementsOnQueues for L {
+    impl<R: RingRunner, L: ErasedStatements<R> + DeployStatements<Queues>> ErasedStatementsOnQueues<R> for L {
         fn queues_erased(&self, scope: &Edges<Queues>, wiring: &mut QueuesWiring) {
             self.deploy(scope, wiring);
         }
@@ -170,9 +170,9 @@ mod on_queues {
 
     impl<P: Arrow, Known: FitsStatement<P>> FitsStatement<P> for OnQueues<Known>
     where
-        Bind<Start, P>: ErasedStatementsOnQueues,
+        Bind<Start, P>: ErasedStatementsOnQueues<Known::Rings>,
     {
-        fn put_statement(name: Cow<'static, str>, pipeline: P) -> Arc<dyn ErasedStatementsOnQueues> {
+        fn put_statement(name: Cow<'static, str>, pipeline: P) -> Arc<dyn ErasedStatementsOnQueues<Known::Rings>> {
             Arc::new(Bind::new(name, pipeline))
         }
     }

@@ -1,7 +1,9 @@
 use crate::boxed::{Erased, sealed};
 use crate::boxed_block::ErasedStatementsOnQueues;
-use crate::{AnyPipe, BoxExact, BoxExt, BoxKind, BoxShape, Everywhere, Fits, Queue, QueueShape, Queues, QueuesWiring};
-use millstream_core::{AnyEdge, Deploy, Item, ItemShape, KeepsClock, Quiet, Shardable, ToOwnedItem, Val};
+use crate::{
+    AnyPipe, BoxExact, BoxExt, BoxKind, BoxShape, Everywhere, Fits, Queue, QueueShape, Queues, QueuesWiring, Rings,
+};
+use millstream_core::{AnyEdge, Arrow, Deploy, Item, ItemShape, KeepsClock, Quiet, Shardable, ToOwnedItem, Val};
 use std::marker::PhantomData;
 use std::sync::Arc;
 
@@ -33,7 +35,7 @@ impl<A: BoxShape + QueueShape> EveryShape for A {}
 type Owning<A> = Queue<<A as ToOwnedItem>::Owned>;
 
 /// A pipeline between these shapes, as an object.
-pub trait ErasedOnQueues<A: BoxShape, B: BoxShape>: Erased<A, B> {
+pub trait ErasedOnQueues<A: BoxShape, B: BoxShape, R = Rings>: Erased<A, B, R> {
     #[doc(hidden)]
     fn queues_erased(&self, input: Owning<A>, wiring: &mut QueuesWiring, outer: bool) -> Owning<B>
     where
@@ -41,7 +43,10 @@ pub trait ErasedOnQueues<A: BoxShape, B: BoxShape>: Erased<A, B> {
         B: QueueShape;
 }
 
-impl<A: EveryShape, B: EveryShape, P: Everywhere<In = A, Out = B>> ErasedOnQueues<A, B> for P {
+impl<A: EveryShape, B: EveryShape, R, P> ErasedOnQueues<A, B, R> for P
+where
+    P: Arrow<In = A, Out = B> + Erased<A, B, R> + Deploy<Queues>,
+{
     fn queues_erased(&self, input: Owning<A>, wiring: &mut QueuesWiring, outer: bool) -> Owning<B> {
         let deploy = if outer { Deploy::<Queues>::deploy_outer } else { Deploy::<Queues>::deploy };
         deploy(self, input, wiring)
@@ -51,12 +56,16 @@ impl<A: EveryShape, B: EveryShape, P: Everywhere<In = A, Out = B>> ErasedOnQueue
 impl<Known: BoxKind> sealed::Sealed for OnQueues<Known> {}
 
 impl<Known: BoxKind> BoxKind for OnQueues<Known> {
-    type Boxed<A: BoxShape, B: BoxShape> = dyn ErasedOnQueues<A, B>;
-    type Statements = dyn ErasedStatementsOnQueues;
+    type Rings = Known::Rings;
+    type Boxed<A: BoxShape, B: BoxShape> = dyn ErasedOnQueues<A, B, Known::Rings>;
+    type Statements = dyn ErasedStatementsOnQueues<Known::Rings>;
 }
 
-impl<P: Everywhere<In: EveryShape, Out: EveryShape>, Known: Fits<P>> Fits<P> for OnQueues<Known> {
-    fn put(pipeline: P) -> Arc<dyn ErasedOnQueues<P::In, P::Out>> {
+impl<P, Known: Fits<P>> Fits<P> for OnQueues<Known>
+where
+    P: Arrow<In: EveryShape, Out: EveryShape> + ErasedOnQueues<P::In, P::Out, Known::Rings>,
+{
+    fn put(pipeline: P) -> Arc<dyn ErasedOnQueues<P::In, P::Out, Known::Rings>> {
         Arc::new(pipeline)
     }
 }

@@ -20,8 +20,8 @@ use serde::de::DeserializeOwned;
 /// with a state has a name of its own ([`named`](Arrow::named)), or the run does not start: an ordinal in a name can
 /// mean another stage in the next version of the program. Name those that start a clock as well (`flat_map`, `lines`,
 /// and so on): a snapshot has their next number, and no check asks for their names. A box does not say what is in it,
-/// so [`BoxPipeline`](crate::BoxPipeline) does not run here, nor does a function's `impl Pipeline<A, B>` unless it
-/// says `+ Lasting`.
+/// so a [`BoxPipeline`](crate::BoxPipeline) runs here if its kind is [`OnDurable`](crate::OnDurable), and a function's
+/// `impl Pipeline<A, B>` if it says `+ Lasting`.
 ///
 /// At a mark each state is cloned, as on `Rings`; it is written when `to_bytes` is called.
 ///

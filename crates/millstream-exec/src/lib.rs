@@ -26,6 +26,8 @@ mod batching_delay;
 mod bottleneck;
 mod boxed;
 mod boxed_block;
+#[cfg(feature = "durable")]
+mod boxed_durable;
 #[cfg(feature = "queues")]
 mod boxed_on_queues;
 mod budget;
@@ -118,9 +120,11 @@ mod worker_standby;
 pub use advice::TooMany;
 pub use bottleneck::{Bottleneck, Gain, Limit, Load, Loads, Scales, ThreadTimes};
 pub use boxed::{
-    AnyPipe, BoxExact, BoxExt, BoxKind, BoxPipeline, BoxShape, BoxStage, Fits, FreePipe, PurePipe, QuietPipe,
+    Admits, AnyPipe, BoxExact, BoxExt, BoxKind, BoxPipeline, BoxShape, BoxStage, Fits, FreePipe, PurePipe, QuietPipe,
 };
 pub use boxed_block::{BoxBlock, BoxStatements, ErasedStatements, FitsStatement};
+#[cfg(feature = "durable")]
+pub use boxed_durable::OnDurable;
 #[cfg(feature = "queues")]
 pub use boxed_on_queues::{BoxEverywhere, BoxEverywhereExt, EveryShape, OnQueues};
 #[cfg(feature = "durable")]

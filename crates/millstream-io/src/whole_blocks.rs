@@ -81,7 +81,7 @@ impl Framing for Prefixed {
 ///
 /// The whole records of a read are passed on at once, however few: a line typed at a terminal does not wait. The rest
 /// of the read is copied to the front of the next block. Thus the cuts between blocks depend on the reads, but the
-/// records do not. The last line may have no line end.
+/// records do not; [`even`](WholeBlocks::even) blocks depend on the bytes alone. The last line may have no line end.
 ///
 /// **Long records**: a block grows until its first record is whole. A record longer than
 /// [`longest`](WholeBlocks::longest) ends the stream with an error, or is [split](WholeBlocks::splitting).
@@ -106,6 +106,8 @@ pub struct WholeBlocks<R, K = Lines> {
     size: usize,
     longest: usize,
     split: bool,
+    /// Whether a block is filled before it is cut.
+    even: bool,
     pool: BlockPool,
     /// The bytes that were read after the last whole record.
     rest: Vec<u8>,
@@ -136,6 +138,7 @@ impl<R: Read, K: Framing> WholeBlocks<R, K> {
             size: Self::DEFAULT_SIZE,
             longest: Self::LONGEST,
             split: false,
+            even: false,
             pool: BlockPool::new(4 * Self::DEFAULT_SIZE),
             rest: Vec::new(),
             failure: Failure::default(),
@@ -167,6 +170,30 @@ impl<R: Read, K: Framing> WholeBlocks<R, K> {
         assert!((1..Block::MOST).contains(&bytes), "records of at most {bytes} bytes");
         self.longest = bytes;
         self
+    }
+
+    /// Cuts blocks by the bytes alone, and not by the reads: a block ends with the last record that ends in its first
+    /// [`size`](WholeBlocks::size) bytes, or else in twice as many, and so on. It waits until it is so long, or the
+    /// reader ends. A reader that begins at the first byte of a block has the same blocks from there on.
+    ///
+    /// ```
+    /// use millstream::io::WholeBlocks;
+    /// let blocks: Vec<_> = WholeBlocks::lines(&b"to be\nor\nnot to be"[..])
+    ///     .size(9)
+    ///     .even()
+    ///     .map(|block| block.to_vec())
+    ///     .collect();
+    /// assert_eq!(blocks, [&b"to be\nor\n"[..], b"not to be"]);
+    /// ```
+    #[must_use]
+    pub fn even(self) -> Self {
+        WholeBlocks { even: true, ..self }
+    }
+
+    /// Counts for messages from here on: the reader begins after this many records and bytes of a stream.
+    #[must_use]
+    pub fn after(self, records: u64, bytes: u64) -> Self {
+        WholeBlocks { records, bytes, ..self }
     }
 
     /// The place where an error is kept.
@@ -203,6 +230,40 @@ impl<R: Read, K: Framing> WholeBlocks<R, K> {
         None
     }
 
+    /// The next block, cut by its bytes alone.
+    fn next_even(&mut self, mut draft: Draft, mut filled: usize) -> Option<Block> {
+        let (mut goal, mut searched) = (self.size.min(self.longest), 0);
+        loop {
+            while filled < goal {
+                draft.bytes.resize(draft.bytes.len().max(goal), 0);
+                let reader = self.reader.as_mut()?;
+                match reader.read(&mut draft.bytes[filled..goal]) {
+                    Ok(0) => break,
+                    Ok(read) => filled += read,
+                    Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                    Err(error) => {
+                        // The incomplete last record is dropped, but not those before it.
+                        self.fail(error);
+                        let whole = self.framing.end(&draft.bytes[..filled], searched)?;
+                        return Some(self.pass_on(draft, whole, whole));
+                    }
+                }
+            }
+            // The rest of the block before may have been longer than this one is to be.
+            let seen = filled.min(goal);
+            match self.framing.end(&draft.bytes[..seen], searched) {
+                end if seen > self.longest => return self.too_long(draft, filled, end),
+                Some(whole) => return Some(self.pass_on(draft, whole, filled)),
+                None if filled < goal => return self.last(draft, filled),
+                None => {
+                    // One byte more tells a record that is too long from one that ends with the stream.
+                    goal = if seen == self.longest { seen + 1 } else { goal.saturating_mul(2).min(self.longest) };
+                    searched = seen;
+                }
+            }
+        }
+    }
+
     /// The last block, once the reader has ended.
     fn last(&mut self, draft: Draft, filled: usize) -> Option<Block> {
         self.reader = None;
@@ -236,6 +297,9 @@ impl<R: Read, K: Framing> Iterator for WholeBlocks<R, K> {
         draft.bytes.resize(draft.bytes.len().max(filled + self.size), 0);
         draft.bytes[..filled].copy_from_slice(&self.rest);
         self.rest.clear();
+        if self.even {
+            return self.next_even(draft, filled);
+        }
         // The rest of the last block contains no end of a record.
         let mut searched = filled;
         loop {

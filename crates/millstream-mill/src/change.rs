@@ -7,12 +7,12 @@
 use crate::ends::Ends;
 use crate::fold::kept_by;
 use crate::order::{is_fold, other_order};
-use crate::program::Program;
+use crate::program::{Boxes, Program};
 use crate::raw::Raw;
 use crate::written::Written;
 use millstream_core::Arrow;
 use millstream_core::plan::{Plan, UpgradeCheck, UpgradeRules, Verdict};
-use millstream_exec::{OnQueues, Upgrade};
+use millstream_exec::Upgrade;
 use millstream_registry::{Called, Literal, TextPipeline};
 use std::collections::{BTreeSet, HashMap};
 
@@ -63,7 +63,7 @@ impl Program {
         &self,
         next: &Program,
         allowed: &Allowed,
-    ) -> Result<Upgrade<TextPipeline<Raw, Written, OnQueues>>, Box<UpgradeCheck>> {
+    ) -> Result<Upgrade<TextPipeline<Raw, Written, Boxes>>, Box<UpgradeCheck>> {
         let two = Two::of(self, next);
         let rules = two.rules(allowed);
         let check = two.check(allowed, &rules);

@@ -1,17 +1,18 @@
 //! The types of columns and fields: declared, or sampled.
 
 use millstream_jq::{Scalar, scalar_of};
+use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// The names and types of the columns of a table, or of the fields of objects.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Columns {
     /// In the order of a table's columns.
     pub all: Vec<Column>,
 }
 
 /// A column.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Column {
     /// Its name.
     pub name: String,
@@ -22,7 +23,7 @@ pub struct Column {
 }
 
 /// What cells hold.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Type {
     /// A whole number, as JSON writes it.
     Int,

@@ -3,10 +3,11 @@
 use crate::rows::Rows;
 use crate::sink::{Header, each_row, is_number};
 use crate::written::Written;
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 /// Rows that wait for their width.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Grid {
     header: Header,
     /// Cells of rows that are not yet written, and the header at first.

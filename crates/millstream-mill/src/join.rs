@@ -1,10 +1,12 @@
 //! Rows joined with those of another wire by a key.
 
+use crate::bytes::Bytes;
 use crate::key::{make_key, ordered};
 use crate::rows::{FailedRow, RowAt, Rows};
 use crate::time::time_of;
 use millstream_core::failure::fail;
 use millstream_jq::{Expression, Values};
+use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -25,12 +27,12 @@ pub(crate) struct Join {
 }
 
 /// A row and its time.
-type Timed = (u64, Box<[u8]>);
+type Timed = (u64, Bytes);
 
 /// The rows of the other wire so far, by key, each with its time.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Joined {
-    rows: HashMap<Box<[u8]>, Vec<Timed>>,
+    rows: HashMap<Bytes, Vec<Timed>>,
     count: usize,
 }
 
@@ -54,7 +56,7 @@ struct Matched {
 const AT_END: u64 = 0;
 
 /// The key and the time of a row, if it has a key.
-type Keyed = Option<(Box<[u8]>, u64)>;
+type Keyed = Option<(Bytes, u64)>;
 
 impl Join {
     fn keyed(&self, rows: &Rows, row: &RowAt, key: &Expression) -> Result<Keyed, String> {

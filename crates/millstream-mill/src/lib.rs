@@ -31,10 +31,15 @@
 //! it, `stages`, `fold` and `join` have the stages, `order` says which source is read first, `change` whether a run can
 //! go on with another text, and `ends` what the numbers of sources and sinks mean then.
 //!
+//! States can be written down: [`FilePlace`] is where a file is, and what was found out about its columns, and a
+//! pipeline runs on durable rings.
+//!
 //! **Promises, and their tests**: a program has the same bytes on every deployment, with any number of workers,
-//! wherever its input is cut (`tests/all/random.rs`). A text that takes the place of another at a number goes on with
-//! its states, and with the numbers of its files (`tests/all/{change,goes_on}.rs`).
+//! wherever its input is cut; and from its states in front of any number on, it ends as it would have
+//! (`tests/all/random.rs`, `places.rs`). A text that takes the place of another at a number goes on with its states,
+//! and with the numbers of its files (`tests/all/{change,goes_on}.rs`).
 
+mod bytes;
 mod change;
 mod columns;
 mod ends;
@@ -61,10 +66,10 @@ mod written;
 
 pub use change::Allowed;
 pub use columns::{Column, Columns, Type};
-pub use program::Program;
+pub use program::{Boxes, Program};
 pub use raw::{Format, Raw};
 pub use rows::{FailedRow, Rows};
 pub use sink::SinkOf;
-pub use source::{FileBlocks, SourceOf};
+pub use source::{FileBlocks, FilePlace, RowBlocks, SourceOf};
 pub use table::TableRows;
 pub use written::Written;

@@ -5,14 +5,14 @@ use crate::sink::SinkOf;
 use crate::source::SourceOf;
 use crate::stages::{Building, stages};
 use crate::written::Written;
-use millstream_exec::OnQueues;
+use millstream_exec::{OnDurable, OnQueues};
 use millstream_registry::{self as registry, Called, Mistake, StageInfo, TextPipeline, TextProgram, Wrong};
 
 /// A text as a pipeline, with what it reads and writes.
 #[derive(Clone, Debug)]
 pub struct Program {
     /// From blocks of all sources to what leaves.
-    pub pipeline: TextPipeline<Raw, Written, OnQueues>,
+    pub pipeline: TextPipeline<Raw, Written, Boxes>,
     /// The sources, in the order of the text. They are read one after the other, in [`order`](Program::order).
     pub sources: Vec<SourceOf>,
     /// The numbers of the sources in the order in which they are read: that of the text, but for what a join looks up,
@@ -26,6 +26,10 @@ pub struct Program {
     pub dead: Vec<Option<String>>,
     pub(crate) text: Text,
 }
+
+/// The kind of all boxes: a program runs on every deployment, and its states can be written. Its stages are compiled
+/// once for rings of both kinds.
+pub type Boxes = OnQueues<OnDurable>;
 
 /// What a text says.
 #[derive(Clone, Debug)]
@@ -91,6 +95,12 @@ impl Program {
         let (sources, sinks, dead) = (ends.sources.clone(), ends.sinks.clone(), ends.dead.clone());
         let text = Text { calls, keeps, ends, shards, terminal };
         Ok(Program { pipeline, sources, order, sinks, dead, text })
+    }
+
+    /// What the text calls. Two texts with the same calls are one program.
+    #[must_use]
+    pub fn calls(&self) -> &[Called] {
+        &self.text.calls
     }
 
     /// The numbers of the sinks, and of the files for dead letters, that this text writes.

@@ -1,9 +1,11 @@
 //! Stages that pass on some of the rows, by what came before.
 
+use crate::bytes::Bytes;
 use crate::key::{make_key, ordered};
 use crate::rows::Rows;
 use millstream_core::failure::fail;
 use millstream_jq::{Expression, Values};
+use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -28,8 +30,8 @@ pub(crate) fn after(rows: &Rows, left: &mut u64) -> Rows {
 }
 
 /// The keys so far.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Seen(HashSet<Box<[u8]>>);
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Seen(#[serde(with = "crate::bytes::set")] HashSet<Bytes>);
 
 impl Seen {
     /// The rows whose key is new.

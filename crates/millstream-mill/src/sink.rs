@@ -5,6 +5,7 @@ use crate::rows::{FailedRow, Form, Rows};
 use crate::table::write_cell;
 use crate::written::Written;
 use millstream_jq::{Expression, Outputs, Scalar, check_value, scalar_of};
+use serde::{Deserialize, Serialize};
 use std::sync::{Arc, OnceLock};
 
 /// What a sink of a text writes to.
@@ -53,7 +54,7 @@ pub(crate) fn lines(rows: &Rows, sink: usize, stage: &Arc<str>) -> Written {
 }
 
 /// The header of a table that has been begun.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Header(pub(crate) Option<Arc<[String]>>);
 
 /// Rows as those of a table. The fields of the first row are its columns.

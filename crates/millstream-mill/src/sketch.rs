@@ -1,7 +1,9 @@
+use serde::{Deserialize, Serialize};
+
 /// Quantiles within one per cent of the value, in bounded memory: counts of values by the logarithm of their size.
 ///
 /// What is added in which order changes nothing.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Sketch {
     /// By place, the negative ones first.
     counts: std::collections::BTreeMap<i32, u64>,

@@ -6,6 +6,7 @@ use crate::table::{TableRows, cells_of, is_open, row_ends};
 use millstream_core::text::{Block, Lines};
 use millstream_io::{Failure, Framing, WholeBlocks};
 use millstream_jq::{Expression, Fields, Outputs};
+use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use std::io::{Error, ErrorKind, Read};
 use std::sync::Arc;
@@ -27,10 +28,84 @@ pub struct SourceOf {
     pub dead: Option<String>,
 }
 
+/// Blocks of whole rows, of which the first one may begin with a header.
+pub struct RowBlocks {
+    blocks: Box<dyn Iterator<Item = Block> + Send>,
+    failure: Failure,
+}
+
+impl std::fmt::Debug for RowBlocks {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("RowBlocks").finish_non_exhaustive()
+    }
+}
+
+/// Where the blocks of a file are, between two of them, and what was found out about it: they can be read on from
+/// there in another process.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FilePlace {
+    /// The bytes that were passed on.
+    pub offset: u64,
+    /// The rows in them.
+    pub rows: u64,
+    /// The columns, declared or sampled, of rows that have any.
+    pub columns: Option<Arc<Columns>>,
+}
+
 impl SourceOf {
     /// Whether it reads the same, and in the same way.
     pub(crate) fn reads_as(&self, other: &SourceOf) -> bool {
         *self == SourceOf { dead: self.dead.clone(), ..other.clone() }
+    }
+
+    /// What a reader has, as blocks. What comes is passed on at once. A row has at most `longest` bytes.
+    pub fn blocks(&self, input: impl Read + Send + 'static, longest: usize) -> RowBlocks {
+        self.cut(input, longest, false, &FilePlace::default())
+    }
+
+    /// As [`blocks`](SourceOf::blocks), from a place of a file on, cut by the bytes alone: the blocks are the same from
+    /// each of them on.
+    pub fn even_blocks(&self, input: impl Read + Send + 'static, longest: usize, from: &FilePlace) -> RowBlocks {
+        self.cut(input, longest, true, from)
+    }
+
+    fn cut(&self, input: impl Read + Send + 'static, longest: usize, even: bool, from: &FilePlace) -> RowBlocks {
+        let input: Box<dyn Read + Send> = Box::new(input);
+        match self.format {
+            Format::Table(separator) => {
+                let header = u64::from(from.offset > 0);
+                kept(WholeBlocks::of(input, TableRows(separator)).after(from.rows + header, from.offset), longest, even)
+            }
+            Format::Json | Format::Lines => {
+                kept(WholeBlocks::of(input, Lines).after(from.rows, from.offset), longest, even)
+            }
+        }
+    }
+}
+
+fn kept<K: Framing>(blocks: WholeBlocks<Box<dyn Read + Send>, K>, longest: usize, even: bool) -> RowBlocks {
+    let blocks = blocks.longest(longest);
+    let failure = blocks.failure();
+    RowBlocks { blocks: if even { Box::new(blocks.even()) } else { Box::new(blocks) }, failure }
+}
+
+impl RowBlocks {
+    /// Blocks that were cut before, as by [`SourceOf::blocks`], and where it is kept why they end early.
+    pub fn of(blocks: impl Iterator<Item = Block> + Send + 'static, failure: Failure) -> Self {
+        RowBlocks { blocks: Box::new(blocks), failure }
+    }
+
+    /// Where the error is kept that ends them.
+    pub fn failure(&self) -> Failure {
+        self.failure.clone()
+    }
+}
+
+impl Iterator for RowBlocks {
+    type Item = Block;
+
+    fn next(&mut self) -> Option<Block> {
+        self.blocks.next()
     }
 }
 
@@ -50,6 +125,8 @@ pub struct FileBlocks {
     /// `None` once the header is known.
     declared: Option<Option<Columns>>,
     skip: usize,
+    /// What was passed on.
+    offset: u64,
     rows: u64,
     wrong: Option<String>,
     sampled: Option<Arc<Columns>>,
@@ -64,10 +141,13 @@ impl std::fmt::Debug for FileBlocks {
 impl FileBlocks {
     /// The blocks of a file of this name, for the source with this number. A row has at most `longest` bytes.
     pub fn new(of: &SourceOf, source: usize, file: &str, input: impl Read + Send + 'static, longest: usize) -> Self {
-        let (blocks, failure) = match of.format {
-            Format::Table(separator) => kept(WholeBlocks::of(input, TableRows(separator)).longest(longest)),
-            Format::Json | Format::Lines => kept(WholeBlocks::of(input, Lines).longest(longest)),
-        };
+        FileBlocks::from_place(of, source, file, of.blocks(input, longest), FilePlace::default())
+    }
+
+    /// As [`new`](FileBlocks::new), from a place of the file on, to which these blocks have come already.
+    pub fn from_place(of: &SourceOf, source: usize, file: &str, blocks: RowBlocks, place: FilePlace) -> Self {
+        let RowBlocks { blocks, failure } = blocks;
+        let FilePlace { offset, rows, columns } = place;
         FileBlocks {
             source,
             format: of.format,
@@ -75,15 +155,24 @@ impl FileBlocks {
             blocks,
             failure,
             waiting: VecDeque::new(),
-            columns: None,
+            columns,
             sample: of.sample,
             follow: of.follow,
-            declared: Some(of.columns.clone()),
+            // The header was in the first block, and so was the sample.
+            declared: (offset == 0).then(|| of.columns.clone()),
             skip: 0,
-            rows: 0,
+            offset,
+            rows,
             wrong: None,
             sampled: None,
         }
+    }
+
+    /// Where it is: behind the block that was returned last.
+    pub fn place(&self) -> FilePlace {
+        // Of no block yet, nothing is found out for good.
+        let columns = self.columns.clone().filter(|_| self.offset > 0);
+        FilePlace { offset: self.offset, rows: self.rows, columns }
     }
 
     /// Why the file ended early, if it did.
@@ -192,14 +281,6 @@ fn mark_length(bytes: &[u8]) -> usize {
     if bytes.starts_with(b"\xef\xbb\xbf") { 3 } else { 0 }
 }
 
-/// Blocks, and where their error is kept.
-type Kept = (Box<dyn Iterator<Item = Block> + Send>, Failure);
-
-fn kept<K: Framing>(blocks: WholeBlocks<impl Read + Send + 'static, K>) -> Kept {
-    let failure = blocks.failure();
-    (Box::new(blocks), failure)
-}
-
 /// The columns of a table with these names, of the declared types; those that are not declared are texts.
 fn typed(names: &[String], declared: Columns) -> Result<Columns, String> {
     if let Some(missing) = declared.all.iter().find(|column| !names.contains(&column.name)) {
@@ -269,6 +350,7 @@ impl Iterator for FileBlocks {
         let skip = std::mem::take(&mut self.skip);
         let first = self.rows + 1;
         self.rows += self.rows_in(&block[skip..]);
+        self.offset += block.len() as u64;
         let columns = self.columns.clone();
         Some(Raw { source: self.source, file: self.file.clone(), block, skip, first, columns })
     }

@@ -6,6 +6,7 @@ use crate::ends::Collected;
 use crate::grid::Grid;
 use crate::join::{Join, Joined, Sides};
 use crate::parameters::{AtLeastOne, Condition, Filter, Length, Schema, Separator};
+use crate::program::Boxes;
 use crate::raw::{Format, Raw};
 use crate::rolling::Rolling;
 use crate::rows::{Form, Rows};
@@ -16,9 +17,9 @@ use crate::written::Written;
 use crate::{parse, select, sink};
 use millstream_core::wires::WireExt;
 use millstream_core::{AnyEdge, Arrow, KernelsExt};
-use millstream_exec::OnQueues;
 use millstream_jq::Expression;
 use millstream_registry::{In, Registry};
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 /// How the stages are built.
@@ -32,7 +33,7 @@ pub(crate) struct Building {
     pub(crate) collected: Collected,
 }
 
-type Stages = Registry<OnQueues>;
+type Stages = Registry<Boxes>;
 
 /// The most keys of a fold, unless text sets another number.
 const KEYS: usize = 1_000_000;
@@ -257,7 +258,7 @@ fn sinks(stages: &mut Stages, building: &Building) {
 }
 
 /// What a sink knows of the rows so far.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct SoFar {
     header: Header,
     grid: Grid,

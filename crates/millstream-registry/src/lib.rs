@@ -29,7 +29,8 @@
 //! it.
 //!
 //! **What is not text**: there is no `if` and no `match` in it, and no stage that renumbers. A pipeline from text runs
-//! on the model, inline and on rings; with `Registry::<OnQueues>::empty()` on queues too.
+//! on the model, inline and on rings; with `Registry::<OnQueues>::empty()` on queues too, and with
+//! `Registry::<OnDurable>::empty()` on durable rings.
 //!
 //! **Where to look**: `registry` and `stage` have stages by name, `words` and `parse` the grammar, `load` and `wrong`
 //! the checks and what they say.

@@ -11,7 +11,7 @@ use crate::wrong::{Mistake, near};
 use crate::{Called, In, Literal, Registry, Span, TextBlock, TextPipeline, TextProgram, Wrong};
 use millstream_core::wires::{Wire, Wires};
 use millstream_core::{Item, PartsExt, Val};
-use millstream_exec::{BoxExt, BoxKind, BoxStatements};
+use millstream_exec::{BoxExact, BoxKind, BoxStatements};
 use std::any::TypeId;
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -161,7 +161,7 @@ impl<'a, K: BoxKind> Loader<'a, K> {
     {
         match result {
             Some(result) if self.mistakes.is_empty() => {
-                Ok(Wires::new(BoxStatements::new(self.statements), In::<B>::new(result)).boxed_exact())
+                Ok(BoxExact::of(Wires::new(BoxStatements::new(self.statements), In::<B>::new(result))))
             }
             _ => Err(Wrong::new(self.text, self.mistakes)),
         }

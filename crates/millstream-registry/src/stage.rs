@@ -1,6 +1,7 @@
 use crate::{In, Literal, Parameter, Span, WrongCode};
 use millstream_core::Item;
 use std::any::{TypeId, type_name};
+use std::fmt;
 
 /// A type, and Rust's name for it.
 #[doc(hidden)]
@@ -55,6 +56,17 @@ pub struct Called {
     pub output: &'static str,
     /// Its parameters, and what the text gives.
     pub parameters: Vec<(&'static str, Option<Literal>)>,
+}
+
+/// The stage with its parameters, as `count(by: .user)`. Two texts whose calls are the same, with the same wires, are
+/// one program, whatever their comments and spaces are.
+impl fmt::Display for Called {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let given = self.parameters.iter().filter_map(|(name, value)| value.as_ref().map(|value| (name, value)));
+        let given: Vec<String> = given.map(|(name, value)| format!("{name}: {value}")).collect();
+        let version = if self.version == 1 { String::new() } else { format!("@{}", self.version) };
+        write!(f, "{}{version}({})", self.stage, given.join(", "))
+    }
 }
 
 impl Called {

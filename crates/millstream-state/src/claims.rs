@@ -5,6 +5,7 @@ mod files;
 mod sqlite;
 mod written;
 
+pub use files::open_together;
 #[cfg(feature = "sqlite")]
 pub use sqlite::{Sqlite, SqliteRows, sqlite};
 pub use written::{Written, WrittenFile, written};

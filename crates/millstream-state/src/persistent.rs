@@ -224,13 +224,9 @@ impl Persistent {
     {
         let plan = pipeline.plan();
         plan.check_durable().map_err(|error| JobError::Run(RunError::NotDurable(error)))?;
-        let (opened, begins) = match self.resume::<P::Out, _>(&plan, &sink)? {
+        let (mut opened, begins) = match self.resume::<P::Out, _>(&plan, &sink)? {
             Some((opened, begins)) => (opened, begins),
-            None => {
-                let mut opened = sink.open(None).map_err(JobError::sink)?;
-                let id = self.begin(&plan, opened.claim().map_err(|error| JobError::sink(error.into()))?)?;
-                (opened, Begins { id: Some(id), ..Begins::default() })
-            }
+            None => (sink.open(None).map_err(JobError::sink)?, Begins::default()),
         };
         let Begins { snapshot, at, position, id, changed } = begins;
         // The sink was not looked at again since the first one.
@@ -239,8 +235,18 @@ impl Persistent {
         if let Some(letters) = &self.letters {
             letters.begin(numbers.clone(), at).map_err(JobError::Letters)?;
         }
-        let trail = Trail::new();
+        let trail = Trail::new(source.repeats());
         let values = Trailing::<T, X>::new(&source, position, at, trail.clone()).map_err(JobError::Source)?;
+        let id = match id {
+            Some(id) => id,
+            None => {
+                let claim = opened.claim().map_err(|error| JobError::sink(error.into()))?;
+                // What is followed may have another name when it begins there again.
+                let first = trail.at(0).filter(|_| !source.repeats());
+                let first = first.and_then(|(number, mark)| Some((number, source.position(&mark).ok()?)));
+                self.begin(&plan, claim, first)?
+            }
+        };
         let source = Arc::new(source);
         let claimed = Claimed::default();
         let Persistent { mut rings, dir, cadence, retention, job, effects, letters, migrations, .. } = self;
@@ -258,7 +264,7 @@ impl Persistent {
             let source = source.clone();
             Box::new(move |oldest: &Value| source.forget(oldest))
         };
-        let begins = id.map(|id| (id, at, numbers));
+        let begins = Some((id, at, numbers));
         let records = Records { position, forget, effects, letters, begins };
         let storing = Storing::start(dir, retention, confirmed, described(&plan, job), claimed.clone(), records);
         let storing = storing.map_err(|error| JobError::Run(RunError::Spawn(error.to_string())))?;
@@ -333,10 +339,12 @@ impl Persistent {
         Ok(Begins { snapshot: Some(snapshot), at: manifest.at, position, id: Some(manifest.id), changed: None })
     }
 
-    /// Stores what the sink holds before the first number: a job that dies before its first snapshot goes back to it.
-    fn begin(&self, plan: &Plan, claim: Value) -> Result<u64, JobError> {
+    /// Stores what the sink holds before the first number, and where the source is if that cannot be found again: a job
+    /// that dies before its first snapshot goes back to it.
+    fn begin(&self, plan: &Plan, claim: Value, first: Option<(u64, Value)>) -> Result<u64, JobError> {
         let plan = described(plan, self.job.clone());
-        let saved = self.dir.save(&Saved { output_at: Some(0), sink: claim, plan, ..Saved::default() })?;
+        let source = first.map_or(Value::Null, |(number, position)| json!({ "number": number, "position": position }));
+        let saved = self.dir.save(&Saved { output_at: Some(0), source, sink: claim, plan, ..Saved::default() })?;
         Ok(saved.id)
     }
 }

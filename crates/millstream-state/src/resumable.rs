@@ -8,7 +8,7 @@ mod recorded;
 mod text_files;
 mod values;
 
-pub use followed::{FollowedFile, FollowedFileStopper, FollowedLines};
+pub use followed::{FollowedBytes, FollowedFile, FollowedFileStopper, FollowedLines};
 pub use in_groups::{Groups, journaled_in_groups};
 pub use journaled::{Each, JournalPlace, Journaled, JournaledValues, journaled};
 pub use recorded::Recorded;
@@ -89,6 +89,12 @@ pub trait Resumable<T: Item>: Send + Sync + 'static {
         Self::WAITS
     }
 
+    /// Whether its values from a position on are the same each time, one by one. If not (where they are cut depends on
+    /// when they are read), every number has a mark of its own, and none is reached by reading on from an earlier one.
+    fn repeats(&self) -> bool {
+        true
+    }
+
     /// Its values from this position on; from the first one on if there is none.
     ///
     /// # Errors
@@ -128,18 +134,22 @@ pub trait Places: Iterator {
 
 /// The most marks that are kept between two snapshots.
 const MARKS: usize = 1024;
+/// And of a source whose values do not repeat. Older ones are forgotten: snapshots are of late numbers.
+const ALL_MARKS: usize = 1 << 16;
 
 /// Where a source was at some of its numbers: at all of the latest ones while they are few, and at every second,
 /// fourth, and so on where they are many. From a mark at or before a number the source reaches that number by leaving
-/// out the values between the two.
+/// out the values between the two. Of a source whose values do not repeat it has the latest ones, without a gap.
 pub(crate) struct Trail<M> {
+    repeats: bool,
     every: AtomicU64,
     marks: Mutex<VecDeque<(u64, M)>>,
 }
 
 impl<M: Clone> Trail<M> {
-    pub(crate) fn new() -> Arc<Self> {
-        Arc::new(Trail { every: AtomicU64::new(1), marks: Mutex::default() })
+    /// For a source that [repeats](Resumable::repeats), or not.
+    pub(crate) fn new(repeats: bool) -> Arc<Self> {
+        Arc::new(Trail { repeats, every: AtomicU64::new(1), marks: Mutex::default() })
     }
 
     fn marks(&self) -> MutexGuard<'_, VecDeque<(u64, M)>> {
@@ -155,7 +165,11 @@ impl<M: Clone> Trail<M> {
         let mark = mark();
         let mut marks = self.marks();
         marks.push_back((number, mark));
-        if marks.len() > MARKS {
+        if !self.repeats {
+            if marks.len() > ALL_MARKS {
+                marks.pop_front();
+            }
+        } else if marks.len() > MARKS {
             let every = every * 2;
             self.every.store(every, Ordering::Relaxed);
             let first = marks[0].0;
@@ -172,7 +186,7 @@ impl<M: Clone> Trail<M> {
         if marks.len() < MARKS / 2 {
             self.every.store(1, Ordering::Relaxed);
         }
-        marks.front().filter(|(at, _)| *at <= number).cloned()
+        marks.front().filter(|(at, _)| if self.repeats { *at <= number } else { *at == number }).cloned()
     }
 }
 
@@ -208,6 +222,7 @@ impl<T: Item, X: Resumable<T>> Trailing<T, X> {
         let (number, position) = position.unzip();
         let number = number.unwrap_or(0);
         let mut values = TrailingValues { values: source.begin(position.as_ref())?, trail, number };
+        values.leave_mark();
         for number in number..at {
             if values.next().is_none() {
                 let why = format!("it ends at number {number}, and the snapshot was taken at number {at}");
@@ -218,13 +233,20 @@ impl<T: Item, X: Resumable<T>> Trailing<T, X> {
     }
 }
 
+impl<V: Places<Mark: Clone>> TrailingValues<V> {
+    fn leave_mark(&self) {
+        self.trail.put(self.number, || self.values.place());
+    }
+}
+
 impl<V: Places<Mark: Clone>> Iterator for TrailingValues<V> {
     type Item = V::Item;
 
     fn next(&mut self) -> Option<V::Item> {
-        self.trail.put(self.number, || self.values.place());
         let value = self.values.next()?;
         self.number += 1;
+        // Now, and not before the next value is read: a snapshot there may be stored before that.
+        self.leave_mark();
         Some(value)
     }
 }
@@ -246,11 +268,11 @@ impl<T: Item, X: Resumable<T>> Source<T> for Trailing<T, X> {
 
 #[cfg(test)]
 mod tests {
-    use super::{MARKS, Trail};
+    use super::{ALL_MARKS, MARKS, Trail};
 
     #[test]
     fn a_trail_has_a_mark_at_or_a_little_before_every_number() {
-        let trail = Trail::new();
+        let trail = Trail::new(true);
         let mut last = 0;
         for number in 0..100_000_u64 {
             trail.put(number, || number * 10);
@@ -266,8 +288,21 @@ mod tests {
     }
 
     #[test]
+    fn a_source_that_does_not_repeat_has_a_mark_at_every_late_number() {
+        let trail = Trail::new(false);
+        let numbers = 3 * ALL_MARKS as u64;
+        (0..numbers).for_each(|number| trail.put(number, || number * 10));
+        for number in [numbers - ALL_MARKS as u64, numbers - 4321, numbers - 4320, numbers - 1] {
+            assert_eq!(trail.at(number), Some((number, number * 10)));
+        }
+        let trail = Trail::new(false);
+        (0..numbers).for_each(|number| trail.put(number, || number * 10));
+        assert_eq!(trail.at(1), None);
+    }
+
+    #[test]
     fn a_trail_that_begins_behind_a_number_has_no_mark_for_it() {
-        let trail = Trail::new();
+        let trail = Trail::new(true);
         trail.put(6, || ());
         assert_eq!(trail.at(5), None);
         assert_eq!(trail.at(9), Some((6, ())));

@@ -156,7 +156,7 @@ pub mod prelude {
         BoxEverywhere, BoxEverywhereExt, Everywhere, EverywhereEdge, OnQueues, Queues, QueuesHandle,
     };
     #[cfg(feature = "durable")]
-    pub use millstream_exec::{CorruptSnapshot, Durable, Lasting, LastingEdge, RingBackend};
+    pub use millstream_exec::{CorruptSnapshot, Durable, Lasting, LastingEdge, OnDurable, RingBackend};
 }
 
 #[cfg(all(

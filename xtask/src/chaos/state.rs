@@ -9,14 +9,23 @@ use std::thread::sleep;
 use std::time::Duration;
 
 /// The commands, and how often they take a snapshot.
-const COMMANDS: [&str; 6] = [
+const COMMANDS: [&str; 8] = [
     "spaces --snapshot-every 20",
     "wc --snapshot-every 10",
     "uppercase --snapshot-every 0.01s",
     "wc -lwcmL --snapshot-every 0.02s --shards 2",
     "spaces --snapshot-every 0.005s --snapshots 1 --shards 2",
     "uppercase --snapshot-every 1 --workers 2",
+    "run words.mill --snapshot-every 0.02s",
+    "run words.mill --snapshot-every 30 --shards 2",
 ];
+
+/// The program as text, and what it writes beside standard output.
+const WORDS: &str = "let line = lines;
+line | where((length > 60)) | lines(\"long\");
+line | map({n: length, first: .[0:1]}) | sum(.n, by: .first) | csv(\"sums\");
+line | distinct(.[0:3])";
+const FILES: [&str; 2] = ["long", "sums"];
 
 /// The bytes of the text: each command takes some tenths of a second for it.
 const BYTES: usize = 40 << 20;
@@ -32,6 +41,7 @@ pub(super) fn run(args: &Args) -> Result {
     fs::create_dir_all(&home).map_err(io("make a directory"))?;
     let mut random = Random(args.seed);
     fs::write(home.join("text"), text(&mut random)).map_err(io("write a text"))?;
+    fs::write(home.join("words.mill"), WORDS).map_err(io("write a program"))?;
     let (mut killed, mut went_on) = (0, 0);
     for round in 0.. {
         let command = COMMANDS[round % COMMANDS.len()];
@@ -55,7 +65,7 @@ pub(super) fn run(args: &Args) -> Result {
             child.kill().and_then(|()| child.wait().map(drop)).map_err(io("kill"))?;
             killed += 1;
         }
-        let output = fs::read(job.output()).map_err(io("read the output"))?;
+        let output = job.with_files(fs::read(job.output()).map_err(io("read the output"))?);
         went_on += u64::from(job.went_on());
         if let Some(at) = differs(&expected, &output) {
             eprintln!(
@@ -114,7 +124,16 @@ impl Job<'_> {
         let output = Command::new(self.program).args(kept).arg("text").current_dir(self.home).output();
         let output = output.map_err(|error| failure(format!("cannot start: {error}")))?;
         self.succeeded(output.status)?;
-        Ok(output.stdout)
+        Ok(self.with_files(output.stdout))
+    }
+
+    /// The output, and after it the files that were written beside it, which are removed.
+    fn with_files(&self, mut output: Vec<u8>) -> Vec<u8> {
+        for path in FILES.map(|name| self.home.join(name)) {
+            output.extend(fs::read(&path).unwrap_or_default());
+            let _ = fs::remove_file(path);
+        }
+        output
     }
 
     fn start(&self) -> Result<Child> {

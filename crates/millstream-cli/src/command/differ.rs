@@ -64,6 +64,14 @@ fn difference(dirs: &[PathBuf; 2]) -> Result<Difference, Wrong> {
         );
         return Err((why, Outcome::WrongUse));
     }
+    let calls = dirs.each_ref().map(|dir| StateDir::read(dir).ok()?.newest().ok()?);
+    if let [Some(one), Some(other)] = calls
+        && one.plan["job"]["calls"] != other.plan["job"]["calls"]
+    {
+        let [first, second] = dirs.each_ref().map(|dir| quoted(dir.as_os_str()));
+        let why = format!("{first} and {second} have the states of two texts: two runs of one program are compared");
+        return Err((why, Outcome::WrongUse));
+    }
     let [one, other] = [look(&dirs[0], When::End)?, look(&dirs[1], When::End)?];
     let ends = [one.at().0, other.at().0];
     let most = ends[0].min(ends[1]);

@@ -8,6 +8,7 @@
 mod change;
 #[cfg_attr(not(any(feature = "page", test)), expect(dead_code, reason = "a change comes by the page"))]
 mod files;
+mod keep;
 mod outputs;
 mod sink_file;
 mod sources;
@@ -119,14 +120,26 @@ impl Text {
 
     /// The program; a text that is wrong is reported with all its mistakes.
     fn load(&self, shards: usize, terminal: bool, complaints: &Complaints) -> Result<Program, Outcome> {
+        self.load_with_text(shards, terminal, complaints).map(|(program, _)| program)
+    }
+
+    fn load_with_text(
+        &self,
+        shards: usize,
+        terminal: bool,
+        complaints: &Complaints,
+    ) -> Result<(Program, String), Outcome> {
         let text = self.read(complaints)?;
-        Program::load(&text, shards, terminal).map_err(|wrong| {
-            match self.source_of_data(&text) {
-                Some(source) => self.say_data(source, complaints),
-                None => crate::message::say(&wrong.in_file(self.name()).to_string()),
+        match Program::load(&text, shards, terminal) {
+            Ok(program) => Ok((program, text)),
+            Err(wrong) => {
+                match self.source_of_data(&text) {
+                    Some(source) => self.say_data(source, complaints),
+                    None => crate::message::say(&wrong.in_file(self.name()).to_string()),
+                }
+                Err(Outcome::WrongUse)
             }
-            Outcome::WrongUse
-        })
+        }
     }
 
     /// The source that reads this text, if it is rows and no program.
@@ -191,8 +204,11 @@ pub(super) fn verify(file: &Path, files: Vec<OsString>, most: usize, quiet: bool
 impl RunText {
     pub(crate) fn run(self) -> Outcome {
         let complaints = Complaints::of("run");
-        let program = match self.text.load(self.shards, io::stdout().is_terminal(), &complaints) {
-            Ok(program) => program,
+        let keep = self.run.keep.clone();
+        let text = keep.as_ref().and_then(keep::stored_text).map_or(self.text, Text::Given);
+        let terminal = keep.is_none() && io::stdout().is_terminal();
+        let (program, text) = match text.load_with_text(self.shards, terminal, &complaints) {
+            Ok(loaded) => loaded,
             Err(outcome) => return outcome,
         };
         let files = match named(&program, self.files) {
@@ -205,6 +221,9 @@ impl RunText {
         if let Some(why) = outputs::overwritten(&program, &files) {
             complaints.note(&why);
             return Outcome::WrongUse;
+        }
+        if let Some(keep) = keep {
+            return keep::run((&program, &text), files, self.most, self.run, keep, &complaints);
         }
         let read: Vec<OsString> = files.iter().flat_map(|named| named.files.clone()).collect();
         progress::begin("run", &read, self.run.quiet, Writes::AllTheTime);

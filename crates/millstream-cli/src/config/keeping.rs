@@ -80,7 +80,7 @@ pub(crate) fn program() -> String {
 pub(crate) fn without_state(command: &str, run: RunConfig) -> Result<RunConfig, String> {
     match run.keep {
         None => Ok(run),
-        Some(_) => Err(format!("--state: `{command}` keeps no state; `wc`, `uppercase` and `spaces` do")),
+        Some(_) => Err(format!("--state: `{command}` keeps no state; `run`, `wc`, `uppercase` and `spaces` do")),
     }
 }
 

@@ -279,7 +279,7 @@ fn newest(dir: &StateDir) -> Result<u64, JobError> {
 }
 
 /// Names what `--skip-corrupt` leaves out.
-fn say_lost(complaints: &Complaints, found: &Recovered) {
+pub(crate) fn say_lost(complaints: &Complaints, found: &Recovered) {
     for lost in &found.lost {
         let (first, last) = (lost.start, lost.end - 1);
         complaints.note(&format!("--state: the journal is damaged: its numbers from {first} to {last} are left out"));

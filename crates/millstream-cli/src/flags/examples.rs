@@ -138,7 +138,9 @@ Examples:
   Errors of each service and minute:
       millstream run -e 'jsonl | where(.level == \"error\") | count(by: .service, every: 1m, at: .time)' app.log
   A program in a file, watched in the browser:
-      millstream run orders.mill --page 8080";
+      millstream run orders.mill --page 8080
+  One that goes on where it was after a crash:
+      millstream run orders.mill --state state >> out";
 
 #[cfg(feature = "run")]
 pub(super) const CHECK: &str = "\

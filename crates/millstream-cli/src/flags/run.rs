@@ -12,6 +12,9 @@ use std::ffi::OsString;
 /// A row that does not fit its types, or for which a stage fails, is a dead letter: it goes to the file that its source
 /// names, or to a message. Exit codes: 0 done, 1 an input or output failed or a row had no dead-letter file, 2 wrong
 /// use or a wrong text, 3 a stage failed
+///
+/// With --state it goes on where it was when it is started again, after a crash, too: the files of its sinks and dead
+/// letters, and that of standard output, then have the bytes of one run
 #[derive(Debug, Args)]
 pub(crate) struct RunText {
     /// The text itself; without it the first file has the text

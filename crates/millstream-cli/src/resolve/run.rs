@@ -1,6 +1,6 @@
 use crate::command::run::{Accepts, Text, shards_of};
 use crate::command::{Check, RunText};
-use crate::config::run_with_slots;
+use crate::config::{run_with_slots, with_state};
 use crate::flags;
 
 pub(super) fn run(flags: flags::RunText) -> Result<RunText, String> {
@@ -13,12 +13,10 @@ pub(super) fn run(flags: flags::RunText) -> Result<RunText, String> {
     };
     let shards = shards_of(&run.tuning);
     // A slot holds the rows of a block: so few that memory stays small.
-    let run = run_with_slots((2 * shards).next_power_of_two().max(4), run)?;
-    if run.keep.is_some() {
+    let run = with_state("run", run_with_slots((2 * shards).next_power_of_two().max(4), run)?);
+    if accepts.is_some() && run.keep.is_some() {
         return Err(
-            "--state: a program from text keeps no state: a pipeline in a box does not say what its states are. \
-                    A program in Rust does (`Program::lasting`)"
-                .into(),
+            "--accept-upgrades: a state directory belongs to one text, so a run with --state takes no other one".into(),
         );
     }
     Ok(RunText { text, files: files.collect(), most: max_row, shards, accepts, run })

@@ -31,6 +31,8 @@ mod plan;
 mod progress;
 #[cfg(feature = "run")]
 mod run;
+#[cfg(feature = "run")]
+mod run_state;
 mod scene;
 #[cfg(feature = "serve")]
 mod serve;

@@ -250,7 +250,6 @@ fn editors_get_the_stages() {
 fn a_stage_that_fails_ends_the_run() {
     let scene = Scene::new().file("a.csv", ORDERS);
     refused(&scene, &["-e", "csv | count(by: .id, most: 2)", "a.csv"], "millstream: stage \"count\", number 0: ", 3);
-    refused(&scene, &["-e", "csv", "--state", "dir", "a.csv"], "--state: a program from text keeps no state", 2);
 }
 
 #[test]

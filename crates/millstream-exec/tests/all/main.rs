@@ -16,6 +16,8 @@ mod dead_letters;
 #[cfg(feature = "stream")]
 #[cfg(feature = "durable")]
 mod durable;
+#[cfg(all(feature = "queues", feature = "durable"))]
+mod durable_boxes;
 mod ends;
 mod failures;
 mod fan_in;

@@ -3,7 +3,7 @@ use std::fmt;
 use std::io::BufRead;
 #[cfg(any(feature = "gzip", feature = "zstd"))]
 use std::io::BufReader;
-use std::io::{Chain, Cursor, Error, ErrorKind, Read, Result};
+use std::io::{Chain, Cursor, Error, ErrorKind, Read, Result, Seek, SeekFrom};
 use std::path::Path;
 
 /// The bytes of a reader, decompressed if they begin as gzip (feature `gzip`) or zstd (feature `zstd`) does, and
@@ -74,6 +74,9 @@ const BEGINNINGS: [(Format, &[(u8, u8)]); 6] = [
     (Format::Xz, &[(0xfd, 0xfd), (b'7', b'7'), (b'z', b'z'), (b'X', b'X'), (b'Z', b'Z'), (0, 0)]),
 ];
 
+/// The longest of them.
+const MOST_BEGINNING: usize = 10;
+
 /// The format of these first bytes, if it is known; and whether more bytes are needed.
 fn format(begin: &[u8]) -> (Option<Format>, bool) {
     let fits = |pattern: &[(u8, u8)]| pattern.iter().zip(begin).all(|((low, high), byte)| (low..=high).contains(&byte));
@@ -127,6 +130,36 @@ impl<R: Read> Decompressed<R> {
                 return Ok(None);
             }
         }
+    }
+}
+
+impl<R: Read + Seek> Decompressed<R> {
+    /// The same from this byte of its content on, if it was not read yet and its reader is at its beginning. It is
+    /// nothing if the content ends before. What is compressed is read up to there.
+    ///
+    /// ```
+    /// use millstream::io::Decompressed;
+    /// use std::io::Cursor;
+    ///
+    /// let hello = Decompressed::new(Cursor::new("hello\n")).from_offset(3)?;
+    /// assert_eq!(std::io::read_to_string(hello)?, "lo\n");
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As a read.
+    pub fn from_offset(mut self, offset: u64) -> Result<Self> {
+        if let State::New(Some(reader), begin) = &mut self.state
+            && Self::look(reader, begin, MOST_BEGINNING)?.or(self.named).is_none()
+            && let State::New(Some(mut reader), _) = std::mem::replace(&mut self.state, State::New(None, Vec::new()))
+        {
+            reader.seek(SeekFrom::Start(offset))?;
+            self.state = State::Plain(Cursor::new(Vec::new()).chain(reader));
+            return Ok(self);
+        }
+        std::io::copy(&mut (&mut self).take(offset), &mut std::io::sink())?;
+        Ok(self)
     }
 }
 

@@ -49,6 +49,33 @@ proptest! {
         assert_eq!(lines(blocks), expected);
     }
 
+    /// Even blocks are the same for any reads, and from each of them on; too long a line is refused at the same place.
+    #[test]
+    fn even_blocks_depend_on_the_bytes_alone(
+        text in vec(proptest::sample::select(&b"aaab\n"[..]), 0..200),
+        parts in vec(any::<u8>(), 1..9),
+        size in 1_usize..40, longest in 1_usize..20,
+    ) {
+        let even = |text: &[u8], parts: &[u8]| {
+            let mut blocks = WholeBlocks::lines(InParts::new(text, parts)).size(size).longest(longest).even();
+            let all: Vec<Vec<u8>> = blocks.by_ref().map(|block| block.to_vec()).collect();
+            (all, blocks.failure().take().map(|error| error.to_string()))
+        };
+        let (blocks, error) = even(&text, &[255]);
+        assert_eq!(even(&text, &parts), (blocks.clone(), error.clone()));
+        let expected: Vec<&[u8]> = text.split_inclusive(|byte| *byte == b'\n').collect();
+        let fitting = expected.iter().take_while(|line| line.len() <= longest).count();
+        assert_eq!(blocks.concat(), expected[..fitting].concat());
+        assert_eq!(error.is_some(), fitting < expected.len());
+        let mut from = 0;
+        for (n, block) in blocks.iter().enumerate() {
+            let (rest, _) = even(&text[from..], &parts);
+            assert_eq!(rest, blocks[n..]);
+            assert!(block.len() <= longest.max(size));
+            from += block.len();
+        }
+    }
+
     #[test]
     fn long_lines_are_refused_or_split(
         text in vec(proptest::sample::select(&b"aaab\n"[..]), 0..200), parts in vec(any::<u8>(), 1..9),

@@ -1,18 +1,21 @@
 use super::prepare::Value;
 use super::spec::Kind;
+use crate::bytes::{self, Bytes};
 use crate::sketch::Sketch;
 use millstream_jq::compare_json;
+use serde::{Deserialize, Serialize};
 use std::io::Write;
 
 /// A value, and its row.
-type Ranked = (Box<[u8]>, Box<[u8]>);
+type Ranked = (Bytes, Bytes);
 
 /// What a fold keeps of the rows of a key.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) enum Accumulator {
     Count(u64),
     /// The sum of whole numbers, and that of all numbers since one was not whole.
     Sum {
+        #[serde(with = "bytes::long")]
         whole: i128,
         all: Option<f64>,
     },
@@ -21,9 +24,9 @@ pub(crate) enum Accumulator {
         count: u64,
     },
     /// The least value so far, or the greatest.
-    Extreme(Option<Box<[u8]>>),
+    Extreme(Option<Bytes>),
     Quantile(Sketch),
-    Latest(Option<Box<[u8]>>),
+    Latest(Option<Bytes>),
     /// Values and rows, the greatest first.
     Top(Vec<Ranked>),
 }
@@ -144,7 +147,7 @@ fn float_out(value: f64, out: &mut Vec<u8>) {
     }
 }
 
-fn extreme(kept: &mut Option<Box<[u8]>>, kind: Kind, value: &[u8]) {
+fn extreme(kept: &mut Option<Bytes>, kind: Kind, value: &[u8]) {
     let replaces = kept.as_ref().is_none_or(|kept| {
         let order = compare_json(value, kept);
         if kind == Kind::Min { order.is_lt() } else { order.is_gt() }

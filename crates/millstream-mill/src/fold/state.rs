@@ -1,34 +1,37 @@
 use super::accumulator::Accumulator;
 use super::prepare::{Entry, Prepared, Value};
 use super::spec::{Aggregate, Fold, Windows};
+use crate::bytes::Bytes;
 use crate::rows::{FailedRow, RowAt, Rows};
 use crate::time;
 use millstream_core::failure::fail;
 use millstream_core::pipe::{FoldedWindow, OpenFolds};
+use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::collections::hash_map::Entry as Slot;
+use std::sync::Arc;
 
 /// A key in the form that all equal ones have, and as it is shown, if that is another one.
 type Key<'a> = (&'a [u8], Option<&'a [u8]>);
 
 /// A fold that has read some rows.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct FoldKernel {
-    keys: HashMap<Box<[u8]>, Keyed>,
-    windows: OpenFolds<Box<[u8]>, InWindow>,
-    /// Whose rows they were: of the last ones.
-    rest: Option<Rows>,
+    keys: HashMap<Bytes, Keyed>,
+    windows: OpenFolds<Bytes, InWindow>,
+    /// The file and the source of the last rows.
+    of: Option<(Arc<str>, usize)>,
 }
 
 /// The state of a key.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 struct Keyed {
     all: Vec<Accumulator>,
     shown: Shown,
 }
 
 /// The state of a window.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct InWindow {
     all: Vec<Accumulator>,
     time_is_text: bool,
@@ -36,11 +39,11 @@ struct InWindow {
 }
 
 /// How a key stood in its first row, if the order of its fields was another one there.
-type Shown = Option<Box<[u8]>>;
+type Shown = Option<Bytes>;
 
 impl FoldKernel {
     pub(crate) fn new() -> Self {
-        FoldKernel { keys: HashMap::new(), windows: OpenFolds::default(), rest: None }
+        FoldKernel { keys: HashMap::new(), windows: OpenFolds::default(), of: None }
     }
 
     /// Adds rows. The results of windows that have closed are rows of the answer.
@@ -83,7 +86,7 @@ impl FoldKernel {
         });
         let dead = prepared.rest.dead.iter().cloned().chain(late).collect();
         let out = Rows { dead, ..answers.rows(&rest) };
-        self.rest = Some(rest);
+        self.of = Some((rest.file, rest.source));
         out
     }
 
@@ -135,7 +138,10 @@ impl FoldKernel {
     /// The answer at the end.
     pub(crate) fn finish(self, fold: &Fold) -> Option<Rows> {
         // Of no rows, too, there is an answer.
-        let rest = self.rest.unwrap_or_else(Rows::none);
+        let rest = match self.of {
+            Some((file, source)) => Rows { file, source, ..Rows::none() },
+            None => Rows::none(),
+        };
         let mut answers = Answers::default();
         if let Some(windows) = &fold.windows {
             let mut results = Vec::new();
@@ -144,7 +150,7 @@ impl FoldKernel {
         } else if fold.key.is_none() && self.keys.is_empty() {
             answers.row(fold, b"", &start(&fold.aggregates), None, 0);
         } else {
-            let mut keys: Vec<(Box<[u8]>, Keyed)> = self.keys.into_iter().collect();
+            let mut keys: Vec<(Bytes, Keyed)> = self.keys.into_iter().collect();
             // Keys that are equal for jq and not the same text have an order, too.
             keys.sort_by(|(one, _), (other, _)| one.cmp(other));
             millstream_jq::sort_by_json(&mut keys, |(key, _)| key);
@@ -181,7 +187,7 @@ impl Answers {
         self.at.push(RowAt { from: from as u32, to: self.text.len() as u32, cells: 0, number });
     }
 
-    fn window(&mut self, fold: &Fold, result: &FoldedWindow<InWindow, Box<[u8]>>, number: u64) {
+    fn window(&mut self, fold: &Fold, result: &FoldedWindow<InWindow, Bytes>, number: u64) {
         // A window that only tells how many rows came late has no values.
         if result.state.all.is_empty() {
             return;

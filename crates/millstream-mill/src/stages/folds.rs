@@ -3,12 +3,13 @@
 use super::{KEYS, Stages};
 use crate::fold::{Aggregate, Aggregates, Fold, FoldKernel, Kind, Prepared, Windows, prepare, same_names, single};
 use crate::parameters::{AtLeastOne, Filter, Length, Part};
+use crate::program::Boxes;
 use crate::rolling::Rolling;
 use crate::rows::Rows;
 use millstream_core::pipe::{Then, ToAnyEdge};
 use millstream_core::wires::Scope;
 use millstream_core::{Arrow, ItemShape, KernelsExt, Overflow, Window};
-use millstream_exec::{FitsStatement, OnQueues};
+use millstream_exec::FitsStatement;
 use millstream_jq::Expression;
 use millstream_registry::{In, Registered, TextBlock};
 use std::sync::Arc;
@@ -59,7 +60,7 @@ pub(super) fn register(stages: &mut Stages, shards: usize) {
 fn all<P>(stages: &mut Stages, folded: impl Fn(In<Rows>, Fold) -> P + Copy + Send + Sync + 'static)
 where
     P: Arrow<In = Scope<TextBlock>, Out: ItemShape>,
-    OnQueues: FitsStatement<Then<P, ToAnyEdge<P::Out>>>,
+    Boxes: FitsStatement<Then<P, ToAnyEdge<P::Out>>>,
 {
     type Counting = (
         Option<Filter>,

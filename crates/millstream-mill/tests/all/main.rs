@@ -4,5 +4,6 @@ mod change;
 mod goes_on;
 mod keys;
 mod meaning;
+mod places;
 mod random;
 mod running;

@@ -1,4 +1,4 @@
-use crate::running::{Way, blocks, run};
+use crate::running::{Way, blocks, from_states, numbered, run, states};
 use millstream_mill::Program;
 use proptest::prelude::*;
 
@@ -106,5 +106,28 @@ proptest! {
             let out = run(&several, cut.clone(), way);
             prop_assert_eq!(&out, &expected, "{:?}: {} of {:?}", way, text, input);
         }
+    }
+
+    /// Stopped in front of any number, and begun there again with its states as bytes, a program ends as the model,
+    /// also with another number of shards and workers.
+    #[test]
+    fn a_program_goes_on_from_its_states(
+        (text, input) in programs(),
+        cut in 1..50_usize,
+        at in 0..8_usize,
+        shards in 1..4_usize,
+        workers in 1..4_usize,
+        ring in 0..4_u32,
+    ) {
+        let load = |shards| Program::load(&text, shards, false).unwrap_or_else(|wrong| panic!("{wrong}"));
+        let (one, several) = (load(1), load(shards));
+        let mut before = blocks(&one, &[&input], cut);
+        let expected = numbered(&one, before.clone());
+        let rest = before.split_off(at.min(before.len()));
+        let at = before.len() as u64;
+        let states = states(&one, before);
+        let tail = from_states(&several, &states, rest, workers, 1 << ring);
+        let expected: Vec<_> = expected.into_iter().filter(|(number, _)| *number >= at).collect();
+        prop_assert_eq!(tail, expected, "from {}: {} of {:?}", at, text, input);
     }
 }

@@ -1,7 +1,7 @@
 //! Programs over texts in memory, run in any way.
 
-use millstream_core::ModelExt;
-use millstream_exec::{Inline, JobRefExt, Queues, Rings, Runner};
+use millstream_core::{ModelExt, SequenceNumber};
+use millstream_exec::{Durable, Inline, JobRefExt, Queues, Rings, Runner, Snapshot, source};
 use millstream_mill::{FileBlocks, Program, Raw, Written};
 use std::io::Read;
 
@@ -66,6 +66,42 @@ pub(crate) fn run(program: &Program, input: Vec<Raw>, way: Way) -> Out {
             .extend(written.dead.into_iter().map(|dead| (dead.stage.to_string(), dead.number, dead.path, dead.why)));
     }
     out
+}
+
+/// What leaves, by number.
+pub(crate) type Numbered = Vec<(u64, Written)>;
+
+/// By the model.
+pub(crate) fn numbered(program: &Program, input: Vec<Raw>) -> Numbered {
+    let mut all = Vec::new();
+    program.pipeline.model_each(input, |number, written: &Written| all.push((number.0, written.clone())));
+    all
+}
+
+/// The states in front of the number after this input, as bytes. They are also shown as JSON.
+pub(crate) fn states(program: &Program, input: Vec<Raw>) -> Vec<u8> {
+    let (sender, receiver) = source::channel(input.len() + 1);
+    let pipeline = &program.pipeline;
+    let job = pipeline.from(receiver).to_fold((), |_: &mut (), _: SequenceNumber, _: &Written| ());
+    let run = Durable::new(Rings::new()).start(job).expect("it runs");
+    input.into_iter().for_each(|raw| sender.send(raw).expect("it runs"));
+    let snapshot = run.snapshot().expect("it runs");
+    for stage in snapshot.stages() {
+        snapshot.json(stage).expect("a state is shown");
+    }
+    let bytes = snapshot.to_bytes().expect("states are written");
+    run.stop_now().expect("nothing fails");
+    bytes
+}
+
+/// What leaves of this input from these states on, in another process perhaps.
+pub(crate) fn from_states(program: &Program, bytes: &[u8], input: Vec<Raw>, workers: usize, ring: usize) -> Numbered {
+    let snapshot = Snapshot::from_bytes(bytes).expect("they were written");
+    let rings = Rings::new().workers(workers).ring(ring).resume(snapshot);
+    let keep = |all: &mut Numbered, number: SequenceNumber, written: &Written| all.push((number.0, written.clone()));
+    let pipeline = &program.pipeline;
+    let job = pipeline.from(input).to_fold(Vec::new(), keep);
+    Durable::new(rings).run(job).expect("it goes on").0
 }
 
 /// What a right text makes of its inputs, by the model.

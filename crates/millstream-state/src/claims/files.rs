@@ -43,11 +43,79 @@ pub(super) fn open<C: Clock + Clone>(
     options: &FileSinkOptions<C>,
     claim: Option<(SequenceNumber, &Value)>,
 ) -> Result<FileSink<C>, OpenError> {
-    if !options.can_resume() {
-        let why = "a file that is replaced or rotated cannot go on after a crash: append to it";
-        return Err(Error::new(ErrorKind::InvalidInput, format!("{}: {why}", options.path().display())).into());
+    can_go_on(options)?;
+    let position = claim.map(|(next, claim)| held(options, next, claim)).transpose()?;
+    Ok(at(options, position).open()?)
+}
+
+/// Several appended files, each at its part of a claim, in their order, or as they are. None is opened, and so none is
+/// cut, before all hold what they claimed.
+///
+/// They are the sink of a job together: its claim is a list of theirs.
+///
+/// ```
+/// use millstream::{io::FileSink, prelude::*, state::{Claims, OpenError, claims::open_together}};
+///
+/// # let directory = tempfile::tempdir()?;
+/// # std::env::set_current_dir(&directory)?;
+/// let files = [FileSink::append("one"), FileSink::append("two")];
+/// let mut open = open_together(&files, None)?;
+/// open[0].write(0.into(), b"a")?;
+/// let claims = open.iter_mut().map(Claims::claim).collect::<Result<Vec<_>, _>>()?;
+/// open[0].write(1.into(), b"b")?;
+/// drop(open);
+///
+/// drop(open_together(&files, Some((1.into(), &claims)))?);
+/// assert_eq!(std::fs::read("one")?, b"a");
+/// std::fs::write("one", "")?;
+/// let why = open_together(&files, Some((1.into(), &claims))).unwrap_err();
+/// assert_eq!(why.to_string(), "one: it has 0 bytes, and had 1 before number 1");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Errors
+///
+/// As [`ClaimingSink::open`], of the first file that has one.
+pub fn open_together<C: Clock + Clone>(
+    files: &[FileSinkOptions<C>],
+    claims: Option<(SequenceNumber, &[Value])>,
+) -> Result<Vec<FileSink<C>>, OpenError> {
+    files.iter().try_for_each(can_go_on)?;
+    let positions: Vec<Option<Position>> = match claims {
+        None => vec![None; files.len()],
+        Some((_, claims)) if claims.len() != files.len() => {
+            let why = format!("the claim is of {} files, and here are {}", claims.len(), files.len());
+            return Err(Error::new(ErrorKind::InvalidData, why).into());
+        }
+        Some((next, claims)) => {
+            let held = files.iter().zip(claims).map(|(file, claim)| held(file, next, claim).map(Some));
+            held.collect::<Result<_, _>>()?
+        }
+    };
+    files.iter().zip(positions).map(|(file, position)| Ok(at(file, position).open()?)).collect()
+}
+
+fn can_go_on<C: Clock>(options: &FileSinkOptions<C>) -> io::Result<()> {
+    if options.can_resume() {
+        return Ok(());
     }
-    let Some((next, claim)) = claim else { return Ok(options.clone().open()?) };
+    let why = "a file that is replaced or rotated cannot go on after a crash: append to it";
+    Err(Error::new(ErrorKind::InvalidInput, format!("{}: {why}", options.path().display())))
+}
+
+fn at<C: Clock + Clone>(options: &FileSinkOptions<C>, position: Option<Position>) -> FileSinkOptions<C> {
+    match position {
+        None => options.clone(),
+        Some(position) => options.clone().resume(position),
+    }
+}
+
+/// Where the file is cut to hold what it claimed in front of this number.
+fn held<C: Clock + Clone>(
+    options: &FileSinkOptions<C>,
+    next: SequenceNumber,
+    claim: &Value,
+) -> Result<Position, OpenError> {
     let Held { last, length, before } = Held::deserialize(claim).map_err(Error::from)?;
     let holds_less = |why: String| OpenError::HoldsLess(format!("{}: {why}", options.path().display()));
     match hash_before(options.path(), length)? {
@@ -55,11 +123,12 @@ pub(super) fn open<C: Clock + Clone>(
         Before::Bytes(_) => {
             return Err(holds_less(format!("it has other bytes before byte {length} than this job has written")));
         }
+        Before::Shorter(0) if length == 0 => {}
         Before::Shorter(there) => {
             return Err(holds_less(format!("it has {there} bytes, and had {length} before number {next}")));
         }
     }
-    Ok(options.clone().resume(Position { last, length }).open()?)
+    Ok(Position { last, length })
 }
 
 impl<C: Clock> Claims for FileSink<C> {

@@ -87,7 +87,7 @@ where
         None => Begins::default(),
     };
     let began = begins.at;
-    let trailing = Trailing::<T, X>::new(values, begins.position, began, Trail::new());
+    let trailing = Trailing::<T, X>::new(values, begins.position, began, Trail::new(true));
     let mut rest = trailing.map_err(JobError::Source)?.values();
     let (rings, changed) = (rings.clone(), begins.changed);
     let rings = match begins.snapshot {

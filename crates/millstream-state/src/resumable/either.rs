@@ -29,6 +29,10 @@ impl<T: Item, A: Resumable<T>, B: Resumable<T>> Resumable<T> for Either<A, B> {
         self.as_ref().either(A::waits, B::waits)
     }
 
+    fn repeats(&self) -> bool {
+        self.as_ref().either(A::repeats, B::repeats)
+    }
+
     fn begin(&self, position: Option<&Position>) -> io::Result<Self::Values> {
         Ok(match self {
             Either::Left(source) => Either::Left(source.begin(position)?),

@@ -83,6 +83,8 @@ struct Begun {
     places: FollowPlaces,
     /// The file that was rotated away, where its reading began, and how many bytes of it are read first.
     rest: Option<(FollowPlace, u64)>,
+    /// The position where it began: it is still there while no file was opened.
+    from: Value,
 }
 
 impl FollowedFile {
@@ -133,9 +135,13 @@ type Rest = Chain<io::Take<File>, Follow>;
 /// The blocks of a [`FollowedFile`].
 #[derive(Debug)]
 pub struct FollowedLines {
-    blocks: WholeBlocks<Reader>,
+    blocks: WholeBlocks<FollowedBytes>,
     read: u64,
 }
+
+/// The bytes of a [`FollowedFile`].
+#[derive(Debug)]
+pub struct FollowedBytes(Reader);
 
 #[derive(Debug)]
 enum Reader {
@@ -143,22 +149,23 @@ enum Reader {
     AfterRest(Box<Rest>),
 }
 
-impl Read for Reader {
+impl Read for FollowedBytes {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        match self {
+        match &mut self.0 {
             Reader::Named(follow) => follow.read(buffer),
             Reader::AfterRest(rest) => rest.read(buffer),
         }
     }
 }
 
-impl Resumable<Block> for FollowedFile {
-    /// The bytes that were passed on.
-    type Mark = u64;
-    type Values = FollowedLines;
-    const WAITS: bool = true;
-
-    fn begin(&self, position: Option<&Value>) -> io::Result<FollowedLines> {
+impl FollowedFile {
+    /// Its bytes from a [position](Resumable::position) on, for a source that is not of lines. A mark of it is the
+    /// number of those bytes that were passed on.
+    ///
+    /// # Errors
+    ///
+    /// As [`begin`](Resumable::begin).
+    pub fn bytes(&self, position: Option<&Value>) -> io::Result<FollowedBytes> {
         let follow = Follow::new(&self.path).interval(self.interval);
         // Null: there was no file yet.
         let (follow, rest) = match position.filter(|position| !position.is_null()) {
@@ -174,13 +181,32 @@ impl Resumable<Block> for FollowedFile {
             stop.reader = Some(stopper);
         }
         let places = follow.places();
-        let begun = Begun { places, rest: rest.as_ref().map(|rest| (rest.place, rest.bytes)) };
+        let rest_of = rest.as_ref().map(|rest| (rest.place, rest.bytes));
+        let from = match position {
+            Some(position) => position.clone(),
+            None => self.first().unwrap_or_default(),
+        };
+        let begun = Begun { places, rest: rest_of, from };
         *self.begun.lock().unwrap_or_else(PoisonError::into_inner) = Some(begun);
-        let reader = match rest {
+        Ok(FollowedBytes(match rest {
             None => Reader::Named(follow),
             Some(Rotated { file, bytes, .. }) => Reader::AfterRest(Box::new(file.take(bytes).chain(follow))),
-        };
-        let blocks = WholeBlocks::lines(reader);
+        }))
+    }
+}
+
+impl Resumable<Block> for FollowedFile {
+    /// The bytes that were passed on.
+    type Mark = u64;
+    type Values = FollowedLines;
+    const WAITS: bool = true;
+
+    fn repeats(&self) -> bool {
+        false
+    }
+
+    fn begin(&self, position: Option<&Value>) -> io::Result<FollowedLines> {
+        let blocks = WholeBlocks::lines(self.bytes(position)?);
         *self.failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(blocks.failure());
         Ok(FollowedLines { blocks, read: 0 })
     }
@@ -195,8 +221,8 @@ impl Resumable<Block> for FollowedFile {
             Some((_, bytes)) => begun.places.of(read - bytes),
             None => begun.places.of(*read),
         };
-        // No file was there yet.
-        let Some(FollowPlace { device, inode, offset }) = place else { return Ok(Value::Null) };
+        // No file was opened yet.
+        let Some(FollowPlace { device, inode, offset }) = place else { return Ok(begun.from) };
         let path = self.of_inode(device, inode)?.ok_or_else(|| self.gone(inode))?;
         let before = hash_before(&path, offset, false)?.ok_or_else(|| self.gone(inode))?;
         begun.places.forget(begun.rest.map_or(*read, |(_, bytes)| read.saturating_sub(bytes)));
@@ -228,6 +254,14 @@ impl FollowedFile {
         let bytes = file.metadata()?.len().saturating_sub(offset);
         file.seek(SeekFrom::Start(offset))?;
         Ok((follow, Some(Rotated { file, place: FollowPlace { device, inode, offset }, bytes })))
+    }
+
+    /// The position of a first start: the beginning of the file that has the name, if one does.
+    fn first(&self) -> Option<Value> {
+        let file = fs::metadata(&self.path).ok().filter(fs::Metadata::is_file)?;
+        let before = hash_before(&self.path, 0, false).ok()??;
+        let (path, device, inode) = (self.path.clone(), file.dev(), file.ino());
+        serde_json::to_value(Stored { path, device, inode, offset: 0, before }).ok()
     }
 
     /// The file of this inode: the one that has the name, or one of the same directory.

@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 ///
 /// A position is a file and the bytes of it that were read. With it stands a hash of up to 4096 bytes before that
 /// place: if the file of that name has other bytes there, or is shorter, the source does not begin. It may have grown.
-/// A compressed file is read again up to the position.
+/// A compressed file is read again up to the position, and one that is not is not.
 ///
 /// **Memory**: as [`LineBlocks`], for the file that is open.
 ///
@@ -196,9 +196,7 @@ impl FileBlocks {
         let path = &self.files.paths[place.file];
         let mut file = File::open(path)?;
         let opened = if self.files.decompress {
-            let mut file = Decompressed::named(file, path);
-            io::copy(&mut (&mut file).take(place.offset), &mut io::sink())?;
-            Opened::Decompressed(Box::new(file))
+            Opened::Decompressed(Box::new(Decompressed::named(file, path).from_offset(place.offset)?))
         } else {
             file.seek(SeekFrom::Start(place.offset))?;
             Opened::Plain(file)
@@ -260,9 +258,7 @@ pub(super) fn hash_before(path: &Path, offset: u64, decompress: bool) -> io::Res
     let mut file = File::open(path)?;
     let begin = before::begin(offset);
     if decompress {
-        let mut file = Decompressed::named(file, path);
-        io::copy(&mut (&mut file).take(begin), &mut io::sink())?;
-        return before::hash(offset, file);
+        return before::hash(offset, Decompressed::named(file, path).from_offset(begin)?);
     }
     file.seek(SeekFrom::Start(begin))?;
     before::hash(offset, file)

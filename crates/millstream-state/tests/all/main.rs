@@ -7,6 +7,7 @@ mod dead_letters;
 mod directories;
 mod edited;
 mod effects;
+mod followed;
 mod increments;
 mod jobs;
 mod journal;

@@ -24,7 +24,7 @@ impl fmt::Debug for Outputs {
 }
 
 /// How many dead letters have a message of their own.
-const MESSAGES: u64 = 10;
+pub(super) const MESSAGES: u64 = 10;
 
 /// Why a program would overwrite what it reads, or write two outputs to one file, if it would. A file may have several
 /// names.
@@ -135,7 +135,7 @@ impl Outputs {
     }
 }
 
-fn said(dead: &FailedRow) -> String {
+pub(super) fn said(dead: &FailedRow) -> String {
     let FailedRow { stage, file, number, path, why, .. } = dead;
     let at = if path.is_empty() { String::new() } else { format!(" {path}:") };
     format!("{}: row {number}, {stage}:{at} {why}", quoted(OsStr::new(&**file)))

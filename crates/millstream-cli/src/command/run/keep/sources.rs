@@ -1,0 +1,360 @@
+//! The files of a program as a source that can begin in the middle.
+
+use super::super::sources::Named;
+use crate::hash::Hash;
+use crate::input::{message, not_output};
+use crate::message::{Complaints, quoted};
+use crate::progress;
+use millstream_core::SequenceNumber;
+use millstream_core::text::Block;
+use millstream_io::{Decompressed, Failure};
+use millstream_mill::{FileBlocks, FilePlace, Raw, RowBlocks, SourceOf};
+use millstream_state::resumable::JournalPlace;
+use millstream_state::{FollowedFile, Places, Position, Resumable};
+use serde::{Deserialize, Serialize};
+use std::collections::VecDeque;
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io::{self, Error, ErrorKind, Read, Seek, SeekFrom};
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// How sources are read.
+pub(super) struct Reading {
+    /// The longest row.
+    pub(super) most: usize,
+    /// Whether standard input may wait.
+    pub(super) waits: bool,
+    pub(super) quiet: bool,
+    /// Whether it is read on, and not only looked at.
+    pub(super) live: bool,
+    /// The error that ends standard input.
+    pub(super) failure: Option<Failure>,
+}
+
+/// What is read.
+pub(super) struct Files {
+    reading: Reading,
+    /// The number of the source, and the name of the file.
+    files: Vec<(usize, SourceOf, OsString)>,
+    /// There is one at most: nothing is read after it.
+    followed: Option<FollowedFile>,
+    stopped: Arc<AtomicBool>,
+    failure: Mutex<Option<Error>>,
+    complaints: Complaints,
+}
+
+impl Reading {
+    pub(super) fn of(self, named: Vec<Named>, complaints: &Complaints) -> Files {
+        let files = |Named { number, of, files }: Named| files.into_iter().map(move |file| (number, of.clone(), file));
+        let files: Vec<_> = named.into_iter().flat_map(files).collect();
+        let followed = files.iter().find(|(_, of, _)| of.follow).map(|(.., name)| FollowedFile::new(name));
+        if let (Some(followed), false) = (&followed, self.live) {
+            // What is looked at has an end.
+            followed.stopper().stop();
+        }
+        Files {
+            reading: self,
+            files,
+            followed,
+            stopped: Arc::default(),
+            failure: Mutex::default(),
+            complaints: complaints.clone(),
+        }
+    }
+}
+
+impl Files {
+    /// What a signal calls in the place of a drain, if a file is followed: the rest of it is read.
+    pub(super) fn stopper(&self) -> Option<impl Fn() + Send + 'static> {
+        let (stopped, follows) = (self.stopped.clone(), self.followed.as_ref()?.stopper());
+        Some(move || {
+            stopped.store(true, Ordering::Relaxed);
+            follows.stop();
+        })
+    }
+
+    /// The name of a file as positions have it.
+    fn name(&self, file: usize) -> Option<String> {
+        self.files.get(file).map(|(.., name)| name.to_string_lossy().into_owned())
+    }
+}
+
+/// The blocks of all files, one file after the other; standard input comes through a journal.
+pub(super) struct KeptSources<J>(Arc<Inner<J>>);
+
+struct Inner<J> {
+    of: Files,
+    journal: Option<J>,
+}
+
+impl<J> KeptSources<J> {
+    pub(super) fn new(of: Files, journal: Option<J>) -> Self {
+        KeptSources(Arc::new(Inner { of, journal }))
+    }
+}
+
+/// Where they are.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Place {
+    file: usize,
+    at: FilePlace,
+    /// What this process has passed on of the file.
+    passed: u64,
+    before: Before,
+    journal: JournalPlace,
+}
+
+/// The end of what was passed on of a file, by which it is known again.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+struct Before {
+    bytes: u64,
+    hash: u64,
+}
+
+impl Before {
+    const MOST: usize = 1024;
+
+    fn of(bytes: &[u8]) -> Self {
+        let bytes = &bytes[bytes.len().saturating_sub(Self::MOST)..];
+        let mut hash = Hash::default();
+        hash.slot(SequenceNumber(0), bytes);
+        Before { bytes: bytes.len() as u64, hash: hash.state() }
+    }
+}
+
+/// A place, as it is stored.
+#[derive(Debug, Serialize, Deserialize)]
+struct Stored {
+    file: usize,
+    path: String,
+    at: FilePlace,
+    before: Before,
+    journal: Option<Position>,
+    followed: Option<Position>,
+}
+
+impl<J: Resumable<Block, Mark = JournalPlace>> Resumable<Raw> for KeptSources<J> {
+    type Mark = Place;
+    type Values = KeptBlocks<J>;
+    const WAITS: bool = true;
+
+    fn waits(&self) -> bool {
+        self.0.of.reading.waits || self.0.of.followed.is_some()
+    }
+
+    /// The last block of a file is cut where the file ends, and the file may have grown; a file that is followed is cut
+    /// where it was when it was read.
+    fn repeats(&self) -> bool {
+        false
+    }
+
+    fn begin(&self, position: Option<&Position>) -> io::Result<KeptBlocks<J>> {
+        *self.0.of.failure.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        let (from, place, places) = (self.0.clone(), Place::default(), Arc::default());
+        let mut blocks = KeptBlocks { from, place, current: None, places, ended: false };
+        let Some(position) = position else { return Ok(blocks) };
+        let stored = Stored::deserialize(position)?;
+        if self.0.of.name(stored.file).as_ref() != Some(&stored.path) {
+            let (n, was) = (stored.file + 1, quoted(stored.path.as_ref()));
+            return Err(Error::new(ErrorKind::InvalidInput, format!("file {n} was {was} when the snapshot was taken")));
+        }
+        blocks.place = Place { file: stored.file, at: stored.at.clone(), before: stored.before, ..Place::default() };
+        blocks.open(Some(&stored))?;
+        Ok(blocks)
+    }
+
+    fn position(&self, mark: &Place) -> io::Result<Position> {
+        let Inner { of, journal } = &*self.0;
+        let Place { file, at, passed, before, journal: in_journal } = mark;
+        let followed = of.followed.as_ref().filter(|_| of.files[*file].1.follow);
+        let stored = Stored {
+            file: *file,
+            path: of.name(*file).unwrap_or_default(),
+            at: at.clone(),
+            before: *before,
+            journal: journal.as_ref().map(|journal| journal.position(in_journal)).transpose()?,
+            followed: followed.map(|followed| followed.position(passed)).transpose()?,
+        };
+        Ok(serde_json::to_value(stored)?)
+    }
+
+    fn forget(&self, oldest: &Position) {
+        if let (Some(journal), false) = (&self.0.journal, oldest["journal"].is_null()) {
+            journal.forget(&oldest["journal"]);
+        }
+    }
+
+    fn failure(&self) -> Option<Error> {
+        self.0.of.failure.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}
+
+/// The blocks of a [`KeptSources`].
+pub(super) struct KeptBlocks<J> {
+    from: Arc<Inner<J>>,
+    place: Place,
+    current: Option<FileBlocks>,
+    /// The places in the journal behind the blocks that were read of it, and not passed on yet.
+    places: Arc<Mutex<VecDeque<JournalPlace>>>,
+    ended: bool,
+}
+
+impl<J: Resumable<Block, Mark = JournalPlace>> KeptBlocks<J> {
+    /// Opens the file of the place, there.
+    fn open(&mut self, stored: Option<&Stored>) -> io::Result<()> {
+        let Inner { of: Files { reading, files, followed, .. }, journal } = &*self.from;
+        let (number, of, name) = &files[self.place.file];
+        let at = &self.place.at;
+        let blocks = match (journal, followed) {
+            (Some(journal), _) if name == "-" => {
+                let values = journal.begin(stored.and_then(|stored| stored.journal.as_ref()))?;
+                self.place.journal = values.place();
+                self.places = Arc::default();
+                let values = WithPlaces { values, places: self.places.clone() };
+                RowBlocks::of(values, reading.failure.clone().unwrap_or_default())
+            }
+            (_, Some(followed)) if of.follow => {
+                let bytes = followed.bytes(stored.and_then(|stored| stored.followed.as_ref()))?;
+                of.blocks(Counted(bytes), reading.most)
+            }
+            _ => {
+                let read = file_from(name, at, self.place.before).map_err(|error| named(name, &error))?;
+                of.even_blocks(read, reading.most, at)
+            }
+        };
+        self.current = Some(FileBlocks::from_place(of, *number, &name.to_string_lossy(), blocks, at.clone()));
+        Ok(())
+    }
+
+    fn fail(&mut self, error: Error) -> Option<Raw> {
+        let kept = &mut *self.from.of.failure.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.get_or_insert(error);
+        (self.ended, self.current) = (true, None);
+        None
+    }
+
+    /// Why the file has ended early, if it has.
+    fn failure(&self) -> Option<Error> {
+        let (.., name) = &self.from.of.files[self.place.file];
+        let of_journal = || self.from.journal.as_ref().filter(|_| name == "-")?.failure();
+        let failure = self.current.as_ref().and_then(FileBlocks::failure);
+        failure.map(|error| named(name, &error)).or_else(of_journal)
+    }
+}
+
+/// The file from a place on.
+fn file_from(name: &OsStr, at: &FilePlace, before: Before) -> io::Result<Decompressed<Counted<File>>> {
+    let file = File::open(name)?;
+    if !file.metadata()?.is_file() {
+        let why = "it is no regular file, and cannot be read again after a crash: standard input goes to a journal";
+        return Err(Error::new(ErrorKind::InvalidInput, why));
+    }
+    not_output(&file)?;
+    let from = Decompressed::named(Counted(file), Path::new(name));
+    if at.offset == 0 {
+        return Ok(from);
+    }
+    let mut from = from.from_offset(at.offset - before.bytes)?;
+    let mut there = Vec::new();
+    (&mut from).take(before.bytes).read_to_end(&mut there)?;
+    if (there.len() as u64) < before.bytes {
+        return Err(Error::new(
+            ErrorKind::InvalidData,
+            format!("it is shorter than the {} bytes that were read", at.offset),
+        ));
+    }
+    if Before::of(&there) != before {
+        let why = format!("it has other bytes before byte {} than when it was read", at.offset);
+        return Err(Error::new(ErrorKind::InvalidData, why));
+    }
+    Ok(from)
+}
+
+fn named(name: &OsStr, error: &Error) -> Error {
+    let name = if name == "-" { "standard input".as_ref() } else { name };
+    Error::new(error.kind(), message(name, error))
+}
+
+impl<J: Resumable<Block, Mark = JournalPlace>> Iterator for KeptBlocks<J> {
+    type Item = Raw;
+
+    fn next(&mut self) -> Option<Raw> {
+        while !self.ended {
+            let of = &self.from.of;
+            if let Some(blocks) = &mut self.current {
+                let next = blocks.next();
+                if let Some(columns) = blocks.sampled().filter(|_| !of.reading.quiet) {
+                    let (.., name) = &of.files[self.place.file];
+                    of.complaints.note(&format!("{}: schema: {columns}", quoted(name)));
+                }
+                if let Some(raw) = next {
+                    self.place.at = blocks.place();
+                    self.place.passed += raw.block.len() as u64;
+                    self.place.before = Before::of(&raw.block);
+                    let mut places = self.places.lock().unwrap_or_else(PoisonError::into_inner);
+                    self.place.journal = places.pop_front().unwrap_or(self.place.journal);
+                    return Some(raw);
+                }
+                if let Some(error) = self.failure() {
+                    return self.fail(error);
+                }
+                // The end of the last file is a place in it: it can be read on when it has grown.
+                if self.place.file + 1 >= self.from.of.files.len() {
+                    return None;
+                }
+                self.current = None;
+                self.place = Place { file: self.place.file + 1, journal: self.place.journal, ..Place::default() };
+            }
+            if self.from.of.stopped.load(Ordering::Relaxed) {
+                return None;
+            }
+            if let Err(error) = self.open(None) {
+                return self.fail(error);
+            }
+        }
+        None
+    }
+}
+
+impl<J: Resumable<Block, Mark = JournalPlace>> Places for KeptBlocks<J> {
+    type Mark = Place;
+
+    fn place(&self) -> Place {
+        self.place.clone()
+    }
+}
+
+/// The blocks of a journal, and the place behind each.
+struct WithPlaces<V> {
+    values: V,
+    places: Arc<Mutex<VecDeque<JournalPlace>>>,
+}
+
+impl<V: Places<Item = Block, Mark = JournalPlace>> Iterator for WithPlaces<V> {
+    type Item = Block;
+
+    fn next(&mut self) -> Option<Block> {
+        let block = self.values.next()?;
+        self.places.lock().unwrap_or_else(PoisonError::into_inner).push_back(self.values.place());
+        Some(block)
+    }
+}
+
+/// A reader whose bytes count as progress.
+struct Counted<R>(R);
+
+impl<R: Read> Read for Counted<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.0.read(buffer)?;
+        progress::read(read);
+        Ok(read)
+    }
+}
+
+impl<R: Seek> Seek for Counted<R> {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        self.0.seek(to)
+    }
+}
