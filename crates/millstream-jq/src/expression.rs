@@ -333,12 +333,6 @@ pub fn scalar_of(json: &[u8]) -> Option<Scalar<'_>> {
     }
 }
 
-/// Whether this is why bytes were not read: they are no JSON.
-#[must_use]
-pub fn says_no_json(why: &str) -> bool {
-    why.starts_with("no JSON: ")
-}
-
 /// The order of jq: null, false, true, numbers, texts, arrays, objects. What is no JSON is null.
 #[must_use]
 pub fn compare_json(left: &[u8], right: &[u8]) -> Ordering {

@@ -47,9 +47,7 @@ mod write;
 mod wrong;
 
 pub use boundary::JsonValues;
-pub use expression::{
-    Expression, Fields, Outputs, Row, Values, check_value, compare_json, says_no_json, scalar_of, sort_by_json,
-};
+pub use expression::{Expression, Fields, Outputs, Row, Values, check_value, compare_json, scalar_of, sort_by_json};
 pub use filter::{Answer, Filter, Said, What};
 pub use left_out::LEFT_OUT;
 pub use native::{Cell, Cells, Scalar};

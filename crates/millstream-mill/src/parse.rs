@@ -5,7 +5,7 @@ use crate::raw::{Format, Raw};
 use crate::rows::{FailedRow, Form, RowAt, Rows};
 use crate::table::Split;
 use memchr::memchr_iter;
-use millstream_jq::{Cell, Cells, Expression, Fields, Scalar};
+use millstream_jq::{Cell, Cells, Expression, Fields, Scalar, check_value};
 use std::sync::Arc;
 
 /// The rows of a block. `stage` is the name for those that fail, which go to `dead`.
@@ -23,7 +23,7 @@ pub(crate) fn rows(raw: &Raw, format: Format, dead: usize, stage: &Arc<str>) -> 
         (Format::Json, None) => {
             let is_blank = |at: &RowAt| raw.block[at.from as usize..at.to as usize].trim_ascii().is_empty();
             let at = lines(raw).into_iter().filter(|at| !is_blank(at)).collect();
-            Rows { form: Form::Json, at, ..rows }
+            valid(Rows { form: Form::Json, at, ..rows }, stage)
         }
         (Format::Json, Some(columns)) => {
             let all = Rows { form: Form::Json, at: lines(raw), ..rows };
@@ -44,6 +44,19 @@ fn lines(raw: &Raw) -> Vec<RowAt> {
         (from, number) = (end + 1, number + 1);
     }
     all
+}
+
+/// The rows that are JSON. A stage behind it may read no field, and counts rows all the same.
+fn valid(mut rows: Rows, stage: &Arc<str>) -> Rows {
+    let (mut at, mut dead) = (std::mem::take(&mut rows.at), Vec::new());
+    at.retain(|row| match check_value(rows.bytes(row)) {
+        Ok(()) => true,
+        Err(why) => {
+            dead.push(rows.dead(stage, row, why));
+            false
+        }
+    });
+    Rows { at, dead, ..rows }
 }
 
 /// JSON rows whose fields have the types.

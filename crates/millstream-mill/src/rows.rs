@@ -2,7 +2,7 @@
 
 use crate::columns::{Columns, Type};
 use millstream_core::text::Block;
-use millstream_jq::{Cell, Cells, Expression, Fields, Row, Scalar, says_no_json};
+use millstream_jq::{Cell, Cells, Expression, Fields, Row, Scalar};
 use std::borrow::Cow;
 use std::sync::Arc;
 
@@ -185,11 +185,10 @@ impl Rows {
         cells.iter().map(|(from, to)| &self.text[*from as usize..*to as usize])
     }
 
-    /// A row that failed. One that is no JSON is so from its source on, whichever stage reads it first.
+    /// A row that failed.
     pub(crate) fn dead(&self, stage: &Arc<str>, at: &RowAt, why: String) -> FailedRow {
-        let stage = if says_no_json(&why) { "jsonl".into() } else { stage.clone() };
         FailedRow {
-            stage,
+            stage: stage.clone(),
             file: self.file.clone(),
             number: at.number,
             path: String::new(),

@@ -20,8 +20,7 @@ pub(crate) fn json(rows: &Rows, sink: usize, stage: &Arc<str>) -> Written {
     let (mut out, mut dead) = (Vec::with_capacity(rows.text.len()), rows.dead.clone());
     for row in &rows.at {
         let json = rows.json(row);
-        let is_json = if matches!(rows.form, Form::Json) { check_value(&json) } else { rows.check_utf8(row, &json) };
-        if let Err(why) = is_json {
+        if let Err(why) = rows.check_utf8(row, &json) {
             dead.push(rows.dead(stage, row, why));
             continue;
         }
@@ -32,15 +31,11 @@ pub(crate) fn json(rows: &Rows, sink: usize, stage: &Arc<str>) -> Written {
 }
 
 /// Rows as they are: texts without their quotes, other values as JSON, rows of a table as they were read.
-pub(crate) fn lines(rows: &Rows, sink: usize, stage: &Arc<str>) -> Written {
-    let (mut out, mut dead) = (Vec::with_capacity(rows.text.len()), rows.dead.clone());
+pub(crate) fn lines(rows: &Rows, sink: usize, _: &Arc<str>) -> Written {
+    let mut out = Vec::with_capacity(rows.text.len());
     for row in &rows.at {
         let bytes = rows.bytes(row);
         if let Form::Json = rows.form {
-            if let Err(why) = check_value(bytes) {
-                dead.push(rows.dead(stage, row, why));
-                continue;
-            }
             match scalar_of(bytes.trim_ascii()) {
                 Some(Scalar::Text(text)) => out.extend_from_slice(&text),
                 _ => out.extend_from_slice(bytes.trim_ascii()),
@@ -50,7 +45,7 @@ pub(crate) fn lines(rows: &Rows, sink: usize, stage: &Arc<str>) -> Written {
         }
         out.push(b'\n');
     }
-    Written::new(vec![(sink, out)], dead)
+    Written::new(vec![(sink, out)], rows.dead.clone())
 }
 
 /// The header of a table that has been begun.

@@ -294,6 +294,19 @@ fn what_does_not_fit_is_a_dead_letter() {
         "{\"k\":1,\"sum\":2}\n",
         &[("sum", 1, "", "`sum` adds numbers, and .a is \"x\""), ("jsonl", 3, "", "no JSON: expected a value")],
     );
+    // Also where no field is read, and once for two branches.
+    check_dead(
+        "jsonl | count",
+        &["{\"a\":1}\n{\"a\":\n"],
+        "{\"count\":1}\n",
+        &[("jsonl", 2, "", "no JSON: the input ends within a value")],
+    );
+    check_dead(
+        "let rows = jsonl; rows | where(.a > 1) | jsonl; rows | count | jsonl(\"counts\")",
+        &["{\"a\":1}\nx\n{\"a\":2}\n"],
+        "{\"a\":2}\n",
+        &[("jsonl", 2, "", "no JSON: expected a value")],
+    );
     check_dead(
         "jsonl | csv",
         &["{\"a\":1}\n{\"a\":2,\"b\":3}\n{}\n4\n"],
