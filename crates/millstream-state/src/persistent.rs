@@ -1,5 +1,6 @@
 //! Jobs that go on where they were, after whatever ended their process.
 
+mod changed;
 mod error;
 mod replay;
 mod running;
@@ -17,10 +18,9 @@ use crate::dead_letters::KeptLetters;
 use crate::effects::Effects;
 use crate::resumable::{Trail, Trailing};
 use crate::{Manifest, Resumable, Retention, Saved, SnapshotEntry, StateDir};
-use millstream_core::plan::{UpgradeCheck, Verdict};
+use changed::{changed_from, resumed};
 use millstream_core::{Arrow, Item, Plan, SequenceNumber, Shape, Val};
 use millstream_exec::{Durable, JobRefExt, Lasting, Migrations, Rings, RunError, Runner, Snapshot};
-use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -362,14 +362,6 @@ struct Begins {
     changed: Option<Plan>,
 }
 
-/// These rings, which begin with a snapshot; `changed` is the plan of the version that took it, if it is another one.
-fn resumed(rings: Rings, snapshot: Snapshot, changed: Option<Plan>, migrations: Migrations) -> Rings {
-    match changed {
-        Some(old) => rings.resume_changed(snapshot, old, migrations),
-        None => rings.resume(snapshot),
-    }
-}
-
 /// The numbers of the stages at a snapshot.
 fn numbers_of(snapshot: &Snapshot) -> Vec<(String, u64)> {
     snapshot.numbers().map(|(stage, number)| (stage.to_owned(), number.0)).collect()
@@ -378,27 +370,4 @@ fn numbers_of(snapshot: &Snapshot) -> Vec<(String, u64)> {
 /// The plan, and what the manifests say of the job.
 fn described(plan: &Plan, job: Value) -> Value {
     json!({ "plan": plan, "job": job })
-}
-
-/// The plan of the version that took a snapshot, if it is another one than `plan`.
-///
-/// # Errors
-///
-/// If a state that was stored has no place in this version.
-fn changed_from(manifest: &Manifest, plan: &Plan, migrations: &Migrations) -> Result<Option<Plan>, JobError> {
-    let Ok(old) = Plan::deserialize(&manifest.plan["plan"]) else { return Ok(None) };
-    if old == *plan {
-        return Ok(None);
-    }
-    let check = migrations.check(&old, plan);
-    if check.is_allowed() { Ok(Some(old)) } else { Err(other_states(manifest, &check)) }
-}
-
-fn other_states(manifest: &Manifest, check: &UpgradeCheck) -> JobError {
-    let of_stages = check.refused().filter_map(|stage| match &stage.verdict {
-        Verdict::Refused { why } => Some(format!("{}: {why}", stage.name)),
-        _ => None,
-    });
-    let states = of_stages.chain(check.ends.iter().map(|why| format!("source: {why}"))).collect();
-    JobError::OtherStates { snapshot: manifest.id, states }
 }

@@ -62,13 +62,16 @@
 //! | `otlp` | [`observe::Otlp`], for a collector of OpenTelemetry |
 //! | `page` | [`observe::Page`], in the browser and for Prometheus |
 //! | `jq` | [`jq`]: filters in the language of jq |
+//! | `post` | [`net::http::PostSink`]: batches that are posted to a URL |
 //! | `queues` | [`Queues`](prelude::Queues), the deployment on queues |
 //! | `registry` | [`registry`]: pipelines from text, of stages that a program registers |
 //! | `serde` | plans and reports as JSON |
 //! | `service` | [`service`](prelude::service): pipelines that answer their callers |
+//! | `sqlite` | [`state::sqlite`]: a table as a sink that goes on |
 //! | `state` | [`state`]: directories where a job keeps its snapshots and its journal |
 //! | `stream` | [`Through::stream`](prelude::Through::stream): outputs as async streams |
 //! | `testkit` | [`testkit`]: random inputs, schedules and deployments for tests of pipelines |
+//! | `testkit-random` | random pipelines as well; minutes to compile |
 //! | `tls` | [`net::http::Certificate`]: encrypted connections; needs a C compiler |
 //! | `tokio` | a tokio runtime around the futures of [`map_async`](prelude::AsyncExt::map_async) |
 //! | `tower` | clients of services as `tower::Service`s |

@@ -114,6 +114,11 @@ impl Text {
         }
         read.map(|text| text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text)).map_err(|error| {
             complaints.complain(&format!("{}: {}", quoted(self.name().as_ref()), cause(&error)));
+            if error.kind() == io::ErrorKind::NotFound && self.name().contains(['|', '(', ' ']) {
+                crate::message::say(
+                    "  a text that is no file is given by -e: millstream run -e 'jsonl | count' rows.jsonl",
+                );
+            }
             Outcome::InputOrOutputFailed
         })
     }

@@ -30,9 +30,11 @@ impl Plan {
             let Some(state) = &stage.state else { continue };
             let (place, combinator) = stage.naming();
             let mut free = |name: &&str| !names.contains(name) && proposed.insert((*name).to_owned());
-            // The ordinal is left out where one is enough.
-            let short = place.trim_end_matches(|c: char| c.is_ascii_digit()).trim_end_matches('-');
-            let suggestion = [short, place].into_iter().find(|name| free(name)).unwrap_or(place).to_owned();
+            // Without ordinals, and as short as it can be told apart.
+            let words =
+                place.split('.').map(|word| word.trim_end_matches(|c: char| c.is_ascii_digit()).trim_end_matches('-'));
+            let (short, long) = (words.clone().next_back().unwrap_or(place), words.collect::<Vec<_>>().join("-"));
+            let suggestion = [short, &long, place].into_iter().find(|name| free(name)).unwrap_or(place).to_owned();
             let (stage, state) = (stage.name.clone(), state.clone());
             unnamed.push(UnnamedState { stage, state, combinator: combinator.to_owned(), suggestion });
         }

@@ -81,8 +81,8 @@ fn states_without_a_name_are_listed_with_a_suggestion_each() {
         ("dedup-1", "dedup", "dedup"),
         ("scan-1", "scan", "scan"),
         ("shard_by-1.key-1", "shard_by", "shard_by"),
-        ("shard_by-1.fanout-1.first.delay-1", "delay", "shard_by-1.fanout-1.first.delay"),
-        ("shard_by-1.fanout-1.second.delay-1", "delay", "shard_by-1.fanout-1.second.delay"),
+        ("shard_by-1.fanout-1.first.delay-1", "delay", "delay"),
+        ("shard_by-1.fanout-1.second.delay-1", "delay", "shard_by-fanout-second-delay"),
         ("feedback-1.state-1", "feedback", "feedback"),
     ];
     assert_eq!(listed, expected);

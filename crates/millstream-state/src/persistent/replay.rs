@@ -1,5 +1,6 @@
 //! A look at what a job was at a number.
 
+use super::changed::{changed_from, resumed};
 use super::{Begins, JobError, Persistent};
 use crate::resumable::{Trail, Trailing};
 use crate::{Resumable, SnapshotEntry, StateDir};
@@ -80,7 +81,7 @@ where
     });
     let begins = match manifest {
         Some(manifest) => {
-            let changed = super::changed_from(&manifest, &plan, &Migrations::new())?;
+            let changed = changed_from(&manifest, &plan, &Migrations::new())?;
             Begins { changed, ..Persistent::begins(dir, &manifest)? }
         }
         // The beginning needs no snapshot.
@@ -91,7 +92,7 @@ where
     let mut rest = trailing.map_err(JobError::Source)?.values();
     let (rings, changed) = (rings.clone(), begins.changed);
     let rings = match begins.snapshot {
-        Some(snapshot) => super::resumed(rings, snapshot, changed, Migrations::new()),
+        Some(snapshot) => resumed(rings, snapshot, changed, Migrations::new()),
         None => rings,
     };
     let (sender, receiver) = source::channel(1024);
