@@ -16,7 +16,7 @@ pub(crate) struct UpgradeRun {
     /// The upgrade has a migration for the state of this stage
     #[arg(long = "migrate", value_name = "STAGE")]
     pub(crate) migrated: Vec<String>,
-    /// The state of this stage may be lost
+    /// The state of this stage may be lost; if another text still has the stage, it begins fresh
     #[arg(long = "drop", value_name = "STAGE")]
     pub(crate) dropped: Vec<String>,
     /// This stage of the text keeps its state although it reads something else or has other parameters, as the text
