@@ -4,7 +4,7 @@ use crate::columns::Type;
 use crate::rows::{FailedRow, Form, Rows};
 use crate::table::write_cell;
 use crate::written::Written;
-use millstream_jq::{Expression, Outputs, Scalar, check_value, scalar_of};
+use millstream_jq::{Expression, Outputs, Scalar, scalar_of};
 use serde::{Deserialize, Serialize};
 use std::sync::{Arc, OnceLock};
 

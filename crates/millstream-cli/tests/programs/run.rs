@@ -175,7 +175,7 @@ fn rows_that_fail_are_said_and_the_rest_is_processed() {
     let scene = Scene::new().file("rows", "{\"a\":1}\n{\"a\":\n".repeat(12));
     let seen = run(&scene, &["-e", "jsonl | map(.a) | sum(.)", "rows"]);
     assert_eq!((seen.text().as_str(), seen.code), ("{\"sum\":12}\n", Some(1)));
-    assert!(seen.stderr.starts_with("millstream run: rows: row 2, map: no JSON"), "{}", seen.stderr);
+    assert!(seen.stderr.starts_with("millstream run: rows: row 2, jsonl: no JSON"), "{}", seen.stderr);
     assert_eq!(seen.stderr.lines().count(), 11, "{}", seen.stderr);
     assert!(seen.stderr.contains("and 2 more; `dead: \"FILE\"`"), "{}", seen.stderr);
 }
