@@ -74,8 +74,9 @@ fn text(setting: &Setting) -> Result<Results, Failure> {
     let work = Work { case: "text", unit: Unit::ItemsPerSecond, size: n, goes: 10 };
     let speeds = take_turns(setting, work, contestants)?;
     let cost = speeds.longer("ours", "exact", f64::from(STAGES));
-    // Where it costs nothing that can be measured, the ratio would have no meaning.
-    let room = cost.iter().map(|cost| MOST / cost.max(MOST / 100.0)).collect();
+    // It is a difference of two times: of few items, beside others, it can be less than nothing.
+    let cost: Vec<f64> = cost.into_iter().map(|cost: f64| cost.max(MOST / 100.0)).collect();
+    let room = cost.iter().map(|cost| MOST / cost).collect();
     let mut results = speeds.results([]);
     results.figures.push(Figure::new("text-stage", "ours", cost, Unit::Nanoseconds));
     results.figures.push(Figure::new("text-stage", "limit", vec![MOST], Unit::Nanoseconds));
