@@ -74,7 +74,7 @@ pub trait TryScanExt: Arrow {
     /// cloned before every value.
     ///
     /// ```
-    /// use millstream::{core::Fault, prelude::*};
+    /// use millstream::prelude::*;
     /// let spend = |left: &mut u64, cost: &u64| {
     ///     *left = left.checked_sub(*cost).ok_or("not enough")?;
     ///     assert!(*cost > 1, "too small");
@@ -84,6 +84,7 @@ pub trait TryScanExt: Arrow {
     /// let panic = Fault::Panic("panicked: too small".to_owned());
     /// assert_eq!(p.model([3, 9, 1, 4]), [Ok(7), Err(Fault::Error("not enough")), Err(panic), Ok(3)]);
     /// ```
+    #[expect(clippy::type_complexity, reason = "the combinator says what it is made of")]
     fn try_scan_or_error<S, B, E, F>(
         self,
         state: S,

@@ -70,7 +70,7 @@ fn an_edited_pipeline_goes_on_with_its_states() {
     let before = fs::read_to_string(&out).unwrap();
 
     let new = pipeline::<u64>()
-        .map(|x| x + 0)
+        .map(|x| x.rotate_left(0))
         .scan(Count::default(), |n, x| {
             n.count += 1;
             assert!(n.migrated, "the state was migrated");
