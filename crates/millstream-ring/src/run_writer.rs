@@ -239,8 +239,9 @@ impl<F: RingLayout, S: Item> RunWriter<F, S> {
     /// Passes the next mark that this writer has reached: all numbers below it are claimed, and this writer has
     /// finished those that it claimed. From a mark that [retires](MarkKind::Retire) it on, the group claims no number.
     pub fn pass_mark(&mut self) -> Option<Mark> {
-        self.copy_marks();
+        // Found before it is copied: one that is laid meanwhile is not copied yet, so it is not passed.
         let reached = self.reached(self.group.taken())?;
+        self.copy_marks();
         Some(self.unpassed.1.remove(reached))
     }
 

@@ -172,6 +172,8 @@ impl<F: RingLayout, S: Item> WriterCore<F, S> {
 
     /// Passes the input's next mark, once it is copied to the output. Returns it.
     pub(crate) fn pass_mark(&mut self) -> Option<Mark> {
+        // Seen before it is copied: one that is laid meanwhile is not copied yet, so it is not passed.
+        self.input.mark()?;
         self.copy_marks();
         self.input.pass_mark()
     }
