@@ -19,10 +19,9 @@ mod views;
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicUsize, Ordering};
 use loom::thread::{spawn, yield_now};
-use millstream_core::keys::KeySlot;
-use millstream_core::{Dense, SequenceNumber, Sparse};
+use millstream_core::{Dense, SequenceNumber, Sparse, Val};
 use millstream_ring::{
-    Batch, IdleStrategy, MarkKind, Producer, Reader, RingLayout, WaitError, Wiring, keyed_writers, ring, run_writers,
+    Batch, IdleStrategy, Mark, MarkKind, Producer, Reader, RingLayout, WaitError, Wiring, ring, run_writers,
 };
 
 /// The values alive, counted by an atomic of loom's.
@@ -133,6 +132,23 @@ fn a_producer_and_a_reader(capacity: usize, count: u64) {
         read(&mut reader, count, plain);
         writing.join().unwrap();
     });
+}
+
+/// Lays a mark while a writer looks for one: what it passes is on its output. A mark that was laid between its copy and
+/// its pass was passed alone, and the stages behind waited for it for ever.
+fn passes_what_it_has_copied(
+    mut producer: Producer<u64>,
+    pass: impl FnOnce() -> Option<Mark>,
+    output: &mut Reader<Val<u64>>,
+) {
+    let laying = spawn(move || {
+        producer.mark(42, MarkKind::Cut);
+        producer
+    });
+    if pass().is_some() {
+        assert!(output.mark().is_some(), "it is passed and not copied");
+    }
+    laying.join().unwrap();
 }
 
 #[test]
@@ -312,40 +328,6 @@ fn a_mark_is_seen_at_its_number() {
         }
         read(&mut reader, 2, plain);
         writing.join().unwrap();
-    });
-}
-
-/// A mark that was laid between the copy and the pass was passed alone: the stages behind waited for it for ever.
-#[test]
-fn a_mark_that_a_writer_of_runs_passes_is_on_its_output() {
-    loom::model(|| {
-        let (mut producer, reader) = ring::<u64, Dense>(2).unwrap();
-        let (mut writers, mut output) = run_writers::<_, u64, Dense>(reader, 1, 2).unwrap();
-        let laying = spawn(move || {
-            producer.mark(42, MarkKind::Cut);
-            producer
-        });
-        if writers[0].pass_mark().is_some() {
-            assert!(output.mark().is_some(), "it is passed and not copied");
-        }
-        laying.join().unwrap();
-    });
-}
-
-#[test]
-fn a_mark_that_a_writer_of_keys_passes_is_on_its_output() {
-    loom::model(|| {
-        let (mut producer, reader) = ring::<u64, Dense>(2).unwrap();
-        let (_keys, key_slots) = ring::<KeySlot, Sparse>(2).unwrap();
-        let (mut writers, mut output) = keyed_writers::<_, u64, Dense>(reader, key_slots, 1, 2).unwrap();
-        let laying = spawn(move || {
-            producer.mark(42, MarkKind::Cut);
-            producer
-        });
-        if writers[0].pass_mark().is_some() {
-            assert!(output.mark().is_some(), "it is passed and not copied");
-        }
-        laying.join().unwrap();
     });
 }
 

@@ -4,7 +4,7 @@
 //! read by another thread, and the order of these two is not tried. A writer accesses `taken` in this way. The writers
 //! therefore come first here, on the main thread and then on others, and the thread that observes them is spawned last.
 
-use super::{Alive, Value, boxed, end, look, plain, publish, read, try_publish};
+use super::{Alive, Value, boxed, end, look, passes_what_it_has_copied, plain, publish, read, try_publish};
 use loom::thread::spawn;
 use millstream_core::{Dense, Sparse, Val};
 use millstream_ring::{RunWriter, ring, run_writers};
@@ -203,5 +203,14 @@ fn a_panic_after_a_claim_leaves_a_gap() {
         let shown = gap.map_or(2, |n| n.0);
         read(&mut output, shown, |value| **value);
         assert!(output.batch(1).is_none());
+    });
+}
+
+#[test]
+fn a_mark_that_a_writer_of_runs_passes_is_on_its_output() {
+    loom::model(|| {
+        let (producer, reader) = ring::<u64, Dense>(2).unwrap();
+        let (mut writers, mut output) = run_writers::<_, u64, Dense>(reader, 1, 2).unwrap();
+        passes_what_it_has_copied(producer, || writers[0].pass_mark(), &mut output);
     });
 }

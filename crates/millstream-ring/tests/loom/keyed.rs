@@ -1,6 +1,6 @@
 //! Keyed writers under loom: their readers, their inputs and END. They share nothing that one reads and then writes.
 
-use super::{Alive, Value, boxed, end, look, plain, publish, read, try_publish};
+use super::{Alive, Value, boxed, end, look, passes_what_it_has_copied, plain, publish, read, try_publish};
 use loom::thread::spawn;
 use millstream_core::keys::KeySlot;
 use millstream_core::{Dense, Item, Sparse, Val};
@@ -87,5 +87,15 @@ fn keyed_writers_values_are_dropped_after_their_reader() {
         let output = reading.join().unwrap();
         drop((a, b, output));
         alive.none();
+    });
+}
+
+#[test]
+fn a_mark_that_a_writer_of_keys_passes_is_on_its_output() {
+    loom::model(|| {
+        let (producer, reader) = ring::<u64, Dense>(2).unwrap();
+        let (_keys, key_slots) = ring::<KeySlot, Sparse>(2).unwrap();
+        let (mut writers, mut output) = keyed_writers::<_, u64, Dense>(reader, key_slots, 1, 2).unwrap();
+        passes_what_it_has_copied(producer, || writers[0].pass_mark(), &mut output);
     });
 }
