@@ -95,6 +95,14 @@ impl Cmd {
         succeeded(&shown, self.status()?)
     }
 
+    /// Runs the command, whatever its exit code, and returns what it writes, standard output first.
+    pub(crate) fn output(mut self) -> Result<String> {
+        eprintln!("   $ {}", self.shown);
+        let output = self.command.stdin(Stdio::null()).output();
+        let output = output.map_err(|error| failure(format!("`{}` did not start: {error}", self.shown)))?;
+        Ok(String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned())
+    }
+
     /// As [`run`](Cmd::run), but prints all output at once at the end: for a command that runs in parallel to another
     /// one.
     pub(crate) fn run_then_show(mut self) -> Result {

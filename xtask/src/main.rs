@@ -11,6 +11,7 @@ mod cmd;
 mod combinators;
 mod docs;
 mod fuzz;
+mod jaq;
 mod lint;
 mod mutants;
 mod nats;
@@ -53,6 +54,8 @@ enum Chore {
     Chaos(chaos::Args),
     /// Say where a server of NATS is, and build one if there is none
     Nats,
+    /// Run the tests of jaq through `millstream jq`
+    Jaq,
     /// Fuzz every parser that reads untrusted bytes
     Fuzz(fuzz::Args),
     /// Record a bench with perf, and draw its flame graph
@@ -77,6 +80,7 @@ fn main() -> ExitCode {
         Chore::Bench(args) => bench::run(&args),
         Chore::Chaos(args) => chaos::run(&args),
         Chore::Nats => nats::run(),
+        Chore::Jaq => jaq::run(),
         Chore::Fuzz(args) => fuzz::run(&args),
         Chore::Profile(args) => profile::run(&args),
         Chore::Screenshots(args) => screenshots::run(&args),

@@ -2,7 +2,7 @@
 
 use crate::cmd::{Cmd, Result};
 use crate::report::{Report, Step};
-use crate::{fuzz, mutants, nats, tidy, tools};
+use crate::{fuzz, jaq, mutants, nats, tidy, tools};
 
 /// The extent of the tests.
 #[derive(Debug, clap::Args)]
@@ -101,6 +101,7 @@ fn tests(report: &mut Report, depth: Depth) {
     });
     if depth != Depth::Quick {
         report.must("doctests", || whole("--no-fail-fast --doc").run());
+        report.must("jaq's tests", jaq::run);
     }
 }
 

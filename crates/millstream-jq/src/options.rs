@@ -3,11 +3,18 @@
 pub struct Options {
     pub(crate) input: Input,
     pub(crate) style: Style,
-    /// Global variables and their values as JSON, in the order in which they were set.
-    pub(crate) variables: Vec<(String, Vec<u8>)>,
+    /// Global variables, in the order in which they were set.
+    pub(crate) variables: Vec<(String, Given)>,
     pub(crate) positional: Vec<String>,
     /// Whether it is an expression for rows, where mistakes have other advice.
     pub(crate) for_rows: bool,
+}
+
+/// The value of a variable, as it was given.
+#[derive(Clone, Debug)]
+pub(crate) enum Given {
+    Json(Vec<u8>),
+    Text(Vec<u8>),
 }
 
 /// What a block is to a filter.
@@ -69,14 +76,14 @@ impl Options {
     /// If `json` is not exactly one value.
     pub fn variable(mut self, name: &str, json: &[u8]) -> Result<Self, String> {
         jaq_json::read::parse_single(json).map_err(|error| error.to_string())?;
-        self.variables.push((name.to_owned(), json.to_vec()));
+        self.variables.push((name.to_owned(), Given::Json(json.to_vec())));
         Ok(self)
     }
 
-    /// Adds the variable `$name`, whose value is this text.
+    /// Adds the variable `$name`, whose value is a string of these bytes, be they UTF-8 or not.
     #[must_use]
-    pub fn text_variable(mut self, name: &str, text: &str) -> Self {
-        self.variables.push((name.to_owned(), crate::write::json(text)));
+    pub fn text_variable(mut self, name: &str, text: impl Into<Vec<u8>>) -> Self {
+        self.variables.push((name.to_owned(), Given::Text(text.into())));
         self
     }
 
@@ -87,7 +94,8 @@ impl Options {
     /// If `json` is anything but values.
     pub fn array_variable(mut self, name: &str, json: &[u8]) -> Result<Self, String> {
         let values = jaq_json::read::parse_many(json).collect::<Result<jaq_json::Val, _>>();
-        self.variables.push((name.to_owned(), values.map_err(|error| error.to_string())?.to_string().into_bytes()));
+        let values = values.map_err(|error| error.to_string())?.to_string().into_bytes();
+        self.variables.push((name.to_owned(), Given::Json(values)));
         Ok(self)
     }
 

@@ -17,8 +17,7 @@ use std::ffi::OsString;
 #[derive(Debug, Args)]
 #[command(after_long_help = JQ)]
 pub(crate) struct Jq {
-    /// The filter; with -f it is the first file instead
-    #[arg(required_unless_present = "from_file")]
+    /// The filter [default: `.`]; with -f it is the first file instead
     pub(crate) filter: Option<OsString>,
     /// Files to read, one after the other; `-`, or no file, is standard input
     #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
@@ -71,7 +70,7 @@ pub(crate) struct Jq {
     /// Set $NAME to an array of the values in a file
     #[arg(long, value_names = ["NAME", "FILE"], num_args = 2, action = clap::ArgAction::Append)]
     pub(crate) slurpfile: Vec<OsString>,
-    /// Set $NAME to the text of a file
+    /// Set $NAME to the bytes of a file, as a string
     #[arg(long, value_names = ["NAME", "FILE"], num_args = 2, action = clap::ArgAction::Append)]
     pub(crate) rawfile: Vec<OsString>,
     /// Take the words after the filter for $ARGS.positional, not for files

@@ -13,7 +13,7 @@ pub(super) fn jq(flags: flags::Jq) -> Result<Jq, String> {
     let mut words = flags.filter.into_iter().chain(flags.files);
     let filter = match &flags.from_file {
         Some(file) => text_of(file)?,
-        None => text(words.next().ok_or("a filter is wanted")?)?,
+        None => words.next().map_or_else(filter_of_none, text)?,
     };
     let (options, files): (_, Vec<OsString>) = if flags.args {
         (options.positional(words.map(text).collect::<Result<_, _>>()?), Vec::new())
@@ -32,6 +32,14 @@ pub(super) fn jq(flags: flags::Jq) -> Result<Jq, String> {
     let (input, exit_status, max_value) =
         (input(flags.null_input, flags.raw_input, flags.slurp), flags.exit_status, flags.max_value);
     Ok(Jq { filter, options: options.input(input), input, files, exit_status, max_value, shards, run })
+}
+
+/// As for jq, `.`, unless a person may be waiting for the manual.
+fn filter_of_none() -> Result<String, String> {
+    if std::io::stdin().is_terminal() && std::io::stdout().is_terminal() {
+        return Err("a filter is wanted, as in `millstream jq .name FILE`".to_owned());
+    }
+    Ok(".".to_owned())
 }
 
 fn input(null: bool, raw: bool, all: bool) -> Input {
@@ -59,18 +67,17 @@ fn options(flags: &flags::Jq) -> Result<Options, String> {
     };
     let mut options = Options::default().style(style);
     for pair in flags.arg.chunks_exact(2) {
-        options = options.text_variable(&pair[0], &pair[1]);
+        options = options.text_variable(&pair[0], pair[1].as_str());
     }
     for pair in flags.argjson.chunks_exact(2) {
         let (name, json) = (&pair[0], &pair[1]);
         options = options.variable(name, json.as_bytes()).map_err(|why| format!("--argjson {name}: {why}"))?;
     }
     for pair in flags.rawfile.chunks_exact(2) {
-        options = options.text_variable(&text(pair[0].clone())?, &text_of(&pair[1])?);
+        options = options.text_variable(&text(pair[0].clone())?, bytes_of(&pair[1])?);
     }
     for pair in flags.slurpfile.chunks_exact(2) {
-        let json = fs::read(&pair[1]).map_err(|error| format!("{}: {}", quoted(&pair[1]), cause(&error)))?;
-        let set = options.array_variable(&text(pair[0].clone())?, &json);
+        let set = options.array_variable(&text(pair[0].clone())?, &bytes_of(&pair[1])?);
         options = set.map_err(|why| format!("--slurpfile: {}: {why}", quoted(&pair[1])))?;
     }
     Ok(options)
@@ -83,6 +90,10 @@ fn terminal_has_colours() -> bool {
 
 fn text(word: OsString) -> Result<String, String> {
     word.into_string().map_err(|word| format!("{} is not UTF-8", quoted(&word)))
+}
+
+fn bytes_of(file: &OsStr) -> Result<Vec<u8>, String> {
+    fs::read(file).map_err(|error| format!("{}: {}", quoted(file), cause(&error)))
 }
 
 fn text_of(file: &OsStr) -> Result<String, String> {

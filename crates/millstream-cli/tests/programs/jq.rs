@@ -61,6 +61,8 @@ fn inputs_are_what_the_flags_say() {
     check(&["-Rs", "."], text, "\"one\\ntwo 2\\n\\nlast\"\n");
     check(&["-s", "-c", "."], "1 [2]\n3", "[1,[2],3]\n");
     check(&["-s", "-c", "."], "", "[]\n");
+    check(&[], "[0]", "[\n  0\n]\n");
+    check(&["-R"], "a", "\"a\"\n");
     check(&["-n", "-c", "[., 1]"], "no JSON", "[null,1]\n");
     let scene = Scene::new().file("one", "{\"a\":1}").file("two", "{\"a\":2} {\"a\":3}");
     assert_eq!(jq(&scene, &[".a", "two", "one", "-"], "{\"a\":4}").text(), "2\n3\n1\n4\n");
@@ -79,6 +81,11 @@ fn variables_come_from_the_command_line() {
     assert_eq!(
         jq(&scene, &["-c", "--slurpfile", "f", "f", "--rawfile", "r", "f", "[$f, $r]"], "0").text(),
         "[[1,[2]],\"1 [2]\"]\n"
+    );
+    let scene = scene.file("bytes", b"a\xff");
+    assert_eq!(
+        jq(&scene, &["-c", "--rawfile", "b", "bytes", "($b | tobytes) == ([97, 255] | tobytes)"], "0").text(),
+        "true\n"
     );
     assert_eq!(jq(&scene, &["-f", "filter.jq", "3"], "").text(), "5\n");
     assert_eq!(jq(&scene, &["-rf", "filter.jq"], "4").text(), "6\n");

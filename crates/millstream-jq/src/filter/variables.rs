@@ -2,17 +2,18 @@
 
 use crate::Options;
 use crate::functions::FILE_NAME;
+use crate::options::Given;
 use jaq_core::Vars;
 use jaq_json::{Map, Val, read};
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The global variables of one filter, as text.
+/// The global variables of one filter, as they were given.
 #[derive(Debug)]
 pub(crate) struct Variables {
     /// Differs between filters of one process.
     id: u64,
-    named: Vec<(String, Vec<u8>)>,
+    named: Vec<(String, Given)>,
     positional: Vec<String>,
 }
 
@@ -36,10 +37,10 @@ impl Variables {
         }
         let id = NEXT.fetch_add(1, Ordering::Relaxed);
         // Of two variables of one name jq takes the first.
-        let mut named: Vec<(String, Vec<u8>)> = Vec::new();
-        for (name, json) in &options.variables {
+        let mut named: Vec<(String, Given)> = Vec::new();
+        for (name, given) in &options.variables {
             if !named.iter().any(|(there, _)| there == name) {
-                named.push((name.clone(), json.clone()));
+                named.push((name.clone(), given.clone()));
             }
         }
         Ok(Variables { id, named, positional: options.positional.clone() })
@@ -64,8 +65,11 @@ impl Variables {
     }
 
     fn parsed(&self) -> Vec<Val> {
-        let parsed = |json: &[u8]| read::parse_single(json).unwrap_or_default();
-        let named: Vec<(Val, Val)> = self.named.iter().map(|(name, json)| (text(name), parsed(json))).collect();
+        let value = |given: &Given| match given {
+            Given::Json(json) => read::parse_single(json).unwrap_or_default(),
+            Given::Text(text) => Val::utf8_str(text.clone()),
+        };
+        let named: Vec<(Val, Val)> = self.named.iter().map(|(name, given)| (text(name), value(given))).collect();
         let positional = self.positional.iter().map(|argument| text(argument)).collect();
         let arguments = [(text("positional"), positional), (text("named"), Val::obj(named.iter().cloned().collect()))];
         let arguments = Val::obj(arguments.into_iter().collect::<Map>());
