@@ -227,13 +227,15 @@
 //!
 //! Functions that can fail, and what becomes of a failure.
 //!
-//! - [`try_map`](crate::Arrow::try_map): Applies a function that can fail to every value; an error ends the run.
-//! - [`try_map_or_empty`](crate::Arrow::try_map_or_empty): Applies a function that can fail to every value; an error or
-//!   a panic leaves the slot empty.
-//! - [`try_map_retry`](crate::Arrow::try_map_retry): Applies a function that can fail to every value, and tries again
-//!   after an error.
-//! - [`try_map_or_dead_letter`](crate::Arrow::try_map_or_dead_letter): Applies a function that can fail to every value;
-//!   a failure leaves the slot empty and goes to `dead`.
+//! - [`try_map`](crate::TryMapExt::try_map): Applies a function that can fail to every value; an error ends the run.
+//! - [`try_map_or_error`](crate::TryMapExt::try_map_or_error): Applies a function that can fail to every value; a
+//!   failure is the output.
+//! - [`try_map_or_empty`](crate::TryMapExt::try_map_or_empty): Applies a function that can fail to every value; an
+//!   error or a panic leaves the slot empty.
+//! - [`try_map_retry`](crate::TryMapExt::try_map_retry): Applies a function that can fail to every value, and tries
+//!   again after an error.
+//! - [`try_map_or_dead_letter`](crate::TryMapExt::try_map_or_dead_letter): Applies a function that can fail to every
+//!   value; a failure leaves the slot empty and goes to `dead`.
 //! - [`try_map_or_park`](crate::KeysExt::try_map_or_park): Applies a function that can fail to every value, and parks a
 //!   key after its first failure.
 //! - [`try_map_or_park_within`](crate::KeysExt::try_map_or_park_within): Applies a function that can fail to every

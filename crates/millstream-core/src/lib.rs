@@ -42,7 +42,7 @@ pub mod wires;
 
 pub use arrow::{
     Answered, Arrow, AsyncExt, ChoiceExt, ClockExt, FeedbackExt, FoldExt, KernelsExt, KeysExt, PartsExt, StreamsExt,
-    TextExt, TryScanExt, ViewExt, WindowsExt, WithFirst, WithLeft, WithPart, WithRight, WithSecond,
+    TextExt, TryMapExt, TryScanExt, ViewExt, WindowsExt, WithFirst, WithLeft, WithPart, WithRight, WithSecond,
 };
 #[doc(hidden)]
 pub use backend::Level;

@@ -222,9 +222,10 @@ where
 impl<A: ModelShape, F, B: Item, E: Cause, P: Policy> Deploy<Model> for TryMap<A, F, B, E, P>
 where
     F: for<'a> Fn(A::Ref<'a>) -> Result<B, E> + Send + Sync + 'static,
+    P::Output<B, E>: Item,
 {
-    fn deploy(&self, input: A::Edge, extent: &mut Extent) -> Slots<B> {
-        column::<A, B>(&input, extent, |a, _| {
+    fn deploy(&self, input: A::Edge, extent: &mut Extent) -> Slots<P::Output<B, E>> {
+        column::<A, P::Output<B, E>>(&input, extent, |a, _| {
             let a = a?;
             self.policy.judge(|| (self.f)(a), |_| ())
         })

@@ -131,7 +131,7 @@ pub use take_while::TakeWhile;
 pub use tee::Tee;
 pub use tee_to::TeeTo;
 pub use then::{Follows, Then};
-pub use try_map::{LeaveEmpty, Policy, Stop, TryMap};
+pub use try_map::{GiveFault, LeaveEmpty, Policy, Stop, TryMap};
 pub use try_scan::{ScanPolicy, TryScan};
 pub use try_scan_dead_letter::TryScanOrDeadLetter;
 pub use try_scan_or_error::TryScanOrError;

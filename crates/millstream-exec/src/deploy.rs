@@ -159,18 +159,19 @@ where
 impl<R: RingRunner, A: RingShape<R>, F, B: Item, E: Cause, P: Policy> Deploy<RingBackend<R>> for TryMap<A, F, B, E, P>
 where
     F: for<'a> Fn(A::Ref<'a>) -> Result<B, E> + Send + Sync + 'static,
+    P::Output<B, E>: Item,
 {
-    fn deploy(&self, input: Reader<A>, wiring: &mut Wiring) -> Reader<Val<B, P::Density<A::Density>>> {
+    fn deploy(&self, input: Reader<A>, wiring: &mut Wiring) -> Reader<Self::Out> {
         let (end, home) =
             (EndSlot::of::<P::Density<A::Density>>(), if P::WAITS { Home::Thread } else { Home::Workers });
         let f = judged(self, wiring.counts_calls(), wiring.pauses());
-        stateless_stage::<A, B, P::Density<A::Density>>(input, wiring, end, home, f)
+        stateless_stage::<A, P::Output<B, E>, P::Density<A::Density>>(input, wiring, end, home, f)
     }
 
     fused_stage!(if !P::WAITS; |stage: A, wiring| {
         let calls = Arc::new(Calls::default());
         let f = judged(stage, calls.clone(), wiring.pauses());
-        Making::<_, B, P::Density<A::Density>, true>::new(f).counting(calls)
+        Making::<_, P::Output<B, E>, P::Density<A::Density>, true>::new(f).counting(calls)
     });
 }
 
@@ -179,7 +180,7 @@ fn judged<A: Shape, F, B: Item, E: Cause, P: Policy>(
     stage: &TryMap<A, F, B, E, P>,
     calls: Arc<Calls>,
     pauses: Pauses,
-) -> impl for<'a> Fn(Option<A::Ref<'a>>) -> Option<B> + Clone + Send + 'static
+) -> impl for<'a> Fn(Option<A::Ref<'a>>) -> Option<P::Output<B, E>> + Clone + Send + 'static
 where
     F: for<'a> Fn(A::Ref<'a>) -> Result<B, E> + Send + Sync + 'static,
 {
@@ -192,7 +193,7 @@ where
             calls.outcome(returned.replace(true), outcome)
         };
         let output = policy.judge(call, |time| pauses.wait(time));
-        if output.is_none() && !returned.get() {
+        if !returned.get() {
             calls.failed(); // It panicked.
         }
         output

@@ -158,7 +158,7 @@ impl KeptLetters {
     }
 
     /// What keeps the failures of a stage: for
-    /// [`try_map_or_dead_letter`](millstream_core::Arrow::try_map_or_dead_letter) and its kin. It returns when the
+    /// [`try_map_or_dead_letter`](millstream_core::TryMapExt::try_map_or_dead_letter) and its kin. It returns when the
     /// letter is durable, so no snapshot passes it before. If it cannot be kept, the run fails.
     pub fn taking<I: Serialize, E: Display>(
         &self,

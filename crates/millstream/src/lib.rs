@@ -139,8 +139,8 @@ pub mod prelude {
         Either, ExpandKernel, Fault, FeedbackExt, FilterKernel, Filtered, FoldExt, FoldedWindow, Item, Joined,
         KeepsClock, KernelsExt, KeysExt, Lane, Late, Merged, Model, ModelExt, ModelSlots, Overflow, Pair, PartsExt,
         Plan, Quiet, Retry, ScanKernel, SequenceNumber, Shape, Shardable, Sparse, StreamsExt, Text, TextExt,
-        TimeWindow, Timing, ToOwnedItem, Top, TryScanExt, UndoLog, Val, ViewExt, Window, WindowsExt, id, pipeline,
-        wires,
+        TimeWindow, Timing, ToOwnedItem, Top, TryMapExt, TryScanExt, UndoLog, Val, ViewExt, Window, WindowsExt, id,
+        pipeline, wires,
         wires::{Wire, WireExt},
     };
     #[cfg(feature = "stream")]

@@ -61,8 +61,9 @@ pub trait AsyncExt: Arrow {
 
     /// Applies an async function that can fail to every value; an error ends the run.
     ///
-    /// The run's error is that of [`try_map`](Arrow::try_map). Otherwise as [`map_async`](AsyncExt::map_async). To try
-    /// again first, the function returns the future of [`Retry::call_async`](crate::Retry::call_async).
+    /// The run's error is that of [`try_map`](crate::TryMapExt::try_map). Otherwise as
+    /// [`map_async`](AsyncExt::map_async). To try again first, the function returns the future of
+    /// [`Retry::call_async`](crate::Retry::call_async).
     ///
     /// ```
     /// use millstream::prelude::*;

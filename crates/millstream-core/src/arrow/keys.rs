@@ -187,9 +187,9 @@ pub trait KeysExt: Arrow {
     /// Applies a function that can fail to every value, and parks a key after its first failure.
     ///
     /// A failure leaves the slot empty and goes to `dead`, as with
-    /// [`try_map_or_dead_letter`](Arrow::try_map_or_dead_letter). From then on `f` does not see values of that key:
-    /// they go to `dead` too, in the order of the numbers, with [`Fault::Parked`](crate::Fault::Parked) and the number
-    /// of the value that failed. Other keys are not affected.
+    /// [`try_map_or_dead_letter`](crate::TryMapExt::try_map_or_dead_letter). From then on `f` does not see values of
+    /// that key: they go to `dead` too, in the order of the numbers, with [`Fault::Parked`](crate::Fault::Parked) and
+    /// the number of the value that failed. Other keys are not affected.
     ///
     /// No value of a key therefore overtakes a failed one: a repair job can process the dead letters of a key in their
     /// order. A key stays parked for the rest of the run. One tasklet runs the stage, since it remembers keys; inside

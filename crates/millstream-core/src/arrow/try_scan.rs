@@ -180,8 +180,8 @@ pub trait TryScanExt: Arrow {
     /// Runs a [`scan`](Arrow::scan) whose function can fail; a failure changes no state and goes to `dead`.
     ///
     /// Its slot is empty. `dead` receives the stage's name, the number, the input and the error or panic, as with
-    /// [`try_map_or_dead_letter`](Arrow::try_map_or_dead_letter), which says when and in which order. The stage has
-    /// the name `name`. The state is cloned before every value.
+    /// [`try_map_or_dead_letter`](crate::TryMapExt::try_map_or_dead_letter), which says when and in which order. The
+    /// stage has the name `name`. The state is cloned before every value.
     ///
     /// ```
     /// use millstream::prelude::*;
@@ -247,8 +247,8 @@ pub trait TryScanExt: Arrow {
     ///
     /// If every try fails, the run ends with the last error. A panic is not tried again. The number is held meanwhile,
     /// and later numbers wait. On rings the stage has a thread of its own, as
-    /// [`try_map_retry`](Arrow::try_map_retry) has, since it may sleep between two tries; in a `shard_by` each of its
-    /// tasklets has one. The model does not sleep. The state is cloned before every try.
+    /// [`try_map_retry`](crate::TryMapExt::try_map_retry) has, since it may sleep between two tries; in a `shard_by`
+    /// each of its tasklets has one. The model does not sleep. The state is cloned before every try.
     ///
     /// ```
     /// use millstream::prelude::*;

@@ -38,6 +38,17 @@ pub enum Fault<E> {
     Parked(SequenceNumber),
 }
 
+impl<E> Fault<E> {
+    /// The output of a call, or why there is none.
+    pub(crate) fn of<B>(finished: Finished<Result<B, E>>) -> Result<B, Self> {
+        match finished {
+            Ok(Ok(output)) => Ok(output),
+            Ok(Err(error)) => Err(Fault::Error(error)),
+            Err(payload) => Err(Fault::Panic(into_message(payload))),
+        }
+    }
+}
+
 impl<E: fmt::Display> fmt::Display for Fault<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -57,7 +68,8 @@ pub struct FailedItem<I, E> {
     pub fault: Fault<E>,
 }
 
-/// A failure as `dead` receives it: see [`Arrow::try_map_or_dead_letter`].
+/// A failure as `dead` receives it: see
+/// [`TryMapExt::try_map_or_dead_letter`](crate::TryMapExt::try_map_or_dead_letter).
 #[derive(Debug, PartialEq, Eq)]
 pub struct DeadLetter<'a, I, E> {
     /// The stage's name.

@@ -122,9 +122,10 @@ impl std::fmt::Display for NotUtf8 {
 
 impl std::error::Error for NotUtf8 {}
 
-impl<A: OfPieces<Kind = [u8]>, P: Policy> SliceKernel for ToStr<A, P>
+impl<A: OfPieces<Kind = [u8]>, P> SliceKernel for ToStr<A, P>
 where
     NotUtf8: Cause,
+    P: for<'a> Policy<Output<Piece<'a, str>, NotUtf8> = Piece<'a, str>>,
 {
     type In = A;
     type Kind = str;

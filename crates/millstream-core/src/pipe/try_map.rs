@@ -1,5 +1,6 @@
 use super::combinator;
-use crate::failure::{Cause, Retry, attempt, fail};
+use super::dead_letter::Fault;
+use crate::failure::{Cause, Retry, attempt, caught, fail};
 use crate::plan::{Describe, Port, StageKind};
 use crate::{Arrow, Density, Item, Shape, Sparse, Val};
 use std::{marker::PhantomData, sync::Arc, time::Duration};
@@ -24,8 +25,14 @@ pub struct Stop;
 #[derive(Clone, Copy, Debug)]
 pub struct LeaveEmpty;
 
+/// A failure is the output.
+#[derive(Clone, Copy, Debug)]
+pub struct GiveFault;
+
 /// What a failure at one value does, and the density of the output.
 pub trait Policy: Clone + Send + Sync + 'static {
+    /// The output for a function that returns a `B` or fails with an `E`.
+    type Output<B, E>;
     /// The density of the output for an input of density `D`.
     type Density<D: Density>: Density;
     /// The combinator's name.
@@ -34,10 +41,11 @@ pub trait Policy: Clone + Send + Sync + 'static {
     const WAITS: bool;
     /// The output of one value, or `None` for an empty slot. A failure that ends the run unwinds. `wait` is how a
     /// deployment waits.
-    fn judge<B, E: Cause>(&self, f: impl Fn() -> Result<B, E>, wait: impl Fn(Duration)) -> Option<B>;
+    fn judge<B, E: Cause>(&self, f: impl Fn() -> Result<B, E>, wait: impl Fn(Duration)) -> Option<Self::Output<B, E>>;
 }
 
 impl Policy for Stop {
+    type Output<B, E> = B;
     type Density<D: Density> = D;
     const NAME: &'static str = "try_map";
     const WAITS: bool = false;
@@ -48,6 +56,7 @@ impl Policy for Stop {
 }
 
 impl Policy for LeaveEmpty {
+    type Output<B, E> = B;
     type Density<D: Density> = Sparse;
     const NAME: &'static str = "try_map_or_empty";
     const WAITS: bool = false;
@@ -57,7 +66,19 @@ impl Policy for LeaveEmpty {
     }
 }
 
+impl Policy for GiveFault {
+    type Output<B, E> = Result<B, Fault<E>>;
+    type Density<D: Density> = D;
+    const NAME: &'static str = "try_map_or_error";
+    const WAITS: bool = false;
+
+    fn judge<B, E: Cause>(&self, f: impl Fn() -> Result<B, E>, _: impl Fn(Duration)) -> Option<Result<B, Fault<E>>> {
+        Some(Fault::of(caught(f)))
+    }
+}
+
 impl Policy for Retry {
+    type Output<B, E> = B;
     type Density<D: Density> = D;
     const NAME: &'static str = "try_map_retry";
     const WAITS: bool = true;
@@ -76,9 +97,10 @@ impl<A, F, B, E, P> TryMap<A, F, B, E, P> {
 impl<A: Shape, F, B: Item, E: Cause, P: Policy> Arrow for TryMap<A, F, B, E, P>
 where
     F: for<'a> Fn(A::Ref<'a>) -> Result<B, E> + Send + Sync + 'static,
+    P::Output<B, E>: Item,
 {
     type In = A;
-    type Out = Val<B, P::Density<A::Density>>;
+    type Out = Val<P::Output<B, E>, P::Density<A::Density>>;
 
     fn describe(&self, input: Port, plan: &mut Describe) -> Port {
         let (slot_bytes, dense) = (Self::Out::BYTES, <P::Density<A::Density>>::DENSE);

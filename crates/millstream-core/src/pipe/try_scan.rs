@@ -1,7 +1,7 @@
 use super::fallible_step::{FallibleStep, after};
 use super::scan_kernel::ScanKernel;
 use super::try_map::{LeaveEmpty, Policy, Stop};
-use crate::failure::{discard, fail};
+use crate::failure::{Cause, discard, fail};
 use crate::model::ModelSlots;
 use crate::{KeepsClock, Quiet, SequenceNumber, Shape};
 use std::marker::PhantomData;
@@ -20,12 +20,18 @@ super::debug!(TryScan<A, T, P>);
 pub trait ScanPolicy: Policy {
     /// The combinator's name.
     const SCAN: &'static str;
+    /// What a call returns, or nothing if it fails; or it ends the run.
+    fn kept<B, E: Cause>(&self, f: impl Fn() -> Result<B, E>) -> Option<B>;
     /// The output of one value, or an empty slot with the state of before; or it ends the run.
     fn step<A: Shape, T: FallibleStep<A>>(step: &T, state: &mut T::State, value: A::Ref<'_>) -> Option<T::Out>;
 }
 
 impl ScanPolicy for Stop {
     const SCAN: &'static str = "try_scan";
+
+    fn kept<B, E: Cause>(&self, f: impl Fn() -> Result<B, E>) -> Option<B> {
+        self.judge(f, |_| ())
+    }
 
     fn step<A: Shape, T: FallibleStep<A>>(step: &T, state: &mut T::State, value: A::Ref<'_>) -> Option<T::Out> {
         Some(step.call(state, value).unwrap_or_else(|error| fail(error)))
@@ -34,6 +40,10 @@ impl ScanPolicy for Stop {
 
 impl ScanPolicy for LeaveEmpty {
     const SCAN: &'static str = "try_scan_or_empty";
+
+    fn kept<B, E: Cause>(&self, f: impl Fn() -> Result<B, E>) -> Option<B> {
+        self.judge(f, |_| ())
+    }
 
     fn step<A: Shape, T: FallibleStep<A>>(step: &T, state: &mut T::State, value: A::Ref<'_>) -> Option<T::Out> {
         step.attempt(state, value).map_err(discard).ok()?.ok()
@@ -73,7 +83,7 @@ impl<A: Shape, T: FallibleStep<A>, P: ScanPolicy> ScanKernel for TryScan<A, T, P
         let mut state = self.step.start();
         slots.map(|a, _| {
             let a = a?;
-            let (next, output) = self.policy.judge(|| after::<A, T>(&self.step, &state, a), |_| ())?;
+            let (next, output) = self.policy.kept(|| after::<A, T>(&self.step, &state, a))?;
             state = next;
             Some(output)
         })

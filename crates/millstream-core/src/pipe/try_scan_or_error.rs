@@ -1,7 +1,7 @@
 use super::dead_letter::Fault;
 use super::fallible_step::{FallibleStep, after};
 use super::scan_kernel::ScanKernel;
-use crate::failure::{Finished, caught, into_message};
+use crate::failure::caught;
 use crate::model::ModelSlots;
 use crate::{Item, KeepsClock, Quiet, SequenceNumber, Shape};
 use std::marker::PhantomData;
@@ -25,14 +25,6 @@ impl<A, T> KeepsClock for TryScanOrError<A, T> {}
 #[diagnostic::do_not_recommend]
 impl<A, T> Quiet for TryScanOrError<A, T> {}
 
-fn output<B, E>(finished: Finished<Result<B, E>>) -> Result<B, Fault<E>> {
-    match finished {
-        Ok(Ok(output)) => Ok(output),
-        Ok(Err(error)) => Err(Fault::Error(error)),
-        Err(payload) => Err(Fault::Panic(into_message(payload))),
-    }
-}
-
 impl<A: Shape, T: FallibleStep<A>> ScanKernel for TryScanOrError<A, T>
 where
     T::Error: Item,
@@ -49,14 +41,14 @@ where
 
     #[inline]
     fn step(&self, state: &mut T::State, _: SequenceNumber, slot: Option<A::Ref<'_>>, _: bool) -> Option<Self::Out> {
-        slot.map(|value| output(self.step.attempt(state, value)))
+        slot.map(|value| Fault::of(self.step.attempt(state, value)))
     }
 
     fn model(&self, slots: ModelSlots<'_, A>) -> Vec<Option<Self::Out>> {
         let mut state = self.step.start();
         slots.map(|a, _| {
             let a = a?;
-            let after = output(caught(|| after::<A, T>(&self.step, &state, a)));
+            let after = Fault::of(caught(|| after::<A, T>(&self.step, &state, a)));
             Some(after.map(|(next, output)| {
                 state = next;
                 output

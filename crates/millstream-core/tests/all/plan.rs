@@ -1,7 +1,7 @@
 //! Plans: names, rings and warnings.
 
 use millstream_core::plan::Warning;
-use millstream_core::{Arrow, Bound, FeedbackExt, KeysExt, PartsExt, Retry, pipeline};
+use millstream_core::{Arrow, Bound, FeedbackExt, KeysExt, PartsExt, Retry, TryMapExt, pipeline};
 
 fn names(p: &impl Arrow) -> Vec<String> {
     p.plan().stages.into_iter().map(|stage| stage.name).collect()

@@ -84,10 +84,11 @@ where
 impl<A: QueueShape, F, B: Item + Clone, E: Cause, P: Policy> Deploy<Queues> for TryMap<A, F, B, E, P>
 where
     F: for<'a> Fn(A::Ref<'a>) -> Result<B, E> + Send + Sync + 'static,
+    P::Output<B, E>: Item + Clone,
 {
-    fn deploy(&self, input: Owning<A>, wiring: &mut QueuesWiring) -> Queue<B> {
+    fn deploy(&self, input: Owning<A>, wiring: &mut QueuesWiring) -> Queue<P::Output<B, E>> {
         let (f, policy, pauses) = (self.f.clone(), self.policy.clone(), wiring.pauses());
-        stage::<A, B>(input, wiring, move |value, _| {
+        stage::<A, P::Output<B, E>>(input, wiring, move |value, _| {
             let value = value?;
             policy.judge(|| f(value), |time| pauses.wait(time))
         })

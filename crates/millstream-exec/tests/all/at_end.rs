@@ -4,7 +4,7 @@ use crate::as_the_model::as_the_model;
 use millstream_core::Either::{self, Left, Right};
 use millstream_core::{
     Arrow, AsyncExt, AtEnd, ChoiceExt, ClockExt, Density, FeedbackExt, KeysExt, ModelExt, SequenceNumber, Shape,
-    StreamsExt, TextExt, pipeline,
+    StreamsExt, TextExt, TryMapExt, pipeline,
 };
 use millstream_exec::{JobRefExt, Queues, Rings, Runner, source};
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -1,8 +1,8 @@
 //! Boxes: a pipeline whose type names only its input and output behaves as the pipeline in the box.
 
 use millstream_core::{
-    AnyEdge, Arrow, ChoiceExt, ClockExt, Dense, Density, Either, Lane, Model, Pair, PartsExt, Sparse, StreamsExt, Val,
-    id, pipeline,
+    AnyEdge, Arrow, ChoiceExt, ClockExt, Dense, Density, Either, Lane, Model, Pair, PartsExt, Sparse, StreamsExt,
+    TryMapExt, Val, id, pipeline,
 };
 use millstream_exec::{
     BoxEverywhere, BoxEverywhereExt, BoxExact, BoxExt, BoxPipeline, BoxStage, EveryShape, FreePipe, Inline, JobRefExt,

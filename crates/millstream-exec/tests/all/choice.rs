@@ -1,7 +1,7 @@
 //! Choices on rings: lanes read the same ring, and no value is routed.
 
 use millstream_core::Either::{self, Left, Right};
-use millstream_core::{Arrow, ChoiceExt, Density, ModelExt, SequenceNumber, Shape, Val, pipeline};
+use millstream_core::{Arrow, ChoiceExt, Density, ModelExt, SequenceNumber, Shape, TryMapExt, Val, pipeline};
 use millstream_exec::{Counters, Deployable, JobExt, JobRefExt, Rings, Runner, source};
 use std::sync::Mutex;
 use std::sync::mpsc::channel;

@@ -1,6 +1,6 @@
 //! Failures that leave the run, each with its stage, its number and its input, while other values go on.
 
-use millstream_core::{Arrow, DeadLetter, Dense, Deploy, Fault, Lane, ModelExt, Shape, Val, pipeline};
+use millstream_core::{Arrow, DeadLetter, Dense, Deploy, Fault, Lane, ModelExt, Shape, TryMapExt, Val, pipeline};
 use millstream_exec::{Deployable, Inline, JobExt, JobRefExt, RingBackend, RingShape, Rings, Runner, source};
 use std::sync::mpsc::{Receiver, SyncSender, channel, sync_channel};
 use std::sync::{Arc, Mutex};

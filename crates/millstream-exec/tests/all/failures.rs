@@ -1,6 +1,6 @@
 //! Failures that are values: the run's error, empty slots, retries.
 
-use millstream_core::{Arrow, ModelExt, Retry, SequenceNumber, pipeline};
+use millstream_core::{Arrow, ModelExt, Retry, SequenceNumber, TryMapExt, pipeline};
 use millstream_exec::{Inline, JobExt, JobRefExt, Rings, RunError, Runner, fan_in, source};
 use std::error::Error;
 use std::fmt;

@@ -1,6 +1,6 @@
 //! Stages that one thread runs as one loop: nothing of it shows but the time, and the report that says it.
 
-use millstream_core::{Arrow, FeedbackExt, KeysExt, ModelExt, SequenceNumber, pipeline};
+use millstream_core::{Arrow, FeedbackExt, KeysExt, ModelExt, SequenceNumber, TryMapExt, pipeline};
 use millstream_exec::{JobExt, JobRefExt, Report, Rings, RunError, Runner, StageReport};
 
 fn names(report: &Report) -> Vec<&str> {

@@ -2,7 +2,7 @@
 
 use millstream_core::plan::Stage;
 use millstream_core::text::Block;
-use millstream_core::{Arrow, ModelExt, Retry, pipeline};
+use millstream_core::{Arrow, ModelExt, Retry, TryMapExt, pipeline};
 use millstream_exec::{
     Feed, Inline, JobExt, JobRefExt, LimitedBy, OptionsError, Queues, Report, Rings, RunError, RunOutcome, Runner,
     Wait, source,

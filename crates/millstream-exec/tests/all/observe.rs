@@ -1,7 +1,7 @@
 //! The counters that a run shows to an observer.
 
 use millstream_core::{
-    Arrow, AsyncExt, ChoiceExt, ClockExt, Either, FeedbackExt, KeysExt, Retry, TryScanExt, Val, pipeline,
+    Arrow, AsyncExt, ChoiceExt, ClockExt, Either, FeedbackExt, KeysExt, Retry, TryMapExt, TryScanExt, Val, pipeline,
 };
 use millstream_exec::{
     Activity, Counters, Deployable, JobExt, JobRefExt, Observer, RingShape, Rings, Runner, State, TaskletCounters,

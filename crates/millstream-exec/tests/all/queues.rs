@@ -1,7 +1,7 @@
 //! The deployment on queues.
 
 use millstream_core::{
-    Arrow, ChoiceExt, ClockExt, Either, ModelExt, PartsExt, Retry, SequenceNumber, StreamsExt, pipeline,
+    Arrow, ChoiceExt, ClockExt, Either, ModelExt, PartsExt, Retry, SequenceNumber, StreamsExt, TryMapExt, pipeline,
 };
 use millstream_exec::{JobRefExt, Queues, RunError, RunOutcome, Runner, source};
 use millstream_testkit::within;

@@ -1,6 +1,6 @@
 //! Runs that are repeated after a failure.
 
-use millstream_core::{Arrow, Retry, pipeline};
+use millstream_core::{Arrow, Retry, TryMapExt, pipeline};
 use millstream_exec::{JobExt, Rings, RunError, Runner, source};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,6 +1,6 @@
 //! Services: many callers, one pipeline, each answer to its own caller.
 
-use millstream_core::{Arrow, StreamsExt};
+use millstream_core::{Arrow, StreamsExt, TryMapExt};
 use millstream_exec::{Answer, CallError, Client, Handle, Rings, RunError, Service, TrySendError, requests, service};
 use std::future::{Future, IntoFuture};
 use std::pin::pin;

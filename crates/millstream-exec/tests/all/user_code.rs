@@ -1,7 +1,7 @@
 //! User code in unusual places: drops of panic payloads, wakers, handles in closures.
 
 use millstream_core::failure::into_message;
-use millstream_core::{Arrow, AsyncExt, ClockExt, FeedbackExt, Retry, StreamsExt, pipeline};
+use millstream_core::{Arrow, AsyncExt, ClockExt, FeedbackExt, Retry, StreamsExt, TryMapExt, pipeline};
 use millstream_exec::{Handle, JobExt, JobRefExt, Rings, RunError, RunOutcome, Runner, ThroughExt, source};
 use millstream_testkit::within;
 use std::future::Future;

@@ -2,7 +2,7 @@
 //! shows. With one worker the stages are one tasklet; where the run chooses how many it has, each has its own.
 
 use millstream_core::{
-    Arrow, ChoiceExt, Either, ModelExt, RunOutcome, SequenceNumber, Sink, StreamsExt, Val, pipeline,
+    Arrow, ChoiceExt, Either, ModelExt, RunOutcome, SequenceNumber, Sink, StreamsExt, TryMapExt, Val, pipeline,
 };
 use millstream_exec::{JobExt, JobRefExt, Rings, RunError, Runner, source};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};

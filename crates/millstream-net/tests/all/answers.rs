@@ -2,7 +2,7 @@
 
 use crate::peer::{PATIENCE, Peer, ask, post, status};
 use futures_util::StreamExt;
-use millstream_core::Arrow;
+use millstream_core::{Arrow, TryMapExt};
 use millstream_exec::{requests, service};
 use millstream_net::http::axum::Router;
 use millstream_net::http::axum::body::Body;

@@ -1,6 +1,6 @@
 //! Graphs of plans, and their pictures.
 
-use millstream_core::{Arrow, FeedbackExt, KeysExt, PartsExt, pipeline};
+use millstream_core::{Arrow, FeedbackExt, KeysExt, PartsExt, TryMapExt, pipeline};
 use millstream_exec::{BoxExt, JobRefExt, Rings, Runner, source};
 use millstream_observe::{Graph, Layout, Watch};
 

@@ -1,6 +1,6 @@
 //! The data that a collector of OpenTelemetry receives, decoded as a collector would.
 
-use millstream_core::{Arrow, pipeline};
+use millstream_core::{Arrow, TryMapExt, pipeline};
 use millstream_exec::{JobRefExt, Rings, Runner, source};
 use millstream_observe::{Otlp, Watch};
 use opentelemetry_proto::tonic::collector::metrics::v1::ExportMetricsServiceRequest;

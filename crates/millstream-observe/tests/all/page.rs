@@ -1,6 +1,6 @@
 //! The page over HTTP: it serves the data of the watch.
 
-use millstream_core::{Arrow, pipeline};
+use millstream_core::{Arrow, TryMapExt, pipeline};
 use millstream_exec::{BoxExt, JobExt, JobRefExt, Rings, Runner, source};
 use millstream_observe::{Options, Page, Watch};
 use serde_json::Value;

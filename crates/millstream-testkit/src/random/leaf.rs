@@ -15,8 +15,8 @@ use super::try_scan::try_scan;
 use super::value::Value;
 use super::windows::windows;
 use millstream_core::{
-    Arrow, AsyncExt, ChoiceExt, ClockExt, Dense, Density, Either, Filtered, KeysExt, PartsExt, StreamsExt, Val,
-    ViewExt, id,
+    Arrow, AsyncExt, ChoiceExt, ClockExt, Dense, Density, Either, Filtered, KeysExt, PartsExt, StreamsExt, TryMapExt,
+    Val, ViewExt, id,
 };
 use std::future::poll_fn;
 use std::task::{Context, Poll};
@@ -192,6 +192,11 @@ fn special<A: RandomShape>(tree: &Pipe, input: Kind) -> Chain {
         Pipe::TryMap { modulus, plus } => {
             let stage =
                 id::<A>().try_map_or_empty(move |slot| of_slot::<A, _>(slot, |value| tried(value, modulus, plus)));
+            chain.then(Boxed::new(stage))
+        }
+        Pipe::TryMapOrError(modulus, plus) => {
+            let judge = move |slot: A::Ref<'_>| of_slot::<A, _>(slot, |value| tried(value, modulus, plus));
+            let stage = id::<A>().try_map_or_error(judge).filter_map(|output| output.as_ref().ok().cloned());
             chain.then(Boxed::new(stage))
         }
         Pipe::DeadLetter { modulus, plus } => {

@@ -5,7 +5,7 @@ use super::kind::Kind;
 use super::shape::{RandomShape, of_slot, of_value};
 use super::steps::{finished, folded, kept, mapped, scanned, tried};
 use super::value::Value;
-use millstream_core::{Arrow, StreamsExt, id};
+use millstream_core::{Arrow, StreamsExt, TryMapExt, id};
 use std::fmt;
 
 /// `try_map(modulus + 1, 2 * plus).filter(modulus).map_owned(plus)`, and the last stage.

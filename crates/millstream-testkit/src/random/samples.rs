@@ -12,6 +12,7 @@ pub fn every_stage() -> Vec<Pipe> {
         Pipe::MapAsync { limit: 3, plus: 1 },
         Pipe::Unordered { limit: 3, plus: 1 },
         Pipe::Filter { modulus: 3 },
+        Pipe::TryMapOrError(3, 2),
         Pipe::DeadLetter { modulus: 3, plus: 2 },
         Pipe::Park { keys: 2, modulus: 3, plus: 2 },
         Pipe::Scan { start: 1 },

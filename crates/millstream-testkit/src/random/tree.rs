@@ -89,6 +89,8 @@ pub enum Pipe {
         /// The summand.
         plus: i64,
     },
+    /// As [`Pipe::TryMap`] with this modulus and summand: the failures are outputs, and are left out behind it.
+    TryMapOrError(i64, i64),
     /// As [`Pipe::TryMap`], with a function that receives the failures.
     DeadLetter {
         /// The modulus.
@@ -263,6 +265,7 @@ impl Pipe {
             | Pipe::MapAsync { .. }
             | Pipe::DeadLetter { .. }
             | Pipe::TryMap { .. }
+            | Pipe::TryMapOrError(..)
             | Pipe::Text { .. }
             | Pipe::Fail { .. } => true,
             Pipe::Row(row) => row.is_pure(),

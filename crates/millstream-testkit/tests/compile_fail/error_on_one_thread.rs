@@ -1,4 +1,4 @@
-use millstream_core::{Arrow, pipeline};
+use millstream_core::{Arrow, TryMapExt, pipeline};
 use std::error::Error;
 
 fn parse(line: &String) -> Result<u64, Box<dyn Error>> {

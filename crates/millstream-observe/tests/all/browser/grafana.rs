@@ -1,7 +1,7 @@
 //! The dashboard for Grafana: a real Prometheus answers its queries, and the files that start all of it fit together.
 
 use super::prometheus::{asked, prometheus};
-use millstream_core::{Arrow, pipeline};
+use millstream_core::{Arrow, TryMapExt, pipeline};
 use millstream_exec::{JobExt, Rings, Runner, source};
 use millstream_observe::{Options, Page, Watch};
 use millstream_testkit::programs::is_here;

@@ -41,7 +41,7 @@ pub(super) fn leaf(rng: &mut TestRng, place: Context) -> Pipe {
         10 => Pipe::Swap,
         11 => Pipe::Fork,
         12 => Pipe::Distribute,
-        13 if small > 0 => Pipe::Map { plus: small },
+        13 if small > 0 => Pipe::TryMapOrError(1 + small, small),
         13 => Pipe::DeadEnd,
         14 => Pipe::MapAsync { limit: 1 + below(rng, 5), plus: small },
         15 => Pipe::DeadLetter { modulus: 1 + small, plus: small },

@@ -26,6 +26,7 @@ impl fmt::Display for Pipe {
             Pipe::Filter { modulus } => write!(f, "filter({modulus})"),
             Pipe::FilterMap { modulus, plus } => write!(f, "filter_map({modulus}, {plus})"),
             Pipe::MapBlocking { plus } => write!(f, "map_blocking({plus})"),
+            Pipe::TryMapOrError(modulus, plus) => write!(f, "try_map_or_error({modulus}, {plus})"),
             Pipe::TryMap { modulus, plus } => write!(f, "try_map({modulus}, {plus})"),
             Pipe::Scan { start } => write!(f, "scan({start})"),
             Pipe::ScanFinish { start } => write!(f, "scan_finish({start})"),

@@ -70,6 +70,7 @@ impl Pipe {
                 found.extend([Pipe::Map { plus: *plus }, Pipe::Filter { modulus: *modulus }]);
             }
             Pipe::TryMap { modulus, plus } => found.push(Pipe::FilterMap { modulus: *modulus, plus: *plus }),
+            Pipe::TryMapOrError(modulus, plus) => found.push(Pipe::TryMap { modulus: *modulus, plus: *plus }),
             Pipe::DeadLetter { modulus, plus } => found.push(Pipe::TryMap { modulus: *modulus, plus: *plus }),
             Pipe::Park { modulus, plus, .. } => found.push(Pipe::DeadLetter { modulus: *modulus, plus: *plus }),
             Pipe::FoldBy { start, .. } => found.push(Pipe::Fold { start: *start }),
