@@ -193,7 +193,7 @@ pub(crate) const ALL: &[Bench] = &[
     Bench { name: "jq", about: "JSON lines through filters, by millstream jq, jaq and jq", run: jq::run },
     Bench {
         name: "csv",
-        about: "rows that match and a sum by key, by millstream run on one worker, Miller and mawk",
+        about: "rows that match and a sum by key, by millstream run, Miller, mawk and DuckDB",
         run: csv::run,
     },
     Bench { name: "pipe", about: "tr a-z A-Z in two processes, by millstream pipe and GNU parallel", run: pipe::run },

@@ -42,3 +42,12 @@ impl Failure {
         |source| Failure::Io { what, source }
     }
 }
+
+/// Says that a rival is left out, which is a failure where every program must be there.
+pub(crate) fn skip(who: &str, reason: &str) -> Result<(), Failure> {
+    if std::env::var("MILLSTREAM_REQUIRE").as_deref() == Ok("all") {
+        return Err(Failure::Program(who.to_owned(), reason.to_owned()));
+    }
+    eprintln!("SKIPPED {who}: {reason}");
+    Ok(())
+}

@@ -1,6 +1,6 @@
 //! Builds other programs: the rivals' programs, each a manifest of its own below `peers`, and ours.
 
-use crate::failure::Failure;
+use crate::failure::{Failure, skip};
 use crate::progress::Progress;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -53,6 +53,29 @@ pub(crate) fn installed(progress: &Progress, name: &str, version: &str) -> Resul
         succeed(cargo.arg("--target-dir").arg(peers.join("installing")))?;
     }
     Ok(program)
+}
+
+/// The program at `path` in the Python package `name`, installed in a directory beside this program's. Without Python
+/// there is none.
+pub(crate) fn installed_by_pip(
+    progress: &Progress,
+    name: &str,
+    version: &str,
+    path: &str,
+) -> Result<Option<PathBuf>, Failure> {
+    let root = peers_dir()?.join(format!("{name}-{version}"));
+    let program = root.join(path);
+    if !program.exists() {
+        progress.say(&format!("installing {name}"));
+        let mut pip = Command::new("python3");
+        pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--root-user-action", "ignore"]);
+        pip.arg("--target").arg(root).arg(format!("{name}=={version}"));
+        if let Err(failure) = succeed(&mut pip) {
+            skip(name, &failure.to_string())?;
+            return Ok(None);
+        }
+    }
+    Ok(Some(program))
 }
 
 /// The `millstream` command, built in this program's directory.

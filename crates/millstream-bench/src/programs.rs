@@ -1,6 +1,6 @@
 //! Programs in a shell's pipeline: one after the other, with a pipe between two.
 
-use crate::failure::Failure;
+use crate::failure::{Failure, skip};
 use crate::hash::Hash;
 use crate::turns::Contestant;
 use std::ffi::OsString;
@@ -139,11 +139,7 @@ impl Chain {
 pub(crate) fn is_here(program: &str, who: &str) -> Result<bool, Failure> {
     let here = Command::new(program).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok();
     if !here {
-        let reason = format!("there is no {program}");
-        if std::env::var("MILLSTREAM_REQUIRE").as_deref() == Ok("all") {
-            return Err(Failure::Program(who.to_owned(), reason));
-        }
-        eprintln!("SKIPPED {who}: {reason}");
+        skip(who, &format!("there is no {program}"))?;
     }
     Ok(here)
 }

@@ -1,5 +1,5 @@
-//! `millstream run` on one worker, Miller and mawk over a table in CSV, from a file in memory to nowhere: rows that
-//! match, and a sum for each key.
+//! `millstream run`, Miller, mawk and DuckDB over a table in CSV, from a file in memory to nowhere: rows that match,
+//! and a sum for each key.
 
 use crate::failure::Failure;
 use crate::figure::{Results, Unit};
@@ -7,30 +7,40 @@ use crate::peers;
 use crate::programs::{Chain, is_here};
 use crate::setting::{Effort, Setting};
 use crate::text::Text;
-use crate::turns::{Contestant, Work, take_turns};
+use crate::turns::{Against, Contestant, Work, take_turns};
 use std::ffi::OsString;
 use std::path::Path;
 
+const DUCKDB: &str = "1.5.6";
+
 struct Case {
     name: &'static str,
+    /// The name of the case on two workers.
+    two: &'static str,
     ours: &'static str,
     /// The words of Miller. Its output has the bytes of ours.
     miller: &'static [&'static str],
     mawk: &'static str,
+    /// What DuckDB selects; its table has the types that ours has.
+    duckdb: [&'static str; 2],
 }
 
 const CASES: [Case; 2] = [
     Case {
         name: "filter",
+        two: "filter-two",
         ours: "csv(schema: {id: int, qty: int, price: float, at: int}) | where(.price > 90) | csv",
         miller: &["filter", "$price > 90"],
         mawk: "NR == 1 || $4 > 90",
+        duckdb: ["*", "WHERE price > 90"],
     },
     Case {
         name: "sum",
+        two: "sum-two",
         ours: "csv(schema: {id: int, qty: int, price: float, at: int}) | sum(.qty, by: .user, as: \"qty_sum\") | csv",
         miller: &["stats1", "-a", "sum", "-f", "qty", "-g", "user", "then", "sort", "-f", "user"],
         mawk: "NR > 1 { sum[$2] += $3 } END { for (user in sum) print user \",\" sum[user] }",
+        duckdb: ["user, sum(qty)", "GROUP BY user ORDER BY user"],
     },
 ];
 
@@ -55,10 +65,35 @@ fn of_case(setting: &Setting, case: &Case, ours: &Path, file: &Path, bytes: u64)
     if setting.rivals.wanted() {
         contestants.extend(miller(case, file, expected)?);
         contestants.extend(mawk(case, file)?);
+        if let Some(program) = peers::installed_by_pip(&setting.progress, "duckdb-cli", DUCKDB, "duckdb_cli/duckdb")? {
+            contestants.push(duckdb("duckdb", case, &program, 1, file)?);
+            contestants.push(duckdb("duckdb-two", case, &program, 2, file)?);
+        }
     }
     let speeds = take_turns(setting, work, contestants)?;
-    let ratios = [speeds.ratio("miller", Some(3.0)), speeds.ratio("mawk", None), speeds.ratio("two", None)];
-    Ok(speeds.results(ratios))
+    let by_two = speeds.best(case.two, &["two"], &[Against { who: "duckdb", of: &["duckdb-two"], bound: None }]);
+    let against = [("miller", Some(3.0)), ("mawk", None), ("duckdb", None), ("two", None)];
+    let ratios = against.map(|(who, bound)| speeds.ratio(who, bound));
+    let by_one = speeds.results(ratios);
+    Ok(Results::joined([by_one, by_two]))
+}
+
+/// DuckDB, which writes some numbers in another way: it is judged by its own output.
+fn duckdb<'a>(
+    name: &'static str,
+    case: &Case,
+    program: &Path,
+    threads: u32,
+    file: &Path,
+) -> Result<Contestant<'a, u64>, Failure> {
+    let [what, which] = case.duckdb;
+    let types = "{id: 'BIGINT', user: 'VARCHAR', qty: 'BIGINT', price: 'DOUBLE', at: 'BIGINT'}";
+    let table = format!("read_csv('{}', header = true, columns = {types})", file.display());
+    let query = format!("SET threads = {threads}; SELECT {what} FROM {table} {which}");
+    let words = ["-csv".into(), "-c".into(), OsString::from(query)];
+    let chain = Chain::of_nothing().then(program, words);
+    let expected = chain.hash()?;
+    chain.contestant(name, expected)
 }
 
 fn miller<'a>(case: &Case, file: &Path, expected: u64) -> Result<Option<Contestant<'a, u64>>, Failure> {

@@ -68,11 +68,16 @@ fn ours(log: &JetStream, entries: &[Vec<u8>], rings: &Rings) -> Result<(u64, Dur
         }
     }
     let took = begun.elapsed();
-    let mut sum = 0_u64;
-    for first in (1..=entries.len() as u64).step_by(64) {
-        for entry in log.read_from(OUTPUT, first, 64).map_err(failed)? {
+    let (mut sum, mut next) = (0_u64, 1);
+    while next <= entries.len() as u64 {
+        let come = log.read_from(OUTPUT, next, 64).map_err(failed)?;
+        if come.is_empty() {
+            log.wait(Duration::from_millis(50));
+        }
+        for entry in come {
             let batch = Batch::<u64>::from_bytes(&entry.bytes).map_err(failed)?;
             sum = batch.values.iter().fold(sum, |sum, (_, x)| sum.wrapping_add(*x));
+            next = entry.number + 1;
         }
     }
     Ok((sum, took))
