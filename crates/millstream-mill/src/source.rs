@@ -24,6 +24,8 @@ pub struct SourceOf {
     pub sample: usize,
     /// Whether files are followed as they grow.
     pub follow: bool,
+    /// The address at which rows are posted, in the place of files.
+    pub listen: Option<String>,
     /// The file for the rows that fail; `None` for messages.
     pub dead: Option<String>,
 }

@@ -94,13 +94,20 @@ fn sources(stages: &mut Stages, building: &Building) {
         columns: schema.map(|schema| schema.0),
         sample: sample.unwrap_or(default),
         follow: follow.unwrap_or(false),
+        listen: None,
         dead,
     };
     let make = source("jsonl", building);
+    type Json = (Option<String>, Option<Schema>, Option<usize>, Option<bool>, Option<String>, Option<String>);
     stages
-        .stage_with("jsonl", ["files", "schema", "sample", "follow", "dead"], move |raw: In<Raw>, given: Declared| {
-            make(raw, declared(Format::Json, 0, given))
-        })
+        .stage_with(
+            "jsonl",
+            ["files", "schema", "sample", "follow", "dead", "listen"],
+            move |raw: In<Raw>, (files, schema, sample, follow, dead, listen): Json| {
+                let of = declared(Format::Json, 0, (files, schema, sample, follow, dead));
+                make(raw, SourceOf { listen, ..of })
+            },
+        )
         .about("rows of JSON, each on a line");
     let make = source("tsv", building);
     stages
@@ -121,11 +128,16 @@ fn sources(stages: &mut Stages, building: &Building) {
         )
         .about("rows of a table as RFC 4180 has it, of which the first row has the names");
     let make = source("lines", building);
-    type Lines = (Option<String>, Option<bool>, Option<String>);
+    type Lines = (Option<String>, Option<bool>, Option<String>, Option<String>);
     stages
-        .stage_with("lines", ["files", "follow", "dead"], move |raw: In<Raw>, (files, follow, dead): Lines| {
-            make(raw, declared(Format::Lines, 0, (files, None, None, follow, dead)))
-        })
+        .stage_with(
+            "lines",
+            ["files", "follow", "dead", "listen"],
+            move |raw: In<Raw>, (files, follow, dead, listen): Lines| {
+                let of = declared(Format::Lines, 0, (files, None, None, follow, dead));
+                make(raw, SourceOf { listen, ..of })
+            },
+        )
         .about("each line as a text");
 }
 

@@ -6,10 +6,15 @@
 
 #[cfg(feature = "page")]
 mod change;
+mod fetched;
 #[cfg_attr(not(any(feature = "page", test)), expect(dead_code, reason = "a change comes by the page"))]
 mod files;
 mod keep;
+#[cfg(feature = "serve")]
+mod listening;
 mod outputs;
+#[cfg(feature = "serve")]
+mod posting;
 mod sink_file;
 mod sources;
 
@@ -194,8 +199,19 @@ pub(super) fn verify(file: &Path, files: Vec<OsString>, most: usize, quiet: bool
             return Outcome::WrongUse;
         }
     };
+    if files.iter().any(|named| named.of.listen.is_some()) {
+        complaints.note("a source that listens has no input to verify with");
+        return Outcome::WrongUse;
+    }
+    let opening = Opening { decompress: true, ..Opening::default() };
+    let sources = match Sources::new(files, most, opening, true, complaints) {
+        Ok(sources) => sources,
+        Err((why, outcome)) => {
+            complaints.note(&why);
+            return outcome;
+        }
+    };
     verified(complaints, quiet, || {
-        let sources = Sources::new(files, most, Opening { decompress: true, ..Opening::default() }, true, complaints);
         let input: Vec<Raw> = sources.collect();
         let edge = |program: Program| {
             let mut edge = Edge::new(program.pipeline, input.clone(), |written: &Written| written.bytes().into());
@@ -256,10 +272,17 @@ fn run_into(
     #[cfg(not(feature = "page"))]
     let _ = accepts;
     let opening = runs.opening(true);
-    let waits = files.iter().any(|named| named.of.follow || !named.files.iter().all(|name| never_waits(name)));
+    let endless = files.iter().any(Named::is_endless);
+    let waits = endless || !files.iter().flat_map(|named| &named.files).all(|name| never_waits(name));
     let interrupts = runs.interrupts();
-    let sources = Sources::new(files, most, opening, quiet, complaints);
-    if sources.follows() {
+    let sources = match Sources::new(files, most, opening, quiet, complaints) {
+        Ok(sources) => sources,
+        Err((why, outcome)) => {
+            complaints.note(&why);
+            return outcome;
+        }
+    };
+    if endless {
         let stopper = sources.stopper();
         interrupts.when_drained(move || stopper.stop());
     }

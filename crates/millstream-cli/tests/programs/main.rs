@@ -32,6 +32,8 @@ mod progress;
 #[cfg(feature = "run")]
 mod run;
 #[cfg(feature = "run")]
+#[cfg(feature = "serve")]
+mod run_network;
 mod run_state;
 mod scene;
 #[cfg(feature = "serve")]

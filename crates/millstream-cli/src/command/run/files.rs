@@ -4,7 +4,7 @@
 //! goes. A file that a text adds is empty from its first value on, or once the text has taken its place: if it does
 //! not, the file is as before.
 
-use super::sink_file::SinkFile;
+use super::sink_file::{SinkFile, is_url};
 use crate::message::{cause, quoted};
 use millstream_mill::Program;
 use std::fs::{self, File};
@@ -210,6 +210,9 @@ pub(super) struct Added {
 
 impl Opened {
     fn open(&mut self, name: String, known: Known) -> Result<Arc<SinkFile>, String> {
+        if is_url(&name) {
+            return SinkFile::posting(name);
+        }
         // Sources with one file write to it in turn, each behind what is there.
         let shared = match &known {
             Known::Open(sink) => sink.try_clone(),

@@ -6,6 +6,7 @@
 mod outputs;
 mod sources;
 
+use super::sink_file::is_url;
 use super::sources::Named;
 use crate::config::{Doing, Keep, RunConfig};
 use crate::deploy::{Runs, say_lost};
@@ -91,8 +92,16 @@ pub(super) fn run(
         (job["text"], job["calls"]) = (json!(text), json!(calls));
     }
     let read: Vec<OsString> = files.iter().flat_map(|named| named.files.clone()).collect();
+    if let Some(url) = read.iter().find(|name| is_url(&name.to_string_lossy())) {
+        return wrong(&format!("--state: {} cannot be read again from a place: read a file", quoted(url)));
+    }
     if read.iter().filter(|name| *name == "-").count() > 1 {
         return wrong("--state: standard input is read once");
+    }
+    if let Some(address) = files.iter().find_map(|named| named.of.listen.as_ref()) {
+        return wrong(&format!(
+            "--state: what comes at {address} is in no journal: write it to a file, and follow that"
+        ));
     }
     let outputs = match KeptOutputs::of(program, &keep, &read, complaints) {
         Ok(outputs) => outputs,

@@ -4,7 +4,13 @@ use std::io::{self, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// A file that a run writes. A write may wait for another process, so each has a lock of its own.
+/// Whether the name of a sink is a URL, to which rows are posted, and no file.
+pub(super) fn is_url(name: &str) -> bool {
+    ["http://", "https://"].iter().any(|scheme| name.starts_with(scheme))
+}
+
+/// A file that a run writes, or a URL to which it posts. A write may wait for another process, so each has a lock of
+/// its own.
 pub(super) struct SinkFile {
     name: String,
     is_open: AtomicBool,
@@ -12,18 +18,45 @@ pub(super) struct SinkFile {
 }
 
 struct State {
-    /// `None` once it is closed.
-    file: Option<File>,
-    /// Whether what it has is of an earlier run, and is to go.
-    is_old: bool,
+    to: To,
     failed: bool,
+}
+
+enum To {
+    /// What it has goes before it is written if that `is_old`, of an earlier run.
+    File {
+        file: File,
+        is_old: bool,
+    },
+    #[cfg(feature = "serve")]
+    Url(Box<super::posting::Posting>),
+    Nothing,
 }
 
 impl SinkFile {
     /// A file of this name. What it has goes before it is written if that `is_old`.
     pub(super) fn new(name: String, file: File, is_old: bool) -> Arc<Self> {
-        let state = Mutex::new(State { file: Some(file), is_old, failed: false });
-        Arc::new(SinkFile { name, is_open: AtomicBool::new(true), state })
+        SinkFile::to(name, To::File { file, is_old })
+    }
+
+    /// A URL.
+    ///
+    /// # Errors
+    ///
+    /// If nothing can be posted to it.
+    #[cfg(feature = "serve")]
+    pub(super) fn posting(url: String) -> Result<Arc<Self>, String> {
+        let posting = super::posting::Posting::to(&url)?;
+        Ok(SinkFile::to(url, To::Url(Box::new(posting))))
+    }
+
+    #[cfg(not(feature = "serve"))]
+    pub(super) fn posting(url: String) -> Result<Arc<Self>, String> {
+        Err(format!("{url}: this command was built without the feature `serve`, which posts"))
+    }
+
+    fn to(name: String, to: To) -> Arc<Self> {
+        Arc::new(SinkFile { name, is_open: AtomicBool::new(true), state: Mutex::new(State { to, failed: false }) })
     }
 
     pub(super) fn name(&self) -> &str {
@@ -41,16 +74,24 @@ impl SinkFile {
 
     /// The same file, to be written in turn; `None` once it is closed.
     pub(super) fn try_clone(&self) -> Option<io::Result<File>> {
-        self.state().file.as_ref().map(File::try_clone)
+        match &self.state().to {
+            To::File { file, .. } => Some(file.try_clone()),
+            _ => None,
+        }
     }
 
-    /// Writes to the file until that fails once.
+    /// Writes rows to the file, or posts them, until that fails once.
     pub(super) fn write(&self, bytes: &[u8], complaints: &Complaints) {
         let mut state = self.state();
         if state.failed {
             return;
         }
-        let written = state.ready().and_then(|file| file.map_or(Ok(()), |file| file.write_all(bytes)));
+        let written = match &mut state.to {
+            To::Nothing => Ok(()),
+            to @ To::File { .. } => to.ready().and_then(|file| file.map_or(Ok(()), |file| file.write_all(bytes))),
+            #[cfg(feature = "serve")]
+            To::Url(posting) => posting.post(bytes),
+        };
         if let Err(error) = written {
             state.failed = true;
             complaints.complain(&format!("{}: {}", quoted(self.name.as_ref()), cause(&error)));
@@ -59,24 +100,23 @@ impl SinkFile {
 
     /// Takes out what it has of an earlier run. An error of that comes again where it is written.
     pub(super) fn begin(&self) {
-        let _ = self.state().ready();
+        let _ = self.state().to.ready();
     }
 
     pub(super) fn close(&self) {
         self.is_open.store(false, Ordering::Relaxed);
-        self.state().file = None;
+        self.state().to = To::Nothing;
     }
 }
 
-impl State {
+impl To {
     /// The file, which has nothing of an earlier run.
     fn ready(&mut self) -> io::Result<Option<&mut File>> {
-        if let (true, Some(file)) = (self.is_old, &self.file)
-            && file.metadata()?.is_file()
-        {
+        let To::File { file, is_old } = self else { return Ok(None) };
+        if *is_old && file.metadata()?.is_file() {
             file.set_len(0)?;
         }
-        self.is_old = false;
-        Ok(self.file.as_mut())
+        *is_old = false;
+        Ok(Some(file))
     }
 }

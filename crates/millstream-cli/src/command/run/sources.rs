@@ -1,10 +1,18 @@
+use super::fetched::fetched;
+#[cfg(feature = "serve")]
+use super::listening::Listening;
+use super::sink_file::is_url;
 use crate::input::{Opening, message, report};
 use crate::message::{Complaints, quoted};
-use millstream_io::{Follow, FollowStopper, matching};
+use crate::outcome::Outcome;
+use millstream_io::{Decompressed, Follow, matching};
 use millstream_mill::{FileBlocks, Program, Raw, SourceOf};
+#[cfg(feature = "serve")]
+use millstream_mill::{FilePlace, RowBlocks};
 use std::collections::VecDeque;
 use std::ffi::OsString;
 use std::fmt;
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// A source, and the files that it reads.
@@ -16,11 +24,18 @@ pub(super) struct Named {
     pub(super) files: Vec<OsString>,
 }
 
+impl Named {
+    /// Whether it goes on until a signal ends it.
+    pub(super) fn is_endless(&self) -> bool {
+        self.of.follow || self.of.listen.is_some()
+    }
+}
+
 /// The sources of a program with their files, in the order in which they are read. Those of the command line are for
 /// the one that names none.
 pub(super) fn named(program: &Program, files: Vec<OsString>) -> Result<Vec<Named>, String> {
     let sources = &program.sources;
-    let without = sources.iter().filter(|source| source.files.is_none()).count();
+    let without = sources.iter().filter(|source| source.files.is_none() && source.listen.is_none()).count();
     if without > 1 {
         return Err(format!("{without} sources name no files: one of them can read those of the command line"));
     }
@@ -32,13 +47,21 @@ pub(super) fn named(program: &Program, files: Vec<OsString>) -> Result<Vec<Named
     let of = |number: &usize| {
         let (number, source) = (*number, &sources[*number]);
         let files = match &source.files {
+            Some(_) if source.listen.is_some() => return Err("a source that listens reads no files".to_owned()),
+            None if source.listen.is_some() => Vec::new(),
             None => files.clone(),
-            Some(pattern) if pattern.contains(['*', '?', '[']) && !source.follow => {
+            Some(url) if is_url(url) && source.follow => {
+                return Err("a source that follows reads a file, and no URL".to_owned());
+            }
+            Some(pattern) if pattern.contains(['*', '?', '[']) && !source.follow && !is_url(pattern) => {
                 let found = matching(pattern).map_err(|error| error.to_string())?;
                 found.into_iter().map(Into::into).collect()
             }
             Some(name) => vec![name.into()],
         };
+        if source.follow && source.listen.is_some() {
+            return Err("a source that listens follows no file".to_owned());
+        }
         if source.follow && (files.len() > 1 || files.iter().any(|name| name == "-")) {
             return Err("a source that follows reads one file, by its name".to_owned());
         }
@@ -52,31 +75,38 @@ pub(super) fn named(program: &Program, files: Vec<OsString>) -> Result<Vec<Named
                 .to_owned(),
         );
     }
-    if let Some([followed, next, ..]) = named.iter().position(|named| named.of.follow).map(|n| &named[n..]) {
-        let name = |named: &Named| quoted(&named.files[0]);
-        let (followed, next) = (name(followed), name(next));
-        return Err(format!("{followed} is followed and has no end, so {next}, which is read after it, never is"));
+    if let Some([endless, next, ..]) = named.iter().position(Named::is_endless).map(|n| &named[n..]) {
+        let name = |named: &Named| match (&named.of.listen, named.files.first()) {
+            (Some(address), _) => format!("what comes at {address}"),
+            (None, file) => file.map_or_else(String::new, |file| quoted(file)),
+        };
+        let how = if endless.of.follow { "is followed and has no end" } else { "has no end" };
+        let (endless, next) = (name(endless), name(next));
+        return Err(format!("{endless} {how}, so {next}, which is read after it, never is"));
     }
     Ok(named)
 }
 
-/// The followed files of a run, which a signal ends.
+/// The endless sources of a run, which a signal ends.
 #[derive(Clone, Default)]
-pub(super) struct Following(Arc<Mutex<(bool, Vec<FollowStopper>)>>);
+pub(super) struct Endless(Arc<Mutex<(bool, Vec<Stopping>)>>);
 
-impl Following {
-    fn add(&self, stopper: FollowStopper) {
+/// Ends a source, and returns at once.
+type Stopping = Box<dyn Fn() + Send>;
+
+impl Endless {
+    fn add(&self, stop: impl Fn() + Send + 'static) {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if all.0 {
-            stopper.stop();
+            stop();
         }
-        all.1.push(stopper);
+        all.1.push(Box::new(stop));
     }
 
     pub(super) fn stop(&self) {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         all.0 = true;
-        all.1.iter().for_each(FollowStopper::stop);
+        all.1.iter().for_each(|stop| stop());
     }
 
     fn stopped(&self) -> bool {
@@ -90,7 +120,10 @@ pub(super) struct Sources {
     current: Option<(OsString, FileBlocks)>,
     most: usize,
     opening: Opening,
-    following: Following,
+    endless: Endless,
+    /// What is read after all files.
+    #[cfg(feature = "serve")]
+    listening: Option<(usize, SourceOf, Listening)>,
     quiet: bool,
     complaints: Complaints,
 }
@@ -102,29 +135,75 @@ impl fmt::Debug for Sources {
 }
 
 impl Sources {
-    pub(super) fn new(named: Vec<Named>, most: usize, opening: Opening, quiet: bool, complaints: &Complaints) -> Self {
+    /// # Errors
+    ///
+    /// Why an address cannot be listened at, and the exit code.
+    pub(super) fn new(
+        named: Vec<Named>,
+        most: usize,
+        opening: Opening,
+        quiet: bool,
+        complaints: &Complaints,
+    ) -> Result<Self, (String, Outcome)> {
+        let endless = Endless::default();
+        #[cfg(feature = "serve")]
+        let listening = match named.last() {
+            Some(Named { number, of: of @ SourceOf { listen: Some(address), .. }, .. }) => {
+                let listening = Listening::at(address, most)?;
+                if !quiet {
+                    complaints.note(&format!("listening at http://{}/ingest", listening.address()));
+                }
+                let closer = listening.closer();
+                endless.add(move || closer.close());
+                Some((*number, of.clone(), listening))
+            }
+            _ => None,
+        };
+        #[cfg(not(feature = "serve"))]
+        if named.last().is_some_and(|named| named.of.listen.is_some()) {
+            return Err(("listen: this command was built without the feature `serve`".to_owned(), Outcome::WrongUse));
+        }
         let files = |Named { number, of, files }: Named| files.into_iter().map(move |file| (number, of.clone(), file));
         let left = named.into_iter().flat_map(files).collect();
-        let (following, complaints) = (Following::default(), complaints.clone());
-        Sources { left, current: None, most, opening, following, quiet, complaints }
+        let complaints = complaints.clone();
+        Ok(Sources {
+            left,
+            current: None,
+            most,
+            opening,
+            endless,
+            #[cfg(feature = "serve")]
+            listening,
+            quiet,
+            complaints,
+        })
     }
 
-    pub(super) fn follows(&self) -> bool {
-        self.left.iter().any(|(_, of, _)| of.follow)
-    }
-
-    pub(super) fn stopper(&self) -> Following {
-        self.following.clone()
+    pub(super) fn stopper(&self) -> Endless {
+        self.endless.clone()
     }
 
     /// Opens the next file that can be opened.
     fn advance(&mut self) -> Option<()> {
-        let (number, of, file) = self.left.pop_front()?;
+        let Some((number, of, file)) = self.left.pop_front() else {
+            return self.listen();
+        };
         let name = if file == "-" { "-".into() } else { file.to_string_lossy().into_owned() };
         if of.follow {
             let follow = Follow::new(&file);
-            self.following.add(follow.stopper());
+            let stopper = follow.stopper();
+            self.endless.add(move || stopper.stop());
             self.current = Some((file, FileBlocks::new(&of, number, &name, follow, self.most)));
+            return Some(());
+        }
+        if is_url(&name) {
+            match fetched(&name) {
+                Ok(body) => {
+                    let body = Decompressed::named(body, Path::new(&name));
+                    self.current = Some((file, FileBlocks::new(&of, number, &name, body, self.most)));
+                }
+                Err(error) => self.complaints.complain(&message(&file, &error)),
+            }
             return Some(());
         }
         match self.opening.open(&file) {
@@ -134,6 +213,26 @@ impl Sources {
             Err(error) => self.complaints.complain(&message(&file, &error)),
         }
         Some(())
+    }
+}
+
+#[cfg(feature = "serve")]
+impl Sources {
+    /// Goes on to what is posted.
+    fn listen(&mut self) -> Option<()> {
+        let (number, of, listening) = self.listening.take()?;
+        let address = listening.address().to_string();
+        let blocks = RowBlocks::of(listening, Default::default());
+        let blocks = FileBlocks::from_place(&of, number, &address, blocks, FilePlace::default());
+        self.current = Some((address.into(), blocks));
+        Some(())
+    }
+}
+
+#[cfg(not(feature = "serve"))]
+impl Sources {
+    fn listen(&mut self) -> Option<()> {
+        None
     }
 }
 
@@ -155,8 +254,9 @@ impl Iterator for Sources {
                 }
                 self.current = None;
             }
-            if self.following.stopped() {
-                return None;
+            if self.endless.stopped() {
+                // What was posted has been acknowledged, and is still passed on.
+                self.left.clear();
             }
             self.advance()?;
         }

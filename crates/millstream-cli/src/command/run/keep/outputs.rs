@@ -1,6 +1,7 @@
 //! The outputs of a program whose state is kept: files that go back together to what they held.
 
 use super::super::outputs::{MESSAGES, said};
+use super::super::sink_file::is_url;
 use crate::config::{Doing, Keep};
 use crate::deploy::output_of;
 use crate::input::identity;
@@ -55,6 +56,9 @@ impl KeptOutputs {
             }
             files.push(match name {
                 None => output_of(keep, read)?,
+                Some(url) if is_url(url) => {
+                    return Err(format!("--state: what is posted to {url} cannot be taken back after a crash"));
+                }
                 Some(name) => FileSink::append(name).buffered(BUFFER).flush_at_pauses(),
             });
             names.push(name.clone());
