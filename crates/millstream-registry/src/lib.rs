@@ -72,7 +72,7 @@ pub struct TextProgram<A: Item, B: Item, Known: BoxKind = AnyPipe> {
     pub pipeline: TextPipeline<A, B, Known>,
     /// The calls that the text is, in the order in which their stages were made.
     pub calls: Vec<Called>,
-    /// The names behind `keep`: of stages that keep their states in the place of a text in which they were others.
+    /// The names after `keep`: of stages that keep their states, although they differ from those of the text before.
     pub keeps: Vec<String>,
 }
 
