@@ -7,8 +7,8 @@
 //! ```
 //!
 //! The grammar, the checks and their messages are those of [`millstream_registry`], the expressions those of
-//! [`millstream_jq`]. A slot carries the rows of one block, so many rows share the cost of a slot. Every stage keeps
-//! the clock of the source: a fold answers at END, a window at the block with the row that closes it.
+//! [`millstream_jq`]. A slot carries all rows of one block, which share its cost. Every stage keeps the clock of the
+//! source: a fold answers at END, a window at the block with the row that closes it.
 //!
 //! ```
 //! use millstream::{mill::{FileBlocks, Program}, prelude::*};
