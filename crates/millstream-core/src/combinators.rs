@@ -1,12 +1,11 @@
 //! All combinators, by what they are for.
 //!
-//! They are methods of [`Arrow`] and of the traits beside it, which every `Arrow` has; the traits divide them for the
-//! docs alone. The list has the first sentence of each method.
+//! They are methods of [`Arrow`] and of the traits beside it, which every `Arrow` has; several traits only group the
+//! docs. The list has the first sentence of each method.
 //!
-//! Streams are joined where they begin, by the sources of `millstream::exec::source`: `zip`, `chain`, `round_robin`,
-//! `by_timestamp`, `join_by_number` and `join_by_time`. What each of them means is a function of
-//! [`model::sources`](crate::model::sources). The end of a stream, where other libraries have `for_each` and `collect`,
-//! is a run.
+//! Several streams are joined at the source, by `zip`, `chain`, `round_robin`, `by_timestamp`, `join_by_number` and
+//! `join_by_time` of `millstream::exec::source`; the functions of [`model::sources`](crate::model::sources) say what
+//! each means. `for_each` and `collect` are methods of jobs and runners.
 //!
 //! # One value
 //!
@@ -25,7 +24,7 @@
 //!
 //! # State
 //!
-//! What a stage remembers from one value to the next. None of these can be in a `shard`.
+//! Stages that remember something from one value to the next. None of them can be in a `shard`.
 //!
 //! - [`scan`](crate::Arrow::scan): Applies `f` to a state and every value; `f` may change the state and returns the
 //!   output.
@@ -78,8 +77,8 @@
 //!
 //! # Several outputs
 //!
-//! The same values through several bodies. Where stages read each other's outputs crosswise, [`wires!`](crate::wires!)
-//! gives the edges names.
+//! The same values go through several bodies. If stages read each other's outputs crosswise, [`wires!`](crate::wires!)
+//! names the edges.
 //!
 //! - [`fanout`](crate::Arrow::fanout): Runs the same values through two bodies, and joins their outputs by number:
 //!   Haskell's `&&&`.
@@ -203,7 +202,7 @@
 //!
 //! # Stages of your own
 //!
-//! What no combinator does: a step with a state, and beside it what it means. All deployments run it.
+//! For what no combinator does: a step with a state, and beside it what the step means. All deployments run it.
 //!
 //! - [`scan_with`](crate::KernelsExt::scan_with): Runs a stage of your own that keeps its clock: a Mealy machine.
 //! - [`filter_with`](crate::KernelsExt::filter_with): Runs a filter of your own, with a state.
@@ -212,7 +211,7 @@
 //!
 //! # Async functions
 //!
-//! At most as many futures at a time as the limit says.
+//! Stages with futures: at most as many in flight as the limit says.
 //!
 //! - [`map_async`](crate::AsyncExt::map_async): Applies an async function to every value, and keeps the order.
 //! - [`try_map_async`](crate::AsyncExt::try_map_async): Applies an async function that can fail to every value; an
@@ -224,7 +223,7 @@
 //!
 //! # Failures
 //!
-//! Functions that can fail, and what becomes of a failure.
+//! Functions that can fail; the method decides what becomes of a failure.
 //!
 //! - [`try_map`](crate::Arrow::try_map): Applies a function that can fail to every value; an error ends the run.
 //! - [`try_map_or_empty`](crate::Arrow::try_map_or_empty): Applies a function that can fail to every value; an error or
