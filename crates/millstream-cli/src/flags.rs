@@ -75,8 +75,8 @@ pub(crate) enum Command {
     /// Turn a to z into A to Z, as LC_ALL=C tr a-z A-Z does
     #[command(after_long_help = examples::UPPERCASE)]
     Uppercase(OverFiles),
-    /// Begin every line with its number of spaces, as `[spaces: N]`, or `[spaces: >6]`; a last line without an end gets
-    /// one
+    /// Begin every line with its number of spaces, as `[spaces: N]` or `[spaces: >6]`, and end the last line if it has
+    /// no end
     #[command(after_long_help = examples::SPACES)]
     Spaces(OverLines),
     /// Run five items through stages that sleep, two of them in parallel, to show what overlaps
@@ -88,7 +88,8 @@ pub(crate) enum Command {
     /// Run a pipeline whose source never yields a value, to show what waiting costs
     #[command(after_long_help = examples::IDLE)]
     Idle(Idle),
-    /// Fan numbers out two to twenty ways, and read all of them in one map, to show the cost of copying, and of sharing
+    /// Fan numbers out two to twenty ways, and read all of them in one map, to show what copying costs, and what
+    /// sharing costs
     #[command(after_long_help = examples::COPYING)]
     Copying(Copying),
     Pipe(Pipe),
@@ -119,7 +120,7 @@ pub(crate) enum Command {
     /// Draw a program's pipeline, without running it
     #[command(after_long_help = examples::GRAPH)]
     Graph(Graph),
-    /// Run what a state directory has again up to a number, and print what comes out on the way; store nothing
+    /// Repeat the run of a state directory up to a number, and print what comes out on the way; store nothing
     #[command(after_long_help = examples::REPLAY)]
     Replay(Replay),
     /// Show the state of a stage at a number, as JSON
@@ -161,7 +162,7 @@ pub(crate) struct OverFiles {
 
 #[derive(Debug, Args)]
 pub(crate) struct OverLines {
-    /// The longest allowed line, with its end; K, M and G are powers of 1024. A longer one ends its file, with a
+    /// The longest allowed line, counting its end; K, M and G are powers of 1024. A longer line ends its file, with a
     /// message
     #[arg(long, value_name = "SIZE", value_parser = size, default_value = "16M")]
     pub(crate) max_line: usize,
@@ -171,7 +172,7 @@ pub(crate) struct OverLines {
 
 #[derive(Debug, Args)]
 pub(crate) struct Sleep {
-    /// Two tasklets for each stage that sleeps, the same as `--shards 2`
+    /// Run two tasklets for each stage that sleeps, the same as `--shards 2`
     #[arg(long, conflicts_with = "shards")]
     pub(crate) sharded: bool,
     #[command(flatten)]
@@ -208,17 +209,18 @@ pub(crate) struct Copying {
 /// Run one input through a program on every deployment, with several sizes, and compare every edge
 ///
 /// Prints `EDGE HASH COUNT` for every edge that is the same on all deployments. At the first difference it prints the
-/// stage and the number, and exits with 4. Each edge runs about forty times over an input in memory, also with rings
-/// and queues of one slot, which cost microseconds a line: some megabytes of a large input are enough
+/// stage and the number, and exits with 4. Each edge runs about forty times over the input, which is in memory. Some
+/// runs have rings and queues of one slot, which cost microseconds a line, so a few megabytes of a large input are
+/// enough
 #[derive(Debug, Args)]
 pub(crate) struct Verify {
-    /// The program to verify, or a file with one as text, `*.mill`
+    /// The program to verify, or a file with a program as text, `*.mill`
     #[arg(value_parser = program::Parser)]
     pub(crate) program: ProgramName,
     /// Files to read, if the program reads files; `-`, or no file, is standard input
     #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) files: Vec<OsString>,
-    /// The longest allowed line of `spaces`, with its end
+    /// The longest allowed line of `spaces`, counting its end
     #[arg(long, value_name = "SIZE", value_parser = size, default_value = "16M")]
     pub(crate) max_line: usize,
     /// Show no progress on a terminal
@@ -230,7 +232,7 @@ pub(crate) struct Verify {
 #[derive(Debug, Args)]
 #[command(next_help_heading = HOW_IT_RUNS)]
 pub(crate) struct Run {
-    /// Where to run: on lists that hold everything in memory, on one thread, over queues, or over rings on several
+    /// Where to run: on lists that hold everything in memory, on one thread, on queues, or on rings with several
     /// workers
     #[arg(long, value_name = "WHERE", default_value = "rings")]
     pub(crate) deploy: Deploy,
@@ -242,15 +244,15 @@ pub(crate) struct Run {
     /// The format of the report
     #[arg(long, value_name = "FORMAT", default_value = "json", requires = "stats")]
     pub(crate) stats_format: StatsFormat,
-    /// Observe the run: `--stats` then has latencies, and what every stage waited for. On rings only
+    /// Observe the run: `--stats` then also has latencies, and what every stage waited for. On rings only
     #[arg(long)]
     pub(crate) observe: bool,
-    /// Record the run as a picture to play and to step through: an SVG for any browser. The file of a second run, as of
-    /// `wc` with two files, gets `-2` in its name. On rings only
+    /// Record the run as a picture to play and to step through: an SVG for any browser. If there is a second run, as
+    /// for `wc` with two files, its file gets `-2` in its name. On rings only
     #[arg(long, value_name = "FILE.svg")]
     pub(crate) record_picture: Option<OsString>,
-    /// Show the run in the browser, and to Prometheus at `/metrics`: HOST:PORT, or a port of this machine alone; port 0
-    /// is any free port. On rings only
+    /// Show the run in the browser, and to Prometheus at `/metrics`, at HOST:PORT, or at a port of this machine alone;
+    /// port 0 is any free port. On rings only
     #[cfg(feature = "page")]
     #[arg(long, value_name = "ADDR", value_parser = address)]
     pub(crate) page: Option<String>,
@@ -261,8 +263,9 @@ pub(crate) struct Run {
     /// Print only failures and requested reports on standard error: no progress on a terminal, no advice
     #[arg(long)]
     pub(crate) quiet: bool,
-    /// End standard error with `hash HEX16 count N`, over the number and the bytes of every output. Files are always
-    /// cut into the same blocks, so their outputs have the same numbers; the blocks of a pipe depend on its reads
+    /// End standard error with `hash HEX16 count N`, over the number and the bytes of every output. A file is always
+    /// cut into the same blocks, so its outputs always have the same numbers; the blocks of a pipe depend on how it is
+    /// read
     #[arg(long)]
     pub(crate) hash: bool,
     #[command(flatten)]
@@ -295,15 +298,15 @@ pub(crate) struct Tuning {
     /// What a thread without work does [default: phased]
     #[arg(long, value_name = "HOW")]
     pub(crate) wait: Option<Wait>,
-    /// Keep every worker on a physical core of its own, hyperthread siblings last; `--stats` says if that is impossible
+    /// Keep every worker on a physical core of its own, and use hyperthread siblings last; `--stats` says if this fails
     #[arg(long)]
     pub(crate) pin: bool,
     /// Milliseconds that a stage's step may take; `--stats` names the stages that took longer [default: 100]
     #[arg(long, value_name = "MS", value_parser = whole)]
     pub(crate) step_budget: Option<u64>,
     /// Refuse to run if the rings need more; K, M and G are powers of 1024 [default: the control group's limit, or the
-    /// machine's memory]. Memory that values own, such as blocks of text, does not count. `--deploy model` fails when
-    /// its lists and all input need more
+    /// machine's memory]. Memory that values own, such as blocks of text, does not count. `--deploy model` fails if its
+    /// lists and the whole input need more
     #[arg(long, value_name = "SIZE", value_parser = bytes)]
     pub(crate) memory_limit: Option<u64>,
 }
@@ -319,15 +322,15 @@ pub(crate) enum Deploy {
 /// What a thread without work does until it has some.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Wait {
-    /// Spins a little, yields a little, then parks until something happens
+    /// Spin a little, yield a little, then park until something happens
     Phased,
-    /// Never yields its core; if threads outnumber cores, phased instead, with a message
+    /// Never yield the core; if threads outnumber cores, phased instead, with a message
     BusySpin,
-    /// Spins a little, then keeps yielding
+    /// Spin a little, then keep yielding
     Yielding,
-    /// Spins and yields a little, then sleeps, longer each time, at most 512 microseconds
+    /// Spin and yield a little, then sleep, longer each time, at most 512 microseconds
     Sleeping,
-    /// Parks at once
+    /// Park at once
     Blocking,
 }
 
@@ -346,7 +349,7 @@ pub(crate) struct Top {
     /// The address of its page: HOST:PORT, or a port of this machine
     #[arg(value_parser = address)]
     pub(crate) address: String,
-    /// Print the current state and exit; the default if the output is no terminal
+    /// Print the current state and exit; the default if the output is not a terminal
     #[arg(long)]
     pub(crate) once: bool,
 }
@@ -363,7 +366,7 @@ pub(crate) struct Graph {
 /// How to draw a graph.
 #[derive(Debug, Args)]
 pub(crate) struct Drawing {
-    /// A picture for any browser, the language of Graphviz, or nodes and wires with their positions
+    /// The format: a picture for any browser, the language of Graphviz, or nodes and wires with their positions as JSON
     #[arg(long, value_name = "FORMAT", default_value = "svg")]
     pub(crate) format: GraphFormat,
     #[command(flatten)]
@@ -389,7 +392,7 @@ pub(crate) struct Planning {
     /// Show what changed since the plan in this file, which `--json` wrote; `-` is standard input
     #[arg(long, value_name = "OLD.json", conflicts_with = "explain", value_hint = ValueHint::FilePath)]
     pub(crate) diff: Option<OsString>,
-    /// Check that every state has a name that the author set, so that another process can find it
+    /// Check that every stage with a state has a name that its author set, so that another process can find the state
     #[arg(long)]
     pub(crate) durable: bool,
     #[command(flatten)]

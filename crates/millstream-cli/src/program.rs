@@ -46,20 +46,20 @@ impl<B: Item + Display, O> Printed<B> for O where
 {
 }
 
-/// Makes a program of a pipeline: its `main` calls this and returns the result.
+/// Turns a pipeline into a program: its `main` calls this and returns the result.
 ///
 /// | subcommand | what it does |
 /// |---|---|
 /// | `run [FILE...]` | runs the pipeline over the lines of these files, or of standard input |
 /// | `plan [--json] [--explain]` | its stages, rings and bytes, without running it |
 /// | `plan --diff OLD.json` | what changed since `plan --json` wrote `OLD.json` |
-/// | `plan --durable` | the same as `plan`, and a check that every state has a name that the author set |
+/// | `plan --durable` | the same as `plan`, and a check that every stage with a state has a name that its author set |
 /// | `upgrade --check OLD.json NEW.json` | whether a run of one plan could go on with the other |
 /// | `graph [--format svg\|dot\|json]` | a picture of it |
 /// | `run --state DIR FILE... >> FILE` | runs it, and goes on where it was when started again ([`Program::lasting`]) |
 /// | `state DIR`, `replay DIR`, `snapshots DIR` | look at what is kept there |
 /// | `cluster ...`, `worker` | runs it on several machines, over NATS (feature `nats`; [`Program::lasting`]) |
-/// | `verify [FILE...]` | runs it in every deployment with several sizes, and compares: `EDGE HASH COUNT` |
+/// | `verify [FILE...]` | runs it on every deployment with several sizes, and compares: `EDGE HASH COUNT` |
 ///
 /// Flags and exit codes are those of the `millstream` command: `--deploy model|inline|queues|rings`, `--workers`,
 /// `--ring` (4096 slots unless it says otherwise), `--batch`, `--wait`, `--stats`, `--hash` and so on; 0 done, 1 an
@@ -72,8 +72,8 @@ impl<B: Item + Display, O> Printed<B> for O where
 /// file and line; the exit code is then 1. Lines enter as they arrive, so a program works downstream of `tail -f`.
 /// `--decompress` decompresses input that begins as gzip (feature `gzip`) or zstd (feature `zstd`) does.
 ///
-/// **Output.** Every value is a line of its own, by [`Display`], in order, and as soon as it is computed. `--hash`
-/// covers that text, without the line end. Values must be `Clone` because `--deploy queues` copies them.
+/// **Output.** Every value is written as a line of its own, by [`Display`], in order, and as soon as it is computed.
+/// `--hash` covers that text, without the line end. Values must be `Clone` because `--deploy queues` copies them.
 ///
 /// **Verify.** Reads all input into memory first. It compares only the pipeline's output, so it attributes a difference
 /// to all stages; [`Program::edge`] tells them apart.
@@ -193,11 +193,11 @@ where
         }
     }
 
-    /// Makes `run` take `--state DIR`: the program then goes on where it was when it is started again, whatever ended
-    /// it, and the file that it appends to has the lines of one undisturbed run. `state`, `replay` and `snapshots` look
-    /// at such a directory. On a cluster there are snapshots: without them a worker that starts computes everything
-    /// again. Every state of the pipeline can be written, and has a [name](millstream_core::Arrow::named)
-    /// (`plan --durable` says which has none). With `--state` it reads files, and none of them is standard input.
+    /// Makes `run` take `--state DIR`: started again, the program then goes on where it was, whatever ended it, and the
+    /// file that it appends to has the lines of one undisturbed run. `state`, `replay` and `snapshots` look at such a
+    /// directory. On a cluster it takes snapshots; without them, a worker that starts computes everything again. Every
+    /// state of the pipeline must be writable, and have a [name](millstream_core::Arrow::named) (`plan --durable` says
+    /// which has none). With `--state` it reads files, and not standard input.
     ///
     /// ```no_run
     /// use millstream::{Program, prelude::*};

@@ -1,4 +1,4 @@
-//! What a cluster asks of a replicated log.
+//! What a cluster requires of a replicated log.
 
 use bytes::Bytes;
 use std::thread::sleep;
@@ -17,14 +17,14 @@ pub trait Log {
     /// [`LogError::Conflict`] if the last entry has another number, [`LogError::Full`] if the edge has no room.
     fn append_if(&self, edge: &str, last: u64, bytes: &[u8]) -> Result<(), LogError>;
 
-    /// Sends an append of the same kind and does not wait for its answer. Several can be under way, each behind the one
-    /// before: if one is refused, so are those behind it.
+    /// Sends an append of the same kind and does not wait for its answer. Several can be under way, one after the
+    /// other: if one is refused, so are those after it.
     fn send_if(&self, edge: &str, last: u64, bytes: Bytes) -> Box<dyn Sent> {
         Box::new(Answered(Some(self.append_if(edge, last, &bytes))))
     }
 
-    /// At most `most` entries from number `first` on, in order and without a gap. The first one has a higher number if
-    /// those before it are trimmed.
+    /// At most `most` entries from number `first` on, in order and without a gap. The first entry has a higher number
+    /// if earlier ones were trimmed.
     ///
     /// # Errors
     ///

@@ -28,20 +28,20 @@ pub struct Edges {
 /// How a replica behaves. No choice changes what it appends.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// Its place among the replicas: 0 appends at once, r when the output edge has not grown for r times `patience`
-    /// looks.
+    /// Its place among the replicas: rank 0 appends at once, and rank r when the output edge has not grown for r times
+    /// `patience` looks.
     pub rank: u32,
     /// How many looks at a silent output edge a rank waits.
     pub patience: u32,
     /// Looks that follow each other within this time count once. With none each of them counts, as tests want it.
     pub pace: Duration,
-    /// After how many batches it takes a snapshot. At most a fourth of what the input edge holds, since that is trimmed
-    /// behind snapshots.
+    /// After how many batches it takes a snapshot: at most a fourth of what the input edge holds, since the input
+    /// before a snapshot is trimmed.
     pub snapshot_every: u64,
     /// How many batches it is ahead of the output edge at most, how many it reads at once, and how many appends are
     /// under way.
     pub window: usize,
-    /// Whether it trims the input edge behind its snapshots. Only if this segment alone reads that.
+    /// Whether it trims the input edge before its snapshots: only if no other segment reads that edge.
     pub trims: bool,
     /// The generation of the plan, for the batches' headers.
     pub generation: u64,

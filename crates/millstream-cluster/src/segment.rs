@@ -26,7 +26,7 @@ pub trait Segment {
     /// This segment, running.
     type Run: SegmentRun<In = Self::In, Out = Self::Out>;
 
-    /// Starts it: at the first batch, or with the [state](SegmentRun::state) behind one.
+    /// Starts it: at the first batch, or with the [state](SegmentRun::state) after a batch.
     ///
     /// # Errors
     ///
@@ -49,7 +49,7 @@ pub trait SegmentRun {
     /// If the segment fails at this batch.
     fn batch(&mut self, values: Vec<Self::In>, end: bool) -> Result<Batch<Self::Out>, SegmentError>;
 
-    /// The state behind the last batch, as bytes. None if the segment has no state that can be written: then there are
+    /// The state after the last batch, as bytes. `None` if the segment has no state that can be written: then there are
     /// no snapshots, a replica begins at the first batch, and the input edge is kept.
     ///
     /// # Errors
@@ -69,13 +69,13 @@ pub enum SegmentError {
     Unfit(String),
 }
 
-/// A pipeline as a segment, on rings: [`Durable`] ones, where the states of its stages have names and can be written,
-/// or [`Rings`], without snapshots.
+/// A pipeline as a segment: on [`Durable`] rings, if the states of its stages have names and can be written, or on
+/// [`Rings`], without snapshots.
 ///
-/// The value is the one that runs on a single machine. A batch ends at a mark: its output is what is in front of the
-/// mark's image behind the last stage, so stages that drop values or start a clock of their own make batches of other
-/// sizes, and never other batches. The values of the input edge are numbered as they come, without its empty slots. A
-/// pipeline that ends before its input, by a `take` at the outer level, is not a segment.
+/// The pipeline is the same value that runs on a single machine. A batch ends at a mark: its output is what comes out
+/// before that mark, so stages that drop values or start a clock make batches of other sizes, but never other batches.
+/// The values of the input edge are numbered as they come, without its empty slots. A pipeline that ends before its
+/// input, by a `take` at the outer level, is not a segment.
 ///
 /// A state is cloned when it is asked for, and not at each batch.
 ///
@@ -154,8 +154,8 @@ where
     P: RunsOn<R> + Arrow<In: SourceShape<Item = <P as RunsOn<R>>::Item>>,
     P::Out: ToOwnedItem,
 {
-    /// Starts it as [`Segment::start`] does, also where the values of the ends cannot travel: for a segment of one's
-    /// own around this one.
+    /// Starts it as [`Segment::start`] does, even if the values of its ends cannot travel: for a segment of your own
+    /// around this one.
     ///
     /// # Errors
     ///

@@ -100,9 +100,9 @@ pub trait Arrow: Sized + Send + Sync + 'static {
         f.after(self)
     }
 
-    /// Applies `f` to every value, which it gets itself, and not by reference.
+    /// Applies `f` to every value, which `f` then owns.
     ///
-    /// On rings and in the model the value is cloned, always: a ring owns what is in its slots, and lends it to every
+    /// On rings and in the model the value is always cloned: a ring owns what is in its slots, and lends it to every
     /// reader. On queues the value is moved, and cloned only where the edge forks. So on rings this is
     /// `map(|x| f(x.clone()))`, and a function that only reads its value is cheaper as a [`map`](Arrow::map).
     ///
@@ -143,7 +143,7 @@ pub trait Arrow: Sized + Send + Sync + 'static {
 
     /// Applies a function that may wait, for a disk, a server or a lock, to every value.
     ///
-    /// On rings the stage has a thread of its own, inside `shard` one for each of the k tasklets. It takes and
+    /// On rings the stage has a thread of its own; inside a `shard`, each of the k tasklets has one. It takes and
     /// publishes one value at a time.
     #[doc(alias = "spawn_blocking")]
     fn map_blocking<B, F>(self, f: F) -> Then<Self, MapBlocking<Self::Out, F, B>>
@@ -221,7 +221,7 @@ pub trait Arrow: Sized + Send + Sync + 'static {
         Then::new(self, Fold::new(state, f, finish))
     }
 
-    /// Yields at every value the value before it, and `first` at the first value. The last value is no output.
+    /// Yields, at every value, the value before it, and at the first value `first`. The last value is not output.
     #[doc(alias = "lag")]
     fn delay(self, first: <Self::Out as ToOwnedItem>::Owned) -> Then<Self, Delay<Self::Out>>
     where

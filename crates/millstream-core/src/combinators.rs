@@ -1,35 +1,34 @@
 //! All combinators, by what they are for.
 //!
-//! They are methods of [`Arrow`] and of the traits beside it, which every `Arrow` has; the traits divide them for the
-//! docs alone. The list has the first sentence of each method.
+//! They are methods of [`Arrow`] and of the traits beside it, which every `Arrow` has; several traits only group the
+//! docs. The list has the first sentence of each method.
 //!
-//! Streams are joined where they begin, by the sources of `millstream::exec::source`: `zip`, `chain`, `round_robin`,
-//! `by_timestamp`, `join_by_number` and `join_by_time`. What each of them means is a function of
-//! [`model::sources`](crate::model::sources). The end of a stream, where other libraries have `for_each` and `collect`,
-//! is a run.
+//! Several streams are joined at the source, by `zip`, `chain`, `round_robin`, `by_timestamp`, `join_by_number` and
+//! `join_by_time` of `millstream::exec::source`; the functions of [`model::sources`](crate::model::sources) say what
+//! each means. `for_each` and `collect` are methods of jobs and runners.
 //!
 //! # One value
 //!
 //! A function at every value. None of these keeps a state, so all of them can be in a `shard`.
 //!
 //! - [`map`](crate::Arrow::map): Applies `f` to a reference to every value.
-//! - [`map_owned`](crate::Arrow::map_owned): Applies `f` to every value, which it gets itself, and not by reference.
+//! - [`map_owned`](crate::Arrow::map_owned): Applies `f` to every value, which `f` then owns.
 //! - [`cloned`](crate::Arrow::cloned): Clones every value into a ring of its own.
 //! - [`filter`](crate::Arrow::filter): Keeps the values for which `keep` returns true, and leaves the other slots
 //!   empty.
 //! - [`filter_map`](crate::Arrow::filter_map): Applies `f` to every value; `None` leaves the slot empty.
-//! - [`part`](crate::ViewExt::part): A part of every value, by reference: a field, an element, anything that a value
-//!   lends.
+//! - [`part`](crate::ViewExt::part): Reads a part of every value by reference: a field, an element, anything that a
+//!   value lends.
 //! - [`map_blocking`](crate::Arrow::map_blocking): Applies a function that may wait, for a disk, a server or a lock, to
 //!   every value.
 //!
 //! # State
 //!
-//! What a stage remembers from one value to the next. None of these can be in a `shard`.
+//! Stages that remember something from one value to the next. None of them can be in a `shard`.
 //!
 //! - [`scan`](crate::Arrow::scan): Applies `f` to a state and every value; `f` may change the state and returns the
 //!   output.
-//! - [`delay`](crate::Arrow::delay): Yields at every value the value before it, and `first` at the first value.
+//! - [`delay`](crate::Arrow::delay): Yields, at every value, the value before it, and at the first value `first`.
 //! - [`take`](crate::StreamsExt::take): Keeps the first `n` values; at the outer level it also ends the stream after
 //!   them.
 //! - [`take_while`](crate::StreamsExt::take_while): Keeps the values before the first one that `wanted` refuses; at the
@@ -39,7 +38,7 @@
 //!   false.
 //! - [`dedup`](crate::StreamsExt::dedup): Leaves a value out if it is equal to the value before it.
 //! - [`scan_finish`](crate::StreamsExt::scan_finish): Runs a `scan` whose state may also make END's output.
-//! - [`chunks`](crate::StreamsExt::chunks): Collects `n` values each into a `Vec`, which is the output at the last of
+//! - [`chunks`](crate::StreamsExt::chunks): Collects every `n` values into a `Vec`, which is the output at the last of
 //!   them.
 //! - [`windows`](crate::StreamsExt::windows): Yields the last `n` values, the oldest first, at every value from the
 //!   `n`-th on.
@@ -73,13 +72,13 @@
 //! - [`top_n_by_key`](crate::FoldExt::top_n_by_key): Yields a `Vec` of the `n` values with the greatest keys, the
 //!   greatest first; of equal ones the first that came.
 //! - [`find`](crate::FoldExt::find): Yields the first value for which `wanted` returns true; nothing if there is none.
-//! - [`any`](crate::FoldExt::any): Yields whether `is_so` returns true for some value; of no values, false.
-//! - [`all`](crate::FoldExt::all): Yields whether `is_so` returns true for every value; of no values, true.
+//! - [`any`](crate::FoldExt::any): Yields whether `is_so` returns true for some value; false if there are no values.
+//! - [`all`](crate::FoldExt::all): Yields whether `is_so` returns true for every value; true if there are no values.
 //!
 //! # Several outputs
 //!
-//! The same values through several bodies. Where stages read each other's outputs crosswise, [`wires!`](crate::wires!)
-//! gives the edges names.
+//! The same values go through several bodies. If stages read each other's outputs crosswise, [`wires!`](crate::wires!)
+//! names the edges.
 //!
 //! - [`fanout`](crate::Arrow::fanout): Runs the same values through two bodies, and joins their outputs by number:
 //!   Haskell's `&&&`.
@@ -93,8 +92,8 @@
 //! - [`fork`](crate::PartsExt::fork): Pairs every value with itself: `model fork = map (\a -> (a, a))`.
 //! - [`tee`](crate::PartsExt::tee): Passes every value on, and runs a body on the side that reads the same values: the
 //!   article's `Tee`.
-//! - [`tee_to`](crate::PartsExt::tee_to): Passes every value on, and puts it into a sink with a name as well.
-//! - [`maybe`](crate::ViewExt::maybe): Every slot below END as an `Option`: `None` where it is empty.
+//! - [`tee_to`](crate::PartsExt::tee_to): Passes every value on, and puts it into a named sink as well.
+//! - [`maybe`](crate::ViewExt::maybe): Turns every slot below END into an `Option`: `None` where it is empty.
 //! - [`dead_end`](crate::PartsExt::dead_end): Leaves every slot empty: the article's `DeadEnd`.
 //!
 //! # Pairs
@@ -203,17 +202,16 @@
 //!
 //! # Stages of your own
 //!
-//! What no combinator does: a step with a state, and beside it what it means. All deployments run it.
+//! For what no combinator does: a step with a state, and beside it what the step means. All deployments run it.
 //!
-//! - [`scan_with`](crate::KernelsExt::scan_with): Runs a stage of the program's own that keeps its clock: a Mealy
-//!   machine.
-//! - [`filter_with`](crate::KernelsExt::filter_with): Runs a filter of the program's own, with a state.
-//! - [`expand_with`](crate::KernelsExt::expand_with): Runs a stage of the program's own that returns any number of
-//!   outputs for each value, on a new clock.
+//! - [`scan_with`](crate::KernelsExt::scan_with): Runs a stage of your own that keeps its clock: a Mealy machine.
+//! - [`filter_with`](crate::KernelsExt::filter_with): Runs a filter of your own, with a state.
+//! - [`expand_with`](crate::KernelsExt::expand_with): Runs a stage of your own that returns any number of outputs for
+//!   each value, on a new clock.
 //!
 //! # Async functions
 //!
-//! At most as many futures at a time as the limit says.
+//! Stages with futures: at most as many in flight as the limit says.
 //!
 //! - [`map_async`](crate::AsyncExt::map_async): Applies an async function to every value, and keeps the order.
 //! - [`try_map_async`](crate::AsyncExt::try_map_async): Applies an async function that can fail to every value; an
@@ -225,7 +223,7 @@
 //!
 //! # Failures
 //!
-//! Functions that can fail, and what becomes of a failure.
+//! Functions that can fail; the method decides what becomes of a failure.
 //!
 //! - [`try_map`](crate::TryMapExt::try_map): Applies a function that can fail to every value; an error ends the run.
 //! - [`try_map_or_error`](crate::TryMapExt::try_map_or_error): Applies a function that can fail to every value; a
@@ -250,7 +248,7 @@
 //! - [`try_scan_or_empty_undo`](crate::TryScanExt::try_scan_or_empty_undo): Runs a `scan` whose function can fail and
 //!   undo what it did; a failure leaves the slot empty.
 //! - [`try_scan_retry`](crate::TryScanExt::try_scan_retry): Runs a `scan` whose function can fail, and tries again
-//!   after an error, from the state of before.
+//!   after an error, from the state before the value.
 //! - [`try_scan_retry_undo`](crate::TryScanExt::try_scan_retry_undo): Runs a `scan` whose function can fail and undo
 //!   what it did, and tries again after an error.
 //! - [`try_scan_or_dead_letter`](crate::TryScanExt::try_scan_or_dead_letter): Runs a `scan` whose function can fail; a

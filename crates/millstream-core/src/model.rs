@@ -347,8 +347,8 @@ impl<P: Deploy<Model>> Deploy<Model> for Named<P> {
 pub trait ModelExt<T: Item>: Deploy<Model> + Arrow<In = Val<T>, Out: ModelShape + ToOwnedItem> {
     /// Returns every output, in order.
     ///
-    /// It holds the whole input and every edge in memory, for tests and small lists. It panics if a closure of the
-    /// pipeline does.
+    /// It holds the whole input and every edge in memory, so it is for tests and small lists. It panics if a closure of
+    /// the pipeline panics.
     fn model(&self, input: impl IntoIterator<Item = T>) -> Vec<<Self::Out as ToOwnedItem>::Owned> {
         self.model_slots(input).into_iter().flatten().collect()
     }

@@ -73,12 +73,12 @@ pub trait Sink<A: Shape>: Send + 'static {
     ///
     /// # Errors
     ///
-    /// The run ends; nothing is put any more.
+    /// The run ends, and `put` is not called again.
     fn put(&mut self, number: SequenceNumber, value: A::Ref<'_>) -> Result<(), Self::Error>;
 
-    /// There is nothing more for now: the time to flush what was gathered, so that nothing waits for the next value. It
-    /// is also called at the end of the stream, and before the sink passes the mark of a snapshot or of an upgrade,
-    /// and never twice for the same slot.
+    /// Called when no more values are there for now: the time to flush what was gathered, so that nothing waits for the
+    /// next value. It is also called at the end of the stream, and before the sink passes the mark of a snapshot or of
+    /// an upgrade, and never twice for the same slot.
     ///
     /// # Errors
     ///
@@ -87,9 +87,10 @@ pub trait Sink<A: Shape>: Send + 'static {
         Ok(())
     }
 
-    /// A snapshot is taken in front of the number `next`: everything below it was put, nothing from it on. Called once
-    /// for each snapshot, after [`pause`](Sink::pause), also if nothing was put since the last one; on `Rings` only. A
-    /// sink that has to store what a snapshot stands for does it here, and may note how far it has come.
+    /// Called when a snapshot is taken before the number `next`: everything below it was put, and nothing from it on.
+    /// Called once for each snapshot, after [`pause`](Sink::pause), even if nothing was put since the last one; on
+    /// `Rings` only. A sink that has to store what a snapshot stands for does so here, and may note how far it has
+    /// come.
     ///
     /// # Errors
     ///
@@ -99,14 +100,14 @@ pub trait Sink<A: Shape>: Send + 'static {
         Ok(())
     }
 
-    /// What the run returns. Called once, when all else of the run is over, by the thread that waits for it, and told
-    /// how it ended: a sink that must be whole or not at all, as a file that takes another's place, looks whether the
-    /// outcome [is complete](RunOutcome::is_complete). It is not called where no thread waits: a handle that is dropped
-    /// drops the sink.
+    /// Returns what the run returns. The thread that waits for the run calls it once, when all else is over, with the
+    /// outcome of the run. A sink that must be complete or not be there at all, such as a file that replaces another,
+    /// checks whether the outcome [is complete](RunOutcome::is_complete). It is not called if no thread waits: dropping
+    /// the handle drops the sink.
     ///
     /// # Errors
     ///
-    /// The run has failed, unless it had failed before: then that failure counts.
+    /// The run fails, unless it had failed before: then that failure counts.
     fn finish(self, outcome: RunOutcome) -> Result<Self::Output, Self::Error>;
 }
 

@@ -14,8 +14,9 @@ use std::sync::Arc;
 /// built at run time. [`boxed`](BoxExt::boxed) makes one.
 ///
 /// Its type names the items and not the shape of the output, so pipelines that end with a `map`, a `filter` or a dead
-/// letter are of one type. No value is copied for that. The output is an [`AnyEdge`]: a stage that reads it on rings
-/// tests a flag a number, or calls a function a number where the edge is not one ring with at most one mask.
+/// letter have one type. No value is copied for that. The output is an [`AnyEdge`]: a stage that reads it on rings
+/// tests a flag a number, or calls a function a number if the edge is not one ring with at most one mask. With one
+/// worker, too, a pipeline with a box uses its rings: see [`Rings::workers`].
 ///
 /// ```
 /// use millstream::prelude::*;
@@ -39,7 +40,7 @@ use std::sync::Arc;
 /// feature `queues`, also runs on queues. `Known` is the [kind](BoxKind) of the box.
 pub type BoxPipeline<A, B, Known = AnyPipe> = BoxExact<Val<A>, AnyEdge<B>, Known>;
 
-/// A stage from any edge of `A`s to `B`s, in a box: what can follow a [`BoxPipeline`], and another `BoxStage`.
+/// A stage from any edge of `A`s to `B`s, in a box. It can follow a [`BoxPipeline`], or another `BoxStage`.
 ///
 /// ```
 /// use millstream::prelude::*;
@@ -53,11 +54,12 @@ pub type BoxPipeline<A, B, Known = AnyPipe> = BoxExact<Val<A>, AnyEdge<B>, Known
 /// ```
 pub type BoxStage<A, B, Known = AnyPipe> = BoxExact<AnyEdge<A>, AnyEdge<B>, Known>;
 
-/// A pipeline in a box whose type names the exact shapes of both ends. It costs one virtual call a deployment, and
-/// nothing an item. [`boxed_exact`](BoxExt::boxed_exact) makes one.
+/// A pipeline in a box whose type names the exact shapes of both ends. It costs one virtual call a deployment, and its
+/// edge costs nothing more an item; but the pipeline then uses its rings, as with every box.
+/// [`boxed_exact`](BoxExt::boxed_exact) makes one.
 ///
-/// [`BoxPipeline`] and [`BoxStage`] are the boxes that leave the shape of the output open. This one is for pipelines
-/// that end with pairs, choices or texts, and for those that must not cost anything.
+/// [`BoxPipeline`] and [`BoxStage`] leave the shape of the output open. This box is for pipelines that end with pairs,
+/// choices or texts, and for edges that must not cost more than a ring.
 ///
 /// ```
 /// use millstream::prelude::*;
@@ -75,7 +77,7 @@ pub struct BoxExact<A: BoxShape, B: BoxShape, Known: BoxKind = AnyPipe> {
 pub trait BoxShape: RingShape + ModelShape {}
 impl<A: RingShape + ModelShape> BoxShape for A {}
 
-/// What is known of a pipeline in a box: where it can be a body, and which deployments run it.
+/// What the type of a box says about its pipeline: where it can be a body, and which deployments run it.
 ///
 /// | kind | the pipeline | it can be a body of |
 /// |---|---|---|
@@ -217,8 +219,8 @@ pub trait BoxExt: Deployable<In: BoxShape, Out: BoxShape> {
         self.any_edge().boxed_exact()
     }
 
-    /// This pipeline in a box whose type names the shapes of both ends, and that costs nothing an item. The kind of the
-    /// box is the one that its use expects.
+    /// This pipeline in a box whose type names the shapes of both ends, so that its edges cost nothing more an item.
+    /// The kind of the box is the one that its use expects.
     fn boxed_exact<Known: Fits<Self>>(self) -> BoxExact<Self::In, Self::Out, Known> {
         BoxExact::of(self)
     }

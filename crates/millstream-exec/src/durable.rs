@@ -13,15 +13,15 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 /// The deployment on [`Rings`] whose stages' states can leave the process: a [`Snapshot`](crate::Snapshot) of such a
-/// run [is bytes](crate::Snapshot::to_bytes) on demand.
+/// run can be written [as bytes](crate::Snapshot::to_bytes).
 ///
 /// Pipelines are the same as on `Rings`. Their states, keys among them, implement `serde::Serialize` and
-/// `serde::Deserialize`; one that does not is an error of the compiler, which names the state and its stage. Each stage
+/// `serde::Deserialize`; for one that does not, the compiler reports an error with the state and its stage. Each stage
 /// with a state has a name of its own ([`named`](Arrow::named)), or the run does not start: an ordinal in a name can
-/// mean another stage in the next version of the program. Name those that start a clock as well (`flat_map`, `lines`,
-/// and so on): a snapshot has their next number, and no check asks for their names. A box does not say what is in it,
-/// so a [`BoxPipeline`](crate::BoxPipeline) runs here if its kind is [`OnDurable`](crate::OnDurable), and a function's
-/// `impl Pipeline<A, B>` if it says `+ Lasting`.
+/// mean another stage in the next version of the program. Also name the stages that start a clock (`flat_map`, `lines`,
+/// and so on): a snapshot has their next number, and no check asks for their names. A box hides what is in it, so a
+/// [`BoxPipeline`](crate::BoxPipeline) runs here only if its kind is [`OnDurable`](crate::OnDurable), and a function's
+/// `impl Pipeline<A, B>` only if it says `+ Lasting`.
 ///
 /// At a mark each state is cloned, as on `Rings`; it is written when `to_bytes` is called.
 ///
@@ -40,7 +40,7 @@ pub struct Durable {
     rings: Rings,
 }
 
-/// A pipeline that [`Durable`] rings run as well: one whose states can be written, at every stage. Nothing to
+/// A pipeline that [`Durable`] rings can run as well, since the states of every stage can be written. Nothing to
 /// implement.
 ///
 /// ```
@@ -56,8 +56,7 @@ pub struct Durable {
 pub trait Lasting: Deploy<RingBackend<Durable>> + Arrow<Out: RingShape<Durable>> {}
 impl<P: Deploy<RingBackend<Durable>> + Arrow<Out: RingShape<Durable>>> Lasting for P {}
 
-/// An [`Edge`] of `T`s on [`Durable`] rings as well: what a function whose stage is [`Lasting`] reads. Nothing to
-/// implement.
+/// An [`Edge`] of `T`s on [`Durable`] rings as well: a stage that is [`Lasting`] reads one. Nothing to implement.
 ///
 /// ```
 /// use millstream::prelude::*;

@@ -40,18 +40,18 @@ pub enum RunError {
     },
     /// The options contradict each other.
     Options(crate::OptionsError),
-    /// Draining took longer than it might, and the run was stopped.
+    /// Draining took longer than its time, and the run was stopped.
     DrainTimeout {
-        /// How many values were accepted and did not come out. After a stage that renumbers, such as `flat_map` or a
-        /// window, and if only the sink of a `tee` has not ended, this counts the values left before all stages. 0 if
-        /// only END was left, with the values that stages emit there.
+        /// How many accepted values did not come out. After a stage that renumbers, such as `flat_map` or a window, and
+        /// if only the sink of a `tee` has not ended, this counts the values left before all stages. 0 if only END was
+        /// left, with the values that stages emit there.
         left: u64,
     },
-    /// The run was to begin with a snapshot of another pipeline.
+    /// The run was to begin with a snapshot that does not fit its pipeline.
     Snapshot(crate::SnapshotMismatch),
-    /// The run was to be on `Durable` rings, and states of the pipeline cannot be found again.
+    /// The run was to be on `Durable` rings, but another process could not find some states of the pipeline.
     NotDurable(millstream_core::plan::NotDurable),
-    /// The run's pipeline was to be replaced at a number.
+    /// The run's pipeline was to be replaced at a number, and the replacement was refused.
     Upgrade(crate::UpgradeError),
     /// A thread could not be started.
     Spawn(String),

@@ -41,15 +41,15 @@ use std::time::Duration;
 /// The default of [`FanIn::turn`].
 const DEFAULT_TURN: usize = 1024;
 
-/// `producers` [`Sender`]s with a ring each, and one stream of what they send. [`open`](FanIn::open) returns the
-/// senders and a [`Poller`], which is the [source](crate::Source) of a job, or is polled by hand.
+/// Joins what `producers` [`Sender`]s send into one stream; each has a ring of its own. [`open`](FanIn::open) returns
+/// the senders and a [`Poller`], which is the [source](crate::Source) of a job, or is polled by hand.
 ///
 /// Every ring has one producer, so producers do not contend: sending is a claim on the producer's own ring, without
 /// compare-and-swap. The price is memory, `producers` rings of [`ring`](FanIn::ring) slots; [`shared`](FanIn::shared)
 /// uses one ring for all. Values are moved into the stream, not cloned. The stream has numbers of its own, 0, 1, 2,
 /// ..., and keeps the order of each producer's values. It ends when all senders are dropped.
 ///
-/// A rule decides how the producers' values interleave: by [arrival](FanIn::by_arrival) unless another one is chosen.
+/// A rule decides how the producers' values interleave: by [arrival](FanIn::by_arrival), unless you choose another.
 /// Arrival depends on timing; it can be [recorded](FanIn::record) and [replayed](FanIn::replay).
 ///
 /// ```
@@ -274,16 +274,16 @@ impl<T: Item, O: ItemFormat<T>> FanIn<T, O> {
     /// send in the order of its times: a value earlier than the one before it fails the run, and the error names the
     /// producer, the number and the times.
     ///
-    /// Every producer has a watermark, the time before which it sends nothing any more: the time of its last value, or
-    /// the one passed to [`Sender::advance`]. A value waits until all watermarks are beyond it. The stream is
-    /// determinate; but a silent producer holds up the others, unless [`idle`](FanIn::idle) bounds that.
+    /// Every producer has a watermark, before which it sends nothing more: the time of its last value, or the time
+    /// passed to [`Sender::advance`]. A value waits until all watermarks are beyond it. The stream is determinate; but
+    /// a silent producer holds up the others, unless [`idle`](FanIn::idle) bounds that.
     pub fn by_timestamp(mut self, time: impl Fn(&T) -> u64 + Send + 'static) -> Self {
         self.rule = Rule::by_time(Box::new(time));
         self
     }
 
-    /// With [`by_timestamp`](FanIn::by_timestamp): a producer that has been silent for `bound` is not waited for until
-    /// it sends again. Its later values may then come after values of later times. The stream depends on the clock; a
+    /// With [`by_timestamp`](FanIn::by_timestamp), does not wait for a producer that has been silent for `bound`, until
+    /// it sends again. Its values may then come after values of later times. The stream depends on the clock; a
     /// [record](FanIn::record) replays it.
     pub fn idle(mut self, bound: Duration) -> Self {
         self.rule = self.rule.idle(bound);

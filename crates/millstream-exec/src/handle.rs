@@ -64,7 +64,7 @@ impl Stopper {
         Stopper(run)
     }
 
-    /// Asks the run to end its source at once, and to finish every accepted value.
+    /// Asks the run to end its source at once and to finish every accepted value.
     pub fn drain(&self) {
         self.0.drain();
     }
@@ -74,8 +74,8 @@ impl Stopper {
         self.0.stop();
     }
 
-    /// The stages that have not ended, in pipeline order. A drained or stopped run is held up by a stage that stays [in
-    /// a step](Unfinished::in_step): one of its closures does not return.
+    /// The stages that have not ended, in pipeline order. If a drained or stopped run does not end, a stage stays [in a
+    /// step](Unfinished::in_step): one of its closures does not return.
     #[must_use]
     pub fn unfinished(&self) -> Vec<Unfinished> {
         self.0.unfinished()
@@ -284,7 +284,7 @@ impl Drop for Started {
 }
 
 impl<O, R: RingRunner> Handle<O, R> {
-    /// Waits for the end of the stream; returns what the sink does, and what the run did.
+    /// Waits for the end of the stream. Returns what the sink returns, and a report of the run.
     ///
     /// # Errors
     ///
@@ -356,8 +356,7 @@ impl<O, R: RingRunner> Handle<O, R> {
         self.started.pool.finished()
     }
 
-    /// Waits for the end, and returns what there is then, also if the run failed: what the sink returns and the report
-    /// up to there.
+    /// Waits for the end. Returns, even if the run failed, what the sink returns and the report up to there.
     ///
     /// ```
     /// use millstream::prelude::*;

@@ -3,10 +3,11 @@ use crate::Rings;
 /// The deployment on the calling thread alone: the stages, rings and batches of [`Rings`], with every step on the
 /// thread that runs the pipeline.
 ///
-/// A source that may wait for its next value, as any iterator may, is asked for one value at a time, and all stages
-/// process it before the source is asked again. No accepted value waits because the source is silent. That costs a
-/// round of all stages a value, twenty to thirty times the cost in whole batches. If the values are available at once,
-/// say so with [`source::ready`](crate::source::ready): then batches pass through the stages as they do on workers.
+/// A source may wait for its next value, as any iterator may. It is therefore asked for one value at a time, and all
+/// stages process that value before the source is asked again, so that no accepted value waits for a silent source.
+/// That costs a round of all stages for each value, twenty to thirty times the cost in whole batches. If the values are
+/// available at once, say so with [`source::ready`](crate::source::ready): batches then pass through the stages as they
+/// do on workers.
 ///
 /// ```
 /// use millstream::prelude::*;

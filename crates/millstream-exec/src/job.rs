@@ -5,11 +5,10 @@ use std::borrow::Borrow;
 use std::fmt;
 use std::marker::PhantomData;
 
-/// What is to be run: a pipeline, a source for it, and a sink after it. Building one starts nothing; a deployment runs
-/// it.
+/// What a deployment runs: a source, a pipeline and a sink. Building one starts nothing.
 ///
-/// `pipeline.from(source)` is a job without a sink, and `.to(sink)` gives it one. A job owns its pipeline, or borrows
-/// it where it was made of a reference: `(&pipeline).from(source)` leaves the pipeline for the next job.
+/// `pipeline.from(source)` is a job without a sink, and `.to(sink)` adds one. A job owns its pipeline, unless it was
+/// made from a reference: `(&pipeline).from(source)` leaves the pipeline for the next job.
 ///
 /// ```
 /// use millstream::prelude::*;
@@ -24,8 +23,8 @@ use std::marker::PhantomData;
 /// # Ok::<(), RunError>(())
 /// ```
 ///
-/// Its own methods `run`, `start`, `collect`, `collect_slots`, `last`, `for_each` and `iter` run it on
-/// [`Rings::new()`](crate::Rings::new).
+/// Its own methods `run`, `start`, `collect`, `collect_slots`, `last`, `for_each` and `iter` run it on rings with the
+/// default options, [`Rings::new()`](crate::Rings::new).
 #[must_use = "a job does nothing until a deployment runs it"]
 pub struct Job<P, X, K = NoSink, B = P> {
     pub(crate) pipeline: B,
@@ -34,18 +33,18 @@ pub struct Job<P, X, K = NoSink, B = P> {
     pub(crate) kind: PhantomData<fn() -> P>,
 }
 
-/// Of a [`Job`] that has no sink yet.
+/// The sink of a [`Job`] that has none yet.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoSink;
 
 impl<P: Arrow, X, B: Borrow<P>> Job<P, X, NoSink, B> {
-    /// With this sink: a job that can be [run](crate::Runner::run) and [started](crate::Runner::start).
+    /// Adds this sink, after which the job can be [run](crate::Runner::run) and [started](crate::Runner::start).
     pub fn to<K: Sink<P::Out>>(self, sink: K) -> Job<P, X, K, B> {
         Job { pipeline: self.pipeline, source: self.source, sink, kind: PhantomData }
     }
 
-    /// With a sink that has a state, and returns it: `f` gets the state, every number and every value. It returns
-    /// nothing, or a `Result` whose error ends the run. See [`sink::fold`](fold).
+    /// Adds a closure with a state as the sink: `f` gets the state, every number and every value, and the run returns
+    /// the state. `f` returns nothing, or a `Result` whose error ends the run. See [`sink::fold`](fold).
     ///
     /// ```
     /// use millstream::prelude::*;
@@ -70,7 +69,7 @@ impl<P: Arrow, X, B: Borrow<P>> Job<P, X, NoSink, B> {
         self.to(fold(state, f))
     }
 
-    /// With a closure as its sink: `f` gets every number and every value, and returns nothing, or a `Result` whose
+    /// Adds a closure as the sink: `f` gets every number and every value, and returns nothing, or a `Result` whose
     /// error ends the run. See [`sink::each`](each).
     pub fn to_each<R, F>(self, f: F) -> Job<P, X, Each<F, R>, B>
     where
@@ -82,7 +81,7 @@ impl<P: Arrow, X, B: Borrow<P>> Job<P, X, NoSink, B> {
 }
 
 impl<P, X, B, S, F, R> Job<P, X, Fold<S, F, R>, B> {
-    /// Calls `pause` on the state where there is nothing more for now: see [`Fold::on_pause`].
+    /// Calls `pause` with the state when no more values are there for now: see [`Fold::on_pause`].
     pub fn on_pause<G>(self, pause: G) -> Job<P, X, OnPause<S, F, G, R>, B>
     where
         G: FnMut(&mut S) -> R + Send + 'static,

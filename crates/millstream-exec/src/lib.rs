@@ -14,9 +14,9 @@
 //! # Ok::<(), RunError>(())
 //! ```
 //!
-//! **Words**: a *standby* worker is called and waits awake; *core balancing* lets workers leave a shared core; a
-//! *batching delay* puts off a look, to find more; *past the rings* go values from the source to the sink while one
-//! worker has all stages.
+//! **Words**: a *standby* worker is awake before it gets tasklets; *core balancing* lets workers leave a shared core; a
+//! *batching delay* puts off a look at a ring, to find more there; values go *past the rings*, straight from the source
+//! to the sink, while one worker has all stages.
 
 mod activity;
 mod advice;

@@ -3,8 +3,8 @@ use crate::keeps::RingBackend;
 use millstream_core::model::ModelShape;
 use millstream_core::{Arrow, Deploy, Determinate, ItemShape, KeepsClock, Model, Shape, ToOwnedItem, Val};
 
-/// A pipeline that every deployment of this crate can run, and to the same output. What it reads and what it writes is
-/// not said: [`Pipeline`] and [`Stage`] say that too.
+/// A pipeline that every deployment of this crate can run, with the same output. The bound leaves open what it reads
+/// and writes; [`Pipeline`] and [`Stage`] say that, too.
 ///
 /// Implemented for every combinator but [`unordered`](millstream_core::AsyncExt::unordered); nothing to implement.
 pub trait Deployable: Arrow + Determinate + Deploy<Model> + Deploy<RingBackend> {}
@@ -14,8 +14,8 @@ impl<P: Arrow + Determinate + Deploy<Model> + Deploy<RingBackend>> Deployable fo
 /// letter, of a lane of a choice, or of half a pair. `T` is `Clone`, so that the run's output can be owned. Nothing to
 /// implement.
 ///
-/// It is the one bound of a function that returns a [`Stage`] for any edge. Such a stage can be boxed. Where no place
-/// says what it reads, the call does:
+/// It is the one bound that a function needs to return a [`Stage`] for any edge. Such a stage can be boxed. If its
+/// place does not tell the compiler what it reads, the call does:
 ///
 /// ```
 /// use millstream::prelude::*;
@@ -44,7 +44,7 @@ impl<T, E> Edge<T> for E where
 {
 }
 
-/// A pipeline from a source of `A`s to `B`s: what a function says that returns one.
+/// A pipeline from a source of `A`s to `B`s: the return type of a function that makes one.
 ///
 /// It runs on the model, on rings and on the calling thread; on queues as well if its type says `+ Everywhere`. It may
 /// leave slots empty and start new clocks.
@@ -108,9 +108,9 @@ impl<A: 'static, B, P: Deployable + Arrow<In = Val<A>, Out: Edge<B>>> Pipeline<A
 pub trait Stage<E, B>: Deployable + KeepsClock + Arrow<In = E, Out: Edge<B>> {}
 impl<E, B, P: Deployable + KeepsClock + Arrow<In = E, Out: Edge<B>>> Stage<E, B> for P {}
 
-/// A pipeline that [`Queues`](crate::Queues) run as well: one whose values are `Clone`, at every stage.
+/// A pipeline that [`Queues`](crate::Queues) can run as well, since the values of every stage are `Clone`.
 ///
-/// Nothing to implement. A function says it beside the rest, and reads an [`EverywhereEdge`]:
+/// Nothing to implement. A function adds it to its return type, and reads an [`EverywhereEdge`]:
 ///
 /// ```
 /// use millstream::prelude::*;
@@ -128,8 +128,8 @@ pub trait Everywhere: Deployable + Deploy<crate::Queues> + Arrow<Out: crate::Que
 #[cfg(feature = "queues")]
 impl<P: Deployable + Deploy<crate::Queues> + Arrow<Out: crate::QueueShape>> Everywhere for P {}
 
-/// An [`Edge`] of `T`s that [`Queues`](crate::Queues) carry as well: what a function whose stage is [`Everywhere`]
-/// reads. Nothing to implement.
+/// An [`Edge`] of `T`s that [`Queues`](crate::Queues) can carry as well: a stage that is [`Everywhere`] reads one.
+/// Nothing to implement.
 #[cfg(feature = "queues")]
 pub trait EverywhereEdge<T>: Edge<T> + crate::QueueShape {}
 #[cfg(feature = "queues")]

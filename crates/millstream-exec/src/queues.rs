@@ -1,8 +1,7 @@
 //! Queues, the baseline: one thread per stage, a bounded crossbeam channel between two, and nothing batched.
 //!
-//! This is the deployment that the rings are compared with, so it is built fairly, and tested as rings are. An edge is
-//! the receiver of owned, numbered slots; END is a message. Where edges fork or join, helper threads do what rings do
-//! by reading:
+//! The rings are compared with this deployment, so it is built fairly, and tested as rings are. An edge is the receiver
+//! of owned, numbered slots; END is a message. Where edges fork or join, helper threads do what rings do by reading:
 //!
 //! - a fan-out has a thread that copies and one that zips, `both` one that splits and one that zips;
 //! - a choice has a router, a queue of tags, and a collector;
@@ -62,8 +61,8 @@ use crate::rings::DEFAULT_SLOTS;
 /// ```
 ///
 /// Memory: every queue allocates its slots at the start; the source's queue has no more slots than [its
-/// ring](crate::source::few) would have. The design is the first parallel deployment of S. A. Nielsen's "Parallel
-/// stream processing with zero-copy fan-out and sharding", whose queues are `TBQueue`s of 65536 slots.
+/// ring](crate::source::few) would have. The design is that of the first parallel deployment in S. A. Nielsen's
+/// "Parallel stream processing with zero-copy fan-out and sharding", whose queues are `TBQueue`s of 65536 slots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Queues {
     pub(crate) slots: usize,

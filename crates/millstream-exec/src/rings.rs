@@ -13,7 +13,8 @@ use crate::wait::{Backoff, Wait};
 use millstream_core::Plan;
 use std::time::Duration;
 
-/// The deployment on rings, with its options: one ring an edge, one tasklet a stage.
+/// The deployment on rings, with its options: a ring for each edge, a tasklet for each stage, and workers that run the
+/// tasklets.
 ///
 /// ```
 /// use millstream::prelude::*;
@@ -77,18 +78,18 @@ impl Rings {
         self
     }
 
-    /// Sets the most numbers that one step of a stage moves: at least 1. A step moves the numbers available; it never
-    /// waits for a batch to fill. The default is 2048, or a sixteenth of the ring if that is more and the pipeline has
-    /// a single ring between source and sink.
+    /// Sets the most numbers that one step of a stage moves: at least 1. A step moves the numbers that are there; it
+    /// never waits for a batch to fill. The default is 2048, or a sixteenth of the ring if that is more and the
+    /// pipeline has a single ring between source and sink.
     #[must_use]
     pub fn batch(mut self, most: usize) -> Self {
         self.batch = Some(most);
         self
     }
 
-    /// Sets how many threads run the tasklets: at least 1, and never more than tasklets. If they outnumber the cores
-    /// that this process may use, the run tries whether one worker a core moves as much, and then the others sleep:
-    /// unless closures wait, the additional workers only take turns.
+    /// Sets how many threads run the tasklets: at least 1, and never more than there are tasklets. If they outnumber
+    /// the cores that this process may use, the run tries whether one worker for each core moves as much. If so, the
+    /// other workers sleep: unless closures wait, they would only take turns.
     ///
     /// By default a run begins with one worker and tries whether more improve throughput, up to one for each core that
     /// this process may use. A chain of cheap stages is fastest on one. [`Report::decisions`](crate::Report::decisions)
@@ -98,21 +99,22 @@ impl Rings {
     /// every stage can do without its ring: the worker takes a value from the source, through all stages, to the sink,
     /// before the next one begins, and the pipeline costs what a loop by hand does. These stages can: `map`,
     /// `map_owned`, `cloned`, `filter`, `filter_map`, `try_map`, `scan`, `fold` and what is made of them, and bodies of
-    /// them in `fanout`, `both`, `choose` and `merge`; those of a `shard` or `feedback` and windows cannot. Values go
-    /// through the rings while another worker is tried or there, while a snapshot or an upgrade is under way, after an
-    /// upgrade, where a number takes more than a microsecond, and in a few of each hundred steps, which show what each
-    /// stage costs. Without a set [batch](Rings::batch) a step past the rings takes up to 50 microseconds. Its states
-    /// are moved into local variables and back, if they and the source's iterator have at most 256 bytes together.
+    /// them in `fanout`, `both`, `choose` and `merge`. A `shard`, a `feedback`, windows, a box and a block of wires
+    /// cannot. Values go through the rings while the run has or tries another worker, while a snapshot or an upgrade is
+    /// under way, after an upgrade, if a number takes more than a microsecond, and in a few of each hundred steps,
+    /// which show what each stage costs. Without a set [batch](Rings::batch) a step past the rings takes up to 50
+    /// microseconds. Its states are moved into local variables and back, if they and the source's iterator have at most
+    /// 256 bytes together.
     ///
-    /// Where the source may wait, and one worker is set here or the run is on [`Inline`](crate::Inline), stages are
+    /// If the source may wait, and one worker is set here or the run is on [`Inline`](crate::Inline), stages are
     /// *fused*: a chain of `map`, `map_owned`, `cloned`, `filter`, `filter_map` and `try_map`, with a last stage that
     /// is one of these, a `scan` or a `fold`, runs as one loop from ring to ring. The right side of a
     /// [`then`](millstream_core::Arrow::then) begins another chain, and inside `shard` and `shard_by` there are none.
     /// [`fused_into`](crate::StageReport::fused_into) says in whose loop a stage ran. A run that was set to one worker
     /// keeps these loops if it gets more workers while it goes on.
     ///
-    /// Nothing else changes: not the slots, the plan, the names in errors or the counts of the report. Where a stage
-    /// fails, the stages before it in a loop have not run ahead. The plan's bytes still count all rings.
+    /// Nothing else changes: not the slots, the plan, the names in errors or the counts of the report. If a stage
+    /// fails, the stages before it in its loop have not run ahead. The plan's bytes still count all rings.
     #[must_use]
     pub fn workers(mut self, workers: usize) -> Self {
         self.workers = Some(workers);
@@ -176,10 +178,10 @@ impl Rings {
         self
     }
 
-    /// Sets the time that a step of a stage may take; 100 ms by default. A step does not block, and the other stages of
-    /// its worker wait for it. [`Report::overruns`](crate::Report::overruns) names the stages with a longer step, and
-    /// by how much it exceeded the budget. An overrun has no other effect. Stages with threads of their own
-    /// (`map_blocking`) have no budget, nor do stages on the calling thread.
+    /// Sets the time that a step of a stage may take; 100 ms by default. While a step runs, the other stages of its
+    /// worker wait. [`Report::overruns`](crate::Report::overruns) names the stages with a longer step, and by how much
+    /// it exceeded the budget. An overrun has no other effect. Stages with threads of their own (`map_blocking`) have
+    /// no budget, nor do stages on the calling thread.
     ///
     /// Once a budget is set, every step is timed. That costs up to a tenth of the speed of cheap stages with small
     /// batches. Otherwise steps are timed in the first rounds, in one round of sixteen, and for some rounds after one
@@ -214,8 +216,8 @@ impl Rings {
         self
     }
 
-    /// Observes a run from its first number on, as [`Handle::observe`](crate::Handle::observe) does, for calls without
-    /// a handle. Off by default.
+    /// Observes a run from its first number on, as [`Handle::observe`](crate::Handle::observe) does later, for calls
+    /// that return no handle. Off by default.
     #[must_use]
     pub fn observe(mut self, on: bool) -> Self {
         self.observed = on;

@@ -15,12 +15,11 @@ use std::borrow::Borrow;
 use std::cell::Cell;
 use std::time::Instant;
 
-/// A deployment with its options, and the one way to run a [`Job`] on it: the same job runs on any of them, to the same
-/// output.
+/// A deployment with its options, which runs [`Job`]s. The same job has the same output on any of them.
 ///
-/// There are [`Rings`], [`Inline`], [`Model`] and, with the feature `queues`, `Queues`. All run every pipeline, but for
-/// [`unordered`](millstream_core::AsyncExt::unordered), whose output has another order in every run: it has no place in
-/// the [`Model`]. Code that does not care where a pipeline runs takes any of them:
+/// There are [`Rings`], [`Inline`], [`Model`] and, with the feature `queues`, `Queues`. The [`Model`] does not run
+/// pipelines with [`unordered`](millstream_core::AsyncExt::unordered), whose output has another order in every run. A
+/// function can take any runner:
 ///
 /// ```
 /// use millstream::prelude::*;
@@ -43,12 +42,12 @@ use std::time::Instant;
 /// # Ok::<(), RunError>(())
 /// ```
 pub trait Runner: Sized {
-    /// A run that was started. [`Rings`] and queues have handles that wait, drain and stop; on [`Inline`] and [`Model`]
+    /// A run that was started. The handles of [`Rings`] and queues wait, drain and stop; on [`Inline`] and [`Model`]
     /// the run is over when `start` returns.
     type Handle<O: Send + 'static>: Into<RunEnd<O>>;
 
     /// Runs the job to its end: the sink gets every value of the output with its number, END's among them, in order.
-    /// Returns what the sink's [`finish`](Sink::finish) does, and what was done.
+    /// Returns what the sink's [`finish`](Sink::finish) returns, and a report of the run.
     ///
     /// ```
     /// use millstream::prelude::*;
@@ -60,10 +59,10 @@ pub trait Runner: Sized {
     ///
     /// # Errors
     ///
-    /// If a closure of the pipeline, the source or the sink fails or panics: the error names the stage, the number and
-    /// the cause, every worker has ended, and no number at or behind the failure reached the sink from that stage. If
-    /// the options do not fit together. The [`Model`] knows neither the stage nor the number of a failure, but for the
-    /// sink's.
+    /// If a closure of the pipeline, the source or the sink fails or panics. The error names the stage, the number and
+    /// the cause; by then every worker has ended, and neither the failed number nor any later one has reached the sink
+    /// from that stage. If the options do not fit together. The [`Model`] knows the stage and the number of a failure
+    /// only if the sink failed.
     fn run<P, X, K, B>(&self, job: Job<P, X, K, B>) -> Result<(K::Output, Report), RunError>
     where
         P: RunsOn<Self>,
@@ -75,8 +74,8 @@ pub trait Runner: Sized {
         ended.ok()
     }
 
-    /// Starts the job. [`Rings`] and queues go on at once: the handle waits, drains and stops. [`Inline`] and [`Model`]
-    /// run it to its end here, and what they return says how it ended also where it failed.
+    /// Starts the job. On [`Rings`] and queues it returns at once, with a handle that waits, drains and stops.
+    /// [`Inline`] and [`Model`] run the job to its end first; what they return says how it ended, even if it failed.
     ///
     /// ```
     /// use millstream::prelude::*;
@@ -115,7 +114,7 @@ pub trait Runner: Sized {
         self.run(job.to(collect())).map(|(all, _)| all)
     }
 
-    /// Every slot of the output, by number, empty ones and END among them: what the model's `model_slots` returns.
+    /// Returns every slot of the output, by number, empty ones and END among them, as the model's `model_slots` does.
     ///
     /// ```
     /// use millstream::prelude::*;
@@ -144,7 +143,8 @@ pub trait Runner: Sized {
         Ok(all)
     }
 
-    /// The last value of the output, a fold's answer for example; none if there is no value. It clones every value.
+    /// Returns the last value of the output, a fold's answer for example; `None` if there is no value. It clones every
+    /// value.
     ///
     /// # Errors
     ///
@@ -159,8 +159,8 @@ pub trait Runner: Sized {
         self.run(job.to(last())).map(|(last, _)| last)
     }
 
-    /// `f` at every number and value of the output, in order; it returns nothing, or a `Result` whose error ends the
-    /// run.
+    /// Calls `f` with every number and value of the output, in order; `f` returns nothing, or a `Result` whose error
+    /// ends the run.
     ///
     /// ```
     /// use millstream::prelude::*;
@@ -184,14 +184,14 @@ pub trait Runner: Sized {
         self.run(job.to(each(f))).map(|((), report)| report)
     }
 
-    /// As [`run`](Runner::run); where a stage or the source fails, the job is run again, from number 0, on a new
-    /// source, and after a pause: as [`Retry`] says, counted from the last failure after which something new came out.
-    /// The source is [`source::again`](crate::source::again), which makes a new one for every try.
+    /// As [`run`](Runner::run), but if a stage or the source fails, runs the job again from number 0, on a new source,
+    /// after a pause. [`Retry`] says how often and how long; the count starts again whenever a try gets further than
+    /// those before. The source is [`source::again`](crate::source::again), which makes a new one for every try.
     ///
-    /// The sink gets every number once. A pipeline is determinate, so what comes out at a number it has got already is
-    /// what came out before, and is passed over. That holds if the source gives the same values every time, at least as
-    /// far as it was read; and all the work before the failure is done again. A failure of the sink is final: it is not
-    /// known how far its state has come.
+    /// The sink gets every number once. A pipeline is determinate, so the outputs at numbers that the sink already has
+    /// are the same, and are skipped. This needs a source that yields the same values every time, at least as far as it
+    /// was read. All the work before the failure is done again. A failure of the sink is final, since it is not known
+    /// how far its state has come.
     ///
     /// ```
     /// use millstream::prelude::*;
@@ -211,7 +211,7 @@ pub trait Runner: Sized {
     ///
     /// # Errors
     ///
-    /// The last failure, if there were too many, or one of the sink; and if the options do not fit together.
+    /// The last failure, if there were too many; any failure of the sink; and if the options do not fit together.
     fn run_again<P, X, F, K, B>(
         &self,
         job: Job<P, Again<F>, K, B>,
@@ -228,7 +228,7 @@ pub trait Runner: Sized {
     }
 }
 
-/// What a source's edge carries: values, and a dense edge. Nothing to implement.
+/// The shape of a source's edge: single values, dense. Nothing to implement.
 #[diagnostic::on_unimplemented(
     message = "a source cannot fill an edge of shape `{Self}`",
     note = "a pipeline that is run begins with values, one a number, as `pipeline::<T>()` does"
@@ -242,7 +242,7 @@ impl<T: Item, D: Density> SourceShape for Val<T, D> {
     type Item = T;
 }
 
-/// What a pipeline's source gives.
+/// The items of a pipeline's source.
 pub type SourceItem<P> = <<P as Arrow>::In as SourceShape>::Item;
 
 /// A pipeline that a deployment can run. Nothing to implement.
@@ -252,7 +252,7 @@ pub type SourceItem<P> = <<P as Arrow>::In as SourceShape>::Item;
     note = "a closure that has a name of its own says that it takes a reference: `let add = |x: &u64| x + 1`"
 )]
 pub trait RunsOn<R: Runner>: Arrow {
-    /// What its source gives.
+    /// The items of its source.
     type Item: Item;
 
     /// Starts it.

@@ -19,14 +19,14 @@ const CHUNK: usize = 1024;
 /// Feeds a running pipeline from any thread or async task.
 ///
 /// Dropping it ends the stream; in a [`fan_in`](crate::fan_in) it ends this producer, and the stream ends with the last
-/// one. If a thread panics while it owns the sender, the run fails, unless the run takes no more values: part of an
-/// input must not pass for the whole.
+/// producer. If a thread panics while it owns the sender, the run fails, unless the run takes no more values: part of
+/// an input must not pass for the whole.
 ///
 /// Threads may share a sender. Its methods wait for their turn to send (`send`, `send_all` and `send_slice`), but never
 /// for user code that another method has called. Therefore the async methods never block their executor.
 ///
-/// The drop of a value may use the sender that sent the value: no lock is held meanwhile. It should not wait for room,
-/// since its own thread is about to make that room; such a wait ends with the run.
+/// The drop of a value may use the sender that sent the value, since no lock is held meanwhile. It should not wait for
+/// room: its own thread is about to make that room, so such a wait ends only with the run.
 ///
 /// ```
 /// use millstream::prelude::*;
@@ -123,11 +123,11 @@ impl<T: Item> Sender<T> {
     /// copying a [slice](Sender::send_slice) is faster. Values are published in runs, the first ones while the iterator
     /// goes on.
     ///
-    /// The iterator should return values that are at hand. While it waits, values it returned before may not be visible
-    /// yet; send values one by one with [`send`](Sender::send) if a consumer waits for them. Draining or stopping the
-    /// run does not wait for the iterator; values it returns afterwards come back as an error. Meanwhile the ring is
-    /// full for all other users of this sender, and for the iterator itself: `try_send` returns an error and `send`
-    /// waits. If the iterator panics, up to 1024 of its latest values are dropped; earlier ones are sent.
+    /// The iterator should return values that are ready. While it waits, values that it returned before may not be
+    /// visible yet; if a consumer waits for them, send values one by one with [`send`](Sender::send). Draining or
+    /// stopping the run does not wait for the iterator; values it returns afterwards come back as an error. Meanwhile
+    /// the ring is full for all other users of this sender, and for the iterator itself: `try_send` returns an error
+    /// and `send` waits. If the iterator panics, up to 1024 of its latest values are dropped; earlier ones are sent.
     ///
     /// ```
     /// use millstream::prelude::*;
@@ -292,7 +292,7 @@ impl<T: Item> Sender<T> {
         }
     }
 
-    /// Promises that this producer sends nothing earlier than `time` any more.
+    /// Promises that from now on this producer sends nothing earlier than `time`.
     /// [`FanIn::by_timestamp`](crate::FanIn::by_timestamp) then does not wait for it up to that time.
     pub fn advance(&self, time: u64) {
         if let Route::FanIn(producer) = &self.route {

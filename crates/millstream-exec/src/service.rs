@@ -1,4 +1,4 @@
-//! Pipelines that answer: requests from many callers in, each answer back to its own caller.
+//! Pipelines that answer many callers: each answer goes back to the caller of its request.
 
 mod answer;
 mod client;
@@ -23,12 +23,12 @@ pub struct Service<Q: Item, A: Item + Clone> {
     ring: Option<usize>,
 }
 
-/// A service whose answers are made by these stages, from requests of any number of callers.
+/// A service in which these stages make the answers, to the requests of any number of callers.
 ///
 /// The requests of all callers are one stream, in the order of their arrival, so a state in the stages needs no lock.
-/// The stages keep the clock of the requests, which the compiler checks: each request has one slot of the output, and
-/// what is in it goes back to its caller. An empty slot, such as that of a request that a filter leaves out or whose
-/// `try_map_or_empty` fails, is its caller's [`CallError::NoAnswer`]. A service that tells why gives `Result`s.
+/// The stages keep the clock of the requests, which the compiler checks: each request has one slot of the output, whose
+/// value goes back to its caller. If the slot is empty, since a filter leaves the request out or a `try_map_or_empty`
+/// fails, the caller gets [`CallError::NoAnswer`]. To say why, answer with a `Result`.
 ///
 /// ```
 /// use millstream::prelude::*;
@@ -49,7 +49,7 @@ pub struct Service<Q: Item, A: Item + Clone> {
 /// ```
 ///
 /// Requests are never copied: the stages read a reference to each. An answer is cloned once, for its caller. A call
-/// allocates once, for the way back of its answer.
+/// allocates once, for the return of its answer.
 pub fn service<Q, A, P>(stages: P) -> Service<Q, A>
 where
     Q: Item,

@@ -1,8 +1,8 @@
 //! Where a job's values go: a [`Sink`], which may fail, may gather what it gets, and returns what the run returns.
 //!
-//! Most jobs need none by name: [`collect`](crate::Runner::collect), [`last`](crate::Runner::last) and
-//! [`for_each`](crate::Runner::for_each) have one of their own, [`to_fold`](crate::Job::to_fold) and
-//! [`to_each`](crate::Job::to_each) make one of a closure.
+//! Most jobs need not name one: [`collect`](crate::Runner::collect), [`last`](crate::Runner::last) and
+//! [`for_each`](crate::Runner::for_each) have a sink of their own, and [`to_fold`](crate::Job::to_fold) and
+//! [`to_each`](crate::Job::to_each) make one from a closure.
 
 mod again;
 mod closure;

@@ -22,12 +22,11 @@ use std::sync::Arc;
 use std::time::Duration;
 use std::{any, fmt};
 
-/// The states of a run's stages when every number below [`at`](Snapshot::at) had passed them, and no further one.
+/// The states of a run's stages after every number below [`at`](Snapshot::at), and before the next.
 ///
-/// It is held in memory, as clones of the states (on `Durable` rings it can be written down as well); a clone of the
-/// snapshot shares them. A run that
-/// [begins with it](crate::Rings::resume) continues the numbers: given the source's values from `at` on, it has exactly
-/// the slots that the first run had from there.
+/// It is in memory, as clones of the states, which clones of the snapshot share; on `Durable` rings it can be written
+/// as bytes as well. A run that [begins with it](crate::Rings::resume) continues the numbers: given the source's values
+/// from `at` on, it has exactly the slots that the first run had from there.
 #[derive(Clone)]
 pub struct Snapshot(Arc<States>);
 
@@ -66,8 +65,8 @@ impl Snapshot {
         self.0.at
     }
 
-    /// The number that the sink gets next: another one than [`at`](Snapshot::at) after a stage that renumbers. None if
-    /// the run has no sink.
+    /// The number that the sink gets next. It differs from [`at`](Snapshot::at) if a stage renumbers. `None` if the run
+    /// has no sink.
     #[must_use]
     pub fn output_at(&self) -> Option<SequenceNumber> {
         self.0.output
@@ -79,8 +78,8 @@ impl Snapshot {
         self.0.numbers.iter().map(|(name, at)| (&**name, *at))
     }
 
-    /// The longest time for which a stage stopped at the mark, to leave its state in the snapshot: the stream does not
-    /// pause for more. Zero if the snapshot was read.
+    /// The longest time for which a stage stopped at the mark, to leave its state in the snapshot; the stream pauses no
+    /// longer than that. Zero if the snapshot was read from bytes.
     #[must_use]
     pub fn longest_stop(&self) -> Duration {
         self.0.stop

@@ -1,16 +1,16 @@
 //! Sources of values: an iterator, or several joined by a determinate rule.
 //!
 //! Any iterator is a source. It may wait for its next value, so it gets a thread of its own, and each value is
-//! published at once; [`ready`] says of an iterator that it never waits. [`channel`](fn@channel) is fed by a
-//! [`Sender`](crate::Sender), and [`fan_in`](crate::fan_in) by many.
+//! published at once; [`ready`] marks an iterator that never waits. A [`Sender`](crate::Sender) feeds a
+//! [`channel`](fn@channel), and many of them feed a [`fan_in`](crate::fan_in).
 //!
-//! Streams are joined where they begin: by number ([`zip`](fn@zip)), by key within a distance of numbers or of time
-//! ([`join_by_number`], [`join_by_time`]), in turn ([`round_robin`](fn@round_robin)), by time
+//! Several streams are joined at the source: by number ([`zip`](fn@zip)), by key within a distance of numbers or of
+//! time ([`join_by_number`], [`join_by_time`]), in turn ([`round_robin`](fn@round_robin)), by time
 //! ([`by_timestamp`](fn@by_timestamp)), one after another ([`chain`](fn@chain)). A join pulls: it asks a source for a
-//! value only where its rule cannot go on without one. So it is the same iterator on every deployment, its output
-//! does not depend on which source is faster, it keeps no more than its rule says, and back-pressure reaches each
-//! source because it is not asked. The price: a join waits for a source that is silent. Two streams that were joined
-//! have one clock. What each join means is a function on lists in [`model::sources`](millstream_core::model::sources).
+//! value only if its rule cannot go on without one. So it is the same iterator on every deployment, its output does not
+//! depend on which source is faster, it keeps no more than its rule says, and back-pressure reaches each source, which
+//! is simply not asked. The price is that a join waits for a silent source. Joined streams have one clock. The
+//! functions of [`model::sources`](millstream_core::model::sources) say, on lists, what each join means.
 
 mod again;
 mod by_timestamp;
@@ -48,8 +48,8 @@ use std::sync::Arc;
 /// A source of a run's values. Any iterator is one; [`ready`] marks an iterator that never waits.
 ///
 /// **Memory**: a source's ring or queue keeps as many values as it has slots. A source of [`Block`]s of text has at
-/// most 16 slots, however many the run's rings have; reading a file therefore takes a megabyte rather than hundreds.
-/// For other values that own much memory, use [`few`].
+/// most 16 slots, however many slots the run's rings have; reading a file therefore takes a megabyte rather than
+/// hundreds. For other values that own much memory, use [`few`].
 pub trait Source<T: Item> {
     /// The iterator over the values.
     type Values: Iterator<Item = T> + Send + 'static;
@@ -178,10 +178,11 @@ impl<T: Item, I: Iterator<Item = T> + Send + 'static> Source<T> for Ready<I> {
 pub struct Few<X, const SLOTS: usize>(X);
 
 /// Limits the source's ring or queue to `SLOTS` slots, or to the run's number if that is smaller. Use it for large
-/// values, such as blocks of bytes, of which only a few should be alive at a time. The rings downstream are unaffected.
+/// values, such as blocks of bytes, of which only a few should be in memory at a time. The rings after the first are
+/// unaffected.
 ///
-/// Few values are little work for one hand-over. If other processes use the cores, a hand-over takes a time slice. The
-/// thread of a source that may wait then runs the stages itself after every value, for as long as that lasts. Therefore
+/// If other processes use the cores, handing values to a worker takes a time slice, which is long for few values. If
+/// the source may wait, its thread then runs the stages itself after every value, for as long as that lasts. Therefore
 /// no stage may wait for the source's next value.
 ///
 /// ```

@@ -17,8 +17,9 @@ use sync::Syncing;
 
 /// A file as the end of a run: the bytes of every value, one after the other, and the number of the last value.
 ///
-/// [`replace`](FileSink::replace) makes a new file and gives it the name when it is [finished](FileSink::finish);
-/// [`append`](FileSink::append) goes on behind what is there. It is a [`Sink`] of values that are bytes:
+/// [`replace`](FileSink::replace) writes a new file, and gives it the name when the sink is
+/// [finished](FileSink::finish); [`append`](FileSink::append) goes on at the end of the file. It is a [`Sink`] of
+/// values that are bytes:
 ///
 /// ```
 /// use millstream::{io::FileSink, prelude::*};
@@ -32,17 +33,17 @@ use sync::Syncing;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// A run whose file cannot be written fails at the number, with the error of the file as its source. A run that came to
-/// its end, or was drained, finishes the sink; where it was stopped or has failed, the sink is dropped. It returns its
-/// [`Position`] either way: how far the file has been written. A pause of the run does not flush the
+/// If the file cannot be written, the run fails at the number, with the error of the file as its source. A run that
+/// came to its end, or was drained, finishes the sink; a run that was stopped or has failed drops it. Either way the
+/// run returns the sink's [`Position`]: how far the file has been written. A pause of the run does not flush the
 /// [buffer](FileSinkOptions::buffered), unless [it is to](FileSinkOptions::flush_at_pauses).
 ///
-/// A closure that writes something else than the whole value has the sink as its state, and finishes it afterwards:
+/// To write something else than the whole value, make the sink the state of a closure, and finish it afterwards:
 /// `job.to_fold(sink, |sink, number, order| sink.write(number, order.line().as_bytes()))`.
 ///
 /// # Resuming
 ///
-/// Numbers grow, and a value at a number that the sink already has is skipped. Pipelines are determinate, so a pipeline
+/// Numbers grow, and the sink skips a value at a number that it already has. Pipelines are determinate, so a pipeline
 /// that runs again, from number 0 on the same input, continues where it stopped, without duplicates and without gaps.
 /// For a run in another process, keep the [`position`](FileSink::position) and [resume](FileSinkOptions::resume) there.
 ///
@@ -50,7 +51,7 @@ use sync::Syncing;
 ///
 /// Every error names the file and the failed operation: open, write, sync, rotate or replace. After an error, the sink
 /// is at the number of [`last`](FileSink::last). Later values are dropped and can be written again. The file is cut to
-/// whole values. If it cannot be cut (it is no regular file), a part of a value may remain at its end.
+/// whole values. If it cannot be cut (it is not a regular file), a part of a value may remain at its end.
 ///
 /// # Dropped before it is finished
 ///

@@ -2,12 +2,11 @@
 //!
 //! This crate knows neither rings nor threads. A source is an iterator, which any deployment takes: [`Blocks`],
 //! [`WholeBlocks`] or [`LineBlocks`] of a reader, which may be a file, several [`Files`], a file that [grows](Follow)
-//! or [standard input](stdio::input); [`ticks`](time::ticks); and [`Traffic`] for load tests. They may wait, so none of
-//! them may be declared `ready`. An iterator cannot return an error, so the error that ended one is kept in its
-//! [`Failure`], whatever the reader.
+//! or [standard input](stdio::input); [`ticks`](time::ticks); and [`Traffic`] for load tests. They may wait, so do not
+//! mark them as `ready`. An iterator cannot return an error, so its [`Failure`] keeps the error that ended it.
 //!
-//! The counters of [`text`] are states for `fold`. A [`FileSink`] is a sink, and so is a closure with a state, a `File`
-//! or a vector for example: `to_fold`. `collect` gathers what comes out in a vector.
+//! The counters of [`text`] are states for `fold`. A [`FileSink`] is a sink. So is a closure with a state, such as a
+//! `File` or a vector (`to_fold`); `collect` gathers the output in a vector.
 //!
 //! ```
 //! use millstream::io::{Blocks, text::Words};

@@ -90,8 +90,8 @@ impl Filter {
 
     /// What the filter answers to a block.
     ///
-    /// A value for which it fails is said in the answer, and the next value follows, as jq does. Bytes that are no JSON
-    /// end the answer, and so does `halt`.
+    /// If it fails for a value, the answer says so, and goes on with the next value, as jq does. Bytes that are not
+    /// JSON end the answer, and so does `halt`.
     #[must_use]
     pub fn answer(&self, block: &[u8]) -> Answer {
         self.answer_of("", block)
@@ -103,8 +103,8 @@ impl Filter {
         self.answer_to_all(&[(name, block)])
     }
 
-    /// What the filter answers to several blocks, with the names of the inputs that they are of. It is one answer, as
-    /// if the blocks were one.
+    /// What the filter answers to several blocks, each with the name of its input. It is one answer, as if the blocks
+    /// were one.
     #[must_use]
     pub fn answer_to_all(&self, blocks: &[(&str, &[u8])]) -> Answer {
         let compiled = &*self.0;

@@ -1,8 +1,8 @@
 //! jq over blocks of JSON: the same output for the same input, in any process and on any thread.
 //!
-//! A [`Filter`] is a program in the language of jq, compiled by [jaq](https://github.com/01mf02/jaq). What it reads is
-//! a *block*: bytes that hold whole JSON values. [`JsonValues`] cuts a stream there, so that blocks can be worked on
-//! side by side, and their [`Answer`]s put together in order:
+//! A [`Filter`] is a program in the language of jq, compiled by [jaq](https://github.com/01mf02/jaq). It reads a
+//! *block*: bytes that hold whole JSON values. [`JsonValues`] cuts a stream into blocks, so that several threads can
+//! work on them, and their [`Answer`]s can be put together in order:
 //!
 //! ```
 //! use millstream::{io::{Block, WholeBlocks}, jq::{Filter, JsonValues}, prelude::*};
@@ -17,12 +17,12 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! **Pure**: what jq can read beside its input has no names here: the clock, the environment, the time zone, the inputs
-//! to come. A filter that uses one of them is refused when it is compiled, and the message says what to do
+//! **Pure**: jq's names for what is not in the input do not exist here: the clock, the environment, the time zone,
+//! later inputs. A filter that uses one of them is refused when it is compiled, and the message says what to do
 //! ([`LEFT_OUT`]).
 //!
-//! **Fast**: a filter that reads some fields of its input alone, such as `.qty * .price`, has no other fields built.
-//! They are parsed, so a mistake in them is found, but not allocated.
+//! **Fast**: if a filter reads only some fields of its input, such as `.qty * .price`, only these are built. The others
+//! are parsed, so that mistakes in them are found, but not allocated.
 //!
 //! **Where to look**: `boundary` cuts blocks, `demand` finds the fields that are read, `native` has filters that need
 //! no jaq, `parse` reads JSON as jaq does, `left_out` has the names that are refused.

@@ -7,8 +7,8 @@
 //! ```
 //!
 //! The grammar, the checks and their messages are those of [`millstream_registry`], the expressions those of
-//! [`millstream_jq`]. What a slot carries is the rows of one block, so the cost of a slot is shared by many rows, and
-//! every stage keeps the clock of the source: a fold answers at END, a window at the row that closes it.
+//! [`millstream_jq`]. A slot carries all rows of one block, which share its cost. Every stage keeps the clock of the
+//! source: a fold answers at END, a window at the block with the row that closes it.
 //!
 //! ```
 //! use millstream::{mill::{FileBlocks, Program}, prelude::*};
@@ -24,18 +24,18 @@
 //! # Ok::<(), millstream::registry::Wrong>(())
 //! ```
 //!
-//! [`Program::load`] makes a pipeline of a text, which runs on every deployment. This crate opens no files:
-//! [`FileBlocks`] reads what its caller has opened, and [`Written`] is what its caller writes.
+//! [`Program::load`] makes a pipeline from a text, which runs on every deployment. This crate opens no files:
+//! [`FileBlocks`] reads a file that its caller has opened, and [`Written`] is what its caller has to write.
 //!
 //! **Where to look**: `rows` and `columns` have what a slot carries and its types, `parse` and `table` read and print
 //! it, `stages`, `fold` and `join` have the stages, `order` says which source is read first, `change` whether a run can
 //! go on with another text, and `ends` what the numbers of sources and sinks mean then.
 //!
-//! States can be written down: [`FilePlace`] is where a file is, and what was found out about its columns, and a
-//! pipeline runs on durable rings.
+//! Pipelines run on durable rings, and their states can be written. [`FilePlace`] has the place in a file, and what was
+//! found out about its columns.
 //!
 //! **Promises, and their tests**: a program has the same bytes on every deployment, with any number of workers,
-//! wherever its input is cut; and from its states in front of any number on, it ends as it would have
+//! wherever its input is cut; a run that begins with the states before any number ends as the whole run does
 //! (`tests/all/random.rs`, `places.rs`). A text that takes the place of another at a number goes on with its states,
 //! and with the numbers of its files (`tests/all/{change,goes_on}.rs`).
 

@@ -56,9 +56,9 @@ const GLANCE: Duration = Duration::from_millis(50);
 /// two seconds may ask once more. It waits for them for at most a second, so that they see how the program
 /// [ended](Page::end).
 ///
-/// Anyone who can reach the address can read all of it: names of stages and numbers, and no values. At a loopback
-/// address only requests for `localhost` or for an IP address are answered. Otherwise a page from elsewhere could read
-/// it under a host name of its own. What is posted is answered only if no page of a browser posts it.
+/// Anyone who can reach the address can read everything here: names of stages and numbers, but no values. At a loopback
+/// address the server answers only requests for `localhost` or for an IP address, since a page from elsewhere could
+/// otherwise read it under a host name of its own. It answers a POST only if it does not come from a page in a browser.
 ///
 /// ```no_run
 /// use millstream::{observe::{Page, Watch}, prelude::*};

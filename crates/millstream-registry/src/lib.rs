@@ -1,8 +1,8 @@
 //! Pipelines from text: a program registers stages by name, and text wires them.
 //!
 //! A [`Registry`] has typed stages, which are functions of wires, as in `wires!`. [`Registry::load`] takes text in the
-//! words of `wires!`, checks it against the types of the stages, and returns a pipeline like any other: it has a plan,
-//! a model, snapshots and upgrades, and runs on the model, inline and on rings.
+//! notation of `wires!`, checks it against the types of the stages, and returns a pipeline like any other: it has a
+//! plan, a model, snapshots and upgrades, and runs on the model, inline and on rings.
 //!
 //! ```text
 //! |line| {                                     // what comes in
@@ -14,8 +14,8 @@
 //! ```
 //!
 //! `order | quote(price) | above(limit: 30)` is `above(quote(order, price), limit: 30)`. A parameter is a number, a
-//! time (`5m`), a text in quotes, or an *expression* in a language that the stage reads: in backquotes, or as it is
-//! where it begins with `.`, `{`, `[`, `(` or `$`. Comments begin with `//` or `#`.
+//! time (`5m`), a text in quotes, or an *expression* in a language that the stage reads: in backquotes, or without them
+//! if it begins with `.`, `{`, `[`, `(` or `$`. Comments begin with `//` or `#`.
 //!
 //! A wire's name is the name of its stage in plans, reports, errors and snapshots. A name is bound once. A wire that
 //! nothing reads is a mistake, unless its name begins with `_`. `quote@2(..)` is another version of a stage. A text has
@@ -24,12 +24,11 @@
 //! All mistakes are found in one pass: unknown stages, wires, fields and parameters, with the nearest name; wrong
 //! types, with where they come from; wires without a reader.
 //!
-//! **Cost**: a stage is the one that the program registered, with nothing interpreted. It reads an edge whose shape is
-//! known at run time only; [`AnyEdge`] says what that costs, and the bench `boxes` measures
-//! it.
+//! **Cost**: a stage is the compiled stage that the program registered; nothing is interpreted. It reads an edge whose
+//! shape is known only at run time; [`AnyEdge`] says what that costs, and the bench `boxes` measures it.
 //!
-//! **What is not text**: there is no `if` and no `match` in it, and no stage that renumbers. A pipeline from text runs
-//! on the model, inline and on rings; with `Registry::<OnQueues>::empty()` on queues too, and with
+//! **What text cannot say**: there is no `if` and no `match`, and no stage that renumbers. A pipeline from text runs on
+//! the model, inline and on rings; with `Registry::<OnQueues>::empty()` on queues too, and with
 //! `Registry::<OnDurable>::empty()` on durable rings.
 //!
 //! **Where to look**: `registry` and `stage` have stages by name, `words` and `parse` the grammar, `load` and `wrong`
@@ -73,7 +72,7 @@ pub struct TextProgram<A: Item, B: Item, Known: BoxKind = AnyPipe> {
     pub pipeline: TextPipeline<A, B, Known>,
     /// The calls that the text is, in the order in which their stages were made.
     pub calls: Vec<Called>,
-    /// The names behind `keep`: of stages that keep their states in the place of a text in which they were others.
+    /// The names after `keep`: of stages that keep their states, although they differ from those of the text before.
     pub keeps: Vec<String>,
 }
 

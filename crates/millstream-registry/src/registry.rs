@@ -137,8 +137,8 @@ impl Registered<'_> {
         *self.about = about;
     }
 
-    /// In a [program](Registry::program), the name of a call that binds no wire is that of the stage and the text that
-    /// is given here: `csv big.csv`. So it does not change with the other calls.
+    /// In a [program](Registry::program), names a call that binds no wire after its stage and this text: `csv big.csv`.
+    /// The name then does not change with other calls.
     #[must_use]
     pub fn named_by(self, parameter: &'static str) -> Self {
         *self.named_by = Some(parameter);
@@ -152,7 +152,7 @@ impl Registered<'_> {
         self
     }
 
-    /// Text that gives the one parameter has to give the other one, too.
+    /// Text that sets the first parameter must set the second, too.
     #[must_use]
     pub fn needs(self, one: &'static str, other: &'static str) -> Self {
         self.rules.push(Rule::Needs(one, other));
@@ -206,7 +206,7 @@ impl<Known: BoxKind> Registry<Known> {
         self.stage_with(name, [], move |wires, ()| f(wires))
     }
 
-    /// Registers a stage with parameters, which text gives by name: a number, a text, a truth value, or a tuple of two
+    /// Registers a stage with parameters, which text sets by name: a number, a text, a truth value, or a tuple of two
     /// to nine of them. An `Option` can be left out. Values without a name are for the parameters in their order. The
     /// function is called when a text is loaded.
     ///
@@ -248,14 +248,14 @@ impl<Known: BoxKind> Registry<Known> {
         Registered { about: &mut entry.about, rules: &mut entry.rules, named_by: &mut entry.named_by }
     }
 
-    /// What to do in the place of a stage that there is not, for those who know its name from another language: it is
-    /// the help of the mistake.
+    /// The help for a stage that does not exist, but that users may know from another language: the message says what
+    /// to write instead.
     pub fn instead_of(&mut self, name: &'static str, help: &'static str) -> &mut Self {
         self.others.insert(name, help);
         self
     }
 
-    /// Text as a pipeline: it is parsed and checked, and runs as any other pipeline in a box.
+    /// Parses and checks a text, and returns it as a pipeline, which runs as any other pipeline in a box.
     ///
     /// # Errors
     ///
@@ -279,8 +279,8 @@ impl<Known: BoxKind> Registry<Known> {
     /// alone is a call too, `a | count`. Every statement that binds nothing is an output: one that is no `B` goes
     /// through the stage [`print`](Ends::print), and several of them through [`both`](Ends::both), two by two.
     ///
-    /// `keep NAME;` changes nothing of a program. Where it is to take the place of a program that runs, the stage of
-    /// this name keeps its state although it reads something else, or has other parameters.
+    /// `keep NAME;` changes nothing in a program that starts. If the program takes the place of a running one, the
+    /// stage of this name keeps its state although it reads something else, or has other parameters.
     ///
     /// # Errors
     ///

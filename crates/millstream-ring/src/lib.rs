@@ -32,7 +32,7 @@
 //! reaches an unpublished or a released slot: none reaches a slot by its number, and a lent reference borrows its
 //! reader.
 //!
-//! **Words**: a ring that is *spsc* or *mpsc* hands its items over to one receiver, from one sender or several. A *run*
+//! **Words**: an *spsc* or *mpsc* ring hands its items over to one receiver, from one sender or from several. A *run*
 //! is the numbers that one run writer claims together, and the *floor* is where its present run starts.
 #![allow(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! Sinks that say what they hold, and go back to it.
+//! Sinks that say what they hold, and can go back to it.
 
 mod files;
 #[cfg(feature = "sqlite")]
@@ -16,13 +16,13 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::{error, fmt, io};
 
-/// A sink that can say what it holds, its *claim*, and that goes on from a claim in another process.
+/// A sink that can say what it holds, its *claim*, and that can go on from a claim in another process.
 ///
-/// A snapshot stores the claim that the sink made in front of the snapshot's number. When the job starts again, the
-/// sink is asked, newest snapshot first, whether it still holds what it claimed. A file that is longer is cut; a table
-/// that holds more passes over the numbers that it has. One that holds less refuses, and an older snapshot is tried.
+/// A snapshot stores the claim that the sink made before the snapshot's number. When the job starts again, it asks the
+/// sink, newest snapshot first, whether it still holds what it claimed. A file that is longer is cut; a table that
+/// holds more skips the numbers that it has. A sink that holds less refuses, and the job tries an older snapshot.
 ///
-/// This is what is known before the sink is open; [`open`](ClaimingSink::open) opens it. A
+/// This is the sink before it is open; [`open`](ClaimingSink::open) opens it. A
 /// [`FileSinkOptions`](millstream_io::FileSinkOptions) that appends is one.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is no sink for the edge `{A}` that can be asked what it holds",
@@ -33,7 +33,7 @@ pub trait ClaimingSink<A: Shape> {
     /// The open sink.
     type Open: Sink<A> + Claims;
 
-    /// Opens the sink for the numbers from `next` on, at a claim that it made there; as it is, if there is none.
+    /// Opens the sink for the numbers from `next` on, at a claim that it made there; as it is, if it made none.
     ///
     /// # Errors
     ///
@@ -41,8 +41,8 @@ pub trait ClaimingSink<A: Shape> {
     /// cannot be opened.
     fn open(&self, claim: Option<(SequenceNumber, &Value)>) -> Result<Self::Open, OpenError>;
 
-    /// Whether it gives up what it got since an earlier claim when it is opened there, as a file that is cut does. One
-    /// that keeps it, as a table that passes over the numbers that it has, says no: its numbers cannot be
+    /// Whether it gives up what it got since an earlier claim when it is opened there, as a file that is cut does. A
+    /// sink that keeps it, such as a table that skips the numbers that it has, returns false: its numbers cannot be
     /// [done again](crate::Persistent::redo).
     fn goes_back(&self) -> bool {
         false
@@ -54,7 +54,7 @@ pub type OutputOf<A, K> = <<K as ClaimingSink<A>>::Open as Sink<A>>::Output;
 
 /// An open sink that says what it holds.
 pub trait Claims {
-    /// Stores everything that was put, so that it survives the end of the process, and says what the sink holds now.
+    /// Stores everything that was put, so that it survives the end of the process, and returns what the sink holds now.
     ///
     /// # Errors
     ///
@@ -66,7 +66,7 @@ pub trait Claims {
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum OpenError {
-    /// It holds less than it claimed, or something else: in words.
+    /// It holds less than it claimed, or something else; the text says what.
     HoldsLess(String),
     /// It cannot be opened.
     Failed(io::Error),

@@ -2,10 +2,10 @@
 //! them again.
 //!
 //! [`KeptLetters`] keeps the failures of a job in its state directory, durably before a snapshot passes them. While
-//! there are any, the snapshot in front of the first one stays. [`Persistent::redo`](crate::Persistent::redo) starts
+//! there are any, the newest snapshot before the first one stays. [`Persistent::redo`](crate::Persistent::redo) starts
 //! the job there: the sink goes back to what it held then, the source begins there, and the fixed version takes every
-//! number again. So the output is that of a run which never failed, also where a later number depends on the one that
-//! failed, and values of one key are in their order.
+//! number again. So the output is that of a run that never failed, even if later numbers depend on the one that failed,
+//! and values of one key are in their order.
 
 use crate::StateDir;
 use crate::journal::{Journal, JournalError, JournalOptions, JournalReader};
@@ -17,7 +17,7 @@ use std::fmt::{self, Display};
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// The dead letters of a job, in its state directory. Clones are the same ones.
+/// The dead letters of a job, in its state directory. Clones share them.
 ///
 /// ```
 /// use millstream::io::FileSink;

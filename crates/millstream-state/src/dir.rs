@@ -24,7 +24,7 @@ use std::sync::{Arc, Mutex};
 
 /// One job's directory, locked by this process; or opened to be read.
 ///
-/// It may be shared by threads; snapshots are saved one at a time. Dropping it gives the lock back.
+/// Threads may share it; snapshots are saved one at a time. Dropping it releases the lock.
 #[derive(Debug)]
 pub struct StateDir {
     disk: Arc<dyn Disk>,
@@ -37,11 +37,11 @@ pub struct StateDir {
 }
 
 impl StateDir {
-    /// Opens the state directory of a program, or makes one, also where there is an empty directory. Locks it against
+    /// Opens the state directory of a program, or makes one, even in an existing empty directory. Locks it against
     /// other processes, raises its [`epoch`](StateDir::epoch) durably, and [removes](StateDir::removed) what an
     /// interrupted process left unfinished.
     ///
-    /// The name of a program is free. A mount point's `lost+found` does not count as a file.
+    /// The name of a program may be any text. A mount point's `lost+found` does not count as a file.
     ///
     /// ```
     /// use millstream::state::{StateDir, StateError};
@@ -68,7 +68,7 @@ impl StateDir {
         StateDir::open_on(Arc::new(RealDisk), path, program)
     }
 
-    /// As [`open`](StateDir::open), on a disk of one's own. The path should be absolute.
+    /// As [`open`](StateDir::open), on a disk of your own. The path should be absolute.
     ///
     /// # Errors
     ///
@@ -95,7 +95,7 @@ impl StateDir {
         Ok(StateDir { disk, path, identity, _lock: Some(lock), removed, saving: Some(Mutex::new(saving)) })
     }
 
-    /// Opens a state directory to read it alone, without the lock: also while a process uses it, and whatever its
+    /// Opens a state directory only to read it, without the lock: even while a process uses it, and whatever its
     /// program is. Changes nothing on the disk. [`save`](StateDir::save) and [`prune`](StateDir::prune) return
     /// [`StateError::ReadOnly`].
     ///
@@ -119,7 +119,7 @@ impl StateDir {
         StateDir::read_on(Arc::new(RealDisk), path)
     }
 
-    /// As [`read`](StateDir::read), on a disk of one's own.
+    /// As [`read`](StateDir::read), on a disk of your own.
     ///
     /// # Errors
     ///
@@ -156,8 +156,8 @@ impl StateDir {
         self.saving.is_none()
     }
 
-    /// How often the directory was opened to write, this time included. Each snapshot has it in its manifest and in
-    /// the name of its file, so what a process writes that was taken for dead is told apart.
+    /// How often the directory was opened to write, this time included. Each snapshot has it in its manifest and in the
+    /// name of its file, which distinguishes what a process writes that was thought dead.
     #[must_use]
     pub fn epoch(&self) -> u64 {
         self.identity.epoch

@@ -1,21 +1,21 @@
 //! Effects: calls to the outside whose answers are recorded by number, and read back when a job goes on.
 //!
-//! What a call to a server, a clock or a source of chance answers is no function of the input. A job that goes on at a
-//! snapshot comes to the same numbers again: at those it takes the answers from the record, and calls nothing.
+//! The answer of a server, a clock or a random source is not a function of the input. A job that goes on at a snapshot
+//! processes some numbers again: at those it takes the answers from the record, and makes no calls.
 //!
-//! No record makes a call happen once. Between the answer and its record a process can die, and then it is not known
-//! whether the call had an effect. So there are two promises, and [`Unknown`] chooses:
+//! No record can make a call happen exactly once. The process can die between the answer and its record, and then it is
+//! not known whether the call had an effect. So there are two promises, between which [`Unknown`] chooses:
 //!
 //! - **at least once, with a stable key**: [`Unknown::retry`] calls again, with the same [`EffectKey`], by which the
 //!   other side can tell that it is the same call;
-//! - **at most once, or flagged**: an intent is durable before the call. Behind a crash, an intent without an answer is
-//!   *unknown*: [`Unknown::ask`] asks the other side by the key, [`Unknown::fail`] gives [`OutcomeUnknown`], which goes
-//!   to where failures of the pipeline go, with its number.
+//! - **at most once, or reported**: an intent is durable before the call. After a crash, an intent without an answer is
+//!   *unknown*: [`Unknown::ask`] asks the other side by the key; [`Unknown::fail`] returns [`OutcomeUnknown`], which
+//!   goes where failures of the pipeline go, with its number.
 //!
-//! A value leaves its stage when its answer is durable, as far as [`Fsync`](crate::journal::Fsync) says; so nothing
-//! downstream, a sink or another effect, sees an answer that a crash can take back. Effects that are under way at the
-//! same time share a sync. One process at a time performs: the one that may write to the state directory. A run that
-//! only reads ([`replay`](crate::replay())) takes what is recorded, and fails at a number that is not.
+//! A value leaves its stage when its answer is durable, as far as [`Fsync`](crate::journal::Fsync) says; so no later
+//! stage, sink or effect sees an answer that a crash can take back. Effects that are under way at the same time share a
+//! sync. Only one process at a time makes calls: the one that may write to the state directory. A run that only reads
+//! ([`replay`](crate::replay())) uses recorded answers, and fails at a number that has none.
 
 mod entry;
 mod key;
@@ -82,9 +82,9 @@ pub struct Effects {
 }
 
 impl Effects {
-    /// Opens the record of a state directory, and reads all of it. Of a directory that is
-    /// [read](StateDir::read) alone, nothing is performed. Also returns what was found there, in a sentence, if the
-    /// directory may be written.
+    /// Opens the record of a state directory, and reads all of it. If the directory was only opened to be
+    /// [read](StateDir::read), no calls are made. Also returns what was found there, in a sentence, if the directory
+    /// may be written.
     ///
     /// The answers of all numbers since the oldest snapshot are kept in memory.
     ///
@@ -96,12 +96,12 @@ impl Effects {
         Ok((Effects { record: Arc::new(record) }, recovered))
     }
 
-    /// An effect for [`map_blocking`](millstream_core::Arrow::map_blocking) behind
+    /// An effect for [`map_blocking`](millstream_core::Arrow::map_blocking) after
     /// [`enumerate`](millstream_core::StreamsExt::enumerate). `name` names it in the record and in its keys, and must
     /// stay the same in later versions of the program; each effect of a job has its own. At a number that the record
     /// has, `f` is not called. The answer is written by postcard.
     ///
-    /// If an answer cannot be recorded, the run fails: after a failed sync nothing is acknowledged any more.
+    /// If an answer cannot be recorded, the run fails: after a failed sync nothing more is acknowledged.
     pub fn recorded<A: Item, B, F>(
         &self,
         name: &str,

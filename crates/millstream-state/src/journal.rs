@@ -1,16 +1,16 @@
-//! Values by number, durable before anything leaves for them.
+//! Values by number, durable before any output for them leaves.
 //!
-//! What a live source brought is no function of anything that could be read again, so it is written down by number. A
-//! [`Journal`] collects values in a group ([`append`](Journal::append)) and writes the group as one record with one
-//! checksum ([`commit`](Journal::commit)), which also says up to where the journal was durable before. So a crash and
-//! damage are told apart: what was never finished is cut off and reported, and what is damaged is refused, with file
-//! and offset.
+//! The values of a live source cannot be read again, so they are written by number. A [`Journal`] collects values in a
+//! group ([`append`](Journal::append)) and writes the group as one record with one checksum
+//! ([`commit`](Journal::commit)). The record also says up to where the journal was durable before. This distinguishes a
+//! crash from damage: a record that was never finished is cut off and reported, and a damaged record is refused, with
+//! file and offset.
 //!
 //! # The files
 //!
-//! `FIRST-EPOCH.journal` is a segment: records, one behind the other, from the number `FIRST` on, written by one
-//! process. A process never writes to a segment that it has not made, and makes one when the last has
-//! [enough bytes](JournalOptions::segment_bytes), after it has synced the last. `lock` is locked by the writer.
+//! `FIRST-EPOCH.journal` is a segment: records, one after the other, from the number `FIRST` on, written by one
+//! process. A process never writes to a segment that it has not made. When the last segment has [enough
+//! bytes](JournalOptions::segment_bytes), it syncs that segment and makes a new one. `lock` is locked by the writer.
 
 mod error;
 #[cfg(any(test, feature = "fuzzed"))]
@@ -89,8 +89,8 @@ pub struct Journal {
 }
 
 impl Journal {
-    /// Opens the journal in a directory, or makes one, and reads all of it: what was never finished is cut off, and
-    /// what is there is made durable. `epoch` is that of this process, higher than those of earlier ones.
+    /// Opens the journal in a directory, or makes one, and reads all of it. It cuts off a record that was never
+    /// finished, and makes the rest durable. `epoch` is that of this process, higher than those of earlier ones.
     ///
     /// # Errors
     ///
@@ -135,8 +135,8 @@ impl Journal {
         Ok((journal, recovered))
     }
 
-    /// Adds a value to the open group. `number` is the one behind the last; a new journal begins with any. Nothing is
-    /// written until [`commit`](Journal::commit).
+    /// Adds a value to the open group. `number` follows the last one; a new journal may begin with any number. Nothing
+    /// is written until [`commit`](Journal::commit).
     ///
     /// # Errors
     ///
@@ -208,8 +208,9 @@ impl Journal {
         Ok(self.synced)
     }
 
-    /// Writes an empty record, if none says yet up to where the journal is durable. So a [`JournalReader`] in another
-    /// process sees the last commit before there is a next one. The record itself is not synced.
+    /// Writes an empty record, unless the last record already says up to where the journal is durable. A
+    /// [`JournalReader`] in another process thus sees the last commit before there is a next one. The record itself is
+    /// not synced.
     ///
     /// # Errors
     ///
@@ -244,7 +245,7 @@ impl Journal {
         self.next
     }
 
-    /// The first number that is there.
+    /// The first number that the journal still has.
     #[must_use]
     pub fn first(&self) -> u64 {
         self.segments.front().map_or(self.written, |(segment, _)| segment.base)
@@ -266,8 +267,8 @@ impl Journal {
         Records::new(Arc::clone(&self.disk), segments, number..self.written, self.options.skip_corrupt)
     }
 
-    /// Removes the segments whose values are all below a number, but never the last segment. What needs them must be
-    /// durable elsewhere: a snapshot at the number or behind it.
+    /// Removes the segments whose values are all below a number, but never the last segment. Something else must make
+    /// them unnecessary, durably: a snapshot at the number or after it.
     ///
     /// # Errors
     ///

@@ -1,11 +1,10 @@
-//! Where a job's state is kept on disk: its snapshots, its journal, and who may write them; and jobs that go on from
-//! there.
+//! Jobs whose state survives the process: snapshots and a journal on disk, and runs that go on from there.
 //!
-//! A [`Persistent`] runs a job that may be killed at any moment: it goes on at a snapshot when it is started again.
+//! A [`Persistent`] runs a job that may be killed at any moment: started again, the job goes on at a snapshot.
 //!
-//! A [`StateDir`] is one job's directory. One process at a time writes there, under a lock, with an epoch that each
-//! raises. A snapshot exists when its file has its name: it is written beside, synced, renamed, and the directory is
-//! synced, so a crash leaves all of it or nothing, and it is never written again. Everything read is checked.
+//! A [`StateDir`] is the directory of one job. One process at a time writes there, under a lock, with an epoch that
+//! each process raises. A snapshot is written under another name, synced, and renamed, and then the directory is
+//! synced. So a crash leaves all of it or nothing, and it is never written again. Everything that is read is checked.
 //!
 //! ```
 //! use millstream::state::{Saved, StateDir};
@@ -26,21 +25,21 @@
 //!
 //! | module | what it has |
 //! | --- | --- |
-//! | [`persistent`] | jobs that go on, and looks at what they were at a number |
+//! | [`persistent`] | jobs that go on, and looks at their states at a number |
 //! | [`resumable`] | sources that can begin in the middle |
 //! | [`claims`] | sinks that say what they hold, and go back to it |
-//! | [`dir`] | the directory of a job: opening, locking, snapshots, what to keep of them |
-//! | [`manifest`] | what a snapshot's file says of itself, and its bytes |
-//! | [`dead_letters`] | failures that were set aside, and are done again by a fixed version |
+//! | [`dir`] | the directory of a job: opening, locking, snapshots, and which of them to keep |
+//! | [`manifest`] | what the file of a snapshot says about itself, and its bytes |
+//! | [`dead_letters`] | failures that were set aside, for a fixed version to do again |
 //! | [`effects`] | calls to the outside whose answers are recorded by number |
-//! | [`journal`] | values by number, durable before anything leaves for them |
+//! | [`journal`] | values by number, durable before any output for them leaves |
 //! | [`store`] | the same snapshots in an object store |
-//! | [`disk`] | everything that this crate does to a disk, as a trait; a test's disk may crash |
+//! | [`disk`] | all file operations of this crate, as a trait; the disk of a test may crash |
 //!
 //! **Promises, and their tests** (in `tests/all`): a crash at any operation, or a failed sync, loses nothing that was
 //! acknowledged, and damage is refused (`crashes`, `damage`, `journal_*`; `src/fuzzed.rs`, fuzzed); a chain of
-//! snapshots holds what one of everything holds (`aged`); an effect that is not idempotent is performed once, or
-//! flagged, wherever the process dies (`effects`).
+//! incremental snapshots holds what a whole one holds (`aged`); an effect that is not idempotent is performed once, or
+//! reported, wherever the process dies (`effects`).
 //!
 //! **Words**: an *effect* is a call to the outside whose answer is recorded by number; its *intent* is the record that
 //! it is going to be made.

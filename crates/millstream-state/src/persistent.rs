@@ -1,4 +1,4 @@
-//! Jobs that go on where they were, after whatever ended their process.
+//! Jobs that go on where they were, whatever ended their process.
 
 mod changed;
 mod error;
@@ -26,19 +26,18 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 use storing::{Records, Storing};
 
-/// A runner whose jobs can be killed at any moment, and started again: they go on at a snapshot, and end with the
-/// output of a run that nothing has disturbed.
+/// A runner whose jobs can be killed at any moment. Started again, a job goes on at a snapshot, and ends with the
+/// output of an undisturbed run.
 ///
-/// It runs jobs on [`Durable`] rings, takes snapshots while they run, and stores them in a
-/// [state directory](StateDir). A snapshot has the states of all stages at a number, the position of the source there,
-/// and what the sink claimed to hold. When the job starts again, the newest snapshot is taken whose claim the sink
-/// still holds: the sink goes back to it, the source begins at its position, and every stage with its state. So each
-/// number's value is in the sink's output once, whatever died when. What is stored is safe as far as the file system
-/// keeps what was synced.
+/// It runs jobs on [`Durable`] rings, takes snapshots while they run, and stores them in a [state directory](StateDir).
+/// A snapshot has the states of all stages at a number, the position of the source there, and what the sink claimed to
+/// hold. When the job starts again, it takes the newest snapshot whose claim the sink still holds: the sink goes back
+/// to that claim, the source begins at its position, and every stage with its state. So each number's value is in the
+/// sink's output once, whatever died and when. What is stored is as safe as the file system keeps what was synced.
 ///
-/// The stream does not pause: each stage clones its state, and a thread of its own writes it. One snapshot is stored at
-/// a time; if the next one is there before the last is stored, it waits, and later ones are left out. A snapshot that
-/// cannot be stored (the disk is full) does not end the job: [`Running::join`] says why, and older ones stay.
+/// The stream does not pause: each stage clones its state, and a separate thread writes the clones. One snapshot is
+/// stored at a time; if the next is taken before the last is stored, it waits, and later ones are left out. A snapshot
+/// that cannot be stored (the disk is full) does not end the job: [`Running::join`] says why, and older snapshots stay.
 ///
 /// ```
 /// use millstream::{io::{Block, FileSink}, prelude::*, state::{Cadence, Persistent, StateDir, TextFiles}};
@@ -81,7 +80,7 @@ pub struct Persistent {
 }
 
 impl Persistent {
-    /// Runs jobs on rings with these options. A snapshot every second, of which five are kept.
+    /// Runs jobs on rings with these options. By default it takes a snapshot every second, and keeps five.
     pub fn new(rings: Rings, dir: StateDir) -> Self {
         let retention = Retention { count: Some(5), ..Retention::default() };
         let (cadence, job, migrations) = (Cadence::default(), Value::Null, Migrations::new());
@@ -100,24 +99,25 @@ impl Persistent {
         Persistent { retention, ..self }
     }
 
-    /// Forgets answers of effects when no snapshot is kept any more from which a run would need them. The numbers of an
-    /// effect are those of the stage that has its name; without one its answers are kept.
+    /// Forgets answers of effects that no kept snapshot needs. The numbers of an effect are those of the stage with its
+    /// name; if there is none, its answers are kept.
     #[must_use]
     pub fn recording(mut self, effects: &Effects) -> Self {
         self.effects.push(effects.clone());
         self
     }
 
-    /// Keeps the snapshot in front of the first of these dead letters, while there are any. Name them at every start.
+    /// Keeps the newest snapshot before the first of these dead letters, while there are any. Pass the letters at every
+    /// start.
     #[must_use]
     pub fn letters(self, letters: &KeptLetters) -> Self {
         Persistent { letters: Some(letters.clone()), ..self }
     }
 
-    /// Begins in front of the first dead letter, if there is one, and does all numbers from there again: by a version
-    /// of the pipeline that does not fail there, it is hoped. The sink gives up what it got since then, and the output
-    /// is that of a run which never failed. Answers of effects come from their record. What fails again is a dead
-    /// letter again.
+    /// Begins before the first dead letter, if there is one, and does all numbers from there again, with a version of
+    /// the pipeline that should no longer fail there. The sink gives up what it got since then, and the output is that
+    /// of a run that never failed. Answers of effects come from their record. A value that fails again is a dead letter
+    /// again.
     ///
     /// It is an error if the sink does not [go back](ClaimingSink::goes_back).
     #[must_use]
@@ -125,12 +125,12 @@ impl Persistent {
         Persistent { redo: true, ..self }
     }
 
-    /// Goes on with another version of the pipeline: the stage of this name, whose state has another type now, begins
-    /// with what `migrate` makes of the stored one. Of a stage inside `shard_by` it is called once for each key. `Old`
-    /// has the fields that were stored; its name may be another one now.
+    /// Lets the job go on with another version of the pipeline, in which the state of this stage has another type: the
+    /// stage begins with what `migrate` makes from the stored state. For a stage inside `shard_by` it is called once
+    /// for each key. `Old` has the fields that were stored; its name may differ.
     ///
-    /// Without a migration a state goes to the stage of its name, also to another number of shards. A stage that only
-    /// this version has begins fresh at the number, and stages without a state come and go.
+    /// Without a migration, a state goes to the stage of its name, even with another number of shards. A stage that
+    /// only this version has begins fresh at the number, and stages without a state come and go.
     ///
     /// ```
     /// use millstream::{io::FileSink, prelude::*, state::{Cadence, Persistent, StateDir, again}};
@@ -173,8 +173,8 @@ impl Persistent {
         self
     }
 
-    /// The stored state of this stage may be lost: the pipeline has no such stage any more. Without this that is an
-    /// error.
+    /// The stored state of this stage may be lost, since the pipeline no longer has such a stage. Without this that is
+    /// an error.
     #[must_use]
     pub fn dropping(mut self, stage: impl Into<String>) -> Self {
         self.migrations = self.migrations.dropping(stage);
@@ -208,7 +208,7 @@ impl Persistent {
         self.start(pipeline, source, sink)?.wait()
     }
 
-    /// Starts the job where the newest snapshot says that it was; from the beginning if the directory has none.
+    /// Starts the job at the newest snapshot; from the beginning if the directory has none.
     ///
     /// # Errors
     ///

@@ -28,8 +28,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// A source that can say where it is between two values, and begin there in another process: the same values follow.
 ///
-/// What a source says between two values is a [`Mark`](Resumable::Mark), which costs little. A snapshot stores the
-/// [position](Resumable::position) of one, which may cost more: a file's has a hash of what stands before it.
+/// Between two values, a source says where it is by a [`Mark`](Resumable::Mark), which costs little. A snapshot stores
+/// the [position](Resumable::position) of a mark, which may cost more: that of a file has a hash of the bytes before
+/// it.
 ///
 /// ```
 /// use millstream::state::{Places, Position, Resumable};
@@ -99,7 +100,7 @@ pub trait Resumable<T: Item>: Send + Sync + 'static {
     ///
     /// # Errors
     ///
-    /// If it cannot begin there: a file is not the same any more, for example.
+    /// If it cannot begin there: a file has changed, for example.
     fn begin(&self, position: Option<&Value>) -> io::Result<Self::Values>;
 
     /// What is stored of a mark.
@@ -109,12 +110,12 @@ pub trait Resumable<T: Item>: Send + Sync + 'static {
     /// If that cannot be found out. Then the snapshot is not stored.
     fn position(&self, mark: &Self::Mark) -> io::Result<Value>;
 
-    /// No snapshot is kept any more from before this position: what is stored for those can go.
+    /// No snapshot from before this position is kept any longer: what is stored for those can go.
     fn forget(&self, oldest: &Position) {
         let _ = oldest;
     }
 
-    /// The error that has ended its values early, if one has. Asked when the run is over.
+    /// The error that ended its values early, if there was one. Called when the run is over.
     fn failure(&self) -> Option<io::Error> {
         None
     }
@@ -128,7 +129,7 @@ pub trait Places: Iterator {
     /// Where they are, between two values.
     type Mark;
 
-    /// Where they are now: what [`next`](Iterator::next) gives is behind it.
+    /// Where they are now: just before the value that [`next`](Iterator::next) returns.
     fn place(&self) -> Self::Mark;
 }
 

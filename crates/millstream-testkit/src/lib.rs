@@ -1,7 +1,7 @@
-//! Proves that a pipeline has the same output on every deployment.
+//! Tests that a pipeline has the same output on every deployment.
 //!
 //! Every deployment of a pipeline must have its model's output, slot by slot, for every ring size, batch size and
-//! number of workers. A user proves this of a pipeline in three lines:
+//! number of workers. Three lines test that for a pipeline of yours, on random inputs:
 //!
 //! ```
 //! use millstream::prelude::*;
@@ -37,8 +37,8 @@
 //! [`Determinacy`] has more options: pipelines that are built for a number of shards, and edges inside a pipeline,
 //! which locate the first stage that differs.
 //!
-//! `random` (a default feature) has random pipelines to prove a deployment with: syntax trees that print and shrink.
-//! [`programs`] checks whether a program that a test needs is installed.
+//! `random` (a default feature) has random pipelines, with which to test a deployment: syntax trees that print and
+//! shrink. [`programs`] checks whether a program that a test needs is installed.
 
 mod check;
 #[cfg_attr(not(feature = "random"), allow(dead_code, reason = "random pipelines use all of it"))]

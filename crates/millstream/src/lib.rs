@@ -1,8 +1,8 @@
-//! Declarative, typed, determinate stream pipelines.
+//! Typed stream pipelines whose output does not depend on threads or timing.
 //!
-//! A pipeline is a value. The same value runs as a plain list function (the *model*), on one thread, and on ring
-//! buffers across cores with zero-copy fan-out and sharding; its output is the same, number by number, wherever it
-//! runs.
+//! You write a pipeline once, as a value. The same value runs as a plain function on lists (the *model*), on one
+//! thread, or across cores on ring buffers, where fan-out and sharding copy nothing. Its output is the same, number by
+//! number, wherever it runs: the pipeline is *determinate*.
 //!
 //! ```
 //! use millstream::prelude::*;
@@ -16,8 +16,8 @@
 //! # Ok::<(), RunError>(())
 //! ```
 //!
-//! The combinators are the methods of [`Arrow`](prelude::Arrow) and of the traits beside it
-//! ([all of them](core::combinators)), and [`pipeline!`] writes them as Haskell's operators:
+//! The combinators are the methods of [`Arrow`](prelude::Arrow) and of the traits beside it ([all of
+//! them](core::combinators)). [`pipeline!`] writes them as Haskell's operators:
 //!
 //! ```
 //! use millstream::prelude::*;
@@ -26,7 +26,7 @@
 //! assert_eq!(p.model(1..=2), [(1, false), (2, true)]);
 //! ```
 //!
-//! Lines, words and records flow without a copy ([`TextExt`](prelude::TextExt)), as pieces of shared blocks:
+//! Lines, words and records flow as pieces of shared blocks, without a copy ([`TextExt`](prelude::TextExt)):
 //!
 //! ```
 //! use millstream::{io::WholeBlocks, prelude::*};
@@ -37,10 +37,11 @@
 //! # Ok::<(), RunError>(())
 //! ```
 //!
-//! A pipeline, a source and a sink are a [`Job`](prelude::Job), and a [`Runner`](prelude::Runner) runs it, on rings, on
-//! one thread or on queues. [`ModelExt`](prelude::ModelExt) specifies it, and
-//! [`ThroughExt`](prelude::ThroughExt) and [`ParMapExt`](prelude::ParMapExt) put one behind an iterator. [`io`] has
-//! files and ticks as sources, and files as sinks.
+//! A source, a pipeline and a sink are a [`Job`](prelude::Job). A [`Runner`](prelude::Runner) runs it: on rings, on one
+//! thread or on queues. [`ModelExt`](prelude::ModelExt) runs a pipeline as its model, for tests.
+//! [`ThroughExt`](prelude::ThroughExt) and [`ParMapExt`](prelude::ParMapExt) run one on an iterator. [`io`] has files
+//! and ticks as sources, and files as sinks. The
+//! [book](https://github.com/millstream/millstream/blob/main/docs/book/src/SUMMARY.md) begins with a first hour.
 //!
 //! # Features
 //!
@@ -49,33 +50,34 @@
 //! | Feature | It adds |
 //! | --- | --- |
 //! | `cli` | [`main`] and [`Program`]: a pipeline as a program with the subcommands of `millstream` |
-//! | `durable` | [`Durable`](prelude::Durable): states that can leave the process, snapshots as bytes |
+//! | `durable` | [`Durable`](prelude::Durable): states that can leave the process, and snapshots as bytes |
 //! | `cluster` | [`cluster`]: the same pipeline on several machines, over a replicated log |
 //! | `evolve` | [`evolve`]: populations of states on many workers, as in particle filters |
 //! | `glob` | [`io::matching`]: names of files by patterns |
 //! | `gzip`, `zstd` | [`io::Decompressed`] of these formats; `zstd` needs a C compiler |
-//! | `mill` | [`mill`]: rows of JSON, tables and lines as stages that text can name |
+//! | `mill` | [`mill`]: rows of JSON, tables and lines, and the stages that text can name |
 //! | `nats` | [`cluster::JetStream`]: the log of NATS servers |
 //! | `net` | [`net`]: services and lines over HTTP |
 //! | `object-store` | [`state::store::ObjectStorage`]: snapshots in S3 and other object stores |
-//! | `observe` | [`observe`]: what a run does, and the stage that holds it back |
-//! | `otlp` | [`observe::Otlp`], for a collector of OpenTelemetry |
-//! | `page` | [`observe::Page`], in the browser and for Prometheus |
+//! | `observe` | [`observe`]: what a run does, and which stage holds it back |
+//! | `otlp` | [`observe::Otlp`]: the same for an OpenTelemetry collector |
+//! | `page` | [`observe::Page`]: the same in the browser, and for Prometheus |
 //! | `jq` | [`jq`]: filters in the language of jq |
-//! | `post` | [`net::http::PostSink`]: batches that are posted to a URL |
+//! | `post` | [`net::http::PostSink`]: batches to a URL |
 //! | `queues` | [`Queues`](prelude::Queues), the deployment on queues |
 //! | `registry` | [`registry`]: pipelines from text, of stages that a program registers |
 //! | `serde` | plans and reports as JSON |
 //! | `service` | [`service`](prelude::service): pipelines that answer their callers |
-//! | `sqlite` | [`state::sqlite`]: a table as a sink that goes on |
+//! | `sqlite` | [`state::sqlite`]: a table as a sink that goes on after a crash; needs a C compiler |
 //! | `state` | [`state`]: directories where a job keeps its snapshots and its journal |
 //! | `stream` | [`Through::stream`](prelude::Through::stream): outputs as async streams |
 //! | `testkit` | [`testkit`]: random inputs, schedules and deployments for tests of pipelines |
-//! | `testkit-random` | random pipelines as well; minutes to compile |
+//! | `testkit-random` | random pipelines as well; they take minutes to compile |
 //! | `tls` | [`net::http::Certificate`]: encrypted connections; needs a C compiler |
 //! | `tokio` | a tokio runtime around the futures of [`map_async`](prelude::AsyncExt::map_async) |
 //! | `tower` | clients of services as `tower::Service`s |
-//! | `tracing` | runs emit `tracing` events when they start, decide, fail and end |
+//! | `tracing` | `tracing` events when runs start, decide, fail and end |
+//! | `websocket` | [`net`] over WebSocket connections |
 
 /// Needs the feature `cli`.
 #[cfg(feature = "cli")]

@@ -11,10 +11,10 @@ use std::time::Duration;
 /// Work for an application on a cluster: take the place of one of its replicas, and compute until its output is
 /// complete
 ///
-/// Start the same command on as many machines as you like. One worker appends to the output, the others compute the
-/// same and go on at once if it dies; one without a place waits for one. Nothing listens: a worker has connections to
-/// the servers alone. It exits with 0 when the output is complete, 3 if the pipeline failed, and 4 if the output edge
-/// has other bytes than it computed
+/// Start the same command on as many machines as you like. One worker appends to the output; the others compute the
+/// same, and take over if it dies. A worker beyond the number of replicas waits for a place. It does not listen, and
+/// connects to the servers alone. It exits with 0 when the output is complete, 3 if the pipeline failed, and 4 if the
+/// output edge has other bytes than it computed
 #[derive(Debug, Args)]
 #[command(after_long_help = WORKER)]
 pub(crate) struct Worker {
@@ -29,8 +29,8 @@ pub(crate) struct Worker {
 
 /// Run a pipeline on several machines, over NATS JetStream
 ///
-/// `apply` makes an application of a program, `feed` brings text into its ingress edge, `millstream worker` computes,
-/// `read` prints its output, `drain` ends the input and waits for the rest, and `rm` removes it all. Whatever dies
+/// `apply` makes an application of a program, `feed` brings text into its input edge, `millstream worker` computes,
+/// `read` prints the output, `drain` ends the input and waits for the rest, and `rm` removes everything. Whatever dies
 /// meanwhile, the output is the same, byte by byte
 #[derive(Debug, Args)]
 #[command(after_long_help = CLUSTER)]
@@ -43,7 +43,7 @@ pub(crate) struct Cluster<A: Args> {
 pub(crate) enum ClusterCommand<A: Args> {
     /// Make the application, or change its numbers: streams, records, and the plan, by compare and set
     Apply(A),
-    /// Append files, or standard input, to the ingress edge, line by line
+    /// Append files, or standard input, to the input edge, line by line
     Feed(Feed),
     /// Print the output edge, until its end
     Read(Read),
@@ -91,17 +91,18 @@ pub(crate) struct Servers {
 pub(crate) struct Apply {
     #[command(flatten)]
     pub(crate) servers: Servers,
-    /// Workers that compute everything; one of them appends
+    /// Number of workers that compute everything; one of them appends the output
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=64))]
     pub(crate) replicas: u32,
-    /// Servers that hold each batch: 1, or 3 or 5 of a cluster of servers, which then survives the loss of 1 or 2
+    /// Number of servers that keep each batch: 1; or 3 or 5 in a cluster of servers, so that the loss of 1 or 2 loses
+    /// nothing
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = copies)]
     pub(crate) copies: usize,
-    /// Batches that an edge holds before it is full, and its feed waits
+    /// Number of batches that an edge holds; when it is full, its feed waits
     #[arg(long, value_name = "N", default_value_t = 65_536, value_parser = clap::value_parser!(u32).range(8..))]
     pub(crate) capacity: u32,
-    /// Batches between two snapshots, which the input edge is dropped behind [default: 256, or an eighth of the
-    /// capacity if that is less]
+    /// Number of batches between two snapshots; the input before a snapshot is dropped [default: 256, or an eighth of
+    /// the capacity if that is less]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) snapshot_every: Option<u64>,
 }
@@ -122,7 +123,7 @@ pub(crate) enum ClusterProgram {
     Wc,
     /// a to z as A to Z
     Uppercase,
-    /// Each word with how often it has come, `WORD COUNT`: counts by key
+    /// Each word with its count so far, `WORD COUNT`: counts by key
     Words,
 }
 
@@ -133,14 +134,14 @@ pub(crate) struct Feed {
     pub(crate) files: Vec<OsString>,
     #[command(flatten)]
     pub(crate) servers: Servers,
-    /// The input begins where the edge's input began: pass over what the edge has had. For a feed that is started again
+    /// Skip what the edge already has: for a feed that is started again with the same input, from its beginning
     #[arg(long)]
     pub(crate) resume: bool,
-    /// End the input behind it: nothing can follow
+    /// End the input after this feed: nothing can follow
     #[arg(long)]
     pub(crate) end: bool,
-    /// Bytes of a batch, at least; it ends with a line. Lines that come slowly are not held back. K and M are powers of
-    /// 1024
+    /// Bytes of a batch, at least, up to the end of a line. Lines that come slowly are not held back. K and M are
+    /// powers of 1024
     #[arg(long, value_name = "SIZE", value_parser = size, default_value = "32K")]
     pub(crate) batch: usize,
 }
@@ -152,10 +153,10 @@ pub(crate) struct Read {
     /// Begin with this batch
     #[arg(long, value_name = "N", value_parser = at_least_one, default_value_t = 1)]
     pub(crate) from: usize,
-    /// End at what is there now, and not at the end of the output
+    /// Print only what is there now, instead of waiting for the end of the output
     #[arg(long)]
     pub(crate) so_far: bool,
-    /// Drop from the edge what has been printed, so that it does not fill
+    /// Drop printed batches from the edge, so that it does not fill
     #[arg(long)]
     pub(crate) trim: bool,
 }
@@ -173,7 +174,7 @@ pub(crate) struct Status {
 pub(crate) struct Drain {
     #[command(flatten)]
     pub(crate) servers: Servers,
-    /// Wait for the output no longer than this, and exit with 1 if it is not complete by then [default: for ever]
+    /// Wait this long at most, and exit with 1 if the output is not complete by then [default: for ever]
     #[arg(long, value_name = "TIME", value_parser = time)]
     pub(crate) within: Option<Duration>,
 }
@@ -182,7 +183,7 @@ pub(crate) struct Drain {
 pub(crate) struct Remove {
     #[command(flatten)]
     pub(crate) servers: Servers,
-    /// Also while workers are at work
+    /// Remove it even while workers are at work
     #[arg(long)]
     pub(crate) force: bool,
 }

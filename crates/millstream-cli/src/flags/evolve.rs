@@ -8,8 +8,8 @@ use std::ffi::OsString;
 ///
 /// Prints a line for every round: its number, the truth, the observation, the estimate, and the exact estimate if there
 /// is one; then the root mean square differences between these. The result is the same for any number of workers, even
-/// if some of them fail. Worker processes that a signal ends are started again; other workers can join by `millstream
-/// evolve-worker` with the same MILLSTREAM_SECRET
+/// if some of them fail. Worker processes that a signal ends are started again. Other workers can join by
+/// `millstream evolve-worker`, with the same MILLSTREAM_SECRET
 #[derive(Debug, Args)]
 #[command(after_long_help = super::examples::EVOLVE)]
 pub(crate) struct Evolve {
@@ -25,27 +25,27 @@ pub(crate) struct Evolve {
     /// Seed of all random numbers
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = whole)]
     pub(crate) seed: u64,
-    /// Number of workers; 0 with a socket means that all of them join by themselves, with your MILLSTREAM_SECRET
+    /// Number of workers to start; with 0 and a socket, all workers join by themselves, with your MILLSTREAM_SECRET
     /// [default: one for each physical core]
     #[arg(long, value_name = "N", value_parser = workers)]
     pub(crate) workers: Option<usize>,
     /// Run workers in threads, or in processes over a socket
     #[arg(long, value_name = "HOW", default_value = "threads")]
     pub(crate) transport: Transport,
-    /// Where to listen for workers: HOST:PORT, or a socket's file [default: a free port of this machine, a temporary
-    /// file]
+    /// Where to listen for workers: HOST:PORT, or the file of a socket [default: a free port of this machine, or a
+    /// temporary file]
     #[arg(long, value_name = "ADDR")]
     pub(crate) listen: Option<String>,
-    /// Keep a checkpoint of every round in this directory, and continue after the last one
+    /// Keep a checkpoint of every round in this directory, and continue after the last checkpoint there
     #[arg(long, value_name = "DIR")]
     pub(crate) resume: Option<OsString>,
-    /// States handed out at once [default: 5, and more if they take little time]
+    /// States to hand out at once [default: 5, and more if they take little time]
     #[arg(long, value_name = "N", value_parser = at_least_one)]
     pub(crate) batch: Option<usize>,
     /// Number of rounds after which the master keeps all states, in case a worker is lost
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = positive)]
     pub(crate) backup_every: u64,
-    /// Seconds of silence after which a worker that owes an answer is given up
+    /// Seconds of silence after which the master gives up a worker that owes an answer
     #[arg(long, value_name = "S", default_value_t = 60, value_parser = positive)]
     pub(crate) patience: u64,
     /// Do not move states to workers that have nothing to do
@@ -54,7 +54,7 @@ pub(crate) struct Evolve {
     /// Let the system choose cores, instead of a physical core for each worker
     #[arg(long)]
     pub(crate) no_pin: bool,
-    /// Random numbers that every particle draws only to cost time; a million take about 5 ms
+    /// Random numbers that every particle draws just to take time; a million take about 5 ms
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = whole)]
     pub(crate) work: u64,
     /// Draw the estimate and the truth, as SVG
@@ -81,14 +81,14 @@ pub(crate) struct Evolve {
 #[derive(Debug, Args)]
 #[command(after_long_help = super::examples::EVOLVE_WORKER)]
 pub(crate) struct EvolveWorker {
-    /// The master: HOST:PORT, or a socket's file. The secret is in MILLSTREAM_SECRET
+    /// The master: HOST:PORT, or the file of a socket. The secret is in MILLSTREAM_SECRET
     #[arg(long, value_name = "ADDR")]
     pub(crate) connect: String,
     /// Run on the N-th physical core, from 0
     #[arg(long, value_name = "N", value_parser = index)]
     pub(crate) pin: Option<usize>,
-    /// Give up a master that is silent for this many seconds; a running one sends something every 10 s; 0 never gives
-    /// up. Joining takes at most 10 s
+    /// Give up a master that is silent for this many seconds; 0 never gives up. A running master sends something every
+    /// 10 s. Joining takes at most 10 s
     #[arg(long, value_name = "SECONDS", default_value_t = 600, value_parser = whole)]
     pub(crate) patience: u64,
 }

@@ -139,7 +139,7 @@ Examples:
       millstream run -e 'jsonl | where(.level == \"error\") | count(by: .service, every: 1m, at: .time)' app.log
   A program in a file, watched in the browser:
       millstream run orders.mill --page 8080
-  One that goes on where it was after a crash:
+  A program that goes on where it was after a crash:
       millstream run orders.mill --state state >> out";
 
 #[cfg(feature = "run")]
@@ -159,7 +159,7 @@ Examples:
 #[cfg(feature = "cluster")]
 pub(super) const CLUSTER: &str = "\
 Examples:
-  Words counted by key, on a server of this machine and two workers:
+  A count of each word, with a server and two workers on this machine:
       nats-server -js -a 127.0.0.1 &
       millstream cluster apply words --app count
       millstream worker --app count & millstream worker --app count &
@@ -167,9 +167,9 @@ Examples:
       millstream cluster drain --app count
       millstream cluster read --app count
       millstream cluster rm --app count
-  On three servers, each of which has every batch:
+  Three servers, each of which keeps every batch:
       millstream cluster apply words --app count --nats nats://a:4222,nats://b:4222,nats://c:4222 --copies 3
-  Lines as they come, and what has come out so far:
+  Lines as they come, and the output so far:
       tail -f log | millstream cluster feed --app count
       millstream cluster read --app count --so-far";
 
@@ -197,9 +197,9 @@ Examples:
 
 pub(super) const VERIFY: &str = "\
 Examples:
-  Whether lines, words and bytes are the same on every deployment:
+  Check that lines, words and bytes are the same on every deployment:
       millstream verify wc README.md
-  A program whose output differs, and the first number that does:
+  A program whose output differs, and the first number at which it does:
       millstream verify hidden-clock";
 
 pub(super) const PLAN: &str = "\
@@ -250,7 +250,7 @@ Examples:
 
 pub(super) const STATE: &str = "\
 Examples:
-  The words that `wc` had counted in front of block 100:
+  The words that `wc` had counted before block 100:
       millstream wc --state state log
       millstream state state --at 100 --stage words";
 
@@ -268,7 +268,7 @@ Examples:
 
 pub(super) const UPGRADE: &str = "\
 Examples:
-  Another text for a run, once it was checked:
+  Another text for a run, after a check:
       millstream run --page 7777 --accept-upgrades orders.mill
       millstream upgrade 7777 orders.mill --check
       millstream upgrade 7777 orders.mill --keep spent

@@ -6,14 +6,14 @@ use std::ffi::OsString;
 
 /// Filter JSON with a program of jq, on all cores; the output is in the order of the input
 ///
-/// Reads JSON values one after the other, whether they span lines or share one, and writes what the filter makes of
-/// each. The language is that of jq as jaq has it, without the names whose output would depend on more than the input:
-/// the clock, the environment, the time zone, the inputs to come (`input`, `inputs`)
+/// Reads JSON values one after the other, whether they span lines or share a line, and writes what the filter makes of
+/// each. The language is jq's, as jaq implements it, without the names whose output would depend on more than the
+/// value: the clock, the environment, the time zone, and later inputs (`input`, `inputs`)
 ///
-/// A value for which the filter fails is reported with its file, line and number, and the next one follows. A file ends
-/// at the first bytes that are no JSON, also with a report. Exit codes are those of jq where they are not those of
-/// every program here: 0 done, 1 an input failed or is no JSON, 2 wrong use, 3 the filter is none, 5 the filter failed
-/// for a value or has called `halt_error`; with -e also 1 if the last output is false or null, and 4 if there is none
+/// If the filter fails for a value, it reports the value's file, line and number, and goes on with the next one. A file
+/// ends at the first bytes that are not JSON, also with a report. Exit codes: 0 done, 1 an input failed or is not JSON,
+/// 2 wrong use, 3 the filter is wrong, 5 the filter failed for a value or called `halt_error`; with -e also 1 if the
+/// last output is false or null, and 4 if there is no output
 #[derive(Debug, Args)]
 #[command(after_long_help = JQ)]
 pub(crate) struct Jq {
@@ -31,7 +31,7 @@ pub(crate) struct Jq {
     /// Read each line as a string; with -s all of them as one string
     #[arg(short = 'R', long)]
     pub(crate) raw_input: bool,
-    /// Read all values of all files as one array. It is in memory as a whole, and one core works on it
+    /// Read all values of all files as one array. The array is in memory as a whole, and one core works on it
     #[arg(short = 's', long)]
     pub(crate) slurp: bool,
     /// Write each output on one line
@@ -40,7 +40,7 @@ pub(crate) struct Jq {
     /// Write an output that is a string as it is, without quotes
     #[arg(short = 'r', long)]
     pub(crate) raw_output: bool,
-    /// The same as -r, and nothing between outputs
+    /// As -r, and write nothing between outputs
     #[arg(short = 'j', long)]
     pub(crate) join_output: bool,
     /// Write the keys of objects in order
@@ -49,10 +49,10 @@ pub(crate) struct Jq {
     /// Indent by tabs
     #[arg(long, conflicts_with_all = ["compact_output", "indent"])]
     pub(crate) tab: bool,
-    /// Indent by this many spaces, at most 7; by 0 is as -c [default: 2]
+    /// Indent by this many spaces, at most 7; 0 is the same as -c [default: 2]
     #[arg(long, value_name = "N", value_parser = indent, conflicts_with = "compact_output")]
     pub(crate) indent: Option<usize>,
-    /// Colour values, as JQ_COLORS says if it is set [default: on a terminal, unless NO_COLOR is set]
+    /// Colour values, with the colours of JQ_COLORS if it is set [default: on a terminal, unless NO_COLOR is set]
     #[arg(short = 'C', long)]
     pub(crate) color_output: bool,
     /// Colour nothing
@@ -73,7 +73,7 @@ pub(crate) struct Jq {
     /// Set $NAME to the bytes of a file, as a string
     #[arg(long, value_names = ["NAME", "FILE"], num_args = 2, action = clap::ArgAction::Append)]
     pub(crate) rawfile: Vec<OsString>,
-    /// Take the words after the filter for $ARGS.positional, not for files
+    /// Put the words after the filter into $ARGS.positional; they are not files
     #[arg(long)]
     pub(crate) args: bool,
     /// Flush after each output, as always: a habit from jq

@@ -14,21 +14,21 @@ use std::time::Duration;
 #[derive(Debug, Args)]
 #[command(next_help_heading = STATE)]
 pub(crate) struct Keeping {
-    /// Keep the run's state in this directory, and go on from there when started again: after a crash, too, the output
-    /// is that of one run. Output goes to a file: `>> FILE`. On rings only
+    /// Keep the run's state in this directory, and go on from there when started again: even after a crash, the output
+    /// is that of one run. Standard output must be a file: `>> FILE`. On rings only
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) state: Option<PathBuf>,
     /// Take a snapshot after N more numbers, or after S seconds [default: 1s]
     #[arg(long, value_name = "N|Ss", requires = "state", value_parser = cadence)]
     pub(crate) snapshot_every: Option<Cadence>,
-    /// When what standard input brings is made durable in the journal of the state: each block before it is passed on,
-    /// at most N milliseconds later, or by the system alone [default: every]
+    /// When to make standard input durable in the state's journal: each block before it is passed on (every), at most N
+    /// milliseconds later, or when the system does it (never) [default: every]
     #[arg(long, value_name = "every|Nms|never", requires = "state", value_parser = fsync)]
     pub(crate) fsync: Option<Fsync>,
     /// Go on although the journal is damaged, without what is lost
     #[arg(long, requires = "state")]
     pub(crate) skip_corrupt: bool,
-    /// How many snapshots are kept [default: 5]
+    /// How many snapshots to keep [default: 5]
     #[arg(long, value_name = "N", requires = "state", value_parser = super::values::at_least_one)]
     pub(crate) snapshots: Option<usize>,
 }
@@ -83,11 +83,10 @@ pub(crate) struct Replay {
     /// The state directory
     #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) dir: PathBuf,
-    /// The number of a value that is to be among what is run: it begins with the newest snapshot at or before it
-    /// [default: that of `--to`]
+    /// Begin with the newest snapshot at or before this number of the source's values [default: the number of `--to`]
     #[arg(long, value_name = "N", value_parser = whole)]
     pub(crate) from: Option<u64>,
-    /// The number of the source's value to stop in front of [default: the end of the input]
+    /// Stop just before this number of the source's values [default: the end of the input]
     #[arg(long, value_name = "N", value_parser = whole)]
     pub(crate) to: Option<u64>,
 }
@@ -97,10 +96,10 @@ pub(crate) struct Look {
     /// The state directory
     #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) dir: PathBuf,
-    /// The number of the source's value in front of which to look, or `end` [default: that of the newest snapshot]
+    /// Show the state just before this number of the source's values, or at the `end` [default: at the newest snapshot]
     #[arg(long, value_name = "N|end")]
     pub(crate) at: Option<When>,
-    /// The stage [default: all that have a state]
+    /// The stage [default: all stages with a state]
     #[arg(long, value_name = "NAME")]
     pub(crate) stage: Option<String>,
 }
@@ -116,7 +115,7 @@ pub(crate) struct Snapshots {
     /// Remove all but the newest N
     #[arg(long, value_name = "N", value_parser = super::values::at_least_one)]
     pub(crate) prune: Option<usize>,
-    /// Print a JSON object a line
+    /// Print JSON, one object a line
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -126,7 +125,7 @@ pub(crate) struct Differ {
     /// The state directory of one run
     #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) dir: PathBuf,
-    /// That of the other
+    /// The state directory of the other run
     #[arg(value_name = "OTHER", value_hint = ValueHint::DirPath)]
     pub(crate) other: PathBuf,
 }

@@ -11,33 +11,34 @@ use std::time::Duration;
 /// first block that fails, with the output of all blocks up to it; --keep-going continues. A line longer than a block
 /// is a block of its own. Output of four times a block or more (at least 64K) waits in a temporary file (in TMPDIR) for
 /// its turn. A process finds the number of its block, from 0, in MILLSTREAM_BLOCK. With `--shard line` a process must
-/// answer every line with one line before it gets the next, and treat every line alike, since any of the processes may
-/// get it; the input of a process that holds its output back is closed after each line
+/// answer every line with one line before it gets the next, and treat all lines alike, since each process gets only
+/// some of them; if a process holds its output back, its input is closed after each line
 ///
-/// SIGINT and SIGTERM end the input. Running commands finish their work, none is started for blocks that wait, and the
-/// output is a whole number of blocks; after --grace seconds, or at a second signal, the commands are ended, too
+/// SIGINT and SIGTERM end the input. Running commands finish their work, no further one is started, and the output is a
+/// whole number of blocks; after --grace seconds, or at a second signal, the commands are ended, too
 #[derive(Debug, Args)]
 #[command(after_long_help = PIPE)]
 pub(crate) struct Pipe {
     /// Number of processes, the same as `--shards N`; N%, +N and -N are relative to the usable cores [default: 100%]
     #[arg(short, long, value_name = "N", value_parser = jobs, conflicts_with = "shards")]
     pub(crate) jobs: Option<Jobs>,
-    /// A new process for each block of whole lines, or long-lived processes that get one line after the other
+    /// Start a process for each block of whole lines, or keep processes that get one line after another
     #[arg(long, value_name = "WHAT", default_value = "block")]
     pub(crate) shard: ShardBy,
     /// Bytes in a block: K, M and G are powers of 1024, kB, MB and GB of 1000 [default: 1M]
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub(crate) block: Option<usize>,
-    /// The longest allowed line, with its end
+    /// The longest allowed line, counting its end
     #[arg(long, value_name = "SIZE", value_parser = size, default_value = "16M")]
     pub(crate) max_line: usize,
-    /// Milliseconds after which the input of a process that has not answered its line is closed [default: 5000]
+    /// Milliseconds for a process to answer a line; after that its input is closed [default: 5000]
     #[arg(long, value_name = "MS", value_parser = whole)]
     pub(crate) patience: Option<u64>,
-    /// Exit statuses that are no failure, besides 0: grep and diff end with 1 if they find nothing, or a difference
+    /// Exit statuses that are no failure, besides 0: grep exits with 1 if it finds nothing, diff if it finds a
+    /// difference
     #[arg(long, value_name = "CODES", value_delimiter = ',', value_parser = status)]
     pub(crate) accept: Vec<u8>,
-    /// Continue after a block, or a line, that fails. Its output is kept, standard error ends with the number of
+    /// Continue after a block, or a line, that fails. Its output is kept. Standard error ends with the number of
     /// failures, and the exit status is 1 if there were any
     #[arg(long)]
     pub(crate) keep_going: bool,
@@ -45,7 +46,7 @@ pub(crate) struct Pipe {
     /// group, by SIGTERM and half a second later by SIGKILL, and its block has failed
     #[arg(long, value_name = "TIME", value_parser = time)]
     pub(crate) timeout: Option<Duration>,
-    /// How often a failed block is tried again. The output of earlier tries is dropped
+    /// How often to try a failed block again. The output of earlier tries is dropped
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = whole)]
     pub(crate) retries: u64,
     /// Write a line for every process to a file, with the columns of GNU parallel: the block's number, when it began,
@@ -55,10 +56,10 @@ pub(crate) struct Pipe {
     /// Begin every line of the output with the number of its block, or of its line, and a tab
     #[arg(long)]
     pub(crate) tag: bool,
-    /// Lines end in NUL, not in line feeds: those of the input, and those of the output with --shard line and --tag
+    /// Lines end in NUL instead of line feeds: in the input, and with --shard line or --tag in the output
     #[arg(short = '0', long)]
     pub(crate) null: bool,
-    /// Begin every block with the first N lines of the input, which are no block
+    /// Begin every block with the first N lines of the input, which are not in a block of their own
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = index)]
     pub(crate) header: usize,
     /// Output in the order of the input, as it always is: a habit from GNU parallel
@@ -72,10 +73,11 @@ pub(crate) struct Pipe {
     pub(crate) grace: u64,
     #[command(flatten)]
     pub(crate) run: Run,
-    /// A line for `sh -c`, in place of a command
+    /// Run this line by `sh -c`, in place of a command
     #[arg(long, value_name = "LINE", conflicts_with = "command")]
     pub(crate) shell: Option<OsString>,
-    /// The command and its arguments, also those that look like flags; `--` before it is not needed
+    /// The command and its arguments, even those that look like flags; `--` before it is needed only after a bare
+    /// --stats
     #[arg(trailing_var_arg = true, required_unless_present = "shell", value_name = "COMMAND")]
     #[arg(value_hint = ValueHint::CommandWithArguments)]
     pub(crate) command: Vec<OsString>,

@@ -1,12 +1,13 @@
 use clap::{Args, ValueHint};
 use std::ffi::OsString;
 
-/// Put another text in the place of the one that runs, or say whether it could be
+/// Put another text in the place of a running one, or say whether that is possible
 ///
-/// The run was started by `run --page ADDR --accept-upgrades`. What it has read by then went through the old text, what
-/// follows goes through the new one, and no row is lost. A stage of the same name goes on with its state. With --check
-/// nothing changes. Given two plans, as `plan --json` writes them, --check says whether the one could take the place of
-/// the other. Exit codes: 0 done, 1 there is no such run or file, 2 wrong use or a wrong text, 4 the change is refused
+/// The run must have been started by `run --page ADDR --accept-upgrades`. The rows that it has read by then go through
+/// the old text, later rows go through the new one, and no row is lost. A stage of the same name goes on with its
+/// state. With --check nothing changes. Given two plans, as `plan --json` writes them, --check says whether the second
+/// pipeline could take the place of the first. Exit codes: 0 done, 1 there is no such run or file, 2 wrong use or a
+/// wrong text, 4 the change is refused
 #[derive(Debug, Args)]
 pub(crate) struct UpgradeRun {
     /// Print what would become of every stage and its state: kept, migrated, new, dropped or refused. Exit with 4 if
@@ -19,8 +20,8 @@ pub(crate) struct UpgradeRun {
     /// The state of this stage may be lost; if another text still has the stage, it begins fresh
     #[arg(long = "drop", value_name = "STAGE")]
     pub(crate) dropped: Vec<String>,
-    /// This stage of the text keeps its state although it reads something else or has other parameters, as the text
-    /// says by `keep STAGE;`
+    /// This stage keeps its state although it reads something else or has other parameters; `keep STAGE;` in the text
+    /// does the same
     #[arg(long = "keep", value_name = "STAGE")]
     pub(crate) kept: Vec<String>,
     /// Print JSON
@@ -30,7 +31,7 @@ pub(crate) struct UpgradeRun {
     /// wrote it; `-` is standard input
     #[arg(value_name = "ADDR|OLD.json", value_hint = ValueHint::FilePath)]
     pub(crate) old: OsString,
-    /// The text, `-` for standard input; or the plan of the pipeline that is to take the place
+    /// The text, `-` for standard input; or the plan of the pipeline that is to take its place
     #[arg(value_name = "FILE.mill|NEW.json", value_hint = ValueHint::FilePath)]
     pub(crate) new: OsString,
 }

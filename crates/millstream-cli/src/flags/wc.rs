@@ -21,7 +21,7 @@ pub(crate) struct Wc {
     /// Count characters of UTF-8; an invalid byte does not count
     #[arg(short = 'm', long)]
     pub(crate) chars: bool,
-    /// The width of the widest line on a terminal, with tabs to every eighth column
+    /// Print the width of the widest line on a terminal, with tabs to every eighth column
     #[arg(short = 'L', long = "max-line-length")]
     pub(crate) width: bool,
     /// Read the files' names from a file, each ended by a NUL, as `find -print0` writes them; `-` is standard input

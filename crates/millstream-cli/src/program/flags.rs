@@ -27,7 +27,7 @@ pub(super) enum Command {
     Graph(Drawing),
     /// Run one input on every deployment, with several sizes, and compare: EDGE HASH COUNT, or the stage and the number
     Verify(Files),
-    /// Run what a state directory has again up to a number, and print what comes out on the way; store nothing
+    /// Repeat the run of a state directory up to a number, and print what comes out on the way; store nothing
     Replay(Replay),
     /// Show the state of a stage at a number, as JSON
     State(Look),

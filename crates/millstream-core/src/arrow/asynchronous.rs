@@ -5,14 +5,14 @@ use std::future::Future;
 /// Stages whose functions return futures. For every [`Arrow`].
 ///
 /// At most `limit` futures are in flight at a time, and every result has its input's number, in whichever order the
-/// futures finish. An empty slot starts no future. The function borrows its value, and the future cannot: it takes
-/// what it needs before its first await.
+/// futures finish. An empty slot starts no future. The function borrows its value; the future cannot, so the function
+/// copies what the future needs.
 ///
 /// On rings the run's workers poll the futures when they are woken. A poll that takes long delays other stages, as a
-/// long call in any stage does. The futures of one tasklet are polled by one worker at a time, as by `buffered` of the
-/// futures crate; work for several cores is spawned by the function, or belongs in another kind of stage. Inside
-/// `shard` with k tasklets, one tasklet has k times `limit` futures in flight. Each result waits for the earlier ones,
-/// so memory is bounded by `limit` futures and results.
+/// long call in any stage does. One worker at a time polls the futures of a tasklet, as `buffered` of the futures crate
+/// does; spawn work for several cores, or do it in another kind of stage. Inside `shard` with k tasklets, one tasklet
+/// has k times `limit` futures in flight. Each result waits for the earlier ones, so memory is bounded by `limit`
+/// futures and results.
 ///
 /// `limit` bounds the futures in flight at a time. It does not bound how many are started before their results are
 /// read: a run works ahead of its reader until its rings are full. With the usual rings of 4096 slots, several
@@ -43,8 +43,8 @@ use std::future::Future;
 pub trait AsyncExt: Arrow {
     /// Applies an async function to every value, and keeps the order.
     ///
-    /// A panic of `f` or of the future is a failure at the value's number. It appears after every earlier number is
-    /// done.
+    /// A panic of `f` or of the future is a failure at the value's number. The run reports it when every earlier number
+    /// is done.
     ///
     /// # Panics
     ///
@@ -119,11 +119,11 @@ pub trait AsyncExt: Arrow {
     ///   the marker [`KeepsClock`](crate::KeepsClock).
     /// - If several values fail, chance decides which failure ends the run, and which values come out before it.
     /// - The type lacks the marker [`Determinate`](crate::Determinate), and so does every pipeline that contains the
-    ///   stage. `Pipeline`, `Runner`, boxes, `verify` and the testkit refuse it, since they compare deployments or
-    ///   rely on repetition. The methods of `Run` run it.
+    ///   stage. `Pipeline`, `Stage`, boxes, the model as a runner, `verify` and the testkit refuse it, since they
+    ///   compare deployments or rely on repetition. `Rings`, `Inline` and `Queues` run it.
     ///
-    /// Marks keep their meaning: a mark waits until all outputs of earlier values have come out. On the calling thread
-    /// alone, on queues and in the model one future is awaited after another, and the order is that of the inputs.
+    /// Marks keep their meaning: a mark waits until all outputs of earlier values have come out. The calling thread
+    /// alone, queues and the model await one future after another, so their order is that of the inputs.
     ///
     /// ```
     /// use millstream::prelude::*;

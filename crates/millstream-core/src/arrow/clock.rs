@@ -8,8 +8,8 @@ use crate::{Arrow, Item, Shape, ToOwnedItem};
 /// before the first output of the values that came after the mark.
 ///
 /// Output n does not have input n's number. Such a stage therefore cannot be joined with its input by number, and
-/// cannot be inside `fanout`, `both` or `shard`. Inside such a body, `map` to a `Vec`; after it,
-/// [`flatten`](ClockExt::flatten).
+/// cannot be inside `fanout`, `both` or `shard`. Inside such a body, `map` to a `Vec`, and
+/// [`flatten`](ClockExt::flatten) it after the body.
 ///
 /// ```
 /// use millstream::prelude::*;
@@ -106,7 +106,7 @@ pub trait ClockExt: Arrow {
 
     /// Yields every item of every value, one after another.
     ///
-    /// It clones the value as a whole, and not its items one by one. To avoid even that, let
+    /// It clones each value as a whole, and not its items one by one. To avoid even that, let
     /// [`flat_map`](ClockExt::flat_map) make the items.
     ///
     /// ```

@@ -1,7 +1,7 @@
 use crate::pipe::{Fed, Feedback, Id, Looped, Then, id};
 use crate::{Arrow, Item, KeepsClock, Lens, lens};
 
-/// Loops: a state that a body returns at one number is its input at the next. For every [`Arrow`].
+/// Loops: the state that a body returns at one number is its input at the next. For every [`Arrow`].
 pub trait FeedbackExt: Arrow {
     /// Runs a body that reads its input and a state, and yields an output and the next state: Haskell's `loop`.
     ///
@@ -11,13 +11,13 @@ pub trait FeedbackExt: Arrow {
     /// At every number at which the input is filled, the body reads the pair of the input and the state. If the body
     /// leaves its slot empty, the state does not change.
     ///
-    /// A loop is serial: number n + 1 waits for number n. Its stages stay on one worker, and cost tens of nanoseconds
-    /// a number and a stage. A [`scan`](Arrow::scan) is faster if one function is enough. A body that waits
+    /// A loop is serial: number n + 1 waits for number n. Its stages stay on one worker, and each costs tens of
+    /// nanoseconds a number. A [`scan`](Arrow::scan) is faster if one function is enough. A body that waits
     /// (`map_blocking`) works, one number at a time. The state's ring has at least two slots.
     ///
-    /// The model runs a body without a state twice for every value. A body with a state of its own (its plan shows one:
-    /// a `scan`, a `take`, another loop) it runs again for every number, on all values up to it: that time grows with
-    /// the square of the input's length, and further with every loop inside a loop.
+    /// The model runs a body without a state twice for every value. A body has a state of its own if its plan shows
+    /// one: a `scan`, a `take`, another loop. The model runs such a body again for every number, on all values up to
+    /// it: its time grows with the square of the input's length, and further with every loop inside a loop.
     ///
     /// ```
     /// use millstream::prelude::*;

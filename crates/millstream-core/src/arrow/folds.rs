@@ -5,7 +5,8 @@ use crate::{Arrow, Item, Shape, ToOwnedItem};
 /// What one of the folds of [`FoldExt`] makes of a pipeline.
 pub type Answered<P, K> = Then<P, ScanBy<Answer<K>>>;
 
-/// Folds that have a name: one answer about all values, at END, as of [`fold`](Arrow::fold). For every [`Arrow`].
+/// Folds with names: each yields one answer about all values, at END, as [`fold`](Arrow::fold) does. For every
+/// [`Arrow`].
 ///
 /// As with every fold, the output is empty below END and nothing is written there: the edge is filled
 /// [`AtEnd`](crate::AtEnd) alone. Where [`Iterator`] returns `None`, END is left empty. A fold reads its input to the
@@ -32,7 +33,7 @@ pub trait FoldExt: Arrow {
 
     /// Adds up all values, from the first to the last; the sum of none is zero.
     ///
-    /// As of [`Iterator::sum`], a sum of integers that does not fit panics where overflow checks are on. To add up in a
+    /// As with [`Iterator::sum`], a sum of integers that does not fit panics if overflow checks are on. To add up in a
     /// larger type, [`map`](Arrow::map) to it first.
     ///
     /// ```
@@ -63,7 +64,7 @@ pub trait FoldExt: Arrow {
 
     /// Yields the least value, and of equal ones the first; nothing if there is none.
     ///
-    /// Clones a value where it is less than all before it.
+    /// Clones a value if it is less than all before it.
     ///
     /// ```
     /// use millstream::prelude::*;
@@ -79,9 +80,9 @@ pub trait FoldExt: Arrow {
 
     /// Yields the greatest value, and of equal ones the last; nothing if there is none.
     ///
-    /// Clones a value where none before it is greater.
+    /// Clones a value if none before it is greater.
     ///
-    /// Floating point numbers have no [`Ord`], since NaN has no place in an order. For those, say it in a
+    /// Floating point numbers have no [`Ord`], since NaN has no place in an order. For those, write a
     /// [`fold`](Arrow::fold):
     ///
     /// ```
@@ -135,8 +136,8 @@ pub trait FoldExt: Arrow {
 
     /// Yields a `Vec` of the `n` greatest values, the greatest first; of equal ones the first that came.
     ///
-    /// The `Vec` is shorter if there are fewer values. Clones a value where it is among the greatest so far, and keeps
-    /// `n`. Of each window or key, a [`Top`](crate::Top) is the state of the fold.
+    /// The `Vec` is shorter if there are fewer values. Clones a value if it is among the `n` greatest so far, and keeps
+    /// those. For the greatest of each window or key, make a [`Top`](crate::Top) the state of the fold.
     ///
     /// ```
     /// use millstream::prelude::*;
@@ -188,7 +189,7 @@ pub trait FoldExt: Arrow {
         answered(self, Find::new(wanted))
     }
 
-    /// Yields whether `is_so` returns true for some value; of no values, false.
+    /// Yields whether `is_so` returns true for some value; false if there are no values.
     ///
     /// `is_so` is not called after the first such value.
     ///
@@ -205,7 +206,7 @@ pub trait FoldExt: Arrow {
         answered(self, Quantifier::new(is_so))
     }
 
-    /// Yields whether `is_so` returns true for every value; of no values, true.
+    /// Yields whether `is_so` returns true for every value; true if there are no values.
     ///
     /// `is_so` is not called after the first value for which it returns false.
     ///

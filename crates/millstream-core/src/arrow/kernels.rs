@@ -1,18 +1,18 @@
 use crate::Arrow;
 use crate::pipe::{ExpandKernel, FilterBy, FilterKernel, Renumber, ScanBy, ScanKernel, Then};
 
-/// Stages that a program defines itself. For every [`Arrow`].
+/// Stages of your own. For every [`Arrow`].
 ///
-/// A kernel is a step with a state, and beside it the step's meaning as a function of lists: its `model`. Every
-/// deployment runs the step, in a `shard_by` with a state for every key; the [`Model`](crate::Model) runs the meaning;
-/// and the testkit's `assert_deterministic` compares the two.
+/// A kernel is a step with a state, and beside it the step's meaning as a function of lists: its `model`. The
+/// [`Model`](crate::Model) runs the meaning, and every other deployment runs the step, in a `shard_by` with a state for
+/// every key. The testkit's `assert_deterministic` compares the two.
 pub trait KernelsExt: Arrow {
-    /// Runs a stage of the program's own that keeps its clock: a Mealy machine.
+    /// Runs a stage of your own that keeps its clock: a Mealy machine.
     ///
     /// The state is a value beside the kernel: each run and each key begins with [`start`](ScanKernel::start), and a
-    /// snapshot has a clone of it. A kernel that fills END's slot only where its input does is
-    /// [`Quiet`](crate::Quiet): with `impl KeepsClock for Streak {}` and `impl Quiet for Streak {}` it can stand in a
-    /// `shard_by` and in a lane of a choice.
+    /// snapshot has a clone of it. A kernel that fills END's slot only if its input does is [`Quiet`](crate::Quiet):
+    /// with `impl KeepsClock for Streak {}` and `impl Quiet for Streak {}` it can be in a `shard_by` and in a lane of a
+    /// choice.
     ///
     /// A [`step`](ScanKernel::step) that returns `None` for a value on a [`Dense`](crate::Dense) output ends the run
     /// with an error; an output that may be left empty is [`Sparse`](crate::Sparse), and one only at END is
@@ -57,7 +57,7 @@ pub trait KernelsExt: Arrow {
         Then::new(self, ScanBy::new(kernel))
     }
 
-    /// Runs a filter of the program's own, with a state. No value is copied: the stage writes a mask.
+    /// Runs a filter of your own, with a state. No value is copied: the stage writes a mask.
     ///
     /// ```
     /// use millstream::prelude::*;
@@ -88,7 +88,7 @@ pub trait KernelsExt: Arrow {
         Then::new(self, FilterBy::new(kernel))
     }
 
-    /// Runs a stage of the program's own that returns any number of outputs for each value, on a new clock.
+    /// Runs a stage of your own that returns any number of outputs for each value, on a new clock.
     ///
     /// It is a [`flat_map`](crate::ClockExt::flat_map) with a state, and with outputs after the last value.
     ///

@@ -62,7 +62,7 @@ pub trait KeysExt: Arrow {
 
     /// Runs a body with a state of its own for every key, within a bound on the number of keys.
     ///
-    /// The [`Bound`] is a number of keys at once, and what happens at a further key. Otherwise as
+    /// The [`Bound`] is the greatest number of keys at once, and what happens when one more comes. Otherwise as
     /// [`shard_by`](KeysExt::shard_by).
     fn shard_by_within<K, L, P>(
         self,
@@ -114,8 +114,8 @@ pub trait KeysExt: Arrow {
 
     /// Folds the values of at most `most` keys, and yields every key's answer at END.
     ///
-    /// The first value of a further key ends the run with an error. No key is forgotten, since its answer would be
-    /// lost. Otherwise as [`fold_by`](KeysExt::fold_by).
+    /// The first value of one key more ends the run with an error. No key is forgotten, since its answer would be lost.
+    /// Otherwise as [`fold_by`](KeysExt::fold_by).
     ///
     /// # Panics
     ///
@@ -165,7 +165,7 @@ pub trait KeysExt: Arrow {
     ///
     /// The output is one `Vec` of keys and their values.
     ///
-    /// Clones every value, and keeps all of them until END: for a state a key while the values flow, there is
+    /// Clones every value, and keeps all of them until END. For outputs while the values flow, use
     /// [`shard_by`](KeysExt::shard_by). There can be as many keys as in [`fold_by`](KeysExt::fold_by).
     ///
     /// ```
@@ -189,7 +189,7 @@ pub trait KeysExt: Arrow {
     /// A failure leaves the slot empty and goes to `dead`, as with
     /// [`try_map_or_dead_letter`](crate::TryMapExt::try_map_or_dead_letter). From then on `f` does not see values of
     /// that key: they go to `dead` too, in the order of the numbers, with [`Fault::Parked`](crate::Fault::Parked) and
-    /// the number of the value that failed. Other keys are not affected.
+    /// the number of the value that failed. Other keys go on.
     ///
     /// No value of a key therefore overtakes a failed one: a repair job can process the dead letters of a key in their
     /// order. A key stays parked for the rest of the run. One tasklet runs the stage, since it remembers keys; inside
@@ -272,9 +272,9 @@ pub trait KeysExt: Arrow {
 
     /// Runs a [`scan`](Arrow::scan) whose function can fail, and parks a key after its first failure.
     ///
-    /// The scan has one state for all keys; a failure leaves it as it was before the value, for which it is cloned
-    /// before every value. What becomes of the failure and of later values of its key is as with
-    /// [`try_map_or_park`](KeysExt::try_map_or_park): `f` does not see them, and they go to `dead` in their order.
+    /// The scan has one state for all keys. A failure leaves it as it was before the value; to that end it is cloned
+    /// before every value. The failure goes to `dead`, and so do later values of its key, in their order and unseen by
+    /// `f`, as with [`try_map_or_park`](KeysExt::try_map_or_park).
     ///
     /// ```
     /// use millstream::prelude::*;

@@ -19,8 +19,8 @@ macro_rules! nested {
     (value $first:expr, $second:expr $(, $rest:expr)*) => { nested!(value Fanout::new($first, $second) $(, $rest)*) };
 }
 
-/// Operations on one half of a pair or one lane of a choice, and lenses that rearrange values: what the article's
-/// arrow classes and its unfinished shapes do. For every [`Arrow`].
+/// Operations on one half of a pair or one lane of a choice, and lenses that rearrange values, after the article's
+/// arrow classes and its unfinished shapes. For every [`Arrow`].
 ///
 /// A method without a body adds no stage: the next stage reads the same ring, through a lens.
 ///
@@ -316,7 +316,7 @@ pub trait PartsExt: Arrow {
 
     /// Passes every value on, and runs a body on the side that reads the same values: the article's `Tee`.
     ///
-    /// The output of the body is not read. The run ends after the body has read everything. Upstream of an outer
+    /// No stage reads the output of the body. The run ends after the body has read everything. Before an outer
     /// [`take`](crate::StreamsExt::take) the body reads everything up to the last value taken; how much it reads after
     /// that depends on timing.
     ///
@@ -326,16 +326,16 @@ pub trait PartsExt: Arrow {
         Then::new(self, Tee::new(body(id())))
     }
 
-    /// Passes every value on, and puts it into a sink with a name as well.
+    /// Passes every value on, and puts it into a named sink as well.
     ///
     /// Every run puts its values into a clone of `sink`, with their numbers, in order, END's too. At the end of the
     /// run the clone is [finished](Sink::finish), before the sink of the job. An error or a panic of the sink ends the
     /// run with its name, the number and the cause. `sink::with_output` keeps what it returns, and `sink::again` makes
     /// a sink for every run that cannot be cloned, such as a file.
     ///
-    /// On rings and queues it has a thread of its own, since it may wait; then back-pressure reaches the source.
-    /// Upstream of an outer [`take`](crate::StreamsExt::take) it may get more than is taken. On the model it gets all
-    /// values at once. It cannot be in a lane of a choice, at a key or in a `shard`: there it would see no order.
+    /// On rings and queues it has a thread of its own, since it may wait; back-pressure then reaches the source. Before
+    /// an outer [`take`](crate::StreamsExt::take) it may get more than is taken. On the model it gets all values at
+    /// once. It cannot be in a lane of a choice, at a key or in a `shard`, where it would see no order.
     ///
     /// ```
     /// use millstream::prelude::*;
@@ -369,8 +369,8 @@ pub trait PartsExt: Arrow {
 
     /// Hides the shape of the edge from its type: the edge is then an [`AnyEdge`](crate::AnyEdge) of the same items.
     ///
-    /// No value is copied, and there is no stage; `AnyEdge` says what a stage that reads it costs. Boxes of one type,
-    /// such as `BoxPipeline<u64, u64>`, hold pipelines with any output shape by it.
+    /// It copies no value and adds no stage; the docs of `AnyEdge` say what reading one costs. A box such as
+    /// `BoxPipeline<u64, u64>` ends with it, so that boxes of one type hold pipelines with any output shape.
     ///
     /// ```
     /// use millstream::prelude::*;

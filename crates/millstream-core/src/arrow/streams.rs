@@ -16,8 +16,8 @@ pub trait StreamsExt: Arrow {
     /// everything upstream is cancelled: an endless source stops. The run does not wait for a source that waits for
     /// its next value. If END comes first, the stage changes nothing.
     ///
-    /// Stages upstream run ahead, as far as their rings reach. Whether their closures see values after the last one
-    /// taken, and fail at them, is not determined; the output is. Dead letters and the bodies of `tee`s upstream
+    /// Stages upstream run ahead, as far as their rings reach. The output is determined; whether closures upstream see
+    /// values after the last one taken, and fail at them, is not. Dead letters and the bodies of `tee`s upstream
     /// therefore receive everything up to the last value taken, and possibly something after it. The model runs one
     /// stage after the other and needs a source that ends.
     ///
@@ -93,7 +93,7 @@ pub trait StreamsExt: Arrow {
         Then::new(self, FilterBy::new(Dedup::new()))
     }
 
-    /// Collects `n` values each into a `Vec`, which is the output at the last of them.
+    /// Collects every `n` values into a `Vec`, which is the output at the last of them.
     ///
     /// At END it yields the remaining values, END's own value among them. It may therefore fill END's slot while its
     /// input is empty there, and cannot be in a lane of a choice. It clones every value, and allocates once a chunk.
@@ -117,13 +117,13 @@ pub trait StreamsExt: Arrow {
 
     /// Runs a [`scan`](Arrow::scan) whose state may also make END's output.
     ///
-    /// `f` is as of a `scan`. At END `finish` makes the output of the state; where it returns `None`, END's slot stays
-    /// as the `scan` leaves it. If END has a value of its own, such as a fold's answer, `f` gets that first, and its
-    /// output counts only if `finish` returns `None`.
+    /// `f` is that of a `scan`. At END, `finish` makes the output from the state; if it returns `None`, END's slot
+    /// stays as the `scan` leaves it. If END has a value of its own, such as a fold's answer, `f` gets that first, and
+    /// the output of `f` counts only if `finish` returns `None`.
     ///
     /// It may fill END's slot while its input is empty there, so it cannot be in a lane of a choice or in a `shard_by`.
-    /// Where several outputs are to be made at END, make them one `Vec` and [`flatten`](crate::ClockExt::flatten) it,
-    /// or use [`flat_scan_finish`](crate::ClockExt::flat_scan_finish).
+    /// For several outputs at END, make one `Vec` of them and [`flatten`](crate::ClockExt::flatten) it, or use
+    /// [`flat_scan_finish`](crate::ClockExt::flat_scan_finish).
     ///
     /// ```
     /// use millstream::prelude::*;
@@ -176,9 +176,9 @@ pub trait StreamsExt: Arrow {
 
     /// Applies `f` to the last `n` values, the oldest first, at every value from the `n`-th on.
     ///
-    /// It is `windows(n).map(|last| f(last))`, without a vector of each window: `f` borrows the values that the stage
-    /// keeps. It clones every value once. Memory: room for up to `2 n` values, inside a
-    /// [`shard_by`](crate::KeysExt::shard_by) for each key.
+    /// It is `windows(n).map(|last| f(last))`, without a vector for each window: `f` borrows the values that the stage
+    /// keeps. It clones every value once. Memory: room for up to `2 n` values; inside a
+    /// [`shard_by`](crate::KeysExt::shard_by), for each key.
     ///
     /// ```
     /// use millstream::prelude::*;

@@ -12,8 +12,8 @@ use crate::{Arrow, OfPieces, Shape};
 /// Writing appends to a block, whose memory is used again after all of its pieces are dropped.
 ///
 /// **Memory**: the ring of a stage that writes text keeps the blocks of the pieces in it alive. They are bounded: some
-/// megabytes and one value, and in a `shard` 64 values more for each tasklet. A stage therefore waits while its ring
-/// is full, and also while the pieces in it are large.
+/// megabytes and one value, and in a `shard` 64 more values for each tasklet. A stage therefore waits while its ring is
+/// full, and also while the pieces in it are too large.
 ///
 /// ```
 /// use millstream::{prelude::*, text::Block};
@@ -50,7 +50,7 @@ pub trait TextExt: Arrow {
 
     /// Cuts every value into lines, with their line feeds; a **new clock**.
     ///
-    /// A line that is passed on unchanged is then written out as it came. Otherwise as [`lines`](TextExt::lines).
+    /// A line that is passed on unchanged can then be written as it came. Otherwise as [`lines`](TextExt::lines).
     fn lines_with_ends(self) -> Then<Self, Split<Self::Out, LinesWithEnds>>
     where
         Self::Out: OfPieces,
@@ -77,7 +77,7 @@ pub trait TextExt: Arrow {
 
     /// Cuts every value into fields at a separator; a **new clock**.
     ///
-    /// A value with n separators has n + 1 fields, some of them possibly without a byte.
+    /// A value with n separators has n + 1 fields, some of them possibly empty.
     ///
     /// ```
     /// use millstream::{prelude::*, text::Block};

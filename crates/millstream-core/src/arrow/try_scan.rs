@@ -6,15 +6,15 @@ use crate::{Arrow, Cause, DeadLetter, Item, Retry, Shape, ToOwnedItem};
 
 /// Scans whose functions can fail. For every [`Arrow`].
 ///
-/// A failure is an error, or a panic. Unless it ends the run, the state is afterwards as it was before the value. There
-/// are two ways to put it back:
+/// A failure is an error or a panic. Unless it ends the run, the state is then put back to what it was before the
+/// value, in one of two ways:
 ///
 /// - **A clone.** The state is cloned before every value, so it should be cheap to clone: numbers, a small struct, an
 ///   `Arc` of something that does not change, a persistent map.
 /// - **An undo**, in the methods whose names end in `_undo`, for a state that is too large to be cloned. The function
-///   gets an [`UndoLog`] beside the state. Before each change it records there how the change is undone. After a
-///   failure `undo` gets the records of that value, the latest first. Nothing is cloned, and values that do not fail
-///   cost their records alone. How to write it is at [`try_scan_or_empty_undo`](TryScanExt::try_scan_or_empty_undo).
+///   gets an [`UndoLog`] beside the state, and before each change it records there how to undo the change. After a
+///   failure, `undo` gets the records of that value, the latest first. Nothing is cloned, and values that do not fail
+///   cost only their records. [`try_scan_or_empty_undo`](TryScanExt::try_scan_or_empty_undo) shows how to write it.
 pub trait TryScanExt: Arrow {
     /// Runs a [`scan`](Arrow::scan) whose function can fail; an error ends the run.
     ///
@@ -70,7 +70,7 @@ pub trait TryScanExt: Arrow {
 
     /// Runs a [`scan`](Arrow::scan) whose function can fail; a failure is the output, and changes no state.
     ///
-    /// So who asked gets to know why: the answer to a request is a value or its [`Fault`](crate::Fault). The state is
+    /// A caller thus learns why its request failed: the answer is a value or its [`Fault`](crate::Fault). The state is
     /// cloned before every value.
     ///
     /// ```
@@ -122,13 +122,14 @@ pub trait TryScanExt: Arrow {
 
     /// Runs a [`scan`](Arrow::scan) whose function can fail and undo what it did; a failure leaves the slot empty.
     ///
-    /// `f` records in the log how each change is undone, **before** it makes the change. After an error or a panic,
-    /// `undo` gets the records of that value, the latest first, and leaves the state as it was before the value.
+    /// `f` records in the log how to undo each change, **before** it makes the change. After an error or a panic,
+    /// `undo` gets the records of that value, the latest first, and puts the state back to what it was before the
+    /// value.
     ///
-    /// A panic can come between a record and its change. A record therefore says what was there before, such as "the
-    /// account had 3", and not what to subtract: putting that back is right whether or not the change was made. A
-    /// panic within a change, as in the `Hash` of a key, leaves what the collection leaves. If `undo` panics, the run
-    /// ends.
+    /// A panic can come between a record and its change. A record should therefore say what was there before, such as
+    /// "the account had 3", and not what to subtract: putting that back is right whether or not the change was made.
+    /// After a panic within a change, as in the `Hash` of a key, the collection is as the panic left it. If `undo`
+    /// panics, the run ends.
     ///
     /// The model does not call `undo`: it clones the state at every value. A test that compares a run with the model
     /// therefore finds a change without a record.
@@ -243,7 +244,8 @@ pub trait TryScanExt: Arrow {
         Then::new(self, TryScanOrDeadLetter::new(LogStep::new(state, f, undo), DeadLetters::new(name.into(), dead)))
     }
 
-    /// Runs a [`scan`](Arrow::scan) whose function can fail, and tries again after an error, from the state of before.
+    /// Runs a [`scan`](Arrow::scan) whose function can fail, and tries again after an error, from the state before the
+    /// value.
     ///
     /// If every try fails, the run ends with the last error. A panic is not tried again. The number is held meanwhile,
     /// and later numbers wait. On rings the stage has a thread of its own, as

@@ -5,9 +5,9 @@ use crate::{Arrow, Item, Shape};
 /// A pipeline, and the part of its outputs that the closure `C` shows.
 pub type WithPart<P, C, U, T> = Then<P, ShowPart<<P as Arrow>::Out, ShownBy<C, U>, T>>;
 
-/// Other views of the same slots: there is no stage, and nothing is copied. For every [`Arrow`].
+/// Other views of the same slots, which add no stage and copy nothing. For every [`Arrow`].
 pub trait ViewExt: Arrow {
-    /// A part of every value, by reference: a field, an element, anything that a value lends.
+    /// Reads a part of every value by reference: a field, an element, anything that a value lends.
     ///
     /// The slots are the same, and so is their density. On queues, where a reader owns its values, the part is cloned.
     ///
@@ -33,10 +33,10 @@ pub trait ViewExt: Arrow {
         Then::new(self, ShowPart::new(ShownBy::new(show)))
     }
 
-    /// Every slot below END as an `Option`: `None` where it is empty. END is filled where it was.
+    /// Turns every slot below END into an `Option`: `None` where it is empty. END is filled where it was.
     ///
-    /// With it a join keeps the numbers at which this edge is empty: a left join by number. It fills slots at which its
-    /// input is empty, so it cannot be in a lane of a choice, at a key or in a `shard`.
+    /// A join with this edge keeps the numbers at which the edge is empty: it is a left join by number. Since this view
+    /// fills slots at which its input is empty, it cannot be in a lane of a choice, at a key or in a `shard`.
     ///
     /// ```
     /// use millstream::prelude::*;

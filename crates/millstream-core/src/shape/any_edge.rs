@@ -22,14 +22,14 @@ pub trait ItemShape: Shape {
     fn item<'a>(value: Self::Ref<'a>) -> &'a Self::Item;
 }
 
-/// An edge of `T`s of any shape: which one it is, a deployment knows at run time. No value is copied.
+/// An edge of `T`s of any shape, which a deployment knows only at run time. No value is copied.
 ///
-/// [`any_edge`](crate::PartsExt::any_edge) makes one of every [`ItemShape`]. So pipelines that end with a `map`, a
+/// [`any_edge`](crate::PartsExt::any_edge) turns every [`ItemShape`] into one. So pipelines that end with a `map`, a
 /// `filter` or a dead letter have one output type. Any slot can be empty, and END can have a value.
 ///
-/// On rings a stage that reads it makes two virtual calls a batch and tests a flag a number if the edge is one ring or
-/// one ring with one mask. It makes one virtual call a number otherwise: at merged lanes, at a part of a value, and
-/// after a second filter.
+/// On rings, if the edge is one ring, or one ring with one mask, a stage that reads it makes two virtual calls a batch
+/// and tests a flag a number. Otherwise, at merged lanes, at a part of a value and after a second filter, it makes one
+/// virtual call a number.
 pub struct AnyEdge<T>(Phantom<T>);
 
 impl<T: Item> Shape for AnyEdge<T> {

@@ -34,15 +34,15 @@ impl<O, R: RingRunner> Handle<O, R> {
     ///
     /// # Errors
     ///
-    /// If a stage, the source or the sink failed. If something that was accepted was left when the time was over:
-    /// [`RunError::DrainTimeout`] says how much. [`drain_join`](Handle::drain_join) returns what the sink does
-    /// then as well.
+    /// If a stage, the source or the sink failed. If accepted values were left when the time was over:
+    /// [`RunError::DrainTimeout`] says how many. [`drain_join`](Handle::drain_join) returns what the sink returns even
+    /// then.
     pub fn drain(self, most: Duration) -> Result<(O, Report), RunError> {
         self.drain_join(most).ok()
     }
 
-    /// As [`drain`](Handle::drain), and returns what there is then, also if the time was over or the run failed: what
-    /// the sink returns and the report up to there.
+    /// As [`drain`](Handle::drain), but returns, even if the time was over or the run failed, what the sink returns and
+    /// the report up to there.
     ///
     /// ```
     /// use millstream::prelude::*;

@@ -25,10 +25,10 @@ impl<O, R: RingRunner> Handle<O, R> {
     /// states, and compares the outputs number by number, empty slots and END among them. The output of `next` goes
     /// nowhere. The stream does not pause, but each stage does while its state is cloned, as for a snapshot.
     ///
-    /// A difference, or a failure in `next`, ends the shadow and not the run. As long as it is there, the run keeps up
-    /// with it, since it reads the source's ring and the output, too. The functions of `next` are called for the same
-    /// numbers as those of the run's pipeline: do not shadow a stage that calls out. Side outputs, loops and a `take`
-    /// that ends the stream are refused.
+    /// A difference, or a failure in `next`, ends the shadow and not the run. The shadow reads the source's ring and
+    /// the output, so a slow shadow slows the run. The functions of `next` are called for the same numbers as those of
+    /// the run's pipeline: do not shadow a stage that calls a server. Side outputs, loops and a `take` that ends the
+    /// stream are refused.
     ///
     /// ```
     /// use millstream::prelude::*;
@@ -142,9 +142,9 @@ impl<R: RingRunner> Shadow<R> {
         pool.shared.wait_for(done).unwrap_or_else(|| Ok(self.agreed()))
     }
 
-    /// The shadow takes the place of the running version, at the next number that the source publishes; both have made
-    /// everything below. Nothing is handed over, so no stage pauses but the last one, for what the slower version has
-    /// left.
+    /// Puts the shadow in the place of the running version, at the next number that the source publishes; by then both
+    /// have processed everything below it. No state is handed over, so only the last stage pauses, until the slower
+    /// version has come to the number.
     ///
     /// # Errors
     ///

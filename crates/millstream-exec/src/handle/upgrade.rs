@@ -95,17 +95,18 @@ impl<R: RingRunner> std::fmt::Debug for Upgrader<R> {
 
 impl<O, R: RingRunner> Handle<O, R> {
     /// Replaces the run's pipeline by `next`, at the next number that the source publishes, and waits until that is
-    /// done. Returns the number: what is below it went through the old pipeline, and everything from it on goes through
-    /// `next`. No number is lost, and none is processed twice. The sink and the source go on.
+    /// done. Returns the number: values below it went through the old pipeline, and all others go through `next`. No
+    /// number is lost, and none is processed twice. The sink and the source go on.
     ///
     /// Every stage of `next` that keeps a state begins with the state that the stage of the same name had at that
-    /// number, so name them ([`named`](Arrow::named)). `next` takes what the old pipeline takes, and gives the same
-    /// shape; [`any_edge`](millstream_core::PartsExt::any_edge) makes shapes equal. A fold of the old pipeline gives no
-    /// answer: its state goes on in `next`. Sinks with names in the old pipeline are finished when the run is over, as
-    /// those in `next` are. The run has at most as many workers as its first pipeline had tasklets.
+    /// number, so name such stages ([`named`](Arrow::named)). `next` reads the same items as the old pipeline, and
+    /// yields the same shape; [`any_edge`](millstream_core::PartsExt::any_edge) makes shapes equal. A fold of the old
+    /// pipeline yields no answer: its state goes on in `next`. Named sinks of the old pipeline are finished when the
+    /// run is over, as those of `next` are. The run has at most as many workers as its first pipeline had tasklets.
     ///
-    /// States are moved and not cloned, except those with a [migration](crate::Upgrade::migrate). The output pauses
-    /// for as long as a number takes through the pipeline; [`changes`](Handle::changes) says how long each stage did.
+    /// States are moved and not cloned, except those with a [migration](crate::Upgrade::migrate). The output pauses for
+    /// as long as a number takes to pass through the pipeline; [`changes`](Handle::changes) says how long each stage
+    /// paused.
     ///
     /// ```
     /// use millstream::prelude::*;

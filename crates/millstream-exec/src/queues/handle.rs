@@ -100,8 +100,8 @@ impl<O> QueuesHandle<O> {
         self.drain_join(most).ok()
     }
 
-    /// As [`drain`](QueuesHandle::drain), and returns what there is then, also if the time was over or the run
-    /// failed: what the sink returns and the report up to there.
+    /// As [`drain`](QueuesHandle::drain), but returns, even if the time was over or the run failed, what the sink
+    /// returns and the report up to there.
     #[must_use]
     pub fn drain_join(self, most: Duration) -> RunEnd<O> {
         self.ends.drain_within(most);
@@ -130,8 +130,7 @@ impl<O> QueuesHandle<O> {
         self.ends.control.finished()
     }
 
-    /// Waits for the end, and returns what there is then, also if the run failed: what the sink returns and the
-    /// report up to there.
+    /// Waits for the end. Returns, even if the run failed, what the sink returns and the report up to there.
     #[must_use]
     pub fn join(mut self) -> RunEnd<O> {
         assert!(

@@ -11,8 +11,8 @@ use std::sync::Arc;
 impl Rings {
     /// Replaces the run's pipeline by `next` at number `at` of the source, as
     /// [`Handle::upgrade`](crate::Handle::upgrade) does in a run that goes on: the same numbers go through the same
-    /// pipeline in every run. Of two upgrades at one number the later one takes the place of the earlier one before
-    /// that number. Where a snapshot or another upgrade is under way, the source waits for it at the number.
+    /// pipeline in every run. Of two upgrades at one number, the second replaces the first before that number. If a
+    /// snapshot or another upgrade is under way, the source waits for it at the number.
     ///
     /// ```
     /// use millstream::prelude::*;
@@ -23,7 +23,7 @@ impl Rings {
     /// ```
     ///
     /// The run fails with [`RunError::Upgrade`](crate::RunError::Upgrade) if the pipeline cannot be replaced. An
-    /// upgrade behind END does not take place.
+    /// upgrade after END does not take place.
     #[must_use]
     pub fn upgrade_at<T: Item, U: IntoUpgrade>(mut self, at: SequenceNumber, next: U) -> Self
     where

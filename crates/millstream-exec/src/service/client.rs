@@ -24,8 +24,8 @@ pub struct Client<Q: Item, A: Item> {
 impl<Q: Item, A: Item> Client<Q, A> {
     /// Sends a request, and waits for its answer, in async code on any executor.
     ///
-    /// A future that is dropped stops waiting. If its request was sent by then, the service still works on it: all
-    /// later answers are as if the caller had waited.
+    /// Dropping the future stops the waiting. If its request was sent by then, the service still works on it: all later
+    /// answers are as if the caller had waited.
     ///
     /// # Errors
     ///
@@ -109,8 +109,8 @@ impl<Q: Item, A: Item> Client<Q, A> {
         Ok(Answer::new(answer, self.run.clone()))
     }
 
-    /// Sends a request if there is room for it now. Never waits: it is for a caller that refuses work instead of
-    /// delaying it, such as a server that answers 503.
+    /// Sends a request if there is room for it now. Never waits: it is for callers that refuse work instead of delaying
+    /// it, such as a server that answers 503.
     ///
     /// ```
     /// use millstream::prelude::*;

@@ -1,4 +1,4 @@
-//! Where the requests of clients arrive, for a service that is run in another way.
+//! Where the requests of clients arrive, for a service that a program runs by itself.
 
 use super::answer::Request;
 use super::client::Client;
@@ -7,11 +7,11 @@ use crate::{Handle, Poller, Rings, RunError, Sender, fan_in};
 use millstream_core::Item;
 use std::fmt;
 
-/// Where requests arrive of a service that [`Service::start`](crate::Service::start) does not run: one that writes
-/// them to a journal first, for example.
+/// Receives the requests of a service that [`Service::start`](crate::Service::start) does not run: one that first
+/// writes them to a journal, for example.
 ///
-/// [`open`](Reception::open) gives what polls the requests. Each has the way back of its answer. When the run has
-/// started that answers them, [`client`](Reception::client) gives the client.
+/// [`open`](Reception::open) returns the reception, and a poller of the requests. Each request carries the return
+/// channel of its answer. When the run that answers them has started, [`client`](Reception::client) returns the client.
 ///
 /// ```
 /// use millstream::prelude::*;
@@ -36,8 +36,8 @@ pub struct Reception<Q: Item, A: Item> {
 }
 
 impl<Q: Item, A: Item> Reception<Q, A> {
-    /// A reception, and what polls its requests, in the order of their arrival. Requests wait in a ring with this
-    /// number of slots; by default with as many as those of `rings`.
+    /// A reception, and a poller of its requests, in the order of their arrival. Requests wait in a ring with this
+    /// number of slots; by default with as many as the rings of `rings`.
     ///
     /// # Errors
     ///

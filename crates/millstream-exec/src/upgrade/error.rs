@@ -11,9 +11,9 @@ use std::fmt;
 pub enum UpgradeError {
     /// The run was over before.
     Ended,
-    /// The new pipeline takes or gives something else than the run's.
+    /// The new pipeline reads other items, or yields another shape, than the run's.
     OtherEnds {
-        /// What the run's source gives, and the shape that its sink takes.
+        /// The items of the run's source, and the shape that its sink takes.
         run: [&'static str; 2],
         /// The same of the new pipeline.
         next: [&'static str; 2],
@@ -23,7 +23,7 @@ pub enum UpgradeError {
     OtherRunner,
     /// The program takes the run's output itself, by an iterator or a stream.
     OutputTaken,
-    /// Stages or states do not fit, as the plans say: which do, and why the others do not.
+    /// Stages or states do not fit, by the plans: which fit, and why the others do not.
     Check(Box<UpgradeCheck>),
     /// The state of a stage does not fit, as was found at the number: its type has the name and the size of another
     /// type, or its migration panicked or is for other types.

@@ -45,9 +45,9 @@ impl<P: Arrow> Upgrade<P> {
         Upgrade { next: Arc::new(next), states: StateRules::default() }
     }
 
-    /// The state with which this stage begins is what `migrate` makes of the old one. Of a stage inside `shard_by` it
-    /// is called once for each key, and of a `feedback` once for its state. It is called while no stage takes a number,
-    /// so it should not take long.
+    /// This stage begins with the state that `migrate` makes from the old one. For a stage inside `shard_by` it is
+    /// called once for each key; for a `feedback`, once for its state. It is called while no stage takes a number, so
+    /// it should not take long.
     ///
     /// `migrate` gets a clone: if it panics, or if a stage does not hold an `Old` or keeps no `New`, the old pipeline
     /// goes on at the same number with its state. States without a migration are moved and not cloned.
@@ -68,8 +68,8 @@ impl<P: Arrow> Upgrade<P> {
         self
     }
 
-    /// This stage begins fresh, although the running pipeline has one of its name: what that one kept is lost. Its
-    /// state may be of any type. The states of keys, in a `shard_by`, go on all the same.
+    /// This stage begins fresh, although the running pipeline has a stage of its name: what that stage kept is lost.
+    /// The state may be of any type. In a `shard_by`, the states of the keys still go on.
     ///
     /// ```
     /// use millstream::prelude::*;
