@@ -189,9 +189,9 @@ pub trait Runner: Sized {
     /// those before. The source is [`source::again`](crate::source::again), which makes a new one for every try.
     ///
     /// The sink gets every number once. A pipeline is determinate, so the outputs at numbers that the sink already has
-    /// are the same, and are skipped. This needs a source that yields the same values every time, at least as far as it
-    /// was read. All the work before the failure is done again. A failure of the sink is final, since it is not known
-    /// how far its state has come.
+    /// are the same, and are skipped. One with [`unordered`](millstream_core::AsyncExt::unordered) is not, and is
+    /// refused. The source must yield the same values every time, at least as far as it was read. All the work before
+    /// the failure is done again. A failure of the sink is final, since it is not known how far its state has come.
     ///
     /// ```
     /// use millstream::prelude::*;
@@ -218,7 +218,7 @@ pub trait Runner: Sized {
         retry: Retry,
     ) -> Result<(K::Output, Report), RunError>
     where
-        P: RunsOn<Self>,
+        P: RunsOn<Self> + Determinate,
         X: Source<P::Item>,
         F: FnMut() -> X,
         K: Sink<P::Out>,

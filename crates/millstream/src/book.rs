@@ -19,6 +19,7 @@ pages!(
     Ends: "ends.md",
     Upgrades: "upgrades.md",
     Production: "production.md",
+    Serving: "serving.md",
     Failures: "failures.md",
     Limits: "limits.md",
     ComingFrom: "coming-from.md",
