@@ -71,7 +71,8 @@ fn assigned(code: &str) -> Option<usize> {
 pub(crate) struct Schema(pub(crate) Columns);
 
 impl Parameter for Schema {
-    const WANTED: &'static str = "a schema, as `{id: int, user: text, price: float?}`";
+    const WANTED: &'static str =
+        "a schema, as `{id: int, user: text, price: float?}` (several files are one pattern, as `*.csv`)";
     fn read(literal: &Literal) -> Option<Self> {
         match literal {
             Literal::Code(code) => Columns::declared(code).ok().map(Schema),

@@ -19,7 +19,7 @@ pub(crate) fn time_of(value: &Scalar<'_>) -> Result<(u64, bool), String> {
             Some(seconds) if (0.0..YEAR_10000 as f64).contains(&seconds) => {
                 Ok(((seconds * 1000.0).round() as u64, false))
             }
-            Some(seconds) if seconds >= YEAR_10000 as f64 => Err(finer(&seconds.to_string())),
+            Some(seconds) if seconds >= YEAR_10000 as f64 => Err(finer(&shown(seconds))),
             _ => Err("a time is a number of seconds since 1970, or a text as 2026-01-31T12:00:00Z".to_owned()),
         },
     }
@@ -27,6 +27,11 @@ pub(crate) fn time_of(value: &Scalar<'_>) -> Result<(u64, bool), String> {
 
 /// Seconds from 1970 to the year 10000. A time that is later is one of milliseconds or less.
 const YEAR_10000: u64 = 253_402_300_800;
+
+/// A number as people write it.
+fn shown(number: f64) -> String {
+    if number < 1e18 { number.to_string() } else { format!("{number:e}") }
+}
 
 fn finer(number: &str) -> String {
     format!("{number} seconds since 1970 are after the year 9999: of milliseconds write `.time / 1000`")

@@ -1,7 +1,7 @@
 //! The programs that commands name.
 
 use clap::builder::{EnumValueParser, PossibleValue, TypedValueParser};
-use clap::error::Error;
+use clap::error::{ContextKind, ContextValue, Error};
 use clap::{Arg, Command, ValueEnum};
 use std::ffi::OsStr;
 use std::path::PathBuf;
@@ -26,7 +26,16 @@ impl TypedValueParser for Parser {
         if cfg!(feature = "run") && path.extension().is_some_and(|extension| extension == "mill") {
             return Ok(ProgramName::Text(path));
         }
-        EnumValueParser::<Program>::new().parse_ref(command, arg, value).map(ProgramName::BuiltIn)
+        let built_in = EnumValueParser::<Program>::new().parse_ref(command, arg, value);
+        built_in.map(ProgramName::BuiltIn).map_err(|mut error| {
+            if let (true, Some(ContextValue::Strings(values))) =
+                (cfg!(feature = "run"), error.get(ContextKind::ValidValue))
+            {
+                let values = values.iter().cloned().chain(["FILE.mill".to_owned()]).collect();
+                error.insert(ContextKind::ValidValue, ContextValue::Strings(values));
+            }
+            error
+        })
     }
 
     fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {

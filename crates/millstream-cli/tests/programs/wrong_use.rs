@@ -45,7 +45,7 @@ fn wrong_use_is_refused_with_a_reason() {
         ("completions csh", "csh"),
         ("sleep --sharded --shards 3", "cannot be used with"),
         ("plan", "PROGRAM"),
-        ("plan nosuch", "nosuch"),
+        ("plan nosuch", "hidden-clock, FILE.mill]"),
     ];
     for (args, reason) in cases {
         let seen = Scene::new().millstream(args, Input::Nothing);

@@ -85,7 +85,7 @@ fn programs() -> impl Strategy<Value = (String, String)> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: if std::env::var_os("MILLSTREAM_FULL").is_some() { 500 } else { 40 }, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 500, ..ProptestConfig::default() })]
 
     /// The bytes of every sink, and the dead letters, are those of the model: on every deployment, with any number of
     /// workers and shards, wherever the input is cut.
