@@ -29,6 +29,10 @@ mod broadcast;
 pub mod fuzzed;
 #[cfg(feature = "http")]
 pub mod http;
+#[cfg(all(target_os = "linux", any(feature = "http", feature = "tcp")))]
+mod inherited;
+#[cfg(feature = "http")]
+mod lingering;
 #[cfg(any(feature = "http", feature = "tcp"))]
 mod listening;
 pub mod once;
@@ -45,6 +49,8 @@ mod whole_records;
 
 #[cfg(any(feature = "http", feature = "tcp"))]
 pub use broadcast::{Broadcast, Publisher, WhenSlow, broadcast};
+#[cfg(all(target_os = "linux", any(feature = "http", feature = "tcp")))]
+pub use inherited::inherited;
 #[cfg(any(feature = "http", feature = "tcp"))]
 pub use open_error::OpenError;
 pub use whole_lines::{LineTooLong, WholeLines};

@@ -11,6 +11,7 @@ use serde_json::Value;
 use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -25,7 +26,8 @@ impl Persistent {
     /// again. A service that must not do twice what is asked twice keeps the ids of requests, and their answers, in its
     /// state.
     ///
-    /// The run ends when the last client is dropped. What was accepted is answered then.
+    /// The run ends when the last client is dropped, or when it is [closed](Running::close). What was accepted is answered
+    /// then.
     ///
     /// ```
     /// use millstream::{prelude::*, state::{Persistent, StateDir}};
@@ -60,7 +62,8 @@ impl Persistent {
         let waiting = Arc::new(Waiting::default());
         let live = Requests { arriving, replies: Vec::new(), waiting: waiting.clone() };
         let requests = journaled_in_groups(&self.dir, journal, move || live);
-        let running = self.start(&stages.maybe(), requests, Answers(waiting))?;
+        let running = self.start(&stages.maybe(), requests, Answers(waiting.clone()))?;
+        let running = running.closed_by(move || waiting.closes.store(true, Ordering::Relaxed));
         let client = reception.client(running.handle());
         Ok((client, running))
     }
@@ -74,17 +77,21 @@ type Replies<A> = VecDeque<(u64, Reply<A>)>;
 
 /// The replies of the requests under way; none when the run is over.
 #[derive(Debug)]
-struct Waiting<A>(Mutex<Option<Replies<A>>>);
+struct Waiting<A> {
+    replies: Mutex<Option<Replies<A>>>,
+    /// No more requests are accepted.
+    closes: AtomicBool,
+}
 
 impl<A> Default for Waiting<A> {
     fn default() -> Self {
-        Waiting(Mutex::new(Some(VecDeque::new())))
+        Waiting { replies: Mutex::new(Some(VecDeque::new())), closes: AtomicBool::new(false) }
     }
 }
 
 impl<A> Waiting<A> {
     fn lock(&self) -> MutexGuard<'_, Option<Replies<A>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.replies.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Numbers increase. If the run is over, the replies are dropped, which tells their callers.
@@ -120,6 +127,10 @@ impl<Q: Recorded, A: Item> Groups for Requests<Q, A> {
     fn next_group(&mut self, group: &mut VecDeque<Q>) -> bool {
         let replies = &mut self.replies;
         loop {
+            if self.waiting.closes.load(Ordering::Relaxed) {
+                // Those that were accepted by now still come.
+                self.arriving.drain();
+            }
             let polled = self.arriving.poll_for(LOOK, |_, request| {
                 let (value, reply) = request.into_parts();
                 group.push_back(value);
