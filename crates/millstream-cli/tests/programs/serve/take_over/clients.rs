@@ -51,7 +51,8 @@ impl Clients {
                 done
             })
         });
-        Clients { over, threads: threads.collect() }
+        let threads = threads.collect();
+        Clients { over, threads }
     }
 
     /// Ends the clients, and compares the ledger with what they were answered.
