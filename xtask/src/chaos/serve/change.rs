@@ -98,8 +98,10 @@ impl Process {
 
 impl<'l> Change<'l> {
     fn begin(args: &Args, ledger: &'l Ledger) -> Result<Self> {
-        let versions = ["old", "new"].map(|name| ledger.home.join(name));
+        // The state is that of a program of this name.
+        let versions = ["old", "new"].map(|dir| ledger.home.join(dir).join("millstream"));
         for version in &versions {
+            fs::create_dir_all(version.with_file_name("")).map_err(io("make a directory"))?;
             fs::copy(&ledger.program, version).map_err(io("copy the program"))?;
         }
         let now = start(ledger, &versions[0], 0)?;
