@@ -73,6 +73,20 @@ impl<O: Send + 'static> Running<O> {
 
     /// Accepts no request any more, although there are clients, and ends the job when those are answered that it has
     /// accepted. A job that is no [service](super::Persistent::serve) is drained.
+    ///
+    /// ```
+    /// use millstream::{prelude::*, state::{Persistent, StateDir}};
+    /// # let home = tempfile::tempdir()?;
+    /// let sum = pipeline::<String>().scan(0, |sum, line| { *sum += line.len(); *sum }).named("sum");
+    /// let job = Persistent::new(Rings::new(), StateDir::open(home.path().join("state"), "sum")?);
+    /// let (client, running) = job.serve(sum, Default::default())?;
+    /// let waits = client.send("four".to_owned())?;
+    /// running.close();
+    /// running.wait()?;
+    /// assert_eq!(waits.wait(), Ok(4));
+    /// assert_eq!(client.call_blocking("five!".to_owned()), Err(CallError::Ended));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn close(&self) {
         match &self.close {
             Some(close) => close(),

@@ -6,12 +6,12 @@ mod sender;
 use super::{All, Ending, Ledger, PAID_IN, PATIENCE, io, terminate, violation};
 use crate::chaos::{Args, Random};
 use crate::cmd::{Result, failure};
-use sender::{Kind, Sender};
+use sender::{Kind, Seen, Sender};
 use std::fs;
 use std::path::PathBuf;
 use std::process::ExitStatus;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use std::thread::{self, JoinHandle, sleep};
 use std::time::{Duration, Instant};
 
@@ -115,16 +115,16 @@ impl<'l> Change<'l> {
         start(self.ledger, &self.versions[self.started as usize % 2], self.started)
     }
 
-    fn clients(&self, all: &Arc<All>, phase: u64, content: bool) -> (Vec<JoinHandle<Result>>, Arc<AtomicU64>) {
-        let again = Arc::new(AtomicU64::new(0));
+    fn clients(&self, all: &Arc<All>, phase: u64, content: bool) -> (Vec<JoinHandle<Result>>, Arc<Seen>) {
+        let seen = Arc::new(Seen::default());
         let clients = KINDS.iter().zip(0..).map(|(kind, number)| {
             let random = Random((self.seed * 2 + phase) * KINDS.len() as u64 + number);
             let name = format!("c{phase}-{number}");
-            let sender = Sender::new(self.ledger.port, name, *kind, random, content, again.clone());
+            let sender = Sender::new(self.ledger.port, name, *kind, random, content, seen.clone());
             let all = all.clone();
             thread::spawn(move || sender.work(&all))
         });
-        (clients.collect(), again)
+        (clients.collect(), seen)
     }
 
     /// Old processes that have ended are forgotten: each has to end with 0.
@@ -143,7 +143,7 @@ impl<'l> Change<'l> {
 
     /// Upgrades that nothing disturbs, of which no client sees anything.
     fn calm(&mut self, all: &Arc<All>) -> Result<String> {
-        let (clients, again) = self.clients(all, 0, false);
+        let (clients, seen) = self.clients(all, 0, false);
         for _ in 0..UPGRADES {
             if clients.iter().any(JoinHandle::is_finished) {
                 break;
@@ -166,10 +166,11 @@ impl<'l> Change<'l> {
             sleep(Duration::from_millis(5));
             self.forget()?;
         }
-        let behind = again.load(Ordering::Relaxed);
+        let (behind, longest) = (seen.again.load(Ordering::Relaxed), seen.longest_us.load(Ordering::Relaxed));
         Ok(format!(
-            "{UPGRADES} upgrades, no connection refused, reset or ended without an answer, {behind} requests sent again \
-             that were behind a last response"
+            "{UPGRADES} upgrades: no connection was refused, reset or ended without an answer; {behind} requests were sent \
+             again that were behind a last response; the longest answer on a new connection took {} ms",
+            longest / 1000
         ))
     }
 
@@ -179,7 +180,7 @@ impl<'l> Change<'l> {
             return Ok("none killed".to_owned());
         }
         all.over.store(false, Ordering::Relaxed);
-        let (clients, again) = self.clients(all, 1, true);
+        let (clients, seen) = self.clients(all, 1, true);
         let (mut killed, mut resumed, mut taken) = (0, 0, 0);
         while killed < self.kills && !clients.iter().any(JoinHandle::is_finished) {
             let mut next = self.next()?;
@@ -205,7 +206,7 @@ impl<'l> Change<'l> {
             }
         }
         end(all, clients)?;
-        let again = again.load(Ordering::Relaxed);
+        let again = seen.again.load(Ordering::Relaxed);
         if again == 0 && self.kills >= 20 {
             return Err(failure("no kill met a request that was under way: the kills prove nothing"));
         }

@@ -37,8 +37,16 @@ pub(super) struct Sender {
     /// Whether it is content with an error, and sends its request again.
     content: bool,
     connection: Option<BufReader<TcpStream>>,
-    /// The requests that it has sent again.
-    again: Arc<AtomicU64>,
+    seen: Arc<Seen>,
+}
+
+/// What all clients have seen.
+#[derive(Default)]
+pub(super) struct Seen {
+    /// The requests that were sent again.
+    pub(super) again: AtomicU64,
+    /// The longest time for an answer on a new connection, in microseconds.
+    pub(super) longest_us: AtomicU64,
 }
 
 /// A transfer of this amount to an account of its own. The account's name is its id.
@@ -48,15 +56,8 @@ struct Transfer {
 }
 
 impl Sender {
-    pub(super) fn new(
-        port: u16,
-        name: String,
-        kind: Kind,
-        random: Random,
-        content: bool,
-        again: Arc<AtomicU64>,
-    ) -> Self {
-        Sender { address: ([127, 0, 0, 1], port).into(), name, kind, random, content, connection: None, again }
+    pub(super) fn new(port: u16, name: String, kind: Kind, random: Random, content: bool, seen: Arc<Seen>) -> Self {
+        Sender { address: ([127, 0, 0, 1], port).into(), name, kind, random, content, connection: None, seen }
     }
 
     pub(super) fn work(mut self, all: &All) -> Result {
@@ -98,13 +99,14 @@ impl Sender {
                     return Err(violation(format!("{name}: {of}, after {} answers: {error}", before - left.len())));
                 }
             }
-            self.again.fetch_add(left.len() as u64, Ordering::Relaxed);
+            self.seen.again.fetch_add(left.len() as u64, Ordering::Relaxed);
         }
         Ok(())
     }
 
     /// Sends all of them, and takes those away that are answered. The last response of a connection ends it.
     fn send(&mut self, left: &mut &[Transfer]) -> io::Result<()> {
+        let began = Instant::now();
         let mut connection = match self.connection.take() {
             Some(connection) => connection,
             None => {
@@ -129,6 +131,9 @@ impl Sender {
                 return Err(io::Error::other(why));
             }
             *left = rest;
+            if self.kind == Kind::New {
+                self.seen.longest_us.fetch_max(began.elapsed().as_micros() as u64, Ordering::Relaxed);
+            }
             if response.is_last {
                 return ends(connection);
             }
