@@ -220,10 +220,9 @@ async fn accept<F: Future<Output = ()> + Send + 'static>(
     connected: &impl Fn(Accepted) -> F,
 ) {
     loop {
-        match accepting.wait_for(|accepting| *accepting != Accepting::NotNow).await.as_deref() {
-            Ok(Accepting::Never) => return,
-            // Without its owner it is closed at once.
-            Ok(_) | Err(_) => {}
+        // An error means that it is about to be closed.
+        if let Ok(Accepting::Never) = accepting.wait_for(|accepting| *accepting != Accepting::NotNow).await.as_deref() {
+            return;
         }
         // A connection beyond the limit waits in the system's queue.
         let Ok(place) = free.clone().acquire_owned().await else { return };

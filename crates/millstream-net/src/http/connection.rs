@@ -195,7 +195,7 @@ async fn called(mut routes: Router, request: Request) -> Response {
 }
 
 impl Visitor {
-    /// The response to a request that was admitted, from whoever answers now.
+    /// The response to a request that was admitted, from who answers now.
     pub(super) async fn again(&self, request: Request) -> Response {
         match self.way().await {
             Way::Own(routes) => called(routes, request).await,

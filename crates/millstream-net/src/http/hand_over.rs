@@ -3,23 +3,25 @@
 //! The process that has the service [offers](Server::offer) it at a socket in its state directory, which only its user
 //! can open. The new one [asks](ask) there. What they do then, one after the other:
 //!
-//! | the old process | the new process |
-//! | --- | --- |
-//! | [holds](Server::hold) the requests that come from now on, answers those that it has, and lets its state go | waits |
-//! | hands its sockets over ([`hand_over`](Successor::hand_over)), and waits | opens the state, and a server for the same clients ([`open`](Predecessor::open)) |
-//! | lets it begin; what it has held goes to the new process | says that it is [up](Predecessor::up), waits for that, and accepts connections |
-//! | forwards whole requests of the connections that it has, with `Connection: close`, and ends when it has none | answers a request, and is [settled](HandedOver::settled) |
+//! 1. The old process [holds](Server::hold) the requests that come from now on, answers those that it has, and lets its
+//!    state go.
+//! 2. It [hands its sockets over](Successor::hand_over), and waits.
+//! 3. The new process opens the state, and [a server](Predecessor::open) for the same clients, and says that it is
+//!    [up](Predecessor::up).
+//! 4. The old process lets it begin: the new one accepts connections, and gets the requests that were held.
+//! 5. The old one forwards whole requests of the connections that it has, with `Connection: close`, and ends when it
+//!    has none. Until the new one is [settled](HandedOver::settled), by an answer, the old one could go on.
 //!
-//! No request is refused for it, none is answered by both, and no connection is closed that a client may be writing to.
-//! If the new process dies, is too slow or cannot read the state, the old one [goes on](Server::resume) with what it has
-//! held; also if the new one dies before it is settled. If the old one dies, the new one goes on. Which of them may
-//! write is never a matter of what they say here: the state's lock decides it. A second process that asks meanwhile is
-//! [refused](HandOverError::Busy).
+//! No request is refused for it, none is answered by both, and no connection is closed while a client may be writing
+//! to it. If the new process dies, is too slow or cannot read the state, the old one [goes on](Server::resume) with
+//! what it has held; also if the new one dies before it is settled. If the old one dies, the new one goes on. Which of
+//! them may write is never a matter of what they say here: the lock of the state decides it. A second process that
+//! asks meanwhile is [refused](HandOverError::Busy).
 //!
-//! What is not in a request, such as a WebSocket or a stream of events, stays with the old process until that closes its
-//! server. A request that lasts longer than [`hold`](Server::hold) waits gets what a service says that is
-//! [ending](crate::http::Refusal::Ending); an [`Endpoint`](crate::http::Endpoint) that still gathers a body is not
-//! waited for, and its request is forwarded whole.
+//! What has no end of its own, such as a WebSocket or a stream of events, stays with the old process until that closes
+//! its server. A request that lasts longer than [`hold`](Server::hold) waits gets what a service says that is
+//! [ending](crate::http::Refusal::Ending). An [`Endpoint`](crate::http::Endpoint) that still gathers a body is not
+//! waited for, and its request is forwarded as a whole.
 //!
 //! ```
 //! use millstream::net::http::{Limits, Server, axum::{Router, routing::get}, hand_over::{self, Settled}};

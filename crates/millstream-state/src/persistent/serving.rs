@@ -26,8 +26,8 @@ impl Persistent {
     /// again. A service that must not do twice what is asked twice keeps the ids of requests, and their answers, in its
     /// state.
     ///
-    /// The run ends when the last client is dropped, or when it is [closed](Running::close). What was accepted is answered
-    /// then.
+    /// The run ends when the last client is dropped, or when it is [closed](Running::close). What was accepted is
+    /// answered then.
     ///
     /// ```
     /// use millstream::{prelude::*, state::{Persistent, StateDir}};

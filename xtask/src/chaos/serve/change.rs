@@ -190,7 +190,7 @@ impl<'l> Change<'l> {
                 next.kill()?;
                 killed += 1;
             }
-            if matches!(which, 2 | 3 | 4) {
+            if which >= 2 {
                 self.now.kill()?;
                 killed += 1;
             }

@@ -55,7 +55,7 @@ impl Door {
         }
     }
 
-    /// Listens, in the place of whoever did, for this user alone.
+    /// Listens, in the place of the last who did, for this user alone.
     pub(super) fn listen(&self) -> io::Result<UnixListener> {
         let unfinished = self.path.join(UNFINISHED);
         match fs::remove_file(&unfinished) {

@@ -22,7 +22,7 @@ const OF_ONE_CONNECTION: [HeaderName; 8] = [
     header::UPGRADE,
     header::TE,
     header::TRAILER,
-    // Whoever has read the head has answered it.
+    // The process that has read the head has answered it.
     header::EXPECT,
     HeaderName::from_static("keep-alive"),
     HeaderName::from_static("proxy-connection"),

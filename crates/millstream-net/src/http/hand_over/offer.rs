@@ -210,8 +210,8 @@ impl Successor {
     ///
     /// # Errors
     ///
-    /// If the process ends, says that it cannot, or says nothing in time. Then it is told not to begin, and this one can
-    /// [go on](Server::resume) when the state is free again.
+    /// If the process ends, says that it cannot, or says nothing in time. Then it is told not to begin, and this one
+    /// can [go on](Server::resume) when the state is free again.
     pub fn hand_over(mut self, server: &Server, offer: &Offer, within: Duration) -> Result<HandedOver, HandOverError> {
         let link = self.link.try_clone()?;
         if let Err(error) = self.up(server, offer, within) {
@@ -275,8 +275,8 @@ pub enum Settled {
 }
 
 impl HandedOver {
-    /// Waits until it is known whether the other process keeps the service, at most for this time. If so, this one never
-    /// accepts a connection again.
+    /// Waits until it is known whether the other process keeps the service, at most for this time. If so, this one
+    /// never accepts a connection again.
     pub fn settled(&self, server: &Server, offer: &Offer, within: Duration) -> Settled {
         match link::hear(&self.link, within) {
             Ok(Some(SETTLED)) => {
