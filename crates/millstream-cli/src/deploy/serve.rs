@@ -41,6 +41,9 @@ pub(crate) trait Serves {
     fn idle(&self) -> Duration;
 }
 
+/// A run of a service.
+type Started<S> = (Client<<S as Serves>::Request, <S as Serves>::Answer>, Serving);
+
 /// The requests under way are answered within this time when a service ends, or they are cut off.
 const GRACE: Duration = Duration::from_secs(10);
 
@@ -100,7 +103,7 @@ impl Runs {
     {
         // The first signal ends the server, and not the run: what was accepted is answered.
         self.interrupts.when_drained(|| ());
-        let (before, client, mut serving) = match self.first(service, take_over) {
+        let (before, (client, mut serving)) = match self.first(service, take_over) {
             Ok(started) => started?,
             Err(refused) => return Ok(Err(refused)),
         };
@@ -171,7 +174,7 @@ impl Runs {
         failure.map_or(Ok(()), Err)
     }
 
-    fn start<S>(&self, serves: &S) -> Result<(Client<S::Request, S::Answer>, Serving), Failed>
+    fn start<S>(&self, serves: &S) -> Result<Started<S>, Failed>
     where
         S: Serves,
         AnyEdge<S::Request>: millstream_exec::BoxShape,

@@ -6,12 +6,11 @@ use crate::journal::JournalOptions;
 use crate::resumable::{Groups, Recorded, journaled_in_groups};
 use millstream_core::pipe::{Then, ToMaybe};
 use millstream_core::{Arrow, Item, KeepsClock, Maybe, RunOutcome, SequenceNumber, Shape, Sink, Val, ViewExt};
-use millstream_exec::{Client, Edge, Lasting, Polled, Poller, Reception, Reply, Request};
+use millstream_exec::{Client, Edge, Lasting, Polled, Poller, Reception, Reply, Request, Source};
 use serde_json::Value;
 use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::io;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -60,10 +59,11 @@ impl Persistent {
     {
         let (reception, arriving) = Reception::open(&self.rings, None)?;
         let waiting = Arc::new(Waiting::default());
+        let closer = Source::closer(&arriving);
         let live = Requests { arriving, replies: Vec::new(), waiting: waiting.clone() };
         let requests = journaled_in_groups(&self.dir, journal, move || live);
-        let running = self.start(&stages.maybe(), requests, Answers(waiting.clone()))?;
-        let running = running.closed_by(move || waiting.closes.store(true, Ordering::Relaxed));
+        let running = self.start(&stages.maybe(), requests, Answers(waiting))?;
+        let running = running.closed_by(move || closer.iter().for_each(|closer| closer.close()));
         let client = reception.client(running.handle());
         Ok((client, running))
     }
@@ -77,21 +77,17 @@ type Replies<A> = VecDeque<(u64, Reply<A>)>;
 
 /// The replies of the requests under way; none when the run is over.
 #[derive(Debug)]
-struct Waiting<A> {
-    replies: Mutex<Option<Replies<A>>>,
-    /// No more requests are accepted.
-    closes: AtomicBool,
-}
+struct Waiting<A>(Mutex<Option<Replies<A>>>);
 
 impl<A> Default for Waiting<A> {
     fn default() -> Self {
-        Waiting { replies: Mutex::new(Some(VecDeque::new())), closes: AtomicBool::new(false) }
+        Waiting(Mutex::new(Some(VecDeque::new())))
     }
 }
 
 impl<A> Waiting<A> {
     fn lock(&self) -> MutexGuard<'_, Option<Replies<A>>> {
-        self.replies.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Numbers increase. If the run is over, the replies are dropped, which tells their callers.
@@ -127,10 +123,6 @@ impl<Q: Recorded, A: Item> Groups for Requests<Q, A> {
     fn next_group(&mut self, group: &mut VecDeque<Q>) -> bool {
         let replies = &mut self.replies;
         loop {
-            if self.waiting.closes.load(Ordering::Relaxed) {
-                // Those that were accepted by now still come.
-                self.arriving.drain();
-            }
             let polled = self.arriving.poll_for(LOOK, |_, request| {
                 let (value, reply) = request.into_parts();
                 group.push_back(value);

@@ -1,14 +1,15 @@
 //! The change of a service to a new process: `--take-over`.
 
 use super::super::{Failed, Runs};
-use super::{LOOK, Refused, Serves, Serving};
+use super::{LOOK, Refused, Serves, Serving, Started};
+use crate::config::{Doing, Keep};
 use crate::message::quoted;
 use crate::outcome::Outcome;
 use millstream_core::AnyEdge;
-use millstream_exec::{BoxShape, Client};
+use millstream_exec::BoxShape;
 use millstream_net::http::Server;
 use millstream_net::http::hand_over::{self, HandOverError, Offer, Predecessor, Settled, Successor};
-use millstream_state::{JobError, StateError};
+use millstream_state::{JobError, StateDir, StateError};
 use std::fmt::Display;
 use std::time::{Duration, Instant};
 
@@ -27,8 +28,8 @@ const AGAIN: Duration = Duration::from_millis(20);
 /// A request on an old connection has at most this time for its answer.
 const FORWARDED_WITHIN: Duration = Duration::from_secs(30);
 
-/// A run of a service, with what was before it.
-type First<S> = (Option<Predecessor>, Client<<S as Serves>::Request, <S as Serves>::Answer>, Serving);
+/// A run of a service, and the process that had the service before.
+type First<S> = (Option<Predecessor>, Started<S>);
 
 impl Runs {
     /// Starts the run, where that of the old process was if this one is to take over.
@@ -50,7 +51,7 @@ impl Runs {
                     if nobody && started.is_ok() {
                         self.note("--take-over: no process has this state, so nothing is taken over");
                     }
-                    return Ok(started.map(|(client, serving)| (before, client, serving)));
+                    return Ok(started.map(|started| (before, started)));
                 }
             }
         }
@@ -58,7 +59,11 @@ impl Runs {
 
     /// The process that has the service, when it has let it go.
     fn before(&self) -> Result<Option<Predecessor>, Refused> {
-        let Some(keep) = &self.config.keep else { return Ok(None) };
+        let Some(keep @ Keep { doing: Doing::Run { program, .. }, .. }) = &self.config.keep else { return Ok(None) };
+        // Another program is not disturbed: the start says whose state it is.
+        if StateDir::read(&keep.dir).is_ok_and(|dir| dir.program() != program) {
+            return Ok(None);
+        }
         match hand_over::ask(&keep.dir, LETS_GO_WITHIN) {
             Ok(before) => Ok(before),
             // It was killed. Its state is free.
@@ -150,7 +155,7 @@ impl Runs {
     }
 
     /// Starts the run again, when no other process has the state.
-    pub(super) fn again<S>(&self, service: &S) -> Result<(Client<S::Request, S::Answer>, Serving), Failed>
+    pub(super) fn again<S>(&self, service: &S) -> Result<Started<S>, Failed>
     where
         S: Serves,
         AnyEdge<S::Request>: BoxShape,

@@ -154,6 +154,20 @@ fn a_second_process_that_takes_over_is_refused_and_so_is_one_without_a_state() {
     let other = Seen::of(taking_over(&scene).args(["--accounts", "0"]).output().unwrap());
     assert_eq!(other.code, Some(2), "{}", other.stderr);
     assert_eq!(ledger.ask("GET /health", "", "").0, 200, "what is wrong use does not disturb it");
+    let renamed = scene.path("other");
+    std::fs::hard_link(env!("CARGO_BIN_EXE_millstream"), &renamed)
+        .or_else(|_| std::fs::copy(env!("CARGO_BIN_EXE_millstream"), &renamed).map(drop))
+        .unwrap();
+    let mut other = Command::new(renamed);
+    other.current_dir(scene.path("")).args(["serve", "--take-over", "--state", "state"]);
+    let other = Seen::of(other.output().unwrap());
+    assert_eq!(other.code, Some(1));
+    assert!(other.stderr.contains("has the state of the program"), "{}", other.stderr);
+    assert_eq!(
+        ledger.said.lock().unwrap().matches("this one goes on").count(),
+        1,
+        "another program does not disturb it"
+    );
     assert_eq!(ledger.terminate(), Some(143));
 }
 

@@ -74,7 +74,12 @@ pub(super) fn pass(link: &UnixStream, sockets: [BorrowedFd<'_>; SOCKETS_PASSED])
     if !beside.push(SendAncillaryMessage::ScmRights(&sockets)) {
         return Err(io::ErrorKind::OutOfMemory.into());
     }
-    let sent = sendmsg(link, &[IoSlice::new(&[SOCKETS])], &mut beside, SendFlags::empty())?;
+    // A process that has ended is an error, and no signal.
+    #[cfg(not(target_vendor = "apple"))]
+    let flags = SendFlags::NOSIGNAL;
+    #[cfg(target_vendor = "apple")]
+    let flags = SendFlags::empty();
+    let sent = sendmsg(link, &[IoSlice::new(&[SOCKETS])], &mut beside, flags)?;
     if sent == 1 { Ok(()) } else { Err(io::ErrorKind::WriteZero.into()) }
 }
 
