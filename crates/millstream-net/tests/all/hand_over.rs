@@ -149,20 +149,24 @@ fn what_is_held_is_answered_by_the_old_process_if_the_new_one_dies_before_it_is_
 fn a_new_process_that_is_silent_does_not_begin_later() {
     let (home, server, offer) = old();
     let dir = home.path().to_owned();
-    let late = Arc::new(Gate::default());
-    let waits = late.clone();
+    let [late, opened] = [(); 2].map(|()| Arc::new(Gate::default()));
+    let (waits, opens) = (late.clone(), opened.clone());
     let new = spawn(move || {
         let before = before(&dir);
         let server = before.open(routes("new"), Limits::default()).unwrap();
+        opens.open();
         waits.pass();
         before.up(&server, PATIENCE).map(drop).unwrap_err()
     });
     let successor = offer.asked(PATIENCE).unwrap();
     server.hold(PATIENCE);
-    let failed = successor.hand_over(&server, &offer, Duration::from_millis(20)).unwrap_err();
+    let mut queued = Peer::of(server.address());
+    queued.say(&echo("1"));
+    let failed = successor.hand_over(&server, &offer, Duration::from_millis(200)).unwrap_err();
     assert!(matches!(failed, HandOverError::Silent), "{failed}");
+    opened.pass();
     server.resume(routes("old again"));
-    assert!(post(server.address(), "/echo", "1").ends_with("old again: 1"), "the new one accepts nothing");
+    assert!(response(&mut queued).ends_with("old again: 1"), "the new one accepts nothing");
     late.open();
     let refused = new.join().unwrap();
     assert!(matches!(refused, HandOverError::Refused(_)), "{refused}");
