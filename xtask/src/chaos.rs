@@ -14,7 +14,8 @@ pub(crate) struct Args {
     /// state, and start them again; exit with 4 at the first byte of output that differs. `cluster`: kill and stop the
     /// workers, the feed and the three servers of a word count on NATS, and start them again; exit with 4 if the output
     /// is not the model's. `serve`: kill a ledger whose clients repeat what was not answered; exit with 4 if a request
-    /// was done twice or by half, or an answered one is lost
+    /// was done twice or by half, or an answered one is lost; with `--change`, after 100 new processes have taken over,
+    /// of which no client may see anything
     #[arg(value_parser = ["cluster", "evolve", "serve", "state"])]
     what: String,
     /// The seed of the work, and of the choice and times of kills as far as these are determined
@@ -23,6 +24,9 @@ pub(crate) struct Args {
     /// The number of processes to kill
     #[arg(long, value_name = "N", default_value_t = 100)]
     kills: u64,
+    /// `serve`: let new processes take over from old ones, and kill both
+    #[arg(long)]
+    change: bool,
     /// The input of `cluster`, in millions of bytes
     #[arg(long, value_name = "N", default_value_t = 100)]
     megabytes: u64,
@@ -32,6 +36,9 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> Result {
+    if args.change && args.what != "serve" {
+        return Err(crate::cmd::failure("--change is of `serve`"));
+    }
     match &*args.what {
         "state" => state::run(args),
         "cluster" => cluster::run(args),

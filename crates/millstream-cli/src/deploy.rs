@@ -28,6 +28,8 @@ use millstream_exec::{
 };
 use millstream_state::JobError;
 use serde_json::Value;
+#[cfg(feature = "serve")]
+pub(crate) use serve::{Refused, Serves};
 use started::WhenStarted;
 use std::borrow::Cow;
 use std::fmt;

@@ -92,10 +92,6 @@ pub trait Source<T: Item> {
 
 /// Makes senders send no more. See [`Source::closer`].
 #[doc(hidden)]
-#[cfg_attr(
-    not(feature = "queues"),
-    expect(dead_code, reason = "only queues take an iterator from senders and drain it")
-)]
 pub struct Closer {
     pub(crate) senders: StopSource,
     /// Where the iterator waits.
@@ -103,8 +99,8 @@ pub struct Closer {
 }
 
 impl Closer {
-    #[cfg(feature = "queues")]
-    pub(crate) fn close(&self) {
+    /// Returns at once. What was sent by then still comes.
+    pub fn close(&self) {
         self.senders.end();
         self.shared.signal.notify();
     }

@@ -23,10 +23,13 @@
 //! [remembers](crate::once) it can be repeated.
 
 mod body;
+mod connection;
 mod counters;
 mod endpoint;
 mod events;
 mod guard;
+#[cfg(unix)]
+pub mod hand_over;
 mod ingest;
 mod limits;
 #[cfg(feature = "post")]
@@ -38,8 +41,10 @@ mod server;
 mod socket;
 #[cfg(any(all(test, feature = "tcp"), feature = "fuzzed"))]
 mod spoken;
+mod switch;
 #[cfg(feature = "tls")]
 mod tls;
+mod wire;
 
 pub use crate::OpenError;
 pub use counters::Counters;

@@ -17,7 +17,8 @@
 //! **Promises, and their tests** (in `tests/all`): nothing that a stranger sends hangs, bloats or deceives a server,
 //! and what was accepted is answered (`attacks`, `overload`, `answers`, `tcp`, `sockets`, and `tests/memory.rs`;
 //! `src/fuzzed.rs`, fuzzed); a slow reader stops no pipeline (`readers`, `tcp`); with a journal, what was answered is
-//! true after a crash, and done once (`cargo xtask chaos serve`).
+//! true after a crash, and done once (`cargo xtask chaos serve`); a service that a new process takes over answers every
+//! request, whichever process dies (`hand_over`, `cargo xtask chaos serve --change`).
 
 #![forbid(unsafe_code)]
 
@@ -29,6 +30,10 @@ mod broadcast;
 pub mod fuzzed;
 #[cfg(feature = "http")]
 pub mod http;
+#[cfg(all(target_os = "linux", any(feature = "http", feature = "tcp")))]
+mod inherited;
+#[cfg(feature = "http")]
+mod lingering;
 #[cfg(any(feature = "http", feature = "tcp"))]
 mod listening;
 pub mod once;
@@ -45,6 +50,8 @@ mod whole_records;
 
 #[cfg(any(feature = "http", feature = "tcp"))]
 pub use broadcast::{Broadcast, Publisher, WhenSlow, broadcast};
+#[cfg(all(target_os = "linux", any(feature = "http", feature = "tcp")))]
+pub use inherited::inherited;
 #[cfg(any(feature = "http", feature = "tcp"))]
 pub use open_error::OpenError;
 pub use whole_lines::{LineTooLong, WholeLines};

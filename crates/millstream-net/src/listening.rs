@@ -4,7 +4,7 @@ use crate::OpenError;
 use std::future::Future;
 use std::io;
 use std::net::{SocketAddr, ToSocketAddrs};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::thread::JoinHandle;
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
@@ -52,13 +52,47 @@ pub(crate) struct Accepted {
     pub(crate) closing: Closing,
 }
 
+/// Whether connections are accepted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Accepting {
+    Yes,
+    /// They wait in the system's queue.
+    #[cfg_attr(not(all(unix, feature = "http")), expect(dead_code, reason = "only a server can be handed over"))]
+    NotNow,
+    /// Never again: the listener is given back to the system, and open connections go on.
+    #[cfg_attr(not(all(unix, feature = "http")), expect(dead_code, reason = "only a server can be handed over"))]
+    Never,
+}
+
 /// A server. When it is dropped, it is closed.
 #[derive(Debug)]
 pub(crate) struct Listening {
     address: SocketAddr,
     closing: watch::Sender<bool>,
+    accepting: watch::Sender<Accepting>,
     within: Arc<Mutex<Duration>>,
     thread: Option<JoinHandle<usize>>,
+    beside: Beside,
+    /// There as long as connections may be accepted.
+    listener: Weak<TcpListener>,
+}
+
+/// What connections need that come in another way than by the listener.
+#[derive(Clone, Debug)]
+pub(crate) struct Beside {
+    #[cfg_attr(not(all(unix, feature = "http")), expect(dead_code, reason = "only a server can be handed over"))]
+    pub(crate) runtime: tokio::runtime::Handle,
+    free: Arc<Semaphore>,
+    closing: Closing,
+}
+
+#[cfg(all(unix, feature = "http"))]
+impl Beside {
+    /// Waits for a place; none if the server is gone.
+    pub(crate) async fn place(&self) -> Option<(Place, Closing)> {
+        let place = self.free.clone().acquire_owned().await.ok()?;
+        Some((Arc::new(place), self.closing.clone()))
+    }
 }
 
 /// What listens, and accepts nothing yet.
@@ -71,10 +105,13 @@ impl Bound {
     /// Listens. Without a token, others than this machine are refused.
     pub(crate) fn to(address: impl ToSocketAddrs, has_token: bool) -> Result<Self, OpenError> {
         let addresses: Vec<SocketAddr> = address.to_socket_addrs()?.collect();
-        if let Some(open) = addresses.iter().find(|address| !address.ip().is_loopback() && !has_token) {
-            return Err(OpenError::NoToken(*open));
-        }
-        let listener = std::net::TcpListener::bind(&addresses[..])?;
+        may_be_open(&addresses, has_token)?;
+        Bound::on(std::net::TcpListener::bind(&addresses[..])?, has_token)
+    }
+
+    /// As [`to`](Bound::to), by a socket that listens already.
+    pub(crate) fn on(listener: std::net::TcpListener, has_token: bool) -> Result<Self, OpenError> {
+        may_be_open(&[listener.local_addr()?], has_token)?;
         // Listening again only changes the length of the queue.
         #[cfg(unix)]
         rustix::net::listen(&listener, WAITING).map_err(io::Error::from)?;
@@ -88,29 +125,71 @@ impl Bound {
         self,
         name: &str,
         most: usize,
+        at_first: Accepting,
         connected: impl Fn(Accepted) -> F + Send + Sync + 'static,
     ) -> io::Result<Listening> {
         let runtime = tokio::runtime::Builder::new_multi_thread().thread_name(name).enable_all().build()?;
         let within = Arc::new(Mutex::new(AT_DROP));
         let (closing, closed) = watch::channel(false);
-        let (grace, listener, address) = (within.clone(), self.listener, self.address);
+        let (accepting, accepts) = watch::channel(at_first);
+        let address = self.address;
+        let listener = {
+            let _inside = runtime.enter();
+            Arc::new(TcpListener::from_std(self.listener)?)
+        };
+        let most = most.clamp(1, Semaphore::MAX_PERMITS.min(u32::MAX as usize));
+        let free = Arc::new(Semaphore::new(most));
+        let beside = Beside { runtime: runtime.handle().clone(), free: free.clone(), closing: Closing(closed.clone()) };
+        let (grace, weak) = (within.clone(), Arc::downgrade(&listener));
         let work = move || {
             let cut_off = runtime.block_on(async move {
-                let Ok(listener) = TcpListener::from_std(listener) else { return 0 };
-                serve(listener, most, Closing(closed), connected, &grace).await
+                let mut closing = Closing(closed);
+                let told = closing.clone();
+                tokio::select! {
+                    () = accept(listener, &free, &told, accepts, &connected) => closing.wait().await,
+                    () = closing.wait() => {}
+                }
+                drop(connected);
+                let within = *grace.lock().unwrap_or_else(PoisonError::into_inner);
+                // The end of every connection.
+                let all = timeout(within, free.acquire_many(most as u32)).await;
+                if all.is_ok() { 0 } else { most - free.available_permits() }
             });
             // What was cut off is dropped before this returns, unless it does not wait where it should.
             runtime.shutdown_timeout(Duration::from_secs(1));
             cut_off
         };
         let thread = std::thread::Builder::new().name(name.to_owned()).spawn(work)?;
-        Ok(Listening { address, closing, within, thread: Some(thread) })
+        Ok(Listening { address, closing, accepting, within, thread: Some(thread), beside, listener: weak })
     }
+}
+
+fn may_be_open(addresses: &[SocketAddr], has_token: bool) -> Result<(), OpenError> {
+    let open = addresses.iter().find(|address| !address.ip().is_loopback() && !has_token);
+    open.map_or(Ok(()), |open| Err(OpenError::NoToken(*open)))
 }
 
 impl Listening {
     pub(crate) fn address(&self) -> SocketAddr {
         self.address
+    }
+
+    /// Accepts connections from now on, or not.
+    #[cfg(all(unix, feature = "http"))]
+    pub(crate) fn accept(&self, accepting: Accepting) {
+        self.accepting.send_replace(accepting);
+    }
+
+    /// The listening socket, as long as it may accept.
+    #[cfg(all(unix, feature = "http"))]
+    pub(crate) fn socket(&self) -> io::Result<std::os::fd::OwnedFd> {
+        let listener = self.listener.upgrade().ok_or(io::ErrorKind::NotConnected)?;
+        std::os::fd::AsFd::as_fd(&*listener).try_clone_to_owned()
+    }
+
+    #[cfg(all(unix, feature = "http"))]
+    pub(crate) fn beside(&self) -> &Beside {
+        &self.beside
     }
 
     /// Accepts no connection any more, and waits until all have ended, at most for this time. Returns how many were
@@ -132,37 +211,26 @@ impl Drop for Listening {
     }
 }
 
-async fn serve<F: Future<Output = ()> + Send + 'static>(
-    listener: TcpListener,
-    most: usize,
-    mut closing: Closing,
-    connected: impl Fn(Accepted) -> F,
-    within: &Mutex<Duration>,
-) -> usize {
-    let most = most.clamp(1, Semaphore::MAX_PERMITS.min(u32::MAX as usize));
-    let free = Arc::new(Semaphore::new(most));
-    let told = closing.clone();
-    tokio::select! {
-        () = accept(&listener, &free, &told, &connected) => {}
-        () = closing.wait() => {}
-    }
-    drop((listener, connected));
-    let within = *within.lock().unwrap_or_else(PoisonError::into_inner);
-    // The end of every connection.
-    let all = timeout(within, free.acquire_many(most as u32)).await;
-    if all.is_ok() { 0 } else { most - free.available_permits() }
-}
-
+/// Until it never accepts again.
 async fn accept<F: Future<Output = ()> + Send + 'static>(
-    listener: &TcpListener,
+    listener: Arc<TcpListener>,
     free: &Arc<Semaphore>,
     closing: &Closing,
+    mut accepting: watch::Receiver<Accepting>,
     connected: &impl Fn(Accepted) -> F,
 ) {
     loop {
+        // An error means that it is about to be closed.
+        if let Ok(Accepting::Never) = accepting.wait_for(|accepting| *accepting != Accepting::NotNow).await.as_deref() {
+            return;
+        }
         // A connection beyond the limit waits in the system's queue.
         let Ok(place) = free.clone().acquire_owned().await else { return };
-        match listener.accept().await {
+        let came = tokio::select! {
+            came = listener.accept() => came,
+            Ok(_) = accepting.wait_for(|accepting| *accepting != Accepting::Yes) => continue,
+        };
+        match came {
             Ok((stream, peer)) => {
                 // What is small is written at once. If that cannot be set, it comes a little later.
                 let _ = stream.set_nodelay(true);

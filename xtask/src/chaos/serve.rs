@@ -2,6 +2,7 @@
 //! and now and then what was. Every transfer moves its own amount to its own account, so the balances say which
 //! requests were done, and how often.
 
+mod change;
 mod client;
 
 use super::{Args, Random};
@@ -38,7 +39,7 @@ pub(super) fn run(args: &Args) -> Result {
     let port = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
     let port = port.map_err(io("find a port"))?.port();
     let ledger = Ledger { program: target_dir().join("release/millstream"), home: home.clone(), port };
-    match lives(args, &ledger) {
+    match if args.change { change::run(args, &ledger) } else { lives(args, &ledger) } {
         Ok(said) => println!("{said}"),
         Err(broken) => {
             eprintln!("{}; all is in {}", broken.message, home.display());
@@ -114,12 +115,17 @@ struct Ledger {
 
 impl Ledger {
     fn start(&self) -> Result<Child> {
-        let errors = File::options().append(true).create(true).open(self.home.join("errors"));
-        let mut command = Command::new(&self.program);
+        self.start_as(&self.program, "errors", &[])
+    }
+
+    /// Starts this program, which says what it does in this file.
+    fn start_as(&self, program: &Path, errors: &str, more: &[&str]) -> Result<Child> {
+        let errors = File::options().append(true).create(true).open(self.home.join(errors));
+        let mut command = Command::new(program);
         command.args(["serve", "--accounts", "10000000", "--snapshot-every", "0.05s", "--listen"]);
-        command.arg(format!("127.0.0.1:{}", self.port)).arg("--state").arg(self.home.join("state"));
+        command.arg(format!("127.0.0.1:{}", self.port)).arg("--state").arg(self.home.join("state")).args(more);
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(errors.map_err(io("open a file"))?);
-        command.spawn().map_err(|error| failure(format!("cannot start {}: {error}", self.program.display())))
+        command.spawn().map_err(|error| failure(format!("cannot start {}: {error}", program.display())))
     }
 
     fn client(&self) -> Client {

@@ -5,28 +5,27 @@ mod stages;
 mod steps;
 
 use crate::config::{Doing, Keep, RunConfig};
-use crate::deploy::{Answer, Runs};
+use crate::deploy::{Answer, Refused, Runs, Serves};
 use crate::environment::{self, SHORTEST_TOKEN, TOKEN};
 use crate::message::Complaints;
 use crate::outcome::Outcome;
 use crate::output::Output;
-use millstream_core::{Arrow, PartsExt, SequenceNumber, Val, pipeline};
-use millstream_exec::{Lasting, sink};
+use millstream_core::{AnyEdge, Arrow, PartsExt, SequenceNumber, Val, pipeline};
+use millstream_exec::{Client, Lasting, Observer, Stage, sink};
 use millstream_net::http::axum::Router;
+use millstream_net::http::hand_over::Predecessor;
 use millstream_net::http::{Limits, OpenError, Server};
 use millstream_observe::{PageRoutes, Watch};
 use millstream_state::journaled_in_groups;
 use millstream_state::resumable::Groups;
 use stages::stages;
 use std::collections::VecDeque;
+use std::net::TcpListener;
 #[cfg(feature = "tls")]
 use std::path::PathBuf;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::Duration;
 use steps::{Reply, Request};
-
-/// The requests under way are answered within this time after a signal, or they are cut off.
-const GRACE: Duration = Duration::from_secs(10);
 
 /// `serve`: a ledger of accounts over HTTP.
 #[derive(Debug)]
@@ -38,6 +37,8 @@ pub(crate) struct Serve {
     pub(crate) tls: Option<(PathBuf, PathBuf)>,
     pub(crate) most_accounts: u64,
     pub(crate) most_answers: usize,
+    /// Whether the process is asked for the service that has its state.
+    pub(crate) take_over: bool,
     pub(crate) run: RunConfig,
 }
 
@@ -94,31 +95,21 @@ impl Serve {
         if let Some(fewer) = descriptors::allow(connections) {
             complaints.note(&format!("--connections {connections}: the system allows about {fewer} (`ulimit -Hn`)"));
         }
-        let pipeline = stages(self.most_accounts, self.most_answers);
         let mut runs = Runs::new(self.run, complaints.clone());
-        let (listen, limits) = (self.listen, self.limits);
-        #[cfg(feature = "tls")]
-        let tls = self.tls;
         let page = PageRoutes::new();
         page.name("millstream serve");
-        let served = runs.serve(pipeline, GRACE, |client, observer| {
-            if let Ok(watch) = Watch::attach(observer) {
-                page.show(Arc::new(watch));
-            }
-            let counted = Arc::new(OnceLock::new());
-            let routes = routes::routes(&client, &page, counted.clone());
+        let service = Service {
+            listen: self.listen,
+            limits: self.limits,
             #[cfg(feature = "tls")]
-            let server = opened(&listen, routes, limits, tls)?;
-            #[cfg(not(feature = "tls"))]
-            let server = plain(&listen, routes, limits)?;
-            let _ = counted.set(server.counters().clone());
-            if !quiet {
-                let scheme = if server.is_encrypted() { "https" } else { "http" };
-                complaints.note(&format!("listening at {scheme}://{}/", server.address()));
-            }
-            Ok(server)
-        });
-        match served {
+            tls: self.tls,
+            most_accounts: self.most_accounts,
+            most_answers: self.most_answers,
+            page,
+            counted: Arc::default(),
+            told: (!quiet).then(|| complaints.clone()),
+        };
+        match runs.serve(&service, self.take_over) {
             Ok(Ok(())) => runs.finish(),
             Ok(Err((why, outcome))) => {
                 complaints.note(&why);
@@ -129,8 +120,83 @@ impl Serve {
     }
 }
 
-/// Why nothing is served, and the exit code.
-type Refused = (String, Outcome);
+/// The ledger, and where it listens.
+struct Service {
+    listen: String,
+    limits: Limits,
+    #[cfg(feature = "tls")]
+    tls: Option<(PathBuf, PathBuf)>,
+    most_accounts: u64,
+    most_answers: usize,
+    page: PageRoutes,
+    counted: routes::Counted,
+    /// Who is told where it listens.
+    told: Option<Complaints>,
+}
+
+impl Serves for Service {
+    type Request = Request;
+    type Answer = Reply;
+
+    fn stages(&self) -> impl Stage<AnyEdge<Request>, Reply> + Lasting {
+        stages(self.most_accounts, self.most_answers)
+    }
+
+    fn routes(&self, client: Client<Request, Reply>, observer: Observer) -> Router {
+        if let Ok(watch) = Watch::attach(observer) {
+            self.page.show(Arc::new(watch));
+        }
+        routes::routes(&client, &self.page, self.counted.clone())
+    }
+
+    fn open(&self, routes: Router, before: Option<&Predecessor>) -> Result<Server, Refused> {
+        let limits = self.limits.clone();
+        #[cfg(feature = "tls")]
+        if let Some((certificates, key)) = &self.tls {
+            let certificate = millstream_net::http::Certificate::read(certificates, key)
+                .map_err(|error| (format!("--tls-certificate, --tls-key: {error}"), Outcome::InputOrOutputFailed))?;
+            let server = match (before, supervised()?) {
+                (Some(before), _) => before.open_tls(routes, limits, &certificate),
+                (None, Some(listener)) => Server::open_tls_on(listener, routes, limits, &certificate),
+                (None, None) => Server::open_tls(&*self.listen, routes, limits, &certificate),
+            };
+            return server.map_err(|error| refused(&self.listen, &error));
+        }
+        let server = match (before, supervised()?) {
+            (Some(before), _) => before.open(routes, limits),
+            (None, Some(listener)) => Server::open_on(listener, routes, limits),
+            (None, None) => Server::open_with(&*self.listen, routes, limits),
+        };
+        server.map_err(|error| refused(&self.listen, &error))
+    }
+
+    fn listens(&self, server: &Server) {
+        let _ = self.counted.set(server.counters().clone());
+        if let Some(told) = &self.told {
+            let scheme = if server.is_encrypted() { "https" } else { "http" };
+            told.note(&format!("listening at {scheme}://{}/", server.address()));
+        }
+    }
+
+    fn idle(&self) -> Duration {
+        self.limits.head_within
+    }
+}
+
+/// The socket of a supervisor, if there is one.
+fn supervised() -> Result<Option<TcpListener>, Refused> {
+    #[cfg(target_os = "linux")]
+    {
+        let failed = |why: String| (format!("LISTEN_FDS: {why}"), Outcome::InputOrOutputFailed);
+        let mut listeners = millstream_net::inherited().map_err(|error| failed(error.to_string()))?;
+        match listeners.len() {
+            0 | 1 => Ok(listeners.pop()),
+            many => Err(failed(format!("{many} sockets, and it listens at one"))),
+        }
+    }
+    #[cfg(not(target_os = "linux"))]
+    Ok(None)
+}
 
 fn refused(listen: &str, error: &OpenError) -> Refused {
     match error {
@@ -143,16 +209,4 @@ fn refused(listen: &str, error: &OpenError) -> Refused {
         }
         error => (format!("--listen {listen}: {error}"), Outcome::InputOrOutputFailed),
     }
-}
-
-fn plain(listen: &str, routes: Router, limits: Limits) -> Result<Server, Refused> {
-    Server::open_with(listen, routes, limits).map_err(|error| refused(listen, &error))
-}
-
-#[cfg(feature = "tls")]
-fn opened(listen: &str, routes: Router, limits: Limits, tls: Option<(PathBuf, PathBuf)>) -> Result<Server, Refused> {
-    let Some((certificates, key)) = tls else { return plain(listen, routes, limits) };
-    let certificate = millstream_net::http::Certificate::read(&certificates, &key)
-        .map_err(|error| (format!("--tls-certificate, --tls-key: {error}"), Outcome::InputOrOutputFailed))?;
-    Server::open_tls(listen, routes, limits, &certificate).map_err(|error| refused(listen, &error))
 }

@@ -1,17 +1,51 @@
-//! Services: pipelines that answer what comes over the network until a signal comes.
+//! Services: pipelines that answer what comes over the network until a signal comes, or a new process takes over.
+
+mod change;
 
 use super::{Failed, Runs};
 use crate::config::{Doing, Keep};
+use crate::outcome::Outcome;
 use crate::watching::Watching;
 use millstream_core::{AnyEdge, Arrow, Item, PartsExt, pipeline};
 use millstream_exec::{Client, Handle, Lasting, Observer, RunEnd, Stage, Stopper, service};
 use millstream_net::http::Server;
+use millstream_net::http::axum::Router;
+use millstream_net::http::hand_over::Predecessor;
 use millstream_state::{JobError, Persistent, Recorded, Retention, Running, StateDir, Stored};
 use std::io;
 use std::time::Duration;
 
-/// How long it may take until the end of a run that fails is noticed.
+/// How long it may take until the end of a run that fails is noticed, or a process that wants to take over.
 const LOOK: Duration = Duration::from_millis(100);
+
+/// Why nothing is served, and the exit code.
+pub(crate) type Refused = (String, Outcome);
+
+/// What is served, and where.
+pub(crate) trait Serves {
+    type Request: Recorded;
+    type Answer: Item + Clone;
+
+    fn stages(&self) -> impl Stage<AnyEdge<Self::Request>, Self::Answer> + Lasting;
+
+    /// The routes to a run of the stages.
+    fn routes(&self, client: Client<Self::Request, Self::Answer>, observer: Observer) -> Router;
+
+    /// Opens the server; that of the clients of the process that had the service before, if there is one.
+    fn open(&self, routes: Router, before: Option<&Predecessor>) -> Result<Server, Refused>;
+
+    /// The server accepts connections.
+    fn listens(&self, server: &Server);
+
+    /// The time after which a connection without a request is closed.
+    fn idle(&self) -> Duration;
+}
+
+/// A run of a service.
+type Started<S> = (Client<<S as Serves>::Request, <S as Serves>::Answer>, Serving);
+
+/// The requests under way are answered within this time when a service ends, or they are cut off.
+const GRACE: Duration = Duration::from_secs(10);
 
 /// A service that runs, with its state kept or not.
 enum Serving {
@@ -34,6 +68,14 @@ impl Serving {
         }
     }
 
+    /// Takes no request any more.
+    fn close(&self) {
+        match self {
+            Serving::Volatile(run) => run.begin_drain(),
+            Serving::Kept(run) => run.close(),
+        }
+    }
+
     fn is_finished(&self) -> bool {
         match self {
             Serving::Volatile(run) => run.is_finished(),
@@ -53,45 +95,69 @@ impl Serving {
 }
 
 impl Runs {
-    /// Serves until a signal comes, or the run fails: `up` starts the server, which is closed then, and has this time
-    /// for what is under way. Then the run is ended. Inside, why `up` could not.
-    pub(crate) fn serve<Q, A, P, E>(
-        &mut self,
-        stages: P,
-        within: Duration,
-        up: impl FnOnce(Client<Q, A>, Observer) -> Result<Server, E>,
-    ) -> Result<Result<(), E>, Failed>
+    /// Serves until a signal comes, the run fails, or another process has taken over. Inside, why nothing was served.
+    pub(crate) fn serve<S>(&mut self, service: &S, take_over: bool) -> Result<Result<(), Refused>, Failed>
     where
-        Q: Recorded,
-        A: Item + Clone,
-        P: Stage<AnyEdge<Q>, A> + Lasting,
-        AnyEdge<Q>: millstream_exec::BoxShape,
+        S: Serves,
+        AnyEdge<S::Request>: millstream_exec::BoxShape,
     {
-        let (client, serving) = match self.config.keep.clone() {
-            None => {
-                let (client, run) = service(stages).start_on(&self.config.rings).map_err(Failed::Run)?;
-                (client, Serving::Volatile(run))
-            }
-            Some(keep) => {
-                let (client, run) = self.serve_kept(stages, &keep)?;
-                (client, Serving::Kept(run))
-            }
-        };
-        let watching = Watching::begin(&self.config, &self.shown, &serving.observer(), &self.complaints);
         // The first signal ends the server, and not the run: what was accepted is answered.
         self.interrupts.when_drained(|| ());
-        self.interrupts.attend(serving.stopper());
-        let server = match up(client, serving.observer()) {
-            Ok(server) => server,
-            Err(why) => return Ok(Err(why)),
+        let (before, (client, mut serving)) = match self.first(service, take_over) {
+            Ok(started) => started?,
+            Err(refused) => return Ok(Err(refused)),
         };
-        while self.interrupts.first().is_none() && !serving.is_finished() {
-            self.interrupts.wait_at_most(LOOK);
+        let mut watching = self.attend(&serving);
+        let server = match service.open(service.routes(client, serving.observer()), before.as_ref()) {
+            Ok(server) => server,
+            Err(refused) => return Ok(Err(refused)),
+        };
+        let mut offer = match self.offer(&server, before) {
+            Ok(offer) => offer,
+            Err(refused) => return Ok(Err(refused)),
+        };
+        service.listens(&server);
+        loop {
+            let Some(successor) = self.asked(&serving, offer.as_ref()) else {
+                if let (Some(_), Some(offer)) = (self.interrupts.first(), &offer) {
+                    offer.settle();
+                }
+                self.close(server);
+                return self.end(serving, watching).map(Ok);
+            };
+            let left = server.hold(GRACE);
+            serving.close();
+            if let Err(failed) = self.end(serving, watching) {
+                successor.refuse("its run has failed");
+                return Err(failed);
+            }
+            if self.hands_over(&server, &mut offer, successor, left, service.idle()) {
+                self.close(server);
+                return Ok(Ok(()));
+            }
+            let (client, again) = self.again(service)?;
+            watching = self.attend(&again);
+            server.resume(service.routes(client, again.observer()));
+            serving = again;
         }
-        let closed = server.close(within);
+    }
+
+    fn attend(&mut self, serving: &Serving) -> Watching {
+        let watching = Watching::begin(&self.config, &self.shown, &serving.observer(), &self.complaints);
+        self.interrupts.attend(serving.stopper());
+        watching
+    }
+
+    /// Answers what was accepted, and closes all connections.
+    fn close(&self, server: Server) {
+        let closed = server.close(GRACE);
         if closed.cut_off > 0 {
             self.complaints.complain(&format!("{} connections were cut off", closed.cut_off));
         }
+    }
+
+    /// Waits for the end of a run that gets no requests any more.
+    fn end(&mut self, serving: Serving, watching: Watching) -> Result<(), Failed> {
         let (ended, stored, source) = serving.join();
         self.interrupts.leave();
         let (_, failure) = match stored {
@@ -105,10 +171,28 @@ impl Runs {
         if let Some(error) = source {
             self.complaints.complain(&error.to_string());
         }
-        failure.map_or(Ok(Ok(())), Err)
+        failure.map_or(Ok(()), Err)
     }
 
-    fn serve_kept<Q, A, P>(&self, stages: P, keep: &Keep) -> Result<(Client<Q, A>, Running<()>), JobError>
+    fn start<S>(&self, serves: &S) -> Result<Started<S>, Failed>
+    where
+        S: Serves,
+        AnyEdge<S::Request>: millstream_exec::BoxShape,
+    {
+        let stages = serves.stages();
+        match &self.config.keep {
+            None => {
+                let (client, run) = service(stages).start_on(&self.config.rings).map_err(Failed::Run)?;
+                Ok((client, Serving::Volatile(run)))
+            }
+            Some(keep) => {
+                let (client, run) = self.start_kept(stages, keep)?;
+                Ok((client, Serving::Kept(run)))
+            }
+        }
+    }
+
+    fn start_kept<Q, A, P>(&self, stages: P, keep: &Keep) -> Result<(Client<Q, A>, Running<()>), JobError>
     where
         Q: Recorded,
         A: Item + Clone,

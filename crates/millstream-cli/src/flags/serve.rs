@@ -11,11 +11,13 @@ use std::path::PathBuf;
 /// POST /deposit {"to":"ann","amount":5}, /withdraw {"from":...}, /transfer {"from":...,"to":...}; GET /balance/NAME,
 /// /accounts, /audit, /health, /metrics, and /page/ for the browser. A request with an Idempotency-Key, or an "id" in
 /// its body, is done once, however often it is sent, and gets its first answer. With --state what was answered survives
-/// a crash. A signal ends it when everything that was accepted is answered
+/// a crash, and a new binary takes over from the old one, under its clients (--take-over). A signal ends it when
+/// everything that was accepted is answered
 #[derive(Debug, Args)]
 pub(crate) struct Serve {
     /// Where to listen: HOST:PORT; port 0 is any free port. Beyond this machine only with a token in MILLSTREAM_TOKEN,
-    /// which each POST then has as `Authorization: Bearer TOKEN`
+    /// which each POST then has as `Authorization: Bearer TOKEN`. A socket in LISTEN_FDS, or of the process from which
+    /// it takes over, has its own address
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8080", value_parser = super::values::address)]
     pub(crate) listen: String,
     /// The most connections at a time; further ones wait
@@ -33,6 +35,11 @@ pub(crate) struct Serve {
     /// The answers to the last N requests with ids are kept; the ids of eight times as many are known, and get 409
     #[arg(long, value_name = "N", default_value_t = 16_384, value_parser = at_least_one)]
     pub(crate) answers: usize,
+    /// Take over from the process that has this state: its clients, its socket and what it has not answered yet. That
+    /// one ends with 0 when its connections are gone. If this one fails, the old one goes on. Without an old one it
+    /// starts as always
+    #[arg(long, requires = "state")]
+    pub(crate) take_over: bool,
     /// Encrypt connections, with the certificates in this PEM file
     #[cfg(feature = "tls")]
     #[arg(long, value_name = "FILE", requires = "tls_key", value_hint = ValueHint::FilePath)]

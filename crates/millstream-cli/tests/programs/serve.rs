@@ -2,13 +2,14 @@
 
 #[cfg(target_os = "linux")]
 mod connections;
+mod take_over;
 
 use crate::scene::{PATIENCE, Scene, Seen, ended};
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::process::{Child, Command, Stdio};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU16, Ordering};
+use std::sync::{Arc, Mutex};
 use std::thread::{sleep, spawn};
 use std::time::{Duration, Instant};
 
@@ -16,24 +17,55 @@ use std::time::{Duration, Instant};
 struct Ledger {
     child: Child,
     port: u16,
+    /// On standard error.
+    said: Arc<Mutex<String>>,
 }
 
 impl Ledger {
     fn start(scene: &Scene, args: &str) -> Self {
         let mut command = scene.command("millstream", &format!("serve --listen 127.0.0.1:0 {args}"));
-        let mut child = command.stdin(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
-        let mut said = BufReader::new(child.stderr.take().unwrap());
-        let mut line = String::new();
+        command.stdin(Stdio::null());
+        Ledger::of(command)
+    }
+
+    fn of(command: Command) -> Self {
+        Ledger::try_of(command).unwrap_or_else(|said| panic!("it ended before it listened: {said}"))
+    }
+
+    /// What it has said if it ended before it listened.
+    fn try_of(mut command: Command) -> Result<Self, String> {
+        let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
+        let mut lines = BufReader::new(child.stderr.take().unwrap());
+        let (mut all, mut line) = (String::new(), String::new());
         let port = loop {
             line.clear();
-            assert!(said.read_line(&mut line).unwrap() > 0, "it ended before it listened");
+            if lines.read_line(&mut line).unwrap() == 0 {
+                ended(&mut child);
+                return Err(all);
+            }
+            all += &line;
             if let Some((_, url)) = line.split_once("listening at http://127.0.0.1:") {
                 break url.trim_end().trim_end_matches('/').parse().unwrap();
             }
         };
         // What it says later is read, so that it never waits for a full pipe.
-        spawn(move || std::io::copy(&mut said, &mut std::io::sink()));
-        Ledger { child, port }
+        let said = Arc::new(Mutex::new(all));
+        let later = said.clone();
+        spawn(move || {
+            while lines.read_line(&mut line).is_ok_and(|read| read > 0) {
+                later.lock().unwrap().push_str(&std::mem::take(&mut line));
+            }
+        });
+        Ok(Ledger { child, port, said })
+    }
+
+    /// Waits until it has said this.
+    fn says(&self, text: &str) {
+        let since = Instant::now();
+        while !self.said.lock().unwrap().contains(text) {
+            assert!(since.elapsed() < PATIENCE, "it said: {}", self.said.lock().unwrap());
+            sleep(Duration::from_millis(1));
+        }
     }
 
     fn ask(&self, request: &str, id: &str, body: &str) -> (u16, String) {

@@ -1,8 +1,11 @@
 //! A pipeline that answers requests.
 
+use super::connection::Held;
 use super::{Refusal, body};
+use axum::body::Body;
 use axum::extract::Request;
 use axum::http::HeaderMap;
+use axum::http::header::TRANSFER_ENCODING;
 use axum::http::request::Parts;
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
@@ -31,6 +34,7 @@ use tower_service::Service;
 ///   are `Result`s, the function that writes says what an error means.
 /// - The answer is not there in [time](Endpoint::within): 202. A client asks for less time by `Prefer: wait=SECONDS`.
 /// - The client goes away: before the body was read, nothing was sent. Later its answer is dropped.
+/// - The service is [handed over](super::hand_over) while the body comes: the new process gets the whole request.
 ///
 /// ```
 /// use millstream::net::http::{Endpoint, Server, axum::{Router, http::StatusCode, routing::post_service}};
@@ -159,8 +163,20 @@ impl<Q: Item, A: Item> Inner<Q, A> {
 
     async fn answer(&self, request: Request) -> Result<Response, Refusal> {
         let options = &self.options;
-        let (parts, body) = request.into_parts();
+        let (mut parts, body) = request.into_parts();
+        // A service that is handed over does not wait for a body that comes slowly.
+        let visitor = parts.extensions.get::<Held>().map(|held| held.visitor.clone());
+        if let Some(visitor) = &visitor {
+            visitor.leave();
+        }
         let body = body::whole(body, options.most, options.body_within).await?;
+        if let Some(visitor) = visitor
+            && !visitor.come_back()
+        {
+            parts.headers.remove(TRANSFER_ENCODING);
+            let whole = Request::from_parts(parts, Body::from(body));
+            return Ok(Box::pin(visitor.again(whole)).await);
+        }
         let within = preferred(&parts.headers).map_or(options.within, |preferred| preferred.min(options.within));
         let asked = match (options.read)(parts, body) {
             Ok(asked) => asked,

@@ -1,6 +1,6 @@
 //! The values of a broadcast, to many readers over HTTP.
 
-use super::server::Held;
+use super::connection::Held;
 use crate::broadcast::{Next, Published, Reader};
 use crate::{Broadcast, WhenSlow};
 use axum::body::Body;

@@ -1,30 +1,23 @@
 //! A server with limits.
 
 use super::Limits;
+use super::connection::{Serving, Transport, connected};
 use super::counters::Counters;
-use super::events::ends_with_server;
-use super::guard::Guard;
+#[cfg(unix)]
+use super::hand_over::Offer;
 use crate::OpenError;
-use crate::listening::{Accepted, Bound, Closing, Listening, Place};
-use crate::timed::Timed;
+use crate::listening::{Accepting, Bound, Listening};
 use axum::Router;
-use axum::body::Body;
-use axum::extract::{ConnectInfo, Request};
-use axum::response::Response;
-use hyper::body::Incoming;
-use hyper::server::conn::http1;
-use hyper_util::rt::{TokioIo, TokioTimer};
-use std::convert::Infallible;
 use std::fmt;
-use std::net::{SocketAddr, ToSocketAddrs};
-use std::pin::pin;
+#[cfg(unix)]
+use std::io;
+use std::net::{SocketAddr, TcpListener, ToSocketAddrs};
+#[cfg(unix)]
+use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+#[cfg(unix)]
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
-use tokio::io::{AsyncRead, AsyncWrite};
-#[cfg(feature = "tls")]
-use tokio::time::timeout;
-use tower_service::Service;
 
 /// Serves routes over HTTP/1.1 on threads of its own, within [limits](Limits), until it is dropped.
 ///
@@ -50,9 +43,12 @@ use tower_service::Service;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Server {
-    listening: Listening,
+    pub(super) listening: Listening,
     encrypted: bool,
-    counters: Arc<Counters>,
+    pub(super) serving: Arc<Serving>,
+    /// The routes that have taken the place of others.
+    #[cfg(unix)]
+    routes: AtomicU64,
 }
 
 /// How a server was closed.
@@ -80,7 +76,19 @@ impl Server {
     /// If others than this machine could connect and no token is asked for; if the address cannot be used, or no thread
     /// can be started.
     pub fn open_with(address: impl ToSocketAddrs, routes: Router, limits: Limits) -> Result<Self, OpenError> {
-        Server::begin(address, routes, limits, Transport::Plain)
+        let bound = Bound::to(address, limits.token.is_some())?;
+        Server::plain(bound, routes, limits, Accepting::Yes)
+    }
+
+    /// Listens by a socket that listens already: one of a supervisor, for which clients wait also while no process
+    /// serves.
+    ///
+    /// # Errors
+    ///
+    /// As [`open_with`](Server::open_with).
+    pub fn open_on(listener: TcpListener, routes: Router, limits: Limits) -> Result<Self, OpenError> {
+        let bound = Bound::on(listener, limits.token.is_some())?;
+        Server::plain(bound, routes, limits, Accepting::Yes)
     }
 
     /// As [`open_with`](Server::open_with), with connections that are encrypted.
@@ -95,23 +103,59 @@ impl Server {
         limits: Limits,
         certificate: &super::Certificate,
     ) -> Result<Self, OpenError> {
-        Server::begin(address, routes, limits, Transport::Tls(certificate.acceptor()))
+        let bound = Bound::to(address, limits.token.is_some())?;
+        Server::encrypted(bound, routes, limits, certificate, Accepting::Yes)
+    }
+
+    /// As [`open_on`](Server::open_on), with connections that are encrypted.
+    ///
+    /// # Errors
+    ///
+    /// As [`open_with`](Server::open_with).
+    #[cfg(feature = "tls")]
+    pub fn open_tls_on(
+        listener: TcpListener,
+        routes: Router,
+        limits: Limits,
+        certificate: &super::Certificate,
+    ) -> Result<Self, OpenError> {
+        let bound = Bound::on(listener, limits.token.is_some())?;
+        Server::encrypted(bound, routes, limits, certificate, Accepting::Yes)
+    }
+
+    pub(super) fn plain(bound: Bound, routes: Router, limits: Limits, accepting: Accepting) -> Result<Self, OpenError> {
+        Server::begin(bound, routes, limits, Transport::Plain, accepting)
+    }
+
+    #[cfg(feature = "tls")]
+    pub(super) fn encrypted(
+        bound: Bound,
+        routes: Router,
+        limits: Limits,
+        certificate: &super::Certificate,
+        accepting: Accepting,
+    ) -> Result<Self, OpenError> {
+        Server::begin(bound, routes, limits, Transport::Tls(certificate.acceptor()), accepting)
     }
 
     fn begin(
-        address: impl ToSocketAddrs,
+        bound: Bound,
         routes: Router,
         limits: Limits,
         transport: Transport,
+        accepting: Accepting,
     ) -> Result<Self, OpenError> {
-        let bound = Bound::to(address, limits.token.is_some())?;
-        let (counters, connections) = (Arc::<Counters>::default(), limits.connections);
+        let connections = limits.connections;
         let encrypted = !matches!(transport, Transport::Plain);
-        let guard = Arc::new(Guard::new(&limits, bound.address));
-        let serving = Arc::new(Serving { routes, guard, limits, transport, counters: counters.clone() });
-        let listening =
-            bound.serve("millstream-http", connections, move |accepted| connected(serving.clone(), accepted))?;
-        Ok(Server { listening, encrypted, counters })
+        let serving = Serving::new(routes, limits, bound.address, transport);
+        let served = serving.clone();
+        let connected = move |accepted| connected(served.clone(), accepted);
+        let listening = bound.serve("millstream-http", connections, accepting, connected)?;
+        #[cfg(unix)]
+        let server = Server { listening, encrypted, serving, routes: AtomicU64::new(0) };
+        #[cfg(not(unix))]
+        let server = Server { listening, encrypted, serving };
+        Ok(server)
     }
 
     /// The address where it listens.
@@ -129,7 +173,7 @@ impl Server {
     /// What it has done.
     #[must_use]
     pub fn counters(&self) -> &Arc<Counters> {
-        &self.counters
+        &self.serving.counters
     }
 
     /// Accepts no connection any more, and waits until all requests under way are answered, at most for this time.
@@ -138,148 +182,37 @@ impl Server {
     }
 }
 
+/// What a hand-over needs: see [`hand_over`](super::hand_over).
+#[cfg(unix)]
+impl Server {
+    /// Offers the service to a new process, at a socket in this directory. It is one that this process alone uses: the
+    /// offer takes the place of another one.
+    ///
+    /// # Errors
+    ///
+    /// If the system refuses.
+    pub fn offer(&self, dir: impl AsRef<Path>) -> io::Result<Offer> {
+        Offer::new(self, dir.as_ref())
+    }
+
+    /// Accepts no connection, lets the requests wait that come from now on, and drops the routes. Waits until those
+    /// that were there are answered, at most for this time, and returns how many are not. One that waits for longer
+    /// than 30 seconds is [refused](super::Refusal::Ending).
+    pub fn hold(&self, within: Duration) -> u64 {
+        self.listening.accept(Accepting::NotNow);
+        self.serving.switch.hold(within)
+    }
+
+    /// Goes on with these routes: accepts connections, and answers the requests that wait.
+    pub fn resume(&self, routes: Router) {
+        let number = self.routes.fetch_add(1, Ordering::Relaxed) + 1;
+        self.serving.switch.own(number, routes);
+        self.listening.accept(Accepting::Yes);
+    }
+}
+
 impl fmt::Debug for Server {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Server").field("address", &self.address()).finish_non_exhaustive()
-    }
-}
-
-/// What is between TCP and HTTP.
-pub(super) enum Transport {
-    Plain,
-    #[cfg(feature = "tls")]
-    Tls(tokio_rustls::TlsAcceptor),
-}
-
-/// What all connections share.
-pub(super) struct Serving {
-    routes: Router,
-    guard: Arc<Guard>,
-    limits: Limits,
-    transport: Transport,
-    counters: Arc<Counters>,
-}
-
-#[cfg(any(all(test, feature = "tcp"), feature = "fuzzed"))]
-impl Serving {
-    /// As if it had been accepted at this address, without a counter that others see.
-    pub(super) fn plain(routes: Router, limits: Limits, address: SocketAddr) -> Arc<Self> {
-        let guard = Arc::new(Guard::new(&limits, address));
-        Arc::new(Serving { routes, guard, limits, transport: Transport::Plain, counters: Arc::default() })
-    }
-
-    /// Serves one connection, of any kind.
-    pub(super) async fn converse<S>(self: Arc<Self>, stream: S, peer: SocketAddr, place: Place, closing: Closing)
-    where
-        S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
-    {
-        let open = Arc::new(Open::on(&self.counters));
-        connection(&self, stream, Of { peer, held: Held { _place: place, _open: open, closing } }).await;
-    }
-}
-
-async fn connected(serving: Arc<Serving>, accepted: Accepted) {
-    let Accepted { stream, peer, place, closing } = accepted;
-    serving.counters.connections.fetch_add(1, Ordering::Relaxed);
-    let open = Arc::new(Open::on(&serving.counters));
-    let stream = Timed::new(stream, serving.limits.write_within);
-    let of = Of { peer, held: Held { _place: place, _open: open, closing } };
-    match &serving.transport {
-        Transport::Plain => connection(&serving, stream, of).await,
-        #[cfg(feature = "tls")]
-        Transport::Tls(acceptor) => {
-            if let Ok(Ok(stream)) = timeout(serving.limits.head_within, acceptor.clone().accept(stream)).await {
-                connection(&serving, stream, of).await;
-            }
-        }
-    }
-}
-
-/// The connection of a request, for what outlives its response: an upgraded connection counts as long as this lives.
-#[derive(Clone)]
-pub(super) struct Held {
-    _place: Place,
-    _open: Arc<Open>,
-    pub(super) closing: Closing,
-}
-
-/// A connection that is counted as open while this lives.
-struct Open(Arc<Counters>);
-
-impl Open {
-    fn on(counters: &Arc<Counters>) -> Self {
-        counters.open.fetch_add(1, Ordering::Relaxed);
-        Open(counters.clone())
-    }
-}
-
-impl Drop for Open {
-    fn drop(&mut self) {
-        self.0.open.fetch_sub(1, Ordering::Relaxed);
-    }
-}
-
-/// Whose connection it is.
-#[derive(Clone)]
-struct Of {
-    peer: SocketAddr,
-    held: Held,
-}
-
-/// Serves one connection. Its error does not concern the others.
-async fn connection<S>(serving: &Arc<Serving>, stream: S, of: Of)
-where
-    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
-{
-    let (mut http, mut closing) = (http1::Builder::new(), of.held.closing.clone());
-    let Limits { head_within, head, headers, read_ahead, .. } = serving.limits;
-    http.timer(TokioTimer::new()).header_read_timeout(head_within).max_headers(headers).max_header_size(head);
-    http.max_buf_size(read_ahead.max(head).max(8 << 10));
-    // Who has sent all of a request may say so, and still gets the answer.
-    http.half_close(true);
-    let service = hyper::service::service_fn(|request| {
-        let (serving, of) = (serving.clone(), of.clone());
-        async move { Ok::<_, Infallible>(serving.respond(request, of).await) }
-    });
-    let mut connection = pin!(http.serve_connection(TokioIo::new(stream), service).with_upgrades());
-    tokio::select! {
-        _ = connection.as_mut() => return,
-        () = closing.wait() => connection.as_mut().graceful_shutdown(),
-    }
-    let _ = connection.await;
-}
-
-impl Serving {
-    async fn respond(&self, request: Request<Incoming>, of: Of) -> Response {
-        let _under_way = UnderWay::of(&self.counters.under_way);
-        let response = match self.guard.admit(request.method(), request.headers(), of.peer.ip()) {
-            Ok(_admitted) => {
-                let mut request = request.map(Body::new);
-                let closing = of.held.closing.clone();
-                request.extensions_mut().insert(ConnectInfo(of.peer));
-                request.extensions_mut().insert(of.held);
-                let Ok(response) = self.routes.clone().call(request).await;
-                ends_with_server(response, closing)
-            }
-            Err(refused) => *refused,
-        };
-        self.counters.responded(response.status().as_u16());
-        response
-    }
-}
-
-/// A count that is one more while this lives.
-struct UnderWay<'c>(&'c std::sync::atomic::AtomicU64);
-
-impl<'c> UnderWay<'c> {
-    fn of(count: &'c std::sync::atomic::AtomicU64) -> Self {
-        count.fetch_add(1, Ordering::Relaxed);
-        UnderWay(count)
-    }
-}
-
-impl Drop for UnderWay<'_> {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
     }
 }

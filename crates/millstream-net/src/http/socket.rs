@@ -1,7 +1,7 @@
 //! WebSockets: values to many readers, and messages as a source.
 
+use super::connection::Held;
 use super::readers::closing;
-use super::server::Held;
 use crate::broadcast::{Next, Reader};
 use crate::taking::{NotTaken, Taking};
 use crate::{Broadcast, WhenSlow};

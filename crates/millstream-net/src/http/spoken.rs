@@ -1,7 +1,7 @@
 //! A connection in memory, for the fuzzer.
 
 use super::Limits;
-use super::server::Serving;
+use super::connection::Serving;
 use crate::listening::Closing;
 use axum::Router;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -12,7 +12,7 @@ use tokio::sync::{Semaphore, watch};
 /// What a server says to a connection that sends these bytes, in pieces of this length, and closes its half then.
 pub(crate) async fn spoken_to(routes: Router, limits: Limits, bytes: &[u8], piece: usize) -> Vec<u8> {
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, 80));
-    let serving = Serving::plain(routes, limits, address);
+    let serving = Serving::alone(routes, limits, address);
     let (ours, theirs) = duplex(1 << 10);
     let place = Arc::new(Semaphore::new(1)).try_acquire_owned().expect("there is one place");
     let (_open, closed) = watch::channel(false);

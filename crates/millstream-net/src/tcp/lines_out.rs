@@ -3,7 +3,7 @@
 use super::counters::Opened;
 use super::{Listener, ListenerCounters, Options, token};
 use crate::broadcast::{Next, Reader};
-use crate::listening::{Accepted, Bound, Closing};
+use crate::listening::{Accepted, Accepting, Bound, Closing};
 use crate::{Broadcast, OpenError, WhenSlow};
 use bytes::BytesMut;
 use std::net::ToSocketAddrs;
@@ -36,7 +36,7 @@ pub fn send_lines(
     let bound = Bound::to(address, options.token.is_some())?;
     let counters = Arc::<ListenerCounters>::default();
     let (counted, connections) = (counters.clone(), options.connections);
-    let listening = bound.serve("millstream-tcp", connections, move |accepted| {
+    let listening = bound.serve("millstream-tcp", connections, Accepting::Yes, move |accepted| {
         let (values, options, counters) = (values.clone(), options.clone(), counted.clone());
         async move {
             let _open = Opened::on(&counters);

@@ -2,7 +2,7 @@
 
 use super::counters::Opened;
 use super::{Listener, ListenerCounters, Options, token};
-use crate::listening::{Accepted, Bound, Closing};
+use crate::listening::{Accepted, Accepting, Bound, Closing};
 use crate::taking::{NotTaken, Taking};
 use crate::{OpenError, WholeLines, WholeRecords};
 use memchr::{memchr, memchr_iter};
@@ -145,7 +145,7 @@ fn take<C: Cutter>(
     let bound = Bound::to(address, options.token.is_some())?;
     let counters = Arc::<ListenerCounters>::default();
     let (counted, connections) = (counters.clone(), options.connections);
-    let listening = bound.serve("millstream-tcp", connections, move |accepted| {
+    let listening = bound.serve("millstream-tcp", connections, Accepting::Yes, move |accepted| {
         let (client, options, counters) = (client.clone(), options.clone(), counted.clone());
         connected(accepted, client, options, counters, cutter())
     })?;

@@ -5,6 +5,8 @@ mod answers;
 mod attacks;
 #[cfg(feature = "tls")]
 mod encrypted;
+#[cfg(unix)]
+mod hand_over;
 mod overload;
 mod peer;
 #[cfg(feature = "post")]

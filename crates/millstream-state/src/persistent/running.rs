@@ -15,6 +15,8 @@ pub struct Running<O: Send + 'static> {
     timer: Option<Timer>,
     source_failure: Box<dyn Fn() -> Option<io::Error> + Send>,
     began: u64,
+    /// Ends the source of a service.
+    close: Option<Box<dyn Fn() + Send>>,
 }
 
 /// What became of a job's snapshots, and where it began.
@@ -51,7 +53,7 @@ impl<O: Send + 'static> Running<O> {
         };
         let timer =
             timer.transpose().map_err(|error| JobError::Run(millstream_exec::RunError::Spawn(error.to_string())))?;
-        Ok(Running { handle, storing, timer, source_failure, began })
+        Ok(Running { handle, storing, timer, source_failure, began, close: None })
     }
 
     /// Takes a snapshot at the next number that the source publishes, and waits until it is stored. Returns the number;
@@ -62,6 +64,34 @@ impl<O: Send + 'static> Running<O> {
     /// Why it could not be stored. The job goes on.
     pub fn snapshot(&self) -> Result<Option<u64>, String> {
         self.handle.snapshot().map(|snapshot| self.storing.sender().store(snapshot)).transpose()
+    }
+
+    #[cfg(feature = "service")]
+    pub(super) fn closed_by(self, close: impl Fn() + Send + 'static) -> Self {
+        Running { close: Some(Box::new(close)), ..self }
+    }
+
+    /// Accepts no request any more, although there are clients, and ends the job when those are answered that it has
+    /// accepted. A job that is no [service](super::Persistent::serve) is drained.
+    ///
+    /// ```
+    /// use millstream::{prelude::*, state::{Persistent, StateDir}};
+    /// # let home = tempfile::tempdir()?;
+    /// let sum = pipeline::<String>().scan(0, |sum, line| { *sum += line.len(); *sum }).named("sum");
+    /// let job = Persistent::new(Rings::new(), StateDir::open(home.path().join("state"), "sum")?);
+    /// let (client, running) = job.serve(sum, Default::default())?;
+    /// let waits = client.send("four".to_owned())?;
+    /// running.close();
+    /// running.wait()?;
+    /// assert_eq!(waits.wait(), Ok(4));
+    /// assert_eq!(client.call_blocking("five!".to_owned()), Err(CallError::Ended));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn close(&self) {
+        match &self.close {
+            Some(close) => close(),
+            None => self.handle.begin_drain(),
+        }
     }
 
     /// The run itself: what it does can be observed there, and its workers set.
@@ -93,7 +123,7 @@ impl<O: Send + 'static> Running<O> {
     /// Waits for the end of the job, and returns what there is then, also if it failed: how the run ended, what became
     /// of the snapshots, and the error that has ended the source early.
     pub fn join(self) -> (RunEnd<O>, Stored, Option<io::Error>) {
-        let Running { handle, storing, timer, source_failure, began } = self;
+        let Running { handle, storing, timer, source_failure, began, close: _ } = self;
         let ended = handle.join();
         drop(timer);
         let stored = Stored { began, ..storing.join() };

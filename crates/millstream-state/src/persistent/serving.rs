@@ -6,7 +6,7 @@ use crate::journal::JournalOptions;
 use crate::resumable::{Groups, Recorded, journaled_in_groups};
 use millstream_core::pipe::{Then, ToMaybe};
 use millstream_core::{Arrow, Item, KeepsClock, Maybe, RunOutcome, SequenceNumber, Shape, Sink, Val, ViewExt};
-use millstream_exec::{Client, Edge, Lasting, Polled, Poller, Reception, Reply, Request};
+use millstream_exec::{Client, Edge, Lasting, Polled, Poller, Reception, Reply, Request, Source};
 use serde_json::Value;
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -25,7 +25,8 @@ impl Persistent {
     /// again. A service that must not do twice what is asked twice keeps the ids of requests, and their answers, in its
     /// state.
     ///
-    /// The run ends when the last client is dropped. What was accepted is answered then.
+    /// The run ends when the last client is dropped, or when it is [closed](Running::close). What was accepted is
+    /// answered then.
     ///
     /// ```
     /// use millstream::{prelude::*, state::{Persistent, StateDir}};
@@ -58,9 +59,11 @@ impl Persistent {
     {
         let (reception, arriving) = Reception::open(&self.rings, None)?;
         let waiting = Arc::new(Waiting::default());
+        let closer = Source::closer(&arriving);
         let live = Requests { arriving, replies: Vec::new(), waiting: waiting.clone() };
         let requests = journaled_in_groups(&self.dir, journal, move || live);
         let running = self.start(&stages.maybe(), requests, Answers(waiting))?;
+        let running = running.closed_by(move || closer.iter().for_each(|closer| closer.close()));
         let client = reception.client(running.handle());
         Ok((client, running))
     }

@@ -78,8 +78,8 @@ impl Client {
         connection.get_mut().write_all(request.as_bytes())?;
         *sent += 1;
         let response = response(&mut connection)?;
-        self.connection = Some(connection);
-        Ok(response)
+        self.connection = Some(connection).filter(|_| !response.is_last);
+        Ok((response.status, response.body))
     }
 
     /// Checks that no money is lost or made. Returns the number of transfers.
@@ -113,10 +113,18 @@ fn unreadable(said: &str) -> Failure {
     failure(format!("what is this: {said}"))
 }
 
-/// The status and the body of a response with a length.
-fn response(connection: &mut impl BufRead) -> io::Result<(u16, String)> {
+/// A response with a length.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Response {
+    pub(super) status: u16,
+    pub(super) body: String,
+    /// Whether it is the last one of its connection.
+    pub(super) is_last: bool,
+}
+
+pub(super) fn response(connection: &mut impl BufRead) -> io::Result<Response> {
     let broken = || io::Error::from(io::ErrorKind::InvalidData);
-    let (mut status, mut length, mut line) = (None, None, String::new());
+    let (mut status, mut length, mut is_last, mut line) = (None, None, false, String::new());
     loop {
         line.clear();
         if connection.read_line(&mut line)? == 0 {
@@ -130,11 +138,14 @@ fn response(connection: &mut impl BufRead) -> io::Result<(u16, String)> {
             status = Some(said.split(' ').nth(1).and_then(|status| status.parse().ok()).ok_or_else(broken)?);
         } else if let Some(text) = said.strip_prefix("content-length:") {
             length = Some(text.trim().parse().map_err(|_| broken())?);
+        } else if let Some(text) = said.strip_prefix("connection:") {
+            is_last = text.trim() == "close";
         }
     }
     let mut body = vec![0; length.ok_or_else(broken)?];
     connection.read_exact(&mut body)?;
-    Ok((status.ok_or_else(broken)?, String::from_utf8(body).map_err(|_| broken())?))
+    let body = String::from_utf8(body).map_err(|_| broken())?;
+    Ok(Response { status: status.ok_or_else(broken)?, body, is_last })
 }
 
 /// The number of this field of a flat JSON object.
@@ -158,9 +169,10 @@ mod tests {
     #[test]
     fn a_response_is_read_up_to_its_end() {
         let mut two: &[u8] =
-            b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nokHTTP/1.1 503 x\r\ncontent-length: 0\r\n\r\n";
-        assert_eq!(response(&mut two).unwrap(), (200, "ok".to_owned()));
-        assert_eq!(response(&mut two).unwrap(), (503, String::new()));
+            b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nokHTTP/1.1 503 x\r\nConnection: close\r\ncontent-length: 0\r\n\r\n";
+        let of = |status, body: &str, is_last| Response { status, body: body.to_owned(), is_last };
+        assert_eq!(response(&mut two).unwrap(), of(200, "ok", false));
+        assert_eq!(response(&mut two).unwrap(), of(503, "", true));
         assert!(response(&mut two).is_err());
         assert!(response(&mut &b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nok"[..]).is_err());
     }

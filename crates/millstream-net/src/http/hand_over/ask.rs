@@ -1,0 +1,125 @@
+//! The process that takes a service over.
+
+use super::link::{self, ASK, BUSY, GO, NO, SOCKETS, VERSION};
+use super::{Door, HandOverError, Offer, offer};
+use crate::OpenError;
+use crate::http::{Limits, Server};
+use crate::listening::{Accepting, Bound};
+use axum::Router;
+use std::fmt;
+use std::io::{self, Write};
+use std::net::{SocketAddr, TcpListener};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Asks the process that has the service of this directory for it, and waits until it has let it go, at most for this
+/// time. When this returns, no other process uses the state. `None` if no process offers it: the service is started as
+/// always then.
+///
+/// # Errors
+///
+/// If another process has asked before, if the process refuses, says nothing in time, or ends.
+pub fn ask(dir: impl AsRef<Path>, within: Duration) -> Result<Option<Predecessor>, HandOverError> {
+    let door = match Door::of(dir.as_ref()) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        door => door?,
+    };
+    let Some(link) = door.knock()? else { return Ok(None) };
+    (&link).write_all(&[ASK, VERSION])?;
+    match link::receive(&link, within)? {
+        None => Err(HandOverError::Gone),
+        Some((BUSY, _)) => Err(HandOverError::Busy),
+        Some((NO, _)) => Err(HandOverError::Refused(link::reason(&link))),
+        Some((SOCKETS, sockets)) => {
+            let [clients, own] = <[_; 2]>::try_from(sockets)
+                .map_err(|_| HandOverError::Refused("here are sockets, and there are none".to_owned()))?;
+            let (clients, own) = (TcpListener::from(clients), UnixListener::from(own));
+            Ok(Some(Predecessor { link, door, clients, own }))
+        }
+        Some(_) => Err(HandOverError::Refused("what this process does not understand".to_owned())),
+    }
+}
+
+/// The process that had a service, and has let it go. If this is dropped, that process goes on.
+pub struct Predecessor {
+    link: UnixStream,
+    door: Door,
+    clients: TcpListener,
+    own: UnixListener,
+}
+
+impl Predecessor {
+    /// Its number, if the system says it.
+    #[must_use]
+    pub fn process(&self) -> Option<u32> {
+        offer::process(&self.link)
+    }
+
+    /// Where its clients connect.
+    ///
+    /// # Errors
+    ///
+    /// If the system does not say it.
+    pub fn address(&self) -> io::Result<SocketAddr> {
+        self.clients.local_addr()
+    }
+
+    /// Opens a server for its clients, which accepts no connection until this process is [up](Predecessor::up).
+    ///
+    /// # Errors
+    ///
+    /// As [`Server::open_with`].
+    pub fn open(&self, routes: Router, limits: Limits) -> Result<Server, OpenError> {
+        let bound = Bound::on(self.clients.try_clone()?, limits.token.is_some())?;
+        Server::plain(bound, routes, limits, Accepting::NotNow)
+    }
+
+    /// As [`open`](Predecessor::open), with connections that are encrypted.
+    ///
+    /// # Errors
+    ///
+    /// As [`open`](Predecessor::open).
+    #[cfg(feature = "tls")]
+    pub fn open_tls(
+        &self,
+        routes: Router,
+        limits: Limits,
+        certificate: &crate::http::Certificate,
+    ) -> Result<Server, OpenError> {
+        let bound = Bound::on(self.clients.try_clone()?, limits.token.is_some())?;
+        Server::encrypted(bound, routes, limits, certificate, Accepting::NotNow)
+    }
+
+    /// Tells the other process that this one can answer, and waits for its word, at most for this time. Then the server
+    /// accepts connections, and gets the requests that wait at the other process. If that has died by then, this one
+    /// goes on as well.
+    ///
+    /// # Errors
+    ///
+    /// If the other process has taken the service back, since this one was too slow, or says nothing. Nothing was
+    /// answered here then, and this process has to end.
+    pub fn up(self, server: &Server, within: Duration) -> Result<Offer, HandOverError> {
+        let Predecessor { link, door, own, .. } = self;
+        let go = match link::say(&link, link::UP) {
+            Ok(()) => link::hear(&link, within)?,
+            // It may have said why before it ended.
+            Err(_) => link::hear(&link, Duration::ZERO).unwrap_or(None),
+        };
+        match go {
+            Some(GO) | None => {}
+            Some(NO) => return Err(HandOverError::Refused(link::reason(&link))),
+            Some(_) => return Err(HandOverError::Refused("what this process does not understand".to_owned())),
+        }
+        let offer = Offer::on(server, Arc::new(door), own, go.map(|_| link))?;
+        server.listening.accept(Accepting::Yes);
+        Ok(offer)
+    }
+}
+
+impl fmt::Debug for Predecessor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Predecessor").field("door", &self.door).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,105 @@
+//! The socket in a directory by which processes of one machine find who has it.
+
+use std::fs::{self, File, Permissions};
+use std::io;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+
+/// The name of the socket.
+const NAME: &str = "take-over";
+
+/// As other files that are being made: the next process that opens the directory removes it.
+const UNFINISHED: &str = "take-over.unfinished";
+
+/// The address of a socket has 108 bytes on Linux, and 104 elsewhere.
+const LONGEST: usize = 100;
+
+/// Where the socket of a directory is.
+#[derive(Debug)]
+pub(in crate::http) struct Door {
+    path: PathBuf,
+    /// The directory, if its name is too long for an address.
+    _dir: Option<File>,
+}
+
+impl Door {
+    pub(super) fn of(dir: &Path) -> io::Result<Self> {
+        let path = std::path::absolute(dir)?;
+        if path.as_os_str().len() + 1 + UNFINISHED.len() <= LONGEST {
+            return Ok(Door { path, _dir: None });
+        }
+        if !cfg!(target_os = "linux") {
+            let why = format!("{} is too long a name for a directory with a socket", path.display());
+            return Err(io::Error::new(io::ErrorKind::InvalidFilename, why));
+        }
+        // Linux has a short name for what is open.
+        let dir = File::open(&path)?;
+        Ok(Door { path: format!("/proc/self/fd/{}", dir.as_raw_fd()).into(), _dir: Some(dir) })
+    }
+
+    /// The address of the socket, as long as this lives.
+    pub(in crate::http) fn path(&self) -> PathBuf {
+        self.path.join(NAME)
+    }
+
+    /// Connects to who has it; `None` if no one does.
+    pub(super) fn knock(&self) -> io::Result<Option<UnixStream>> {
+        match UnixStream::connect(self.path()) {
+            Ok(stream) => Ok(Some(stream)),
+            Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused) => {
+                Ok(None)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Listens, in the place of the last who did, for this user alone.
+    pub(super) fn listen(&self) -> io::Result<UnixListener> {
+        let unfinished = self.path.join(UNFINISHED);
+        match fs::remove_file(&unfinished) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        let listener = UnixListener::bind(&unfinished)?;
+        // It has its name when it has its rights.
+        fs::set_permissions(&unfinished, Permissions::from_mode(0o600))?;
+        fs::rename(&unfinished, self.path())?;
+        Ok(listener)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{Read, Write};
+
+    fn is_open(door: &Door) {
+        assert!(door.knock().unwrap().is_none());
+        for _ in 0..2 {
+            let listener = door.listen().unwrap();
+            assert_eq!(fs::metadata(door.path()).unwrap().permissions().mode() & 0o777, 0o600);
+            let mut stream = door.knock().unwrap().unwrap();
+            stream.write_all(b"!").unwrap();
+            let mut said = [0];
+            listener.accept().unwrap().0.read_exact(&mut said).unwrap();
+        }
+        assert!(door.knock().unwrap().is_none(), "the file is there, and no one behind it");
+    }
+
+    #[test]
+    fn who_knocks_is_heard_by_the_last_who_listens() {
+        let home = tempfile::tempdir().unwrap();
+        is_open(&Door::of(home.path()).unwrap());
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_directory_with_a_long_name_has_a_door() {
+        let home = tempfile::tempdir().unwrap();
+        let dir = home.path().join("d".repeat(200));
+        fs::create_dir(&dir).unwrap();
+        is_open(&Door::of(&dir).unwrap());
+    }
+}

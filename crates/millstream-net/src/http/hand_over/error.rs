@@ -1,0 +1,48 @@
+use std::{error, fmt, io};
+
+/// Why a service was not handed over.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum HandOverError {
+    /// Another process is taking over.
+    Busy,
+    /// The other process has said no, and why.
+    Refused(String),
+    /// The other process has said nothing for too long.
+    Silent,
+    /// The other process has ended.
+    Gone,
+    /// The system refuses.
+    Io(io::Error),
+}
+
+impl fmt::Display for HandOverError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            HandOverError::Busy => f.write_str("another process is taking over: try again when it has, or has not"),
+            HandOverError::Refused(why) => write!(f, "the other process says: {why}"),
+            HandOverError::Silent => f.write_str("the other process says nothing"),
+            HandOverError::Gone => f.write_str("the other process has ended"),
+            HandOverError::Io(error) => error.fmt(f),
+        }
+    }
+}
+
+impl error::Error for HandOverError {
+    fn source(&self) -> Option<&(dyn error::Error + 'static)> {
+        match self {
+            HandOverError::Io(error) => Some(error),
+            _ => None,
+        }
+    }
+}
+
+impl From<io::Error> for HandOverError {
+    fn from(error: io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => HandOverError::Silent,
+            io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset => HandOverError::Gone,
+            _ => HandOverError::Io(error),
+        }
+    }
+}

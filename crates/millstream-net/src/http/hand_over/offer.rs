@@ -1,0 +1,295 @@
+//! The process that has a service, and can hand it over.
+
+use super::link::{self, ASK, BUSY, FORWARDED, GO, NO, SETTLED, UP, VERSION};
+use super::{Door, HandOverError, forward};
+use crate::http::Server;
+use crate::http::connection::Serving;
+use crate::listening::{Accepting, Beside};
+use std::fmt;
+use std::io;
+use std::os::fd::AsFd;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+use tokio::io::AsyncReadExt;
+use tokio::sync::watch;
+use tokio::time::timeout;
+
+/// The time in which a process that connects has said what it wants.
+const SAYS_WITHIN: Duration = Duration::from_secs(5);
+
+/// A process without a request has taken over for good after this time.
+const SETTLES_WITHIN: Duration = Duration::from_secs(5);
+
+/// The time between two looks at whether it has.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// A service that a new process may take over: it listens at the socket `take-over` in its directory. Dropping it takes
+/// the offer back.
+pub struct Offer {
+    door: Arc<Door>,
+    socket: UnixListener,
+    asked: Receiver<UnixStream>,
+    busy: Arc<AtomicBool>,
+    listens: watch::Sender<bool>,
+    /// To the process that had the service before, until it is not needed any more.
+    before: Arc<Mutex<Option<UnixStream>>>,
+}
+
+impl Offer {
+    pub(crate) fn new(server: &Server, dir: &Path) -> io::Result<Self> {
+        let door = Door::of(dir)?;
+        let socket = door.listen()?;
+        Offer::on(server, Arc::new(door), socket, None)
+    }
+
+    pub(super) fn on(
+        server: &Server,
+        door: Arc<Door>,
+        socket: UnixListener,
+        before: Option<UnixStream>,
+    ) -> io::Result<Self> {
+        let (ask, asked) = sync_channel(1);
+        let (listens, listening) = watch::channel(true);
+        let busy = Arc::new(AtomicBool::new(false));
+        socket.set_nonblocking(true)?;
+        let clone = socket.try_clone()?;
+        let beside = server.listening.beside().clone();
+        let serving = server.serving.clone();
+        let listener = {
+            let _inside = beside.runtime.enter();
+            tokio::net::UnixListener::from_std(clone)?
+        };
+        let visited = Visited { serving, beside: beside.clone(), ask, busy: busy.clone() };
+        drop(beside.runtime.spawn(visited.listen(listener, listening)));
+        let before = Arc::new(Mutex::new(before));
+        settle(before.clone(), server)?;
+        Ok(Offer { door, socket, asked, busy, listens, before })
+    }
+
+    /// Waits for a process that wants to take over, at most for this time.
+    pub fn asked(&self, within: Duration) -> Option<Successor> {
+        let link = self.asked.recv_timeout(within).ok()?;
+        Some(Successor { link, busy: Some(Busy(self.busy.clone())) })
+    }
+
+    /// This process has the service for good, also if it ends now. Without this the process before it goes on if this
+    /// one ends before it has answered a request.
+    pub fn settle(&self) {
+        settled(&self.before);
+    }
+}
+
+impl fmt::Debug for Offer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Offer").field("door", &self.door).finish_non_exhaustive()
+    }
+}
+
+type Before = Mutex<Option<UnixStream>>;
+
+fn settled(before: &Before) {
+    if let Some(link) = before.lock().unwrap_or_else(PoisonError::into_inner).take() {
+        // An error means that it has ended.
+        let _ = link::say(&link, SETTLED);
+    }
+}
+
+/// Says so when the first request is answered.
+fn settle(before: Arc<Before>, server: &Server) -> io::Result<()> {
+    if before.lock().unwrap_or_else(PoisonError::into_inner).is_none() {
+        return Ok(());
+    }
+    let (serving, since) = (Arc::downgrade(&server.serving), Instant::now());
+    let wait = move || {
+        loop {
+            std::thread::sleep(LOOK);
+            let Some(serving) = serving.upgrade() else { return };
+            if serving.switch.has_answered() || since.elapsed() > SETTLES_WITHIN {
+                return settled(&before);
+            }
+        }
+    };
+    std::thread::Builder::new().name("millstream-settles".to_owned()).spawn(wait).map(drop)
+}
+
+/// What comes through the door.
+struct Visited {
+    serving: Arc<Serving>,
+    beside: Beside,
+    ask: SyncSender<UnixStream>,
+    busy: Arc<AtomicBool>,
+}
+
+impl Visited {
+    /// Until the offer is taken back, or the server is gone.
+    async fn listen(self, listener: tokio::net::UnixListener, mut listening: watch::Receiver<bool>) {
+        let this = Arc::new(self);
+        loop {
+            if listening.wait_for(|listens| *listens).await.is_err() {
+                return;
+            }
+            let came = tokio::select! {
+                came = listener.accept() => came,
+                stops = listening.wait_for(|listens| !*listens) => match stops {
+                    Ok(_) => continue,
+                    Err(_) => return,
+                },
+            };
+            match came {
+                Ok((stream, _)) => drop(tokio::spawn(this.clone().visit(stream))),
+                Err(_) => tokio::time::sleep(LOOK).await,
+            }
+        }
+    }
+
+    async fn visit(self: Arc<Self>, mut stream: tokio::net::UnixStream) {
+        match timeout(SAYS_WITHIN, stream.read_u8()).await {
+            Ok(Ok(FORWARDED)) => {
+                let Ok(Ok(peer)) = timeout(SAYS_WITHIN, forward::peer(&mut stream)).await else { return };
+                let Some((place, closing)) = self.beside.place().await else { return };
+                self.serving.clone().forwarded(stream, peer, place, closing).await;
+            }
+            Ok(Ok(ASK)) => {
+                let Ok(Ok(version)) = timeout(SAYS_WITHIN, stream.read_u8()).await else { return };
+                let Ok(link) = stream.into_std() else { return };
+                if link.set_nonblocking(false).is_err() {
+                    return;
+                }
+                if version != VERSION {
+                    return link::say_no(&link, "it speaks another version of the hand-over");
+                }
+                if self.busy.swap(true, Ordering::SeqCst) {
+                    let _ = link::say(&link, BUSY);
+                } else {
+                    // An error means that the offer was taken back.
+                    let _ = self.ask.try_send(link);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// While this lives, further processes are told that one is taking over.
+#[derive(Debug)]
+struct Busy(Arc<AtomicBool>);
+
+impl Drop for Busy {
+    fn drop(&mut self) {
+        self.0.store(false, Ordering::SeqCst);
+    }
+}
+
+/// A process that wants to take over. If it is dropped, the process is told that it cannot.
+#[derive(Debug)]
+pub struct Successor {
+    link: UnixStream,
+    /// Until it is known what comes of it.
+    busy: Option<Busy>,
+}
+
+impl Successor {
+    /// Its number, if the system says it.
+    #[must_use]
+    pub fn process(&self) -> Option<u32> {
+        process(&self.link)
+    }
+
+    /// Tells it that it cannot take over, and why.
+    pub fn refuse(mut self, why: &str) {
+        link::say_no(&self.link, why);
+        self.busy = None;
+    }
+
+    /// Hands the sockets over to a process that can begin now: the requests are [held](Server::hold), and the state is
+    /// free. Waits until it could answer, at most for this time. Then requests go to it, also those that wait.
+    ///
+    /// # Errors
+    ///
+    /// If the process ends, says that it cannot, or says nothing in time. Then it is told not to begin, and this one
+    /// can [go on](Server::resume) when the state is free again.
+    pub fn hand_over(mut self, server: &Server, offer: &Offer, within: Duration) -> Result<HandedOver, HandOverError> {
+        let link = self.link.try_clone()?;
+        if let Err(error) = self.up(server, offer, within) {
+            offer.listens.send_replace(true);
+            return Err(error);
+        }
+        server.serving.switch.away(offer.door.clone());
+        Ok(HandedOver { link, _busy: self.busy.take() })
+    }
+
+    fn up(&self, server: &Server, offer: &Offer, within: Duration) -> Result<(), HandOverError> {
+        let clients = server.listening.socket()?;
+        link::pass(&self.link, [clients.as_fd(), offer.socket.as_fd()])?;
+        match link::hear(&self.link, within)? {
+            Some(UP) => {}
+            Some(NO) => return Err(HandOverError::Refused(link::reason(&self.link))),
+            Some(_) | None => return Err(HandOverError::Gone),
+        }
+        offer.listens.send_replace(false);
+        link::say(&self.link, GO)?;
+        Ok(())
+    }
+}
+
+impl Drop for Successor {
+    fn drop(&mut self) {
+        if self.busy.is_some() {
+            link::say_no(&self.link, "it goes on itself");
+        }
+    }
+}
+
+#[cfg(target_os = "linux")]
+pub(super) fn process(link: &UnixStream) -> Option<u32> {
+    let peer = rustix::net::sockopt::socket_peercred(link).ok()?;
+    u32::try_from(peer.pid.as_raw_nonzero().get()).ok()
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(super) fn process(_: &UnixStream) -> Option<u32> {
+    None
+}
+
+/// A service that another process has now.
+#[derive(Debug)]
+pub struct HandedOver {
+    link: UnixStream,
+    _busy: Option<Busy>,
+}
+
+/// Whether the other process keeps what it took over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Settled {
+    /// It has answered a request, or was there for a while.
+    Yes,
+    /// It may still end at its first request.
+    NotYet,
+    /// It has ended before. This process can [go on](Server::resume), if the state is free.
+    Lost,
+}
+
+impl HandedOver {
+    /// Waits until it is known whether the other process keeps the service, at most for this time. If so, this one
+    /// never accepts a connection again.
+    pub fn settled(&self, server: &Server, offer: &Offer, within: Duration) -> Settled {
+        match link::hear(&self.link, within) {
+            Ok(Some(SETTLED)) => {
+                server.listening.accept(Accepting::Never);
+                Settled::Yes
+            }
+            Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => {
+                Settled::NotYet
+            }
+            Ok(_) | Err(_) => {
+                offer.listens.send_replace(true);
+                Settled::Lost
+            }
+        }
+    }
+}

@@ -1,0 +1,181 @@
+//! Who answers a server's requests: its own routes, no one for now, or the process that has taken over.
+
+#[cfg(unix)]
+use super::hand_over::Door;
+use axum::Router;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+#[cfg(unix)]
+use std::time::Instant;
+use tokio::sync::watch;
+use tokio::time::timeout;
+
+/// The longest time for which a request waits for who is to answer it.
+const HELD_WITHIN: Duration = Duration::from_secs(30);
+
+/// How long it takes at most until it is noticed that the last request is answered.
+#[cfg(unix)]
+const LOOK: Duration = Duration::from_millis(1);
+
+#[derive(Clone)]
+enum Mode {
+    /// The routes that take the place of others have another number.
+    Own(u64, Router),
+    #[cfg(unix)]
+    Held,
+    /// Whole requests go to the process behind this door.
+    #[cfg(unix)]
+    Away(Arc<Door>),
+}
+
+/// Where the requests of a server go; it can be changed while they come.
+pub(super) struct Switch {
+    mode: watch::Sender<Mode>,
+    /// The requests that are in its own routes.
+    inside: AtomicU64,
+    /// Whether its own routes have answered one.
+    answered: AtomicBool,
+}
+
+/// Where one request goes.
+pub(super) enum Way {
+    Own(Router),
+    #[cfg(unix)]
+    Away(Arc<Door>),
+    /// For too long no one was there to answer it.
+    Nowhere,
+}
+
+impl Switch {
+    pub(super) fn new(routes: Router) -> Arc<Self> {
+        let mode = watch::Sender::new(Mode::Own(0, routes));
+        Arc::new(Switch { mode, inside: AtomicU64::new(0), answered: AtomicBool::new(false) })
+    }
+
+    /// Its own routes have answered a request.
+    pub(super) fn answered(&self) {
+        // A look is cheaper than a write that all connections do.
+        if !self.answered.load(Ordering::Relaxed) {
+            self.answered.store(true, Ordering::Relaxed);
+        }
+    }
+}
+
+#[cfg(unix)]
+impl Switch {
+    /// Lets the requests that come from now on wait, and drops the routes. Waits until no request is in them, at most
+    /// for this time. Returns how many are.
+    pub(super) fn hold(&self, within: Duration) -> u64 {
+        drop(self.mode.send_replace(Mode::Held));
+        let since = Instant::now();
+        loop {
+            match self.inside.load(Ordering::SeqCst) {
+                0 => return 0,
+                inside if since.elapsed() >= within => return inside,
+                _ => std::thread::sleep(LOOK),
+            }
+        }
+    }
+
+    /// These routes answer from now on, also what waits. No routes before them had this number.
+    pub(super) fn own(&self, number: u64, routes: Router) {
+        self.answered.store(false, Ordering::Relaxed);
+        self.mode.send_replace(Mode::Own(number, routes));
+    }
+
+    /// Whole requests go through this door from now on, also those that wait.
+    pub(super) fn away(&self, door: Arc<Door>) {
+        self.mode.send_replace(Mode::Away(door));
+    }
+
+    pub(super) fn has_answered(&self) -> bool {
+        self.answered.load(Ordering::Relaxed)
+    }
+}
+
+/// The requests of one connection, of which there is one at a time.
+pub(super) struct Visitor {
+    pub(super) peer: SocketAddr,
+    switch: Arc<Switch>,
+    /// The routes in which the request is, or was last.
+    routes: AtomicU64,
+    inside: AtomicBool,
+}
+
+impl Visitor {
+    pub(super) fn of(peer: SocketAddr, switch: &Arc<Switch>) -> Arc<Self> {
+        let (routes, inside) = (AtomicU64::new(0), AtomicBool::new(false));
+        Arc::new(Visitor { peer, switch: switch.clone(), routes, inside })
+    }
+
+    /// Says where the next request goes. If to the server's own routes, it is inside until it [leaves](Visitor::leave).
+    pub(super) async fn way(&self) -> Way {
+        loop {
+            self.enter();
+            match self.mode() {
+                Mode::Own(number, routes) => {
+                    self.routes.store(number, Ordering::Relaxed);
+                    return Way::Own(routes);
+                }
+                #[cfg(unix)]
+                Mode::Away(door) => {
+                    self.leave();
+                    return Way::Away(door);
+                }
+                #[cfg(unix)]
+                Mode::Held => self.leave(),
+            }
+            let mut mode = self.switch.mode.subscribe();
+            let changed = timeout(HELD_WITHIN, mode.wait_for(|mode| !mode.is_held())).await;
+            if !matches!(changed, Ok(Ok(_))) {
+                return Way::Nowhere;
+            }
+        }
+    }
+
+    fn mode(&self) -> Mode {
+        self.switch.mode.borrow().clone()
+    }
+
+    /// Counted before the mode is read: who holds the requests waits for those that have read the mode before.
+    fn enter(&self) {
+        self.switch.inside.fetch_add(1, Ordering::SeqCst);
+        self.inside.store(true, Ordering::Relaxed);
+    }
+
+    /// The request has its answer, or it only gathers its body from now on: who holds requests does not wait for it.
+    pub(super) fn leave(&self) {
+        if self.inside.swap(false, Ordering::Relaxed) {
+            self.switch.inside.fetch_sub(1, Ordering::SeqCst);
+        }
+    }
+
+    /// The request that has left goes on. `false` if its routes are gone: other ones have taken their place, or
+    /// another process.
+    pub(super) fn come_back(&self) -> bool {
+        self.enter();
+        let routes = self.routes.load(Ordering::Relaxed);
+        let same = matches!(&*self.switch.mode.borrow(), Mode::Own(number, _) if *number == routes);
+        if !same {
+            self.leave();
+        }
+        same
+    }
+}
+
+impl Mode {
+    fn is_held(&self) -> bool {
+        #[cfg(unix)]
+        return matches!(self, Mode::Held);
+        #[cfg(not(unix))]
+        false
+    }
+}
+
+impl Drop for Visitor {
+    fn drop(&mut self) {
+        self.leave();
+    }
+}

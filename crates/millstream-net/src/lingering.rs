@@ -1,0 +1,129 @@
+//! Connections that are closed without a reset.
+
+use crate::listening::Place;
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
+use tokio::runtime::Handle;
+use tokio::time::timeout;
+
+/// The time that the other end has to close its part.
+const LINGERS: Duration = Duration::from_secs(1);
+
+/// A connection that is read for a while after its own end. A system that gets bytes for a socket that is closed, or
+/// closes one that has unread bytes, resets the connection: the other end then loses also what was sent to it before,
+/// such as the last response.
+#[derive(Debug)]
+pub(crate) struct Lingering<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> {
+    inner: Option<S>,
+    /// It counts as one of those that are allowed until it is closed.
+    place: Option<Place>,
+    /// The other end sends nothing any more, or cannot be reached.
+    ended: bool,
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> Lingering<S> {
+    pub(crate) fn new(inner: S, place: Place) -> Self {
+        Lingering { inner: Some(inner), place: Some(place), ended: false }
+    }
+
+    /// Does this with the connection; an error means its end.
+    fn with<T>(self: Pin<&mut Self>, f: impl FnOnce(Pin<&mut S>) -> Poll<io::Result<T>>) -> Poll<io::Result<T>> {
+        let this = self.get_mut();
+        let Some(inner) = &mut this.inner else { return Poll::Ready(Err(io::ErrorKind::NotConnected.into())) };
+        let done = f(Pin::new(inner));
+        this.ended |= matches!(done, Poll::Ready(Err(_)));
+        done
+    }
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> AsyncRead for Lingering<S> {
+    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        let (before, room) = (buffer.filled().len(), buffer.remaining());
+        let done = self.as_mut().with(|inner| inner.poll_read(cx, buffer));
+        self.ended |= done.is_ready() && room > 0 && buffer.filled().len() == before;
+        done
+    }
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> AsyncWrite for Lingering<S> {
+    fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        self.with(|inner| inner.poll_write(cx, bytes))
+    }
+
+    fn poll_write_vectored(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        self.with(|inner| inner.poll_write_vectored(cx, bytes))
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.inner.as_ref().is_some_and(AsyncWrite::is_write_vectored)
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.with(|inner| inner.poll_flush(cx))
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.with(|inner| inner.poll_shutdown(cx))
+    }
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> Drop for Lingering<S> {
+    fn drop(&mut self) {
+        let (Some(mut stream), false, Ok(runtime)) = (self.inner.take(), self.ended, Handle::try_current()) else {
+            return;
+        };
+        let place = self.place.take();
+        drop(runtime.spawn(async move {
+            let rest = async {
+                stream.shutdown().await?;
+                let mut rest = [0; 4096];
+                while stream.read(&mut rest).await? > 0 {}
+                io::Result::Ok(())
+            };
+            // Whatever comes of it: it is closed then.
+            let _ = timeout(LINGERS, rest).await;
+            drop((stream, place));
+        }));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+    use tokio::net::{TcpListener, TcpStream};
+    use tokio::sync::Semaphore;
+
+    #[test]
+    fn who_still_sends_reads_what_was_said_before_the_end() {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+            let mut client = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+            let (stream, _) = listener.accept().await.unwrap();
+            let places = Arc::new(Semaphore::new(1));
+            let place = Arc::new(places.clone().try_acquire_owned().unwrap());
+            let mut stream = Lingering::new(stream, place);
+            client.write_all(b"unread").await.unwrap();
+            stream.write_all(b"answer").await.unwrap();
+            drop(stream);
+            // A reset would come by now.
+            tokio::time::sleep(Duration::from_millis(50)).await;
+            client.write_all(b"more").await.unwrap();
+            tokio::time::sleep(Duration::from_millis(50)).await;
+            let mut said = String::new();
+            client.read_to_string(&mut said).await.unwrap();
+            assert_eq!((said.as_str(), places.available_permits()), ("answer", 0));
+            drop(client);
+            let closed = timeout(Duration::from_secs(30), places.acquire()).await;
+            assert!(closed.is_ok(), "its place is free when both have closed it");
+        });
+    }
+}
