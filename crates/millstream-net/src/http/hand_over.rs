@@ -65,6 +65,7 @@ mod error;
 mod forward;
 mod link;
 mod offer;
+mod response;
 
 pub use ask::{Predecessor, ask};
 pub(super) use door::Door;

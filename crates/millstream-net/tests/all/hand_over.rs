@@ -4,6 +4,7 @@ use crate::peer::{Gate, PATIENCE, Peer, post, status};
 use millstream_core::Arrow;
 use millstream_exec::{requests, service};
 use millstream_net::http::axum::Router;
+use millstream_net::http::axum::body::Body;
 use millstream_net::http::axum::http::StatusCode;
 use millstream_net::http::axum::routing::{post as posted, post_service};
 use millstream_net::http::hand_over::{HandOverError, Offer, Predecessor, Settled, ask};
@@ -232,6 +233,44 @@ fn a_request_that_lasts_is_counted_and_one_that_waits_for_its_body_is_not() {
     gate.open();
     assert_eq!(server.hold(PATIENCE), 0);
     assert!(response(&mut peer).ends_with("done"));
+}
+
+#[test]
+fn bodies_that_have_no_length_or_a_great_one_are_forwarded_as_they_come() {
+    let (home, server, offer) = old();
+    let [mut long, mut chunked] = [(); 2].map(|()| Peer::of(server.address()));
+    let dir = home.path().to_owned();
+    let end = Arc::new(Gate::default());
+    let ends = end.clone();
+    let new = spawn(move || {
+        let before = before(&dir);
+        // A route that answers with the body, as it comes.
+        let back = Router::new().route("/back", posted(|body: Body| async move { body }));
+        let server = before.open(back, Limits::default()).unwrap();
+        let _offer = before.up(&server, PATIENCE).unwrap();
+        ends.pass();
+    });
+    let successor = offer.asked(PATIENCE).unwrap();
+    server.hold(PATIENCE);
+    successor.hand_over(&server, &offer, PATIENCE).unwrap();
+    let head = "POST /back HTTP/1.1\r\nhost: localhost\r\n";
+    chunked.say(&format!("{head}transfer-encoding: chunked\r\n\r\n2\r\nab\r\n"));
+    sleep(Duration::from_millis(20));
+    chunked.say("3\r\ncde\r\n0\r\n\r\n");
+    let said = chunked.rest();
+    assert!(status(&said) == 200 && said.contains("transfer-encoding: chunked"), "{said}");
+    assert!(said.contains("ab\r\n") && said.contains("cde\r\n") && said.ends_with("0\r\n\r\n"), "{said}");
+    let body = "0123456789".repeat(50_000);
+    let sent = spawn({
+        let (mut long, body) = (long.0.try_clone().unwrap(), body.clone());
+        move || write!(long, "{head}content-length: {}\r\n\r\n{body}", body.len()).unwrap()
+    });
+    let said = long.rest();
+    sent.join().unwrap();
+    assert_eq!((status(&said), said.split_once("\r\n\r\n").unwrap().1.len()), (200, body.len()));
+    assert!(said.ends_with(&body));
+    end.open();
+    new.join().unwrap();
 }
 
 #[test]

@@ -2,18 +2,19 @@
 
 use super::Door;
 use super::link::FORWARDED;
-use crate::http::Refusal;
-use axum::body::Body;
+use super::response::Answering;
+use crate::http::{Refusal, body};
+use axum::body::{Body, HttpBody};
 use axum::extract::Request;
+use axum::http::Method;
 use axum::http::header::{self, HeaderMap, HeaderName, HeaderValue};
-use axum::http::{StatusCode, Version};
+use axum::http::request::Parts;
 use axum::response::{IntoResponse, Response};
-use hyper::client::conn::http1;
-use hyper_util::rt::TokioIo;
 use std::io;
 use std::net::SocketAddr;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
+use tokio::net::unix::OwnedWriteHalf;
 
 /// What concerns one connection, and not the request or the response on it.
 const OF_ONE_CONNECTION: [HeaderName; 8] = [
@@ -39,25 +40,64 @@ pub(in crate::http) async fn forward(request: Request, door: &Door, peer: Socket
     response
 }
 
-async fn answer(mut request: Request, door: &Door, peer: SocketAddr) -> Result<Response, Refusal> {
-    if request.headers().contains_key(header::UPGRADE) {
+async fn answer(request: Request, door: &Door, peer: SocketAddr) -> Result<Response, Refusal> {
+    let (mut parts, body) = request.into_parts();
+    if parts.headers.contains_key(header::UPGRADE) {
         // Not accepted: the client connects again, to the other process.
         return Err(Refusal::Ending);
     }
     let stream = introduced(door, peer).await.map_err(|_| Refusal::Ending)?;
-    let (mut other, connection) = http1::handshake(TokioIo::new(stream)).await.map_err(|_| Refusal::Ending)?;
-    // It ends with the response, or with this request.
-    drop(tokio::spawn(connection));
-    only_ends(request.headers_mut());
-    *request.version_mut() = Version::HTTP_11;
-    request.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
-    // From here on it may have been accepted.
-    let mut response = other.send_request(request).await.map_err(|_| Refusal::Ended)?;
-    if response.status() == StatusCode::SWITCHING_PROTOCOLS {
-        return Err(Refusal::Ended);
-    }
+    let length = body.size_hint().exact();
+    let head = head(&mut parts, length);
+    let (answers, asks) = stream.into_split();
+    let answering = Answering::new(answers, parts.method == Method::HEAD);
+    // An answer may begin before the end of the request. What is sent ends with the connection, or with the client's.
+    drop(tokio::spawn(send(asks, head, body, length.is_none())));
+    // It may have been accepted.
+    let mut response = answering.response().await.map_err(|_| Refusal::Ended)?;
     only_ends(response.headers_mut());
-    Ok(response.map(Body::new))
+    Ok(response)
+}
+
+/// The head of the request, as the other process gets it.
+fn head(parts: &mut Parts, length: Option<u64>) -> Vec<u8> {
+    let announced = parts.headers.remove(header::CONTENT_LENGTH).is_some();
+    only_ends(&mut parts.headers);
+    let path = parts.uri.path_and_query().map_or("/", |path| path.as_str());
+    let mut head = format!("{} {path} HTTP/1.1\r\nconnection: close\r\n", parts.method).into_bytes();
+    match length {
+        Some(0) if !announced => {}
+        Some(length) => head.extend_from_slice(format!("content-length: {length}\r\n").as_bytes()),
+        None => head.extend_from_slice(b"transfer-encoding: chunked\r\n"),
+    }
+    for (name, value) in &parts.headers {
+        [name.as_str().as_bytes(), b": ", value.as_bytes(), b"\r\n"]
+            .iter()
+            .for_each(|part| head.extend_from_slice(part));
+    }
+    head.extend_from_slice(b"\r\n");
+    head
+}
+
+/// Sends a request. If there is not all of it, the other process sees that its connection ends.
+async fn send(mut to: OwnedWriteHalf, head: Vec<u8>, mut body: Body, chunked: bool) {
+    let mut written = to.write_all(&head).await;
+    while written.is_ok() {
+        written = match body::next(&mut body).await {
+            Ok(Some(piece)) => write(&mut to, &piece, chunked).await,
+            Ok(None) if chunked => return drop(to.write_all(b"0\r\n\r\n").await),
+            Ok(None) | Err(_) => return,
+        };
+    }
+}
+
+async fn write(to: &mut OwnedWriteHalf, piece: &[u8], chunked: bool) -> io::Result<()> {
+    if !chunked || piece.is_empty() {
+        return to.write_all(piece).await;
+    }
+    to.write_all(format!("{:x}\r\n", piece.len()).as_bytes()).await?;
+    to.write_all(piece).await?;
+    to.write_all(b"\r\n").await
 }
 
 /// Leaves what both ends have to know.
@@ -92,7 +132,7 @@ mod tests {
 
     #[test]
     fn what_concerns_one_connection_stays_there() {
-        let mut headers = HeaderMap::new();
+        let mut request = Request::post("/a/b?c=d").body(Body::empty()).unwrap().into_parts().0;
         let all = [
             ("connection", "close, X-Hop"),
             ("x-hop", "1"),
@@ -102,10 +142,13 @@ mod tests {
             ("idempotency-key", "a"),
             ("content-length", "5"),
         ];
-        all.iter().for_each(|(name, value)| _ = headers.append(*name, HeaderValue::from_static(value)));
-        only_ends(&mut headers);
-        let mut left: Vec<&str> = headers.keys().map(HeaderName::as_str).collect();
-        left.sort_unstable();
-        assert_eq!(left, ["content-length", "idempotency-key"]);
+        all.iter().for_each(|(name, value)| _ = request.headers.append(*name, HeaderValue::from_static(value)));
+        let said = |length| String::from_utf8(head(&mut request.clone(), length)).unwrap();
+        let begin = "POST /a/b?c=d HTTP/1.1\r\nconnection: close\r\n";
+        let end = "idempotency-key: a\r\n\r\n";
+        assert_eq!(said(Some(5)), format!("{begin}content-length: 5\r\n{end}"));
+        assert_eq!(said(None), format!("{begin}transfer-encoding: chunked\r\n{end}"));
+        request.headers.remove("content-length");
+        assert_eq!(String::from_utf8(head(&mut request, Some(0))).unwrap(), format!("{begin}{end}"));
     }
 }
