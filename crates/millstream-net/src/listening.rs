@@ -53,18 +53,18 @@ pub(crate) struct Accepted {
 }
 
 /// Whether connections are accepted.
+#[cfg_attr(not(all(unix, feature = "http")), expect(dead_code, reason = "only a server can be handed over"))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Accepting {
     Yes,
     /// They wait in the system's queue.
-    #[cfg_attr(not(all(unix, feature = "http")), expect(dead_code, reason = "only a server can be handed over"))]
     NotNow,
     /// Never again: the listener is given back to the system, and open connections go on.
-    #[cfg_attr(not(all(unix, feature = "http")), expect(dead_code, reason = "only a server can be handed over"))]
     Never,
 }
 
 /// A server. When it is dropped, it is closed.
+#[cfg_attr(not(all(unix, feature = "http")), expect(dead_code, reason = "only a server can be handed over"))]
 #[derive(Debug)]
 pub(crate) struct Listening {
     address: SocketAddr,
@@ -78,9 +78,9 @@ pub(crate) struct Listening {
 }
 
 /// What connections need that come in another way than by the listener.
+#[cfg_attr(not(all(unix, feature = "http")), expect(dead_code, reason = "only a server can be handed over"))]
 #[derive(Clone, Debug)]
 pub(crate) struct Beside {
-    #[cfg_attr(not(all(unix, feature = "http")), expect(dead_code, reason = "only a server can be handed over"))]
     pub(crate) runtime: tokio::runtime::Handle,
     free: Arc<Semaphore>,
     closing: Closing,
