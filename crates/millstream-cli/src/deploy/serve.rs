@@ -174,8 +174,6 @@ impl Runs {
         failure.map_or(Ok(()), Err)
     }
 
-    // What starts a run is large: once is enough.
-    #[inline(never)]
     fn start<S>(&self, serves: &S) -> Result<Started<S>, Failed>
     where
         S: Serves,
