@@ -232,6 +232,11 @@ impl Persistent {
         // The sink was not looked at again since the first one.
         let confirmed = id.filter(|_| position.is_some() || snapshot.is_some());
         let numbers = snapshot.as_ref().map(numbers_of).unwrap_or_default();
+        if let (true, Some(id)) = (self.redo, id) {
+            // They are of the version that failed. Once its letters are gone, nothing would tell them from those to
+            // come, and the sink may soon hold as much as they say.
+            self.dir.discard_after(id)?;
+        }
         if let Some(letters) = &self.letters {
             letters.begin(numbers.clone(), at).map_err(JobError::Letters)?;
         }

@@ -2,6 +2,7 @@
 
 use super::StateDir;
 use super::identity::UNFINISHED;
+use super::save::Saving;
 use crate::disk::OpenMode;
 use crate::entry::{self, SnapshotEntry};
 use crate::manifest::{self, Manifest, Part};
@@ -88,17 +89,28 @@ impl StateDir {
         let mut saving = self.writing()?;
         let mut whole = entry::whole(self.snapshots()?);
         whole.truncate(keep.removes(&whole, self.disk.now_unix_ms()));
-        for manifest in whole.iter().rev() {
+        self.remove(&mut saving, &whole)?;
+        Ok(whole)
+    }
+
+    /// Removes the snapshots that are newer than this one: those of a run that is done again from here.
+    pub(crate) fn discard_after(&self, id: u64) -> Result<(), StateError> {
+        let mut saving = self.writing()?;
+        let mut newer = entry::whole(self.snapshots()?);
+        newer.retain(|manifest| manifest.id > id);
+        self.remove(&mut saving, &newer)
+    }
+
+    /// Removes these snapshots, of which the oldest is the first.
+    fn remove(&self, saving: &mut Saving, manifests: &[Manifest]) -> Result<(), StateError> {
+        for manifest in manifests.iter().rev() {
             let path = self.snapshots_dir().join(manifest.file());
             self.disk.remove(&path).map_err(StateError::io("remove", &path))?;
             if manifest.needs().next().is_some() {
                 // It must not come back without the files with its parts.
-                self.sync_snapshots(&mut saving)?;
+                self.sync_snapshots(saving)?;
             }
         }
-        if !whole.is_empty() {
-            self.sync_snapshots(&mut saving)?;
-        }
-        Ok(whole)
+        if manifests.is_empty() { Ok(()) } else { self.sync_snapshots(saving) }
     }
 }
