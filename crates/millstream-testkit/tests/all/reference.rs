@@ -232,7 +232,10 @@ fn at(stage: &Pipe, seen: &[Slot], is_end: bool) -> Slot {
         Pipe::Maybe if is_end => here.cloned(),
         Pipe::Maybe => Some(here.cloned().unwrap_or(Value::I(-7))),
         Pipe::Filter { modulus } => here.filter(|value| !divides(modulus, value)).cloned(),
-        Pipe::FilterMap { modulus, plus } | Pipe::TryMap { modulus, plus } | Pipe::DeadLetter { modulus, plus } => {
+        Pipe::FilterMap { modulus, plus }
+        | Pipe::TryMap { modulus, plus }
+        | Pipe::TryMapOrError(modulus, plus)
+        | Pipe::DeadLetter { modulus, plus } => {
             here.filter(|value| !divides(modulus, value)).map(|value| mapped(value, plus))
         }
         Pipe::Text { modulus, plus } => {
