@@ -212,13 +212,12 @@ pub trait Runner: Sized {
     /// # Errors
     ///
     /// The last failure, if there were too many; any failure of the sink; and if the options do not fit together.
-    fn run_again<P, X, F, K, B>(
+    fn run_again<P: RunsOn<Self> + Determinate, X, F, K, B>(
         &self,
         job: Job<P, Again<F>, K, B>,
         retry: Retry,
     ) -> Result<(K::Output, Report), RunError>
     where
-        P: RunsOn<Self> + Determinate,
         X: Source<P::Item>,
         F: FnMut() -> X,
         K: Sink<P::Out>,

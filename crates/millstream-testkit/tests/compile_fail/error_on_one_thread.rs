@@ -1,4 +1,4 @@
-use millstream_core::{Arrow, TryMapExt, pipeline};
+use millstream_core::{TryMapExt, pipeline};
 use std::error::Error;
 
 fn parse(line: &String) -> Result<u64, Box<dyn Error>> {
