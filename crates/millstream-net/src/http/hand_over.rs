@@ -35,6 +35,10 @@
 //! let old = Server::open("127.0.0.1:0", version("old"))?;
 //! let offer = old.offer(&dir)?;
 //! let mut client = std::net::TcpStream::connect(old.address())?;
+//! // What is still in the queue of the socket is the new process's.
+//! while old.counters().connections() == 0 {
+//!     std::thread::sleep(Duration::from_millis(1));
+//! }
 //!
 //! // The new process.
 //! let new = std::thread::spawn(move || {

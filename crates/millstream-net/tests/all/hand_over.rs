@@ -239,6 +239,10 @@ fn a_request_that_lasts_is_counted_and_one_that_waits_for_its_body_is_not() {
 fn bodies_that_have_no_length_or_a_great_one_are_forwarded_as_they_come() {
     let (home, server, offer) = old();
     let [mut long, mut chunked] = [(); 2].map(|()| Peer::of(server.address()));
+    // What is still in the queue of the socket is the new process's.
+    while server.counters().connections() < 2 {
+        sleep(Duration::from_millis(1));
+    }
     let dir = home.path().to_owned();
     let end = Arc::new(Gate::default());
     let ends = end.clone();
