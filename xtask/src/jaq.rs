@@ -14,7 +14,8 @@ const CRATES: [(&str, &str); 4] = [("jaq-core", "core"), ("jaq-std", "std"), ("j
 const CONFORMANCE: &str = "crates/millstream-jq/conformance";
 
 pub(crate) fn run() -> Result {
-    Cmd::cargo("build -p millstream-cli").run()?;
+    // As the tests have built it.
+    Cmd::cargo("build --workspace --all-features --bin millstream").run()?;
     let place = target_dir().join("jaq");
     let binaries = tests_in(&place)?;
     let mut failed = BTreeMap::new();
