@@ -29,7 +29,7 @@ use millstream_exec::{
 use millstream_state::JobError;
 use serde_json::Value;
 #[cfg(feature = "serve")]
-pub(crate) use serve::{Refused, Serves};
+pub(crate) use serve::{Refused, Serves, refused};
 use started::WhenStarted;
 use std::borrow::Cow;
 use std::fmt;

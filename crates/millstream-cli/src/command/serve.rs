@@ -5,7 +5,7 @@ mod stages;
 mod steps;
 
 use crate::config::{Doing, Keep, RunConfig};
-use crate::deploy::{Answer, Refused, Runs, Serves};
+use crate::deploy::{Answer, Refused, Runs, Serves, refused};
 use crate::environment::{self, SHORTEST_TOKEN, TOKEN};
 use crate::message::Complaints;
 use crate::outcome::Outcome;
@@ -14,7 +14,7 @@ use millstream_core::{AnyEdge, Arrow, PartsExt, SequenceNumber, Val, pipeline};
 use millstream_exec::{Client, Lasting, Observer, Stage, sink};
 use millstream_net::http::axum::Router;
 use millstream_net::http::hand_over::Predecessor;
-use millstream_net::http::{Limits, OpenError, Server};
+use millstream_net::http::{Limits, Server};
 use millstream_observe::{PageRoutes, Watch};
 use millstream_state::journaled_in_groups;
 use millstream_state::resumable::Groups;
@@ -160,14 +160,14 @@ impl Serves for Service {
                 (None, Some(listener)) => Server::open_tls_on(listener, routes, limits, &certificate),
                 (None, None) => Server::open_tls(&*self.listen, routes, limits, &certificate),
             };
-            return server.map_err(|error| refused(&self.listen, &error));
+            return server.map_err(|error| refused(&format!("--listen {}", self.listen), &error));
         }
         let server = match (before, supervised()?) {
             (Some(before), _) => before.open(routes, limits),
             (None, Some(listener)) => Server::open_on(listener, routes, limits),
             (None, None) => Server::open_with(&*self.listen, routes, limits),
         };
-        server.map_err(|error| refused(&self.listen, &error))
+        server.map_err(|error| refused(&format!("--listen {}", self.listen), &error))
     }
 
     fn listens(&self, server: &Server) {
@@ -196,17 +196,4 @@ fn supervised() -> Result<Option<TcpListener>, Refused> {
     }
     #[cfg(not(target_os = "linux"))]
     Ok(None)
-}
-
-fn refused(listen: &str, error: &OpenError) -> Refused {
-    match error {
-        OpenError::NoToken(_) => {
-            let set = format!("`export {TOKEN}=$(openssl rand -hex 16)` sets one");
-            (
-                format!("--listen {listen}: other machines can reach it, and no token is asked for: {set}"),
-                Outcome::WrongUse,
-            )
-        }
-        error => (format!("--listen {listen}: {error}"), Outcome::InputOrOutputFailed),
-    }
 }

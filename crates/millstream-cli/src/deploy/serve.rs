@@ -4,13 +4,14 @@ mod change;
 
 use super::{Failed, Runs};
 use crate::config::{Doing, Keep};
+use crate::environment::TOKEN;
 use crate::outcome::Outcome;
 use crate::watching::Watching;
 use millstream_core::{AnyEdge, Arrow, Item, PartsExt, pipeline};
 use millstream_exec::{Client, Handle, Lasting, Observer, RunEnd, Stage, Stopper, service};
-use millstream_net::http::Server;
 use millstream_net::http::axum::Router;
 use millstream_net::http::hand_over::Predecessor;
+use millstream_net::http::{OpenError, Server};
 use millstream_state::{JobError, Persistent, Recorded, Retention, Running, StateDir, Stored};
 use std::io;
 use std::time::Duration;
@@ -20,6 +21,17 @@ const LOOK: Duration = Duration::from_millis(100);
 
 /// Why nothing is served, and the exit code.
 pub(crate) type Refused = (String, Outcome);
+
+/// Why nothing listens there; `listen` is how the user has said where.
+pub(crate) fn refused(listen: &str, error: &OpenError) -> Refused {
+    match error {
+        OpenError::NoToken(_) => {
+            let set = format!("`export {TOKEN}=$(openssl rand -hex 16)` sets one");
+            (format!("{listen}: other machines can reach it, and no token is asked for: {set}"), Outcome::WrongUse)
+        }
+        error => (format!("{listen}: {error}"), Outcome::InputOrOutputFailed),
+    }
+}
 
 /// What is served, and where.
 pub(crate) trait Serves {

@@ -3,13 +3,14 @@
 //! A small run takes them from the connections and passes them to the source, so what is refused, and when, is as
 //! `millstream_net::http::Ingest` has it: 202 once the rows are in the pipeline, 503 while it is full.
 
+use crate::deploy::{Refused, refused};
 use crate::environment::{SHORTEST_TOKEN, TOKEN, secret};
 use crate::outcome::Outcome;
 use millstream_core::{pipeline, text::Block};
 use millstream_exec::{JobExt, Reception, Rings, RunError, Runner};
 use millstream_net::arrivals;
 use millstream_net::http::axum::{Router, routing::post_service};
-use millstream_net::http::{Ingest, Limits, OpenError, Server};
+use millstream_net::http::{Ingest, Limits, Server};
 use std::net::SocketAddr;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -38,21 +39,15 @@ impl Listening {
     /// # Errors
     ///
     /// Why it does not, in words, and the exit code.
-    pub(super) fn at(address: &str, longest: usize) -> Result<Self, (String, Outcome)> {
+    pub(super) fn at(address: &str, longest: usize) -> Result<Self, Refused> {
         let token = secret(TOKEN, SHORTEST_TOKEN).map_err(|why| (why, Outcome::WrongUse))?;
         let limits = Limits { token, ..Limits::default() };
         let (sender, blocks) = sync_channel(BLOCKS);
         let failed = |error: RunError| (format!("listen: {address}: {error}"), Outcome::InputOrOutputFailed);
         let ingest = received(sender).map_err(failed)?.longest(longest);
         let routes = Router::new().route("/", post_service(ingest.clone())).route("/ingest", post_service(ingest));
-        let server = Server::open_with(address, routes, limits).map_err(|error| match error {
-            OpenError::NoToken(_) => {
-                let set = format!("`export {TOKEN}=$(openssl rand -hex 16)` sets one");
-                let why = format!("other machines can reach it, and no token is asked for: {set}");
-                (format!("listen: {address}: {why}"), Outcome::WrongUse)
-            }
-            error => (format!("listen: {address}: {error}"), Outcome::InputOrOutputFailed),
-        })?;
+        let server = Server::open_with(address, routes, limits)
+            .map_err(|error| refused(&format!("listen: {address}"), &error))?;
         Ok(Listening { address: server.address(), blocks, server: Arc::new(Mutex::new(Some(server))) })
     }
 

@@ -41,14 +41,14 @@ impl Runs {
         let since = Instant::now();
         loop {
             let before = if take_over { self.before()? } else { None };
-            let nobody = take_over && before.is_none();
+            let is_alone = take_over && before.is_none();
             match self.start(service) {
                 // The old process was killed, or another one is about to offer its service.
-                Err(failed) if nobody && is_in_use(&failed) && since.elapsed() < FOUND_WITHIN => {
+                Err(failed) if is_alone && is_in_use(&failed) && since.elapsed() < FOUND_WITHIN => {
                     std::thread::sleep(AGAIN);
                 }
                 started => {
-                    if nobody && started.is_ok() {
+                    if is_alone && started.is_ok() {
                         self.note("--take-over: no process has this state, so nothing is taken over");
                     }
                     return Ok(started.map(|started| (before, started)));
@@ -141,7 +141,7 @@ impl Runs {
                 _ => {}
             }
         }
-        // Who knocks from now on comes to the other process alone.
+        // A process that asks from now on reaches the other one alone.
         drop(offered);
         self.note(&format!("handed over to {to}; {} connections are left", server.counters().open()));
         let since = Instant::now();
