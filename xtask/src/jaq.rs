@@ -4,6 +4,7 @@
 //! own under the name of the one that asks jaq. `conformance/differs.txt` names those that fail, and says why.
 
 use crate::cmd::{Cmd, Result, failure, read, root, target_dir};
+use crate::{tidy, tree};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -133,25 +134,20 @@ fn version<'a>(manifest: &'a str, package: &str) -> Option<&'a str> {
     line.split_once("\"=")?.1.split('"').next()
 }
 
+/// A copy that is as before keeps its time, so that nothing is built again.
 fn copy(from: &Path, to: &Path) -> Result {
-    let wrong = |error| failure(format!("cannot copy {} to {}: {error}", from.display(), to.display()));
-    fs::create_dir_all(to.parent().unwrap_or(to)).map_err(wrong)?;
-    fs::copy(from, to).map_err(wrong)?;
-    Ok(())
+    tree::set(to, Some(fs::read(from).map_err(tree::cannot("read", from))?))
 }
 
 fn files_below(dir: &Path) -> Result<Vec<PathBuf>> {
-    let wrong = |error| failure(format!("cannot list {}: {error}", dir.display()));
     let mut files = Vec::new();
-    for entry in fs::read_dir(dir).map_err(wrong)? {
-        let path = entry.map_err(wrong)?.path();
+    for path in tidy::entries(dir)? {
         if path.is_dir() {
             files.extend(files_below(&path)?);
         } else {
             files.push(path);
         }
     }
-    files.sort();
     Ok(files)
 }
 

@@ -222,7 +222,8 @@ fn files(root: &Path, kind: &str) -> Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-fn entries(dir: &Path) -> Result<Vec<PathBuf>> {
+/// What a directory has, in order.
+pub(crate) fn entries(dir: &Path) -> Result<Vec<PathBuf>> {
     let cannot = |error| failure(format!("cannot list {}: {error}", dir.display()));
     let mut found = Vec::new();
     for entry in std::fs::read_dir(dir).map_err(cannot)? {

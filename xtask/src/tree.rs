@@ -98,7 +98,7 @@ impl Tree {
 }
 
 /// Writes these bytes to a file, or removes it. The file keeps its time if nothing changes.
-fn set(file: &Path, wanted: Option<Vec<u8>>) -> Result {
+pub(crate) fn set(file: &Path, wanted: Option<Vec<u8>>) -> Result {
     let found = fs::read(file).ok();
     if wanted == found {
         return Ok(());
@@ -125,6 +125,6 @@ fn listed() -> Result<BTreeSet<PathBuf>> {
     Ok(names.map(PathBuf::from).filter(|file| root().join(file).is_file()).collect())
 }
 
-fn cannot(what: &str, path: &Path) -> impl FnOnce(io::Error) -> crate::cmd::Failure {
+pub(crate) fn cannot(what: &str, path: &Path) -> impl FnOnce(io::Error) -> crate::cmd::Failure {
     move |error| failure(format!("cannot {what} {}: {error}", path.display()))
 }
