@@ -1,8 +1,10 @@
 //! Jobs whose rows are in a database, SQLite or PostgreSQL: they are killed, fenced, and their database forgets.
 
 use crate::postgres::database;
-use crate::sums::{self, Numbers, Place, expected, rows};
-use millstream::state::JobError;
+use crate::sums::{self, InSqlite, Numbers, Place, expected, in_sqlite, rows};
+use millstream::prelude::*;
+use millstream::state::claims::SqliteRows;
+use millstream::state::{ClaimingSink, Claims, JobError};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -74,6 +76,27 @@ fn a_job_that_is_killed_has_each_row_once_in_postgres() {
     let Some(database) = database(test) else { return };
     let home = tempfile::tempdir().unwrap();
     is_killed_and_goes_on(test, &Place::Postgres(database.url), home.path());
+}
+
+#[test]
+fn a_process_whose_sqlite_database_was_taken_over_changes_nothing() {
+    let home = tempfile::tempdir().unwrap();
+    let path = home.path().join("rows.db");
+    let open = || ClaimingSink::<Val<(u64, u64)>>::open(&in_sqlite(&path), None).unwrap();
+    let put = |sink: &mut SqliteRows<InSqlite>, x| Sink::<Val<(u64, u64)>>::put(sink, SequenceNumber(x), &(x, x));
+    let mut old = open();
+    put(&mut old, 0).unwrap();
+    old.claim().unwrap();
+    // It has put nothing yet, and the old one has the number that comes next.
+    let mut new = open();
+    put(&mut old, 1).unwrap();
+    let fenced = old.claim().unwrap_err().to_string();
+    assert!(fenced.ends_with("another process has taken over the job \"sums\""), "{fenced}");
+    put(&mut new, 0).unwrap();
+    put(&mut new, 1).unwrap();
+    new.claim().unwrap();
+    assert!(put(&mut old, 2).and_then(|()| old.claim()).is_err());
+    assert_eq!(rows(&Place::Sqlite(path.clone())), [(0, 0), (1, 1)]);
 }
 
 /// A process is stopped as by a machine that sleeps, another one takes over with the state of a copy, and the first

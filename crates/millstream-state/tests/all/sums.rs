@@ -112,7 +112,7 @@ pub(crate) fn run(place: &Place, state: &Path, numbers: Numbers, keep: usize) ->
     Ok(stored)
 }
 
-type InSqlite = fn(&rusqlite::Connection, SequenceNumber, &(u64, u64)) -> rusqlite::Result<()>;
+pub(crate) type InSqlite = fn(&rusqlite::Connection, SequenceNumber, &(u64, u64)) -> rusqlite::Result<()>;
 
 pub(crate) fn in_sqlite(path: &Path) -> Sqlite<InSqlite> {
     let write: InSqlite =
