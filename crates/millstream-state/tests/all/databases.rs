@@ -30,7 +30,8 @@ pub(crate) fn is_child() -> bool {
     true
 }
 
-/// Kills the job at moments that spread over its lives, and compares.
+/// Kills the job at moments that spread over its lives, and compares. On a machine that is busy, some lives must come
+/// far enough, and the others may be as short as it happens.
 fn is_killed_and_goes_on(test: &str, place: &Place, home: &Path) {
     const NUMBERS: u64 = 3000;
     let (mut lives, mut in_the_middle) = (0, 0);
@@ -38,7 +39,11 @@ fn is_killed_and_goes_on(test: &str, place: &Place, home: &Path) {
         let mut job = child(test, place, &home.join("state"), NUMBERS);
         lives += 1;
         if lives <= 10 {
-            thread::sleep(Duration::from_millis(20 + lives * 37 % 120));
+            let (before, begun) = (rows(place).len(), Instant::now());
+            while lives % 2 == 0 && rows(place).len() < before + 100 && begun.elapsed() < Duration::from_secs(20) {
+                thread::sleep(Duration::from_millis(1));
+            }
+            thread::sleep(Duration::from_millis(lives * 37 % 60));
         } else {
             assert!(job.wait_with_output().unwrap().status.success());
             break;
@@ -123,7 +128,9 @@ fn a_process_that_was_taken_for_dead_changes_nothing_when_it_wakes_up() {
     let said = old.wait_with_output().unwrap();
     let why = String::from_utf8_lossy(&said.stderr);
     assert!(!said.status.success(), "{why}");
-    assert!(why.contains("another process has taken over") || why.contains("terminating connection"), "{why}");
+    // What the server has said at last may be lost, since it had no reader.
+    let reasons = ["another process has taken over", "terminating connection", "the connection has ended"];
+    assert!(reasons.iter().any(|reason| why.contains(reason)), "{why}");
     assert_eq!(rows(&place), expected(5000));
 }
 

@@ -245,8 +245,13 @@ fn a_job_whose_snapshots_are_in_a_slow_s3_is_killed_and_goes_on() {
         let mut process = Command::new(env::current_exe().unwrap());
         process.args(["--exact", test]).env(LIFE, format!("{} {}", server.port, says.display()));
         let mut process = process.stdout(Stdio::null()).spawn().unwrap();
+        let before = server.requests.load(Ordering::Relaxed);
         if number < 5 {
-            thread::sleep(Duration::from_millis(60 + number * 31 % 100));
+            // Some of them while it starts, and some while it stores a snapshot.
+            while server.requests.load(Ordering::Relaxed) < before + 6 + number * 7 {
+                assert!(begun.elapsed() < Duration::from_secs(60));
+                thread::sleep(Duration::from_millis(1));
+            }
             process.kill().unwrap();
             process.wait().unwrap();
         } else {
