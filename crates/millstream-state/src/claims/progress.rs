@@ -198,6 +198,8 @@ mod tests {
         Answers,
         /// Does not get it.
         Loses,
+        /// Commits, its answer is lost, and nothing reaches it from then on.
+        Vanishes,
     }
 
     /// The committed rows, and the job's row.
@@ -206,6 +208,7 @@ mod tests {
         rows: Vec<u64>,
         job: Option<JobRow>,
         next: Next,
+        away: bool,
     }
 
     /// A connection, with what its transaction has.
@@ -239,6 +242,7 @@ mod tests {
         fn commit(&mut self) -> io::Result<()> {
             let mut server = self.server.borrow_mut();
             let next = std::mem::take(&mut server.next);
+            server.away = next == Next::Vanishes;
             if next != Next::Loses {
                 server.rows.append(&mut self.rows);
                 server.job = self.job.take();
@@ -252,7 +256,8 @@ mod tests {
 
         fn recover(&mut self, _: &str) -> io::Result<Option<JobRow>> {
             self.roll_back();
-            Ok(self.server.borrow().job)
+            let server = self.server.borrow();
+            if server.away { Err(io::ErrorKind::TimedOut.into()) } else { Ok(server.job) }
         }
     }
 
@@ -276,7 +281,12 @@ mod tests {
 
     #[test]
     fn an_answer_that_is_lost_is_found_in_the_row_and_a_commit_that_is_lost_is_an_error() {
-        for (next, stored) in [(Next::Answers, true), (Next::Loses, false)] {
+        let of = |why| format!("a server: {why}: connection reset");
+        let lost = of("the numbers from 10 to 19 are not stored");
+        let unknown = of("whether the numbers from 10 to 19 are stored shows when the job is started again");
+        for (next, why) in
+            [(Next::Answers, None), (Next::Loses, Some(lost)), (Next::Vanishes, Some(format!("{unknown}; timed out")))]
+        {
             let server = Rc::new(RefCell::new(Server::default()));
             let mut sink = start(&server);
             put(&mut sink, 0..10);
@@ -284,15 +294,14 @@ mod tests {
             put(&mut sink, 10..20);
             server.borrow_mut().next = next;
             let committed = sink.commit();
-            if stored {
+            if let Some(why) = why {
+                assert_eq!(committed.unwrap_err().to_string(), why);
+                assert!(sink.put(SequenceNumber(20), |_| Ok(())).is_err(), "nothing is put behind a gap");
+                assert!(sink.commit().is_err());
+            } else {
                 committed.unwrap();
                 put(&mut sink, 20..30);
                 sink.commit().unwrap();
-            } else {
-                let why = committed.unwrap_err().to_string();
-                assert_eq!(why, "a server: the numbers from 10 to 19 are not stored: connection reset");
-                assert!(sink.put(SequenceNumber(20), |_| Ok(())).is_err(), "nothing is put behind a gap");
-                assert!(sink.commit().is_err());
             }
             // Another start puts all again, and the server gets what it has not.
             let mut sink = start(&server);

@@ -128,6 +128,9 @@ fn the_locks_of_a_process_that_was_taken_for_dead_hold_nothing_up() {
     let why = old.claim().unwrap_err().to_string();
     assert!(why.contains("terminating connection"), "{why}");
     assert_eq!(numbers(&database), (0..10).collect::<Vec<_>>());
+    // Nor does one of another job.
+    let write: InPostgres = |_, _, _| Ok(());
+    ClaimingSink::<Val<(u64, u64)>>::open(&postgres(&database.url, "sum", write), None).unwrap();
     // An older owner ends no session of the newer one when it looks for its answer.
     put(&mut new, 10..20).unwrap();
     new.claim().unwrap();

@@ -1,6 +1,7 @@
 //! Connecting to a server, and again if it is away.
 
 use super::session::{Session, text_of};
+use super::wait::after;
 use std::fmt::{self, Debug};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
@@ -76,7 +77,7 @@ impl Server {
 
     /// A session. If the server is away, it is asked again until the patience ends.
     pub(super) fn connect(&self) -> io::Result<Session> {
-        let end = Instant::now() + self.patience;
+        let end = after(self.patience);
         loop {
             match self.connect_once(end) {
                 Err(refused) if refused.for_now && Instant::now() + RETRY < end => thread::sleep(RETRY),

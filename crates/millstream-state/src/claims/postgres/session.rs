@@ -1,12 +1,12 @@
 //! A session with a server, in which no wait is without an end.
 
-use super::wait::wait_until;
+use super::wait::{after, wait_until};
 use std::collections::{HashMap, VecDeque};
 use std::fmt::{self, Debug};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, Waker};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use std::{error, io};
 use tokio::task::JoinHandle;
 use tokio_postgres::types::private::BytesMut;
@@ -155,7 +155,7 @@ impl Session {
     }
 
     fn wait<R>(&mut self, request: impl Future<Output = Result<R, Error>>) -> io::Result<R> {
-        match wait_until(Instant::now() + self.patience, request) {
+        match wait_until(after(self.patience), request) {
             Some(answer) => answer.map_err(|error| self.said(&error)),
             None => {
                 // What comes later would be taken for an answer to the next request.

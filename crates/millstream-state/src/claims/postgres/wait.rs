@@ -5,7 +5,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::{self, Thread};
-use std::time::Instant;
+use std::time::{Duration, Instant};
+
+/// The end of a wait that begins now.
+pub(super) fn after(patience: Duration) -> Instant {
+    // Some have no end to their patience, and no clock goes that far.
+    const YEARS: Duration = Duration::from_secs(1 << 30);
+    Instant::now() + patience.min(YEARS)
+}
 
 /// The result of a future, for which this thread waits; none if there is none at that moment. It may be called from
 /// anywhere, also by a future of a runtime, whose thread it blocks.
@@ -39,7 +46,6 @@ impl Wake for Unpark {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::time::Duration;
 
     #[test]
     fn a_result_comes_from_another_thread_or_the_wait_ends() {
@@ -48,7 +54,7 @@ mod tests {
             thread::sleep(Duration::from_millis(20));
             sender.send(7)
         });
-        assert_eq!(wait_until(Instant::now() + Duration::from_secs(60), receiver), Some(Ok(7)));
+        assert_eq!(wait_until(after(Duration::MAX), receiver), Some(Ok(7)));
         thread.join().unwrap().unwrap();
         let begun = Instant::now();
         assert_eq!(wait_until(begun + Duration::from_millis(20), std::future::pending::<()>()), None);
