@@ -51,8 +51,12 @@ impl Server {
         let number = SERVERS.fetch_add(1, Ordering::Relaxed);
         let home = env::temp_dir().join(format!("millstream-postgres-{}-{number}", std::process::id()));
         fs::create_dir(&home)?;
-        let programs = reachable(programs, &home)?;
-        let mut initdb = command(&programs, "initdb", &home)?;
+        Self::start_in(&home, programs).inspect_err(|_| drop(fs::remove_dir_all(&home)))
+    }
+
+    fn start_in(home: &Path, programs: &Path) -> io::Result<Self> {
+        let programs = reachable(programs, home)?;
+        let mut initdb = command(&programs, "initdb", home)?;
         // It need not survive a crash of the machine before it has begun.
         initdb.args(["--no-sync", "--no-locale", "--encoding=UTF8", "--auth=trust", "--username=millstream", "-D"]);
         let made = initdb.arg(home.join("data")).stdin(Stdio::null()).output()?;
@@ -60,8 +64,8 @@ impl Server {
             return Err(Error::other(format!("initdb: {}", String::from_utf8_lossy(&made.stderr))));
         }
         let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
-        let keeper = run(&programs, &home, port)?;
-        Ok(Server { programs, home, port, keeper })
+        let keeper = run(&programs, home, port)?;
+        Ok(Server { programs, home: home.to_owned(), port, keeper })
     }
 
     pub(crate) fn url(&self, database: &str) -> String {
