@@ -11,22 +11,26 @@ use crate::cmd::Result;
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// `evolve`: kill workers of a population, and now and then its master. `state`: kill programs that keep their
-    /// state, and start them again; exit with 4 at the first byte of output that differs. `cluster`: kill and stop the
-    /// workers, the feed and the three servers of a word count on NATS, and start them again; exit with 4 if the output
-    /// is not the model's. `serve`: kill a ledger whose clients repeat what was not answered; exit with 4 if a request
-    /// was done twice or by half, or an answered one is lost; with `--change`, after 100 new processes have taken over,
-    /// of which no client may see anything
+    /// state, and start them again; exit with 4 at the first byte of output, or the first row, that differs.
+    /// `cluster`: kill and stop the workers, the feed and the three servers of a word count on NATS, and start them
+    /// again; exit with 4 if the output is not the model's. `serve`: kill a ledger whose clients repeat what was not
+    /// answered; exit with 4 if a request was done twice or by half, or an answered one is lost; with `--change`, after
+    /// 100 new processes have taken over, of which no client may see anything
     #[arg(value_parser = ["cluster", "evolve", "serve", "state"])]
     what: String,
     /// The seed of the work, and of the choice and times of kills as far as these are determined
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
-    /// The number of processes to kill
+    /// The number of processes to kill; of `state`, for each sink
     #[arg(long, value_name = "N", default_value_t = 100)]
     kills: u64,
     /// `serve`: let new processes take over from old ones, and kill both
     #[arg(long)]
     change: bool,
+    /// `state`: where the output goes; without it, to each that is there in turn. A server of PostgreSQL is killed now
+    /// and then as well
+    #[arg(long, value_parser = ["file", "sqlite", "postgres"])]
+    sink: Option<String>,
     /// The input of `cluster`, in millions of bytes
     #[arg(long, value_name = "N", default_value_t = 100)]
     megabytes: u64,
@@ -38,6 +42,9 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args) -> Result {
     if args.change && args.what != "serve" {
         return Err(crate::cmd::failure("--change is of `serve`"));
+    }
+    if args.sink.is_some() && args.what != "state" {
+        return Err(crate::cmd::failure("--sink is of `state`"));
     }
     match &*args.what {
         "state" => state::run(args),

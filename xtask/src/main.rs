@@ -17,6 +17,7 @@ mod mutants;
 mod nats;
 mod package;
 mod patch;
+mod postgres;
 mod profile;
 mod report;
 mod rows;
@@ -54,6 +55,8 @@ enum Chore {
     Chaos(chaos::Args),
     /// Say where a server of NATS is, and build one if there is none
     Nats,
+    /// Say where a server of PostgreSQL is, and install one if there is none
+    Postgres,
     /// Run the tests of jaq through `millstream jq`
     Jaq,
     /// Fuzz every parser that reads untrusted bytes
@@ -80,6 +83,7 @@ fn main() -> ExitCode {
         Chore::Bench(args) => bench::run(&args),
         Chore::Chaos(args) => chaos::run(&args),
         Chore::Nats => nats::run(),
+        Chore::Postgres => postgres::run(),
         Chore::Jaq => jaq::run(),
         Chore::Fuzz(args) => fuzz::run(&args),
         Chore::Profile(args) => profile::run(&args),

@@ -2,7 +2,7 @@
 
 use crate::cmd::{Cmd, Result};
 use crate::report::{Report, Step};
-use crate::{fuzz, jaq, mutants, nats, tidy, tools};
+use crate::{fuzz, jaq, mutants, nats, postgres, tidy, tools};
 
 /// The extent of the tests.
 #[derive(Debug, clap::Args)]
@@ -40,9 +40,11 @@ pub(crate) fn run(args: &Args) -> Result {
                 eprintln!("{reason}");
             }
         }
-        // And those of the log of NATS this one.
-        if let Err(reason) = nats::installed() {
-            eprintln!("{reason}");
+        // And those of the log of NATS, and of rows in PostgreSQL, these servers.
+        for server in [nats::installed(), postgres::installed()] {
+            if let Err(reason) = server {
+                eprintln!("{reason}");
+            }
         }
     }
     tests(&mut report, depth);

@@ -1,11 +1,17 @@
 //! Sinks that say what they hold, and can go back to it.
 
 mod files;
+#[cfg(feature = "postgres")]
+mod postgres;
+#[cfg(any(feature = "postgres", feature = "sqlite"))]
+mod progress;
 #[cfg(feature = "sqlite")]
 mod sqlite;
 mod written;
 
 pub use files::open_together;
+#[cfg(feature = "postgres")]
+pub use postgres::{Postgres, PostgresRows, PostgresTransaction, postgres, tokio_postgres};
 #[cfg(feature = "sqlite")]
 pub use sqlite::{Sqlite, SqliteRows, sqlite};
 pub use written::{Written, WrittenFile, written};

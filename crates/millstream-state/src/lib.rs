@@ -39,7 +39,9 @@
 //! **Promises, and their tests** (in `tests/all`): a crash at any operation, or a failed sync, loses nothing that was
 //! acknowledged, and damage is refused (`crashes`, `damage`, `journal_*`; `src/fuzzed.rs`, fuzzed); a chain of
 //! incremental snapshots holds what a whole one holds (`aged`); an effect that is not idempotent is performed once, or
-//! reported, wherever the process dies (`effects`).
+//! reported, wherever the process dies (`effects`); rows in a database are there once, whatever dies, and a process
+//! that was replaced changes none (`databases`, `postgres`); a store that fails or is slow loses nothing (`stores`,
+//! `s3`).
 //!
 //! **Words**: an *effect* is a call to the outside whose answer is recorded by number; its *intent* is the record that
 //! it is going to be made.
@@ -66,6 +68,8 @@ mod sealed;
 pub mod store;
 mod xxh64;
 
+#[cfg(feature = "postgres")]
+pub use claims::postgres;
 #[cfg(feature = "sqlite")]
 pub use claims::sqlite;
 pub use claims::{ClaimingSink, Claims, OpenError, written};

@@ -64,6 +64,7 @@
 //! | `page` | [`observe::Page`]: the same in the browser, and for Prometheus |
 //! | `jq` | [`jq`]: filters in the language of jq |
 //! | `post` | [`net::http::PostSink`]: batches to a URL |
+//! | `postgres` | [`state::postgres`]: tables of PostgreSQL as a sink that goes on after a crash |
 //! | `queues` | [`Queues`](prelude::Queues), the deployment on queues |
 //! | `registry` | [`registry`]: pipelines from text, of stages that a program registers |
 //! | `serde` | plans and reports as JSON |

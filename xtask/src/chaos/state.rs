@@ -1,7 +1,11 @@
 //! Kills programs that keep their state, at any moment, and starts them again.
 
+mod databases;
+
 use super::{Args, Random};
 use crate::cmd::{Cmd, Result, failure, target_dir};
+use crate::postgres::{self, server::Server};
+use crate::tools::require_all;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -33,7 +37,32 @@ const BYTES: usize = 40 << 20;
 /// A program that has died in this many lives is left alone, so that each round ends.
 const MOST_LIVES: u64 = 25;
 
+/// Kills for one sink, or for each that is there.
 pub(super) fn run(args: &Args) -> Result {
+    let sink = args.sink.as_deref();
+    let chosen = |name| sink.is_none_or(|sink| sink == name);
+    if chosen("file") {
+        commands(args)?;
+    }
+    if chosen("sqlite") {
+        databases::run(args, "sqlite", None)?;
+    }
+    if chosen("postgres") {
+        let installed = if sink.is_some() { postgres::installed() } else { postgres::there() };
+        match installed {
+            Ok(programs) => {
+                let server = Server::start(&programs).map_err(|error| failure(format!("the server: {error}")))?;
+                databases::run(args, "postgres", Some(server))?;
+            }
+            Err(why) if sink.is_none() && !require_all() => println!("SKIPPED postgres: {why}"),
+            Err(why) => return Err(failure(why)),
+        }
+    }
+    Ok(())
+}
+
+/// Kills commands whose output is a file.
+fn commands(args: &Args) -> Result {
     Cmd::cargo("build --release --quiet -p millstream-cli").run()?;
     let program = target_dir().join("release/millstream");
     let home = std::env::temp_dir().join(format!("millstream-chaos-state-{}", std::process::id()));

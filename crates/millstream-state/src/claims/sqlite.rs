@@ -1,12 +1,14 @@
 //! Rows of a SQLite database.
 
+use super::progress::{Database, JobRow, LOOK, Progress, TABLE, TAKE_OVER};
 use super::{ClaimingSink, Claims, OpenError};
 use crate::before;
 use millstream_core::{RunOutcome, SequenceNumber, Shape, Sink};
-use rusqlite::{Connection, OptionalExtension, params};
-use serde_json::{Value, json};
+use rusqlite::{Connection, OptionalExtension, Row, params};
+use serde_json::Value;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// A SQLite database as a sink: see [`sqlite`].
 #[derive(Clone, Debug)]
@@ -61,23 +63,16 @@ impl<F> Sqlite<F> {
 /// The open database of a [`Sqlite`].
 #[derive(Debug)]
 pub struct SqliteRows<F> {
-    connection: Connection,
-    path: PathBuf,
-    job: String,
+    progress: Progress<File>,
     write: F,
-    /// The number up to which the database holds everything.
-    held: u64,
-    /// The next number to put, and the values since the last commit.
-    next: u64,
-    values: u64,
-    epoch: i64,
 }
 
-/// The most values of a transaction.
-const MOST: u64 = 10_000;
-
-const PROGRESS: &str = "CREATE TABLE IF NOT EXISTS millstream_progress \
-                        (job TEXT PRIMARY KEY, next INTEGER NOT NULL, epoch INTEGER NOT NULL)";
+/// The file of a database.
+#[derive(Debug)]
+struct File {
+    connection: Connection,
+    path: PathBuf,
+}
 
 impl<A, F> ClaimingSink<A> for Sqlite<F>
 where
@@ -89,66 +84,66 @@ where
     fn open(&self, claim: Option<(SequenceNumber, &Value)>) -> Result<SqliteRows<F>, OpenError> {
         let failed = |error| OpenError::Failed(named(&self.path, error));
         let connection = Connection::open(&self.path).map_err(failed)?;
-        let (held, epoch) = take_over(&connection, &self.job, &self.setup).map_err(failed)?;
-        if let Some((next, _)) = claim
-            && held < next.0
-        {
-            let path = self.path.display();
-            return Err(OpenError::HoldsLess(format!(
-                "{path}: it has the numbers below {held}, and had those below {next}"
-            )));
-        }
-        let (path, job, write) = (self.path.clone(), self.job.clone(), self.write.clone());
-        Ok(SqliteRows { connection, path, job, write, held, next: held, values: 0, epoch })
+        let row = take_over(&connection, &self.job, &self.setup).map_err(failed)?;
+        let progress = Progress::open(File { connection, path: self.path.clone() }, &self.job, row, claim)?;
+        Ok(SqliteRows { progress, write: self.write.clone() })
     }
 }
 
-/// Makes this process the job's owner. Returns up to which number the database holds everything, and the epoch.
-fn take_over(connection: &Connection, job: &str, setup: &str) -> rusqlite::Result<(u64, i64)> {
-    connection.busy_timeout(std::time::Duration::from_secs(10))?;
+/// Makes this process the job's owner.
+fn take_over(connection: &Connection, job: &str, setup: &str) -> rusqlite::Result<JobRow> {
+    connection.busy_timeout(Duration::from_secs(10))?;
     connection.pragma_update(None, "journal_mode", "WAL")?;
     connection.execute_batch(setup)?;
     connection.execute_batch("BEGIN IMMEDIATE")?;
-    connection.execute_batch(PROGRESS)?;
-    let there: Option<(i64, i64)> = connection
-        .query_row("SELECT next, epoch FROM millstream_progress WHERE job = ?", [job], |row| {
-            Ok((row.get(0)?, row.get(1)?))
-        })
-        .optional()?;
-    let (held, epoch) = there.map_or((0, 1), |(held, epoch)| (held, epoch + 1));
-    let row = "INSERT OR REPLACE INTO millstream_progress VALUES (?, ?, ?)";
-    connection.execute(row, params![job, held, epoch])?;
+    connection.execute_batch(TABLE)?;
+    let row = connection.query_row(TAKE_OVER, [job], job_row)?;
     connection.execute_batch("COMMIT")?;
-    Ok((held.unsigned_abs(), epoch))
+    Ok(row)
 }
 
-impl<F> SqliteRows<F> {
-    /// Commits the rows of the numbers below `next`.
+fn job_row(row: &Row<'_>) -> rusqlite::Result<JobRow> {
+    Ok(JobRow { next: row.get(0)?, epoch: row.get(1)? })
+}
+
+impl File {
+    fn execute(&self, statement: &str) -> io::Result<()> {
+        self.connection.execute_batch(statement).map_err(|error| named(&self.path, error))
+    }
+}
+
+impl Database for File {
+    fn name(&self) -> String {
+        self.path.display().to_string()
+    }
+
+    fn begin(&mut self) -> io::Result<()> {
+        self.execute("BEGIN IMMEDIATE")
+    }
+
+    fn advance(&mut self, statement: &str, next: i64, job: &str, row: JobRow) -> io::Result<u64> {
+        let changed = self.connection.execute(statement, params![next, job, row.next, row.epoch]);
+        changed.map(|rows| rows as u64).map_err(|error| named(&self.path, error))
+    }
+
     fn commit(&mut self) -> io::Result<()> {
-        if self.next == self.held {
-            return Ok(());
-        }
-        let [held, next] = [self.held, self.next].map(|number| i64::try_from(number).unwrap_or(i64::MAX));
-        let set = "UPDATE millstream_progress SET next = ? WHERE job = ? AND next = ? AND epoch = ?";
-        let begun = if self.values == 0 { self.connection.execute_batch("BEGIN IMMEDIATE") } else { Ok(()) };
-        let set = begun.and_then(|()| self.connection.execute(set, params![next, self.job, held, self.epoch]));
-        match set.map_err(|error| named(&self.path, error))? {
-            1 => self.connection.execute_batch("COMMIT").map_err(|error| named(&self.path, error))?,
-            _ => {
-                let _ = self.connection.execute_batch("ROLLBACK"); // the first error is reported
-                let why = format!("another process has taken over the job {:?}", self.job);
-                return Err(io::Error::other(format!("{}: {why}", self.path.display())));
-            }
-        }
-        (self.held, self.values) = (self.next, 0);
-        Ok(())
+        self.execute("COMMIT")
+    }
+
+    fn roll_back(&mut self) {
+        // Another error is reported already; and there may be no transaction any more.
+        let _ = self.execute("ROLLBACK");
+    }
+
+    fn recover(&mut self, job: &str) -> io::Result<Option<JobRow>> {
+        self.roll_back();
+        self.connection.query_row(LOOK, [job], job_row).optional().map_err(|error| named(&self.path, error))
     }
 }
 
 impl<F> Claims for SqliteRows<F> {
     fn claim(&mut self) -> io::Result<Value> {
-        self.commit()?;
-        Ok(json!({ "next": self.held }))
+        self.progress.claim()
     }
 }
 
@@ -162,32 +157,22 @@ where
     type Error = io::Error;
 
     fn put(&mut self, number: SequenceNumber, value: A::Ref<'_>) -> io::Result<()> {
-        if number.0 < self.held {
-            return Ok(());
-        }
-        if self.values == 0 {
-            self.connection.execute_batch("BEGIN IMMEDIATE").map_err(|error| named(&self.path, error))?;
-        }
-        (self.write)(&self.connection, number, value).map_err(|error| named(&self.path, error))?;
-        (self.next, self.values) = (number.0 + 1, self.values + 1);
-        if self.values >= MOST { self.commit() } else { Ok(()) }
+        let write = &self.write;
+        self.progress
+            .put(number, |file| write(&file.connection, number, value).map_err(|error| named(&file.path, error)))
     }
 
     fn pause(&mut self) -> io::Result<()> {
-        self.commit()
+        self.progress.commit()
     }
 
     fn mark(&mut self, next: SequenceNumber) -> io::Result<()> {
-        // Numbers without a value are held as well.
-        self.next = self.next.max(next.0);
+        self.progress.mark(next);
         Ok(())
     }
 
-    fn finish(mut self, outcome: RunOutcome) -> io::Result<SequenceNumber> {
-        if outcome.is_complete() {
-            self.commit()?;
-        }
-        Ok(SequenceNumber(self.held))
+    fn finish(self, outcome: RunOutcome) -> io::Result<SequenceNumber> {
+        self.progress.finish(outcome)
     }
 }
 

@@ -71,7 +71,12 @@ impl StoreDir {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
                 put => put.map_err(StateError::io("put", Path::new(&name)))?,
             }
-            for (old, _) in list(&*store, JOBS)?.iter().filter(|(name, _)| *name < job_name(epoch.saturating_sub(1))) {
+            let jobs = list(&*store, JOBS)?;
+            if jobs.last().is_some_and(|(newest, _)| *newest > job_name(epoch + 1)) {
+                // Others were faster, and the later of them may have removed an earlier object of this name.
+                continue;
+            }
+            for (old, _) in jobs.iter().filter(|(name, _)| *name < job_name(epoch.saturating_sub(1))) {
                 store.delete(old).map_err(StateError::io("delete", Path::new(old)))?;
             }
             let names = list(&*store, SNAPSHOTS)?;

@@ -3,6 +3,7 @@
 mod aged;
 mod crashes;
 mod damage;
+mod databases;
 mod dead_letters;
 mod directories;
 mod edited;
@@ -14,6 +15,12 @@ mod journal;
 mod journal_crashes;
 mod journal_damage;
 mod journal_model;
+mod postgres;
+mod postgres_server;
+mod proxy;
 mod retention;
+#[cfg(feature = "object-store")]
+mod s3;
 mod simulated;
 mod stores;
+mod sums;
