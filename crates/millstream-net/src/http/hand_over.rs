@@ -64,7 +64,6 @@
 //! ```
 
 mod ask;
-mod door;
 mod error;
 mod forward;
 mod link;
@@ -72,7 +71,6 @@ mod offer;
 mod response;
 
 pub use ask::{Predecessor, ask};
-pub(super) use door::Door;
 pub use error::HandOverError;
 pub(super) use forward::forward;
 pub use offer::{HandedOver, Offer, Settled, Successor};

@@ -1,10 +1,11 @@
 //! The process that has a service, and can hand it over.
 
 use super::link::{self, ASK, BUSY, FORWARDED, GO, NO, SETTLED, UP, VERSION};
-use super::{Door, HandOverError, forward};
+use super::{HandOverError, forward};
 use crate::http::Server;
 use crate::http::connection::Serving;
 use crate::listening::{Accepting, Beside};
+use millstream_state::door::Door;
 use std::fmt;
 use std::io;
 use std::os::fd::AsFd;
