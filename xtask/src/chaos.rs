@@ -27,6 +27,18 @@ pub(crate) struct Args {
     /// `serve`: let new processes take over from old ones, and kill both
     #[arg(long)]
     change: bool,
+    /// `serve --change`: so many accounts are there before. A large state takes long to restore
+    #[arg(long, value_name = "N", default_value_t = 0, requires = "change")]
+    accounts: u64,
+    /// `serve --change`: the upgrades that nothing disturbs
+    #[arg(long, value_name = "N", default_value_t = 100, requires = "change")]
+    upgrades: u64,
+    /// `serve`: the seconds between two snapshots
+    #[arg(long, value_name = "S", default_value = "0.05")]
+    snapshot_every: String,
+    /// `serve`: a command that was built before, and not a release build of this tree
+    #[arg(long, value_name = "FILE")]
+    program: Option<std::path::PathBuf>,
     /// The input of `cluster`, in millions of bytes
     #[arg(long, value_name = "N", default_value_t = 100)]
     megabytes: u64,
