@@ -58,6 +58,7 @@ enum Order {
     /// With the sink's claim in front of it.
     Store(Snapshot, Option<Value>, Option<Answer>),
     /// In this directory from now on.
+    #[cfg(feature = "service")]
     Own(Box<StateDir>),
     /// All before is done.
     Say(SyncSender<()>),
@@ -239,6 +240,7 @@ impl Store {
         loop {
             let (snapshot, claim, answer) = match offered.recv() {
                 Ok(Order::Store(snapshot, claim, answer)) => (snapshot, claim, answer),
+                #[cfg(feature = "service")]
                 Ok(Order::Own(dir)) => {
                     self.dir = *dir;
                     continue;

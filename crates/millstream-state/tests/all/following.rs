@@ -42,7 +42,7 @@ macro_rules! sums {
 type Service = (Client<Paid, u64>, Running<()>);
 
 fn pay(client: &Client<Paid, u64>, amount: u64) -> u64 {
-    client.call_blocking(Paid(amount)).unwrap()
+    client.send(Paid(amount)).unwrap().wait_for(PATIENCE).unwrap()
 }
 
 fn job(dir: StateDir) -> Persistent {
