@@ -27,12 +27,15 @@ pub(crate) struct Args {
     /// `serve`: let new processes take over from old ones, and kill both
     #[arg(long)]
     change: bool,
-    /// `serve --change`: so many accounts are there before. A large state takes long to restore
+    /// `serve --change`: N accounts are there before. A large state takes long to restore
     #[arg(long, value_name = "N", default_value_t = 0, requires = "change")]
     accounts: u64,
     /// `serve --change`: the upgrades that nothing disturbs
     #[arg(long, value_name = "N", default_value_t = 100, requires = "change")]
     upgrades: u64,
+    /// `serve --change`: the same clients behind nginx, too, which is reloaded as often as there are upgrades
+    #[arg(long, requires = "change")]
+    nginx: bool,
     /// `serve`: the seconds between two snapshots
     #[arg(long, value_name = "S", default_value = "0.05")]
     snapshot_every: String,

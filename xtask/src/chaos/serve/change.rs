@@ -2,6 +2,7 @@
 //! are killed at any moment, and no request may be done twice or lost.
 
 mod filled;
+mod nginx;
 mod sender;
 
 use super::{All, Ending, Ledger, PAID_IN, PATIENCE, io, terminate, violation};
@@ -41,12 +42,13 @@ pub(super) fn run(args: &Args, ledger: &Ledger) -> Result<String> {
     let all = Arc::new(All::default());
     let calm = change.calm(&all, args.upgrades)?;
     let wild = change.wild(&all)?;
+    let nginx = if args.nginx { change.beside_nginx(&all, args.upgrades)? } else { "no nginx".to_owned() };
     let done = all.check(&mut ledger.client(), args.accounts)?;
     let status = terminate(&mut change.now.child.0)?;
     if status.code() != Some(143) {
         return Err(violation(format!("after SIGTERM it ended with {status}")));
     }
-    Ok(format!("{calm}; {wild}; {done} transfers, each done once"))
+    Ok(format!("{calm}; {wild}; {nginx}; {done} transfers, each done once"))
 }
 
 /// The processes that there are.
@@ -118,11 +120,15 @@ impl<'l> Change<'l> {
     }
 
     fn clients(&self, all: &Arc<All>, phase: u64, content: bool) -> (Vec<JoinHandle<Result>>, Arc<Seen>) {
+        self.clients_at(self.ledger.port, all, phase, content)
+    }
+
+    fn clients_at(&self, port: u16, all: &Arc<All>, phase: u64, content: bool) -> (Vec<JoinHandle<Result>>, Arc<Seen>) {
         let seen = Arc::new(Seen::default());
         let clients = KINDS.iter().zip(0..).map(|(kind, number)| {
             let random = Random((self.seed * 2 + phase) * KINDS.len() as u64 + number);
             let name = format!("c{phase}-{number}");
-            let sender = Sender::new(self.ledger.port, name, *kind, random, content, seen.clone());
+            let sender = Sender::new(port, name, *kind, random, content, seen.clone());
             let all = all.clone();
             thread::spawn(move || sender.work(&all))
         });
@@ -175,9 +181,9 @@ impl<'l> Change<'l> {
         }
         let behind = seen.again.load(Ordering::Relaxed);
         Ok(format!(
-            "{upgrades} upgrades: no connection was refused, reset or ended without an answer; {behind} requests were sent \
-             again that were behind a last response; answers on new connections took {} without an upgrade, and {} from \
-             the start of a new process to its first word",
+            "{upgrades} upgrades: no connection was refused, reset or ended without an answer; {behind} requests were \
+             sent again that were behind a last response; answers on new connections took {} without an upgrade, and \
+             {} from the start of a new process to its first word",
             times(quiet),
             times(during)
         ))

@@ -12,7 +12,7 @@ const CONNECTIONS: u64 = 32;
 /// Requests that are sent at once.
 const AT_ONCE: u64 = 50;
 
-/// Pays 1 into each of so many accounts.
+/// Pays 1 into each of these accounts.
 pub(super) fn fill(port: u16, accounts: u64) -> Result {
     let fills = |from: u64| move || pays(port, (from..accounts).step_by(CONNECTIONS as usize));
     let threads: Vec<_> = (0..CONNECTIONS).map(|from| thread::spawn(fills(from))).collect();

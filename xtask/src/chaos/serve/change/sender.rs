@@ -45,6 +45,8 @@ pub(super) struct Sender {
 pub(super) struct Seen {
     /// The requests that were sent again.
     pub(super) again: AtomicU64,
+    /// The connections that were refused or reset, or ended without an answer.
+    pub(super) broken: AtomicU64,
     /// The times for an answer on a new connection, in microseconds, since they were last taken.
     took_us: Mutex<Vec<u64>>,
 }
@@ -100,6 +102,7 @@ impl Sender {
             match sent {
                 Ok(()) => {}
                 Err(error) if self.content && since.elapsed() < PATIENCE => {
+                    self.seen.broken.fetch_add(1, Ordering::Relaxed);
                     self.connection = None;
                     let refused = error.kind() == io::ErrorKind::ConnectionRefused;
                     sleep(Duration::from_millis(if refused { 5 } else { 1 }));
