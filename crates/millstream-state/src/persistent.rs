@@ -301,7 +301,7 @@ impl Persistent {
         }
         let into = AtMarks { sink: opened, claimed };
         let handle = Durable::new(rings).start(pipeline.from(values).to(into)).map_err(JobError::Run)?;
-        let running = Running::new(handle, storing, cadence, Box::new(move || source.failure()), at);
+        let running = Running::new(handle, storing, cadence, running::written::<T, _>(source), at);
         if follows { Ok(running) } else { running.timed() }
     }
 

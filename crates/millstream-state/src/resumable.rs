@@ -119,6 +119,9 @@ pub trait Resumable<T: Item>: Send + Sync + 'static {
         let _ = oldest;
     }
 
+    /// The run is over: another process may write what this source has written.
+    fn let_go(&self) {}
+
     /// The error that ended its values early, if there was one. Called when the run is over.
     fn failure(&self) -> Option<io::Error> {
         None

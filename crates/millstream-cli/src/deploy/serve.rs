@@ -99,6 +99,17 @@ impl Serving {
         }
     }
 
+    /// Waits for its end, and lets the directory go. Whether it has failed.
+    fn lets_go(&mut self) -> bool {
+        match self {
+            Serving::Volatile(_) => false,
+            Serving::Kept(run) => {
+                run.let_go();
+                run.handle().failure().is_some()
+            }
+        }
+    }
+
     fn is_finished(&self) -> bool {
         match self {
             Serving::Volatile(run) => run.is_finished(),
@@ -151,11 +162,14 @@ impl Runs {
             serving.rest();
             let left = server.hold(GRACE);
             serving.close();
-            if let Err(failed) = self.end(serving, watching) {
+            if serving.lets_go() {
                 successor.refuse("its run has failed");
-                return Err(failed);
+                return self.end(serving, watching).map(Ok);
             }
-            if self.hands_over(&server, &mut offer, successor, left, service.idle()) {
+            let handed_over = self.hands_over(&server, &mut offer, successor, left);
+            // What is in memory is dropped now that no one waits for it.
+            self.end(serving, watching)?;
+            if handed_over.is_some_and(|handed_over| self.forwards(&server, &mut offer, handed_over, service.idle())) {
                 self.close(server);
                 return Ok(Ok(()));
             }

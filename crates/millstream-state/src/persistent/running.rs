@@ -2,13 +2,43 @@
 
 use super::storing::{Offers, Storing};
 use super::{Cadence, JobError};
+use crate::Resumable;
 #[cfg(feature = "service")]
 use crate::StateDir;
+use millstream_core::Item;
 use millstream_exec::{Durable, Handle, RunEnd, RunError, Snapshotter, Stopper};
 use std::io;
+use std::marker::PhantomData;
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
+
+/// How long it may take until the end of a job is noticed whose directory is waited for.
+const LOOK: Duration = Duration::from_millis(1);
+
+/// The source of a job, of whatever values.
+pub(super) trait Written: Send {
+    fn failure(&self) -> Option<io::Error>;
+    fn let_go(&self);
+}
+
+/// A source of values of this type.
+struct Of<X, T>(Arc<X>, PhantomData<fn() -> T>);
+
+pub(super) fn written<T: Item, X: Resumable<T>>(source: Arc<X>) -> Box<dyn Written> {
+    Box::new(Of(source, PhantomData))
+}
+
+impl<T: Item, X: Resumable<T>> Written for Of<X, T> {
+    fn failure(&self) -> Option<io::Error> {
+        self.0.failure()
+    }
+
+    fn let_go(&self) {
+        self.0.let_go();
+    }
+}
 
 /// A persistent job that runs. Dropping it stops the job; it can be started again, as after a crash.
 pub struct Running<O: Send + 'static> {
@@ -16,7 +46,7 @@ pub struct Running<O: Send + 'static> {
     storing: Storing,
     cadence: Cadence,
     timer: Option<Timer>,
-    source_failure: Box<dyn Fn() -> Option<io::Error> + Send>,
+    source: Box<dyn Written>,
     began: u64,
     /// Ends the source of a service.
     close: Option<Box<dyn Fn() + Send>>,
@@ -47,10 +77,10 @@ impl<O: Send + 'static> Running<O> {
         handle: Handle<O, Durable>,
         storing: Storing,
         cadence: Cadence,
-        source_failure: Box<dyn Fn() -> Option<io::Error> + Send>,
+        source: Box<dyn Written>,
         began: u64,
     ) -> Self {
-        Running { handle, storing, cadence, timer: None, source_failure, began, close: None }
+        Running { handle, storing, cadence, timer: None, source, began, close: None }
     }
 
     /// Takes snapshots by time, if it should.
@@ -126,6 +156,34 @@ impl<O: Send + 'static> Running<O> {
         Storer { snapshotter: self.handle.snapshotter(), offers: self.storing.sender() }
     }
 
+    /// Waits until the job has ended or failed, and lets its directory go, so that another process can have it.
+    /// [`join`](Running::join) drops what is in memory, which may take longer.
+    ///
+    /// ```
+    /// use millstream::{prelude::*, state::{Persistent, StateDir}};
+    /// # let home = tempfile::tempdir()?;
+    /// let open = || StateDir::open(home.path().join("state"), "sum");
+    /// let sum = || pipeline::<String>().scan(0, |sum, line| { *sum += line.len(); *sum }).named("sum");
+    /// let (client, mut running) = Persistent::new(Rings::new(), open()?).serve(sum(), Default::default())?;
+    /// assert_eq!(client.call_blocking("four".to_owned()), Ok(4));
+    /// running.close();
+    /// running.let_go();
+    /// let (client, _next) = Persistent::new(Rings::new(), open()?).serve(sum(), Default::default())?;
+    /// assert_eq!(client.call_blocking("five!".to_owned()), Ok(9));
+    /// running.wait()?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn let_go(&mut self) {
+        while !self.handle.is_finished() {
+            std::thread::sleep(LOOK);
+        }
+        if let Some(timer) = &mut self.timer {
+            timer.end = None;
+        }
+        self.storing.let_go();
+        self.source.let_go();
+    }
+
     /// The run itself: what it does can be observed there, and its workers set.
     pub fn handle(&self) -> &Handle<O, Durable> {
         &self.handle
@@ -155,11 +213,11 @@ impl<O: Send + 'static> Running<O> {
     /// Waits for the end of the job, and returns what there is then, also if it failed: how the run ended, what became
     /// of the snapshots, and the error that has ended the source early.
     pub fn join(self) -> (RunEnd<O>, Stored, Option<io::Error>) {
-        let Running { handle, storing, cadence: _, timer, source_failure, began, close: _ } = self;
+        let Running { handle, storing, cadence: _, timer, source, began, close: _ } = self;
         let ended = handle.join();
         drop(timer);
         let stored = Stored { began, ..storing.join() };
-        (ended, stored, source_failure())
+        (ended, stored, source.failure())
     }
 }
 

@@ -62,6 +62,8 @@ enum Order {
     Own(Box<StateDir>),
     /// All before is done.
     Say(SyncSender<()>),
+    /// And the directory is free.
+    LetGo(SyncSender<()>),
     End,
 }
 
@@ -170,8 +172,18 @@ impl Storing {
     /// Snapshots that come from now on are not stored. Waits for the one that is being stored.
     pub(super) fn rest(&self) {
         self.offers.stores.store(false, Ordering::Release);
+        self.order(Order::Say);
+    }
+
+    /// Stores no more, and lets the directory go.
+    pub(super) fn let_go(&self) {
+        self.offers.stores.store(false, Ordering::Release);
+        self.order(Order::LetGo);
+    }
+
+    fn order(&self, order: impl FnOnce(SyncSender<()>) -> Order) {
         let (say, said) = sync_channel(1);
-        if self.offers.orders.send(Order::Say(say)).is_ok() {
+        if self.offers.orders.send(order(say)).is_ok() {
             // An error means that the thread has ended.
             let _ = said.recv();
         }
@@ -248,6 +260,13 @@ impl Store {
                 Ok(Order::Say(say)) => {
                     let _ = say.send(());
                     continue;
+                }
+                Ok(Order::LetGo(say)) => {
+                    stored.written_bytes = self.written_bytes;
+                    // Before the rest, which may be large.
+                    drop(self.dir);
+                    let _ = say.send(());
+                    return stored;
                 }
                 Ok(Order::End) | Err(_) => break,
             };

@@ -226,6 +226,10 @@ where
         }
     }
 
+    fn let_go(&self) {
+        *locked(&self.journal) = None;
+    }
+
     fn failure(&self) -> Option<io::Error> {
         locked(&self.failure).take()
     }

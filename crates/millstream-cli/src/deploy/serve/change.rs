@@ -8,7 +8,7 @@ use crate::outcome::Outcome;
 use millstream_core::{AnyEdge, Item};
 use millstream_exec::BoxShape;
 use millstream_net::http::Server;
-use millstream_net::http::hand_over::{self, HandOverError, Offer, Predecessor, Settled, Successor};
+use millstream_net::http::hand_over::{self, HandOverError, HandedOver, Offer, Predecessor, Settled, Successor};
 use millstream_state::{Following, JobError, Recorded, StateDir, StateError};
 use std::fmt::Display;
 use std::time::{Duration, Instant};
@@ -186,29 +186,37 @@ impl Runs {
         None
     }
 
-    /// Hands a service over whose requests are held and whose run has ended, and forwards requests until no connection
-    /// is left. `false` if this process has to go on.
+    /// Hands a service over whose requests are held, and whose state is free. None if this process has to go on.
     pub(super) fn hands_over(
         &self,
         server: &Server,
         offer: &mut Option<Offer>,
         successor: Successor,
         left: u64,
-        idle: Duration,
-    ) -> bool {
-        let Some(offered) = offer.take() else { return false };
-        let to = process(successor.process());
+    ) -> Option<(HandedOver, String)> {
+        let offered = offer.as_ref()?;
+        let to = process(successor.process()).to_string();
         if left > 0 {
             self.note(&format!("{left} requests were not answered in time, and were refused"));
         }
-        let handed_over = match successor.hand_over(server, &offered, UP_WITHIN) {
-            Ok(handed_over) => handed_over,
+        match successor.hand_over(server, offered, UP_WITHIN) {
+            Ok(handed_over) => Some((handed_over, to)),
             Err(error) => {
                 self.note(&format!("{to} did not take over, and this one goes on: {error}"));
-                *offer = Some(offered);
-                return false;
+                None
             }
-        };
+        }
+    }
+
+    /// Forwards requests until no connection is left. `false` if this process has to go on.
+    pub(super) fn forwards(
+        &self,
+        server: &Server,
+        offer: &mut Option<Offer>,
+        (handed_over, to): (HandedOver, String),
+        idle: Duration,
+    ) -> bool {
+        let Some(offered) = offer.take() else { return false };
         loop {
             match handed_over.settled(server, &offered, LOOK) {
                 Settled::Yes => break,

@@ -25,6 +25,9 @@ const SAYS_WITHIN: Duration = Duration::from_secs(5);
 /// A process without a request has taken over for good after this time.
 const SETTLES_WITHIN: Duration = Duration::from_secs(5);
 
+/// The most connections that wait at the socket, as the standard library has it.
+const WAITING: i32 = 128;
+
 /// The time between two looks at whether it has.
 const LOOK: Duration = Duration::from_millis(20);
 
@@ -56,6 +59,8 @@ impl Offer {
         let (ask, asked) = sync_channel(1);
         let (listens, listening) = watch::channel(true);
         let busy = Arc::new(AtomicBool::new(false));
+        // The process that listened last is the one whose number is seen at the other end.
+        rustix::net::listen(&socket, WAITING)?;
         socket.set_nonblocking(true)?;
         let clone = socket.try_clone()?;
         let beside = server.listening.beside().clone();
