@@ -1,13 +1,13 @@
 //! The yardstick: the same clients behind nginx, whose workers are replaced as often.
 
-use super::super::{All, Ending, PATIENCE, io};
+use super::super::{All, PATIENCE, io};
 use super::sender::Seen;
 use super::{Change, times};
 use crate::cmd::{Result, failure};
 use std::fs;
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread::sleep;
@@ -33,8 +33,7 @@ impl Change<'_> {
         for _ in 0..reloads {
             sleep(Duration::from_millis(self.random.below(super::PAUSE_MS)));
             // The first of its processes starts new workers, and ends the old ones when they are idle.
-            let reload = Command::new("kill").args(["-HUP", &nginx.0.id().to_string()]).status();
-            reload.map_err(io("reload nginx"))?;
+            nginx.signal("-HUP").map_err(io("reload nginx"))?;
         }
         super::end(all, clients)?;
         Ok(said(&seen, reloads))
@@ -50,7 +49,24 @@ fn said(seen: &Seen, reloads: u64) -> String {
     )
 }
 
-fn start(home: &Path, port: u16, ledger: u16) -> Result<Ending> {
+/// Its first process, which ends its workers when it is terminated, and not when it is killed.
+struct Nginx(Child);
+
+impl Nginx {
+    fn signal(&self, signal: &str) -> std::io::Result<()> {
+        Command::new("kill").args([signal, &self.0.id().to_string()]).status().map(drop)
+    }
+}
+
+impl Drop for Nginx {
+    fn drop(&mut self) {
+        // An error means that it has ended.
+        let _ = self.signal("-TERM");
+        let _ = self.0.wait();
+    }
+}
+
+fn start(home: &Path, port: u16, ledger: u16) -> Result<Nginx> {
     let dir = home.join("nginx");
     fs::create_dir_all(&dir).map_err(io("make a directory"))?;
     let temporary: String = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
@@ -66,7 +82,7 @@ fn start(home: &Path, port: u16, ledger: u16) -> Result<Ending> {
     let file = dir.join("conf");
     fs::write(&file, config).map_err(io("write a file"))?;
     let child = Command::new("nginx").arg("-p").arg(&dir).arg("-c").arg(&file).stdin(Stdio::null()).spawn();
-    let nginx = Ending(child.map_err(io("start nginx"))?);
+    let nginx = Nginx(child.map_err(io("start nginx"))?);
     let since = Instant::now();
     while TcpStream::connect(("127.0.0.1", port)).is_err() {
         if since.elapsed() > PATIENCE {
