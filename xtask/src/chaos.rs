@@ -31,6 +31,21 @@ pub(crate) struct Args {
     /// and then as well
     #[arg(long, value_parser = ["file", "sqlite", "postgres"])]
     sink: Option<String>,
+    /// `serve --change`: N accounts are there before. A large state takes long to restore
+    #[arg(long, value_name = "N", default_value_t = 0, requires = "change")]
+    accounts: u64,
+    /// `serve --change`: the upgrades that nothing disturbs
+    #[arg(long, value_name = "N", default_value_t = 100, requires = "change")]
+    upgrades: u64,
+    /// `serve --change`: the same clients behind nginx, too, which is reloaded as often as there are upgrades
+    #[arg(long, requires = "change")]
+    nginx: bool,
+    /// `serve`: the seconds between two snapshots
+    #[arg(long, value_name = "S", default_value = "0.05")]
+    snapshot_every: String,
+    /// `serve`: a command that was built before, and not a release build of this tree
+    #[arg(long, value_name = "FILE")]
+    program: Option<std::path::PathBuf>,
     /// The input of `cluster`, in millions of bytes
     #[arg(long, value_name = "N", default_value_t = 100)]
     megabytes: u64,

@@ -1,6 +1,7 @@
 //! Runs a pipeline on the deployment that the user chose, and reports on it.
 
 mod before;
+mod failed;
 mod keep;
 #[cfg(feature = "serve")]
 mod serve;
@@ -17,6 +18,7 @@ use crate::output::{self, Output};
 use crate::watching::{Shown, Watching};
 use crate::{panics, progress, stats, watching};
 use before::{Most, can_write, say_other_wait};
+pub(crate) use failed::Failed;
 #[cfg(feature = "run")]
 pub(crate) use keep::say_lost;
 pub(crate) use keep::{Answer, files, output_of};
@@ -32,29 +34,7 @@ use serde_json::Value;
 pub(crate) use serve::{Refused, Serves, refused};
 use started::WhenStarted;
 use std::borrow::Cow;
-use std::fmt;
 use std::panic::resume_unwind;
-
-/// Why a pipeline failed.
-#[derive(Debug)]
-pub(crate) enum Failed {
-    /// A run failed at a stage and a number.
-    Run(RunError),
-    /// The model failed. It is a function of whole lists, and knows only the cause.
-    Model(String),
-    /// A job whose state is kept could not go on.
-    Job(JobError),
-}
-
-impl fmt::Display for Failed {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Failed::Run(error) => error.fmt(f),
-            Failed::Job(error) => error.fmt(f),
-            Failed::Model(cause) => write!(f, "model, which knows neither stage nor number: {cause}"),
-        }
-    }
-}
 
 /// The bytes of an output that a hash covers.
 pub(crate) trait Hashed {
@@ -91,6 +71,8 @@ pub(crate) struct Runs {
     interrupts: Interrupts,
     shown: Shown,
     when_started: WhenStarted,
+    /// Whether what is read comes once, to this process.
+    is_live: bool,
 }
 
 impl Runs {
@@ -111,7 +93,13 @@ impl Runs {
         let shown = Shown::open(&config, &complaints);
         let Some(shown) = shown.filter(|_| writable) else { Outcome::InputOrOutputFailed.exit() };
         let when_started = WhenStarted::default();
-        Runs { config, complaints, hash, reports: Vec::new(), interrupts, shown, when_started }
+        Runs { config, complaints, hash, reports: Vec::new(), interrupts, shown, when_started, is_live: false }
+    }
+
+    /// What is read comes once, to this process.
+    #[cfg(feature = "run")]
+    pub(crate) fn is_live(&mut self) {
+        self.is_live = true;
     }
 
     /// Whether a signal has come that ends this command.
@@ -355,6 +343,10 @@ impl Runs {
                     JobError::OtherStates { .. } => Outcome::WrongUse,
                     _ => Outcome::InputOrOutputFailed,
                 }
+            }
+            Failed::TakeOver(_) => {
+                self.complaints.note(&format!("--take-over: {why}"));
+                Outcome::InputOrOutputFailed
             }
             Failed::Run(_) | Failed::Model(_) => {
                 say(&format!("millstream: {why}"));

@@ -356,6 +356,12 @@ impl<O, R: RingRunner> Handle<O, R> {
         self.started.pool.finished()
     }
 
+    /// The failure of the run, if it has failed by now.
+    #[must_use]
+    pub fn failure(&self) -> Option<RunError> {
+        self.started.pool.shared.failure()
+    }
+
     /// Waits for the end. Returns, even if the run failed, what the sink returns and the report up to there.
     ///
     /// ```

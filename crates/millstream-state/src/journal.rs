@@ -34,6 +34,7 @@ use std::time::Instant;
 pub use error::JournalError;
 pub use options::{Fsync, JournalOptions};
 pub use reader::{DurableMark, JournalReader};
+pub(crate) use records::ReadTo;
 pub use records::Records;
 pub use recovery::{Recovered, TornTail};
 
@@ -103,13 +104,25 @@ impl Journal {
         options: JournalOptions,
         epoch: u64,
     ) -> Result<(Journal, Recovered), JournalError> {
+        Journal::open_behind(disk, dir, options, epoch, None)
+    }
+
+    /// As [`open`](Journal::open), by a process that has read the journal up to this place: it looks only at what is
+    /// behind it.
+    pub(crate) fn open_behind(
+        disk: Arc<dyn Disk>,
+        dir: impl Into<PathBuf>,
+        options: JournalOptions,
+        epoch: u64,
+        read: Option<ReadTo>,
+    ) -> Result<(Journal, Recovered), JournalError> {
         let dir = dir.into();
         disk::make_dirs(&*disk, &dir).map_err(JournalError::io("make", &dir))?;
         let lock = lock(&*disk, &dir)?;
         if Segment::list(&*disk, &dir)?.is_empty() {
             disk::sync_above(&*disk, &dir).map_err(JournalError::io("sync the directories above", &dir))?;
         }
-        let (segments, recovered) = recovery::recover(&*disk, &dir, &options, epoch)?;
+        let (segments, recovered) = recovery::recover(&*disk, &dir, &options, epoch, read.as_ref())?;
         let next = recovered.next;
         let (group, mark, last_sync) = (vec![0; HEADER], DurableMark::default(), Instant::now());
         mark.raise(next);

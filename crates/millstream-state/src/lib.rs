@@ -34,6 +34,7 @@
 //! | [`effects`] | calls to the outside whose answers are recorded by number |
 //! | [`journal`] | values by number, durable before any output for them leaves |
 //! | [`store`] | the same snapshots in an object store |
+//! | [`door`] | the socket in a directory by which a new process finds the one that has it |
 //! | [`disk`] | all file operations of this crate, as a trait; the disk of a test may crash |
 //!
 //! **Promises, and their tests** (in `tests/all`): a crash at any operation, or a failed sync, loses nothing that was
@@ -53,6 +54,8 @@ pub mod claims;
 pub mod dead_letters;
 pub mod dir;
 pub mod disk;
+#[cfg(unix)]
+pub mod door;
 pub mod effects;
 mod entry;
 mod error;
@@ -77,7 +80,9 @@ pub use dir::StateDir;
 pub use entry::SnapshotEntry;
 pub use error::StateError;
 pub use manifest::{Manifest, Part, PartEntry};
-pub use persistent::{Cadence, JobError, Persistent, Replayed, Running, Span, Stored, replay};
+#[cfg(feature = "service")]
+pub use persistent::Following;
+pub use persistent::{Cadence, JobError, Persistent, Replayed, Running, Span, Stored, Storer, replay};
 pub use resumable::{
     Again, FollowedFile, Groups, Places, Position, Recorded, Resumable, TextFiles, again, journaled,
     journaled_in_groups,

@@ -2,6 +2,8 @@
 
 mod changed;
 mod error;
+#[cfg(feature = "service")]
+mod following;
 mod replay;
 mod running;
 #[cfg(feature = "service")]
@@ -9,8 +11,10 @@ mod serving;
 mod storing;
 
 pub use error::JobError;
+#[cfg(feature = "service")]
+pub use following::Following;
 pub use replay::{Replayed, Span, replay};
-pub use running::{Running, Stored};
+pub use running::{Running, Stored, Storer};
 pub use storing::Cadence;
 
 use crate::claims::{AtMarks, Claimed, ClaimingSink, Claims, OpenError, OutputOf};
@@ -222,14 +226,31 @@ impl Persistent {
         X: Resumable<T>,
         K: ClaimingSink<P::Out>,
     {
+        self.start_as(pipeline, source, sink, false)
+    }
+
+    /// As [`start`](Persistent::start); or, to follow, without a change of the directory.
+    fn start_as<T, P, X, K>(
+        self,
+        pipeline: &P,
+        source: X,
+        sink: K,
+        follows: bool,
+    ) -> Result<Running<OutputOf<P::Out, K>>, JobError>
+    where
+        T: Item,
+        P: Lasting + Arrow<In = Val<T>>,
+        X: Resumable<T>,
+        K: ClaimingSink<P::Out>,
+    {
         let plan = pipeline.plan();
         plan.check_durable().map_err(|error| JobError::Run(RunError::NotDurable(error)))?;
         let (mut opened, begins) = match self.resume::<P::Out, _>(&plan, &sink)? {
-            Some((opened, begins)) => (opened, begins),
+            Some(resumed) => resumed,
             None => (sink.open(None).map_err(JobError::sink)?, Begins::default()),
         };
         let Begins { snapshot, at, position, id, changed } = begins;
-        // The sink was not looked at again since the first one.
+        // The sink was not looked at since the first one.
         let confirmed = id.filter(|_| position.is_some() || snapshot.is_some());
         let numbers = snapshot.as_ref().map(numbers_of).unwrap_or_default();
         if let (true, Some(id)) = (self.redo, id) {
@@ -241,7 +262,7 @@ impl Persistent {
             letters.begin(numbers.clone(), at).map_err(JobError::Letters)?;
         }
         let trail = Trail::new(source.repeats());
-        let values = Trailing::<T, X>::new(&source, position, at, trail.clone()).map_err(JobError::Source)?;
+        let values = Trailing::<T, X>::new(&source, position, at, trail.clone(), follows).map_err(JobError::Source)?;
         let id = match id {
             Some(id) => id,
             None => {
@@ -271,7 +292,8 @@ impl Persistent {
         };
         let begins = Some((id, at, numbers));
         let records = Records { position, forget, effects, letters, begins };
-        let storing = Storing::start(dir, retention, confirmed, described(&plan, job), claimed.clone(), records);
+        let (plan, claims) = (described(&plan, job), claimed.clone());
+        let storing = Storing::start(dir, retention, confirmed, plan, claims, records, !follows);
         let storing = storing.map_err(|error| JobError::Run(RunError::Spawn(error.to_string())))?;
         if let Cadence::Numbers(numbers) = cadence {
             let store = storing.sender();
@@ -279,8 +301,8 @@ impl Persistent {
         }
         let into = AtMarks { sink: opened, claimed };
         let handle = Durable::new(rings).start(pipeline.from(values).to(into)).map_err(JobError::Run)?;
-        let failure = Box::new(move || source.failure());
-        Running::new(handle, storing, cadence, failure, at)
+        let running = Running::new(handle, storing, cadence, running::written::<T, _>(source), at);
+        if follows { Ok(running) } else { running.timed() }
     }
 
     /// The newest snapshot whose claim the sink holds, and the sink, opened there; none if nothing was stored.

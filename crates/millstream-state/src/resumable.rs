@@ -1,5 +1,7 @@
 //! Sources that can begin in the middle, and the trail of where a source was.
 
+#[cfg_attr(not(feature = "service"), expect(dead_code, reason = "services follow"))]
+mod behind;
 mod either;
 mod followed;
 mod in_groups;
@@ -8,6 +10,8 @@ mod recorded;
 mod text_files;
 mod values;
 
+#[cfg(feature = "service")]
+pub(crate) use behind::Behind;
 pub use followed::{FollowedBytes, FollowedFile, FollowedFileStopper, FollowedLines};
 pub use in_groups::{Groups, journaled_in_groups};
 pub use journaled::{Each, JournalPlace, Journaled, JournaledValues, journaled};
@@ -115,6 +119,9 @@ pub trait Resumable<T: Item>: Send + Sync + 'static {
         let _ = oldest;
     }
 
+    /// The run is over: another process may write what this source has written.
+    fn let_go(&self) {}
+
     /// The error that ended its values early, if there was one. Called when the run is over.
     fn failure(&self) -> Option<io::Error> {
         None
@@ -205,11 +212,14 @@ pub(crate) struct TrailingValues<V: Places> {
     values: V,
     trail: Arc<Trail<V::Mark>>,
     number: u64,
+    /// The number of the first value that is passed on.
+    begins: u64,
 }
 
 impl<T: Item, X: Resumable<T>> Trailing<T, X> {
     /// The source from the number `at` on. It begins at a position, with that position's number, which is at most `at`;
-    /// at its first value and number 0 if there is none.
+    /// at its first value and number 0 if there is none. If it follows another process, the values up to `at` are left
+    /// out when they come: of the last one it may not be known yet that it is durable.
     ///
     /// # Errors
     ///
@@ -219,22 +229,31 @@ impl<T: Item, X: Resumable<T>> Trailing<T, X> {
         position: Option<(u64, Position)>,
         at: u64,
         trail: Arc<Trail<X::Mark>>,
+        follows: bool,
     ) -> io::Result<Self> {
         let (number, position) = position.unzip();
         let number = number.unwrap_or(0);
-        let mut values = TrailingValues { values: source.begin(position.as_ref())?, trail, number };
+        let mut values = TrailingValues { values: source.begin(position.as_ref())?, trail, number, begins: at };
         values.leave_mark();
-        for number in number..at {
-            if values.next().is_none() {
-                let why = format!("it ends at number {number}, and the snapshot was taken at number {at}");
-                return Err(io::Error::new(io::ErrorKind::UnexpectedEof, why));
-            }
+        if !follows && let Err(number) = values.leave_out() {
+            let why = format!("it ends at number {number}, and the snapshot was taken at number {at}");
+            return Err(io::Error::new(io::ErrorKind::UnexpectedEof, why));
         }
         Ok(Trailing { values, waits: source.waits(), item: PhantomData })
     }
 }
 
 impl<V: Places<Mark: Clone>> TrailingValues<V> {
+    /// Leaves out the values before the first one that is passed on; the number at which they end if that is before.
+    fn leave_out(&mut self) -> Result<(), u64> {
+        while self.number < self.begins {
+            self.values.next().ok_or(self.number)?;
+            self.number += 1;
+            self.leave_mark();
+        }
+        Ok(())
+    }
+
     fn leave_mark(&self) {
         self.trail.put(self.number, || self.values.place());
     }
@@ -244,6 +263,7 @@ impl<V: Places<Mark: Clone>> Iterator for TrailingValues<V> {
     type Item = V::Item;
 
     fn next(&mut self) -> Option<V::Item> {
+        self.leave_out().ok()?;
         let value = self.values.next()?;
         self.number += 1;
         // Now, and not before the next value is read: a snapshot there may be stored before that.

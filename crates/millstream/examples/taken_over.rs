@@ -16,7 +16,7 @@ use millstream::net::http::axum::{Router, http::StatusCode, routing::post_servic
 use millstream::net::http::hand_over::{Offer, Settled, Successor, ask};
 use millstream::net::http::{Endpoint, Limits, Server};
 use millstream::prelude::*;
-use millstream::state::{JobError, Persistent, Running, StateDir, StateError};
+use millstream::state::{Following, JobError, Persistent, Running, StateDir, StateError};
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -28,14 +28,38 @@ type Failure = Box<dyn std::error::Error + Send + Sync>;
 const PATIENCE: Duration = Duration::from_secs(30);
 const LOOK: Duration = Duration::from_millis(20);
 
-/// The run, from where the last one ended, and the routes to it.
-fn start(dir: &Path, version: &str) -> Result<(Router, Running<()>), JobError> {
-    let sum = pipeline::<String>().scan(0_u64, |sum, number| {
+fn sums() -> impl Stage<AnyEdge<String>, u64> + Lasting {
+    let add = |sum: &mut u64, number: &String| {
         *sum += number.trim().parse::<u64>().unwrap_or(0);
         *sum
-    });
-    let job = Persistent::new(Rings::new(), StateDir::open(dir, "sums")?);
-    let (client, run) = job.serve(sum.named("sum"), Default::default())?;
+    };
+    requests::<String>().scan(0, add).named("sum")
+}
+
+/// A run beside that of the process that has the state, and close behind it; none if there is nothing to follow.
+fn follow(dir: &Path) -> Result<Option<Following<String, u64>>, JobError> {
+    let Ok(state) = StateDir::read(dir) else { return Ok(None) };
+    let job = Persistent::new(Rings::new(), state);
+    let Some(mut following) = job.follow(pipeline().any_edge().then(sums()), Default::default())? else {
+        return Ok(None);
+    };
+    while !following.catches_up(LOOK) {
+        following = following.check()?;
+    }
+    Ok(Some(following))
+}
+
+/// The run, from where the last one ended, and the routes to it.
+fn start(
+    dir: &Path,
+    version: &str,
+    following: Option<Following<String, u64>>,
+) -> Result<(Router, Running<()>), JobError> {
+    let state = StateDir::open(dir, "sums")?;
+    let (client, run) = match following {
+        Some(following) => following.own(state)?,
+        None => Persistent::new(Rings::new(), state).serve(pipeline().any_edge().then(sums()), Default::default())?,
+    };
     let version = version.to_owned();
     let add = Endpoint::new(
         client,
@@ -47,9 +71,11 @@ fn start(dir: &Path, version: &str) -> Result<(Router, Running<()>), JobError> {
 
 /// Serves until another process has taken over, or it is `over`. Says where.
 fn serve(dir: &Path, version: &str, over: &AtomicBool, say: impl Fn(SocketAddr)) -> Result<(), Failure> {
+    // While the old process serves, all is read that it has.
+    let following = follow(dir)?;
     // When there is an old process, it has let its state go by now.
     let before = ask(dir, PATIENCE)?;
-    let (routes, mut run) = start(dir, version)?;
+    let (routes, mut run) = start(dir, version, following)?;
     let (server, offer) = match before {
         Some(before) => {
             let server = before.open(routes, Limits::default())?;
@@ -71,6 +97,7 @@ fn serve(dir: &Path, version: &str, over: &AtomicBool, say: impl Fn(SocketAddr))
             }
             continue;
         };
+        run.rest();
         server.hold(PATIENCE);
         run.close();
         run.wait()?;
@@ -79,7 +106,7 @@ fn serve(dir: &Path, version: &str, over: &AtomicBool, say: impl Fn(SocketAddr))
         }
         // The state is free when the new process has ended.
         let (routes, again) = loop {
-            match start(dir, version) {
+            match start(dir, version, None) {
                 Err(JobError::State(StateError::InUse { .. })) => sleep(LOOK),
                 started => break started?,
             }

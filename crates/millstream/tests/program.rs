@@ -11,6 +11,9 @@ mod numbers;
 #[cfg(feature = "nats")]
 #[path = "../../millstream-cluster/tests/all/server.rs"]
 mod server;
+#[cfg(unix)]
+#[path = "program/taken_over.rs"]
+mod taken_over;
 
 use millstream::Program;
 use millstream::prelude::*;
@@ -34,6 +37,7 @@ fn main() -> ExitCode {
         Ok("picky") => return picky(),
         Ok("narrow") => return narrow(),
         Ok("nameless") => return nameless(),
+        Ok("slow") => return slow(),
         Ok("shy") => return millstream::main(pipeline::<u64>().map(|x| Shy(*x))),
         _ => {}
     }
@@ -52,6 +56,18 @@ fn main() -> ExitCode {
         ("a_panic_before_the_pipeline_runs_is_a_failure", a_panic_before_the_pipeline_runs_is_a_failure),
         ("wrong_use_is_refused", wrong_use_is_refused),
         ("its_state_is_kept_and_a_failure_is_replayed", its_state_is_kept_and_a_failure_is_replayed),
+        #[cfg(unix)]
+        (
+            "its_output_is_that_of_one_process_however_often_it_is_taken_over",
+            taken_over::its_output_is_that_of_one_process_however_often_it_is_taken_over,
+        ),
+        #[cfg(unix)]
+        ("it_goes_on_if_the_new_process_does_not", taken_over::it_goes_on_if_the_new_process_does_not),
+        #[cfg(unix)]
+        (
+            "a_new_process_whose_plan_is_refused_does_not_disturb_the_old_one",
+            taken_over::a_new_process_whose_plan_is_refused_does_not_disturb_the_old_one,
+        ),
         #[cfg(feature = "nats")]
         ("it_works_on_a_cluster", clustered::it_works_on_a_cluster),
     ];
@@ -68,6 +84,20 @@ fn lengths() -> ExitCode {
 
 fn nameless() -> ExitCode {
     millstream::main(pipeline::<u64>().dedup().scan(0, |sum, x| *sum + x).named("sum").delay(0))
+}
+
+/// Its state has the name that a variable says.
+fn slow() -> ExitCode {
+    let name = std::env::var("STATE_NAME").unwrap_or_default();
+    let slow = pipeline::<u64>().map(|x| {
+        thread::sleep(std::time::Duration::from_millis(1));
+        *x
+    });
+    let sums = slow.named("slow").scan(0, |sum: &mut u64, x: &u64| {
+        *sum += x;
+        *sum
+    });
+    Program::new(sums.named(name)).lasting().main()
 }
 
 fn clock() -> ExitCode {

@@ -33,12 +33,18 @@ const MOST_MS: u64 = 400;
 const PATIENCE: Duration = Duration::from_secs(60);
 
 pub(super) fn run(args: &Args) -> Result {
-    Cmd::cargo("build --release --quiet -p millstream-cli").run()?;
+    let program = match &args.program {
+        Some(program) => program.clone(),
+        None => {
+            Cmd::cargo("build --release --quiet -p millstream-cli").run()?;
+            target_dir().join("release/millstream")
+        }
+    };
     let home = std::env::temp_dir().join(format!("millstream-chaos-serve-{}", std::process::id()));
     fs::create_dir_all(&home).map_err(io("make a directory"))?;
     let port = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
     let port = port.map_err(io("find a port"))?.port();
-    let ledger = Ledger { program: target_dir().join("release/millstream"), home: home.clone(), port };
+    let ledger = Ledger { program, home: home.clone(), port, snapshot_every: format!("{}s", args.snapshot_every) };
     match if args.change { change::run(args, &ledger) } else { lives(args, &ledger) } {
         Ok(said) => println!("{said}"),
         Err(broken) => {
@@ -93,7 +99,7 @@ fn lives(args: &Args, ledger: &Ledger) -> Result<String> {
     for client in clients {
         client.join().map_err(|_| failure("a client panicked"))??;
     }
-    let done = all.check(&mut own)?;
+    let done = all.check(&mut own, 0)?;
     terminate(&mut server.0)?;
     let repeated = all.repeated.load(Ordering::Relaxed);
     if repeated == 0 && args.kills >= 20 {
@@ -111,6 +117,7 @@ struct Ledger {
     program: PathBuf,
     home: PathBuf,
     port: u16,
+    snapshot_every: String,
 }
 
 impl Ledger {
@@ -122,7 +129,7 @@ impl Ledger {
     fn start_as(&self, program: &Path, errors: &str, more: &[&str]) -> Result<Child> {
         let errors = File::options().append(true).create(true).open(self.home.join(errors));
         let mut command = Command::new(program);
-        command.args(["serve", "--accounts", "10000000", "--snapshot-every", "0.05s", "--listen"]);
+        command.args(["serve", "--accounts", "10000000", "--snapshot-every", &self.snapshot_every, "--listen"]);
         command.arg(format!("127.0.0.1:{}", self.port)).arg("--state").arg(self.home.join("state")).args(more);
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(errors.map_err(io("open a file"))?);
         command.spawn().map_err(|error| failure(format!("cannot start {}: {error}", program.display())))
@@ -202,10 +209,13 @@ impl All {
         Ok(())
     }
 
-    /// Compares the ledger with what was answered. Returns the number of transfers.
-    fn check(&self, client: &mut Client) -> Result<u64> {
+    /// Compares the ledger with what was answered. Returns the number of transfers. `filled` accounts have 1 each.
+    fn check(&self, client: &mut Client, filled: u64) -> Result<u64> {
         let expected = self.accounts.lock().unwrap_or_else(PoisonError::into_inner);
         let mut there = client.accounts(PATIENCE)?;
+        if let Some(lost) = (0..filled).find(|n| there.remove(&format!("f{n}")) != Some(1)) {
+            return Err(violation(format!("f{lost} has lost what it had")));
+        }
         let bank = PAID_IN - expected.values().sum::<u64>();
         let found = there.remove("bank").unwrap_or(0);
         for (account, amount) in &*expected {
@@ -220,6 +230,7 @@ impl All {
         if found != bank {
             return Err(violation(format!("the bank has {found}, and should have {bank}")));
         }
+        // What is paid in is no transfer.
         let (done, said) = (self.transfers.load(Ordering::Relaxed), client.audit(PATIENCE)?);
         if said != done {
             return Err(violation(format!("{done} transfers were answered, and {said} were done")));

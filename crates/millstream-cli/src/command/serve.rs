@@ -37,8 +37,6 @@ pub(crate) struct Serve {
     pub(crate) tls: Option<(PathBuf, PathBuf)>,
     pub(crate) most_accounts: u64,
     pub(crate) most_answers: usize,
-    /// Whether the process is asked for the service that has its state.
-    pub(crate) take_over: bool,
     pub(crate) run: RunConfig,
 }
 
@@ -109,7 +107,7 @@ impl Serve {
             counted: Arc::default(),
             told: (!quiet).then(|| complaints.clone()),
         };
-        match runs.serve(&service, self.take_over) {
+        match runs.serve(&service) {
             Ok(Ok(())) => runs.finish(),
             Ok(Err((why, outcome))) => {
                 complaints.note(&why);

@@ -22,6 +22,8 @@ pub(crate) struct Keep {
     /// How the journal of standard input is kept.
     pub(crate) journal: JournalOptions,
     pub(crate) doing: Doing,
+    /// Whether the run goes on in the place of another process.
+    pub(crate) take_over: bool,
     /// What becomes of the states of an earlier version of the program.
     pub(crate) migrations: Migrations,
 }
@@ -67,7 +69,8 @@ pub(crate) fn keeping(flags: &flags::Run) -> Result<Option<Keep>, String> {
     let directory = std::env::current_dir().ok();
     let doing = Doing::Run { program: program(), job: json!({ "args": args, "directory": directory }) };
     let (dir, snapshots, migrations) = (dir.clone(), flags.keeping.snapshots.unwrap_or(5), Migrations::new());
-    Ok(Some(Keep { dir, cadence, snapshots, journal, doing, migrations }))
+    let take_over = flags.keeping.take_over;
+    Ok(Some(Keep { dir, cadence, snapshots, journal, doing, take_over, migrations }))
 }
 
 /// The name of this program's file.

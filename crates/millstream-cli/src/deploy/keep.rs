@@ -1,5 +1,8 @@
 //! Runs whose state is kept in a directory, and looks at what is kept there.
 
+mod offered;
+mod taken;
+
 use super::{Failed, Runs};
 use crate::config::{Doing, Keep, RunConfig};
 use crate::flags::When;
@@ -11,15 +14,16 @@ use crate::progress;
 use crate::watching::Watching;
 use millstream_core::text::{Block, Piece};
 use millstream_core::{Arrow, Either, Item, SequenceNumber, Shape, Val};
-use millstream_exec::{Lasting, RunEnd, RunOutcome, Sink, sink};
+use millstream_exec::{Lasting, RunEnd, RunOutcome, Sink, Stopper, sink};
 use millstream_io::{FileSink, FileSinkOptions};
 use millstream_state::claims::OutputOf;
 use millstream_state::journal::Recovered;
 use millstream_state::journaled;
 use millstream_state::{
-    ClaimingSink, Claims, JobError, OpenError, Persistent, Resumable, Retention, Span, StateDir, Stored, TextFiles,
-    replay,
+    ClaimingSink, Claims, JobError, OpenError, Persistent, Resumable, Retention, Span, StateDir, Stored, Storer,
+    TextFiles, replay,
 };
+use offered::{Asked, Offered};
 use serde_json::{Value, json};
 use std::convert::Infallible;
 use std::ffi::{OsStr, OsString};
@@ -139,7 +143,7 @@ impl Runs {
     {
         match &keep.doing {
             Doing::Run { program, job } => {
-                let dir = StateDir::open(&keep.dir, program).map_err(JobError::State)?;
+                let (dir, taken) = self.own(keep, program, &pipeline.plan())?;
                 for removed in dir.removed() {
                     self.complaints
                         .note(&format!("--state: {removed} was not finished when a run ended, and is removed"));
@@ -151,9 +155,12 @@ impl Runs {
                 let running = job.snapshot_every(keep.cadence).start(pipeline, source, into)?;
                 let watching =
                     Watching::begin(&self.config, &self.shown, &running.handle().observer(), &self.complaints);
+                self.took_over(taken.as_ref(), running.storer());
+                let offered = self.offered(keep, running.storer(), running.stopper());
                 self.interrupts.attend(running.stopper());
                 let (ended, stored, source) = running.join();
                 self.interrupts.leave();
+                let asked = offered.and_then(Offered::end).filter(|_| self.has_stopped(&ended));
                 let (output, failure) = self.kept(ended, &stored, watching);
                 if !self.config.quiet {
                     say_stored(&self.complaints, keep, &stored);
@@ -161,7 +168,14 @@ impl Runs {
                 if let Some(error) = source {
                     self.complaints.complain(&error.to_string());
                 }
-                failure.map_or(Ok(output), Err)
+                if let Some(taken) = &taken {
+                    if failure.is_none() { taken.settled() } else { taken.failed() }
+                }
+                match (failure, asked) {
+                    (Some(failure), _) => Err(failure),
+                    (None, Some(asked)) => self.retires(keep, program, asked).map(|()| None),
+                    (None, None) => Ok(output),
+                }
             }
             Doing::Replay(span) => {
                 let dir = StateDir::read(&keep.dir).map_err(JobError::State)?;
@@ -184,6 +198,42 @@ impl Runs {
                 Ok(None)
             }
         }
+    }
+
+    /// Lets other processes take over.
+    fn offered(&self, keep: &Keep, storer: Storer, stopper: Stopper) -> Option<Offered> {
+        let refuses = self.is_live.then_some("it reads its standard input, which no other process can");
+        let offered = Offered::begin(&keep.dir, refuses, storer, stopper);
+        if let (Err(error), false) = (&offered, self.config.quiet) {
+            self.complaints.note(&format!("--state: no process can take over from this one: {error}"));
+        }
+        offered.ok()
+    }
+
+    /// Whether a run was stopped, and not by a signal.
+    fn has_stopped<S>(&self, ended: &RunEnd<S>) -> bool {
+        ended.failure.is_none() && ended.report.outcome == RunOutcome::Stopped && !self.interrupted()
+    }
+
+    /// Hands the state of a run that has stopped over. If the other process does not go on, this one does, and this
+    /// does not return.
+    fn retires(&self, keep: &Keep, program: &str, asked: Asked) -> Result<(), Failed> {
+        let (to, at) = (offered::named(asked.process()), asked.at);
+        let note = |said: String| {
+            if !self.config.quiet {
+                self.complaints.note(&format!("--take-over: {said}"));
+            }
+        };
+        match asked.hand_over(&self.interrupts) {
+            Ok(()) => note(format!("retired at number {at}, where {to} took over")),
+            Err(_) if self.interrupted() => {}
+            Err(why) => {
+                note(format!("{to} did not take over, and this one goes on: {why}"));
+                drop(asked);
+                return Err(Failed::TakeOver(format!("this one cannot go on: {}", offered::again(keep, program))));
+            }
+        }
+        Ok(())
     }
 
     /// Runs a program whose output is text, from files, with its state kept.
@@ -242,6 +292,7 @@ impl Runs {
             let files = longest.map_or(files.clone(), |longest| files.longest(longest));
             Either::Left(files)
         } else {
+            self.is_live = true;
             let (opening, complaints) = (self.opening(names.decompress), self.complaints.clone());
             Either::Right(move || match longest {
                 Some(longest) => Joined::lines(names.files, longest, opening, complaints),
@@ -293,14 +344,5 @@ fn say_stored(complaints: &Complaints, keep: &Keep, stored: &Stored) {
     }
     if let Some(why) = &stored.last_failure {
         complaints.note(&format!("--state: {} snapshots could not be stored. The last of them: {why}", stored.failed));
-    }
-}
-
-impl From<JobError> for Failed {
-    fn from(error: JobError) -> Self {
-        match error {
-            JobError::Run(error) => Failed::Run(error),
-            error => Failed::Job(error),
-        }
     }
 }

@@ -12,7 +12,8 @@ use millstream_exec::{Client, Handle, Lasting, Observer, RunEnd, Stage, Stopper,
 use millstream_net::http::axum::Router;
 use millstream_net::http::hand_over::Predecessor;
 use millstream_net::http::{OpenError, Server};
-use millstream_state::{JobError, Persistent, Recorded, Retention, Running, StateDir, Stored};
+use millstream_state::{Following, JobError, Persistent, Recorded, Retention, Running, StateDir, Stored};
+use serde_json::Value;
 use std::io;
 use std::time::Duration;
 
@@ -56,6 +57,9 @@ pub(crate) trait Serves {
 /// A run of a service.
 type Started<S> = (Client<<S as Serves>::Request, <S as Serves>::Answer>, Serving);
 
+/// A run of a service beside that of another process.
+type FollowingOf<S> = Following<<S as Serves>::Request, <S as Serves>::Answer>;
+
 /// The requests under way are answered within this time when a service ends, or they are cut off.
 const GRACE: Duration = Duration::from_secs(10);
 
@@ -88,6 +92,24 @@ impl Serving {
         }
     }
 
+    /// It is about to be closed: what takes long is done before, while it answers.
+    fn rest(&mut self) {
+        if let Serving::Kept(run) = self {
+            run.rest();
+        }
+    }
+
+    /// Waits for its end, and lets the directory go. Whether it has failed.
+    fn lets_go(&mut self) -> bool {
+        match self {
+            Serving::Volatile(_) => false,
+            Serving::Kept(run) => {
+                run.let_go();
+                run.handle().failure().is_some()
+            }
+        }
+    }
+
     fn is_finished(&self) -> bool {
         match self {
             Serving::Volatile(run) => run.is_finished(),
@@ -108,14 +130,14 @@ impl Serving {
 
 impl Runs {
     /// Serves until a signal comes, the run fails, or another process has taken over. Inside, why nothing was served.
-    pub(crate) fn serve<S>(&mut self, service: &S, take_over: bool) -> Result<Result<(), Refused>, Failed>
+    pub(crate) fn serve<S>(&mut self, service: &S) -> Result<Result<(), Refused>, Failed>
     where
         S: Serves,
         AnyEdge<S::Request>: millstream_exec::BoxShape,
     {
         // The first signal ends the server, and not the run: what was accepted is answered.
         self.interrupts.when_drained(|| ());
-        let (before, (client, mut serving)) = match self.first(service, take_over) {
+        let (before, (client, mut serving)) = match self.first(service) {
             Ok(started) => started?,
             Err(refused) => return Ok(Err(refused)),
         };
@@ -137,13 +159,17 @@ impl Runs {
                 self.close(server);
                 return self.end(serving, watching).map(Ok);
             };
+            serving.rest();
             let left = server.hold(GRACE);
             serving.close();
-            if let Err(failed) = self.end(serving, watching) {
+            if serving.lets_go() {
                 successor.refuse("its run has failed");
-                return Err(failed);
+                return self.end(serving, watching).map(Ok);
             }
-            if self.hands_over(&server, &mut offer, successor, left, service.idle()) {
+            let handed_over = self.hands_over(&server, &mut offer, successor, left);
+            // What is in memory is dropped now that no one waits for it.
+            self.end(serving, watching)?;
+            if handed_over.is_some_and(|handed_over| self.forwards(&server, &mut offer, handed_over, service.idle())) {
                 self.close(server);
                 return Ok(Ok(()));
             }
@@ -198,23 +224,32 @@ impl Runs {
                 Ok((client, Serving::Volatile(run)))
             }
             Some(keep) => {
-                let (client, run) = self.start_kept(stages, keep)?;
+                let (_, program) = doing(keep);
+                let dir = StateDir::open(&keep.dir, program).map_err(JobError::State)?;
+                let stages = pipeline::<S::Request>().any_edge().then(stages);
+                let (client, run) = self.job(dir, keep).serve(stages, keep.journal)?;
                 Ok((client, Serving::Kept(run)))
             }
         }
     }
 
-    fn start_kept<Q, A, P>(&self, stages: P, keep: &Keep) -> Result<(Client<Q, A>, Running<()>), JobError>
-    where
-        Q: Recorded,
-        A: Item + Clone,
-        P: Stage<AnyEdge<Q>, A> + Lasting,
-    {
-        let Doing::Run { program, job } = &keep.doing else { unreachable!("a look serves nothing") };
-        let dir = StateDir::open(&keep.dir, program)?;
-        let retention = Retention { count: Some(keep.snapshots), ..Retention::default() };
-        let job = Persistent::new(self.config.rings.clone(), dir).described_as(job.clone()).keep(retention);
-        let stages = pipeline::<Q>().any_edge().then(stages);
-        job.snapshot_every(keep.cadence).serve(stages, keep.journal)
+    /// A run beside that of the process that has the service; none if the directory has nothing to begin with.
+    fn beside<S: Serves>(&self, serves: &S, keep: &Keep) -> Result<Option<FollowingOf<S>>, JobError> {
+        // What is wrong with it, the start says.
+        let Ok(dir) = StateDir::read(&keep.dir) else { return Ok(None) };
+        let stages = pipeline::<S::Request>().any_edge().then(serves.stages());
+        self.job(dir, keep).follow(stages, keep.journal)
     }
+
+    fn job(&self, dir: StateDir, keep: &Keep) -> Persistent {
+        let retention = Retention { count: Some(keep.snapshots), ..Retention::default() };
+        let job = Persistent::new(self.config.rings.clone(), dir).described_as(doing(keep).0.clone()).keep(retention);
+        job.snapshot_every(keep.cadence)
+    }
+}
+
+/// How the run was started, and the program.
+fn doing(keep: &Keep) -> (&Value, &str) {
+    let Doing::Run { program, job } = &keep.doing else { unreachable!("a look serves nothing") };
+    (job, program)
 }

@@ -18,6 +18,11 @@ pub(crate) struct Keeping {
     /// is that of one run. Standard output must be a file: `>> FILE`. On rings only
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) state: Option<PathBuf>,
+    /// Take over from the process that has this state, which then ends with 0: this one goes on at its number, and
+    /// `serve` also with its clients. If this one cannot, or dies before it has begun, the old one goes on. Without an
+    /// old one it starts as always
+    #[arg(long, requires = "state")]
+    pub(crate) take_over: bool,
     /// Take a snapshot after N more numbers, or after S seconds [default: 1s]
     #[arg(long, value_name = "N|Ss", requires = "state", value_parser = cadence)]
     pub(crate) snapshot_every: Option<Cadence>,

@@ -35,11 +35,6 @@ pub(crate) struct Serve {
     /// The answers to the last N requests with ids are kept; the ids of eight times as many are known, and get 409
     #[arg(long, value_name = "N", default_value_t = 16_384, value_parser = at_least_one)]
     pub(crate) answers: usize,
-    /// Take over from the process that has this state: its clients, its socket and what it has not answered yet. That
-    /// one ends with 0 when its connections are gone. If this one fails, the old one goes on. Without an old one it
-    /// starts as always
-    #[arg(long, requires = "state")]
-    pub(crate) take_over: bool,
     /// Encrypt connections, with the certificates in this PEM file
     #[cfg(feature = "tls")]
     #[arg(long, value_name = "FILE", requires = "tls_key", value_hint = ValueHint::FilePath)]

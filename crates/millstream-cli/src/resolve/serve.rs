@@ -34,7 +34,6 @@ pub(super) fn serve(flags: flags::Serve) -> Result<Serve, String> {
         tls: flags.tls_certificate.zip(flags.tls_key),
         most_accounts: flags.accounts as u64,
         most_answers: flags.answers,
-        take_over: flags.take_over,
         run,
     })
 }

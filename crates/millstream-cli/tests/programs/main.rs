@@ -45,6 +45,7 @@ mod signals;
 mod sleep;
 mod spaces;
 mod state;
+mod state_taken_over;
 mod stats;
 mod streams;
 #[cfg(all(feature = "page", feature = "top"))]

@@ -1,7 +1,8 @@
 //! A service that a new process takes over, with its clients: the way to change its program.
 //!
 //! The process that has the service [offers](Server::offer) it at a socket in its state directory, which only its user
-//! can open. The new one [asks](ask) there. What they do then, one after the other:
+//! can open. The new one [asks](ask) there, when it has [followed](millstream_state::Persistent::follow): so it has
+//! read nearly all of the state while the old one serves. What they do then, one after the other:
 //!
 //! 1. The old process [holds](Server::hold) the requests that come from now on, answers those that it has, and lets its
 //!    state go.
@@ -64,7 +65,6 @@
 //! ```
 
 mod ask;
-mod door;
 mod error;
 mod forward;
 mod link;
@@ -72,7 +72,6 @@ mod offer;
 mod response;
 
 pub use ask::{Predecessor, ask};
-pub(super) use door::Door;
 pub use error::HandOverError;
 pub(super) use forward::forward;
 pub use offer::{HandedOver, Offer, Settled, Successor};

@@ -1,8 +1,8 @@
 //! Who answers a server's requests: its own routes, no one for now, or the process that has taken over.
 
-#[cfg(unix)]
-use super::hand_over::Door;
 use axum::Router;
+#[cfg(unix)]
+use millstream_state::door::Door;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

@@ -123,6 +123,37 @@ impl JournalReader {
         Records::new(Arc::clone(&self.disk), segments, number..to, self.skip_corrupt)
     }
 
+    /// Lets values that [`read_from`](JournalReader::read_from) has returned, and that have ended, go on where they
+    /// did, up to where the journal is known to be durable now. It reads only what is new.
+    ///
+    /// ```
+    /// use millstream::state::disk::RealDisk;
+    /// use millstream::state::journal::{Journal, JournalOptions, JournalReader};
+    /// use std::sync::Arc;
+    ///
+    /// # let home = tempfile::tempdir()?;
+    /// # let path = home.path().join("journal");
+    /// let (mut journal, _) = Journal::open(Arc::new(RealDisk), &path, JournalOptions::default(), 1)?;
+    /// let mut reader = JournalReader::new(Arc::new(RealDisk), &path);
+    /// let mut values = reader.read_from(0)?;
+    /// for number in 0..3 {
+    ///     journal.append(number, b"value")?;
+    ///     journal.commit()?;
+    ///     reader.read_on(&mut values)?;
+    ///     // The last commit is not known to be durable.
+    ///     assert_eq!(values.next().transpose()?.map(|(number, _)| number), number.checked_sub(1));
+    /// }
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`read_from`](JournalReader::read_from).
+    pub fn read_on(&mut self, values: &mut Records) -> Result<(), JournalError> {
+        let to = self.durable()?;
+        values.go_on(self.segments()?.into(), to)
+    }
+
     /// The first number that was not trimmed; 0 if there is none.
     ///
     /// # Errors

@@ -26,6 +26,15 @@ pub struct Records {
     skip: bool,
 }
 
+/// A place in a journal: everything in front of it was read, and is durable.
+#[derive(Clone, Debug)]
+pub(crate) struct ReadTo {
+    pub(super) segment: Segment,
+    /// Where the next record begins in the segment, and its first number.
+    pub(super) offset: u64,
+    pub(super) next: u64,
+}
+
 impl Records {
     /// Of these segments, in the order of their numbers.
     pub(super) fn new(
@@ -42,6 +51,38 @@ impl Records {
         let begins = segments.partition_point(|segment| segment.base <= from);
         segments.drain(..begins.saturating_sub(1));
         Ok(Records { disk, segments, scan: None, next: 0, left: 0, at: 0, from, to, skip })
+    }
+
+    /// Goes on, up to a later number: these are the segments now. What was not read is still there.
+    pub(super) fn go_on(&mut self, mut segments: VecDeque<Segment>, to: u64) -> Result<(), JournalError> {
+        let first = segments.front().map_or(self.from, |segment| segment.base);
+        if self.from < first {
+            return Err(JournalError::Trimmed { number: self.from, first });
+        }
+        match &mut self.scan {
+            Some(scan) => {
+                scan.measure()?;
+                let here = (scan.segment.base, scan.segment.epoch);
+                segments.retain(|segment| (segment.base, segment.epoch) > here);
+            }
+            None => {
+                let begins = segments.partition_point(|segment| segment.base <= self.from);
+                segments.drain(..begins.saturating_sub(1));
+            }
+        }
+        (self.segments, self.to) = (segments, to.max(self.from));
+        Ok(())
+    }
+
+    /// The next number that it would yield.
+    pub(crate) fn next_number(&self) -> u64 {
+        self.from
+    }
+
+    /// Up to where it was read, if that is behind a whole record.
+    pub(crate) fn place(&self) -> Option<ReadTo> {
+        let scan = self.scan.as_ref().filter(|_| self.left == 0)?;
+        Some(ReadTo { segment: scan.segment.clone(), offset: scan.offset, next: self.next })
     }
 
     fn step(&mut self) -> Result<Option<(u64, Vec<u8>)>, JournalError> {

@@ -4,7 +4,7 @@
 //! is damaged, and so is one in front of the last segment, since a segment is synced before the next one is made.
 
 use super::segment::{Scan, Segment};
-use super::{JournalError, JournalOptions};
+use super::{JournalError, JournalOptions, ReadTo};
 use crate::disk::{Disk, OpenMode, read_exact};
 use std::collections::VecDeque;
 use std::fmt;
@@ -56,12 +56,14 @@ impl fmt::Display for Recovered {
 /// The segments that are there, each with its bytes.
 pub(super) type Segments = VecDeque<(Segment, u64)>;
 
-/// Reads all of a journal, and leaves it so that new segments can follow: it has no tail, and is durable.
+/// Reads all of a journal, or what is behind a place, and leaves it so that new segments can follow: it has no tail,
+/// and is durable.
 pub(super) fn recover(
     disk: &dyn Disk,
     dir: &Path,
     options: &JournalOptions,
     epoch: u64,
+    read: Option<&ReadTo>,
 ) -> Result<(Segments, Recovered), JournalError> {
     let all = Segment::list(disk, dir)?;
     if let Some(later) = all.iter().find(|segment| segment.epoch > epoch) {
@@ -73,8 +75,23 @@ pub(super) fn recover(
         Walk { expected: first, durable: first, lost: Vec::new(), open: VecDeque::new(), skip: options.skip_corrupt };
     let mut segments = Segments::new();
     let mut cut = None;
+    // A segment that is gone, or was cut, says nothing of what is there now.
+    let read = read.filter(|read| all.contains(&read.segment));
     for (segment, next) in all.iter().zip(all.iter().skip(1).map(Some).chain([None])) {
         let mut scan = Scan::open(disk, segment.clone())?;
+        if let Some(ReadTo { segment: last, offset, next }) = read
+            && (segment.base, segment.epoch) <= (last.base, last.epoch)
+        {
+            if segment != last {
+                segments.push_back((segment.clone(), scan.length));
+                continue;
+            }
+            if *offset <= scan.length {
+                (walk.expected, walk.durable, scan.offset) = (*next, *next, *offset);
+            } else {
+                walk.expected = segment.base;
+            }
+        }
         let end = walk.through(&mut scan, next.map(|next| next.base))?;
         if next.is_none() && end < scan.length {
             cut = Some(TornTail { path: segment.path.clone(), offset: end, bytes: scan.length - end });
@@ -133,7 +150,7 @@ impl Walk {
     fn through(&mut self, scan: &mut Scan, until: Option<u64>) -> Result<u64, JournalError> {
         self.open.clear();
         let base = scan.segment.base;
-        if base != self.expected {
+        if base != self.expected && scan.offset == 0 {
             let why = format!("it begins with number {base}, and {} is next", self.expected);
             self.lose(scan, 0, base, &why)?;
         }
@@ -195,5 +212,114 @@ impl Walk {
             self.expected = number;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Journal, JournalReader, Records};
+    use super::*;
+    use crate::disk::RealDisk;
+    use std::fs;
+    use std::sync::Arc;
+
+    const SMALL: JournalOptions = JournalOptions {
+        segment_bytes: 300,
+        max_bytes: 1 << 20,
+        group_bytes: 1 << 20,
+        fsync: super::super::Fsync::Every,
+        skip_corrupt: false,
+        at_least: 0,
+    };
+
+    fn open(dir: &Path, epoch: u64) -> Journal {
+        Journal::open(Arc::new(RealDisk), dir, SMALL, epoch).unwrap().0
+    }
+
+    fn commit(journal: &mut Journal, values: u64) {
+        for _ in 0..values {
+            let number = journal.next_number();
+            journal.append(number, &vec![number as u8; (number * 37 % 91) as usize]).unwrap();
+        }
+        journal.commit().unwrap();
+    }
+
+    fn copied(from: &Path, to: PathBuf) -> PathBuf {
+        fs::create_dir(&to).unwrap();
+        for entry in fs::read_dir(from).unwrap() {
+            let path = entry.unwrap().path();
+            fs::copy(&path, to.join(path.file_name().unwrap())).unwrap();
+        }
+        to
+    }
+
+    /// All that is known of a journal that was opened.
+    fn recovered(dir: &Path, read: Option<&ReadTo>) -> (Segments, Recovered) {
+        let moved =
+            read.map(|read| ReadTo { segment: Segment::new(dir, read.segment.base, read.segment.epoch), ..*read });
+        let (mut segments, mut found) = recover(&RealDisk, dir, &SMALL, 100, moved.as_ref()).unwrap();
+        segments.iter_mut().for_each(|(segment, _)| segment.path = segment.path.file_name().unwrap().into());
+        found.cut.iter_mut().for_each(|cut| cut.path = cut.path.file_name().unwrap().into());
+        (segments, found)
+    }
+
+    #[test]
+    fn what_was_read_need_not_be_read_again() {
+        let home = tempfile::tempdir().unwrap();
+        let dir = home.path().join("journal");
+        let (mut reader, mut journal) = (JournalReader::new(Arc::new(RealDisk), &dir), open(&dir, 1));
+        let mut values: Option<Records> = None;
+        for round in 1..60_u64 {
+            commit(&mut journal, round % 4);
+            if round % 13 == 12 {
+                drop(journal);
+                journal = open(&dir, 2 + round);
+            }
+            if round % 5 == 0 {
+                match &mut values {
+                    Some(values) => reader.read_on(values).unwrap(),
+                    None => values = Some(reader.read_from(0).unwrap()),
+                }
+                values.iter_mut().flatten().for_each(|value| drop(value.unwrap()));
+            }
+            let torn = copied(&dir, home.path().join(format!("torn-{round}")));
+            let last = Segment::list(&RealDisk, &torn).unwrap().pop().unwrap().path;
+            let length = fs::metadata(&last).unwrap().len();
+            if round % 2 == 0 {
+                let bytes = [fs::read(&last).unwrap(), b"msjr and no more".to_vec()].concat();
+                fs::write(&last, bytes).unwrap();
+            } else if length > 20 && journal.durable() > reader.durable().unwrap() {
+                // A commit of which nothing says that it was durable.
+                fs::File::options().write(true).open(&last).unwrap().set_len(length - 20).unwrap();
+            }
+            let place = values.as_ref().and_then(Records::place);
+            let again = copied(&torn, home.path().join(format!("again-{round}")));
+            assert_eq!(recovered(&again, place.as_ref()), recovered(&torn, None), "round {round}");
+        }
+    }
+
+    #[test]
+    fn damage_in_front_of_the_place_is_not_looked_for_and_behind_it_is() {
+        let home = tempfile::tempdir().unwrap();
+        let dir = home.path().join("journal");
+        let mut journal = open(&dir, 1);
+        (0..40).for_each(|_| commit(&mut journal, 1));
+        let mut reader = JournalReader::new(Arc::new(RealDisk), &dir);
+        let mut values = reader.read_from(0).unwrap();
+        values.by_ref().for_each(|value| drop(value.unwrap()));
+        let place = values.place().unwrap();
+        (0..40).for_each(|_| commit(&mut journal, 1));
+        drop(journal);
+        let segments = Segment::list(&RealDisk, &dir).unwrap();
+        let damage = |at: usize| {
+            let path = &segments[at].path;
+            let mut bytes = fs::read(path).unwrap();
+            bytes[20] ^= 1;
+            fs::write(path, bytes).unwrap();
+        };
+        damage(0);
+        assert!(recover(&RealDisk, &dir, &SMALL, 100, Some(&place)).is_ok());
+        damage(segments.len() - 2);
+        assert!(matches!(recover(&RealDisk, &dir, &SMALL, 100, Some(&place)), Err(JournalError::Corrupt { .. })));
     }
 }

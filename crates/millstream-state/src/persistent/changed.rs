@@ -1,11 +1,26 @@
 //! Jobs that go on with the states of another version of their pipeline.
 
-use super::JobError;
+use super::{JobError, Persistent};
 use crate::Manifest;
 use millstream_core::Plan;
 use millstream_core::plan::{UpgradeCheck, Verdict};
-use millstream_exec::{Migrations, Rings, Snapshot};
+use millstream_exec::{Migrations, Rings, RunError, Snapshot};
 use serde::Deserialize;
+
+impl Persistent {
+    /// Whether the job could go on at the newest snapshot with a pipeline of this plan. Changes nothing.
+    ///
+    /// # Errors
+    ///
+    /// If a state that was stored has no place in it, or one of its states has no name.
+    pub fn judge(&self, plan: &Plan) -> Result<(), JobError> {
+        plan.check_durable().map_err(|error| JobError::Run(RunError::NotDurable(error)))?;
+        match self.dir.newest()? {
+            Some(newest) => changed_from(&newest, plan, &self.migrations).map(drop),
+            None => Ok(()),
+        }
+    }
+}
 
 /// These rings, which begin with a snapshot; `changed` is the plan of the version that took it, if it is another one.
 pub(super) fn resumed(rings: Rings, snapshot: Snapshot, changed: Option<Plan>, migrations: Migrations) -> Rings {

@@ -36,6 +36,9 @@ pub enum JobError {
     },
     /// The sink keeps what it got, and numbers are to be done again: see [`Persistent::redo`](crate::Persistent::redo).
     SinkStays,
+    /// The job has effects, dead letters, or numbers to do again. What is recorded of those, the process writes that
+    /// has the directory, so no other one can follow: see [`Persistent::follow`](crate::Persistent::follow).
+    CannotFollow,
     /// No snapshot is there any more from in front of the first dead letter.
     LettersTooOld,
     /// The dead letters cannot be written.
@@ -49,6 +52,22 @@ pub enum JobError {
 }
 
 impl JobError {
+    /// Whether what a [follower](crate::Persistent::follow) was about to read is gone, since the other process does not
+    /// keep it any more. It may follow again: there is a newer snapshot.
+    #[must_use]
+    pub fn is_left_behind(&self) -> bool {
+        let is_gone = |error: &io::Error| error.kind() == io::ErrorKind::NotFound;
+        match self {
+            JobError::State(StateError::Io { source, .. }) => is_gone(source),
+            JobError::Source(error) => match error.get_ref().and_then(|error| error.downcast_ref::<JournalError>()) {
+                Some(JournalError::Io { source, .. }) => is_gone(source),
+                Some(JournalError::Trimmed { .. }) => true,
+                _ => false,
+            },
+            _ => false,
+        }
+    }
+
     pub(super) fn sink(error: OpenError) -> Self {
         match error {
             OpenError::HoldsLess(why) => JobError::Sink(io::Error::other(why)),
@@ -75,6 +94,9 @@ impl fmt::Display for JobError {
             JobError::SinkStays => f.write_str(
                 "the sink keeps what it got, so numbers cannot be done again: a file goes back, and a table does not",
             ),
+            JobError::CannotFollow => {
+                f.write_str("what a job records of effects and dead letters is written by one process: none can follow")
+            }
             JobError::LettersTooOld => f.write_str(
                 "no snapshot is left from in front of the first dead letter: name the letters at every start, and it stays",
             ),
@@ -97,6 +119,7 @@ impl error::Error for JobError {
             JobError::OtherStates { .. }
             | JobError::SinkHoldsLess { .. }
             | JobError::SinkStays
+            | JobError::CannotFollow
             | JobError::LettersTooOld => None,
         }
     }

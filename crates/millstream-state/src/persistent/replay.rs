@@ -88,7 +88,7 @@ where
         None => Begins::default(),
     };
     let began = begins.at;
-    let trailing = Trailing::<T, X>::new(values, begins.position, began, Trail::new(true));
+    let trailing = Trailing::<T, X>::new(values, begins.position, began, Trail::new(true), false);
     let mut rest = trailing.map_err(JobError::Source)?.values();
     let (rings, changed) = (rings.clone(), begins.changed);
     let rings = match begins.snapshot {

@@ -2,18 +2,51 @@
 
 use super::storing::{Offers, Storing};
 use super::{Cadence, JobError};
-use millstream_exec::{Durable, Handle, RunEnd, Snapshotter, Stopper};
+use crate::Resumable;
+#[cfg(feature = "service")]
+use crate::StateDir;
+use millstream_core::Item;
+use millstream_exec::{Durable, Handle, RunEnd, RunError, Snapshotter, Stopper};
 use std::io;
+use std::marker::PhantomData;
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
+
+/// How long it may take until the end of a job is noticed whose directory is waited for.
+const LOOK: Duration = Duration::from_millis(1);
+
+/// The source of a job, of whatever values.
+pub(super) trait Written: Send {
+    fn failure(&self) -> Option<io::Error>;
+    fn let_go(&self);
+}
+
+/// A source of values of this type.
+struct Of<X, T>(Arc<X>, PhantomData<fn() -> T>);
+
+pub(super) fn written<T: Item, X: Resumable<T>>(source: Arc<X>) -> Box<dyn Written> {
+    Box::new(Of(source, PhantomData))
+}
+
+impl<T: Item, X: Resumable<T>> Written for Of<X, T> {
+    fn failure(&self) -> Option<io::Error> {
+        self.0.failure()
+    }
+
+    fn let_go(&self) {
+        self.0.let_go();
+    }
+}
 
 /// A persistent job that runs. Dropping it stops the job; it can be started again, as after a crash.
 pub struct Running<O: Send + 'static> {
     handle: Handle<O, Durable>,
     storing: Storing,
+    cadence: Cadence,
     timer: Option<Timer>,
-    source_failure: Box<dyn Fn() -> Option<io::Error> + Send>,
+    source: Box<dyn Written>,
     began: u64,
     /// Ends the source of a service.
     close: Option<Box<dyn Fn() + Send>>,
@@ -44,16 +77,40 @@ impl<O: Send + 'static> Running<O> {
         handle: Handle<O, Durable>,
         storing: Storing,
         cadence: Cadence,
-        source_failure: Box<dyn Fn() -> Option<io::Error> + Send>,
+        source: Box<dyn Written>,
         began: u64,
-    ) -> Result<Self, JobError> {
-        let timer = match cadence {
-            Cadence::Every(period) => Some(Timer::start(period, handle.snapshotter(), storing.sender())),
-            Cadence::Numbers(_) | Cadence::OnCall => None,
-        };
-        let timer =
-            timer.transpose().map_err(|error| JobError::Run(millstream_exec::RunError::Spawn(error.to_string())))?;
-        Ok(Running { handle, storing, timer, source_failure, began, close: None })
+    ) -> Self {
+        Running { handle, storing, cadence, timer: None, source, began, close: None }
+    }
+
+    /// Takes snapshots by time, if it should.
+    pub(super) fn timed(mut self) -> Result<Self, JobError> {
+        if let Cadence::Every(period) = self.cadence {
+            let timer = Timer::start(period, self.handle.snapshotter(), self.storing.sender());
+            self.timer = Some(timer.map_err(|error| JobError::Run(RunError::Spawn(error.to_string())))?);
+        }
+        Ok(self)
+    }
+
+    /// The directory is this process's now: snapshots are taken and stored.
+    #[cfg(feature = "service")]
+    pub(super) fn own(self, dir: StateDir) -> Result<Self, JobError> {
+        self.storing.own(dir);
+        self.timed()
+    }
+
+    #[cfg(feature = "service")]
+    pub(super) fn began(&self) -> u64 {
+        self.began
+    }
+
+    /// Takes no more snapshots, and waits for the one that is being stored, while the job goes on: it can end at once
+    /// then.
+    pub fn rest(&mut self) {
+        if let Some(timer) = &mut self.timer {
+            timer.end = None;
+        }
+        self.storing.rest();
     }
 
     /// Takes a snapshot at the next number that the source publishes, and waits until it is stored. Returns the number;
@@ -63,7 +120,7 @@ impl<O: Send + 'static> Running<O> {
     ///
     /// Why it could not be stored. The job goes on.
     pub fn snapshot(&self) -> Result<Option<u64>, String> {
-        self.handle.snapshot().map(|snapshot| self.storing.sender().store(snapshot)).transpose()
+        self.storer().snapshot()
     }
 
     #[cfg(feature = "service")]
@@ -92,6 +149,39 @@ impl<O: Send + 'static> Running<O> {
             Some(close) => close(),
             None => self.handle.begin_drain(),
         }
+    }
+
+    /// Takes snapshots from another thread, while this one waits.
+    pub fn storer(&self) -> Storer {
+        Storer { snapshotter: self.handle.snapshotter(), offers: self.storing.sender() }
+    }
+
+    /// Waits until the job has ended or failed, and lets its directory go, so that another process can have it.
+    /// [`join`](Running::join) drops what is in memory, which may take longer.
+    ///
+    /// ```
+    /// use millstream::{prelude::*, state::{Persistent, StateDir}};
+    /// # let home = tempfile::tempdir()?;
+    /// let open = || StateDir::open(home.path().join("state"), "sum");
+    /// let sum = || pipeline::<String>().scan(0, |sum, line| { *sum += line.len(); *sum }).named("sum");
+    /// let (client, mut running) = Persistent::new(Rings::new(), open()?).serve(sum(), Default::default())?;
+    /// assert_eq!(client.call_blocking("four".to_owned()), Ok(4));
+    /// running.close();
+    /// running.let_go();
+    /// let (client, _next) = Persistent::new(Rings::new(), open()?).serve(sum(), Default::default())?;
+    /// assert_eq!(client.call_blocking("five!".to_owned()), Ok(9));
+    /// running.wait()?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn let_go(&mut self) {
+        while !self.handle.is_finished() {
+            std::thread::sleep(LOOK);
+        }
+        if let Some(timer) = &mut self.timer {
+            timer.end = None;
+        }
+        self.storing.let_go();
+        self.source.let_go();
     }
 
     /// The run itself: what it does can be observed there, and its workers set.
@@ -123,17 +213,47 @@ impl<O: Send + 'static> Running<O> {
     /// Waits for the end of the job, and returns what there is then, also if it failed: how the run ended, what became
     /// of the snapshots, and the error that has ended the source early.
     pub fn join(self) -> (RunEnd<O>, Stored, Option<io::Error>) {
-        let Running { handle, storing, timer, source_failure, began, close: _ } = self;
+        let Running { handle, storing, cadence: _, timer, source, began, close: _ } = self;
         let ended = handle.join();
         drop(timer);
         let stored = Stored { began, ..storing.join() };
-        (ended, stored, source_failure())
+        (ended, stored, source.failure())
     }
 }
 
 impl<O: Send + 'static> std::fmt::Debug for Running<O> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Running").field("began", &self.began).finish_non_exhaustive()
+    }
+}
+
+/// Takes snapshots of a persistent job from any thread, and stores them.
+#[derive(Clone)]
+pub struct Storer {
+    snapshotter: Snapshotter,
+    offers: Offers,
+}
+
+impl Storer {
+    /// As [`Running::snapshot`].
+    ///
+    /// # Errors
+    ///
+    /// Why it could not be stored. The job goes on.
+    pub fn snapshot(&self) -> Result<Option<u64>, String> {
+        self.snapshotter.snapshot().map(|snapshot| self.offers.store(snapshot)).transpose()
+    }
+
+    /// How many snapshots this run has stored.
+    #[must_use]
+    pub fn stored(&self) -> u64 {
+        self.offers.stored()
+    }
+}
+
+impl std::fmt::Debug for Storer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Storer").field("stored", &self.stored()).finish_non_exhaustive()
     }
 }
 

@@ -3,7 +3,7 @@
 use super::{JobError, Persistent, Running};
 use crate::claims::{ClaimingSink, Claims, OpenError};
 use crate::journal::JournalOptions;
-use crate::resumable::{Groups, Recorded, journaled_in_groups};
+use crate::resumable::{Behind, Groups, Recorded, journaled_in_groups};
 use millstream_core::pipe::{Then, ToMaybe};
 use millstream_core::{Arrow, Item, KeepsClock, Maybe, RunOutcome, SequenceNumber, Shape, Sink, Val, ViewExt};
 use millstream_exec::{Client, Edge, Lasting, Polled, Poller, Reception, Reply, Request, Source};
@@ -11,6 +11,7 @@ use serde_json::Value;
 use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::io;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -57,16 +58,44 @@ impl Persistent {
         P: KeepsClock + Arrow<In = Val<Q>, Out: Edge<A>>,
         Then<P, ToMaybe<P::Out>>: Lasting + Arrow<In = Val<Q>, Out = Maybe<P::Out>>,
     {
+        let Served { reception, running, .. } = self.served(stages, journal, None)?;
+        let client = reception.client(running.handle());
+        Ok((client, running))
+    }
+
+    /// The run of a service, that of a follower if it has what that needs.
+    pub(super) fn served<Q, A, P>(
+        self,
+        stages: P,
+        journal: JournalOptions,
+        behind: Option<Arc<Behind>>,
+    ) -> Result<Served<Q, A>, JobError>
+    where
+        Q: Recorded,
+        A: Item + Clone,
+        P: KeepsClock + Arrow<In = Val<Q>, Out: Edge<A>>,
+        Then<P, ToMaybe<P::Out>>: Lasting + Arrow<In = Val<Q>, Out = Maybe<P::Out>>,
+    {
         let (reception, arriving) = Reception::open(&self.rings, None)?;
         let waiting = Arc::new(Waiting::default());
         let closer = Source::closer(&arriving);
         let live = Requests { arriving, replies: Vec::new(), waiting: waiting.clone() };
-        let requests = journaled_in_groups(&self.dir, journal, move || live);
-        let running = self.start(&stages.maybe(), requests, Answers(waiting))?;
+        let mut requests = journaled_in_groups(&self.dir, journal, move || live);
+        let follows = behind.is_some();
+        if let Some(behind) = behind {
+            requests = requests.following(behind);
+        }
+        let running = self.start_as(&stages.maybe(), requests, Answers(waiting.clone()), follows)?;
         let running = running.closed_by(move || closer.iter().for_each(|closer| closer.close()));
-        let client = reception.client(running.handle());
-        Ok((client, running))
+        Ok(Served { reception, running, waiting })
     }
+}
+
+/// The run of a service, and its ends.
+pub(super) struct Served<Q: Item, A: Item> {
+    pub(super) reception: Reception<Q, A>,
+    pub(super) running: Running<()>,
+    pub(super) waiting: Arc<Waiting<A>>,
 }
 
 /// How long it may take until the source notices that the run is over.
@@ -77,17 +106,26 @@ type Replies<A> = VecDeque<(u64, Reply<A>)>;
 
 /// The replies of the requests under way; none when the run is over.
 #[derive(Debug)]
-struct Waiting<A>(Mutex<Option<Replies<A>>>);
+pub(super) struct Waiting<A> {
+    replies: Mutex<Option<Replies<A>>>,
+    /// The number behind the last one that the sink has.
+    reached: AtomicU64,
+}
 
 impl<A> Default for Waiting<A> {
     fn default() -> Self {
-        Waiting(Mutex::new(Some(VecDeque::new())))
+        Waiting { replies: Mutex::new(Some(VecDeque::new())), reached: AtomicU64::new(0) }
     }
 }
 
 impl<A> Waiting<A> {
     fn lock(&self) -> MutexGuard<'_, Option<Replies<A>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.replies.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The number up to which the sink has all answers of this run.
+    pub(super) fn reached(&self) -> u64 {
+        self.reached.load(Ordering::Acquire)
     }
 
     /// Numbers increase. If the run is over, the replies are dropped, which tells their callers.
@@ -104,7 +142,7 @@ impl<A> Waiting<A> {
         waiting.pop_front_if(|(next, _)| *next == number).map(|(_, reply)| reply)
     }
 
-    fn is_over(&self) -> bool {
+    pub(super) fn is_over(&self) -> bool {
         self.lock().is_none()
     }
 }
@@ -169,6 +207,7 @@ impl<A: Item + Clone, F: for<'a> Shape<Ref<'a> = &'a A>> Sink<Maybe<F>> for Answ
         if let Some(reply) = self.0.take(number.0) {
             reply.send(answer.cloned());
         }
+        self.0.reached.store(number.0 + 1, Ordering::Release);
         Ok(())
     }
 

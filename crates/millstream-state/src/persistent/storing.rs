@@ -10,6 +10,7 @@ use millstream_exec::{Snapshot, SnapshotParts, StoredParts};
 use serde_json::Value;
 use std::collections::VecDeque;
 use std::io;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{Builder, JoinHandle};
@@ -56,6 +57,13 @@ pub(super) struct Storing {
 enum Order {
     /// With the sink's claim in front of it.
     Store(Snapshot, Option<Value>, Option<Answer>),
+    /// In this directory from now on.
+    #[cfg(feature = "service")]
+    Own(Box<StateDir>),
+    /// All before is done.
+    Say(SyncSender<()>),
+    /// And the directory is free.
+    LetGo(SyncSender<()>),
     End,
 }
 
@@ -63,6 +71,10 @@ enum Order {
 #[derive(Clone)]
 pub(super) struct Offers {
     orders: SyncSender<Order>,
+    /// Whether this process stores snapshots.
+    stores: Arc<AtomicBool>,
+    /// How many are stored.
+    stored: Arc<AtomicU64>,
     claimed: Claimed,
     /// The number of the last snapshot that was offered. Two threads of a run may offer two at once, the later one
     /// first; the earlier one has no claim then, and is not needed.
@@ -70,6 +82,10 @@ pub(super) struct Offers {
 }
 
 impl Offers {
+    pub(super) fn stored(&self) -> u64 {
+        self.stored.load(Ordering::Acquire)
+    }
+
     /// Stores it, unless one is being stored and another one waits.
     pub(super) fn offer(&self, snapshot: Snapshot) {
         if let Some(claim) = self.claim(&snapshot) {
@@ -81,14 +97,20 @@ impl Offers {
     pub(super) fn store(&self, snapshot: Snapshot) -> Result<u64, String> {
         let (answer, answered) = sync_channel(1);
         let gone = || "the job is over".to_owned();
+        if !self.stores.load(Ordering::Acquire) {
+            return Err("this process stores no snapshots".to_owned());
+        }
         let Some(claim) = self.claim(&snapshot) else { return Ok(snapshot.at().0) };
         self.orders.send(Order::Store(snapshot, claim, Some(answer))).map_err(|_| gone())?;
         answered.recv().map_err(|_| gone())?
     }
 
-    /// The sink's claim, if it was one; none if a later snapshot was offered. It is taken now: the sink goes on, and
-    /// keeps few.
+    /// The sink's claim, if it was one; none if a later snapshot was offered, or none is stored. It is taken now: the
+    /// sink goes on, and keeps few.
     fn claim(&self, snapshot: &Snapshot) -> Option<Option<Value>> {
+        if !self.stores.load(Ordering::Acquire) {
+            return None;
+        }
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         let at = snapshot.at().0;
         if last.is_some_and(|last| last > at) {
@@ -112,6 +134,7 @@ impl Storing {
         plan: Value,
         claimed: Claimed,
         records: Records,
+        stores: bool,
     ) -> io::Result<Self> {
         let (offers, offered) = sync_channel(1);
         let Records { position, forget, effects, letters, begins } = records;
@@ -130,8 +153,40 @@ impl Storing {
             letters,
             numbers,
         };
-        let thread = Builder::new().name("snapshots".to_owned()).spawn(move || store.run(&offered))?;
-        Ok(Storing { offers: Offers { orders: offers, claimed, last: Arc::default() }, thread: Some(thread) })
+        let count: Arc<AtomicU64> = Arc::default();
+        let counts = count.clone();
+        let thread = Builder::new().name("snapshots".to_owned()).spawn(move || store.run(&offered, &counts))?;
+        let stores = Arc::new(AtomicBool::new(stores));
+        let offers = Offers { orders: offers, stores, stored: count, claimed, last: Arc::default() };
+        Ok(Storing { offers, thread: Some(thread) })
+    }
+
+    /// Snapshots are stored from now on, in this directory.
+    #[cfg(feature = "service")]
+    pub(super) fn own(&self, dir: StateDir) {
+        if self.offers.orders.send(Order::Own(Box::new(dir))).is_ok() {
+            self.offers.stores.store(true, Ordering::Release);
+        }
+    }
+
+    /// Snapshots that come from now on are not stored. Waits for the one that is being stored.
+    pub(super) fn rest(&self) {
+        self.offers.stores.store(false, Ordering::Release);
+        self.order(Order::Say);
+    }
+
+    /// Stores no more, and lets the directory go.
+    pub(super) fn let_go(&self) {
+        self.offers.stores.store(false, Ordering::Release);
+        self.order(Order::LetGo);
+    }
+
+    fn order(&self, order: impl FnOnce(SyncSender<()>) -> Order) {
+        let (say, said) = sync_channel(1);
+        if self.offers.orders.send(order(say)).is_ok() {
+            // An error means that the thread has ended.
+            let _ = said.recv();
+        }
     }
 
     pub(super) fn sender(&self) -> Offers {
@@ -192,9 +247,29 @@ pub(super) struct Records {
 }
 
 impl Store {
-    fn run(mut self, offered: &Receiver<Order>) -> Stored {
+    fn run(mut self, offered: &Receiver<Order>, count: &AtomicU64) -> Stored {
         let mut stored = Stored::default();
-        while let Ok(Order::Store(snapshot, claim, answer)) = offered.recv() {
+        loop {
+            let (snapshot, claim, answer) = match offered.recv() {
+                Ok(Order::Store(snapshot, claim, answer)) => (snapshot, claim, answer),
+                #[cfg(feature = "service")]
+                Ok(Order::Own(dir)) => {
+                    self.dir = *dir;
+                    continue;
+                }
+                Ok(Order::Say(say)) => {
+                    let _ = say.send(());
+                    continue;
+                }
+                Ok(Order::LetGo(say)) => {
+                    stored.written_bytes = self.written_bytes;
+                    // Before the rest, which may be large.
+                    drop(self.dir);
+                    let _ = say.send(());
+                    return stored;
+                }
+                Ok(Order::End) | Err(_) => break,
+            };
             let at = snapshot.at().0;
             stored.longest_stop = stored.longest_stop.max(snapshot.longest_stop());
             let overtaken = stored.last.is_some_and(|last| last >= at);
@@ -207,6 +282,7 @@ impl Store {
                     stored.last_failure = Some(format!("the snapshot at number {at}: {why}"));
                 }
             }
+            count.store(stored.snapshots, Ordering::Release);
             if let Some(answer) = answer {
                 let _ = answer.send(outcome);
             }

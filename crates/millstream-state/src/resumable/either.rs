@@ -55,6 +55,13 @@ impl<T: Item, A: Resumable<T>, B: Resumable<T>> Resumable<T> for Either<A, B> {
         }
     }
 
+    fn let_go(&self) {
+        match self {
+            Either::Left(source) => source.let_go(),
+            Either::Right(source) => source.let_go(),
+        }
+    }
+
     fn failure(&self) -> Option<io::Error> {
         self.as_ref().either(A::failure, B::failure)
     }

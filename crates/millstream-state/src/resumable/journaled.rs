@@ -1,6 +1,7 @@
 //! Live values, which are written down before they are passed on.
 
 use super::Recorded;
+use super::behind::{Behind, Followed, Next};
 use super::{Groups, Places, Position, Resumable, journaled_in_groups};
 use crate::StateDir;
 use crate::disk::Disk;
@@ -25,6 +26,8 @@ pub struct Journaled<F> {
     failure: Arc<Mutex<Option<io::Error>>>,
     recovered: Arc<Mutex<Option<String>>>,
     on_recovery: Option<OnRecovery>,
+    /// If it follows the journal of another process, which this one is to take over.
+    behind: Option<Arc<Behind>>,
 }
 
 type OnRecovery = Box<dyn Fn(&Recovered) + Send + Sync>;
@@ -112,7 +115,14 @@ impl<F> Journaled<F> {
             failure: Arc::default(),
             recovered: Arc::default(),
             on_recovery: None,
+            behind: None,
         }
+    }
+
+    /// Follows the journal of another process, until this one is given its writer.
+    #[cfg(feature = "service")]
+    pub(crate) fn following(self, behind: Arc<Behind>) -> Self {
+        Journaled { behind: Some(behind), ..self }
     }
 
     /// Calls `f` with what is found in the journal, when its values begin.
@@ -135,9 +145,16 @@ impl<F> Journaled<F> {
         let (journal, failure) = (self.journal.clone(), self.failure.clone());
         let values = |recorded, live| {
             let (group, bytes) = (VecDeque::new(), Vec::new());
-            JournaledValues { recorded, live, group, place, bytes, journal, failure }
+            JournaledValues { recorded, followed: None, live, group, place, bytes, journal, failure }
         };
         let next = place.next;
+        let live = || locked(&self.live).take().ok_or_else(|| io::Error::other("its values can begin once"));
+        if let Some(behind) = &self.behind {
+            let reader = JournalReader::new(self.disk.clone(), &self.dir);
+            let reader = if self.options.skip_corrupt { reader.skip_corrupt() } else { reader };
+            let followed = Followed::begin(reader, next, behind.clone()).map_err(io::Error::other)?;
+            return Ok(JournaledValues { followed: Some(followed), ..values(None, Some(live()?())) });
+        }
         if self.read_only {
             let recorded = JournalReader::new(self.disk.clone(), &self.dir).read_from(next);
             return Ok(values(Some(recorded.map_err(io::Error::other)?), None));
@@ -152,8 +169,7 @@ impl<F> Journaled<F> {
         let there = next < opened.next_number();
         let recorded = there.then(|| opened.read_from(next)).transpose().map_err(io::Error::other)?;
         *locked(&self.journal) = Some(opened);
-        let begun = locked(&self.live).take().ok_or_else(|| io::Error::other("its values can begin once"))?;
-        Ok(values(recorded, Some(begun())))
+        Ok(values(recorded, Some(live()?())))
     }
 }
 
@@ -210,6 +226,10 @@ where
         }
     }
 
+    fn let_go(&self) {
+        *locked(&self.journal) = None;
+    }
+
     fn failure(&self) -> Option<io::Error> {
         locked(&self.failure).take()
     }
@@ -219,6 +239,8 @@ where
 #[derive(Debug)]
 pub struct JournaledValues<G: Groups> {
     recorded: Option<Records>,
+    /// Those of another process's journal, while it has that.
+    followed: Option<Followed>,
     live: Option<G>,
     /// Values that are committed and not passed on yet.
     group: VecDeque<G::Item>,
@@ -243,6 +265,34 @@ impl<G: Groups> JournaledValues<G> {
             Some(journal) => journal.commit().map(drop),
             None => Ok(()),
         }
+    }
+
+    /// The next value of the journal that another process writes; none when this one does.
+    fn followed(&mut self) -> Option<io::Result<G::Item>> {
+        let next = self.followed.as_mut()?.next(self.place.next - self.place.lost);
+        match next.map_err(io::Error::other) {
+            Ok(Next::Value(number, bytes)) => {
+                self.place.pass_to(number);
+                return Some(G::Item::read(bytes).map_err(io::Error::other));
+            }
+            Ok(Next::Writer(journal)) => {
+                let (next, there) = (self.place.next, journal.next_number());
+                if there < next {
+                    let why = format!("numbers below {next} were read, and the journal ends at {there}");
+                    return Some(Err(io::Error::other(why)));
+                }
+                let rest = (next < there).then(|| journal.read_from(next)).transpose();
+                *locked(&self.journal) = Some(*journal);
+                match rest {
+                    Ok(rest) => self.recorded = rest,
+                    Err(error) => return Some(Err(io::Error::other(error))),
+                }
+            }
+            Ok(Next::Over) => self.live = None,
+            Err(error) => return Some(Err(error)),
+        }
+        self.followed = None;
+        None
     }
 
     /// The next value of the journal.
@@ -270,7 +320,7 @@ impl<G: Groups> JournaledValues<G> {
 
     fn fail(&mut self, error: io::Error) -> Option<G::Item> {
         locked(&self.failure).get_or_insert(error);
-        (self.recorded, self.live) = (None, None);
+        (self.recorded, self.followed, self.live) = (None, None, None);
         self.group.clear();
         None
     }
@@ -295,7 +345,7 @@ impl<G: Groups> Iterator for JournaledValues<G> {
     type Item = G::Item;
 
     fn next(&mut self) -> Option<G::Item> {
-        match self.recorded() {
+        match self.followed().or_else(|| self.recorded()) {
             Some(Err(error)) => return self.fail(error),
             Some(Ok(value)) => {
                 self.place.next += 1;

@@ -9,6 +9,7 @@ mod directories;
 mod edited;
 mod effects;
 mod followed;
+mod following;
 mod increments;
 mod jobs;
 mod journal;

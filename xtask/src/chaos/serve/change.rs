@@ -1,6 +1,8 @@
 //! New processes take over from old ones. First nothing disturbs them, and no client may see anything of it; then both
 //! are killed at any moment, and no request may be done twice or lost.
 
+mod filled;
+mod nginx;
 mod sender;
 
 use super::{All, Ending, Ledger, PAID_IN, PATIENCE, io, terminate, violation};
@@ -15,12 +17,12 @@ use std::sync::atomic::Ordering;
 use std::thread::{self, JoinHandle, sleep};
 use std::time::{Duration, Instant};
 
-/// The upgrades that nothing disturbs.
-const UPGRADES: u64 = 100;
-
 /// Two clients of each kind.
 const KINDS: [Kind; 8] =
     [Kind::New, Kind::Kept, Kind::Slow, Kind::Pipelined, Kind::New, Kind::Kept, Kind::Slow, Kind::Pipelined];
+
+/// The time before the first upgrade.
+const QUIET: Duration = Duration::from_secs(3);
 
 /// The longest time from one upgrade to the next.
 const PAUSE_MS: u64 = 200;
@@ -36,15 +38,17 @@ pub(super) fn run(args: &Args, ledger: &Ledger) -> Result<String> {
         &format!("{{\"to\":\"bank\",\"amount\":{PAID_IN}}}"),
         PATIENCE,
     )?;
+    filled::fill(ledger.port, args.accounts)?;
     let all = Arc::new(All::default());
-    let calm = change.calm(&all)?;
+    let calm = change.calm(&all, args.upgrades)?;
     let wild = change.wild(&all)?;
-    let done = all.check(&mut ledger.client())?;
+    let nginx = if args.nginx { change.beside_nginx(&all, args.upgrades)? } else { "no nginx".to_owned() };
+    let done = all.check(&mut ledger.client(), args.accounts)?;
     let status = terminate(&mut change.now.child.0)?;
     if status.code() != Some(143) {
         return Err(violation(format!("after SIGTERM it ended with {status}")));
     }
-    Ok(format!("{calm}; {wild}; {done} transfers, each done once"))
+    Ok(format!("{calm}; {wild}; {nginx}; {done} transfers, each done once"))
 }
 
 /// The processes that there are.
@@ -116,11 +120,15 @@ impl<'l> Change<'l> {
     }
 
     fn clients(&self, all: &Arc<All>, phase: u64, content: bool) -> (Vec<JoinHandle<Result>>, Arc<Seen>) {
+        self.clients_at(self.ledger.port, all, phase, content)
+    }
+
+    fn clients_at(&self, port: u16, all: &Arc<All>, phase: u64, content: bool) -> (Vec<JoinHandle<Result>>, Arc<Seen>) {
         let seen = Arc::new(Seen::default());
         let clients = KINDS.iter().zip(0..).map(|(kind, number)| {
             let random = Random((self.seed * 2 + phase) * KINDS.len() as u64 + number);
             let name = format!("c{phase}-{number}");
-            let sender = Sender::new(self.ledger.port, name, *kind, random, content, seen.clone());
+            let sender = Sender::new(port, name, *kind, random, content, seen.clone());
             let all = all.clone();
             thread::spawn(move || sender.work(&all))
         });
@@ -142,15 +150,20 @@ impl<'l> Change<'l> {
     }
 
     /// Upgrades that nothing disturbs, of which no client sees anything.
-    fn calm(&mut self, all: &Arc<All>) -> Result<String> {
+    fn calm(&mut self, all: &Arc<All>, upgrades: u64) -> Result<String> {
         let (clients, seen) = self.clients(all, 0, false);
-        for _ in 0..UPGRADES {
+        sleep(QUIET);
+        let (quiet, mut during) = (seen.take(), Vec::new());
+        for _ in 0..upgrades {
             if clients.iter().any(JoinHandle::is_finished) {
                 break;
             }
             sleep(Duration::from_millis(self.random.below(PAUSE_MS)));
+            seen.take();
             let mut next = self.next()?;
-            if !next.serves()? || !next.has_said("took over from process") {
+            let serves = next.serves()?;
+            during.extend(seen.take());
+            if !serves || !next.has_said("took over from process") {
                 return Err(violation(format!("it has not taken over: {}", next.said.display())));
             }
             self.old.push(std::mem::replace(&mut self.now, next));
@@ -166,11 +179,13 @@ impl<'l> Change<'l> {
             sleep(Duration::from_millis(5));
             self.forget()?;
         }
-        let (behind, longest) = (seen.again.load(Ordering::Relaxed), seen.longest_us.load(Ordering::Relaxed));
+        let behind = seen.again.load(Ordering::Relaxed);
         Ok(format!(
-            "{UPGRADES} upgrades: no connection was refused, reset or ended without an answer; {behind} requests were sent \
-             again that were behind a last response; the longest answer on a new connection took {} ms",
-            longest / 1000
+            "{upgrades} upgrades: no connection was refused, reset or ended without an answer; {behind} requests were \
+             sent again that were behind a last response; answers on new connections took {} without an upgrade, and \
+             {} from the start of a new process to its first word",
+            times(quiet),
+            times(during)
         ))
     }
 
@@ -249,6 +264,15 @@ impl<'l> Change<'l> {
     fn answers(&self) -> bool {
         self.ledger.client().audit(Duration::from_millis(200)).is_ok()
     }
+}
+
+/// The percentiles of these microseconds, in words.
+fn times(mut took: Vec<u64>) -> String {
+    took.sort_unstable();
+    let ms =
+        |percent: usize| took.get((took.len() * percent / 100).min(took.len().saturating_sub(1))).unwrap_or(&0) / 100;
+    let ms = |percent| ms(percent) as f64 / 10.0;
+    format!("{} ms (median), {} ms (p99), {} ms (longest)", ms(50), ms(99), ms(100))
 }
 
 /// Who serves after a disturbance.

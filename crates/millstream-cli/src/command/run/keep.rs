@@ -111,6 +111,9 @@ pub(super) fn run(
         let quiet = run.quiet;
         let mut runs = Runs::new(run, complaints.clone());
         let reads_standard_input = read.iter().any(|name| name == "-");
+        if reads_standard_input {
+            runs.is_live();
+        }
         let live = if runs_on { standard_input(&runs, &files, most) } else { Ok(None) };
         let live = match live {
             Ok(live) => live,

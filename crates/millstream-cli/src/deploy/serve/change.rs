@@ -1,15 +1,15 @@
 //! The change of a service to a new process: `--take-over`.
 
 use super::super::{Failed, Runs};
-use super::{LOOK, Refused, Serves, Serving, Started};
-use crate::config::{Doing, Keep};
+use super::{FollowingOf, LOOK, Refused, Serves, Serving, Started, doing};
+use crate::config::Keep;
 use crate::message::quoted;
 use crate::outcome::Outcome;
-use millstream_core::AnyEdge;
+use millstream_core::{AnyEdge, Item};
 use millstream_exec::BoxShape;
 use millstream_net::http::Server;
-use millstream_net::http::hand_over::{self, HandOverError, Offer, Predecessor, Settled, Successor};
-use millstream_state::{JobError, StateDir, StateError};
+use millstream_net::http::hand_over::{self, HandOverError, HandedOver, Offer, Predecessor, Settled, Successor};
+use millstream_state::{Following, JobError, Recorded, StateDir, StateError};
 use std::fmt::Display;
 use std::time::{Duration, Instant};
 
@@ -25,6 +25,15 @@ const FOUND_WITHIN: Duration = Duration::from_secs(10);
 /// The time between two looks at whether it is.
 const AGAIN: Duration = Duration::from_millis(20);
 
+/// The new process is close behind the old one if it reads in this time what that has written in as much.
+const CLOSE: Duration = Duration::from_millis(100);
+
+/// It says that it follows if that takes longer.
+const SAID_AFTER: Duration = Duration::from_secs(2);
+
+/// How often it begins again, at a newer snapshot, since the old one has removed what it read.
+const MOST_LEFT_BEHIND: u32 = 5;
+
 /// A request on an old connection has at most this time for its answer.
 const FORWARDED_WITHIN: Duration = Duration::from_secs(30);
 
@@ -33,16 +42,24 @@ type First<S> = (Option<Predecessor>, Started<S>);
 
 impl Runs {
     /// Starts the run, where that of the old process was if this one is to take over.
-    pub(super) fn first<S>(&self, service: &S, take_over: bool) -> Result<Result<First<S>, Failed>, Refused>
+    pub(super) fn first<S>(&self, service: &S) -> Result<Result<First<S>, Failed>, Refused>
     where
         S: Serves,
         AnyEdge<S::Request>: BoxShape,
     {
+        let take_over = self.config.keep.as_ref().is_some_and(|keep| keep.take_over);
+        let mut following = None;
+        if take_over {
+            match self.follow(service)? {
+                Ok(followed) => following = followed,
+                Err(failed) => return Ok(Err(failed)),
+            }
+        }
         let since = Instant::now();
         loop {
             let before = if take_over { self.before()? } else { None };
             let is_alone = take_over && before.is_none();
-            match self.start(service) {
+            match self.start_or_own(service, &mut following) {
                 // The old process was killed, or another one is about to offer its service.
                 Err(failed) if is_alone && is_in_use(&failed) && since.elapsed() < FOUND_WITHIN => {
                     std::thread::sleep(AGAIN);
@@ -57,13 +74,76 @@ impl Runs {
         }
     }
 
+    /// Starts a run, or goes on with the one that has followed.
+    fn start_or_own<S>(&self, service: &S, following: &mut Option<FollowingOf<S>>) -> Result<Started<S>, Failed>
+    where
+        S: Serves,
+        AnyEdge<S::Request>: BoxShape,
+    {
+        let (Some(keep), true) = (&self.config.keep, following.is_some()) else { return self.start(service) };
+        let dir = StateDir::open(&keep.dir, doing(keep).1).map_err(JobError::State)?;
+        let Some(following) = following.take() else { return self.start(service) };
+        let (client, run) = following.own(dir)?;
+        Ok((client, Serving::Kept(run)))
+    }
+
+    /// A run that has read what the process with the service has written, while that serves; none if there is nothing
+    /// to read, or it is another program's.
+    fn follow<S: Serves>(&self, service: &S) -> Result<Result<Option<FollowingOf<S>>, Failed>, Refused> {
+        let Some(keep) = self.config.keep.as_ref().filter(|keep| is_ours(keep)) else { return Ok(Ok(None)) };
+        let mut left_behind = 0;
+        loop {
+            let followed = match self.beside(service, keep) {
+                Ok(Some(following)) => self.catch_up(following)?,
+                Ok(None) => return Ok(Ok(None)),
+                Err(error) => Err(error),
+            };
+            match followed {
+                Err(error) if error.is_left_behind() && left_behind < MOST_LEFT_BEHIND => left_behind += 1,
+                Err(error) if error.is_left_behind() => {
+                    let why = format!("--take-over: the other process does not keep what is read: {error}");
+                    return Err((why, Outcome::InputOrOutputFailed));
+                }
+                Err(error) => return Ok(Err(error.into())),
+                Ok(following) => return Ok(Ok(Some(following))),
+            }
+        }
+    }
+
+    /// Follows until what is left takes little time; or as long as it becomes less, if the other process is fast.
+    fn catch_up<Q, A>(&self, mut following: Following<Q, A>) -> Result<Result<Following<Q, A>, JobError>, Refused>
+    where
+        Q: Recorded,
+        A: Item + Clone,
+    {
+        let (since, mut last, mut said) = (Instant::now(), Duration::MAX, false);
+        loop {
+            let round = Instant::now();
+            while !following.catches_up(LOOK) {
+                following = match following.check() {
+                    Ok(following) => following,
+                    Err(error) => return Ok(Err(error)),
+                };
+                if let Some(signal) = self.interrupts.first() {
+                    return Err(("--take-over: interrupted before it".to_owned(), Outcome::Interrupted(signal)));
+                }
+                if !said && since.elapsed() > SAID_AFTER {
+                    said = true;
+                    self.note(&format!("--take-over: follows the other process, at number {}", following.reached()));
+                }
+            }
+            let took = round.elapsed();
+            if took < CLOSE || took >= last {
+                return Ok(Ok(following));
+            }
+            last = took;
+        }
+    }
+
     /// The process that has the service, when it has let it go.
     fn before(&self) -> Result<Option<Predecessor>, Refused> {
-        let Some(keep @ Keep { doing: Doing::Run { program, .. }, .. }) = &self.config.keep else { return Ok(None) };
         // Another program is not disturbed: the start says whose state it is.
-        if StateDir::read(&keep.dir).is_ok_and(|dir| dir.program() != program) {
-            return Ok(None);
-        }
+        let Some(keep) = self.config.keep.as_ref().filter(|keep| is_ours(keep)) else { return Ok(None) };
         match hand_over::ask(&keep.dir, LETS_GO_WITHIN) {
             Ok(before) => Ok(before),
             // It was killed. Its state is free.
@@ -106,29 +186,37 @@ impl Runs {
         None
     }
 
-    /// Hands a service over whose requests are held and whose run has ended, and forwards requests until no connection
-    /// is left. `false` if this process has to go on.
+    /// Hands a service over whose requests are held, and whose state is free. None if this process has to go on.
     pub(super) fn hands_over(
         &self,
         server: &Server,
         offer: &mut Option<Offer>,
         successor: Successor,
         left: u64,
-        idle: Duration,
-    ) -> bool {
-        let Some(offered) = offer.take() else { return false };
-        let to = process(successor.process());
+    ) -> Option<(HandedOver, String)> {
+        let offered = offer.as_ref()?;
+        let to = process(successor.process()).to_string();
         if left > 0 {
             self.note(&format!("{left} requests were not answered in time, and were refused"));
         }
-        let handed_over = match successor.hand_over(server, &offered, UP_WITHIN) {
-            Ok(handed_over) => handed_over,
+        match successor.hand_over(server, offered, UP_WITHIN) {
+            Ok(handed_over) => Some((handed_over, to)),
             Err(error) => {
                 self.note(&format!("{to} did not take over, and this one goes on: {error}"));
-                *offer = Some(offered);
-                return false;
+                None
             }
-        };
+        }
+    }
+
+    /// Forwards requests until no connection is left. `false` if this process has to go on.
+    pub(super) fn forwards(
+        &self,
+        server: &Server,
+        offer: &mut Option<Offer>,
+        (handed_over, to): (HandedOver, String),
+        idle: Duration,
+    ) -> bool {
+        let Some(offered) = offer.take() else { return false };
         loop {
             match handed_over.settled(server, &offered, LOOK) {
                 Settled::Yes => break,
@@ -181,6 +269,11 @@ impl Runs {
             self.complaints.note(text);
         }
     }
+}
+
+/// Whether no other program has the directory.
+fn is_ours(keep: &Keep) -> bool {
+    !StateDir::read(&keep.dir).is_ok_and(|dir| dir.program() != doing(keep).1)
 }
 
 fn is_in_use(failed: &Failed) -> bool {

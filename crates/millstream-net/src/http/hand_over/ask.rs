@@ -1,11 +1,12 @@
 //! The process that takes a service over.
 
 use super::link::{self, ASK, BUSY, GO, NO, SOCKETS, VERSION};
-use super::{Door, HandOverError, Offer, offer};
+use super::{HandOverError, Offer, offer};
 use crate::OpenError;
 use crate::http::{Limits, Server};
 use crate::listening::{Accepting, Bound};
 use axum::Router;
+use millstream_state::door::Door;
 use std::fmt;
 use std::io::{self, Write};
 use std::net::{SocketAddr, TcpListener};

@@ -1,6 +1,5 @@
 //! Requests that the process answers that has taken over.
 
-use super::Door;
 use super::link::FORWARDED;
 use super::response::Answering;
 use crate::http::{Refusal, body};
@@ -10,6 +9,7 @@ use axum::http::Method;
 use axum::http::header::{self, HeaderMap, HeaderName, HeaderValue};
 use axum::http::request::Parts;
 use axum::response::{IntoResponse, Response};
+use millstream_state::door::Door;
 use std::io;
 use std::net::SocketAddr;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};

@@ -1,72 +1,21 @@
-//! What the two processes of a hand-over say to each other: single bytes, one with the sockets, one with a reason.
+//! What the two processes of a service say to each other beyond what those of any job do: a byte with the sockets.
+
+pub(super) use millstream_state::door::{
+    ASK, BUSY, FORWARDED, GO, NO, SETTLED, SOCKETS, UP, VERSION, hear, reason, say, say_no,
+};
 
 use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags,
     recvmsg, sendmsg,
 };
-use std::io::{self, IoSlice, IoSliceMut, Read, Write};
+use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
-use std::net::Shutdown;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
-/// The version of what is said here.
-pub(super) const VERSION: u8 = 1;
-
-/// The new process asks for everything. Its version follows.
-pub(super) const ASK: u8 = b'T';
-/// A connection with a request of another process. The client's address follows, behind its length.
-pub(in crate::http) const FORWARDED: u8 = b'F';
-/// Another one has asked before.
-pub(super) const BUSY: u8 = b'B';
-/// No, or no more. The reason follows.
-pub(super) const NO: u8 = b'N';
-/// The state is free, and here are the sockets.
-pub(super) const SOCKETS: u8 = b'L';
-/// The new process could answer.
-pub(super) const UP: u8 = b'U';
-/// It is to answer from now on.
-pub(super) const GO: u8 = b'G';
-/// It has answered, and does not need the old one any more.
-pub(super) const SETTLED: u8 = b'S';
-
 /// The sockets that are passed: that of the clients, and that of the directory.
 const SOCKETS_PASSED: usize = 2;
-
-pub(super) fn say(link: &UnixStream, word: u8) -> io::Result<()> {
-    (&*link).write_all(&[word])
-}
-
-/// The reason is for people. An error means that no one listens any more.
-pub(super) fn say_no(link: &UnixStream, why: &str) {
-    let said = [&[NO], why.as_bytes()].concat();
-    let _ = (&*link).write_all(&said).and_then(|()| link.shutdown(Shutdown::Both));
-}
-
-/// The next word; none if the other process is gone.
-pub(super) fn hear(link: &UnixStream, within: Duration) -> io::Result<Option<u8>> {
-    let mut word = [0];
-    // A time of zero would be none at all.
-    link.set_read_timeout(Some(within.max(Duration::from_millis(1))))?;
-    loop {
-        return match (&*link).read(&mut word) {
-            Ok(0) => Ok(None),
-            Ok(_) => Ok(Some(word[0])),
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-            // Killed with something unread.
-            Err(error) if error.kind() == io::ErrorKind::ConnectionReset => Ok(None),
-            Err(error) => Err(error),
-        };
-    }
-}
-
-/// The reason behind a `NO`.
-pub(super) fn reason(link: &UnixStream) -> String {
-    let mut why = Vec::new();
-    let _ = link.take(1000).read_to_end(&mut why);
-    String::from_utf8_lossy(&why).into_owned()
-}
 
 pub(super) fn pass(link: &UnixStream, sockets: [BorrowedFd<'_>; SOCKETS_PASSED]) -> io::Result<()> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(SOCKETS_PASSED))];
@@ -112,6 +61,7 @@ pub(super) fn receive(link: &UnixStream, within: Duration) -> io::Result<Option<
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io::{Read, Write};
     use std::net::{TcpListener, TcpStream};
     use std::os::fd::AsFd;
 
@@ -134,20 +84,5 @@ mod tests {
         let mut said = [0];
         passed.accept().unwrap().0.read_exact(&mut said).unwrap();
         assert_eq!(&said, b"x");
-    }
-
-    #[test]
-    fn the_end_of_a_process_is_heard_and_so_is_its_silence() {
-        let (ours, theirs) = UnixStream::pair().unwrap();
-        say(&ours, UP).unwrap();
-        assert_eq!(hear(&theirs, PATIENCE).unwrap(), Some(UP));
-        let silent = hear(&theirs, Duration::ZERO).unwrap_err();
-        assert!(matches!(silent.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut), "{silent}");
-        say_no(&ours, "because");
-        assert_eq!(hear(&theirs, PATIENCE).unwrap(), Some(NO));
-        assert_eq!(reason(&theirs), "because");
-        drop(ours);
-        assert_eq!(hear(&theirs, PATIENCE).unwrap(), None);
-        assert!(receive(&theirs, PATIENCE).unwrap().is_none());
     }
 }

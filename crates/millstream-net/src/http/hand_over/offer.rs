@@ -1,10 +1,11 @@
 //! The process that has a service, and can hand it over.
 
 use super::link::{self, ASK, BUSY, FORWARDED, GO, NO, SETTLED, UP, VERSION};
-use super::{Door, HandOverError, forward};
+use super::{HandOverError, forward};
 use crate::http::Server;
 use crate::http::connection::Serving;
 use crate::listening::{Accepting, Beside};
+use millstream_state::door::Door;
 use std::fmt;
 use std::io;
 use std::os::fd::AsFd;
@@ -23,6 +24,9 @@ const SAYS_WITHIN: Duration = Duration::from_secs(5);
 
 /// A process without a request has taken over for good after this time.
 const SETTLES_WITHIN: Duration = Duration::from_secs(5);
+
+/// The most connections that wait at the socket, as the standard library has it.
+const WAITING: i32 = 128;
 
 /// The time between two looks at whether it has.
 const LOOK: Duration = Duration::from_millis(20);
@@ -55,6 +59,8 @@ impl Offer {
         let (ask, asked) = sync_channel(1);
         let (listens, listening) = watch::channel(true);
         let busy = Arc::new(AtomicBool::new(false));
+        // The process that listened last is the one whose number is seen at the other end.
+        rustix::net::listen(&socket, WAITING)?;
         socket.set_nonblocking(true)?;
         let clone = socket.try_clone()?;
         let beside = server.listening.beside().clone();

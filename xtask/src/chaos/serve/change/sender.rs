@@ -6,7 +6,7 @@ use crate::cmd::Result;
 use std::io::{self, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -45,8 +45,20 @@ pub(super) struct Sender {
 pub(super) struct Seen {
     /// The requests that were sent again.
     pub(super) again: AtomicU64,
-    /// The longest time for an answer on a new connection, in microseconds.
-    pub(super) longest_us: AtomicU64,
+    /// The connections that were refused or reset, or ended without an answer.
+    pub(super) broken: AtomicU64,
+    /// The times for an answer on a new connection, in microseconds, since they were last taken.
+    took_us: Mutex<Vec<u64>>,
+}
+
+impl Seen {
+    fn took(&self, since: Instant) {
+        self.took_us.lock().unwrap_or_else(PoisonError::into_inner).push(since.elapsed().as_micros() as u64);
+    }
+
+    pub(super) fn take(&self) -> Vec<u64> {
+        std::mem::take(&mut *self.took_us.lock().unwrap_or_else(PoisonError::into_inner))
+    }
 }
 
 /// A transfer of this amount to an account of its own. The account's name is its id.
@@ -90,6 +102,7 @@ impl Sender {
             match sent {
                 Ok(()) => {}
                 Err(error) if self.content && since.elapsed() < PATIENCE => {
+                    self.seen.broken.fetch_add(1, Ordering::Relaxed);
                     self.connection = None;
                     let refused = error.kind() == io::ErrorKind::ConnectionRefused;
                     sleep(Duration::from_millis(if refused { 5 } else { 1 }));
@@ -132,7 +145,7 @@ impl Sender {
             }
             *left = rest;
             if self.kind == Kind::New {
-                self.seen.longest_us.fetch_max(began.elapsed().as_micros() as u64, Ordering::Relaxed);
+                self.seen.took(began);
             }
             if response.is_last {
                 return ends(connection);

@@ -1,4 +1,13 @@
-//! The socket in a directory by which processes of one machine find who has it.
+//! The socket in a state directory by which a new process finds the one that has it, and what they say there.
+//!
+//! A job and a service say the same, up to where the state is free. What then passes between two services is in
+//! `millstream_net`.
+
+mod words;
+
+pub use words::{
+    ASK, BUSY, FORWARDED, FREE, GO, NO, SETTLED, SOCKETS, UP, VERSION, hear, hear_number, reason, say, say_free, say_no,
+};
 
 use std::fs::{self, File, Permissions};
 use std::io;
@@ -18,14 +27,19 @@ const LONGEST: usize = 100;
 
 /// Where the socket of a directory is.
 #[derive(Debug)]
-pub(in crate::http) struct Door {
+pub struct Door {
     path: PathBuf,
     /// The directory, if its name is too long for an address.
     _dir: Option<File>,
 }
 
 impl Door {
-    pub(super) fn of(dir: &Path) -> io::Result<Self> {
+    /// That of this directory.
+    ///
+    /// # Errors
+    ///
+    /// If its name is too long, or it cannot be opened.
+    pub fn of(dir: &Path) -> io::Result<Self> {
         let path = std::path::absolute(dir)?;
         if path.as_os_str().len() + 1 + UNFINISHED.len() <= LONGEST {
             return Ok(Door { path, _dir: None });
@@ -40,12 +54,17 @@ impl Door {
     }
 
     /// The address of the socket, as long as this lives.
-    pub(in crate::http) fn path(&self) -> PathBuf {
+    #[must_use]
+    pub fn path(&self) -> PathBuf {
         self.path.join(NAME)
     }
 
     /// Connects to who has it; `None` if no one does.
-    pub(super) fn knock(&self) -> io::Result<Option<UnixStream>> {
+    ///
+    /// # Errors
+    ///
+    /// If the system refuses.
+    pub fn knock(&self) -> io::Result<Option<UnixStream>> {
         match UnixStream::connect(self.path()) {
             Ok(stream) => Ok(Some(stream)),
             Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused) => {
@@ -56,7 +75,11 @@ impl Door {
     }
 
     /// Listens, in the place of the last who did, for this user alone.
-    pub(super) fn listen(&self) -> io::Result<UnixListener> {
+    ///
+    /// # Errors
+    ///
+    /// If the system refuses.
+    pub fn listen(&self) -> io::Result<UnixListener> {
         let unfinished = self.path.join(UNFINISHED);
         match fs::remove_file(&unfinished) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),

@@ -1,0 +1,38 @@
+//! Why a pipeline failed, in one line.
+
+use millstream_exec::RunError;
+use millstream_state::JobError;
+use std::fmt;
+
+/// Why a pipeline failed.
+#[derive(Debug)]
+pub(crate) enum Failed {
+    /// A run failed at a stage and a number.
+    Run(RunError),
+    /// The model failed. It is a function of whole lists, and knows only the cause.
+    Model(String),
+    /// A job whose state is kept could not go on.
+    Job(JobError),
+    /// It could not go on in the place of another process.
+    TakeOver(String),
+}
+
+impl fmt::Display for Failed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Failed::Run(error) => error.fmt(f),
+            Failed::Job(error) => error.fmt(f),
+            Failed::TakeOver(why) => f.write_str(why),
+            Failed::Model(cause) => write!(f, "model, which knows neither stage nor number: {cause}"),
+        }
+    }
+}
+
+impl From<JobError> for Failed {
+    fn from(error: JobError) -> Self {
+        match error {
+            JobError::Run(error) => Failed::Run(error),
+            error => Failed::Job(error),
+        }
+    }
+}

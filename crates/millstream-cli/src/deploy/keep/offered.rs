@@ -1,0 +1,205 @@
+//! A run whose state is kept, and that a new process takes over. This is the old one's part; [`taken`](super::taken) is
+//! the new one's.
+//!
+//! It takes a snapshot, stops behind it, and lets the directory go. Nothing in it can be lost by that, since a run that
+//! is started again goes on at the snapshot. So it also goes on itself, if it has to, by starting its program again, in
+//! this process.
+
+use crate::config::Keep;
+use crate::interrupts::Interrupts;
+use millstream_exec::Stopper;
+use millstream_state::door::{self, ASK, Door, NO, SETTLED, UP, VERSION};
+use millstream_state::{StateDir, StateError, Storer};
+use std::env;
+use std::io::{self, Read};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// The time between two looks at whether a process asks, or the run is over.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// The time in which a process that connects has said what it wants.
+const SAYS_WITHIN: Duration = Duration::from_secs(5);
+
+/// The time in which the new process has the directory, or the directory of one that was killed is free.
+const UP_WITHIN: Duration = Duration::from_secs(30);
+
+/// A run that a new process may take over.
+pub(super) struct Offered(Arc<Mutex<State>>);
+
+#[derive(Default)]
+struct State {
+    asked: Option<Asked>,
+    over: bool,
+}
+
+/// A process for which the run has stopped, at a number. If it is dropped, the process starts as always.
+pub(super) struct Asked {
+    link: UnixStream,
+    pub(super) at: u64,
+}
+
+impl Offered {
+    /// Listens. `refuses` is why no process can take over.
+    pub(super) fn begin(
+        dir: &Path,
+        refuses: Option<&'static str>,
+        storer: Storer,
+        stopper: Stopper,
+    ) -> io::Result<Self> {
+        let listener = Door::of(dir)?.listen()?;
+        listener.set_nonblocking(true)?;
+        let state = Arc::new(Mutex::new(State::default()));
+        let listens = Listens { state: state.clone(), refuses, storer, stopper };
+        thread::Builder::new().name("take-over".to_owned()).spawn(move || listens.listen(&listener))?;
+        Ok(Offered(state))
+    }
+
+    /// The process for which the run was stopped, if it was. No other one is listened to.
+    pub(super) fn end(self) -> Option<Asked> {
+        let mut state = lock(&self.0);
+        state.over = true;
+        state.asked.take()
+    }
+}
+
+fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
+    state.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+struct Listens {
+    state: Arc<Mutex<State>>,
+    refuses: Option<&'static str>,
+    storer: Storer,
+    stopper: Stopper,
+}
+
+impl Listens {
+    fn listen(self, listener: &UnixListener) {
+        while !lock(&self.state).over {
+            match listener.accept() {
+                Ok((link, _)) => {
+                    if self.asked(link) {
+                        return;
+                    }
+                }
+                Err(_) => thread::sleep(LOOK),
+            }
+        }
+    }
+
+    /// Stops the run for a process that asks. An error means that this has ended.
+    fn asked(&self, link: UnixStream) -> bool {
+        let mut said = [0; 2];
+        let heard = link.set_nonblocking(false).and_then(|()| link.set_read_timeout(Some(SAYS_WITHIN)));
+        if heard.and_then(|()| (&link).read_exact(&mut said)).is_err() || said[0] != ASK {
+            return false;
+        }
+        if said[1] != VERSION {
+            door::say_no(&link, "it speaks another version of the hand-over");
+            return false;
+        }
+        if let Some(why) = self.refuses {
+            door::say_no(&link, why);
+            return false;
+        }
+        match self.storer.snapshot() {
+            Ok(Some(at)) => {
+                let mut state = lock(&self.state);
+                if !state.over {
+                    state.asked = Some(Asked { link, at });
+                    self.stopper.stop_now();
+                }
+                true
+            }
+            // It is about to end.
+            Ok(None) => true,
+            Err(why) => {
+                door::say_no(&link, &format!("its snapshot cannot be stored: {why}"));
+                false
+            }
+        }
+    }
+}
+
+impl Asked {
+    pub(super) fn process(&self) -> Option<u32> {
+        process(&self.link)
+    }
+
+    /// Lets the process begin, when the directory is free, and waits until it has stored something.
+    ///
+    /// # Errors
+    ///
+    /// Why it does not go on.
+    pub(super) fn hand_over(&self, interrupts: &Interrupts) -> Result<(), String> {
+        let link = &self.link;
+        door::say_free(link, self.at).map_err(|_| ENDED)?;
+        match door::hear(link, UP_WITHIN) {
+            Ok(Some(UP)) => door::say(link, door::GO).map_err(|_| ENDED)?,
+            Ok(Some(NO)) => return Err(door::reason(link)),
+            Ok(_) => return Err(ENDED.to_owned()),
+            Err(error) => {
+                door::say_no(link, "it goes on itself");
+                return Err(if is_silence(&error) { "it says nothing".to_owned() } else { error.to_string() });
+            }
+        }
+        loop {
+            match door::hear(link, LOOK) {
+                Ok(Some(SETTLED)) => return Ok(()),
+                // A signal ends this one, whatever becomes of the other.
+                Err(error) if is_silence(&error) && interrupts.first().is_some() => return Ok(()),
+                Err(error) if is_silence(&error) => {}
+                Ok(_) | Err(_) => return Err("it has ended before it had stored anything".to_owned()),
+            }
+        }
+    }
+}
+
+const ENDED: &str = "it has ended";
+
+pub(super) fn is_silence(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut)
+}
+
+/// Starts this process's program again, in its place, as it was started: the run goes on at its newest snapshot.
+/// Returns why that cannot be done.
+pub(super) fn again(keep: &Keep, program: &str) -> io::Error {
+    let since = Instant::now();
+    // The directory of a process that was killed becomes free a little later.
+    while let Err(StateError::InUse { .. }) = StateDir::open(&keep.dir, program)
+        && since.elapsed() < UP_WITHIN
+    {
+        thread::sleep(LOOK);
+    }
+    let path = match cfg!(target_os = "linux") {
+        // Also where its file has another program now.
+        true => PathBuf::from("/proc/self/exe"),
+        false => env::current_exe().unwrap_or_default(),
+    };
+    let mut args = env::args_os();
+    let name = args.next().unwrap_or_else(|| path.clone().into());
+    Command::new(path).arg0(name).args(args).exec()
+}
+
+/// The number of the process at the other end.
+#[cfg(target_os = "linux")]
+pub(super) fn process(link: &UnixStream) -> Option<u32> {
+    let peer = rustix::net::sockopt::socket_peercred(link).ok()?;
+    u32::try_from(peer.pid.as_raw_nonzero().get()).ok()
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(super) fn process(_: &UnixStream) -> Option<u32> {
+    None
+}
+
+/// A process in words.
+pub(super) fn named(process: Option<u32>) -> String {
+    process.map_or("the other process".to_owned(), |number| format!("process {number}"))
+}

@@ -1,0 +1,145 @@
+//! A run whose state is kept, in the place of another process: `--take-over`.
+
+use super::super::{Failed, Runs};
+use super::offered::{is_silence, named, process};
+use crate::config::Keep;
+use millstream_core::Plan;
+use millstream_state::door::{self, ASK, BUSY, Door, FREE, GO, NO, SETTLED, UP, VERSION};
+use millstream_state::{JobError, Persistent, StateDir, StateError, Storer};
+use std::io::{self, Write};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// The time in which the old process stores its state, and ends its run.
+const LETS_GO_WITHIN: Duration = Duration::from_secs(60);
+
+/// The time in which it lets this one begin.
+const GO_WITHIN: Duration = Duration::from_secs(30);
+
+/// The time in which the directory of a process that was killed becomes free, or another one offers it.
+const FOUND_WITHIN: Duration = Duration::from_secs(10);
+
+/// A run that has stored nothing has begun for good after this time.
+const SETTLES_WITHIN: Duration = Duration::from_secs(5);
+
+/// The time between two looks at these.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// What was taken over. If it is dropped before it is settled, the old process goes on.
+pub(super) struct Taken {
+    link: Arc<Mutex<Option<UnixStream>>>,
+    of: String,
+    at: u64,
+}
+
+impl Runs {
+    /// The directory, for a run of this plan. If it is taken over, the process that had it has let it go; that one is
+    /// not disturbed if the plan does not go on with its states.
+    pub(super) fn own(&self, keep: &Keep, program: &str, plan: &Plan) -> Result<(StateDir, Option<Taken>), Failed> {
+        let since = Instant::now();
+        loop {
+            let taken = match StateDir::read(&keep.dir) {
+                Ok(dir) if keep.take_over && dir.program() == program => {
+                    let rings = self.config.rings.clone();
+                    Persistent::new(rings, dir).with_migrations(keep.migrations.clone()).judge(plan)?;
+                    ask(&keep.dir).map_err(|why| Failed::TakeOver(format!("the other process: {why}")))?
+                }
+                // The start says what is wrong.
+                _ => None,
+            };
+            match (StateDir::open(&keep.dir, program), &taken) {
+                (Ok(dir), Some(found)) => {
+                    found.up().map_err(Failed::TakeOver)?;
+                    return Ok((dir, taken));
+                }
+                (Ok(dir), None) => {
+                    if keep.take_over && !self.config.quiet {
+                        self.complaints.note("--take-over: no process has this state, so nothing is taken over");
+                    }
+                    return Ok((dir, None));
+                }
+                // The old process was killed, or another one is about to offer it.
+                (Err(StateError::InUse { .. }), None) if keep.take_over && since.elapsed() < FOUND_WITHIN => {
+                    thread::sleep(LOOK);
+                }
+                (Err(error), _) => return Err(JobError::State(error).into()),
+            }
+        }
+    }
+
+    /// The run has begun.
+    pub(super) fn took_over(&self, taken: Option<&Taken>, storer: Storer) {
+        let Some(taken) = taken else { return };
+        if !self.config.quiet {
+            self.complaints.note(&format!("took over from {} at number {}", taken.of, taken.at));
+        }
+        let (link, since) = (taken.link.clone(), Instant::now());
+        let settles = move || {
+            while storer.stored() == 0 && since.elapsed() < SETTLES_WITHIN {
+                thread::sleep(LOOK);
+            }
+            settle(&link);
+        };
+        // Without a thread it is settled at the end of the run.
+        drop(thread::Builder::new().name("take-over".to_owned()).spawn(settles));
+    }
+}
+
+/// Asks the process that has the directory for it. None if there is none.
+fn ask(dir: &Path) -> Result<Option<Taken>, String> {
+    let failed = |error: io::Error| error.to_string();
+    let Some(link) = Door::of(dir).and_then(|door| door.knock()).map_err(failed)? else { return Ok(None) };
+    if (&link).write_all(&[ASK, VERSION]).is_err() {
+        return Ok(None);
+    }
+    match door::hear(&link, LETS_GO_WITHIN) {
+        Ok(Some(FREE)) => {
+            let at = door::hear_number(&link).map_err(failed)?;
+            let of = named(process(&link));
+            Ok(Some(Taken { link: Arc::new(Mutex::new(Some(link))), of, at }))
+        }
+        Ok(Some(BUSY)) => Err("another one is taking over: try again when it has, or has not".to_owned()),
+        Ok(Some(NO)) => Err(door::reason(&link)),
+        Ok(Some(_)) => Err("it says what this process does not understand".to_owned()),
+        // It has ended.
+        Ok(None) => Ok(None),
+        Err(error) if is_silence(&error) => Err("it says nothing".to_owned()),
+        Err(_) => Ok(None),
+    }
+}
+
+impl Taken {
+    /// This process has the directory. Waits for the word of the old one, unless that has ended by now.
+    fn up(&self) -> Result<(), String> {
+        let link = self.link.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(link) = &*link else { return Ok(()) };
+        let _ = door::say(link, UP);
+        match door::hear(link, GO_WITHIN) {
+            Ok(Some(GO) | None) => Ok(()),
+            Ok(Some(NO)) => Err(format!("{} does not let this one begin: {}", self.of, door::reason(link))),
+            Ok(Some(_)) => Err(format!("{} says what this process does not understand", self.of)),
+            Err(error) if is_silence(&error) => Err(format!("{} says nothing", self.of)),
+            Err(_) => Ok(()),
+        }
+    }
+
+    /// The run is over, by itself or by a signal.
+    pub(super) fn settled(&self) {
+        settle(&self.link);
+    }
+
+    /// The run has failed.
+    pub(super) fn failed(&self) {
+        drop(self.link.lock().unwrap_or_else(PoisonError::into_inner).take());
+    }
+}
+
+fn settle(link: &Mutex<Option<UnixStream>>) {
+    if let Some(link) = link.lock().unwrap_or_else(PoisonError::into_inner).take() {
+        // An error means that it has ended.
+        let _ = door::say(&link, SETTLED);
+    }
+}

@@ -1,0 +1,86 @@
+//! A run whose state is kept goes on in a new process: `--take-over`.
+
+use crate::scene::{Input, PATIENCE, Scene, Seen, ended};
+use std::fs::{self, File};
+use std::io::Write;
+use std::process::{Child, Command, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+fn appends(scene: &Scene, args: &str) -> Command {
+    let out = File::options().append(true).create(true).open(scene.path("out")).unwrap();
+    let mut command = scene.command("millstream", args);
+    command.stdout(out).stdin(Stdio::null()).stderr(Stdio::piped());
+    command
+}
+
+fn out(scene: &Scene) -> String {
+    fs::read_to_string(scene.path("out")).unwrap()
+}
+
+fn until(what: &str, is_so: impl Fn() -> bool) {
+    let since = Instant::now();
+    while !is_so() {
+        assert!(since.elapsed() < PATIENCE, "{what}");
+        sleep(Duration::from_millis(2));
+    }
+}
+
+fn follows(scene: &Scene, text: &str, more: &str) -> Child {
+    let mut command = appends(scene, "run --state state --snapshot-every 0.05s");
+    command.args(more.split_whitespace()).args(["-e", text]).spawn().unwrap()
+}
+
+const TEXT: &str = "lines(\"log\", follow: true) | skip(3)";
+
+#[test]
+fn a_run_that_follows_a_file_is_taken_over_again_and_again() {
+    let scene = Scene::new().file("log", "");
+    let mut log = File::options().append(true).open(scene.path("log")).unwrap();
+    let mut present = follows(&scene, TEXT, "");
+    let (mut lines, mut expected) = (0, String::new());
+    for round in 0..6 {
+        for _ in 0..50 {
+            let line = format!("line {lines}\n");
+            log.write_all(line.as_bytes()).unwrap();
+            if lines >= 3 {
+                expected += &line;
+            }
+            lines += 1;
+        }
+        if round % 2 == 0 {
+            until("all lines", || out(&scene) == expected);
+        }
+        let next = follows(&scene, TEXT, "--take-over");
+        assert_eq!(ended(&mut present).code(), Some(0));
+        let seen = Seen::of(std::mem::replace(&mut present, next).wait_with_output().unwrap());
+        assert!(seen.stderr.contains("--take-over: retired at number "), "{}", seen.stderr);
+    }
+    until("all lines", || out(&scene) == expected);
+    let other = follows(&scene, "lines(\"log\", follow: true) | skip(4)", "--take-over");
+    let other = Seen::of(other.wait_with_output().unwrap());
+    assert_eq!(other.code, Some(2), "{}", other.stderr);
+    assert!(other.stderr.contains("has the state of another text"), "{}", other.stderr);
+    let kill = scene.command("kill", &format!("-TERM {}", present.id()));
+    assert_eq!(scene.run(kill, Input::Nothing).code, Some(0));
+    let seen = Seen::of(present.wait_with_output().unwrap());
+    assert_eq!(seen.code, Some(143), "{}", seen.stderr);
+    assert!(seen.stderr.contains("took over from process ") && !seen.stderr.contains("goes on:"), "{}", seen.stderr);
+    assert_eq!(out(&scene), expected);
+}
+
+#[test]
+fn what_reads_standard_input_is_not_taken_over() {
+    let scene = Scene::new();
+    let mut old = appends(&scene, "uppercase --state state").stdin(Stdio::piped()).spawn().unwrap();
+    let mut stdin = old.stdin.take().unwrap();
+    stdin.write_all(b"one\n").unwrap();
+    until("a line", || out(&scene) == "ONE\n");
+    let new = Seen::of(appends(&scene, "uppercase --state state --take-over").output().unwrap());
+    assert_eq!(new.code, Some(1), "{}", new.stderr);
+    assert!(new.stderr.contains("--take-over: the other process: it reads its standard input"), "{}", new.stderr);
+    stdin.write_all(b"two\n").unwrap();
+    drop(stdin);
+    assert_eq!(ended(&mut old).code(), Some(0));
+    assert_eq!(out(&scene), "ONE\nTWO\n");
+}

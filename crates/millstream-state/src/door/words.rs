@@ -1,0 +1,115 @@
+//! What the two processes of a hand-over say to each other: single bytes, one with a reason, one with a number.
+
+use std::io::{self, Read, Write};
+use std::net::Shutdown;
+use std::os::unix::net::UnixStream;
+use std::time::Duration;
+
+/// The version of what is said here.
+pub const VERSION: u8 = 1;
+
+/// The new process asks for everything. Its version follows.
+pub const ASK: u8 = b'T';
+/// A connection with a request of another process. The client's address follows, behind its length.
+pub const FORWARDED: u8 = b'F';
+/// Another one has asked before.
+pub const BUSY: u8 = b'B';
+/// No, or no more. The reason follows.
+pub const NO: u8 = b'N';
+/// The state of a service is free, and here are the sockets.
+pub const SOCKETS: u8 = b'L';
+/// The new process could begin.
+pub const UP: u8 = b'U';
+/// It is to begin.
+pub const GO: u8 = b'G';
+/// It has begun, and does not need the old one any more.
+pub const SETTLED: u8 = b'S';
+/// The state of a job is free, at the number that follows.
+pub const FREE: u8 = b'R';
+
+/// Says a word.
+///
+/// # Errors
+///
+/// If the other process is gone.
+pub fn say(link: &UnixStream, word: u8) -> io::Result<()> {
+    (&*link).write_all(&[word])
+}
+
+/// Says no. The reason is for people. An error means that no one listens any more.
+pub fn say_no(link: &UnixStream, why: &str) {
+    let said = [&[NO], why.as_bytes()].concat();
+    let _ = (&*link).write_all(&said).and_then(|()| link.shutdown(Shutdown::Both));
+}
+
+/// The next word; none if the other process is gone.
+///
+/// # Errors
+///
+/// If nothing comes in this time.
+pub fn hear(link: &UnixStream, within: Duration) -> io::Result<Option<u8>> {
+    let mut word = [0];
+    // A time of zero would be none at all.
+    link.set_read_timeout(Some(within.max(Duration::from_millis(1))))?;
+    loop {
+        return match (&*link).read(&mut word) {
+            Ok(0) => Ok(None),
+            Ok(_) => Ok(Some(word[0])),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            // Killed with something unread.
+            Err(error) if error.kind() == io::ErrorKind::ConnectionReset => Ok(None),
+            Err(error) => Err(error),
+        };
+    }
+}
+
+/// The reason behind a `NO`.
+#[must_use]
+pub fn reason(link: &UnixStream) -> String {
+    let mut why = Vec::new();
+    let _ = link.take(1000).read_to_end(&mut why);
+    String::from_utf8_lossy(&why).into_owned()
+}
+
+/// Says that the state is free, at this number.
+///
+/// # Errors
+///
+/// If the other process is gone.
+pub fn say_free(mut link: &UnixStream, number: u64) -> io::Result<()> {
+    link.write_all(&[&[FREE][..], &number.to_be_bytes()].concat())
+}
+
+/// The number behind a `FREE`.
+///
+/// # Errors
+///
+/// If it does not come.
+pub fn hear_number(mut link: &UnixStream) -> io::Result<u64> {
+    let mut number = [0; 8];
+    link.read_exact(&mut number)?;
+    Ok(u64::from_be_bytes(number))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PATIENCE: Duration = Duration::from_secs(30);
+
+    #[test]
+    fn the_end_of_a_process_is_heard_and_so_is_its_silence() {
+        let (ours, theirs) = UnixStream::pair().unwrap();
+        say(&ours, UP).unwrap();
+        assert_eq!(hear(&theirs, PATIENCE).unwrap(), Some(UP));
+        say_free(&ours, u64::MAX - 7).unwrap();
+        assert_eq!((hear(&theirs, PATIENCE).unwrap(), hear_number(&theirs).unwrap()), (Some(FREE), u64::MAX - 7));
+        let silent = hear(&theirs, Duration::ZERO).unwrap_err();
+        assert!(matches!(silent.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut), "{silent}");
+        say_no(&ours, "because");
+        assert_eq!(hear(&theirs, PATIENCE).unwrap(), Some(NO));
+        assert_eq!(reason(&theirs), "because");
+        drop(ours);
+        assert_eq!(hear(&theirs, PATIENCE).unwrap(), None);
+    }
+}

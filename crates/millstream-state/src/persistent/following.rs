@@ -1,0 +1,204 @@
+//! A service that is beside the one of another process, to take its place.
+
+use super::serving::{Served, Waiting};
+use super::{JobError, Persistent, Running};
+use crate::StateDir;
+use crate::journal::{Journal, JournalError, JournalOptions};
+use crate::resumable::{Behind, Recorded};
+use millstream_core::pipe::{Then, ToMaybe};
+use millstream_core::{Arrow, Item, KeepsClock, Maybe, Val};
+use millstream_exec::{Client, Edge, Lasting, Reception};
+use std::sync::Arc;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+/// The time in which a process that has let the directory go has let its journal go, too.
+const LET_GO_WITHIN: Duration = Duration::from_secs(5);
+
+/// The time between two looks at how far the stages are.
+const LOOK: Duration = Duration::from_millis(1);
+
+impl Persistent {
+    /// Starts a service beside the process that has it, with a directory that was [opened to be read](StateDir::read):
+    /// it begins at the newest snapshot, with the requests of the journal behind it, and [follows](Following) the other
+    /// process. None if the directory has no snapshot yet.
+    ///
+    /// It answers nothing, and changes nothing in the directory. It reads nothing of which it is not known that it is
+    /// durable: what a crash of the machine could take from the other process would be another request then.
+    ///
+    /// ```
+    /// use millstream::{prelude::*, state::{Persistent, StateDir}};
+    /// use std::time::Duration;
+    ///
+    /// # let directory = tempfile::tempdir()?;
+    /// # std::env::set_current_dir(&directory)?;
+    /// let sum = || pipeline::<String>().scan(0, |sum, line| { *sum += line.len(); *sum }).named("sum");
+    /// let (client, running) =
+    ///     Persistent::new(Rings::new(), StateDir::open("state", "sum")?).serve(sum(), Default::default())?;
+    /// assert_eq!(client.call_blocking("four".to_owned()), Ok(4));
+    ///
+    /// // Another process, while this one serves.
+    /// let beside = Persistent::new(Rings::new(), StateDir::read("state")?);
+    /// let mut following = beside.follow(sum(), Default::default())?.expect("there is a snapshot");
+    /// assert!(following.catches_up(Duration::from_secs(30)));
+    ///
+    /// assert_eq!(client.call_blocking("five!".to_owned()), Ok(9));
+    /// drop(client);
+    /// running.wait()?;
+    /// let (client, running) = following.own(StateDir::open("state", "sum")?)?;
+    /// assert_eq!(client.call_blocking("6".to_owned()), Ok(10));
+    /// # drop(client);
+    /// # running.wait()?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`start`](Persistent::start); if the other process removes what is to be read
+    /// ([`is_left_behind`](JobError::is_left_behind)); and if the job has effects or dead letters.
+    pub fn follow<Q, A, P>(self, stages: P, journal: JournalOptions) -> Result<Option<Following<Q, A>>, JobError>
+    where
+        Q: Recorded,
+        A: Item + Clone,
+        P: KeepsClock + Arrow<In = Val<Q>, Out: Edge<A>>,
+        Then<P, ToMaybe<P::Out>>: Lasting + Arrow<In = Val<Q>, Out = Maybe<P::Out>>,
+    {
+        if !self.effects.is_empty() || self.letters.is_some() || self.redo {
+            return Err(JobError::CannotFollow);
+        }
+        if self.dir.newest()?.is_none() {
+            return Ok(None);
+        }
+        let behind = Arc::new(Behind::default());
+        let ends = Ends(behind.clone());
+        let Served { reception, running, waiting } = self.served(stages, journal, Some(behind))?;
+        Ok(Some(Following { ends, running, reception, waiting, journal, to: None }))
+    }
+}
+
+/// A service that follows the one of another process: see [`Persistent::follow`]. Dropping it ends it, and changes
+/// nothing.
+pub struct Following<Q: Item, A: Item> {
+    // The source ends before the run that waits for it.
+    ends: Ends,
+    running: Running<()>,
+    reception: Reception<Q, A>,
+    waiting: Arc<Waiting<A>>,
+    journal: JournalOptions,
+    /// What is waited for.
+    to: Option<To>,
+}
+
+/// Where the stages are to be.
+#[derive(Clone, Copy)]
+enum To {
+    /// At what this look finds.
+    Look(u64),
+    Number(u64),
+}
+
+/// Ends the source, unless that has the journal's writer.
+struct Ends(Arc<Behind>);
+
+impl Drop for Ends {
+    fn drop(&mut self) {
+        self.0.over();
+    }
+}
+
+impl<Q: Recorded, A: Item + Clone> Following<Q, A> {
+    /// Waits until the stages are where the journal was known to be durable when this was called first, or was called
+    /// behind a `true`; at most for this time. Also `false` if it is [over](Following::check).
+    pub fn catches_up(&mut self, within: Duration) -> bool {
+        let since = Instant::now();
+        loop {
+            let left = within.saturating_sub(since.elapsed());
+            let behind = &self.ends.0;
+            match *self.to.get_or_insert_with(|| To::Look(behind.next_look())) {
+                To::Look(look) => match behind.passed(look, left.min(10 * LOOK)) {
+                    Some(number) => self.to = Some(To::Number(number)),
+                    None if left.is_zero() || self.is_over() => return false,
+                    None => {}
+                },
+                To::Number(number) => {
+                    if self.reached() >= number {
+                        self.to = None;
+                        return true;
+                    }
+                    if left.is_zero() || self.is_over() {
+                        return false;
+                    }
+                    sleep(LOOK);
+                }
+            }
+        }
+    }
+
+    /// The number that the stages have reached.
+    #[must_use]
+    pub fn reached(&self) -> u64 {
+        self.waiting.reached().max(self.running.began())
+    }
+
+    fn is_over(&self) -> bool {
+        if self.waiting.is_over() {
+            // A source that waits does not see that a stage has failed.
+            self.ends.0.over();
+        }
+        self.running.handle().is_finished()
+    }
+
+    /// This, while it follows.
+    ///
+    /// # Errors
+    ///
+    /// If it is over: a stage has failed, or what was to be read is damaged, or gone
+    /// ([`is_left_behind`](JobError::is_left_behind)).
+    pub fn check(self) -> Result<Self, JobError> {
+        if !self.is_over() {
+            return Ok(self);
+        }
+        let Following { ends, running, .. } = self;
+        drop(ends);
+        match running.wait() {
+            Err(error) => Err(error),
+            Ok(_) => Err(JobError::Source(std::io::Error::other("it has ended"))),
+        }
+    }
+
+    /// Goes on with the directory, which the other process has let go: with what the journal has got since, and then
+    /// with what clients ask. This takes the time of those requests, and not that of the whole state.
+    ///
+    /// # Errors
+    ///
+    /// As [`check`](Following::check), and if the journal cannot be opened: it ends before a number that was read, for
+    /// example.
+    pub fn own(self, dir: StateDir) -> Result<(Client<Q, A>, Running<()>), JobError> {
+        let Following { ends, running, reception, journal, .. } = self.check()?;
+        let (next, place) = ends.0.place();
+        let options = JournalOptions { at_least: next, ..journal };
+        // Behind damage that is left out, all is looked at.
+        let place = place.filter(|_| !journal.skip_corrupt);
+        let since = Instant::now();
+        loop {
+            let (disk, path) = (dir.disk().clone(), dir.journal_dir());
+            match Journal::open_behind(disk, path, options, dir.epoch(), place.clone()) {
+                Ok((writer, _)) => break ends.0.give(writer),
+                // A thread of the other process may not have ended yet.
+                Err(JournalError::InUse { .. }) if since.elapsed() < LET_GO_WITHIN => sleep(LOOK),
+                Err(error) => {
+                    drop(ends);
+                    return Err(JobError::Source(std::io::Error::other(error)));
+                }
+            }
+        }
+        let client = reception.client(running.handle());
+        Ok((client, running.own(dir)?))
+    }
+}
+
+impl<Q: Item, A: Item> std::fmt::Debug for Following<Q, A> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Following").field("reached", &self.waiting.reached()).finish_non_exhaustive()
+    }
+}

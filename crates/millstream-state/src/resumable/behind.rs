@@ -1,0 +1,142 @@
+//! A source that is behind the one of another process, until its own process has the directory.
+
+use crate::journal::{Journal, JournalError, JournalReader, ReadTo, Records};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// The time between two looks at what the other process has written.
+const LOOK: Duration = Duration::from_millis(5);
+
+/// What the source of a follower and its process say to each other.
+#[derive(Debug, Default)]
+pub(crate) struct Behind {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// How often the source has begun to look at what is there, and how often it has passed on all that was.
+    begun: u64,
+    done: u64,
+    /// The number in the stream behind what it has passed on then.
+    passed: u64,
+    /// The next number of the journal, and where that is.
+    next: u64,
+    place: Option<ReadTo>,
+    given: Given,
+}
+
+/// What becomes of a follower.
+#[derive(Debug, Default)]
+enum Given {
+    #[default]
+    NotYet,
+    /// Its process has the directory, and this is the journal's writer.
+    Writer(Box<Journal>),
+    Over,
+}
+
+impl Behind {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A look that begins from now on.
+    pub(crate) fn next_look(&self) -> u64 {
+        self.lock().begun + 1
+    }
+
+    /// Waits until this look is done. Returns the number in the stream up to which everything was passed on.
+    pub(crate) fn passed(&self, look: u64, within: Duration) -> Option<u64> {
+        let state = self.lock();
+        let waits = |state: &mut State| state.done < look && matches!(state.given, Given::NotYet);
+        let (state, _) = self.changed.wait_timeout_while(state, within, waits).unwrap_or_else(PoisonError::into_inner);
+        (state.done >= look).then_some(state.passed)
+    }
+
+    /// The next number of the journal, and the place up to which it was read.
+    pub(crate) fn place(&self) -> (u64, Option<ReadTo>) {
+        let state = self.lock();
+        (state.next, state.place.clone())
+    }
+
+    /// The source goes on with what the journal has now, and then with what is live.
+    pub(crate) fn give(&self, journal: Journal) {
+        self.lock().given = Given::Writer(Box::new(journal));
+        self.changed.notify_all();
+    }
+
+    /// The source ends, unless it has the writer.
+    pub(crate) fn over(&self) {
+        let mut state = self.lock();
+        if let Given::NotYet = state.given {
+            state.given = Given::Over;
+            self.changed.notify_all();
+        }
+    }
+}
+
+/// The values of another process's journal.
+#[derive(Debug)]
+pub(super) struct Followed {
+    reader: JournalReader,
+    values: Records,
+    behind: Arc<Behind>,
+    looked: Instant,
+}
+
+/// What comes next.
+pub(super) enum Next {
+    Value(u64, Vec<u8>),
+    /// The writer is this process now.
+    Writer(Box<Journal>),
+    Over,
+}
+
+impl Followed {
+    pub(super) fn begin(mut reader: JournalReader, next: u64, behind: Arc<Behind>) -> Result<Self, JournalError> {
+        let values = reader.read_from(next)?;
+        {
+            let mut state = behind.lock();
+            (state.begun, state.next) = (1, next);
+        }
+        Ok(Followed { reader, values, behind, looked: Instant::now() })
+    }
+
+    /// Waits for the next value. `passed` is the number in the stream behind the last one.
+    pub(super) fn next(&mut self, passed: u64) -> Result<Next, JournalError> {
+        loop {
+            if let Some(value) = self.values.next() {
+                let (number, bytes) = value?;
+                // A follower that is far behind ends in time, too.
+                if self.looked.elapsed() >= LOOK {
+                    self.looked = Instant::now();
+                    if matches!(self.behind.lock().given, Given::Over) {
+                        return Ok(Next::Over);
+                    }
+                }
+                return Ok(Next::Value(number, bytes));
+            }
+            let mut state = self.behind.lock();
+            (state.done, state.passed) = (state.begun, passed);
+            (state.next, state.place) = (self.values.next_number(), self.values.place());
+            self.behind.changed.notify_all();
+            let waits = |state: &mut State| matches!(state.given, Given::NotYet);
+            let waited = self.behind.changed.wait_timeout_while(state, LOOK, waits);
+            (state, _) = waited.unwrap_or_else(PoisonError::into_inner);
+            match std::mem::take(&mut state.given) {
+                Given::NotYet => {}
+                Given::Writer(journal) => return Ok(Next::Writer(journal)),
+                Given::Over => {
+                    state.given = Given::Over;
+                    return Ok(Next::Over);
+                }
+            }
+            state.begun += 1;
+            drop(state);
+            self.looked = Instant::now();
+            self.reader.read_on(&mut self.values)?;
+        }
+    }
+}
