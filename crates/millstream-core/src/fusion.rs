@@ -15,7 +15,7 @@
 
 mod passage;
 
-pub use passage::{Chain, Next, OfPassage, Passage, Same, chain};
+pub use passage::{Chain, Clock, Fill, Next, OfPassage, Passage, Same, chain};
 
 use crate::{Backend, Density, Item, On, SequenceNumber, Shape};
 

@@ -14,5 +14,7 @@ mod writer;
 pub use block::{Block, BlockPool, Draft};
 pub use owned::OwnedPiece;
 pub use piece::{Piece, Textual};
+#[doc(hidden)]
+pub use split::not_a_part;
 pub use split::{Cut, Fields, Lines, LinesWithEnds, Prefixed, Records, Splitter, Words};
 pub use writer::Writer;

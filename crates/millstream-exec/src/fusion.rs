@@ -5,26 +5,34 @@
 //! in every run, since one worker steps all of a loop.
 //!
 //! Where the source is [`ready`](crate::source::ready), and no stage needs its ring, a run with one worker goes past
-//! all rings, those of the source and the sink among them (`fusion/whole.rs`).
+//! all rings, those of the source and the sink among them (`fusion/whole.rs`). Where the first stage
+//! cuts text, a number of the source stands for many behind it. Then the loop takes the values from the source's ring,
+//! whatever the source, in the first stage's place (`fusion/new_clock.rs`).
 //!
 //! The tasklet of the loop is the last stage's. Each stage before it has a tasklet, too, an *onlooker*, which does
 //! nothing: it counts what the loop has moved. So reports, observers and errors have the same stages, with the same
 //! names and numbers, fused or not. The time of the loop counts for the last stage.
 
+mod clocks;
 mod cost;
 mod ends;
 mod lent_stage;
 pub(crate) mod link;
 mod make_loop;
+mod new_clock;
 mod passages;
 mod past;
 mod stages;
+mod taken;
+mod texts;
 mod whole;
 
 pub(crate) use ends::{JobEnds, LentSource, NoEnds, RunEnds, sink_tasklet};
 pub(crate) use make_loop::{MakeLoop, MakesLoop};
+pub(crate) use new_clock::{OfCut, OfExpand};
 pub(crate) use passages::{Focused, OfFilter, OfStage, OfState, Shown, Unfocused, sides};
 pub(crate) use stages::{InFront, Last, LastWithState, Making, fuse, fuse_on};
+pub(crate) use texts::Slicing;
 
 /// The methods of [`Deploy`](millstream_core::Deploy) for a stage on the workers that keeps no state, apart and fused.
 /// The block is what it makes of a slot, for a ring of these items and this density; `$empties` says whether that can

@@ -88,9 +88,15 @@ pub(crate) struct Failing {
 }
 
 impl Failing {
-    pub(crate) fn stage(&self) -> Option<&str> {
+    /// Its index.
+    pub(crate) fn index(&self) -> Option<usize> {
         let Panicked(panicked) = self.panicked.as_ref()?;
-        self.names.get(panicked.load(Ordering::Relaxed)).map(String::as_str)
+        Some(panicked.load(Ordering::Relaxed)).filter(|index| *index < self.names.len())
+    }
+
+    /// Its name.
+    pub(crate) fn stage(&self) -> Option<&str> {
+        self.names.get(self.index()?).map(String::as_str)
     }
 }
 

@@ -4,7 +4,7 @@ use crate::keeper::Keeper;
 use crate::kept::Kept;
 use crate::renumber_stage::{At, Part};
 use crate::task_probe::TaskProbe;
-use crate::tasklet::{AtMarks, Progress, Tasklet};
+use crate::tasklet::{AtMarks, Parts, Progress, Tasklet};
 use crate::wiring::{Home, Wiring};
 use millstream_core::text::Cut;
 use millstream_core::{Dense, OfPieces, SequenceNumber, Text};
@@ -139,7 +139,7 @@ impl<A: RingLayout + OfPieces<Kind: Kind>, C: Cut<A::Kind>> AtMarks for PieceSta
         Some(Kept::at(self.output.next(), None))
     }
 
-    fn clock(&self) -> Option<SequenceNumber> {
+    fn clock(&mut self) -> Option<SequenceNumber> {
         Some(self.output.next())
     }
 
@@ -169,6 +169,11 @@ impl<A: RingLayout + OfPieces<Kind: Kind>, C: Cut<A::Kind>> Tasklet for PieceSta
             },
             Part::Full | Part::Nothing => Progress::NONE,
         }
+    }
+
+    fn in_loop(&mut self) -> Option<Parts<'_>> {
+        let PieceStage { input, output, from, .. } = self;
+        Some(Parts { input, output, state: from, renumbers: true })
     }
 
     fn at_marks(&mut self) -> Option<&mut dyn AtMarks> {

@@ -6,7 +6,7 @@ use crate::keeps::Keeps;
 use crate::kept::Kept;
 use crate::stage::Shows;
 use crate::task_probe::TaskProbe;
-use crate::tasklet::{AtMarks, Progress, Tasklet};
+use crate::tasklet::{AtMarks, Parts, Progress, Tasklet};
 use crate::wiring::{Home, Wiring};
 use millstream_core::pipe::ExpandKernel;
 use millstream_core::{Dense, SequenceNumber, Val};
@@ -23,19 +23,9 @@ pub(crate) fn renumber_stage<R: Keeps<E::State>, E: ExpandKernel<In: RingLayout>
     let keeper = wiring.keeper(R::state().alone);
     let (next, state) = wiring.clock_or(input.position(), expand.start(), keeper);
     let (output, reader) = ring_from::<E::Item, Dense>(next, wiring.slots).expect("the options were checked");
-    let state = Some(state);
-    let at = At { number: 0, busy: false };
-    let stage = RenumberStage {
-        input: input.stops_at_marks(),
-        output,
-        expand,
-        keeper,
-        state,
-        values: None,
-        at,
-        batch: wiring.batch,
-        holds: Arc::default(),
-    };
+    let (work, at) = (Expanding::<E>::from(state), At { number: 0, busy: false });
+    let (input, batch, holds) = (input.stops_at_marks(), wiring.batch, Arc::default());
+    let stage = RenumberStage { input, output, expand, keeper, work, at, batch, holds };
     wiring.stage(Home::Workers, [Box::new(stage) as Box<dyn Tasklet>]);
     reader
 }
@@ -45,14 +35,25 @@ struct RenumberStage<E: ExpandKernel<In: RingLayout>> {
     output: Producer<E::Item>,
     expand: Arc<E>,
     keeper: Keeper<E::State>,
-    /// None once the outputs after the last value were requested.
-    state: Option<E::State>,
-    /// The remaining outputs of a value: they may need many steps.
-    values: Option<E::Values>,
+    work: Expanding<E>,
     at: At,
     batch: usize,
     /// Whether outputs of a value remain, for observers.
     holds: Arc<AtomicBool>,
+}
+
+/// What changes with every value.
+pub(crate) struct Expanding<E: ExpandKernel> {
+    /// None once the outputs after the last value were requested.
+    pub(crate) state: Option<E::State>,
+    /// The remaining outputs of a value: they may need many steps.
+    pub(crate) values: Option<E::Values>,
+}
+
+impl<E: ExpandKernel> Expanding<E> {
+    pub(crate) fn from(state: E::State) -> Self {
+        Expanding { state: Some(state), values: None }
+    }
 }
 
 /// The input's number at which user code was last called, and whether it has not returned.
@@ -110,14 +111,14 @@ pub(crate) enum Part {
 impl<E: ExpandKernel<In: RingLayout>> RenumberStage<E> {
     /// Writes at most `max` of the remaining outputs of an earlier value.
     fn go_on(&mut self, max: usize) -> Part {
-        let Some(values) = &mut self.values else { return Part::Nothing };
+        let Some(values) = &mut self.work.values else { return Part::Nothing };
         let Ok(Some(claim)) = self.output.try_claim(max) else { return Part::Full };
         self.at.busy = true;
         let mut shows = Shows::new(claim);
         let written = shows.claim().extend(values);
         let all = written < shows.claim().len();
         if all {
-            self.values = None;
+            self.work.values = None;
         }
         self.at.busy = false;
         shows.publish();
@@ -129,11 +130,11 @@ impl<E: ExpandKernel<In: RingLayout>> RenumberStage<E> {
     fn take(&mut self, max: usize) -> Part {
         let Some(mut batch) = self.input.batch(max) else { return Part::Nothing };
         let first = batch.first().0;
-        let (Ok(Some(claim)), Some(state)) = (self.output.try_claim(max), &mut self.state) else {
+        let (Ok(Some(claim)), Some(state)) = (self.output.try_claim(max), &mut self.work.state) else {
             batch.truncate(0);
             return Part::Full;
         };
-        let (expand, values) = (&*self.expand, &mut self.values);
+        let (expand, values) = (&*self.expand, &mut self.work.values);
         self.at.busy = true;
         let (slots, mut shows) = (batch.iter(), Shows::new(claim));
         let mut outputs = Outputs { expand, state, values, slots, taken: 0, first, at: &mut self.at };
@@ -148,21 +149,21 @@ impl<E: ExpandKernel<In: RingLayout>> RenumberStage<E> {
     /// Takes END, once it is there. Its value's outputs, and those after the last value, then remain to be written.
     fn take_end(&mut self) -> Part {
         let Some(end) = self.input.end() else { return Part::Nothing };
-        let Some(state) = &mut self.state else {
+        let Some(state) = &mut self.work.state else {
             end.keep();
             return Part::Full;
         };
         self.at = At { number: end.number().0, busy: true };
-        self.values = end.value().map(|value| self.expand.expand(state, value));
+        self.work.values = end.value().map(|value| self.expand.expand(state, value));
         self.at.busy = false;
         Part::Moved(1)
     }
 
     /// Writes the outputs after those of the last value, and then END.
     fn end(&mut self) -> Progress {
-        if let Some(state) = self.state.take() {
+        if let Some(state) = self.work.state.take() {
             self.at.busy = true;
-            self.values = self.expand.finish(state);
+            self.work.values = self.expand.finish(state);
             self.at.busy = false;
             return Progress::WORKED;
         }
@@ -176,27 +177,33 @@ impl<E: ExpandKernel<In: RingLayout>> RenumberStage<E> {
 /// Between two values: all outputs of the one before are published.
 impl<E: ExpandKernel<In: RingLayout>> AtMarks for RenumberStage<E> {
     fn state(&mut self) -> Option<Kept> {
-        self.state.as_mut().map(|state| Kept::at(self.output.next(), self.keeper.keep(state)))
+        self.work.state.as_mut().map(|state| Kept::at(self.output.next(), self.keeper.keep(state)))
     }
 
-    fn clock(&self) -> Option<SequenceNumber> {
+    fn clock(&mut self) -> Option<SequenceNumber> {
         Some(self.output.next())
     }
 
     fn in_place(&mut self) -> Option<Box<dyn InPlace + '_>> {
-        self.state.as_mut().and_then(|state| self.keeper.in_place(state))
+        self.work.state.as_mut().and_then(|state| self.keeper.in_place(state))
     }
 
     fn pass(&mut self) -> Option<Mark> {
-        if self.values.is_none() { self.input.pass_mark_to_new_clock(&mut self.output) } else { None }
+        if self.work.values.is_none() { self.input.pass_mark_to_new_clock(&mut self.output) } else { None }
     }
 }
 
 impl<E: ExpandKernel<In: RingLayout>> Tasklet for RenumberStage<E> {
     fn step(&mut self) -> Progress {
         let progress = self.move_batch();
-        self.holds.store(self.values.is_some(), Ordering::Relaxed);
+        self.holds.store(self.work.values.is_some(), Ordering::Relaxed);
         progress
+    }
+
+    fn in_loop(&mut self) -> Option<Parts<'_>> {
+        let RenumberStage { input, output, work, .. } = self;
+        // What remains of a value comes before the next one.
+        work.values.is_none().then_some(Parts { input, output, state: work, renumbers: true })
     }
 
     fn at_marks(&mut self) -> Option<&mut dyn AtMarks> {
@@ -209,7 +216,7 @@ impl<E: ExpandKernel<In: RingLayout>> Tasklet for RenumberStage<E> {
 
     fn backlog(&self) -> u64 {
         // Remaining outputs of a value count as one waiting value.
-        self.input.backlog() + u64::from(self.values.is_some())
+        self.input.backlog() + u64::from(self.work.values.is_some())
     }
 
     fn probe(&self) -> TaskProbe {
@@ -235,7 +242,7 @@ impl<E: ExpandKernel<In: RingLayout>> RenumberStage<E> {
             return Progress::moved(self.batch - left);
         }
         self.output.sweep();
-        if self.values.is_some() {
+        if self.work.values.is_some() {
             return Progress::NONE;
         }
         match self.take_end() {
@@ -248,7 +255,7 @@ impl<E: ExpandKernel<In: RingLayout>> RenumberStage<E> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Arc, At, RenumberStage};
+    use super::{Arc, At, Expanding, RenumberStage};
     use crate::keeper::Keeper;
     use crate::tasklet::{AtMarks, Tasklet};
     use millstream_core::pipe::{ExpandKernel, Renumber, Then};
@@ -262,22 +269,9 @@ mod tests {
     ) -> (RenumberStage<E>, Reader<Val<E::Item>>) {
         let (output, reader) = ring::<E::Item, Dense>(slots).unwrap();
         let (expand, at) = (pipeline.second.expand.clone(), At { number: 0, busy: false });
-        let state = Some(expand.start());
-        let input = input.stops_at_marks();
-        (
-            RenumberStage {
-                input,
-                output,
-                expand,
-                keeper: Keeper::none(),
-                state,
-                values: None,
-                at,
-                batch: 3,
-                holds: Arc::default(),
-            },
-            reader,
-        )
+        let (work, input) = (Expanding::from(expand.start()), input.stops_at_marks());
+        let (keeper, holds) = (Keeper::none(), Arc::default());
+        (RenumberStage { input, output, expand, keeper, work, at, batch: 3, holds }, reader)
     }
 
     /// Publishes the values below `upto`, with the marks 10 and 11 before 2, 40 before 4, and so on, as far as there is

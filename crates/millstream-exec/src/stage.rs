@@ -219,8 +219,8 @@ where
     }
 
     fn in_loop(&mut self) -> Option<Parts<'_>> {
-        let Stage { input, output, work, busy, .. } = self;
-        Some(Parts { input, output, state: &mut work.state, busy })
+        let Stage { input, output, work, .. } = self;
+        Some(Parts { input, output, state: &mut work.state, renumbers: false })
     }
 
     fn at_marks(&mut self) -> Option<&mut dyn AtMarks> {

@@ -81,7 +81,7 @@ where
         Err(source) => Origin::values(source, threads),
     };
     if !X::IN_LOOP {
-        return wire_after::<R, NoEnds, _, _>(pipeline, rings, threads, origin);
+        return wire_after::<R, W::Behind, _, _>(pipeline, rings, threads, origin);
     }
     wire_after::<R, W, _, _>(pipeline, rings, threads, origin)
 }

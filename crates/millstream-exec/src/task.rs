@@ -262,7 +262,8 @@ impl Task {
             return (Progress::NONE, None);
         }
         let stage = tasklet.failed_in().unwrap_or(&self.name);
-        (Progress::NONE, Some(self.broken_in(stage, shared, tasklet.failed_at(), payload)))
+        let clock = tasklet.failed_on().unwrap_or(self.clock);
+        (Progress::NONE, Some(self.broken_in((stage, clock), shared, tasklet.failed_at(), payload)))
     }
 
     /// Drops a tasklet, and with it the user's values and closures. If one of them panics, the caller

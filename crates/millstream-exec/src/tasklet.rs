@@ -60,6 +60,11 @@ pub(crate) trait Tasklet: Send {
     /// The number at which user code panicked in the last step.
     fn failed_at(&self) -> Option<u64>;
 
+    /// The clock of that number, if it is not that of the input.
+    fn failed_on(&self) -> Option<usize> {
+        None
+    }
+
     /// How many numbers have passed it in steps of another tasklet since its last step.
     fn passed_elsewhere(&mut self) -> usize {
         0
@@ -93,8 +98,8 @@ pub(crate) struct Parts<'p> {
     pub(crate) input: &'p mut dyn RingEnd,
     pub(crate) output: &'p mut dyn RingEnd,
     pub(crate) state: &'p mut dyn Any,
-    /// Whether its function is at the number after those published.
-    pub(crate) busy: &'p mut bool,
+    /// Whether the output has a clock of its own.
+    pub(crate) renumbers: bool,
 }
 
 /// A tasklet that takes no number before it has passed the marks at it.
@@ -109,7 +114,7 @@ pub(crate) trait AtMarks {
     }
 
     /// The next number of its output, if it starts a clock.
-    fn clock(&self) -> Option<SequenceNumber> {
+    fn clock(&mut self) -> Option<SequenceNumber> {
         None
     }
 

@@ -3,7 +3,7 @@
 use crate::shared::Shared;
 use crate::stage::{EndSlot, take_end};
 use crate::task_probe::TaskProbe;
-use crate::tasklet::{AtMarks, Progress, Tasklet};
+use crate::tasklet::{AtMarks, Parts, Progress, Tasklet};
 use crate::wiring::{Home, Wiring};
 use millstream_core::pipe::{FormatKernel, SliceKernel};
 use millstream_core::{Density, Shape, Text};
@@ -111,7 +111,7 @@ fn text_stage<F: Fill>(
         let (output, reader) =
             text_ring::<F::Kind, F::Density>(input.position(), wiring.slots).expect("the options were checked");
         let input = input.stops_at_marks();
-        let stage = TextStage { input, output, fill: fill(), batch, at_end: None };
+        let stage = TextStage { input, output, fill: fill(), batch, at_end: None, nothing: () };
         wiring.stage(Home::Workers, [Box::new(stage) as Box<dyn Tasklet>]);
         return reader;
     }
@@ -132,6 +132,8 @@ struct TextStage<F: Fill> {
     fill: F,
     batch: usize,
     at_end: Option<u64>,
+    /// Its state: it keeps none.
+    nothing: (),
 }
 
 impl<F: Fill> TextStage<F> {
@@ -175,6 +177,11 @@ impl<F: Fill> Tasklet for TextStage<F> {
         take_end(&mut self.input, &mut self.output, &mut self.at_end, end, |_, value| {
             Last::of::<Span<F::Kind>, F::Density>(fill.end(value))
         })
+    }
+
+    fn in_loop(&mut self) -> Option<Parts<'_>> {
+        let TextStage { input, output, nothing, .. } = self;
+        Some(Parts { input, output, state: nothing, renumbers: false })
     }
 
     fn at_marks(&mut self) -> Option<&mut dyn AtMarks> {

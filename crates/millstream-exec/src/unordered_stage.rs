@@ -143,7 +143,7 @@ where
         Some(Kept::at(self.output.next(), None))
     }
 
-    fn clock(&self) -> Option<SequenceNumber> {
+    fn clock(&mut self) -> Option<SequenceNumber> {
         Some(self.output.next())
     }
 

@@ -51,6 +51,8 @@ pub struct Wiring {
     fused: Members,
     /// The ends of the run, if a loop between them may use them.
     pub(crate) ends: Option<EndsOfRun>,
+    /// Whether a loop may take values from the source itself.
+    pub(crate) lends_source: bool,
     /// How much a step of a loop takes past the rings.
     pub(crate) pace: Pace,
     /// Whether the run is observed from its beginning.
@@ -156,6 +158,7 @@ impl Wiring {
             tries_workers: false,
             fused: Members::default(),
             ends: None,
+            lends_source: false,
             pace: Pace::default(),
             observed: false,
             passed: false,
@@ -291,9 +294,11 @@ impl Wiring {
     /// A wiring in which the stages that will be added here are walked as one loop. None if no loop could take values
     /// from the source.
     pub(crate) fn of_loop(&self) -> Option<Wiring> {
-        self.ends.as_ref()?;
+        let lends_source = self.ends.as_ref()?.source.is_some();
         let (plan, lookup) = (self.plan.clone(), self.lookup.clone());
-        Some(Wiring::new(self.slots, self.batch, self.inline, self.shared.clone(), self.before, (plan, lookup)))
+        let of_loop =
+            Wiring::new(self.slots, self.batch, self.inline, self.shared.clone(), self.before, (plan, lookup));
+        Some(Wiring { lends_source, ..of_loop })
     }
 
     /// The stages that were walked as one loop, and what says which of them has failed.

@@ -10,9 +10,11 @@ use crate::producer::Producer;
 use crate::reader::Reader;
 use crate::vectorised::{Loop3, vectorised3};
 use crate::view::{RingLayout, View};
+use millstream_core::fusion::Fill;
 use millstream_core::{Item, SequenceNumber};
+use std::any::Any;
 use std::mem::{ManuallyDrop, MaybeUninit};
-use std::ops::{Deref, DerefMut};
+use std::ops::{Deref, DerefMut, Range};
 
 /// A [`Producer`] or a [`Reader`]. Sealed.
 pub trait RingEnd: sealed::Sealed {
@@ -35,6 +37,10 @@ pub trait RingEnd: sealed::Sealed {
     /// The next `n` numbers pass. `filled` of them have a value; none if it is not known.
     #[doc(hidden)]
     fn pass_by(&mut self, n: usize, filled: Option<usize>);
+
+    /// Itself, for one who knows its type.
+    #[doc(hidden)]
+    fn any(&mut self) -> &mut dyn Any;
 }
 
 mod sealed {
@@ -63,6 +69,10 @@ impl<S: Item> RingEnd for Producer<S> {
     fn pass_by(&mut self, n: usize, filled: Option<usize>) {
         self.pass_by(n, filled);
     }
+
+    fn any(&mut self) -> &mut dyn Any {
+        self
+    }
 }
 
 impl<F: RingLayout> RingEnd for Reader<F> {
@@ -83,11 +93,19 @@ impl<F: RingLayout> RingEnd for Reader<F> {
     fn pass_by(&mut self, n: usize, _: Option<usize>) {
         self.pass_by(self.position + n as u64);
     }
+
+    fn any(&mut self) -> &mut dyn Any {
+        self
+    }
 }
 
 /// All ends of some rings in which nothing waits.
 pub struct IdleRings<'e, 'r> {
     ends: &'e mut [&'r mut dyn RingEnd],
+    /// The first end of each clock after the first.
+    clocks: &'e [usize],
+    /// Whether the first end is the producer that the source fills.
+    from_source: bool,
     next: u64,
     /// How many numbers come before the next mark.
     most: u64,
@@ -114,14 +132,34 @@ impl<'e, 'r> IdleRings<'e, 'r> {
     /// ```
     pub fn of(ends: &'e mut [&'r mut dyn RingEnd]) -> Option<Self> {
         let next = ends.first()?.at();
-        let mut most = u64::MAX;
-        for end in ends.iter_mut() {
-            if end.at() != next {
+        Self::idle(next, true, ends, &[])
+    }
+
+    /// As [`of`](IdleRings::of), behind a stage's reader, which is at `next` and is none of the ends. The ends begin
+    /// with the producer of that stage. `clocks` has the index of the first end of each clock after the reader's.
+    #[must_use]
+    pub fn behind(next: SequenceNumber, ends: &'e mut [&'r mut dyn RingEnd], clocks: &'e [usize]) -> Option<Self> {
+        Self::idle(next.0, false, ends, clocks)
+    }
+
+    fn idle(next: u64, from_source: bool, ends: &'e mut [&'r mut dyn RingEnd], clocks: &'e [usize]) -> Option<Self> {
+        if !clocks.is_sorted_by(|one, other| one < other) || clocks.last().is_some_and(|last| *last >= ends.len()) {
+            return None;
+        }
+        let (mut at, mut most) = (next, u64::MAX);
+        for (i, end) in ends.iter_mut().enumerate() {
+            if clocks.contains(&i) {
+                at = end.at();
+            }
+            let before = end.before_work();
+            if end.at() != at {
                 return None;
             }
-            most = most.min(end.before_work());
+            // How many numbers of a later clock pass is not known before they do.
+            let is_later = clocks.first().is_some_and(|first| i >= *first);
+            most = most.min(if is_later && before < u64::MAX { 0 } else { before });
         }
-        (most > 0 && are_all(ends)).then_some(IdleRings { ends, next, most })
+        (most > 0 && are_all(ends, clocks)).then_some(IdleRings { ends, clocks, from_source, next, most })
     }
 
     /// The next number.
@@ -136,20 +174,21 @@ impl<'e, 'r> IdleRings<'e, 'r> {
         usize::try_from(self.most).unwrap_or(usize::MAX)
     }
 
-    /// Takes at most `n` values, and calls `f` with each and its number, on the clock of the rings, and with the state
-    /// of a loop and a sink. `f` returns whether the output's slot is filled. There are fewer than `n` if the values
-    /// have ended, or if a [mark](IdleRings::before_mark) lies ahead.
+    /// Takes at most `n` values, and calls `f` with each and its number, on the first clock of the rings, and with the
+    /// state of a loop and a sink. `f` returns what became of the slot. There are fewer than `n` if the values have
+    /// ended, if a [mark](IdleRings::before_mark) lies ahead, or if a slot [does not go on](Fill::goes_on). The numbers of
+    /// a later clock pass by [`pass_clock`](IdleRings::pass_clock).
     ///
     /// What went past is stored in `passed`. If `values` or `f` panics, that are the numbers before the present one.
     ///
     /// ```
-    /// use millstream::{prelude::*, ring::{IdleRings, Passed, ring}};
+    /// use millstream::{core::fusion::Fill, prelude::*, ring::{IdleRings, Passed, ring}};
     /// let (mut producer, mut stage) = ring::<u64, Dense>(2)?;
     /// let (mut output, mut sink) = ring::<u64, Dense>(2)?;
     /// let (mut values, mut all, mut passed) = (1..=3, Vec::new(), Passed::default());
     /// let double = |_: &mut (), all: &mut Vec<u64>, _: SequenceNumber, x: u64| {
     ///     all.push(x * 2);
-    ///     true
+    ///     Fill::of(true)
     /// };
     /// let mut ends: [&mut dyn millstream::ring::RingEnd; 4] = [&mut producer, &mut stage, &mut output, &mut sink];
     /// let mut rings = IdleRings::of(&mut ends).expect("they are new");
@@ -163,7 +202,7 @@ impl<'e, 'r> IdleRings<'e, 'r> {
         n: usize,
         (values, work, sink): (&mut I, &mut W, &mut K),
         passed: &mut Passed,
-        f: impl FnMut(&mut W, &mut K, SequenceNumber, I::Item) -> bool,
+        f: impl FnMut(&mut W, &mut K, SequenceNumber, I::Item) -> Fill,
     ) {
         let (first, n) = (self.next(), n.min(self.before_mark()));
         *passed = Passed::default();
@@ -171,16 +210,56 @@ impl<'e, 'r> IdleRings<'e, 'r> {
         vectorised3(values, work, sink, Each { first, n, passed: &mut *passing.passed, f });
     }
 
-    #[inline(never)]
-    fn pass(&mut self, Passed { numbers, filled }: Passed) {
-        let last = self.ends.len().saturating_sub(2);
-        for (i, end) in self.ends.iter_mut().enumerate() {
-            // The values of a source are all there. What is filled between the source and the sink is not known.
-            let filled = if i == 0 { Some(numbers) } else { (i == last).then_some(filled) };
-            end.pass_by(numbers, filled);
+    /// As [`bypass`](IdleRings::bypass), by a loop that is compiled once, for any machine: where one value stands for
+    /// many behind it, wider vectors gain nothing.
+    #[inline]
+    pub fn bypass_one_by_one<I: Iterator, W, K>(
+        &mut self,
+        n: usize,
+        (values, work, sink): (&mut I, &mut W, &mut K),
+        passed: &mut Passed,
+        f: impl FnMut(&mut W, &mut K, SequenceNumber, I::Item) -> Fill,
+    ) {
+        let (first, n) = (self.next(), n.min(self.before_mark()));
+        *passed = Passed::default();
+        let passing = Passing { rings: self, passed };
+        Each { first, n, passed: &mut *passing.passed, f }.run(values, work, sink);
+    }
+
+    /// The next number of a later clock, the first of which is clock 0.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such clock.
+    #[must_use]
+    pub fn next_of(&self, clock: usize) -> SequenceNumber {
+        SequenceNumber(self.ends[self.clocks[clock]].at())
+    }
+
+    /// The next `numbers` numbers of a later clock pass, the first of which is clock 0. `filled` of them have a value at
+    /// the sink, if it is the last clock.
+    pub fn pass_clock(&mut self, clock: usize, numbers: usize, filled: usize) {
+        if let Some(first) = self.clocks.get(clock) {
+            let end = self.clocks.get(clock + 1).copied().unwrap_or(self.ends.len());
+            self.pass_ends(*first..end, numbers, filled);
         }
+    }
+
+    #[inline(never)]
+    fn pass(&mut self, Passed { numbers, filled, .. }: Passed) {
+        let end = self.clocks.first().copied().unwrap_or(self.ends.len());
+        self.pass_ends(0..end, numbers, filled);
         self.next += numbers as u64;
         self.most -= numbers as u64;
+    }
+
+    fn pass_ends(&mut self, ends: Range<usize>, numbers: usize, filled: usize) {
+        let last = self.ends.len().saturating_sub(2);
+        for i in ends {
+            // The values of a source are all there. What is filled between the source and the sink is not known.
+            let filled = if i == 0 && self.from_source { Some(numbers) } else { (i == last).then_some(filled) };
+            self.ends[i].pass_by(numbers, filled);
+        }
     }
 }
 
@@ -190,18 +269,19 @@ impl std::fmt::Debug for IdleRings<'_, '_> {
     }
 }
 
-/// Whether no other reader holds one of these producers back, and no other producer fills a ring of one of these
-/// readers. Each gate of a reader is on one ring.
-fn are_all(ends: &[&mut dyn RingEnd]) -> bool {
+/// Whether no other reader holds one of these producers back, no other producer fills a ring of one of these readers,
+/// and all ends of a ring have one clock. Each gate of a reader is on one ring.
+fn are_all(ends: &[&mut dyn RingEnd], clocks: &[usize]) -> bool {
     let (mut gates, mut known, mut held) = (0, true, 0);
     for reader in ends {
         known &= reader.holds(&mut |_| gates += 1);
     }
     for (i, producer) in ends.iter().enumerate() {
+        let of_clock = clocks.iter().copied().find(|first| *first > i).unwrap_or(ends.len());
         producer.held_by(&mut |gate| {
             held += 1;
             // Its readers come behind it, mostly at once.
-            known &= ends[i + 1..].iter().any(|reader| {
+            known &= ends[i + 1..of_clock].iter().any(|reader| {
                 let mut is_there = false;
                 reader.holds(&mut |other| is_there |= gate == Some(other));
                 is_there
@@ -216,8 +296,12 @@ fn are_all(ends: &[&mut dyn RingEnd]) -> bool {
 pub struct Passed {
     /// How many numbers.
     pub numbers: usize,
-    /// How many of them have a value in the output.
+    /// How many slots of the output have a value, those of a number among them that has not passed whole.
     pub filled: usize,
+    /// Whether no further slot may follow in this step.
+    pub stopped: bool,
+    /// Whether the last slot has not passed whole.
+    pub held: bool,
 }
 
 /// The rings, until that much has passed; also if a panic ends the loop.
@@ -244,7 +328,7 @@ struct Each<'p, F> {
 
 impl<I: Iterator, W, K, F> Loop3<I, W, K> for Each<'_, F>
 where
-    F: FnMut(&mut W, &mut K, SequenceNumber, I::Item) -> bool,
+    F: FnMut(&mut W, &mut K, SequenceNumber, I::Item) -> Fill,
 {
     #[inline(always)]
     fn run(self, values: &mut I, work: &mut W, sink: &mut K) {
@@ -260,15 +344,21 @@ impl<F> Each<'_, F> {
     #[inline(always)]
     fn over<I: Iterator, W, K>(mut self, values: &mut I, work: &mut W, sink: &mut K)
     where
-        F: FnMut(&mut W, &mut K, SequenceNumber, I::Item) -> bool,
+        F: FnMut(&mut W, &mut K, SequenceNumber, I::Item) -> Fill,
     {
         let mut count = Count { so_far: Passed::default(), passed: self.passed };
         while count.so_far.numbers < self.n {
             let Some(value) = values.next() else { break };
             let number = SequenceNumber(self.first.0 + count.so_far.numbers as u64);
-            let filled = (self.f)(work, sink, number, value);
+            let fill = (self.f)(work, sink, number, value);
+            count.so_far.filled += fill.count();
+            if !fill.goes_on() {
+                let (stopped, held) = (fill.stops(), fill.is_held());
+                let numbers = count.so_far.numbers + usize::from(!held);
+                count.so_far = Passed { numbers, stopped, held, ..count.so_far };
+                break;
+            }
             count.so_far.numbers += 1;
-            count.so_far.filled += usize::from(filled);
         }
     }
 }

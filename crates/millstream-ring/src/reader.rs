@@ -70,9 +70,13 @@ impl<F: RingLayout> Reader<F> {
         self.seen > self.position
     }
 
-    /// How many numbers come before the next mark that it has not passed, if it stops at marks.
+    /// How many numbers come before the next mark that it has not passed, if it stops at marks; `u64::MAX` if there is
+    /// no such mark.
     pub(crate) fn before_mark(&mut self) -> u64 {
-        self.coming.limit(&self.view.marks().0, self.position) - self.position
+        match self.coming.limit(&self.view.marks().0, self.position) {
+            u64::MAX => u64::MAX,
+            mark => mark - self.position,
+        }
     }
 
     /// Goes on at this number. The numbers before it have passed without slots.

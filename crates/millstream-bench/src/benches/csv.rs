@@ -87,7 +87,7 @@ fn duckdb<'a>(
     file: &Path,
 ) -> Result<Contestant<'a, u64>, Failure> {
     let [what, which] = case.duckdb;
-    let types = "{id: 'BIGINT', user: 'VARCHAR', qty: 'BIGINT', price: 'DOUBLE', at: 'BIGINT'}";
+    let types = "{id: 'BIGINT', user: 'VARCHAR', qty: 'BIGINT', price: 'DOUBLE', 'at': 'BIGINT'}";
     let table = format!("read_csv('{}', header = true, columns = {types})", file.display());
     let query = format!("SET threads = {threads}; SELECT {what} FROM {table} {which}");
     let words = ["-csv".into(), "-c".into(), OsString::from(query)];

@@ -17,22 +17,115 @@ pub trait Passage<A: Shape, X: Shape>: Send + 'static {
     /// types of these.
     fn exchange(&self, state: &mut Self::State, stages: &mut [&mut dyn Any]) -> bool;
 
-    /// Gives the output at a slot to `next`, and returns what that returns.
+    /// Whether one of the stages starts a clock.
+    const RENUMBERS: bool = false;
+
+    /// Whether the first stage cuts the source's values into pieces: each stands for many numbers behind it.
+    const CUTS: bool = false;
+
+    /// Calls `f` with the clock of each stage that starts one, in order.
+    fn clocks(&self, _: &mut Self::State, _: &mut dyn FnMut(&mut Clock)) {}
+
+    /// Gives the output at a slot to `next`, and returns what that returns. A stage that starts a clock gives it all
+    /// outputs of the slot, one after another, and returns what became of them together.
     fn pass<N: Next<X>>(
         &self,
         state: &mut Self::State,
         number: SequenceNumber,
         slot: Option<A::Ref<'_>>,
         next: N,
-    ) -> bool;
+    ) -> Fill;
+}
+
+/// The clock that a stage starts, while slots pass it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Clock {
+    /// The number of its next output.
+    pub next: u64,
+    /// How many further outputs it may give before the slots have to stop.
+    pub most: usize,
+}
+
+/// What became of a slot: how many slots of the last stage's output were filled, and whether the next slot may follow.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Fill(usize);
+
+impl Fill {
+    /// Nothing was filled.
+    pub const EMPTY: Fill = Fill(0);
+    const STOPS: usize = 1 << (usize::BITS - 1);
+    const HELD: usize = 1 << (usize::BITS - 2);
+
+    /// Of a slot whose output is filled, or not.
+    #[must_use]
+    #[inline(always)]
+    pub fn of(filled: bool) -> Self {
+        Fill(usize::from(filled))
+    }
+
+    /// How many slots were filled.
+    #[must_use]
+    #[inline(always)]
+    pub fn count(self) -> usize {
+        self.0 & !(Fill::STOPS | Fill::HELD)
+    }
+
+    /// No further slot may follow in this step.
+    #[must_use]
+    #[inline(always)]
+    pub fn stopping(self) -> Self {
+        Fill(self.0 | Fill::STOPS)
+    }
+
+    /// The slot has not passed whole: the same slot comes again, and none before.
+    #[must_use]
+    #[inline(always)]
+    pub fn held(self) -> Self {
+        Fill(self.0 | Fill::HELD)
+    }
+
+    /// Whether the next slot is another one, and may follow at once.
+    #[must_use]
+    #[inline(always)]
+    pub fn goes_on(self) -> bool {
+        self.0 & (Fill::STOPS | Fill::HELD) == 0
+    }
+
+    /// Whether no further slot may follow in this step.
+    #[must_use]
+    #[inline(always)]
+    pub fn stops(self) -> bool {
+        self.0 & Fill::STOPS != 0
+    }
+
+    /// Whether the same slot comes again.
+    #[must_use]
+    #[inline(always)]
+    pub fn is_held(self) -> bool {
+        self.0 & Fill::HELD != 0
+    }
+
+    /// As many more are filled as in this one.
+    #[inline(always)]
+    pub fn add(&mut self, more: Fill) {
+        self.0 += more.count();
+    }
 }
 
 /// What takes the output of a passage at a slot.
 ///
 /// It is a trait of its own: a closure in a closure in a closure has a type whose length doubles with each.
 pub trait Next<X: Shape> {
-    /// Takes it. Returns whether the output of the last stage is filled.
-    fn take(self, slot: Option<X::Ref<'_>>) -> bool;
+    /// As this, for one of several outputs.
+    type Again<'n>: Next<X>
+    where
+        Self: 'n;
+
+    /// What takes one of several outputs.
+    fn again(&mut self) -> Self::Again<'_>;
+
+    /// Takes it, at its number.
+    fn take(self, number: SequenceNumber, slot: Option<X::Ref<'_>>) -> Fill;
 }
 
 /// What is made of a passage, whose type only its stages know.
@@ -58,8 +151,8 @@ impl<A: Shape> Passage<A, A> for Same {
     }
 
     #[inline(always)]
-    fn pass<N: Next<A>>(&self, (): &mut (), _: SequenceNumber, slot: Option<A::Ref<'_>>, next: N) -> bool {
-        next.take(slot)
+    fn pass<N: Next<A>>(&self, (): &mut (), number: SequenceNumber, slot: Option<A::Ref<'_>>, next: N) -> Fill {
+        next.take(number, slot)
     }
 }
 
@@ -82,6 +175,14 @@ impl<A: Shape, B: Shape, C: Shape, P: Passage<A, B>, Q: Passage<B, C>> Passage<A
         self.first.exchange(first, stages) & self.second.exchange(second, stages)
     }
 
+    const RENUMBERS: bool = P::RENUMBERS || Q::RENUMBERS;
+    const CUTS: bool = P::CUTS || Q::CUTS;
+
+    fn clocks(&self, (first, second): &mut Self::State, f: &mut dyn FnMut(&mut Clock)) {
+        self.first.clocks(first, f);
+        self.second.clocks(second, f);
+    }
+
     #[inline(always)]
     fn pass<N: Next<C>>(
         &self,
@@ -89,8 +190,8 @@ impl<A: Shape, B: Shape, C: Shape, P: Passage<A, B>, Q: Passage<B, C>> Passage<A
         number: SequenceNumber,
         slot: Option<A::Ref<'_>>,
         next: N,
-    ) -> bool {
-        self.first.pass(first, number, slot, Rest { passage: &self.second, state, number, next, output: PhantomData })
+    ) -> Fill {
+        self.first.pass(first, number, slot, Rest { passage: &self.second, state, next, output: PhantomData })
     }
 }
 
@@ -98,15 +199,24 @@ impl<A: Shape, B: Shape, C: Shape, P: Passage<A, B>, Q: Passage<B, C>> Passage<A
 struct Rest<'p, Q, S, N, C> {
     passage: &'p Q,
     state: &'p mut S,
-    number: SequenceNumber,
     next: N,
     output: PhantomData<fn() -> C>,
 }
 
 impl<B: Shape, C: Shape, Q: Passage<B, C>, N: Next<C>> Next<B> for Rest<'_, Q, Q::State, N, C> {
+    type Again<'n>
+        = Rest<'n, Q, Q::State, N::Again<'n>, C>
+    where
+        Self: 'n;
+
     #[inline(always)]
-    fn take(self, slot: Option<B::Ref<'_>>) -> bool {
-        self.passage.pass(self.state, self.number, slot, self.next)
+    fn again(&mut self) -> Self::Again<'_> {
+        Rest { passage: self.passage, state: self.state, next: self.next.again(), output: PhantomData }
+    }
+
+    #[inline(always)]
+    fn take(self, number: SequenceNumber, slot: Option<B::Ref<'_>>) -> Fill {
+        self.passage.pass(self.state, number, slot, self.next)
     }
 }
 

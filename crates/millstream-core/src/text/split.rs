@@ -23,6 +23,13 @@ pub struct Splitter {
     pub next: usize,
 }
 
+/// The failure of a cut whose piece is no part of its text.
+#[doc(hidden)]
+#[cold]
+pub fn not_a_part(Range { start, end }: Range<usize>, len: usize) -> ! {
+    panic!("cut at {start} and {end}, which is no part of {len} bytes")
+}
+
 /// How a text is cut into pieces, one after another.
 ///
 /// A text may have more pieces than there is room for in one step. A stage must therefore be able to continue at the

@@ -1,11 +1,14 @@
 //! Combinators with bodies, and views of an edge: none of them makes a ring or a tasklet of its own.
 
 use crate::fusion::{Focused, Shown, Unfocused, sides};
+use crate::wiring::WiringScope;
 use crate::{RingBackend, RingRunner, RingShape, Wiring};
-use millstream_core::fusion::OfPassage;
+use millstream_core::fusion::{OfPassage, Passage};
 use millstream_core::pipe::{Both, Choose, Fanout, Merge, Project, Shard, Tee, ToAnyEdge};
 use millstream_core::plan::Branch;
-use millstream_core::{AnyEdge, Arrow, Choice, Deploy, ItemShape, Lens, Merged, On, Pair, Projected, SameItem, lens};
+use millstream_core::{
+    AnyEdge, Arrow, Choice, Deploy, ItemShape, Lens, Merged, On, Pair, Projected, SameItem, Shape, lens,
+};
 use millstream_ring::{Reader, RingLayout};
 
 impl<R: RingRunner, P: Deploy<RingBackend<R>>, Q: Deploy<RingBackend<R>> + Arrow<In = P::In>> Deploy<RingBackend<R>>
@@ -154,5 +157,31 @@ impl<R: RingRunner, P: Deploy<RingBackend<R>>> Deploy<RingBackend<R>> for Shard<
         let mut body = wiring.body(Branch::Only);
         body.scope.width *= self.k;
         self.body.deploy_body(input, &mut body)
+    }
+
+    fn passage<V: OfPassage<RingBackend<R>, P::In, P::Out>>(&self, wiring: &mut Wiring, then: V) -> Option<V::Made> {
+        if self.k > 1 {
+            return None;
+        }
+        let scope = wiring.scope.clone();
+        self.body.passage(&mut wiring.body(Branch::Only), BehindBody { scope, then })
+    }
+}
+
+/// What is made of the passage of a body that is all of its combinator.
+struct BehindBody<V> {
+    /// The scope of the combinator.
+    scope: WiringScope,
+    then: V,
+}
+
+impl<R: RingRunner, A: Shape, X: Shape, V: OfPassage<RingBackend<R>, A, X>> OfPassage<RingBackend<R>, A, X>
+    for BehindBody<V>
+{
+    type Made = V::Made;
+
+    fn make<P: Passage<A, X>>(self, body: P, wiring: &mut Wiring) -> Option<V::Made> {
+        wiring.scope = self.scope;
+        self.then.make(body, wiring)
     }
 }

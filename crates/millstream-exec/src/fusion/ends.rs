@@ -9,6 +9,7 @@ use crate::tasklet::{AtMarks, Progress, Tasklet};
 use crate::{Sink, Wiring};
 use millstream_core::{Item, RunOutcome, SequenceNumber, Shape};
 use millstream_ring::{Mark, RingLayout};
+use std::any::Any;
 use std::convert::Infallible;
 use std::iter::Empty;
 use std::marker::PhantomData;
@@ -18,6 +19,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 pub(crate) trait RunEnds<O: Shape>: Send + 'static {
     /// Whether the ends are not known, or no loop may use them.
     const APART: bool;
+    /// Whether a loop may take values from the source itself.
+    const TAKES_VALUES: bool = false;
+    /// The ends of a loop that takes values from the source's ring.
+    type Behind: RunEnds<O>;
     /// The source's values.
     type Values: Iterator<Item: Item> + Send + 'static;
     /// What takes the output.
@@ -29,6 +34,7 @@ pub(crate) enum NoEnds {}
 
 impl<O: Shape> RunEnds<O> for NoEnds {
     const APART: bool = true;
+    type Behind = Self;
     type Values = Empty<()>;
     type Sink = Self;
 }
@@ -51,7 +57,19 @@ pub(crate) struct JobEnds<I, K>(PhantomData<fn() -> (I, K)>);
 
 impl<O: Shape, I: Iterator<Item: Item> + Send + 'static, K: Sink<O>> RunEnds<O> for JobEnds<I, K> {
     const APART: bool = false;
+    const TAKES_VALUES: bool = true;
+    type Behind = BehindRing<I::Item, K>;
     type Values = I;
+    type Sink = K;
+}
+
+/// The ends of a loop behind the source's ring.
+pub(crate) struct BehindRing<T, K>(PhantomData<fn() -> (T, K)>);
+
+impl<O: Shape, T: Item, K: Sink<O>> RunEnds<O> for BehindRing<T, K> {
+    const APART: bool = false;
+    type Behind = Self;
+    type Values = Empty<T>;
     type Sink = K;
 }
 
@@ -101,7 +119,8 @@ pub(crate) struct LentSource<T: Item, I> {
 impl<T: Item, I: Iterator<Item = T> + Send + 'static> LentSource<T, I> {
     pub(crate) fn new(source: SourceTasklet<T, I>, wiring: &mut Wiring) -> Self {
         let (probe, source, link) = (source.probe(), Lent::of(source), Arc::new(Link::default()));
-        wiring.ends = Some(EndsOfRun { link: link.clone(), source: Box::new(source.clone()), sink: None });
+        let lent = Some(Box::new(source.clone()) as Box<dyn Any>);
+        wiring.ends = Some(EndsOfRun { link: link.clone(), source: lent, sink: None });
         LentSource { source, link, probe }
     }
 }
@@ -112,7 +131,9 @@ impl<T: Item, I: Iterator<Item = T> + Send> Tasklet for LentSource<T, I> {
         let Some(mut lent) = self.source.try_lock() else { return Progress { elsewhere, ..Progress::NONE } };
         let progress = match lent.as_mut() {
             None => Progress::DONE,
-            Some(source) if self.link.takes() && !source.ends() => Progress { worked: source.lay(), ..Progress::NONE },
+            Some(source) if self.link.takes_source() && !source.ends() => {
+                Progress { worked: source.lay(), ..Progress::NONE }
+            }
             Some(source) => source.step(),
         };
         drop(lent);

@@ -23,13 +23,15 @@ pub(super) struct LentStage {
     /// The stage by itself, once a new version of the pipeline takes its state: no loop goes past it any more.
     own: Option<Box<dyn Tasklet>>,
     link: Arc<Link>,
+    /// Whether it reads the source's ring.
+    is_first: bool,
     probe: TaskProbe,
 }
 
 impl LentStage {
-    pub(super) fn new(stage: Lent<Passer>, link: Arc<Link>) -> Self {
+    pub(super) fn new(stage: Lent<Passer>, link: Arc<Link>, is_first: bool) -> Self {
         let probe = stage.lock().as_ref().and_then(|passer| Some(passer.tasklet.as_ref()?.probe())).unwrap_or_default();
-        LentStage { stage, own: None, link, probe }
+        LentStage { stage, own: None, link, is_first, probe }
     }
 }
 
@@ -41,6 +43,9 @@ impl Tasklet for LentStage {
         let Some(mut lent) = self.stage.try_lock() else { return Progress::NONE };
         let Some(Passer { tasklet, passed }) = lent.as_mut() else { return Progress::DONE };
         let Some(tasklet) = tasklet else { return Progress::NONE };
+        if self.is_first && self.link.takes_ring() {
+            return Progress { elsewhere: take(passed), ..Progress::NONE };
+        }
         let (elsewhere, progress) = (take(passed), tasklet.step());
         drop(lent);
         Progress { elsewhere, worked: progress.worked | self.link.is_awaited(), ..progress }
@@ -90,8 +95,11 @@ impl AtMarks for LentStage {
         }
     }
 
-    fn clock(&self) -> Option<SequenceNumber> {
-        None
+    fn clock(&mut self) -> Option<SequenceNumber> {
+        match &mut self.own {
+            Some(own) => own.at_marks()?.clock(),
+            None => self.stage.lock().as_mut()?.tasklet.as_mut()?.at_marks()?.clock(),
+        }
     }
 
     fn in_place(&mut self) -> Option<Box<dyn InPlace + '_>> {

@@ -22,6 +22,8 @@ pub(crate) enum Pace {
 pub(crate) struct Link {
     /// Whether the loop takes the values from the source by itself.
     takes: AtomicBool,
+    /// Whether it takes them from the source's ring.
+    behind: AtomicBool,
     /// Whether the loop has found an end in use, and may sleep.
     waits: AtomicBool,
     /// The numbers that have passed since each end has looked.
@@ -35,10 +37,29 @@ impl Link {
         self.takes.store(true, Ordering::Relaxed);
     }
 
-    /// This many numbers have passed.
-    pub(crate) fn count(&self, numbers: usize) {
-        self.source.fetch_add(numbers, Ordering::Relaxed);
+    /// This many numbers of the sink's clock have passed.
+    pub(crate) fn count_sink(&self, numbers: usize) {
         self.sink.fetch_add(numbers, Ordering::Relaxed);
+    }
+
+    /// This many numbers have passed the source.
+    pub(crate) fn count_source(&self, numbers: usize) {
+        self.source.fetch_add(numbers, Ordering::Relaxed);
+    }
+
+    /// The loop takes values from the source's ring, in the first stage's place. The source fills it as ever.
+    pub(crate) fn stand_behind(&self) {
+        self.behind.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether the source rests meanwhile.
+    pub(crate) fn takes_source(&self) -> bool {
+        self.takes() && !self.behind.load(Ordering::Relaxed)
+    }
+
+    /// Whether the first stage rests meanwhile.
+    pub(crate) fn takes_ring(&self) -> bool {
+        self.takes() && self.behind.load(Ordering::Relaxed)
     }
 
     pub(crate) fn takes(&self) -> bool {
@@ -74,11 +95,18 @@ impl Link {
     }
 }
 
+impl EndsOfRun {
+    /// Of a run whose source is not the loop's to take from.
+    pub(crate) fn behind_ring() -> Self {
+        EndsOfRun { link: Arc::default(), source: None, sink: None }
+    }
+}
+
 /// The ends of a run, while it is wired.
 pub(crate) struct EndsOfRun {
     pub(crate) link: Arc<Link>,
-    /// The source, as a [`Lent`](super::ends::Lent).
-    pub(crate) source: Box<dyn Any>,
+    /// The source, as a [`Lent`](super::ends::Lent); none if it is not the loop's to take from.
+    pub(crate) source: Option<Box<dyn Any>>,
     /// Where the loop finds the sink, as a [`Lent`](super::ends::Lent); none if no loop does.
     pub(crate) sink: Option<Box<dyn Any>>,
 }

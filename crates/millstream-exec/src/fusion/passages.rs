@@ -3,7 +3,7 @@
 use super::stages::{InFront, LastWithState};
 use crate::onlooker::Place;
 use crate::{RingBackend, RingRunner, Wiring};
-use millstream_core::fusion::{Next, OfPassage, Passage};
+use millstream_core::fusion::{Fill, Next, OfPassage, Passage};
 use millstream_core::pipe::FilterKernel;
 use millstream_core::plan::Branch;
 use millstream_core::{Density, Deploy, Filtered, Item, Lens, Projected, SequenceNumber, Shape, SideBySide, Val};
@@ -39,8 +39,8 @@ impl<A: Shape, X: Shape, V: InFront<A, X>> Passage<A, X> for OfStage<V> {
     }
 
     #[inline(always)]
-    fn pass<N: Next<X>>(&self, (): &mut (), _: SequenceNumber, slot: Option<A::Ref<'_>>, next: N) -> bool {
-        self.stage.pass(&self.place, slot, |slot| next.take(slot))
+    fn pass<N: Next<X>>(&self, (): &mut (), number: SequenceNumber, slot: Option<A::Ref<'_>>, next: N) -> Fill {
+        self.stage.pass(&self.place, slot, |slot| next.take(number, slot))
     }
 }
 
@@ -81,9 +81,9 @@ where
         number: SequenceNumber,
         slot: Option<A::Ref<'_>>,
         next: N,
-    ) -> bool {
+    ) -> Fill {
         let made = self.place.call(|| (self.f)(state, number, slot, false));
-        next.take(made.as_ref())
+        next.take(number, made.as_ref())
     }
 }
 
@@ -115,11 +115,11 @@ impl<F: FilterKernel> Passage<F::In, Filtered<F::In>> for OfFilter<F> {
     fn pass<N: Next<Filtered<F::In>>>(
         &self,
         state: &mut F::State,
-        _: SequenceNumber,
+        number: SequenceNumber,
         slot: Option<<F::In as Shape>::Ref<'_>>,
         next: N,
-    ) -> bool {
-        next.take(slot.filter(|value| self.place.call(|| self.kernel.keeps(state, *value))))
+    ) -> Fill {
+        next.take(number, slot.filter(|value| self.place.call(|| self.kernel.keeps(state, *value))))
     }
 }
 
@@ -151,11 +151,11 @@ impl<A: Shape, L: Lens<A>> Passage<A, Projected<A, L>> for Shown<L> {
     fn pass<N: Next<Projected<A, L>>>(
         &self,
         (): &mut (),
-        _: SequenceNumber,
+        number: SequenceNumber,
         slot: Option<A::Ref<'_>>,
         next: N,
-    ) -> bool {
-        next.take(slot.and_then(L::focus))
+    ) -> Fill {
+        next.take(number, slot.and_then(L::focus))
     }
 }
 
@@ -222,9 +222,8 @@ where
         number: SequenceNumber,
         slot: Option<A::Ref<'_>>,
         next: N,
-    ) -> bool {
-        let second =
-            Second::<_, _, _, A, X, U> { passage: &self.second, state, number, slot, next, edges: PhantomData };
+    ) -> Fill {
+        let second = Second::<_, _, _, A, X, U> { passage: &self.second, state, slot, next, edges: PhantomData };
         self.first.pass(first, number, S::see(slot), second)
     }
 }
@@ -233,7 +232,6 @@ where
 struct Second<'p, 'a, Q, S, N, A: Shape, X, U> {
     passage: &'p Q,
     state: &'p mut S,
-    number: SequenceNumber,
     slot: Option<A::Ref<'a>>,
     next: N,
     edges: PhantomData<fn() -> (X, U)>,
@@ -247,9 +245,20 @@ where
     Q: Passage<U::Shape, X::Second>,
     N: Next<X>,
 {
+    type Again<'n>
+        = Second<'n, 'n, Q, Q::State, N::Again<'n>, A, X, U>
+    where
+        Self: 'n;
+
     #[inline(always)]
-    fn take(self, one: Option<<X::First as Shape>::Ref<'_>>) -> bool {
-        let Second { passage, state, number, slot, next, .. } = self;
+    fn again(&mut self) -> Self::Again<'_> {
+        let slot = self.slot.map(A::shorten);
+        Second { passage: self.passage, state: self.state, slot, next: self.next.again(), edges: PhantomData }
+    }
+
+    #[inline(always)]
+    fn take(self, number: SequenceNumber, one: Option<<X::First as Shape>::Ref<'_>>) -> Fill {
+        let Second { passage, state, slot, next, .. } = self;
         passage.pass(state, number, U::see(slot), Joined::<X, _> { one, next })
     }
 }
@@ -261,9 +270,19 @@ struct Joined<'a, X: SideBySide, N> {
 }
 
 impl<X: SideBySide, N: Next<X>> Next<X::Second> for Joined<'_, X, N> {
+    type Again<'n>
+        = Joined<'n, X, N::Again<'n>>
+    where
+        Self: 'n;
+
     #[inline(always)]
-    fn take(self, other: Option<<X::Second as Shape>::Ref<'_>>) -> bool {
-        self.next.take(X::join(self.one.map(X::First::shorten), other.map(X::Second::shorten)))
+    fn again(&mut self) -> Self::Again<'_> {
+        Joined { one: self.one.map(X::First::shorten), next: self.next.again() }
+    }
+
+    #[inline(always)]
+    fn take(self, number: SequenceNumber, other: Option<<X::Second as Shape>::Ref<'_>>) -> Fill {
+        self.next.take(number, X::join(self.one.map(X::First::shorten), other.map(X::Second::shorten)))
     }
 }
 

@@ -7,9 +7,9 @@ use crate::Sink;
 use crate::shared::{Payload, Shared};
 use crate::sink_tasklet::put;
 use millstream_core::failure::caught;
-use millstream_core::fusion::{Next, Passage};
-use millstream_core::{SequenceNumber, Shape};
-use millstream_ring::{IdleRings, Passed, RingLayout};
+use millstream_core::fusion::{Fill, Next, Passage};
+use millstream_core::{Item, SequenceNumber, Shape, Val};
+use millstream_ring::{IdleRings, Passed, Reader, RingLayout};
 use std::cell::Cell;
 use std::marker::PhantomData;
 use std::time::{Duration, Instant};
@@ -52,7 +52,8 @@ impl Drop for Unwinding<'_> {
 /// What a step has taken past the rings, and why it has stopped.
 #[derive(Default)]
 pub(super) struct Ran {
-    pub(super) numbers: usize,
+    /// How many numbers have passed, on the clock that has moved most.
+    pub(super) most: usize,
     pub(super) filled: usize,
     /// No further value comes.
     pub(super) exhausted: bool,
@@ -61,19 +62,33 @@ pub(super) struct Ran {
     pub(super) failure: Option<Payload>,
 }
 
-/// The sink, at a number.
-struct ToSink<'s, O, K> {
+/// The sink. `COUNTS` says whether it counts what it gets: of a number that fails, some may have come.
+struct ToSink<'s, O, K, const COUNTS: bool> {
     sink: &'s mut K,
-    number: SequenceNumber,
     from: &'s Cell<At>,
+    count: &'s Cell<usize>,
     shape: PhantomData<fn() -> O>,
 }
 
-impl<O: RingLayout, K: Sink<O>> Next<O> for ToSink<'_, O, K> {
+impl<O: RingLayout, K: Sink<O>, const COUNTS: bool> Next<O> for ToSink<'_, O, K, COUNTS> {
+    type Again<'n>
+        = ToSink<'n, O, K, COUNTS>
+    where
+        Self: 'n;
+
     #[inline(always)]
-    fn take(self, slot: Option<O::Ref<'_>>) -> bool {
-        let ToSink { sink, number, from, .. } = self;
-        Unwinding::call(from, At::Sink, || slot.map(|value| put::<O, _>(sink, number, value)).is_some())
+    fn again(&mut self) -> Self::Again<'_> {
+        ToSink { sink: self.sink, from: self.from, count: self.count, shape: PhantomData }
+    }
+
+    #[inline(always)]
+    fn take(self, number: SequenceNumber, slot: Option<O::Ref<'_>>) -> Fill {
+        let ToSink { sink, from, count, .. } = self;
+        let filled = Unwinding::call(from, At::Sink, || slot.map(|value| put::<O, _>(sink, number, value)).is_some());
+        if COUNTS {
+            count.set(count.get() + usize::from(filled));
+        }
+        Fill::of(filled)
     }
 }
 
@@ -85,20 +100,51 @@ pub(super) struct Limits<'l> {
     pub(super) cost: &'l mut Cost,
 }
 
+/// A step, while it goes on.
+struct Going<'l> {
+    limits: Limits<'l>,
+    ran: Ran,
+    began: Instant,
+    before: Duration,
+}
+
+impl<'l> Going<'l> {
+    fn new(limits: Limits<'l>) -> Self {
+        Going { limits, ran: Ran::default(), began: Instant::now(), before: Duration::ZERO }
+    }
+
+    /// How many numbers may follow, of `most`.
+    fn due(&self, most: usize) -> usize {
+        let Limits { batch, pace, cost, .. } = &self.limits;
+        let due = if *pace == Pace::Untimed { most } else { most.min(cost.most()) };
+        if *pace == Pace::Several { due } else { due.min(batch.saturating_sub(self.ran.most)) }
+    }
+
+    /// Notes that this many numbers have passed on the clock that has moved most. Returns whether the step is over.
+    fn is_over(&mut self, numbers: usize) -> bool {
+        let Limits { batch, pace, cost, .. } = &mut self.limits;
+        let now = self.began.elapsed();
+        if *pace != Pace::Untimed && cost.note(numbers, now.saturating_sub(self.before)) {
+            self.ran.dear = true;
+            return true;
+        }
+        self.before = now;
+        if *pace == Pace::Several { now >= STEP } else { self.ran.most >= *batch }
+    }
+}
+
 /// Takes values past the rings, batch by batch. Stores what was at work when a number failed.
 pub(super) fn run<A: Shape, O: RingLayout, P: Passage<A, O>, W: RunEnds<O>>(
     mut rings: IdleRings<'_, '_>,
     (values, work, to): (&mut W::Values, (&mut P, &mut P::State), &mut W::Sink),
-    Limits { batch, pace, shared, cost }: Limits<'_>,
-    at: &mut At,
+    limits: Limits<'_>,
+    (at, moved): (&mut At, &mut [usize]),
 ) -> Ran {
-    let (mut ran, from) = (Ran::default(), Cell::new(At::Source));
-    let (began, mut before) = (Instant::now(), Duration::ZERO);
+    let (shared, from, count) = (limits.shared, Cell::new(At::Source), Cell::new(0));
+    let mut going = Going::new(limits);
     let (passage, state) = work;
     loop {
-        let due = shared.marks.distance(rings.next()).min(rings.before_mark());
-        let due = if pace == Pace::Untimed { due } else { due.min(cost.most()) };
-        let due = if pace == Pace::Several { due } else { due.min(batch - ran.numbers) };
+        let due = going.due(shared.marks.distance(rings.next()).min(rings.before_mark()));
         if due == 0 {
             break;
         }
@@ -106,16 +152,14 @@ pub(super) fn run<A: Shape, O: RingLayout, P: Passage<A, O>, W: RunEnds<O>>(
         let outcome = caught(|| {
             rings.bypass(due, (&mut *values, &mut *state, &mut *to), &mut passed, |state, to, number, value| {
                 Unwinding::call(&from, At::Stage, || {
-                    passage.pass(
-                        state,
-                        number,
-                        A::ref_to(&value),
-                        ToSink::<O, _> { sink: to, number, from: &from, shape: PhantomData },
-                    )
+                    let sink = ToSink::<O, _, false> { sink: to, from: &from, count: &count, shape: PhantomData };
+                    passage.pass(state, number, A::ref_to(&value), sink)
                 })
             });
         });
-        (ran.numbers, ran.filled) = (ran.numbers + passed.numbers, ran.filled + passed.filled);
+        let ran = &mut going.ran;
+        (ran.most, ran.filled) = (ran.most + passed.numbers, ran.filled + passed.filled);
+        moved[0] += passed.numbers;
         if let Err(payload) = outcome {
             *at = from.get();
             ran.failure = Some(payload);
@@ -125,17 +169,70 @@ pub(super) fn run<A: Shape, O: RingLayout, P: Passage<A, O>, W: RunEnds<O>>(
             ran.exhausted = true;
             break;
         }
-        let now = began.elapsed();
-        if pace != Pace::Untimed && cost.note(due, now.saturating_sub(before)) {
-            ran.dear = true;
-            break;
-        }
-        before = now;
-        let is_over = if pace == Pace::Several { now >= STEP } else { ran.numbers >= batch };
         // A mark that is due is laid by the next step.
-        if is_over || shared.marks.is_due(rings.next()) || shared.stopped() {
+        if going.is_over(due) || shared.marks.is_due(rings.next()) || shared.stopped() {
             break;
         }
     }
-    ran
+    going.ran
+}
+
+/// As [`run`], of values in the source's ring: of those that are published, up to the next mark. Adds to `moved` how
+/// many numbers have passed on each clock.
+pub(super) fn run_behind<T: Item, A: Shape, O: RingLayout, P: Passage<A, O>, K: Sink<O>>(
+    mut rings: IdleRings<'_, '_>,
+    (input, work, to): (&mut Reader<Val<T>>, (&mut P, &mut P::State), &mut K),
+    limits: Limits<'_>,
+    (at, moved): (&mut At, &mut [usize]),
+) -> Ran {
+    let (shared, from) = (limits.shared, Cell::new(At::Source));
+    let mut going = Going::new(limits);
+    let (passage, state) = work;
+    let mut clock = 0;
+    passage.clocks(state, &mut |of| {
+        of.next = rings.next_of(clock).0;
+        clock += 1;
+    });
+    loop {
+        let due = going.due(rings.before_mark());
+        let Some(mut batch) = input.batch(due) else { break };
+        passage.clocks(state, &mut |clock| clock.most = due);
+        let (mut passed, count) = (Passed::default(), Cell::new(0));
+        let outcome = caught(|| {
+            let mut slots = batch.iter();
+            rings.bypass_one_by_one(
+                due,
+                (&mut slots, &mut *state, &mut *to),
+                &mut passed,
+                |state, to, number, slot| {
+                    Unwinding::call(&from, At::Stage, || {
+                        let sink = ToSink::<O, _, true> { sink: to, from: &from, count: &count, shape: PhantomData };
+                        passage.pass(state, number, slot.and_then(|value| A::ref_to(value)), sink)
+                    })
+                },
+            );
+        });
+        batch.truncate(passed.numbers);
+        drop(batch);
+        let (mut clock, mut numbers) = (0, passed.numbers);
+        moved[0] += passed.numbers;
+        passage.clocks(state, &mut |of| {
+            let given = (of.next - rings.next_of(clock).0) as usize;
+            rings.pass_clock(clock, given, count.get());
+            (clock, numbers) = (clock + 1, numbers.max(given));
+            moved[clock] += given;
+        });
+        let ran = &mut going.ran;
+        (ran.most, ran.filled) = (ran.most + numbers, ran.filled + count.get());
+        if let Err(payload) = outcome {
+            *at = from.get();
+            ran.failure = Some(payload);
+            break;
+        }
+        // A stage that has stopped the step may have outputs left, for the slots.
+        if going.is_over(numbers) || passed.stopped || shared.stopped() {
+            break;
+        }
+    }
+    going.ran
 }

@@ -8,11 +8,13 @@
 //! A run begins with steps through the slots, and so does each trial of another worker; and a few of each hundred are
 //! such steps. They show what a stage costs.
 
+use super::clocks::{Clocks, clock_before};
 use super::cost::Cost;
 use super::ends::{Lent, RunEnds};
 use super::lent_stage::Passer;
 use super::link::{Link, Pace};
-use super::past::{At, Limits, run};
+use super::past::{At, Limits, Ran, run, run_behind};
+use super::taken::{Spare, Taken, recycled, ring_of_source};
 use crate::Wiring;
 use crate::in_place::InPlace;
 use crate::kept::Kept;
@@ -22,8 +24,8 @@ use crate::sink_tasklet::SinkTasklet;
 use crate::source::SourceTasklet;
 use crate::task_probe::TaskProbe;
 use crate::tasklet::{AtMarks, Parts, Progress, Tasklet};
-use millstream_core::Shape;
 use millstream_core::fusion::Passage;
+use millstream_core::{SequenceNumber, Shape};
 use millstream_ring::{IdleRings, Mark, MarkKind, RingEnd, RingLayout};
 use std::any::Any;
 use std::marker::PhantomData;
@@ -42,6 +44,10 @@ const AGAIN_IF_DEAR: u32 = 256;
 const LOOKS: u32 = 64;
 const LOOKS_AFTER_BATCHES: u32 = 1_024;
 const LOOKS_IF_OBSERVED: u32 = 16;
+
+/// Steps past the rings are so many times as rare where a number stands for many behind it: each step through the slots
+/// takes longer.
+const RARER: u32 = 8;
 
 /// The values of the ends `W`, and their tasklets.
 pub(super) type Value<W, O> = <<W as RunEnds<O>>::Values as Iterator>::Item;
@@ -65,7 +71,9 @@ where
     spare: Spare,
     last: Box<dyn Tasklet>,
     over_all: Loop<P, P::State>,
-    source: Lent<SourceOf<W, O>>,
+    /// None if the loop takes values from the source's ring.
+    source: Option<Lent<SourceOf<W, O>>>,
+    clocks: Clocks,
     sink: Lent<SinkOf<W, O>>,
     link: Arc<Link>,
     shared: Arc<Shared>,
@@ -74,160 +82,220 @@ where
     cost: Cost,
     /// After how many steps through the slots values may go past them.
     again: u32,
+    /// How many times it looks for idle rings before the first stage goes on.
+    patience: u32,
     /// How many steps past the rings there were since.
     past: u32,
     at: At,
+    /// Where it has failed: at a number of a clock.
+    failed: Option<(usize, u64)>,
     shape: PhantomData<fn() -> A>,
 }
 
-/// Room for what a step collects, kept so that a step does not allocate. It is empty between steps.
-#[derive(Default)]
-struct Spare {
-    taken: Vec<Box<dyn Tasklet>>,
-    ends: Vec<&'static mut (dyn RingEnd + Send)>,
-    states: Vec<&'static mut (dyn Any + Send)>,
-}
-
-/// An empty list with the room of this one.
-fn recycled<A, B>(mut list: Vec<A>) -> Vec<B> {
-    list.clear();
-    // Of nothing; it is collected in place.
-    list.into_iter().map(|_| unreachable!("it is empty")).collect()
-}
-
-/// The tasklets of the stages before the last one, which are given back when this is dropped.
-struct Taken<'t> {
-    lent: &'t [Lent<Passer>],
-    stages: &'t mut Vec<Box<dyn Tasklet>>,
-    /// How many numbers have passed them.
-    passed: usize,
-}
-
-impl<'t> Taken<'t> {
-    /// All of them, or fewer if one is in use or has ended.
-    fn of(lent: &'t [Lent<Passer>], stages: &'t mut Vec<Box<dyn Tasklet>>) -> Self {
-        stages.extend(lent.iter().map_while(|stage| stage.try_lock()?.as_mut()?.tasklet.take()));
-        Taken { lent, stages, passed: 0 }
-    }
-}
-
-impl Drop for Taken<'_> {
-    fn drop(&mut self) {
-        for (lent, stage) in self.lent.iter().zip(self.stages.drain(..)) {
-            // Where the stage has ended meanwhile, its tasklet ends here.
-            if let Some(passer) = lent.lock().as_mut() {
-                passer.tasklet = Some(stage);
-                passer.passed += self.passed;
-            }
-        }
-    }
-}
-
 /// The ends of the run, and what they agree on.
-type LentEnds<W, O> = (Lent<SourceOf<W, O>>, Lent<SinkOf<W, O>>, Arc<Link>);
+type LentEnds<W, O> = (Option<Lent<SourceOf<W, O>>>, Lent<SinkOf<W, O>>, Arc<Link>);
 
 impl<A: Shape, O: RingLayout, P: Passage<A, O>, W: RunEnds<O>> Whole<A, O, P, W> {
+    /// Whether it takes values from the source itself, or from the source's ring.
+    pub(super) const TAKES_VALUES: bool = W::TAKES_VALUES && !P::RENUMBERS;
+
     pub(super) fn new(
         (before, last): (Vec<Lent<Passer>>, Box<dyn Tasklet>),
         over_all: Loop<P, P::State>,
         (source, sink, link): LentEnds<W, O>,
+        clocks: Clocks,
         wiring: &Wiring,
     ) -> Self {
         let (shared, pace, batch) = (wiring.shared.clone(), wiring.pace, wiring.batch);
         if pace != Pace::Several && !wiring.observed {
             link.take();
         }
-        let (cost, again, past, at, shape) = (Cost::unknown(), AGAIN, 0, At::Stage, PhantomData);
-        let spare = Spare::default();
-        Whole { before, spare, last, over_all, source, sink, link, shared, pace, batch, cost, again, past, at, shape }
+        Whole {
+            before,
+            spare: Spare::default(),
+            last,
+            over_all,
+            source,
+            clocks,
+            sink,
+            link,
+            shared,
+            pace,
+            batch,
+            cost: Cost::unknown(),
+            again: AGAIN,
+            patience: AGAIN,
+            past: 0,
+            at: At::Stage,
+            failed: None,
+            shape: PhantomData,
+        }
     }
 
     /// Whether it is time to see what the stages do.
     fn looks(&self) -> bool {
-        self.past
-            >= match self.pace {
-                Pace::Untimed => u32::MAX,
-                _ if self.shared.markers.on() => LOOKS_IF_OBSERVED,
-                Pace::One => LOOKS_AFTER_BATCHES,
-                Pace::Several => LOOKS,
-            }
+        let steps = match self.pace {
+            Pace::Untimed => u32::MAX,
+            _ if self.shared.markers.on() => LOOKS_IF_OBSERVED,
+            Pace::One => LOOKS_AFTER_BATCHES,
+            Pace::Several => LOOKS,
+        };
+        self.past >= if P::RENUMBERS { steps.saturating_mul(RARER) } else { steps }
     }
 
-    /// Takes values past the rings.
+    /// Takes values past the rings: from the source, or from its ring.
     fn go_past(&mut self) -> Progress {
         let looks = self.looks();
         let Whole {
-            before, spare, last, over_all, source, sink, link, shared, pace, batch, cost, again, past, at, ..
+            before,
+            spare,
+            last,
+            over_all,
+            source,
+            clocks,
+            sink,
+            link,
+            shared,
+            pace,
+            batch,
+            cost,
+            again,
+            patience,
+            past,
+            at,
+            failed,
+            ..
         } = self;
         let Spare { taken, ends: spare_ends, states: spare_states } = spare;
-        let lent = || Some((source.try_lock()?, sink.try_lock()?));
+        let lent = || {
+            let source = source.as_ref().map(|source| source.try_lock().ok_or(())).transpose();
+            Some((source.ok()?, sink.try_lock()?))
+        };
         let lent = lent().or_else(|| {
             link.wait();
             lent()
         });
         let Some((mut source, mut sink)) = lent else { return Progress::NONE };
-        let (Some(source), Some(sink)) = (source.as_mut(), sink.as_mut()) else { return link.rest() };
-        if source.ends() {
-            return link.rest();
-        }
-        let laid = source.lay();
+        let Some(sink) = sink.as_mut() else { return link.rest() };
+        let mut source = match source.as_mut().map(|source| source.as_mut()) {
+            Some(None) => return link.rest(),
+            Some(Some(source)) if source.ends() => return link.rest(),
+            source => source.flatten(),
+        };
+        let laid = source.as_mut().is_some_and(|source| source.lay());
         let rests = |link: &Link| Progress { worked: laid | link.rest().worked, ..Progress::NONE };
-        let (values, to_stages) = source.for_loop();
         let Some((from_stages, to)) = sink.for_loop() else { return rests(link) };
-        let mut taken = Taken::of(before, taken);
+        let taken = Taken::of(before, taken, clocks);
         if taken.stages.len() < before.len() {
             return rests(link);
         }
         let mut ends: Vec<&mut dyn RingEnd> = recycled(take(spare_ends));
         let mut states: Vec<&mut dyn Any> = recycled(take(spare_states));
-        ends.push(to_stages);
-        for stage in taken.stages.iter_mut().map(|stage| &mut **stage).chain([&mut **last]) {
-            let Some(Parts { input, output, state, .. }) = stage.in_loop() else { return rests(link) };
-            ends.extend([input, output]);
+        let (mut values, mut first) = (None, None);
+        if let Some(source) = source.as_mut() {
+            let (from, to_stages) = source.for_loop();
+            values = Some(from);
+            ends.push(to_stages);
+        }
+        let stages = taken.stages.iter_mut().map(|stage| &mut **stage).chain([&mut **last]);
+        for (stage, tasklet) in stages.enumerate() {
+            let Some(Parts { input, output, state, .. }) = tasklet.in_loop() else { return rests(link) };
+            match stage {
+                0 if !Self::TAKES_VALUES => first = ring_of_source::<Value<W, O>>(input),
+                _ => ends.push(input),
+            }
+            ends.push(output);
             states.push(state);
         }
         ends.push(from_stages);
-        let Some(rings) = IdleRings::of(&mut ends) else {
-            (*spare_ends, *spare_states) = (recycled(ends), recycled(states));
-            return rests(link);
+        let Clocks { ends: starts, moved, .. } = &mut *taken.clocks;
+        let rings = match &first {
+            Some(first) => IdleRings::behind(first.position(), &mut ends, starts),
+            None => IdleRings::of(&mut ends),
         };
-        let Loop { passage, state, .. } = over_all;
+        let Some(rings) = rings else {
+            (*spare_ends, *spare_states) = (recycled(ends), recycled(states));
+            *patience = patience.saturating_sub(1);
+            if Self::TAKES_VALUES || *patience == 0 {
+                *again = if Self::TAKES_VALUES { *again } else { AGAIN_IF_DEAR };
+                return rests(link);
+            }
+            // The first stage rests, and the others have something left.
+            return Progress::WORKED;
+        };
+        *patience = AGAIN;
+        let Loop { passage, state, failing } = over_all;
         let limits = Limits { batch: *batch, pace: *pace, shared, cost: &mut *cost };
         passage.exchange(state, &mut states);
-        let ran = run::<A, O, P, W>(rings, (values, (&mut *passage, &mut *state), to), limits, at);
+        let ran = match (values, &mut first) {
+            (Some(values), _) if Self::TAKES_VALUES => {
+                run::<A, O, P, W>(rings, (values, (&mut *passage, &mut *state), to), limits, (at, moved))
+            }
+            (_, Some(first)) if !Self::TAKES_VALUES => {
+                run_behind::<_, A, O, P, _>(rings, (first, (&mut *passage, &mut *state), to), limits, (at, moved))
+            }
+            _ => Ran::default(),
+        };
         passage.exchange(state, &mut states);
+        // END is next, and nothing before it.
+        let ends_now = first.as_mut().is_some_and(|first| first.backlog() > 0 && first.mark().is_none());
+        if ran.failure.is_some() {
+            let stages = states.len();
+            *failed = Some(match at {
+                At::Source => (0, ends[0].at()),
+                At::Sink => (starts.len(), ends[ends.len() - 1].at()),
+                At::Stage => {
+                    let stage = failing.index().unwrap_or(stages - 1);
+                    let input = match (&first, stage) {
+                        (Some(first), 0) => first.position().0,
+                        (Some(_), stage) => ends[2 * stage - 1].at(),
+                        (None, stage) => ends[2 * stage + 1].at(),
+                    };
+                    (clock_before(starts, stage), input)
+                }
+            });
+        }
         (*spare_ends, *spare_states) = (recycled(ends), recycled(states));
-        link.count(ran.numbers);
-        taken.passed = ran.numbers;
+        let at_sink = moved[starts.len()];
+        link.count_sink(at_sink);
+        if Self::TAKES_VALUES {
+            link.count_source(moved[0]);
+        }
         drop(taken);
-        if ran.numbers > 0 || ran.failure.is_some() {
+        if at_sink > 0 || ran.failure.is_some() {
             sink.has_read(ran.filled, ran.failure.is_none());
         }
         if let Some(payload) = ran.failure {
-            last.in_loop().into_iter().for_each(|parts| *parts.busy = true);
             resume_unwind(payload);
         }
         if ran.exhausted {
-            source.exhaust();
+            source.into_iter().for_each(SourceTasklet::exhaust);
         } else if ran.dear {
             *again = AGAIN_IF_DEAR;
         }
-        let rests = ran.dear || looks || ran.numbers == 0 && !ran.exhausted;
-        *past = if rests { 0 } else { past.saturating_add(1) };
+        let nothing = ran.most == 0 && !ran.exhausted;
+        let rests = ran.dear || looks || nothing && (Self::TAKES_VALUES || ends_now);
+        *past = if rests { 0 } else { past.saturating_add(u32::from(!nothing)) };
         let rested = rests && link.rest().worked;
         if !rests {
             link.take();
         }
         // The time is that of all stages.
-        Progress { worked: laid | ran.exhausted | rested, untimed: true, ..Progress::moved(ran.numbers) }
+        let worked = laid | ran.exhausted | rested | (ran.most > at_sink);
+        Progress { worked, untimed: true, ..Progress::moved(at_sink) }
     }
 }
 
 impl<A: Shape, O: RingLayout, P: Passage<A, O>, W: RunEnds<O>> Tasklet for Whole<A, O, P, W> {
     fn step(&mut self) -> Progress {
-        self.at = At::Stage;
+        (self.at, self.failed) = (At::Stage, None);
+        let one = self.shared.has_one_worker();
+        if one && !Self::TAKES_VALUES && self.before.is_empty() && self.link.takes() {
+            // Its stage would read the source's ring.
+            return self.go_past();
+        }
         let progress = self.last.step();
-        if !self.shared.has_one_worker() {
+        if !one {
             return Progress { worked: progress.worked | self.link.rest().worked, ..progress };
         }
         if progress == Progress::NONE {
@@ -249,7 +317,11 @@ impl<A: Shape, O: RingLayout, P: Passage<A, O>, W: RunEnds<O>> Tasklet for Whole
     }
 
     fn failed_at(&self) -> Option<u64> {
-        self.last.failed_at()
+        self.failed.map(|(_, number)| number).or_else(|| self.last.failed_at())
+    }
+
+    fn failed_on(&self) -> Option<usize> {
+        self.failed.map(|(clock, _)| clock)
     }
 
     fn failed_in(&self) -> Option<&str> {
@@ -280,6 +352,10 @@ impl<A: Shape, O: RingLayout, P: Passage<A, O>, W: RunEnds<O>> AtMarks for Whole
 
     fn state(&mut self) -> Option<Kept> {
         self.last.at_marks()?.state()
+    }
+
+    fn clock(&mut self) -> Option<SequenceNumber> {
+        self.last.at_marks()?.clock()
     }
 
     fn in_place(&mut self) -> Option<Box<dyn InPlace + '_>> {

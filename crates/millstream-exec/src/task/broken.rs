@@ -9,12 +9,19 @@ use std::sync::atomic::Ordering;
 impl Task {
     /// Records a panic of the user's code in this tasklet.
     pub(super) fn broken(&self, shared: &Shared, number: Option<u64>, payload: Payload) -> Broken {
-        self.broken_in(&self.name, shared, number, payload)
+        self.broken_in((&self.name, self.clock), shared, number, payload)
     }
 
-    pub(super) fn broken_in(&self, stage: &str, shared: &Shared, number: Option<u64>, payload: Payload) -> Broken {
+    /// As [`broken`](Task::broken), in a stage of a loop, at a number of this clock.
+    pub(super) fn broken_in(
+        &self,
+        (stage, clock): (&str, usize),
+        shared: &Shared,
+        number: Option<u64>,
+        payload: Payload,
+    ) -> Broken {
         self.broken.store(true, Ordering::Relaxed);
-        let at = FailedAt::new(self.clock, number, self.order);
+        let at = FailedAt::new(clock, number, self.order);
         let failure = RunError::unwound(stage, number, payload.as_ref());
         shared.note_failure(at, failure.clone());
         Broken { failure: Some(failure), payload }

@@ -34,6 +34,7 @@ mod limits;
 mod marks;
 #[cfg(feature = "queues")]
 mod named_sinks;
+mod new_clocks;
 mod observe;
 #[cfg(feature = "queues")]
 mod queues;

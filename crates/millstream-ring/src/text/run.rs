@@ -1,7 +1,7 @@
 use super::span::{Kind, Span, place};
 use crate::slots::{Around, Slots};
 use millstream_core::Density;
-use millstream_core::text::{Block, Piece, Splitter};
+use millstream_core::text::{Block, Piece, Splitter, not_a_part};
 use std::marker::PhantomData;
 
 /// Slots of text that are being written, contiguous or around the ring's end, and that no reader sees yet.
@@ -179,7 +179,7 @@ impl<'c, 'b, T: Kind + ?Sized, D: Density> Passing<'c, 'b, T, D> {
             let Some(Splitter { range, next }) = parts.next() else { return true };
             let (start, end) = (range.start, range.end);
             if text.part(range).is_none() {
-                not_a_part(start, end, text.bytes().len());
+                not_a_part(start..end, text.bytes().len());
             }
             // SAFETY: `place` has found the whole in its block, and this is a part of it; otherwise as in `put`.
             unsafe { self.run.put(block, base + start, end - start) };
@@ -219,11 +219,6 @@ impl<'c, 'b, T: Kind + ?Sized, D: Density> Passing<'c, 'b, T, D> {
         let last = self.block.map(Block::identity);
         Passed { slots: self.run.finish(), text: self.text, memory: self.memory, last }
     }
-}
-
-#[cold]
-fn not_a_part(start: usize, end: usize, len: usize) -> ! {
-    panic!("cut at {start} and {end}, which is no part of {len} bytes")
 }
 
 impl<T: Kind + ?Sized, D: Density> std::fmt::Debug for Passing<'_, '_, T, D> {

@@ -1,5 +1,6 @@
 //! Values that pass two rings without their slots, between values that go through them.
 
+use millstream_core::fusion::Fill;
 use millstream_core::{Dense, SequenceNumber, Sparse, Val};
 use millstream_ring::{IdleRings, MarkKind, Passed, Producer, Reader, RingEnd, ring};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -15,11 +16,11 @@ fn pass(input: &mut Values, output: &mut Values, n: usize, values: std::ops::Ran
     let see = |_: &mut (), all: &mut Vec<(u64, u64)>, number: SequenceNumber, x: Arc<u64>| {
         assert!(*x != 13, "thirteen");
         all.push((number.0, *x));
-        true
+        Fill::of(true)
     };
     let mut passed = Passed::default();
     rings.bypass(n, (&mut values, &mut (), &mut all), &mut passed, see);
-    assert_eq!(passed, Passed { numbers: all.len(), filled: all.len() });
+    assert_eq!(passed, Passed { numbers: all.len(), filled: all.len(), ..passed });
     Some(all)
 }
 
@@ -123,9 +124,9 @@ fn what_is_filled_is_counted_where_someone_looks() {
     let mut ends: [&mut dyn RingEnd; 4] = [&mut input, &mut from, &mut output, &mut to];
     let mut rings = IdleRings::of(&mut ends).unwrap();
     let mut passed = Passed::default();
-    let odd = |_: &mut (), _: &mut (), _: SequenceNumber, x: u64| x % 2 == 1;
+    let odd = |_: &mut (), _: &mut (), _: SequenceNumber, x: u64| Fill::of(x % 2 == 1);
     rings.bypass(99, (&mut (0..9), &mut (), &mut ()), &mut passed, odd);
-    assert_eq!(passed, Passed { numbers: 9, filled: 4 });
+    assert_eq!(passed, Passed { numbers: 9, filled: 4, ..Passed::default() });
     assert_eq!((probe.empties().looked_at, probe.empties().empty), (9, 5));
 }
 
@@ -144,7 +145,7 @@ fn an_edge_of_two_rings_is_passed_with_both() {
         let mut ends: [&mut dyn RingEnd; 6] =
             [&mut input, &mut judged, &mut mask, &mut kept, &mut output, &mut to_sink];
         let mut rings = IdleRings::of(&mut ends).unwrap();
-        rings.bypass(5, (&mut (0..9), &mut (), &mut ()), &mut Passed::default(), |(), (), _, x| x % 2 == 0);
+        rings.bypass(5, (&mut (0..9), &mut (), &mut ()), &mut Passed::default(), |(), (), _, x| Fill::of(x % 2 == 0));
         assert_eq!(rings.next(), SequenceNumber(at + 5));
         input.fill(1, |_| sent.clone()).unwrap();
         drop(judged.batch(9));
@@ -158,4 +159,52 @@ fn an_edge_of_two_rings_is_passed_with_both() {
     drop((input, output));
     drop((judged, kept, to_sink));
     assert_eq!(Arc::strong_count(&sent), 1);
+}
+
+/// The ends of a stage that starts a clock, behind its reader: `clocks` is where its clock begins.
+fn behind(middle: &mut Values, output: &mut Values, at: u64, clocks: &[usize]) -> Option<(u64, u64)> {
+    let mut ends: [&mut dyn RingEnd; 4] = [&mut middle.0, &mut middle.1, &mut output.0, &mut output.1];
+    let mut rings = IdleRings::behind(SequenceNumber(at), &mut ends, clocks)?;
+    let mut passed = Passed::default();
+    let held = |(): &mut (), count: &mut usize, _: SequenceNumber, x: usize| {
+        *count += x;
+        if *count < 9 { Fill::of(true) } else { Fill::EMPTY.held() }
+    };
+    let mut count = 0;
+    rings.bypass(9, (&mut [2, 0, 3, 4, 5].into_iter(), &mut (), &mut count), &mut passed, held);
+    assert_eq!(
+        passed,
+        Passed { numbers: 3, filled: 3, stopped: false, held: true },
+        "the slot that was held comes again"
+    );
+    rings.pass_clock(0, count, count);
+    rings.pass_clock(1, count, count);
+    Some((rings.next().0, rings.next_of(0).0))
+}
+
+#[test]
+fn a_later_clock_passes_by_its_own_numbers() {
+    let (mut middle, mut output) = (values(4), values(2));
+    output.0.fill(1, |_| Arc::new(1)).unwrap();
+    assert!(behind(&mut middle, &mut output, 0, &[2]).is_none(), "something is in the output");
+    drop(output.1.batch(1));
+    assert!(behind(&mut middle, &mut output, 1, &[2]).is_none(), "the ends are not where the reader is");
+    assert!(behind(&mut middle, &mut output, 0, &[]).is_none(), "the output has another clock");
+    assert_eq!(behind(&mut middle, &mut output, 0, &[2]), Some((3, 10)));
+    assert_eq!((middle.0.next().0, middle.1.position().0), (3, 3));
+    assert_eq!((output.0.next().0, output.1.position().0), (10, 10));
+    let kept = Arc::new(7);
+    assert_eq!((send(&mut middle, &kept), send(&mut output, &kept)), (3, 10));
+    output.0.mark(1, MarkKind::Cut);
+    let (producer, reader) = output;
+    assert!(behind(&mut middle, &mut (producer, reader.stops_at_marks()), 4, &[2]).is_none(), "a mark lies there");
+}
+
+#[test]
+fn the_ends_of_a_ring_have_one_clock() {
+    let (mut middle, mut output) = (values(4), values(4));
+    for clocks in [&[1][..], &[3], &[1, 2], &[2, 3], &[2, 2], &[2, 0], &[0, 4]] {
+        assert!(behind(&mut middle, &mut output, 0, clocks).is_none(), "{clocks:?}");
+    }
+    assert!(behind(&mut middle, &mut output, 5, &[0, 2]).is_some());
 }
