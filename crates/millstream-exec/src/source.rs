@@ -65,6 +65,9 @@ pub trait Source<T: Item> {
     /// values itself. That is worth while where a value costs little beside a slot of a ring.
     const IN_LOOP: bool = !Self::WAITS;
 
+    /// As [`IN_LOOP`](Source::IN_LOOP), of a loop behind the source's ring, where the first stage cuts text.
+    const LOOP_BEHIND: bool = true;
+
     /// Returns the iterator.
     fn values(self) -> Self::Values;
 
@@ -201,6 +204,7 @@ impl<T: Item, X: Source<T>, const SLOTS: usize> Source<T> for Few<X, SLOTS> {
     const WAITS: bool = X::WAITS;
     const SLOTS: usize = SLOTS;
     const IN_LOOP: bool = X::IN_LOOP;
+    const LOOP_BEHIND: bool = X::LOOP_BEHIND;
 
     fn values(self) -> X::Values {
         self.0.values()

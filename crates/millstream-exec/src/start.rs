@@ -80,6 +80,9 @@ where
         Ok(External(source)) => Origin::external(source),
         Err(source) => Origin::values(source, threads),
     };
+    if !X::IN_LOOP && !X::LOOP_BEHIND {
+        return wire_after::<R, NoEnds, _, _>(pipeline, rings, threads, origin);
+    }
     if !X::IN_LOOP {
         return wire_after::<R, W::Behind, _, _>(pipeline, rings, threads, origin);
     }

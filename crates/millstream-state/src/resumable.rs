@@ -277,6 +277,7 @@ impl<T: Item, X: Resumable<T>> Source<T> for Trailing<T, X> {
     const WAITS: bool = X::WAITS;
     /// Each value leaves its place, and most come from a file.
     const IN_LOOP: bool = false;
+    const LOOP_BEHIND: bool = false;
 
     fn waits(&self) -> bool {
         self.waits

@@ -98,6 +98,7 @@ impl<T: Item> Source<T> for Given<T> {
     type Values = std::vec::IntoIter<T>;
     const WAITS: bool = false;
     const IN_LOOP: bool = false;
+    const LOOP_BEHIND: bool = false;
 
     fn values(self) -> Self::Values {
         self.0.into_iter()
