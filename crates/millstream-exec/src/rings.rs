@@ -102,19 +102,19 @@ impl Rings {
     /// keep a part of a text, and bodies of them in `fanout`, `both`, `choose`, `merge` and a `shard` of one. A stage
     /// that writes text, a `shard` of more, a `feedback`, windows by number, a box and a block of wires cannot.
     ///
-    /// Where the first stage cuts text, as `lines` does, any source will do: its blocks go through its own ring, and the
-    /// lines past all others, also through a `flat_map` and other stages that start a clock. Values go through the rings while the run has or tries another worker, while a snapshot or an upgrade is
-    /// under way, after an upgrade, if a number takes more than a microsecond, and in a few of each hundred steps,
-    /// which show what each stage costs. Without a set [batch](Rings::batch) a step past the rings takes up to 50
-    /// microseconds. Its states are moved into local variables and back, if they and the source's iterator have at most
-    /// 256 bytes together.
+    /// Where the first stage cuts text, as `lines` does, any source will do: its blocks go through its own ring, and
+    /// the lines past all others, also through a `flat_map` and other stages that start a clock. Values go through the
+    /// rings while the run has or tries another worker, while a snapshot or an upgrade is under way, after an upgrade,
+    /// if a number takes more than a microsecond, and in a few of each hundred steps, which show what each stage costs.
+    /// Without a set [batch](Rings::batch) a step past the rings takes up to 50 microseconds. Its states are moved into
+    /// local variables and back, if they and the source's iterator have at most 256 bytes together.
     ///
-    /// If the source may wait, the first stage does not cut text, and one worker is set here or the run is on [`Inline`](crate::Inline), stages are
-    /// *fused*: a chain of `map`, `map_owned`, `cloned`, `filter`, `filter_map` and `try_map`, with a last stage that
-    /// is one of these, a `scan` or a `fold`, runs as one loop from ring to ring. The right side of a
-    /// [`then`](millstream_core::Arrow::then) begins another chain, and inside `shard` and `shard_by` there are none.
-    /// [`fused_into`](crate::StageReport::fused_into) says in whose loop a stage ran. A run that was set to one worker
-    /// keeps these loops if it gets more workers while it goes on.
+    /// If the source may wait, the first stage does not cut text, and one worker is set here or the run is on
+    /// [`Inline`](crate::Inline), stages are *fused*: a chain of `map`, `map_owned`, `cloned`, `filter`, `filter_map`
+    /// and `try_map`, with a last stage that is one of these, a `scan` or a `fold`, runs as one loop from ring to ring.
+    /// The right side of a [`then`](millstream_core::Arrow::then) begins another chain, and inside `shard` and
+    /// `shard_by` there are none. [`fused_into`](crate::StageReport::fused_into) says in whose loop a stage ran. A run
+    /// that was set to one worker keeps these loops if it gets more workers while it goes on.
     ///
     /// Nothing else changes: not the slots, the plan, the names in errors or the counts of the report. If a stage
     /// fails, the stages before it in its loop have not run ahead. The plan's bytes still count all rings.

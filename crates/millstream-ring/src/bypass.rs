@@ -5,16 +5,18 @@
 //! END, probes and forks find the rings as they would be anyway, and values can go through the slots again at any
 //! number.
 
+mod in_hand;
+
 use crate::gate::{Gate, GateId};
 use crate::producer::Producer;
 use crate::reader::Reader;
 use crate::vectorised::{Loop3, vectorised3};
 use crate::view::{RingLayout, View};
+use in_hand::InHand;
 use millstream_core::fusion::Fill;
 use millstream_core::{Item, SequenceNumber};
 use std::any::Any;
-use std::mem::{ManuallyDrop, MaybeUninit};
-use std::ops::{Deref, DerefMut, Range};
+use std::ops::Range;
 
 /// A [`Producer`] or a [`Reader`]. Sealed.
 pub trait RingEnd: sealed::Sealed {
@@ -176,8 +178,8 @@ impl<'e, 'r> IdleRings<'e, 'r> {
 
     /// Takes at most `n` values, and calls `f` with each and its number, on the first clock of the rings, and with the
     /// state of a loop and a sink. `f` returns what became of the slot. There are fewer than `n` if the values have
-    /// ended, if a [mark](IdleRings::before_mark) lies ahead, or if a slot [does not go on](Fill::goes_on). The numbers of
-    /// a later clock pass by [`pass_clock`](IdleRings::pass_clock).
+    /// ended, if a [mark](IdleRings::before_mark) lies ahead, or if a slot [does not go on](Fill::goes_on). The numbers
+    /// of a later clock pass by [`pass_clock`](IdleRings::pass_clock).
     ///
     /// What went past is stored in `passed`. If `values` or `f` panics, that are the numbers before the present one.
     ///
@@ -236,8 +238,8 @@ impl<'e, 'r> IdleRings<'e, 'r> {
         SequenceNumber(self.ends[self.clocks[clock]].at())
     }
 
-    /// The next `numbers` numbers of a later clock pass, the first of which is clock 0. `filled` of them have a value at
-    /// the sink, if it is the last clock.
+    /// The next `numbers` numbers of a later clock pass; the first such clock is clock 0. `filled` of them have a value
+    /// at the sink, if it is the last clock.
     pub fn pass_clock(&mut self, clock: usize, numbers: usize, filled: usize) {
         if let Some(first) = self.clocks.get(clock) {
             let end = self.clocks.get(clock + 1).copied().unwrap_or(self.ends.len());
@@ -365,49 +367,6 @@ impl<F> Each<'_, F> {
 
 /// As many bytes of states are moved for a loop.
 const IN_HAND: usize = 256;
-
-/// A value that was moved out of its place, and is moved back when this is dropped. The compiler keeps a local variable
-/// in registers, where a loop that can end before its first store would store to memory at every turn.
-struct InHand<'h, T> {
-    value: ManuallyDrop<T>,
-    home: &'h mut MaybeUninit<T>,
-}
-
-impl<'h, T> InHand<'h, T> {
-    #[inline(always)]
-    fn new(home: &'h mut T) -> Self {
-        // SAFETY: both types have one layout. Nothing but this value reaches the place as long as it is borrowed, and
-        // `drop`, which also a panic runs, moves the value back into it.
-        let home = unsafe { &mut *std::ptr::from_mut(home).cast::<MaybeUninit<T>>() };
-        // SAFETY: it holds a value, which is used by its new place alone from now on.
-        let value = ManuallyDrop::new(unsafe { home.assume_init_read() });
-        InHand { value, home }
-    }
-}
-
-impl<T> Deref for InHand<'_, T> {
-    type Target = T;
-
-    #[inline(always)]
-    fn deref(&self) -> &T {
-        &self.value
-    }
-}
-
-impl<T> DerefMut for InHand<'_, T> {
-    #[inline(always)]
-    fn deref_mut(&mut self) -> &mut T {
-        &mut self.value
-    }
-}
-
-impl<T> Drop for InHand<'_, T> {
-    #[inline(always)]
-    fn drop(&mut self) {
-        // SAFETY: it is not used again.
-        self.home.write(unsafe { ManuallyDrop::take(&mut self.value) });
-    }
-}
 
 /// Stores how far a loop has come, also if a panic leaves it.
 struct Count<'p> {

@@ -16,7 +16,7 @@ use std::any::Any;
 use std::mem::swap;
 use std::sync::Arc;
 
-/// So many outputs of a value are given beyond what the clock allows.
+/// The outputs of a value that are given beyond what the clock allows.
 const FURTHER: usize = 1024;
 
 /// A stage of an [`ExpandKernel`], and its place in the pipeline.

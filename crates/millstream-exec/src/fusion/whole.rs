@@ -45,8 +45,7 @@ const LOOKS: u32 = 64;
 const LOOKS_AFTER_BATCHES: u32 = 1_024;
 const LOOKS_IF_OBSERVED: u32 = 16;
 
-/// Steps past the rings are so many times as rare where a number stands for many behind it: each step through the slots
-/// takes longer.
+/// Steps through the slots are this many times as rare where a number stands for many behind it: each takes longer.
 const RARER: u32 = 8;
 
 /// The values of the ends `W`, and their tasklets.

@@ -27,7 +27,7 @@ fn alone(calls: Arc<AtomicU64>) -> impl FnMut(&mut (u64, u64), SequenceNumber, &
     }
 }
 
-/// Blocks of so many lines each, which are the numbers from 0 on.
+/// Blocks of lines, which are the numbers from 0 on.
 fn numbered(blocks: u64, lines: u64) -> impl Iterator<Item = Block> + Send {
     let block = move |n| (n * lines..(n + 1) * lines).map(|line| format!("{line}\n")).collect::<String>();
     (0..blocks).map(move |n| Block::from(block(n).into_bytes()))
@@ -140,9 +140,9 @@ fn a_stage_of_a_new_clock_speaks_at_end() {
         0,
         |sum: &mut u64, x: &u64| {
             *sum += x;
-            (*sum % 2 == 0).then_some(*sum)
+            sum.is_multiple_of(2).then_some(*sum)
         },
-        |sum| Some(sum),
+        Some,
     );
     let p = p.fold(0, |count, _| *count += 1, |count| count);
     for n in [0, 1, 5_000] {
@@ -293,7 +293,8 @@ proptest! {
                     .map_bytes(|line, out| {
                         out.push(b'<');
                         out.extend(&line);
-                    }).filter(|line| line.len() != 3).fanout(|p| p.map(|line| line.len()), |p| p.filter_map(|line| line.last().copied())),
+                    }).filter(|line| line.len() != 3)
+                    .fanout(|p| p.map(|line| line.len()), |p| p.filter_map(|line| line.last().copied())),
                 Vec::from_iter::<Vec<Block>>(text())
             ),
             _ => hold!(
