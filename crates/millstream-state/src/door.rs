@@ -6,7 +6,8 @@
 mod words;
 
 pub use words::{
-    ASK, BUSY, FORWARDED, FREE, GO, NO, SETTLED, SOCKETS, UP, VERSION, hear, hear_number, reason, say, say_free, say_no,
+    ASK, BUSY, FORWARDED, FREE, GO, NO, SETTLED, SOCKETS, UP, VERSION, hear, hear_number, is_silence, process, reason,
+    say, say_free, say_no,
 };
 
 use std::fs::{self, File, Permissions};

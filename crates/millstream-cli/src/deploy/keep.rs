@@ -1,6 +1,6 @@
 //! Runs whose state is kept in a directory, and looks at what is kept there.
 
-mod offered;
+pub(super) mod offered;
 mod taken;
 
 use super::{Failed, Runs};

@@ -63,6 +63,12 @@ pub fn hear(link: &UnixStream, within: Duration) -> io::Result<Option<u8>> {
     }
 }
 
+/// Whether this is the error of a wait in which nothing came.
+#[must_use]
+pub fn is_silence(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut)
+}
+
 /// The reason behind a `NO`.
 #[must_use]
 pub fn reason(link: &UnixStream) -> String {
@@ -91,6 +97,21 @@ pub fn hear_number(mut link: &UnixStream) -> io::Result<u64> {
     Ok(u64::from_be_bytes(number))
 }
 
+/// The number of the process at the other end, where the system says it.
+#[cfg(target_os = "linux")]
+#[must_use]
+pub fn process(link: &UnixStream) -> Option<u32> {
+    let peer = rustix::net::sockopt::socket_peercred(link).ok()?;
+    u32::try_from(peer.pid.as_raw_nonzero().get()).ok()
+}
+
+/// The number of the process at the other end, where the system says it.
+#[cfg(not(target_os = "linux"))]
+#[must_use]
+pub fn process(_: &UnixStream) -> Option<u32> {
+    None
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -105,7 +126,7 @@ mod tests {
         say_free(&ours, u64::MAX - 7).unwrap();
         assert_eq!((hear(&theirs, PATIENCE).unwrap(), hear_number(&theirs).unwrap()), (Some(FREE), u64::MAX - 7));
         let silent = hear(&theirs, Duration::ZERO).unwrap_err();
-        assert!(matches!(silent.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut), "{silent}");
+        assert!(is_silence(&silent), "{silent}");
         say_no(&ours, "because");
         assert_eq!(hear(&theirs, PATIENCE).unwrap(), Some(NO));
         assert_eq!(reason(&theirs), "because");

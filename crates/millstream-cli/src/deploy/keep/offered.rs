@@ -8,7 +8,7 @@
 use crate::config::Keep;
 use crate::interrupts::Interrupts;
 use millstream_exec::Stopper;
-use millstream_state::door::{self, ASK, Door, NO, SETTLED, UP, VERSION};
+use millstream_state::door::{self, ASK, Door, NO, SETTLED, UP, VERSION, is_silence};
 use millstream_state::{StateDir, StateError, Storer};
 use std::env;
 use std::io::{self, Read};
@@ -129,7 +129,7 @@ impl Listens {
 
 impl Asked {
     pub(super) fn process(&self) -> Option<u32> {
-        process(&self.link)
+        door::process(&self.link)
     }
 
     /// Lets the process begin, when the directory is free, and waits until it has stored something.
@@ -163,10 +163,6 @@ impl Asked {
 
 const ENDED: &str = "it has ended";
 
-pub(super) fn is_silence(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut)
-}
-
 /// Starts this process's program again, in its place, as it was started: the run goes on at its newest snapshot.
 /// Returns why that cannot be done.
 pub(super) fn again(keep: &Keep, program: &str) -> io::Error {
@@ -187,19 +183,7 @@ pub(super) fn again(keep: &Keep, program: &str) -> io::Error {
     Command::new(path).arg0(name).args(args).exec()
 }
 
-/// The number of the process at the other end.
-#[cfg(target_os = "linux")]
-pub(super) fn process(link: &UnixStream) -> Option<u32> {
-    let peer = rustix::net::sockopt::socket_peercred(link).ok()?;
-    u32::try_from(peer.pid.as_raw_nonzero().get()).ok()
-}
-
-#[cfg(not(target_os = "linux"))]
-pub(super) fn process(_: &UnixStream) -> Option<u32> {
-    None
-}
-
 /// A process in words.
-pub(super) fn named(process: Option<u32>) -> String {
+pub(in crate::deploy) fn named(process: Option<u32>) -> String {
     process.map_or("the other process".to_owned(), |number| format!("process {number}"))
 }

@@ -1,10 +1,10 @@
 //! A run whose state is kept, in the place of another process: `--take-over`.
 
 use super::super::{Failed, Runs};
-use super::offered::{is_silence, named, process};
+use super::offered::named;
 use crate::config::Keep;
 use millstream_core::Plan;
-use millstream_state::door::{self, ASK, BUSY, Door, FREE, GO, NO, SETTLED, UP, VERSION};
+use millstream_state::door::{self, ASK, BUSY, Door, FREE, GO, NO, SETTLED, UP, VERSION, is_silence};
 use millstream_state::{JobError, Persistent, StateDir, StateError, Storer};
 use std::io::{self, Write};
 use std::os::unix::net::UnixStream;
@@ -98,7 +98,7 @@ fn ask(dir: &Path) -> Result<Option<Taken>, String> {
     match door::hear(&link, LETS_GO_WITHIN) {
         Ok(Some(FREE)) => {
             let at = door::hear_number(&link).map_err(failed)?;
-            let of = named(process(&link));
+            let of = named(door::process(&link));
             Ok(Some(Taken { link: Arc::new(Mutex::new(Some(link))), of, at }))
         }
         Ok(Some(BUSY)) => Err("another one is taking over: try again when it has, or has not".to_owned()),

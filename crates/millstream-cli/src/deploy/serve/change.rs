@@ -1,5 +1,6 @@
 //! The change of a service to a new process: `--take-over`.
 
+use super::super::keep::offered::named;
 use super::super::{Failed, Runs};
 use super::{FollowingOf, LOOK, Refused, Serves, Serving, Started, doing};
 use crate::config::Keep;
@@ -10,7 +11,6 @@ use millstream_exec::BoxShape;
 use millstream_net::http::Server;
 use millstream_net::http::hand_over::{self, HandOverError, HandedOver, Offer, Predecessor, Settled, Successor};
 use millstream_state::{Following, JobError, Recorded, StateDir, StateError};
-use std::fmt::Display;
 use std::time::{Duration, Instant};
 
 /// The time in which the old process answers what it has, and lets its state go.
@@ -167,7 +167,7 @@ impl Runs {
                 }
             };
         };
-        let of = process(before.process());
+        let of = named(before.process());
         let offer = before.up(server, UP_WITHIN).map_err(|error| {
             (format!("--take-over: {of} does not let this one begin: {error}"), Outcome::InputOrOutputFailed)
         })?;
@@ -195,7 +195,7 @@ impl Runs {
         left: u64,
     ) -> Option<(HandedOver, String)> {
         let offered = offer.as_ref()?;
-        let to = process(successor.process()).to_string();
+        let to = named(successor.process());
         if left > 0 {
             self.note(&format!("{left} requests were not answered in time, and were refused"));
         }
@@ -278,9 +278,4 @@ fn is_ours(keep: &Keep) -> bool {
 
 fn is_in_use(failed: &Failed) -> bool {
     matches!(failed, Failed::Job(JobError::State(StateError::InUse { .. })))
-}
-
-/// A process in words.
-fn process(number: Option<u32>) -> impl Display {
-    number.map_or("the other process".to_owned(), |number| format!("process {number}"))
 }

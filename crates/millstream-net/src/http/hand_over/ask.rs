@@ -1,12 +1,12 @@
 //! The process that takes a service over.
 
 use super::link::{self, ASK, BUSY, GO, NO, SOCKETS, VERSION};
-use super::{HandOverError, Offer, offer};
+use super::{HandOverError, Offer};
 use crate::OpenError;
 use crate::http::{Limits, Server};
 use crate::listening::{Accepting, Bound};
 use axum::Router;
-use millstream_state::door::Door;
+use millstream_state::door::{self, Door};
 use std::fmt;
 use std::io::{self, Write};
 use std::net::{SocketAddr, TcpListener};
@@ -55,7 +55,7 @@ impl Predecessor {
     /// Its number, if the system says it.
     #[must_use]
     pub fn process(&self) -> Option<u32> {
-        offer::process(&self.link)
+        door::process(&self.link)
     }
 
     /// Where its clients connect.

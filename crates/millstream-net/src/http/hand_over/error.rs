@@ -1,3 +1,4 @@
+use millstream_state::door::is_silence;
 use std::{error, fmt, io};
 
 /// Why a service was not handed over.
@@ -40,7 +41,7 @@ impl error::Error for HandOverError {
 impl From<io::Error> for HandOverError {
     fn from(error: io::Error) -> Self {
         match error.kind() {
-            io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => HandOverError::Silent,
+            _ if is_silence(&error) => HandOverError::Silent,
             io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset => HandOverError::Gone,
             _ => HandOverError::Io(error),
         }

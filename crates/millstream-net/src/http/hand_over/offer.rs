@@ -5,7 +5,7 @@ use super::{HandOverError, forward};
 use crate::http::Server;
 use crate::http::connection::Serving;
 use crate::listening::{Accepting, Beside};
-use millstream_state::door::Door;
+use millstream_state::door::{self, Door};
 use std::fmt;
 use std::io;
 use std::os::fd::AsFd;
@@ -202,7 +202,7 @@ impl Successor {
     /// Its number, if the system says it.
     #[must_use]
     pub fn process(&self) -> Option<u32> {
-        process(&self.link)
+        door::process(&self.link)
     }
 
     /// Tells it that it cannot take over, and why.
@@ -250,17 +250,6 @@ impl Drop for Successor {
     }
 }
 
-#[cfg(target_os = "linux")]
-pub(super) fn process(link: &UnixStream) -> Option<u32> {
-    let peer = rustix::net::sockopt::socket_peercred(link).ok()?;
-    u32::try_from(peer.pid.as_raw_nonzero().get()).ok()
-}
-
-#[cfg(not(target_os = "linux"))]
-pub(super) fn process(_: &UnixStream) -> Option<u32> {
-    None
-}
-
 /// A service that another process has now.
 #[derive(Debug)]
 pub struct HandedOver {
@@ -289,9 +278,7 @@ impl HandedOver {
                 server.listening.accept(Accepting::Never);
                 Settled::Yes
             }
-            Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => {
-                Settled::NotYet
-            }
+            Err(error) if door::is_silence(&error) => Settled::NotYet,
             Ok(_) | Err(_) => {
                 offer.listens.send_replace(true);
                 Settled::Lost
