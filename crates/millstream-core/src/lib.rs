@@ -20,6 +20,8 @@
 
 mod arrow;
 mod backend;
+#[doc(hidden)]
+pub mod blocking;
 pub mod combinators;
 mod density;
 pub mod failure;

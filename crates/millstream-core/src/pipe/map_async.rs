@@ -1,12 +1,9 @@
 use super::{LeaveEmpty, Stop, combinator};
+use crate::blocking::block_on;
 use crate::failure::{Cause, Finished, caught, discard, fail, finish};
 use crate::plan::{Describe, Port, StageKind};
 use crate::{Arrow, Density, Item, Shape, Sparse, Val};
 use std::future::Future;
-use std::pin::pin;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::task::{Context, Poll, Wake, Waker};
-use std::thread::Thread;
 use std::{marker::PhantomData, sync::Arc};
 
 /// An async function applied to every value. `P` decides what a result makes of the slot.
@@ -121,33 +118,5 @@ where
     fn describe(&self, input: Port, plan: &mut Describe) -> Port {
         let (slot_bytes, dense) = (Self::Out::BYTES, <P::Density<A::Density>>::DENSE);
         plan.single_stage(&input, StageKind { name: P::NAME, state: None, slot_bytes, dense, fills: input.filled() })
-    }
-}
-
-/// Waits for a future on this thread.
-pub(super) fn block_on<R>(future: impl Future<Output = R>) -> R {
-    let unpark = Arc::new(Unpark { thread: std::thread::current(), woken: AtomicBool::new(false) });
-    let waker = Waker::from(unpark.clone());
-    let mut future = pin!(future);
-    loop {
-        if let Poll::Ready(result) = future.as_mut().poll(&mut Context::from_waker(&waker)) {
-            return result;
-        }
-        // A park may end for any reason, and other code may have consumed the wake-up. The flag is exact.
-        while !unpark.woken.swap(false, Ordering::Acquire) {
-            std::thread::park();
-        }
-    }
-}
-
-struct Unpark {
-    thread: Thread,
-    woken: AtomicBool,
-}
-
-impl Wake for Unpark {
-    fn wake(self: Arc<Self>) {
-        self.woken.store(true, Ordering::Release);
-        self.thread.unpark();
     }
 }

@@ -1,5 +1,5 @@
 use super::combinator;
-use super::map_async::block_on;
+use crate::blocking::block_on;
 use crate::plan::{Describe, Filled, Port, StageKind};
 use crate::{Arrow, Item, Shape, Val};
 use std::future::Future;

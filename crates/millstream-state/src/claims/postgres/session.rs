@@ -1,6 +1,7 @@
 //! A session with a server, in which no wait is without an end.
 
-use super::wait::{after, wait_until};
+use super::wait::after;
+use millstream_core::blocking::block_until;
 use std::collections::{HashMap, VecDeque};
 use std::fmt::{self, Debug};
 use std::pin::Pin;
@@ -155,7 +156,7 @@ impl Session {
     }
 
     fn wait<R>(&mut self, request: impl Future<Output = Result<R, Error>>) -> io::Result<R> {
-        match wait_until(after(self.patience), request) {
+        match block_until(after(self.patience), request) {
             Some(answer) => answer.map_err(|error| self.said(&error)),
             None => {
                 // What comes later would be taken for an answer to the next request.
