@@ -206,10 +206,7 @@ impl<'e, 'r> IdleRings<'e, 'r> {
         passed: &mut Passed,
         f: impl FnMut(&mut W, &mut K, SequenceNumber, I::Item) -> Fill,
     ) {
-        let (first, n) = (self.next(), n.min(self.before_mark()));
-        *passed = Passed::default();
-        let passing = Passing { rings: self, passed };
-        vectorised3(values, work, sink, Each { first, n, passed: &mut *passing.passed, f });
+        self.each(n, passed, f, |each| vectorised3(values, work, sink, each));
     }
 
     /// As [`bypass`](IdleRings::bypass), by a loop that is compiled once, for any machine: where one value stands for
@@ -222,10 +219,16 @@ impl<'e, 'r> IdleRings<'e, 'r> {
         passed: &mut Passed,
         f: impl FnMut(&mut W, &mut K, SequenceNumber, I::Item) -> Fill,
     ) {
+        self.each(n, passed, f, |each| each.run(values, work, sink));
+    }
+
+    /// Lets `run` run the loop, and passes what has gone through it, also if a panic ends it.
+    #[inline(always)]
+    fn each<F>(&mut self, n: usize, passed: &mut Passed, f: F, run: impl FnOnce(Each<'_, F>)) {
         let (first, n) = (self.next(), n.min(self.before_mark()));
         *passed = Passed::default();
         let passing = Passing { rings: self, passed };
-        Each { first, n, passed: &mut *passing.passed, f }.run(values, work, sink);
+        run(Each { first, n, passed: &mut *passing.passed, f });
     }
 
     /// The next number of a later clock, the first of which is clock 0.
