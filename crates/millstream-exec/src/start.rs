@@ -8,6 +8,7 @@ pub(crate) use threads::Threads;
 
 use crate::explain::Feed;
 use crate::external_source::StopSource;
+use crate::fusion::link::EndsOfRun;
 use crate::fusion::link::Pace;
 use crate::fusion::{MakeLoop, MakesLoop, NoEnds, RunEnds, sink_tasklet};
 use crate::handle::Started;
@@ -136,6 +137,10 @@ fn wire_source<T: Item>(
         ring_from::<T, Dense>(first, feeding.slots(rings.slots())).expect("the options were checked");
     let (wiring, fork) = (&mut version.wiring, SourceFork::new());
     wiring.source = Some(producer.probe());
+    if wiring.fuses() || wiring.tries_workers {
+        // A source that a loop may take from puts itself there.
+        wiring.ends = Some(EndsOfRun::behind_ring());
+    }
     let connected = connect(SourceRing::new(producer, fork.clone()), wiring);
     let Connected { end, feed } = connected.map_err(|error| RunError::Spawn(error.to_string()))?;
     wiring.end_source.clone_from(&end);

@@ -3,8 +3,6 @@
 /// The clocks of the stages. That of the source is clock 0.
 #[derive(Default)]
 pub(super) struct Clocks {
-    /// The clock of each stage's output.
-    pub(super) of_stages: Vec<usize>,
     /// The first end of each later clock, among those behind the first stage's reader.
     pub(super) ends: Vec<usize>,
     /// How many numbers have passed on each in a step.
@@ -21,7 +19,6 @@ impl Clocks {
                 clocks.ends.push(2 * stage);
                 clocks.moved.push(0);
             }
-            clocks.of_stages.push(clocks.ends.len());
         }
         clocks
     }

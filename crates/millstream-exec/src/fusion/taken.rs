@@ -1,6 +1,6 @@
 //! What a loop takes for a step, and gives back: the stages, the ends of their rings, and their states.
 
-use super::clocks::Clocks;
+use super::clocks::{Clocks, clock_before};
 use super::ends::Lent;
 use super::lent_stage::Passer;
 use crate::tasklet::Tasklet;
@@ -41,11 +41,12 @@ impl<'t> Taken<'t> {
 
 impl Drop for Taken<'_> {
     fn drop(&mut self) {
-        for ((lent, stage), clock) in self.lent.iter().zip(self.stages.drain(..)).zip(&self.clocks.of_stages) {
+        let Clocks { ends, moved } = &*self.clocks;
+        for (stage, (lent, tasklet)) in self.lent.iter().zip(self.stages.drain(..)).enumerate() {
             // Where the stage has ended meanwhile, its tasklet ends here.
             if let Some(passer) = lent.lock().as_mut() {
-                passer.tasklet = Some(stage);
-                passer.passed += self.clocks.moved[*clock];
+                passer.tasklet = Some(tasklet);
+                passer.passed += moved[clock_before(ends, stage + 1)];
             }
         }
     }

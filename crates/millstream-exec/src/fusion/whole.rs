@@ -145,48 +145,28 @@ impl<A: Shape, O: RingLayout, P: Passage<A, O>, W: RunEnds<O>> Whole<A, O, P, W>
     /// Takes values past the rings: from the source, or from its ring.
     fn go_past(&mut self) -> Progress {
         let looks = self.looks();
-        let Whole {
-            before,
-            spare,
-            last,
-            over_all,
-            source,
-            clocks,
-            sink,
-            link,
-            shared,
-            pace,
-            batch,
-            cost,
-            again,
-            patience,
-            past,
-            at,
-            failed,
-            ..
-        } = self;
-        let Spare { taken, ends: spare_ends, states: spare_states } = spare;
+        let Spare { taken, ends: spare_ends, states: spare_states } = &mut self.spare;
         let lent = || {
-            let source = source.as_ref().map(|source| source.try_lock().ok_or(())).transpose();
-            Some((source.ok()?, sink.try_lock()?))
+            let source = self.source.as_ref().map(|source| source.try_lock().ok_or(())).transpose();
+            Some((source.ok()?, self.sink.try_lock()?))
         };
         let lent = lent().or_else(|| {
-            link.wait();
+            self.link.wait();
             lent()
         });
         let Some((mut source, mut sink)) = lent else { return Progress::NONE };
-        let Some(sink) = sink.as_mut() else { return link.rest() };
+        let Some(sink) = sink.as_mut() else { return self.link.rest() };
         let mut source = match source.as_mut().map(|source| source.as_mut()) {
-            Some(None) => return link.rest(),
-            Some(Some(source)) if source.ends() => return link.rest(),
+            Some(None) => return self.link.rest(),
+            Some(Some(source)) if source.ends() => return self.link.rest(),
             source => source.flatten(),
         };
         let laid = source.as_mut().is_some_and(|source| source.lay());
         let rests = |link: &Link| Progress { worked: laid | link.rest().worked, ..Progress::NONE };
-        let Some((from_stages, to)) = sink.for_loop() else { return rests(link) };
-        let taken = Taken::of(before, taken, clocks);
-        if taken.stages.len() < before.len() {
-            return rests(link);
+        let Some((from_stages, to)) = sink.for_loop() else { return rests(&self.link) };
+        let taken = Taken::of(&self.before, taken, &mut self.clocks);
+        if taken.stages.len() < self.before.len() {
+            return rests(&self.link);
         }
         let mut ends: Vec<&mut dyn RingEnd> = recycled(take(spare_ends));
         let mut states: Vec<&mut dyn Any> = recycled(take(spare_states));
@@ -196,9 +176,9 @@ impl<A: Shape, O: RingLayout, P: Passage<A, O>, W: RunEnds<O>> Whole<A, O, P, W>
             values = Some(from);
             ends.push(to_stages);
         }
-        let stages = taken.stages.iter_mut().map(|stage| &mut **stage).chain([&mut **last]);
+        let stages = taken.stages.iter_mut().map(|stage| &mut **stage).chain([&mut *self.last]);
         for (stage, tasklet) in stages.enumerate() {
-            let Some(Parts { input, output, state, .. }) = tasklet.in_loop() else { return rests(link) };
+            let Some(Parts { input, output, state, .. }) = tasklet.in_loop() else { return rests(&self.link) };
             match stage {
                 0 if !Self::TAKES_VALUES => first = ring_of_source::<Value<W, O>>(input),
                 _ => ends.push(input),
@@ -207,32 +187,35 @@ impl<A: Shape, O: RingLayout, P: Passage<A, O>, W: RunEnds<O>> Whole<A, O, P, W>
             states.push(state);
         }
         ends.push(from_stages);
-        let Clocks { ends: starts, moved, .. } = &mut *taken.clocks;
+        let Clocks { ends: starts, moved } = &mut *taken.clocks;
         let rings = match &first {
             Some(first) => IdleRings::behind(first.position(), &mut ends, starts),
             None => IdleRings::of(&mut ends),
         };
         let Some(rings) = rings else {
             (*spare_ends, *spare_states) = (recycled(ends), recycled(states));
-            *patience = patience.saturating_sub(1);
-            if Self::TAKES_VALUES || *patience == 0 {
-                *again = if Self::TAKES_VALUES { *again } else { AGAIN_IF_DEAR };
-                return rests(link);
+            self.patience = self.patience.saturating_sub(1);
+            if Self::TAKES_VALUES || self.patience == 0 {
+                self.again = if Self::TAKES_VALUES { self.again } else { AGAIN_IF_DEAR };
+                return rests(&self.link);
             }
             // The first stage rests, and the others have something left.
             return Progress::WORKED;
         };
-        *patience = AGAIN;
-        let Loop { passage, state, failing } = over_all;
-        let limits = Limits { batch: *batch, pace: *pace, shared, cost: &mut *cost };
+        self.patience = AGAIN;
+        let Loop { passage, state, failing } = &mut self.over_all;
+        let limits = Limits { batch: self.batch, pace: self.pace, shared: &self.shared, cost: &mut self.cost };
         passage.exchange(state, &mut states);
         let ran = match (values, &mut first) {
             (Some(values), _) if Self::TAKES_VALUES => {
-                run::<A, O, P, W>(rings, (values, (&mut *passage, &mut *state), to), limits, (at, moved))
+                run::<A, O, P, W>(rings, (values, (&mut *passage, &mut *state), to), limits, (&mut self.at, moved))
             }
-            (_, Some(first)) if !Self::TAKES_VALUES => {
-                run_behind::<_, A, O, P, _>(rings, (first, (&mut *passage, &mut *state), to), limits, (at, moved))
-            }
+            (_, Some(first)) if !Self::TAKES_VALUES => run_behind::<_, A, O, P, _>(
+                rings,
+                (first, (&mut *passage, &mut *state), to),
+                limits,
+                (&mut self.at, moved),
+            ),
             _ => Ran::default(),
         };
         passage.exchange(state, &mut states);
@@ -240,7 +223,7 @@ impl<A: Shape, O: RingLayout, P: Passage<A, O>, W: RunEnds<O>> Whole<A, O, P, W>
         let ends_now = first.as_mut().is_some_and(|first| first.backlog() > 0 && first.mark().is_none());
         if ran.failure.is_some() {
             let stages = states.len();
-            *failed = Some(match at {
+            self.failed = Some(match self.at {
                 At::Source => (0, ends[0].at()),
                 At::Sink => (starts.len(), ends[ends.len() - 1].at()),
                 At::Stage => {
@@ -256,9 +239,9 @@ impl<A: Shape, O: RingLayout, P: Passage<A, O>, W: RunEnds<O>> Whole<A, O, P, W>
         }
         (*spare_ends, *spare_states) = (recycled(ends), recycled(states));
         let at_sink = moved[starts.len()];
-        link.count_sink(at_sink);
+        self.link.count_sink(at_sink);
         if Self::TAKES_VALUES {
-            link.count_source(moved[0]);
+            self.link.count_source(moved[0]);
         }
         drop(taken);
         if at_sink > 0 || ran.failure.is_some() {
@@ -270,14 +253,14 @@ impl<A: Shape, O: RingLayout, P: Passage<A, O>, W: RunEnds<O>> Whole<A, O, P, W>
         if ran.exhausted {
             source.into_iter().for_each(SourceTasklet::exhaust);
         } else if ran.dear {
-            *again = AGAIN_IF_DEAR;
+            self.again = AGAIN_IF_DEAR;
         }
         let nothing = ran.most == 0 && !ran.exhausted;
         let rests = ran.dear || looks || nothing && (Self::TAKES_VALUES || ends_now);
-        *past = if rests { 0 } else { past.saturating_add(u32::from(!nothing)) };
-        let rested = rests && link.rest().worked;
+        self.past = if rests { 0 } else { self.past.saturating_add(u32::from(!nothing)) };
+        let rested = rests && self.link.rest().worked;
         if !rests {
-            link.take();
+            self.link.take();
         }
         // The time is that of all stages.
         let worked = laid | ran.exhausted | rested | (ran.most > at_sink);

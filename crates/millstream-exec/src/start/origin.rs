@@ -5,7 +5,6 @@ use crate::explain::Feed;
 use crate::external_source::StopSource;
 use crate::feed::{self, Output, SweepTasklet};
 use crate::fusion::LentSource;
-use crate::fusion::link::EndsOfRun;
 use crate::pool::Pool;
 use crate::shared::Shared;
 use crate::source::{Connect, SourceTasklet, most_slots};
@@ -43,10 +42,6 @@ impl<T: Item> Origin<T> {
         let feeding = if threads == Threads::Workers { Feed::of(&source) } else { Feed::by_caller(slots) };
         let values = source.values();
         let connect = move |ring, wiring: &mut Wiring| {
-            let may_loop = wiring.fuses() || wiring.tries_workers;
-            if may_loop {
-                wiring.ends = Some(EndsOfRun::behind_ring());
-            }
             if feeding.threads() > 0 {
                 return Ok(fed_by_thread(values, slots, ring, wiring));
             }
@@ -56,7 +51,7 @@ impl<T: Item> Origin<T> {
             } else {
                 SourceTasklet::ready(values, ring, wiring.batch, shared)
             };
-            let tasklet: Box<dyn Tasklet> = if X::IN_LOOP && !waits && may_loop {
+            let tasklet: Box<dyn Tasklet> = if X::IN_LOOP && !waits && wiring.ends.is_some() {
                 Box::new(LentSource::new(tasklet, wiring))
             } else {
                 Box::new(tasklet)
@@ -71,9 +66,6 @@ impl<T: Item> Origin<T> {
     pub(super) fn external(source: Box<dyn Connect<T>>) -> Self {
         let (feeding, shared) = (source.feed(), Some(source.shared()));
         let connect = |ring, wiring: &mut Wiring| {
-            if wiring.fuses() || wiring.tries_workers {
-                wiring.ends = Some(EndsOfRun::behind_ring());
-            }
             source.connect(ring, wiring).map(|end| Connected { end: Some(end), feed: None })
         };
         Origin { feeding, shared, connect: Box::new(connect) }
