@@ -95,13 +95,6 @@ impl Link {
     }
 }
 
-impl EndsOfRun {
-    /// Of a run whose source is not the loop's to take from.
-    pub(crate) fn behind_ring() -> Self {
-        EndsOfRun { link: Arc::default(), source: None, sink: None }
-    }
-}
-
 /// The ends of a run, while it is wired.
 pub(crate) struct EndsOfRun {
     pub(crate) link: Arc<Link>,
@@ -109,4 +102,11 @@ pub(crate) struct EndsOfRun {
     pub(crate) source: Option<Box<dyn Any>>,
     /// Where the loop finds the sink, as a [`Lent`](super::ends::Lent); none if no loop does.
     pub(crate) sink: Option<Box<dyn Any>>,
+}
+
+impl EndsOfRun {
+    /// Of a run whose source is not the loop's to take from.
+    pub(crate) fn behind_ring() -> Self {
+        EndsOfRun { link: Arc::default(), source: None, sink: None }
+    }
 }
