@@ -19,10 +19,12 @@ pub use stable_hash::{Stable, StableHasher};
 
 use std::fmt;
 
-/// How many keys a stage may keep a state for at once, and what happens at a further key.
+/// How many keys a stage may keep a state for at once, or how many bytes, and what happens at a further key.
 ///
 /// The bound applies to all keys of the stage together, and a key counts from its first value on. Its effect depends
-/// on the numbers and the values alone: it is the same for every number of tasklets and on every deployment.
+/// on the numbers and the values alone: it is the same for every number of tasklets and on every deployment. For that
+/// reason a bound in bytes is a number of keys, which follows from the sizes of the types
+/// ([`within_bytes`](Bound::within_bytes)).
 ///
 /// ```
 /// use millstream::prelude::*;
@@ -38,6 +40,9 @@ use std::fmt;
 pub struct Bound {
     most: usize,
     forgets: bool,
+    /// It is not written down: the present pipeline says it.
+    #[cfg_attr(feature = "serde", serde(skip))]
+    bytes: Option<usize>,
 }
 
 impl Bound {
@@ -65,7 +70,54 @@ impl Bound {
     fn new(most: usize, forgets: bool) -> Self {
         assert!(most >= 1, "a stage with keys needs room for at least one");
         assert!(u32::try_from(most).is_ok(), "a stage keeps at most {} keys", u32::MAX);
-        Bound { most, forgets }
+        Bound { most, forgets, bytes: None }
+    }
+
+    /// Allows as many keys as these bytes have room for: `refuse` with that number. See
+    /// [`within_bytes`](Bound::within_bytes).
+    #[must_use]
+    pub fn refuse_bytes(bytes: usize) -> Self {
+        Bound::refuse(u32::MAX as usize).within_bytes(bytes)
+    }
+
+    /// Keeps as many keys as these bytes have room for: `forget` with that number. See
+    /// [`within_bytes`](Bound::within_bytes).
+    #[must_use]
+    pub fn forget_bytes(bytes: usize) -> Self {
+        Bound::forget(u32::MAX as usize).within_bytes(bytes)
+    }
+
+    /// The same bound, and at most this many bytes for the tables of the keys and of their states.
+    ///
+    /// [`shard_by_within`](crate::KeysExt::shard_by_within) divides them by the bytes of one key, and the plan shows
+    /// the number of keys that there is room for. One key takes its entries in two tables, the table with the room
+    /// that it has after it has grown, and the state of every stage of the body. What the key or a state owns on the
+    /// heap does not count: a `String` takes 24 bytes, whatever its length. Neither do the copies of some states while
+    /// a snapshot is written.
+    ///
+    /// ```
+    /// use millstream::prelude::*;
+    /// // The last value of as many keys as a mebibyte has room for.
+    /// let last = pipeline::<u64>().shard_by_within(
+    ///     Bound::forget_bytes(1 << 20), |x| x % 100_000, 2, |p| p.scan(0, |last, x| std::mem::replace(last, *x)));
+    /// let keys = last.plan().stages[0].keys.unwrap();
+    /// assert!((10_000..20_000).contains(&keys), "{keys}");
+    /// ```
+    #[must_use]
+    pub fn within_bytes(self, bytes: usize) -> Self {
+        Bound { bytes: Some(bytes), ..self }
+    }
+
+    /// The bound in keys alone, if a key has this many bytes.
+    ///
+    /// # Panics
+    ///
+    /// If there is no room for one key.
+    pub(crate) fn with_bytes_of_key(self, each: impl FnOnce() -> usize) -> Self {
+        let Some(bytes) = self.bytes else { return self };
+        let each = each().max(1);
+        assert!(bytes >= each, "a key takes {each} bytes here, and the bound has {bytes}");
+        Bound { most: self.most.min(bytes / each), ..self }
     }
 
     /// The number of keys at once, at most.
@@ -83,7 +135,7 @@ impl Bound {
     /// The error for a further key.
     #[must_use]
     pub fn refusal(self) -> TooManyKeys {
-        TooManyKeys { most: self.most }
+        TooManyKeys { most: self.most, bytes: self.bytes }
     }
 }
 
@@ -98,16 +150,24 @@ impl Default for Bound {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TooManyKeys {
     most: usize,
+    bytes: Option<usize>,
 }
 
 impl fmt::Display for TooManyKeys {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "there are {} keys, and this value has a further one: allow more keys with `Bound::refuse(n)`, \
-             or evict the least recently seen ones with `Bound::forget(n)`",
-            self.most
-        )
+        write!(f, "there are {} keys, and this value has a further one: ", self.most)?;
+        match self.bytes {
+            None => write!(
+                f,
+                "allow more keys with `Bound::refuse(n)`, or evict the least recently seen ones with \
+                 `Bound::forget(n)`"
+            ),
+            Some(bytes) => write!(
+                f,
+                "the bound of {bytes} bytes has room for no more; raise it, or evict the least recently seen keys \
+                 with `Bound::forget_bytes(n)`"
+            ),
+        }
     }
 }
 

@@ -27,7 +27,7 @@ pub use port::{Body, Filled, Port, StageKind};
 pub use state::{Fingerprint, StateInfo, StateType};
 pub use upgrade::{StageCheck, UpgradeCheck, UpgradeRules, Verdict};
 
-use crate::{Arrow, Density, Shape};
+use crate::Arrow;
 use std::borrow::Cow;
 
 /// The contents of a pipeline. Stages are in pipeline order: a stage reads only rings of earlier stages, of the
@@ -134,7 +134,7 @@ impl Plan {
     /// The plan of a pipeline, and what joins a deployment of the same pipeline with it.
     #[must_use]
     pub fn with_lookup<P: Arrow>(pipeline: &P) -> (Plan, StageLookup) {
-        let (mut plan, source) = Describe::new(P::In::BYTES, <P::In as Shape>::Density::DENSE);
+        let (mut plan, source) = Describe::of_input::<P::In>();
         let output = pipeline.describe(source, &mut plan);
         plan.finish(output)
     }

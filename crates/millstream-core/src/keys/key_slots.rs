@@ -240,6 +240,11 @@ impl<K: Hash + Eq + Clone> KeySlots<K> {
         (self.oldest, self.newest) = (NONE, NONE);
     }
 
+    /// The most bytes of a key: its entry, and its place in a map that has just grown, in which fewer than half of the
+    /// places are in use.
+    pub(crate) const BYTES_OF_KEY: usize =
+        PlaceTable::<LruEntry<K>>::BYTES_EACH + (2 * (size_of::<(K, u32)>() + 1) * 8).div_ceil(7);
+
     /// The bytes of the entries and of the map, without what keys own elsewhere.
     pub(crate) fn bytes(&self) -> usize {
         self.entries.bytes() + self.entry_of.capacity() * (size_of::<(K, u32)>() + 1)

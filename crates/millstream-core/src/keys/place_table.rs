@@ -88,6 +88,10 @@ impl<S> PlaceTable<S> {
     };
     const PLACES: usize = 1 << Self::SHIFT;
 
+    /// The bytes of a value, and of its part of a full segment.
+    pub(crate) const BYTES_EACH: usize =
+        size_of::<S>() + (size_of::<Segment<S>>() + size_of::<Past>()).div_ceil(Self::PLACES);
+
     /// No values yet.
     #[must_use]
     pub fn new() -> Self {

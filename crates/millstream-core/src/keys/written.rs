@@ -54,7 +54,7 @@ impl<'de> Deserialize<'de> for Bound {
         }
         let Read { most, forgets } = Read::deserialize(deserializer)?;
         match u32::try_from(most) {
-            Ok(1..) => Ok(Bound { most, forgets }),
+            Ok(1..) => Ok(Bound { most, forgets, bytes: None }),
             _ => Err(D::Error::custom(format!("a bound of {most} keys"))),
         }
     }

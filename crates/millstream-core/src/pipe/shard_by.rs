@@ -22,9 +22,10 @@ pub struct ShardBy<A, K, F, P> {
 }
 combinator!(ShardBy<A, K, F, P>: ; through P: KeepsClock Quiet Determinate);
 
-impl<A, K, F, P> ShardBy<A, K, F, P> {
+impl<A, K: Key, F, P: Arrow> ShardBy<A, K, F, P> {
     pub(crate) fn new(bound: Bound, key: F, k: usize, body: P) -> Self {
         assert!(k >= 1, "shard_by(key, 0, ..): a shard needs at least one tasklet");
+        let bound = bound.with_bytes_of_key(|| KeySlots::<K>::BYTES_OF_KEY + Describe::bytes_of_states(&body));
         ShardBy { k, bound, key: Arc::new(key), body, shape: PhantomData }
     }
 }
@@ -38,7 +39,7 @@ where
 
     fn describe(&self, input: Port, plan: &mut Describe) -> Port {
         let (slot_bytes, fills) = (Val::<KeySlot, Sparse>::BYTES, input.filled());
-        let state = Some(StateType::with_layout::<KeySlots<K>>(80, 8));
+        let state = Some(StateType::of_keys::<K>());
         let keys = StageKind { name: "key", state, slot_bytes, dense: false, fills };
         plan.shard_by(&input, keys, self.k, self.bound.most(), |plan| self.body.describe(input.clone(), plan))
     }

@@ -4,6 +4,7 @@ use super::node::{Node, Planned, named_stages};
 use super::{
     Body, Branch, Filled, NodeId, Plan, PlanFormat, Port, Ring, Scoped, Stage, StageKind, StageLookup, Walk, Warning,
 };
+use crate::{Arrow, Density, Shape};
 
 /// Collects the nodes of a pipeline. Combinators call it; users call [`Arrow::plan`](crate::Arrow::plan).
 ///
@@ -56,6 +57,11 @@ impl std::fmt::Debug for Describe {
 }
 
 impl Describe {
+    /// Of a pipeline with this input.
+    pub(crate) fn of_input<A: Shape>() -> (Self, Port) {
+        Describe::new(A::BYTES, A::Density::DENSE)
+    }
+
     pub(crate) fn new(slot_bytes: usize, dense: bool) -> (Self, Port) {
         let source = Ring { writer: None, slot_bytes, dense, least: 1, capacity: None, clock: 0 };
         let id = NodeId::default();
@@ -326,6 +332,17 @@ impl Describe {
         if let Some(last) = self.last {
             self.nodes[last].version = Some(version);
         }
+    }
+
+    /// The bytes of the states of a pipeline, if it is the body of one key.
+    pub(crate) fn bytes_of_states<P: Arrow>(body: &P) -> usize {
+        let (mut plan, input) = Describe::of_input::<P::In>();
+        let _ = body.describe(input, &mut plan);
+        let stages = plan.nodes.iter().filter_map(|node| node.stage.as_ref());
+        let bytes = stages.filter_map(|Planned { stage, state, .. }| {
+            Some(state.as_ref()?.bytes_of_key().saturating_mul(stage.keys.unwrap_or(1)))
+        });
+        bytes.fold(0, usize::saturating_add)
     }
 
     pub(crate) fn finish(self, output: Port) -> (Plan, StageLookup) {

@@ -1,8 +1,9 @@
 //! The states of stages, as a plan shows them.
 
+use crate::keys::{KeySlots, PlaceTable};
 use std::any::type_name;
 use std::fmt;
-use std::hash::Hasher;
+use std::hash::{Hash, Hasher};
 use std::str::FromStr;
 
 /// The type of a stage's state, as the stage describes it.
@@ -11,19 +12,30 @@ pub struct StateType {
     name: &'static str,
     bytes: usize,
     align: usize,
+    /// The bytes of one key's in a table.
+    of_key: usize,
 }
 
 impl StateType {
     /// Describes `S`.
     #[must_use]
     pub fn of<S>() -> Self {
-        StateType { name: type_name::<S>(), bytes: size_of::<S>(), align: align_of::<S>() }
+        let (bytes, of_key) = (size_of::<S>(), PlaceTable::<S>::BYTES_EACH);
+        StateType { name: type_name::<S>(), bytes, align: align_of::<S>(), of_key }
     }
 
-    /// Describes `S` as if it had this layout, that of its first version: how a table is built in memory says nothing
-    /// of what is written down.
-    pub(crate) fn with_layout<S>(bytes: usize, align: usize) -> Self {
-        StateType { bytes, align, ..StateType::of::<S>() }
+    /// Describes the keys of a stage.
+    ///
+    /// As if they had the layout of their first version: how a table is built in memory says nothing of what is
+    /// written down.
+    pub(crate) fn of_keys<K: Hash + Eq + Clone>() -> Self {
+        let of_key = KeySlots::<K>::BYTES_OF_KEY;
+        StateType { name: type_name::<KeySlots<K>>(), bytes: 80, align: 8, of_key }
+    }
+
+    /// The bytes of one key's in a table; none if there is nothing to keep.
+    pub(super) fn bytes_of_key(self) -> usize {
+        if self.bytes > 0 { self.of_key } else { 0 }
     }
 
     /// The state, in this version; none if the type has no bytes, since then there is nothing to keep.

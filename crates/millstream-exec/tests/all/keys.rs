@@ -107,6 +107,53 @@ fn a_report_says_how_many_keys_there_are_and_a_plan_how_many_there_can_be() {
     assert!(plan.to_string().contains("scan (up to 12 keys)"), "{plan}");
 }
 
+/// The numbers of the keys in bytes: a run never has more, the plan says the number of keys, and nothing else decides
+/// which key is evicted.
+#[test]
+fn a_bound_in_bytes_is_a_number_of_keys_whose_tables_fit() {
+    let count = |n: &mut u64, _: &u64| {
+        *n += 1;
+        *n
+    };
+    let seen = |bound: Bound, k: usize| {
+        pipeline::<u64>().shard_by_within(bound, |x| x % 1000, k, move |p| p.scan(0, count).scan(0_u64, count))
+    };
+    for bytes in [500, 4_000, 40_000, 100_000] {
+        let most = seen(Bound::forget_bytes(bytes), 1).plan().stages[0].keys.unwrap();
+        assert!(most * 200 > bytes && most * 60 < bytes, "{most} keys in {bytes} bytes");
+        let input: Vec<u64> = (0..40_000).map(|n: u64| n * n % 7919).collect();
+        let expected = seen(Bound::forget(most), 1).model(input.iter().copied());
+        for k in [1, 2, 3] {
+            let p = seen(Bound::forget_bytes(bytes), k);
+            assert_eq!(p.collect(input.clone()).unwrap(), expected);
+            assert_eq!(Queues::new().collect((&p).from(input.clone())).unwrap(), expected);
+            let (_, report) = Rings::new().run(p.from(source::ready(input.clone())).to_each(|_, _| ())).unwrap();
+            let kept: u64 = report.stages.iter().filter_map(|stage| stage.state_bytes).sum();
+            // With few keys, a segment of the tables is not full.
+            let slack = 200 * k as u64 * 3;
+            assert!(kept <= bytes as u64 + slack && kept * 3 > bytes as u64, "{kept} of {bytes} bytes");
+        }
+        assert_eq!(seen(Bound::refuse(1_000).within_bytes(1 << 30), 1).plan().stages[0].keys, Some(1_000));
+    }
+}
+
+#[test]
+fn a_bound_in_bytes_says_so_and_refuses_less_than_one_key() {
+    let sums = |bytes: usize| {
+        pipeline::<u64>()
+            .shard_by_within(Bound::refuse_bytes(bytes), |x| x % 50, 2, |p| p.scan(0_u64, |n, x| *n + x))
+            .named("accounts")
+    };
+    let said = failure(sums(1000).collect(0..100));
+    assert!(
+        said.contains("\"accounts.key-1\"") && said.contains("the bound of 1000 bytes has room for no more"),
+        "{said}"
+    );
+    let refused = std::panic::catch_unwind(|| sums(20)).err().expect("it panics");
+    let said = refused.downcast_ref::<String>().unwrap();
+    assert!(said.starts_with("a key takes ") && said.ends_with(" bytes here, and the bound has 20"), "{said}");
+}
+
 fn failure<R: Item>(outcome: Result<R, RunError>) -> String {
     outcome.err().expect("it fails").to_string()
 }
