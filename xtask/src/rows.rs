@@ -102,9 +102,14 @@ fn print(text: &str) -> Result {
     }
 }
 
-/// The ids of the tables A to L and of the pains, in order.
+/// The ids of the tables A to L, of the features of peers and of the pains, in order.
 fn row_ids(requirements: &str) -> Vec<String> {
+    let mut peers = false;
     let ids = requirements.lines().filter_map(|line| {
+        peers = line.starts_with("| feature |") || peers && line.starts_with('|');
+        if peers {
+            return feature_id(line);
+        }
         let (tables, rest) = match line.strip_prefix("| ") {
             Some(rest) => ('A'..='L', rest),
             None => ('P'..='P', line.strip_prefix("- ")?),
@@ -116,6 +121,14 @@ fn row_ids(requirements: &str) -> Vec<String> {
     ids.collect()
 }
 
+/// The id of a row of the features of peers: its words.
+fn feature_id(line: &str) -> Option<String> {
+    let feature = line.split('|').nth(1)?.trim().to_lowercase();
+    let words = feature.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
+    let words = words.collect::<Vec<_>>().join("-");
+    (!words.is_empty() && feature != "feature").then(|| format!("peer:{words}"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -123,15 +136,17 @@ mod tests {
     #[test]
     fn rows_are_those_of_the_tables_and_the_pains() {
         let page = "| id | what |\n|---|---|\n| A01 | x |\n| L17 | y |\n| M01 | z |\n| LM | z |\n\
+                    | feature | LM |\n|---|---|\n| CPU pinning, physical cores | 1 |\n\n\
                     - P01 a/b#1: c\n- P1 d\n- Peer e\n";
-        assert_eq!(row_ids(page), ["A01", "L17", "P01"]);
+        assert_eq!(row_ids(page), ["A01", "L17", "peer:cpu-pinning-physical-cores", "P01"]);
     }
 
     #[test]
     fn every_row_of_the_requirements_is_found() {
         let rows = row_ids(&read(&root().join(REQUIREMENTS)).unwrap());
-        let tables = rows.iter().filter(|id| !id.starts_with('P')).count();
-        assert_eq!((tables, rows.len() - tables), (217, 74));
+        let peers = rows.iter().filter(|id| id.starts_with("peer:")).count();
+        let pains = rows.iter().filter(|id| id.starts_with('P')).count();
+        assert_eq!((rows.len() - peers - pains, peers, pains), (217, 49, 74));
         let unique: BTreeSet<_> = rows.iter().collect();
         assert_eq!(unique.len(), rows.len());
     }

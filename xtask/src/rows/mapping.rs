@@ -11,14 +11,14 @@ use super::tests_named::test_runs;
 pub(super) const MAPPING: &str = "docs/rows.txt";
 
 /// The proof of a row, and the line that names it.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Mapped {
     pub(super) line: usize,
     pub(super) proof: Proof,
 }
 
 /// The proof of a row.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Proof {
     Test(String),
     Command(String),
@@ -48,7 +48,7 @@ impl Proof {
             "command" => Ok(Self::Command(what.to_owned())),
             "not-applicable" => Ok(Self::NotApplicable(what.to_owned())),
             "open" => Ok(Self::Open),
-            _ => Err(format!("`{kind}` is not test, command, not-applicable or open")),
+            _ => Err(format!("`{kind}` is not test, command, not-applicable, open or as")),
         }
     }
 
@@ -63,16 +63,21 @@ impl Proof {
     }
 }
 
-/// The rows by id, and the errors of the other lines.
+/// The rows by id, and the errors of the other lines. `A as B` gives row A the proof of row B.
 pub(super) fn parse(mapping: &str) -> (BTreeMap<String, Mapped>, Vec<String>) {
     let mut found: BTreeMap<String, Mapped> = BTreeMap::new();
     let mut wrong = Vec::new();
+    let mut same = Vec::new();
     for (line, text) in (1..).zip(mapping.lines().map(str::trim)) {
         if text.is_empty() || text.starts_with('#') {
             continue;
         }
         let (id, rest) = word(text);
         let (kind, what) = word(rest);
+        if kind == "as" {
+            same.push((line, id, what));
+            continue;
+        }
         match Proof::parse(kind, what) {
             Err(why) => wrong.push(format!("{MAPPING}:{line}: {id}: {why}")),
             Ok(proof) => {
@@ -80,6 +85,12 @@ pub(super) fn parse(mapping: &str) -> (BTreeMap<String, Mapped>, Vec<String>) {
                     wrong.push(format!("{MAPPING}:{line}: {id} is mapped at line {} too", first.line));
                 }
             }
+        }
+    }
+    for (line, id, other) in same {
+        match found.get(other).filter(|_| !found.contains_key(id)).cloned() {
+            Some(Mapped { proof, .. }) => _ = found.insert(id.to_owned(), Mapped { line, proof }),
+            None => wrong.push(format!("{MAPPING}:{line}: {id} is mapped already, or {other} has no proof of its own")),
         }
     }
     (found, wrong)
@@ -99,12 +110,14 @@ mod tests {
     fn a_mapping_is_read_line_by_line() {
         let (found, wrong) = parse(
             "# comment\n\nA01 test a.rs::b\nA02  command  cargo xtask bench wc\nA03 not-applicable A.md#b\n\
-             A01 test c.rs::d\nA04 maybe x\nA05 test\nA06\nA07 open\nA08 open it is not measured yet\n",
+             A01 test c.rs::d\nA04 maybe x\nA05 test\nA06\nA07 open\nA08 open it is not measured yet\n\
+             B01 as A02\nB02 as B03\n",
         );
+        assert_eq!(found["B01"], Mapped { line: 12, proof: found["A02"].proof.clone() });
         assert_eq!(found["A02"], Mapped { line: 4, proof: Proof::Command("cargo xtask bench wc".to_owned()) });
         assert_eq!(found["A03"].proof.to_string(), "not-applicable A.md#b");
         assert_eq!(found["A08"].proof.to_string(), "open");
         let lines: Vec<_> = wrong.iter().map(|w| w["docs/rows.txt:".len()..].split(':').next().unwrap()).collect();
-        assert_eq!(lines, ["6", "7", "8", "9", "10"], "{wrong:?}");
+        assert_eq!(lines, ["6", "7", "8", "9", "10", "13"], "{wrong:?}");
     }
 }
