@@ -6,6 +6,8 @@ use crate::keys::{Bound, Stable};
 use crate::plan::{Describe, Port, StageKind, StateType};
 use crate::{Arrow, Cause, Density, Either, Item, SequenceNumber, Shape, ToOwnedItem, Val};
 use std::collections::HashMap;
+#[cfg(feature = "serde")]
+use std::hash::Hash;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
@@ -20,7 +22,30 @@ pub struct TryMapOrPark<A, K, L, F, B, E, G> {
 combinator!(TryMapOrPark<A, K, L, F, B, E, G>: KeepsClock Quiet Determinate; through :);
 
 /// The parked keys, and the number at which each failed.
-pub type Parked<K> = HashMap<K, SequenceNumber, Stable>;
+///
+/// Written down, they are a map in the order of the numbers: how a table was filled, at once or key by key, does not
+/// change the bytes.
+#[derive(Clone, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(transparent, bound(deserialize = "K: serde::Deserialize<'de> + Hash + Eq")))]
+pub struct Parked<K>(Table<K>);
+
+type Table<K> = HashMap<K, SequenceNumber, Stable>;
+
+impl<K> Default for Parked<K> {
+    fn default() -> Self {
+        Parked(Table::default())
+    }
+}
+
+#[cfg(feature = "serde")]
+impl<K: serde::Serialize> serde::Serialize for Parked<K> {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut keys: Vec<_> = self.0.iter().collect();
+        keys.sort_unstable_by_key(|(_, failed)| **failed);
+        serializer.collect_map(keys)
+    }
+}
 
 /// Which key a value has, and how many keys can be parked.
 pub struct ParkedKeys<K, L> {
@@ -58,7 +83,7 @@ impl<K: Key, L> ParkedKeys<K, L> {
     {
         let key = (self.key)(value);
         // The key is dropped before the outcome is made: a panic of its drop would leak the outcome.
-        if let Some(first) = parked.get(&key).copied() {
+        if let Some(first) = parked.0.get(&key).copied() {
             drop(key);
             return Either::Left(Box::new(FailedItem { input: A::to_owned_item(value), fault: Fault::Parked(first) }));
         }
@@ -67,10 +92,10 @@ impl<K: Key, L> ParkedKeys<K, L> {
             drop(key);
             return judged;
         }
-        if parked.len() == self.most {
+        if parked.0.len() == self.most {
             fail(Bound::refuse(self.most).refusal());
         }
-        parked.insert(key, number);
+        parked.0.insert(key, number);
         judged
     }
 }
@@ -118,7 +143,8 @@ where
         let (slot_bytes, dense) = (Val::<Outcome<A, B, E>, A::Density>::BYTES, A::Density::DENSE);
         let kind = StageKind {
             name: "try_map_or_park",
-            state: Some(StateType::of::<Parked<K>>()),
+            // By the type that is written down.
+            state: Some(StateType::of::<Table<K>>()),
             slot_bytes,
             dense,
             fills: input.filled(),

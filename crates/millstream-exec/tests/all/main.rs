@@ -43,6 +43,7 @@ mod queues_drain;
 mod restart;
 mod run;
 #[cfg(feature = "tower")]
+mod same_bytes;
 mod service;
 #[cfg(feature = "queues")]
 mod stage_ids;
