@@ -17,7 +17,7 @@ use crate::sealed::Kind;
 use crate::xxh64::xxh64;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
 pub(crate) const KIND: Kind = Kind { name: "millstream-snapshot", format: FORMAT };
@@ -52,8 +52,11 @@ pub struct Manifest {
     pub sink: Value,
     /// The plan of the pipeline.
     pub plan: Value,
-    /// The plan's fingerprint.
+    /// The plan's fingerprint: two programs with equal plans have equal ones.
     pub fingerprint: String,
+    /// The number that each stage with a state takes next, on the stage's own clock. Empty in snapshots of before.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub numbers: BTreeMap<String, u64>,
     /// The parts, in the order in which they were saved.
     pub parts: Vec<PartEntry>,
 }

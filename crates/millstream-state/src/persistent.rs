@@ -1,6 +1,7 @@
 //! Jobs that go on where they were, whatever ended their process.
 
 mod changed;
+mod described;
 mod error;
 #[cfg(feature = "service")]
 mod following;
@@ -23,6 +24,7 @@ use crate::effects::Effects;
 use crate::resumable::{Trail, Trailing};
 use crate::{Manifest, Resumable, Retention, Saved, SnapshotEntry, StateDir};
 use changed::{changed_from, resumed};
+use described::Described;
 use millstream_core::{Arrow, Item, Plan, SequenceNumber, Shape, Val};
 use millstream_exec::{Durable, JobRefExt, Lasting, Migrations, Rings, RunError, Runner, Snapshot};
 use serde::de::DeserializeOwned;
@@ -292,7 +294,7 @@ impl Persistent {
         };
         let begins = Some((id, at, numbers));
         let records = Records { position, forget, effects, letters, begins };
-        let (plan, claims) = (described(&plan, job), claimed.clone());
+        let (plan, claims) = (Described::new(&plan, job), claimed.clone());
         let storing = Storing::start(dir, retention, confirmed, plan, claims, records, !follows);
         let storing = storing.map_err(|error| JobError::Run(RunError::Spawn(error.to_string())))?;
         if let Cadence::Numbers(numbers) = cadence {
@@ -369,10 +371,11 @@ impl Persistent {
     /// Stores what the sink holds before the first number, and where the source is if that cannot be found again: a job
     /// that dies before its first snapshot goes back to it.
     fn begin(&self, plan: &Plan, claim: Value, first: Option<(u64, Value)>) -> Result<u64, JobError> {
-        let plan = described(plan, self.job.clone());
+        let Described { plan, fingerprint } = &Described::new(plan, self.job.clone());
         let source = first.map_or(Value::Null, |(number, position)| json!({ "number": number, "position": position }));
-        let saved = self.dir.save(&Saved { output_at: Some(0), source, sink: claim, plan, ..Saved::default() })?;
-        Ok(saved.id)
+        let (plan, sink) = (plan.clone(), claim);
+        let saved = Saved { output_at: Some(0), source, sink, plan, fingerprint, ..Saved::default() };
+        Ok(self.dir.save(&saved)?.id)
     }
 }
 
@@ -392,9 +395,4 @@ struct Begins {
 /// The numbers of the stages at a snapshot.
 fn numbers_of(snapshot: &Snapshot) -> Vec<(String, u64)> {
     snapshot.numbers().map(|(stage, number)| (stage.to_owned(), number.0)).collect()
-}
-
-/// The plan, and what the manifests say of the job.
-fn described(plan: &Plan, job: Value) -> Value {
-    json!({ "plan": plan, "job": job })
 }

@@ -17,6 +17,8 @@ pub struct Saved<'a> {
     pub plan: Value,
     /// The plan's fingerprint.
     pub fingerprint: &'a str,
+    /// The stages, and the number that each takes next.
+    pub numbers: &'a [(String, u64)],
     /// Names and bytes, each name once.
     pub parts: &'a [(&'a str, &'a [u8])],
     /// An earlier snapshot of the same directory. A part with the name, the length and the hash of one of its parts is
@@ -47,7 +49,7 @@ impl<'a> Saved<'a> {
         (id, epoch): (u64, u64),
         written_unix_ms: u64,
     ) -> Result<Prepared<'a>, String> {
-        let Saved { at, output_at, source, sink, plan, fingerprint, parts, base, kept } = self;
+        let Saved { at, output_at, source, sink, plan, fingerprint, numbers, parts, base, kept } = self;
         let mut names = BTreeSet::new();
         let all = kept.iter().copied().chain(parts.iter().map(|(name, _)| *name));
         if let Some(twice) = all.into_iter().find(|name| !names.insert(*name)) {
@@ -68,6 +70,7 @@ impl<'a> Saved<'a> {
             sink: sink.clone(),
             plan: plan.clone(),
             fingerprint: (*fingerprint).to_owned(),
+            numbers: numbers.iter().cloned().collect(),
             parts: entries,
         };
         let refused = |error| format!("its manifest cannot be read back: {error}");

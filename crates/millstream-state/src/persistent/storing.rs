@@ -1,6 +1,7 @@
 //! The thread that stores snapshots.
 
 use super::Stored;
+use super::described::Described;
 use crate::claims::Claimed;
 use crate::dead_letters::KeptLetters;
 use crate::effects::Effects;
@@ -131,7 +132,7 @@ impl Storing {
         dir: StateDir,
         retention: Retention,
         confirmed: Option<u64>,
-        plan: Value,
+        described: Described,
         claimed: Claimed,
         records: Records,
         stores: bool,
@@ -146,7 +147,7 @@ impl Storing {
             last: None,
             stored: 0,
             written_bytes: 0,
-            plan,
+            described,
             position,
             forget,
             effects,
@@ -224,7 +225,7 @@ struct Store {
     /// How many snapshots this process has stored.
     stored: u64,
     written_bytes: u64,
-    plan: Value,
+    described: Described,
     position: Position,
     forget: Forget,
     effects: Vec<Effects>,
@@ -303,13 +304,24 @@ impl Store {
         let SnapshotParts { written, kept, stored: parts, .. } = parts.map_err(|error| error.to_string())?;
         let written: Vec<(&str, &[u8])> = written.iter().map(|(name, bytes)| (&**name, &**bytes)).collect();
         let kept: Vec<&str> = kept.iter().map(String::as_str).collect();
-        let (plan, output_at) = (self.plan.clone(), Some(output.0));
-        let saved = Saved { at, output_at, source, sink, plan, parts: &written, base, kept: &kept, ..Saved::default() };
-        let stored = self.dir.save(&saved).map_err(|error| error.to_string())?;
+        let numbers = super::numbers_of(snapshot);
+        let stored = self.dir.save(&Saved {
+            at,
+            output_at: Some(output.0),
+            source,
+            sink,
+            plan: self.described.plan.clone(),
+            fingerprint: &self.described.fingerprint,
+            numbers: &numbers,
+            parts: &written,
+            base,
+            kept: &kept,
+        });
+        let stored = stored.map_err(|error| error.to_string())?;
         // The sink's claim is a look at it, later than every claim before.
         let retention = Retention { confirmed_from: self.needed(), ..self.retention };
         self.confirmed = Some(stored.id);
-        self.numbers.push_back((stored.id, at, super::numbers_of(snapshot)));
+        self.numbers.push_back((stored.id, at, numbers));
         self.written_bytes += stored.written_bytes();
         (self.last, self.stored) = (Some((stored, parts)), self.stored + 1);
         let removed = self.dir.prune(retention).map_err(|error| error.to_string())?;

@@ -56,9 +56,15 @@ fn run(home: &Path, end: u64, every: Cadence) -> u64 {
 }
 
 #[test]
-fn a_job_goes_on_at_a_snapshot_of_format_1() {
+fn a_job_goes_on_at_a_snapshot_of_every_format() {
+    goes_on("format-1-job");
+    goes_on("format-2-job");
+}
+
+/// A job ends at 80. Its directory and its output are the fixture.
+fn goes_on(fixture: &str) {
     let home = tempfile::tempdir().unwrap();
-    let fixture = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/format-1-job");
+    let fixture = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(fixture);
     fs::create_dir_all(home.path().join("state/snapshots")).unwrap();
     for entry in fs::read_dir(fixture.join("snapshots")).unwrap().map(Result::unwrap) {
         fs::copy(entry.path(), home.path().join("state/snapshots").join(entry.file_name())).unwrap();

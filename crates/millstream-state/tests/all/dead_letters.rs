@@ -7,42 +7,69 @@ use millstream::state::{
     Cadence, ClaimingSink, JobError, OpenError, Persistent, Position, Retention, StateDir, Stored, again,
 };
 use millstream_state::journal::JournalOptions;
-use proptest::prelude::{ProptestConfig, any, prop, prop_assert_eq, proptest};
+use proptest::prelude::{Just, ProptestConfig, any, prop, prop_assert_eq, prop_oneof, proptest};
 use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
-/// A number is wrong in the first version of the program if it has a bit of `wrong`; sums by key, and a running sum,
-/// come behind it.
+/// What becomes of a wrong number.
+#[derive(Clone, Copy, Debug)]
+enum Wrong {
+    /// It is set aside.
+    Alone,
+    /// And all later ones of its key.
+    WithItsKey,
+}
+
+/// Sums by key, and a running sum, behind a stage that sets numbers aside.
+macro_rules! sums {
+    ($checked:expr) => {
+        $checked
+            .shard_by(|x| x % 3, 2, |p| p.scan(0_u64, |sum, x| (*sum + x, *sum += x).0).named("sums"))
+            .named("keys")
+            .map(|sum| format!("{sum}\n"))
+            .any_edge()
+    };
+}
+
+/// A number is wrong in the first version of the program if it has a bit of `wrong`.
 fn run(home: &Path, n: u64, wrong: u64, every: u64, dies: Option<u64>, redo: bool) -> Result<Stored, JobError> {
+    run_with(Wrong::Alone, home, (n, wrong, every), dies, redo)
+}
+
+fn run_with(
+    becomes: Wrong,
+    home: &Path,
+    (n, wrong, every): (u64, u64, u64),
+    dies: Option<u64>,
+    redo: bool,
+) -> Result<Stored, JobError> {
     let state = StateDir::open(home.join("state"), "sums").unwrap();
     let letters = KeptLetters::open(&state, JournalOptions::default()).unwrap();
     let check = move |x: &u64| if x & wrong == 0 { Ok(*x) } else { Err(format!("{x} is wrong")) };
-    let sums = pipeline::<u64>()
-        .flat_map(|x| [*x, *x + 1])
-        .named("twice")
-        .try_map_or_dead_letter("check", check, letters.taking())
-        .shard_by(
-            |x| x % 3,
-            2,
-            |p| {
-                p.scan(0_u64, |sum, x| {
-                    *sum += x;
-                    *sum
-                })
-                .named("sums")
-            },
-        )
-        .named("keys")
-        .map(|sum| format!("{sum}\n"))
-        .any_edge();
+    let key = |x: &u64| x % 7;
+    let twice = || pipeline::<u64>().flat_map(|x| [*x, *x + 1]).named("twice");
     let values = move || (0..n).inspect(move |x| assert_ne!(Some(*x), dies, "the end of this process"));
     let job = Persistent::new(Rings::new().batch(3), state).snapshot_every(Cadence::Numbers(every)).letters(&letters);
     let job = job.keep(Retention { count: Some(1), ..Retention::default() });
     let job = if redo { job.redo() } else { job };
-    let (_, stored) = job.run(&sums, again(values), FileSink::append(home.join("out")))?;
-    let wrong = (0..n).flat_map(|x| [x, x + 1]).filter(|x| x & wrong != 0).count();
-    assert_eq!(letters.list().len(), wrong);
+    let out = FileSink::append(home.join("out"));
+    let (_, stored) = match becomes {
+        Wrong::Alone => {
+            job.run(&sums!(twice().try_map_or_dead_letter("check", check, letters.taking())), again(values), out)?
+        }
+        Wrong::WithItsKey => {
+            job.run(&sums!(twice().try_map_or_park("check", key, check, letters.taking())), again(values), out)?
+        }
+    };
+    let mut parked = [false; 7];
+    let set_aside = |x: &u64| {
+        let after = &mut parked[key(x) as usize];
+        *after |= x & wrong != 0 && matches!(becomes, Wrong::WithItsKey);
+        *after || x & wrong != 0
+    };
+    let set_aside = (0..n).flat_map(|x| [x, x + 1]).filter(set_aside).count();
+    assert_eq!(letters.list().len(), set_aside);
     Ok(stored)
 }
 
@@ -51,24 +78,26 @@ fn out(home: &Path) -> String {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 16, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 32, ..ProptestConfig::default() })]
 
     #[test]
     fn what_was_set_aside_is_done_again_and_the_output_is_that_of_a_run_that_never_failed(
         n in 1_u64..120,
         wrong in 1_u64..64,
         every in 1_u64..40,
+        becomes in prop_oneof![Just(Wrong::Alone), Just(Wrong::WithItsKey)],
         deaths in prop::collection::vec((any::<prop::sample::Index>(), any::<bool>()), 0..3),
     ) {
         let (home, never) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-        run(never.path(), n, 0, every, None, false).unwrap();
+        let run = |home: &Path, wrong, dies, redo| run_with(becomes, home, (n, wrong, every), dies, redo);
+        run(never.path(), 0, None, false).unwrap();
         // The first version, and a second one that is half as wrong, die now and then, and begin again and again.
         for (death, redo) in deaths {
             let dies = Some(death.index(n as usize) as u64);
             let wrong = if redo { wrong & (wrong - 1) } else { wrong };
-            _ = catch_unwind(AssertUnwindSafe(|| run(home.path(), n, wrong, every, dies, redo)));
+            _ = catch_unwind(AssertUnwindSafe(|| run(home.path(), wrong, dies, redo)));
         }
-        run(home.path(), n, 0, every, None, true).unwrap();
+        run(home.path(), 0, None, true).unwrap();
         prop_assert_eq!(out(home.path()), out(never.path()));
     }
 }

@@ -22,6 +22,7 @@ pub(crate) fn saved<R>(at: u64, save: impl FnOnce(&Saved<'_>) -> R) -> R {
         sink: json!(at),
         plan: json!([{ "stage": "total" }]),
         fingerprint: "f00d",
+        numbers: &[("total".to_owned(), at)],
         parts: &parts,
         base: None,
         kept: &[],
@@ -57,6 +58,7 @@ fn what_was_saved_is_loaded() {
         dir.snapshots().unwrap().iter().map(|entry| entry.manifest().unwrap().clone()).collect();
     assert_eq!(listed, saved);
     assert_eq!((saved[1].id, saved[1].at, saved[1].output_at, saved[1].epoch), (2, 200, Some(400), 1));
+    assert_eq!(saved[1].numbers.iter().collect::<Vec<_>>(), [(&"total".to_owned(), &200)]);
     assert_eq!(
         (&saved[1].source, saved[1].fingerprint.as_str()),
         (&json!({ "path": "orders.csv", "offset": 17 }), "f00d")

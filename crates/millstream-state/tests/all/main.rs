@@ -11,6 +11,7 @@ mod effects;
 mod followed;
 mod following;
 mod increments;
+mod job_crashes;
 mod jobs;
 mod journal;
 mod journal_crashes;

@@ -2,7 +2,8 @@
 
 use crate::directories::{save, whole};
 use crate::simulated::Simulated;
-use millstream_state::{Retention, StateDir, StateError};
+use millstream_state::{Manifest, Retention, Saved, StateDir, StateError};
+use std::path::Path;
 use std::time::Duration;
 
 fn three() -> (tempfile::TempDir, StateDir) {
@@ -75,4 +76,34 @@ fn clocks_jump_and_the_newest_and_the_confirmed_stay() {
     save(&dir, 500);
     assert!(dir.prune(within_half_an_hour).unwrap().is_empty());
     assert_eq!(whole(&dir), [400, 500]);
+}
+
+/// Three snapshots a day for a year, each with what has changed since the one before, and one in eight whole.
+#[test]
+fn a_year_of_snapshots_takes_the_room_of_ten_days() {
+    const HOUR: u64 = 3_600_000;
+    let disk = Simulated::of(Simulated::recording().world());
+    let dir = StateDir::open_on(disk.disk(), "/state", "orders").unwrap();
+    let ten_days = Retention { count: Some(3), age: Some(Duration::from_millis(240 * HOUR)), confirmed_from: None };
+    let mut last: Option<Manifest> = None;
+    for nth in 1..=365 * 3_u64 {
+        disk.set_clock(nth * 8 * HOUR);
+        let (same, new) = (vec![1; 100], nth.to_le_bytes());
+        let parts: [(&str, &[u8]); 2] = [("same", &same), ("new", &new)];
+        let base = last.as_ref().filter(|_| !nth.is_multiple_of(8));
+        let saved = dir.save(&Saved { at: nth, parts: &parts, base, ..Saved::default() }).unwrap();
+        dir.prune(Retention { confirmed_from: Some(saved.id), ..ten_days }).unwrap();
+        assert_eq!(saved.id, nth, "ids go on");
+        last = Some(saved);
+        if nth.is_multiple_of(100) {
+            let files = disk.disk().list(Path::new("/state/snapshots")).unwrap().len();
+            // And the rest of the chain of the oldest.
+            assert!(files <= 31 + 8, "{files} files after {nth} snapshots");
+            let all = dir.snapshots().unwrap();
+            assert_eq!(all.last().unwrap().manifest().unwrap().at, nth);
+            assert!(all.iter().all(|entry| dir.verify(entry.manifest().unwrap()).is_ok()));
+        }
+    }
+    let newest = dir.newest().unwrap().unwrap();
+    assert_eq!(dir.load(&newest).unwrap()[1].bytes, (365 * 3_u64).to_le_bytes());
 }
