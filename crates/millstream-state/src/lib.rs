@@ -38,12 +38,11 @@
 //! | [`disk`] | all file operations of this crate, as a trait; the disk of a test may crash |
 //!
 //! **Promises, and their tests** (in `tests/all`): a crash at any operation, or a failed sync, loses nothing that was
-//! acknowledged, and damage is refused (`crashes`, `damage`, `journal_*`; `src/fuzzed.rs`, fuzzed); a chain of
-//! incremental snapshots holds what a whole one holds (`aged`); a job whose machine crashes at any operation writes what
-//! an undisturbed one does (`job_crashes`); an effect that is not idempotent is performed once, or
-//! reported, wherever the process dies (`effects`); rows in a database are there once, whatever dies, and a process
-//! that was replaced changes none (`databases`, `postgres`); a store that fails or is slow loses nothing (`stores`,
-//! `s3`).
+//! acknowledged, and damage is refused (`crashes`, `damage`, `journal_*`; `src/fuzzed.rs`, fuzzed); a job whose machine
+//! crashes at any operation writes what an undisturbed one does (`job_crashes`); a chain of incremental snapshots holds
+//! what a whole one holds (`aged`); an effect that is not idempotent is performed once, or reported, wherever the
+//! process dies (`effects`); rows in a database are there once, whatever dies, and a process that was replaced changes
+//! none (`databases`, `postgres`); a store that fails or is slow loses nothing (`stores`, `s3`).
 //!
 //! **Words**: an *effect* is a call to the outside whose answer is recorded by number; its *intent* is the record that
 //! it is going to be made.
