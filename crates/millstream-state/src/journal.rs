@@ -16,6 +16,7 @@ mod error;
 #[cfg(any(test, feature = "fuzzed"))]
 pub(crate) mod fuzzed;
 mod options;
+mod packed;
 mod reader;
 mod record;
 mod records;
@@ -23,7 +24,7 @@ mod recovery;
 mod segment;
 
 use crate::disk::{self, Disk, DiskFile, DiskLock, LockError, OpenMode};
-use record::{FORMAT, HEADER, Header, Place};
+use record::{HEADER, Header, PACKED, PLAIN, Place};
 use recovery::Segments;
 use segment::Segment;
 use std::io;
@@ -78,6 +79,8 @@ pub struct Journal {
     /// The open group: room for a header, and its values.
     group: Vec<u8>,
     count: u32,
+    /// A record that is compressed.
+    packed: Vec<u8>,
     /// The numbers: behind the open group, behind the last commit, and behind what is synced.
     next: u64,
     written: u64,
@@ -137,6 +140,7 @@ impl Journal {
             segments,
             group,
             count: 0,
+            packed: Vec::new(),
             next,
             written: next,
             synced: next,
@@ -311,26 +315,25 @@ impl Journal {
             self.next_segment()?;
         }
         let (Some(file), Some((segment, offset))) = (&mut self.file, self.segments.back_mut()) else { return Ok(()) };
-        let header = Header {
-            format: u32::from(FORMAT),
-            epoch: self.epoch,
-            first: self.written,
-            durable: self.synced,
-            count: self.count,
-            length: (self.group.len() - HEADER) as u32,
-        };
-        header.write(&mut self.group, Place { base: segment.base, offset: *offset });
-        if let Err(error) = file.write_at(&self.group, *offset) {
+        self.packed.clear();
+        self.packed.resize(HEADER, 0);
+        let packed = self.options.compress && packed::pack(&self.group[HEADER..], &mut self.packed);
+        let (record, format) = if packed { (&mut self.packed, PACKED) } else { (&mut self.group, PLAIN) };
+        let (epoch, first, durable, count) = (self.epoch, self.written, self.synced, self.count);
+        let header = Header { format, epoch, first, durable, count, length: (record.len() - HEADER) as u32 };
+        header.write(record, Place { base: segment.base, offset: *offset });
+        if let Err(error) = file.write_at(record, *offset) {
             let full = is_full(&error);
             let why = JournalError::io("write", &segment.path)(error);
             // What was written of it gives its room back, or else is written over by the next try.
             drop(file.set_len(*offset));
             return if full { Err(why) } else { Err(self.poison(&why)) };
         }
-        *offset += self.group.len() as u64;
-        self.total += self.group.len() as u64;
+        *offset += record.len() as u64;
+        self.total += record.len() as u64;
         self.group.truncate(HEADER);
         self.group.shrink_to(self.options.group_bytes);
+        self.packed.shrink_to(self.options.group_bytes);
         (self.count, self.written, self.said) = (0, end, self.synced);
         Ok(())
     }

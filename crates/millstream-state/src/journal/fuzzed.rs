@@ -1,6 +1,7 @@
 //! Records that a fuzzer makes, with checksums that are right.
 
-use super::record::{self, FORMAT, HEADER, Header, Place};
+use super::packed;
+use super::record::{self, HEADER, Header, PACKED, PLAIN, Place};
 
 /// A record whose header a fuzzer makes: its first byte says what is wrong with it.
 pub(crate) fn record(header: &[u8; 20], payload: &[u8], offset: u64, next: &mut u64) -> Vec<u8> {
@@ -15,8 +16,23 @@ pub(crate) fn record(header: &[u8; 20], payload: &[u8], offset: u64, next: &mut 
         values
     };
     let well_formed = header[0] % 4 != 1;
-    let behind = if well_formed { values() } else { payload.to_vec() };
-    let format = if header[0] % 8 == 2 { u32::from(header[1]) } else { u32::from(FORMAT) };
+    let plain = if well_formed { values() } else { payload.to_vec() };
+    let mut packed = Vec::new();
+    let is_packed = match header[0] % 16 {
+        // With a length that a fuzzer makes.
+        13 => {
+            packed.extend_from_slice(payload);
+            true
+        }
+        4..8 => packed::pack(&plain, &mut packed),
+        _ => false,
+    };
+    let behind = if is_packed { packed } else { plain };
+    let format = match header[0] % 8 {
+        2 => u32::from(header[1]),
+        _ if is_packed => PACKED,
+        _ => PLAIN,
+    };
     let epoch = if header[0] % 8 == 3 { number(2) } else { 1 };
     let count = if well_formed { payload.len() as u32 } else { u32::from(header[8]) };
     let first = if header[4].is_multiple_of(4) { *next } else { number(4) };

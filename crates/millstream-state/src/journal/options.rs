@@ -34,6 +34,10 @@ pub struct JournalOptions {
     pub group_bytes: usize,
     /// When a commit is made durable. By default each is.
     pub fsync: Fsync,
+    /// Whether each group is compressed, by LZ4, where that makes it shorter. Reading needs no option: a journal may
+    /// have groups of both kinds. A version from before that reads no compressed ones, and says so. By default no group
+    /// is.
+    pub compress: bool,
     /// Whether a damaged journal is opened and read all the same, without what is lost. By default it is refused.
     pub skip_corrupt: bool,
     /// A number up to which the journal is known to have been durable, from another place: a manifest, or the sink. A
@@ -49,6 +53,7 @@ impl Default for JournalOptions {
             max_bytes: 1 << 30,
             group_bytes: 4 << 20,
             fsync: Fsync::default(),
+            compress: false,
             skip_corrupt: false,
             at_least: 0,
         }

@@ -3,8 +3,8 @@
 //! | bytes | what |
 //! | --- | --- |
 //! | 4 | `msjr` |
-//! | 2 | the number of the format |
-//! | 2 | flags: none is known, and a record with one is of a later format |
+//! | 2 | the number of the format: 1, or 2 where a flag is set |
+//! | 2 | flags: 1 for a payload that is compressed; a record with another one is of a later format |
 //! | 8 | the epoch of the writer |
 //! | 8 | the number of the first value |
 //! | 8 | up to where the journal was durable before this commit |
@@ -12,15 +12,18 @@
 //! | 4 | the length of the payload |
 //! | 4 | 0 |
 //! | 4 | CRC-32 |
-//! | length | the payload: for each value its length, 4 bytes, and its bytes |
+//! | length | the payload: for each value its length, 4 bytes, and its bytes; all of it compressed, or as it is |
 //!
 //! Integers are little-endian. The checksum is over the first number of the segment, the offset of the record in it,
 //! the header so far, and the payload: so a record that is copied to another place, into a value for example, is none.
 
 pub(crate) const HEADER: usize = 48;
 const MAGIC: &[u8; 4] = b"msjr";
-/// The format that is written, and the last that is read.
-pub(crate) const FORMAT: u16 = 1;
+/// The last format that is read.
+pub(crate) const FORMAT: u32 = 2;
+/// The format of a record whose payload is as it is, and that of one whose payload is compressed.
+pub(crate) const PLAIN: u32 = 1;
+pub(crate) const PACKED: u32 = 2 | 1 << 16;
 
 /// Where a record is: the first number of its segment, and its offset there.
 #[derive(Clone, Copy, Debug)]

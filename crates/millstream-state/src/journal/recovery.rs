@@ -228,6 +228,7 @@ mod tests {
         max_bytes: 1 << 20,
         group_bytes: 1 << 20,
         fsync: super::super::Fsync::Every,
+        compress: false,
         skip_corrupt: false,
         at_least: 0,
     };

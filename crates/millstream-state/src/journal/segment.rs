@@ -1,7 +1,8 @@
 //! The files of a journal, and the records in one.
 
 use super::JournalError;
-use super::record::{self, FORMAT, HEADER, Header, Place};
+use super::packed;
+use super::record::{self, FORMAT, HEADER, Header, PACKED, PLAIN, Place};
 use crate::disk::{Disk, DiskFile, OpenMode, read_exact};
 use std::path::{Path, PathBuf};
 
@@ -49,13 +50,15 @@ pub(super) struct Scan {
     pub(super) length: u64,
     /// The payload of the last record.
     pub(super) payload: Vec<u8>,
+    /// The bytes of a compressed payload.
+    packed: Vec<u8>,
 }
 
 impl Scan {
     pub(super) fn open(disk: &dyn Disk, segment: Segment) -> Result<Self, JournalError> {
         let file = disk.open(&segment.path, OpenMode::Read).map_err(JournalError::io("open", &segment.path))?;
         let length = file.length().map_err(JournalError::io("measure", &segment.path))?;
-        Ok(Scan { segment, file, offset: 0, length, payload: Vec::new() })
+        Ok(Scan { segment, file, offset: 0, length, payload: Vec::new(), packed: Vec::new() })
     }
 
     /// Looks at the length again, as another process may have written.
@@ -90,14 +93,20 @@ impl Scan {
         if !record::is_whole(place, &bytes, &self.payload) {
             return Ok(None);
         }
-        if header.format > u32::from(FORMAT) {
-            let (path, known) = (self.segment.path.clone(), u32::from(FORMAT));
-            return Err(JournalError::LaterFormat { path, offset, format: header.format, known });
+        if ![0, PLAIN, PACKED].contains(&header.format) {
+            let (path, format) = (self.segment.path.clone(), header.format);
+            return Err(JournalError::LaterFormat { path, offset, format, known: FORMAT });
         }
         let (theirs, ours) = (header.epoch, self.segment.epoch);
         if theirs != ours {
             let why = format!("the record has epoch {theirs}, and the name of its file {ours}");
             return Err(JournalError::corrupt(&self.segment.path, offset, why));
+        }
+        if header.format == PACKED {
+            std::mem::swap(&mut self.payload, &mut self.packed);
+            if !packed::unpack(&self.packed, &mut self.payload) {
+                return Ok(None);
+            }
         }
         Ok(Some(header).filter(|header| header.format > 0 && record::has_values(&self.payload, header.count)))
     }

@@ -200,7 +200,8 @@ proptest! {
             let (state, disk) = (machine.state(), machine.disk.clone());
             let next = noted(&disk.world(), "acknowledged");
             lives.lock().unwrap().push(next);
-            let options = JournalOptions { fsync: Fsync::Every, segment_bytes: 400, ..JournalOptions::default() };
+            let (fsync, compress) = (Fsync::Every, together > 1);
+            let options = JournalOptions { fsync, compress, segment_bytes: 400, ..JournalOptions::default() };
             let client = move || Client { next, end: n, together, disk };
             let live = journaled_in_groups(&state, options, client);
             let sent = pipeline::<String>().map(|value| value.parse().unwrap()).then(lines());

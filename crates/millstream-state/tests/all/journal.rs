@@ -45,6 +45,7 @@ pub(crate) const SMALL: JournalOptions = JournalOptions {
     max_bytes: 1 << 30,
     group_bytes: 4 << 20,
     fsync: Fsync::Every,
+    compress: false,
     skip_corrupt: false,
     at_least: 0,
 };
@@ -287,6 +288,48 @@ fn format_1_is_read_for_ever() {
     let (journal, recovered) = open(&dir, SMALL, 3).unwrap();
     assert_eq!((recovered.first, recovered.next, recovered.cut.is_some()), (1000, 1017, true));
     assert_eq!(numbers(journal.read_from(1000).unwrap()), (1000..1017).collect::<Vec<_>>());
+}
+
+/// What a process left that compressed some groups. Every later version reads it.
+#[test]
+fn format_2_is_read_for_ever() {
+    let (_home, dir) = temporary();
+    let fixture = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/format-2/journal");
+    fs::create_dir_all(&dir).unwrap();
+    for (path, bytes) in files(&fixture) {
+        fs::write(dir.join(path.file_name().unwrap()), bytes).unwrap();
+    }
+    let (journal, recovered) = open(&dir, SMALL, 3).unwrap();
+    assert_eq!((recovered.first, recovered.next, recovered.cut.is_some()), (0, 60, false));
+    assert_eq!(numbers(journal.read_from(0).unwrap()), (0..60).collect::<Vec<_>>());
+}
+
+#[test]
+fn groups_are_compressed_where_that_makes_them_shorter() {
+    let bytes = |compress: bool, value: &[u8]| {
+        let (_home, dir) = temporary();
+        let options = JournalOptions { compress, segment_bytes: 1 << 20, ..SMALL };
+        let (mut journal, _) = open(&dir, options, 1).unwrap();
+        for number in 0..1000 {
+            journal.append(number, value).unwrap();
+            if number % 100 == 99 {
+                journal.commit().unwrap();
+            }
+        }
+        let bytes = journal.bytes();
+        drop(journal);
+        // It is read without the option, and goes on with groups of the other kind.
+        let (mut journal, recovered) = open(&dir, JournalOptions { compress: !compress, ..options }, 2).unwrap();
+        assert_eq!(recovered.next, 1000);
+        journal.append(1000, value).unwrap();
+        journal.commit().unwrap();
+        let read: Vec<_> = journal.read_from(990).unwrap().map(Result::unwrap).collect();
+        assert!(read == (990..=1000).map(|number| (number, value.to_vec())).collect::<Vec<_>>());
+        bytes
+    };
+    let line = b"127.0.0.1 - - [26/Nov/2026:12:00:00 +0000] \"GET /index.html HTTP/1.1\" 200 1234";
+    let (plain, compressed) = (bytes(false, line), bytes(true, line));
+    assert!(compressed * 5 < plain, "{compressed} of {plain} bytes");
 }
 
 #[test]

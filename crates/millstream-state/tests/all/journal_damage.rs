@@ -173,7 +173,7 @@ fn a_segment_under_another_name_is_refused() {
 #[test]
 fn a_later_format_is_named() {
     let (disk, path, mut bytes, ends) = four_commits(4);
-    bytes[4] = 2;
+    bytes[4] = 3;
     let mut summed = [0; 16].to_vec();
     summed.extend(&bytes[..44]);
     summed.extend(&bytes[48..ends[0]]);
@@ -181,7 +181,7 @@ fn a_later_format_is_named() {
     put(&disk, &path, &bytes);
     let refused = open(&disk, JournalOptions { skip_corrupt: true, ..SMALL }, 2).unwrap_err();
     assert!(
-        refused.to_string().contains("has the format 0x2 at byte 0; this version reads formats up to 1"),
+        refused.to_string().contains("has the format 0x3 at byte 0; this version reads formats up to 2"),
         "{refused}"
     );
 }

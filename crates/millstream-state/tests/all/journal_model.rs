@@ -139,8 +139,9 @@ proptest! {
         steps in steps(),
         fsync in prop_oneof![Just(Fsync::Every), Just(Fsync::Interval(Duration::from_secs(3600))), Just(Fsync::Never)],
         segment_bytes in prop_oneof![Just(1), 1..20_000_u64],
+        compress in any::<bool>(),
     ) {
-        let options = JournalOptions { fsync, segment_bytes, ..SMALL };
+        let options = JournalOptions { fsync, segment_bytes, compress, ..SMALL };
         let disk = Simulated::of(Simulated::recording().world());
         let mut model = Model { disk, options, epoch: 0, values: Vec::new(), written: 0, durable: 0, trimmed: 0 };
         let (mut journal, _) = model.open();
