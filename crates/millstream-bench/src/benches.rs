@@ -29,6 +29,7 @@ mod merge;
 mod observe;
 mod oversubscribed;
 mod pipe;
+mod recorded;
 mod rescale;
 mod restore;
 mod rss;
@@ -245,6 +246,11 @@ pub(crate) const ALL: &[Bench] = &[
         name: "journal",
         about: "values in a journal, and in plain writes that are synced as often",
         run: journal::run,
+    },
+    Bench {
+        name: "recorded",
+        about: "an effect whose answers are in the record, and the same function without a record",
+        run: recorded::run,
     },
     Bench {
         name: "restore",

@@ -34,7 +34,7 @@ pub(crate) mod verify;
 pub(crate) mod wc;
 
 pub(crate) use copying::Copying;
-pub(crate) use differ::Differ;
+pub(crate) use differ::{Differ, seen_by};
 pub(crate) use evolve::{Evolve, Worker as EvolveWorker};
 pub(crate) use graph::{Graph, HowToDraw};
 pub(crate) use idle::Idle;

@@ -7,7 +7,7 @@ mod kept;
 mod lines;
 
 use crate::command::verify::{Edge, MOST_SHARDS, verified};
-use crate::command::{Snapshots, Upgrade, show_states};
+use crate::command::{Differ, Snapshots, Upgrade, seen_by, show_states};
 use crate::config::Seen;
 use crate::config::{self, Doing, Keep, NUMBERS, RunConfig};
 use crate::deploy::Runs;
@@ -57,15 +57,15 @@ impl<B: Item + Display, O> Printed<B> for O where
 /// | `upgrade --check OLD.json NEW.json` | whether a run of one plan could go on with the other |
 /// | `graph [--format svg\|dot\|json]` | a picture of it |
 /// | `run --state DIR FILE... >> FILE` | runs it, and goes on where it was when started again ([`Program::lasting`]) |
-/// | `state DIR`, `replay DIR`, `snapshots DIR` | look at what is kept there |
+/// | `state DIR`, `replay DIR`, `snapshots DIR`, `diff DIR OTHER` | look at what is kept there |
 /// | `cluster ...`, `worker` | runs it on several machines, over NATS (feature `nats`; [`Program::lasting`]) |
 /// | `verify [FILE...]` | runs it on every deployment with several sizes, and compares: `EDGE HASH COUNT` |
 ///
 /// Flags and exit codes are those of the `millstream` command: `--deploy model|inline|queues|rings`, `--workers`,
 /// `--ring` (4096 slots unless it says otherwise), `--batch`, `--wait`, `--stats`, `--hash` and so on; 0 done, 1 an
 /// input or output failed and the rest was processed, 2 wrong use, 3 the pipeline failed (`millstream: stage "NAME",
-/// number N: CAUSE`), 4 `verify` found a difference, `plan --durable` a state without a name or `upgrade --check` a
-/// change that would be refused, 130 and 143 drained after a signal.
+/// number N: CAUSE`), 4 `verify` or `diff` found a difference, `plan --durable` a state without a name or `upgrade
+/// --check` a change that would be refused, 130 and 143 drained after a signal.
 ///
 /// **Input.** Every line, without its line end (`\n` or `\r\n`), is parsed by [`FromStr`]. Parsed lines are numbered
 /// from 0. A line that cannot be parsed, or is not UTF-8, is left out, with a message on standard error that names its
@@ -152,6 +152,14 @@ impl<P> Whole<P> {
         match self {
             Whole::Built(pipeline) => pipeline,
             Whole::Sharded(build) => build(shards),
+        }
+    }
+
+    /// What `run` makes of the pipeline with these shards.
+    fn run_on<R>(&self, shards: usize, run: impl FnOnce(&P) -> R) -> R {
+        match self {
+            Whole::Built(pipeline) => run(pipeline),
+            Whole::Sharded(build) => run(&build(shards)),
         }
     }
 }
@@ -277,6 +285,14 @@ where
                 let outcome = self.stored(&dir, Doing::Look { at, seen: seen.clone() });
                 show_states(outcome, &seen, stage)
             }
+            Command::Diff(crate::flags::Differ { dir, other }) => {
+                let dirs = [config::whole(&dir), config::whole(&other)];
+                Differ { dirs }.run_with(&|dir, at| {
+                    let seen = Seen::default();
+                    let outcome = self.stored(dir, Doing::Look { at: Some(at), seen: seen.clone() });
+                    seen_by(dir, outcome, &seen)
+                })
+            }
             Command::Snapshots(crate::flags::Snapshots { dir, verify, prune, json }) => {
                 Snapshots { dir, verify, prune, json }.run()
             }
@@ -324,7 +340,7 @@ where
     }
 
     /// The run whose state the directory has, which does something else now.
-    fn stored<B>(self, dir: &Path, doing: Doing) -> Outcome
+    fn stored<B>(&self, dir: &Path, doing: Doing) -> Outcome
     where
         O: Printed<B>,
         B: Item + Display,
@@ -342,7 +358,7 @@ where
             (Ok((files, shards, mut config)), Some(run)) => {
                 config.only_looks(dir, doing);
                 let Some(keep) = config.keep.clone() else { return Outcome::WrongUse };
-                run(&self.pipeline.with_shards(shards.unwrap_or(1)), config, &keep, files, &complaints)
+                self.pipeline.run_on(shards.unwrap_or(1), |pipeline| run(pipeline, config, &keep, files, &complaints))
             }
             (Err(why), _) => {
                 complaints.note(&why);

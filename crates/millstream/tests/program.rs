@@ -326,6 +326,14 @@ fn its_state_is_kept_and_a_failure_is_replayed() {
     assert_eq!(code, Some(3), "{again}");
     assert!(again.contains("stage \"square\", number 2000: panicked: too large"), "{again}");
     assert!(looks("snapshots state --verify").0.contains(" whole"));
+    // Another run, in which number 77 is one more.
+    fs::write(home.path().join("edited.txt"), lines(0, 77) + "78\n" + &lines(78, 500)).expect("a file");
+    fs::remove_file(home.path().join("out")).expect("a file");
+    assert_eq!(run("numbers", "run --state other --snapshot-every 100 edited.txt"), (String::new(), Some(0)));
+    fs::write(home.path().join("numbers.txt"), lines(0, 2000)).expect("a file");
+    let before = (0..77).map(|x: u64| x * x).sum::<u64>();
+    let differs = format!("stage \"sum\", number 77: {}, and {}\n", before + 77 * 77, before + 78 * 78);
+    assert_eq!(looks("diff state other"), (differs, String::new(), Some(4)));
     let (said, code) = run("lengths", "run --state other numbers.txt");
     assert!(said.contains("--state: this program keeps no state") && code == Some(2), "{said}");
 }

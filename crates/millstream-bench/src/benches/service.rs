@@ -1,6 +1,9 @@
 //! Requests and answers: four clients, each with some requests under way, and one order book. The rival is what one
 //! writes without a library: one thread that owns the book, behind `sync_channel`, and a channel for each client's
-//! answers. Case `wait` is the time of one request when it is the only one.
+//! answers. Case `wait` is the time of one request when it is the only one. Case `journal` is the same book with its
+//! requests in a journal.
+
+mod durable;
 
 use crate::failure::Failure;
 use crate::figure::{Results, Unit};
@@ -40,11 +43,11 @@ pub(crate) fn run(setting: &Setting) -> Result<Results, Failure> {
     for ratio in waits.ratios.iter_mut().filter(|ratio| ratio.case == "wait-p50") {
         ratio.bound = Some(1.0);
     }
-    Ok(Results::joined(speeds.into_iter().chain([waits])))
+    Ok(Results::joined(speeds.into_iter().chain([waits, durable::run(setting)?])))
 }
 
 /// A quantity, at this price or a better one.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, serde::Deserialize, serde::Serialize)]
 struct Order {
     id: u64,
     buys: bool,
@@ -60,7 +63,7 @@ struct Filled {
 }
 
 /// The quantities that wait at each price, the oldest first.
-#[derive(Clone, Default)]
+#[derive(Clone, Default, serde::Deserialize, serde::Serialize)]
 struct Book {
     buys: BTreeMap<u32, VecDeque<u32>>,
     sells: BTreeMap<u32, VecDeque<u32>>,

@@ -1,4 +1,5 @@
 use super::look::unwrapped;
+use crate::config::Seen;
 use crate::flags::When;
 use crate::message::{Complaints, quoted};
 use crate::outcome::Outcome;
@@ -17,12 +18,20 @@ pub(crate) struct Differ {
 }
 
 /// Why there is no answer: a message, and the exit code.
-type Wrong = (String, Outcome);
+pub(crate) type Wrong = (String, Outcome);
+
+/// The states of a run in front of a number, or why they cannot be seen.
+type LookAt<'l> = &'l dyn Fn(&Path, When) -> Result<Snapshot, Wrong>;
 
 impl Differ {
     pub(crate) fn run(self) -> Outcome {
+        self.run_with(&look)
+    }
+
+    /// As `run`, of runs whose states are looked at like this.
+    pub(crate) fn run_with(self, look: LookAt<'_>) -> Outcome {
         let complaints = Complaints::of("diff");
-        Output::opened(&complaints, |mut output| match difference(&self.dirs) {
+        Output::opened(&complaints, |mut output| match difference(&self.dirs, look) {
             Ok(Difference::None { to, ends }) => {
                 let longer = match ends {
                     [one, other] if one == other => String::new(),
@@ -53,7 +62,7 @@ enum Difference {
 
 /// The first difference, by halving: if the states differ at a number and not at an earlier one, they begin to differ
 /// between the two.
-fn difference(dirs: &[PathBuf; 2]) -> Result<Difference, Wrong> {
+fn difference(dirs: &[PathBuf; 2], look: LookAt<'_>) -> Result<Difference, Wrong> {
     if let [Ok(one), Ok(other)] = dirs.each_ref().map(StateDir::read)
         && one.program() != other.program()
     {
@@ -122,9 +131,12 @@ fn states(snapshot: &Snapshot) -> Result<States, Wrong> {
 
 fn look(dir: &Path, at: When) -> Result<Snapshot, Wrong> {
     let (command, seen) = looking(dir, at).map_err(|why| (why, Outcome::WrongUse))?;
-    let outcome = command.run();
-    let unseen = || (format!("{}: the states cannot be reached there", quoted(dir.as_os_str())), outcome);
-    seen.take().ok_or_else(unseen)
+    seen_by(dir, command.run(), &seen)
+}
+
+/// What a run has seen that looked at the states of a directory.
+pub(crate) fn seen_by(dir: &Path, outcome: Outcome, seen: &Seen) -> Result<Snapshot, Wrong> {
+    seen.take().ok_or_else(|| (format!("{}: the states cannot be reached there", quoted(dir.as_os_str())), outcome))
 }
 
 /// A state may be large.

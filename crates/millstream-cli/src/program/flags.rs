@@ -2,7 +2,7 @@
 
 #[cfg(feature = "cluster")]
 use crate::flags::{Apply, Cluster, Worker};
-use crate::flags::{Colours, Drawing, Look, Planning, Replay, Run, Snapshots, Upgrade};
+use crate::flags::{Colours, Differ, Drawing, Look, Planning, Replay, Run, Snapshots, Upgrade};
 use crate::input::Names;
 use clap::{Args, Parser, Subcommand, ValueHint};
 use std::ffi::OsString;
@@ -31,6 +31,8 @@ pub(super) enum Command {
     Replay(Replay),
     /// Show the state of a stage at a number, as JSON
     State(Look),
+    /// Find the first number at which two runs of this program differ
+    Diff(Differ),
     /// List the snapshots of a state directory; check them, or remove old ones
     Snapshots(Snapshots),
     #[cfg(feature = "cluster")]
