@@ -38,7 +38,7 @@ fn is_killed_and_goes_on(test: &str, place: &Place, home: &Path) {
     loop {
         let mut job = child(test, place, &home.join("state"), NUMBERS);
         lives += 1;
-        if lives <= 10 {
+        if lives <= 20 {
             let (before, begun) = (rows(place).len(), Instant::now());
             while lives % 2 == 0 && rows(place).len() < before + 100 && begun.elapsed() < Duration::from_secs(20) {
                 thread::sleep(Duration::from_millis(1));
