@@ -13,7 +13,7 @@ use crate::check::{Difference, ended, same};
 use crate::deployment::{Deployment, Slots, slots_of};
 use millstream_core::plan::UpgradeCheck;
 use millstream_core::{Arrow, PartsExt, SequenceNumber, id};
-use millstream_exec::{FreePipe, Rings, Upgrade, sink};
+use millstream_exec::{FreePipe, JobRefExt, Rings, RunError, Runner, Upgrade, UpgradeError, sink, source};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -104,11 +104,7 @@ impl Versions {
     ) -> Result<usize, Difference> {
         let done = Arc::<AtomicUsize>::default();
         let due = self.versions[1..].iter().filter(|version| version.at <= inputs.len() as u64).count();
-        let deployed = self.run(inputs, deployment, &done)?;
-        match deployment.has_workers() && self.iter().any(|(_, tree)| tree.gives_order_up()) {
-            true => same(&in_one_order(model), &in_one_order(deployed))?,
-            false => same(&model, &deployed)?,
-        }
+        self.judge(model, self.run(inputs, deployment, &done)?, deployment.has_workers())?;
         Ok(due - done.load(Ordering::Relaxed))
     }
 
@@ -128,15 +124,58 @@ impl Versions {
     }
 }
 
+impl Versions {
+    /// As [`check`](Versions::check), by a run that goes on: its sender sends the values before the number of each
+    /// version, and then the run is upgraded on demand. `model` gets the numbers at which that was done; a stream that
+    /// has ended is not upgraded.
+    ///
+    /// # Errors
+    ///
+    /// The difference, and every failed upgrade.
+    pub fn check_on_demand(
+        &self,
+        inputs: &[Value],
+        deployment: Deployment,
+        model: impl FnOnce(&[(u64, &Pipe)]) -> Vec<Option<Value>>,
+    ) -> Result<(), Difference> {
+        let (versions, inputs) = (self.versions.clone(), inputs.to_vec());
+        let (deployed, numbers) = ended(move || {
+            let (sender, receiver) = source::channel(deployment.ring);
+            let job = versions[0].pipeline.from(receiver).to(sink::collect_slots());
+            let run = deployment.rings().start(job)?;
+            let (mut numbers, mut sent) = (vec![0], 0);
+            for version in &versions[1..] {
+                let next = inputs.len().min(version.at as usize).max(sent);
+                // A run whose stream has ended takes no more.
+                let _ = sender.send_all(inputs[sent..next].iter().cloned());
+                sent = next;
+                match run.upgrade(version.upgrade(&Arc::default())) {
+                    Ok(number) => numbers.push(number.0),
+                    Err(UpgradeError::Ended) => break,
+                    Err(error) => return Err(RunError::Upgrade(error)),
+                }
+            }
+            let _ = sender.send_all(inputs[sent..].iter().cloned());
+            drop(sender);
+            Ok((slots_of(run.join())?, numbers))
+        })?;
+        let trees: Vec<(u64, &Pipe)> = numbers.into_iter().zip(self.iter().map(|(_, tree)| tree)).collect();
+        self.judge(model(&trees), deployed, true)
+    }
+
+    /// If a version gives its order up, the order is compared only where there are no workers.
+    fn judge(&self, model: Slots<Value>, deployed: Slots<Value>, has_workers: bool) -> Result<(), Difference> {
+        match has_workers && self.iter().any(|(_, tree)| tree.gives_order_up()) {
+            true => same(&in_one_order(model), &in_one_order(deployed)),
+            false => same(&model, &deployed),
+        }
+    }
+}
+
 impl std::fmt::Display for Versions {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        for (at, tree) in self.iter() {
-            if at > 0 {
-                write!(f, ", and from {at} on ")?;
-            }
-            write!(f, "{tree}")?;
-        }
-        Ok(())
+        write!(f, "{}", self.versions[0].tree)?;
+        self.iter().skip(1).try_for_each(|(at, tree)| write!(f, ", and from {at} on {tree}"))
     }
 }
 

@@ -2,10 +2,10 @@
 //! those of the old version below the number and of the new one from it on.
 //!
 //! What is expected is read from the trees alone ([`changed`]): a state is there the list of the values that its stage
-//! has got, and is handed over by nobody. States that both versions have go on, new ones begin fresh, and those that
-//! only the old version has are dropped by name. [`Pipe::related`] says what a change is. Not among the changes are those
-//! that a run refuses: a stage that numbers its outputs itself neither goes nor changes its place with another one. Nor
-//! are sinks inside the pipeline, which have tests of their own.
+//! has got, and nothing hands it over. States that both versions have go on, new ones begin fresh, and those that only
+//! the old version has are dropped by name. [`Pipe::related`] says what a change is. Left out is what a run refuses: a
+//! stage that numbers its outputs itself neither goes nor changes its place with another one. So are sinks inside the
+//! pipeline, which have tests of their own.
 
 mod durable;
 
@@ -95,6 +95,21 @@ proptest! {
         let feedings = [Feeding::Inline, Feeding::Stepped(seed), Feeding::Ready, Feeding::Waiting, Feeding::Channel];
         let deployments = feedings.map(|feeding| Deployment { feeding, ..deployment });
         checked(&versions, &inputs, deployments).map_err(TestCaseError::fail)?;
+    }
+
+    /// As soon as can be, in a run that goes on.
+    #[test]
+    fn a_random_pipeline_is_upgraded_to_another_one_on_demand(
+        tree in streams(16),
+        inputs in values(120),
+        deployment in deployments(),
+        changes in changes(),
+    ) {
+        let (versions, _, _) = versions(tree, &changes);
+        let model = |trees: &[(u64, &Pipe)]| changed(trees, &slots_of(&inputs));
+        if let Err(difference) = versions.check_on_demand(&inputs, deployment, model) {
+            return Err(TestCaseError::fail(format!("{versions}, {deployment:?}: {difference}")));
+        }
     }
 
     /// And on durable rings, also from the snapshots before and behind the changes, by way of bytes.
