@@ -342,7 +342,8 @@ impl Versions {
         let changed =
             |durable: Durable, version: &Version| durable.upgrade_at(SequenceNumber(version.at), version.upgrade());
         let durable = self.versions[first + 1..].iter().fold(Durable::new(rings), changed);
-        let (inputs, pipeline) = (inputs.to_vec().into_iter().map(Lasting), &self.versions[first].pipeline);
+        let inputs: Vec<Lasting> = inputs.iter().cloned().map(Lasting).collect();
+        let pipeline = &self.versions[first].pipeline;
         let slots = match feeding {
             Feeding::Channel => {
                 let (sender, receiver) = source::channel(8);
