@@ -4,7 +4,7 @@
 //! gets in the next one. A stage that is new goes on as if it had got nothing before. So a state is here the list of
 //! the values that its stage has got, by the name of the stage and the keys around it, and nothing is handed over.
 
-use super::{Slot, at, digest, edge, either, halves, in_lanes_of, joined, pair, stream, windows};
+use super::{Slot, at, digest, edge, either, halves, in_lanes_of, joined, pair, windows};
 use millstream_testkit::random::{Pipe, Statement, Stream, Value};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -188,10 +188,20 @@ impl States {
                 let seen: Vec<Slot> = state.values.iter().cloned().map(Some).chain(input.slots.clone()).collect();
                 state.values.extend(input.slots.iter().flatten().cloned());
                 let mut given = input.with(ats(&as_begun, &seen, before, input.ends));
-                // A `take` that has its last value ends the stream at the number behind it, in the same version.
-                let last = seen.len() + usize::from(!input.ends && matches!(as_begun, Pipe::Stream(Stream::Take(_))));
-                if let (Pipe::Stream(of), true) = (&as_begun, place.outer)
-                    && let Some(end) = (before..last).find(|n| stream::ends(*of, &seen, *n))
+                // A stage that is done ends the stream at once, in the same version: a `take` has its last value then,
+                // and a `take_while` has seen the end, perhaps in a body of the version before.
+                let ends =
+                    |modulus: i64, slot: &Slot| slot.as_ref().is_some_and(|v| digest(v).rem_euclid(modulus) == 0);
+                let is_done = |n: usize| match as_begun {
+                    Pipe::Stream(Stream::Take(most)) => seen[..n].iter().flatten().count() >= most,
+                    Pipe::Stream(Stream::TakeWhile(modulus)) => {
+                        seen[..before].iter().chain(seen.get(n)).any(|slot| ends(modulus, slot))
+                    }
+                    _ => false,
+                };
+                let last = seen.len() + usize::from(!input.ends);
+                if place.outer
+                    && let Some(end) = (before..last).find(|n| is_done(*n))
                     && !(input.ends && end + 1 == seen.len())
                 {
                     given.slots.truncate(end - before);
