@@ -41,6 +41,7 @@ mod tree;
 mod try_scan;
 mod upgrades;
 mod value;
+mod versions;
 mod windows;
 
 pub use answer::Answer;
@@ -54,7 +55,8 @@ pub use service::BuiltService;
 pub use stages::QUEUE_HELPERS;
 pub use strategy::{Pipes, graphs, pipes, streams};
 pub use stream::Stream;
-pub use tree::{Graph, Pipe, Statement};
+pub use tree::{Edit, Graph, Pipe, Related, Statement};
 pub use try_scan::TryScanBy;
 pub use value::{Value, values};
+pub use versions::Versions;
 pub use windows::Windows;

@@ -1,7 +1,7 @@
 //! What would become of a run that goes on with another pipeline.
 
 use millstream_core::plan::Verdict;
-use millstream_core::{Arrow, KeysExt, Plan, pipeline};
+use millstream_core::{Arrow, ClockExt, KeysExt, Plan, StreamsExt, pipeline};
 
 fn said(old: &Plan, new: &Plan) -> String {
     old.check_upgrade(new).to_string()
@@ -21,6 +21,18 @@ fn what_keeps_nothing_comes_and_goes() {
                 1 kept, 0 migrated, 1 new, 1 dropped, 0 refused\n";
     assert_eq!(said(&old, &new), text);
     assert!(Plan::default().check_upgrade(&Plan::default()).is_allowed());
+}
+
+/// A `take` has a clock of its own, and what is behind it reads rings of two clocks.
+#[test]
+fn what_keeps_nothing_behind_the_end_of_a_stream_comes_and_goes() {
+    let taken = || pipeline::<u64>().take(5).named("take");
+    let (old, new) = (taken().map(|x| x + 1).plan(), taken().filter(|x| *x > 0).plan());
+    let text = "kept     take, with its state\nnew      filter-1 (filter)\ndropped  map-1 (map)\n\
+                1 kept, 0 migrated, 1 new, 1 dropped, 0 refused\n";
+    assert_eq!(said(&old, &new), text);
+    let starts = taken().flat_map(|x: &u64| vec![*x; 2]).plan();
+    assert!(!starts.check_upgrade(&old).is_allowed(), "its numbers would be lost");
 }
 
 /// A run finds a state by its stage's name alone.

@@ -229,7 +229,7 @@ pub(super) fn chain(tree: &Pipe, input: Kind, sinks: &Sinks) -> Chain {
         }
         Pipe::Feedback(start, p) => {
             assert!(!p.renumbers(), "{tree} has a body that renumbers");
-            join::feedback(*start, input, |looped| chain(p, looped, sinks))
+            join::feedback(*start, None, input, |looped| chain(p, looped, sinks))
         }
         Pipe::Tee(p) => {
             assert!(!p.renumbers(), "{tree} has a body that renumbers");
@@ -243,6 +243,7 @@ pub(super) fn chain(tree: &Pipe, input: Kind, sinks: &Sinks) -> Chain {
             assert!(body.is_quiet(), "{body} cannot be a key's body");
             join::shard_by(*keys, *most, *k, input, |input| chain(body, input, sinks))
         }
+        Pipe::Called(name, p) => called(&format!("s{name}"), p, input, sinks),
         Pipe::Named(p) => join::named("named", input, |input| chain(p, input, sinks)),
         Pipe::Boxed(p) => join::boxed(input, |input| chain(p, input, sinks)),
         Pipe::Block(graph) => {
@@ -251,6 +252,17 @@ pub(super) fn chain(tree: &Pipe, input: Kind, sinks: &Sinks) -> Chain {
         }
         Pipe::TeeTo => sinks.tee_to(input),
         leaf => leaf::leaf(leaf, input),
+    }
+}
+
+fn called(name: &str, tree: &Pipe, input: Kind, sinks: &Sinks) -> Chain {
+    match tree {
+        Pipe::Feedback(start, p) => {
+            assert!(!p.renumbers(), "{tree} has a body that renumbers");
+            join::feedback(*start, Some(name), input, |looped| chain(p, looped, sinks))
+        }
+        Pipe::ShardBy { .. } => chain(tree, input, sinks).called(name.to_owned()),
+        leaf => leaf::leaf_called(leaf, input, Some(name)),
     }
 }
 

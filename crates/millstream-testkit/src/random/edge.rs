@@ -46,6 +46,30 @@ impl<P: Everywhere + Arrow<In: RandomShape, Out: RandomShape>> Step for P {
     }
 }
 
+/// A step whose last stage or combinator has a name.
+struct Called {
+    name: String,
+    step: Arc<dyn Step>,
+}
+
+impl Step for Called {
+    fn describe_step(&self, input: Port, plan: &mut Describe) -> Port {
+        plan.named(&self.name, |plan| self.step.describe_step(input, plan))
+    }
+
+    fn on_model(&self, input: AnyEdge, extent: &mut Extent, outer: bool) -> AnyEdge {
+        self.step.on_model(input, extent, outer)
+    }
+
+    fn on_rings(&self, input: AnyEdge, wiring: &mut Wiring, outer: bool) -> AnyEdge {
+        self.step.on_rings(input, wiring, outer)
+    }
+
+    fn on_queues(&self, input: AnyEdge, wiring: &mut QueuesWiring, outer: bool) -> AnyEdge {
+        self.step.on_queues(input, wiring, outer)
+    }
+}
+
 /// Boxes in sequence. What a chain does whatever its shapes are is here, and compiled once.
 #[derive(Clone, Default)]
 struct Steps(Vec<Arc<dyn Step>>);
@@ -144,6 +168,14 @@ impl Chain {
         self
     }
 
+    /// The chain, whose last stage or combinator has this name.
+    pub(crate) fn called(mut self, name: String) -> Self {
+        if let Some(step) = self.steps.0.pop() {
+            self.steps.0.push(Arc::new(Called { name, step }));
+        }
+        self
+    }
+
     /// The chain as a boxed pipeline. `A` must be the shape of its input, and `B` that of its output.
     pub(crate) fn boxed<A: RandomShape, B: RandomShape>(self) -> Boxed<A, B> {
         Boxed { steps: self.steps, ends: PhantomData }
@@ -211,3 +243,21 @@ impl<A: RandomShape, B: RandomShape, Known: 'static> Deploy<Queues> for Boxed<A,
         of_type(self.steps.on_queues(Box::new(input), wiring, true))
     }
 }
+
+/// Appends what the closure makes of a stage, which has the name, if there is one.
+macro_rules! then_called {
+    ($chain:expr, $name:expr, $stage:expr, |$called:ident| $boxed:expr) => {
+        match $name {
+            Some(name) => {
+                let $called = $stage.named(name);
+                $chain.then($boxed)
+            }
+            None => {
+                let $called = $stage;
+                $chain.then($boxed)
+            }
+        }
+    };
+}
+
+pub(crate) use then_called;

@@ -1,6 +1,6 @@
 //! Windows of event time that aggregate.
 
-use super::edge::{Boxed, Chain};
+use super::edge::{Boxed, Chain, then_called};
 use super::kind::Kind;
 use super::shape::{RandomShape, of_slot, of_value};
 use super::steps::{folded, keyed};
@@ -44,7 +44,7 @@ fn all_of_stream(results: &[FoldedWindow<Value>]) -> Value {
     Value::List(results.iter().map(|window| listed(window, Value::I(7))).collect())
 }
 
-pub(crate) fn fold_windows<A: RandomShape>(of: FoldWindows, input: Kind) -> Chain {
+pub(crate) fn fold_windows<A: RandomShape>(of: FoldWindows, input: Kind, name: Option<&str>) -> Chain {
     let mut window = of.windows.window().refine_within(of.refine);
     if let Some(n) = of.early {
         window = window.early_every(n);
@@ -61,18 +61,20 @@ pub(crate) fn fold_windows<A: RandomShape>(of: FoldWindows, input: Kind) -> Chai
     let key = |keys| move |slot: A::Ref<'_>| of_slot::<A, _>(slot, |value| keyed(value, keys));
     match (of.keys, of.windows.every) {
         (None, Some(_)) => {
-            chain.then(Boxed::new(stage.fold_windows(window, time, start, add).map(|all| all_of_stream(all))))
+            let folded = stage.fold_windows(window, time, start, add);
+            then_called!(chain, name, folded, |folded| Boxed::new(folded.map(|results| all_of_stream(results))))
         }
         (None, None) => {
-            chain.then(Boxed::new(stage.fold_sessions(window, time, start, add, join).map(|all| all_of_stream(all))))
+            let folded = stage.fold_sessions(window, time, start, add, join);
+            then_called!(chain, name, folded, |folded| Boxed::new(folded.map(|results| all_of_stream(results))))
         }
         (Some(keys), Some(_)) => {
             let folded = stage.fold_windows_by(key(keys), window, time, start, add);
-            chain.then(Boxed::new(folded.map(|results| all(results))))
+            then_called!(chain, name, folded, |folded| Boxed::new(folded.map(|results| all(results))))
         }
         (Some(keys), None) => {
             let folded = stage.fold_sessions_by(key(keys), window, time, start, add, join);
-            chain.then(Boxed::new(folded.map(|results| all(results))))
+            then_called!(chain, name, folded, |folded| Boxed::new(folded.map(|results| all(results))))
         }
     }
 }

@@ -136,14 +136,17 @@ pub(crate) fn lanes(input: Whole, left: Chain, right: Chain, merge: bool) -> Cha
 }
 
 /// A body whose second output is its second input at the next number. Its input and its output are rings of values.
-pub(crate) fn feedback(start: i64, input: Kind, body: impl Fn(Kind) -> Chain) -> Chain {
+pub(crate) fn feedback(start: i64, name: Option<&str>, input: Kind, body: impl Fn(Kind) -> Chain) -> Chain {
     macro_rules! looped {
         ($chain:ident, $body:ident: $input:ident, $pair:ident, $output:ident) => {{
             let body = $body.boxed::<$pair, $output>();
             // A state that kept its own history would grow without bound.
             let body = body.map(|(output, state)| (output.clone(), Value::I(state.digest())));
             let looped = id::<$input>().feedback(Value::I(start), |_| body);
-            $chain.then(Boxed::new(looped.map(Value::clone)))
+            match name {
+                None => $chain.then(Boxed::new(looped.map(Value::clone))),
+                Some(name) => $chain.then(Boxed::new(looped.named(name).map(Value::clone))),
+            }
         }};
     }
     let chain = as_ring(Chain::empty(input));

@@ -1,7 +1,7 @@
 //! Single stages, on an edge of any shape.
 
 use super::answer::answer;
-use super::edge::{Boxed, Chain};
+use super::edge::{Boxed, Chain, then_called};
 use super::fold_windows::fold_windows;
 use super::kind::{Any, F, H, Kind, MAny, MF, MH, Mpff, Mtf, Pff, TF, Whole, with_kind};
 use super::order::AnyOrder;
@@ -23,10 +23,24 @@ use std::task::{Context, Poll};
 
 /// The stage of a tree without bodies.
 pub(crate) fn leaf(tree: &Pipe, input: Kind) -> Chain {
+    leaf_called(tree, input, None)
+}
+
+/// As [`leaf`]; the stage with the state has this name, also if another one follows it in its box.
+pub(crate) fn leaf_called(tree: &Pipe, input: Kind, name: Option<&str>) -> Chain {
+    let is_followed = match tree {
+        Pipe::Park { .. } | Pipe::FoldBy { .. } | Pipe::FoldWindows(_) | Pipe::WindowsBy(_) => true,
+        Pipe::TryScan { by, .. } => by.is_followed(),
+        Pipe::Stream(stage) => stage.is_followed(),
+        _ => false,
+    };
+    if let (Some(name), false) = (name, is_followed) {
+        return leaf(tree, input).called(name.to_owned());
+    }
     match *tree {
         Pipe::Id => Chain::empty(input),
         Pipe::Filter { modulus } => filter(modulus, input),
-        Pipe::Stream(stage) => stream(stage, input),
+        Pipe::Stream(stage) => stream(stage, input, name),
         Pipe::Part => on_ring(input, |input| {
             let chain = Chain::empty(input);
             match input {
@@ -42,8 +56,8 @@ pub(crate) fn leaf(tree: &Pipe, input: Kind) -> Chain {
         | Pipe::Fold { .. }
         | Pipe::Delay { .. } => with_kind!(input, A => leaf_on::<A>(tree, input)),
         _ => on_ring(input, |input| match input {
-            Kind::Whole(Whole::F) => special::<F>(tree, input),
-            _ => special::<H>(tree, input),
+            Kind::Whole(Whole::F) => special::<F>(tree, input, name),
+            _ => special::<H>(tree, input, name),
         }),
     }
 }
@@ -130,7 +144,7 @@ fn leaf_on<A: RandomShape>(tree: &Pipe, input: Kind) -> Chain {
 }
 
 /// A stage that follows one ring of values.
-fn special<A: RandomShape>(tree: &Pipe, input: Kind) -> Chain {
+fn special<A: RandomShape>(tree: &Pipe, input: Kind, name: Option<&str>) -> Chain {
     let chain = Chain::empty(input);
     match *tree {
         Pipe::Swap => {
@@ -149,8 +163,8 @@ fn special<A: RandomShape>(tree: &Pipe, input: Kind) -> Chain {
             let step = |state: &mut Value, slot: A::Ref<'_>| of_slot::<A, _>(slot, |value| scanned(state, value));
             chain.then(Boxed::new(id::<A>().scan_finish(Value::I(start), step, finished)))
         }
-        Pipe::FoldWindows(of) => fold_windows::<A>(of, input),
-        Pipe::TryScan { start, modulus, by } => try_scan::<A>(start, modulus, by, input),
+        Pipe::FoldWindows(of) => fold_windows::<A>(of, input, name),
+        Pipe::TryScan { start, modulus, by } => try_scan::<A>(start, modulus, (by, name), input),
         Pipe::Row(of) => row::<A>(of, input),
         Pipe::Answer(of) => answer::<A>(of, input),
         Pipe::Fork => {
@@ -208,7 +222,9 @@ fn special<A: RandomShape>(tree: &Pipe, input: Kind) -> Chain {
         Pipe::Park { keys, modulus, plus } => {
             let judge = move |slot: A::Ref<'_>| of_slot::<A, _>(slot, |value| tried(value, modulus, plus));
             let key = move |slot: A::Ref<'_>| of_slot::<A, _>(slot, |value| keyed(value, keys));
-            let stage = id::<A>().try_map_or_park("park", key, judge, |_| ()).filter_map(|value| Some(value.clone()));
+            let stage = id::<A>()
+                .try_map_or_park(name.unwrap_or("park"), key, judge, |_| ())
+                .filter_map(|value| Some(value.clone()));
             chain.then(Boxed::new(stage))
         }
         Pipe::FoldBy { keys, start } => {
@@ -216,15 +232,17 @@ fn special<A: RandomShape>(tree: &Pipe, input: Kind) -> Chain {
             let fold = |state: &mut Value, slot: A::Ref<'_>| of_slot::<A, _>(slot, |value| folded(state, value));
             let answers = id::<A>().fold_by(key, Value::I(start), fold, |state| state);
             let pair = |(key, answer): &(Value, Value)| Value::pair(key.clone(), answer.clone());
-            chain.then(Boxed::new(answers.map(move |answers| Value::List(answers.iter().map(pair).collect()))))
+            then_called!(chain, name, answers, |answers| {
+                Boxed::new(answers.map(move |answers| Value::List(answers.iter().map(pair).collect())))
+            })
         }
         Pipe::Text { .. } => text::<A>(tree, input),
         Pipe::Words { .. } => words::<A>(tree, input),
-        _ => renumbering::<A>(tree, input),
+        _ => renumbering::<A>(tree, input, name),
     }
 }
 
-fn renumbering<A: RandomShape>(tree: &Pipe, input: Kind) -> Chain {
+fn renumbering<A: RandomShape>(tree: &Pipe, input: Kind, name: Option<&str>) -> Chain {
     let chain = Chain::empty(input);
     match *tree {
         Pipe::FlatMap { modulus } => {
@@ -257,7 +275,7 @@ fn renumbering<A: RandomShape>(tree: &Pipe, input: Kind) -> Chain {
             let stage = id::<A>().unordered(limit, move |slot| mapped_later(A::value(slot), plus));
             chain.then(Boxed::free(AnyOrder(stage)))
         }
-        Pipe::WindowsBy(of) => windows::<A>(of, input),
+        Pipe::WindowsBy(of) => windows::<A>(of, input, name),
         _ => unreachable!("{tree} is not one stage"),
     }
 }

@@ -1,7 +1,7 @@
 mod leaf;
 
 use super::tree::{Graph, Pipe, Statement};
-use leaf::leaf;
+pub(super) use leaf::leaf;
 use proptest::prelude::*;
 use proptest::strategy::{NewTree, ValueTree};
 use proptest::test_runner::{TestRng, TestRunner};
@@ -36,7 +36,7 @@ pub struct Pipes {
 
 /// The place of a tree, which limits its stages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Context {
+pub(super) enum Context {
     /// After the source: anything.
     Outer,
     /// After a stage that gave the order up: only stages whose output values do not depend on the order. Its bodies are
@@ -52,22 +52,22 @@ enum Context {
 
 impl Context {
     /// The context of a body that allows no more than `body`.
-    fn at_most(self, body: Self) -> Self {
+    pub(super) fn at_most(self, body: Self) -> Self {
         if self == Context::Scattered { Context::Shard } else { self.max(body) }
     }
 
     /// Whether a stage there may have a state.
-    fn keeps_states(self) -> bool {
+    pub(super) fn keeps_states(self) -> bool {
         !matches!(self, Context::Scattered | Context::Shard)
     }
 
     /// Whether a stage there may start a new clock.
-    fn has_clocks(self) -> bool {
+    pub(super) fn has_clocks(self) -> bool {
         matches!(self, Context::Outer | Context::Scattered)
     }
 
     /// The context after a tree in this context.
-    fn after(self, tree: &Pipe) -> Self {
+    pub(super) fn after(self, tree: &Pipe) -> Self {
         if self == Context::Outer && tree.gives_order_up() { Context::Scattered } else { self }
     }
 }
@@ -84,7 +84,7 @@ impl Strategy for Pipes {
     }
 }
 
-fn below(rng: &mut TestRng, limit: usize) -> usize {
+pub(super) fn below(rng: &mut TestRng, limit: usize) -> usize {
     (rng.next_u64() % limit as u64) as usize
 }
 
@@ -257,7 +257,7 @@ mod tests {
                 Pipe::Shard(k, p) => *k >= 1 && p.is_pure() && bodies_fit(p),
                 Pipe::Tee(p) | Pipe::Feedback(_, p) => !p.renumbers() && bodies_fit(p),
                 Pipe::ShardBy { body, .. } => body.is_quiet() && bodies_fit(body),
-                Pipe::Named(p) | Pipe::Boxed(p) => bodies_fit(p),
+                Pipe::Named(p) | Pipe::Called(_, p) | Pipe::Boxed(p) => bodies_fit(p),
                 Pipe::Block(block) => {
                     block.bodies().all(|p| !p.renumbers() && bodies_fit(p))
                         && block.statements.iter().all(|statement| match statement {

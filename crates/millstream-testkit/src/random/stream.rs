@@ -1,6 +1,6 @@
 //! Stages that keep a state and their clock.
 
-use super::edge::{Boxed, Chain};
+use super::edge::{Boxed, Chain, then_called};
 use super::kind::{F, H, Kind, MF, MH, Mpff, Mtf, Pff, TF, Whole};
 use super::leaf::{copied, on_ring};
 use super::shape::{Element, RandomShape, of_slot};
@@ -49,6 +49,11 @@ impl Stream {
         !matches!(self, Stream::Chunks(_))
     }
 
+    /// Whether another stage follows the one with the state.
+    pub(super) fn is_followed(self) -> bool {
+        matches!(self, Stream::Chunks(_) | Stream::Windows(_) | Stream::Pairwise)
+    }
+
     /// Whether it can end the stream at the outer level.
     #[must_use]
     pub fn ends(self) -> bool {
@@ -56,7 +61,8 @@ impl Stream {
     }
 }
 
-pub(crate) fn stream(stage: Stream, input: Kind) -> Chain {
+/// The stage; one that another one follows in its box has this name.
+pub(crate) fn stream(stage: Stream, input: Kind, name: Option<&str>) -> Chain {
     match stage {
         Stream::Take(_) | Stream::TakeWhile(_) | Stream::Skip(_) | Stream::SkipWhile(_) => filtered(stage, input),
         Stream::Dedup(modulus) => {
@@ -68,8 +74,8 @@ pub(crate) fn stream(stage: Stream, input: Kind) -> Chain {
             rest.followed_by(differing)
         }
         _ => on_ring(input, |input| match input {
-            Kind::Whole(Whole::F) => stateful::<F>(stage, input),
-            _ => stateful::<H>(stage, input),
+            Kind::Whole(Whole::F) => stateful::<F>(stage, input, name),
+            _ => stateful::<H>(stage, input, name),
         }),
     }
 }
@@ -79,18 +85,23 @@ fn rest<A: RandomShape>(modulus: i64, input: Kind) -> Chain {
     Chain::empty(input).then(Boxed::new(rest))
 }
 
-fn stateful<A: RandomShape>(stage: Stream, input: Kind) -> Chain {
+fn stateful<A: RandomShape>(stage: Stream, input: Kind, name: Option<&str>) -> Chain {
     fn list<E: Element>(list: &[E]) -> Value {
         Value::List(list.iter().map(E::value).collect())
     }
     let chain = Chain::empty(input);
     match stage {
-        Stream::Chunks(n) => chain.then(Boxed::new(id::<A>().chunks(n).map(|values| list(values)))),
-        Stream::Windows(n) => chain.then(Boxed::new(id::<A>().windows(n).map(|values| list(values)))),
+        Stream::Chunks(n) => {
+            then_called!(chain, name, id::<A>().chunks(n), |chunks| Boxed::new(chunks.map(|values| list(values))))
+        }
+        Stream::Windows(n) => {
+            then_called!(chain, name, id::<A>().windows(n), |windows| Boxed::new(windows.map(|values| list(values))))
+        }
         Stream::MapWindows(n) => chain.then(Boxed::new(id::<A>().map_windows(n, list))),
         Stream::Pairwise => {
-            let pairs = id::<A>().pairwise().map(|(before, now)| Value::pair(before.value(), A::value(now)));
-            chain.then(Boxed::new(pairs))
+            then_called!(chain, name, id::<A>().pairwise(), |pairs| {
+                Boxed::new(pairs.map(|(before, now)| Value::pair(before.value(), A::value(now))))
+            })
         }
         Stream::Enumerate => {
             let numbered = id::<A>().enumerate();

@@ -1,8 +1,11 @@
 mod apart;
 mod changed;
 mod graph;
+mod related;
 mod show;
 mod simpler;
+mod size;
+mod versioned;
 
 use super::answer::Answer;
 use super::fold_windows::FoldWindows;
@@ -11,6 +14,7 @@ use super::stream::Stream;
 use super::try_scan::TryScanBy;
 use super::windows::Windows;
 pub use graph::{Graph, Statement};
+pub use related::{Edit, Related};
 
 /// The syntax tree of a random pipeline. The comments are its meaning.
 ///
@@ -235,6 +239,9 @@ pub enum Pipe {
     },
     /// The body, named.
     Named(Box<Pipe>),
+    /// A stage, a [`Pipe::ShardBy`] or a [`Pipe::Feedback`] whose state, or whose clock, has a name of its own, by
+    /// which another version of the tree finds it. Random pipelines do not have it; [`Pipe::versioned`] inserts it.
+    Called(u32, Box<Pipe>),
     /// The body, in a box whose type names no shape of the output.
     Boxed(Box<Pipe>),
     /// A block of named wires.
@@ -285,7 +292,7 @@ impl Pipe {
             }
             Pipe::FanoutAll(bodies) => bodies.iter().all(Pipe::is_pure),
             Pipe::Block(block) => block.bodies().all(Pipe::is_pure),
-            Pipe::Shard(_, p) | Pipe::Named(p) | Pipe::Boxed(p) | Pipe::Tee(p) => p.is_pure(),
+            Pipe::Shard(_, p) | Pipe::Named(p) | Pipe::Called(_, p) | Pipe::Boxed(p) | Pipe::Tee(p) => p.is_pure(),
         }
     }
 
@@ -303,7 +310,8 @@ impl Pipe {
             }
             Pipe::FanoutAll(bodies) => bodies.iter().all(Pipe::is_quiet),
             Pipe::Block(block) => block.bodies().all(Pipe::is_quiet),
-            Pipe::Shard(_, p) | Pipe::Named(p) | Pipe::Boxed(p) | Pipe::Tee(p) | Pipe::Feedback(_, p) => p.is_quiet(),
+            Pipe::Shard(_, p) | Pipe::Tee(p) | Pipe::Feedback(_, p) => p.is_quiet(),
+            Pipe::Named(p) | Pipe::Called(_, p) | Pipe::Boxed(p) => p.is_quiet(),
             Pipe::ShardBy { body, .. } => body.is_quiet(),
             _ => true,
         }
@@ -315,7 +323,7 @@ impl Pipe {
         match self {
             leaf if leaf.starts_a_clock() => true,
             Pipe::Then(p, q) => p.renumbers() || q.renumbers(),
-            Pipe::Named(p) | Pipe::Boxed(p) => p.renumbers(),
+            Pipe::Named(p) | Pipe::Called(_, p) | Pipe::Boxed(p) => p.renumbers(),
             _ => false,
         }
     }
@@ -340,7 +348,7 @@ impl Pipe {
         match self {
             Pipe::Stream(stage) => stage.ends(),
             Pipe::Then(p, q) => p.ends() || q.ends(),
-            Pipe::Named(p) | Pipe::Boxed(p) => p.ends(),
+            Pipe::Named(p) | Pipe::Called(_, p) | Pipe::Boxed(p) => p.ends(),
             _ => false,
         }
     }
@@ -351,7 +359,7 @@ impl Pipe {
         match self {
             Pipe::Unordered { .. } => true,
             Pipe::Then(p, q) => p.gives_order_up() || q.gives_order_up(),
-            Pipe::Named(p) | Pipe::Boxed(p) => p.gives_order_up(),
+            Pipe::Named(p) | Pipe::Called(_, p) | Pipe::Boxed(p) => p.gives_order_up(),
             _ => false,
         }
     }
@@ -362,38 +370,8 @@ impl Pipe {
         match self {
             Pipe::FlatMap { .. } | Pipe::Words { .. } | Pipe::Flatten | Pipe::Compact | Pipe::Unordered { .. } => true,
             Pipe::Then(p, q) => p.needs_no_order() && q.needs_no_order(),
-            Pipe::Named(p) | Pipe::Boxed(p) => p.needs_no_order(),
+            Pipe::Named(p) | Pipe::Called(_, p) | Pipe::Boxed(p) => p.needs_no_order(),
             _ => self.is_pure(),
-        }
-    }
-
-    /// The greatest number of tasklets that run one stage: nested shards multiply.
-    #[must_use]
-    pub fn width(&self) -> usize {
-        match self {
-            Pipe::Then(p, q) | Pipe::Fanout(p, q) | Pipe::Both(p, q) | Pipe::Choose(p, q) | Pipe::Merge(p, q) => {
-                p.width().max(q.width())
-            }
-            Pipe::FanoutAll(bodies) => bodies.iter().map(Pipe::width).max().unwrap_or(1),
-            Pipe::Block(block) => block.bodies().map(Pipe::width).max().unwrap_or(1),
-            Pipe::Shard(k, p) | Pipe::ShardBy { k, body: p, .. } => k * p.width(),
-            Pipe::Named(p) | Pipe::Boxed(p) | Pipe::Tee(p) | Pipe::Feedback(_, p) => p.width(),
-            _ => 1,
-        }
-    }
-
-    /// The number of nodes.
-    #[must_use]
-    pub fn size(&self) -> usize {
-        match self {
-            Pipe::Then(p, q) | Pipe::Fanout(p, q) | Pipe::Both(p, q) | Pipe::Choose(p, q) | Pipe::Merge(p, q) => {
-                1 + p.size() + q.size()
-            }
-            Pipe::FanoutAll(bodies) => 1 + bodies.iter().map(Pipe::size).sum::<usize>(),
-            Pipe::Block(block) => block.statements.len().max(1) + block.bodies().map(Pipe::size).sum::<usize>(),
-            Pipe::Shard(_, p) | Pipe::Named(p) | Pipe::Boxed(p) | Pipe::Tee(p) | Pipe::Feedback(_, p) => 1 + p.size(),
-            Pipe::ShardBy { body, .. } => 1 + body.size(),
-            _ => 1,
         }
     }
 }

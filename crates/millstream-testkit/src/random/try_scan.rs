@@ -1,6 +1,6 @@
 //! Scans whose functions fail.
 
-use super::edge::{Boxed, Chain};
+use super::edge::{Boxed, Chain, then_called};
 use super::kind::Kind;
 use super::shape::{RandomShape, of_slot};
 use super::steps::{keyed, scanned, tried};
@@ -47,6 +47,11 @@ impl TryScanBy {
         TryScanBy::RetryUndo,
     ];
 
+    /// Whether another stage follows the one with the state.
+    pub(super) fn is_followed(self) -> bool {
+        !matches!(self, TryScanBy::Empty | TryScanBy::EmptyUndo) && !self.retries()
+    }
+
     /// Whether every value succeeds in the end.
     #[must_use]
     pub fn retries(self) -> bool {
@@ -71,8 +76,14 @@ impl fmt::Display for TryScanBy {
 }
 
 /// The state becomes another one before the function fails. With a log it goes through more states than a log has room
-/// for.
-pub(crate) fn try_scan<A: RandomShape>(start: i64, modulus: i64, by: TryScanBy, input: Kind) -> Chain {
+/// for. The name is that of a stage which another one follows.
+pub(crate) fn try_scan<A: RandomShape>(
+    start: i64,
+    modulus: i64,
+    (by, name): (TryScanBy, Option<&str>),
+    input: Kind,
+) -> Chain {
+    let letters = name.unwrap_or("tried");
     let tries = AtomicU32::new(0);
     let fails = move |value: &Value| match by.retries() {
         true if tries.fetch_add(1, Ordering::Relaxed).is_multiple_of(3) => Err("busy"),
@@ -118,27 +129,29 @@ pub(crate) fn try_scan<A: RandomShape>(start: i64, modulus: i64, by: TryScanBy, 
         TryScanBy::Empty => chain.then(Boxed::new(id.try_scan_or_empty(seed, cloned!()))),
         TryScanBy::EmptyUndo => chain.then(Boxed::new(id.try_scan_or_empty_undo(seed, undone!(), undo))),
         TryScanBy::OrError => {
-            let stage = id.try_scan_or_error(seed, cloned!());
-            chain.then(Boxed::new(stage.filter_map(|output| output.as_ref().ok().cloned())))
+            then_called!(chain, name, id.try_scan_or_error(seed, cloned!()), |tried| {
+                Boxed::new(tried.filter_map(|output| output.as_ref().ok().cloned()))
+            })
         }
         TryScanBy::OrErrorUndo => {
-            let stage = id.try_scan_or_error_undo(seed, undone!(), undo);
-            chain.then(Boxed::new(stage.filter_map(|output| output.as_ref().ok().cloned())))
+            then_called!(chain, name, id.try_scan_or_error_undo(seed, undone!(), undo), |tried| {
+                Boxed::new(tried.filter_map(|output| output.as_ref().ok().cloned()))
+            })
         }
         TryScanBy::Retry => chain.then(Boxed::new(id.try_scan_retry(retry, seed, cloned!()))),
         TryScanBy::RetryUndo => chain.then(Boxed::new(id.try_scan_retry_undo(retry, seed, undone!(), undo))),
         // Clones the values of the success lane into a ring, for the next stage.
         TryScanBy::DeadLetter => {
-            let stage = id.try_scan_or_dead_letter("tried", seed, cloned!(), |_| ());
+            let stage = id.try_scan_or_dead_letter(letters, seed, cloned!(), |_| ());
             chain.then(Boxed::new(stage.filter_map(|value| Some(value.clone()))))
         }
         TryScanBy::DeadLetterUndo => {
-            let stage = id.try_scan_or_dead_letter_undo("tried", seed, undone!(), undo, |_| ());
+            let stage = id.try_scan_or_dead_letter_undo(letters, seed, undone!(), undo, |_| ());
             chain.then(Boxed::new(stage.filter_map(|value| Some(value.clone()))))
         }
         TryScanBy::Park(keys) => {
             let key = move |slot: A::Ref<'_>| of_slot::<A, _>(slot, |value| keyed(value, keys));
-            let stage = id.try_scan_or_park("tried", key, seed, cloned!(), |_| ());
+            let stage = id.try_scan_or_park(letters, key, seed, cloned!(), |_| ());
             chain.then(Boxed::new(stage.filter_map(|value| Some(value.clone()))))
         }
     }

@@ -1,6 +1,6 @@
 //! Windows of event time.
 
-use super::edge::{Boxed, Chain};
+use super::edge::{Boxed, Chain, then_called};
 use super::kind::Kind;
 use super::shape::{Element, RandomShape};
 use super::value::Value;
@@ -47,9 +47,9 @@ fn listed<E: Element>(window: &TimeWindow<E>) -> Value {
     Value::List(vec![number(window.start), number(window.end), values, late, number(window.dropped)])
 }
 
-pub(crate) fn windows<A: RandomShape>(windows: Windows, input: Kind) -> Chain {
+pub(crate) fn windows<A: RandomShape>(windows: Windows, input: Kind, name: Option<&str>) -> Chain {
     let stage = id::<A>().windows_by(windows.window(), move |slot| windows.time(&A::value(slot)));
-    Chain::empty(input).then(Boxed::free(stage.map(listed)))
+    then_called!(Chain::empty(input), name, stage, |windows| Boxed::free(windows.map(listed)))
 }
 
 impl fmt::Display for Windows {

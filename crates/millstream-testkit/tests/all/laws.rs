@@ -72,6 +72,7 @@ fn stages(pipe: Pipe, other: &impl Fn(Pipe) -> Pipe) -> Pipe {
         Pipe::ShardBy { keys, most, k, body: p } => other(Pipe::ShardBy { keys, most, k, body: body(p) }),
         Shard(k, p) => Shard(k, body(p)),
         Pipe::Named(p) => Pipe::Named(body(p)),
+        Pipe::Called(name, p) => Pipe::Called(name, body(p)),
         Pipe::Boxed(p) => Pipe::Boxed(body(p)),
         stage => other(stage),
     }

@@ -1,6 +1,7 @@
 //! The integration tests of this crate, in one binary.
 
 mod article;
+mod changes;
 mod determinacy;
 mod drops;
 mod endings;

@@ -8,6 +8,7 @@ pub(crate) mod fan_in;
 mod fold_windows;
 mod keys;
 mod stream;
+pub(crate) mod versions;
 mod windows;
 
 use millstream_testkit::random::{Pipe, Statement, TryScanBy, Value};
@@ -18,7 +19,7 @@ pub(crate) type Slot = Option<Value>;
 pub(crate) fn outer(tree: &Pipe, input: &[Slot]) -> Vec<Slot> {
     match tree {
         Pipe::Then(p, q) => outer(q, &outer(p, input)),
-        Pipe::Named(p) | Pipe::Boxed(p) => outer(p, input),
+        Pipe::Named(p) | Pipe::Called(_, p) | Pipe::Boxed(p) => outer(p, input),
         Pipe::Stream(stage) => {
             let end = (0..input.len()).find(|n| stream::ends(*stage, input, *n)).unwrap_or(input.len() - 1);
             let mut slots = edge(tree, input);
@@ -78,7 +79,7 @@ fn edge(tree: &Pipe, input: &[Slot]) -> Vec<Slot> {
             wires[block.result].clone()
         }
         Pipe::ShardBy { keys, most, body, .. } => keys::by_key(*keys, *most, body, input),
-        Pipe::Shard(_, p) | Pipe::Named(p) | Pipe::Boxed(p) => edge(p, input),
+        Pipe::Shard(_, p) | Pipe::Named(p) | Pipe::Called(_, p) | Pipe::Boxed(p) => edge(p, input),
         Pipe::WindowsBy(windows) => windows::given(windows, input),
         Pipe::FoldWindows(windows) => fold_windows::given(windows, input),
         Pipe::FlatScan { modulus, finish } => {
@@ -168,12 +169,16 @@ fn joined(first: Vec<Slot>, second: Vec<Slot>) -> Vec<Slot> {
     first.into_iter().zip(second).map(|(a, b)| Some(Value::Pair(Box::new((a?, b?))))).collect()
 }
 
-/// The output of each lane: a lane sees its own values, and the other lane's numbers as empty.
+/// The output of each lane.
 fn in_lanes(p: &Pipe, q: &Pipe, input: &[Slot]) -> (Vec<Slot>, Vec<Slot>) {
-    let lane = |left: bool| -> Vec<Slot> {
-        input.iter().map(|slot| slot.as_ref().filter(|value| is_left(value) == left).map(inner)).collect()
-    };
-    (edge(p, &lane(true)), edge(q, &lane(false)))
+    let [left, right] = in_lanes_of(input);
+    (edge(p, &left), edge(q, &right))
+}
+
+/// A lane sees its own values, and the other lane's numbers as empty.
+fn in_lanes_of(input: &[Slot]) -> [Vec<Slot>; 2] {
+    let own = |slot: &Slot, left: bool| slot.as_ref().filter(|value| is_left(value) == left).map(inner);
+    [true, false].map(|left| input.iter().map(|slot| own(slot, left)).collect())
 }
 
 /// The value of one of the two; never both are filled.

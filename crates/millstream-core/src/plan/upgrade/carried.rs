@@ -21,13 +21,13 @@ pub(super) fn kept_by<'a>(plan: &Plan, stage: &'a Stage) -> Keeps<'a> {
 }
 
 /// Whether its next number is kept. A stage that ends the stream has a clock of its own in the plan, and the numbers of
-/// its input.
+/// its input; so what is behind it reads rings of both clocks.
 fn starts_clock(plan: &Plan, stage: &Stage) -> bool {
     if matches!(&*stage.kind, "take" | "take_while") {
         return false;
     }
     let clock = |ring: usize| plan.rings.get(ring).map(|ring| ring.clock);
-    stage.reads.first().is_some_and(|read| clock(*read) != clock(stage.writes))
+    !stage.reads.is_empty() && stage.reads.iter().all(|read| clock(*read) != clock(stage.writes))
 }
 
 /// The verdict on a stage that both plans have. `migrates` says that a migration is for it.

@@ -36,6 +36,7 @@ fn versions() -> Vec<(&'static str, Version)> {
         ("sum that is no state", p().map(|x| *x).named("sum").boxed_as()),
         ("fold", p().fold(0, |sum, x| *sum += x, |sum| sum).named("sum").boxed_as()),
         ("take", p().take(50).named("sum").boxed_as()),
+        ("take and map", p().take(50).named("sum").map(|x| x + 1).named("behind").boxed_as()),
         ("take while", p().take_while(|x| *x < 50).named("sum").boxed_as()),
         ("skip", p().skip(5).named("sum").boxed_as()),
         ("of each key", p().shard_by(|x| x % 3, 1, |p| p.scan(0, sum).named("sum")).named("keys").boxed_as()),

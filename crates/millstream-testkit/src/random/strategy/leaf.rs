@@ -10,7 +10,7 @@ use crate::random::try_scan::TryScanBy;
 use crate::random::windows::Windows;
 use proptest::test_runner::TestRng;
 
-pub(super) fn leaf(rng: &mut TestRng, place: Context) -> Pipe {
+pub(in crate::random) fn leaf(rng: &mut TestRng, place: Context) -> Pipe {
     let small = below(rng, 9) as i64;
     if place.has_clocks() && below(rng, 4) == 0 {
         return match below(rng, 8) {

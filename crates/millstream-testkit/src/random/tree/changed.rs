@@ -32,6 +32,7 @@ impl Pipe {
             Pipe::Shard(k, p) => Pipe::Shard(k, body(p)),
             Pipe::ShardBy { keys, most, k, body: p } => Pipe::ShardBy { keys, most, k, body: body(p) },
             Pipe::Named(p) => Pipe::Named(body(p)),
+            Pipe::Called(name, p) => Pipe::Called(name, body(p)),
             Pipe::Boxed(p) => Pipe::Boxed(body(p)),
             Pipe::Tee(p) => Pipe::Tee(body(p)),
             Pipe::Block(block) => Pipe::Block(block.with_bodies(Pipe::without_loops)),
@@ -51,7 +52,8 @@ impl Pipe {
                 p.each_leaf(f);
                 q.each_leaf(f);
             }
-            Pipe::Shard(_, p) | Pipe::Named(p) | Pipe::Boxed(p) | Pipe::Tee(p) | Pipe::Feedback(_, p) => p.each_leaf(f),
+            Pipe::Shard(_, p) | Pipe::Tee(p) | Pipe::Feedback(_, p) => p.each_leaf(f),
+            Pipe::Named(p) | Pipe::Called(_, p) | Pipe::Boxed(p) => p.each_leaf(f),
             Pipe::ShardBy { body, .. } => body.each_leaf(f),
             Pipe::FanoutAll(bodies) => bodies.iter_mut().for_each(|body| body.each_leaf(f)),
             Pipe::Block(block) if block.bodies().next().is_some() => {

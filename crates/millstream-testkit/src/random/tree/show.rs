@@ -63,6 +63,7 @@ impl fmt::Display for Pipe {
             Pipe::Shard(k, p) => write!(f, "shard({k}, {p})"),
             Pipe::ShardBy { keys, most, k, body } => write!(f, "shard_by({keys}, {most}, {k}, {body})"),
             Pipe::Named(p) => write!(f, "named({p})"),
+            Pipe::Called(name, p) => write!(f, "s{name}={p}"),
             Pipe::Boxed(p) => write!(f, "boxed({p})"),
         }
     }

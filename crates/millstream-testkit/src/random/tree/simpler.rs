@@ -58,6 +58,10 @@ impl Pipe {
                 found.extend((1..*keys).map(|keys| other(keys, *most, *k, body.clone())));
                 found.extend(body.simpler().into_iter().map(|simple| other(*keys, *most, *k, simple.into())));
             }
+            Pipe::Called(name, p) => {
+                found.push((**p).clone());
+                found.extend(p.simpler().into_iter().map(|simple| Pipe::Called(*name, simple.into())));
+            }
             Pipe::Named(p) => {
                 found.push((**p).clone());
                 found.extend(p.simpler().into_iter().map(|simple| Pipe::Named(simple.into())));

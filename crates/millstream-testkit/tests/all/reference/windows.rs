@@ -18,6 +18,11 @@ struct Late {
 }
 
 pub(super) fn given(windows: &Windows, input: &[Slot]) -> Vec<Slot> {
+    given_until(windows, input, true)
+}
+
+/// As [`given`]; if the stream goes on, no window closes at its end.
+pub(super) fn given_until(windows: &Windows, input: &[Slot], ends: bool) -> Vec<Slot> {
     let (mut rows, mut outputs): (Vec<Row>, Vec<Slot>) = (Vec::new(), Vec::new());
     let (mut passed, mut late) = (0, Late { values: Vec::new(), dropped: 0 });
     for (arrived, value) in input.iter().flatten().enumerate() {
@@ -55,6 +60,9 @@ pub(super) fn given(windows: &Windows, input: &[Slot]) -> Vec<Slot> {
             }
             outputs.extend(close(windows, &mut rows, passed, &mut late));
         }
+    }
+    if !ends {
+        return outputs;
     }
     outputs.extend(close(windows, &mut rows, i128::MAX, &mut late));
     if !late.values.is_empty() || late.dropped > 0 {

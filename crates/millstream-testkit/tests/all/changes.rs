@@ -1,0 +1,217 @@
+//! Live change: a random pipeline goes on as a related one at a number, several times in one run, and the slots are
+//! those of the old version below the number and of the new one from it on.
+//!
+//! What is expected is read from the trees alone ([`changed`]): a state is there the list of the values that its stage
+//! has got, and nothing hands it over. States that both versions have go on, new ones begin fresh, and those that only
+//! the old version has are dropped by name. [`Pipe::related`] says what a change is. Left out is what a run refuses: a
+//! stage that numbers its outputs itself neither goes nor changes its place with another one. So are sinks inside the
+//! pipeline, which have tests of their own.
+
+mod durable;
+
+use crate::reference::versions::changed;
+use millstream_testkit::random::{Edit, Pipe, Stream, Value, Versions, every_stage, streams, values};
+use millstream_testkit::{Deployment, Feeding, deployments, within};
+use proptest::collection::vec;
+use proptest::prelude::*;
+use proptest::strategy::ValueTree;
+use proptest::test_runner::{FileFailurePersistence, TestRunner};
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+fn config() -> ProptestConfig {
+    let seeds = FileFailurePersistence::Direct("proptest-regressions/changes.txt");
+    ProptestConfig { failure_persistence: Some(Box::new(seeds)), ..ProptestConfig::default() }
+}
+
+/// What becomes of a pipeline: at which numbers it changes, and the seed of each change.
+fn changes() -> impl Strategy<Value = Vec<(u64, u64)>> {
+    vec((0..=130_u64, any::<u64>()), 1..=3).prop_map(|mut changes| {
+        changes.sort_unstable();
+        changes
+    })
+}
+
+/// More threads than a test should have, or more steps of the equations.
+const WIDEST: usize = 32;
+
+/// The versions, the edits that make them, and how many changes the plans refuse.
+fn versions(tree: Pipe, changes: &[(u64, u64)]) -> (Versions, Vec<Edit>, usize) {
+    let (mut versions, mut edits, mut refused) = (Versions::of(&tree.versioned()), Vec::new(), 0);
+    for ((at, seed), version) in changes.iter().zip(1..) {
+        let next = versions.last().related(*seed, version);
+        if next.tree.width() > WIDEST {
+            continue;
+        }
+        match versions.change(*at, &next.tree) {
+            Ok(()) => edits.extend(next.edits),
+            Err(_) => refused += 1,
+        }
+    }
+    (versions, edits, refused)
+}
+
+fn slots_of(inputs: &[Value]) -> Vec<Option<Value>> {
+    inputs.iter().cloned().map(Some).chain([None]).collect()
+}
+
+fn numbers(count: i64) -> Vec<Value> {
+    (0..count).map(Value::I).collect()
+}
+
+/// The difference of the first of these ways to run the versions from the equations.
+fn checked(
+    versions: &Versions,
+    inputs: &[Value],
+    deployments: impl IntoIterator<Item = Deployment>,
+) -> Result<(), String> {
+    let trees: Vec<(u64, &Pipe)> = versions.iter().collect();
+    let (ends, model) = (trees.iter().any(|(_, tree)| tree.ends()), changed(&trees, &slots_of(inputs)));
+    for deployment in deployments {
+        match versions.check(inputs, deployment, model.clone()) {
+            Ok(missing) if missing > 0 && !ends => {
+                return Err(format!("{versions}, {deployment:?}: {missing} changes did not take place"));
+            }
+            Ok(_) => {}
+            Err(difference) => return Err(format!("{versions}, {deployment:?}: {difference}")),
+        }
+    }
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(config())]
+
+    /// Several times in one run, and on every deployment that can.
+    #[test]
+    fn a_random_pipeline_goes_on_as_another_one(
+        tree in streams(16),
+        inputs in values(120),
+        deployment in deployments(),
+        changes in changes(),
+        seed in any::<u64>(),
+    ) {
+        let (versions, _, _) = versions(tree, &changes);
+        let feedings = [Feeding::Inline, Feeding::Stepped(seed), Feeding::Ready, Feeding::Waiting, Feeding::Channel];
+        let deployments = feedings.map(|feeding| Deployment { feeding, ..deployment });
+        checked(&versions, &inputs, deployments).map_err(TestCaseError::fail)?;
+    }
+
+    /// As soon as can be, in a run that goes on.
+    #[test]
+    fn a_random_pipeline_is_upgraded_to_another_one_on_demand(
+        tree in streams(16),
+        inputs in values(120),
+        deployment in deployments(),
+        changes in changes(),
+    ) {
+        let (versions, _, _) = versions(tree, &changes);
+        let model = |trees: &[(u64, &Pipe)]| changed(trees, &slots_of(&inputs));
+        if let Err(difference) = versions.check_on_demand(&inputs, deployment, model) {
+            return Err(TestCaseError::fail(format!("{versions}, {deployment:?}: {difference}")));
+        }
+    }
+
+    /// And on durable rings, also from the snapshots before and behind the changes, by way of bytes.
+    #[test]
+    fn a_random_pipeline_on_durable_rings_goes_on_as_another_one(
+        tree in streams(12),
+        inputs in values(120),
+        deployment in deployments(),
+        changes in changes(),
+        every in 1..=60_u64,
+    ) {
+        let mut versions = durable::Versions::of(&tree.versioned());
+        for ((at, seed), version) in changes.into_iter().zip(1..) {
+            let next = durable::lasting(&versions.last().related(seed, version).tree);
+            if next.width() <= WIDEST {
+                versions.change(at, next);
+            }
+        }
+        let shown = format!("{versions}{deployment:?}, every {every}");
+        let run = move || versions.check(&inputs, deployment, every);
+        let outcome = within(Duration::from_secs(60), run).unwrap_or_else(|hung| Err(hung.to_string()));
+        outcome.map_err(|why| TestCaseError::fail(format!("{shown}: {why}")))?;
+    }
+
+    #[test]
+    fn the_equations_of_versions_are_those_of_a_pipeline_that_does_not_change(
+        tree in streams(16),
+        inputs in values(60),
+    ) {
+        let (tree, slots) = (tree.versioned(), slots_of(&inputs));
+        let whole = crate::reference::outer(&tree, &slots);
+        prop_assert_eq!(&changed(&[(0, &tree)], &slots), &whole, "{}", tree);
+        prop_assert_eq!(&changed(&[(0, &tree), (7, &tree), (7, &tree), (20, &tree)], &slots), &whole, "{}", tree);
+    }
+}
+
+/// A property whose cases change nothing would hold without a reason.
+#[test]
+fn most_random_pipelines_are_really_changed_and_in_every_way() {
+    let mut runner = TestRunner::deterministic();
+    let (mut asked, mut refused, mut unlike, mut count) = (0, 0, 0, BTreeMap::<Edit, usize>::new());
+    let (cases, slots) = ((streams(16), changes()), slots_of(&numbers(60)));
+    for _ in 0..500 {
+        let (tree, changes) = cases.new_tree(&mut runner).expect("nothing is rejected").current();
+        let changes: Vec<(u64, u64)> = changes.into_iter().map(|(at, seed)| (at / 3, seed)).collect();
+        let (versions, edits, no) = versions(tree, &changes);
+        (asked, refused) = (asked + changes.len(), refused + no);
+        edits.into_iter().for_each(|edit| *count.entry(edit).or_default() += 1);
+        let trees: Vec<(u64, &Pipe)> = versions.iter().collect();
+        let all = changed(&trees, &slots);
+        unlike += usize::from(trees.iter().all(|(_, tree)| changed(&[(0, tree)], &slots) != all));
+    }
+    assert!(refused * 20 < asked, "{refused} of {asked} changes are refused");
+    assert!(unlike > 300, "{unlike} of 500 outputs are those of no version alone");
+    Edit::EVERY.iter().for_each(|edit| assert!(count.get(edit).is_some_and(|n| *n > 10), "{edit:?} of {count:?}"));
+}
+
+/// Whatever the stage whose state goes on, begins, or is lost, and whatever the order of the steps.
+#[test]
+fn every_stage_comes_stays_and_goes_under_every_schedule() {
+    let inputs = numbers(40);
+    let map = |plus| Box::new(Pipe::Map { plus });
+    for stage in every_stage() {
+        let keeps = Pipe::Then(map(0), stage.into()).versioned();
+        // A stage that numbers its outputs itself never goes.
+        let without = if keeps.renumbers() { keeps.clone() } else { *map(0) };
+        let behind = |p: &Pipe, plus| Pipe::Then(p.clone().into(), map(plus));
+        let mut versions = Versions::of(&without);
+        let later = [(7, behind(&keeps, 1)), (20, Pipe::Tee(map(3))), (20, keeps.clone()), (33, without.clone())];
+        let later = later.into_iter().filter(|(at, tree)| *at != 20 || !keeps.renumbers() || *tree == keeps);
+        later.for_each(|(at, tree)| assert_eq!(versions.change(at, &tree), Ok(()), "{tree}"));
+        checked(&versions, &inputs, ways().filter(|way| way.ring > 1)).unwrap();
+    }
+}
+
+/// The ways to run a few numbers, under some schedules.
+fn ways() -> impl Iterator<Item = Deployment> {
+    let feedings = [(1, Feeding::Inline), (2, Feeding::Ready), (2, Feeding::Waiting), (2, Feeding::Channel)];
+    let ways = feedings.into_iter().chain((0..20).map(|seed| (1, Feeding::Stepped(seed))));
+    ways.flat_map(|(workers, feeding)| [1, 8].map(|ring| Deployment { ring, batch: 8, workers, feeding }))
+}
+
+fn assert_changes(first: &Pipe, later: &[(u64, Pipe)]) {
+    let mut versions = Versions::of(first);
+    later.iter().for_each(|(at, tree)| assert_eq!(versions.change(*at, tree), Ok(()), "{tree}"));
+    checked(&versions, &numbers(12), ways()).unwrap();
+}
+
+/// A `take` that has its last value ends the stream, also if a change at the next number would go on without it. So
+/// does a stage that was done where it could not end the stream, in a body.
+#[test]
+fn a_stream_that_ends_beside_a_change_ends_in_every_run_alike() {
+    let map = || Pipe::Map { plus: 1 };
+    for (end, at) in (0..6).flat_map(|end| (0..8).map(move |at| (end, at))) {
+        let takes = || Pipe::Called(1, Pipe::Stream(Stream::Take(end)).into());
+        assert_changes(&takes(), &[(at, map())]);
+        assert_changes(&takes(), &[(at, Pipe::Then(takes().into(), map().into()))]);
+        assert_changes(&takes(), &[(at, Pipe::Then(map().into(), takes().into()))]);
+    }
+    for (at, of) in (0..6).flat_map(|at| [Stream::Take(2), Stream::TakeWhile(3)].map(|of| (at, of))) {
+        let takes = || Pipe::Called(1, Pipe::Stream(of).into());
+        assert_changes(&Pipe::Tee(takes().into()), &[(at, takes())]);
+        assert_changes(&Pipe::Tee(takes().into()), &[(at, takes()), (at, map())]);
+    }
+}
