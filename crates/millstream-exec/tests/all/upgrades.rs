@@ -33,6 +33,7 @@ mod check;
 mod close;
 mod edges;
 mod refused;
+mod reorder;
 mod rescale;
 mod shadow;
 mod sinks;

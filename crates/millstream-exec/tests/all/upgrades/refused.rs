@@ -3,8 +3,8 @@
 use super::{number, sums_from};
 use millstream_core::{Arrow, ClockExt, Deploy, KeysExt, Val, pipeline};
 use millstream_exec::{
-    Handle, IntoUpgrade, JobExt, Pipeline, RingBackend, RingShape, Rings, Runner, Sender, Upgrade, UpgradeError, sink,
-    source,
+    Handle, IntoUpgrade, JobExt, OptionsError, Pipeline, RingBackend, RingShape, Rings, RunError, Runner, Sender, Upgrade,
+    UpgradeError, sink, source,
 };
 use millstream_testkit::within;
 use std::sync::mpsc;
@@ -108,6 +108,31 @@ fn an_output_that_would_go_on_with_another_number() {
     sender.send(3).unwrap();
     drop(sender);
     assert_eq!(run.wait().unwrap().0, [0, 0, 1, 1, 2, 2, 3, 3, 3, 3]);
+}
+
+#[test]
+fn rings_beyond_the_memory_limit() {
+    const LIMIT: u64 = 3 * 256 * 8;
+    let (sender, receiver) = source::channel(256);
+    let rings = Rings::new().ring(256).memory_limit(LIMIT);
+    let run = rings.start(sums!(0).from(receiver).to(sink::collect())).unwrap();
+    sender.send_all(0..10).unwrap();
+    let longer = || pipeline::<u64>().map(|x| *x).then(sums!(0));
+    for refused in [run.upgrade(longer()).unwrap_err(), run.shadow(longer()).unwrap_err()] {
+        let UpgradeError::Refused(why) = &refused else { panic!("{refused}") };
+        let RunError::Options(OptionsError::Memory { bytes, limit, fit, .. }) = &**why else { panic!("{why}") };
+        assert_eq!((*bytes, limit.bytes, *fit), (4 * 256 * 8, LIMIT, 128));
+        let text = "the pipeline was not replaced: rings of 256 slots take 8192 bytes together, and the options allow \
+                    6144 bytes: rings of at most 128 slots fit";
+        assert_eq!(refused.to_string(), text);
+    }
+    sender.send_all(10..20).unwrap();
+    assert_eq!(run.upgrade(sums!(1)), Ok(number(20)), "one of as many stages fits");
+    sender.send_all(20..30).unwrap();
+    drop(sender);
+    let (all, report) = run.wait().unwrap();
+    assert_eq!(all, sums_from(20, 30));
+    assert_eq!(report.changes.len(), 1);
 }
 
 /// A run whose stage stays in its first number until the second part of the pair is dropped.
