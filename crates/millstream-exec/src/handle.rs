@@ -196,7 +196,7 @@ impl Started {
         observer.read(&mut counters);
         let loads = observer.loads(&Counters::default(), &counters, None);
         let tasklets = self.pool.roster().tasks.len();
-        let changes = self.changes();
+        let (changes, refused_changes) = (self.changes(), self.refused_changes());
         let stages = self.clear();
         let mut failure = self.pool.shared.failure();
         let controller = self.pool.controller();
@@ -218,6 +218,7 @@ impl Started {
             loads,
             producer_panics: self.producer_panics(),
             changes,
+            refused_changes,
         };
         drop(controller);
         let side_sinks = std::mem::take(&mut self.present().side_sinks);

@@ -177,7 +177,9 @@ pub use source::Source;
 pub use stepped::Stepped;
 #[cfg(feature = "stream")]
 pub use stream::ThroughStream;
-pub use upgrade::{ChangeReport, IntoUpgrade, ShadowEnd, StagePause, StateMismatch, Upgrade, UpgradeError};
+pub use upgrade::{
+    ChangeReport, IntoUpgrade, RefusedChange, ShadowEnd, StagePause, StateMismatch, Upgrade, UpgradeError,
+};
 pub use wait::{Backoff, Wait};
 pub use wakes::{Wakeable, Wakes};
 pub use wiring::Wiring;

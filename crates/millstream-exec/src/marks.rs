@@ -13,13 +13,14 @@
 
 mod change;
 mod news;
+mod planning;
 
 pub(crate) use change::{BesideRun, Change, Passed, Passer, Retired};
 
-use crate::UpgradeError;
 use crate::snapshot::Snapshot;
 use crate::source_ring::SourceRing;
 use crate::tasklet::Tasklet;
+use crate::upgrade::ShadowEnd;
 use crate::watched::Role;
 use change::PassedMark;
 use millstream_core::failure::{caught, discard};
@@ -72,6 +73,8 @@ struct Book {
     /// The last snapshot, and earlier ones: to drop their states is the user's code, which does not run under the lock.
     last: Option<(u64, Snapshot)>,
     earlier: Vec<Snapshot>,
+    /// Why versions beside the run's have ended, until that is told.
+    over: Vec<ShadowEnd>,
     /// Whether the policy has not got it.
     untold: bool,
     /// The last mark that all have passed.
@@ -182,41 +185,6 @@ impl Marks {
         book.asked
     }
 
-    /// Plans a change at this number.
-    pub(crate) fn plan_change(&self, at: SequenceNumber, change: Box<dyn Change>) {
-        let mut book = self.book();
-        let place = book.planned.partition_point(|(other, _)| *other <= at);
-        book.planned.insert(place, (at, change));
-        self.settle(&book);
-    }
-
-    /// Asks for a change as soon as can be.
-    ///
-    /// # Errors
-    ///
-    /// If another one is under way.
-    pub(crate) fn ask_change(&self, change: Box<dyn Change>) -> Result<(), UpgradeError> {
-        let mut book = self.book();
-        let passing = book.passing.as_ref().is_some_and(|passing| passing.change.is_some());
-        if passing || book.changing || book.wanted.is_some() || (book.shadows > 0 && !change.of_shadow()) {
-            return Err(UpgradeError::UnderWay);
-        }
-        book.wanted = Some(change);
-        self.settle(&book);
-        Ok(())
-    }
-
-    /// From now on this number of tasklets of a version beside the run's pass each mark. If there are none any more, a
-    /// mark may be passed by all with that.
-    pub(crate) fn shadow_tasks(&self, shadows: usize) {
-        let mut book = self.book();
-        book.shadows = shadows;
-        let expected = book.expected;
-        if book.passing.as_ref().is_some_and(|passing| passing.passed.len() == expected && passing.shadows >= shadows) {
-            self.complete(&mut book);
-        }
-    }
-
     /// The run is over. Drops the states that are kept here, and the changes that have not been carried out.
     pub(crate) fn clear(&self) {
         let book = std::mem::take(&mut *self.book());
@@ -267,7 +235,9 @@ impl Marks {
         }
         let planned = book.before_change(at) == 0;
         let mut change = if planned { book.planned.pop_front().map(|(_, change)| change) } else { book.wanted.take() };
-        change.iter_mut().for_each(|change| change.laid());
+        if let Some((at, next)) = change.as_mut().and_then(|change| change.laid(at)) {
+            book.plan(at, next);
+        }
         let by_policy = book.every.as_ref().is_some_and(|(_, next)| *next <= at.0);
         let id = book.laid + 1;
         let kind = match &change {
@@ -386,7 +356,7 @@ impl Marks {
         }
         // The source may wait for this at the number of a change.
         let news = book.untold || book.changing || !book.earlier.is_empty() || !book.planned.is_empty();
-        self.news.store(news, Ordering::Relaxed);
+        self.news.store(news || !book.over.is_empty(), Ordering::Relaxed);
         self.under_way.store(false, Ordering::Relaxed);
         self.settle(book);
     }

@@ -2,13 +2,14 @@
 
 mod migration;
 
-pub(crate) use migration::Migration;
+pub(crate) use migration::{Limit, Migration};
 
 use crate::snapshot::Snapshot;
 use millstream_core::plan::{UpgradeCheck, UpgradeRules};
 use millstream_core::{Item, Plan};
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// What becomes of the states of a snapshot in another version of the pipeline: see
 /// [`Rings::resume_changed`](crate::Rings::resume_changed).
@@ -93,6 +94,8 @@ pub(crate) struct StateRules {
     fresh: Vec<String>,
     /// Why the pipeline is replaced.
     pub(crate) reason: Option<String>,
+    /// The time that all migrations together have.
+    pub(crate) within: Option<Duration>,
 }
 
 impl StateRules {

@@ -172,6 +172,10 @@ impl Observer {
         &self.0.plan
     }
 
+    pub(crate) fn shared_plan(&self) -> Arc<Plan> {
+        self.0.plan.clone()
+    }
+
     /// How long the run has gone on, or went on: until its last thread had done its work.
     #[must_use]
     pub fn elapsed(&self) -> Duration {

@@ -1,10 +1,14 @@
 //! The version of a run's pipeline that goes on.
 
-use crate::ChangeReport;
 use crate::observer::Observer;
 use crate::side_sinks::SideSinks;
 use crate::upgrade::shadow_state::ShadowState;
+use crate::{ChangeReport, RefusedChange};
+use std::collections::VecDeque;
 use std::sync::Arc;
+
+/// How many refused changes are kept: a program may try for ever.
+const REFUSED: usize = 64;
 
 /// What belongs to the present version of a run's pipeline.
 pub(crate) struct Present {
@@ -14,6 +18,23 @@ pub(crate) struct Present {
     pub(crate) ring_bytes: usize,
     /// The changes so far.
     pub(crate) changes: Vec<ChangeReport>,
+    /// The last changes that were refused.
+    pub(crate) refused: VecDeque<RefusedChange>,
     /// The version that runs beside this one.
     pub(crate) shadow: Option<Arc<ShadowState>>,
+}
+
+impl Present {
+    /// The first version.
+    pub(crate) fn first(observer: Observer, side_sinks: SideSinks, ring_bytes: usize) -> Self {
+        let (changes, refused) = (Vec::new(), VecDeque::new());
+        Present { observer, side_sinks, ring_bytes, changes, refused, shadow: None }
+    }
+
+    pub(crate) fn refuse(&mut self, refused: RefusedChange) {
+        if self.refused.len() == REFUSED {
+            self.refused.pop_front();
+        }
+        self.refused.push_back(refused);
+    }
 }

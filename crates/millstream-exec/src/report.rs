@@ -3,7 +3,7 @@ use crate::advice::TooMany;
 use crate::external_source::Accepted;
 use crate::share::share;
 use crate::watched::BATCHES;
-use crate::{Bottleneck, ChangeReport, Cores, Loads, ProducerPanics, RingCounters};
+use crate::{Bottleneck, ChangeReport, Cores, Loads, ProducerPanics, RefusedChange, RingCounters};
 use millstream_core::{RunOutcome, SequenceNumber};
 use std::fmt;
 use std::time::Duration;
@@ -47,6 +47,8 @@ pub struct Report {
     pub producer_panics: ProducerPanics,
     /// The changes of the pipeline, in their order; none on queues.
     pub changes: Vec<ChangeReport>,
+    /// The last 64 changes that were refused, in their order; none on queues.
+    pub refused_changes: Vec<RefusedChange>,
 }
 
 /// The counters of one tasklet.
@@ -237,6 +239,7 @@ impl Report {
             loads: Loads::default(),
             producer_panics: ProducerPanics::default(),
             changes: Vec::new(),
+            refused_changes: Vec::new(),
         }
     }
 

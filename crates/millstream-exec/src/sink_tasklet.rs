@@ -97,18 +97,30 @@ pub(crate) struct SinkTasklet<A: RingLayout, K> {
 pub(crate) struct Splice<A: RingLayout> {
     next: Mutex<Option<Reader<A>>>,
     fork: Mutex<Fork<A>>,
+    /// The reader that the sink has had before.
+    old: Mutex<Fork<A>>,
 }
 
-/// Another reader of the output, from the next mark on.
+/// A reader that the sink leaves at the next mark, if it is wanted.
 enum Fork<A: RingLayout> {
     Unwanted,
     Wanted,
     Left(Reader<A>),
 }
 
+impl<A: RingLayout> Fork<A> {
+    fn take(&mut self) -> Option<Reader<A>> {
+        match std::mem::replace(self, Fork::Unwanted) {
+            Fork::Left(reader) => Some(reader),
+            Fork::Unwanted | Fork::Wanted => None,
+        }
+    }
+}
+
 impl<A: RingLayout> Splice<A> {
     pub(crate) fn new() -> Arc<Self> {
-        Arc::new(Splice { next: Mutex::new(None), fork: Mutex::new(Fork::Unwanted) })
+        let unwanted = || Mutex::new(Fork::Unwanted);
+        Arc::new(Splice { next: Mutex::new(None), fork: unwanted(), old: unwanted() })
     }
 
     pub(crate) fn put(&self, reader: Reader<A>) {
@@ -130,10 +142,21 @@ impl<A: RingLayout> Splice<A> {
 
     /// That reader.
     pub(crate) fn take_fork(&self) -> Option<Reader<A>> {
-        match std::mem::replace(&mut *self.fork(), Fork::Unwanted) {
-            Fork::Left(reader) => Some(reader),
-            Fork::Unwanted | Fork::Wanted => None,
-        }
+        self.fork().take()
+    }
+
+    fn old(&self) -> MutexGuard<'_, Fork<A>> {
+        self.old.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Where the sink gets its next reader, it leaves the present one.
+    pub(crate) fn want_old(&self) {
+        *self.old() = Fork::Wanted;
+    }
+
+    /// That reader.
+    pub(crate) fn take_old(&self) -> Option<Reader<A>> {
+        self.old().take()
     }
 
     fn leave_fork(&self, input: &Reader<A>) {
@@ -242,7 +265,11 @@ impl<A: RingLayout, K: Sink<A>> AtMarks for SinkTasklet<A, K> {
     fn resume(&mut self) {
         if let Some(next) = self.next.take() {
             debug_assert_eq!(next.position(), self.input.position(), "the sink gets every number once");
-            self.input = next.stops_at_marks();
+            let before = std::mem::replace(&mut self.input, next.stops_at_marks());
+            let mut old = self.next.old();
+            if matches!(*old, Fork::Wanted) {
+                *old = Fork::Left(before);
+            }
         }
     }
 }

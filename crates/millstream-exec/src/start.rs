@@ -294,7 +294,7 @@ impl WiredRun {
         let present = Arc::new_cyclic(|present| {
             let machine = (cores.usable, since);
             let observer = Observer::new(pool.clone(), plan, source.clone(), machine, (1, present.clone()));
-            Mutex::new(Present { observer, side_sinks, ring_bytes, changes: Vec::new(), shadow: None })
+            Mutex::new(Present::first(observer, side_sinks, ring_bytes))
         });
         let site = Site {
             pool: Arc::downgrade(&pool),

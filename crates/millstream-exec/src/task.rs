@@ -187,6 +187,9 @@ impl Task {
             let broken = self.give_up(occupant.take(), shared);
             drop(occupant);
             drop(broken);
+            // Who has ended it may be no thread of the run.
+            let told = caught(|| shared.marks.tell(shared)).err().map(|payload| self.broken(shared, None, payload));
+            told.into_iter().for_each(|broken| broken.report(shared));
             return Some(Progress::DONE);
         }
         let Some(tasklet) = occupant.as_mut() else { return Some(Progress::NONE) };
@@ -253,7 +256,8 @@ impl Task {
             return (Progress::DONE, Some(Broken::ignored(payload)));
         }
         if let Some((shadow, _)) = &self.shadow {
-            let (stage, number) = (self.name.clone(), tasklet.failed_at().map(SequenceNumber));
+            let stage = tasklet.failed_in().unwrap_or(&self.name).to_owned();
+            let number = tasklet.failed_at().map(SequenceNumber);
             let cause = message(payload.as_ref());
             shadow.finish(ShadowEnd::Failed { stage, number, cause }, &shared.marks);
             return (Progress { worked: true, ..Progress::DONE }, Some(Broken::ignored(payload)));

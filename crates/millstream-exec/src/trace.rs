@@ -1,13 +1,14 @@
 //! The `tracing` events of a run, with the feature of that name.
 //!
 //! A run is a span, `run`, from its start until it is waited for or dropped. Its events are: `started`; `placed` for
-//! every decision about workers; `draining`; `failed` with the stage, the number and the cause; `ended` with the
-//! outcome and the duration.
+//! every decision about workers; `upgraded` for a change of the pipeline, and `refused` for one that was not carried
+//! out; `shadow` for a version that begins to run beside the run's, and `shadow ended`; `draining`; `failed` with the
+//! stage, the number and the cause; `ended` with the outcome and the duration.
 
-use crate::{ProducerPanic, Report, RunError};
-use millstream_core::Plan;
+use crate::{ChangeReport, ProducerPanic, RefusedChange, Report, RunError, ShadowEnd};
 #[cfg(feature = "tracing")]
 use millstream_core::failure::{caught, discard};
+use millstream_core::{Plan, SequenceNumber};
 
 /// A run's span.
 #[derive(Default)]
@@ -70,6 +71,33 @@ impl Trace {
         self.emit(|| tracing::warn!(producer, sent, thread, "producer panicked"));
     }
 
+    /// Another pipeline has taken the place of the run's.
+    pub(crate) fn upgraded(&self, change: &ChangeReport) {
+        let ChangeReport { version, at, states_moved, reason, .. } = change;
+        let (at, seconds, reason) = (at.0, change.longest_pause().as_secs_f64(), reason.as_deref());
+        self.emit(|| tracing::info!(version, at, states_moved, seconds, reason, "upgraded"));
+    }
+
+    /// A change was not carried out.
+    pub(crate) fn refused(&self, refused: &RefusedChange) {
+        let (at, reason, why) = (refused.at.map(|at| at.0), refused.reason.as_deref(), &*refused.why);
+        self.emit(|| tracing::warn!(at, reason, why, "refused"));
+    }
+
+    /// Another version begins to run beside the run's.
+    pub(crate) fn shadow(&self, SequenceNumber(at): SequenceNumber) {
+        self.emit(|| tracing::info!(at, "shadow"));
+    }
+
+    /// It runs no more.
+    pub(crate) fn shadow_over(&self, end: &ShadowEnd) {
+        let why = end.to_string();
+        self.emit(|| match end {
+            ShadowEnd::CutOver | ShadowEnd::Dropped => tracing::info!(why, "shadow ended"),
+            _ => tracing::warn!(why, "shadow ended"),
+        });
+    }
+
     /// The run is over.
     pub(crate) fn ended(&self, report: &Report) {
         let (ending, seconds) = (format!("{:?}", report.outcome).to_lowercase(), report.elapsed.as_secs_f64());
@@ -87,6 +115,14 @@ impl Trace {
     pub(crate) fn draining(&self) {}
 
     pub(crate) fn producer_panicked(&self, _: &ProducerPanic) {}
+
+    pub(crate) fn upgraded(&self, _: &ChangeReport) {}
+
+    pub(crate) fn refused(&self, _: &RefusedChange) {}
+
+    pub(crate) fn shadow(&self, _: SequenceNumber) {}
+
+    pub(crate) fn shadow_over(&self, _: &ShadowEnd) {}
 
     pub(crate) fn failed(&self, _: &RunError) {}
 

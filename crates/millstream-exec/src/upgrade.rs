@@ -23,9 +23,9 @@ mod spec;
 
 pub use error::{StateMismatch, UpgradeError};
 pub(crate) use planned::Next;
-pub use report::{ChangeReport, StagePause};
+pub use report::{ChangeReport, RefusedChange, StagePause};
 pub(crate) use restore::restore;
-pub(crate) use shadow::{Agrees, CutsOver};
+pub(crate) use shadow::{Agrees, AnyShadow, Trial, related};
 pub use shadow_end::ShadowEnd;
 pub use spec::{IntoUpgrade, Upgrade};
 
@@ -104,6 +104,19 @@ impl Site {
     pub(crate) fn present(&self) -> MutexGuard<'_, Present> {
         self.present.lock().unwrap_or_else(PoisonError::into_inner)
     }
+
+    /// A change that was to begin at this number is not carried out.
+    pub(crate) fn refuse(&self, at: SequenceNumber, reason: Option<String>, error: UpgradeError, answer: &Answer) {
+        self.report_refusal(Some(at), reason, &error);
+        answer.give(Err(error));
+        self.pool.upgrade().into_iter().for_each(|pool| pool.shared.wake());
+    }
+
+    pub(crate) fn report_refusal(&self, at: Option<SequenceNumber>, reason: Option<String>, error: &UpgradeError) {
+        let refused = RefusedChange { at, reason, why: error.to_string() };
+        self.pool.upgrade().into_iter().for_each(|pool| pool.shared.trace.refused(&refused));
+        self.present().refuse(refused);
+    }
 }
 
 /// A pipeline that takes the place of the present one.
@@ -119,11 +132,14 @@ struct Replacement<R, T: Item, P: Arrow<Out: RingLayout>> {
 }
 
 /// Who gets to know what became of an upgrade.
+#[derive(Clone)]
 pub(crate) enum Answer {
     /// A thread that waits for it.
     Waits(Arc<Mutex<Option<Result<SequenceNumber, UpgradeError>>>>),
     /// No thread: an upgrade that fails is a failure of the run.
     FailsRun,
+    /// No thread: an upgrade that fails is in the report.
+    Reported,
 }
 
 impl Answer {
@@ -222,8 +238,9 @@ pub(crate) fn succeed(site: &Site, pool: &Arc<Pool>, next: Successor, retired: R
     present.side_sinks.extend(side_sinks);
     let (pauses, switched_in) = (report::pauses(retired.since, now), now.duration_since(begun));
     let report = ChangeReport { version, at: retired.at, reason, stages: check, states_moved, pauses, switched_in };
-    present.changes.push(report);
+    present.changes.push(report.clone());
     drop(present);
+    pool.shared.trace.upgraded(&report);
     // What ran beside the version that has retired was replaced with it.
     shadow.into_iter().for_each(|shadow| shadow.finish(ShadowEnd::Dropped, &pool.shared.marks));
     expected
@@ -239,31 +256,33 @@ impl<R: RingRunner, T: Item, P> Change for Replacement<R, T, P>
 where
     P: Deploy<RingBackend<R>> + Arrow<In = Val<T>, Out: RingShape<R>> + Send + Sync,
 {
-    fn laid(&mut self) {
+    fn laid(&mut self, _at: SequenceNumber) -> Option<(SequenceNumber, Box<dyn Change>)> {
         self.laid = true;
+        None
     }
 
     fn carry_out(self: Box<Self>, retired: Retired) -> Option<usize> {
         let begun = Instant::now();
         let pool = self.site.pool.upgrade()?;
-        let (outcome, expected) = match self.ready(&pool, &retired) {
+        let at = retired.at;
+        match self.ready(&pool, &retired) {
             Ok(ready) => {
-                let at = retired.at;
-                (Ok(at), Some(self.begin(&pool, ready, retired, begun)))
+                let expected = self.begin(&pool, ready, retired, begun);
+                self.answer.give(Ok(at));
+                pool.shared.wake();
+                Some(expected)
             }
             // The old version does not go on in a run that has failed.
             Err(error) if matches!(self.answer, Answer::FailsRun) => {
                 pool.shared.fail_with(RunError::Upgrade(error));
-                return None;
+                None
             }
             Err(error) => {
                 pool.go_on();
-                (Err(error), None)
+                self.site.refuse(at, self.states.reason.clone(), error, &self.answer);
+                None
             }
-        };
-        self.answer.give(outcome);
-        pool.shared.wake();
-        expected
+        }
     }
 }
 
@@ -318,9 +337,15 @@ impl<P: Arrow> Upgrade<P> {
     where
         P: Deploy<RingBackend<R>> + Arrow<In = Val<T>, Out: RingShape<R>> + Send + Sync,
     {
-        let Upgrade { next, states } = self;
+        let Upgrade { next, states, trial } = self;
         let (plan, present) = (next.plan(), site.present().observer.clone());
-        let change = change_to::<R, T, P>((next, states.clone()), ends, site, answer)?;
+        let version = (next, states.clone());
+        let change = match trial {
+            Some(Trial { numbers, agrees }) => {
+                shadow::beside::<R, T, P>(version, ends, &site, agrees, (Some(numbers), answer))?.0
+            }
+            None => change_to::<R, T, P>(version, ends, site, answer)?,
+        };
         judged(present.plan(), &plan, &states)?;
         Ok(change)
     }

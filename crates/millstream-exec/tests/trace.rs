@@ -2,7 +2,7 @@
 #![cfg(all(feature = "tracing", not(loom)))]
 
 use millstream_core::{Arrow, Val, pipeline};
-use millstream_exec::{Deployable, JobExt, JobRefExt, RingShape, Rings, Runner, fan_in, source};
+use millstream_exec::{Deployable, JobExt, JobRefExt, RingShape, Rings, Runner, Upgrade, fan_in, source};
 use std::fmt::Debug;
 use std::sync::{Arc, Mutex};
 use tracing::field::{Field, Visit};
@@ -117,6 +117,20 @@ fn start_placement_failure_and_stop_are_events_of_the_runs_span() {
     assert_eq!(panics, 1);
     assert_logged(&lines(), &["Some(4) WARN", "producer panicked", "producer=0", "sent=1", "thread=\"feeder\""]);
 
+    changes();
+    let seen = lines();
+    assert_logged(&seen, &["Some(5) INFO", "upgraded", "version=2", "at=1", "states_moved=1", "reason=\"it is time\""]);
+    assert_logged(&seen, &["Some(5) WARN message=refused", "at=1", "has a migration that panicked: no"]);
+    assert_logged(&seen, &["Some(5) WARN message=refused", "no such stage to take it"]);
+    assert_logged(&seen, &["Some(5) INFO message=shadow at=1"]);
+    assert_logged(
+        &seen,
+        &["Some(5) WARN message=shadow ended", "number 1: the running version gives Some(3), and the shadow"],
+    );
+    assert_logged(&seen, &["Some(5) INFO message=shadow ended", "it has taken the place of the running version"]);
+    assert_logged(&seen, &["Some(5) INFO", "upgraded", "version=3", "at=2", "its output agreed"]);
+    assert_logged(&seen, &["Some(5) INFO message=shadow ended", "it was ended before"]);
+
     asked_and_failing(&p, &keeps);
 
     // A subscriber's panic is as harmless on a thread that is panicking.
@@ -142,6 +156,32 @@ fn dying_producer(first: impl FnOnce()) -> u64 {
     let (n, report) = run.wait().unwrap();
     assert_eq!(n, 1);
     report.producer_panics.count
+}
+
+/// Upgrades that are carried out and refused, and shadows that end in all ways.
+fn changes() {
+    let sums = |more: u64| {
+        let add = move |sum: &mut u64, x: &u64| {
+            *sum += x + more;
+            *sum
+        };
+        pipeline::<u64>().scan(0_u64, add).named("sum")
+    };
+    let (sender, receiver) = source::channel(64);
+    let run = Rings::new().workers(1).start(sums(0).from(receiver).to_each(|_, _| ())).unwrap();
+    sender.send(1).unwrap();
+    run.upgrade(Upgrade::to(sums(0)).because("it is time")).unwrap();
+    run.upgrade(Upgrade::to(sums(0)).migrate("sum", |_: u64| -> u64 { panic!("no") })).unwrap_err();
+    run.upgrade(pipeline::<u64>().map(|x| *x)).unwrap_err();
+    let differs = run.shadow(sums(1)).unwrap();
+    sender.send(2).unwrap();
+    differs.wait(1).unwrap_err();
+    run.shadow(sums(0)).unwrap().cut_over().unwrap();
+    drop(run.shadow(sums(0)).unwrap());
+    run.upgrade(sums(0)).unwrap();
+    sender.send(3).unwrap();
+    drop(sender);
+    run.wait().unwrap();
 }
 
 /// A subscriber may query the run, and may panic.

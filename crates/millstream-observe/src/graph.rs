@@ -5,7 +5,7 @@ mod layout;
 mod svg;
 
 pub use layout::{Layout, Spot};
-pub(crate) use svg::Size;
+pub(crate) use svg::{Size, pictures};
 
 use millstream_core::Plan;
 use serde::{Deserialize, Serialize};

@@ -44,7 +44,7 @@ pub use graph::{Graph, Layout, Node, Spot, Wire};
 pub use otlp::Otlp;
 #[cfg(feature = "page")]
 pub use page::{Dashboard, Page, PageRoutes};
-pub use recording::{Elements, Level, Moment, Recorder, Recording};
+pub use recording::{Elements, Level, Moment, RecordedVersion, Recorder, Recording};
 /// The values of a [`Dashboard`] are this crate's.
 #[cfg(feature = "page")]
 pub use serde_json;

@@ -2,10 +2,12 @@
 
 mod elements;
 mod picture;
+mod version;
 
 pub use elements::Elements;
+pub use version::RecordedVersion;
 
-use crate::frame::{Frame, RingFrame, StageFrame};
+use crate::frame::Change;
 use crate::graph::Graph;
 use millstream_exec::{Counters, Observer, PipelineEnd, State};
 use std::collections::{BTreeMap, VecDeque};
@@ -16,8 +18,12 @@ use std::time::{Duration, Instant};
 
 /// Records the progress of every ring and stage of a run, once a millisecond, from a thread of its own.
 ///
+/// If the pipeline is [replaced](millstream_exec::Handle::upgrade) meanwhile, the recorder goes on with the next
+/// version: each has a graph and moments of its own, and the picture shows the one of the moment.
+///
 /// The memory is bounded, however long the run is: only changes are kept, and fewer moments of a long run, so that the
-/// picture has at most about two megabytes. The run need not be observed, and its only cost is the recorder's thread.
+/// picture has at most about two megabytes; of many versions the last 16 are kept. The run need not be observed, and
+/// its only cost is the recorder's thread.
 ///
 /// ```
 /// use millstream::{observe::Recorder, prelude::*};
@@ -43,11 +49,15 @@ pub struct Recorder {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Recording {
-    /// The graph of the run.
+    /// The graph of the run: of its last version, if the pipeline was replaced.
     pub graph: Graph,
-    /// The first moment is the beginning of the recording, and the last one its end. Each other moment differs from the
-    /// one before.
+    /// The first moment is the beginning of the recording, or of the last version, and the last one is the end. Each
+    /// other moment differs from the one before.
     pub moments: Vec<Moment>,
+    /// How the last version began; none if it is the first one that was recorded.
+    pub change: Option<Change>,
+    /// The versions before that one, in their order.
+    pub before: Vec<RecordedVersion>,
     /// The elements that were kept, with their numbers, by the name of their stage.
     pub elements: BTreeMap<String, VecDeque<(u64, String)>>,
 }
@@ -81,6 +91,9 @@ const SPACING: Duration = Duration::from_millis(1);
 const MOST_MOMENTS: usize = 2000;
 const MOST_NUMBERS: usize = 200_000;
 
+/// The most versions.
+const MOST_VERSIONS: usize = 16;
+
 impl Recorder {
     /// Begins to record a run.
     ///
@@ -91,7 +104,7 @@ impl Recorder {
         let (stop, stopped) = mpsc::channel();
         let builder = std::thread::Builder::new().name("millstream-record".to_owned());
         let thread = builder.spawn(move || {
-            let mut tape = Tape::new(observer);
+            let mut tape = Tape::new(observer, None);
             let mut next = Instant::now();
             while tape.look() {
                 // Late samples are not made up for, and a sample takes at most a fifth of the time.
@@ -133,17 +146,19 @@ struct Tape {
     apart: Duration,
     /// The time of the last sample.
     took: Duration,
+    change: Option<Change>,
+    before: Vec<RecordedVersion>,
 }
 
 impl Tape {
-    fn new(observer: Observer) -> Self {
+    fn new(observer: Observer, change: Option<Change>) -> Self {
         let graph = Graph::of(observer.plan());
         let nodes = observer.tasklets().map(|tasklet| match (tasklet.stage, tasklet.end) {
             (Some(stage), _) => Some(stage + 1),
             (None, Some(PipelineEnd::Sink)) => Some(graph.nodes.len() - 1),
             (None, _) => None,
         });
-        let numbers = graph.wires.iter().map(|wire| 1 + wire.to.len()).sum::<usize>() + graph.nodes.len();
+        let numbers = version::numbers(&graph);
         Tape {
             nodes: nodes.collect(),
             counters: Counters::default(),
@@ -152,6 +167,8 @@ impl Tape {
             most: (MOST_NUMBERS / numbers).clamp(16, MOST_MOMENTS),
             apart: Duration::ZERO,
             took: Duration::ZERO,
+            change,
+            before: Vec::new(),
             observer,
             graph,
         }
@@ -160,6 +177,7 @@ impl Tape {
     /// Takes a sample, and keeps it if it is new. Returns whether there can be more.
     fn look(&mut self) -> bool {
         let begun = Instant::now();
+        self.follow();
         self.read();
         let new = self.moments.last().is_none_or(|last| {
             (self.now.at >= last.at + self.apart) && (self.now.rings != last.rings || self.now.states != last.states)
@@ -174,13 +192,29 @@ impl Tape {
         self.counters.running
     }
 
+    /// Goes on with the version that has taken the place of the present one, if there is one.
+    fn follow(&mut self) {
+        let Some((observer, change)) = version::after(&self.observer) else { return };
+        self.keep_last();
+        let at = change.at;
+        let next = Tape::new(observer, Some(change));
+        let Tape { graph, moments, change, before, .. } = std::mem::replace(self, next);
+        self.before = before;
+        self.before.push(RecordedVersion { graph, moments, change }.ended_at(at));
+        if self.before.len() >= MOST_VERSIONS {
+            self.before.remove(0);
+        }
+        // Together they have as many moments as one would have.
+        let versions = self.before.len() + 1;
+        self.most = (self.most / versions).max(16);
+        for version in &mut self.before {
+            version.thin((MOST_NUMBERS / version.numbers()).min(MOST_MOMENTS) / versions);
+        }
+    }
+
     /// Drops every second moment, but not the first.
     fn thin(&mut self) {
-        let mut index = 0;
-        self.moments.retain(|_| {
-            index += 1;
-            index % 2 == 1
-        });
+        version::halve(&mut self.moments);
         let recorded = self.now.at.saturating_sub(self.moments[0].at);
         self.apart = recorded / self.moments.len() as u32;
     }
@@ -207,12 +241,19 @@ impl Tape {
         }
     }
 
-    fn end(mut self) -> Recording {
+    /// Keeps how far everything has come.
+    fn keep_last(&mut self) {
         self.read();
         if self.moments.last() != Some(&self.now) {
-            self.moments.push(self.now);
+            self.moments.push(self.now.clone());
         }
-        Recording { graph: self.graph, moments: self.moments, elements: BTreeMap::new() }
+    }
+
+    fn end(mut self) -> Recording {
+        self.follow();
+        self.keep_last();
+        let Tape { graph, moments, change, before, .. } = self;
+        Recording { graph, moments, change, before, elements: BTreeMap::new() }
     }
 }
 
@@ -224,8 +265,8 @@ impl Recording {
     }
 
     /// The recording as one self-contained SVG, which a browser opens without a server. It has play, pause, steps and a
-    /// slider for the time, and at each moment the numbers on every ring and stage. Without scripts it shows the last
-    /// moment.
+    /// slider for the time, and at each moment the numbers on every ring and stage. On the slider there is a mark for
+    /// each change of the pipeline, with its version and its number. Without scripts it shows the last moment.
     #[must_use]
     pub fn svg(&self) -> String {
         picture::of(self)
@@ -234,42 +275,6 @@ impl Recording {
     /// The progress of a node: the count of numbers that the source had published, or that another node had read.
     #[must_use]
     pub fn reached(&self, moment: &Moment, node: usize) -> u64 {
-        let rings = self.graph.wires.iter().zip(&moment.rings);
-        let of_ring = |(wire, level): (&crate::Wire, &Level)| {
-            let read = wire.to.iter().position(|to| *to == node).and_then(|reader| level.consumed.get(reader).copied());
-            read.or_else(|| (node == 0 && wire.from == 0).then_some(level.produced))
-        };
-        rings.filter_map(of_ring).max().unwrap_or(0)
-    }
-
-    /// The last moment as a frame, for a picture.
-    fn last_frame(&self) -> Frame {
-        let none = Moment::default();
-        let last = self.moments.last().unwrap_or(&none);
-        let ring = |(wire, level): (&crate::Wire, &Level)| {
-            let capacity = wire.capacity.unwrap_or(0) as u64;
-            let least = level.consumed.iter().min().unwrap_or(&level.produced);
-            let occupied = level.produced.saturating_sub(*least).min(capacity);
-            let (produced, consumed) = (level.produced, level.consumed.clone());
-            RingFrame { produced, consumed, capacity, occupied, ..RingFrame::default() }
-        };
-        let stage = |(node, described): (usize, &crate::Node)| {
-            let state = last.states.get(node).copied().unwrap_or_default();
-            let share = |of: State| f64::from(u8::from(state == of));
-            StageFrame {
-                name: described.name.clone(),
-                moved: self.reached(last, node),
-                working: share(State::Working),
-                starved: share(State::Starved),
-                blocked: share(State::Blocked),
-                ..StageFrame::default()
-            }
-        };
-        Frame {
-            at: last.at.as_secs_f64(),
-            rings: self.graph.wires.iter().zip(&last.rings).map(ring).collect(),
-            stages: self.graph.nodes.iter().enumerate().map(stage).collect(),
-            ..Frame::default()
-        }
+        version::reached(&self.graph, moment, node)
     }
 }

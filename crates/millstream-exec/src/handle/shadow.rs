@@ -3,8 +3,7 @@
 use super::{Handle, Upgrader};
 use crate::keeps::{RingBackend, RingRunner};
 use crate::upgrade::shadow_end::ShadowEnd;
-use crate::upgrade::shadow_state::ShadowState;
-use crate::upgrade::{Agrees, CutsOver};
+use crate::upgrade::{Agrees, AnyShadow, related};
 use crate::{IntoUpgrade, RingShape, Rings, UpgradeError};
 use millstream_core::{Arrow, Deploy, Item, SequenceNumber, Shape, Val};
 use std::fmt::Debug;
@@ -15,8 +14,7 @@ use std::sync::atomic::Ordering;
 /// run.
 pub struct Shadow<R: RingRunner = Rings> {
     upgrader: Upgrader<R>,
-    state: Arc<ShadowState>,
-    cuts_over: CutsOver,
+    shadow: Arc<dyn AnyShadow>,
     at: SequenceNumber,
 }
 
@@ -87,21 +85,15 @@ impl<O, R: RingRunner> Handle<O, R> {
             + Sync
             + 'static,
     {
-        let agrees: Arc<Agrees<<U::Next as Arrow>::Out>> = Arc::new(move |number, running, shadow| {
-            if agree(number, running, shadow) {
-                return Ok(());
-            }
-            Err([format!("{running:?}"), format!("{shadow:?}")])
-        });
+        let agrees: Arc<Agrees<<U::Next as Arrow>::Out>> = related::<<U::Next as Arrow>::Out, F>(agree);
         let (upgrader, upgrade) = (self.upgrader(), next.into_upgrade());
-        let mut parts = None;
+        let mut begins = None;
         let at = upgrader.change(|answer| {
-            let (change, state, cuts_over) = upgrade.beside::<R, T>(upgrader.ends(), &upgrader.site, agrees, answer)?;
-            parts = Some((state, cuts_over));
+            let (change, shadow) = upgrade.beside::<R, T>(upgrader.ends(), &upgrader.site, agrees, answer)?;
+            begins = Some(shadow);
             Ok(change)
         })?;
-        let (state, cuts_over) = parts.expect("the change was made");
-        Ok(Shadow { upgrader, state, cuts_over, at })
+        Ok(Shadow { upgrader, shadow: begins.expect("the change was made"), at })
     }
 }
 
@@ -115,13 +107,13 @@ impl<R: RingRunner> Shadow<R> {
     /// How many numbers were compared and agree, END among them.
     #[must_use]
     pub fn agreed(&self) -> u64 {
-        self.state.agreed.load(Ordering::Relaxed)
+        self.shadow.state().agreed.load(Ordering::Relaxed)
     }
 
     /// Why it is over; none if it goes on.
     #[must_use]
     pub fn end(&self) -> Option<ShadowEnd> {
-        self.state.end()
+        self.shadow.state().end()
     }
 
     /// Waits until `numbers` numbers agree, or all up to the end of the run.
@@ -154,14 +146,56 @@ impl<R: RingRunner> Shadow<R> {
         if let Some(end) = self.end() {
             return Err(UpgradeError::Shadow(end));
         }
-        self.upgrader.change(|answer| Ok((self.cuts_over)(answer)))
+        self.upgrader.change(|answer| Ok(self.shadow.cut_over(answer)))
+    }
+
+    /// As [`cut_over`](Shadow::cut_over), and the version that retires goes on beside the run, from the number on at
+    /// which the shadow takes its place: it is the shadow that is returned, and is compared in the same way. If that
+    /// one is cut over in its turn, the run is back at its first version, with the states that it has by then. Nothing
+    /// is migrated back, so the new version's states may be of any types.
+    ///
+    /// ```
+    /// use millstream::prelude::*;
+    /// let sums = || pipeline::<u64>().scan(0, |sum, x| { *sum += x; *sum }).named("sum");
+    /// let (sender, receiver) = source::channel(16);
+    /// let run = Rings::new().start(sums().from(receiver).to(sink::collect()))?;
+    /// sender.send_all([1, 2])?;
+    /// let wrong_above_9 = pipeline::<u64>().map(|x| *x.min(&9)).then(sums());
+    /// let new = run.shadow(wrong_above_9)?;
+    /// sender.send(3)?;
+    /// assert_eq!(new.wait(1)?, 1);
+    /// let old = new.cut_over_keeping()?; // At number 3.
+    /// sender.send_all([4, 5])?;
+    /// assert_eq!(old.wait(2)?, 2);
+    /// assert_eq!(old.cut_over()?, SequenceNumber(5)); // Back, before it does harm.
+    /// sender.send(10)?;
+    /// drop(sender);
+    /// assert_eq!(run.wait()?.0, [1, 3, 6, 10, 15, 25]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`cut_over`](Shadow::cut_over), and [`UpgradeError::NoShadow`] if the running version cannot be a shadow. The
+    /// shadow is dropped then.
+    pub fn cut_over_keeping(self) -> Result<Shadow<R>, UpgradeError> {
+        if let Some(end) = self.end() {
+            return Err(UpgradeError::Shadow(end));
+        }
+        let mut kept = None;
+        let at = self.upgrader.change(|answer| {
+            let (change, shadow) = self.shadow.cut_over_keeping(answer);
+            kept = Some(shadow);
+            Ok(change)
+        })?;
+        Ok(Shadow { upgrader: self.upgrader.clone(), shadow: kept.expect("the change was made"), at })
     }
 }
 
 impl<R: RingRunner> Drop for Shadow<R> {
     fn drop(&mut self) {
         let shared = &self.upgrader.pool.shared;
-        self.state.finish(ShadowEnd::Dropped, &shared.marks);
+        self.shadow.state().finish(ShadowEnd::Dropped, &shared.marks);
         shared.wake();
     }
 }

@@ -4,7 +4,7 @@ use super::{Handle, Started};
 use crate::keeps::{RingBackend, RingRunner};
 use crate::marks::Change;
 use crate::pool::Pool;
-use crate::upgrade::{Answer, ChangeReport, Ends, Site};
+use crate::upgrade::{Answer, ChangeReport, Ends, RefusedChange, Site};
 use crate::{IntoUpgrade, RingShape, Rings, UpgradeError};
 use millstream_core::{Arrow, Deploy, Item, SequenceNumber, Val};
 use std::marker::PhantomData;
@@ -54,7 +54,8 @@ impl<R: RingRunner> Upgrader<R> {
         let pool = &self.pool;
         pool.assert_outside();
         let answer = Arc::new(Mutex::new(None));
-        let change = change(Answer::Waits(answer.clone()))?;
+        let asked = change(Answer::Waits(answer.clone()));
+        let change = asked.inspect_err(|error| self.site.report_refusal(None, None, error))?;
         if pool.shared.draining() && !pool.finished() {
             return Err(UpgradeError::Draining);
         }
@@ -77,6 +78,10 @@ impl<R: RingRunner> Upgrader<R> {
 impl Started {
     pub(super) fn changes(&self) -> Vec<ChangeReport> {
         self.present().changes.clone()
+    }
+
+    pub(super) fn refused_changes(&self) -> Vec<RefusedChange> {
+        self.present().refused.iter().cloned().collect()
     }
 }
 
@@ -129,8 +134,9 @@ impl<O, R: RingRunner> Handle<O, R> {
     /// # Errors
     ///
     /// If the run is over or being drained, if another change is under way, if `next` has other ends, or if the states
-    /// do not fit: a state without a stage, another type, a migration that panics. Then the old pipeline goes on at the
-    /// same number, and nothing is lost.
+    /// do not fit: a state without a stage, another type, a migration that panics, or is
+    /// [late](crate::Upgrade::within). Then the old pipeline goes on at the same number, and nothing is lost. If `next`
+    /// is [tried](crate::Upgrade::tried), also if it fails in that time.
     pub fn upgrade<T: Item, U: IntoUpgrade>(&self, next: U) -> Result<SequenceNumber, UpgradeError>
     where
         U::Next: Deploy<RingBackend<R>> + Arrow<In = Val<T>, Out: RingShape<R>> + Send + Sync,
@@ -149,5 +155,10 @@ impl<O, R: RingRunner> Handle<O, R> {
     #[must_use]
     pub fn changes(&self) -> Vec<ChangeReport> {
         self.started.changes()
+    }
+    /// The last 64 changes that were refused, in their order: why, and the number at which they were to begin.
+    #[must_use]
+    pub fn refused_changes(&self) -> Vec<RefusedChange> {
+        self.started.refused_changes()
     }
 }

@@ -19,8 +19,19 @@ pub(crate) trait Change: Send {
         false
     }
 
-    /// Its mark is laid: what the source's end leaves there is for this change.
-    fn laid(&mut self) {}
+    /// Its mark is laid at this number: what the source's end leaves there is for this change. Returns the change that
+    /// follows it, and the number of that.
+    fn laid(&mut self, _at: SequenceNumber) -> Option<(SequenceNumber, Box<dyn Change>)> {
+        None
+    }
+
+    /// Whether there is nothing to carry out any more, so that its number need not come.
+    fn is_moot(&self) -> bool {
+        false
+    }
+
+    /// It is moot, and planned no longer. The caller holds no lock.
+    fn withdraw(self: Box<Self>) {}
 
     /// Carries it out, and lets the run go on. The caller is a thread of the run, and holds no lock. Returns how many
     /// tasklets pass marks from now on; none if that is as before.

@@ -10,21 +10,27 @@ impl Marks {
     /// user's code: the caller holds no lock.
     #[inline]
     pub(crate) fn tell(&self, shared: &Shared) {
-        if self.news.load(Ordering::Relaxed) {
+        // To carry out a change may end a version beside the run's, which is news.
+        while self.news.load(Ordering::Relaxed) {
             self.tell_news(shared);
         }
     }
 
     #[cold]
     fn tell_news(&self, shared: &Shared) {
-        let (told, change, earlier) = {
+        let (told, change, earlier, over, moot) = {
             let mut book = self.book();
             self.news.store(false, Ordering::Relaxed);
             let untold = std::mem::take(&mut book.untold);
             let every = book.every.as_ref().filter(|_| untold).map(|(every, _)| every.clone());
-            (every.zip(book.last.clone()), book.ready.take(), std::mem::take(&mut book.earlier))
+            let told = every.zip(book.last.clone());
+            let (over, moot) = (std::mem::take(&mut book.over), book.take_moot());
+            self.settle(&book);
+            (told, book.ready.take(), std::mem::take(&mut book.earlier), over, moot)
         };
         drop(earlier);
+        over.iter().for_each(|end| shared.trace.shadow_over(end));
+        moot.into_iter().for_each(|change| change.withdraw());
         if let Some((change, retired)) = change {
             let expected = change.carry_out(retired);
             let mut book = self.book();

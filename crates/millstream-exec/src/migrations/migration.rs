@@ -6,7 +6,8 @@ use millstream_core::Item;
 use millstream_core::failure::{caught, discard, message};
 use millstream_core::pipe::States;
 use std::any::{Any, type_name};
-use std::sync::Arc;
+use std::sync::{Arc, mpsc};
+use std::time::{Duration, Instant};
 
 /// Makes the new state of a stage of the old one. The types are those that the author of the upgrade names.
 #[derive(Clone)]
@@ -14,19 +15,38 @@ pub(crate) struct Migration {
     pub(crate) stage: String,
     types: [&'static str; 2],
     migrate: Arc<Migrate>,
+    /// Clones of the old state and of the new one.
+    copies: [Copies; 2],
     /// Reads the old state of what was kept of it.
     read: fn(Kept) -> Result<Box<dyn HeldState>, String>,
 }
 
 /// Of the old state and the new one as it begins; none if one of them has another type.
-type Migrate = dyn Fn(&dyn Any, &dyn Any) -> Option<Box<dyn Any>> + Send + Sync;
+type Migrate = dyn Fn(&dyn Any, &dyn Any) -> Option<Box<dyn Any + Send>> + Send + Sync;
+
+/// A clone of a state, if it has the type.
+type Copies = fn(&dyn Any) -> Option<Box<dyn Any + Send>>;
+
+/// The time that migrations have.
+#[derive(Clone, Copy)]
+pub(crate) struct Limit {
+    within: Duration,
+    until: Instant,
+}
+
+impl Limit {
+    /// From now on; none if that is longer than time goes.
+    pub(crate) fn of(within: Duration) -> Option<Self> {
+        Some(Limit { within, until: Instant::now().checked_add(within)? })
+    }
+}
 
 impl Migration {
     pub(crate) fn new<Old: Item + Clone, New: Item + Clone>(
         stage: String,
         migrate: impl Fn(Old) -> New + Send + Sync + 'static,
     ) -> Self {
-        let migrate = move |old: &dyn Any, new: &dyn Any| -> Option<Box<dyn Any>> {
+        let migrate = move |old: &dyn Any, new: &dyn Any| -> Option<Box<dyn Any + Send>> {
             if let (Some(old), true) = (old.downcast_ref::<Old>(), new.is::<New>()) {
                 return Some(Box::new(migrate(old.clone())));
             }
@@ -39,7 +59,7 @@ impl Migration {
         };
         let types = [type_name::<Old>(), type_name::<New>()];
         let read = |kept: Kept| kept.into_held().ok_or_else(|| NOT_READ.to_owned());
-        Migration { stage, types, migrate: Arc::new(migrate), read }
+        Migration { stage, types, migrate: Arc::new(migrate), copies: [copy::<Old>, copy::<New>], read }
     }
 
     /// As [`new`](Migration::new), also of a state that was written down. The old type may have another name now.
@@ -65,9 +85,18 @@ impl Migration {
     ///
     /// # Errors
     ///
-    /// If one of the types is another one, or if the user's code panics.
-    pub(crate) fn migrated(&self, old: &dyn HeldState, new: &dyn InPlace) -> Result<Box<dyn Any>, String> {
-        match caught(|| (self.migrate)(old.state(), new.state())) {
+    /// If one of the types is another one, if the user's code panics, or if it does not end within the limit.
+    pub(crate) fn migrated(
+        &self,
+        old: &dyn HeldState,
+        new: &dyn InPlace,
+        limit: Option<Limit>,
+    ) -> Result<Box<dyn Any>, String> {
+        let migrated = match limit {
+            Some(limit) => self.apart(old.state(), new.state(), limit)?,
+            None => caught(|| (self.migrate)(old.state(), new.state())),
+        };
+        match migrated {
             Ok(Some(state)) => Ok(state),
             Ok(None) => {
                 let ([from, to], before, after) = (self.types, old.type_name(), new.type_name());
@@ -80,6 +109,41 @@ impl Migration {
             }
         }
     }
+}
+
+impl Migration {
+    /// The migration of clones, on a thread of its own. If that is late, it goes on, and what it makes is dropped.
+    fn apart(&self, old: &dyn Any, new: &dyn Any, Limit { within, until }: Limit) -> Result<Made, String> {
+        let copied = caught(|| {
+            let [old_state, new_state] = self.copies;
+            old_state(old).zip(new_state(new))
+        });
+        let (old, new) = match copied {
+            Ok(Some(copies)) => copies,
+            Ok(None) => return Ok(Ok(None)),
+            Err(payload) => return Ok(Err(payload)),
+        };
+        let (migrate, (makes, made)) = (self.migrate.clone(), mpsc::sync_channel(1));
+        let thread = std::thread::Builder::new().name("millstream-migrate".to_owned()).spawn(move || {
+            let made = caught(|| migrate(&*old, &*new));
+            // The upgrade may wait no more, and to drop a state is the user's code.
+            caught(|| drop((makes.send(made), old, new, migrate))).unwrap_or_else(discard);
+        });
+        thread.map_err(|error| format!("has a migration whose thread could not be started: {error}"))?;
+        let left = until.saturating_duration_since(Instant::now());
+        made.recv_timeout(left).map_err(|_| format!("has a migration that has not ended within {within:?}"))
+    }
+}
+
+/// What a migration made, if the types were its own; or its panic.
+type Made = Result<Option<Box<dyn Any + Send>>, Box<dyn Any + Send>>;
+
+/// A clone of a state of type `S`, alone or by key.
+fn copy<S: Item + Clone>(state: &dyn Any) -> Option<Box<dyn Any + Send>> {
+    fn cloned<T: Clone + Send + 'static>(state: &dyn Any) -> Option<Box<dyn Any + Send>> {
+        state.downcast_ref::<T>().map(|state| Box::new(state.clone()) as Box<dyn Any + Send>)
+    }
+    cloned::<S>(state).or_else(|| cloned::<States<S>>(state)).or_else(|| cloned::<Vec<States<S>>>(state))
 }
 
 /// A migration that is not told how to read bytes.

@@ -164,6 +164,7 @@ impl<O> QueuesHandle<O> {
             loads: Loads::default(),
             producer_panics: Default::default(),
             changes: Vec::new(),
+            refused_changes: Vec::new(),
         };
         let overdue = || {
             let left = values_left(&report, control.source_has_ended(), self.renumbered);

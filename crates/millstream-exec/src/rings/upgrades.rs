@@ -22,8 +22,8 @@ impl Rings {
     /// # Ok::<(), RunError>(())
     /// ```
     ///
-    /// The run fails with [`RunError::Upgrade`](crate::RunError::Upgrade) if the pipeline cannot be replaced. An
-    /// upgrade after END does not take place.
+    /// The run fails with [`RunError::Upgrade`](crate::RunError::Upgrade) if the pipeline cannot be replaced, unless
+    /// `next` is [tried](crate::Upgrade::tried). An upgrade after END does not take place.
     #[must_use]
     pub fn upgrade_at<T: Item, U: IntoUpgrade>(mut self, at: SequenceNumber, next: U) -> Self
     where

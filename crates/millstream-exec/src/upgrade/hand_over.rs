@@ -6,7 +6,7 @@
 use super::error::StateMismatch;
 use crate::in_place::{HeldState, InPlace};
 use crate::kept::Kept;
-use crate::migrations::{Migration, StateRules};
+use crate::migrations::{Limit, Migration, StateRules};
 use crate::task::Task;
 use crate::tasklet::Tasklet;
 use crate::watched::Role;
@@ -80,9 +80,9 @@ pub(super) fn hand_over(
         let state = in_place(&mut named.tasklet);
         after.entry(named.name.clone()).or_default().extend(state);
     }
-    let mut judged = BTreeMap::new();
+    let (mut judged, limit) = (BTreeMap::new(), rules.within.and_then(Limit::of));
     for (stage, new) in &after {
-        let states = judge(&before[stage], new, rules.migration(stage));
+        let states = judge(&before[stage], new, rules.migration(stage), limit);
         judged.insert(stage.clone(), states.map_err(|why| StateMismatch::new(stage, why))?);
     }
     // Those that tell keys apart come first: they say where each key is.
@@ -126,11 +126,12 @@ fn judge(
     old: &[Box<dyn HeldState + '_>],
     new: &[Box<dyn InPlace + '_>],
     migration: Option<&Migration>,
+    limit: Option<Limit>,
 ) -> Result<Option<Vec<Box<dyn Any>>>, String> {
     let mut pairs = old.iter().zip(new);
     match migration {
         Some(migration) => {
-            pairs.map(|(old, new)| migration.migrated(&**old, &**new)).collect::<Result<_, _>>().map(Some)
+            pairs.map(|(old, new)| migration.migrated(&**old, &**new, limit)).collect::<Result<_, _>>().map(Some)
         }
         None => pairs.try_for_each(|(old, new)| new.fits(&**old).map(drop)).map(|()| None),
     }

@@ -1,6 +1,7 @@
 //! Upgrades that are asked for before a run starts.
 
-use super::{Answer, Ends, Site, Upgrade, change_to};
+use super::shadow::beside;
+use super::{Answer, Ends, Site, Trial, Upgrade, change_to};
 use crate::keeps::{RingBackend, RingRunner};
 use crate::marks::Change;
 use crate::migrations::StateRules;
@@ -16,9 +17,10 @@ trait AnyNext: Send + Sync {
     fn change(&self, ends: Option<&Ends>, site: Site) -> Result<Box<dyn Change>, UpgradeError>;
 }
 
-struct Typed<R, P> {
+struct Typed<R, P: Arrow> {
     next: Arc<P>,
     states: StateRules,
+    trial: Option<Trial<P::Out>>,
     runner: PhantomData<fn() -> R>,
 }
 
@@ -27,7 +29,11 @@ where
     P: Deploy<RingBackend<R>> + Arrow<In = Val<T>, Out: RingShape<R>> + Send + Sync,
 {
     fn change(&self, ends: Option<&Ends>, site: Site) -> Result<Box<dyn Change>, UpgradeError> {
-        change_to::<R, _, _>((self.next.clone(), self.states.clone()), ends, site, Answer::FailsRun)
+        let version = (self.next.clone(), self.states.clone());
+        let Some(Trial { numbers, agrees }) = self.trial.clone() else {
+            return change_to::<R, T, P>(version, ends, site, Answer::FailsRun);
+        };
+        beside::<R, T, P>(version, ends, &site, agrees, (Some(numbers), Answer::Reported)).map(|(begin, _)| begin)
     }
 }
 
@@ -36,8 +42,8 @@ impl Next {
     where
         P: Deploy<RingBackend<R>> + Arrow<In = Val<T>, Out: RingShape<R>> + Send + Sync,
     {
-        let Upgrade { next, states } = next;
-        Next(Box::new(Typed { next, states, runner: PhantomData::<fn() -> R> }))
+        let Upgrade { next, states, trial } = next;
+        Next(Box::new(Typed { next, states, trial, runner: PhantomData::<fn() -> R> }))
     }
 
     /// The change of a run to this pipeline, if the run's ends have its types.

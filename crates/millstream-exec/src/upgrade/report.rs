@@ -28,6 +28,30 @@ pub struct ChangeReport {
     pub switched_in: Duration,
 }
 
+/// A change of a running pipeline that was not carried out: the version before it went on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[non_exhaustive]
+pub struct RefusedChange {
+    /// The number at which the new version was to begin; none if it was refused before that was known.
+    pub at: Option<SequenceNumber>,
+    /// Why it was wanted, if the author of the upgrade [said](crate::Upgrade::because) it.
+    pub reason: Option<String>,
+    /// What was wrong: the text of the [`UpgradeError`](crate::UpgradeError).
+    pub why: String,
+}
+
+/// `at number 37: the pipeline was not replaced: ...`.
+impl fmt::Display for RefusedChange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(at) = self.at {
+            write!(f, "at number {at}: ")?;
+        }
+        f.write_str(&self.why)?;
+        self.reason.as_ref().map_or(Ok(()), |reason| write!(f, " (it was wanted because: {reason})"))
+    }
+}
+
 /// For how long a stage took nothing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]

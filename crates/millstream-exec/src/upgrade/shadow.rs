@@ -2,81 +2,78 @@
 //!
 //! At a mark at number N every stage of the running version leaves a clone of its state, and goes on. The shadow begins
 //! at N with the clones, reads the source's ring by a reader of its own, and its tasklets are stepped by the same
-//! workers. A tasklet at its end reads both outputs side by side ([`Comparer`]). What fails in the shadow ends the
-//! shadow, and not the run: its tasklets are dropped, and nothing is left of it.
+//! workers. A tasklet at its end reads both outputs side by side ([`Comparer`](compare::Comparer)). What fails in the
+//! shadow ends the shadow, and not the run: its tasklets are dropped, and nothing is left of it.
 //!
 //! To cut over at number M is an upgrade without a hand-over: the running version retires at M, the comparer leaves its
 //! reader of the shadow's output at M to the sink, and the shadow's tasklets, which have gone on meanwhile, are the
-//! run's.
+//! run's. If the version that retires is kept, its tasklets go on at M as those of the next shadow do, and the sink
+//! leaves its reader of their output to the next comparer.
+//!
+//! A version that is [tried](Upgrade::tried) is a shadow whose cutting over is planned when the mark at N is laid: the
+//! source waits there, so that M is the same number in every run. If the shadow ends before, the plan is moot.
 
 mod begin;
 mod beside;
+mod common;
 mod compare;
 mod cut_over;
+mod keep;
+mod place;
+mod trial;
 
+pub(crate) use common::{AnyShadow, Common};
 pub(crate) use compare::Agrees;
+pub(crate) use trial::{Trial, equal, related};
 
-use super::shadow_state::ShadowState;
 use super::{Answer, Ends, Site, Upgrade, UpgradeError, judged, typed};
 use crate::RingShape;
 use crate::keeps::{RingBackend, RingRunner};
 use crate::marks::Change;
+use crate::migrations::StateRules;
 use begin::Begin;
-use beside::Place;
-use compare::Left;
-use cut_over::CutOver;
 use millstream_core::{Arrow, Deploy, Item, Val};
 use std::marker::PhantomData;
 use std::sync::Arc;
 
+/// The change by which a shadow begins, and what it is from then on.
+pub(crate) type Begins = (Box<dyn Change>, Arc<dyn AnyShadow>);
+
+/// The change by which a pipeline begins to run beside that of a run, if the run's ends have its types. `tried` is for
+/// how many numbers it does, if it then takes its place.
+pub(crate) fn beside<R: RingRunner, T: Item, P>(
+    (next, states): (Arc<P>, StateRules),
+    ends: Option<&Ends>,
+    site: &Site,
+    agrees: Arc<Agrees<P::Out>>,
+    (tried, answer): (Option<u64>, Answer),
+) -> Result<Begins, UpgradeError>
+where
+    P: Deploy<RingBackend<R>> + Arrow<In = Val<T>, Out: RingShape<R>> + Send + Sync,
+{
+    let (fork, splice) = typed::<R, T, P::Out>(ends)?;
+    let common = Common::new(site.clone(), (fork, splice), agrees, states.reason.clone());
+    let shadow: Arc<dyn AnyShadow> = Arc::new(common.clone());
+    let begin = Begin { next, states, runner: PhantomData::<fn() -> R>, common, tried, answer, laid: false };
+    Ok((Box::new(begin), shadow))
+}
+
 impl<P: Arrow> Upgrade<P> {
-    /// The change by which this pipeline begins to run beside that of a run, and the one by which it takes its place.
+    /// The change by which this pipeline begins to run beside that of a run. The plans are judged before.
     pub(crate) fn beside<R: RingRunner, T: Item>(
         self,
         ends: Option<&Ends>,
         site: &Site,
         agrees: Arc<Agrees<P::Out>>,
         answer: Answer,
-    ) -> Result<ShadowParts, UpgradeError>
+    ) -> Result<Begins, UpgradeError>
     where
         P: Deploy<RingBackend<R>> + Arrow<In = Val<T>, Out: RingShape<R>> + Send + Sync,
     {
-        let Upgrade { next, states } = self;
-        let (fork, splice) = typed::<R, T, P::Out>(ends)?;
-        judged(site.present().observer.clone().plan(), &next.plan(), &states)?;
-        let (state, left, place): (_, Left<P::Out>, Place) = (ShadowState::new(), Arc::default(), Arc::default());
-        let cuts_over: CutsOver = Box::new({
-            let (site, fork, splice, state, left) =
-                (site.clone(), fork.clone(), splice.clone(), state.clone(), Arc::clone(&left));
-            let place = place.clone();
-            move |answer| {
-                let (site, fork, splice) = (site.clone(), fork.clone(), splice.clone());
-                let (state, left, place) = (state.clone(), left.clone(), place.clone());
-                Box::new(CutOver { site, fork, splice, state, left, place, answer, laid: false })
-            }
-        });
-        let (runner, site, of_begin) = (PhantomData::<fn() -> R>, site.clone(), state.clone());
-        let (state_of_begin, laid) = (of_begin, false);
-        let begin = Begin {
-            next,
-            states,
-            runner,
-            site,
-            fork,
-            splice,
-            agrees,
-            state: state_of_begin,
-            left,
-            place,
-            answer,
-            laid,
-        };
-        Ok((Box::new(begin), state, cuts_over))
+        let Upgrade { next, states, .. } = self;
+        let plan = next.plan();
+        let begun = beside::<R, T, P>((next, states.clone()), ends, site, agrees, (None, answer))?;
+        judged(site.present().observer.clone().plan(), &plan, &states)?;
+        Ok(begun)
     }
 }
-
-/// The change by which a shadow begins, what it shares with the run, and how it takes the place of the running version.
-pub(crate) type ShadowParts = (Box<dyn Change>, Arc<ShadowState>, CutsOver);
-
-/// Makes the change by which a shadow takes the place of the running version.
-pub(crate) type CutsOver = Box<dyn Fn(Answer) -> Box<dyn Change> + Send + Sync>;

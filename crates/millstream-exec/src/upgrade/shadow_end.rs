@@ -18,6 +18,15 @@ pub enum ShadowEnd {
         /// The shadow's.
         shadow: String,
     },
+    /// For the same input one version has given more outputs than the other, so that they do not go on side by side.
+    OtherNumbers {
+        /// The stage that writes the output.
+        stage: String,
+        /// The first number that only one of them has.
+        number: SequenceNumber,
+        /// Whether the shadow has it.
+        more: bool,
+    },
     /// A stage of the shadow failed.
     Failed {
         /// Its name.
@@ -40,6 +49,14 @@ impl fmt::Display for ShadowEnd {
                 f,
                 "stage {stage:?}, number {number}: the running version gives {running}, and the shadow {shadow}"
             ),
+            ShadowEnd::OtherNumbers { stage, number, more } => {
+                let more = if *more { "more" } else { "fewer" };
+                write!(
+                    f,
+                    "stage {stage:?}, number {number}: the shadow gives {more} outputs for the same input than the \
+                     running version"
+                )
+            }
             ShadowEnd::Failed { stage, number: Some(number), cause } => {
                 write!(f, "stage {stage:?}, number {number}: the shadow failed: {cause}")
             }

@@ -25,13 +25,20 @@ impl ShadowState {
     /// It ends, unless it has ended before. Its tasklets drop what they have at their next step.
     pub(crate) fn finish(&self, end: ShadowEnd, marks: &Marks) {
         let mut known = self.lock();
-        if known.is_none() {
-            // What has taken the place of the running version is stepped on.
-            self.over.store(end != ShadowEnd::CutOver, Ordering::Release);
-            *known = Some(end);
+        // Another one may run by now, which this says nothing of.
+        if known.is_some() {
+            return;
         }
+        // What has taken the place of the running version is stepped on.
+        self.over.store(end != ShadowEnd::CutOver, Ordering::Release);
+        *known = Some(end.clone());
         drop(known);
-        marks.shadow_tasks(0);
+        marks.shadow_is_over(end);
+    }
+
+    /// It was refused.
+    pub(crate) fn has_not_begun(&self) {
+        self.lock().get_or_insert(ShadowEnd::Dropped);
     }
 
     /// Whether its tasklets are to be dropped.

@@ -32,11 +32,14 @@ macro_rules! sums {
 mod check;
 mod close;
 mod edges;
+mod kept;
 mod refused;
+mod reorder;
 mod rescale;
 mod shadow;
 mod sinks;
 mod states;
+mod tried;
 
 /// The sums of the numbers below `n`, of which those from `at` on are one greater.
 fn sums_from(at: u64, n: u64) -> Vec<u64> {

@@ -41,29 +41,27 @@ impl Graph {
     /// ```
     #[must_use]
     pub fn svg(&self, layout: &Layout, frame: Option<&Frame>) -> String {
-        self.picture(layout, frame, 0.0, |_, _| Ok(()))
-    }
-
-    /// As [`svg`](Graph::svg), with this minimum width, and with `more` before its end. Below the graph there are 40
-    /// pixels.
-    pub(crate) fn picture(
-        &self,
-        layout: &Layout,
-        frame: Option<&Frame>,
-        least: f64,
-        more: impl FnOnce(&mut String, Size) -> fmt::Result,
-    ) -> String {
-        let (width, height) = Bands::of(layout).size();
-        let size = (width.max(least), height);
         let mut svg = String::new();
-        let written = self.write_svg(&mut svg, layout, frame, size).and_then(|()| more(&mut svg, size));
+        let written = self.write_head(&mut svg, Bands::of(layout).size());
+        let written = written.and_then(|()| self.write(&mut svg, layout, frame, ""));
         written.expect("writing to a string does not fail");
         svg.push_str("</svg>\n");
         svg
     }
 
-    fn write_svg(&self, svg: &mut String, layout: &Layout, frame: Option<&Frame>, size: Size) -> fmt::Result {
-        let (width, height) = size;
+    fn write(&self, svg: &mut String, layout: &Layout, frame: Option<&Frame>, ids: &str) -> fmt::Result {
+        let bands = Bands::of(layout);
+        for (ring, wire) in self.wires.iter().enumerate() {
+            write_wire(svg, (layout, &bands), (ring, wire), frame.and_then(|frame| frame.rings.get(ring)), ids)?;
+        }
+        for (index, node) in self.nodes.iter().enumerate() {
+            let seen = frame.and_then(|frame| frame.stages.get(index));
+            write_node(svg, bands.corner(layout.spots[index]), (index, node), seen, ids)?;
+        }
+        Ok(())
+    }
+
+    fn write_head(&self, svg: &mut String, (width, height): Size) -> fmt::Result {
         writeln!(
             svg,
             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width:.0}\" height=\"{height:.0}\" viewBox=\"0 0 \
@@ -71,17 +69,37 @@ impl Graph {
              {height:.0}\" role=\"img\" aria-label=\"A pipeline of {} stages\">",
             self.nodes.len() - 2
         )?;
-        writeln!(svg, "<style>{STYLE}</style>")?;
-        let bands = Bands::of(layout);
-        for (ring, wire) in self.wires.iter().enumerate() {
-            write_wire(svg, (layout, &bands), (ring, wire), frame.and_then(|frame| frame.rings.get(ring)))?;
-        }
-        for (index, node) in self.nodes.iter().enumerate() {
-            let seen = frame.and_then(|frame| frame.stages.get(index));
-            write_node(svg, bands.corner(layout.spots[index]), (index, node), seen)?;
-        }
-        Ok(())
+        writeln!(svg, "<style>{STYLE}</style>")
     }
+}
+
+/// Pictures of one size, of which the last one is seen: the elements of the others have ids that begin with `v0`, `v1`
+/// and so on, and each has the group `p0`, `p1`. The picture has this minimum width, and `more` before its end. Below
+/// the graphs there are 40 pixels.
+pub(crate) fn pictures(
+    versions: &[(&Graph, Frame)],
+    least: f64,
+    more: impl FnOnce(&mut String, Size) -> fmt::Result,
+) -> String {
+    let layouts: Vec<Layout> = versions.iter().map(|(graph, _)| graph.layout()).collect();
+    let sizes = layouts.iter().map(|layout| Bands::of(layout).size());
+    let size = sizes.fold((least, 0.0), |(w, h): Size, (width, height)| (w.max(width), h.max(height)));
+    let mut svg = String::new();
+    let last = versions.len().saturating_sub(1);
+    let write = || {
+        versions[last].0.write_head(&mut svg, size)?;
+        for (version, ((graph, frame), layout)) in versions.iter().zip(&layouts).enumerate() {
+            let (ids, hides) =
+                if version == last { (String::new(), "") } else { (format!("v{version}"), " style=\"display:none\"") };
+            writeln!(svg, "<g id=\"p{version}\"{hides}>")?;
+            graph.write(&mut svg, layout, Some(frame), &ids)?;
+            svg.push_str("</g>\n");
+        }
+        more(&mut svg, size)
+    };
+    write().expect("writing to a string does not fail");
+    svg.push_str("</svg>\n");
+    svg
 }
 
 fn write_node(
@@ -89,9 +107,10 @@ fn write_node(
     (x, y): (f64, f64),
     (index, node): (usize, &Node),
     seen: Option<&StageFrame>,
+    ids: &str,
 ) -> fmt::Result {
     let (name, all) = (Escaped(&node.name), node.described());
-    writeln!(svg, "<g class=\"node {}\" id=\"n{index}\"><title>{name}: {}</title>", state(seen), Escaped(&all))?;
+    writeln!(svg, "<g class=\"node {}\" id=\"{ids}n{index}\"><title>{name}: {}</title>", state(seen), Escaped(&all))?;
     writeln!(svg, "<rect x=\"{x:.0}\" y=\"{y:.0}\" width=\"{}\" height=\"{}\" rx=\"8\"/>", NODE.0, NODE.1)?;
     let left = x + 10.0;
     // A third line moves the others up.
@@ -124,11 +143,12 @@ fn write_wire(
     (layout, bands): (&Layout, &Bands),
     (index, wire): (usize, &Wire),
     seen: Option<&RingFrame>,
+    ids: &str,
 ) -> fmt::Result {
     let from = layout.spots[wire.from];
     let (x, y) = bands.corner(from);
     let (from_x, from_y) = (x + NODE.0, y + NODE.1 / 2.0);
-    writeln!(svg, "<g class=\"wire\" id=\"r{index}\"><title>ring {index}: {}</title>", wire.described())?;
+    writeln!(svg, "<g class=\"wire\" id=\"{ids}r{index}\"><title>ring {index}: {}</title>", wire.described())?;
     for (reader, to) in wire.to.iter().enumerate() {
         let forward = *to > wire.from;
         let (path, (to_x, to_y)) = bands.path(from, layout.spots[*to], forward, index);

@@ -4,20 +4,21 @@
   const byId = id => document.getElementById(id);
 
   // Every moment as a whole, so that each can be shown at once.
-  const moments = [];
-  let places = [], states = Array(D.nodes).fill(1), at = 0;
-  for (const [, readers] of D.rings) places.push(...Array(1 + readers.length).fill(0));
-  for (const [on, numbers, kinds] of D.moments) {
-    at += on;
-    places = places.slice();
-    states = states.slice();
-    for (let i = 0; i < numbers.length; i += 2) places[numbers[i]] += numbers[i + 1];
-    for (let i = 0; i < kinds.length; i += 2) states[kinds[i]] = kinds[i + 1];
-    moments.push({ at, places, states });
+  function momentsOf(data, version) {
+    let places = [], states = Array(data.nodes).fill(1), at = 0;
+    for (const [, readers] of data.rings) places.push(...Array(1 + readers.length).fill(0));
+    return data.moments.map(([on, numbers, kinds]) => {
+      at += on;
+      places = places.slice();
+      states = states.slice();
+      for (let i = 0; i < numbers.length; i += 2) places[numbers[i]] += numbers[i + 1];
+      for (let i = 0; i < kinds.length; i += 2) states[kinds[i]] = kinds[i + 1];
+      return { at, places, states, version };
+    });
   }
 
-  const rings = D.rings.map(([slots, readers, writer], index) => {
-    const group = byId('r' + index);
+  const ringsOf = (data, ids) => data.rings.map(([slots, readers, writer], index) => {
+    const group = byId(ids + 'r' + index);
     const counts = group.querySelectorAll('text.count');
     return {
       slots, readers, writer,
@@ -27,9 +28,9 @@
       width: group.querySelector('.ring').width.baseVal.value,
     };
   });
-  const nodes = Array.from({ length: D.nodes }, (_, index) => {
-    const group = byId('n' + index);
-    const number = group.querySelector('.kind'), kept = D.elements[index];
+  const nodesOf = (data, ids) => Array.from({ length: data.nodes }, (_, index) => {
+    const group = byId(ids + 'n' + index);
+    const number = group.querySelector('.kind'), kept = data.elements[index];
     let element = null;
     if (kept) {
       element = number.cloneNode();
@@ -39,6 +40,17 @@
     }
     return { group, number, element, kept };
   });
+
+  // The versions of the pipeline, of which each has a picture.
+  const versions = [...(D.before || []), D].map((data, index, all) => {
+    const ids = index === all.length - 1 ? '' : 'v' + index;
+    const version = { begins: data.begins, picture: byId('p' + index) };
+    version.rings = ringsOf(data, ids);
+    version.nodes = nodesOf(data, ids);
+    version.moments = momentsOf(data, version);
+    return version;
+  });
+  const moments = versions.flatMap(version => version.moments);
 
   // The last element below a number; empty if it is not kept any more.
   function last(kept, below) {
@@ -55,8 +67,10 @@
 
   function show(index) {
     now = Math.min(Math.max(index, 0), moments.length - 1);
-    const { at, places, states } = moments[now];
-    const reached = Array(D.nodes).fill(0);
+    const { at, places, states, version } = moments[now];
+    const { rings, nodes, begins } = version;
+    for (const { picture } of versions) picture.style.display = picture === version.picture ? '' : 'none';
+    const reached = Array(nodes.length).fill(0);
     let place = 0;
     for (const ring of rings) {
       const produced = places[place++];
@@ -80,7 +94,7 @@
     const x = moments.length > 1 ? track * now / (moments.length - 1) : track;
     done.setAttribute('width', x);
     knob.setAttribute('cx', x);
-    const text = `${now + 1} of ${moments.length}, ${(at / 1e6).toFixed(6)} s`;
+    const text = `${now + 1} of ${moments.length}, ${(at / 1e6).toFixed(6)} s` + (begins ? ', ' + begins.split(' from')[0] : '');
     byId('time').textContent = text;
     slider.setAttribute('aria-valuemax', moments.length);
     slider.setAttribute('aria-valuenow', now + 1);

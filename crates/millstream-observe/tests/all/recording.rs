@@ -1,8 +1,8 @@
 //! Recordings of runs, and their pictures.
 
-use millstream_core::{Arrow, PartsExt, StreamsExt, pipeline};
+use millstream_core::{Arrow, PartsExt, SequenceNumber, StreamsExt, pipeline};
 use millstream_exec::{JobExt, Rings, Runner, source};
-use millstream_observe::{Elements, Recorder, Recording};
+use millstream_observe::{Elements, Graph, Recorder, Recording};
 use serde_json::Value;
 use std::thread::sleep;
 use std::time::Duration;
@@ -108,6 +108,71 @@ fn a_long_run_is_thinned() {
     let mut counts = [0; 4];
     recording.moments.iter().for_each(|moment| counts[quarter(&moment.at) as usize] += 1);
     assert!(counts.iter().all(|count| *count > recording.moments.len() / 20), "{counts:?}");
+}
+
+#[test]
+fn each_version_of_the_pipeline_has_a_graph_and_moments_of_its_own() {
+    let (sender, receiver) = source::channel(64);
+    let one = pipeline::<u64>().map(|x| x + 1).named("one");
+    let run = Rings::new().ring(64).start(one.from(receiver).to_each(|_, _| ())).unwrap();
+    let recorder = Recorder::attach(run.observer()).unwrap();
+    sender.send_all(0..100).unwrap();
+    let two = || pipeline::<u64>().map(|x| x + 1).named("two").map(|x| x * 2).named("three");
+    assert_eq!(run.upgrade(two()), Ok(SequenceNumber(100)));
+    sender.send_all(100..150).unwrap();
+    drop(sender);
+    while !run.is_finished() {
+        std::thread::yield_now();
+    }
+    let recording = recorder.finish();
+    run.wait().unwrap();
+
+    let names = |graph: &Graph| graph.nodes.iter().map(|node| node.name.clone()).collect::<Vec<_>>();
+    let [old] = &recording.before[..] else { panic!("{} versions before", recording.before.len()) };
+    assert_eq!(
+        (names(&old.graph), old.change.is_none()),
+        (["source", "one", "sink"].map(str::to_owned).to_vec(), true)
+    );
+    assert_eq!(names(&recording.graph), ["source", "two", "three", "sink"]);
+    let change = recording.change.as_ref().unwrap();
+    assert_eq!((change.version, change.at), (2, 100));
+    assert_eq!(old.reached(old.moments.last().unwrap(), 1), 100);
+    let last = recording.moments.last().unwrap();
+    assert_eq!((1..4).map(|node| recording.reached(last, node)).collect::<Vec<_>>(), [151; 3]);
+    assert!(old.moments.last().unwrap().at <= recording.moments[0].at);
+
+    let svg = recording.svg();
+    let mark = "<g class=\"change\"><title>version 2 from number 100 on</title>";
+    assert_eq!(svg.matches(mark).count(), 1, "{svg}");
+    for part in ["<g id=\"p0\" style=\"display:none\">", "<g id=\"p1\">", "id=\"v0n1\"", "id=\"v0r0\"", "id=\"n3\""] {
+        assert_eq!(svg.matches(part).count(), 1, "{part} in {svg}");
+    }
+    let (data, moments) = read(&svg);
+    assert_eq!(moments.len(), recording.moments.len());
+    assert_eq!(data["begins"], "version 2 from number 100 on");
+    assert_eq!(data["before"][0]["moments"].as_array().unwrap().len(), old.moments.len());
+}
+
+/// However often a pipeline is replaced, the picture is bounded.
+#[test]
+fn of_many_versions_the_last_ones_are_kept() {
+    let (sender, receiver) = source::channel(64);
+    let more = || pipeline::<u64>().map(|x| x + 1).named("more");
+    let run = Rings::new().ring(64).start(more().from(receiver).to_each(|_, _| ())).unwrap();
+    let recorder = Recorder::attach(run.observer()).unwrap();
+    for n in 0..40 {
+        sender.send(n).unwrap();
+        run.upgrade(more()).unwrap();
+        // The recorder sees most of them, however slow it is.
+        sleep(Duration::from_millis(3));
+    }
+    let recording = recorder.finish();
+    drop(sender);
+    run.wait().unwrap();
+    assert!(recording.before.len() < 16, "{}", recording.before.len());
+    assert_eq!(recording.change.as_ref().map(|change| (change.version, change.at)), Some((41, 40)));
+    let versions: Vec<_> = recording.before.iter().filter_map(|old| Some(old.change.as_ref()?.version)).collect();
+    assert!(versions.is_sorted() && versions.iter().all(|version| *version < 41), "{versions:?}");
 }
 
 #[test]

@@ -143,7 +143,7 @@ fn seconds(time: f64) -> String {
 mod tests {
     use super::*;
     use millstream_core::{Arrow, pipeline};
-    use millstream_observe::{Graph, RingFrame};
+    use millstream_observe::{Change, Graph, RingFrame};
 
     /// A fan-out: `one` works, the stage with the long name is blocked half of the time, the others starve.
     fn seen() -> Seen {
@@ -217,6 +217,28 @@ mod tests {
             let view = View { address: "here:1", seen: Some(&seen), lost: false, offset: (1000, 1000) };
             lines(&view, width, height);
         }
+    }
+
+    #[test]
+    fn the_version_and_the_last_change_are_drawn() {
+        let mut seen = seen();
+        let sentence = "version 2 from number 37 on, longest pause 0.200 ms, 3 states moved: more rows come";
+        // The upper half of a run's number is the version's.
+        seen.run = (2 << 32) | 7;
+        if let Some(frame) = &mut seen.frame {
+            let mut change = Change::default();
+            change.sentence = sentence.to_owned();
+            (frame.version, frame.change) = (2, Some(change));
+        }
+        let drawn = |seen: &Seen| {
+            let view = View { address: "here:1", seen: Some(seen), lost: false, offset: (0, 0) };
+            lines(&view, 130, view.height()).join("\n")
+        };
+        let all = drawn(&seen);
+        assert!(all.contains("here:1  run 7, version 2  1.5 s  running"), "{all}");
+        assert!(all.contains(&format!("nothing holds the run back yet  {sentence}")), "{all}");
+        seen.frame.as_mut().unwrap().version = 1;
+        assert!(!drawn(&seen).contains(", version"), "the first version is the pipeline itself");
     }
 
     #[test]

@@ -6,7 +6,7 @@ use crate::tasklet::{AtMarks, Progress, Tasklet};
 use crate::upgrade::shadow_end::ShadowEnd;
 use crate::upgrade::shadow_state::ShadowState;
 use millstream_core::{SequenceNumber, Shape};
-use millstream_ring::{Mark, MarkKind, Reader, RingLayout};
+use millstream_ring::{End, Mark, MarkKind, Reader, RingLayout};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -58,11 +58,38 @@ impl<A: RingLayout> Comparer<A> {
         if self.running.backlog() == 0 || shadow.backlog() == 0 {
             return false;
         }
-        let (Some(running), Some(shadow)) = (self.running.end(), shadow.end()) else { return false };
+        let Some(running) = self.running.end() else { return false };
+        let Some(shadow) = shadow.end() else {
+            // It is not read yet.
+            running.keep();
+            return false;
+        };
         let judged = (self.agrees)(number, running.value(), shadow.value());
         drop((running, shadow));
         self.judge(number, judged);
         true
+    }
+
+    /// Whether only one of the outputs goes on below a mark, or below END: then they do not go on side by side. Returns
+    /// the end of the shadow.
+    fn runs_apart(&mut self) -> Option<ShadowEnd> {
+        let shadow = self.shadow.as_mut()?;
+        // A number is published behind the marks at it: so this is read before them.
+        let (running_goes_on, shadow_goes_on) = (self.running.backlog() > 0, shadow.backlog() > 0);
+        let more = match (self.running.mark(), shadow.mark()) {
+            (Some(_), None) if shadow_goes_on => true,
+            (None, Some(_)) if running_goes_on => false,
+            (None, None) if running_goes_on && shadow_goes_on => {
+                let ends = |reader: &mut Reader<A>| reader.end().map(End::keep).is_some();
+                match (ends(&mut self.running), ends(shadow)) {
+                    (true, false) => true,
+                    (false, true) => false,
+                    _ => return None,
+                }
+            }
+            _ => return None,
+        };
+        Some(ShadowEnd::OtherNumbers { stage: self.stage.clone(), number: self.running.position(), more })
     }
 
     fn judge(&self, number: SequenceNumber, judged: Result<(), [String; 2]>) {
@@ -109,7 +136,12 @@ impl<A: RingLayout> Tasklet for Comparer<A> {
         if moved > 0 {
             return Progress::moved(moved);
         }
-        if self.compare_end() { Progress { worked: true, ..Progress::ENDED } } else { Progress::NONE }
+        if self.compare_end() {
+            return Progress { worked: true, ..Progress::ENDED };
+        }
+        let Some(end) = self.runs_apart() else { return Progress::NONE };
+        self.state.finish(end, &self.shared.marks);
+        Progress { worked: true, ..Progress::NONE }
     }
 
     fn at_marks(&mut self) -> Option<&mut dyn AtMarks> {

@@ -1,10 +1,10 @@
 //! Every step of an upgrade fails once: the old pipeline goes on at the same number.
 
 use super::{number, sums_from};
-use millstream_core::{Arrow, ClockExt, Deploy, KeysExt, Val, pipeline};
+use millstream_core::{Arrow, ClockExt, Deploy, KeysExt, ModelExt, Val, pipeline};
 use millstream_exec::{
-    Handle, IntoUpgrade, JobExt, Pipeline, RingBackend, RingShape, Rings, Runner, Sender, Upgrade, UpgradeError, sink,
-    source,
+    Handle, IntoUpgrade, JobExt, OptionsError, Pipeline, RingBackend, RingShape, Rings, RunError, Runner, Sender,
+    Upgrade, UpgradeError, sink, source,
 };
 use millstream_testkit::within;
 use std::sync::mpsc;
@@ -13,6 +13,11 @@ use std::time::Duration;
 fn add(sum: &mut u64, x: &u64) -> u64 {
     *sum += x;
     *sum
+}
+
+fn add_u32(sum: &mut u32, x: &u64) -> u64 {
+    *sum += u32::try_from(*x).unwrap();
+    u64::from(*sum)
 }
 
 macro_rules! sums_in {
@@ -44,6 +49,13 @@ where
     let (all, report) = run.wait().unwrap();
     assert_eq!(all, sums_from(20, 30));
     assert_eq!(report.changes.iter().map(|change| (change.version, change.at)).collect::<Vec<_>>(), [(2, number(20))]);
+    let [refused] = &report.refused_changes[..] else { panic!("{:?}", report.refused_changes) };
+    assert_eq!(refused.why, why.to_string());
+    if matches!(why, UpgradeError::Check(_)) {
+        assert_eq!(refused.at, None, "before anything was asked of the run");
+    } else {
+        assert_eq!(refused.at, Some(number(10)));
+    }
     why.to_string()
 }
 
@@ -56,6 +68,52 @@ fn ends_with(why: &str, end: &str) {
 fn a_migration_that_panics() {
     let next = Upgrade::to(sums_in!(u32)).migrate("sum", |old: u64| -> u32 { panic!("no room for {old}") });
     ends_with(&refusal(next), "stage \"sum\" has a migration that panicked: no room for 45");
+}
+
+/// The migration waits for what comes only when the upgrade has been refused.
+#[test]
+fn a_migration_that_does_not_end_in_time() {
+    let ended = within(Duration::from_secs(60), || {
+        let ((go_on, waits), (tells, told)) = (mpsc::channel::<()>(), mpsc::channel::<u64>());
+        let both = std::sync::Mutex::new((waits, tells));
+        let migrate = move |old: u64| -> u32 {
+            let (waits, tells) = &*both.lock().unwrap();
+            let _ = waits.recv();
+            tells.send(old).unwrap();
+            999
+        };
+        let next = Upgrade::to(sums_in!(u32)).migrate("sum", migrate).within(Duration::from_millis(20));
+        ends_with(&refusal(next.because("sums are small")), "has a migration that has not ended within 20ms");
+        // It has had a clone, and has gone on by itself.
+        drop(go_on);
+        told.recv().unwrap()
+    });
+    assert_eq!(ended.unwrap(), 45);
+}
+
+/// Of a stage, and of each key, in time.
+#[test]
+fn migrations_that_end_in_time() {
+    let old = || {
+        let keyed = pipeline::<u64>().shard_by(|x| x % 3, 2, |p| p.scan(0_u64, add).named("key")).named("keys");
+        keyed.scan(0_u64, add).named("all")
+    };
+    let new = || {
+        let keyed = pipeline::<u64>().shard_by(|x| x % 3, 2, |p| p.scan(0_u32, add_u32).named("key")).named("keys");
+        keyed.scan(0_u32, add_u32).named("all")
+    };
+    let narrow = |old: u64| u32::try_from(old).unwrap();
+    let next = || Upgrade::to(new()).migrate("key", narrow).migrate("all", narrow);
+    let expected = old().model(0..100);
+    let rings = Rings::new().batch(4).upgrade_at(number(50), next().within(Duration::from_secs(3600)));
+    assert_eq!(rings.collect(old().from(source::ready(0..100))), Ok(expected.clone()));
+    let rings = Rings::new().batch(4).upgrade_at(number(50), next().within(Duration::MAX));
+    assert_eq!(rings.collect(old().from(source::ready(0..100))), Ok(expected));
+    let panics = Upgrade::to(sums_in!(u32)).migrate("sum", |old: u64| -> u32 { panic!("no room for {old}") });
+    let panics = panics.within(Duration::from_secs(3600));
+    ends_with(&refusal(panics), "stage \"sum\" has a migration that panicked: no room for 45");
+    let other = Upgrade::to(sums_in!(u32)).migrate("sum", |old: u8| u32::from(old)).within(Duration::from_secs(3600));
+    ends_with(&refusal(other), "the migration makes a u32 of a u8");
 }
 
 #[test]
@@ -108,6 +166,31 @@ fn an_output_that_would_go_on_with_another_number() {
     sender.send(3).unwrap();
     drop(sender);
     assert_eq!(run.wait().unwrap().0, [0, 0, 1, 1, 2, 2, 3, 3, 3, 3]);
+}
+
+#[test]
+fn rings_beyond_the_memory_limit() {
+    const LIMIT: u64 = 3 * 256 * 8;
+    let (sender, receiver) = source::channel(256);
+    let rings = Rings::new().ring(256).memory_limit(LIMIT);
+    let run = rings.start(sums!(0).from(receiver).to(sink::collect())).unwrap();
+    sender.send_all(0..10).unwrap();
+    let longer = || pipeline::<u64>().map(|x| *x).then(sums!(0));
+    for refused in [run.upgrade(longer()).unwrap_err(), run.shadow(longer()).unwrap_err()] {
+        let UpgradeError::Refused(why) = &refused else { panic!("{refused}") };
+        let RunError::Options(OptionsError::Memory { bytes, limit, fit, .. }) = &**why else { panic!("{why}") };
+        assert_eq!((*bytes, limit.bytes, *fit), (4 * 256 * 8, LIMIT, 128));
+        let text = "the pipeline was not replaced: rings of 256 slots take 8192 bytes together, and the options allow \
+                    6144 bytes: rings of at most 128 slots fit";
+        assert_eq!(refused.to_string(), text);
+    }
+    sender.send_all(10..20).unwrap();
+    assert_eq!(run.upgrade(sums!(1)), Ok(number(20)), "one of as many stages fits");
+    sender.send_all(20..30).unwrap();
+    drop(sender);
+    let (all, report) = run.wait().unwrap();
+    assert_eq!(all, sums_from(20, 30));
+    assert_eq!(report.changes.len(), 1);
 }
 
 /// A run whose stage stays in its first number until the second part of the pair is dropped.

@@ -156,6 +156,77 @@ fn a_shadow_that_does_not_fit_is_refused() {
     });
 }
 
+#[test]
+fn a_shadow_that_is_over_says_nothing_of_the_next_one() {
+    soon(|| {
+        let run = running();
+        let differs = run.0.shadow(sums!(1)).unwrap();
+        run.1.send(10).unwrap();
+        assert!(differs.wait(1).is_err());
+        let agrees = run.0.shadow(sums!(0)).unwrap();
+        drop(differs);
+        assert_eq!(run.0.upgrade(sums!(1)), Err(UpgradeError::UnderWay));
+        run.1.send_all(11..20).unwrap();
+        assert_eq!(agrees.wait(9), Ok(9));
+        drop(agrees);
+        run.1.send_all(20..25).unwrap();
+        drop(run.1);
+        assert_eq!(run.0.wait().unwrap().0, sums_from(25, 25));
+    });
+}
+
+/// Outputs that are equal as far as they go: one has more of them. The run hung at the next mark, or at END.
+#[test]
+fn a_shadow_with_more_or_fewer_outputs_is_refused() {
+    let version = |times: usize| pipeline::<u64>().flat_map(move |_: &u64| vec![7; times]).named("repeat");
+    for (times, more, end) in [(3, true, true), (1, false, true), (3, true, false), (1, false, false)] {
+        soon(move || {
+            let (sender, receiver) = source::channel(16);
+            let run = Rings::new().start(version(2).from(receiver).to(sink::collect())).unwrap();
+            sender.send_all(0..10).unwrap();
+            let shadow = run.shadow(version(times)).unwrap();
+            sender.send_all(10..20).unwrap();
+            let at = number(20 + 10 * times.min(2) as u64);
+            let expected = ShadowEnd::OtherNumbers { stage: "repeat".to_owned(), number: at, more };
+            if end {
+                drop(sender);
+                assert_eq!(shadow.wait(u64::MAX), Err(expected.clone()));
+            } else {
+                assert_eq!(shadow.cut_over(), Err(UpgradeError::Shadow(expected.clone())));
+                sender.send_all(20..25).unwrap();
+                drop(sender);
+            }
+            let word = if more { "more" } else { "fewer" };
+            assert!(expected.to_string().contains(&format!("the shadow gives {word} outputs for the same input")));
+            assert_eq!(run.wait().unwrap().0.len(), if end { 40 } else { 50 });
+        });
+    }
+}
+
+/// A planned change waits for the shadow's stages, of which one hangs; the program drops the shadow.
+#[test]
+fn a_shadow_that_is_dropped_lets_a_planned_change_go_on() {
+    soon(|| {
+        let (go_on, gate) = std::sync::mpsc::channel::<()>();
+        let gate = std::sync::Mutex::new(gate);
+        let (sender, receiver) = source::channel(16);
+        let rings = Rings::new().workers(2).upgrade_at(number(20), sums!(1));
+        let run = rings.start(sums!(0).from(receiver).to(sink::collect())).unwrap();
+        sender.send_all(0..10).unwrap();
+        let hangs = pipeline::<u64>().map_blocking(move |x| {
+            let _ = gate.lock().unwrap().recv();
+            *x
+        });
+        let shadow = run.shadow(hangs.then(sums!(0))).unwrap();
+        sender.send_all(10..20).unwrap();
+        drop(shadow);
+        drop(go_on);
+        sender.send_all(20..30).unwrap();
+        drop(sender);
+        assert_eq!(run.wait().unwrap().0, sums_from(20, 30));
+    });
+}
+
 /// What the keys of both versions have at the end, over two clocks, on more or fewer lanes.
 fn totals(k: usize) -> impl Pipeline<u64, u64> {
     pipeline::<u64>()

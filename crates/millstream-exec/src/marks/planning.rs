@@ -1,0 +1,74 @@
+//! Which changes are asked for, and when a version beside the run's no longer counts.
+
+use super::{Book, Change, Marks};
+use crate::UpgradeError;
+use crate::upgrade::ShadowEnd;
+use millstream_core::SequenceNumber;
+use std::sync::atomic::Ordering;
+
+impl Book {
+    pub(super) fn plan(&mut self, at: SequenceNumber, change: Box<dyn Change>) {
+        let place = self.planned.partition_point(|(other, _)| *other <= at);
+        self.planned.insert(place, (at, change));
+    }
+
+    /// The planned changes that have nothing to carry out any more, which are planned no longer.
+    pub(super) fn take_moot(&mut self) -> Vec<Box<dyn Change>> {
+        let planned = std::mem::take(&mut self.planned);
+        let (moot, planned) = planned.into_iter().partition(|(_, change)| change.is_moot());
+        self.planned = planned;
+        moot.into_iter().map(|(_, change)| change).collect()
+    }
+}
+
+impl Marks {
+    /// Plans a change at this number.
+    pub(crate) fn plan_change(&self, at: SequenceNumber, change: Box<dyn Change>) {
+        let mut book = self.book();
+        book.plan(at, change);
+        self.settle(&book);
+    }
+
+    /// Plans nothing any more that is moot.
+    pub(crate) fn drop_moot(&self) {
+        let mut book = self.book();
+        let moot = book.take_moot();
+        self.settle(&book);
+        drop(book);
+        drop(moot);
+    }
+
+    /// Asks for a change as soon as can be.
+    ///
+    /// # Errors
+    ///
+    /// If another one is under way.
+    pub(crate) fn ask_change(&self, change: Box<dyn Change>) -> Result<(), UpgradeError> {
+        let mut book = self.book();
+        let passing = book.passing.as_ref().is_some_and(|passing| passing.change.is_some());
+        if passing || book.changing || book.wanted.is_some() || (book.shadows > 0 && !change.of_shadow()) {
+            return Err(UpgradeError::UnderWay);
+        }
+        book.wanted = Some(change);
+        self.settle(&book);
+        Ok(())
+    }
+
+    /// From now on this number of tasklets of a version beside the run's pass each mark.
+    pub(crate) fn shadow_tasks(&self, shadows: usize) {
+        self.book().shadows = shadows;
+    }
+
+    /// No version runs beside the run's any more, for this reason. A mark may be passed by all with that. The next step
+    /// of a tasklet tells it: the caller may hold a lock.
+    pub(crate) fn shadow_is_over(&self, end: ShadowEnd) {
+        let mut book = self.book();
+        book.shadows = 0;
+        book.over.push(end);
+        self.news.store(true, Ordering::Relaxed);
+        let expected = book.expected;
+        if book.passing.as_ref().is_some_and(|passing| passing.passed.len() == expected) {
+            self.complete(&mut book);
+        }
+    }
+}

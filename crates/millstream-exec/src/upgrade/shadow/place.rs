@@ -1,0 +1,46 @@
+//! What there is to cut over to.
+
+use crate::UpgradeError;
+use crate::side_sinks::SideSinks;
+use crate::task::Task;
+use crate::watched::Role;
+use crate::wiring::Named;
+use millstream_core::Plan;
+use millstream_core::plan::UpgradeCheck;
+use std::sync::{Arc, Mutex};
+
+/// Where a shadow that has begun leaves it.
+pub(super) type Place = Arc<Mutex<Option<Beside>>>;
+
+/// A shadow's tasklets and what belongs to them.
+pub(crate) struct Beside {
+    /// With their roles in its own plan.
+    pub(super) tasks: Vec<(Arc<Task>, Role)>,
+    pub(super) plan: Arc<Plan>,
+    pub(super) ring_bytes: usize,
+    pub(super) side_sinks: SideSinks,
+    pub(super) check: UpgradeCheck,
+    pub(super) states: usize,
+    pub(super) batch: usize,
+}
+
+/// The tasklet of a task that goes on in another task, with its own role.
+pub(super) fn named((task, role): &(Arc<Task>, Role)) -> Option<Named> {
+    let tasklet = task.leave()?;
+    let Task { name, home, side_output, around, order, fused_into, keys, watched, .. } = &**task;
+    let (name, fused_into, keys, calls) = (name.clone(), fused_into.clone(), keys.clone(), watched.calls.clone());
+    let (role, order, home, side_output, around) = (*role, *order, *home, *side_output, *around);
+    Some(Named { name, role, order, tasklet, home, side_output, around, fused_into, keys, calls })
+}
+
+/// Refuses what a shadow would do a second time, side outputs that it `writes` among that.
+pub(super) fn may_run_twice(writes: bool, plan: &Plan) -> Result<(), UpgradeError> {
+    let refused = |why: &str| Err(UpgradeError::NoShadow(why.to_owned()));
+    if writes {
+        return refused("its side outputs would be written twice");
+    }
+    if plan.stages.iter().any(|stage| stage.serial || matches!(&*stage.kind, "take" | "take_while")) {
+        return refused("a `feedback`, or a `take` that ends the stream, cannot run beside another version");
+    }
+    Ok(())
+}
