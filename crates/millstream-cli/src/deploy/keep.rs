@@ -217,7 +217,8 @@ impl Runs {
 
     /// Hands the state of a run that has stopped over. If the other process does not go on, this one does, and this
     /// does not return.
-    fn retires(&self, keep: &Keep, program: &str, asked: Asked) -> Result<(), Failed> {
+    fn retires(&mut self, keep: &Keep, program: &str, asked: Asked) -> Result<(), Failed> {
+        self.when_left.call();
         let (to, at) = (offered::named(asked.process()), asked.at);
         let note = |said: String| {
             if !self.config.quiet {

@@ -34,6 +34,8 @@ mod run;
 #[cfg(feature = "run")]
 #[cfg(feature = "serve")]
 mod run_network;
+#[cfg(all(feature = "run", feature = "serve"))]
+mod run_posted;
 mod run_state;
 mod scene;
 #[cfg(feature = "serve")]

@@ -3,25 +3,27 @@
 //! A text is known by what it calls: its comments and spaces may change, and nothing else. A snapshot has the text, so
 //! that the tools read it there.
 
+mod live;
 mod outputs;
 mod sources;
 
 use super::sink_file::is_url;
-use super::sources::Named;
+use super::sources::{Endless, Named};
 use crate::config::{Doing, Keep, RunConfig};
 use crate::deploy::{Runs, say_lost};
-use crate::input::{message, never_waits};
 use crate::message::{Complaints, quoted};
 use crate::outcome::Outcome;
 use crate::output::Output;
+use live::{Left, Live, Once, Opening};
 use millstream_core::SequenceNumber;
 use millstream_exec::sink;
-use millstream_mill::{Program, RowBlocks, Written};
-use millstream_state::{StateDir, journaled};
+use millstream_mill::{Program, Written};
+use millstream_state::{StateDir, journaled_in_groups};
 use outputs::KeptOutputs;
 use serde_json::{Value, json};
 use sources::{KeptSources, Reading};
 use std::ffi::OsString;
+use std::sync::OnceLock;
 
 /// What the newest snapshot says of how its run was started.
 fn job(keep: &Keep) -> Option<Value> {
@@ -95,14 +97,10 @@ pub(super) fn run(
     if let Some(url) = read.iter().find(|name| is_url(&name.to_string_lossy())) {
         return wrong(&format!("--state: {} cannot be read again from a place: read a file", quoted(url)));
     }
-    if read.iter().filter(|name| *name == "-").count() > 1 {
-        return wrong("--state: standard input is read once");
-    }
-    if let Some(address) = files.iter().find_map(|named| named.of.listen.as_ref()) {
-        return wrong(&format!(
-            "--state: what comes at {address} is in no journal: write it to a file, and follow that"
-        ));
-    }
+    let once = match Once::of(&files) {
+        Ok(once) => once,
+        Err(why) => return wrong(&why),
+    };
     let outputs = match KeptOutputs::of(program, &keep, &read, complaints) {
         Ok(outputs) => outputs,
         Err(why) => return wrong(&why),
@@ -110,11 +108,10 @@ pub(super) fn run(
     Output::opened(complaints, |shown| {
         let quiet = run.quiet;
         let mut runs = Runs::new(run, complaints.clone());
-        let reads_standard_input = read.iter().any(|name| name == "-");
-        if reads_standard_input {
-            runs.is_live();
-        }
-        let live = if runs_on { standard_input(&runs, &files, most) } else { Ok(None) };
+        let live = match &once {
+            Some(once) if runs_on => once.begin(&mut runs, most),
+            _ => Ok(Live::Nothing),
+        };
         let live = match live {
             Ok(live) => live,
             Err(why) => {
@@ -122,17 +119,34 @@ pub(super) fn run(
                 return Outcome::InputOrOutputFailed;
             }
         };
-        let waits = reads_standard_input && !never_waits("-".as_ref());
-        let reading = Reading { most, waits, quiet, live: runs_on, failure: live.as_ref().map(RowBlocks::failure) };
-        let reading = reading.of(files, complaints);
+        let (left, endless, refused) = (Left::default(), Endless::default(), OnceLock::new());
+        let waits = once.as_ref().is_some_and(Once::waits);
+        let reading = Reading { most, waits, quiet, live: runs_on, failure: live.failure() };
+        let mut reading = reading.of(files, complaints);
         if let Some(stopper) = reading.stopper() {
             runs.interrupts().when_drained(stopper);
         }
+        if let Some(Once::Posted(_)) = once {
+            let endless = endless.clone();
+            runs.interrupts().when_drained(move || endless.stop());
+            reading.until_dropped(left.before_leaving(&mut runs));
+        }
         let source = |state: &StateDir| {
+            let live = match &once {
+                Some(Once::Posted(address)) if runs_on => {
+                    let opening = Opening { most, quiet, endless, complaints: complaints.clone() };
+                    opening.posted(address, &left).unwrap_or_else(|(why, outcome)| {
+                        reading.cannot_begin(why.clone());
+                        let _ = refused.set((why, outcome));
+                        Live::Nothing
+                    })
+                }
+                _ => live,
+            };
             let complaints = complaints.clone();
-            let journal = reads_standard_input.then(|| {
-                let live = move || live.into_iter().flatten();
-                journaled(state, keep.journal, live).on_recovery(move |found| say_lost(&complaints, found))
+            let journal = once.is_some().then(|| {
+                let journal = journaled_in_groups(state, keep.journal, move || live);
+                journal.on_recovery(move |found| say_lost(&complaints, found))
             });
             KeptSources::new(reading, journal)
         };
@@ -143,16 +157,13 @@ pub(super) fn run(
                 counts.into_iter().for_each(|counts| counts.say(quiet));
                 runs.finish()
             }
-            Err(failed) => runs.fail(&failed),
+            Err(failed) => match refused.get() {
+                Some((why, outcome)) => {
+                    complaints.note(why);
+                    *outcome
+                }
+                None => runs.fail(&failed),
+            },
         }
     })
-}
-
-/// What standard input brings, if it is read.
-fn standard_input(runs: &Runs, files: &[Named], most: usize) -> Result<Option<RowBlocks>, String> {
-    let Some(named) = files.iter().find(|named| named.files.iter().any(|name| name == "-")) else { return Ok(None) };
-    match runs.opening(true).open("-".as_ref()) {
-        Ok(input) => Ok(input.map(|input| named.of.blocks(input, most))),
-        Err(error) => Err(message("-".as_ref(), &error)),
-    }
 }

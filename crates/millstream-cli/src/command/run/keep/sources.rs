@@ -18,13 +18,14 @@ use std::fs::File;
 use std::io::{self, Error, ErrorKind, Read, Seek, SeekFrom};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::SyncSender;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// How sources are read.
 pub(super) struct Reading {
     /// The longest row.
     pub(super) most: usize,
-    /// Whether standard input may wait.
+    /// Whether what goes to the journal may wait.
     pub(super) waits: bool,
     pub(super) quiet: bool,
     /// Whether it is read on, and not only looked at.
@@ -42,12 +43,20 @@ pub(super) struct Files {
     followed: Option<FollowedFile>,
     stopped: Arc<AtomicBool>,
     failure: Mutex<Option<Error>>,
+    /// Why nothing can be read.
+    cannot_begin: Option<String>,
+    /// Dropped with the blocks.
+    until_dropped: Mutex<Option<SyncSender<()>>>,
     complaints: Complaints,
 }
 
 impl Reading {
     pub(super) fn of(self, named: Vec<Named>, complaints: &Complaints) -> Files {
-        let files = |Named { number, of, files }: Named| files.into_iter().map(move |file| (number, of.clone(), file));
+        let files = |Named { number, of, files }: Named| {
+            // What is posted has the name that the text gives it: the same in every process.
+            let address = of.listen.clone().map(OsString::from);
+            files.into_iter().chain(address).map(move |file| (number, of.clone(), file))
+        };
         let files: Vec<_> = named.into_iter().flat_map(files).collect();
         let followed = files.iter().find(|(_, of, _)| of.follow).map(|(.., name)| FollowedFile::new(name));
         if let (Some(followed), false) = (&followed, self.live) {
@@ -60,6 +69,8 @@ impl Reading {
             followed,
             stopped: Arc::default(),
             failure: Mutex::default(),
+            cannot_begin: None,
+            until_dropped: Mutex::default(),
             complaints: complaints.clone(),
         }
     }
@@ -75,13 +86,23 @@ impl Files {
         })
     }
 
+    /// Beginning fails, and says this.
+    pub(super) fn cannot_begin(&mut self, why: String) {
+        self.cannot_begin = Some(why);
+    }
+
+    /// This is dropped once nothing is read any more.
+    pub(super) fn until_dropped(&mut self, guard: SyncSender<()>) {
+        self.until_dropped = Mutex::new(Some(guard));
+    }
+
     /// The name of a file as positions have it.
     fn name(&self, file: usize) -> Option<String> {
         self.files.get(file).map(|(.., name)| name.to_string_lossy().into_owned())
     }
 }
 
-/// The blocks of all files, one file after the other; standard input comes through a journal.
+/// The blocks of all files, one file after the other; what comes once comes through a journal.
 pub(super) struct KeptSources<J>(Arc<Inner<J>>);
 
 struct Inner<J> {
@@ -152,8 +173,12 @@ impl<J: Resumable<Block, Mark = JournalPlace>> Resumable<Raw> for KeptSources<J>
 
     fn begin(&self, position: Option<&Position>) -> io::Result<KeptBlocks<J>> {
         *self.0.of.failure.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        if let Some(why) = &self.0.of.cannot_begin {
+            return Err(Error::other(why.clone()));
+        }
         let (from, place, places) = (self.0.clone(), Place::default(), Arc::default());
-        let mut blocks = KeptBlocks { from, place, current: None, places, ended: false };
+        let until_dropped = self.0.of.until_dropped.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let mut blocks = KeptBlocks { current: None, from, place, places, ended: false, _until_dropped: until_dropped };
         let Some(position) = position else { return Ok(blocks) };
         let stored = Stored::deserialize(position)?;
         if self.0.of.name(stored.file).as_ref() != Some(&stored.path) {
@@ -193,12 +218,14 @@ impl<J: Resumable<Block, Mark = JournalPlace>> Resumable<Raw> for KeptSources<J>
 
 /// The blocks of a [`KeptSources`].
 pub(super) struct KeptBlocks<J> {
+    current: Option<FileBlocks>,
     from: Arc<Inner<J>>,
     place: Place,
-    current: Option<FileBlocks>,
     /// The places in the journal behind the blocks that were read of it, and not passed on yet.
     places: Arc<Mutex<VecDeque<JournalPlace>>>,
     ended: bool,
+    /// Dropped last.
+    _until_dropped: Option<SyncSender<()>>,
 }
 
 impl<J: Resumable<Block, Mark = JournalPlace>> KeptBlocks<J> {
@@ -208,7 +235,7 @@ impl<J: Resumable<Block, Mark = JournalPlace>> KeptBlocks<J> {
         let (number, of, name) = &files[self.place.file];
         let at = &self.place.at;
         let blocks = match (journal, followed) {
-            (Some(journal), _) if name == "-" => {
+            (Some(journal), _) if comes_once(of, name) => {
                 let values = journal.begin(stored.and_then(|stored| stored.journal.as_ref()))?;
                 self.place.journal = values.place();
                 self.places = Arc::default();
@@ -237,11 +264,16 @@ impl<J: Resumable<Block, Mark = JournalPlace>> KeptBlocks<J> {
 
     /// Why the file has ended early, if it has.
     fn failure(&self) -> Option<Error> {
-        let (.., name) = &self.from.of.files[self.place.file];
-        let of_journal = || self.from.journal.as_ref().filter(|_| name == "-")?.failure();
+        let (_, of, name) = &self.from.of.files[self.place.file];
+        let of_journal = || self.from.journal.as_ref().filter(|_| comes_once(of, name))?.failure();
         let failure = self.current.as_ref().and_then(FileBlocks::failure);
         failure.map(|error| named(name, &error)).or_else(of_journal)
     }
+}
+
+/// Whether what is read comes once, and so through the journal.
+fn comes_once(of: &SourceOf, name: &OsStr) -> bool {
+    name == "-" || of.listen.is_some()
 }
 
 /// The file from a place on.
