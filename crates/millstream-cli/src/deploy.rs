@@ -342,7 +342,7 @@ impl Runs {
             Failed::Job(error) => {
                 self.complaints.note(&format!("--state: {why}"));
                 match error {
-                    JobError::OtherStates { .. } => Outcome::WrongUse,
+                    JobError::OtherStates { .. } | JobError::OtherVersion { .. } => Outcome::WrongUse,
                     _ => Outcome::InputOrOutputFailed,
                 }
             }

@@ -151,7 +151,7 @@ impl Runs {
                 let retention = Retention { count: Some(keep.snapshots), ..Retention::default() };
                 let source = source(&dir);
                 let persistent = Persistent::new(self.config.rings.clone(), dir).described_as(job.clone());
-                let job = persistent.with_migrations(keep.migrations.clone()).keep(retention);
+                let job = keep.judged(persistent).keep(retention);
                 let running = job.snapshot_every(keep.cadence).start(pipeline, source, into)?;
                 let watching =
                     Watching::begin(&self.config, &self.shown, &running.handle().observer(), &self.complaints);

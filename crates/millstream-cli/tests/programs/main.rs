@@ -32,6 +32,8 @@ mod progress;
 #[cfg(feature = "run")]
 mod run;
 #[cfg(feature = "run")]
+mod run_changed;
+#[cfg(feature = "run")]
 #[cfg(feature = "serve")]
 mod run_network;
 #[cfg(all(feature = "run", feature = "serve"))]
