@@ -38,6 +38,8 @@ mod run_changed;
 mod run_network;
 #[cfg(all(feature = "run", feature = "serve"))]
 mod run_posted;
+#[cfg(all(feature = "run", feature = "serve"))]
+mod run_posts;
 mod run_state;
 mod scene;
 #[cfg(feature = "serve")]

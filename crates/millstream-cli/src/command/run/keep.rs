@@ -3,7 +3,9 @@
 //! `text` decides with which text a run goes on, `live` has what goes to the journal, and `sources` and `outputs` what
 //! can be read and written again.
 
+mod again;
 mod live;
+mod output;
 mod outputs;
 mod sources;
 mod text;
@@ -47,9 +49,6 @@ pub(super) fn run(of: RunText, mut keep: Keep, complaints: &Complaints) -> Outco
     kept.judge(&mut keep);
     let runs_on = matches!(keep.doing, Doing::Run { .. });
     let read: Vec<OsString> = files.iter().flat_map(|named| named.files.clone()).collect();
-    if let Some(url) = read.iter().find(|name| is_url(&name.to_string_lossy())) {
-        return wrong(&format!("--state: {} cannot be read again from a place: read a file", quoted(url)));
-    }
     let once = match Once::of(&files) {
         Ok(once) => once,
         Err(why) => return wrong(&why),
@@ -79,7 +78,8 @@ pub(super) fn run(of: RunText, mut keep: Keep, complaints: &Complaints) -> Outco
             }
         };
         let (left, endless, refused) = (Left::default(), Endless::default(), OnceLock::new());
-        let waits = once.as_ref().is_some_and(Once::waits);
+        let reads_url = read.iter().any(|name| is_url(&name.to_string_lossy()));
+        let waits = reads_url || once.as_ref().is_some_and(Once::waits);
         let reading = Reading { most, waits, quiet, live: runs_on, failure: live.failure() };
         let mut reading = reading.of(files, complaints);
         if let Some(stopper) = reading.stopper() {

@@ -2,6 +2,7 @@
 
 use super::super::outputs::{MESSAGES, said};
 use super::super::sink_file::is_url;
+use super::output::{OpenOutput, To, run_of};
 use crate::config::{Doing, Keep};
 use crate::deploy::output_of;
 use crate::input::identity;
@@ -22,7 +23,7 @@ use std::path::Path;
 /// The files of a program's sinks and of its dead letters.
 #[derive(Clone, Debug)]
 pub(super) struct KeptOutputs {
-    files: Vec<FileSinkOptions>,
+    files: Vec<To>,
     /// The name of each file that the text names, which a first start empties; `None` is standard output.
     names: Vec<Option<String>>,
     places: Places,
@@ -56,10 +57,9 @@ struct Claim {
     closed: Vec<Held>,
     /// How many dead letters there were, by number.
     dead: Vec<u64>,
+    /// The run that posts.
+    run: String,
 }
-
-/// What is written at once.
-const BUFFER: usize = 1 << 16;
 
 impl KeptOutputs {
     /// # Errors
@@ -77,11 +77,8 @@ impl KeptOutputs {
                 return Ok(there);
             }
             files.push(match name {
-                None => output_of(keep, read)?,
-                Some(url) if is_url(url) => {
-                    return Err(format!("--state: what is posted to {url} cannot be taken back after a crash"));
-                }
-                Some(name) => FileSink::append(name).buffered(BUFFER).flush_at_pauses(),
+                None => To::File(output_of(keep, read)?),
+                Some(name) => To::named(name),
             });
             names.push(name.clone());
             Ok(names.len() - 1)
@@ -126,7 +123,7 @@ impl<A: for<'a> Shape<Ref<'a> = &'a Written>> ClaimingSink<A> for KeptOutputs {
         let Some((next, claim)) = claim else {
             let all: Vec<usize> = (0..self.files.len()).collect();
             let files = self.begun(&all)?;
-            return Ok(self.opened(files, Vec::new(), vec![0; self.places.dead.len()]));
+            return Ok(self.opened(files, Vec::new(), vec![0; self.places.dead.len()], ""));
         };
         let mut claim = Claim::deserialize(claim).map_err(io::Error::from)?;
         if claim.names.is_empty() {
@@ -134,6 +131,8 @@ impl<A: for<'a> Shape<Ref<'a> = &'a Written>> ClaimingSink<A> for KeptOutputs {
         }
         claim.dead.resize(self.places.dead.len(), 0);
         let mut there: Vec<Held> = claim.names.into_iter().zip(claim.files).collect();
+        // What was posted cannot be taken back.
+        there.retain(|(name, _)| !name.as_deref().is_some_and(is_url));
         // A file that is back goes on where it was closed, unless it was removed since.
         let is_back = |(name, _): &Held| self.names.contains(name);
         let (back, mut closed): (Vec<Held>, Vec<Held>) = claim.closed.into_iter().partition(is_back);
@@ -141,16 +140,17 @@ impl<A: for<'a> Shape<Ref<'a> = &'a Written>> ClaimingSink<A> for KeptOutputs {
         let (ours, gone): (Vec<Held>, Vec<Held>) = there.into_iter().partition(is_back);
         let held = |place: &usize| ours.iter().find(|(name, _)| *name == self.names[*place]);
         let (old, new): (Vec<usize>, Vec<usize>) = (0..self.files.len()).partition(|place| held(place).is_some());
-        let options: Vec<_> = old.iter().map(|place| self.files[*place].clone()).collect();
+        let options = self.options(&old);
         let claims: Vec<Value> = old.iter().filter_map(held).map(|(_, held)| held.clone()).collect();
-        let mut files: Vec<_> = old.into_iter().zip(open_together(&options, Some((next, &claims)))?).collect();
+        let opened = open_together(&options, Some((next, &claims)))?.into_iter().map(OpenOutput::file);
+        let mut files: Vec<_> = old.into_iter().zip(opened).collect();
         files.extend(new.iter().copied().zip(self.begun(&new)?));
         files.sort_by_key(|(place, _)| *place);
         for (name, held) in gone {
             cut(name.as_deref(), next, &held);
             closed.push((name, held));
         }
-        Ok(self.opened(files.into_iter().map(|(_, file)| file).collect(), closed, claim.dead))
+        Ok(self.opened(files.into_iter().map(|(_, file)| file).collect(), closed, claim.dead, &claim.run))
     }
 
     fn goes_back(&self) -> bool {
@@ -160,15 +160,30 @@ impl<A: for<'a> Shape<Ref<'a> = &'a Written>> ClaimingSink<A> for KeptOutputs {
 
 impl KeptOutputs {
     /// Files that are written for the first time: they are emptied, as a run without a state begins.
-    fn begun(&self, places: &[usize]) -> Result<Vec<FileSink>, OpenError> {
-        for name in places.iter().filter_map(|place| self.names[*place].as_ref()) {
+    fn begun(&self, places: &[usize]) -> Result<Vec<OpenOutput>, OpenError> {
+        let is_file = |place: &&usize| matches!(self.files[**place], To::File(_));
+        let files: Vec<usize> = places.iter().filter(is_file).copied().collect();
+        for name in files.iter().filter_map(|place| self.names[*place].as_ref()) {
             File::create(name).map_err(|error| io::Error::new(error.kind(), format!("{name}: {error}")))?;
         }
-        let options: Vec<_> = places.iter().map(|place| self.files[*place].clone()).collect();
-        open_together(&options, None)
+        let mut files = open_together(&self.options(&files), None)?.into_iter().map(OpenOutput::file);
+        let opened = places.iter().filter_map(|place| match &self.files[*place] {
+            To::File(_) => files.next().map(Ok),
+            To::Url(url) => Some(OpenOutput::posting(url)),
+        });
+        opened.collect()
     }
 
-    fn opened(&self, files: Vec<FileSink>, closed: Vec<Held>, dead: Vec<u64>) -> OpenOutputs {
+    /// How these files are opened.
+    fn options(&self, places: &[usize]) -> Vec<FileSinkOptions> {
+        let options = |place: &usize| match &self.files[*place] {
+            To::File(options) => Some(options.clone()),
+            To::Url(_) => None,
+        };
+        places.iter().filter_map(options).collect()
+    }
+
+    fn opened(&self, files: Vec<OpenOutput>, closed: Vec<Held>, dead: Vec<u64>, run: &str) -> OpenOutputs {
         let bytes = files.iter().map(|_| Vec::new()).collect();
         let counts = Counts {
             earlier: dead.clone(),
@@ -176,7 +191,8 @@ impl KeptOutputs {
             files: self.places.dead_files.clone(),
             complaints: self.complaints.clone(),
         };
-        OpenOutputs { files, names: self.names.clone(), bytes, places: self.places.clone(), closed, counts }
+        let (names, places, run) = (self.names.clone(), self.places.clone(), run_of(run));
+        OpenOutputs { files, names, bytes, places, closed, run, counts }
     }
 }
 
@@ -188,14 +204,14 @@ fn cut(name: Option<&str>, next: SequenceNumber, held: &Value) {
 }
 
 /// The open files.
-#[derive(Debug)]
 pub(super) struct OpenOutputs {
-    files: Vec<FileSink>,
+    files: Vec<OpenOutput>,
     names: Vec<Option<String>>,
     /// What goes to each of them at a number: it gets that at once.
     bytes: Vec<Vec<u8>>,
     places: Places,
     closed: Vec<Held>,
+    run: String,
     counts: Counts,
 }
 
@@ -212,9 +228,9 @@ pub(super) struct Counts {
 
 impl Claims for OpenOutputs {
     fn claim(&mut self) -> io::Result<Value> {
-        let files = self.files.iter_mut().map(Claims::claim).collect::<io::Result<Vec<Value>>>()?;
-        let (names, closed) = (self.names.clone(), self.closed.clone());
-        Ok(serde_json::to_value(Claim { names, files, closed, dead: self.counts.dead.clone() })?)
+        let files = self.files.iter_mut().map(OpenOutput::claim).collect::<io::Result<Vec<Value>>>()?;
+        let (names, closed, dead) = (self.names.clone(), self.closed.clone(), self.counts.dead.clone());
+        Ok(serde_json::to_value(Claim { names, files, closed, dead, run: self.run.clone() })?)
     }
 }
 
@@ -238,20 +254,20 @@ impl<A: for<'a> Shape<Ref<'a> = &'a Written>> Sink<A> for OpenOutputs {
             }
         }
         for (file, bytes) in self.files.iter_mut().zip(&mut self.bytes).filter(|(_, bytes)| !bytes.is_empty()) {
-            file.write(number, bytes)?;
+            file.write(number, bytes, &self.run)?;
             bytes.clear();
         }
         Ok(())
     }
 
     fn pause(&mut self) -> io::Result<()> {
-        self.files.iter_mut().try_for_each(FileSink::flush)
+        self.files.iter_mut().try_for_each(OpenOutput::flush)
     }
 
     fn finish(mut self, outcome: RunOutcome) -> io::Result<Counts> {
-        self.files.iter_mut().try_for_each(FileSink::flush)?;
+        self.files.iter_mut().try_for_each(OpenOutput::flush)?;
         if outcome.is_complete() {
-            self.files.into_iter().try_for_each(|file| file.finish().map(drop))?;
+            self.files.into_iter().try_for_each(OpenOutput::finish)?;
         }
         Ok(self.counts)
     }

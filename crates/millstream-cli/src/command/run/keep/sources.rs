@@ -1,22 +1,18 @@
 //! The files of a program as a source that can begin in the middle.
 
 use super::super::sources::Named;
-use crate::hash::Hash;
-use crate::input::{message, not_output};
+use super::again::{Before, Counted, file_from};
+use crate::input::message;
 use crate::message::{Complaints, quoted};
-use crate::progress;
-use millstream_core::SequenceNumber;
 use millstream_core::text::Block;
-use millstream_io::{Decompressed, Failure};
+use millstream_io::Failure;
 use millstream_mill::{FileBlocks, FilePlace, Raw, RowBlocks, SourceOf};
 use millstream_state::resumable::JournalPlace;
 use millstream_state::{FollowedFile, Places, Position, Resumable};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use std::ffi::{OsStr, OsString};
-use std::fs::File;
-use std::io::{self, Error, ErrorKind, Read, Seek, SeekFrom};
-use std::path::Path;
+use std::io::{self, Error, ErrorKind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::SyncSender;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -25,7 +21,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 pub(super) struct Reading {
     /// The longest row.
     pub(super) most: usize,
-    /// Whether what goes to the journal may wait.
+    /// Whether what goes to the journal, or comes from a URL, may wait.
     pub(super) waits: bool,
     pub(super) quiet: bool,
     /// Whether it is read on, and not only looked at.
@@ -125,24 +121,6 @@ pub(super) struct Place {
     passed: u64,
     before: Before,
     journal: JournalPlace,
-}
-
-/// The end of what was passed on of a file, by which it is known again.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-struct Before {
-    bytes: u64,
-    hash: u64,
-}
-
-impl Before {
-    const MOST: usize = 1024;
-
-    fn of(bytes: &[u8]) -> Self {
-        let bytes = &bytes[bytes.len().saturating_sub(Self::MOST)..];
-        let mut hash = Hash::default();
-        hash.slot(SequenceNumber(0), bytes);
-        Before { bytes: bytes.len() as u64, hash: hash.state() }
-    }
 }
 
 /// A place, as it is stored.
@@ -276,34 +254,6 @@ fn comes_once(of: &SourceOf, name: &OsStr) -> bool {
     name == "-" || of.listen.is_some()
 }
 
-/// The file from a place on.
-fn file_from(name: &OsStr, at: &FilePlace, before: Before) -> io::Result<Decompressed<Counted<File>>> {
-    let file = File::open(name)?;
-    if !file.metadata()?.is_file() {
-        let why = "it is no regular file, and cannot be read again after a crash: standard input goes to a journal";
-        return Err(Error::new(ErrorKind::InvalidInput, why));
-    }
-    not_output(&file)?;
-    let from = Decompressed::named(Counted(file), Path::new(name));
-    if at.offset == 0 {
-        return Ok(from);
-    }
-    let mut from = from.from_offset(at.offset - before.bytes)?;
-    let mut there = Vec::new();
-    (&mut from).take(before.bytes).read_to_end(&mut there)?;
-    if (there.len() as u64) < before.bytes {
-        return Err(Error::new(
-            ErrorKind::InvalidData,
-            format!("it is shorter than the {} bytes that were read", at.offset),
-        ));
-    }
-    if Before::of(&there) != before {
-        let why = format!("it has other bytes before byte {} than when it was read", at.offset);
-        return Err(Error::new(ErrorKind::InvalidData, why));
-    }
-    Ok(from)
-}
-
 fn named(name: &OsStr, error: &Error) -> Error {
     let name = if name == "-" { "standard input".as_ref() } else { name };
     Error::new(error.kind(), message(name, error))
@@ -371,22 +321,5 @@ impl<V: Places<Item = Block, Mark = JournalPlace>> Iterator for WithPlaces<V> {
         let block = self.values.next()?;
         self.places.lock().unwrap_or_else(PoisonError::into_inner).push_back(self.values.place());
         Some(block)
-    }
-}
-
-/// A reader whose bytes count as progress.
-struct Counted<R>(R);
-
-impl<R: Read> Read for Counted<R> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let read = self.0.read(buffer)?;
-        progress::read(read);
-        Ok(read)
-    }
-}
-
-impl<R: Seek> Seek for Counted<R> {
-    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
-        self.0.seek(to)
     }
 }
