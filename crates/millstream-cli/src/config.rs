@@ -2,7 +2,11 @@
 
 mod keeping;
 
-pub(crate) use keeping::{Doing, Keep, Seen, other_program, program, stored_flags, whole, with_state, without_state};
+#[cfg(feature = "run")]
+pub(crate) use keeping::Judge;
+pub(crate) use keeping::{
+    Doing, GOES_ON, Keep, Seen, other_program, program, stored_flags, whole, with_state, without_state,
+};
 
 use crate::flags::{self, Deploy, StatsFormat};
 use crate::message::quoted;

@@ -32,7 +32,7 @@ use millstream_state::JobError;
 use serde_json::Value;
 #[cfg(feature = "serve")]
 pub(crate) use serve::{Refused, Serves, refused};
-use started::WhenStarted;
+use started::{WhenLeft, WhenStarted};
 use std::borrow::Cow;
 use std::panic::resume_unwind;
 
@@ -71,6 +71,7 @@ pub(crate) struct Runs {
     interrupts: Interrupts,
     shown: Shown,
     when_started: WhenStarted,
+    when_left: WhenLeft,
     /// Whether what is read comes once, to this process.
     is_live: bool,
 }
@@ -93,7 +94,8 @@ impl Runs {
         let shown = Shown::open(&config, &complaints);
         let Some(shown) = shown.filter(|_| writable) else { Outcome::InputOrOutputFailed.exit() };
         let when_started = WhenStarted::default();
-        Runs { config, complaints, hash, reports: Vec::new(), interrupts, shown, when_started, is_live: false }
+        let (reports, when_left) = (Vec::new(), WhenLeft::default());
+        Runs { config, complaints, hash, reports, interrupts, shown, when_started, when_left, is_live: false }
     }
 
     /// What is read comes once, to this process.
@@ -340,7 +342,7 @@ impl Runs {
             Failed::Job(error) => {
                 self.complaints.note(&format!("--state: {why}"));
                 match error {
-                    JobError::OtherStates { .. } => Outcome::WrongUse,
+                    JobError::OtherStates { .. } | JobError::OtherVersion { .. } => Outcome::WrongUse,
                     _ => Outcome::InputOrOutputFailed,
                 }
             }

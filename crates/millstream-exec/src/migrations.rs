@@ -73,6 +73,14 @@ impl Migrations {
         self
     }
 
+    /// This stage begins fresh, although both pipelines have one of its name: what it kept is lost. A stage inside
+    /// `shard_by` cannot begin fresh: its states are those of the keys.
+    #[must_use]
+    pub fn afresh(mut self, stage: impl Into<String>) -> Self {
+        self.rules.begin_fresh(stage.into());
+        self
+    }
+
     /// What would become of every stage.
     #[must_use]
     pub fn check(&self, old: &Plan, new: &Plan) -> UpgradeCheck {

@@ -12,7 +12,7 @@ use crate::raw::Raw;
 use crate::written::Written;
 use millstream_core::Arrow;
 use millstream_core::plan::{Plan, UpgradeCheck, UpgradeRules, Verdict};
-use millstream_exec::Upgrade;
+use millstream_exec::{Migrations, Upgrade};
 use millstream_registry::{Called, Literal, TextPipeline};
 use std::collections::{BTreeSet, HashMap};
 
@@ -64,15 +64,22 @@ impl Program {
         next: &Program,
         allowed: &Allowed,
     ) -> Result<Upgrade<TextPipeline<Raw, Written, Boxes>>, Box<UpgradeCheck>> {
-        let two = Two::of(self, next);
-        let rules = two.rules(allowed);
-        let check = two.check(allowed, &rules);
-        if !check.is_allowed() {
-            return Err(Box::new(check));
-        }
+        let rules = Two::of(self, next).allowed_rules(allowed)?;
         let upgrade = Upgrade::to(next.pipeline.clone());
         let upgrade = rules.dropped.into_iter().fold(upgrade, Upgrade::dropping);
         Ok(rules.fresh.into_iter().fold(upgrade, Upgrade::afresh))
+    }
+
+    /// What becomes of states that a run of this text has stored if `next` goes on with them: for
+    /// [`Rings::resume_changed`](millstream_exec::Rings::resume_changed), or a job whose states are kept.
+    ///
+    /// # Errors
+    ///
+    /// What [`check_upgrade`](Program::check_upgrade) says, if something is refused.
+    pub fn migrations_to(&self, next: &Program, allowed: &Allowed) -> Result<Migrations, Box<UpgradeCheck>> {
+        let rules = Two::of(self, next).allowed_rules(allowed)?;
+        let migrations = rules.dropped.into_iter().fold(Migrations::new(), Migrations::dropping);
+        Ok(rules.fresh.into_iter().fold(migrations, Migrations::afresh))
     }
 
     /// The names of the stages that keep a state.
@@ -158,6 +165,13 @@ impl<'a> Two<'a> {
             }
         }
         rules
+    }
+
+    /// The rules, if nothing is refused by them.
+    fn allowed_rules(&self, allowed: &Allowed) -> Result<UpgradeRules, Box<UpgradeCheck>> {
+        let rules = self.rules(allowed);
+        let check = self.check(allowed, &rules);
+        if check.is_allowed() { Ok(rules) } else { Err(Box::new(check)) }
     }
 
     fn check(&self, allowed: &Allowed, rules: &UpgradeRules) -> UpgradeCheck {

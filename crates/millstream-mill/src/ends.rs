@@ -2,6 +2,7 @@
 
 use crate::sink::SinkOf;
 use crate::source::SourceOf;
+use serde::{Deserialize, Serialize};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The ends of a run, and which of them a text has. A number means the same in every text that the run goes on with, so
@@ -14,6 +15,8 @@ pub(crate) struct Ends {
     pub(crate) sinks: Vec<SinkOf>,
     /// Where dead letters go, by number, in all texts of the run.
     pub(crate) dead: Vec<Option<String>>,
+    /// For each of these numbers, the source of the run whose letters went there.
+    pub(crate) dead_from: Vec<usize>,
     /// For each source of the run, where the dead letters of its rows go in the present text.
     pub(crate) dead_of: Vec<usize>,
     /// The numbers of the text's sources, in its order; `None` for one that the run does not read.
@@ -22,6 +25,45 @@ pub(crate) struct Ends {
     pub(crate) writes: Vec<usize>,
     /// Whether the run has begun with another text.
     goes_on: bool,
+}
+
+/// The numbers that a text has for its sources, sinks and dead letters, and that its states may have: what has to be
+/// stored with those, since a text that took the place of others has the numbers of all of them. See
+/// [`Program::numbers`](crate::Program::numbers).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Numbers {
+    /// Of the text's sources, in its order.
+    pub(crate) reads: Vec<usize>,
+    /// The files of the sinks, by number.
+    pub(crate) sinks: Vec<Option<String>>,
+    /// The sources of dead letters and their files, by number.
+    pub(crate) dead: Vec<(usize, Option<String>)>,
+    /// In which the sources are read.
+    pub(crate) order: Vec<usize>,
+}
+
+impl Numbers {
+    /// Whether all that `before` has is here, by the same numbers.
+    #[must_use]
+    pub fn go_on_from(&self, before: &Numbers) -> bool {
+        self.sinks.starts_with(&before.sinks) && self.dead.starts_with(&before.dead) && self.order == before.order
+    }
+
+    /// The ends of a text with these sources, in its order; none if these are no numbers of it.
+    pub(crate) fn ends(&self, sources: &[SourceOf]) -> Option<Ends> {
+        let all = 0..sources.len();
+        let each = |numbers: &[usize]| numbers.len() == sources.len() && all.clone().all(|n| numbers.contains(&n));
+        let dead_of = |number| self.dead.iter().rposition(|(source, _)| *source == number);
+        let dead_of: Vec<usize> = all.clone().map(dead_of).collect::<Option<_>>()?;
+        if !each(&self.reads) || !each(&self.order) || self.dead.iter().any(|(source, _)| !all.contains(source)) {
+            return None;
+        }
+        let source = |number| sources[self.reads.iter().position(|read| *read == number).unwrap_or_default()].clone();
+        let (dead_from, dead) = self.dead.iter().cloned().unzip();
+        let sinks = self.sinks.iter().cloned().map(|file| SinkOf { file }).collect();
+        let sources = all.clone().map(source).collect();
+        Some(Ends { sources, sinks, dead, dead_from, dead_of, goes_on: true, ..Ends::default() })
+    }
 }
 
 /// What a source of a text reads, by its numbers in the run.
@@ -44,10 +86,20 @@ impl Ends {
         Ends { reads: Vec::new(), writes: Vec::new(), goes_on: true, ..self.clone() }
     }
 
+    pub(crate) fn numbers(&self, order: &[usize]) -> Numbers {
+        Numbers {
+            reads: self.reads.iter().copied().flatten().collect(),
+            sinks: self.sinks.iter().map(|sink| sink.file.clone()).collect(),
+            dead: self.dead_from.iter().copied().zip(self.dead.iter().cloned()).collect(),
+            order: order.to_vec(),
+        }
+    }
+
     fn source(&mut self, source: SourceOf) -> Reads {
         if !self.goes_on {
             let number = self.sources.len();
             self.dead.push(source.dead.clone());
+            self.dead_from.push(number);
             self.dead_of.push(number);
             self.sources.push(source);
             self.reads.push(Some(number));
@@ -60,6 +112,7 @@ impl Ends {
         if self.sources[number].dead != source.dead {
             self.dead_of[number] = self.dead.len();
             self.dead.push(source.dead.clone());
+            self.dead_from.push(number);
             self.sources[number].dead = source.dead;
         }
         Reads { source: number, dead: self.dead_of[number] }

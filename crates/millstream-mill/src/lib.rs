@@ -66,6 +66,7 @@ mod written;
 
 pub use change::Allowed;
 pub use columns::{Column, Columns, Type};
+pub use ends::Numbers;
 pub use program::{Boxes, Program};
 pub use raw::{Format, Raw};
 pub use rows::{FailedRow, Rows};

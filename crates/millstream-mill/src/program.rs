@@ -1,4 +1,4 @@
-use crate::ends::{Collected, Ends};
+use crate::ends::{Collected, Ends, Numbers};
 use crate::order::reading_order;
 use crate::raw::Raw;
 use crate::sink::SinkOf;
@@ -73,6 +73,44 @@ impl Program {
         Ok(next)
     }
 
+    /// As [`load`](Program::load), with the numbers that this text had in a run whose states were stored.
+    ///
+    /// ```
+    /// use millstream::mill::Program;
+    ///
+    /// let first = Program::load("jsonl | jsonl(\"a\")", 1, false)?;
+    /// let text = "jsonl | jsonl(\"b\")";
+    /// let second = first.next(text)?;
+    /// assert_eq!(second.writes()[0], [1]);
+    /// // In another process.
+    /// let again = Program::load_again(text, &second.numbers(), 1, false)?;
+    /// assert_eq!(again.writes()[0], [1]);
+    /// # Ok::<(), millstream::registry::Wrong>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// All mistakes in the text, in one pass; and if the numbers are those of another text.
+    ///
+    /// # Panics
+    ///
+    /// If `shards` is 0.
+    pub fn load_again(text: &str, numbers: &Numbers, shards: usize, terminal: bool) -> Result<Self, Wrong> {
+        let first = Program::load(text, shards, terminal)?;
+        let again = numbers.ends(&first.sources).map(|ends| Program::of(text, shards, terminal, ends)).transpose()?;
+        let again = again.map(|again| Program { order: numbers.order.clone(), ..again });
+        again.filter(|again| again.numbers() == *numbers).ok_or_else(|| {
+            let mistake = Mistake {
+                what: "the numbers that are stored with this text are those of another one".to_owned(),
+                at: text.len()..text.len(),
+                label: String::new(),
+                because: None,
+                help: None,
+            };
+            Wrong::of(text, vec![mistake])
+        })
+    }
+
     fn of(text: &str, shards: usize, terminal: bool, ends: Ends) -> Result<Self, Wrong> {
         let collected = Collected::new(ends);
         let building = Building { shards, terminal, collected: collected.clone() };
@@ -108,6 +146,20 @@ impl Program {
     pub fn writes(&self) -> [&[usize]; 2] {
         let Ends { writes, dead_of, .. } = &self.text.ends;
         [writes, dead_of]
+    }
+
+    /// The number to which dead letters with this number go by now: that of the present text, of the same source.
+    #[must_use]
+    pub fn dead_to(&self, number: usize) -> usize {
+        let Ends { dead_from, dead_of, .. } = &self.text.ends;
+        dead_of[dead_from[number]]
+    }
+
+    /// The numbers of its sources, sinks and dead letters, to be stored with its states: see
+    /// [`load_again`](Program::load_again).
+    #[must_use]
+    pub fn numbers(&self) -> Numbers {
+        self.text.ends.numbers(&self.order)
     }
 
     /// All stages, for people and editors.

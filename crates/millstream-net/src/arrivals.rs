@@ -60,7 +60,7 @@ pub fn journaled<T: Recorded>(
     options: JournalOptions,
     arriving: Poller<Request<T, ()>>,
 ) -> Journaled<impl FnOnce() -> Arriving<T> + Send + 'static> {
-    journaled_in_groups(state, options, move || Arriving { arriving, replies: Vec::new() })
+    journaled_in_groups(state, options, move || Arriving::of(arriving))
 }
 
 /// The source that [`taken`] makes.
@@ -92,10 +92,18 @@ impl<T: Item> fmt::Debug for Taken<T> {
     }
 }
 
-/// The live values of [`journaled`].
+/// The live values of [`journaled`]: each is acknowledged once its group is committed.
 pub struct Arriving<T: Item> {
     arriving: Poller<Request<T, ()>>,
     replies: Vec<Reply<()>>,
+}
+
+impl<T: Item> Arriving<T> {
+    /// What arrives, for a journal that may have other live values in its place: see
+    /// [`journaled_in_groups`](millstream_state::journaled_in_groups).
+    pub fn of(arriving: Poller<Request<T, ()>>) -> Self {
+        Arriving { arriving, replies: Vec::new() }
+    }
 }
 
 impl<T: Recorded> Groups for Arriving<T> {

@@ -23,11 +23,10 @@ use crate::dead_letters::KeptLetters;
 use crate::effects::Effects;
 use crate::resumable::{Trail, Trailing};
 use crate::{Manifest, Resumable, Retention, Saved, SnapshotEntry, StateDir};
-use changed::{changed_from, resumed};
+use changed::{Changed, Versions, resumed};
 use described::Described;
 use millstream_core::{Arrow, Item, Plan, SequenceNumber, Shape, Val};
-use millstream_exec::{Durable, JobRefExt, Lasting, Migrations, Rings, RunError, Runner, Snapshot};
-use serde::de::DeserializeOwned;
+use millstream_exec::{Durable, JobRefExt, Lasting, Rings, RunError, Runner, Snapshot};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use storing::{Records, Storing};
@@ -82,15 +81,15 @@ pub struct Persistent {
     effects: Vec<Effects>,
     letters: Option<KeptLetters>,
     redo: bool,
-    migrations: Migrations,
+    versions: Versions,
 }
 
 impl Persistent {
     /// Runs jobs on rings with these options. By default it takes a snapshot every second, and keeps five.
     pub fn new(rings: Rings, dir: StateDir) -> Self {
         let retention = Retention { count: Some(5), ..Retention::default() };
-        let (cadence, job, migrations) = (Cadence::default(), Value::Null, Migrations::new());
-        Persistent { rings, dir, cadence, retention, job, effects: Vec::new(), letters: None, redo: false, migrations }
+        let (cadence, job, versions) = (Cadence::default(), Value::Null, Versions::default());
+        Persistent { rings, dir, cadence, retention, job, effects: Vec::new(), letters: None, redo: false, versions }
     }
 
     /// Sets when snapshots are taken.
@@ -129,68 +128,6 @@ impl Persistent {
     #[must_use]
     pub fn redo(self) -> Self {
         Persistent { redo: true, ..self }
-    }
-
-    /// Lets the job go on with another version of the pipeline, in which the state of this stage has another type: the
-    /// stage begins with what `migrate` makes from the stored state. For a stage inside `shard_by` it is called once
-    /// for each key. `Old` has the fields that were stored; its name may differ.
-    ///
-    /// Without a migration, a state goes to the stage of its name, even with another number of shards. A stage that
-    /// only this version has begins fresh at the number, and stages without a state come and go.
-    ///
-    /// ```
-    /// use millstream::{io::FileSink, prelude::*, state::{Cadence, Persistent, StateDir, again}};
-    /// #[derive(Clone, Default, serde::Serialize, serde::Deserialize)]
-    /// struct MeanV1 { sum: u64 }
-    /// #[derive(Clone, Default, serde::Serialize, serde::Deserialize)]
-    /// struct Mean { sum: u64, count: u64 }
-    ///
-    /// # let home = tempfile::tempdir()?;
-    /// # let out = home.path().join("out");
-    /// # let dir = || StateDir::open(home.path().join("state"), "means");
-    /// # let every = Cadence::Numbers(1);
-    /// let old = pipeline::<u64>().scan(MeanV1::default(), |mean, x| { mean.sum += x; mean.sum });
-    /// let old = old.named("mean").map(|sum| format!("{sum}\n"));
-    /// let job = Persistent::new(Rings::new().batch(1), dir()?).snapshot_every(every);
-    /// job.run(&old, again(|| 1..=3), FileSink::append(&out))?;
-    ///
-    /// let new = pipeline::<u64>().scan(Mean { count: 0, ..Mean::default() }, |mean, x| {
-    ///     (mean.sum, mean.count) = (mean.sum + x, mean.count + 1);
-    ///     format!("{} of {}\n", mean.sum, mean.count)
-    /// });
-    /// let job = Persistent::new(Rings::new(), dir()?)
-    ///     .migrate("mean", |old: MeanV1| Mean { sum: old.sum, count: 100 });
-    /// let (_, stored) = job.run(&new.named("mean"), again(|| 1..=5), FileSink::append(&out))?;
-    /// let (SequenceNumber(began), written) = (SequenceNumber(stored.began), std::fs::read_to_string(&out)?);
-    /// assert!(written.ends_with(&format!("15 of {}\n", 105 - began)), "{written}");
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    #[must_use]
-    pub fn migrate<Old, New>(
-        mut self,
-        stage: impl Into<String>,
-        migrate: impl Fn(Old) -> New + Send + Sync + 'static,
-    ) -> Self
-    where
-        Old: Item + Clone + DeserializeOwned,
-        New: Item + Clone,
-    {
-        self.migrations = self.migrations.migrate_written(stage, migrate);
-        self
-    }
-
-    /// The stored state of this stage may be lost, since the pipeline no longer has such a stage. Without this that is
-    /// an error.
-    #[must_use]
-    pub fn dropping(mut self, stage: impl Into<String>) -> Self {
-        self.migrations = self.migrations.dropping(stage);
-        self
-    }
-
-    /// With these migrations, in place of those that were set.
-    #[must_use]
-    pub fn with_migrations(self, migrations: Migrations) -> Self {
-        Persistent { migrations, ..self }
     }
 
     /// Sets what the manifests say of the job: how it was started, for tools that start it again.
@@ -277,9 +214,9 @@ impl Persistent {
         };
         let source = Arc::new(source);
         let claimed = Claimed::default();
-        let Persistent { mut rings, dir, cadence, retention, job, effects, letters, migrations, .. } = self;
+        let Persistent { mut rings, dir, cadence, retention, job, effects, letters, .. } = self;
         if let Some(snapshot) = snapshot {
-            rings = resumed(rings, snapshot, changed, migrations);
+            rings = resumed(rings, snapshot, changed);
         }
         let position = {
             let source = source.clone();
@@ -328,7 +265,7 @@ impl Persistent {
                     continue;
                 }
             };
-            let changed = changed_from(&manifest, plan, &self.migrations)?;
+            let changed = self.versions.changed_from(&manifest, plan)?;
             if let Some(letters) = redone {
                 let begins = Self::begins(&self.dir, &manifest)?;
                 let numbers = begins.snapshot.as_ref().map(numbers_of).unwrap_or_default();
@@ -388,8 +325,8 @@ struct Begins {
     position: Option<(u64, Value)>,
     /// The id of the snapshot.
     id: Option<u64>,
-    /// The plan of the version that took it, if it is another one.
-    changed: Option<Plan>,
+    /// The version that took it, if it is another one.
+    changed: Option<Changed>,
 }
 
 /// The numbers of the stages at a snapshot.

@@ -6,6 +6,7 @@
 
 #[cfg(feature = "page")]
 mod change;
+mod change_rules;
 mod fetched;
 #[cfg_attr(not(any(feature = "page", test)), expect(dead_code, reason = "a change comes by the page"))]
 mod files;
@@ -29,7 +30,7 @@ use crate::output::Output;
 use crate::progress::{self, Writes};
 use millstream_core::{Arrow, Plan};
 use millstream_exec::Feed;
-use millstream_mill::{Program, Raw, Written};
+use millstream_mill::{Allowed, Program, Raw, Written};
 use outputs::Outputs;
 use sources::{Named, Sources, named};
 use std::borrow::Cow;
@@ -60,6 +61,8 @@ pub(crate) struct RunText {
     pub(crate) shards: usize,
     /// Whether another text may take the place of this one.
     pub(crate) accepts: Option<Accepts>,
+    /// What becomes of the states of another text.
+    pub(crate) allowed: Allowed,
     pub(crate) run: RunConfig,
 }
 
@@ -130,26 +133,8 @@ impl Text {
 
     /// The program; a text that is wrong is reported with all its mistakes.
     fn load(&self, shards: usize, terminal: bool, complaints: &Complaints) -> Result<Program, Outcome> {
-        self.load_with_text(shards, terminal, complaints).map(|(program, _)| program)
-    }
-
-    fn load_with_text(
-        &self,
-        shards: usize,
-        terminal: bool,
-        complaints: &Complaints,
-    ) -> Result<(Program, String), Outcome> {
         let text = self.read(complaints)?;
-        match Program::load(&text, shards, terminal) {
-            Ok(program) => Ok((program, text)),
-            Err(wrong) => {
-                match self.source_of_data(&text) {
-                    Some(source) => self.say_data(source, complaints),
-                    None => crate::message::say(&wrong.in_file(self.name()).to_string()),
-                }
-                Err(Outcome::WrongUse)
-            }
-        }
+        Program::load(&text, shards, terminal).map_err(|wrong| shown_wrong(self, &text, wrong, complaints))
     }
 
     /// The source that reads this text, if it is rows and no program.
@@ -176,6 +161,15 @@ impl Text {
         complaints.note(&format!("{name} is no program: without -e the first file has the text"));
         crate::message::say(&format!("  for its rows: millstream run -e '{source} | count' {name}"));
     }
+}
+
+/// Reports a text that is wrong with all its mistakes.
+fn shown_wrong(of: &Text, text: &str, wrong: millstream_registry::Wrong, complaints: &Complaints) -> Outcome {
+    match of.source_of_data(text) {
+        Some(source) => of.say_data(source, complaints),
+        None => crate::message::say(&wrong.in_file(of.name()).to_string()),
+    }
+    Outcome::WrongUse
 }
 
 /// The plan and the feed of the program in a file.
@@ -225,27 +219,20 @@ pub(super) fn verify(file: &Path, files: Vec<OsString>, most: usize, quiet: bool
 impl RunText {
     pub(crate) fn run(self) -> Outcome {
         let complaints = Complaints::of("run");
-        let keep = self.run.keep.clone();
-        let text = keep.as_ref().and_then(keep::stored_text).map_or(self.text, Text::Given);
-        let terminal = keep.is_none() && io::stdout().is_terminal();
-        let (program, text) = match text.load_with_text(self.shards, terminal, &complaints) {
-            Ok(loaded) => loaded,
+        if let Some(keep) = self.run.keep.clone() {
+            return keep::run(self, keep, &complaints);
+        }
+        let program = match self.text.load(self.shards, io::stdout().is_terminal(), &complaints) {
+            Ok(program) => program,
             Err(outcome) => return outcome,
         };
-        let files = match named(&program, self.files) {
+        let files = match files_of(&program, self.files) {
             Ok(files) => files,
             Err(why) => {
                 complaints.note(&why);
                 return Outcome::WrongUse;
             }
         };
-        if let Some(why) = outputs::overwritten(&program, &files) {
-            complaints.note(&why);
-            return Outcome::WrongUse;
-        }
-        if let Some(keep) = keep {
-            return keep::run((&program, &text), files, self.most, self.run, keep, &complaints);
-        }
         let read: Vec<OsString> = files.iter().flat_map(|named| named.files.clone()).collect();
         progress::begin("run", &read, self.run.quiet, Writes::AllTheTime);
         Output::opened(&complaints, |output| {
@@ -254,6 +241,15 @@ impl RunText {
             };
             run_into(&program, files, self.most, (self.run, self.accepts), outputs, &complaints)
         })
+    }
+}
+
+/// What a program reads, unless it would overwrite that.
+fn files_of(program: &Program, files: Vec<OsString>) -> Result<Vec<Named>, String> {
+    let files = named(program, files)?;
+    match outputs::overwritten(program, &files) {
+        Some(why) => Err(why),
+        None => Ok(files),
     }
 }
 

@@ -6,11 +6,15 @@ use crate::message::quoted;
 use clap::{CommandFactory, FromArgMatches};
 use millstream_exec::{Migrations, Snapshot};
 use millstream_state::journal::JournalOptions;
-use millstream_state::{Cadence, Span, StateDir, StateError};
+use millstream_state::{Cadence, Persistent, Span, StateDir, StateError};
 use serde_json::{Value, json};
 use std::ffi::OsString;
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
+
+/// Set by a process that starts itself again: it goes on with what the state says, whatever its files have by now.
+pub(crate) const GOES_ON: &str = "MILLSTREAM_GOES_ON";
 
 /// Where a run's state is kept, and what is done with it.
 #[derive(Clone, Debug)]
@@ -26,6 +30,40 @@ pub(crate) struct Keep {
     pub(crate) take_over: bool,
     /// What becomes of the states of an earlier version of the program.
     pub(crate) migrations: Migrations,
+    /// What judges the snapshots of other versions, in the place of the migrations.
+    pub(crate) judge: Option<Judge>,
+}
+
+/// What becomes of the states of a job, as its snapshot describes it: see [`Persistent::judged_by`].
+#[derive(Clone)]
+pub(crate) struct Judge(Arc<Judges>);
+
+type Judges = dyn Fn(&Value) -> Result<Option<Migrations>, String> + Send + Sync;
+
+#[cfg(feature = "run")]
+impl Judge {
+    pub(crate) fn of(judge: impl Fn(&Value) -> Result<Option<Migrations>, String> + Send + Sync + 'static) -> Self {
+        Judge(Arc::new(judge))
+    }
+}
+
+impl fmt::Debug for Judge {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Judge").finish_non_exhaustive()
+    }
+}
+
+impl Keep {
+    /// Makes a job judge what other versions have stored.
+    pub(crate) fn judged(&self, job: Persistent) -> Persistent {
+        match &self.judge {
+            None => job.with_migrations(self.migrations.clone()),
+            Some(Judge(judge)) => {
+                let judge = judge.clone();
+                job.judged_by(move |of| judge(of))
+            }
+        }
+    }
 }
 
 /// What is done with a state directory.
@@ -70,7 +108,7 @@ pub(crate) fn keeping(flags: &flags::Run) -> Result<Option<Keep>, String> {
     let doing = Doing::Run { program: program(), job: json!({ "args": args, "directory": directory }) };
     let (dir, snapshots, migrations) = (dir.clone(), flags.keeping.snapshots.unwrap_or(5), Migrations::new());
     let take_over = flags.keeping.take_over;
-    Ok(Some(Keep { dir, cadence, snapshots, journal, doing, take_over, migrations }))
+    Ok(Some(Keep { dir, cadence, snapshots, journal, doing, take_over, migrations, judge: None }))
 }
 
 /// The name of this program's file.

@@ -151,7 +151,7 @@ impl Runs {
                 let retention = Retention { count: Some(keep.snapshots), ..Retention::default() };
                 let source = source(&dir);
                 let persistent = Persistent::new(self.config.rings.clone(), dir).described_as(job.clone());
-                let job = persistent.with_migrations(keep.migrations.clone()).keep(retention);
+                let job = keep.judged(persistent).keep(retention);
                 let running = job.snapshot_every(keep.cadence).start(pipeline, source, into)?;
                 let watching =
                     Watching::begin(&self.config, &self.shown, &running.handle().observer(), &self.complaints);
@@ -217,7 +217,8 @@ impl Runs {
 
     /// Hands the state of a run that has stopped over. If the other process does not go on, this one does, and this
     /// does not return.
-    fn retires(&self, keep: &Keep, program: &str, asked: Asked) -> Result<(), Failed> {
+    fn retires(&mut self, keep: &Keep, program: &str, asked: Asked) -> Result<(), Failed> {
+        self.when_left.call();
         let (to, at) = (offered::named(asked.process()), asked.at);
         let note = |said: String| {
             if !self.config.quiet {

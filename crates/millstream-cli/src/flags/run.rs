@@ -14,7 +14,8 @@ use std::ffi::OsString;
 /// file, 2 wrong use or a wrong text, 3 a stage failed
 ///
 /// With --state it goes on where it was when you start it again, even after a crash. Standard output, and the files of
-/// sinks and dead letters, then have the bytes of one run
+/// sinks and dead letters, then have the bytes of one run. The text may have changed by then: the rows that were read
+/// went through the old one, the states of its stages go on, and `upgrade` explains which changes are possible
 #[derive(Debug, Args)]
 pub(crate) struct RunText {
     /// The text itself; without this flag, the first file has the text
@@ -34,6 +35,13 @@ pub(crate) struct RunText {
     #[cfg(feature = "page")]
     #[arg(long, requires = "page")]
     pub(crate) accept_upgrades: bool,
+    /// The state of a run of another text goes on: this stage keeps its state although it reads something else or has
+    /// other parameters; `keep STAGE;` in the text says the same
+    #[arg(long = "keep", value_name = "STAGE", requires = "state")]
+    pub(crate) kept: Vec<String>,
+    /// The state of a run of another text goes on: the state of this stage may be lost
+    #[arg(long = "drop", value_name = "STAGE", requires = "state")]
+    pub(crate) dropped: Vec<String>,
     #[command(flatten)]
     pub(crate) run: Run,
 }

@@ -2,10 +2,11 @@ use crate::command::run::{Accepts, Text, shards_of};
 use crate::command::{Check, RunText};
 use crate::config::{run_with_slots, with_state};
 use crate::flags;
+use millstream_mill::Allowed;
 
 pub(super) fn run(flags: flags::RunText) -> Result<RunText, String> {
     let accepts = accepts(&flags)?;
-    let flags::RunText { text, files, max_row, run, .. } = flags;
+    let flags::RunText { text, files, max_row, kept, dropped, run, .. } = flags;
     let mut files = files.into_iter();
     let text = match text {
         Some(text) => Text::Given(text),
@@ -16,10 +17,13 @@ pub(super) fn run(flags: flags::RunText) -> Result<RunText, String> {
     let run = with_state("run", run_with_slots((2 * shards).next_power_of_two().max(4), run)?);
     if accepts.is_some() && run.keep.is_some() {
         return Err(
-            "--accept-upgrades: a state directory belongs to one text, so a run with --state takes no other one".into(),
+            "--accept-upgrades: a run with --state takes another text when it is started again with that, also while it \
+             runs, by --take-over"
+                .into(),
         );
     }
-    Ok(RunText { text, files: files.collect(), most: max_row, shards, accepts, run })
+    let allowed = Allowed { keeps: kept, drops: dropped };
+    Ok(RunText { text, files: files.collect(), most: max_row, shards, accepts, allowed, run })
 }
 
 /// Whether the run goes on with a text that is posted to its page.

@@ -32,8 +32,14 @@ mod progress;
 #[cfg(feature = "run")]
 mod run;
 #[cfg(feature = "run")]
+mod run_changed;
+#[cfg(feature = "run")]
 #[cfg(feature = "serve")]
 mod run_network;
+#[cfg(all(feature = "run", feature = "serve"))]
+mod run_posted;
+#[cfg(all(feature = "run", feature = "serve"))]
+mod run_posts;
 mod run_state;
 mod scene;
 #[cfg(feature = "serve")]

@@ -3,9 +3,11 @@
 use super::answer::Request;
 use super::client::Client;
 use crate::keeps::RingRunner;
+use crate::shared::Shared;
 use crate::{Handle, Poller, Rings, RunError, Sender, fan_in};
 use millstream_core::Item;
 use std::fmt;
+use std::sync::Arc;
 
 /// Receives the requests of a service that [`Service::start`](crate::Service::start) does not run: one that first
 /// writes them to a journal, for example.
@@ -33,6 +35,8 @@ use std::fmt;
 /// ```
 pub struct Reception<Q: Item, A: Item> {
     sender: Sender<Request<Q, A>>,
+    /// What the poller waits at.
+    arriving: Arc<Shared>,
 }
 
 impl<Q: Item, A: Item> Reception<Q, A> {
@@ -50,7 +54,8 @@ impl<Q: Item, A: Item> Reception<Q, A> {
         };
         let (senders, arriving) = requests.open(rings)?;
         let [sender] = <[_; 1]>::try_from(senders).expect("a fan-in of one producer has one sender");
-        Ok((Reception { sender }, arriving))
+        let reception = Reception { sender, arriving: arriving.closer().shared };
+        Ok((reception, arriving))
     }
 
     /// The client whose requests this run answers. When the run fails or is stopped, its values are dropped at once,
@@ -58,6 +63,32 @@ impl<Q: Item, A: Item> Reception<Q, A> {
     pub fn client<O, R: RingRunner>(self, run: &Handle<O, R>) -> Client<Q, A> {
         // Callers whose requests are in the rings wait until these are dropped.
         Client::new(self.sender, run.started.release_at_end())
+    }
+
+    /// The client of a source that answers its requests by itself, before it passes their values on, as one with a
+    /// journal does. There need be no run yet. A request that waits when the poller is dropped gets no answer.
+    ///
+    /// ```
+    /// use millstream::prelude::*;
+    /// use millstream::exec::Reception;
+    ///
+    /// let (reception, mut arriving) = Reception::<u64, ()>::open(&Rings::new(), None)?;
+    /// let client = reception.client_of_source();
+    /// let (first, second) = (client.send(1)?, client.send(2)?);
+    /// let mut taken = Vec::new();
+    /// arriving.poll(|_, request| {
+    ///     let (value, reply) = request.into_parts();
+    ///     if value == 1 {
+    ///         taken.push(value);
+    ///         reply.send(Some(()));
+    ///     }
+    /// })?;
+    /// drop(arriving);
+    /// assert_eq!((first.wait(), second.wait(), taken), (Ok(()), Err(CallError::Ended), vec![1]));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn client_of_source(self) -> Client<Q, A> {
+        Client::new(self.sender, self.arriving)
     }
 }
 

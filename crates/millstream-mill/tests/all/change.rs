@@ -211,3 +211,40 @@ fn wrong_texts_are_said_with_all_mistakes() {
     // Alone it is a name as any other.
     load("let keep = jsonl | count; keep; keep keep", 1);
 }
+
+/// A text that took the place of others has the same numbers in another process.
+#[test]
+fn the_numbers_of_a_text_can_be_stored() {
+    let texts = [
+        "let a = jsonl(\"a\", dead: \"d\"); let b = jsonl(\"b\"); a | join(b, on: .k) | csv(\"x\"); b | jsonl(\"y\")",
+        "let b = jsonl(\"b\", dead: \"e\"); let a = jsonl(\"a\", dead: \"d\"); b | jsonl(\"z\"); a | csv(\"x\")",
+        "let b = jsonl(\"b\", dead: \"e\"); let a = jsonl(\"a\", dead: \"f\"); b | jsonl(\"y\"); a | map(.k)",
+        "let a = jsonl(\"a\", dead: \"d\"); let b = jsonl(\"b\"); a | csv(\"x\"); b | jsonl(\"y\")",
+    ];
+    let mut program = load(texts[0], 1);
+    for (n, text) in texts.into_iter().enumerate() {
+        let before = program.numbers();
+        if n > 0 {
+            program = next(&program, text);
+        }
+        let numbers = program.numbers();
+        assert!(numbers.go_on_from(&before) && (n == 0 || !before.go_on_from(&numbers)));
+        let again = Program::load_again(text, &numbers, 1, false).expect("the same text");
+        assert_eq!(
+            (again.numbers(), again.writes(), &again.order),
+            (numbers.clone(), program.writes(), &program.order)
+        );
+        assert_eq!((&again.sources, &again.sinks, &again.dead), (&program.sources, &program.sinks, &program.dead));
+        let to = |program: &Program| (0..program.dead.len()).map(|n| program.dead_to(n)).collect::<Vec<_>>();
+        assert_eq!(to(&again), to(&program));
+        assert!(again.check_upgrade(&next(&again, text), &Allowed::default()).is_allowed());
+        let other = Program::load_again("jsonl(\"a\") | count", &numbers, 1, false).map(drop).unwrap_err();
+        assert!(other.to_string().contains("are those of another one"), "{other}");
+        // Another text of the same sources.
+        let text = format!("{text}; b | jsonl(\"another\")");
+        assert!(Program::load_again(&text, &numbers, 1, false).is_err());
+        program = again;
+    }
+    assert_eq!(program.dead.len(), 6);
+    assert_eq!((0..6).map(|n| program.dead_to(n)).collect::<Vec<_>>(), [4, 5, 5, 4, 4, 5]);
+}

@@ -164,9 +164,25 @@ impl PostSink {
         let Some((first, last)) = self.numbers.take() else { return Ok(()) };
         let (body, values) = (mem::take(&mut self.body), mem::take(&mut self.values));
         let key = if values == 1 { format!("{}:{first}", self.job) } else { format!("{}:{first}-{last}", self.job) };
+        self.post_as(&key, &body)?;
+        self.posted.values += values as u64;
+        self.posted.last = Some(SequenceNumber(last));
+        // Its memory is for the next batch.
+        self.body = body;
+        self.body.clear();
+        Ok(())
+    }
+
+    /// Posts a body now, with a key of the caller's, who knows by itself which bodies are the same. What was gathered
+    /// stays as it is.
+    ///
+    /// # Errors
+    ///
+    /// If it is not taken, also when it was tried again.
+    pub fn post_as(&mut self, key: &str, body: &[u8]) -> Result<(), PostError> {
         let mut pauses = self.retry.pauses();
         loop {
-            let (wait, error) = match self.send(&key, &body) {
+            let (wait, error) = match self.send(key, body) {
                 Ok(()) => break,
                 Err(Failed::ForGood(error)) => return Err(error),
                 Err(Failed::Now(error, wait)) => (wait, error),
@@ -176,11 +192,6 @@ impl PostSink {
             self.posted.retries += 1;
         }
         self.posted.requests += 1;
-        self.posted.values += values as u64;
-        self.posted.last = Some(SequenceNumber(last));
-        // Its memory is for the next batch.
-        self.body = body;
-        self.body.clear();
         Ok(())
     }
 

@@ -27,6 +27,14 @@ pub enum JobError {
         /// A line for each stage.
         states: Vec<String>,
     },
+    /// The snapshot is of a version with which the job does not go on: see
+    /// [`Persistent::judged_by`](crate::Persistent::judged_by).
+    OtherVersion {
+        /// The snapshot's id.
+        snapshot: u64,
+        /// Why it does not.
+        why: String,
+    },
     /// The sink holds less than it claimed at every snapshot that is kept.
     SinkHoldsLess {
         /// The number that it got next at the newest of them.
@@ -88,6 +96,7 @@ impl fmt::Display for JobError {
                     "\n  (`Persistent::migrate` makes a new state of an old one, and `dropping` lets one be lost)",
                 )
             }
+            JobError::OtherVersion { snapshot, why } => write!(f, "snapshot {snapshot} is of another version: {why}"),
             JobError::SinkHoldsLess { next, why } => {
                 write!(f, "the sink holds less than it did when number {next} came next: {why}")
             }
@@ -117,6 +126,7 @@ impl error::Error for JobError {
             JobError::Run(error) => error.source(),
             JobError::Letters(error) => error.source(),
             JobError::OtherStates { .. }
+            | JobError::OtherVersion { .. }
             | JobError::SinkHoldsLess { .. }
             | JobError::SinkStays
             | JobError::CannotFollow

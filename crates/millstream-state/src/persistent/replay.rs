@@ -1,11 +1,11 @@
 //! A look at what a job was at a number.
 
-use super::changed::{changed_from, resumed};
+use super::changed::{Versions, resumed};
 use super::{Begins, JobError, Persistent};
 use crate::resumable::{Trail, Trailing};
 use crate::{Resumable, SnapshotEntry, StateDir};
 use millstream_core::{Arrow, Item, Val};
-use millstream_exec::{Durable, JobRefExt, Lasting, Migrations, Rings, Runner, Sink, Snapshot, Source, source};
+use millstream_exec::{Durable, JobRefExt, Lasting, Rings, Runner, Sink, Snapshot, Source, source};
 use std::io;
 
 /// What a [replay](replay) has found.
@@ -81,7 +81,7 @@ where
     });
     let begins = match manifest {
         Some(manifest) => {
-            let changed = changed_from(&manifest, &plan, &Migrations::new())?;
+            let changed = Versions::default().changed_from(&manifest, &plan)?;
             Begins { changed, ..Persistent::begins(dir, &manifest)? }
         }
         // The beginning needs no snapshot.
@@ -92,7 +92,7 @@ where
     let mut rest = trailing.map_err(JobError::Source)?.values();
     let (rings, changed) = (rings.clone(), begins.changed);
     let rings = match begins.snapshot {
-        Some(snapshot) => resumed(rings, snapshot, changed, Migrations::new()),
+        Some(snapshot) => resumed(rings, snapshot, changed),
         None => rings,
     };
     let (sender, receiver) = source::channel(1024);

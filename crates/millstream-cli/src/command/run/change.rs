@@ -1,6 +1,7 @@
 //! `--accept-upgrades`: a run goes on with another text, which is posted to its page.
 
 use super::Accepts;
+use super::change_rules::{advice, names_states};
 use super::files::Files;
 use super::outputs::{Place, overwritten};
 use super::sources::Named;
@@ -10,12 +11,11 @@ use crate::message::{Complaints, cause, quoted};
 use crate::outcome::Outcome;
 use crate::output::can_be_written;
 use crate::watching;
-use millstream_core::plan::{StageCheck, UpgradeCheck, Verdict};
+use millstream_core::plan::UpgradeCheck;
 use millstream_exec::Upgrader;
 use millstream_mill::{Allowed, Program};
 use serde::Deserialize;
 use serde_json::{Value, json};
-use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::FileTypeExt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
@@ -113,7 +113,7 @@ impl Running {
             ..Answered::default()
         })?;
         let allowed = Allowed { keeps: asked.keep.clone(), drops: asked.drop.clone() };
-        self.names_states(&next, &allowed).map_err(Answered::wrong_use)?;
+        names_states(&self.program, &next, &allowed).map_err(Answered::wrong_use)?;
         overwritten(&next, &self.read).map_or(Ok(()), Err).map_err(Answered::wrong_use)?;
         self.files_fit(&next)?;
         if asked.check {
@@ -136,18 +136,6 @@ impl Running {
             self.complaints.note(&format!("{}: {report}", quoted(asked.name.as_ref())));
         }
         Ok(Answered { out: format!("{report}\n"), report: json!(report), ..Answered::default() })
-    }
-
-    /// A rule for a misspelt stage would do nothing, and not be missed.
-    fn names_states(&self, next: &Program, allowed: &Allowed) -> Result<(), String> {
-        let states: BTreeSet<String> = self.program.states().into_iter().chain(next.states()).collect();
-        match allowed.keeps.iter().chain(&allowed.drops).find(|name| !states.contains(*name)) {
-            None => Ok(()),
-            Some(name) => {
-                let there: Vec<_> = states.iter().map(String::as_str).collect();
-                Err(format!("no stage {name:?} keeps a state; there are {}", there.join(", ")))
-            }
-        }
     }
 
     /// Whether files that the text adds can stand beside those that the run writes.
@@ -181,9 +169,7 @@ fn not_allowed(check: &UpgradeCheck) -> Answered {
     let text = check.to_string();
     let lines = text.lines().filter(|line| line.starts_with("refused"));
     let lines: String = lines.map(|line| format!("\n  {line}")).collect();
-    // A stage that only has changed says itself what keeps its state.
-    let is_lost = |stage: &StageCheck| matches!(&stage.verdict, Verdict::Refused { why } if !why.contains(": `keep "));
-    let help = if check.refused().any(is_lost) { "; `--drop STAGE` lets a state be lost" } else { "" };
+    let help = advice(check);
     Answered {
         report: json!(check),
         ..Answered::refused(format!("the text was not replaced, and the run goes on as before{help}:{lines}"))

@@ -1,120 +1,75 @@
 //! `run --state`: programs as text that go on after a crash, and looks at what they have kept.
 //!
-//! A text is known by what it calls: its comments and spaces may change, and nothing else. A snapshot has the text, so
-//! that the tools read it there.
+//! `text` decides with which text a run goes on, `live` has what goes to the journal, and `sources` and `outputs` what
+//! can be read and written again.
 
+mod again;
+mod live;
+mod output;
 mod outputs;
 mod sources;
+mod text;
 
 use super::sink_file::is_url;
-use super::sources::Named;
-use crate::config::{Doing, Keep, RunConfig};
+use super::sources::Endless;
+use super::{RunText, files_of};
+use crate::config::{Doing, Keep};
 use crate::deploy::{Runs, say_lost};
-use crate::input::{message, never_waits};
 use crate::message::{Complaints, quoted};
 use crate::outcome::Outcome;
 use crate::output::Output;
+use live::{Left, Live, Once, Opening};
 use millstream_core::SequenceNumber;
 use millstream_exec::sink;
-use millstream_mill::{Program, RowBlocks, Written};
-use millstream_state::{StateDir, journaled};
+use millstream_mill::Written;
+use millstream_state::{StateDir, journaled_in_groups};
 use outputs::KeptOutputs;
-use serde_json::{Value, json};
 use sources::{KeptSources, Reading};
 use std::ffi::OsString;
-
-/// What the newest snapshot says of how its run was started.
-fn job(keep: &Keep) -> Option<Value> {
-    let newest = StateDir::read(&keep.dir).ok()?.newest().ok()??;
-    newest.plan.get("job").cloned()
-}
-
-/// The text of the run that is looked at: its file may have been changed since.
-pub(super) fn stored_text(keep: &Keep) -> Option<String> {
-    match keep.doing {
-        Doing::Run { .. } => None,
-        Doing::Replay(_) | Doing::Look { .. } => job(keep)?["text"].as_str().map(str::to_owned),
-    }
-}
-
-/// The calls of a program, each with the wires that it reads. What rows without a sink go through is no call.
-fn calls(program: &Program) -> Vec<String> {
-    let call = |call: &millstream_registry::Called| {
-        let wires: Vec<String> = call.reads.iter().map(usize::to_string).collect();
-        format!("{call} of {}", wires.join(", "))
-    };
-    program.calls().iter().filter(|call| !matches!(&*call.stage, "print" | "both")).map(call).collect()
-}
-
-/// Why the directory is not this text's, if it is another one's.
-fn other_text(keep: &Keep, ours: &[String]) -> Option<String> {
-    let job = job(keep)?;
-    let theirs: Vec<&str> = job["calls"].as_array()?.iter().filter_map(Value::as_str).collect();
-    if theirs == ours {
-        return None;
-    }
-    let shown = |call: Option<&str>| match call.and_then(|call| call.rsplit_once(" of ")) {
-        Some((call, _)) => format!("`{call}`"),
-        None => "nothing more".to_owned(),
-    };
-    let many = theirs.len().max(ours.len());
-    let parts = |n: &usize| theirs.get(*n).copied() != ours.get(*n).map(String::as_str);
-    let first = (0..many).find(parts).unwrap_or_default();
-    let (there, here) = (shown(theirs.get(first).copied()), shown(ours.get(first).map(String::as_str)));
-    let dir = quoted(keep.dir.as_os_str());
-    let differ =
-        if there == here { format!("{there} reads other rows there") } else { format!("{there} there, {here} here") };
-    Some(format!(
-        "--state: {dir} has the state of another text: {differ}. Go on with that text, or keep the state of this one in \
-         another directory"
-    ))
-}
+use std::sync::OnceLock;
+use text::KeptProgram;
 
 /// Runs the program from where the directory says that it was, or looks at it there.
-pub(super) fn run(
-    (program, text): (&Program, &str),
-    files: Vec<Named>,
-    most: usize,
-    run: RunConfig,
-    mut keep: Keep,
-    complaints: &Complaints,
-) -> Outcome {
+pub(super) fn run(of: RunText, mut keep: Keep, complaints: &Complaints) -> Outcome {
+    let RunText { text, files, most, shards, allowed, run, .. } = of;
     let wrong = |why: &str| {
         complaints.note(why);
         Outcome::WrongUse
     };
-    let calls = calls(program);
-    if let Some(why) = other_text(&keep, &calls) {
-        return wrong(&why);
-    }
+    let kept = match KeptProgram::load(&text, &keep, allowed, shards, complaints) {
+        Ok(kept) => kept,
+        Err(outcome) => return outcome,
+    };
+    let program = &kept.program;
+    let files = match files_of(program, files) {
+        Ok(files) => files,
+        Err(why) => return wrong(&why),
+    };
+    kept.describe(&mut keep);
+    kept.judge(&mut keep);
     let runs_on = matches!(keep.doing, Doing::Run { .. });
-    if let Doing::Run { job, .. } = &mut keep.doing {
-        (job["text"], job["calls"]) = (json!(text), json!(calls));
-    }
     let read: Vec<OsString> = files.iter().flat_map(|named| named.files.clone()).collect();
-    if let Some(url) = read.iter().find(|name| is_url(&name.to_string_lossy())) {
-        return wrong(&format!("--state: {} cannot be read again from a place: read a file", quoted(url)));
-    }
-    if read.iter().filter(|name| *name == "-").count() > 1 {
-        return wrong("--state: standard input is read once");
-    }
-    if let Some(address) = files.iter().find_map(|named| named.of.listen.as_ref()) {
-        return wrong(&format!(
-            "--state: what comes at {address} is in no journal: write it to a file, and follow that"
-        ));
-    }
+    let once = match Once::of(&files) {
+        Ok(once) => once,
+        Err(why) => return wrong(&why),
+    };
     let outputs = match KeptOutputs::of(program, &keep, &read, complaints) {
         Ok(outputs) => outputs,
         Err(why) => return wrong(&why),
     };
+    if let (Some(said), false) = (kept.said(), run.quiet) {
+        complaints.note(&format!(
+            "--state: another text takes the place of the one in {}: {said}",
+            quoted(keep.dir.as_os_str())
+        ));
+    }
     Output::opened(complaints, |shown| {
         let quiet = run.quiet;
         let mut runs = Runs::new(run, complaints.clone());
-        let reads_standard_input = read.iter().any(|name| name == "-");
-        if reads_standard_input {
-            runs.is_live();
-        }
-        let live = if runs_on { standard_input(&runs, &files, most) } else { Ok(None) };
+        let live = match &once {
+            Some(once) if runs_on => once.begin(&mut runs, most),
+            _ => Ok(Live::Nothing),
+        };
         let live = match live {
             Ok(live) => live,
             Err(why) => {
@@ -122,17 +77,35 @@ pub(super) fn run(
                 return Outcome::InputOrOutputFailed;
             }
         };
-        let waits = reads_standard_input && !never_waits("-".as_ref());
-        let reading = Reading { most, waits, quiet, live: runs_on, failure: live.as_ref().map(RowBlocks::failure) };
-        let reading = reading.of(files, complaints);
+        let (left, endless, refused) = (Left::default(), Endless::default(), OnceLock::new());
+        let reads_url = read.iter().any(|name| is_url(&name.to_string_lossy()));
+        let waits = reads_url || once.as_ref().is_some_and(Once::waits);
+        let reading = Reading { most, waits, quiet, live: runs_on, failure: live.failure() };
+        let mut reading = reading.of(files, complaints);
         if let Some(stopper) = reading.stopper() {
             runs.interrupts().when_drained(stopper);
         }
+        if let Some(Once::Posted(_)) = once {
+            let endless = endless.clone();
+            runs.interrupts().when_drained(move || endless.stop());
+            reading.until_dropped(left.before_leaving(&mut runs));
+        }
         let source = |state: &StateDir| {
+            let live = match &once {
+                Some(Once::Posted(address)) if runs_on => {
+                    let opening = Opening { most, quiet, endless, complaints: complaints.clone() };
+                    opening.posted(address, &left).unwrap_or_else(|(why, outcome)| {
+                        reading.cannot_begin(why.clone());
+                        let _ = refused.set((why, outcome));
+                        Live::Nothing
+                    })
+                }
+                _ => live,
+            };
             let complaints = complaints.clone();
-            let journal = reads_standard_input.then(|| {
-                let live = move || live.into_iter().flatten();
-                journaled(state, keep.journal, live).on_recovery(move |found| say_lost(&complaints, found))
+            let journal = once.is_some().then(|| {
+                let journal = journaled_in_groups(state, keep.journal, move || live);
+                journal.on_recovery(move |found| say_lost(&complaints, found))
             });
             KeptSources::new(reading, journal)
         };
@@ -143,16 +116,13 @@ pub(super) fn run(
                 counts.into_iter().for_each(|counts| counts.say(quiet));
                 runs.finish()
             }
-            Err(failed) => runs.fail(&failed),
+            Err(failed) => match refused.get() {
+                Some((why, outcome)) => {
+                    complaints.note(why);
+                    *outcome
+                }
+                None => runs.fail(&failed),
+            },
         }
     })
-}
-
-/// What standard input brings, if it is read.
-fn standard_input(runs: &Runs, files: &[Named], most: usize) -> Result<Option<RowBlocks>, String> {
-    let Some(named) = files.iter().find(|named| named.files.iter().any(|name| name == "-")) else { return Ok(None) };
-    match runs.opening(true).open("-".as_ref()) {
-        Ok(input) => Ok(input.map(|input| named.of.blocks(input, most))),
-        Err(error) => Err(message("-".as_ref(), &error)),
-    }
 }

@@ -1,5 +1,6 @@
 //! Rows that are posted to a URL.
 
+use crate::hash::Hash;
 use millstream_core::{SequenceNumber, Sink, Val};
 use millstream_net::http::{PostError, PostSink};
 use std::io;
@@ -17,18 +18,35 @@ impl Posting {
         if !url.starts_with("http://") {
             return Err(format!("{url}: rows are posted to http:// alone, without encryption"));
         }
-        let begun = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let run = format!("run-{}-{}", std::process::id(), begun.as_micros());
-        Ok(Posting { sink: PostSink::to(url, run).batch(1), bodies: 0 })
+        Ok(Posting { sink: PostSink::to(url, new_run()).batch(1), bodies: 0 })
+    }
+
+    /// As [`post`](Posting::post), for a run whose state is kept: the same rows at the same number have the same key in
+    /// every process. If a source cuts its rows in other places when it is read again, they have another key.
+    pub(super) fn post_again(&mut self, run: &str, url: &str, number: SequenceNumber, rows: &[u8]) -> io::Result<()> {
+        let mut hash = Hash::default();
+        hash.slot(SequenceNumber(0), url.as_bytes());
+        hash.slot(number, rows);
+        self.sink.post_as(&format!("{run}:{number}-{:016x}", hash.state()), rows).map_err(failed)
     }
 
     pub(super) fn post(&mut self, rows: &[u8]) -> io::Result<()> {
         let number = SequenceNumber(self.bodies);
         self.bodies += 1;
-        Sink::<Val<Vec<u8>>>::put(&mut self.sink, number, &rows.to_vec()).map_err(|error| match error {
-            PostError::Refused { status, .. } => io::Error::other(format!("the response is {status}")),
-            PostError::Unanswered { source, .. } => io::Error::other(source),
-            error => io::Error::other(error),
-        })
+        Sink::<Val<Vec<u8>>>::put(&mut self.sink, number, &rows.to_vec()).map_err(failed)
+    }
+}
+
+/// A name that no other run has.
+pub(super) fn new_run() -> String {
+    let begun = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    format!("run-{}-{}", std::process::id(), begun.as_micros())
+}
+
+fn failed(error: PostError) -> io::Error {
+    match error {
+        PostError::Refused { status, .. } => io::Error::other(format!("the response is {status}")),
+        PostError::Unanswered { source, .. } => io::Error::other(source),
+        error => io::Error::other(error),
     }
 }

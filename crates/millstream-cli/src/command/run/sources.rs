@@ -95,7 +95,7 @@ pub(super) struct Endless(Arc<Mutex<(bool, Vec<Stopping>)>>);
 type Stopping = Box<dyn Fn() + Send>;
 
 impl Endless {
-    fn add(&self, stop: impl Fn() + Send + 'static) {
+    pub(super) fn add(&self, stop: impl Fn() + Send + 'static) {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if all.0 {
             stop();

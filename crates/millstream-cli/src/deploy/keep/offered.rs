@@ -5,7 +5,7 @@
 //! is started again goes on at the snapshot. So it also goes on itself, if it has to, by starting its program again, in
 //! this process.
 
-use crate::config::Keep;
+use crate::config::{GOES_ON, Keep};
 use crate::interrupts::Interrupts;
 use millstream_exec::Stopper;
 use millstream_state::door::{self, ASK, Door, NO, SETTLED, UP, VERSION, is_silence};
@@ -180,7 +180,7 @@ pub(super) fn again(keep: &Keep, program: &str) -> io::Error {
     };
     let mut args = env::args_os();
     let name = args.next().unwrap_or_else(|| path.clone().into());
-    Command::new(path).arg0(name).args(args).exec()
+    Command::new(path).arg0(name).args(args).env(GOES_ON, "1").exec()
 }
 
 /// A process in words.

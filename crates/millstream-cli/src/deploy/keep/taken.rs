@@ -44,7 +44,7 @@ impl Runs {
             let taken = match StateDir::read(&keep.dir) {
                 Ok(dir) if keep.take_over && dir.program() == program => {
                     let rings = self.config.rings.clone();
-                    Persistent::new(rings, dir).with_migrations(keep.migrations.clone()).judge(plan)?;
+                    keep.judged(Persistent::new(rings, dir)).judge(plan)?;
                     ask(&keep.dir).map_err(|why| Failed::TakeOver(format!("the other process: {why}")))?
                 }
                 // The start says what is wrong.

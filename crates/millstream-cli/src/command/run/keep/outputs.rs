@@ -2,6 +2,7 @@
 
 use super::super::outputs::{MESSAGES, said};
 use super::super::sink_file::is_url;
+use super::output::{OpenOutput, To, run_of};
 use crate::config::{Doing, Keep};
 use crate::deploy::output_of;
 use crate::input::identity;
@@ -12,15 +13,17 @@ use millstream_io::{FileSink, FileSinkOptions};
 use millstream_mill::{Program, Written};
 use millstream_state::claims::open_together;
 use millstream_state::{ClaimingSink, Claims, OpenError};
-use serde_json::{Value, json};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io;
+use std::path::Path;
 
 /// The files of a program's sinks and of its dead letters.
 #[derive(Clone, Debug)]
 pub(super) struct KeptOutputs {
-    files: Vec<FileSinkOptions>,
+    files: Vec<To>,
     /// The name of each file that the text names, which a first start empties; `None` is standard output.
     names: Vec<Option<String>>,
     places: Places,
@@ -30,14 +33,33 @@ pub(super) struct KeptOutputs {
 /// In which file what goes.
 #[derive(Clone, Debug)]
 struct Places {
-    /// By the number of a sink.
-    sinks: Vec<usize>,
-    /// By the number of a program's dead letters; `None` is a message.
+    /// By the number of a sink; `None` for one of an earlier text.
+    sinks: Vec<Option<usize>>,
+    /// By the number of dead letters; `None` is a message.
     dead: Vec<Option<usize>>,
+    /// For each of them, the number to which they go by now.
+    dead_to: Vec<usize>,
+    /// The file of each, for messages.
+    dead_files: Vec<Option<String>>,
 }
 
-/// What is written at once.
-const BUFFER: usize = 1 << 16;
+/// What was claimed of a file.
+type Held = (Option<String>, Value);
+
+/// What the sink of a run's present text claimed, and of which files.
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+struct Claim {
+    /// In their order.
+    names: Vec<Option<String>>,
+    files: Vec<Value>,
+    /// What earlier texts wrote, if the present one does not, where it ended.
+    closed: Vec<Held>,
+    /// How many dead letters there were, by number.
+    dead: Vec<u64>,
+    /// The run that posts.
+    run: String,
+}
 
 impl KeptOutputs {
     /// # Errors
@@ -55,19 +77,22 @@ impl KeptOutputs {
                 return Ok(there);
             }
             files.push(match name {
-                None => output_of(keep, read)?,
-                Some(url) if is_url(url) => {
-                    return Err(format!("--state: what is posted to {url} cannot be taken back after a crash"));
-                }
-                Some(name) => FileSink::append(name).buffered(BUFFER).flush_at_pauses(),
+                None => To::File(output_of(keep, read)?),
+                Some(name) => To::named(name),
             });
             names.push(name.clone());
             Ok(names.len() - 1)
         };
-        let sinks = program.sinks.iter().map(|sink| place(&sink.file)).collect::<Result<_, String>>()?;
-        let dead = program.dead.iter().map(|file| file.is_some().then(|| place(file)).transpose());
-        let dead = dead.collect::<Result<_, String>>()?;
-        let kept = KeptOutputs { files, names, places: Places { sinks, dead }, complaints: complaints.clone() };
+        let [written, _] = program.writes();
+        let sinks = program.sinks.iter().enumerate();
+        let sinks = sinks.map(|(n, sink)| written.contains(&n).then(|| place(&sink.file)).transpose());
+        let sinks = sinks.collect::<Result<_, String>>()?;
+        let dead_to: Vec<usize> = (0..program.dead.len()).map(|n| program.dead_to(n)).collect();
+        let dead = dead_to.iter().map(|to| &program.dead[*to]);
+        let dead = dead.map(|file| file.is_some().then(|| place(file)).transpose());
+        let dead = dead.collect::<Result<_, _>>()?;
+        let places = Places { sinks, dead, dead_to, dead_files: program.dead.clone() };
+        let kept = KeptOutputs { files, names, places, complaints: complaints.clone() };
         match kept.written_twice().filter(|_| matches!(keep.doing, Doing::Run { .. })) {
             Some(name) => Err(format!("--state: {} is standard output's file, too", quoted(name.as_ref()))),
             None => Ok(kept),
@@ -85,7 +110,8 @@ impl KeptOutputs {
     /// Where a replay prints.
     pub(super) fn shown(&self, output: Output) -> Shown {
         let standard = self.names.iter().position(Option::is_none);
-        let sinks = self.places.sinks.iter().map(|place| standard.is_none_or(|standard| *place == standard)).collect();
+        let is_shown = |place: &Option<usize>| standard.is_none_or(|standard| *place == Some(standard));
+        let sinks = self.places.sinks.iter().map(is_shown).collect();
         Shown { output, sinks, dead: 0, complaints: self.complaints.clone() }
     }
 }
@@ -95,15 +121,36 @@ impl<A: for<'a> Shape<Ref<'a> = &'a Written>> ClaimingSink<A> for KeptOutputs {
 
     fn open(&self, claim: Option<(SequenceNumber, &Value)>) -> Result<OpenOutputs, OpenError> {
         let Some((next, claim)) = claim else {
-            // As a run without a state begins.
-            for name in self.names.iter().flatten() {
-                File::create(name).map_err(|error| io::Error::new(error.kind(), format!("{name}: {error}")))?;
-            }
-            return Ok(self.opened(open_together(&self.files, None)?, vec![0; self.places.dead.len()]));
+            let all: Vec<usize> = (0..self.files.len()).collect();
+            let files = self.begun(&all)?;
+            return Ok(self.opened(files, Vec::new(), vec![0; self.places.dead.len()], ""));
         };
-        let claims = claim["files"].as_array().cloned().unwrap_or_default();
-        let dead = self.places.dead.iter().enumerate().map(|(n, _)| claim["dead"][n].as_u64().unwrap_or_default());
-        Ok(self.opened(open_together(&self.files, Some((next, &claims)))?, dead.collect()))
+        let mut claim = Claim::deserialize(claim).map_err(io::Error::from)?;
+        if claim.names.is_empty() {
+            claim.names.clone_from(&self.names);
+        }
+        claim.dead.resize(self.places.dead.len(), 0);
+        let mut there: Vec<Held> = claim.names.into_iter().zip(claim.files).collect();
+        // What was posted cannot be taken back.
+        there.retain(|(name, _)| !name.as_deref().is_some_and(is_url));
+        // A file that is back goes on where it was closed, unless it was removed since.
+        let is_back = |(name, _): &Held| self.names.contains(name);
+        let (back, mut closed): (Vec<Held>, Vec<Held>) = claim.closed.into_iter().partition(is_back);
+        there.extend(back.into_iter().filter(|(name, _)| name.as_ref().is_none_or(|name| Path::new(name).exists())));
+        let (ours, gone): (Vec<Held>, Vec<Held>) = there.into_iter().partition(is_back);
+        let held = |place: &usize| ours.iter().find(|(name, _)| *name == self.names[*place]);
+        let (old, new): (Vec<usize>, Vec<usize>) = (0..self.files.len()).partition(|place| held(place).is_some());
+        let options = self.options(&old);
+        let claims: Vec<Value> = old.iter().filter_map(held).map(|(_, held)| held.clone()).collect();
+        let opened = open_together(&options, Some((next, &claims)))?.into_iter().map(OpenOutput::file);
+        let mut files: Vec<_> = old.into_iter().zip(opened).collect();
+        files.extend(new.iter().copied().zip(self.begun(&new)?));
+        files.sort_by_key(|(place, _)| *place);
+        for (name, held) in gone {
+            cut(name.as_deref(), next, &held);
+            closed.push((name, held));
+        }
+        Ok(self.opened(files.into_iter().map(|(_, file)| file).collect(), closed, claim.dead, &claim.run))
     }
 
     fn goes_back(&self) -> bool {
@@ -112,20 +159,59 @@ impl<A: for<'a> Shape<Ref<'a> = &'a Written>> ClaimingSink<A> for KeptOutputs {
 }
 
 impl KeptOutputs {
-    fn opened(&self, files: Vec<FileSink>, dead: Vec<u64>) -> OpenOutputs {
+    /// Files that are written for the first time: they are emptied, as a run without a state begins.
+    fn begun(&self, places: &[usize]) -> Result<Vec<OpenOutput>, OpenError> {
+        let is_file = |place: &&usize| matches!(self.files[**place], To::File(_));
+        let files: Vec<usize> = places.iter().filter(is_file).copied().collect();
+        for name in files.iter().filter_map(|place| self.names[*place].as_ref()) {
+            File::create(name).map_err(|error| io::Error::new(error.kind(), format!("{name}: {error}")))?;
+        }
+        let mut files = open_together(&self.options(&files), None)?.into_iter().map(OpenOutput::file);
+        let opened = places.iter().filter_map(|place| match &self.files[*place] {
+            To::File(_) => files.next().map(Ok),
+            To::Url(url) => Some(OpenOutput::posting(url)),
+        });
+        opened.collect()
+    }
+
+    /// How these files are opened.
+    fn options(&self, places: &[usize]) -> Vec<FileSinkOptions> {
+        let options = |place: &usize| match &self.files[*place] {
+            To::File(options) => Some(options.clone()),
+            To::Url(_) => None,
+        };
+        places.iter().filter_map(options).collect()
+    }
+
+    fn opened(&self, files: Vec<OpenOutput>, closed: Vec<Held>, dead: Vec<u64>, run: &str) -> OpenOutputs {
         let bytes = files.iter().map(|_| Vec::new()).collect();
-        let counts = Counts { earlier: dead.clone(), dead, ..Counts::of(self) };
-        OpenOutputs { files, bytes, places: self.places.clone(), counts }
+        let counts = Counts {
+            earlier: dead.clone(),
+            dead,
+            files: self.places.dead_files.clone(),
+            complaints: self.complaints.clone(),
+        };
+        let (names, places, run) = (self.names.clone(), self.places.clone(), run_of(run));
+        OpenOutputs { files, names, bytes, places, closed, run, counts }
     }
 }
 
+/// Cuts what the text no longer writes to what it was at the number from which on it does not. It may be another's by
+/// now: then it stays as it is.
+fn cut(name: Option<&str>, next: SequenceNumber, held: &Value) {
+    let file = FileSink::append(name.unwrap_or("/dev/stdout"));
+    let _ = open_together(&[file], Some((next, std::slice::from_ref(held))));
+}
+
 /// The open files.
-#[derive(Debug)]
 pub(super) struct OpenOutputs {
-    files: Vec<FileSink>,
+    files: Vec<OpenOutput>,
+    names: Vec<Option<String>>,
     /// What goes to each of them at a number: it gets that at once.
     bytes: Vec<Vec<u8>>,
     places: Places,
+    closed: Vec<Held>,
+    run: String,
     counts: Counts,
 }
 
@@ -142,8 +228,9 @@ pub(super) struct Counts {
 
 impl Claims for OpenOutputs {
     fn claim(&mut self) -> io::Result<Value> {
-        let files = self.files.iter_mut().map(Claims::claim).collect::<io::Result<Vec<Value>>>()?;
-        Ok(json!({ "files": files, "dead": self.counts.dead }))
+        let files = self.files.iter_mut().map(OpenOutput::claim).collect::<io::Result<Vec<Value>>>()?;
+        let (names, closed, dead) = (self.names.clone(), self.closed.clone(), self.counts.dead.clone());
+        Ok(serde_json::to_value(Claim { names, files, closed, dead, run: self.run.clone() })?)
     }
 }
 
@@ -153,43 +240,40 @@ impl<A: for<'a> Shape<Ref<'a> = &'a Written>> Sink<A> for OpenOutputs {
 
     fn put(&mut self, number: SequenceNumber, written: &Written) -> io::Result<()> {
         for (sink, bytes) in &written.parts {
-            self.bytes[self.places.sinks[*sink]].extend_from_slice(bytes);
+            if let Some(place) = self.places.sinks[*sink] {
+                self.bytes[place].extend_from_slice(bytes);
+            }
         }
         for dead in &written.dead {
-            self.counts.dead[dead.source] += 1;
-            match self.places.dead[dead.source] {
+            let number = self.places.dead_to[dead.source];
+            self.counts.dead[number] += 1;
+            match self.places.dead[number] {
                 Some(place) => self.bytes[place].extend_from_slice(&dead.json()),
-                None if self.counts.here(dead.source) <= MESSAGES => self.counts.complaints.complain(&said(dead)),
+                None if self.counts.here(number) <= MESSAGES => self.counts.complaints.complain(&said(dead)),
                 None => {}
             }
         }
         for (file, bytes) in self.files.iter_mut().zip(&mut self.bytes).filter(|(_, bytes)| !bytes.is_empty()) {
-            file.write(number, bytes)?;
+            file.write(number, bytes, &self.run)?;
             bytes.clear();
         }
         Ok(())
     }
 
     fn pause(&mut self) -> io::Result<()> {
-        self.files.iter_mut().try_for_each(FileSink::flush)
+        self.files.iter_mut().try_for_each(OpenOutput::flush)
     }
 
     fn finish(mut self, outcome: RunOutcome) -> io::Result<Counts> {
-        self.files.iter_mut().try_for_each(FileSink::flush)?;
+        self.files.iter_mut().try_for_each(OpenOutput::flush)?;
         if outcome.is_complete() {
-            self.files.into_iter().try_for_each(|file| file.finish().map(drop))?;
+            self.files.into_iter().try_for_each(OpenOutput::finish)?;
         }
         Ok(self.counts)
     }
 }
 
 impl Counts {
-    fn of(outputs: &KeptOutputs) -> Self {
-        let name = |place: &Option<usize>| place.and_then(|place| outputs.names[place].clone());
-        let files = outputs.places.dead.iter().map(name).collect();
-        Counts { dead: Vec::new(), earlier: Vec::new(), files, complaints: outputs.complaints.clone() }
-    }
-
     /// The dead letters of this process.
     fn here(&self, source: usize) -> u64 {
         self.dead[source] - self.earlier[source]

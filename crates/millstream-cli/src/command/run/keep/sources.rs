@@ -1,30 +1,27 @@
 //! The files of a program as a source that can begin in the middle.
 
 use super::super::sources::Named;
-use crate::hash::Hash;
-use crate::input::{message, not_output};
+use super::again::{Before, Counted, file_from};
+use crate::input::message;
 use crate::message::{Complaints, quoted};
-use crate::progress;
-use millstream_core::SequenceNumber;
 use millstream_core::text::Block;
-use millstream_io::{Decompressed, Failure};
+use millstream_io::Failure;
 use millstream_mill::{FileBlocks, FilePlace, Raw, RowBlocks, SourceOf};
 use millstream_state::resumable::JournalPlace;
 use millstream_state::{FollowedFile, Places, Position, Resumable};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use std::ffi::{OsStr, OsString};
-use std::fs::File;
-use std::io::{self, Error, ErrorKind, Read, Seek, SeekFrom};
-use std::path::Path;
+use std::io::{self, Error, ErrorKind};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::SyncSender;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// How sources are read.
 pub(super) struct Reading {
     /// The longest row.
     pub(super) most: usize,
-    /// Whether standard input may wait.
+    /// Whether what goes to the journal, or comes from a URL, may wait.
     pub(super) waits: bool,
     pub(super) quiet: bool,
     /// Whether it is read on, and not only looked at.
@@ -42,12 +39,20 @@ pub(super) struct Files {
     followed: Option<FollowedFile>,
     stopped: Arc<AtomicBool>,
     failure: Mutex<Option<Error>>,
+    /// Why nothing can be read.
+    cannot_begin: Option<String>,
+    /// Dropped with the blocks.
+    until_dropped: Mutex<Option<SyncSender<()>>>,
     complaints: Complaints,
 }
 
 impl Reading {
     pub(super) fn of(self, named: Vec<Named>, complaints: &Complaints) -> Files {
-        let files = |Named { number, of, files }: Named| files.into_iter().map(move |file| (number, of.clone(), file));
+        let files = |Named { number, of, files }: Named| {
+            // What is posted has the name that the text gives it: the same in every process.
+            let address = of.listen.clone().map(OsString::from);
+            files.into_iter().chain(address).map(move |file| (number, of.clone(), file))
+        };
         let files: Vec<_> = named.into_iter().flat_map(files).collect();
         let followed = files.iter().find(|(_, of, _)| of.follow).map(|(.., name)| FollowedFile::new(name));
         if let (Some(followed), false) = (&followed, self.live) {
@@ -60,6 +65,8 @@ impl Reading {
             followed,
             stopped: Arc::default(),
             failure: Mutex::default(),
+            cannot_begin: None,
+            until_dropped: Mutex::default(),
             complaints: complaints.clone(),
         }
     }
@@ -75,13 +82,23 @@ impl Files {
         })
     }
 
+    /// Beginning fails, and says this.
+    pub(super) fn cannot_begin(&mut self, why: String) {
+        self.cannot_begin = Some(why);
+    }
+
+    /// This is dropped once nothing is read any more.
+    pub(super) fn until_dropped(&mut self, guard: SyncSender<()>) {
+        self.until_dropped = Mutex::new(Some(guard));
+    }
+
     /// The name of a file as positions have it.
     fn name(&self, file: usize) -> Option<String> {
         self.files.get(file).map(|(.., name)| name.to_string_lossy().into_owned())
     }
 }
 
-/// The blocks of all files, one file after the other; standard input comes through a journal.
+/// The blocks of all files, one file after the other; what comes once comes through a journal.
 pub(super) struct KeptSources<J>(Arc<Inner<J>>);
 
 struct Inner<J> {
@@ -104,24 +121,6 @@ pub(super) struct Place {
     passed: u64,
     before: Before,
     journal: JournalPlace,
-}
-
-/// The end of what was passed on of a file, by which it is known again.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-struct Before {
-    bytes: u64,
-    hash: u64,
-}
-
-impl Before {
-    const MOST: usize = 1024;
-
-    fn of(bytes: &[u8]) -> Self {
-        let bytes = &bytes[bytes.len().saturating_sub(Self::MOST)..];
-        let mut hash = Hash::default();
-        hash.slot(SequenceNumber(0), bytes);
-        Before { bytes: bytes.len() as u64, hash: hash.state() }
-    }
 }
 
 /// A place, as it is stored.
@@ -152,8 +151,12 @@ impl<J: Resumable<Block, Mark = JournalPlace>> Resumable<Raw> for KeptSources<J>
 
     fn begin(&self, position: Option<&Position>) -> io::Result<KeptBlocks<J>> {
         *self.0.of.failure.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        if let Some(why) = &self.0.of.cannot_begin {
+            return Err(Error::other(why.clone()));
+        }
         let (from, place, places) = (self.0.clone(), Place::default(), Arc::default());
-        let mut blocks = KeptBlocks { from, place, current: None, places, ended: false };
+        let until_dropped = self.0.of.until_dropped.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let mut blocks = KeptBlocks { current: None, from, place, places, ended: false, _until_dropped: until_dropped };
         let Some(position) = position else { return Ok(blocks) };
         let stored = Stored::deserialize(position)?;
         if self.0.of.name(stored.file).as_ref() != Some(&stored.path) {
@@ -193,12 +196,14 @@ impl<J: Resumable<Block, Mark = JournalPlace>> Resumable<Raw> for KeptSources<J>
 
 /// The blocks of a [`KeptSources`].
 pub(super) struct KeptBlocks<J> {
+    current: Option<FileBlocks>,
     from: Arc<Inner<J>>,
     place: Place,
-    current: Option<FileBlocks>,
     /// The places in the journal behind the blocks that were read of it, and not passed on yet.
     places: Arc<Mutex<VecDeque<JournalPlace>>>,
     ended: bool,
+    /// Dropped last.
+    _until_dropped: Option<SyncSender<()>>,
 }
 
 impl<J: Resumable<Block, Mark = JournalPlace>> KeptBlocks<J> {
@@ -208,7 +213,7 @@ impl<J: Resumable<Block, Mark = JournalPlace>> KeptBlocks<J> {
         let (number, of, name) = &files[self.place.file];
         let at = &self.place.at;
         let blocks = match (journal, followed) {
-            (Some(journal), _) if name == "-" => {
+            (Some(journal), _) if comes_once(of, name) => {
                 let values = journal.begin(stored.and_then(|stored| stored.journal.as_ref()))?;
                 self.place.journal = values.place();
                 self.places = Arc::default();
@@ -237,39 +242,16 @@ impl<J: Resumable<Block, Mark = JournalPlace>> KeptBlocks<J> {
 
     /// Why the file has ended early, if it has.
     fn failure(&self) -> Option<Error> {
-        let (.., name) = &self.from.of.files[self.place.file];
-        let of_journal = || self.from.journal.as_ref().filter(|_| name == "-")?.failure();
+        let (_, of, name) = &self.from.of.files[self.place.file];
+        let of_journal = || self.from.journal.as_ref().filter(|_| comes_once(of, name))?.failure();
         let failure = self.current.as_ref().and_then(FileBlocks::failure);
         failure.map(|error| named(name, &error)).or_else(of_journal)
     }
 }
 
-/// The file from a place on.
-fn file_from(name: &OsStr, at: &FilePlace, before: Before) -> io::Result<Decompressed<Counted<File>>> {
-    let file = File::open(name)?;
-    if !file.metadata()?.is_file() {
-        let why = "it is no regular file, and cannot be read again after a crash: standard input goes to a journal";
-        return Err(Error::new(ErrorKind::InvalidInput, why));
-    }
-    not_output(&file)?;
-    let from = Decompressed::named(Counted(file), Path::new(name));
-    if at.offset == 0 {
-        return Ok(from);
-    }
-    let mut from = from.from_offset(at.offset - before.bytes)?;
-    let mut there = Vec::new();
-    (&mut from).take(before.bytes).read_to_end(&mut there)?;
-    if (there.len() as u64) < before.bytes {
-        return Err(Error::new(
-            ErrorKind::InvalidData,
-            format!("it is shorter than the {} bytes that were read", at.offset),
-        ));
-    }
-    if Before::of(&there) != before {
-        let why = format!("it has other bytes before byte {} than when it was read", at.offset);
-        return Err(Error::new(ErrorKind::InvalidData, why));
-    }
-    Ok(from)
+/// Whether what is read comes once, and so through the journal.
+fn comes_once(of: &SourceOf, name: &OsStr) -> bool {
+    name == "-" || of.listen.is_some()
 }
 
 fn named(name: &OsStr, error: &Error) -> Error {
@@ -339,22 +321,5 @@ impl<V: Places<Item = Block, Mark = JournalPlace>> Iterator for WithPlaces<V> {
         let block = self.values.next()?;
         self.places.lock().unwrap_or_else(PoisonError::into_inner).push_back(self.values.place());
         Some(block)
-    }
-}
-
-/// A reader whose bytes count as progress.
-struct Counted<R>(R);
-
-impl<R: Read> Read for Counted<R> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let read = self.0.read(buffer)?;
-        progress::read(read);
-        Ok(read)
-    }
-}
-
-impl<R: Seek> Seek for Counted<R> {
-    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
-        self.0.seek(to)
     }
 }

@@ -1,0 +1,87 @@
+//! Files that are read again from a place on, and known by what is before it.
+
+use super::super::fetched::fetched;
+use super::super::sink_file::is_url;
+use crate::hash::Hash;
+use crate::input::not_output;
+use crate::progress;
+use millstream_core::SequenceNumber;
+use millstream_io::Decompressed;
+use millstream_mill::FilePlace;
+use serde::{Deserialize, Serialize};
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{self, Error, ErrorKind, Read, Seek, SeekFrom};
+use std::path::Path;
+
+/// The end of what was passed on of a file, by which it is known again.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Before {
+    bytes: u64,
+    hash: u64,
+}
+
+impl Before {
+    const MOST: usize = 1024;
+
+    pub(super) fn of(bytes: &[u8]) -> Self {
+        let bytes = &bytes[bytes.len().saturating_sub(Self::MOST)..];
+        let mut hash = Hash::default();
+        hash.slot(SequenceNumber(0), bytes);
+        Before { bytes: bytes.len() as u64, hash: hash.state() }
+    }
+}
+
+/// The file from a place on. A URL is read again up to there.
+pub(super) fn file_from(name: &OsStr, at: &FilePlace, before: Before) -> io::Result<Box<dyn Read + Send>> {
+    let skipped = at.offset - before.bytes;
+    if let Some(url) = name.to_str().filter(|name| is_url(name)) {
+        let mut from = Decompressed::named(fetched(url)?, Path::new(name));
+        io::copy(&mut (&mut from).take(skipped), &mut io::sink())?;
+        return Ok(Box::new(known_again(from, at, before)?));
+    }
+    let file = File::open(name)?;
+    if !file.metadata()?.is_file() {
+        let why = "it is no regular file, and cannot be read again after a crash: standard input goes to a journal";
+        return Err(Error::new(ErrorKind::InvalidInput, why));
+    }
+    not_output(&file)?;
+    let from = Decompressed::named(Counted(file), Path::new(name));
+    let from = if at.offset > 0 { from.from_offset(skipped)? } else { from };
+    Ok(Box::new(known_again(from, at, before)?))
+}
+
+/// What is at a place, if it is behind the bytes that were there before it.
+fn known_again<R: Read>(mut from: R, at: &FilePlace, before: Before) -> io::Result<R> {
+    if at.offset == 0 {
+        return Ok(from);
+    }
+    let mut there = Vec::new();
+    (&mut from).take(before.bytes).read_to_end(&mut there)?;
+    if (there.len() as u64) < before.bytes {
+        let why = format!("it is shorter than the {} bytes that were read", at.offset);
+        return Err(Error::new(ErrorKind::InvalidData, why));
+    }
+    if Before::of(&there) != before {
+        let why = format!("it has other bytes before byte {} than when it was read", at.offset);
+        return Err(Error::new(ErrorKind::InvalidData, why));
+    }
+    Ok(from)
+}
+
+/// A reader whose bytes count as progress.
+pub(super) struct Counted<R>(pub(super) R);
+
+impl<R: Read> Read for Counted<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.0.read(buffer)?;
+        progress::read(read);
+        Ok(read)
+    }
+}
+
+impl<R: Seek> Seek for Counted<R> {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        self.0.seek(to)
+    }
+}

@@ -1,0 +1,188 @@
+//! The text of a run whose state is kept: that of the state, or another one that goes on with it.
+//!
+//! A text is known by what it calls: its comments and spaces may change, and it is the same text. A snapshot has the
+//! text, and the numbers of its sources and sinks, which its states may have, too.
+
+use super::super::change_rules::{advice, names_states};
+use super::super::{Text, shown_wrong};
+use crate::config::{Doing, GOES_ON, Judge, Keep};
+use crate::flags::When;
+use crate::message::{Complaints, quoted};
+use crate::outcome::Outcome;
+use millstream_exec::Migrations;
+use millstream_mill::{Allowed, Numbers, Program};
+use millstream_state::{Manifest, SnapshotEntry, StateDir};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use std::env;
+use std::path::Path;
+
+/// A program whose state is kept.
+#[derive(Clone)]
+pub(in super::super) struct KeptProgram {
+    pub(in super::super) program: Program,
+    text: String,
+    allowed: Allowed,
+    shards: usize,
+    /// Whether the run has begun with another text.
+    changed: bool,
+    /// What becomes of the states of another text.
+    said: Option<String>,
+}
+
+/// The calls of a program, each with the wires that it reads. What rows without a sink go through is no call.
+fn calls(program: &Program) -> Vec<String> {
+    let call = |call: &millstream_registry::Called| {
+        let wires: Vec<String> = call.reads.iter().map(usize::to_string).collect();
+        format!("{call} of {}", wires.join(", "))
+    };
+    program.calls().iter().filter(|call| !matches!(&*call.stage, "print" | "both")).map(call).collect()
+}
+
+/// Whether a job is that of this program.
+fn is_of(job: &Value, program: &Program) -> bool {
+    job["calls"] == json!(calls(program))
+}
+
+/// The program of a job that was stored.
+fn stored(job: &Value, shards: usize) -> Result<Program, String> {
+    let text = job["text"].as_str().unwrap_or_default();
+    let program = match Numbers::deserialize(&job["numbers"]) {
+        Ok(numbers) => Program::load_again(text, &numbers, shards, false),
+        Err(_) => Program::load(text, shards, false),
+    };
+    program.map_err(|wrong| format!("its text is none for this command:\n{}", wrong.in_file("the state's text")))
+}
+
+/// The manifests of the snapshots that are whole, the oldest first.
+fn manifests(dir: &Path) -> Vec<Manifest> {
+    let listed = StateDir::read(dir).and_then(|dir| dir.snapshots()).unwrap_or_default();
+    let whole = |entry| match entry {
+        SnapshotEntry::Whole(manifest) => Some(manifest),
+        _ => None,
+    };
+    listed.into_iter().filter_map(whole).collect()
+}
+
+impl KeptProgram {
+    /// The program that runs, or is looked at.
+    ///
+    /// # Errors
+    ///
+    /// What was said, and is the exit code.
+    pub(in super::super) fn load(
+        text: &Text,
+        keep: &Keep,
+        allowed: Allowed,
+        shards: usize,
+        complaints: &Complaints,
+    ) -> Result<Self, Outcome> {
+        let wrong = |why: &str| {
+            complaints.note(&format!("--state: {}: {why}", quoted(keep.dir.as_os_str())));
+            Outcome::WrongUse
+        };
+        let manifests = manifests(&keep.dir);
+        let looked_at = looked_at(&keep.doing, &manifests).map_err(|why| wrong(&why))?;
+        let newest = manifests.last().map(|newest| &newest.plan["job"]).filter(|job| job["text"].is_string());
+        let goes_on = env::var_os(GOES_ON).is_some();
+        let program = |job| stored(job, shards).map_err(|why| wrong(&why));
+        let changed = newest.is_some_and(|job| job["changed"] == true);
+        let kept = |program, text| KeptProgram { program, text, allowed: allowed.clone(), shards, changed, said: None };
+        if let Some(job) = looked_at.or(newest.filter(|_| goes_on)) {
+            let text = job["text"].as_str().unwrap_or_default().to_owned();
+            return Ok(kept(program(job)?, text));
+        }
+        let text_here = text.read(complaints)?;
+        let Some(job) = newest else {
+            let program = Program::load(&text_here, shards, false);
+            return Ok(kept(program.map_err(|error| shown_wrong(text, &text_here, error, complaints))?, text_here));
+        };
+        let old = program(job)?;
+        let next = old.next(&text_here).map_err(|error| shown_wrong(text, &text_here, error, complaints))?;
+        if is_of(job, &next) {
+            return Ok(kept(next, text_here));
+        }
+        names_states(&old, &next, &allowed).map_err(|why| wrong(&why))?;
+        let check = old.check_upgrade(&next, &allowed);
+        if !check.is_allowed() {
+            let lines: String = check.to_string().lines().map(|line| format!("\n  {line}")).collect();
+            let why = format!(
+                "it has the state of another text, which this one cannot take the place of{}. To begin anew, keep \
+                 the state in another directory:{lines}",
+                advice(&check)
+            );
+            return Err(wrong(&why));
+        }
+        let said = check.to_string().lines().last().map(str::to_owned);
+        Ok(KeptProgram { said, changed: true, ..kept(next, text_here) })
+    }
+
+    /// What is stored of it with a run's states.
+    pub(super) fn describe(&self, keep: &mut Keep) {
+        if let Doing::Run { job, .. } = &mut keep.doing {
+            (job["text"], job["calls"]) = (json!(self.text), json!(calls(&self.program)));
+            (job["numbers"], job["changed"]) = (json!(self.program.numbers()), json!(self.changed));
+        }
+    }
+
+    /// Judges each snapshot with which the run may begin.
+    pub(super) fn judge(&self, keep: &mut Keep) {
+        let kept = self.clone();
+        keep.judge = Some(Judge::of(move |job| kept.judged(job)));
+    }
+
+    /// What becomes of the states of a job; `None` if it is the same text.
+    fn judged(&self, job: &Value) -> Result<Option<Migrations>, String> {
+        if !job["text"].is_string() {
+            return Ok(None);
+        }
+        let old = stored(job, self.shards)?;
+        if !self.program.numbers().go_on_from(&old.numbers()) {
+            return Err("its text was changed meanwhile: try again".to_owned());
+        }
+        if is_of(job, &self.program) {
+            return Ok(None);
+        }
+        let judged = old.migrations_to(&self.program, &self.allowed);
+        judged.map(Some).map_err(|check| format!("it is of another text{}:\n{check}", advice(&check)))
+    }
+
+    /// What becomes of the states of another text.
+    pub(super) fn said(&self) -> Option<&str> {
+        self.said.as_deref()
+    }
+}
+
+/// The job of the text that a look repeats; `None` of a run.
+///
+/// # Errors
+///
+/// If the text was changed within what is to be repeated.
+fn looked_at<'a>(doing: &Doing, manifests: &'a [Manifest]) -> Result<Option<&'a Value>, String> {
+    let newest = manifests.last().map(|newest| newest.at);
+    let (begins, to) = match doing {
+        Doing::Run { .. } => return Ok(None),
+        Doing::Replay(span) => ([span.from, span.to].into_iter().flatten().min(), span.to),
+        Doing::Look { at: Some(When::At(number)), .. } => (Some(*number), Some(*number)),
+        Doing::Look { at: Some(When::End), .. } => (None, None),
+        Doing::Look { at: None, .. } => (newest, newest),
+    };
+    let begins = manifests.iter().rposition(|manifest| begins.is_none_or(|begins| manifest.at <= begins));
+    let Some(first) = manifests.get(begins.unwrap_or(0)) else { return Ok(None) };
+    let rest = &manifests[begins.unwrap_or(0)..];
+    let calls = |manifest: &Manifest| manifest.plan["job"]["calls"].clone();
+    let other = rest.iter().position(|manifest| calls(manifest) != calls(first));
+    if let Some(other) = other
+        && to.is_none_or(|to| to > rest[other - 1].at)
+    {
+        let (last, next) = (rest[other - 1].at, rest[other].at);
+        return Err(format!(
+            "the text was changed at number {last}, and what is repeated is of one text: end there, or begin at number \
+             {next}, where the first snapshot of the next text is"
+        ));
+    }
+    if begins.is_none() && first.plan["job"]["changed"] == true {
+        return Err("the run began with another text, of which no snapshot is left".to_owned());
+    }
+    Ok(Some(&first.plan["job"]).filter(|job| job["text"].is_string()))
+}

@@ -1,0 +1,279 @@
+//! `run --state` of rows that are posted: killed, taken over, and repeated by their senders.
+
+use crate::scene::{Input, PATIENCE, Scene, Seen, ended};
+use std::collections::HashMap;
+use std::fs::{self, File};
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::process::{Child, Stdio};
+use std::sync::atomic::{AtomicBool, AtomicU16, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread::{self, sleep};
+use std::time::{Duration, Instant};
+
+/// A run of `p.mill` that keeps its state. It is killed when the test is over.
+struct Run {
+    child: Child,
+    port: u16,
+    said: Arc<Mutex<String>>,
+}
+
+impl Drop for Run {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Run {
+    /// Its output is appended to `out`.
+    fn start(scene: &Scene, args: &str) -> Self {
+        let out = File::options().append(true).create(true).open(scene.path("out")).expect("a file");
+        let mut command = scene.command("millstream", &format!("run p.mill --state state {args}"));
+        let mut child = command.stdin(Stdio::null()).stdout(out).stderr(Stdio::piped()).spawn().expect("it starts");
+        let (mut lines, mut all) = (BufReader::new(child.stderr.take().expect("a pipe")), String::new());
+        let port = loop {
+            let mut line = String::new();
+            assert!(lines.read_line(&mut line).expect("text") > 0, "it ended before it listened: {all}");
+            all += &line;
+            if let Some((_, at)) = line.split_once("listening at http://127.0.0.1:") {
+                break at.trim_end().trim_end_matches("/ingest").parse().expect("a port");
+            }
+        };
+        let said = Arc::new(Mutex::new(all));
+        let later = said.clone();
+        thread::spawn(move || {
+            let mut line = String::new();
+            while lines.read_line(&mut line).is_ok_and(|read| read > 0) {
+                later.lock().expect("a lock").push_str(&std::mem::take(&mut line));
+            }
+        });
+        Run { child, port, said }
+    }
+
+    fn kill(mut self) {
+        self.child.kill().expect("it can be killed");
+        self.child.wait().expect("it ends");
+    }
+
+    /// Ends it by a signal. Returns its exit code.
+    fn end(&mut self, scene: &Scene) -> Option<i32> {
+        let kill = scene.command("kill", &format!("-TERM {}", self.child.id()));
+        assert_eq!(scene.run(kill, Input::Nothing).code, Some(0));
+        ended(&mut self.child).code()
+    }
+
+    fn says(&self, text: &str) {
+        let since = Instant::now();
+        while !self.said.lock().expect("a lock").contains(text) {
+            assert!(since.elapsed() < PATIENCE, "it said: {}", self.said.lock().expect("a lock"));
+            sleep(Duration::from_millis(1));
+        }
+    }
+}
+
+/// The status of the response; none if there is none.
+fn post(port: u16, body: &str) -> Option<u16> {
+    let mut stream = TcpStream::connect(("127.0.0.1", port)).ok()?;
+    let length = body.len();
+    let head = format!("POST /ingest HTTP/1.1\r\nHost: localhost\r\nContent-Length: {length}\r\n");
+    let head = head + "Connection: close\r\n\r\n";
+    // It may be refused before all of it is read.
+    let written = stream.write_all((head + body).as_bytes());
+    let mut answer = String::new();
+    let read = stream.read_to_string(&mut answer);
+    written.and(read).ok()?;
+    answer.split(' ').nth(1)?.parse().ok()
+}
+
+fn random() -> u64 {
+    RandomState::new().build_hasher().finish()
+}
+
+/// The rows of a body: mostly a few, some of which are no JSON, and now and then more than a block has.
+fn rows(client: usize, body: usize) -> Vec<String> {
+    let many = if body % 17 == 16 { 4000 } else { 5 };
+    let row = |n: usize| match n % 7 {
+        3 => format!("bad {client}-{body}-{n}"),
+        _ => format!("{{\"id\":\"{client}-{body}-{n}\",\"k\":{},\"pad\":\"{}\"}}", n % 3, "x".repeat(20)),
+    };
+    (0..many).map(row).collect()
+}
+
+/// What became of a body.
+struct Sent {
+    rows: Vec<String>,
+    times: usize,
+    answered: bool,
+}
+
+const CLIENTS: usize = 5;
+const BODIES: usize = 60;
+
+/// Sends bodies, and repeats what was not answered if that is asked for.
+fn client(client: usize, repeats: bool, port: &AtomicU16) -> Vec<Sent> {
+    let body = |body| {
+        let (rows, since) = (rows(client, body), Instant::now());
+        let text = rows.join("\n") + "\n";
+        let (mut times, mut answered) = (0, false);
+        while !answered && (times == 0 || repeats) {
+            assert!(since.elapsed() < PATIENCE, "no answer");
+            times += 1;
+            match post(port.load(Ordering::Relaxed), &text) {
+                Some(status) => answered = status == 200,
+                None => sleep(Duration::from_millis(2)),
+            }
+        }
+        Sent { rows, times, answered }
+    };
+    (0..BODIES).map(body).collect()
+}
+
+const TEXT: &str = "let row = jsonl(listen: \"127.0.0.1:0\", dead: \"bad.jsonl\");
+    row | jsonl(\"all.jsonl\"); row | count(by: .k) | csv(\"n.csv\"); row | distinct(.id) | skip(50) | map({id})";
+
+fn text_of(scene: &Scene, name: &str) -> String {
+    fs::read_to_string(scene.path(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
+}
+
+/// All rows as the run took them: what is no JSON stands where its dead letter says.
+fn in_order(scene: &Scene) -> Vec<String> {
+    let dead = text_of(scene, "bad.jsonl");
+    let mut dead = dead.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).expect("JSON")).peekable();
+    let (all, mut rows) = (text_of(scene, "all.jsonl"), Vec::new());
+    let mut put_dead = |rows: &mut Vec<String>| {
+        while let Some(letter) = dead.next_if(|letter| letter["number"] == rows.len() as u64 + 1) {
+            rows.push(letter["row"].as_str().expect("a text").to_owned());
+        }
+    };
+    for row in all.lines() {
+        put_dead(&mut rows);
+        rows.push(row.to_owned());
+    }
+    put_dead(&mut rows);
+    assert!(dead.next().is_none(), "a dead letter has no place");
+    rows
+}
+
+#[test]
+fn what_was_answered_is_in_every_output_whatever_is_killed() {
+    let scene = Scene::new().file("p.mill", TEXT);
+    let args = "--snapshot-every 0.05s";
+    let mut run = Run::start(&scene, args);
+    let port = Arc::new(AtomicU16::new(run.port));
+    let clients: Vec<_> = (0..CLIENTS)
+        .map(|number| {
+            let port = port.clone();
+            thread::spawn(move || client(number, number % 2 == 0, &port))
+        })
+        .collect();
+    let mut lives = 1;
+    while !clients.iter().all(thread::JoinHandle::is_finished) && lives < 12 {
+        sleep(Duration::from_millis(random() % 120));
+        run.kill();
+        run = Run::start(&scene, args);
+        port.store(run.port, Ordering::Relaxed);
+        lives += 1;
+    }
+    let sent: Vec<Sent> = clients.into_iter().flat_map(|client| client.join().expect("a client")).collect();
+    assert_eq!(run.end(&scene), Some(143));
+    assert!(lives > 2, "nothing was killed");
+
+    let order = in_order(&scene);
+    let mut found = HashMap::new();
+    order.iter().for_each(|row| *found.entry(row.as_str()).or_insert(0) += 1);
+    for Sent { rows, times, answered } in &sent {
+        for row in rows {
+            let there = found.remove(row.as_str()).unwrap_or(0);
+            assert!((usize::from(*answered)..=*times).contains(&there), "{row}: {there} times, sent {times} times");
+        }
+    }
+    assert!(found.is_empty(), "rows that were not sent: {found:?}");
+    assert!(sent.iter().any(|sent| sent.answered && sent.times == 1), "nothing was answered at once");
+
+    // One run over the same rows.
+    let one = Scene::new().file("rows", order.join("\n") + "\n");
+    let one = one.file("p.mill", TEXT.replace("listen: \"127.0.0.1:0\"", "\"rows\""));
+    let seen = one.millstream("run --quiet p.mill", Input::Nothing);
+    assert_eq!(seen.code, Some(0), "{}", seen.stderr);
+    assert!(seen.text() == text_of(&scene, "out"), "standard output differs");
+    for name in ["all.jsonl", "n.csv", "bad.jsonl"] {
+        let of_one = text_of(&one, name).replace("\"file\":\"rows\"", "\"file\":\"127.0.0.1:0\"");
+        assert!(of_one == text_of(&scene, name), "{name}: other bytes");
+    }
+    // The tools listen nowhere.
+    let seen = scene.millstream("state state --at end --stage count", Input::Nothing);
+    assert_eq!(seen.code, Some(0), "{}", seen.stderr);
+}
+
+#[test]
+fn a_run_that_listens_is_taken_over() {
+    let free = TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("an address");
+    let text = format!("jsonl(listen: \"{free}\") | distinct(.id) | map(.id)");
+    let scene = Scene::new().file("p.mill", text);
+    let mut present = Run::start(&scene, "--snapshot-every 0.05s");
+    let over = Arc::new(AtomicBool::new(false));
+    let posting = {
+        let over = over.clone();
+        thread::spawn(move || {
+            let mut id = 0;
+            while !over.load(Ordering::Relaxed) {
+                let since = Instant::now();
+                while post(free.port(), &format!("{{\"id\":{id}}}\n")) != Some(200) {
+                    assert!(since.elapsed() < PATIENCE, "no answer");
+                    sleep(Duration::from_millis(2));
+                }
+                id += 1;
+            }
+            id
+        })
+    };
+    for _ in 0..4 {
+        sleep(Duration::from_millis(random() % 200));
+        let next = Run::start(&scene, "--snapshot-every 0.05s --take-over");
+        next.says("took over from process ");
+        assert_eq!(ended(&mut present.child).code(), Some(0));
+        present.says("--take-over: retired at number ");
+        present = next;
+    }
+    over.store(true, Ordering::Relaxed);
+    let posted: u64 = posting.join().expect("a client");
+    assert_eq!(present.end(&scene), Some(143));
+    let expected: String = (0..posted).map(|id| format!("{id}\n")).collect();
+    assert_eq!(text_of(&scene, "out"), expected);
+}
+
+/// What a join looks up is read before the rows that are posted, and not again.
+#[test]
+fn a_file_can_be_read_before_what_is_posted() {
+    let text = "jsonl(listen: \"127.0.0.1:0\") | join(jsonl(\"users\"), on: .user)";
+    let scene = Scene::new().file("p.mill", text).file("users", "{\"user\":\"ann\",\"city\":\"Ulm\"}\n");
+    let mut expected = String::new();
+    for id in 0..4 {
+        let mut run = Run::start(&scene, "--snapshot-every 0.02s");
+        assert_eq!(post(run.port, &format!("{{\"user\":\"ann\",\"id\":{id}}}")), Some(200));
+        if id < 3 {
+            run.kill();
+        } else {
+            assert_eq!(run.end(&scene), Some(143));
+        }
+        expected += &format!("{{\"user\":\"ann\",\"city\":\"Ulm\",\"id\":{id}}}\n");
+    }
+    assert_eq!(text_of(&scene, "out"), expected);
+}
+
+#[test]
+fn an_address_that_is_in_use_is_said() {
+    let used = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = used.local_addr().expect("an address");
+    let scene = Scene::new().file("p.mill", format!("jsonl(listen: \"{address}\") | jsonl(\"rows\")"));
+    let seen: Seen = scene.millstream("run p.mill --state state", Input::Nothing);
+    let why = format!("millstream run: listen: {address}: Address already in use");
+    assert!(seen.stderr.starts_with(&why) && seen.code == Some(1), "{}", seen.stderr);
+    let twice = format!("let a = jsonl(\"-\"); a | jsonl(\"a\"); jsonl(listen: \"{address}\") | jsonl(\"b\")");
+    let scene = Scene::new().file("p.mill", twice);
+    let seen = scene.millstream("run p.mill --state state", Input::Nothing);
+    assert!(seen.stderr.contains("one source can go to the journal"), "{}", seen.stderr);
+    assert_eq!(seen.code, Some(2));
+}
