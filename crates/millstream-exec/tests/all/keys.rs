@@ -149,7 +149,7 @@ fn a_bound_in_bytes_says_so_and_refuses_less_than_one_key() {
         said.contains("\"accounts.key-1\"") && said.contains("the bound of 1000 bytes has room for no more"),
         "{said}"
     );
-    let refused = std::panic::catch_unwind(|| sums(20)).err().expect("it panics");
+    let Err(refused) = std::panic::catch_unwind(|| sums(20)) else { panic!("20 bytes are enough") };
     let said = refused.downcast_ref::<String>().unwrap();
     assert!(said.starts_with("a key takes ") && said.ends_with(" bytes here, and the bound has 20"), "{said}");
 }

@@ -135,8 +135,7 @@ impl Machine {
     fn ended(&self, job: impl FnOnce(&Self, Table)) -> Vec<String> {
         let table = Table { rows: Arc::new(Mutex::new(self.rows.clone())), disk: self.disk.clone() };
         job(self, table.clone());
-        let rows = table.rows.lock().unwrap().clone();
-        rows
+        table.rows.lock().unwrap().clone()
     }
 }
 
