@@ -72,6 +72,7 @@ const NAMES: [&str; 66] = [
     "growth-cores",
     "snapshot",
     "journal",
+    "recorded",
     "restore",
     "serve",
     "cluster-hop",
