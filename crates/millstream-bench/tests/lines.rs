@@ -11,7 +11,7 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).expect("text")
 }
 
-const NAMES: [&str; 66] = [
+const NAMES: [&str; 67] = [
     "chain2",
     "filter-map",
     "boxes",

@@ -100,7 +100,7 @@ pub struct Arriving<T: Item> {
 
 impl<T: Item> Arriving<T> {
     /// What arrives, for a journal that may have other live values in its place: see
-    /// [`journaled_in_groups`](millstream_state::journaled_in_groups).
+    /// [`journaled_in_groups`].
     pub fn of(arriving: Poller<Request<T, ()>>) -> Self {
         Arriving { arriving, replies: Vec::new() }
     }
