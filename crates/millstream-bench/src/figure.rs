@@ -185,6 +185,16 @@ impl Results {
         cases.into_iter().fold(Results::default(), join)
     }
 
+    /// What ours costs, in nanoseconds, and the most that it may. A cost is a difference of two times: of few items,
+    /// beside others, it can be less than nothing.
+    pub(crate) fn cost(case: &'static str, costs: Vec<f64>, most: f64) -> Results {
+        let costs: Vec<f64> = costs.into_iter().map(|cost| cost.max(most / 100.0)).collect();
+        let room = costs.iter().map(|cost| most / cost).collect();
+        let figure = |who, samples| Figure::new(case, who, samples, Unit::Nanoseconds);
+        let figures = vec![figure("ours", costs), figure("limit", vec![most])];
+        Results { figures, ratios: vec![Ratio::new(case, "limit", room, Some(1.0))], ..Results::default() }
+    }
+
     /// Whether there is more to draw than bars.
     #[cfg(feature = "plot")]
     pub(crate) fn has_curves(&self) -> bool {

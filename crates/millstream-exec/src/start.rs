@@ -8,8 +8,7 @@ pub(crate) use threads::Threads;
 
 use crate::explain::Feed;
 use crate::external_source::StopSource;
-use crate::fusion::link::EndsOfRun;
-use crate::fusion::link::Pace;
+use crate::fusion::link::{EndsOfRun, Pace};
 use crate::fusion::{MakeLoop, MakesLoop, NoEnds, RunEnds, sink_tasklet};
 use crate::handle::Started;
 use crate::keeps::{RingBackend, RingRunner};

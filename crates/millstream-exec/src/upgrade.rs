@@ -46,7 +46,7 @@ use crate::start::{Version, deploy_version};
 use crate::wiring::Named;
 use crate::{RingShape, Rings, RunError, Wiring};
 use hand_over::{OldTasklets, hand_over};
-use millstream_core::failure::{caught, discard, message};
+use millstream_core::failure::{caught, into_message};
 use millstream_core::plan::UpgradeCheck;
 use millstream_core::{Arrow, Deploy, Item, Plan, SequenceNumber, Val};
 use millstream_ring::{Reader, RingLayout, RingProbe};
@@ -159,6 +159,23 @@ impl<R, T: Item, P: Arrow<Out: RingLayout>> Drop for Replacement<R, T, P> {
     }
 }
 
+/// A new version that begins where the old one has retired, and its output.
+fn wired<R: RingRunner, T: Item, P>(
+    next: &P,
+    site: &Site,
+    pool: &Pool,
+    input: Reader<Val<T>>,
+    retired: &Retired,
+) -> Result<(Version, Reader<P::Out>), UpgradeError>
+where
+    P: Deploy<RingBackend<R>> + Arrow<In = Val<T>, Out: RingShape<R>>,
+{
+    let beginning = Beginning::Clocks(retired.clocks.clone());
+    let wired = caught(|| deploy_version::<R, T, P>(next, site, pool, input, beginning));
+    let wired = wired.map_err(|payload| UpgradeError::Panicked(into_message(payload)))?;
+    wired.map_err(|refused| UpgradeError::Refused(Box::new(refused)))
+}
+
 /// A new version that has the states of the old one, and is not part of the run yet.
 struct Ready<A: RingLayout> {
     version: Version,
@@ -175,16 +192,7 @@ where
     fn ready(&self, pool: &Arc<Pool>, retired: &Retired) -> Result<Ready<P::Out>, UpgradeError> {
         let input = self.fork.take().expect("the mark has left a reader");
         input.forget_marks();
-        let beginning = Beginning::Clocks(retired.clocks.clone());
-        let wired = caught(|| deploy_version::<R, T, P>(&*self.next, &self.site, pool, input, beginning));
-        let (mut version, output) = match wired {
-            Ok(wired) => wired.map_err(|refused| UpgradeError::Refused(Box::new(refused)))?,
-            Err(payload) => {
-                let why = message(payload.as_ref());
-                discard(payload);
-                return Err(UpgradeError::Panicked(why));
-            }
-        };
+        let (mut version, output) = wired::<R, T, P>(&self.next, &self.site, pool, input, retired)?;
         let present = self.site.present().observer.clone();
         let check = judged(present.plan(), &version.wiring.plan, &self.states)?;
         match retired.output {
@@ -303,9 +311,10 @@ fn typed<R: RingRunner, T: Item, A: RingLayout>(ends: Option<&Ends>) -> Result<T
     }
 }
 
-/// The change of a run to this pipeline, if the run's ends have its types.
+/// The change of a run to this pipeline, if the run's ends have its types; `trial` is how it is tried before.
 pub(crate) fn change_to<R: RingRunner, T: Item, P>(
     (next, states): (Arc<P>, StateRules),
+    trial: Option<Trial<P::Out>>,
     ends: Option<&Ends>,
     site: Site,
     answer: Answer,
@@ -313,6 +322,10 @@ pub(crate) fn change_to<R: RingRunner, T: Item, P>(
 where
     P: Deploy<RingBackend<R>> + Arrow<In = Val<T>, Out: RingShape<R>> + Send + Sync,
 {
+    if let Some(Trial { numbers, agrees }) = trial {
+        let begins = shadow::beside::<R, T, P>((next, states), ends, &site, agrees, (Some(numbers), answer));
+        return begins.map(|(begin, _)| begin);
+    }
     let (fork, splice) = typed::<R, T, P::Out>(ends)?;
     Ok(Box::new(Replacement {
         next,
@@ -339,13 +352,7 @@ impl<P: Arrow> Upgrade<P> {
     {
         let Upgrade { next, states, trial } = self;
         let (plan, present) = (next.plan(), site.present().observer.clone());
-        let version = (next, states.clone());
-        let change = match trial {
-            Some(Trial { numbers, agrees }) => {
-                shadow::beside::<R, T, P>(version, ends, &site, agrees, (Some(numbers), answer))?.0
-            }
-            None => change_to::<R, T, P>(version, ends, site, answer)?,
-        };
+        let change = change_to::<R, T, P>((next, states.clone()), trial, ends, site, answer)?;
         judged(present.plan(), &plan, &states)?;
         Ok(change)
     }

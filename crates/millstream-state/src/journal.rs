@@ -315,9 +315,7 @@ impl Journal {
             self.next_segment()?;
         }
         let (Some(file), Some((segment, offset))) = (&mut self.file, self.segments.back_mut()) else { return Ok(()) };
-        self.packed.clear();
-        self.packed.resize(HEADER, 0);
-        let packed = self.options.compress && packed::pack(&self.group[HEADER..], &mut self.packed);
+        let packed = self.options.compress && packed::pack(&self.group[HEADER..], HEADER, &mut self.packed);
         let (record, format) = if packed { (&mut self.packed, PACKED) } else { (&mut self.group, PLAIN) };
         let (epoch, first, durable, count) = (self.epoch, self.written, self.synced, self.count);
         let header = Header { format, epoch, first, durable, count, length: (record.len() - HEADER) as u32 };

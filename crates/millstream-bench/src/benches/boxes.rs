@@ -4,7 +4,7 @@
 //! with complete types: a stage costs at most 1.5 ns a number more.
 
 use crate::failure::Failure;
-use crate::figure::{Figure, Ratio, Results, Unit};
+use crate::figure::{Results, Unit};
 use crate::setting::Setting;
 use crate::turns::{Contestant, Work, take_turns};
 use millstream::prelude::*;
@@ -73,15 +73,8 @@ fn text(setting: &Setting) -> Result<Results, Failure> {
     ];
     let work = Work { case: "text", unit: Unit::ItemsPerSecond, size: n, goes: 10 };
     let speeds = take_turns(setting, work, contestants)?;
-    let cost = speeds.longer("ours", "exact", f64::from(STAGES));
-    // It is a difference of two times: of few items, beside others, it can be less than nothing.
-    let cost: Vec<f64> = cost.into_iter().map(|cost: f64| cost.max(MOST / 100.0)).collect();
-    let room = cost.iter().map(|cost| MOST / cost).collect();
-    let mut results = speeds.results([]);
-    results.figures.push(Figure::new("text-stage", "ours", cost, Unit::Nanoseconds));
-    results.figures.push(Figure::new("text-stage", "limit", vec![MOST], Unit::Nanoseconds));
-    results.ratios.push(Ratio::new("text-stage", "limit", room, Some(1.0)));
-    Ok(results)
+    let costs = speeds.longer("ours", "exact", f64::from(STAGES));
+    Ok(Results::joined([speeds.results([]), Results::cost("text-stage", costs, MOST)]))
 }
 
 fn case(

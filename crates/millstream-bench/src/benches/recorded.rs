@@ -2,7 +2,7 @@
 //! `map_blocking`: the record costs at most 1 us a value.
 
 use crate::failure::Failure;
-use crate::figure::{Figure, Ratio, Results, Unit};
+use crate::figure::{Results, Unit};
 use crate::setting::Setting;
 use crate::turns::{Contestant, Work, take_turns};
 use millstream::prelude::*;
@@ -34,13 +34,8 @@ pub(crate) fn run(setting: &Setting) -> Result<Results, Failure> {
     ];
     let work = Work { case: "speed", unit: Unit::ItemsPerSecond, size: n, goes: 1 };
     let speeds = take_turns(setting, work, contestants)?;
-    let costs: Vec<f64> = speeds.longer("ours", "plain", 1.0).into_iter().map(|cost| cost.max(1.0)).collect();
-    let room = costs.iter().map(|cost| MOST / cost).collect();
-    let mut results = speeds.results([]);
-    results.figures.push(Figure::new("value", "ours", costs, Unit::Nanoseconds));
-    results.figures.push(Figure::new("value", "limit", vec![MOST], Unit::Nanoseconds));
-    results.ratios.push(Ratio::new("value", "limit", room, Some(1.0)));
-    Ok(results)
+    let costs = speeds.longer("ours", "plain", 1.0);
+    Ok(Results::joined([speeds.results([]), Results::cost("value", costs, MOST)]))
 }
 
 fn answer(x: u64) -> u64 {

@@ -134,6 +134,13 @@ fn exchange() -> Service<Order, Filled> {
 
 fn ours(rings: &Rings, n: u64, window: usize) -> Result<u64, Failure> {
     let (client, run) = exchange().start_on(rings)?;
+    let sum = asked(client, n, window)?;
+    run.wait()?;
+    Ok(sum)
+}
+
+/// All clients, each with this many requests under way, until they have their answers.
+fn asked(client: Client<Order, Filled>, n: u64, window: usize) -> Result<u64, Failure> {
     let clients = (0..CLIENTS).map(|of| {
         let client = client.clone();
         spawn(move || {
@@ -151,9 +158,7 @@ fn ours(rings: &Rings, n: u64, window: usize) -> Result<u64, Failure> {
     });
     let clients = clients.collect();
     drop(client);
-    let sum = summed(clients)?;
-    run.wait()?;
-    Ok(sum)
+    summed(clients)
 }
 
 /// One thread that owns the book, and channels.

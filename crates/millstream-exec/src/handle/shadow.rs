@@ -146,7 +146,7 @@ impl<R: RingRunner> Shadow<R> {
         if let Some(end) = self.end() {
             return Err(UpgradeError::Shadow(end));
         }
-        self.upgrader.change(|answer| Ok(self.shadow.cut_over(answer)))
+        self.upgrader.change(|answer| Ok(self.shadow.clone().cut_over(answer)))
     }
 
     /// As [`cut_over`](Shadow::cut_over), and the version that retires goes on beside the run, from the number on at
@@ -184,7 +184,7 @@ impl<R: RingRunner> Shadow<R> {
         }
         let mut kept = None;
         let at = self.upgrader.change(|answer| {
-            let (change, shadow) = self.shadow.cut_over_keeping(answer);
+            let (change, shadow) = self.shadow.clone().cut_over_keeping(answer);
             kept = Some(shadow);
             Ok(change)
         })?;

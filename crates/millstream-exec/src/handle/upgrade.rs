@@ -156,6 +156,7 @@ impl<O, R: RingRunner> Handle<O, R> {
     pub fn changes(&self) -> Vec<ChangeReport> {
         self.started.changes()
     }
+
     /// The last 64 changes that were refused, in their order: why, and the number at which they were to begin.
     #[must_use]
     pub fn refused_changes(&self) -> Vec<RefusedChange> {

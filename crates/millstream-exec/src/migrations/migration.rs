@@ -109,9 +109,7 @@ impl Migration {
             }
         }
     }
-}
 
-impl Migration {
     /// The migration of clones, on a thread of its own. If that is late, it goes on, and what it makes is dropped.
     fn apart(&self, old: &dyn Any, new: &dyn Any, Limit { within, until }: Limit) -> Result<Made, String> {
         let copied = caught(|| {

@@ -53,7 +53,7 @@ where
 {
     let (fork, splice) = typed::<R, T, P::Out>(ends)?;
     let common = Common::new(site.clone(), (fork, splice), agrees, states.reason.clone());
-    let shadow: Arc<dyn AnyShadow> = Arc::new(common.clone());
+    let shadow: Arc<dyn AnyShadow> = common.clone();
     let begin = Begin { next, states, runner: PhantomData::<fn() -> R>, common, tried, answer, laid: false };
     Ok((Box::new(begin), shadow))
 }

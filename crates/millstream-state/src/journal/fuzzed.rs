@@ -24,7 +24,7 @@ pub(crate) fn record(header: &[u8; 20], payload: &[u8], offset: u64, next: &mut 
             packed.extend_from_slice(payload);
             true
         }
-        4..8 => packed::pack(&plain, &mut packed),
+        4..8 => packed::pack(&plain, 0, &mut packed),
         _ => false,
     };
     let behind = if is_packed { packed } else { plain };

@@ -7,15 +7,18 @@ const LEAST: usize = 64;
 /// LZ4 makes at most this of a byte; a length beyond it is none that was written.
 const MOST_OF_A_BYTE: usize = 255;
 
-/// Appends the compressed payload to a record. `false`, with the record as it was, if it would be no shorter.
-pub(super) fn pack(payload: &[u8], record: &mut Vec<u8>) -> bool {
-    let begin = record.len();
+/// Makes a record of the compressed payload, behind this room for a header. `false`, and an empty record, if it would
+/// be no shorter.
+pub(super) fn pack(payload: &[u8], room: usize, record: &mut Vec<u8>) -> bool {
+    record.clear();
     let Some(length) = u32::try_from(payload.len()).ok().filter(|_| payload.len() >= LEAST) else { return false };
+    record.resize(room, 0);
     record.extend(length.to_le_bytes());
-    record.resize(begin + 4 + get_maximum_output_size(payload.len()), 0);
-    let packed = compress_into(payload, &mut record[begin + 4..]).unwrap_or(usize::MAX);
-    let shorter = packed < payload.len().saturating_sub(4);
-    record.truncate(if shorter { begin + 4 + packed } else { begin });
+    let begin = record.len();
+    record.resize(begin + get_maximum_output_size(payload.len()), 0);
+    let packed = compress_into(payload, &mut record[begin..]).unwrap_or(usize::MAX);
+    let shorter = packed < payload.len() - 4;
+    record.truncate(if shorter { begin + packed } else { 0 });
     shorter
 }
 
@@ -38,8 +41,8 @@ mod tests {
     fn what_repeats_is_shorter_and_comes_back() {
         for length in [64, 100, 5000, 200_000] {
             let payload: Vec<u8> = (0..length).map(|n| (n / 40 % 9) as u8).collect();
-            let (mut record, mut unpacked) = (vec![7; 3], Vec::new());
-            assert!(pack(&payload, &mut record) && record.len() < length, "{length}: {}", record.len());
+            let (mut record, mut unpacked) = (vec![7; 30], Vec::new());
+            assert!(pack(&payload, 3, &mut record) && record.len() < length, "{length}: {}", record.len());
             assert!(unpack(&record[3..], &mut unpacked) && unpacked == payload);
         }
     }
@@ -50,7 +53,7 @@ mod tests {
         let mixed: Vec<u8> = (0..1000).map(|_| random.draw() as u8).collect();
         for payload in [&mixed[..], &[0; 63], &[]] {
             let mut record = vec![7; 3];
-            assert!(!pack(payload, &mut record) && record == [7; 3]);
+            assert!(!pack(payload, 3, &mut record) && record.is_empty());
         }
     }
 

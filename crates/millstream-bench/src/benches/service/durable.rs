@@ -2,7 +2,7 @@
 //! a second, by four clients with 4096 requests each under way. `fdatasync` is what the disk takes for as many bytes as
 //! a group has on average, in the same turns.
 
-use super::{Book, CLIENTS, Order, checked, ended, ids, of_client, order, summed};
+use super::{Book, CLIENTS, Order, asked, ids};
 use crate::failure::Failure;
 use crate::figure::{Figure, Ratio, Results, Unit, median};
 use crate::setting::Setting;
@@ -11,11 +11,9 @@ use millstream::prelude::*;
 use millstream::state::journal::JournalOptions;
 use millstream::state::{Cadence, Persistent, StateDir, recorded};
 use std::cell::RefCell;
-use std::collections::VecDeque;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
-use std::thread::spawn;
 use std::time::Instant;
 
 recorded!(Order);
@@ -50,24 +48,7 @@ fn served(rings: &Rings, n: u64, home: &Path) -> Result<u64, Failure> {
     let job = Persistent::new(rings.clone(), StateDir::open(&state, "book")?).snapshot_every(Cadence::OnCall);
     let book = pipeline::<Order>().scan(Book::default(), Book::take).named("book");
     let (client, running) = job.serve(book, JournalOptions::default())?;
-    let clients = (0..CLIENTS).map(|of| {
-        let client = client.clone();
-        spawn(move || {
-            let (mut sum, mut under_way) = (0, VecDeque::with_capacity(WINDOW));
-            for id in of_client(of, n) {
-                if under_way.len() == WINDOW
-                    && let Some(answer) = VecDeque::<Answer<_>>::pop_front(&mut under_way)
-                {
-                    sum = checked(sum, answer.wait().map_err(ended)?);
-                }
-                under_way.push_back(client.send(order(id)).map_err(ended)?);
-            }
-            under_way.into_iter().try_fold(sum, |sum, answer| Ok(checked(sum, answer.wait().map_err(ended)?)))
-        })
-    });
-    let clients = clients.collect();
-    drop(client);
-    let sum = summed(clients)?;
+    let sum = asked(client, n, WINDOW)?;
     running.wait()?;
     Ok(sum)
 }

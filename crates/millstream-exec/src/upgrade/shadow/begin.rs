@@ -7,12 +7,10 @@ use crate::keeps::{RingBackend, RingRunner};
 use crate::marks::{Change, Retired};
 use crate::migrations::StateRules;
 use crate::pool::Pool;
-use crate::snapshot::Beginning;
-use crate::start::{Version, deploy_version};
+use crate::start::Version;
 use crate::upgrade::hand_over::{copies, hand_over};
-use crate::upgrade::{Answer, judged};
+use crate::upgrade::{Answer, judged, wired};
 use crate::{RingShape, UpgradeError};
-use millstream_core::failure::{caught, into_message};
 use millstream_core::{Arrow, Deploy, Item, SequenceNumber, Val};
 use millstream_ring::{MarkKind, RingLayout};
 use std::marker::PhantomData;
@@ -23,7 +21,7 @@ pub(crate) struct Begin<R, T: Item, P: Arrow<Out: RingLayout>> {
     pub(super) next: Arc<P>,
     pub(super) states: StateRules,
     pub(super) runner: PhantomData<fn() -> R>,
-    pub(super) common: Common<T, P::Out>,
+    pub(super) common: Arc<Common<T, P::Out>>,
     /// For how many numbers, if it then takes the place of that one.
     pub(super) tried: Option<u64>,
     pub(super) answer: Answer,
@@ -45,7 +43,7 @@ where
     P: Deploy<RingBackend<R>> + Arrow<In = Val<T>, Out: RingShape<R>>,
 {
     fn begin(&self, pool: &Arc<Pool>, retired: Retired) -> Result<(), UpgradeError> {
-        let Common { site, fork, splice, .. } = &self.common;
+        let Common { site, fork, splice, .. } = &*self.common;
         let input = fork.take().expect("the mark has left a reader");
         let running = splice.take_fork().expect("the sink has left a reader");
         input.forget_marks();
@@ -53,11 +51,7 @@ where
         if site.present().shadow.as_ref().is_some_and(|other| other.end().is_none()) {
             return Err(UpgradeError::UnderWay);
         }
-        let beginning = Beginning::Clocks(retired.clocks.clone());
-        let wired = caught(|| deploy_version::<R, T, P>(&*self.next, site, pool, input, beginning));
-        let wired = wired.map_err(|payload| UpgradeError::Panicked(into_message(payload)))?;
-        let (Version { mut wiring, ring_bytes }, shadow) =
-            wired.map_err(|refused| UpgradeError::Refused(Box::new(refused)))?;
+        let (Version { mut wiring, ring_bytes }, shadow) = wired::<R, T, P>(&self.next, site, pool, input, &retired)?;
         let present = site.present().observer.clone();
         let check = judged(present.plan(), &wiring.plan, &self.states)?;
         let writes = !wiring.side_sinks.is_empty() || wiring.tasklets.iter().any(|named| named.side_output);
@@ -88,11 +82,11 @@ where
         self.laid = true;
         self.common.splice.want_fork();
         let until = at.0.saturating_add(self.tried?);
-        Some((SequenceNumber(until), self.common.over(self.answer.clone(), Some(at), None)))
+        Some((SequenceNumber(until), self.common.clone().over(self.answer.clone(), Some(at), None)))
     }
 
     fn carry_out(self: Box<Self>, retired: Retired) -> Option<usize> {
-        let Common { site, state, reason, .. } = &self.common;
+        let Common { site, state, reason, .. } = &*self.common;
         let pool = site.pool.upgrade()?;
         let (shared, at) = (&pool.shared, retired.at);
         match self.begin(&pool, retired) {

@@ -24,24 +24,15 @@ pub(crate) struct Common<T: Item, A: RingLayout> {
     pub(super) reason: Option<String>,
 }
 
-impl<T: Item, A: RingLayout> Clone for Common<T, A> {
-    fn clone(&self) -> Self {
-        let Common { site, fork, splice, agrees, state, left, place, reason } = self;
-        let (site, fork, splice, agrees) = (site.clone(), fork.clone(), splice.clone(), agrees.clone());
-        let (state, left, place, reason) = (state.clone(), left.clone(), place.clone(), reason.clone());
-        Common { site, fork, splice, agrees, state, left, place, reason }
-    }
-}
-
 impl<T: Item, A: RingLayout> Common<T, A> {
     pub(super) fn new(
         site: Site,
         (fork, splice): (Arc<SourceFork<T>>, Arc<Splice<A>>),
         agrees: Arc<Agrees<A>>,
         reason: Option<String>,
-    ) -> Self {
-        let (left, place) = (Arc::default(), Arc::default());
-        Common { site, fork, splice, agrees, state: ShadowState::new(), left, place, reason }
+    ) -> Arc<Self> {
+        let (left, place) = (Arc::default(), Place::default());
+        Arc::new(Common { site, fork, splice, agrees, state: ShadowState::new(), left, place, reason })
     }
 }
 
@@ -50,8 +41,8 @@ pub(crate) trait AnyShadow: Send + Sync {
     fn state(&self) -> &Arc<ShadowState>;
 
     /// The change by which it takes the place of the running version.
-    fn cut_over(&self, answer: Answer) -> Box<dyn Change>;
+    fn cut_over(self: Arc<Self>, answer: Answer) -> Box<dyn Change>;
 
     /// The same, and the shadow that the running version is from then on.
-    fn cut_over_keeping(&self, answer: Answer) -> (Box<dyn Change>, Arc<dyn AnyShadow>);
+    fn cut_over_keeping(self: Arc<Self>, answer: Answer) -> (Box<dyn Change>, Arc<dyn AnyShadow>);
 }

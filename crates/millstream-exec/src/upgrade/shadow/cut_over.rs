@@ -16,20 +16,25 @@ use std::sync::{Arc, PoisonError};
 use std::time::Instant;
 
 pub(crate) struct CutOver<T: Item, A: RingLayout> {
-    pub(super) common: Common<T, A>,
+    pub(super) common: Arc<Common<T, A>>,
     pub(super) answer: Answer,
     /// The number from which on it was tried, if this was planned then.
     pub(super) tried: Option<SequenceNumber>,
     /// The shadow that the version is which retires, if that goes on.
-    pub(super) kept: Option<Common<T, A>>,
+    pub(super) kept: Option<Arc<Common<T, A>>>,
     pub(super) laid: bool,
 }
 
 impl<T: Item, A: RingLayout> Common<T, A> {
     /// The change by which it takes the place of the running version, after it was `tried` from a number on, and after
     /// which that one is `kept`.
-    pub(super) fn over(&self, answer: Answer, tried: Option<SequenceNumber>, kept: Option<Self>) -> Box<dyn Change> {
-        Box::new(CutOver { common: self.clone(), answer, tried, kept, laid: false })
+    pub(super) fn over(
+        self: Arc<Self>,
+        answer: Answer,
+        tried: Option<SequenceNumber>,
+        kept: Option<Arc<Self>>,
+    ) -> Box<dyn Change> {
+        Box::new(CutOver { common: self, answer, tried, kept, laid: false })
     }
 }
 
@@ -38,14 +43,14 @@ impl<T: Item, A: RingLayout> AnyShadow for Common<T, A> {
         &self.state
     }
 
-    fn cut_over(&self, answer: Answer) -> Box<dyn Change> {
+    fn cut_over(self: Arc<Self>, answer: Answer) -> Box<dyn Change> {
         self.over(answer, None, None)
     }
 
-    fn cut_over_keeping(&self, answer: Answer) -> (Box<dyn Change>, Arc<dyn AnyShadow>) {
-        let Common { site, fork, splice, agrees, .. } = self.clone();
-        let kept = Common::new(site, (fork, splice), agrees, None);
-        (self.over(answer, None, Some(kept.clone())), Arc::new(kept))
+    fn cut_over_keeping(self: Arc<Self>, answer: Answer) -> (Box<dyn Change>, Arc<dyn AnyShadow>) {
+        let Common { site, fork, splice, agrees, .. } = &*self;
+        let kept = Common::new(site.clone(), (fork.clone(), splice.clone()), agrees.clone(), None);
+        (self.over(answer, None, Some(kept.clone())), kept)
     }
 }
 
@@ -61,7 +66,7 @@ impl<T: Item, A: RingLayout> Drop for CutOver<T, A> {
 impl<T: Item, A: RingLayout> CutOver<T, A> {
     /// Takes what there is to cut over to.
     fn take(&self, pool: &Pool) -> Result<(Beside, Reader<A>), UpgradeError> {
-        let Common { state, place, left, .. } = &self.common;
+        let Common { state, place, left, .. } = &*self.common;
         let over = |end| Err(UpgradeError::Shadow(end));
         if let Some(end) = state.end() {
             return over(end);
@@ -75,7 +80,7 @@ impl<T: Item, A: RingLayout> CutOver<T, A> {
     }
 
     fn refuse(&self, at: SequenceNumber, error: UpgradeError) {
-        let Common { site, reason, .. } = &self.common;
+        let Common { site, reason, .. } = &*self.common;
         site.refuse(self.tried.unwrap_or(at), reason.clone(), error, &self.answer);
     }
 
@@ -110,7 +115,7 @@ impl<T: Item, A: RingLayout> Change for CutOver<T, A> {
 
     fn carry_out(self: Box<Self>, retired: Retired) -> Option<usize> {
         let begun = Instant::now();
-        let Common { site, splice, state, .. } = &self.common;
+        let Common { site, splice, state, .. } = &*self.common;
         let pool = site.pool.upgrade()?;
         let at = retired.at;
         let (beside, output) = match self.take(&pool) {

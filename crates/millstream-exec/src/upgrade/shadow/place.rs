@@ -10,7 +10,7 @@ use millstream_core::plan::UpgradeCheck;
 use std::sync::{Arc, Mutex};
 
 /// Where a shadow that has begun leaves it.
-pub(super) type Place = Arc<Mutex<Option<Beside>>>;
+pub(super) type Place = Mutex<Option<Beside>>;
 
 /// A shadow's tasklets and what belongs to them.
 pub(crate) struct Beside {

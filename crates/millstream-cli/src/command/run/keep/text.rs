@@ -107,8 +107,8 @@ impl KeptProgram {
         if !check.is_allowed() {
             let lines: String = check.to_string().lines().map(|line| format!("\n  {line}")).collect();
             let why = format!(
-                "it has the state of another text, which this one cannot take the place of{}. To begin anew, keep \
-                 the state in another directory:{lines}",
+                "it has the state of another text, which this one cannot take the place of{}. To begin from nothing, \
+                 keep the state in another directory:{lines}",
                 advice(&check)
             );
             return Err(wrong(&why));
