@@ -20,7 +20,7 @@ use crate::tree::Tree;
 pub(crate) struct Args {
     /// Names of mutants; all of them if none is given
     names: Vec<String>,
-    /// Begin no further mutant after this many minutes, and name those that were not judged
+    /// Stop after this many minutes, and name the mutants that were not judged
     #[arg(long)]
     minutes: Option<u64>,
 }
@@ -32,19 +32,19 @@ pub(crate) fn run(args: &Args) -> Result {
         return Ok(());
     }
     let place = target_dir().join("mutants");
-    let bench = Bench { tree: Tree::copy_to(&place.join("tree"))?, log: place.join("log"), place };
+    let until = args.minutes.map(|minutes| Instant::now() + Duration::from_secs(60 * minutes));
+    let bench = Bench { tree: Tree::copy_to(&place.join("tree"))?, log: place.join("log"), place, until };
     fs::create_dir_all(&bench.log)
         .map_err(|error| failure(format!("cannot create {}: {error}", bench.log.display())))?;
     let mut sound = BTreeSet::new();
     let (mut survived, mut errors) = (0_usize, 0_usize);
-    let (start, limit) = (Instant::now(), args.minutes.map(|minutes| Duration::from_secs(60 * minutes)));
     for (judged, mutant) in mutants.iter().enumerate() {
-        if limit.is_some_and(|limit| start.elapsed() >= limit) {
-            let names: Vec<&str> = mutants[judged..].iter().map(|mutant| mutant.name.as_str()).collect();
-            println!("NOT JUDGED, out of time: {}", names.join(" "));
-            break;
-        }
         match bench.judge(mutant, &mut sound) {
+            Ok(Verdict::OutOfTime) => {
+                let names: Vec<&str> = mutants[judged..].iter().map(|mutant| mutant.name.as_str()).collect();
+                println!("NOT JUDGED, out of time: {}", names.join(" "));
+                break;
+            }
             Ok(Verdict::Killed(by)) => println!("killed {} ({by})", mutant.name),
             Ok(Verdict::Survived) => {
                 println!("SURVIVED {}", mutant.name);
@@ -96,6 +96,7 @@ fn chosen(mut mutants: Vec<Mutant>, names: &[String]) -> Result<Vec<Mutant>> {
 enum Verdict {
     Killed(String),
     Survived,
+    OutOfTime,
 }
 
 #[derive(Debug)]
@@ -103,6 +104,7 @@ enum Ran {
     Passed,
     Failed(ExitStatus),
     Hung,
+    OutOfTime,
 }
 
 /// The place where mutants are built and judged.
@@ -111,6 +113,7 @@ struct Bench {
     tree: Tree,
     place: PathBuf,
     log: PathBuf,
+    until: Option<Instant>,
 }
 
 impl Bench {
@@ -119,14 +122,19 @@ impl Bench {
         eprintln!("-- {}: cargo test {}", mutant.name, mutant.kills.join(" "));
         let key = mutant.judge();
         if !sound.contains(&key) {
-            self.passes_unbroken(mutant)?;
+            if !self.passes_unbroken(mutant)? {
+                return Ok(Verdict::OutOfTime);
+            }
             sound.insert(key);
         }
         let log = self.log.join(format!("{}.txt", mutant.name));
         self.tree.with_patch(&mutant.file, &mutant.touches, || {
-            self.compiles(mutant, &log)?;
+            if !self.compiles(mutant, &log)? {
+                return Ok(Verdict::OutOfTime);
+            }
             let seconds = mutant.timeout.as_secs();
             Ok(match self.test(mutant, &log)? {
+                Ran::OutOfTime => Verdict::OutOfTime,
                 Ran::Passed => Verdict::Survived,
                 Ran::Failed(status) => Verdict::Killed(format!("the test failed: {}", how(status))),
                 Ran::Hung => Verdict::Killed(format!("the test hung: no end in {seconds} s")),
@@ -134,11 +142,15 @@ impl Bench {
         })
     }
 
-    fn passes_unbroken(&self, mutant: &Mutant) -> Result {
+    /// `false` if there was no time to find out.
+    fn passes_unbroken(&self, mutant: &Mutant) -> Result<bool> {
         let log = self.log.join(format!("{}.unbroken.txt", mutant.name));
-        self.compiles(mutant, &log).map_err(|error| failure(format!("unbroken, {error}")))?;
+        if !self.compiles(mutant, &log).map_err(|error| failure(format!("unbroken, {error}")))? {
+            return Ok(false);
+        }
         match self.test(mutant, &log)? {
-            Ran::Passed => Ok(()),
+            Ran::Passed => Ok(true),
+            Ran::OutOfTime => Ok(false),
             Ran::Failed(_) => Err(failure(format!("its test fails on the unbroken code too: {}", log.display()))),
             Ran::Hung => Err(failure(format!(
                 "its test does not end in {} s on the unbroken code; raise `# timeout:`",
@@ -147,10 +159,12 @@ impl Bench {
         }
     }
 
-    fn compiles(&self, mutant: &Mutant, log: &Path) -> Result {
+    /// `false` if there was no time to find out.
+    fn compiles(&self, mutant: &Mutant, log: &Path) -> Result<bool> {
         match self.cargo_test(&["--no-run"], mutant, log, None)? {
-            Ran::Passed => Ok(()),
-            _ => Err(failure(format!("it does not compile: {}", log.display()))),
+            Ran::Passed => Ok(true),
+            Ran::OutOfTime => Ok(false),
+            Ran::Failed(_) | Ran::Hung => Err(failure(format!("it does not compile: {}", log.display()))),
         }
     }
 
@@ -173,7 +187,10 @@ impl Bench {
         // A process group of its own, so that a hung test ends with its cargo.
         command.process_group(0);
         let mut child = command.spawn().map_err(cannot)?;
-        match wait(&mut child, timeout).map_err(cannot)? {
+        let hangs_at = timeout.map(|timeout| Instant::now() + timeout);
+        let until = [hangs_at, self.until].into_iter().flatten().min();
+        match wait(&mut child, until).map_err(cannot)? {
+            None if until == self.until => Ok(Ran::OutOfTime),
             None => Ok(Ran::Hung),
             Some(status) if status.success() => Ok(Ran::Passed),
             Some(status) => Ok(Ran::Failed(status)),
@@ -188,17 +205,16 @@ impl Bench {
     }
 }
 
-/// Waits for the end. After the timeout it kills the whole group and returns `None`.
-fn wait(child: &mut Child, timeout: Option<Duration>) -> std::io::Result<Option<ExitStatus>> {
-    let Some(timeout) = timeout else {
+/// Waits for the end. At this time it kills the whole group and returns `None`.
+fn wait(child: &mut Child, until: Option<Instant>) -> std::io::Result<Option<ExitStatus>> {
+    let Some(until) = until else {
         return child.wait().map(Some);
     };
-    let start = Instant::now();
     loop {
         if let Some(status) = child.try_wait()? {
             return Ok(Some(status));
         }
-        if start.elapsed() >= timeout {
+        if Instant::now() >= until {
             break;
         }
         thread::sleep(Duration::from_millis(20));

@@ -37,7 +37,8 @@ struct Built {
     chore: &'static str,
 }
 
-const DENY: Built = Built { package: "cargo-deny", version: "0.20.2", flags: "", chore: "cargo xtask lint --deny" };
+const DENY: Built =
+    Built { package: "cargo-deny", version: "0.20.2", flags: "--debug", chore: "cargo xtask lint --deny" };
 const FUZZ: Built = Built { package: "cargo-fuzz", version: "0.13.2", flags: "", chore: "cargo xtask fuzz" };
 // Without its server, which takes most of the build time.
 const MDBOOK: Built =
