@@ -67,218 +67,104 @@ pub(crate) struct Bench {
     pub(crate) name: &'static str,
     /// A description in one line.
     pub(crate) about: &'static str,
-    pub(crate) run: fn(&Setting) -> Result<Results, Failure>,
 }
 
-pub(crate) const ALL: &[Bench] = &[
-    Bench { name: "chain2", about: "two maps of u64 on one worker, and the same work in one loop", run: chain2::run },
-    Bench {
-        name: "filter-map",
-        about: "filter_map, then map, on one worker, and the same work in one loop",
-        run: filter_map::run,
-    },
-    Bench {
-        name: "boxes",
-        about: "boxes whose types name the items, and the same pipelines with complete types, on one worker",
-        run: boxes::run,
-    },
-    Bench {
-        name: "wires",
-        about: "graphs as blocks of named wires, and the same graphs by hand, on one worker",
-        run: wires::run,
-    },
-    Bench { name: "copying5", about: "a map of all halves of a five-way fan-out, on one worker", run: copying::five },
-    Bench { name: "copying10", about: "a map of all halves of a ten-way fan-out, on one worker", run: copying::ten },
-    Bench {
-        name: "copying",
-        about: "one stream that fans out two to twenty ways, on rings and on our own queues",
-        run: copying_queues::run,
-    },
-    Bench { name: "compile", about: "the time and memory to compile a pipeline of thirty stages", run: compile::run },
-    Bench {
-        name: "merge",
-        about: "a choice of two lanes with a map each, and the same work in one loop and on queues",
-        run: merge::run,
-    },
-    Bench {
-        name: "instructions",
-        about: "instructions of an item in a dozen kernels, and those that are kept in the repository",
-        run: instructions::run,
-    },
-    Bench {
-        name: "layouts",
-        about: "records of four numbers, as one ring of records, and as four rings of numbers",
-        run: layouts::run,
-    },
-    Bench {
-        name: "shard-by",
-        about: "running sums of 1,000 keys, also in one loop and on queues; and two shards",
-        run: shard_by::run,
-    },
-    Bench { name: "shard2", about: "two shards of a 1 us map on two workers, and one on one", run: shard2::run },
-    Bench { name: "wc", about: "millstream wc on 1 GB of text, and GNU wc (with --rivals)", run: wc::run },
-    Bench {
-        name: "word-split",
-        about: "a text in pieces, split by four tasklets and joined, and the same work in one loop",
-        run: word_split::run,
-    },
-    Bench { name: "hop", about: "numbers from a source on one worker to a sink on another", run: hop::run },
-    Bench {
-        name: "chain3",
-        about: "a source, two maps and a sink, on as many workers as improve throughput",
-        run: chain3::run,
-    },
-    Bench { name: "zip2", about: "numbers beside their parities, from one ring", run: zip2::run },
-    Bench { name: "zip10", about: "a ten-way fan-out whose sink reads all ten halves", run: zip10::read },
-    Bench { name: "zip10-write", about: "ten maps of one ring, and a sink that reads them all", run: zip10::write },
-    Bench { name: "shard2-ordered", about: "two shards of a 1.2 us map, in order", run: shard2_ordered::run },
-    Bench { name: "chain7", about: "seven cheap stages between a source and a sink", run: chain7::run },
-    Bench { name: "oversubscribed", about: "sixteen stages on sixteen workers, and on two", run: oversubscribed::run },
-    Bench {
-        name: "upgrade",
-        about: "a pipeline with 100 MB of keyed state is replaced: pauses, p99, and the first output",
-        run: upgrade::run,
-    },
-    Bench {
-        name: "rescale",
-        about: "a keyed stage under load gets four shards instead of one, and then two: the longest gap",
-        run: rescale::run,
-    },
-    Bench {
-        name: "elastic",
-        about: "a square wave of load, with fixed numbers of shards and one that follows the load",
-        run: elastic::run,
-    },
-    Bench { name: "observe", about: "two maps on one worker, observed and not", run: observe::run },
-    Bench {
-        name: "wake",
-        about: "the wake-up time of a parked reader, and a round trip; the cost of each wait strategy",
-        run: wake::run,
-    },
-    Bench { name: "sleep", about: "four sleeps for each item, each sleep in its own stage", run: sleep::run },
-    Bench {
-        name: "three-to-one",
-        about: "entries of three longs from many producers to one consumer, with a ring for each producer",
-        run: three_to_one::run,
-    },
-    Bench {
-        name: "transport",
-        about: "random longs to 1, 3 and 5 consumers, through rings and through a queue",
-        run: transport::run,
-    },
-    Bench {
-        name: "fair",
-        about: "the share of the slowest of three producers that always have more to send",
-        run: fair::run,
-    },
-    Bench { name: "spaces-long", about: "headers before long lines, from a file to nowhere", run: spaces::long },
-    Bench { name: "spaces-short", about: "headers before short lines, from a file to nowhere", run: spaces::short },
-    Bench { name: "spaces-pipe", about: "headers before long lines, between two pipes", run: spaces::pipe },
-    Bench {
-        name: "text-batch",
-        about: "lines through a map, for sizes of blocks and batches: bytes a second, and p99",
-        run: text_batch::run,
-    },
-    Bench { name: "wc-fast", about: "millstream wc, GNU wc, and one pass by hand", run: wc_fast::run },
-    Bench {
-        name: "contended",
-        about: "millstream wc beside a busy loop on every core, and the same on one thread",
-        run: contended::run,
-    },
-    Bench {
-        name: "log",
-        about: "windows over an access log by event time, and the same in a loop and by rayon",
-        run: log::run,
-    },
-    Bench { name: "uppercase", about: "millstream uppercase and tr a-z A-Z", run: uppercase::run },
-    Bench { name: "jq", about: "JSON lines through filters, by millstream jq, jaq and jq", run: jq::run },
-    Bench {
-        name: "csv",
-        about: "rows that match and a sum by key, by millstream run, Miller, mawk and DuckDB",
-        run: csv::run,
-    },
-    Bench { name: "pipe", about: "tr a-z A-Z in two processes, by millstream pipe and GNU parallel", run: pipe::run },
-    Bench {
-        name: "evolve",
-        about: "2,000 states on 450 workers that wait, with one master thread, and with a thread for each worker",
-        run: evolve::run,
-    },
-    Bench { name: "evolve-cores", about: "a particle filter on two workers, and on one", run: evolve::cores },
-    Bench {
-        name: "sensors",
-        about: "alarms of 150 sensors from three stations, and the loop by hand over the same stations",
-        run: sensors::run,
-    },
-    Bench { name: "crawler", about: "fifty futures at a time, and `buffered` of the futures crate", run: crawler::run },
-    Bench {
-        name: "service",
-        about: "four clients and an order book that answers them, and one thread behind channels",
-        run: service::run,
-    },
-    Bench {
-        name: "latency",
-        about: "from due until consumed at a fixed rate: one hop, and five stages, on rings and on channels",
-        run: latency::run,
-    },
-    Bench {
-        name: "libraries",
-        about: "a hop, a chain and a map in order, in every library that can do them (with --rivals)",
-        run: libraries::run,
-    },
-    Bench {
-        name: "growth-items",
-        about: "more items through two maps, on one worker and in one loop",
-        run: growth::items,
-    },
-    Bench { name: "growth-stages", about: "more maps, in boxes and in one loop", run: growth::stages },
-    Bench { name: "growth-halves", about: "more readers of one ring, and one loop", run: growth::halves },
-    Bench { name: "growth-shards", about: "more shards of a map of 1 us on two workers", run: growth::shards },
-    Bench { name: "growth-keys", about: "more keys with a sum each, and a map in a loop", run: growth::keys },
-    Bench { name: "growth-sizes", about: "larger items, from 8 bytes to 64 KiB", run: growth::sizes },
-    Bench { name: "growth-rings", about: "larger rings between a source, two maps and a sink", run: growth::rings },
-    Bench { name: "growth-cores", about: "more workers, and how many of them outperform one loop", run: growth::cores },
-    Bench {
-        name: "snapshot",
-        about: "100 MB of keyed state, with a snapshot every second, and without",
-        run: snapshot::run,
-    },
-    Bench {
-        name: "journal",
-        about: "values in a journal, and in plain writes that are synced as often",
-        run: journal::run,
-    },
-    Bench {
-        name: "recorded",
-        about: "an effect whose answers are in the record, and the same function without a record",
-        run: recorded::run,
-    },
-    Bench {
-        name: "restore",
-        about: "the start of a job from 1 GB of keyed state, and a loop that decodes and inserts the same",
-        run: restore::run,
-    },
-    Bench {
-        name: "serve",
-        about: "millstream serve over loopback, beside plain axum with a mutex; lines, idle connections, overload",
-        run: serve::run,
-    },
-    Bench {
-        name: "cluster-hop",
-        about: "32 KiB batches from edge to edge of a NATS server, through a replica, and in a bare loop",
-        run: cluster::hop,
-    },
-    Bench {
-        name: "cluster-failover",
-        about: "the longest silence when the replica that appends stops in the middle of its work",
-        run: cluster::failover,
-    },
-    Bench {
-        name: "cluster-words",
-        about: "words counted by key by two replicas over a NATS server, and by the same pipeline on one machine",
-        run: cluster::words,
-    },
-    Bench { name: "rss", about: "the peak memory of each program while gigabytes go through it", run: rss::run },
-];
+/// What is said of the benches and what runs are apart: a test that only names them does not contain them, and builds
+/// in half of the time.
+macro_rules! benches {
+    ($($name:literal: $about:literal, $run:path;)*) => {
+        pub(crate) const ALL: &[Bench] = &[$(Bench { name: $name, about: $about }),*];
+
+        impl Bench {
+            pub(crate) fn run(&self, setting: &Setting) -> Result<Results, Failure> {
+                match self.name {
+                    $($name => $run(setting),)*
+                    other => unreachable!("{other} is in the list"),
+                }
+            }
+        }
+    };
+}
+
+benches! {
+    "chain2": "two maps of u64 on one worker, and the same work in one loop", chain2::run;
+    "filter-map": "filter_map, then map, on one worker, and the same work in one loop", filter_map::run;
+    "boxes": "boxes whose types name the items, and the same pipelines with complete types, on one worker", boxes::run;
+    "wires": "graphs as blocks of named wires, and the same graphs by hand, on one worker", wires::run;
+    "copying5": "a map of all halves of a five-way fan-out, on one worker", copying::five;
+    "copying10": "a map of all halves of a ten-way fan-out, on one worker", copying::ten;
+    "copying": "one stream that fans out two to twenty ways, on rings and on our own queues", copying_queues::run;
+    "compile": "the time and memory to compile a pipeline of thirty stages", compile::run;
+    "merge": "a choice of two lanes with a map each, and the same work in one loop and on queues", merge::run;
+    "instructions":
+        "instructions of an item in a dozen kernels, and those that are kept in the repository", instructions::run;
+    "layouts": "records of four numbers, as one ring of records, and as four rings of numbers", layouts::run;
+    "shard-by": "running sums of 1,000 keys, also in one loop and on queues; and two shards", shard_by::run;
+    "shard2": "two shards of a 1 us map on two workers, and one on one", shard2::run;
+    "wc": "millstream wc on 1 GB of text, and GNU wc (with --rivals)", wc::run;
+    "word-split": "a text in pieces, split by four tasklets and joined, and the same work in one loop", word_split::run;
+    "hop": "numbers from a source on one worker to a sink on another", hop::run;
+    "chain3": "a source, two maps and a sink, on as many workers as improve throughput", chain3::run;
+    "zip2": "numbers beside their parities, from one ring", zip2::run;
+    "zip10": "a ten-way fan-out whose sink reads all ten halves", zip10::read;
+    "zip10-write": "ten maps of one ring, and a sink that reads them all", zip10::write;
+    "shard2-ordered": "two shards of a 1.2 us map, in order", shard2_ordered::run;
+    "chain7": "seven cheap stages between a source and a sink", chain7::run;
+    "oversubscribed": "sixteen stages on sixteen workers, and on two", oversubscribed::run;
+    "upgrade": "a pipeline with 100 MB of keyed state is replaced: pauses, p99, and the first output", upgrade::run;
+    "rescale": "a keyed stage under load gets four shards instead of one, and then two: the longest gap", rescale::run;
+    "elastic": "a square wave of load, with fixed numbers of shards and one that follows the load", elastic::run;
+    "observe": "two maps on one worker, observed and not", observe::run;
+    "wake": "the wake-up time of a parked reader, and a round trip; the cost of each wait strategy", wake::run;
+    "sleep": "four sleeps for each item, each sleep in its own stage", sleep::run;
+    "three-to-one":
+        "entries of three longs from many producers to one consumer, with a ring for each producer", three_to_one::run;
+    "transport": "random longs to 1, 3 and 5 consumers, through rings and through a queue", transport::run;
+    "fair": "the share of the slowest of three producers that always have more to send", fair::run;
+    "spaces-long": "headers before long lines, from a file to nowhere", spaces::long;
+    "spaces-short": "headers before short lines, from a file to nowhere", spaces::short;
+    "spaces-pipe": "headers before long lines, between two pipes", spaces::pipe;
+    "text-batch": "lines through a map, for sizes of blocks and batches: bytes a second, and p99", text_batch::run;
+    "wc-fast": "millstream wc, GNU wc, and one pass by hand", wc_fast::run;
+    "contended": "millstream wc beside a busy loop on every core, and the same on one thread", contended::run;
+    "log": "windows over an access log by event time, and the same in a loop and by rayon", log::run;
+    "uppercase": "millstream uppercase and tr a-z A-Z", uppercase::run;
+    "jq": "JSON lines through filters, by millstream jq, jaq and jq", jq::run;
+    "csv": "rows that match and a sum by key, by millstream run, Miller, mawk and DuckDB", csv::run;
+    "pipe": "tr a-z A-Z in two processes, by millstream pipe and GNU parallel", pipe::run;
+    "evolve":
+        "2,000 states on 450 workers that wait, with one master thread, and with a thread for each worker", evolve::run;
+    "evolve-cores": "a particle filter on two workers, and on one", evolve::cores;
+    "sensors": "alarms of 150 sensors from three stations, and the loop by hand over the same stations", sensors::run;
+    "crawler": "fifty futures at a time, and `buffered` of the futures crate", crawler::run;
+    "service": "four clients and an order book that answers them, and one thread behind channels", service::run;
+    "latency":
+        "from due until consumed at a fixed rate: one hop, and five stages, on rings and on channels", latency::run;
+    "libraries": "a hop, a chain and a map in order, in every library that can do them (with --rivals)", libraries::run;
+    "growth-items": "more items through two maps, on one worker and in one loop", growth::items;
+    "growth-stages": "more maps, in boxes and in one loop", growth::stages;
+    "growth-halves": "more readers of one ring, and one loop", growth::halves;
+    "growth-shards": "more shards of a map of 1 us on two workers", growth::shards;
+    "growth-keys": "more keys with a sum each, and a map in a loop", growth::keys;
+    "growth-sizes": "larger items, from 8 bytes to 64 KiB", growth::sizes;
+    "growth-rings": "larger rings between a source, two maps and a sink", growth::rings;
+    "growth-cores": "more workers, and how many of them outperform one loop", growth::cores;
+    "snapshot": "100 MB of keyed state, with a snapshot every second, and without", snapshot::run;
+    "journal": "values in a journal, and in plain writes that are synced as often", journal::run;
+    "recorded": "an effect whose answers are in the record, and the same function without a record", recorded::run;
+    "restore":
+        "the start of a job from 1 GB of keyed state, and a loop that decodes and inserts the same", restore::run;
+    "serve":
+        "millstream serve over loopback, beside plain axum with a mutex; lines, idle connections, overload", serve::run;
+    "cluster-hop":
+        "32 KiB batches from edge to edge of a NATS server, through a replica, and in a bare loop", cluster::hop;
+    "cluster-failover":
+        "the longest silence when the replica that appends stops in the middle of its work", cluster::failover;
+    "cluster-words":
+        "words counted by key by two replicas over a NATS server, and by the same pipeline on one machine",
+        cluster::words;
+    "rss": "the peak memory of each program while gigabytes go through it", rss::run;
+}
 
 /// Runs a case of a bench in this process, which is one of its own.
 pub(crate) fn alone(setting: &Setting, case: &str, who: &str, items: u64) -> Result<u64, Failure> {

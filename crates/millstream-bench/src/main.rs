@@ -107,7 +107,7 @@ fn run(args: &Args) -> Result<Vec<String>, Failure> {
     }
     let (mut missed, mut failed) = (Vec::new(), Vec::new());
     for bench in args.benches() {
-        let results = match (bench.run)(&args.setting(bench.name)) {
+        let results = match bench.run(&args.setting(bench.name)) {
             Err(failure) if args.all => {
                 eprintln!("millstream-bench: {}: {failure}", bench.name);
                 failed.push(bench.name);
