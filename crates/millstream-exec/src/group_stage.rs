@@ -26,13 +26,11 @@ pub(crate) fn stateless_stage<A: RingLayout, B: Item, D: Density>(
         .expect("the options were checked");
     let batch = wiring.batch_at(home);
     let (shared, density) = (wiring.shared.clone(), PhantomData::<fn() -> (B, D)>);
-    let tasklets: Vec<_> = writers
-        .into_iter()
-        .map(|writer| {
-            let (shared, f) = (shared.clone(), f.clone());
-            Box::new(GroupStage { writer, f, batch, end, shared, density }) as Box<dyn Tasklet>
-        })
-        .collect();
+    let mut tasklets: Vec<Box<dyn Tasklet>> = Vec::with_capacity(writers.len());
+    for writer in writers {
+        let (shared, f) = (shared.clone(), f.clone());
+        tasklets.push(Box::new(GroupStage { writer, f, batch, end, shared, density }));
+    }
     wiring.stage(home, tasklets);
     reader
 }

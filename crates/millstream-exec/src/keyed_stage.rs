@@ -87,11 +87,13 @@ pub(crate) fn keyed_stage<A: RingLayout, S: Item + Clone, B: Item, D: Density>(
         keyed_writers::<A, B, D>(input.stops_at_marks(), key_slots.stops_at_marks(), states.len(), wiring.slots)
             .expect("the options were checked");
     let (batch, density) = (wiring.batch_at(home), PhantomData::<fn() -> (B, D)>);
-    let tasklet = |(writer, state)| {
-        let bytes = keeper.counter();
-        Box::new(KeyedStage { writer, state, keeper, bytes, f: f.clone(), batch, end, density }) as Box<dyn Tasklet>
-    };
-    let tasklets: Vec<_> = writers.into_iter().zip(states).map(tasklet).collect();
+    let mut tasklets: Vec<Box<dyn Tasklet>> = Vec::with_capacity(writers.len());
+    let mut states = states.into_iter();
+    for writer in writers {
+        let (bytes, f) = (keeper.counter(), f.clone());
+        let state = states.next().expect("there is a state for every writer");
+        tasklets.push(Box::new(KeyedStage { writer, state, keeper, bytes, f, batch, end, density }));
+    }
     wiring.stage(home, tasklets);
     reader
 }

@@ -118,10 +118,10 @@ fn text_stage<F: Fill>(
     let (writers, reader) =
         text_run_writers::<F::In, F::Kind, F::Density>(input.stops_at_marks(), wiring.scope.width, wiring.slots)
             .expect("the options were checked");
-    let shared = &wiring.shared;
-    let tasklet =
-        |writer| Box::new(GroupTextStage { writer, fill: fill(), batch, shared: shared.clone() }) as Box<dyn Tasklet>;
-    let tasklets: Vec<_> = writers.into_iter().map(tasklet).collect();
+    let mut tasklets: Vec<Box<dyn Tasklet>> = Vec::with_capacity(writers.len());
+    for writer in writers {
+        tasklets.push(Box::new(GroupTextStage { writer, fill: fill(), batch, shared: wiring.shared.clone() }));
+    }
     wiring.stage(Home::Workers, tasklets);
     reader
 }

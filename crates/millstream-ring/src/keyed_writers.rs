@@ -103,10 +103,10 @@ pub fn keyed_writers<F: RingLayout, T: Item, D: Density>(
     let state = Arc::new(KeyedWriters::new::<D::Slot<T>>(k, position, capacity));
     let shared = Shared::<D::Slot<T>>::new(capacity, position, Published::Team(state.clone()))?;
     let output = reader_at::<Val<T, D>>(&shared, position);
-    let mut readers: Vec<_> = (1..k).map(|_| first.fork()).collect();
-    readers.push(first);
-    let writers = readers.into_iter().enumerate();
-    let writers =
-        writers.map(|(index, reader)| KeyedWriter::new(index, k, reader, shared.clone(), state.clone())).collect();
+    let mut writers = Vec::with_capacity(k);
+    for index in 1..k {
+        writers.push(KeyedWriter::new(index, k, first.fork(), shared.clone(), state.clone()));
+    }
+    writers.insert(0, KeyedWriter::new(0, k, first, shared, state));
     Ok((writers, output))
 }

@@ -215,7 +215,9 @@ fn group_of<F: RingLayout, B: OneRing>(
     input.view.regate(&HiddenGate(Gate::Group(state.clone())));
     let (view, stops) = (Arc::new(input.view), input.coming.stops);
     let output = reader_at::<B>(&shared, input.position);
-    let writers =
-        (0..k).map(|index| RunWriter::new(index, view.clone(), stops, shared.clone(), state.clone())).collect();
+    let mut writers = Vec::with_capacity(k);
+    for index in 0..k {
+        writers.push(RunWriter::new(index, view.clone(), stops, shared.clone(), state.clone()));
+    }
     Ok((writers, output))
 }
