@@ -21,18 +21,19 @@ pub(crate) trait HeldState {
 
 /// A state in its stage.
 pub(crate) trait InPlace: HeldState {
-    /// Whether this stage can take over the state of `old`, and whether that is in as many lanes.
+    /// Whether this stage can take over the state of `old`.
     ///
     /// # Errors
     ///
     /// Why it cannot.
-    fn fits(&self, old: &dyn HeldState) -> Result<Fit, String>;
+    fn fits(&self, old: &dyn HeldState) -> Result<(), String>;
 
-    /// Takes over the state of `old`, which it fits, and leaves its own there. If it tells keys apart, in another
-    /// number of lanes, returns where the state of each key was and is.
-    fn take_over(&mut self, old: &mut dyn HeldState) -> Option<Vec<KeyMove>>;
+    /// Takes over the state of `old`, which it fits, and leaves its own there. If it tells keys apart, `around` says
+    /// where the keys around it were and are, if they have moved; and if its own have moved, returns where the state of
+    /// each was and is.
+    fn take_over(&mut self, old: &mut dyn HeldState, around: Option<&[KeyMove]>) -> Option<Vec<KeyMove>>;
 
-    /// How the states of a stage whose keys are in another number of lanes go on; its tasklets all have this type.
+    /// How the states of a stage whose keys have moved go on; its tasklets all have this type.
     fn spread(&self) -> Spread;
 
     /// What was kept of a state of this type. May run the user's code.
@@ -41,48 +42,39 @@ pub(crate) trait InPlace: HeldState {
     ///
     /// What it is instead, or why it cannot be read.
     fn load(&self, kept: Kept) -> Result<Box<dyn HeldState>, String>;
-
-    /// Replaces the state. Returns whether this is its type.
-    #[must_use]
-    fn put(&mut self, state: Box<dyn Any>) -> bool;
-}
-
-/// How a new state fits an old one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Fit {
-    AsItIs,
-    /// It is of keys, in another number of lanes.
-    OtherLanes,
 }
 
 /// Moves the states of keys: from the tasklets of the old stage, to those of the new one.
 pub(crate) type Spread = fn(&mut [&mut dyn Any], &mut [&mut dyn Any], &[KeyMove]);
 
+/// As [`InPlace::take_over`].
+type TakeOver<S> = fn(&mut S, &mut S, Option<&[KeyMove]>) -> Option<Vec<KeyMove>>;
+
 /// How a state goes from a running stage to the one that goes on.
 #[derive(Debug)]
 pub(crate) struct HandOver<S> {
     /// Whether the new one can take over the old one.
-    pub(crate) fits: fn(&S, &S) -> Result<Fit, String>,
+    pub(crate) fits: fn(&S, &S) -> Result<(), String>,
     /// The new one takes over the old one, and leaves its own there.
-    pub(crate) take_over: fn(&mut S, &mut S) -> Option<Vec<KeyMove>>,
+    pub(crate) take_over: TakeOver<S>,
     pub(crate) spread: Spread,
 }
 
 impl<S> HandOver<S> {
     /// The state as it is.
     pub(crate) fn whole() -> Self {
-        let take_over = |new: &mut S, old: &mut S| {
+        let take_over: TakeOver<S> = |new, old, _| {
             std::mem::swap(new, old);
             None
         };
-        HandOver { fits: |_, _| Ok(Fit::AsItIs), take_over, spread: |_, _, _| {} }
+        HandOver { fits: |_, _| Ok(()), take_over, spread: |_, _, _| {} }
     }
 }
 
 impl<S: Clone + 'static> HandOver<States<S>> {
     /// Of the states of the keys of a lane.
     pub(crate) fn of_lane() -> Self {
-        let take_over = |new: &mut States<S>, old: &mut States<S>| {
+        let take_over: TakeOver<States<S>> = |new, old, _| {
             new.take_over(old);
             None
         };
@@ -90,7 +82,7 @@ impl<S: Clone + 'static> HandOver<States<S>> {
             states.iter_mut().filter_map(|lane| lane.downcast_mut()).collect()
         }
         let spread: Spread = |old, new, moves| States::<S>::spread(&mut lanes(old), &mut lanes(new), moves);
-        HandOver { fits: |_, _| Ok(Fit::AsItIs), take_over, spread }
+        HandOver { fits: |_, _| Ok(()), take_over, spread }
     }
 }
 
@@ -98,9 +90,7 @@ impl<S: Clone + 'static> HandOver<Vec<States<S>>> {
     /// Of the states of the keys of all lanes.
     pub(crate) fn of_lanes() -> Self {
         type Lanes<S> = Vec<States<S>>;
-        let fits =
-            |new: &Lanes<S>, old: &Lanes<S>| Ok(if new.len() == old.len() { Fit::AsItIs } else { Fit::OtherLanes });
-        let take_over = |new: &mut Lanes<S>, old: &mut Lanes<S>| {
+        let take_over: TakeOver<Lanes<S>> = |new, old, _| {
             new.iter_mut().zip(old).for_each(|(new, old)| new.take_over(old));
             None
         };
@@ -108,16 +98,14 @@ impl<S: Clone + 'static> HandOver<Vec<States<S>>> {
             states.iter_mut().filter_map(|lanes| lanes.downcast_mut::<Lanes<S>>()).flatten().collect()
         }
         let spread: Spread = |old, new, moves| States::<S>::spread(&mut lanes(old), &mut lanes(new), moves);
-        HandOver { fits, take_over, spread }
+        HandOver { fits: |_, _| Ok(()), take_over, spread }
     }
 }
 
 impl<K: Key> HandOver<KeyRouter<K>> {
     /// Of the keys themselves.
     pub(crate) fn of_keys() -> Self {
-        let fits =
-            |new: &KeyRouter<K>, old: &KeyRouter<K>| Ok(if new.fits(old)? { Fit::AsItIs } else { Fit::OtherLanes });
-        HandOver { fits, take_over: KeyRouter::take_over, spread: |_, _, _| {} }
+        HandOver { fits: KeyRouter::fits, take_over: KeyRouter::take_over, spread: |_, _, _| {} }
     }
 }
 
@@ -156,7 +144,7 @@ impl<S: Item> HeldState for Placed<'_, S> {
 }
 
 impl<S: Item> InPlace for Placed<'_, S> {
-    fn fits(&self, old: &dyn HeldState) -> Result<Fit, String> {
+    fn fits(&self, old: &dyn HeldState) -> Result<(), String> {
         let Some(state) = old.state().downcast_ref::<S>() else {
             return Err(format!(
                 "has a state of type {}, and a {} in the running pipeline",
@@ -171,9 +159,9 @@ impl<S: Item> InPlace for Placed<'_, S> {
         (self.hand_over.fits)(self.state, state)
     }
 
-    fn take_over(&mut self, old: &mut dyn HeldState) -> Option<Vec<KeyMove>> {
+    fn take_over(&mut self, old: &mut dyn HeldState, around: Option<&[KeyMove]>) -> Option<Vec<KeyMove>> {
         let old = old.state_mut().downcast_mut::<S>().expect("it fits");
-        (self.hand_over.take_over)(self.state, old)
+        (self.hand_over.take_over)(self.state, old, around)
     }
 
     fn spread(&self) -> Spread {
@@ -183,10 +171,6 @@ impl<S: Item> InPlace for Placed<'_, S> {
     fn load(&self, kept: Kept) -> Result<Box<dyn HeldState>, String> {
         let version = kept.version();
         Ok(Box::new(CopiedState { state: (self.load)(kept)?, version }))
-    }
-
-    fn put(&mut self, state: Box<dyn Any>) -> bool {
-        state.downcast::<S>().map(|state| *self.state = *state).is_ok()
     }
 }
 

@@ -53,7 +53,7 @@ pub use row::{LastOfRow, Row};
 pub use samples::every_stage;
 pub use service::BuiltService;
 pub use stages::QUEUE_HELPERS;
-pub use strategy::{Pipes, graphs, pipes, streams};
+pub use strategy::{Pipes, graphs, pipes, quiet_pipes, streams};
 pub use stream::Stream;
 pub use tree::{Edit, Graph, Pipe, Related, Statement};
 pub use try_scan::TryScanBy;

@@ -15,7 +15,8 @@ pub struct KeySlot {
     pub fresh: bool,
 }
 
-/// Where the state of a key was, and where it is with another number of lanes: lanes and places.
+/// Where the state of a key was, and where it is with another number of lanes, of its own or of the keys around it:
+/// lanes and places.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the sentence above says it")]
 pub struct KeyMove {
@@ -93,6 +94,12 @@ struct Address {
 
 /// No entry.
 pub(super) const NONE: u32 = u32::MAX;
+
+/// The lane of a key, of `lanes` lanes from `first_lane` on.
+fn lane_of<K: Hash>(key: &K, first_lane: u16, lanes: usize) -> u16 {
+    let within = Stable.hash_one(key) % lanes as u64;
+    first_lane + u16::try_from(within).expect("there are at most 65536 lanes")
+}
 
 impl<K: Hash + Eq + Clone> KeySlots<K> {
     /// No key has a key slot yet.
@@ -195,8 +202,7 @@ impl<K: Hash + Eq + Clone> KeySlots<K> {
         if full && !self.bound.forgets {
             return Err(self.bound.refusal());
         }
-        let within = Stable.hash_one(&key) % lanes as u64;
-        let lane = first_lane + u16::try_from(within).expect("there are at most 65536 lanes");
+        let lane = lane_of(&key, first_lane, lanes);
         let entry = if full { self.oldest } else { self.entries.len() as u32 };
         if full {
             self.unlink(entry);
@@ -218,18 +224,16 @@ impl<K: Hash + Eq + Clone> KeySlots<K> {
         Ok(KeySlot { place: address.place, lane, fresh: true })
     }
 
-    /// Gives every key its lane among `lanes` lanes, and a place there. Returns where each was and is.
-    pub(crate) fn spread(&mut self, lanes: usize, places: &mut FreeSlots) -> Vec<KeyMove> {
-        let mut moves = Vec::with_capacity(self.entries.len());
+    /// Gives every key its lane among `lanes` lanes from `first_lane` on, and a place there. Adds where each was and
+    /// is.
+    pub(crate) fn spread(&mut self, first_lane: u16, lanes: usize, places: &mut FreeSlots, moves: &mut Vec<KeyMove>) {
         for index in 0..self.entries.len() as u32 {
             let entry = self.entry(index);
-            let lane =
-                u16::try_from(Stable.hash_one(&entry.key) % lanes as u64).expect("there are at most 65536 lanes");
+            let lane = lane_of(&entry.key, first_lane, lanes);
             let (from, to) = (entry.address, Address { lane, place: places.take(lane) });
             entry.address = to;
             moves.push(KeyMove { from: (from.lane, from.place), to: (to.lane, to.place) });
         }
-        moves
     }
 
     /// Removes every key, and frees its place.

@@ -12,7 +12,7 @@ use carried::{Keeps, carried, kept_by};
 /// [`PlanDiff`](super::PlanDiff), which also finds a stage that was renamed:
 ///
 /// - A stage of both plans that keeps a state has it under one name, in the same type and the same version, or there is
-///   a [migration](UpgradeRules::migrated). Keyed states are those of the same keys, in as many lanes.
+///   a [migration](UpgradeRules::migrated). Keyed states are those of the same keys, in any number of lanes.
 /// - A stage that only the new plan has begins fresh; one that starts a clock goes on with the numbers of its input.
 /// - A stage that only the old plan has, and that keeps something, a state or the numbers of a clock, is refused: its
 ///   state would be lost. [Dropping](UpgradeRules::dropped) a state on purpose is said by name; and so is that a stage

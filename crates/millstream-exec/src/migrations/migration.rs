@@ -54,7 +54,9 @@ impl Migration {
                 return Some(Box::new(new.migrated(old, &migrate)));
             }
             let (old, new) = (old.downcast_ref::<Vec<States<Old>>>()?, new.downcast_ref::<Vec<States<New>>>()?);
-            let lanes = new.iter().zip(old).map(|(new, old)| new.migrated(old, &migrate));
+            // The keys of all lanes begin alike, and there may be another number of lanes now.
+            let new = new.first()?;
+            let lanes = old.iter().map(|old| new.migrated(old, &migrate));
             Some(Box::new(lanes.collect::<Vec<States<New>>>()))
         };
         let types = [type_name::<Old>(), type_name::<New>()];
@@ -81,7 +83,8 @@ impl Migration {
         (self.read)(kept)
     }
 
-    /// The new state of a stage that would begin as `new`. Runs the user's code.
+    /// The new state of a stage that would begin as `new`; with keys, in the lanes of the old one. Runs the user's
+    /// code.
     ///
     /// # Errors
     ///
@@ -91,13 +94,15 @@ impl Migration {
         old: &dyn HeldState,
         new: &dyn InPlace,
         limit: Option<Limit>,
-    ) -> Result<Box<dyn Any>, String> {
+    ) -> Result<Box<dyn HeldState>, String> {
         let migrated = match limit {
             Some(limit) => self.apart(old.state(), new.state(), limit)?,
             None => caught(|| (self.migrate)(old.state(), new.state())),
         };
         match migrated {
-            Ok(Some(state)) => Ok(state),
+            Ok(Some(state)) => {
+                Ok(Box::new(MigratedState { state, type_name: new.type_name(), version: new.version() }))
+            }
             Ok(None) => {
                 let ([from, to], before, after) = (self.types, old.type_name(), new.type_name());
                 Err(format!("holds a {before} and would hold a {after}: the migration makes a {to} of a {from}"))
@@ -130,6 +135,31 @@ impl Migration {
         thread.map_err(|error| format!("has a migration whose thread could not be started: {error}"))?;
         let left = until.saturating_duration_since(Instant::now());
         made.recv_timeout(left).map_err(|_| format!("has a migration that has not ended within {within:?}"))
+    }
+}
+
+/// What a migration made, for a stage whose state has this type and version.
+struct MigratedState {
+    state: Box<dyn Any>,
+    type_name: &'static str,
+    version: u32,
+}
+
+impl HeldState for MigratedState {
+    fn state(&self) -> &dyn Any {
+        &*self.state
+    }
+
+    fn state_mut(&mut self) -> &mut dyn Any {
+        &mut *self.state
+    }
+
+    fn type_name(&self) -> &'static str {
+        self.type_name
+    }
+
+    fn version(&self) -> u32 {
+        self.version
     }
 }
 

@@ -1,6 +1,6 @@
 //! The states of a version that has retired go to the stages of the one that goes on.
 //!
-//! First everything is asked that can fail: types, versions, lanes, bounds, migrations. Then the states are exchanged,
+//! First everything is asked that can fail: types, versions, bounds, migrations. Then the states are exchanged,
 //! which cannot fail. So the old version either keeps all its states or has left all of them.
 
 use super::error::StateMismatch;
@@ -80,12 +80,14 @@ pub(super) fn hand_over(
         let state = in_place(&mut named.tasklet);
         after.entry(named.name.clone()).or_default().extend(state);
     }
-    let (mut judged, limit) = (BTreeMap::new(), rules.within.and_then(Limit::of));
+    let (mut migrated, limit) = (ByStage::new(), rules.within.and_then(Limit::of));
     for (stage, new) in &after {
         let states = judge(&before[stage], new, rules.migration(stage), limit);
-        judged.insert(stage.clone(), states.map_err(|why| StateMismatch::new(stage, why))?);
+        let states = states.map_err(|why| StateMismatch::new(stage, why))?;
+        migrated.extend(states.map(|states| (stage.clone(), states)));
     }
-    // Those that tell keys apart come first: they say where each key is.
+    before.extend(migrated);
+    // Those that tell keys apart come first, the outermost in front: they say where each key is.
     let keys_first = |stage: &&Stage| stage.kind != "key";
     let mut stages: Vec<_> = plan.stages.iter().collect();
     stages.sort_by_key(keys_first);
@@ -93,19 +95,13 @@ pub(super) fn hand_over(
     for stage in stages {
         let (Some(new), Some(old)) = (after.get_mut(&stage.name), before.get_mut(&stage.name)) else { continue };
         moved += new.len();
-        let moves = plan.key_stages(stage).last().and_then(|keys| moves_of.get(*keys));
-        match (judged.remove(&stage.name).flatten(), moves) {
-            (Some(states), _) => {
-                for (new, state) in new.iter_mut().zip(states) {
-                    assert!(new.put(state), "the type was compared");
-                }
-            }
-            (None, Some(moves)) => spread(old, new, moves),
-            (None, None) => {
-                for (new, old) in new.iter_mut().zip(old) {
-                    let moves = new.take_over(&mut **old);
-                    moves_of.extend(moves.map(|moves| (&*stage.name, moves)));
-                }
+        let around = plan.key_stages(stage).last().and_then(|keys| moves_of.get(*keys)).map(Vec::as_slice);
+        match around {
+            Some(moves) if stage.kind != "key" => spread(old, new, moves),
+            _ => {
+                let each = new.iter_mut().zip(old);
+                let moves: Vec<_> = each.filter_map(|(new, old)| new.take_over(&mut **old, around)).collect();
+                moves_of.extend(moves.into_iter().map(|moves| (&*stage.name, moves)));
             }
         }
     }
@@ -120,19 +116,17 @@ fn spread(old: &mut [Box<dyn HeldState + '_>], new: &mut [Box<dyn InPlace + '_>]
     spread(&mut old, &mut new, moves);
 }
 
-/// What a migration makes of the states of a stage; none if they go on as they are, perhaps in other lanes. The plans
-/// have compared the numbers of lanes.
+/// What a migration makes of the states of a stage, in the lanes in which they were; none if they go on as they are.
 fn judge(
     old: &[Box<dyn HeldState + '_>],
     new: &[Box<dyn InPlace + '_>],
     migration: Option<&Migration>,
     limit: Option<Limit>,
-) -> Result<Option<Vec<Box<dyn Any>>>, String> {
-    let mut pairs = old.iter().zip(new);
-    match migration {
-        Some(migration) => {
-            pairs.map(|(old, new)| migration.migrated(&**old, &**new, limit)).collect::<Result<_, _>>().map(Some)
-        }
-        None => pairs.try_for_each(|(old, new)| new.fits(&**old).map(drop)).map(|()| None),
-    }
+) -> Result<Option<Vec<Box<dyn HeldState>>>, String> {
+    let Some(first) = new.first() else { return Ok(None) };
+    let fits = |old: &dyn HeldState| first.fits(old);
+    let Some(migration) = migration else { return old.iter().try_for_each(|old| fits(&**old)).map(|()| None) };
+    let migrated = old.iter().map(|old| migration.migrated(&**old, &**first, limit));
+    let migrated = migrated.collect::<Result<Vec<_>, _>>()?;
+    migrated.iter().try_for_each(|state| fits(&**state)).map(|()| Some(migrated))
 }

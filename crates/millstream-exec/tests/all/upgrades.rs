@@ -33,6 +33,8 @@ mod check;
 mod close;
 mod edges;
 mod kept;
+#[cfg(feature = "durable")]
+mod nested;
 mod refused;
 mod reorder;
 mod rescale;

@@ -1,8 +1,8 @@
 //! Random pipelines whose states are migrated and go to other shards while they run.
 //!
-//! In front of a random pipeline is a stage that counts the values of each key. A change of the run makes its states of
-//! another type, or gives it another number of shards. What it adds to a value depends on the count and not on the
-//! type, so a state that is lost, doubled or at another key shows in every value that follows.
+//! In front of a random pipeline is a stage that counts the values of each key inside each other key. A change of the
+//! run makes its states of another type, or gives it another number of shards. What it adds to a value depends on the
+//! count and not on the type, so a state that is lost, doubled or at another key shows in every value that follows.
 
 use super::build::Built;
 use super::upgrades::Part;
@@ -41,10 +41,15 @@ impl Counts for Wide {
     }
 }
 
-const KEYS: i64 = 7;
+/// How many keys there are, and how many inside each.
+const KEYS: [i64; 2] = [7, 3];
 
 fn key(value: &Value) -> i64 {
-    value.digest().rem_euclid(KEYS)
+    value.digest().rem_euclid(KEYS[0])
+}
+
+fn key_inside(value: &Value) -> i64 {
+    value.digest().div_euclid(KEYS[0]).rem_euclid(KEYS[1])
 }
 
 fn counted(value: &Value, count: i64) -> Value {
@@ -56,17 +61,21 @@ fn behind<C: Counts, P>(part: Part<P>, shards: usize) -> impl Deployable<In = Va
 where
     P: Deployable + Arrow<In = Val<Value>, Out: RingShape> + Send + Sync,
 {
-    let front = pipeline::<Value>().shard_by(key, shards, |p| {
-        p.scan(C::default(), |count: &mut C, value: &Value| counted(value, count.next())).named("front")
+    // With other shards the keys inside are in other lanes, too.
+    let front = pipeline::<Value>().shard_by(key, shards, move |p| {
+        let inside = p.shard_by(key_inside, 1 + shards % 2, |p| {
+            p.scan(C::default(), |count: &mut C, value: &Value| counted(value, count.next())).named("front")
+        });
+        inside.named("front-keys-inside")
     });
     front.named("front-keys").then(part)
 }
 
 /// What the counting stage makes of these.
 fn behind_counts(inputs: &[Value]) -> Vec<Value> {
-    let mut counts = BTreeMap::<i64, u64>::new();
+    let mut counts = BTreeMap::<(i64, i64), u64>::new();
     let count = |value: &Value| {
-        let count = counts.entry(key(value)).or_default();
+        let count = counts.entry((key(value), key_inside(value))).or_default();
         *count += 1;
         counted(value, (*count % 256) as i64)
     };
@@ -120,7 +129,7 @@ pub struct Restart {
     pub every: u64,
     /// Whether the states of the counting stage become of the other type.
     pub migrates: bool,
-    /// The shards of the two versions. A migration is at one number of shards.
+    /// The shards of the two versions.
     pub shards: [usize; 2],
 }
 
@@ -156,7 +165,7 @@ where
     let slots = if migrates {
         let migrations = migrations.migrate("front", |old: Narrow| Wide { count: u64::from(old.0) });
         let rings = deployment.rings().resume_changed(snapshot, old.plan(), migrations);
-        deployment.run_with(rings, &behind::<Wide, _>(part(), before), rest, sink::collect_slots())?
+        deployment.run_with(rings, &behind::<Wide, _>(part(), after), rest, sink::collect_slots())?
     } else {
         let rings = deployment.rings().resume_changed(snapshot, old.plan(), migrations);
         deployment.run_with(rings, &behind::<Narrow, _>(part(), after), rest, sink::collect_slots())?

@@ -13,6 +13,12 @@ pub fn pipes(size: usize) -> Pipes {
     Pipes { size, place: Context::Body, blocks: false }
 }
 
+/// As [`pipes`], of stages that are quiet, so that they can be in a lane or by key.
+#[must_use]
+pub fn quiet_pipes(size: usize) -> Pipes {
+    Pipes { size, place: Context::Lane, blocks: false }
+}
+
 /// As [`pipes`], of blocks of named wires alone. They may shrink to something else.
 #[must_use]
 pub fn graphs(size: usize) -> Pipes {

@@ -10,7 +10,7 @@
 mod durable;
 
 use crate::reference::versions::changed;
-use millstream_testkit::random::{Edit, Pipe, Stream, Value, Versions, every_stage, streams, values};
+use millstream_testkit::random::{Edit, Pipe, Stream, Value, Versions, every_stage, quiet_pipes, streams, values};
 use millstream_testkit::{Deployment, Feeding, deployments, within};
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -35,47 +35,12 @@ fn changes() -> impl Strategy<Value = Vec<(u64, u64)>> {
 /// More threads than a test should have, or more steps of the equations.
 const WIDEST: usize = 32;
 
-/// Whether keys inside other keys are in other lanes. A run refuses that at the number, and the plans do not see it
-/// before if the lanes of both together are as many.
-fn has_other_lanes_inside(old: &Pipe, new: &Pipe) -> bool {
-    let (old, new) = (lanes(old), lanes(new));
-    old.iter().any(|(name, lanes)| new.get(name).is_some_and(|now| now != lanes && now.len().max(lanes.len()) > 1))
-}
-
-/// Of each `shard_by` the number of its lanes, behind those of the ones around it.
-fn lanes(tree: &Pipe) -> BTreeMap<u32, Vec<usize>> {
-    fn of(tree: &Pipe, around: &[usize], found: &mut BTreeMap<u32, Vec<usize>>) {
-        match tree {
-            Pipe::Called(name, stage) => match &**stage {
-                Pipe::ShardBy { k, body, .. } => {
-                    let lanes = [around, &[*k]].concat();
-                    of(body, &lanes, found);
-                    found.insert(*name, lanes);
-                }
-                stage => of(stage, around, found),
-            },
-            Pipe::Then(p, q) | Pipe::Fanout(p, q) | Pipe::Both(p, q) | Pipe::Choose(p, q) | Pipe::Merge(p, q) => {
-                [p, q].into_iter().for_each(|part| of(part, around, found));
-            }
-            Pipe::FanoutAll(bodies) => bodies.iter().for_each(|body| of(body, around, found)),
-            Pipe::Block(block) => block.bodies().for_each(|body| of(body, around, found)),
-            Pipe::Shard(_, p) | Pipe::Tee(p) | Pipe::Feedback(_, p) | Pipe::Named(p) | Pipe::Boxed(p) => {
-                of(p, around, found);
-            }
-            _ => {}
-        }
-    }
-    let mut found = BTreeMap::new();
-    of(tree, &[], &mut found);
-    found
-}
-
 /// The versions, the edits that make them, and how many changes the plans refuse.
 fn versions(tree: Pipe, changes: &[(u64, u64)]) -> (Versions, Vec<Edit>, usize) {
     let (mut versions, mut edits, mut refused) = (Versions::of(&tree.versioned()), Vec::new(), 0);
     for ((at, seed), version) in changes.iter().zip(1..) {
         let next = versions.last().related(*seed, version);
-        if next.tree.width() > WIDEST || has_other_lanes_inside(versions.last(), &next.tree) {
+        if next.tree.width() > WIDEST {
             continue;
         }
         match versions.change(*at, &next.tree) {
@@ -159,7 +124,7 @@ proptest! {
         let mut versions = durable::Versions::of(&tree.versioned());
         for ((at, seed), version) in changes.into_iter().zip(1..) {
             let next = durable::lasting(&versions.last().related(seed, version).tree);
-            if next.width() <= WIDEST && !has_other_lanes_inside(versions.last(), &next) {
+            if next.width() <= WIDEST {
                 versions.change(at, next);
             }
         }
@@ -167,6 +132,29 @@ proptest! {
         let run = move || versions.check(&inputs, deployment, every);
         let outcome = within(Duration::from_secs(60), run).unwrap_or_else(|hung| Err(hung.to_string()));
         outcome.map_err(|why| TestCaseError::fail(format!("{shown}: {why}")))?;
+    }
+
+    /// Keys inside others, with random stages at both places, in other numbers of lanes. Random changes do that rarely.
+    #[test]
+    fn keys_inside_others_go_to_other_lanes(
+        bodies in [quiet_pipes(5), quiet_pipes(5)],
+        most in [1..=5_usize, 1..=5_usize],
+        inputs in values(120),
+        deployment in deployments(),
+        lanes in [1..=3_usize, 1..=3_usize],
+        later in vec((0..=130_u64, [1..=3_usize, 1..=3_usize]), 1..=3),
+        seed in any::<u64>(),
+    ) {
+        let nested = |lanes| nested(lanes, most, &bodies);
+        prop_assume!(nested([3, 3]).width() <= WIDEST);
+        let (mut versions, mut later) = (Versions::of(&nested(lanes)), later);
+        later.sort_unstable();
+        for (at, lanes) in later {
+            prop_assert_eq!(versions.change(at, &nested(lanes)), Ok(()), "{}", versions);
+        }
+        let feedings = [Feeding::Inline, Feeding::Stepped(seed), Feeding::Ready, Feeding::Channel];
+        let deployments = feedings.map(|feeding| Deployment { feeding, ..deployment });
+        checked(&versions, &inputs, deployments).map_err(TestCaseError::fail)?;
     }
 
     #[test]
@@ -248,5 +236,22 @@ fn a_stream_that_ends_beside_a_change_ends_in_every_run_alike() {
         let takes = || Pipe::Called(1, Pipe::Stream(of).into());
         assert_changes(&Pipe::Tee(takes().into()), &[(at, takes())]);
         assert_changes(&Pipe::Tee(takes().into()), &[(at, takes()), (at, map())]);
+    }
+}
+
+/// Keys inside others, in these numbers of lanes, with a body at both places. At most `most` of each are remembered.
+fn nested([outer, inner]: [usize; 2], most: [usize; 2], bodies: &[Pipe; 2]) -> Pipe {
+    let [around, inside] = bodies.clone();
+    let inside = Pipe::ShardBy { keys: 3, most: most[1], k: inner, body: inside.into() };
+    let body = Pipe::Then(around.into(), inside.into()).into();
+    Pipe::ShardBy { keys: 4, most: most[0], k: outer, body }.versioned()
+}
+
+#[test]
+fn keys_inside_others_go_to_other_lanes_in_every_run_alike() {
+    let bodies = [1, 2].map(|start| Pipe::Scan { start });
+    for [first, second, third] in [[[3, 2], [2, 3], [6, 1]], [[1, 1], [3, 2], [3, 1]], [[2, 2], [4, 1], [2, 2]]] {
+        let nested = |lanes| nested(lanes, [3, 2], &bodies);
+        assert_changes(&nested(first), &[(5, nested(second)), (9, nested(third))]);
     }
 }

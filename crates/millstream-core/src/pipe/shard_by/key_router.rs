@@ -37,13 +37,7 @@ impl<K: Key> KeyRouter<K> {
         let KeySlot { lane, place, fresh } = outer.unwrap_or(KeySlot { lane: 0, place: 0, fresh: false });
         let key_slots = match &mut self.key_slots {
             Sets::One(key_slots) => key_slots,
-            Sets::Each(sets) => {
-                let sets = &mut sets[usize::from(lane)];
-                while sets.len() <= place as usize {
-                    sets.push(KeySlots::new(self.bound));
-                }
-                sets.get_mut(place as usize).expect("it was made")
-            }
+            Sets::Each(sets) => set_at(&mut sets[usize::from(lane)], place, self.bound),
         };
         if fresh {
             self.keys -= key_slots.len();
@@ -77,43 +71,37 @@ impl<K: Key> KeyRouter<K> {
         })
     }
 
-    /// Whether this can [take over](KeyRouter::take_over) the keys of `old`; true if it has as many lanes.
+    /// Whether this can [take over](KeyRouter::take_over) the keys of `old`.
     ///
     /// # Errors
     ///
-    /// Why it cannot: another number of lanes inside another `shard_by`, or a bound with which the keys do not agree.
-    pub fn fits(&self, old: &Self) -> Result<bool, String> {
-        let lanes = |router: &Self| (router.lanes, router.key_slots.outer());
-        let alike = lanes(self) == lanes(old);
-        if !alike && (self.key_slots.outer(), old.key_slots.outer()) != (1, 1) {
-            let [old, new] = [old, self].map(|router| router.lanes * router.key_slots.outer());
-            return Err(format!(
-                "has {new} lanes of keys inside those of other keys, and {old} in the running pipeline"
-            ));
-        }
-        old.key_slots.iter().try_for_each(|keys| keys.check_bound(self.bound))?;
-        Ok(alike)
+    /// Why it cannot: a bound with which the keys do not agree.
+    pub fn fits(&self, old: &Self) -> Result<(), String> {
+        old.key_slots.iter().try_for_each(|keys| keys.check_bound(self.bound))
     }
 
-    /// Takes the keys of `old`, which it [fits](KeyRouter::fits), and keeps its bound and its lanes. If it has another
-    /// number of lanes, returns where the state of each key was and is.
-    pub fn take_over(&mut self, old: &mut Self) -> Option<Vec<KeyMove>> {
-        let alike = self.lanes == old.lanes;
+    /// Takes the keys of `old`, which it [fits](KeyRouter::fits), and keeps its bound and its lanes. Inside another
+    /// `shard_by` whose keys have moved, `around` says where each of those was and is. If the keys of this one have
+    /// moved, by their own number of lanes or with those around them, returns where the state of each was and is.
+    pub fn take_over(&mut self, old: &mut Self, around: Option<&[KeyMove]>) -> Option<Vec<KeyMove>> {
+        old.key_slots.nest_as(&self.key_slots, old.bound);
+        let (outer, bound) = (self.key_slots.outer(), self.bound);
+        let stay = self.lanes == old.lanes && around.is_none();
         std::mem::swap(&mut self.key_slots, &mut old.key_slots);
         std::mem::swap(&mut self.keys, &mut old.keys);
-        let bound = self.bound;
+        if let Some(around) = around {
+            self.key_slots.follow(around, outer, bound);
+        }
         self.key_slots.for_each(|keys| {
             keys.find_keys();
             keys.bound = bound;
         });
-        if alike {
+        if stay {
             std::mem::swap(&mut self.places, &mut old.places);
             return None;
         }
-        let (lanes, places) = (self.lanes, &mut self.places);
-        *places = FreeSlots::new(lanes);
-        let mut moves = Vec::with_capacity(self.keys);
-        self.key_slots.for_each(|keys| moves.extend(keys.spread(lanes, places)));
+        let moves = self.key_slots.spread(self.lanes, outer, &mut self.places);
+        self.keys = moves.len();
         Some(moves)
     }
 
@@ -134,6 +122,14 @@ fn known_in<K: Hash + Eq + Clone>(
     let (sets, place) = (&mut sets[usize::from(outer.lane)], outer.place as usize);
     // A look changes nothing where no key is forgotten.
     if bound.forgets() { sets.get_mut(place)?.known(key) } else { sets.get(place)?.find(key) }
+}
+
+/// The set of the outer key at this place, which is made if it is not there.
+fn set_at<K: Hash + Eq + Clone>(sets: &mut PlaceTable<KeySlots<K>>, place: u32, bound: Bound) -> &mut KeySlots<K> {
+    while sets.len() <= place as usize {
+        sets.push(KeySlots::new(bound));
+    }
+    sets.get_mut(place as usize).expect("it was made")
 }
 
 impl<K: Hash + Eq + Clone> Sets<K> {
@@ -168,6 +164,39 @@ impl<K: Hash + Eq + Clone> Sets<K> {
                 (0..sets.len()).try_for_each(|place| f(sets.get_mut(place).expect("it is one of them")))
             }),
         }
+    }
+
+    /// Each set goes to the new lane, of `outer` lanes, and the new place of its outer key. A set whose outer key was
+    /// forgotten is dropped.
+    fn follow(&mut self, around: &[KeyMove], outer: usize, bound: Bound) {
+        let Sets::Each(sets) = self else { return };
+        let mut old: Vec<Vec<_>> = sets.drain(..).map(|sets| sets.into_values().map(Some).collect()).collect();
+        sets.resize_with(outer, PlaceTable::new);
+        for KeyMove { from: (lane, place), to: (to_lane, to_place) } in around {
+            // An outer key that has had no value here has no set.
+            if let Some(set) = old[usize::from(*lane)].get_mut(*place as usize).and_then(Option::take) {
+                *set_at(&mut sets[usize::from(*to_lane)], *to_place, bound) = set;
+            }
+        }
+    }
+
+    /// Gives every key its lane among `lanes` lanes in each of `outer` lanes, and a place there. Returns where each was
+    /// and is.
+    fn spread(&mut self, lanes: usize, outer: usize, places: &mut FreeSlots) -> Vec<KeyMove> {
+        *places = FreeSlots::new(lanes * outer);
+        let mut moves = Vec::with_capacity(self.iter().map(KeySlots::len).sum());
+        match self {
+            Sets::One(key_slots) => key_slots.spread(0, lanes, places, &mut moves),
+            Sets::Each(sets) => {
+                for (sets, first_lane) in sets.iter_mut().zip((0..).step_by(lanes)) {
+                    for place in 0..sets.len() {
+                        let set = sets.get_mut(place).expect("it is one of them");
+                        set.spread(first_lane as u16, lanes, places, &mut moves);
+                    }
+                }
+            }
+        }
+        moves
     }
 
     /// Written down, one lane with one set is the same inside another `shard_by` and alone.

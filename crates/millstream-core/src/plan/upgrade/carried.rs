@@ -35,7 +35,7 @@ pub(super) fn carried((old_plan, old): (&Plan, &Stage), (new_plan, new): (&Plan,
     let why = match (kept_by(old_plan, old), kept_by(new_plan, new)) {
         (Keeps::State(before), Keeps::State(after)) => {
             let why = if migrates { None } else { other_type(before, after) };
-            match why.or_else(|| other_place((old_plan, old), (new_plan, new), migrates)) {
+            match why.or_else(|| other_place((old_plan, old), (new_plan, new))) {
                 None if migrates => return Verdict::Migrated { from: before.clone() },
                 why => why,
             }
@@ -62,27 +62,20 @@ fn other_type(before: &StateInfo, after: &StateInfo) -> Option<String> {
     None
 }
 
-/// Why a state cannot be where the new plan has it, whatever its type is.
-fn other_place((old_plan, old): (&Plan, &Stage), (new_plan, new): (&Plan, &Stage), migrates: bool) -> Option<String> {
+/// Why a state cannot be where the new plan has it, whatever its type is. States of keys go to any number of lanes.
+fn other_place((old_plan, old): (&Plan, &Stage), (new_plan, new): (&Plan, &Stage)) -> Option<String> {
     if old.keys.is_some() != new.keys.is_some() {
         let [before, after] =
             [old, new].map(|stage| if stage.keys.is_some() { "of every key" } else { "a single one" });
         return is("its state is", &before, &after);
     }
-    let (before, after) = (lanes(old_plan, old), lanes(new_plan, new));
-    if before != after {
-        let lanes = || is("the number of its lanes is", &before, &after);
-        if migrates {
-            return lanes().map(|why| format!("{why}; a migration at another number has as many lanes"));
-        }
-        if old.keys.is_none() || nests(old_plan, old) || nests(new_plan, new) {
-            return lanes().map(|why| format!("{why}, inside those of other keys or around them"));
-        }
-    }
     let (before, after) = (old_plan.key_stages(old), new_plan.key_stages(new));
     if before != after {
         let [before, after] = [before, after].map(|stages| stages.join(", "));
         return is("its keys are those of", &before, &after);
+    }
+    if old.keys.is_none() && old.tasklets != new.tasklets {
+        return is("the number of its tasklets is", &old.tasklets, &new.tasklets);
     }
     match (old.kind == new.kind, starts_clock(old_plan, old), starts_clock(new_plan, new)) {
         (false, true, false) => {
@@ -113,21 +106,6 @@ impl Plan {
         let keys = keys.filter(|key| around(key).is_some_and(|around| is_inside(stage, around)));
         keys.map(|key| &*key.name).collect()
     }
-}
-
-/// Whether the keys of this stage are inside others, or others are inside them.
-fn nests(plan: &Plan, stage: &Stage) -> bool {
-    let outermost = plan.stages.iter().filter_map(around).find(|around| is_inside(stage, around));
-    let keys = |around| plan.stages.iter().filter(|key| key.kind == "key" && is_inside(key, around)).count();
-    outermost.is_some_and(|around| keys(around) > 1)
-}
-
-/// In how many lanes a stage has its state. The stage of a `shard_by` that tells the keys apart is one tasklet, and
-/// knows the lanes of the body.
-fn lanes(plan: &Plan, stage: &Stage) -> usize {
-    let Some(around) = around(stage) else { return stage.tasklets };
-    let inside = plan.stages.iter().filter(|other| is_inside(other, around));
-    inside.map(|other| other.tasklets).max().unwrap_or(stage.tasklets)
 }
 
 impl std::fmt::Display for Keeps<'_> {

@@ -1,7 +1,8 @@
 //! What `Plan::check_upgrade` says of two plans is what a run does.
 
 use super::number;
-use millstream_core::{Arrow, AsyncExt, ClockExt, KeysExt, StreamsExt, pipeline};
+use millstream_core::pipe::Id;
+use millstream_core::{Arrow, AsyncExt, ClockExt, KeysExt, StreamsExt, Val, pipeline};
 use millstream_exec::{BoxExt, BoxPipeline, FreePipe, JobExt, Rings, RunError, Runner, UpgradeError, source};
 
 type Version = BoxPipeline<u64, u64, FreePipe>;
@@ -9,6 +10,11 @@ type Version = BoxPipeline<u64, u64, FreePipe>;
 fn sum(sum: &mut u64, x: &u64) -> u64 {
     *sum += x;
     *sum
+}
+
+fn keys_in_keys(outer: usize, inner: usize) -> Version {
+    let sums = move |p: Id<Val<u64>>| p.shard_by(|x| x % 2, inner, |p| p.scan(0, sum).named("sum")).named("inner");
+    pipeline::<u64>().shard_by(|x| x % 3, outer, sums).named("keys").boxed_as()
 }
 
 fn versions() -> Vec<(&'static str, Version)> {
@@ -43,6 +49,9 @@ fn versions() -> Vec<(&'static str, Version)> {
         ("in two lanes", p().shard_by(|x| x % 3, 2, |p| p.scan(0, sum).named("sum")).named("keys").boxed_as()),
         ("keys alone", p().shard_by(|x| x % 3, 1, |p| p.map(|x| *x)).named("keys").boxed_as()),
         ("keys alone in two lanes", p().shard_by(|x| x % 3, 2, |p| p.map(|x| *x)).named("keys").boxed_as()),
+        ("keys in keys", keys_in_keys(1, 1)),
+        ("keys in keys in 2 x 3 lanes", keys_in_keys(2, 3)),
+        ("keys in keys in 3 x 2 lanes", keys_in_keys(3, 2)),
         ("flat map", p().flat_map(|x: &u64| vec![*x; 2]).named("flat").boxed_as()),
         (
             "flat map of sums",
