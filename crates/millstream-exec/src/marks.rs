@@ -245,7 +245,7 @@ impl Marks {
             None if by_policy || std::mem::take(&mut book.wants_states) => MarkKind::Snapshot,
             None => MarkKind::Cut,
         };
-        let forks = change.is_some();
+        let forks = change.as_ref().is_some_and(|change| change.forks());
         // Before the mark can be seen: a tasklet that passes it at once must find this.
         book.passing = Some(Passing { id, kind, at, output: None, shadows: 0, change, passed: Vec::new() });
         self.under_way.store(true, Ordering::Release);
@@ -339,7 +339,7 @@ impl Marks {
         passed.sort_unstable_by_key(|passed| passed.task);
         book.changing = change.is_some();
         if let Some(change) = change {
-            book.ready = Some((change, Retired::new(at, output, passed)));
+            book.ready = Some((change, Retired::new(id, at, output, passed)));
             // Who asked for a snapshot gets the next one.
             let asks_again = book.asked == id;
             book.asked += u64::from(asks_again);
@@ -351,7 +351,7 @@ impl Marks {
             }
             let stop = passed.iter().map(|passed| passed.stop).max().unwrap_or_default();
             let passed = passed.into_iter().map(|PassedMark { stage, at, state, .. }| (stage, at, state));
-            let before = book.last.replace((id, Snapshot::new(at, output, passed, stop)));
+            let before = book.last.replace((id, Snapshot::new(id, (at, output), passed, stop)));
             book.earlier.extend(before.map(|(_, snapshot)| snapshot));
         }
         // The source may wait for this at the number of a change.

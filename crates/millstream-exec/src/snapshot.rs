@@ -14,6 +14,7 @@ pub use written::CorruptSnapshot;
 
 use crate::keeper::Keeper;
 use crate::kept::Kept;
+use crate::marks::Retired;
 use crate::migrations::ChangedSnapshot;
 use millstream_core::SequenceNumber;
 use millstream_core::failure::{caught, discard, message};
@@ -31,6 +32,8 @@ use std::{any, fmt};
 pub struct Snapshot(Arc<States>);
 
 struct States {
+    /// The id of its mark; 0 if it was read from bytes.
+    mark: u64,
     at: SequenceNumber,
     output: Option<SequenceNumber>,
     /// In pipeline order.
@@ -44,8 +47,8 @@ struct States {
 impl Snapshot {
     /// Of the tasklets in pipeline order: their stages' names, numbers and states.
     pub(crate) fn new(
-        at: SequenceNumber,
-        output: Option<SequenceNumber>,
+        mark: u64,
+        (at, output): (SequenceNumber, Option<SequenceNumber>),
         passed: impl Iterator<Item = (String, SequenceNumber, Option<Kept>)>,
         stop: Duration,
     ) -> Self {
@@ -56,7 +59,16 @@ impl Snapshot {
             }
             numbers.push((name, at));
         }
-        Snapshot(Arc::new(States { at, output, numbers, stages, stop }))
+        Snapshot(Arc::new(States { mark, at, output, numbers, stages, stop }))
+    }
+
+    /// Of what the stages of a run have left at a mark.
+    pub(crate) fn left(Retired { mark, at, output, states, numbers, stop, .. }: Retired) -> Self {
+        let mut stages = BTreeMap::<String, Vec<Kept>>::new();
+        for (name, state) in states {
+            stages.entry(name).or_default().push(state);
+        }
+        Snapshot(Arc::new(States { mark, at, output, numbers, stages, stop }))
     }
 
     /// The number of the source's next value.
@@ -76,6 +88,13 @@ impl Snapshot {
     /// with it. A stage in a `shard` has several tasklets, and each is here.
     pub fn numbers(&self) -> impl Iterator<Item = (&str, SequenceNumber)> {
         self.0.numbers.iter().map(|(name, at)| (&**name, *at))
+    }
+
+    /// The place of its mark among those of its run: of two snapshots of a run, also of one number, the later one has
+    /// the greater mark. 0 if the snapshot was read from bytes.
+    #[must_use]
+    pub fn mark(&self) -> u64 {
+        self.0.mark
     }
 
     /// The longest time for which a stage stopped at the mark, to leave its state in the snapshot; the stream pauses no

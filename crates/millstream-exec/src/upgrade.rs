@@ -11,6 +11,7 @@
 //! price is that the first stage waits until the last one has come to the mark. The stage that holds the run back
 //! works until then on what is in its ring.
 
+mod behind;
 mod error;
 mod hand_over;
 mod planned;
@@ -21,6 +22,7 @@ pub(crate) mod shadow_end;
 pub(crate) mod shadow_state;
 mod spec;
 
+pub(crate) use behind::Behind;
 pub use error::{StateMismatch, UpgradeError};
 pub(crate) use planned::Next;
 pub use report::{ChangeReport, RefusedChange, StagePause};
@@ -128,6 +130,8 @@ struct Replacement<R, T: Item, P: Arrow<Out: RingLayout>> {
     fork: Arc<SourceFork<T>>,
     splice: Arc<Splice<P::Out>>,
     answer: Answer,
+    /// What it leaves behind.
+    behind: Option<Behind>,
     laid: bool,
 }
 
@@ -264,17 +268,20 @@ impl<R: RingRunner, T: Item, P> Change for Replacement<R, T, P>
 where
     P: Deploy<RingBackend<R>> + Arrow<In = Val<T>, Out: RingShape<R>> + Send + Sync,
 {
-    fn laid(&mut self, _at: SequenceNumber) -> Option<(SequenceNumber, Box<dyn Change>)> {
+    fn laid(&mut self, at: SequenceNumber) -> Option<(SequenceNumber, Box<dyn Change>)> {
         self.laid = true;
-        None
+        self.behind.as_ref().map(|behind| (at, behind.change()))
     }
 
-    fn carry_out(self: Box<Self>, retired: Retired) -> Option<usize> {
+    fn carry_out(mut self: Box<Self>, retired: Retired) -> Option<usize> {
         let begun = Instant::now();
         let pool = self.site.pool.upgrade()?;
         let at = retired.at;
         match self.ready(&pool, &retired) {
             Ok(ready) => {
+                // The sink has got everything of the old version, and the new one takes nothing yet.
+                let called = self.behind.as_mut().map_or(Ok(()), |behind| behind.begin(at));
+                called.unwrap_or_else(|error| pool.shared.fail_with(RunError::Upgrade(error)));
                 let expected = self.begin(&pool, ready, retired, begun);
                 self.answer.give(Ok(at));
                 pool.shared.wake();
@@ -286,6 +293,7 @@ where
                 None
             }
             Err(error) => {
+                self.behind.iter().for_each(Behind::refuse);
                 pool.go_on();
                 self.site.refuse(at, self.states.reason.clone(), error, &self.answer);
                 None
@@ -317,11 +325,14 @@ pub(crate) fn change_to<R: RingRunner, T: Item, P>(
     trial: Option<Trial<P::Out>>,
     ends: Option<&Ends>,
     site: Site,
-    answer: Answer,
+    (answer, behind): (Answer, Option<Behind>),
 ) -> Result<Box<dyn Change>, UpgradeError>
 where
     P: Deploy<RingBackend<R>> + Arrow<In = Val<T>, Out: RingShape<R>> + Send + Sync,
 {
+    if let (Some(_), Some(_)) = (&trial, &behind) {
+        return Err(UpgradeError::NoShadow("an upgrade that leaves a snapshot cannot be tried".to_owned()));
+    }
     if let Some(Trial { numbers, agrees }) = trial {
         let begins = shadow::beside::<R, T, P>((next, states), ends, &site, agrees, (Some(numbers), answer));
         return begins.map(|(begin, _)| begin);
@@ -335,6 +346,7 @@ where
         fork,
         splice,
         answer,
+        behind,
         laid: false,
     }))
 }
@@ -345,7 +357,7 @@ impl<P: Arrow> Upgrade<P> {
         self,
         ends: Option<&Ends>,
         site: Site,
-        answer: Answer,
+        answer: (Answer, Option<Behind>),
     ) -> Result<Box<dyn Change>, UpgradeError>
     where
         P: Deploy<RingBackend<R>> + Arrow<In = Val<T>, Out: RingShape<R>> + Send + Sync,

@@ -88,7 +88,9 @@ pub use error::StateError;
 pub use manifest::{Manifest, Part, PartEntry};
 #[cfg(feature = "service")]
 pub use persistent::Following;
-pub use persistent::{Cadence, JobError, Persistent, Replayed, Running, Span, Stored, Storer, replay};
+pub use persistent::{
+    Cadence, JobError, JobUpgrader, Persistent, Replayed, Running, Span, Stored, Storer, Upgraded, replay,
+};
 pub use resumable::{
     Again, FollowedFile, Groups, Places, Position, Recorded, Resumable, TextFiles, again, journaled,
     journaled_in_groups,

@@ -5,11 +5,13 @@ mod described;
 mod error;
 #[cfg(feature = "service")]
 mod following;
+mod offers;
 mod replay;
 mod running;
 #[cfg(feature = "service")]
 mod serving;
 mod storing;
+mod upgrading;
 
 pub use error::JobError;
 #[cfg(feature = "service")]
@@ -17,6 +19,7 @@ pub use following::Following;
 pub use replay::{Replayed, Span, replay};
 pub use running::{Running, Stored, Storer};
 pub use storing::Cadence;
+pub use upgrading::{JobUpgrader, Upgraded};
 
 use crate::claims::{AtMarks, Claimed, ClaimingSink, Claims, OpenError, OutputOf};
 use crate::dead_letters::KeptLetters;

@@ -264,7 +264,13 @@ fn run_into(
     let quiet = run.quiet;
     let mut runs = Runs::new(run, complaints.clone());
     #[cfg(feature = "page")]
-    let changes = change::Changes::offer(&mut runs, accepts, (program, &files, outputs.files()), quiet, complaints);
+    let changes = change::Changes::offer(accepts);
+    #[cfg(feature = "page")]
+    if let Some(changes) = &changes {
+        let of = change::Of { program: program.clone(), read: files.clone(), quiet, complaints: complaints.clone() };
+        let (changes, files) = (changes.clone(), outputs.files());
+        runs.when_started(move |upgrader| changes.begin(of, change::OnRings { upgrader, files }));
+    }
     #[cfg(not(feature = "page"))]
     let _ = accepts;
     let opening = runs.opening(true);
@@ -284,7 +290,7 @@ fn run_into(
     }
     let ran = runs.run(&program.pipeline, FromFiles { values: sources, waits }, outputs, Outputs::write);
     #[cfg(feature = "page")]
-    changes.end();
+    changes.iter().for_each(change::Changes::end);
     match ran {
         Ok(outputs) => {
             outputs.finish(quiet);

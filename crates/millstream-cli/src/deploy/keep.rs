@@ -156,6 +156,7 @@ impl Runs {
                 let watching =
                     Watching::begin(&self.config, &self.shown, &running.handle().observer(), &self.complaints);
                 self.took_over(taken.as_ref(), running.storer());
+                self.when_started.call_kept(|| running.upgrader());
                 let offered = self.offered(keep, running.storer(), running.stopper());
                 self.interrupts.attend(running.stopper());
                 let (ended, stored, source) = running.join();

@@ -1,20 +1,31 @@
 use super::Runs;
 use millstream_exec::Upgrader;
+use millstream_state::JobUpgrader;
 use std::fmt;
 
-/// What is called once a run on rings has started.
+/// What is called once a run on rings has started, with what can replace its pipeline.
 #[derive(Default)]
-pub(super) struct WhenStarted(Option<Box<dyn FnOnce(Upgrader) + Send>>);
+pub(super) struct WhenStarted {
+    plain: Option<Box<dyn FnOnce(Upgrader) + Send>>,
+    kept: Option<Box<dyn FnOnce(JobUpgrader) + Send>>,
+}
 
 impl fmt::Debug for WhenStarted {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("WhenStarted").field(&self.0.is_some()).finish()
+        f.debug_tuple("WhenStarted").field(&self.plain.is_some()).field(&self.kept.is_some()).finish()
     }
 }
 
 impl WhenStarted {
     pub(super) fn call(&mut self, run: impl FnOnce() -> Upgrader) {
-        if let Some(call) = self.0.take() {
+        if let Some(call) = self.plain.take() {
+            call(run());
+        }
+    }
+
+    /// The same of a run whose state is kept.
+    pub(super) fn call_kept(&mut self, run: impl FnOnce() -> JobUpgrader) {
+        if let Some(call) = self.kept.take() {
             call(run());
         }
     }
@@ -48,6 +59,12 @@ impl Runs {
     /// Once the next run on rings has started, `call` gets what can replace its pipeline.
     #[cfg(all(feature = "page", feature = "run"))]
     pub(crate) fn when_started(&mut self, call: impl FnOnce(Upgrader) + Send + 'static) {
-        self.when_started = WhenStarted(Some(Box::new(call)));
+        self.when_started.plain = Some(Box::new(call));
+    }
+
+    /// The same of a run whose state is kept.
+    #[cfg(all(feature = "page", feature = "run"))]
+    pub(crate) fn when_kept_started(&mut self, call: impl FnOnce(JobUpgrader) + Send + 'static) {
+        self.when_started.kept = Some(Box::new(call));
     }
 }

@@ -15,7 +15,8 @@ use std::ffi::OsString;
 ///
 /// With --state it goes on where it was when you start it again, even after a crash. Standard output, and the files of
 /// sinks and dead letters, then have the bytes of one run. The text may have changed by then: the rows that were read
-/// went through the old one, the states of its stages go on, and `upgrade` explains which changes are possible
+/// went through the old one, the states of its stages go on, and `upgrade` explains which changes are possible. With
+/// --accept-upgrades it takes another text while it runs
 #[derive(Debug, Args)]
 pub(crate) struct RunText {
     /// The text itself; without this flag, the first file has the text
@@ -30,6 +31,7 @@ pub(crate) struct RunText {
     #[arg(long, value_name = "SIZE", value_parser = size, default_value = "16M")]
     pub(crate) max_row: usize,
     /// Let `upgrade ADDR FILE.mill` put another text in the place of this one while it runs, at the address of --page.
+    /// With --state the text is stored with the states, and the run goes on with it when you start it again with that.
     /// A text writes the files that it names, so anyone who can reach the page can make this process write any file. To
     /// be reached from other machines it needs a token in MILLSTREAM_TOKEN, which `upgrade` then must have, too
     #[cfg(feature = "page")]

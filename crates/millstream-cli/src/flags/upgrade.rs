@@ -5,9 +5,10 @@ use std::ffi::OsString;
 ///
 /// The run must have been started by `run --page ADDR --accept-upgrades`. The rows that it has read by then go through
 /// the old text, later rows go through the new one, and no row is lost. A stage of the same name goes on with its
-/// state. With --check nothing changes. Given two plans, as `plan --json` writes them, --check says whether the second
-/// pipeline could take the place of the first. Exit codes: 0 done, 1 there is no such run or file, 2 wrong use or a
-/// wrong text, 4 the change is refused
+/// state. Of a run with --state, the change is stored when this ends: start the run again with the new text. With
+/// --check nothing changes. Given two plans, as `plan --json` writes them, --check says whether the second pipeline
+/// could take the place of the first. Exit codes: 0 done, 1 there is no such run or file, or the change was made and
+/// could not be stored, 2 wrong use or a wrong text, 4 the change is refused
 #[derive(Debug, Args)]
 pub(crate) struct UpgradeRun {
     /// Print what would become of every stage and its state: kept, migrated, new, dropped or refused. Exit with 4 if

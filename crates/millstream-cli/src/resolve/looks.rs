@@ -42,11 +42,23 @@ pub(crate) fn looking(dir: &Path, at: When) -> Result<(Box<Command>, Seen), Stri
     Ok((stored(dir, Doing::Look { at: Some(at), seen: seen.clone() })?, seen))
 }
 
+/// The flags of a command that is only looked at: it takes no other text, and needs no token for that.
+#[cfg(all(feature = "page", feature = "run"))]
+fn looked_at(mut flags: flags::Flags) -> flags::Flags {
+    if let flags::Command::Run(run) = &mut flags.command {
+        run.accept_upgrades = false;
+    }
+    flags
+}
+
 /// The command whose state the directory has, which does something else now.
 fn stored(dir: &Path, doing: Doing) -> Result<Box<Command>, String> {
     let dir = &whole(dir);
     let other = |why: &str| other_program(dir, why);
-    let mut command = resolve(stored_flags(dir)?).map_err(|why| other(&why))?;
+    let flags: flags::Flags = stored_flags(dir)?;
+    #[cfg(all(feature = "page", feature = "run"))]
+    let flags = looked_at(flags);
+    let mut command = resolve(flags).map_err(|why| other(&why))?;
     let run = command.kept_run().ok_or_else(|| other("it keeps no state"))?;
     run.only_looks(dir, doing);
     Ok(Box::new(command))

@@ -15,13 +15,6 @@ pub(super) fn run(flags: flags::RunText) -> Result<RunText, String> {
     let shards = shards_of(&run.tuning);
     // A slot holds the rows of a block: so few that memory stays small.
     let run = with_state("run", run_with_slots((2 * shards).next_power_of_two().max(4), run)?);
-    if accepts.is_some() && run.keep.is_some() {
-        return Err(
-            "--accept-upgrades: a run with --state takes another text when it is started again with that, also while it \
-             runs, by --take-over"
-                .into(),
-        );
-    }
     let allowed = Allowed { keeps: kept, drops: dropped };
     Ok(RunText { text, files: files.collect(), most: max_row, shards, accepts, allowed, run })
 }

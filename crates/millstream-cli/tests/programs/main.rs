@@ -58,6 +58,8 @@ mod streams;
 mod top;
 mod upgrade;
 #[cfg(all(feature = "page", feature = "run"))]
+mod upgrade_kept;
+#[cfg(all(feature = "page", feature = "run"))]
 mod upgrade_run;
 mod uppercase;
 mod verify;

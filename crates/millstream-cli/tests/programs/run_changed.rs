@@ -24,7 +24,7 @@ fn whole(scene: &Scene, args: &str) -> Seen {
     Seen::of(appending(scene, args).output().expect("it ends"))
 }
 
-fn kill(mut child: Child) {
+pub(crate) fn kill(mut child: Child) {
     child.kill().expect("it can be killed");
     child.wait().expect("it ends");
 }
@@ -37,11 +37,11 @@ fn end(scene: &Scene, mut child: Child) -> String {
     Seen::of(child.wait_with_output().expect("it ends")).stderr
 }
 
-fn text_of(scene: &Scene, name: &str) -> String {
+pub(crate) fn text_of(scene: &Scene, name: &str) -> String {
     fs::read_to_string(scene.path(name)).unwrap_or_default()
 }
 
-fn until(what: &str, is_so: impl Fn() -> bool) {
+pub(crate) fn until(what: &str, is_so: impl Fn() -> bool) {
     let since = Instant::now();
     while !is_so() {
         assert!(since.elapsed() < PATIENCE, "{what}");
@@ -49,7 +49,7 @@ fn until(what: &str, is_so: impl Fn() -> bool) {
     }
 }
 
-fn random(below: u64) -> Duration {
+pub(crate) fn random(below: u64) -> Duration {
     Duration::from_millis(RandomState::new().build_hasher().finish() % below)
 }
 
@@ -61,24 +61,25 @@ fn rows_behind(scene: &Scene) -> u64 {
     newest["source"]["position"]["at"]["rows"].as_u64().unwrap_or(0)
 }
 
-const OLD: &str =
+pub(crate) const OLD: &str =
     "let row = jsonl(\"log\", follow: true, dead: \"bad.jsonl\"); let n = row | count(by: .k); n | csv(\"n.csv\");
     row | where(.id % 7 > 4) | map({id}) | csv(\"some.csv\"); row | sum(.id) | jsonl(\"sum.jsonl\");
     row | map({id}) | jsonl(\"all.jsonl\"); row | where(.id % 3 == 0) | map(.id)";
-const NEW: &str = "let row = jsonl(\"log\", follow: true, dead: \"worse.jsonl\"); let n = row | count(by: .k);
+pub(crate) const NEW: &str =
+    "let row = jsonl(\"log\", follow: true, dead: \"worse.jsonl\"); let n = row | count(by: .k);
     row | where(.id % 3 == 1) | map(.id); row | map({id, k}) | jsonl(\"new.jsonl\"); n | csv(\"n.csv\");
     row | where(.id % 7 > 2) | map({id}) | csv(\"some.csv\"); row | top(2, .id) | jsonl(\"top.jsonl\")";
 
-fn is_bad(id: u64) -> bool {
+pub(crate) fn is_bad(id: u64) -> bool {
     id % 97 == 96
 }
 
-fn row(id: u64) -> String {
+pub(crate) fn row(id: u64) -> String {
     if is_bad(id) { format!("bad {id}\n") } else { format!("{{\"id\":{id},\"k\":\"k{}\"}}\n", id % 5) }
 }
 
 /// The outputs of the old text up to a number of rows, and of the new one behind it.
-fn model(all: u64, changed: u64) -> Vec<(&'static str, String)> {
+pub(crate) fn model(all: u64, changed: u64) -> Vec<(&'static str, String)> {
     let lines = |from: u64, to: u64, is_there: &dyn Fn(u64) -> bool, line: &dyn Fn(u64) -> String| -> String {
         (from..to).filter(|id| !is_bad(*id) && is_there(*id)).map(line).collect()
     };
@@ -119,7 +120,7 @@ fn shown(scene: &Scene, name: &str) -> String {
 }
 
 #[track_caller]
-fn has(scene: &Scene, expected: Vec<(&'static str, String)>) {
+pub(crate) fn has(scene: &Scene, expected: Vec<(&'static str, String)>) {
     for (name, expected) in expected {
         let found = shown(scene, name);
         assert!(found == expected, "{name}:\n{found}\n-- is not --\n{expected}");
@@ -127,7 +128,7 @@ fn has(scene: &Scene, expected: Vec<(&'static str, String)>) {
 }
 
 /// Appends rows, and waits until the last one has come out in this file.
-fn append(scene: &Scene, rows: std::ops::Range<u64>, file: &str) {
+pub(crate) fn append(scene: &Scene, rows: std::ops::Range<u64>, file: &str) {
     let mut log = File::options().append(true).create(true).open(scene.path("log")).expect("the log");
     for id in rows.clone() {
         log.write_all(row(id).as_bytes()).expect("it can be written");

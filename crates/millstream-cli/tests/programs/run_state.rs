@@ -249,15 +249,6 @@ fn what_cannot_go_on_is_refused_before_the_work() {
     assert_eq!((seen.stderr.as_str(), seen.code), ("", Some(0)));
     assert_eq!(fs::read_to_string(scene.path("f")).expect("an output"), "{\"id\":1}\n");
     refused(&scene, &["p.mill", "--state", "state", "--deploy", "queues"], "only runs on rings keep their state", 2);
-    if cfg!(feature = "page") {
-        let changing = ["p.mill", "--state", "state", "--page", "127.0.0.1:0", "--accept-upgrades"];
-        refused(
-            &scene,
-            &changing,
-            "--accept-upgrades: a run with --state takes another text when it is started again",
-            2,
-        );
-    }
     refused(&scene, &["p.mill", "--state", "state", "--hash"], "--hash covers a whole output", 2);
     refused(&scene, &["-e", "csv | jsonl", "--state", "state", "-", "-"], "standard input is read once", 2);
     refused(&scene, &["-e", "csv | jsonl", "--state", "state", "/dev/null"], "/dev/null: it is no regular file", 1);

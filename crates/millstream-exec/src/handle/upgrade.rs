@@ -4,8 +4,8 @@ use super::{Handle, Started};
 use crate::keeps::{RingBackend, RingRunner};
 use crate::marks::Change;
 use crate::pool::Pool;
-use crate::upgrade::{Answer, ChangeReport, Ends, RefusedChange, Site};
-use crate::{IntoUpgrade, RingShape, Rings, UpgradeError};
+use crate::upgrade::{Answer, Behind, ChangeReport, Ends, RefusedChange, Site};
+use crate::{IntoUpgrade, RingShape, Rings, Snapshot, UpgradeError};
 use millstream_core::{Arrow, Deploy, Item, SequenceNumber, Val};
 use std::marker::PhantomData;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -33,7 +33,57 @@ impl<R: RingRunner> Upgrader<R> {
         U::Next: Deploy<RingBackend<R>> + Arrow<In = Val<T>, Out: RingShape<R>> + Send + Sync,
     {
         let upgrade = next.into_upgrade();
-        self.change(|answer| upgrade.of_run::<R, T>(self.ends.as_ref(), self.site.clone(), answer))
+        self.change(|answer| upgrade.of_run::<R, T>(self.ends.as_ref(), self.site.clone(), (answer, None)))
+    }
+
+    /// As [`upgrade`](Upgrader::upgrade), and takes a snapshot of the new version at that number: a run that begins
+    /// with it begins with the change. The source publishes nothing from the number on until the snapshot is taken, so
+    /// there is one even if the stream has ended; none if the run has failed, or was stopped.
+    ///
+    /// `begins` is called with the number when the sink has got everything below it, and the new version has all states
+    /// and takes nothing yet. It is not called if the old pipeline goes on. If it panics, the run fails.
+    ///
+    /// ```
+    /// use millstream::prelude::*;
+    /// let sums = |by: u64| pipeline::<u64>().map(move |x| x * by).scan(0, |sum, x| { *sum += x; *sum }).named("sum");
+    /// let (sender, receiver) = source::channel(16);
+    /// let run = Rings::new().start(sums(1).from(receiver).to(sink::collect()))?;
+    /// sender.send_all([1, 2])?;
+    /// let (at, snapshot) = run.upgrader().upgrade_and_snapshot(sums(10), |_| ())?;
+    /// let snapshot = snapshot.expect("the run goes on");
+    /// assert_eq!((at, snapshot.at()), (SequenceNumber(2), SequenceNumber(2)));
+    /// assert_eq!(Rings::new().resume(snapshot).collect(sums(10).from([3]))?, [33]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// If a closure of the run calls it.
+    ///
+    /// # Errors
+    ///
+    /// As [`Handle::upgrade`], and if `next` is to be [tried](crate::Upgrade::tried).
+    pub fn upgrade_and_snapshot<T: Item, U: IntoUpgrade>(
+        &self,
+        next: U,
+        begins: impl FnOnce(SequenceNumber) + Send + 'static,
+    ) -> Result<(SequenceNumber, Option<Snapshot>), UpgradeError>
+    where
+        U::Next: Deploy<RingBackend<R>> + Arrow<In = Val<T>, Out: RingShape<R>> + Send + Sync,
+    {
+        let (upgrade, (behind, left)) = (next.into_upgrade(), Behind::new(begins));
+        let at = self
+            .change(|answer| upgrade.of_run::<R, T>(self.ends.as_ref(), self.site.clone(), (answer, Some(behind))))?;
+        let pool = &self.pool;
+        let taken = || {
+            pool.shared.marks.lay_outside();
+            if pool.shared.marks.changing() {
+                return None;
+            }
+            let ended = pool.finished();
+            left.take().map(Some).or_else(|| ended.then_some(None))
+        };
+        Ok((at, pool.shared.wait_for(taken).flatten()))
     }
 
     /// As [`Handle::changes`].

@@ -14,6 +14,11 @@ pub(crate) trait Change: Send {
         MarkKind::Retire
     }
 
+    /// Whether it takes the reader that the source's end leaves at its number.
+    fn forks(&self) -> bool {
+        true
+    }
+
     /// Whether it is of the version that runs beside the run's. While there is one, others are refused.
     fn of_shadow(&self) -> bool {
         false
@@ -56,6 +61,8 @@ pub(super) struct PassedMark {
 
 /// A run at a number, while its stages take nothing from that number on, or when all have passed it.
 pub(crate) struct Retired {
+    /// The mark's id.
+    pub(crate) mark: u64,
     pub(crate) at: SequenceNumber,
     /// The number that the sink gets next; none if the run has no sink.
     pub(crate) output: Option<SequenceNumber>,
@@ -65,12 +72,26 @@ pub(crate) struct Retired {
     pub(crate) since: Vec<(String, Instant)>,
     /// Copies of the states, if the stages go on.
     pub(crate) states: Vec<(String, Kept)>,
+    /// The number that each tasklet takes next, in pipeline order.
+    pub(crate) numbers: Vec<(String, SequenceNumber)>,
+    /// The longest time that a stage took to leave its state.
+    pub(crate) stop: Duration,
 }
 
 impl Retired {
-    pub(super) fn new(at: SequenceNumber, output: Option<SequenceNumber>, passed: Vec<PassedMark>) -> Self {
-        let mut retired = Retired { at, output, clocks: BTreeMap::new(), since: Vec::new(), states: Vec::new() };
-        for PassedMark { stage, clock, since, state, .. } in passed {
+    pub(super) fn new(mark: u64, at: SequenceNumber, output: Option<SequenceNumber>, passed: Vec<PassedMark>) -> Self {
+        let mut retired = Retired {
+            mark,
+            at,
+            output,
+            clocks: BTreeMap::new(),
+            since: Vec::new(),
+            states: Vec::new(),
+            numbers: Vec::new(),
+            stop: passed.iter().map(|passed| passed.stop).max().unwrap_or_default(),
+        };
+        for PassedMark { stage, at, clock, since, state, .. } in passed {
+            retired.numbers.push((stage.clone(), at));
             if let Some(next) = clock {
                 retired.clocks.insert(stage.clone(), next);
             }

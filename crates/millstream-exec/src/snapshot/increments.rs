@@ -181,7 +181,7 @@ pub(super) fn from_parts(parts: impl IntoIterator<Item = (String, Vec<u8>)>) -> 
     }
     let lacks = || CorruptSnapshot::unreadable("the part with the numbers is not there".to_owned());
     let Run { at, output, numbers } = run.ok_or_else(lacks)?;
-    Ok(Snapshot(Arc::new(States { at, output, numbers, stages, stop: Duration::ZERO })))
+    Ok(Snapshot(Arc::new(States { mark: 0, at, output, numbers, stages, stop: Duration::ZERO })))
 }
 
 /// The place and the stage of a part of changes.

@@ -89,7 +89,7 @@ impl Snapshot {
         }
         let lacks = || CorruptSnapshot::unreadable("the part with the numbers is not there".to_owned());
         let Run { at, output, numbers } = run.ok_or_else(lacks)?;
-        Ok(Snapshot(Arc::new(States { at, output, numbers, stages, stop: Duration::ZERO })))
+        Ok(Snapshot(Arc::new(States { mark: 0, at, output, numbers, stages, stop: Duration::ZERO })))
     }
 
     /// The states of a stage as JSON: a list with one for each of its lanes, null where a stage has none and starts a

@@ -95,7 +95,7 @@ impl Snapshot {
         }
         let Written { at, output, numbers, stages } = written;
         let stages = stages.into_iter().map(|(stage, lanes)| (stage, lanes.into_iter().map(Kept::from).collect()));
-        Ok(Snapshot(Arc::new(States { at, output, numbers, stages: stages.collect(), stop: Duration::ZERO })))
+        Ok(Snapshot(Arc::new(States { mark: 0, at, output, numbers, stages: stages.collect(), stop: Duration::ZERO })))
     }
 }
 

@@ -31,7 +31,7 @@ where
         let (version, trial) = ((self.next.clone(), self.states.clone()), self.trial.clone());
         // What a trial finds is no failure of the run.
         let answer = if trial.is_some() { Answer::Reported } else { Answer::FailsRun };
-        change_to::<R, T, P>(version, trial, ends, site, answer)
+        change_to::<R, T, P>(version, trial, ends, site, (answer, None))
     }
 }
 

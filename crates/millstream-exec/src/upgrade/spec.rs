@@ -185,6 +185,12 @@ impl<P: Arrow> Upgrade<P> {
         self
     }
 
+    /// The plan of the pipeline.
+    #[must_use]
+    pub fn plan(&self) -> Plan {
+        self.next.plan()
+    }
+
     /// What would become of a run of a pipeline with the plan `old`.
     ///
     /// ```
@@ -196,7 +202,7 @@ impl<P: Arrow> Upgrade<P> {
     /// ```
     #[must_use]
     pub fn check(&self, old: &Plan) -> UpgradeCheck {
-        old.check_upgrade_by(&self.next.plan(), &self.states.for_plans())
+        old.check_upgrade_by(&self.plan(), &self.states.for_plans())
     }
 }
 

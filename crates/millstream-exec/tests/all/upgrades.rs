@@ -29,6 +29,7 @@ macro_rules! sums {
 }
 
 // Behind the macro that it uses.
+mod behind;
 mod check;
 mod close;
 mod edges;

@@ -1,7 +1,8 @@
 //! A persistent job that runs.
 
-use super::storing::{Offers, Storing};
-use super::{Cadence, JobError};
+use super::offers::Offers;
+use super::storing::Storing;
+use super::{Cadence, JobError, JobUpgrader};
 use crate::Resumable;
 #[cfg(feature = "service")]
 use crate::StateDir;
@@ -156,6 +157,11 @@ impl<O: Send + 'static> Running<O> {
         Storer { snapshotter: self.handle.snapshotter(), offers: self.storing.sender() }
     }
 
+    /// Replaces the job's pipeline from another thread, while this one waits.
+    pub fn upgrader(&self) -> JobUpgrader {
+        JobUpgrader::new(self.handle.upgrader(), self.storing.sender())
+    }
+
     /// Waits until the job has ended or failed, and lets its directory go, so that another process can have it.
     /// [`join`](Running::join) drops what is in memory, which may take longer.
     ///
@@ -184,7 +190,8 @@ impl<O: Send + 'static> Running<O> {
         self.source.let_go();
     }
 
-    /// The run itself: what it does can be observed there, and its workers set.
+    /// The run itself: what it does can be observed there, and its workers set. An [upgrade](Handle::upgrade) there is
+    /// not stored, so replace its pipeline by an [`upgrader`](Running::upgrader).
     pub fn handle(&self) -> &Handle<O, Durable> {
         &self.handle
     }

@@ -2,18 +2,18 @@
 
 use super::Stored;
 use super::described::Described;
+use super::offers::{Offers, Order, output_of};
 use crate::claims::Claimed;
 use crate::dead_letters::KeptLetters;
 use crate::effects::Effects;
 use crate::{Manifest, Retention, Saved, SnapshotEntry, StateDir};
-use millstream_core::SequenceNumber;
 use millstream_exec::{Snapshot, SnapshotParts, StoredParts};
 use serde_json::Value;
 use std::collections::VecDeque;
 use std::io;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
 
@@ -45,86 +45,10 @@ type Position = Box<dyn Fn(u64) -> io::Result<Option<Value>> + Send>;
 /// Tells the source from which position on it is to keep what it has.
 type Forget = Box<dyn Fn(&Value) + Send>;
 
-/// What is told when a snapshot is stored: its number, or why it is not.
-type Answer = SyncSender<Result<u64, String>>;
-
 /// A thread that stores snapshots, one after the other.
 pub(super) struct Storing {
     offers: Offers,
     thread: Option<JoinHandle<Stored>>,
-}
-
-/// What the thread is to do.
-enum Order {
-    /// With the sink's claim in front of it.
-    Store(Snapshot, Option<Value>, Option<Answer>),
-    /// In this directory from now on.
-    #[cfg(feature = "service")]
-    Own(Box<StateDir>),
-    /// All before is done.
-    Say(SyncSender<()>),
-    /// And the directory is free.
-    LetGo(SyncSender<()>),
-    End,
-}
-
-/// Where snapshots are offered to the thread that stores them.
-#[derive(Clone)]
-pub(super) struct Offers {
-    orders: SyncSender<Order>,
-    /// Whether this process stores snapshots.
-    stores: Arc<AtomicBool>,
-    /// How many are stored.
-    stored: Arc<AtomicU64>,
-    claimed: Claimed,
-    /// The number of the last snapshot that was offered. Two threads of a run may offer two at once, the later one
-    /// first; the earlier one has no claim then, and is not needed.
-    last: Arc<Mutex<Option<u64>>>,
-}
-
-impl Offers {
-    pub(super) fn stored(&self) -> u64 {
-        self.stored.load(Ordering::Acquire)
-    }
-
-    /// Stores it, unless one is being stored and another one waits.
-    pub(super) fn offer(&self, snapshot: Snapshot) {
-        if let Some(claim) = self.claim(&snapshot) {
-            let _ = self.orders.try_send(Order::Store(snapshot, claim, None));
-        }
-    }
-
-    /// Stores it, and waits for that; unless a later one is stored. Returns its number.
-    pub(super) fn store(&self, snapshot: Snapshot) -> Result<u64, String> {
-        let (answer, answered) = sync_channel(1);
-        let gone = || "the job is over".to_owned();
-        if !self.stores.load(Ordering::Acquire) {
-            return Err("this process stores no snapshots".to_owned());
-        }
-        let Some(claim) = self.claim(&snapshot) else { return Ok(snapshot.at().0) };
-        self.orders.send(Order::Store(snapshot, claim, Some(answer))).map_err(|_| gone())?;
-        answered.recv().map_err(|_| gone())?
-    }
-
-    /// The sink's claim, if it was one; none if a later snapshot was offered, or none is stored. It is taken now: the
-    /// sink goes on, and keeps few.
-    fn claim(&self, snapshot: &Snapshot) -> Option<Option<Value>> {
-        if !self.stores.load(Ordering::Acquire) {
-            return None;
-        }
-        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
-        let at = snapshot.at().0;
-        if last.is_some_and(|last| last > at) {
-            return None;
-        }
-        *last = Some(at);
-        Some(self.claimed.at(output_of(snapshot)))
-    }
-}
-
-/// The number that the sink gets next.
-fn output_of(snapshot: &Snapshot) -> SequenceNumber {
-    snapshot.output_at().unwrap_or(snapshot.at())
 }
 
 impl Storing {
@@ -158,7 +82,7 @@ impl Storing {
         let counts = count.clone();
         let thread = Builder::new().name("snapshots".to_owned()).spawn(move || store.run(&offered, &counts))?;
         let stores = Arc::new(AtomicBool::new(stores));
-        let offers = Offers { orders: offers, stores, stored: count, claimed, last: Arc::default() };
+        let offers = Offers::new(offers, stores, count, claimed);
         Ok(Storing { offers, thread: Some(thread) })
     }
 
@@ -249,10 +173,15 @@ pub(super) struct Records {
 
 impl Store {
     fn run(mut self, offered: &Receiver<Order>, count: &AtomicU64) -> Stored {
-        let mut stored = Stored::default();
+        let (mut stored, mut newest, mut first) = (Stored::default(), None, 0);
         loop {
             let (snapshot, claim, answer) = match offered.recv() {
                 Ok(Order::Store(snapshot, claim, answer)) => (snapshot, claim, answer),
+                Ok(Order::Change(next, snapshot, claim, answer)) => {
+                    // Its states may have the names of other ones.
+                    (self.described, self.last, newest, first) = (*next, None, None, snapshot.mark());
+                    (snapshot, claim, Some(answer))
+                }
                 #[cfg(feature = "service")]
                 Ok(Order::Own(dir)) => {
                     self.dir = *dir;
@@ -273,11 +202,12 @@ impl Store {
             };
             let at = snapshot.at().0;
             stored.longest_stop = stored.longest_stop.max(snapshot.longest_stop());
-            let overtaken = stored.last.is_some_and(|last| last >= at);
+            // One of the version before may have waited behind the change.
+            let overtaken = snapshot.mark() < first || newest.is_some_and(|newest| newest >= at);
             let outcome = if overtaken { Ok(at) } else { self.store(&snapshot, claim).map(|()| at) };
             match &outcome {
                 Ok(_) if overtaken => {}
-                Ok(at) => (stored.snapshots, stored.last) = (stored.snapshots + 1, Some(*at)),
+                Ok(at) => (stored.snapshots, stored.last, newest) = (stored.snapshots + 1, Some(*at), Some(*at)),
                 Err(why) => {
                     stored.failed += 1;
                     stored.last_failure = Some(format!("the snapshot at number {at}: {why}"));

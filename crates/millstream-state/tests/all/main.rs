@@ -26,3 +26,4 @@ mod s3;
 mod simulated;
 mod stores;
 mod sums;
+mod upgraded;

@@ -6,14 +6,14 @@ use super::files::Files;
 use super::outputs::{Place, overwritten};
 use super::sources::Named;
 use crate::command::upgrade::asked::{Answered, Asked};
-use crate::deploy::Runs;
 use crate::message::{Complaints, cause, quoted};
 use crate::outcome::Outcome;
 use crate::output::can_be_written;
 use crate::watching;
 use millstream_core::plan::UpgradeCheck;
-use millstream_exec::Upgrader;
-use millstream_mill::{Allowed, Program};
+use millstream_exec::{ChangeReport, Upgrade, Upgrader};
+use millstream_mill::{Allowed, Boxes, Program, Raw, Written};
+use millstream_registry::TextPipeline;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::fs;
@@ -32,41 +32,88 @@ enum State {
 
 /// A run that goes on.
 struct Running {
+    of: Of,
+    run: Box<dyn Changeable>,
+}
+
+/// A run, as a change of its text sees it.
+pub(super) struct Of {
     /// The present text.
-    program: Program,
-    upgrader: Upgrader,
-    files: Files,
+    pub(super) program: Program,
     /// What it reads.
-    read: Vec<Named>,
-    quiet: bool,
-    complaints: Complaints,
+    pub(super) read: Vec<Named>,
+    pub(super) quiet: bool,
+    pub(super) complaints: Complaints,
+}
+
+/// The text that is to take the place of the present one.
+pub(super) struct Next<'a> {
+    pub(super) program: &'a Program,
+    pub(super) text: &'a str,
+    pub(super) upgrade: Upgrade<TextPipeline<Raw, Written, Boxes>>,
+}
+
+/// A change that was made.
+pub(super) struct Made {
+    pub(super) report: Option<ChangeReport>,
+    /// What is to be said of it.
+    pub(super) error: Option<String>,
+}
+
+/// A run whose text can be replaced.
+pub(super) trait Changeable: Send {
+    /// The names of the files that it writes.
+    fn names(&self) -> Vec<String>;
+
+    /// Goes on with another text.
+    ///
+    /// # Errors
+    ///
+    /// Why it does not; then all is as before.
+    fn go_on(&mut self, present: &Program, next: Next<'_>) -> Result<Made, String>;
+}
+
+/// A run that keeps no state.
+pub(super) struct OnRings {
+    pub(super) upgrader: Upgrader,
+    pub(super) files: Files,
+}
+
+impl Changeable for OnRings {
+    fn names(&self) -> Vec<String> {
+        self.files.lock().names()
+    }
+
+    fn go_on(&mut self, present: &Program, next: Next<'_>) -> Result<Made, String> {
+        let opened = self.files.open(next.program)?;
+        let added = self.files.add(opened);
+        if let Err(error) = self.upgrader.upgrade(next.upgrade) {
+            self.files.take_out(added);
+            return Err(error.to_string());
+        }
+        self.files.go_on(present, next.program);
+        Ok(Made { report: self.upgrader.changes().pop(), error: None })
+    }
 }
 
 impl Changes {
-    /// From now on the page of these runs answers what is posted to it: if the run `accepts` it, by changing the text
-    /// of the run that starts next.
-    pub(super) fn offer(
-        runs: &mut Runs,
-        accepts: Option<Accepts>,
-        (program, read, files): (&Program, &[Named], Files),
-        quiet: bool,
-        complaints: &Complaints,
-    ) -> Self {
-        let changes = Changes(Arc::new(Mutex::new(State::NotBegun)));
+    /// From now on the page answers what is posted to it: if the run `accepts` it, by changing the text of the run that
+    /// [begins](Changes::begin) next. None if it does not.
+    pub(super) fn offer(accepts: Option<Accepts>) -> Option<Self> {
         let Some(Accepts { token }) = accepts else {
             let why = "the run was started without --accept-upgrades, so it takes no other text";
             watching::on_upgrade(None, move |_| refused(why));
-            return changes;
+            return None;
         };
+        let changes = Changes(Arc::new(Mutex::new(State::NotBegun)));
         let of_page = changes.clone();
         watching::on_upgrade(token, move |asked| of_page.answer(asked));
-        let (program, read, complaints) = (program.clone(), read.to_vec(), complaints.clone());
-        let begun = changes.clone();
-        runs.when_started(move |upgrader| {
-            let running = Running { program, upgrader, files, read, quiet, complaints };
-            *begun.lock() = State::Runs(Box::new(running));
-        });
-        changes
+        Some(changes)
+    }
+
+    /// The run has begun.
+    pub(super) fn begin(&self, of: Of, run: impl Changeable + 'static) {
+        *self.lock() = State::Runs(Box::new(Running { of, run: Box::new(run) }));
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -107,40 +154,40 @@ fn refused(why: &str) -> (u16, Value) {
 impl Running {
     /// Checks a text, and goes on with it unless a check is all that is asked for.
     fn change(&mut self, asked: &Asked) -> Result<Answered, Answered> {
-        let next = self.program.next(&asked.text).map_err(|wrong| Answered {
+        let Of { program, read, .. } = &self.of;
+        let next = program.next(&asked.text).map_err(|wrong| Answered {
             code: Outcome::WrongUse.code(),
             wrong: wrong.in_file(asked.name.clone()).to_string(),
             ..Answered::default()
         })?;
         let allowed = Allowed { keeps: asked.keep.clone(), drops: asked.drop.clone() };
-        names_states(&self.program, &next, &allowed).map_err(Answered::wrong_use)?;
-        overwritten(&next, &self.read).map_or(Ok(()), Err).map_err(Answered::wrong_use)?;
+        names_states(program, &next, &allowed).map_err(Answered::wrong_use)?;
+        overwritten(&next, read).map_or(Ok(()), Err).map_err(Answered::wrong_use)?;
         self.files_fit(&next)?;
         if asked.check {
-            let check = self.program.check_upgrade(&next, &allowed);
+            let check = program.check_upgrade(&next, &allowed);
             let code = if check.is_allowed() { Outcome::Done } else { Outcome::CheckFailed }.code();
             let answered = Answered { code, out: check.to_string(), report: json!(check), ..Answered::default() };
             return if check.is_allowed() { Ok(answered) } else { Err(answered) };
         }
-        let upgrade = self.program.upgrade_to(&next, &allowed).map_err(|check| not_allowed(&check))?;
-        let opened = self.files.open(&next).map_err(Answered::refused)?;
-        let added = self.files.add(opened);
-        if let Err(error) = self.upgrader.upgrade(upgrade) {
-            self.files.take_out(added);
-            return Err(Answered::refused(error.to_string()));
+        let upgrade = program.upgrade_to(&next, &allowed).map_err(|check| not_allowed(&check))?;
+        let goes_on = Next { program: &next, text: &asked.text, upgrade };
+        let Made { report, error } = self.run.go_on(program, goes_on).map_err(Answered::refused)?;
+        self.of.program = next;
+        let report = report.ok_or_else(|| Answered::refused("the run is over".to_owned()))?;
+        let Of { quiet, complaints, .. } = &self.of;
+        if !quiet {
+            complaints.note(&format!("{}: {report}", quoted(asked.name.as_ref())));
         }
-        self.files.go_on(&self.program, &next);
-        self.program = next;
-        let report = self.upgrader.changes().pop().ok_or_else(|| Answered::refused("the run is over".to_owned()))?;
-        if !self.quiet {
-            self.complaints.note(&format!("{}: {report}", quoted(asked.name.as_ref())));
-        }
-        Ok(Answered { out: format!("{report}\n"), report: json!(report), ..Answered::default() })
+        let answered = Answered { out: format!("{report}\n"), report: json!(report), ..Answered::default() };
+        let Some(error) = error else { return Ok(answered) };
+        complaints.note(&error);
+        Ok(Answered { code: Outcome::InputOrOutputFailed.code(), error, ..answered })
     }
 
     /// Whether files that the text adds can stand beside those that the run writes.
     fn files_fit(&self, next: &Program) -> Result<(), Answered> {
-        let open = self.files.lock().names();
+        let open = self.run.names();
         let [sinks, dead] = next.writes();
         let names = sinks.iter().filter_map(|number| next.sinks[*number].file.as_ref());
         let names = names.chain(dead.iter().filter_map(|number| next.dead[*number].as_ref()));

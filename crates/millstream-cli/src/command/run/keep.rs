@@ -4,6 +4,8 @@
 //! can be read and written again.
 
 mod again;
+#[cfg(feature = "page")]
+mod change;
 mod live;
 mod output;
 mod outputs;
@@ -31,7 +33,7 @@ use text::KeptProgram;
 
 /// Runs the program from where the directory says that it was, or looks at it there.
 pub(super) fn run(of: RunText, mut keep: Keep, complaints: &Complaints) -> Outcome {
-    let RunText { text, files, most, shards, allowed, run, .. } = of;
+    let RunText { text, files, most, shards, accepts, allowed, run } = of;
     let wrong = |why: &str| {
         complaints.note(why);
         Outcome::WrongUse
@@ -66,6 +68,20 @@ pub(super) fn run(of: RunText, mut keep: Keep, complaints: &Complaints) -> Outco
     Output::opened(complaints, |shown| {
         let quiet = run.quiet;
         let mut runs = Runs::new(run, complaints.clone());
+        #[cfg(feature = "page")]
+        let changes = super::change::Changes::offer(accepts);
+        #[cfg(feature = "page")]
+        if let Some(changes) = changes.clone() {
+            let (complaints, kept, outputs) = (complaints.clone(), kept.clone(), outputs.clone());
+            let (keep, read) = (keep.clone(), read.clone());
+            let of = super::change::Of { program: kept.program.clone(), read: files.clone(), quiet, complaints };
+            let complaints = of.complaints.clone();
+            runs.when_kept_started(move |upgrader| {
+                changes.begin(of, change::OnState { upgrader, kept, outputs, keep, read, complaints });
+            });
+        }
+        #[cfg(not(feature = "page"))]
+        let _ = accepts;
         let live = match &once {
             Some(once) if runs_on => once.begin(&mut runs, most),
             _ => Ok(Live::Nothing),
@@ -111,7 +127,10 @@ pub(super) fn run(of: RunText, mut keep: Keep, complaints: &Complaints) -> Outco
         };
         let shown = outputs.shown(shown);
         let show = |shown: &mut outputs::Shown, _: SequenceNumber, written: &Written| shown.write(written);
-        match runs.keep(&keep, &program.pipeline, source, outputs, sink::fold(shown, show)) {
+        let ended = runs.keep(&keep, &program.pipeline, source, outputs, sink::fold(shown, show));
+        #[cfg(feature = "page")]
+        changes.iter().for_each(super::change::Changes::end);
+        match ended {
             Ok(counts) => {
                 counts.into_iter().for_each(|counts| counts.say(quiet));
                 runs.finish()

@@ -39,6 +39,16 @@ impl To {
     }
 }
 
+#[cfg(feature = "page")]
+impl To {
+    pub(super) fn url(&self) -> Option<&str> {
+        match self {
+            To::File(_) => None,
+            To::Url(url) => Some(url),
+        }
+    }
+}
+
 impl OpenOutput {
     pub(super) fn file(file: FileSink) -> Self {
         OpenOutput::File(Box::new(file))

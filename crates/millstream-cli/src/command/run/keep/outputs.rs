@@ -19,6 +19,7 @@ use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io;
 use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// The files of a program's sinks and of its dead letters.
 #[derive(Clone, Debug)]
@@ -27,7 +28,21 @@ pub(super) struct KeptOutputs {
     /// The name of each file that the text names, which a first start empties; `None` is standard output.
     names: Vec<Option<String>>,
     places: Places,
+    next: Next,
     complaints: Complaints,
+}
+
+/// The outputs of the text that takes the place of the present one, and the number from which on they are written.
+#[derive(Clone, Debug, Default)]
+struct Next(Arc<Mutex<Option<FromNumber>>>);
+
+/// Outputs from a number on.
+type FromNumber = (SequenceNumber, Box<KeptOutputs>);
+
+impl Next {
+    fn take(&self) -> Option<FromNumber> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
 }
 
 /// In which file what goes.
@@ -92,11 +107,37 @@ impl KeptOutputs {
         let dead = dead.map(|file| file.is_some().then(|| place(file)).transpose());
         let dead = dead.collect::<Result<_, _>>()?;
         let places = Places { sinks, dead, dead_to, dead_files: program.dead.clone() };
-        let kept = KeptOutputs { files, names, places, complaints: complaints.clone() };
+        let kept = KeptOutputs { files, names, places, next: Next::default(), complaints: complaints.clone() };
         match kept.written_twice().filter(|_| matches!(keep.doing, Doing::Run { .. })) {
             Some(name) => Err(format!("--state: {} is standard output's file, too", quoted(name.as_ref()))),
             None => Ok(kept),
         }
+    }
+
+    /// The names of the files that are written.
+    #[cfg(feature = "page")]
+    pub(super) fn names(&self) -> Vec<String> {
+        self.names.iter().flatten().cloned().collect()
+    }
+
+    /// The outputs of another text, whose run is the run of this one.
+    ///
+    /// # Errors
+    ///
+    /// If nothing can be posted to one of its URLs.
+    #[cfg(feature = "page")]
+    pub(super) fn followed_by(&self, next: KeptOutputs) -> Result<Self, String> {
+        for url in next.files.iter().filter_map(To::url) {
+            OpenOutput::posting(url).map_err(|error| error.to_string())?;
+        }
+        Ok(KeptOutputs { next: self.next.clone(), ..next })
+    }
+
+    /// Takes the place of what the run has written so far, from this number on.
+    #[cfg(feature = "page")]
+    pub(super) fn begin(self, at: SequenceNumber) {
+        let next = self.next.clone();
+        *next.0.lock().unwrap_or_else(PoisonError::into_inner) = Some((at, Box::new(self)));
     }
 
     /// The file of a sink that standard output goes to, too.
@@ -120,6 +161,16 @@ impl<A: for<'a> Shape<Ref<'a> = &'a Written>> ClaimingSink<A> for KeptOutputs {
     type Open = OpenOutputs;
 
     fn open(&self, claim: Option<(SequenceNumber, &Value)>) -> Result<OpenOutputs, OpenError> {
+        self.open_at(claim)
+    }
+
+    fn goes_back(&self) -> bool {
+        true
+    }
+}
+
+impl KeptOutputs {
+    fn open_at(&self, claim: Option<(SequenceNumber, &Value)>) -> Result<OpenOutputs, OpenError> {
         let Some((next, claim)) = claim else {
             let all: Vec<usize> = (0..self.files.len()).collect();
             let files = self.begun(&all)?;
@@ -153,12 +204,6 @@ impl<A: for<'a> Shape<Ref<'a> = &'a Written>> ClaimingSink<A> for KeptOutputs {
         Ok(self.opened(files.into_iter().map(|(_, file)| file).collect(), closed, claim.dead, &claim.run))
     }
 
-    fn goes_back(&self) -> bool {
-        true
-    }
-}
-
-impl KeptOutputs {
     /// Files that are written for the first time: they are emptied, as a run without a state begins.
     fn begun(&self, places: &[usize]) -> Result<Vec<OpenOutput>, OpenError> {
         let is_file = |place: &&usize| matches!(self.files[**place], To::File(_));
@@ -191,8 +236,8 @@ impl KeptOutputs {
             files: self.places.dead_files.clone(),
             complaints: self.complaints.clone(),
         };
-        let (names, places, run) = (self.names.clone(), self.places.clone(), run_of(run));
-        OpenOutputs { files, names, bytes, places, closed, run, counts }
+        let (names, places, next, run) = (self.names.clone(), self.places.clone(), self.next.clone(), run_of(run));
+        OpenOutputs { files, names, bytes, places, closed, run, counts, next }
     }
 }
 
@@ -213,6 +258,7 @@ pub(super) struct OpenOutputs {
     closed: Vec<Held>,
     run: String,
     counts: Counts,
+    next: Next,
 }
 
 /// The dead letters, by their numbers in the program.
@@ -226,11 +272,35 @@ pub(super) struct Counts {
     complaints: Complaints,
 }
 
-impl Claims for OpenOutputs {
-    fn claim(&mut self) -> io::Result<Value> {
+impl OpenOutputs {
+    /// Goes on with the outputs of the next text, if that has begun: as if the run were started again with it.
+    fn go_on(&mut self) -> io::Result<()> {
+        let Some((at, next)) = self.next.take() else { return Ok(()) };
+        let claim = self.claimed()?;
+        // Each file is open once.
+        self.files.clear();
+        let earlier = std::mem::take(&mut self.counts.earlier);
+        *self = next.open_at(Some((at, &claim))).map_err(|error| match error {
+            OpenError::Failed(error) => error,
+            error => io::Error::other(error),
+        })?;
+        // The process is the same one.
+        self.counts.earlier.fill(0);
+        self.counts.earlier[..earlier.len()].copy_from_slice(&earlier);
+        Ok(())
+    }
+
+    fn claimed(&mut self) -> io::Result<Value> {
         let files = self.files.iter_mut().map(OpenOutput::claim).collect::<io::Result<Vec<Value>>>()?;
         let (names, closed, dead) = (self.names.clone(), self.closed.clone(), self.counts.dead.clone());
         Ok(serde_json::to_value(Claim { names, files, closed, dead, run: self.run.clone() })?)
+    }
+}
+
+impl Claims for OpenOutputs {
+    fn claim(&mut self) -> io::Result<Value> {
+        self.go_on()?;
+        self.claimed()
     }
 }
 
@@ -239,6 +309,7 @@ impl<A: for<'a> Shape<Ref<'a> = &'a Written>> Sink<A> for OpenOutputs {
     type Error = io::Error;
 
     fn put(&mut self, number: SequenceNumber, written: &Written) -> io::Result<()> {
+        self.go_on()?;
         for (sink, bytes) in &written.parts {
             if let Some(place) = self.places.sinks[*sink] {
                 self.bytes[place].extend_from_slice(bytes);
@@ -265,6 +336,7 @@ impl<A: for<'a> Shape<Ref<'a> = &'a Written>> Sink<A> for OpenOutputs {
     }
 
     fn finish(mut self, outcome: RunOutcome) -> io::Result<Counts> {
+        self.go_on()?;
         self.files.iter_mut().try_for_each(OpenOutput::flush)?;
         if outcome.is_complete() {
             self.files.into_iter().try_for_each(OpenOutput::finish)?;

@@ -9,6 +9,8 @@ use crate::config::{Doing, GOES_ON, Judge, Keep};
 use crate::flags::When;
 use crate::message::{Complaints, quoted};
 use crate::outcome::Outcome;
+#[cfg(feature = "page")]
+use millstream_core::SequenceNumber;
 use millstream_exec::Migrations;
 use millstream_mill::{Allowed, Numbers, Program};
 use millstream_state::{Manifest, SnapshotEntry, StateDir};
@@ -120,9 +122,37 @@ impl KeptProgram {
     /// What is stored of it with a run's states.
     pub(super) fn describe(&self, keep: &mut Keep) {
         if let Doing::Run { job, .. } = &mut keep.doing {
-            (job["text"], job["calls"]) = (json!(self.text), json!(calls(&self.program)));
-            (job["numbers"], job["changed"]) = (json!(self.program.numbers()), json!(self.changed));
+            *job = self.described(job.clone());
         }
+    }
+
+    /// The job that says how a run was started, with this text.
+    fn described(&self, mut job: Value) -> Value {
+        (job["text"], job["calls"]) = (json!(self.text), json!(calls(&self.program)));
+        (job["numbers"], job["changed"]) = (json!(self.program.numbers()), json!(self.changed));
+        job
+    }
+
+    /// The next text of a run that goes on, and what is stored of it if it begins at a number.
+    #[cfg(feature = "page")]
+    pub(super) fn next(
+        &self,
+        program: &Program,
+        text: &str,
+        keep: &Keep,
+    ) -> (Self, impl FnOnce(SequenceNumber) -> Value + use<>) {
+        let (program, text) = (program.clone(), text.to_owned());
+        let next = KeptProgram { program, text, changed: true, said: None, ..self.clone() };
+        let started = match &keep.doing {
+            Doing::Run { job, .. } => job.clone(),
+            _ => Value::Null,
+        };
+        let mut job = next.described(started);
+        let described = |SequenceNumber(at)| {
+            job["changed_at"] = at.into();
+            job
+        };
+        (next, described)
     }
 
     /// Judges each snapshot with which the run may begin.
@@ -172,10 +202,12 @@ fn looked_at<'a>(doing: &Doing, manifests: &'a [Manifest]) -> Result<Option<&'a 
     let rest = &manifests[begins.unwrap_or(0)..];
     let calls = |manifest: &Manifest| manifest.plan["job"]["calls"].clone();
     let other = rest.iter().position(|manifest| calls(manifest) != calls(first));
-    if let Some(other) = other
-        && to.is_none_or(|to| to > rest[other - 1].at)
-    {
-        let (last, next) = (rest[other - 1].at, rest[other].at);
+    let ends = other.map(|other| {
+        let (last, next) = (rest[other - 1].at, &rest[other]);
+        // A run that was started again had no later number of the old text.
+        (next.plan["job"]["changed_at"].as_u64().unwrap_or(last), next.at)
+    });
+    if let Some((last, next)) = ends.filter(|(last, _)| to.is_none_or(|to| to > *last)) {
         return Err(format!(
             "the text was changed at number {last}, and what is repeated is of one text: end there, or begin at number \
              {next}, where the first snapshot of the next text is"

@@ -1,0 +1,44 @@
+//! `--state` with `--accept-upgrades`: a kept run goes on with another text, which is stored with its first snapshot.
+
+use super::super::change::{Changeable, Made, Next};
+use super::outputs::KeptOutputs;
+use super::text::KeptProgram;
+use crate::config::Keep;
+use crate::message::Complaints;
+use millstream_mill::Program;
+use millstream_state::{JobUpgrader, Upgraded};
+use std::ffi::OsString;
+
+/// A run whose state is kept.
+pub(super) struct OnState {
+    pub(super) upgrader: JobUpgrader,
+    /// Its present text, and what that writes.
+    pub(super) kept: KeptProgram,
+    pub(super) outputs: KeptOutputs,
+    pub(super) keep: Keep,
+    pub(super) read: Vec<OsString>,
+    pub(super) complaints: Complaints,
+}
+
+impl Changeable for OnState {
+    fn names(&self) -> Vec<String> {
+        self.outputs.names()
+    }
+
+    fn go_on(&mut self, _: &Program, next: Next<'_>) -> Result<Made, String> {
+        let outputs = KeptOutputs::of(next.program, &self.keep, &self.read, &self.complaints)?;
+        let outputs = self.outputs.followed_by(outputs)?;
+        let (kept, job) = self.kept.next(next.program, next.text, &self.keep);
+        let begins = outputs.clone();
+        let upgraded = self.upgrader.upgrade(next.upgrade, job, move |at| begins.begin(at));
+        let Upgraded { stored, .. } = upgraded.map_err(|error| error.to_string())?;
+        (self.kept, self.outputs) = (kept, outputs);
+        let error = stored.err().map(|why| {
+            format!(
+                "the run goes on with the text, which is not stored with a snapshot yet; if it ends before that is, it \
+                 goes on with the text before: {why}"
+            )
+        });
+        Ok(Made { report: self.upgrader.changes().pop(), error })
+    }
+}

@@ -1,0 +1,154 @@
+//! Where snapshots are offered to the thread that stores them.
+
+use super::described::Described;
+#[cfg(feature = "service")]
+use crate::StateDir;
+use crate::claims::Claimed;
+use millstream_core::SequenceNumber;
+use millstream_exec::Snapshot;
+use serde_json::Value;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// What is told when a snapshot is stored: its number, or why it is not.
+pub(super) type Answer = SyncSender<Result<u64, String>>;
+
+/// What the thread is to do.
+pub(super) enum Order {
+    /// With the sink's claim in front of it.
+    Store(Snapshot, Option<Value>, Option<Answer>),
+    /// The same, of another version, which the snapshots from this one on are of.
+    Change(Box<Described>, Snapshot, Option<Value>, Answer),
+    /// In this directory from now on.
+    #[cfg(feature = "service")]
+    Own(Box<StateDir>),
+    /// All before is done.
+    Say(SyncSender<()>),
+    /// And the directory is free.
+    LetGo(SyncSender<()>),
+    End,
+}
+
+/// Where snapshots are offered to the thread that stores them.
+#[derive(Clone)]
+pub(super) struct Offers {
+    pub(super) orders: SyncSender<Order>,
+    /// Whether this process stores snapshots.
+    pub(super) stores: Arc<AtomicBool>,
+    /// How many are stored.
+    stored: Arc<AtomicU64>,
+    claimed: Claimed,
+    last: Arc<Mutex<Last>>,
+}
+
+/// What was offered.
+#[derive(Default)]
+struct Last {
+    /// The number of the last snapshot. Two threads of a run may offer two at once, the later one first; the earlier
+    /// one has no claim then, and is not needed.
+    at: Option<u64>,
+    /// The mark of the present version's first snapshot. Those before it would be described as what they are not.
+    first: u64,
+    /// Whether another version is about to take the place of the present one.
+    changing: bool,
+}
+
+/// While there is one, a snapshot may be of either version, and none is stored.
+pub(super) struct Changing<'o>(&'o Offers);
+
+impl Drop for Changing<'_> {
+    fn drop(&mut self) {
+        self.0.last().changing = false;
+    }
+}
+
+impl Offers {
+    pub(super) fn new(
+        orders: SyncSender<Order>,
+        stores: Arc<AtomicBool>,
+        stored: Arc<AtomicU64>,
+        claimed: Claimed,
+    ) -> Self {
+        Offers { orders, stores, stored, claimed, last: Arc::default() }
+    }
+
+    pub(super) fn stored(&self) -> u64 {
+        self.stored.load(Ordering::Acquire)
+    }
+
+    /// Stores it, unless one is being stored and another one waits.
+    pub(super) fn offer(&self, snapshot: Snapshot) {
+        if let Some(claim) = self.claim(&snapshot) {
+            let _ = self.orders.try_send(Order::Store(snapshot, claim, None));
+        }
+    }
+
+    /// Stores it, and waits for that; unless a later one is stored. Returns its number.
+    pub(super) fn store(&self, snapshot: Snapshot) -> Result<u64, String> {
+        let (answer, answered) = sync_channel(1);
+        let gone = || "the job is over".to_owned();
+        if !self.stores.load(Ordering::Acquire) {
+            return Err("this process stores no snapshots".to_owned());
+        }
+        let Some(claim) = self.claim(&snapshot) else {
+            if self.last().changing {
+                return Err("another version is about to take its place".to_owned());
+            }
+            return Ok(snapshot.at().0);
+        };
+        self.orders.send(Order::Store(snapshot, claim, Some(answer))).map_err(|_| gone())?;
+        answered.recv().map_err(|_| gone())?
+    }
+
+    /// The sink's claim, if it was one; none if a later snapshot was offered, or none is stored. It is taken now: the
+    /// sink goes on, and keeps few.
+    fn claim(&self, snapshot: &Snapshot) -> Option<Option<Value>> {
+        if !self.stores.load(Ordering::Acquire) {
+            return None;
+        }
+        let mut last = self.last();
+        let at = snapshot.at().0;
+        if last.changing || snapshot.mark() < last.first || last.at.is_some_and(|last| last > at) {
+            return None;
+        }
+        last.at = Some(at);
+        Some(self.claimed.at(output_of(snapshot)))
+    }
+
+    fn last(&self) -> MutexGuard<'_, Last> {
+        self.last.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Stores nothing while another version takes the place of the present one. None if one is about to already.
+    pub(super) fn change(&self) -> Option<Changing<'_>> {
+        let was = std::mem::replace(&mut self.last().changing, true);
+        (!was).then(|| Changing(self))
+    }
+}
+
+impl Changing<'_> {
+    /// The first snapshot of another version, which this describes. Waits until it is stored. Returns its number.
+    pub(super) fn made(self, next: Described, snapshot: Snapshot) -> Result<u64, String> {
+        let (answer, answered) = sync_channel(1);
+        let gone = || "the job is over".to_owned();
+        if !self.0.stores.load(Ordering::Acquire) {
+            return Err("this process stores no snapshots".to_owned());
+        }
+        let claim = {
+            let mut last = self.0.last();
+            (last.at, last.first) = (Some(snapshot.at().0), snapshot.mark());
+            self.0.claimed.at(output_of(&snapshot))
+        };
+        let order = Order::Change(Box::new(next), snapshot, claim, answer);
+        self.0.orders.send(order).map_err(|_| gone())?;
+        // Those that come now are behind it.
+        drop(self);
+        answered.recv().map_err(|_| gone())?
+    }
+}
+
+/// The number that the sink gets next.
+pub(super) fn output_of(snapshot: &Snapshot) -> SequenceNumber {
+    snapshot.output_at().unwrap_or(snapshot.at())
+}
