@@ -39,12 +39,14 @@ pub(crate) fn run(args: &Args) -> Result {
     let mut sound = BTreeSet::new();
     let (mut survived, mut errors) = (0_usize, 0_usize);
     for (judged, mutant) in mutants.iter().enumerate() {
-        match bench.judge(mutant, &mut sound) {
-            Ok(Verdict::OutOfTime) => {
-                let names: Vec<&str> = mutants[judged..].iter().map(|mutant| mutant.name.as_str()).collect();
-                println!("NOT JUDGED, out of time: {}", names.join(" "));
-                break;
-            }
+        let verdict = bench.judge(mutant, &mut sound);
+        if bench.until.is_some_and(|until| Instant::now() >= until) {
+            // What it was doing was ended, and says nothing.
+            let names: Vec<&str> = mutants[judged..].iter().map(|mutant| mutant.name.as_str()).collect();
+            println!("NOT JUDGED, out of time: {}", names.join(" "));
+            break;
+        }
+        match verdict {
             Ok(Verdict::Killed(by)) => println!("killed {} ({by})", mutant.name),
             Ok(Verdict::Survived) => {
                 println!("SURVIVED {}", mutant.name);
@@ -96,7 +98,6 @@ fn chosen(mut mutants: Vec<Mutant>, names: &[String]) -> Result<Vec<Mutant>> {
 enum Verdict {
     Killed(String),
     Survived,
-    OutOfTime,
 }
 
 #[derive(Debug)]
@@ -104,7 +105,6 @@ enum Ran {
     Passed,
     Failed(ExitStatus),
     Hung,
-    OutOfTime,
 }
 
 /// The place where mutants are built and judged.
@@ -113,6 +113,7 @@ struct Bench {
     tree: Tree,
     place: PathBuf,
     log: PathBuf,
+    /// When what is under way is ended.
     until: Option<Instant>,
 }
 
@@ -122,19 +123,14 @@ impl Bench {
         eprintln!("-- {}: cargo test {}", mutant.name, mutant.kills.join(" "));
         let key = mutant.judge();
         if !sound.contains(&key) {
-            if !self.passes_unbroken(mutant)? {
-                return Ok(Verdict::OutOfTime);
-            }
+            self.passes_unbroken(mutant)?;
             sound.insert(key);
         }
         let log = self.log.join(format!("{}.txt", mutant.name));
         self.tree.with_patch(&mutant.file, &mutant.touches, || {
-            if !self.compiles(mutant, &log)? {
-                return Ok(Verdict::OutOfTime);
-            }
+            self.compiles(mutant, &log)?;
             let seconds = mutant.timeout.as_secs();
             Ok(match self.test(mutant, &log)? {
-                Ran::OutOfTime => Verdict::OutOfTime,
                 Ran::Passed => Verdict::Survived,
                 Ran::Failed(status) => Verdict::Killed(format!("the test failed: {}", how(status))),
                 Ran::Hung => Verdict::Killed(format!("the test hung: no end in {seconds} s")),
@@ -142,15 +138,11 @@ impl Bench {
         })
     }
 
-    /// `false` if there was no time to find out.
-    fn passes_unbroken(&self, mutant: &Mutant) -> Result<bool> {
+    fn passes_unbroken(&self, mutant: &Mutant) -> Result {
         let log = self.log.join(format!("{}.unbroken.txt", mutant.name));
-        if !self.compiles(mutant, &log).map_err(|error| failure(format!("unbroken, {error}")))? {
-            return Ok(false);
-        }
+        self.compiles(mutant, &log).map_err(|error| failure(format!("unbroken, {error}")))?;
         match self.test(mutant, &log)? {
-            Ran::Passed => Ok(true),
-            Ran::OutOfTime => Ok(false),
+            Ran::Passed => Ok(()),
             Ran::Failed(_) => Err(failure(format!("its test fails on the unbroken code too: {}", log.display()))),
             Ran::Hung => Err(failure(format!(
                 "its test does not end in {} s on the unbroken code; raise `# timeout:`",
@@ -159,11 +151,9 @@ impl Bench {
         }
     }
 
-    /// `false` if there was no time to find out.
-    fn compiles(&self, mutant: &Mutant, log: &Path) -> Result<bool> {
+    fn compiles(&self, mutant: &Mutant, log: &Path) -> Result {
         match self.cargo_test(&["--no-run"], mutant, log, None)? {
-            Ran::Passed => Ok(true),
-            Ran::OutOfTime => Ok(false),
+            Ran::Passed => Ok(()),
             Ran::Failed(_) | Ran::Hung => Err(failure(format!("it does not compile: {}", log.display()))),
         }
     }
@@ -190,7 +180,6 @@ impl Bench {
         let hangs_at = timeout.map(|timeout| Instant::now() + timeout);
         let until = [hangs_at, self.until].into_iter().flatten().min();
         match wait(&mut child, until).map_err(cannot)? {
-            None if until == self.until => Ok(Ran::OutOfTime),
             None => Ok(Ran::Hung),
             Some(status) if status.success() => Ok(Ran::Passed),
             Some(status) => Ok(Ran::Failed(status)),
