@@ -72,12 +72,11 @@ pub(super) fn run(of: RunText, mut keep: Keep, complaints: &Complaints) -> Outco
         let changes = super::change::Changes::offer(accepts);
         #[cfg(feature = "page")]
         if let Some(changes) = changes.clone() {
-            let (complaints, kept, outputs) = (complaints.clone(), kept.clone(), outputs.clone());
-            let (keep, read) = (keep.clone(), read.clone());
-            let of = super::change::Of { program: kept.program.clone(), read: files.clone(), quiet, complaints };
-            let complaints = of.complaints.clone();
+            let (program, complaints) = (kept.program.clone(), complaints.clone());
+            let of = super::change::Of { program, read: files.clone(), quiet, complaints };
+            let (kept, outputs, keep, read) = (kept.clone(), outputs.clone(), keep.clone(), read.clone());
             runs.when_kept_started(move |upgrader| {
-                changes.begin(of, change::OnState { upgrader, kept, outputs, keep, read, complaints });
+                changes.begin(of, change::OnState { upgrader, kept, outputs, keep, read });
             });
         }
         #[cfg(not(feature = "page"))]

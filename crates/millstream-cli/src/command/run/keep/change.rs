@@ -4,7 +4,6 @@ use super::super::change::{Changeable, Made, Next};
 use super::outputs::KeptOutputs;
 use super::text::KeptProgram;
 use crate::config::Keep;
-use crate::message::Complaints;
 use millstream_mill::Program;
 use millstream_state::{JobUpgrader, Upgraded};
 use std::ffi::OsString;
@@ -17,7 +16,6 @@ pub(super) struct OnState {
     pub(super) outputs: KeptOutputs,
     pub(super) keep: Keep,
     pub(super) read: Vec<OsString>,
-    pub(super) complaints: Complaints,
 }
 
 impl Changeable for OnState {
@@ -26,8 +24,7 @@ impl Changeable for OnState {
     }
 
     fn go_on(&mut self, _: &Program, next: Next<'_>) -> Result<Made, String> {
-        let outputs = KeptOutputs::of(next.program, &self.keep, &self.read, &self.complaints)?;
-        let outputs = self.outputs.followed_by(outputs)?;
+        let outputs = self.outputs.followed_by(next.program, &self.keep, &self.read)?;
         let (kept, job) = self.kept.next(next.program, next.text, &self.keep);
         let begins = outputs.clone();
         let upgraded = self.upgrader.upgrade(next.upgrade, job, move |at| begins.begin(at));

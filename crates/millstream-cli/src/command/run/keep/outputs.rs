@@ -124,9 +124,10 @@ impl KeptOutputs {
     ///
     /// # Errors
     ///
-    /// If nothing can be posted to one of its URLs.
+    /// As [`of`](KeptOutputs::of), and if nothing can be posted to one of its URLs.
     #[cfg(feature = "page")]
-    pub(super) fn followed_by(&self, next: KeptOutputs) -> Result<Self, String> {
+    pub(super) fn followed_by(&self, program: &Program, keep: &Keep, read: &[OsString]) -> Result<Self, String> {
+        let next = KeptOutputs::of(program, keep, read, &self.complaints)?;
         for url in next.files.iter().filter_map(To::url) {
             OpenOutput::posting(url).map_err(|error| error.to_string())?;
         }
