@@ -219,8 +219,9 @@ impl<A: Shape, O: RingLayout, P: Passage<A, O>, W: RunEnds<O>> Whole<A, O, P, W>
             _ => Ran::default(),
         };
         passage.exchange(state, &mut states);
-        // END is next, and nothing before it.
-        let ends_now = first.as_mut().is_some_and(|first| first.backlog() > 0 && first.mark().is_none());
+        // END is next, and nothing before it; or the first stage has read END, and its output had no room for it.
+        let ends_now =
+            first.as_mut().is_some_and(|first| first.ended() || first.backlog() > 0 && first.mark().is_none());
         if ran.failure.is_some() {
             let stages = states.len();
             self.failed = Some(match self.at {

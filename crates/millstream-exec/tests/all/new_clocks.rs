@@ -239,9 +239,9 @@ fn a_run_is_snapshotted_observed_and_gets_more_workers_within_a_block() {
     }
 }
 
-/// What the property below has found.
+/// What the property below has found: the first stage has read END, its output has no room for END, and the loop goes
+/// on.
 #[test]
-#[ignore = "a known defect: the run waits for ever"]
 fn a_ready_source_of_one_block_in_small_rings_ends() {
     let lines = || vec![Block::from(b"8\n8\n6\n5\n3\n1\n0\n5\n".to_vec())];
     let sum = |sum: &mut u64, x: &u64| {
@@ -265,8 +265,6 @@ proptest! {
         (ready, set) in any::<(bool, bool)>(),
         chain in 0..4_u8,
     ) {
-        // Such a run may wait for ever: `a_ready_source_of_one_block_in_small_rings_ends`.
-        let ready = ready && chain != 0;
         let rings = Rings::new().ring(1 << ring);
         let rings = if set { rings.batch(batch) } else { rings };
         let rings = if workers == 0 { rings } else { rings.workers(workers) };
