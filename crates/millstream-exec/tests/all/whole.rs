@@ -251,7 +251,7 @@ impl Sink<Val<u64>> for Told {
 }
 
 #[test]
-fn the_sink_pauses_at_marks_and_at_end_alone() {
+fn the_sink_pauses_before_marks_and_at_end_and_seldom_else() {
     let p = pipeline::<u64>().map(|x| x + 1).scan(0, |sum: &mut u64, x| {
         *sum += x;
         *sum
@@ -259,7 +259,12 @@ fn the_sink_pauses_at_marks_and_at_end_alone() {
     for rings in [Rings::new().workers(1), Rings::new().batch(64)] {
         let (told, rings) = (Arc::new(Mutex::new(Vec::new())), rings.snapshot_every(4_000, |_| ()));
         rings.run((&p).from(source::ready(0..10_000)).to(Told(told.clone(), false))).unwrap();
-        assert_eq!(*told.lock().unwrap(), [None, Some(4_000), None, Some(8_000), None]);
+        let told = told.lock().unwrap();
+        let marks: Vec<usize> = (0..told.len()).filter(|i| told[*i].is_some()).collect();
+        assert_eq!(marks.iter().map(|i| told[*i]).collect::<Vec<_>>(), [Some(4_000), Some(8_000)]);
+        assert!(marks.iter().all(|i| told[i - 1].is_none()) && told.last() == Some(&None), "{told:?}");
+        // Where a thread is held up, its numbers seem dear, and a few steps go through the slots.
+        assert!(told.len() < 30, "it has more than a hundred batches: {told:?}");
     }
 }
 
