@@ -1,8 +1,8 @@
 //! Edges whose shape is known only at run time.
 //!
 //! The view of such an edge is an object around the view of the edge's own shape. It is called a few times a batch. A
-//! chunk of the usual shapes names its slots and its mask, so that a loop over it tests a flag and calls no function. A
-//! chunk of any other shape asks the object for every slot.
+//! chunk of the usual shapes names its slots and its mask, so that a loop over it tests two flags and calls no function.
+//! A chunk of any other shape asks the object for every slot.
 
 use super::{HiddenGate, HiddenMarks, RingLayout, View, as_inner_view, sealed::Sealed};
 use crate::gate::GateId;
@@ -15,18 +15,33 @@ use std::any::{Any, TypeId};
 pub struct AnyView<T: Item>(Box<dyn Erased<T>>);
 
 /// Published slots of an edge of any shape.
-pub struct AnyChunk<'a, T: Item>(Layout<'a, T>);
+pub struct AnyChunk<'a, T: Item> {
+    slots: Layout<'a, T>,
+    /// Slots that are empty where it is false.
+    mask: Option<SlotSlice<'a, bool>>,
+}
 
 enum Layout<'a, T: Item> {
     Dense(SlotSlice<'a, T>),
-    DenseMasked(SlotSlice<'a, T>, SlotSlice<'a, bool>),
     Sparse(SlotSlice<'a, Option<T>>),
-    SparseMasked(SlotSlice<'a, Option<T>>, SlotSlice<'a, bool>),
+    Other(Other<T>),
+}
+
+/// What is no ring.
+enum Other<T: Item> {
     /// Every slot is empty.
     Empty,
     /// The slots from a number on, each to be asked for.
     Each(*const dyn Erased<T>, u64),
 }
+
+impl<T: Item> Clone for Other<T> {
+    #[inline(always)]
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<T: Item> Copy for Other<T> {}
 
 impl<T: Item> Clone for Layout<'_, T> {
     #[inline(always)]
@@ -46,25 +61,60 @@ impl<T: Item> Copy for AnyChunk<'_, T> {}
 
 impl<'a, T: Item> AnyChunk<'a, T> {
     pub(super) fn dense(slots: SlotSlice<'a, T>) -> Self {
-        AnyChunk(Layout::Dense(slots))
+        AnyChunk { slots: Layout::Dense(slots), mask: None }
     }
 
     pub(super) fn sparse(slots: SlotSlice<'a, Option<T>>) -> Self {
-        AnyChunk(Layout::Sparse(slots))
+        AnyChunk { slots: Layout::Sparse(slots), mask: None }
     }
 
     pub(super) fn empty() -> Self {
-        AnyChunk(Layout::Empty)
+        AnyChunk { slots: Layout::Other(Other::Empty), mask: None }
     }
 
     /// The same slots with a mask; none if they have one already, or if each has to be asked for.
     pub(super) fn masked(self, mask: SlotSlice<'a, bool>) -> Option<Self> {
-        match self.0 {
-            Layout::Dense(slots) => Some(AnyChunk(Layout::DenseMasked(slots, mask))),
-            Layout::Sparse(slots) => Some(AnyChunk(Layout::SparseMasked(slots, mask))),
-            Layout::Empty => Some(self),
-            Layout::DenseMasked(..) | Layout::SparseMasked(..) | Layout::Each(..) => None,
+        match self.slots {
+            Layout::Dense(_) | Layout::Sparse(_) if self.mask.is_none() => Some(AnyChunk { mask: Some(mask), ..self }),
+            Layout::Other(Other::Empty) => Some(self),
+            _ => None,
         }
+    }
+}
+
+impl<'a, T: Item> Layout<'a, T> {
+    /// A slot, without a mask.
+    ///
+    /// # Safety
+    ///
+    /// As [`RingLayout::at`], of a chunk with this.
+    #[inline(always)]
+    unsafe fn at(self, i: usize) -> Option<&'a T> {
+        match self {
+            // SAFETY: the caller's contract.
+            Layout::Dense(slots) => Some(unsafe { slots.get(i) }),
+            // SAFETY: the caller's contract.
+            Layout::Sparse(slots) => unsafe { slots.get(i) }.as_ref(),
+            // SAFETY: the caller's contract.
+            Layout::Other(other) => unsafe { other.at(i) },
+        }
+    }
+}
+
+impl<T: Item> Other<T> {
+    /// A slot.
+    ///
+    /// # Safety
+    ///
+    /// As [`Layout::at`].
+    // Apart from the loop over the slots, which stays small: then the compiler makes one loop of it for each layout.
+    #[inline(never)]
+    unsafe fn at<'a>(self, i: usize) -> Option<&'a T> {
+        let Other::Each(edge, from) = self else { return None };
+        // SAFETY: by the contract of `chunk` the view lives as long as the chunk, and its box does not move.
+        let edge = unsafe { &*edge };
+        // SAFETY: the caller's contract.
+        unsafe { edge.slot(from + i as u64) }
     }
 }
 
@@ -117,7 +167,7 @@ impl<F: RingLayout + ItemShape> Erased<F::Item> for Of<F> {
         // SAFETY: the caller's contract.
         let chunk = unsafe { self.0.chunk(from) };
         let erased: *const Self = self;
-        F::known(&chunk).unwrap_or(AnyChunk(Layout::Each(erased, from)))
+        F::known(&chunk).unwrap_or(AnyChunk { slots: Layout::Other(Other::Each(erased, from)), mask: None })
     }
 
     unsafe fn slot<'a>(&self, n: u64) -> Option<&'a F::Item> {
@@ -153,39 +203,21 @@ impl<T: Item> RingLayout for AnyEdge<T> {
 
     #[inline(always)]
     unsafe fn value_at<'a>(chunk: &Self::Chunk<'a>, i: usize) -> &'a T {
+        // The mask is true here.
         // SAFETY: the caller's contract.
-        let value = unsafe { Self::at(chunk, i) };
+        let value = unsafe { chunk.slots.at(i) };
         // Any crate can make a lens, so the result of an earlier call is not relied on.
         value.expect("a slot that was filled stays filled")
     }
 
     #[inline(always)]
     unsafe fn at<'a>(chunk: &Self::Chunk<'a>, i: usize) -> Option<&'a T> {
-        match chunk.0 {
-            // SAFETY: the caller's contract.
-            Layout::Dense(slots) => Some(unsafe { slots.get(i) }),
-            Layout::DenseMasked(slots, mask) => {
-                // SAFETY: the caller's contract.
-                let kept = unsafe { mask.get(i) };
-                // SAFETY: as above.
-                kept.then(|| unsafe { slots.get(i) })
-            }
-            // SAFETY: the caller's contract.
-            Layout::Sparse(slots) => unsafe { slots.get(i) }.as_ref(),
-            Layout::SparseMasked(slots, mask) => {
-                // SAFETY: the caller's contract.
-                let kept = unsafe { mask.get(i) };
-                // SAFETY: as above.
-                if *kept { unsafe { slots.get(i) }.as_ref() } else { None }
-            }
-            Layout::Empty => None,
-            Layout::Each(edge, from) => {
-                // SAFETY: by the contract of `chunk` the view lives as long as the chunk, and its box does not move.
-                let edge = unsafe { &*edge };
-                // SAFETY: the caller's contract.
-                unsafe { edge.slot(from + i as u64) }
-            }
+        // SAFETY: the caller's contract.
+        if chunk.mask.is_some_and(|mask| !*unsafe { mask.get(i) }) {
+            return None;
         }
+        // SAFETY: the caller's contract.
+        unsafe { chunk.slots.at(i) }
     }
 
     type Whole = Self;
@@ -225,13 +257,13 @@ impl<T: Item> std::fmt::Debug for AnyView<T> {
 
 impl<T: Item> std::fmt::Debug for AnyChunk<'_, T> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self.0 {
-            Layout::Dense(..) => "AnyChunk::Dense",
-            Layout::DenseMasked(..) => "AnyChunk::DenseMasked",
-            Layout::Sparse(..) => "AnyChunk::Sparse",
-            Layout::SparseMasked(..) => "AnyChunk::SparseMasked",
-            Layout::Empty => "AnyChunk::Empty",
-            Layout::Each(..) => "AnyChunk::Each",
+        f.write_str(match (self.slots, self.mask.is_some()) {
+            (Layout::Dense(_), false) => "AnyChunk::Dense",
+            (Layout::Dense(_), true) => "AnyChunk::DenseMasked",
+            (Layout::Sparse(_), false) => "AnyChunk::Sparse",
+            (Layout::Sparse(_), true) => "AnyChunk::SparseMasked",
+            (Layout::Other(Other::Empty), _) => "AnyChunk::Empty",
+            (Layout::Other(Other::Each(..)), _) => "AnyChunk::Each",
         })
     }
 }
