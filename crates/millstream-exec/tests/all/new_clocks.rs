@@ -221,6 +221,9 @@ fn changes(rings: Rings, change: impl Fn(&millstream_exec::Handle<u64>, u64)) {
         *next += 1;
     };
     let run = rings.start(p.from(numbered(u64::MAX, 5_000)).to_fold(0_u64, check)).unwrap();
+    while run.snapshot().unwrap().at() == SequenceNumber(0) {
+        std::thread::yield_now();
+    }
     (0..30).for_each(|round| change(&run, round));
     let (next, report) = run.drain(Duration::from_secs(60)).unwrap();
     assert_eq!((report.outcome, report.numbers.0, report.values), (RunOutcome::Drained, next, next));
