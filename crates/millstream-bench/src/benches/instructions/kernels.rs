@@ -1,8 +1,9 @@
-//! The kernels: pipelines on one worker, whose count of instructions is nearly the same in every run, and the loop by
-//! hand of each.
+//! The kernels: pipelines on one thread, whose count of instructions is the same in every run, and the loop by hand of
+//! each.
 
 use crate::failure::Failure;
 use crate::work;
+use millstream::exec::Stepped;
 use millstream::io::{Block, WholeBlocks};
 use millstream::prelude::*;
 use millstream::ring::ring;
@@ -10,7 +11,7 @@ use std::collections::HashMap;
 use std::hint::black_box;
 use std::io::Cursor;
 
-/// A pipeline on one worker, and the same work in one loop.
+/// A pipeline on one thread, and the same work in one loop.
 pub(super) struct Kernel {
     pub(super) name: &'static str,
     /// The case of its allocated bytes.
@@ -131,9 +132,9 @@ where
     Ok(on.run(pipeline.from(source::ready(0..n)).to_fold(0, add))?.0)
 }
 
-/// With a set batch, a step has as many numbers however long it takes: callgrind makes it fifty times as long.
-fn one() -> Rings {
-    Rings::new().workers(1).batch(2048)
+/// One thread, whose steps depend on no clock: callgrind makes each fifty times as long, and others may use the core.
+fn one() -> Stepped {
+    Stepped::new(Rings::new().batch(2048), 1)
 }
 
 fn chain2(n: u64) -> Result<u64, Failure> {
@@ -194,7 +195,7 @@ fn feedback(n: u64) -> Result<u64, Failure> {
 fn lines(n: u64) -> Result<u64, Failure> {
     let p = pipeline::<Block>().lines();
     let add = |sum: &mut u64, _, line: millstream::text::Piece<'_>| *sum = added(*sum, line.len() as u64);
-    Ok(one().run(p.from(WholeBlocks::lines(Cursor::new(text(n)))).to_fold(0, add))?.0)
+    Ok(one().run(p.from(source::ready(WholeBlocks::lines(Cursor::new(text(n))))).to_fold(0, add))?.0)
 }
 
 /// One thread, which writes a batch and reads it.
