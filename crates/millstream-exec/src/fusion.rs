@@ -32,7 +32,7 @@ pub(crate) use make_loop::{MakeLoop, MakesLoop};
 pub(crate) use new_clock::{OfCut, OfExpand};
 pub(crate) use passages::{Focused, OfFilter, OfStage, OfState, Shown, Unfocused, sides};
 pub(crate) use stages::{InFront, Last, LastWithState, Making, fuse, fuse_on};
-pub(crate) use texts::Slicing;
+pub(crate) use texts::{OfFormat, Slicing};
 
 /// The methods of [`Deploy`](millstream_core::Deploy) for a stage on the workers that keeps no state, apart and fused.
 /// The block is what it makes of a slot, for a ring of these items and this density; `$empties` says whether that can

@@ -231,6 +231,12 @@ impl<'e, 'r> IdleRings<'e, 'r> {
         run(Each { first, n, passed: &mut *passing.passed, f });
     }
 
+    /// How many later clocks there are.
+    #[must_use]
+    pub fn clocks(&self) -> usize {
+        self.clocks.len()
+    }
+
     /// The next number of a later clock, the first of which is clock 0.
     ///
     /// # Panics

@@ -82,7 +82,7 @@ pub use run_writer::RunWriter;
 pub use run_writers::{run_writers, text_run_writers};
 pub use slots::SlotSlice;
 pub use sweeper::Sweeper;
-pub use text::{Kind, Passing, Pen, Span};
+pub use text::{Kind, Passing, Pen, Sheet, Span};
 pub use view::{
     AnyChunk, AnyView, FilteredView, Leaf, MaybeView, MergedView, OneRing, PartChunk, PartView, ProjectedView,
     RingLayout, View, ZipView,

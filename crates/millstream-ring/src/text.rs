@@ -17,9 +17,11 @@
 
 mod pen;
 mod run;
+mod sheet;
 mod span;
 
 pub use pen::Pen;
 pub use run::Passing;
 pub(crate) use run::Run;
+pub use sheet::Sheet;
 pub use span::{Kind, Span};

@@ -23,6 +23,13 @@ pub trait Passage<A: Shape, X: Shape>: Send + 'static {
     /// Whether the first stage cuts the source's values into pieces: each stands for many numbers behind it.
     const CUTS: bool = false;
 
+    /// Whether the last stage gives its outputs not at their slots, but in [`flush`](Passage::flush): it writes text, of
+    /// which a whole block goes on at once.
+    const DEFERS: bool = false;
+
+    /// Whether slots can pass: behind a stage that defers, no other stage can be.
+    const FITS: bool = true;
+
     /// Calls `f` with the clock of each stage that starts one, in order.
     fn clocks(&self, _: &mut Self::State, _: &mut dyn FnMut(&mut Clock)) {}
 
@@ -35,6 +42,12 @@ pub trait Passage<A: Shape, X: Shape>: Send + 'static {
         slot: Option<A::Ref<'_>>,
         next: N,
     ) -> Fill;
+
+    /// Gives `next` the outputs that were not given at their slots: before anything else looks at what the slots have
+    /// become.
+    fn flush<N: Next<X>>(&self, _: &mut Self::State, _: N) -> Fill {
+        Fill::EMPTY
+    }
 }
 
 /// The clock that a stage starts, while slots pass it.
@@ -177,6 +190,8 @@ impl<A: Shape, B: Shape, C: Shape, P: Passage<A, B>, Q: Passage<B, C>> Passage<A
 
     const RENUMBERS: bool = P::RENUMBERS || Q::RENUMBERS;
     const CUTS: bool = P::CUTS || Q::CUTS;
+    const DEFERS: bool = Q::DEFERS;
+    const FITS: bool = P::FITS && Q::FITS && !P::DEFERS;
 
     fn clocks(&self, (first, second): &mut Self::State, f: &mut dyn FnMut(&mut Clock)) {
         self.first.clocks(first, f);
@@ -192,6 +207,11 @@ impl<A: Shape, B: Shape, C: Shape, P: Passage<A, B>, Q: Passage<B, C>> Passage<A
         next: N,
     ) -> Fill {
         self.first.pass(first, number, slot, Rest { passage: &self.second, state, next, output: PhantomData })
+    }
+
+    #[inline(always)]
+    fn flush<N: Next<C>>(&self, (_, state): &mut Self::State, next: N) -> Fill {
+        self.second.flush(state, next)
     }
 }
 

@@ -1,6 +1,6 @@
 //! Text: stages that cut it, keep parts of it, and write it.
 
-use crate::fusion::{OfCut, Slicing, fused_in_front};
+use crate::fusion::{OfCut, OfFormat, Slicing, fused_in_front};
 use crate::piece_stage::piece_stage;
 use crate::text_stage::{part_stage, write_stage};
 use crate::{RingBackend, RingRunner, RingShape, Wiring};
@@ -32,5 +32,13 @@ impl<R: RingRunner, K: SliceKernel<In: RingShape<R>, Kind: Kind>> Deploy<RingBac
 impl<R: RingRunner, W: FormatKernel<In: RingShape<R>, Kind: Kind>> Deploy<RingBackend<R>> for Format<W> {
     fn deploy(&self, input: Reader<W::In>, wiring: &mut Wiring) -> Reader<Text<W::Kind, W::Density>> {
         write_stage(input, wiring, &self.kernel)
+    }
+
+    fn passage<V: OfPassage<RingBackend<R>, W::In, Text<W::Kind, W::Density>>>(
+        &self,
+        wiring: &mut Wiring,
+        then: V,
+    ) -> Option<V::Made> {
+        then.make(OfFormat::new(self.kernel.clone(), wiring), wiring)
     }
 }

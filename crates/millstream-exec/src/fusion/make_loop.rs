@@ -42,6 +42,10 @@ impl<R: RingRunner, A: Shape, O: RingLayout, W: RunEnds<O>> OfPassage<RingBacken
         if members.is_empty() || TypeId::of::<A>() != TypeId::of::<Val<Value<W, O>>>() {
             return None;
         }
+        // What is deferred passes by clocks of its own.
+        if !P::FITS || P::DEFERS && !P::CUTS {
+            return None;
+        }
         // Behind the source's ring a loop gains where a slot there stands for many others. Behind a `flat_map` of a few
         // outputs, stages that work slot by slot are as fast.
         if !P::CUTS && (P::RENUMBERS || !W::TAKES_VALUES || !of_loop.lends_source) {

@@ -207,6 +207,8 @@ where
 {
     type State = (P::State, Q::State);
 
+    const FITS: bool = P::FITS && Q::FITS && !P::DEFERS && !Q::DEFERS;
+
     fn start(&self) -> Self::State {
         (self.first.start(), self.second.start())
     }

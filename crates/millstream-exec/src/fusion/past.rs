@@ -6,7 +6,7 @@ use super::link::Pace;
 use crate::Sink;
 use crate::shared::{Payload, Shared};
 use crate::sink_tasklet::put;
-use millstream_core::failure::caught;
+use millstream_core::failure::{caught, discard};
 use millstream_core::fusion::{Fill, Next, Passage};
 use millstream_core::{Item, SequenceNumber, Shape, Val};
 use millstream_ring::{IdleRings, Passed, Reader, RingLayout};
@@ -23,7 +23,8 @@ const STEP: Duration = Duration::from_micros(50);
 pub(super) enum At {
     Stage,
     Source,
-    Sink,
+    /// At a number of the sink.
+    Sink(u64),
 }
 
 /// Tells where a panic came from, at no cost where there is none.
@@ -84,7 +85,8 @@ impl<O: RingLayout, K: Sink<O>, const COUNTS: bool> Next<O> for ToSink<'_, O, K,
     #[inline(always)]
     fn take(self, number: SequenceNumber, slot: Option<O::Ref<'_>>) -> Fill {
         let ToSink { sink, from, count, .. } = self;
-        let filled = Unwinding::call(from, At::Sink, || slot.map(|value| put::<O, _>(sink, number, value)).is_some());
+        let at = At::Sink(number.0);
+        let filled = Unwinding::call(from, at, || slot.map(|value| put::<O, _>(sink, number, value)).is_some());
         if COUNTS {
             count.set(count.get() + usize::from(filled));
         }
@@ -212,12 +214,19 @@ pub(super) fn run_behind<T: Item, A: Shape, O: RingLayout, P: Passage<A, O>, K: 
                 },
             );
         });
+        let outcome = if P::DEFERS { flushed(outcome, passage, state, to, (&from, &count)) } else { outcome };
         batch.truncate(passed.numbers);
         drop(batch);
         let (mut clock, mut numbers) = (0, passed.numbers);
         moved[0] += passed.numbers;
+        // The sink's clock is the last one. What comes behind its failure has not passed.
+        let most = match (&outcome, from.get()) {
+            (Err(_), At::Sink(number)) => number,
+            _ => u64::MAX,
+        };
         passage.clocks(state, &mut |of| {
-            let given = (of.next - rings.next_of(clock).0) as usize;
+            let next = if clock + 1 == rings.clocks() { of.next.min(most) } else { of.next };
+            let given = (next - rings.next_of(clock).0) as usize;
             rings.pass_clock(clock, given, count.get());
             (clock, numbers) = (clock + 1, numbers.max(given));
             moved[clock] += given;
@@ -235,4 +244,28 @@ pub(super) fn run_behind<T: Item, A: Shape, O: RingLayout, P: Passage<A, O>, K: 
         }
     }
     going.ran
+}
+
+/// What has come of a batch, once its deferred outputs are with the sink: also those before the number at which a stage
+/// has failed. If the sink fails, that is the first failure.
+fn flushed<A: Shape, O: RingLayout, P: Passage<A, O>, K: Sink<O>>(
+    outcome: Result<(), Payload>,
+    passage: &P,
+    state: &mut P::State,
+    to: &mut K,
+    (from, count): (&Cell<At>, &Cell<usize>),
+) -> Result<(), Payload> {
+    let failed_at = from.replace(At::Source);
+    let sink = ToSink::<O, _, true> { sink: to, from, count, shape: PhantomData };
+    let flushed = caught(|| _ = passage.flush(state, sink));
+    match (outcome, flushed) {
+        (outcome, Ok(())) => {
+            from.set(failed_at);
+            outcome
+        }
+        (outcome, Err(payload)) => {
+            outcome.err().into_iter().for_each(discard);
+            Err(payload)
+        }
+    }
 }

@@ -226,7 +226,7 @@ impl<A: Shape, O: RingLayout, P: Passage<A, O>, W: RunEnds<O>> Whole<A, O, P, W>
             let stages = states.len();
             self.failed = Some(match self.at {
                 At::Source => (0, ends[0].at()),
-                At::Sink => (starts.len(), ends[ends.len() - 1].at()),
+                At::Sink(number) => (starts.len(), number),
                 At::Stage => {
                     let stage = failing.index().unwrap_or(stages - 1);
                     let input = match (&first, stage) {
@@ -311,7 +311,7 @@ impl<A: Shape, O: RingLayout, P: Passage<A, O>, W: RunEnds<O>> Tasklet for Whole
         match self.at {
             At::Stage => self.over_all.failing.stage(),
             At::Source => Some("source"),
-            At::Sink => Some("sink"),
+            At::Sink(_) => Some("sink"),
         }
     }
 

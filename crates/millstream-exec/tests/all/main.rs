@@ -59,3 +59,4 @@ mod unordered;
 mod upgrades;
 mod user_code;
 mod whole;
+mod written_text;
