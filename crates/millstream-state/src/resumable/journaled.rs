@@ -152,7 +152,8 @@ impl<F> Journaled<F> {
         if let Some(behind) = &self.behind {
             let reader = JournalReader::new(self.disk.clone(), &self.dir);
             let reader = if self.options.skip_corrupt { reader.skip_corrupt() } else { reader };
-            let followed = Followed::begin(reader, next, behind.clone()).map_err(io::Error::other)?;
+            let followed =
+                Followed::begin(reader, (next, next - place.lost), behind.clone()).map_err(io::Error::other)?;
             return Ok(JournaledValues { followed: Some(followed), ..values(None, Some(live()?())) });
         }
         if self.read_only {

@@ -10,6 +10,7 @@ mod edited;
 mod effects;
 mod followed;
 mod following;
+mod following_changes;
 mod increments;
 mod job_crashes;
 mod jobs;
