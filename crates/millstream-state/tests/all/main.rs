@@ -27,4 +27,5 @@ mod s3;
 mod simulated;
 mod stores;
 mod sums;
+mod unsynced;
 mod upgraded;
