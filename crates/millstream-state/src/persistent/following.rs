@@ -66,7 +66,8 @@ impl Persistent {
         if !self.effects.is_empty() || self.letters.is_some() || self.redo {
             return Err(JobError::CannotFollow);
         }
-        if self.dir.newest()?.is_none() {
+        // If they are damaged, it says so while the other process serves.
+        if self.dir.snapshots()?.is_empty() {
             return Ok(None);
         }
         let behind = Arc::new(Behind::default());

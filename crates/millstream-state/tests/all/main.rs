@@ -11,6 +11,7 @@ mod effects;
 mod followed;
 mod following;
 mod following_changes;
+mod following_pruned;
 mod increments;
 mod job_crashes;
 mod jobs;
