@@ -119,6 +119,9 @@ pub(crate) struct Results {
     /// Speeds along an axis.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) growth: Vec<Growth>,
+    /// How outputs and shards follow a load.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) following: Vec<Following>,
     /// The counts of each line over time. They are drawn and not saved, since there are too many.
     #[serde(skip)]
     pub(crate) timelines: Vec<Timeline>,
@@ -144,6 +147,34 @@ pub(crate) struct Growth {
     pub(crate) at: u64,
     /// In the unit of the figures, a second.
     pub(crate) speed: f64,
+}
+
+/// A load over time, and what followed it. Each list is as long as `at`, and is of the time since the moment before.
+#[derive(Clone, Debug, Default, Serialize)]
+pub(crate) struct Following {
+    pub(crate) case: &'static str,
+    /// Seconds since the start.
+    pub(crate) at: Vec<f64>,
+    /// Items a second that were due.
+    pub(crate) offered: Vec<f64>,
+    /// Items a second that came out.
+    pub(crate) output: Vec<f64>,
+    /// The shards at the moment.
+    pub(crate) shards: Vec<usize>,
+    /// The mean number of workers that were not parked.
+    pub(crate) awake: Vec<f64>,
+}
+
+impl Following {
+    /// Adds a moment.
+    pub(crate) fn push(&mut self, at: f64, [offered, output, awake]: [f64; 3], shards: usize) {
+        let short = |value: f64| (value * 1e3).round() / 1e3;
+        self.at.push(short(at));
+        self.offered.push(short(offered));
+        self.output.push(short(output));
+        self.shards.push(shards);
+        self.awake.push(short(awake));
+    }
 }
 
 /// What a service does with this many requests a second.
@@ -180,6 +211,7 @@ impl Results {
             notes: [all.notes, case.notes].concat(),
             scaling: [all.scaling, case.scaling].concat(),
             growth: [all.growth, case.growth].concat(),
+            following: [all.following, case.following].concat(),
             timelines: [all.timelines, case.timelines].concat(),
         };
         cases.into_iter().fold(Results::default(), join)
@@ -198,8 +230,9 @@ impl Results {
     /// Whether there is more to draw than bars.
     #[cfg(feature = "plot")]
     pub(crate) fn has_curves(&self) -> bool {
-        let Results { curve, overload, scaling, growth, timelines, .. } = self;
-        !(curve.is_empty() && overload.is_empty() && scaling.is_empty() && growth.is_empty() && timelines.is_empty())
+        let Results { curve, overload, scaling, growth, following, timelines, .. } = self;
+        let lines = !(scaling.is_empty() && growth.is_empty() && following.is_empty() && timelines.is_empty());
+        lines || !(curve.is_empty() && overload.is_empty())
     }
 
     pub(crate) fn missed(&self) -> impl Iterator<Item = &Ratio> {

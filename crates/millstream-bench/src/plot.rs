@@ -1,5 +1,6 @@
 //! A bar chart of a bench's speeds, or its curves, as SVG.
 
+mod following;
 mod growth;
 mod overload;
 mod scaling;
@@ -25,6 +26,8 @@ pub(crate) fn plot(dir: &Path, bench: &Bench, results: &Results) -> Result<(), F
     let drawn = if !results.growth.is_empty() {
         let unit = speeds.first().map_or(String::new(), |figure| figure.unit.to_string());
         growth::draw(&mut svg, bench, &unit, &results.growth)
+    } else if !results.following.is_empty() {
+        following::draw(&mut svg, bench, &results.following)
     } else if !results.scaling.is_empty() {
         scaling::draw(&mut svg, &results.scaling)
     } else if !results.timelines.is_empty() {

@@ -31,7 +31,7 @@ use millstream_exec::{
 use millstream_state::JobError;
 use serde_json::Value;
 #[cfg(feature = "serve")]
-pub(crate) use serve::{Refused, Serves, refused};
+pub(crate) use serve::{Refused, Serves, TookOver, refused};
 use started::{WhenLeft, WhenStarted};
 use std::borrow::Cow;
 use std::panic::resume_unwind;

@@ -3,22 +3,26 @@
 //! The decision is a pure function of the windows that were measured, so a log of them replays to the same decisions.
 //!
 //! **The choice of controller.** A PID controller, which the author of the article tried, corrects by small steps what
-//! it measures as an error; with shards, whose effect comes late and in whole numbers, it needs tuning for each
-//! pipeline and oscillates. Flink's adaptive scheduler takes as many slots as there are, and does not look at load;
-//! its autoscaler is DS2. Dhalion diagnoses symptoms, as back-pressure, and tries one cure after the other, which takes
-//! many steps. DS2 (Kalavri et al., OSDI 2018) computes the parallelism at once: the *useful* time of a stage gives the
-//! rate that one shard can do, and the rate that comes in divided by it is the number of shards. It takes at most three
-//! steps, since the rate of a shard does not depend much on their number. This is DS2, with two additions:
+//! it measures as an error. Shards are whole numbers, their effect comes late, and the error cannot be seen while the
+//! input has no room; so it must be tuned for each pipeline, and oscillates if it is not. Flink's adaptive scheduler
+//! takes as many slots as there are, and does not look at load; its autoscaler is DS2. Heron's Dhalion diagnoses
+//! symptoms, as back-pressure, and tries one cure after the other, which takes many steps. DS2 (Kalavri et al., OSDI
+//! 2018) computes the parallelism at once: the *useful* time of a stage gives the rate that one shard can do, and the
+//! rate that comes in divided by it is the number of shards. It takes at most three steps, since the rate of a shard
+//! does not depend much on their number. This is DS2, with three additions:
 //!
 //! - Where the ring in front of the stage is full, the rate that comes in is the rate that the stage allows, and says
 //!   nothing of the demand. So the number doubles, which reaches any number in few steps.
+//! - After a change, a stage that has no rest is not judged for as long as it had none before: what waited in front of
+//!   it meanwhile is worked off, and is not taken for more demand.
 //! - Hysteresis: a number is raised if two windows in a row ask for it, and lowered if ten do, to the highest that one
 //!   of them asks for. It is raised where shards would be busy for more than 4/5 of the time, and lowered to at most
-//!   3/4 of it where the fewer ones would be busy for less than 3/5. So no load asks for both, and no steady load
-//!   takes a doubling back: a load that k shards cannot do keeps more than 3/4 of 2k busy for 3/5 of the time.
+//!   half of it where the fewer ones would be busy for less than 3/5. So no load asks for both, and no steady load
+//!   takes a doubling back: a load that k shards cannot do keeps more than k busy for 3/5 of the time.
 //!
 //! Useful time is the time of steps, times the share of it in which the threads had a core: on shared cores a step also
-//! waits for others. More shards than cores are never asked for.
+//! waits for others. More shards than cores are never asked for, unless they have threads of their own: those wait, as
+//! for a disk or another machine, for most of their time.
 
 mod drive;
 
@@ -36,11 +40,14 @@ const IDLE: f64 = 0.6;
 /// The share of looks at the ring in front of the stage at which it was full, from which on demand is not known.
 const FULL: f64 = 0.5;
 
+/// The share of its time from which on a shard has no rest.
+const RESTLESS: f64 = 0.9;
+
 /// How many windows in a row ask for more, or for fewer.
 const RAISE: u32 = 2;
 const LOWER: u32 = 10;
 
-/// How many windows after a change are not judged: what has waited meanwhile is worked off.
+/// How many windows after a change are not judged in any case.
 const SETTLE: u32 = 2;
 
 /// The number of shards of a stage, between two bounds, from its load.
@@ -70,8 +77,11 @@ pub struct Elastic {
     raises: u32,
     lowers: u32,
     asked: usize,
-    /// How many windows are not judged.
+    /// How many windows are not judged, and how many more if the stage has no rest in them.
     settles: u32,
+    works_off: u32,
+    /// For how many windows in a row it has had none.
+    restless: u32,
 }
 
 /// What was measured of a stage over some time.
@@ -88,7 +98,8 @@ pub struct LoadWindow {
     pub seconds: f64,
     /// The share of the time, from 0 to 1, in which the ring in front of it was full.
     pub full: f64,
-    /// The cores that the run can use.
+    /// How many shards can work at once: as many as there are cores that the run can use, or as the stage may have, if
+    /// shards have threads of their own and wait rather than compute.
     pub cores: usize,
 }
 
@@ -113,7 +124,8 @@ impl Elastic {
         let (least, most) = shards.into_inner();
         assert!(least >= 1 && most >= least, "elastic({least}..={most}): a stage has at least one shard");
         let window = Duration::from_millis(500);
-        Elastic { stage: stage.into(), least, most, window, raises: 0, lowers: 0, asked: 0, settles: 0 }
+        let stage = stage.into();
+        Elastic { stage, least, most, window, raises: 0, lowers: 0, asked: 0, settles: 0, works_off: 0, restless: 0 }
     }
 
     /// Sets the time over which a load is measured: half a second.
@@ -131,8 +143,14 @@ impl Elastic {
     /// Another number of shards, if this window and those before ask for it. Windows are given in their order, each
     /// with the number of shards that there were.
     pub fn decide(&mut self, window: &LoadWindow) -> Option<ElasticDecision> {
+        self.restless = if window.is_restless() { self.restless + 1 } else { 0 };
         if self.settles > 0 {
             self.settles -= 1;
+            return None;
+        }
+        self.works_off = if self.restless > 0 { self.works_off } else { 0 };
+        if self.works_off > 0 {
+            self.works_off -= 1;
             return None;
         }
         let (most, shards) = (self.most.min(window.cores).max(self.least), window.shards);
@@ -143,7 +161,7 @@ impl Elastic {
             () if raised > shards => {
                 (self.raises + 1, 0, if self.raises > 0 { self.asked.max(raised) } else { raised })
             }
-            () if lowered * 4 <= shards * 3 => {
+            () if lowered * 2 <= shards => {
                 (0, self.lowers + 1, if self.lowers > 0 { self.asked.max(lowered) } else { lowered })
             }
             () => (0, 0, 0),
@@ -153,6 +171,7 @@ impl Elastic {
         }
         let decision = ElasticDecision { shards: self.asked, reason: self.reason(window, full) };
         (self.raises, self.lowers, self.asked, self.settles) = (0, 0, 0, SETTLE);
+        self.works_off = self.restless.saturating_sub(SETTLE);
         Some(decision)
     }
 
@@ -173,6 +192,11 @@ impl LoadWindow {
     /// The numbers that a shard can do in a second.
     fn capacity(&self) -> f64 {
         self.numbers as f64 / self.useful.max(1e-9)
+    }
+
+    /// Whether it could hardly have done more.
+    fn is_restless(&self) -> bool {
+        self.full >= FULL || self.useful >= RESTLESS * self.seconds * self.shards as f64
     }
 
     /// The shards that would be busy for this share of the time.
@@ -214,6 +238,36 @@ mod tests {
         assert_eq!(shards, [2, 3, 1], "{decided:?}");
         // Each way at most three, and none that is taken back in the time of steady load.
         assert!(decided[1].0 < 30 && decided[2].0 < 80, "{decided:?}");
+    }
+
+    /// What waits in front of a stage does not wait for long: a step of load is not taken for a larger one.
+    #[test]
+    fn what_waited_meanwhile_is_not_taken_for_more_load() {
+        for (slots, low) in [64, 1024].into_iter().flat_map(|slots| (50..2000).step_by(30).map(move |low| (slots, low)))
+        {
+            let low = f64::from(low) / 1000.0;
+            let (mut elastic, mut shards, mut waits) = (Elastic::of("work", 1..=16), 1, 0.0);
+            let mut decided = Vec::new();
+            for at in 0..3000 {
+                let (demand, before) = (if (200..1600).contains(&at) { 4.0 * low } else { low }, waits);
+                // A shard does a thousand numbers a second, in windows of half a second.
+                let comes: f64 = before + demand * 500.0;
+                let done = comes.min(shards as f64 * 500.0);
+                waits = comes - done;
+                let full = f64::from(u8::from(before.min(waits) > 0.9 * f64::from(slots)));
+                let numbers = done as u64;
+                let load = LoadWindow { shards, numbers, useful: done / 1000.0, seconds: 0.5, full, cores: 16 };
+                if let Some(decision) = elastic.decide(&load) {
+                    decided.push((at, decision.shards > shards));
+                    shards = decision.shards;
+                }
+            }
+            let of = |range: std::ops::Range<i32>, raises| {
+                decided.iter().filter(|(at, up)| range.contains(at) && *up == raises).count()
+            };
+            assert_eq!([of(0..200, false), of(200..1600, false), of(1600..3000, true)], [0; 3], "{low}: {decided:?}");
+            assert!(of(200..1600, true) <= 3 && of(1600..3000, false) <= 3, "{low}: {decided:?}");
+        }
     }
 
     #[test]

@@ -293,7 +293,7 @@ fn kind_of_state(call: &Called) -> Vec<String> {
     let given = |name: &str| call.given(name).map(ToString::to_string).unwrap_or_default();
     let is_given = |name: &str| call.given(name).is_some().to_string();
     if is_sink(call) {
-        kind.push(given("file"));
+        kind.extend([given("file"), given("table")]);
     } else if call.stage == "join" {
         kind.push(is_given("within"));
     } else if is_fold(call) {

@@ -58,6 +58,8 @@ mod select;
 mod sink;
 mod sketch;
 mod source;
+#[cfg(feature = "sqlite")]
+mod sqlite;
 mod stages;
 mod stateless;
 mod table;
@@ -72,5 +74,7 @@ pub use raw::{Format, Raw};
 pub use rows::{FailedRow, Rows};
 pub use sink::SinkOf;
 pub use source::{FileBlocks, FilePlace, RowBlocks, SourceOf};
+#[cfg(feature = "sqlite")]
+pub use sqlite::table_of;
 pub use table::TableRows;
 pub use written::Written;

@@ -11,7 +11,8 @@ use std::sync::{Arc, OnceLock};
 /// What a sink of a text writes to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SinkOf {
-    /// The file; `None` for standard output.
+    /// The file; `None` for standard output. A table of a database is a name that `table_of` takes apart, and its rows
+    /// are lines of JSON.
     pub file: Option<String>,
 }
 
@@ -120,7 +121,7 @@ fn begin(header: &mut Header, names: &[&str], write: &mut impl FnMut(&[&[u8]])) 
     known.iter().map(String::as_str).eq(names.iter().copied())
 }
 
-fn entries() -> &'static Expression {
+pub(crate) fn entries() -> &'static Expression {
     static ENTRIES: OnceLock<Expression> = OnceLock::new();
     ENTRIES.get_or_init(|| {
         let text = "if type == \"object\" then to_entries[] | .key, .value \

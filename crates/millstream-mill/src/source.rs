@@ -28,6 +28,9 @@ pub struct SourceOf {
     pub listen: Option<String>,
     /// The file for the rows that fail; `None` for messages.
     pub dead: Option<String>,
+    /// What its files, which are databases, are asked for: its rows come as lines of JSON.
+    #[cfg(feature = "sqlite")]
+    pub query: Option<String>,
 }
 
 /// Blocks of whole rows, of which the first one may begin with a header.

@@ -1,6 +1,8 @@
 //! The stages that text can name.
 
 mod folds;
+#[cfg(feature = "sqlite")]
+mod sqlite;
 
 use crate::ends::Collected;
 use crate::grid::Grid;
@@ -12,6 +14,8 @@ use crate::rolling::Rolling;
 use crate::rows::{Form, Rows};
 use crate::sink::{Header, SinkOf};
 use crate::source::SourceOf;
+#[cfg(feature = "sqlite")]
+use crate::sqlite::DatabaseFile;
 use crate::stateless::{mapped, matching};
 use crate::written::Written;
 use crate::{parse, select, sink};
@@ -50,6 +54,8 @@ pub(crate) fn stages(building: &Building) -> Stages {
     for (name, help) in OTHERS {
         stages.instead_of(name, help);
     }
+    #[cfg(not(feature = "sqlite"))]
+    stages.instead_of("sqlite", "a command with SQLite is built by `cargo install millstream-cli --features sqlite`");
     stages
 }
 
@@ -96,6 +102,8 @@ fn sources(stages: &mut Stages, building: &Building) {
         follow: follow.unwrap_or(false),
         listen: None,
         dead,
+        #[cfg(feature = "sqlite")]
+        query: None,
     };
     let make = source("jsonl", building);
     type Json = (Option<String>, Option<Schema>, Option<usize>, Option<bool>, Option<String>, Option<String>);
@@ -139,6 +147,17 @@ fn sources(stages: &mut Stages, building: &Building) {
             },
         )
         .about("each line as a text");
+    #[cfg(feature = "sqlite")]
+    {
+        let make = source("sqlite", building);
+        type Query = (Option<DatabaseFile>, String, Option<String>);
+        stages
+            .stage_with("sqlite", ["files", "query", "dead"], move |raw: In<Raw>, (files, query, dead): Query| {
+                let of = declared(Format::Json, 0, (files.map(|files| files.0), None, None, None, dead));
+                make(raw, SourceOf { query: Some(query), ..of })
+            })
+            .about("the rows that a SQLite database answers a query with");
+    }
 }
 
 /// The rows of a table that are sampled for the types of its columns.
@@ -261,6 +280,8 @@ fn sinks(stages: &mut Stages, building: &Building) {
         })
         .named_by("file")
         .about("writes aligned columns for eyes: up to 1000 rows at once, the rest at the end");
+    #[cfg(feature = "sqlite")]
+    sqlite::sink(stages, building);
     printed(stages, building);
     stages
         .stage("both", |(one, other): (In<Written>, In<Written>)| {

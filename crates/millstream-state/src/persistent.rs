@@ -30,6 +30,7 @@ use changed::{Changed, Versions, resumed};
 use described::Described;
 use millstream_core::{Arrow, Item, Plan, SequenceNumber, Shape, Val};
 use millstream_exec::{Durable, JobRefExt, Lasting, Rings, RunError, Runner, Snapshot};
+use offers::Stores;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use storing::{Records, Storing};
@@ -168,7 +169,7 @@ impl Persistent {
         X: Resumable<T>,
         K: ClaimingSink<P::Out>,
     {
-        self.start_as(pipeline, source, sink, false)
+        self.start_as(pipeline, source, sink, Arc::new(Stores::of_job()))
     }
 
     /// As [`start`](Persistent::start); or, to follow, without a change of the directory.
@@ -177,7 +178,7 @@ impl Persistent {
         pipeline: &P,
         source: X,
         sink: K,
-        follows: bool,
+        stores: Arc<Stores>,
     ) -> Result<Running<OutputOf<P::Out, K>>, JobError>
     where
         T: Item,
@@ -185,13 +186,16 @@ impl Persistent {
         X: Resumable<T>,
         K: ClaimingSink<P::Out>,
     {
-        let plan = pipeline.plan();
+        let (plan, follows) = (pipeline.plan(), !stores.are_stored());
         plan.check_durable().map_err(|error| JobError::Run(RunError::NotDurable(error)))?;
         let (mut opened, begins) = match self.resume::<P::Out, _>(&plan, &sink)? {
             Some(resumed) => resumed,
             None => (sink.open(None).map_err(JobError::sink)?, Begins::default()),
         };
         let Begins { snapshot, at, position, id, changed } = begins;
+        if changed.is_some() && !follows {
+            stores.wait_for_commit();
+        }
         // The sink was not looked at since the first one.
         let confirmed = id.filter(|_| position.is_some() || snapshot.is_some());
         let numbers = snapshot.as_ref().map(numbers_of).unwrap_or_default();
@@ -235,7 +239,7 @@ impl Persistent {
         let begins = Some((id, at, numbers));
         let records = Records { position, forget, effects, letters, begins };
         let (plan, claims) = (Described::new(&plan, job), claimed.clone());
-        let storing = Storing::start(dir, retention, confirmed, plan, claims, records, !follows);
+        let storing = Storing::start(dir, retention, confirmed, plan, claims, records, stores);
         let storing = storing.map_err(|error| JobError::Run(RunError::Spawn(error.to_string())))?;
         if let Cadence::Numbers(numbers) = cadence {
             let store = storing.sender();

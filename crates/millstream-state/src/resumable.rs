@@ -11,7 +11,7 @@ mod text_files;
 mod values;
 
 #[cfg(feature = "service")]
-pub(crate) use behind::Behind;
+pub(crate) use behind::{At, Behind};
 pub use followed::{FollowedBytes, FollowedFile, FollowedFileStopper, FollowedLines};
 pub use in_groups::{Groups, journaled_in_groups};
 pub use journaled::{Each, JournalPlace, Journaled, JournaledValues, journaled};

@@ -18,6 +18,8 @@ mod outputs;
 mod posting;
 mod sink_file;
 mod sources;
+#[cfg(feature = "sqlite")]
+mod sqlite;
 
 use crate::command::verify::{Edge, MOST_SHARDS, verified};
 use crate::config::RunConfig;
@@ -236,12 +238,18 @@ impl RunText {
         let read: Vec<OsString> = files.iter().flat_map(|named| named.files.clone()).collect();
         progress::begin("run", &read, self.run.quiet, Writes::AllTheTime);
         Output::opened(&complaints, |output| {
-            let Some(outputs) = Outputs::open(&program, output, &complaints) else {
+            let live = files.iter().any(Named::is_endless) || !all_there(&files);
+            let Some(outputs) = Outputs::open(&program, live, output, &complaints) else {
                 return Outcome::InputOrOutputFailed;
             };
             run_into(&program, files, self.most, (self.run, self.accepts), outputs, &complaints)
         })
     }
+}
+
+/// Whether no read waits for another process.
+fn all_there(files: &[Named]) -> bool {
+    files.iter().flat_map(|named| &named.files).all(|name| never_waits(name))
 }
 
 /// What a program reads, unless it would overwrite that.
@@ -275,7 +283,8 @@ fn run_into(
     let _ = accepts;
     let opening = runs.opening(true);
     let endless = files.iter().any(Named::is_endless);
-    let waits = endless || !files.iter().flat_map(|named| &named.files).all(|name| never_waits(name));
+    let waits = endless || !all_there(&files);
+    let waits = waits || files.iter().any(Named::is_query);
     let interrupts = runs.interrupts();
     let sources = match Sources::new(files, most, opening, quiet, complaints) {
         Ok(sources) => sources,

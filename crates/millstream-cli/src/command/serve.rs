@@ -5,7 +5,7 @@ mod stages;
 mod steps;
 
 use crate::config::{Doing, Keep, RunConfig};
-use crate::deploy::{Answer, Refused, Runs, Serves, refused};
+use crate::deploy::{Answer, Refused, Runs, Serves, TookOver, refused};
 use crate::environment::{self, SHORTEST_TOKEN, TOKEN};
 use crate::message::Complaints;
 use crate::outcome::Outcome;
@@ -105,6 +105,7 @@ impl Serve {
             most_answers: self.most_answers,
             page,
             counted: Arc::default(),
+            took_over: Arc::default(),
             told: (!quiet).then(|| complaints.clone()),
         };
         match runs.serve(&service) {
@@ -128,6 +129,7 @@ struct Service {
     most_answers: usize,
     page: PageRoutes,
     counted: routes::Counted,
+    took_over: routes::Taken,
     /// Who is told where it listens.
     told: Option<Complaints>,
 }
@@ -144,7 +146,7 @@ impl Serves for Service {
         if let Ok(watch) = Watch::attach(observer) {
             self.page.show(Arc::new(watch));
         }
-        routes::routes(&client, &self.page, self.counted.clone())
+        routes::routes(&client, &self.page, self.counted.clone(), self.took_over.clone())
     }
 
     fn open(&self, routes: Router, before: Option<&Predecessor>) -> Result<Server, Refused> {
@@ -168,8 +170,11 @@ impl Serves for Service {
         server.map_err(|error| refused(&format!("--listen {}", self.listen), &error))
     }
 
-    fn listens(&self, server: &Server) {
+    fn listens(&self, server: &Server, took_over: Option<TookOver>) {
         let _ = self.counted.set(server.counters().clone());
+        if let Some(took_over) = took_over {
+            let _ = self.took_over.set(took_over);
+        }
         if let Some(told) = &self.told {
             let scheme = if server.is_encrypted() { "https" } else { "http" };
             told.note(&format!("listening at {scheme}://{}/", server.address()));

@@ -1,6 +1,9 @@
 //! Services: pipelines that answer what comes over the network until a signal comes, or a new process takes over.
 
 mod change;
+mod took_over;
+
+pub(crate) use took_over::TookOver;
 
 use super::{Failed, Runs};
 use crate::config::{Doing, Keep};
@@ -15,7 +18,7 @@ use millstream_net::http::{OpenError, Server};
 use millstream_state::{Following, JobError, Persistent, Recorded, Retention, Running, StateDir, Stored};
 use serde_json::Value;
 use std::io;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How long it may take until the end of a run that fails is noticed, or a process that wants to take over.
 const LOOK: Duration = Duration::from_millis(100);
@@ -47,8 +50,8 @@ pub(crate) trait Serves {
     /// Opens the server; that of the clients of the process that had the service before, if there is one.
     fn open(&self, routes: Router, before: Option<&Predecessor>) -> Result<Server, Refused>;
 
-    /// The server accepts connections.
-    fn listens(&self, server: &Server);
+    /// The server accepts connections. Its clients may be those of another process.
+    fn listens(&self, server: &Server, took_over: Option<TookOver>);
 
     /// The time after which a connection without a request is closed.
     fn idle(&self) -> Duration;
@@ -110,6 +113,14 @@ impl Serving {
         }
     }
 
+    /// The number of its first request.
+    fn began(&self) -> u64 {
+        match self {
+            Serving::Volatile(_) => 0,
+            Serving::Kept(run) => run.began(),
+        }
+    }
+
     fn is_finished(&self) -> bool {
         match self {
             Serving::Volatile(run) => run.is_finished(),
@@ -142,15 +153,17 @@ impl Runs {
             Err(refused) => return Ok(Err(refused)),
         };
         let mut watching = self.attend(&serving);
-        let server = match service.open(service.routes(client, serving.observer()), before.as_ref()) {
+        let server = match service
+            .open(service.routes(client, serving.observer()), before.as_ref().map(|before| &before.process))
+        {
             Ok(server) => server,
             Err(refused) => return Ok(Err(refused)),
         };
-        let mut offer = match self.offer(&server, before) {
-            Ok(offer) => offer,
+        let (mut offer, took_over) = match self.offer(&server, before, serving.began()) {
+            Ok(offered) => offered,
             Err(refused) => return Ok(Err(refused)),
         };
-        service.listens(&server);
+        service.listens(&server, took_over);
         loop {
             let Some(successor) = self.asked(&serving, offer.as_ref()) else {
                 if let (Some(_), Some(offer)) = (self.interrupts.first(), &offer) {
@@ -160,13 +173,14 @@ impl Runs {
                 return self.end(serving, watching).map(Ok);
             };
             serving.rest();
+            let held = Instant::now();
             let left = server.hold(GRACE);
             serving.close();
             if serving.lets_go() {
                 successor.refuse("its run has failed");
                 return self.end(serving, watching).map(Ok);
             }
-            let handed_over = self.hands_over(&server, &mut offer, successor, left);
+            let handed_over = self.hands_over(&server, &mut offer, successor, (left, held));
             // What is in memory is dropped now that no one waits for it.
             self.end(serving, watching)?;
             if handed_over.is_some_and(|handed_over| self.forwards(&server, &mut offer, handed_over, service.idle())) {

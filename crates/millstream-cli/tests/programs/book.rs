@@ -12,13 +12,14 @@ struct Session {
     prints: String,
 }
 
-/// The sessions of a page's `console` blocks.
+/// The sessions of a page's `console` blocks; those of `console,sqlite` need a command with SQLite.
 fn sessions(page: &str) -> Vec<Session> {
     let mut sessions: Vec<Session> = Vec::new();
     let mut inside = false;
     for line in page.lines() {
         match (inside, line) {
             (false, "```console") => inside = true,
+            (false, "```console,sqlite") => inside = cfg!(feature = "sqlite"),
             (true, "```") => inside = false,
             (true, line) => match (line.strip_prefix("$ "), sessions.last_mut()) {
                 (Some(command), _) => sessions.push(Session { command: command.to_owned(), ..Session::default() }),

@@ -40,6 +40,10 @@ mod run_network;
 mod run_posted;
 #[cfg(all(feature = "run", feature = "serve"))]
 mod run_posts;
+#[cfg(all(feature = "page", feature = "sqlite"))]
+mod run_sqlite;
+#[cfg(all(feature = "page", feature = "sqlite"))]
+mod run_sqlite_state;
 mod run_state;
 mod scene;
 #[cfg(feature = "serve")]

@@ -280,3 +280,16 @@ fn followed(text: &str, there: &str, more: &str) {
     assert!(scene.run(scene.command("kill", &format!("-TERM {id}")), Input::Nothing).code == Some(0));
     assert_eq!(ended(&mut child).code(), Some(143));
 }
+
+#[cfg(not(feature = "sqlite"))]
+#[test]
+fn without_sqlite_the_message_says_how_to_build_with_it() {
+    for text in ["csv | sqlite(\"shop.db\", table: \"t\")", "sqlite(\"shop.db\", query: \"select 1\") | count"] {
+        let scene = Scene::new();
+        let mut command = scene.command("millstream", "check -e");
+        command.arg(text);
+        let seen = scene.run(command, Input::Nothing);
+        assert!(seen.stderr.contains("cargo install millstream-cli --features sqlite"), "{}", seen.stderr);
+        assert_eq!(seen.code, Some(2));
+    }
+}

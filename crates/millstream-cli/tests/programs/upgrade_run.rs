@@ -9,8 +9,8 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 /// A run of `p.mill`, with the address of its page.
-struct Shown {
-    scene: Scene,
+pub(crate) struct Shown {
+    pub(crate) scene: Scene,
     child: Child,
     stderr: BufReader<ChildStderr>,
     address: String,
@@ -24,7 +24,7 @@ impl Drop for Shown {
 }
 
 impl Shown {
-    fn run(scene: Scene, args: &str) -> Self {
+    pub(crate) fn run(scene: Scene, args: &str) -> Self {
         let mut command = scene.command("millstream", &format!("run --page 127.0.0.1:0 {args}"));
         let out = File::create(scene.path("stdout")).expect("a file");
         let mut child = command.stdin(Stdio::null()).stdout(out).stderr(Stdio::piped()).spawn().expect("it starts");
@@ -36,7 +36,7 @@ impl Shown {
     }
 
     /// Puts this text into `p.mill`, and asks the run to go on with it.
-    fn upgrade(&self, text: &str, args: &str) -> Seen {
+    pub(crate) fn upgrade(&self, text: &str, args: &str) -> Seen {
         fs::write(self.scene.path("p.mill"), text).expect("a file");
         let begun = Instant::now();
         loop {
@@ -49,7 +49,7 @@ impl Shown {
         }
     }
 
-    fn append(&self, file: &str, rows: &str) {
+    pub(crate) fn append(&self, file: &str, rows: &str) {
         let mut file = OpenOptions::new().append(true).open(self.scene.path(file)).expect("the file");
         file.write_all(rows.as_bytes()).expect("it can be written");
     }
@@ -69,7 +69,7 @@ impl Shown {
     }
 
     /// Ends the run by a signal. Returns its exit code, and what it has said.
-    fn end(mut self) -> (Scene, Option<i32>, String) {
+    pub(crate) fn end(mut self) -> (Scene, Option<i32>, String) {
         let kill = self.scene.command("kill", &format!("-TERM {}", self.child.id()));
         assert_eq!(self.scene.run(kill, Input::Nothing).code, Some(0));
         let code = ended(&mut self.child).code();

@@ -185,7 +185,8 @@ impl<R: RingRunner> Driver<R> {
             useful: load.busy.iter().sum::<f64>() * on_core,
             seconds: loads.seconds,
             full: f64::from(full) / f64::from(LOOKS),
-            cores: loads.cores,
+            // Shards with threads of their own wait for something other than a core.
+            cores: if load.own_thread { self.elastic.most } else { loads.cores },
         });
         std::mem::swap(&mut self.before, &mut self.now);
         Some(window)

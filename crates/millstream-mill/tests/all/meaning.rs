@@ -382,6 +382,8 @@ fn a_guess_at_a_call_is_answered_by_the_call() {
 #[test]
 fn a_text_without_a_source_is_told_of_sources() {
     for text in ["count", "where(.n > 3) | count", "\"f.csv\" | count", ".n", "f.jsonl | count", "-3"] {
-        refused(text, &["a program begins with a source: `csv`, `jsonl`, `lines`, `tsv`, as `csv(\"FILE\")`"]);
+        let sqlite = if cfg!(feature = "sqlite") { "`sqlite`, " } else { "" };
+        let help = "a program begins with a source: `csv`, `jsonl`, `lines`, ";
+        refused(text, &[&format!("{help}{sqlite}`tsv`, as `csv(\"FILE\")`")]);
     }
 }

@@ -32,7 +32,16 @@ const STAGES: [&str; 24] = [
 const COUNT: &str = "count(by: .k)";
 const WINDOW: &str = "count(by: .k, every: 3s, at: .a)";
 const SOURCES: [&str; 5] = ["jsonl", "csv", "jsonl(schema: {a: int?})", "csv(schema: {a: float?})", "csv(sample: 2)"];
-const SINKS: [&str; 6] = ["", " | jsonl", " | csv", " | table", " | lines", " | tsv"];
+const SINKS: &[&str] = &[
+    "",
+    " | jsonl",
+    " | csv",
+    " | table",
+    " | lines",
+    " | tsv",
+    #[cfg(feature = "sqlite")]
+    " | sqlite(\"t.db\", table: \"t\")",
+];
 
 fn chain() -> impl Strategy<Value = String> {
     let stages = prop::collection::vec(prop::sample::select(&STAGES[..]), 0..4);
@@ -42,7 +51,7 @@ fn chain() -> impl Strategy<Value = String> {
 /// A text, and whether its source is a table.
 fn text() -> impl Strategy<Value = (String, bool)> {
     let form = prop_oneof![4 => Just(0), 1 => Just(1), 3 => 2..5];
-    let sink = prop::sample::select(&SINKS[..]);
+    let sink = prop::sample::select(SINKS);
     (prop::sample::select(&SOURCES[..]), chain(), sink, chain(), form).prop_map(|(source, one, sink, other, form)| {
         let one = one + sink;
         let text = match form {

@@ -15,9 +15,10 @@
 //!
 //! No request is refused for it, none is answered by both, and no connection is closed while a client may be writing
 //! to it. If the new process dies, is too slow or cannot read the state, the old one [goes on](Server::resume) with
-//! what it has held; also if the new one dies before it is settled. If the old one dies, the new one goes on. Which of
-//! them may write is never a matter of what they say here: the lock of the state decides it. A second process that
-//! asks meanwhile is [refused](HandOverError::Busy).
+//! what it has held; also if the new one dies before it is settled. A new one of another version stores no snapshot,
+//! which the old one could not read, before its first request. If the old one dies, the new one goes on. Which of them
+//! may write is never a matter of what they say here: the lock of the state decides it. A second process that asks
+//! meanwhile is [refused](HandOverError::Busy).
 //!
 //! What has no end of its own, such as a WebSocket or a stream of events, stays with the old process until that closes
 //! its server. A request that lasts longer than [`hold`](Server::hold) waits gets what a service says that is

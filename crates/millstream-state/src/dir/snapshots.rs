@@ -9,6 +9,9 @@ use crate::manifest::{self, Manifest, Part};
 use crate::{Retention, StateError};
 use std::path::Path;
 
+/// How often the snapshots are listed if all are removed before they are read.
+const MOST_LISTS: u32 = 10;
+
 impl StateDir {
     /// The snapshots, oldest first, and the files there that are none or are damaged, each with the reason. It reads
     /// the manifests and no part.
@@ -33,8 +36,18 @@ impl StateDir {
     ///
     /// If the directory cannot be listed.
     pub fn snapshots(&self) -> Result<Vec<SnapshotEntry>, StateError> {
-        let (below, names) = (self.snapshots_dir(), self.names()?);
-        Ok(entry::list(&below, names, |path| self.disk.open(path, OpenMode::Read)))
+        let below = self.snapshots_dir();
+        let mut lists = 1;
+        loop {
+            let names = self.names()?;
+            let none = names.is_empty();
+            let found = entry::list(&below, names, |path| self.disk.open(path, OpenMode::Read));
+            // If all were removed since, another process has newer ones.
+            if none || !found.is_empty() || lists == MOST_LISTS {
+                return Ok(found);
+            }
+            lists += 1;
+        }
     }
 
     /// The names of the files, but for unfinished ones.

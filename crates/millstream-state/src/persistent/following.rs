@@ -4,7 +4,7 @@ use super::serving::{Served, Waiting};
 use super::{JobError, Persistent, Running};
 use crate::StateDir;
 use crate::journal::{Journal, JournalError, JournalOptions};
-use crate::resumable::{Behind, Recorded};
+use crate::resumable::{At, Behind, Recorded};
 use millstream_core::pipe::{Then, ToMaybe};
 use millstream_core::{Arrow, Item, KeepsClock, Maybe, Val};
 use millstream_exec::{Client, Edge, Lasting, Reception};
@@ -66,7 +66,8 @@ impl Persistent {
         if !self.effects.is_empty() || self.letters.is_some() || self.redo {
             return Err(JobError::CannotFollow);
         }
-        if self.dir.newest()?.is_none() {
+        // If they are damaged, it says so while the other process serves.
+        if self.dir.snapshots()?.is_empty() {
             return Ok(None);
         }
         let behind = Arc::new(Behind::default());
@@ -167,7 +168,11 @@ impl<Q: Recorded, A: Item + Clone> Following<Q, A> {
     }
 
     /// Goes on with the directory, which the other process has let go: with what the journal has got since, and then
-    /// with what clients ask. This takes the time of those requests, and not that of the whole state.
+    /// with what clients ask. This takes the time of those requests, and not that of the whole state. The run
+    /// [began](Running::began) at the number of the first request that is its own.
+    ///
+    /// No snapshot is stored before that request is in the journal. So if this process dies without one, the other one
+    /// can go on, also if the states of this version are of types that it does not have.
     ///
     /// # Errors
     ///
@@ -175,15 +180,19 @@ impl<Q: Recorded, A: Item + Clone> Following<Q, A> {
     /// example.
     pub fn own(self, dir: StateDir) -> Result<(Client<Q, A>, Running<()>), JobError> {
         let Following { ends, running, reception, journal, .. } = self.check()?;
-        let (next, place) = ends.0.place();
+        let At { next, passed, place } = ends.0.place();
         let options = JournalOptions { at_least: next, ..journal };
         // Behind damage that is left out, all is looked at.
         let place = place.filter(|_| !journal.skip_corrupt);
         let since = Instant::now();
-        loop {
+        let there = loop {
             let (disk, path) = (dir.disk().clone(), dir.journal_dir());
             match Journal::open_behind(disk, path, options, dir.epoch(), place.clone()) {
-                Ok((writer, _)) => break ends.0.give(writer),
+                Ok((writer, _)) => {
+                    let there = writer.next_number();
+                    ends.0.give(writer);
+                    break there;
+                }
                 // A thread of the other process may not have ended yet.
                 Err(JournalError::InUse { .. }) if since.elapsed() < LET_GO_WITHIN => sleep(LOOK),
                 Err(error) => {
@@ -191,9 +200,9 @@ impl<Q: Recorded, A: Item + Clone> Following<Q, A> {
                     return Err(JobError::Source(std::io::Error::other(error)));
                 }
             }
-        }
+        };
         let client = reception.client(running.handle());
-        Ok((client, running.own(dir)?))
+        Ok((client, running.own(dir, passed + there.saturating_sub(next))?))
     }
 }
 

@@ -7,7 +7,7 @@ use crate::claims::Claimed;
 use millstream_core::SequenceNumber;
 use millstream_exec::Snapshot;
 use serde_json::Value;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -30,12 +30,65 @@ pub(super) enum Order {
     End,
 }
 
+const NO: u8 = 0;
+const AT_COMMIT: u8 = 1;
+const YES: u8 = 2;
+
+/// Whether this process stores snapshots.
+pub(super) struct Stores {
+    state: AtomicU8,
+    /// Whether commits are reported to it.
+    is_service: bool,
+}
+
+impl Stores {
+    pub(super) fn of_job() -> Self {
+        Stores { state: AtomicU8::new(YES), is_service: false }
+    }
+
+    /// None while the directory is another process's.
+    #[cfg(feature = "service")]
+    pub(super) fn of_service(follows: bool) -> Self {
+        Stores { state: AtomicU8::new(if follows { NO } else { YES }), is_service: true }
+    }
+
+    fn check(&self) -> Result<(), &'static str> {
+        match self.state.load(Ordering::Acquire) {
+            YES => Ok(()),
+            AT_COMMIT => Err("this process has had no request yet, so the one before it could still go on"),
+            _ => Err("this process stores no snapshots"),
+        }
+    }
+
+    pub(super) fn are_stored(&self) -> bool {
+        self.check().is_ok()
+    }
+
+    /// From the first request on that a service has in its journal. Before, it has changed nothing that the process
+    /// before it, perhaps of another version, could not go on with.
+    pub(super) fn wait_for_commit(&self) {
+        if self.is_service {
+            self.state.store(AT_COMMIT, Ordering::Release);
+        }
+    }
+
+    #[cfg(feature = "service")]
+    pub(super) fn committed(&self) {
+        // An error means that they are stored, or will not be.
+        let _ = self.state.compare_exchange(AT_COMMIT, YES, Ordering::AcqRel, Ordering::Relaxed);
+    }
+
+    /// No more.
+    pub(super) fn end(&self) {
+        self.state.store(NO, Ordering::Release);
+    }
+}
+
 /// Where snapshots are offered to the thread that stores them.
 #[derive(Clone)]
 pub(super) struct Offers {
     pub(super) orders: SyncSender<Order>,
-    /// Whether this process stores snapshots.
-    pub(super) stores: Arc<AtomicBool>,
+    pub(super) stores: Arc<Stores>,
     /// How many are stored.
     stored: Arc<AtomicU64>,
     claimed: Claimed,
@@ -66,7 +119,7 @@ impl Drop for Changing<'_> {
 impl Offers {
     pub(super) fn new(
         orders: SyncSender<Order>,
-        stores: Arc<AtomicBool>,
+        stores: Arc<Stores>,
         stored: Arc<AtomicU64>,
         claimed: Claimed,
     ) -> Self {
@@ -88,9 +141,7 @@ impl Offers {
     pub(super) fn store(&self, snapshot: Snapshot) -> Result<u64, String> {
         let (answer, answered) = sync_channel(1);
         let gone = || "the job is over".to_owned();
-        if !self.stores.load(Ordering::Acquire) {
-            return Err("this process stores no snapshots".to_owned());
-        }
+        self.stores.check()?;
         let Some(claim) = self.claim(&snapshot) else {
             if self.last().changing {
                 return Err("another version is about to take its place".to_owned());
@@ -104,7 +155,7 @@ impl Offers {
     /// The sink's claim, if it was one; none if a later snapshot was offered, or none is stored. It is taken now: the
     /// sink goes on, and keeps few.
     fn claim(&self, snapshot: &Snapshot) -> Option<Option<Value>> {
-        if !self.stores.load(Ordering::Acquire) {
+        if !self.stores.are_stored() {
             return None;
         }
         let mut last = self.last();
@@ -132,9 +183,7 @@ impl Changing<'_> {
     pub(super) fn made(self, next: Described, snapshot: Snapshot) -> Result<u64, String> {
         let (answer, answered) = sync_channel(1);
         let gone = || "the job is over".to_owned();
-        if !self.0.stores.load(Ordering::Acquire) {
-            return Err("this process stores no snapshots".to_owned());
-        }
+        self.0.stores.check()?;
         let claim = {
             let mut last = self.0.last();
             (last.at, last.first) = (Some(snapshot.at().0), snapshot.mark());

@@ -57,7 +57,7 @@ pub struct Running<O: Send + 'static> {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Stored {
-    /// The number at which the run began: 0, or that of the snapshot that it began with.
+    /// The number at which the run [began](Running::began).
     pub began: u64,
     /// How many snapshots this run has stored.
     pub snapshots: u64,
@@ -95,13 +95,16 @@ impl<O: Send + 'static> Running<O> {
 
     /// The directory is this process's now: snapshots are taken and stored.
     #[cfg(feature = "service")]
-    pub(super) fn own(self, dir: StateDir) -> Result<Self, JobError> {
+    pub(super) fn own(mut self, dir: StateDir, at: u64) -> Result<Self, JobError> {
+        self.began = at;
         self.storing.own(dir);
         self.timed()
     }
 
-    #[cfg(feature = "service")]
-    pub(super) fn began(&self) -> u64 {
+    /// The number at which the run began: 0, that of the snapshot that it began with, or that at which it took the
+    /// place of the process that it had [followed](super::Persistent::follow).
+    #[must_use]
+    pub fn began(&self) -> u64 {
         self.began
     }
 
@@ -281,6 +284,9 @@ impl Timer {
 
 fn take_every(period: Duration, snapshotter: &Snapshotter, offers: &Offers, ended: &Receiver<()>) {
     while let Err(RecvTimeoutError::Timeout) = ended.recv_timeout(period) {
+        if !offers.stores.are_stored() {
+            continue;
+        }
         let Some(snapshot) = snapshotter.snapshot() else { return };
         // Counted there if it fails. The next period begins when it is stored.
         let _ = offers.store(snapshot);

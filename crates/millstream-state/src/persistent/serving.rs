@@ -1,5 +1,6 @@
 //! Services that survive: pipelines that answer their callers, whose requests are in a journal.
 
+use super::offers::Stores;
 use super::{JobError, Persistent, Running};
 use crate::claims::{ClaimingSink, Claims, OpenError};
 use crate::journal::JournalOptions;
@@ -79,13 +80,13 @@ impl Persistent {
         let (reception, arriving) = Reception::open(&self.rings, None)?;
         let waiting = Arc::new(Waiting::default());
         let closer = Source::closer(&arriving);
-        let live = Requests { arriving, replies: Vec::new(), waiting: waiting.clone() };
+        let stores = Arc::new(Stores::of_service(behind.is_some()));
+        let live = Requests { arriving, replies: Vec::new(), waiting: waiting.clone(), stores: stores.clone() };
         let mut requests = journaled_in_groups(&self.dir, journal, move || live);
-        let follows = behind.is_some();
         if let Some(behind) = behind {
             requests = requests.following(behind);
         }
-        let running = self.start_as(&stages.maybe(), requests, Answers(waiting.clone()), follows)?;
+        let running = self.start_as(&stages.maybe(), requests, Answers(waiting.clone()), stores)?;
         let running = running.closed_by(move || closer.iter().for_each(|closer| closer.close()));
         Ok(Served { reception, running, waiting })
     }
@@ -153,6 +154,7 @@ struct Requests<Q: Item, A: Item> {
     /// Those of the group that is being committed.
     replies: Vec<Reply<A>>,
     waiting: Arc<Waiting<A>>,
+    stores: Arc<Stores>,
 }
 
 impl<Q: Recorded, A: Item> Groups for Requests<Q, A> {
@@ -176,6 +178,7 @@ impl<Q: Recorded, A: Item> Groups for Requests<Q, A> {
 
     fn committed(&mut self, first: u64) {
         self.waiting.put((first..).zip(self.replies.drain(..)));
+        self.stores.committed();
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::Stored;
 use super::described::Described;
-use super::offers::{Offers, Order, output_of};
+use super::offers::{Offers, Order, Stores, output_of};
 use crate::claims::Claimed;
 use crate::dead_letters::KeptLetters;
 use crate::effects::Effects;
@@ -12,7 +12,7 @@ use serde_json::Value;
 use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
@@ -59,7 +59,7 @@ impl Storing {
         described: Described,
         claimed: Claimed,
         records: Records,
-        stores: bool,
+        stores: Arc<Stores>,
     ) -> io::Result<Self> {
         let (offers, offered) = sync_channel(1);
         let Records { position, forget, effects, letters, begins } = records;
@@ -81,28 +81,27 @@ impl Storing {
         let count: Arc<AtomicU64> = Arc::default();
         let counts = count.clone();
         let thread = Builder::new().name("snapshots".to_owned()).spawn(move || store.run(&offered, &counts))?;
-        let stores = Arc::new(AtomicBool::new(stores));
         let offers = Offers::new(offers, stores, count, claimed);
         Ok(Storing { offers, thread: Some(thread) })
     }
 
-    /// Snapshots are stored from now on, in this directory.
+    /// Snapshots are stored in this directory, from the first commit on.
     #[cfg(feature = "service")]
     pub(super) fn own(&self, dir: StateDir) {
         if self.offers.orders.send(Order::Own(Box::new(dir))).is_ok() {
-            self.offers.stores.store(true, Ordering::Release);
+            self.offers.stores.wait_for_commit();
         }
     }
 
     /// Snapshots that come from now on are not stored. Waits for the one that is being stored.
     pub(super) fn rest(&self) {
-        self.offers.stores.store(false, Ordering::Release);
+        self.offers.stores.end();
         self.order(Order::Say);
     }
 
     /// Stores no more, and lets the directory go.
     pub(super) fn let_go(&self) {
-        self.offers.stores.store(false, Ordering::Release);
+        self.offers.stores.end();
         self.order(Order::LetGo);
     }
 

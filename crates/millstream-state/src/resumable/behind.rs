@@ -19,12 +19,18 @@ struct State {
     /// How often the source has begun to look at what is there, and how often it has passed on all that was.
     begun: u64,
     done: u64,
-    /// The number in the stream behind what it has passed on then.
-    passed: u64,
-    /// The next number of the journal, and where that is.
-    next: u64,
-    place: Option<ReadTo>,
+    at: At,
     given: Given,
+}
+
+/// Where a source was when it had last passed on all that was there.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct At {
+    /// The number in the stream behind what it had passed on.
+    pub(crate) passed: u64,
+    /// The next number of the journal, and where that is.
+    pub(crate) next: u64,
+    pub(crate) place: Option<ReadTo>,
 }
 
 /// What becomes of a follower.
@@ -52,13 +58,11 @@ impl Behind {
         let state = self.lock();
         let waits = |state: &mut State| state.done < look && matches!(state.given, Given::NotYet);
         let (state, _) = self.changed.wait_timeout_while(state, within, waits).unwrap_or_else(PoisonError::into_inner);
-        (state.done >= look).then_some(state.passed)
+        (state.done >= look).then_some(state.at.passed)
     }
 
-    /// The next number of the journal, and the place up to which it was read.
-    pub(crate) fn place(&self) -> (u64, Option<ReadTo>) {
-        let state = self.lock();
-        (state.next, state.place.clone())
+    pub(crate) fn place(&self) -> At {
+        self.lock().at.clone()
     }
 
     /// The source goes on with what the journal has now, and then with what is live.
@@ -95,11 +99,15 @@ pub(super) enum Next {
 }
 
 impl Followed {
-    pub(super) fn begin(mut reader: JournalReader, next: u64, behind: Arc<Behind>) -> Result<Self, JournalError> {
+    pub(super) fn begin(
+        mut reader: JournalReader,
+        (next, passed): (u64, u64),
+        behind: Arc<Behind>,
+    ) -> Result<Self, JournalError> {
         let values = reader.read_from(next)?;
         {
             let mut state = behind.lock();
-            (state.begun, state.next) = (1, next);
+            (state.begun, state.at) = (1, At { passed, next, place: None });
         }
         Ok(Followed { reader, values, behind, looked: Instant::now() })
     }
@@ -119,8 +127,8 @@ impl Followed {
                 return Ok(Next::Value(number, bytes));
             }
             let mut state = self.behind.lock();
-            (state.done, state.passed) = (state.begun, passed);
-            (state.next, state.place) = (self.values.next_number(), self.values.place());
+            state.done = state.begun;
+            state.at = At { passed, next: self.values.next_number(), place: self.values.place() };
             self.behind.changed.notify_all();
             let waits = |state: &mut State| matches!(state.given, Given::NotYet);
             let waited = self.behind.changed.wait_timeout_while(state, LOOK, waits);

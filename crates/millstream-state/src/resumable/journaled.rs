@@ -70,7 +70,8 @@ impl JournalPlace {
 /// A value is passed on when its commit has returned, so with [`Fsync::Every`](crate::journal::Fsync) nothing leaves
 /// the job for a value that a crash of the machine could take back; each value then costs a sync. With the other
 /// policies a crash of the machine, but not of the process, may lose values whose output has left. The journal is
-/// trimmed behind the oldest snapshot that is kept. A full journal holds the source back until then.
+/// synced before a snapshot is stored, and trimmed behind the oldest snapshot that is kept. A full journal holds the
+/// source back until then.
 ///
 /// With a directory that was [opened to be read](StateDir::read) its values are those of the journal alone, up to where
 /// it is known to be durable.
@@ -152,7 +153,8 @@ impl<F> Journaled<F> {
         if let Some(behind) = &self.behind {
             let reader = JournalReader::new(self.disk.clone(), &self.dir);
             let reader = if self.options.skip_corrupt { reader.skip_corrupt() } else { reader };
-            let followed = Followed::begin(reader, next, behind.clone()).map_err(io::Error::other)?;
+            let followed =
+                Followed::begin(reader, (next, next - place.lost), behind.clone()).map_err(io::Error::other)?;
             return Ok(JournaledValues { followed: Some(followed), ..values(None, Some(live()?())) });
         }
         if self.read_only {
@@ -214,6 +216,12 @@ where
     }
 
     fn position(&self, mark: &JournalPlace) -> io::Result<Position> {
+        // A crash of the machine must not take what a snapshot is said to be behind.
+        if let Some(journal) = &mut *locked(&self.journal)
+            && journal.durable() < mark.next
+        {
+            journal.sync().and_then(|_| journal.mark()).map_err(io::Error::other)?;
+        }
         Ok(mark.position())
     }
 

@@ -12,10 +12,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{sleep, spawn};
 use std::time::{Duration, Instant};
 
-const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// What is paid in.
-struct Paid(u64);
+pub(crate) struct Paid(pub(crate) u64);
 
 impl Recorded for Paid {
     fn write(&self, bytes: &mut Vec<u8>) {
@@ -27,7 +27,7 @@ impl Recorded for Paid {
     }
 }
 
-fn add(sum: &mut u64, x: &u64) -> u64 {
+pub(crate) fn add(sum: &mut u64, x: &u64) -> u64 {
     *sum += x;
     *sum
 }
@@ -39,36 +39,36 @@ macro_rules! sums {
     };
 }
 
-type Service = (Client<Paid, u64>, Running<()>);
+pub(crate) type Service = (Client<Paid, u64>, Running<()>);
 
-fn pay(client: &Client<Paid, u64>, amount: u64) -> u64 {
+pub(crate) fn pay(client: &Client<Paid, u64>, amount: u64) -> u64 {
     client.send(Paid(amount)).unwrap().wait_for(PATIENCE).unwrap()
 }
 
-fn job(dir: StateDir) -> Persistent {
+pub(crate) fn job(dir: StateDir) -> Persistent {
     Persistent::new(Rings::new().ring(64), dir).snapshot_every(Cadence::OnCall)
 }
 
-fn serve(dir: &Path, journal: JournalOptions) -> Service {
+pub(crate) fn serve(dir: &Path, journal: JournalOptions) -> Service {
     job(StateDir::open(dir, "sum").unwrap()).serve(sums!("sum"), journal).unwrap()
 }
 
-fn follow(dir: &Path, journal: JournalOptions) -> Following<Paid, u64> {
+pub(crate) fn follow(dir: &Path, journal: JournalOptions) -> Following<Paid, u64> {
     job(StateDir::read(dir).unwrap()).follow(sums!("sum"), journal).unwrap().unwrap()
 }
 
-fn own(following: Following<Paid, u64>, dir: &Path) -> Service {
+pub(crate) fn own(following: Following<Paid, u64>, dir: &Path) -> Service {
     following.own(StateDir::open(dir, "sum").unwrap()).unwrap()
 }
 
-fn home() -> (tempfile::TempDir, PathBuf) {
+pub(crate) fn home() -> (tempfile::TempDir, PathBuf) {
     let home = tempfile::tempdir().unwrap();
     let dir = home.path().join("state");
     (home, dir)
 }
 
 /// All files below a directory.
-fn files(dir: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+pub(crate) fn files(dir: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let mut all = BTreeMap::new();
     for entry in fs::read_dir(dir).unwrap() {
         let path = entry.unwrap().path();
@@ -81,7 +81,7 @@ fn files(dir: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     all
 }
 
-fn end((client, running): Service) {
+pub(crate) fn end<Q: Item>((client, running): (Client<Q, u64>, Running<()>)) {
     drop(client);
     running.wait().unwrap();
 }
@@ -209,7 +209,7 @@ fn it_follows_while_the_other_one_is_busy_and_is_close_behind_it() {
 }
 
 /// A follower whose stage waits for a word.
-fn slow(dir: &Path, goes: &Arc<AtomicBool>) -> Following<Paid, u64> {
+pub(crate) fn slow(dir: &Path, goes: &Arc<AtomicBool>) -> Following<Paid, u64> {
     let goes = goes.clone();
     let waits = pipeline::<Paid>().map(move |paid| {
         while !goes.load(Ordering::Relaxed) {

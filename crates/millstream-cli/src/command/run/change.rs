@@ -4,6 +4,7 @@ use super::Accepts;
 use super::change_rules::{advice, names_states};
 use super::files::Files;
 use super::outputs::{Place, overwritten};
+use super::sink_file::file_of;
 use super::sources::Named;
 use crate::command::upgrade::asked::{Answered, Asked};
 use crate::message::{Complaints, cause, quoted};
@@ -191,7 +192,8 @@ impl Running {
         let [sinks, dead] = next.writes();
         let names = sinks.iter().filter_map(|number| next.sinks[*number].file.as_ref());
         let names = names.chain(dead.iter().filter_map(|number| next.dead[*number].as_ref()));
-        for name in names.filter(|name| !open.contains(name)) {
+        let names = names.map(|name| file_of(name));
+        for name in names.filter(|name| !open.iter().any(|open| open == name)) {
             let shown = quoted(name.as_ref());
             let place = Place::of(name.as_ref());
             if let Some(other) = open.iter().find(|other| place.is_some() && Place::of(other.as_ref()) == place) {

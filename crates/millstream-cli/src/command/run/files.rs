@@ -4,7 +4,9 @@
 //! goes. A file that a text adds is empty from its first value on, or once the text has taken its place: if it does
 //! not, the file is as before.
 
-use super::sink_file::{SinkFile, is_url};
+#[cfg(feature = "sqlite")]
+use super::sink_file::SharedDatabase;
+use super::sink_file::{SinkFile, file_of, is_url, table_of};
 use crate::message::{cause, quoted};
 use millstream_mill::Program;
 use std::fs::{self, File};
@@ -26,19 +28,31 @@ pub(super) struct All {
     dead_to: Vec<usize>,
     /// How many there were.
     counts: Vec<u64>,
+    /// Whether the next rows may be long in coming.
+    #[cfg(feature = "sqlite")]
+    live: bool,
 }
 
 /// Files that are open for a text which has not begun.
+#[derive(Default)]
 pub(super) struct Opened {
     sinks: Vec<(usize, Option<Arc<SinkFile>>)>,
     dead: Vec<Option<Arc<SinkFile>>>,
     /// Those that were not there.
     made: Vec<String>,
+    #[cfg(feature = "sqlite")]
+    live: bool,
 }
 
 impl Files {
     pub(super) fn lock(&self) -> MutexGuard<'_, All> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// If the next rows may be long in coming, each block goes to a database at once.
+    #[cfg(feature = "sqlite")]
+    pub(super) fn are_live(&self, live: bool) {
+        self.lock().live = live;
     }
 
     /// Opens and empties the files of the first text.
@@ -60,7 +74,11 @@ impl Files {
     /// What cannot be opened; then all is as before.
     pub(super) fn open(&self, next: &Program) -> Result<Opened, String> {
         let wanted = self.lock().wanted(next);
-        let mut opened = Opened { sinks: Vec::new(), dead: Vec::new(), made: Vec::new() };
+        let mut opened = Opened::default();
+        #[cfg(feature = "sqlite")]
+        {
+            opened.live = self.lock().live;
+        }
         for (number, name, known) in wanted.sinks {
             let sink = name.map(|name| opened.open(name, known)).transpose();
             opened.sinks.push((number, sink.map_err(|why| opened.undone(why))?));
@@ -144,7 +162,7 @@ enum Known {
 
 impl All {
     fn known(&self, name: Option<&String>) -> Known {
-        let is_it = |sink: &&Arc<SinkFile>| Some(sink.name()) == name.map(String::as_str);
+        let is_it = |sink: &&Arc<SinkFile>| name.is_some_and(|name| is_one_file(sink.name(), name));
         let of_name = || self.sinks.iter().chain(&self.dead).flatten().filter(is_it);
         match of_name().find(|sink| sink.is_open()) {
             Some(sink) => Known::Open(sink.clone()),
@@ -186,6 +204,12 @@ impl All {
         self.sinks.iter().flatten().any(|sink| sink.is_open())
     }
 
+    /// All sinks that are open.
+    #[cfg(feature = "sqlite")]
+    pub(super) fn open_sinks(&self) -> Vec<Arc<SinkFile>> {
+        self.sinks.iter().flatten().cloned().collect()
+    }
+
     /// How many dead letters went to each file, or to messages.
     pub(super) fn counts(&self) -> impl Iterator<Item = (u64, Option<&str>)> {
         self.counts.iter().copied().zip(self.dead.iter().map(|sink| sink.as_ref().map(|sink| sink.name())))
@@ -195,7 +219,7 @@ impl All {
     #[cfg(feature = "page")]
     pub(super) fn names(&self) -> Vec<String> {
         let open = self.sinks.iter().chain(&self.dead).flatten().filter(|sink| sink.is_open());
-        open.map(|sink| sink.name().to_owned()).collect()
+        open.map(|sink| file_of(sink.name()).to_owned()).collect()
     }
 }
 
@@ -212,6 +236,18 @@ impl Opened {
     fn open(&mut self, name: String, known: Known) -> Result<Arc<SinkFile>, String> {
         if is_url(&name) {
             return SinkFile::posting(name);
+        }
+        #[cfg(feature = "sqlite")]
+        if let Some((file, _)) = table_of(&name) {
+            let there = match &known {
+                Known::Open(sink) => sink.database(),
+                _ => self.of_name(&name).and_then(|sink| sink.database()),
+            };
+            let database = match there {
+                Some(there) => there,
+                None => self.database(file)?,
+            };
+            return Ok(SinkFile::table(name, database, self.live));
         }
         // Sources with one file write to it in turn, each behind what is there.
         let shared = match &known {
@@ -235,9 +271,19 @@ impl Opened {
         Ok(SinkFile::new(name, file, is_old))
     }
 
+    /// Opens a database that is not open.
+    #[cfg(feature = "sqlite")]
+    fn database(&mut self, file: &str) -> Result<SharedDatabase, String> {
+        let is_new = fs::symlink_metadata(file).is_err();
+        let database = super::sqlite::Database::open(file);
+        let database = database.map_err(|error| format!("{}: {}", quoted(file.as_ref()), cause(&error)))?;
+        self.made.extend(is_new.then(|| file.to_owned()));
+        Ok(Arc::new(Mutex::new(database)))
+    }
+
     fn of_name(&self, name: &str) -> Option<&SinkFile> {
         let all = self.sinks.iter().map(|(_, sink)| sink).chain(&self.dead);
-        all.flatten().find(|sink| sink.name() == name).map(|sink| &**sink)
+        all.flatten().find(|sink| is_one_file(sink.name(), name)).map(|sink| &**sink)
     }
 
     /// What was opened before something could not be.
@@ -245,6 +291,11 @@ impl Opened {
         remove(&self.made);
         why
     }
+}
+
+/// Whether two sinks write one file.
+fn is_one_file(one: &str, other: &str) -> bool {
+    one == other || table_of(one).is_some() && table_of(other).is_some() && file_of(one) == file_of(other)
 }
 
 /// Removes files that were made for a text which does not begin.

@@ -9,11 +9,12 @@ mod change;
 mod live;
 mod output;
 mod outputs;
+mod shown;
 mod sources;
 mod text;
 
 use super::sink_file::is_url;
-use super::sources::Endless;
+use super::sources::{Endless, Named};
 use super::{RunText, files_of};
 use crate::config::{Doing, Keep};
 use crate::deploy::{Runs, say_lost};
@@ -26,6 +27,7 @@ use millstream_exec::sink;
 use millstream_mill::Written;
 use millstream_state::{StateDir, journaled_in_groups};
 use outputs::KeptOutputs;
+use shown::Shown;
 use sources::{KeptSources, Reading};
 use std::ffi::OsString;
 use std::sync::OnceLock;
@@ -94,7 +96,7 @@ pub(super) fn run(of: RunText, mut keep: Keep, complaints: &Complaints) -> Outco
         };
         let (left, endless, refused) = (Left::default(), Endless::default(), OnceLock::new());
         let reads_url = read.iter().any(|name| is_url(&name.to_string_lossy()));
-        let waits = reads_url || once.as_ref().is_some_and(Once::waits);
+        let waits = reads_url || files.iter().any(Named::is_query) || once.as_ref().is_some_and(Once::waits);
         let reading = Reading { most, waits, quiet, live: runs_on, failure: live.failure() };
         let mut reading = reading.of(files, complaints);
         if let Some(stopper) = reading.stopper() {
@@ -125,7 +127,7 @@ pub(super) fn run(of: RunText, mut keep: Keep, complaints: &Complaints) -> Outco
             KeptSources::new(reading, journal)
         };
         let shown = outputs.shown(shown);
-        let show = |shown: &mut outputs::Shown, _: SequenceNumber, written: &Written| shown.write(written);
+        let show = |shown: &mut Shown, _: SequenceNumber, written: &Written| shown.write(written);
         let ended = runs.keep(&keep, &program.pipeline, source, outputs, sink::fold(shown, show));
         #[cfg(feature = "page")]
         changes.iter().for_each(super::change::Changes::end);

@@ -1,4 +1,5 @@
 use super::files::Files;
+use super::sink_file::{file_of, table_of};
 use super::sources::Named;
 use crate::input::identity;
 use crate::message::{Complaints, quoted};
@@ -33,14 +34,22 @@ pub(super) fn overwritten(program: &Program, files: &[Named]) -> Option<String> 
     let sinks = sinks.iter().filter_map(|number| program.sinks[*number].file.as_ref());
     let dead = dead.iter().filter_map(|number| program.dead[*number].as_ref());
     let read: Vec<_> = files.iter().flat_map(|named| &named.files).filter_map(|name| Place::of(name)).collect();
-    let mut written: Vec<(&String, Place, bool)> = Vec::new();
+    let mut written: Vec<(&str, Place, bool)> = Vec::new();
+    let mut tables = Vec::new();
     for (name, is_dead) in sinks.map(|name| (name, false)).chain(dead.map(|name| (name, true))) {
+        let (name, is_table) = (file_of(name), !is_dead && table_of(name).is_some());
         let Some(place) = Place::of(name.as_ref()) else { continue };
         let shown = quoted(name.as_ref());
+        if read.contains(&place) && is_table {
+            return Some(format!("{shown} is read, and a sink writes it: write another database, and ATTACH it later"));
+        }
         if read.contains(&place) {
             return Some(format!("{shown} is read and would be overwritten"));
         }
+        let is_known_table = is_table && tables.contains(&name);
+        tables.extend(is_table.then_some(name));
         match written.iter().find(|(_, other, _)| *other == place) {
+            Some(_) if is_known_table => {}
             // Several sources can name one file for dead letters.
             Some((other, _, true)) if *other == name => {}
             Some((other, ..)) if *other != name => {
@@ -73,9 +82,13 @@ impl Place {
 }
 
 impl Outputs {
-    /// Opens all of them; `None` if one cannot be opened, which is reported.
-    pub(super) fn open(program: &Program, standard: Output, complaints: &Complaints) -> Option<Self> {
+    /// Opens all of them; `None` if one cannot be opened, which is reported. If the run is `live`, the next rows may be
+    /// long in coming.
+    pub(super) fn open(program: &Program, live: bool, standard: Output, complaints: &Complaints) -> Option<Self> {
         let files = Files::default();
+        #[cfg(feature = "sqlite")]
+        files.are_live(live);
+        let _ = live;
         match files.begin(program) {
             Ok(()) => Some(Outputs { standard, is_gone: false, files, complaints: complaints.clone() }),
             Err(why) => {
@@ -117,8 +130,13 @@ impl Outputs {
         }
     }
 
-    /// Says how many rows were dead letters.
+    /// Commits what went to databases, and says how many rows were dead letters.
     pub(super) fn finish(self, quiet: bool) {
+        #[cfg(feature = "sqlite")]
+        {
+            let open = self.files.lock().open_sinks();
+            open.iter().for_each(|sink| sink.finish(&self.complaints));
+        }
         for (count, file) in self.files.lock().counts() {
             match file {
                 Some(file) if count > 0 && !quiet => {

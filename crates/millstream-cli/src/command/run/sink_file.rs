@@ -9,6 +9,24 @@ pub(super) fn is_url(name: &str) -> bool {
     ["http://", "https://"].iter().any(|scheme| name.starts_with(scheme))
 }
 
+/// The database and the table that the name of a sink stands for, if it is one.
+#[cfg(feature = "sqlite")]
+pub(super) use millstream_mill::table_of;
+
+#[cfg(not(feature = "sqlite"))]
+pub(super) fn table_of(_: &str) -> Option<(&str, &str)> {
+    None
+}
+
+/// The file that a sink with this name writes.
+pub(super) fn file_of(name: &str) -> &str {
+    table_of(name).map_or(name, |(database, _)| database)
+}
+
+/// A database that sinks write, each a table.
+#[cfg(feature = "sqlite")]
+pub(super) type SharedDatabase = Arc<Mutex<super::sqlite::Database>>;
+
 /// A file that a run writes, or a URL to which it posts. A write may wait for another process, so each has a lock of
 /// its own.
 pub(super) struct SinkFile {
@@ -30,6 +48,13 @@ enum To {
     },
     #[cfg(feature = "serve")]
     Url(Box<super::posting::Posting>),
+    #[cfg(feature = "sqlite")]
+    Table {
+        database: SharedDatabase,
+        table: String,
+        /// Whether each block of rows is committed at once, since the next one may be long in coming.
+        live: bool,
+    },
     Nothing,
 }
 
@@ -53,6 +78,36 @@ impl SinkFile {
     #[cfg(not(feature = "serve"))]
     pub(super) fn posting(url: String) -> Result<Arc<Self>, String> {
         Err(format!("{url}: this command was built without the feature `serve`, which posts"))
+    }
+
+    /// A table of a database.
+    #[cfg(feature = "sqlite")]
+    pub(super) fn table(name: String, database: SharedDatabase, live: bool) -> Arc<Self> {
+        let table = table_of(&name).map_or_else(String::new, |(_, table)| table.to_owned());
+        SinkFile::to(name, To::Table { database, table, live })
+    }
+
+    /// The database, if it writes one.
+    #[cfg(feature = "sqlite")]
+    pub(super) fn database(&self) -> Option<SharedDatabase> {
+        match &self.state().to {
+            To::Table { database, .. } => Some(database.clone()),
+            _ => None,
+        }
+    }
+
+    /// Commits the rows of a table, at the end of a run.
+    #[cfg(feature = "sqlite")]
+    pub(super) fn finish(&self, complaints: &Complaints) {
+        let Some(database) = self.database() else { return };
+        let committed = database.lock().unwrap_or_else(PoisonError::into_inner).commit();
+        if let (Err(error), false) = (committed, self.state().failed) {
+            self.complain(&error, complaints);
+        }
+    }
+
+    fn complain(&self, error: &io::Error, complaints: &Complaints) {
+        complaints.complain(&format!("{}: {}", quoted(file_of(&self.name).as_ref()), cause(error)));
     }
 
     fn to(name: String, to: To) -> Arc<Self> {
@@ -91,10 +146,15 @@ impl SinkFile {
             to @ To::File { .. } => to.ready().and_then(|file| file.map_or(Ok(()), |file| file.write_all(bytes))),
             #[cfg(feature = "serve")]
             To::Url(posting) => posting.post(bytes),
+            #[cfg(feature = "sqlite")]
+            To::Table { database, table, live } => {
+                let mut database = database.lock().unwrap_or_else(PoisonError::into_inner);
+                database.insert(table, bytes).and_then(|()| database.end_block(*live))
+            }
         };
         if let Err(error) = written {
             state.failed = true;
-            complaints.complain(&format!("{}: {}", quoted(self.name.as_ref()), cause(&error)));
+            self.complain(&error, complaints);
         }
     }
 
@@ -105,6 +165,11 @@ impl SinkFile {
 
     pub(super) fn close(&self) {
         self.is_open.store(false, Ordering::Relaxed);
+        #[cfg(feature = "sqlite")]
+        if let To::Table { database, .. } = &self.state().to {
+            // Other tables of it may be written on, and are not asked when that is committed.
+            let _ = database.lock().unwrap_or_else(PoisonError::into_inner).commit();
+        }
         self.state().to = To::Nothing;
     }
 }

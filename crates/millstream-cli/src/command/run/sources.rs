@@ -25,6 +25,17 @@ pub(super) struct Named {
 }
 
 impl Named {
+    /// Whether it asks databases, which may be long in answering.
+    #[cfg(feature = "sqlite")]
+    pub(super) fn is_query(&self) -> bool {
+        self.of.query.is_some()
+    }
+
+    #[cfg(not(feature = "sqlite"))]
+    pub(super) fn is_query(&self) -> bool {
+        false
+    }
+
     /// Whether it goes on until a signal ends it.
     pub(super) fn is_endless(&self) -> bool {
         self.of.follow || self.of.listen.is_some()
@@ -46,6 +57,12 @@ pub(super) fn named(program: &Program, files: Vec<OsString>) -> Result<Vec<Named
     let files = if files.is_empty() { vec!["-".into()] } else { files };
     let of = |number: &usize| {
         let (number, source) = (*number, &sources[*number]);
+        #[cfg(feature = "sqlite")]
+        if source.query.is_some() && source.files.is_none() && files.iter().any(|file| file == "-") {
+            return Err(
+                "a query asks a database, which is a file: name it, as `sqlite(\"shop.db\", query: ..)`".to_owned()
+            );
+        }
         let files = match &source.files {
             Some(_) if source.listen.is_some() => return Err("a source that listens reads no files".to_owned()),
             None if source.listen.is_some() => Vec::new(),
@@ -194,6 +211,14 @@ impl Sources {
             let stopper = follow.stopper();
             self.endless.add(move || stopper.stop());
             self.current = Some((file, FileBlocks::new(&of, number, &name, follow, self.most)));
+            return Some(());
+        }
+        #[cfg(feature = "sqlite")]
+        if let Some(query) = &of.query {
+            match super::sqlite::Answers::to(query, &file) {
+                Ok(rows) => self.current = Some((file, FileBlocks::new(&of, number, &name, rows, self.most))),
+                Err(error) => self.complaints.complain(&message(&file, &error)),
+            }
             return Some(());
         }
         if is_url(&name) {

@@ -1,6 +1,7 @@
 //! What can be asked for over HTTP.
 
 use super::steps::{Reply, Request, Verb};
+use crate::deploy::TookOver;
 use millstream_exec::Client;
 use millstream_net::http::axum::Router;
 use millstream_net::http::axum::body::Bytes;
@@ -25,8 +26,11 @@ const ROOM_WITHIN: Duration = Duration::from_millis(50);
 /// The counters of the server, which is there after its routes.
 pub(super) type Counted = Arc<OnceLock<Arc<Counters>>>;
 
+/// How it took over from another process, if it did.
+pub(super) type Taken = Arc<OnceLock<TookOver>>;
+
 /// The routes of the service, and of what shows it.
-pub(super) fn routes(client: &Client<Request, Reply>, page: &PageRoutes, counted: Counted) -> Router {
+pub(super) fn routes(client: &Client<Request, Reply>, page: &PageRoutes, counted: Counted, taken: Taken) -> Router {
     let endpoint = |verb: Verb| {
         let endpoint = Endpoint::new(client.clone(), move |parts, body| request(verb, &parts, &body), response);
         endpoint.body(LONGEST_BODY).within(WITHIN).room_within(ROOM_WITHIN)
@@ -44,7 +48,8 @@ pub(super) fn routes(client: &Client<Request, Reply>, page: &PageRoutes, counted
         let page = page.clone();
         move || async move {
             let own = counted.get().map(|counters| counters.metrics()).unwrap_or_default();
-            ([(header::CONTENT_TYPE, "text/plain; version=0.0.4")], page.metrics() + &own)
+            let taken = taken.get().map(TookOver::metrics).unwrap_or_default();
+            ([(header::CONTENT_TYPE, "text/plain; version=0.0.4")], page.metrics() + &own + &taken)
         }
     };
     Router::new()

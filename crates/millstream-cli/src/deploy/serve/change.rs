@@ -2,6 +2,7 @@
 
 use super::super::keep::offered::named;
 use super::super::{Failed, Runs};
+use super::took_over::{Followed, TookOver, in_words};
 use super::{FollowingOf, LOOK, Refused, Serves, Serving, Started, doing};
 use crate::config::Keep;
 use crate::message::quoted;
@@ -38,7 +39,20 @@ const MOST_LEFT_BEHIND: u32 = 5;
 const FORWARDED_WITHIN: Duration = Duration::from_secs(30);
 
 /// A run of a service, and the process that had the service before.
-type First<S> = (Option<Predecessor>, Started<S>);
+type First<S> = (Option<Before>, Started<S>);
+
+/// The process that had the service before, and what came before it was asked, which began then.
+pub(super) struct Before {
+    pub(super) process: Predecessor,
+    followed: Option<Followed>,
+    asked: Instant,
+}
+
+/// What lets other processes take over, and how this one did.
+type Offered = (Option<Offer>, Option<TookOver>);
+
+/// A service that another process has now, the name of that, and how long clients have waited for it.
+pub(super) type Away = (HandedOver, String, Duration);
 
 impl Runs {
     /// Starts the run, where that of the old process was if this one is to take over.
@@ -48,16 +62,19 @@ impl Runs {
         AnyEdge<S::Request>: BoxShape,
     {
         let take_over = self.config.keep.as_ref().is_some_and(|keep| keep.take_over);
-        let mut following = None;
+        let (mut following, since) = (None, Instant::now());
         if take_over {
             match self.follow(service)? {
                 Ok(followed) => following = followed,
                 Err(failed) => return Ok(Err(failed)),
             }
         }
+        let followed = following.as_ref().map(|following| Followed { took: since.elapsed(), to: following.reached() });
         let since = Instant::now();
         loop {
-            let before = if take_over { self.before()? } else { None };
+            let asked = Instant::now();
+            let process = if take_over { self.before()? } else { None };
+            let before = process.map(|process| Before { process, followed, asked });
             let is_alone = take_over && before.is_none();
             match self.start_or_own(service, &mut following) {
                 // The old process was killed, or another one is about to offer its service.
@@ -156,23 +173,24 @@ impl Runs {
     }
 
     /// Lets other processes take over, and begins where this one does.
-    pub(super) fn offer(&self, server: &Server, before: Option<Predecessor>) -> Result<Option<Offer>, Refused> {
-        let Some(keep) = &self.config.keep else { return Ok(None) };
-        let Some(before) = before else {
+    pub(super) fn offer(&self, server: &Server, before: Option<Before>, at: u64) -> Result<Offered, Refused> {
+        let Some(keep) = &self.config.keep else { return Ok((None, None)) };
+        let Some(Before { process, followed, asked }) = before else {
             return match server.offer(&keep.dir) {
-                Ok(offer) => Ok(Some(offer)),
+                Ok(offer) => Ok((Some(offer), None)),
                 Err(error) => {
                     self.note(&format!("--state: no process can take over from this one: {error}"));
-                    Ok(None)
+                    Ok((None, None))
                 }
             };
         };
-        let of = named(before.process());
-        let offer = before.up(server, UP_WITHIN).map_err(|error| {
+        let of = named(process.process());
+        let offer = process.up(server, UP_WITHIN).map_err(|error| {
             (format!("--take-over: {of} does not let this one begin: {error}"), Outcome::InputOrOutputFailed)
         })?;
-        self.note(&format!("took over from {of}"));
-        Ok(Some(offer))
+        let took_over = TookOver { at, followed, paused: asked.elapsed() };
+        self.note(&format!("took over from {of} {took_over}"));
+        Ok((Some(offer), Some(took_over)))
     }
 
     /// Waits for a process that wants to take over; none if the service has to end.
@@ -192,15 +210,15 @@ impl Runs {
         server: &Server,
         offer: &mut Option<Offer>,
         successor: Successor,
-        left: u64,
-    ) -> Option<(HandedOver, String)> {
+        (left, held): (u64, Instant),
+    ) -> Option<Away> {
         let offered = offer.as_ref()?;
         let to = named(successor.process());
         if left > 0 {
             self.note(&format!("{left} requests were not answered in time, and were refused"));
         }
         match successor.hand_over(server, offered, UP_WITHIN) {
-            Ok(handed_over) => Some((handed_over, to)),
+            Ok(handed_over) => Some((handed_over, to, held.elapsed())),
             Err(error) => {
                 self.note(&format!("{to} did not take over, and this one goes on: {error}"));
                 None
@@ -213,7 +231,7 @@ impl Runs {
         &self,
         server: &Server,
         offer: &mut Option<Offer>,
-        (handed_over, to): (HandedOver, String),
+        (handed_over, to, paused): Away,
         idle: Duration,
     ) -> bool {
         let Some(offered) = offer.take() else { return false };
@@ -231,7 +249,8 @@ impl Runs {
         }
         // A process that asks from now on reaches the other one alone.
         drop(offered);
-        self.note(&format!("handed over to {to}; {} connections are left", server.counters().open()));
+        let (paused, open) = (in_words(paused), server.counters().open());
+        self.note(&format!("handed over to {to} after a pause of {paused}; {open} connections are left"));
         let since = Instant::now();
         while server.counters().open() > 0 && since.elapsed() < idle + FORWARDED_WITHIN {
             if self.interrupts.first().is_some() {

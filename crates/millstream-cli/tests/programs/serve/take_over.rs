@@ -84,7 +84,14 @@ fn the_old_process_goes_on_if_the_new_one_dies_before_it_has_answered() {
     ledger.says("has ended before it answered anything, and this one goes on");
     assert_eq!(ledger.ask("POST /transfer", "", TRANSFER).0, 200);
     let new = Ledger::of(taking_over(&scene));
+    new.says("at number 2: followed it to number ");
+    new.says(", and asked; the pause was ");
+    let metrics = new.ask("GET /metrics", "", "").1;
+    assert!(metrics.contains("\nmillstream_take_over_number 2\n"), "{metrics}");
+    assert!(metrics.contains("\nmillstream_take_over_followed_seconds "), "{metrics}");
+    assert!(metrics.contains("\nmillstream_take_over_pause_seconds "), "{metrics}");
     assert_eq!(new.ask("GET /balance/bo", "", "").1, "{\"account\":\"bo\",\"balance\":30}\n");
+    ledger.says(" after a pause of ");
     assert_eq!(code(ledger), Some(0));
     assert_eq!(new.terminate(), Some(143));
 }

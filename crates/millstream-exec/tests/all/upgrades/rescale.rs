@@ -44,22 +44,44 @@ fn keys_go_to_other_lanes_with_their_states() {
     }
 }
 
+/// A stage whose shards wait, on threads of their own.
+fn naps(k: usize) -> impl Pipeline<u64, u64> {
+    let nap = |x: &u64| {
+        std::thread::sleep(Duration::from_micros(500));
+        *x
+    };
+    pipeline::<u64>().shard(k, |p| p.map_blocking(nap).named("work"))
+}
+
+/// Shards that wait need no core each.
+#[test]
+fn more_shards_than_cores_wait_at_once() {
+    let wanted = std::thread::available_parallelism().unwrap().get() + 1;
+    let (sender, receiver) = source::channel(64);
+    let run = Rings::new().ring(64).start(naps(1).from(receiver).to(sink::last())).unwrap();
+    let elastic = Elastic::of("work", 1..=wanted).window(Duration::from_millis(20));
+    let elastic = run.elastic(elastic, naps).unwrap();
+    let until = Instant::now() + Duration::from_secs(60);
+    let shards = || run.observer().plan().stages[0].tasklets;
+    for n in 0.. {
+        if shards() == wanted {
+            break;
+        }
+        assert!(Instant::now() < until, "{} shards: {:?}", shards(), run.changes());
+        sender.send(n).unwrap();
+    }
+    elastic.finish().unwrap();
+    drop(sender);
+    run.wait().unwrap();
+}
+
 /// A stage that is busy gets more shards, and fewer once it has less to do.
 #[test]
 fn an_elastic_run_follows_its_load() {
-    let work = |k| {
-        pipeline::<u64>().shard(k, |p| {
-            p.map_blocking(|x: &u64| {
-                std::thread::sleep(Duration::from_micros(500));
-                *x
-            })
-            .named("work")
-        })
-    };
     let (sender, receiver) = source::channel(64);
-    let run = Rings::new().ring(64).start(work(1).from(receiver).to(sink::last())).unwrap();
+    let run = Rings::new().ring(64).start(naps(1).from(receiver).to(sink::last())).unwrap();
     let elastic = Elastic::of("work", 1..=2).window(Duration::from_millis(40));
-    let elastic = run.elastic(elastic, work).unwrap();
+    let elastic = run.elastic(elastic, naps).unwrap();
     let until = Instant::now() + Duration::from_secs(60);
     let mut n = 0;
     let mut wait = |wanted: usize, pause: Duration| {

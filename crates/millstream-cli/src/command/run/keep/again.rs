@@ -36,9 +36,7 @@ impl Before {
 pub(super) fn file_from(name: &OsStr, at: &FilePlace, before: Before) -> io::Result<Box<dyn Read + Send>> {
     let skipped = at.offset - before.bytes;
     if let Some(url) = name.to_str().filter(|name| is_url(name)) {
-        let mut from = Decompressed::named(fetched(url)?, Path::new(name));
-        io::copy(&mut (&mut from).take(skipped), &mut io::sink())?;
-        return Ok(Box::new(known_again(from, at, before)?));
+        return read_again(Box::new(Decompressed::named(fetched(url)?, Path::new(name))), at, before);
     }
     let file = File::open(name)?;
     if !file.metadata()?.is_file() {
@@ -48,6 +46,16 @@ pub(super) fn file_from(name: &OsStr, at: &FilePlace, before: Before) -> io::Res
     not_output(&file)?;
     let from = Decompressed::named(Counted(file), Path::new(name));
     let from = if at.offset > 0 { from.from_offset(skipped)? } else { from };
+    Ok(Box::new(known_again(from, at, before)?))
+}
+
+/// What is read from the beginning again, from a place on.
+pub(super) fn read_again(
+    mut from: Box<dyn Read + Send>,
+    at: &FilePlace,
+    before: Before,
+) -> io::Result<Box<dyn Read + Send>> {
+    io::copy(&mut (&mut from).take(at.offset - before.bytes), &mut io::sink())?;
     Ok(Box::new(known_again(from, at, before)?))
 }
 

@@ -2,9 +2,13 @@
 
 #[cfg(feature = "serve")]
 use super::super::posting::{Posting, new_run};
-use super::super::sink_file::is_url;
+use super::super::sink_file::{is_url, table_of};
+#[cfg(feature = "sqlite")]
+use super::super::sqlite::Database;
 use millstream_core::SequenceNumber;
 use millstream_io::{FileSink, FileSinkOptions};
+#[cfg(feature = "sqlite")]
+use millstream_mill::SinkOf;
 use millstream_state::{Claims, OpenError};
 use serde_json::Value;
 use std::io;
@@ -17,6 +21,9 @@ const BUFFER: usize = 1 << 16;
 pub(super) enum To {
     File(FileSinkOptions),
     Url(String),
+    /// The file of a database.
+    #[cfg(feature = "sqlite")]
+    Database(String),
 }
 
 /// An open output.
@@ -27,6 +34,11 @@ pub(super) enum OpenOutput {
         posting: Box<Posting>,
         url: String,
     },
+    #[cfg(feature = "sqlite")]
+    Database {
+        database: Box<Database>,
+        file: String,
+    },
 }
 
 impl To {
@@ -35,16 +47,25 @@ impl To {
         if is_url(name) {
             return To::Url(name.to_owned());
         }
+        #[cfg(feature = "sqlite")]
+        if let Some((file, _)) = table_of(name) {
+            return To::Database(file.to_owned());
+        }
         To::File(FileSink::append(name).buffered(BUFFER).flush_at_pauses())
     }
+}
+
+/// The name of the output that a sink goes to: the tables of a database are one.
+pub(super) fn output_of_sink(name: &str) -> &str {
+    table_of(name).map_or(name, |(_, table)| &name[..name.len() - table.len()])
 }
 
 #[cfg(feature = "page")]
 impl To {
     pub(super) fn url(&self) -> Option<&str> {
         match self {
-            To::File(_) => None,
             To::Url(url) => Some(url),
+            _ => None,
         }
     }
 }
@@ -66,6 +87,39 @@ impl OpenOutput {
         Err(io::Error::other(format!("{url}: this command was built without the feature `serve`, which posts")).into())
     }
 
+    /// A database, for a run that begins to write it.
+    #[cfg(feature = "sqlite")]
+    pub(super) fn database(file: &str) -> Result<Self, OpenError> {
+        let database = Database::open(file).and_then(Database::begin_parts);
+        Ok(OpenOutput::of_database(database.map_err(|error| of_file(file, &error))?, file))
+    }
+
+    #[cfg(feature = "sqlite")]
+    pub(super) fn of_database(database: Database, file: &str) -> Self {
+        OpenOutput::Database { database: Box::new(database), file: file.to_owned() }
+    }
+
+    /// Takes out of a database what was added since the claim that it was opened at.
+    #[cfg(feature = "sqlite")]
+    pub(super) fn go_back(&mut self) -> io::Result<()> {
+        match self {
+            OpenOutput::Database { database, file } => database.go_back().map_err(|error| of_file(file, &error)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Adds rows to a table of a database.
+    #[cfg(feature = "sqlite")]
+    pub(super) fn insert(&mut self, table: &str, rows: &[u8]) -> io::Result<()> {
+        match self {
+            OpenOutput::Database { database, file } => database
+                .insert(table, rows)
+                .and_then(|()| database.end_block(false))
+                .map_err(|error| of_file(file, &error)),
+            _ => Ok(()),
+        }
+    }
+
     /// Writes what goes there at a number; what is posted has a key of this run.
     #[cfg_attr(not(feature = "serve"), expect(unused_variables, reason = "nothing is posted"))]
     pub(super) fn write(&mut self, number: SequenceNumber, bytes: &[u8], run: &str) -> io::Result<()> {
@@ -75,6 +129,8 @@ impl OpenOutput {
             OpenOutput::Url { posting, url } => posting
                 .post_again(run, url, number, bytes)
                 .map_err(|error| io::Error::new(error.kind(), format!("{url}: {error}"))),
+            #[cfg(feature = "sqlite")]
+            OpenOutput::Database { .. } => Ok(()),
         }
     }
 
@@ -83,6 +139,8 @@ impl OpenOutput {
             OpenOutput::File(file) => file.flush(),
             #[cfg(feature = "serve")]
             OpenOutput::Url { .. } => Ok(()),
+            #[cfg(feature = "sqlite")]
+            OpenOutput::Database { database, file } => database.commit().map_err(|error| of_file(file, &error)),
         }
     }
 
@@ -92,6 +150,8 @@ impl OpenOutput {
             OpenOutput::File(file) => Claims::claim(&mut **file),
             #[cfg(feature = "serve")]
             OpenOutput::Url { .. } => Ok(Value::Null),
+            #[cfg(feature = "sqlite")]
+            OpenOutput::Database { database, file } => database.claim().map_err(|error| of_file(file, &error)),
         }
     }
 
@@ -100,8 +160,32 @@ impl OpenOutput {
             OpenOutput::File(file) => file.finish().map(drop),
             #[cfg(feature = "serve")]
             OpenOutput::Url { .. } => Ok(()),
+            #[cfg(feature = "sqlite")]
+            OpenOutput::Database { mut database, file } => database.commit().map_err(|error| of_file(&file, &error)),
         }
     }
+}
+
+/// Databases that a run goes on writing, each with what it claimed, or why one does not hold that. Nothing is changed.
+#[cfg(feature = "sqlite")]
+pub(super) fn database_at(file: &str, claim: &Value) -> Result<Database, OpenError> {
+    let database = match std::fs::metadata(file) {
+        Err(error) => Err(error),
+        Ok(_) => Database::open(file),
+    };
+    let database = database.and_then(|database| database.with_parts(claim)).map_err(|error| of_file(file, &error))?;
+    database.map_err(|why| OpenError::HoldsLess(format!("{file}: {why}")))
+}
+
+#[cfg(feature = "sqlite")]
+pub(super) fn of_file(file: &str, error: &io::Error) -> io::Error {
+    io::Error::new(error.kind(), format!("{file}: {error}"))
+}
+
+/// The table that a sink writes, if it writes one.
+#[cfg(feature = "sqlite")]
+pub(super) fn table_written(sink: &SinkOf) -> Option<String> {
+    Some(table_of(sink.file.as_deref()?)?.1.to_owned())
 }
 
 /// The name of a run, by which what it posts is known.

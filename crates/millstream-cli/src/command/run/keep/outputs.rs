@@ -1,8 +1,13 @@
 //! The outputs of a program whose state is kept: files that go back together to what they held.
 
 use super::super::outputs::{MESSAGES, said};
-use super::super::sink_file::is_url;
-use super::output::{OpenOutput, To, run_of};
+#[cfg(feature = "sqlite")]
+use super::super::sink_file::table_of;
+use super::super::sink_file::{file_of, is_url};
+use super::output::{OpenOutput, To, output_of_sink, run_of};
+#[cfg(feature = "sqlite")]
+use super::output::{database_at, table_written};
+use super::shown::{Counts, Shown};
 use crate::config::{Doing, Keep};
 use crate::deploy::output_of;
 use crate::input::identity;
@@ -54,9 +59,16 @@ struct Places {
     dead: Vec<Option<usize>>,
     /// For each of them, the number to which they go by now.
     dead_to: Vec<usize>,
+    /// By the number of a sink, the table of its database, if it writes one.
+    #[cfg(feature = "sqlite")]
+    tables: Vec<Option<String>>,
     /// The file of each, for messages.
     dead_files: Vec<Option<String>>,
 }
+
+/// The databases that are open, each with its place.
+#[cfg(feature = "sqlite")]
+type Databases = Vec<(usize, OpenOutput)>;
 
 /// What was claimed of a file.
 type Held = (Option<String>, Value);
@@ -88,6 +100,7 @@ impl KeptOutputs {
     ) -> Result<Self, String> {
         let (mut files, mut names) = (Vec::new(), Vec::new());
         let mut place = |name: &Option<String>| {
+            let name = &name.as_deref().map(|name| output_of_sink(name).to_owned());
             if let Some(there) = names.iter().position(|there| there == name) {
                 return Ok(there);
             }
@@ -106,7 +119,14 @@ impl KeptOutputs {
         let dead = dead_to.iter().map(|to| &program.dead[*to]);
         let dead = dead.map(|file| file.is_some().then(|| place(file)).transpose());
         let dead = dead.collect::<Result<_, _>>()?;
-        let places = Places { sinks, dead, dead_to, dead_files: program.dead.clone() };
+        let places = Places {
+            sinks,
+            dead,
+            dead_to,
+            #[cfg(feature = "sqlite")]
+            tables: program.sinks.iter().map(table_written).collect(),
+            dead_files: program.dead.clone(),
+        };
         let kept = KeptOutputs { files, names, places, next: Next::default(), complaints: complaints.clone() };
         match kept.written_twice().filter(|_| matches!(keep.doing, Doing::Run { .. })) {
             Some(name) => Err(format!("--state: {} is standard output's file, too", quoted(name.as_ref()))),
@@ -117,7 +137,7 @@ impl KeptOutputs {
     /// The names of the files that are written.
     #[cfg(feature = "page")]
     pub(super) fn names(&self) -> Vec<String> {
-        self.names.iter().flatten().cloned().collect()
+        self.names.iter().flatten().map(|name| file_of(name).to_owned()).collect()
     }
 
     /// The outputs of another text, whose run is the run of this one.
@@ -188,14 +208,23 @@ impl KeptOutputs {
         // A file that is back goes on where it was closed, unless it was removed since.
         let is_back = |(name, _): &Held| self.names.contains(name);
         let (back, mut closed): (Vec<Held>, Vec<Held>) = claim.closed.into_iter().partition(is_back);
-        there.extend(back.into_iter().filter(|(name, _)| name.as_ref().is_none_or(|name| Path::new(name).exists())));
+        there.extend(
+            back.into_iter().filter(|(name, _)| name.as_ref().is_none_or(|name| Path::new(file_of(name)).exists())),
+        );
         let (ours, gone): (Vec<Held>, Vec<Held>) = there.into_iter().partition(is_back);
         let held = |place: &usize| ours.iter().find(|(name, _)| *name == self.names[*place]);
         let (old, new): (Vec<usize>, Vec<usize>) = (0..self.files.len()).partition(|place| held(place).is_some());
+        #[cfg(feature = "sqlite")]
+        let (databases, old) = self.databases(old, |place| held(place).map(|(_, held)| held))?;
         let options = self.options(&old);
         let claims: Vec<Value> = old.iter().filter_map(held).map(|(_, held)| held.clone()).collect();
         let opened = open_together(&options, Some((next, &claims)))?.into_iter().map(OpenOutput::file);
         let mut files: Vec<_> = old.into_iter().zip(opened).collect();
+        #[cfg(feature = "sqlite")]
+        for (place, mut database) in databases {
+            database.go_back()?;
+            files.push((place, database));
+        }
         files.extend(new.iter().copied().zip(self.begun(&new)?));
         files.sort_by_key(|(place, _)| *place);
         for (name, held) in gone {
@@ -216,15 +245,38 @@ impl KeptOutputs {
         let opened = places.iter().filter_map(|place| match &self.files[*place] {
             To::File(_) => files.next().map(Ok),
             To::Url(url) => Some(OpenOutput::posting(url)),
+            #[cfg(feature = "sqlite")]
+            To::Database(file) => Some(OpenOutput::database(file)),
         });
         opened.collect()
+    }
+
+    /// Takes the databases out of these outputs, and opens them where they hold what they claimed. They are as before
+    /// until each [goes back](OpenOutput::go_back).
+    #[cfg(feature = "sqlite")]
+    fn databases<'a>(
+        &self,
+        places: Vec<usize>,
+        held: impl Fn(&usize) -> Option<&'a Value>,
+    ) -> Result<(Databases, Vec<usize>), OpenError> {
+        let (mut opened, mut others) = (Vec::new(), Vec::new());
+        for place in places {
+            match &self.files[place] {
+                To::Database(file) => {
+                    let database = database_at(file, held(&place).unwrap_or(&Value::Null))?;
+                    opened.push((place, OpenOutput::of_database(database, file)));
+                }
+                _ => others.push(place),
+            }
+        }
+        Ok((opened, others))
     }
 
     /// How these files are opened.
     fn options(&self, places: &[usize]) -> Vec<FileSinkOptions> {
         let options = |place: &usize| match &self.files[*place] {
             To::File(options) => Some(options.clone()),
-            To::Url(_) => None,
+            _ => None,
         };
         places.iter().filter_map(options).collect()
     }
@@ -245,6 +297,13 @@ impl KeptOutputs {
 /// Cuts what the text no longer writes to what it was at the number from which on it does not. It may be another's by
 /// now: then it stays as it is.
 fn cut(name: Option<&str>, next: SequenceNumber, held: &Value) {
+    #[cfg(feature = "sqlite")]
+    if let Some((file, _)) = name.and_then(table_of) {
+        if let Ok(mut database) = database_at(file, held) {
+            let _ = database.go_back();
+        }
+        return;
+    }
     let file = FileSink::append(name.unwrap_or("/dev/stdout"));
     let _ = open_together(&[file], Some((next, std::slice::from_ref(held))));
 }
@@ -260,17 +319,6 @@ pub(super) struct OpenOutputs {
     run: String,
     counts: Counts,
     next: Next,
-}
-
-/// The dead letters, by their numbers in the program.
-#[derive(Debug)]
-pub(super) struct Counts {
-    dead: Vec<u64>,
-    /// How many of them there were when this process began.
-    earlier: Vec<u64>,
-    /// Where they are; `None` for those that were messages.
-    files: Vec<Option<String>>,
-    complaints: Complaints,
 }
 
 impl OpenOutputs {
@@ -313,6 +361,11 @@ impl<A: for<'a> Shape<Ref<'a> = &'a Written>> Sink<A> for OpenOutputs {
         self.go_on()?;
         for (sink, bytes) in &written.parts {
             if let Some(place) = self.places.sinks[*sink] {
+                #[cfg(feature = "sqlite")]
+                if let Some(table) = &self.places.tables[*sink] {
+                    self.files[place].insert(table, bytes)?;
+                    continue;
+                }
                 self.bytes[place].extend_from_slice(bytes);
             }
         }
@@ -343,55 +396,5 @@ impl<A: for<'a> Shape<Ref<'a> = &'a Written>> Sink<A> for OpenOutputs {
             self.files.into_iter().try_for_each(OpenOutput::finish)?;
         }
         Ok(self.counts)
-    }
-}
-
-impl Counts {
-    /// The dead letters of this process.
-    fn here(&self, source: usize) -> u64 {
-        self.dead[source] - self.earlier[source]
-    }
-
-    /// Says how many rows failed: in the whole run, as if it were one process.
-    pub(super) fn say(self, quiet: bool) {
-        for (source, (count, file)) in self.dead.iter().zip(&self.files).enumerate() {
-            let rows = |count: u64| if count == 1 { "1 row".to_owned() } else { format!("{count} rows") };
-            let more = self.here(source).saturating_sub(MESSAGES);
-            match file {
-                Some(name) if *count > 0 && !quiet => {
-                    self.complaints.note(&format!("{} failed: see {}", rows(*count), quoted(name.as_ref())));
-                }
-                None if more > 0 => {
-                    self.complaints.note(&format!("and {more} more; `dead: \"FILE\"` in the source keeps them all"));
-                }
-                _ => {}
-            }
-            if let (None, 1..) = (file, self.earlier[source]) {
-                self.complaints.complain(&format!("{} failed before this start", rows(self.earlier[source])));
-            }
-        }
-    }
-}
-
-/// What a replay prints: what went to standard output, or to all files if nothing did; and the first dead letters.
-pub(super) struct Shown {
-    output: Output,
-    /// By the number of a sink, whether it is printed.
-    sinks: Vec<bool>,
-    dead: u64,
-    complaints: Complaints,
-}
-
-impl Shown {
-    pub(super) fn write(&mut self, written: &Written) {
-        for (_, bytes) in written.parts.iter().filter(|(sink, _)| self.sinks[*sink]) {
-            self.output.write(bytes);
-        }
-        for dead in &written.dead {
-            self.dead += 1;
-            if self.dead <= MESSAGES {
-                self.complaints.note(&said(dead));
-            }
-        }
     }
 }

@@ -12,7 +12,7 @@ use millstream_state::{FollowedFile, Places, Position, Resumable};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use std::ffi::{OsStr, OsString};
-use std::io::{self, Error, ErrorKind};
+use std::io::{self, Error, ErrorKind, Read};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::SyncSender;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -225,7 +225,7 @@ impl<J: Resumable<Block, Mark = JournalPlace>> KeptBlocks<J> {
                 of.blocks(Counted(bytes), reading.most)
             }
             _ => {
-                let read = file_from(name, at, self.place.before).map_err(|error| named(name, &error))?;
+                let read = opened(of, name, at, self.place.before).map_err(|error| named(name, &error))?;
                 of.even_blocks(read, reading.most, at)
             }
         };
@@ -247,6 +247,17 @@ impl<J: Resumable<Block, Mark = JournalPlace>> KeptBlocks<J> {
         let failure = self.current.as_ref().and_then(FileBlocks::failure);
         failure.map(|error| named(name, &error)).or_else(of_journal)
     }
+}
+
+/// What a source reads of a file, from a place on.
+fn opened(of: &SourceOf, name: &OsStr, at: &FilePlace, before: Before) -> io::Result<Box<dyn Read + Send>> {
+    #[cfg(feature = "sqlite")]
+    if let Some(query) = &of.query {
+        use super::super::sqlite::{Answers, same_again};
+        return super::again::read_again(Box::new(Answers::to(query, name)?), at, before).map_err(same_again);
+    }
+    let _ = of;
+    file_from(name, at, before)
 }
 
 /// Whether what is read comes once, and so through the journal.

@@ -1,0 +1,170 @@
+//! What a run with a state has added to a database, in parts: those between two snapshots.
+//!
+//! The blocks that a run reads are not numbered the same way when it reads them again (a file that is followed is cut
+//! where it was when it was read), so rows cannot be passed over by number. They are taken out again instead, as other
+//! outputs are cut: the transaction that adds rows also notes which they are.
+
+use super::rows::columns_of;
+use super::{quoted, said};
+use rusqlite::{Connection, OptionalExtension, params};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::collections::HashMap;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+const TABLES: &str = "
+    CREATE TABLE IF NOT EXISTS millstream_parts (
+        run TEXT PRIMARY KEY, held INTEGER NOT NULL, oldest INTEGER NOT NULL);
+    CREATE TABLE IF NOT EXISTS millstream_part_rows (
+        run TEXT NOT NULL, part INTEGER NOT NULL, name TEXT NOT NULL, first INTEGER NOT NULL, last INTEGER NOT NULL,
+        PRIMARY KEY (run, part, name, first)) WITHOUT ROWID";
+
+/// How many parts a run can go back by.
+const MOST: i64 = 1000;
+
+/// What a run has added, and where it is.
+pub(super) struct Parts {
+    run: String,
+    /// The last part that is complete, and claimed.
+    held: i64,
+    /// Whether there are rows of the next one.
+    has_more: bool,
+    /// For each table, the rows that were added last, one after the other.
+    last: HashMap<String, (i64, i64)>,
+    /// What is not noted yet.
+    to_note: Vec<(String, (i64, i64))>,
+}
+
+/// What a snapshot has.
+#[derive(Serialize, Deserialize)]
+struct Claim {
+    run: String,
+    part: i64,
+}
+
+impl Parts {
+    /// Those of a new run.
+    pub(super) fn begin(connection: &Connection) -> rusqlite::Result<Self> {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let run = format!("run-{}-{}", std::process::id(), since.as_nanos());
+        connection.execute_batch(TABLES)?;
+        connection.execute("INSERT INTO millstream_parts VALUES (?, 0, 0)", [&run])?;
+        Ok(Parts::at(run, 0))
+    }
+
+    fn at(run: String, held: i64) -> Self {
+        Parts { run, held, has_more: false, last: HashMap::new(), to_note: Vec::new() }
+    }
+
+    /// Those of a run that claimed this; or why the database does not hold it.
+    pub(super) fn of_claim(connection: &Connection, claim: &Value) -> rusqlite::Result<Result<Self, String>> {
+        let Ok(Claim { run, part }) = Claim::deserialize(claim) else {
+            return Ok(Err("the snapshot has no claim of a database".to_owned()));
+        };
+        connection.execute_batch(TABLES)?;
+        let find = "SELECT held, oldest FROM millstream_parts WHERE run = ?";
+        let found = connection.query_row(find, [&run], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?)));
+        Ok(match found.optional()? {
+            None => Err("it has nothing of this run: it is another database than the run has written".to_owned()),
+            Some((held, _)) if held < part => Err(format!(
+                "it has {held} parts of this run, and had {part}: it has forgotten some, as one does that is restored \
+                 from an older backup"
+            )),
+            Some((_, oldest)) if oldest > part => {
+                Err(format!("it can go back by {MOST} snapshots, and not to one that is older"))
+            }
+            Some(_) => Ok(Parts::at(run, part)),
+        })
+    }
+
+    /// Takes out what was added since.
+    pub(super) fn go_back(&self, connection: &Connection) -> rusqlite::Result<()> {
+        let added = "SELECT name, first, last FROM millstream_part_rows WHERE run = ? AND part > ?";
+        let mut added = connection.prepare(added)?;
+        let mut rows = added.query(params![self.run, self.held])?;
+        while let Some(row) = rows.next()? {
+            let (name, first, last) = (row.get::<_, String>(0)?, row.get::<_, i64>(1)?, row.get::<_, i64>(2)?);
+            // A table that is gone has no rows.
+            if let Ok(id) = row_id(connection, &name)? {
+                let delete = format!("DELETE FROM {} WHERE {id} BETWEEN ? AND ?", quoted(&name));
+                connection.execute(&delete, (first, last))?;
+            }
+        }
+        let forget = "DELETE FROM millstream_part_rows WHERE run = ? AND part > ?";
+        connection.execute(forget, params![self.run, self.held])?;
+        let held = "UPDATE millstream_parts SET held = ? WHERE run = ?";
+        connection.execute(held, params![self.held, self.run]).map(drop)
+    }
+
+    /// A row was added, within a transaction.
+    pub(super) fn added(&mut self, table: &str, row: i64) {
+        self.has_more = true;
+        if let Some((_, last)) = self.last.get_mut(table)
+            && last.checked_add(1) == Some(row)
+        {
+            *last = row;
+            return;
+        }
+        let before = self.last.insert(table.to_owned(), (row, row));
+        self.to_note.extend(before.map(|rows| (table.to_owned(), rows)));
+    }
+
+    /// Notes in the transaction what was added in it.
+    pub(super) fn store(&mut self, connection: &Connection) -> rusqlite::Result<()> {
+        let note = "INSERT INTO millstream_part_rows VALUES (?, ?, ?, ?, ?) \
+                    ON CONFLICT DO UPDATE SET last = max(last, excluded.last)";
+        let mut note = connection.prepare(note)?;
+        let last = self.last.iter().map(|(name, rows)| (name.clone(), *rows));
+        for (name, (first, last)) in self.to_note.drain(..).chain(last) {
+            note.execute(params![self.run, self.held + 1, name, first, last])?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn has_more(&self) -> bool {
+        self.has_more
+    }
+
+    /// Ends the part, in the transaction. Returns whether the run is still this process's.
+    pub(super) fn hold(&self, connection: &Connection) -> rusqlite::Result<bool> {
+        let (next, oldest) = (self.held + 1, (self.held + 1 - MOST).max(0));
+        let hold = "UPDATE millstream_parts SET held = ?, oldest = max(oldest, ?) WHERE run = ? AND held = ?";
+        let changed = connection.execute(hold, params![next, oldest, self.run, self.held])?;
+        let forget = "DELETE FROM millstream_part_rows WHERE run = ? AND part <= ?";
+        connection.execute(forget, params![self.run, oldest])?;
+        Ok(changed == 1)
+    }
+
+    /// The part is committed, and the next one begins.
+    pub(super) fn held(&mut self) {
+        (self.held, self.has_more) = (self.held + 1, false);
+        self.last.clear();
+    }
+
+    pub(super) fn claim(&self) -> Value {
+        serde_json::json!(Claim { run: self.run.clone(), part: self.held })
+    }
+}
+
+/// Looks whether rows can be taken out of a table again.
+pub(super) fn can_be_taken_out(connection: &Connection, table: &str) -> Result<(), String> {
+    row_id(connection, table).map_err(|error| said(&error))?.map(drop)
+}
+
+/// The name by which a table knows its rows, which no column has; or why it has none.
+fn row_id(connection: &Connection, table: &str) -> rusqlite::Result<Result<&'static str, String>> {
+    let kind = "SELECT type, wr FROM pragma_table_list WHERE schema = 'main' AND name = ? COLLATE NOCASE";
+    let kind = connection.query_row(kind, [table], |row| Ok((row.get::<_, String>(0)?, row.get::<_, bool>(1)?)));
+    match kind.optional()? {
+        Some((kind, false)) if kind == "table" => {}
+        _ => {
+            return Ok(
+                Err("with --state it has to be a table with a rowid, out of which rows can be taken".to_owned()),
+            );
+        }
+    }
+    let columns = columns_of(connection, table)?;
+    let mut names = ["rowid", "_rowid_", "oid"].into_iter();
+    let free = names.find(|name| !columns.iter().any(|column| column.eq_ignore_ascii_case(name)));
+    Ok(free.ok_or_else(|| "with --state no column is called `oid`".to_owned()))
+}

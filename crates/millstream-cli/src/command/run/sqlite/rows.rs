@@ -1,0 +1,301 @@
+//! Rows that are added to the tables of a database.
+
+use super::parts::{Parts, can_be_taken_out};
+use super::{PATIENCE, quoted, said, shortened};
+use millstream_jq::{Scalar, scalar_of};
+use rusqlite::types::{ToSqlOutput, ValueRef};
+use rusqlite::{Connection, Error, ErrorCode, OpenFlags, Statement};
+use serde_json::Value;
+use std::collections::HashMap;
+use std::io;
+use std::path::Path;
+
+/// The most of a row that a message shows.
+const SHOWN: usize = 200;
+/// Blocks of rows in a transaction, unless each has one of its own.
+const BLOCKS: u32 = 100;
+
+/// A database that is written. What was added and not committed is lost with the process, and nothing else.
+pub(in super::super) struct Database {
+    connection: Connection,
+    tables: HashMap<String, Table>,
+    /// Blocks in the transaction.
+    blocks: u32,
+    /// What is needed to go back, of a run whose state is kept.
+    parts: Option<Parts>,
+}
+
+/// How rows are added to a table.
+struct Table {
+    columns: Vec<Vec<u8>>,
+    insert: String,
+}
+
+impl Database {
+    /// The database in this file, which is made if there is none.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be opened and written.
+    pub(in super::super) fn open(path: &str) -> io::Result<Self> {
+        let directory = Path::new(path).parent().filter(|parent| !parent.as_os_str().is_empty());
+        // SQLite's own words are the same for all reasons.
+        std::fs::metadata(directory.unwrap_or(Path::new(".")))?;
+        if std::fs::metadata(path).is_ok_and(|there| there.is_dir()) {
+            return Err(io::ErrorKind::IsADirectory.into());
+        }
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let connection = Connection::open_with_flags(path, flags).map_err(failed)?;
+        connection.busy_timeout(PATIENCE).map_err(failed)?;
+        // What cannot be written is found before the first row is read.
+        connection.execute_batch("BEGIN IMMEDIATE; ROLLBACK").map_err(failed)?;
+        Ok(Database { connection, tables: HashMap::new(), blocks: 0, parts: None })
+    }
+
+    /// Begins to remember what is added, for a run whose state is kept.
+    ///
+    /// # Errors
+    ///
+    /// If the database cannot be written.
+    pub(in super::super) fn begin_parts(mut self) -> io::Result<Self> {
+        self.parts = Some(Parts::begin(&self.connection).map_err(failed)?);
+        Ok(self)
+    }
+
+    /// As a run has left it that claimed this. Nothing is changed before [`go_back`](Database::go_back).
+    ///
+    /// # Errors
+    ///
+    /// Why it does not hold what was claimed; or an error of the database.
+    pub(in super::super) fn with_parts(mut self, claim: &Value) -> io::Result<Result<Self, String>> {
+        let parts = Parts::of_claim(&self.connection, claim).map_err(failed)?;
+        Ok(parts.map(|parts| {
+            self.parts = Some(parts);
+            self
+        }))
+    }
+
+    /// Takes out what was added since the claim.
+    ///
+    /// # Errors
+    ///
+    /// If that fails; then all is as before.
+    pub(in super::super) fn go_back(&mut self) -> io::Result<()> {
+        let Some(parts) = &self.parts else { return Ok(()) };
+        let undone = self.connection.execute_batch("BEGIN IMMEDIATE").and_then(|()| parts.go_back(&self.connection));
+        undone.and_then(|()| self.connection.execute_batch("COMMIT")).map_err(failed)
+    }
+
+    /// Adds rows, which are flat objects of JSON on a line each, to a table. They are in the database once they are
+    /// committed.
+    ///
+    /// # Errors
+    ///
+    /// If the table refuses a row, or the database cannot be written. The rows before that are added.
+    pub(in super::super) fn insert(&mut self, table: &str, rows: &[u8]) -> io::Result<()> {
+        if rows.is_empty() {
+            return Ok(());
+        }
+        if self.connection.is_autocommit() {
+            self.connection.execute_batch("BEGIN IMMEDIATE").map_err(failed)?;
+        }
+        let added = self.insert_rows(table, rows.split(|byte| *byte == b'\n').filter(|row| !row.is_empty()));
+        added.map_err(|why| io::Error::other(format!("table {table}: {why}")))
+    }
+
+    fn insert_rows<'a>(&mut self, name: &str, rows: impl Iterator<Item = &'a [u8]>) -> Result<(), String> {
+        let Database { connection, tables, parts, .. } = self;
+        let mut open: Option<Statement<'_>> = None;
+        for row in rows {
+            let shown = || shortened(&String::from_utf8_lossy(row), SHOWN);
+            let fields = fields(row).ok_or_else(|| format!("a row is a flat object, and not {}", shown()))?;
+            let names = || fields.iter().map(|field| field.0);
+            if !tables.get(name).is_some_and(|table| table.columns.iter().map(Vec::as_slice).eq(names())) {
+                open = None;
+                let table = begun(connection, name, &fields)?;
+                parts.as_ref().map_or(Ok(()), |_| can_be_taken_out(connection, name))?;
+                tables.insert(name.to_owned(), table);
+            }
+            let statement = match &mut open {
+                Some(statement) => statement,
+                None => open.insert(connection.prepare(&tables[name].insert).map_err(|error| said(&error))?),
+            };
+            let values = (1..).zip(&fields);
+            let bound = values.map(|(n, (_, value))| statement.raw_bind_parameter(n, in_sql(&scalar(value))));
+            let added = bound.collect::<Result<(), _>>().and_then(|()| statement.raw_execute());
+            match added {
+                Ok(_) => parts.iter_mut().for_each(|parts| parts.added(name, connection.last_insert_rowid())),
+                Err(error) if error.sqlite_error_code() == Some(ErrorCode::ConstraintViolation) => {
+                    return Err(format!("it refuses the row {}: {}", shown(), said(&error)));
+                }
+                Err(error) => return Err(said(&error)),
+            }
+        }
+        Ok(())
+    }
+
+    /// Commits what was added if `now`, or if that is much.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be committed.
+    pub(in super::super) fn end_block(&mut self, now: bool) -> io::Result<()> {
+        self.blocks += 1;
+        if now || self.blocks >= BLOCKS { self.commit() } else { Ok(()) }
+    }
+
+    /// Commits what was added.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be committed.
+    pub(in super::super) fn commit(&mut self) -> io::Result<()> {
+        self.blocks = 0;
+        if self.connection.is_autocommit() {
+            return Ok(());
+        }
+        if let Some(parts) = &mut self.parts {
+            parts.store(&self.connection).map_err(failed)?;
+        }
+        self.connection.execute_batch("COMMIT").map_err(failed)
+    }
+
+    /// Commits what was added, and returns what the database holds.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be committed.
+    pub(in super::super) fn claim(&mut self) -> io::Result<Value> {
+        let Some(parts) = &mut self.parts else { return Ok(Value::Null) };
+        if parts.has_more() {
+            if self.connection.is_autocommit() {
+                self.connection.execute_batch("BEGIN IMMEDIATE").map_err(failed)?;
+            }
+            parts.store(&self.connection).map_err(failed)?;
+            if !parts.hold(&self.connection).map_err(failed)? {
+                let _ = self.connection.execute_batch("ROLLBACK");
+                return Err(io::Error::other("another process goes on with this run's tables"));
+            }
+            self.connection.execute_batch("COMMIT").map_err(failed)?;
+            parts.held();
+        }
+        self.blocks = 0;
+        Ok(parts.claim())
+    }
+}
+
+impl Drop for Database {
+    /// What was added by a run without a state stays, however that ends. With one it would be taken out again.
+    fn drop(&mut self) {
+        if self.parts.is_none() {
+            // An error was reported where a sink was finished.
+            let _ = self.commit();
+        }
+    }
+}
+
+fn failed(error: Error) -> io::Error {
+    io::Error::other(said(&error))
+}
+
+/// Makes the table, unless it is there.
+fn begun(connection: &Connection, name: &str, fields: &[(&[u8], &[u8])]) -> Result<Table, String> {
+    let column = |(name, _): &(&[u8], &[u8])| match scalar_of(name) {
+        Some(Scalar::Text(name)) => quoted(&String::from_utf8_lossy(&name)),
+        _ => quoted(""),
+    };
+    let columns = fields.iter().map(column).collect::<Vec<_>>().join(", ");
+    let (table, places) = (quoted(name), vec!["?"; fields.len()].join(", "));
+    // Columns without a type leave values as they are.
+    let make = format!("CREATE TABLE IF NOT EXISTS {table} ({columns})");
+    connection.execute_batch(&make).map_err(|error| said(&error))?;
+    let insert = format!("INSERT INTO {table} ({columns}) VALUES ({places})");
+    if let Err(error) = connection.prepare(&insert) {
+        let there = columns_of(connection, name).unwrap_or_default();
+        return Err(format!("{}; its columns are {}", said(&error), there.join(", ")));
+    }
+    Ok(Table { columns: fields.iter().map(|field| field.0.to_vec()).collect(), insert })
+}
+
+/// The names of a table's columns.
+pub(super) fn columns_of(connection: &Connection, table: &str) -> rusqlite::Result<Vec<String>> {
+    let mut statement = connection.prepare("SELECT name FROM pragma_table_info(?)")?;
+    statement.query_map([table], |row| row.get(0))?.collect()
+}
+
+/// The fields of a flat object, as JSON.
+fn fields(row: &[u8]) -> Option<Vec<(&[u8], &[u8])>> {
+    let mut rest = row.strip_prefix(b"{")?.strip_suffix(b"}")?;
+    let mut all = Vec::new();
+    while !rest.is_empty() {
+        let (name, after) = value(rest)?;
+        let (value, after) = value(after.strip_prefix(b":")?)?;
+        all.push((name, value));
+        rest = after.strip_prefix(b",").unwrap_or(after);
+    }
+    Some(all)
+}
+
+/// A value without parts, and what comes after it.
+fn value(json: &[u8]) -> Option<(&[u8], &[u8])> {
+    let mut end = 1;
+    if json.first() == Some(&b'"') {
+        while *json.get(end)? != b'"' {
+            end += if json[end] == b'\\' { 2 } else { 1 };
+        }
+        return json.split_at_checked(end + 1);
+    }
+    let ends = |byte: &u8| matches!(byte, b',' | b':' | b'{' | b'[');
+    json.split_at_checked(json.iter().position(ends).unwrap_or(json.len())).filter(|(value, _)| !value.is_empty())
+}
+
+fn scalar(value: &[u8]) -> Scalar<'_> {
+    scalar_of(value).unwrap_or_else(|| {
+        let digits = String::from_utf8_lossy(value);
+        // Longer than those that filters compute with.
+        digits.parse().map_or(Scalar::Text(value.into()), Scalar::Int)
+    })
+}
+
+fn in_sql<'a>(value: &'a Scalar<'_>) -> ToSqlOutput<'a> {
+    ToSqlOutput::Borrowed(match value {
+        Scalar::Null => ValueRef::Null,
+        Scalar::Bool(truth) => ValueRef::Integer((*truth).into()),
+        Scalar::Int(number) => ValueRef::Integer(*number),
+        Scalar::Float(number) | Scalar::Decimal(_, number) => ValueRef::Real(*number),
+        Scalar::Text(text) => ValueRef::Text(text),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_disk_is_an_error_and_the_rows_before_it_are_whole() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let path = dir.path().join("t.db");
+        let mut database = Database::open(path.to_str().expect("a name")).expect("it opens");
+        database.insert("t", b"{\"n\":1}\n").and_then(|()| database.commit()).expect("there is room");
+        database.connection.pragma_update(None, "max_page_count", 4).expect("a limit");
+        let row = format!("{{\"n\":\"{}\"}}\n", "x".repeat(1000));
+        let why = database.insert("t", row.repeat(100).as_bytes()).unwrap_err();
+        assert_eq!(why.to_string(), "table t: the disk is full");
+        drop(database);
+        let there: i64 = Connection::open(path)
+            .and_then(|db| db.query_row("SELECT count(*) FROM t", (), |row| row.get(0)))
+            .expect("a count");
+        // SQLite may take back the whole transaction.
+        assert!((1..100).contains(&there), "{there}");
+    }
+
+    #[test]
+    fn a_flat_object_is_taken_apart_and_nothing_else() {
+        let row = br#"{"a":1,"b\"":"x,:{\\","c":null}"#;
+        let expected: [(&[u8], &[u8]); 3] = [(b"\"a\"", b"1"), (br#""b\"""#, br#""x,:{\\""#), (b"\"c\"", b"null")];
+        assert_eq!(fields(row).expect("fields"), expected);
+        for other in ["[1]", "{\"a\":[1]}", "{\"a\":{}}", "{\"a\"}", "{\"a", "1", "{\"a\":}"] {
+            assert_eq!(fields(other.as_bytes()), None, "{other}");
+        }
+    }
+}
