@@ -2,7 +2,7 @@
 
 use crate::columns::{Columns, Type};
 use crate::raw::{Format, Raw};
-use crate::rows::{FailedRow, Form, RowAt, Rows};
+use crate::rows::{FailedRow, Form, RowAt, Rows, no_utf8};
 use crate::table::Split;
 use memchr::memchr_iter;
 use millstream_jq::{Cell, Cells, Expression, Fields, Scalar, check_value};
@@ -46,10 +46,17 @@ fn lines(raw: &Raw) -> Vec<RowAt> {
     all
 }
 
+/// What is asked of each row of these before it is read as JSON: whether it is UTF-8.
+fn utf8(rows: &Rows) -> impl Fn(&[u8]) -> Result<(), String> + use<> {
+    let all = std::str::from_utf8(&rows.text).is_ok();
+    move |row| if all || std::str::from_utf8(row).is_ok() { Ok(()) } else { Err(no_utf8(row)) }
+}
+
 /// The rows that are JSON. A stage behind it may read no field, and counts rows all the same.
 fn valid(mut rows: Rows, stage: &Arc<str>) -> Rows {
     let (mut at, mut dead) = (std::mem::take(&mut rows.at), Vec::new());
-    at.retain(|row| match check_value(rows.bytes(row)) {
+    let utf8 = utf8(&rows);
+    at.retain(|row| match utf8(rows.bytes(row)).and_then(|()| check_value(rows.bytes(row))) {
         Ok(()) => true,
         Err(why) => {
             dead.push(rows.dead(stage, row, why));
@@ -70,14 +77,15 @@ fn fitting(rows: Rows, columns: &Arc<Columns>, stage: &Arc<str>) -> Rows {
     }
     object.push(b'}');
     let fields = Expression::new(&String::from_utf8_lossy(&object)).expect("names in quotes are fields");
-    let (mut at, mut dead) = (Vec::new(), Vec::new());
+    let (mut at, mut dead, utf8) = (Vec::new(), Vec::new(), utf8(&rows));
     for row in &rows.at {
         let json = rows.bytes(row);
         if json.trim_ascii().is_empty() {
             continue;
         }
         let mut read = Fields::default();
-        let fits = read.read(&fields, json).map_err(|why| (String::new(), why)).and_then(|()| {
+        let reads = utf8(json).and_then(|()| read.read(&fields, json));
+        let fits = reads.map_err(|why| (String::new(), why)).and_then(|()| {
             let misfit = columns.all.iter().enumerate().find(|(n, column)| {
                 let cell = read.cell(*n);
                 !fits_cell(column.of, column.optional, &cell)

@@ -85,6 +85,13 @@ pub(crate) enum Place {
     Unknown,
 }
 
+/// Why a row cannot be JSON, or become JSON.
+pub(crate) fn no_utf8(row: &[u8]) -> String {
+    let column = std::str::from_utf8(row).map_or_else(|error| error.valid_up_to(), str::len);
+    let byte = row.get(column).copied().unwrap_or_default();
+    format!("no UTF-8, so JSON cannot have it: byte {byte:#04x}, at column {}", column + 1)
+}
+
 impl Rows {
     /// No rows, of no file.
     pub(crate) fn none() -> Self {
@@ -165,15 +172,12 @@ impl Rows {
     }
 
     /// Whether JSON that is made of a row is UTF-8, as JSON is: tables and lines are of any bytes. Rows that are JSON
-    /// are as they came.
+    /// were checked when they came.
     pub(crate) fn check_utf8(&self, at: &RowAt, json: &[u8]) -> Result<(), String> {
         if matches!(self.form, Form::Json) || std::str::from_utf8(json).is_ok() {
             return Ok(());
         }
-        let bytes = self.bytes(at);
-        let column = std::str::from_utf8(bytes).map_or_else(|error| error.valid_up_to(), str::len);
-        let byte = bytes.get(column).copied().unwrap_or_default();
-        Err(format!("no UTF-8, so JSON cannot have it: byte {byte:#04x}, at column {}", column + 1))
+        Err(no_utf8(self.bytes(at)))
     }
 
     /// The cells of a row of a table.

@@ -109,6 +109,13 @@ fn json_is_made_of_utf8_alone() {
         assert!(seen.stderr.contains(&said(stage)), "{text}: {}", seen.stderr);
         assert_eq!((seen.text().as_str(), seen.code), (out, Some(1)), "{text}");
     }
+    let scene = scene.file("b.jsonl", b"{\"name\":\"J\xf8rn\"}\n{\"name\":\"bo\"}\n");
+    for text in ["jsonl | count", "jsonl(schema: {name: text}) | count"] {
+        let seen = run(&scene, &["-e", text, "b.jsonl"]);
+        assert!(seen.stderr.contains("row 1, jsonl: no UTF-8"), "{text}: {}", seen.stderr);
+        assert!(seen.stderr.contains("byte 0xf8, at column 11"), "{text}: {}", seen.stderr);
+        assert_eq!((seen.text().as_str(), seen.code), ("{\"count\":1}\n", Some(1)), "{text}");
+    }
     // What is not asked for is not looked at, and a table has any bytes.
     check(&scene, &["-e", "csv | sum(.n)", "a.csv"], "{\"sum\":5}\n");
     let seen = run(&scene, &["-e", "csv | where(.n == 2)", "a.csv"]);

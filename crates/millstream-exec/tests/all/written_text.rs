@@ -60,7 +60,7 @@ fn fails(rings: &Rings, at: &'static str) -> (String, u64) {
     let p = p.named("before").filter_map_bytes(move |x, out| {
         fail("writes", *x);
         out.extend(x.to_string().as_bytes());
-        x % 2 == 0
+        x.is_multiple_of(2)
     });
     let seen = got.clone();
     let end = rings.start(p.named("writes").from(numbered(10, 1_000)).to_each(move |_, line: Piece<'_>| {
@@ -136,7 +136,7 @@ proptest! {
             })),
             1 => hold!(pipeline::<Block>().lines().filter_map_bytes(|line, out| {
                 (0..number(&line)).for_each(|n| out.push(n as u8));
-                number(&line) % 3 != 0
+                !number(&line).is_multiple_of(3)
             })),
             2 => hold!(pipeline::<Block>().lines().map(|line| number(&line)).flat_map(|n| 0..*n % 9).scan(
                 0,
