@@ -23,8 +23,8 @@ pub trait Passage<A: Shape, X: Shape>: Send + 'static {
     /// Whether the first stage cuts the source's values into pieces: each stands for many numbers behind it.
     const CUTS: bool = false;
 
-    /// Whether the last stage gives its outputs not at their slots, but in [`flush`](Passage::flush): it writes text, of
-    /// which a whole block goes on at once.
+    /// Whether the last stage gives its outputs not at their slots, but in [`flush`](Passage::flush): it writes text,
+    /// of which a whole block goes on at once.
     const DEFERS: bool = false;
 
     /// Whether slots can pass: behind a stage that defers, no other stage can be.

@@ -3,8 +3,8 @@
 //!
 //! A step has to end. So a stage gives only as many outputs as its [`Clock`] allows, and some more of the last value,
 //! so that a value with a few outputs passes whole. What is left of a value after that goes through the slots. A text
-//! that a stage cuts is in the source's ring: it remains there until the last piece is cut. Text that the last stage writes
-//! goes to the sink block by block ([`OfFormat`](super::OfFormat)), at the latest when the step ends.
+//! that a stage cuts is in the source's ring: it remains there until the last piece is cut. Text that the last stage
+//! writes goes to the sink block by block ([`OfFormat`](super::OfFormat)), at the latest when the step ends.
 
 use crate::Wiring;
 use crate::onlooker::Place;

@@ -1,8 +1,8 @@
 //! Edges whose shape is known only at run time.
 //!
 //! The view of such an edge is an object around the view of the edge's own shape. It is called a few times a batch. A
-//! chunk of the usual shapes names its slots and its mask, so that a loop over it tests two flags and calls no function.
-//! A chunk of any other shape asks the object for every slot.
+//! chunk of the usual shapes names its slots and its mask, so that a loop over it tests two flags and calls no
+//! function. A chunk of any other shape asks the object for every slot.
 
 use super::{HiddenGate, HiddenMarks, RingLayout, View, as_inner_view, sealed::Sealed};
 use crate::gate::GateId;
