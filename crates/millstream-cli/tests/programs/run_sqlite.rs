@@ -99,9 +99,10 @@ fn each_type_has_its_class_in_the_table_and_comes_back() {
     let back = done(&scene, &format!("sqlite(\"t.db\", query: \"{query}\")"), "");
     let large = "1.7976931348623157e308";
     assert_eq!(back, format!("{{\"b\":\"AQL/\",\"none\":\"\",\"r\":{large},\"s\":-{large}}}\n"));
-    // A text that is not UTF-8 stays as it is.
+    // A text that is not UTF-8 is no JSON.
     let seen = run(&scene, "sqlite(\"t.db\", query: \"select cast(x'ff61' as text) as t\") | lines(\"-\")", "");
-    assert_eq!((seen.stdout.as_slice(), seen.code), (&b"{\"t\":\"\xffa\"}\n"[..], Some(0)), "{}", seen.stderr);
+    assert!(seen.stderr.contains("row 1, sqlite: no UTF-8, so JSON cannot have it: byte 0xff"), "{}", seen.stderr);
+    assert_eq!((seen.stdout.as_slice(), seen.code), (&b""[..], Some(1)));
 }
 
 #[test]

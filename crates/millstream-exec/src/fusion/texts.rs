@@ -79,7 +79,8 @@ impl<W: FormatKernel<Kind: Kind>> Passage<W::In, Text<W::Kind, W::Density>> for 
         if state.sheet.is_full() { self.flush(state, next) } else { Fill::EMPTY }
     }
 
-    #[inline]
+    // Once for a block: it is not worth a copy in `pass`.
+    #[inline(never)]
     fn flush<N: Next<Text<W::Kind, W::Density>>>(&self, state: &mut Self::State, mut next: N) -> Fill {
         let (mut fill, mut number) = (Fill::EMPTY, state.first);
         state.sheet.read(|piece| {
