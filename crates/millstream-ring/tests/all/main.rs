@@ -18,6 +18,7 @@ mod parts;
 mod probe;
 #[cfg(not(miri))]
 mod ring;
+mod sheet;
 mod support;
 mod text;
 #[cfg(not(miri))]
