@@ -20,12 +20,12 @@ fn counting() -> (Arc<AtomicU64>, impl Fn(u64) -> u64 + Clone + Send + Sync + 's
 }
 
 /// Blocks of lines, which are the numbers from 0 on.
-fn numbered(blocks: u64, lines: u64) -> impl Iterator<Item = Block> + Send {
+pub(crate) fn numbered(blocks: u64, lines: u64) -> impl Iterator<Item = Block> + Send {
     let block = move |n| (n * lines..(n + 1) * lines).map(|line| format!("{line}\n")).collect::<String>();
     (0..blocks).map(move |n| Block::from(block(n).into_bytes()))
 }
 
-fn number(line: &[u8]) -> u64 {
+pub(crate) fn number(line: &[u8]) -> u64 {
     line.iter().fold(0, |number, digit| number * 10 + u64::from(digit - b'0'))
 }
 

@@ -1,22 +1,13 @@
 //! Text that the last stage of a run on one worker writes: lines take their way to it past the slots, and what it has
 //! written goes on block by block.
 
+use crate::new_clocks::{number, numbered};
 use millstream_core::text::{Block, OwnedPiece, Piece};
 use millstream_core::{Arrow, ClockExt, ModelExt, RunOutcome, SequenceNumber, TextExt, pipeline};
 use millstream_exec::{JobExt, JobRefExt, Rings, Runner, source};
 use proptest::prelude::*;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
-
-/// Blocks of lines, which are the numbers from 0 on.
-fn numbered(blocks: u64, lines: u64) -> impl Iterator<Item = Block> + Send {
-    let block = move |n| (n * lines..(n + 1) * lines).map(|line| format!("{line}\n")).collect::<String>();
-    (0..blocks).map(move |n| Block::from(block(n).into_bytes()))
-}
-
-fn number(line: &[u8]) -> u64 {
-    line.iter().fold(0, |number, digit| number * 10 + u64::from(digit - b'0'))
-}
 
 #[test]
 fn each_line_is_written_before_the_next_one_is_cut() {
