@@ -19,7 +19,7 @@ pub(crate) fn run(args: &Args) -> Result {
         tools::component("fmt", "rustfmt").map_err(failure)?;
         Cmd::cargo("fmt --all --check").run()?;
         // These are workspaces of their own, which the command above does not check.
-        let peers = ["rust", "text"].into_iter();
+        let peers = ["axum", "rust", "text"].into_iter();
         let manifest = |peer| format!("crates/millstream-bench/peers/{peer}/Cargo.toml");
         peers
             .map(manifest)

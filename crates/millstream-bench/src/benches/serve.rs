@@ -3,7 +3,6 @@
 //! journal of its own, with as many syncs. Lines in large bodies, idle connections, and more requests than it can
 //! answer.
 
-mod axum;
 mod client;
 mod idle;
 mod ingest;
@@ -34,27 +33,28 @@ struct Case {
     case: &'static str,
     p99: &'static str,
     bound: f64,
-    rival: &'static str,
 }
 
-const VOLATILE: Case = Case { case: "requests", p99: "requests-p99", bound: 0.8, rival: "ledger" };
-const DURABLE: Case = Case { case: "durable", p99: "durable-p99", bound: 0.6, rival: "journal" };
+const VOLATILE: Case = Case { case: "requests", p99: "requests-p99", bound: 0.8 };
+const DURABLE: Case = Case { case: "durable", p99: "durable-p99", bound: 0.6 };
 
 pub(crate) fn run(setting: &Setting) -> Result<Results, Failure> {
     let millstream = peers::millstream(&setting.progress)?;
+    setting.progress.say("building the rivals of axum");
+    let axum = peers::built("axum", "millstream-axum-peers")?;
     let dir = tempfile::tempdir().map_err(Failure::io("a directory"))?;
     let n = setting.items(60_000, 15_000);
     let started = Started {
         ours: Server::millstream(&millstream, &["--accounts", "100000"], None)?,
-        axum: Server::own(VOLATILE.rival, None)?,
+        axum: Server::axum(&axum, &["ledger".as_ref()])?,
     };
     let requests = speed(setting, &VOLATILE, n, started)?;
     let started = Started {
         ours: Server::millstream(&millstream, &[], Some(&dir.path().join("state")))?,
-        axum: Server::own(DURABLE.rival, Some(&dir.path().join("journal")))?,
+        axum: Server::axum(&axum, &["journal".as_ref(), dir.path().join("journal").as_ref()])?,
     };
     let durable = speed(setting, &DURABLE, n / 3, started)?;
-    let lines = ingest::run(setting)?;
+    let lines = ingest::run(setting, &axum)?;
     let idle = idle::run(setting, &millstream)?;
     let overload = overload::run(setting, &millstream)?;
     Ok(Results::joined([requests, durable, lines, idle, overload]))

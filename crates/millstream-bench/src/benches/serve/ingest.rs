@@ -15,6 +15,7 @@ use millstream_net::http::axum::routing::post_service;
 use millstream_net::http::{Ingest, Server as Serving};
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -46,9 +47,9 @@ pub(super) fn serve(listening: impl FnOnce(SocketAddr)) -> Result<(), Failure> {
 }
 
 /// Bytes a second.
-pub(super) fn run(setting: &Setting) -> Result<Results, Failure> {
+pub(super) fn run(setting: &Setting, axum: &Path) -> Result<Results, Failure> {
     let bytes = setting.items(8 * BODY, 2 * BODY).div_ceil(CONNECTIONS * BODY) * CONNECTIONS * BODY;
-    let (ours, discard) = (Server::own("ingest", None)?, Server::own("discard", None)?);
+    let (ours, discard) = (Server::ingest()?, Server::axum(axum, &["discard".as_ref()])?);
     let expected = bytes / LINE;
     let contestants = vec![
         Contestant::new("ours", expected, || posted(ours.at, bytes, |said| number(said.split_once("\"taken\":")?.1))),

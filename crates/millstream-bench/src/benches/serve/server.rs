@@ -1,14 +1,15 @@
-//! Servers, each in a process of its own: `millstream serve`, and those of the bench, which starts itself.
+//! Servers, each in a process of its own: `millstream serve`, one of the bench, which starts itself, and those of axum.
 
-use super::{axum, ingest};
+use super::ingest;
 use crate::failure::Failure;
+use std::ffi::OsStr;
 use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-/// The variable with the name of the server that such a process is, and where it keeps what it keeps.
-const TASK: &str = "MILLSTREAM_BENCH_SERVING";
+/// A variable that is set in a process that is to serve lines.
+const SERVES: &str = "MILLSTREAM_BENCH_SERVES";
 
 /// What a server says when it listens.
 const SAID: &str = "listening at http://";
@@ -30,14 +31,18 @@ impl Server {
         Server::start(command)
     }
 
-    /// A server of the bench: see [`asked`].
-    pub(super) fn own(name: &str, state: Option<&Path>) -> Result<Self, Failure> {
+    /// A server of lines: see [`asked`].
+    pub(super) fn ingest() -> Result<Self, Failure> {
         let exe = std::env::current_exe().map_err(Failure::io("this program's file"))?;
         let mut command = Command::new(exe);
-        command.env(TASK, name);
-        if let Some(state) = state {
-            command.arg(state);
-        }
+        command.env(SERVES, "lines");
+        Server::start(command)
+    }
+
+    /// One of `peers/axum`, whose program this is.
+    pub(super) fn axum(program: &Path, args: &[&OsStr]) -> Result<Self, Failure> {
+        let mut command = Command::new(program);
+        command.args(args);
         Server::start(command)
     }
 
@@ -75,20 +80,8 @@ impl Drop for Server {
     }
 }
 
-/// In a process that is such a server, serves until it is killed. Returns `None` in any other process.
+/// In a process that is to serve lines, serves until it is killed. Returns `None` in any other process.
 pub(crate) fn asked() -> Option<Result<(), Failure>> {
-    let task = std::env::var(TASK).ok()?;
-    let state = std::env::args_os().nth(1);
-    let listening = |at: SocketAddr| eprintln!("{SAID}{at}/");
-    Some(match &*task {
-        "ingest" => ingest::serve(listening),
-        "discard" => axum::serve(axum::discarding(), listening),
-        "journal" => match state {
-            Some(state) => {
-                axum::journal(Path::new(&state)).and_then(|journal| axum::serve(axum::ledger(Some(journal)), listening))
-            }
-            None => Err(Failure::Threads("the journal has no file")),
-        },
-        _ => axum::serve(axum::ledger(None), listening),
-    })
+    std::env::var_os(SERVES)?;
+    Some(ingest::serve(|at: SocketAddr| eprintln!("{SAID}{at}/")))
 }
