@@ -1,7 +1,7 @@
 use crate::claim::Claim;
 use crate::reader::Reader;
 use crate::vectorised::{Loop, vectorised};
-use crate::view::{RingLayout, View, of_one_ring};
+use crate::view::{LoopOver, RingLayout, View, of_one_ring};
 use millstream_core::{Item, Pair, SequenceNumber};
 
 /// Published slots, lent by their reader. Dropping the batch releases them to the producer.
@@ -104,17 +104,14 @@ impl<F: RingLayout, T, G: FnMut(&mut T, SequenceNumber, Option<F::Ref<'_>>)> Loo
         let chunk = unsafe { self.batch.reader.view.chunk(self.batch.reader.position) };
         match of_one_ring::<F>(&chunk) {
             Some(chunk) => self.over(chunk, state),
-            None => self.over(chunk, state),
+            None => F::by_form(chunk, state, self),
         }
     }
 }
 
-impl<F: RingLayout, G> ForEach<'_, '_, F, G> {
+impl<F: RingLayout, T, G: FnMut(&mut T, SequenceNumber, Option<F::Ref<'_>>)> LoopOver<F, T> for ForEach<'_, '_, F, G> {
     #[inline(always)]
-    fn over<T>(mut self, chunk: F::Chunk<'_>, state: &mut T)
-    where
-        G: FnMut(&mut T, SequenceNumber, Option<F::Ref<'_>>),
-    {
+    fn over(mut self, chunk: F::Chunk<'_>, state: &mut T) {
         let (first, len) = (self.batch.reader.position, self.batch.len);
         let mut visited = Visited { n: first, visited: &mut self.batch.reader.visited };
         for i in 0..len {
@@ -140,17 +137,14 @@ impl<F: RingLayout, T, G: FnMut(&mut T, SequenceNumber, F::Ref<'_>)> Loop<T> for
         let chunk = unsafe { self.batch.reader.view.chunk(self.batch.reader.position) };
         match of_one_ring::<F>(&chunk) {
             Some(chunk) => self.over(chunk, state),
-            None => self.over(chunk, state),
+            None => F::by_form(chunk, state, self),
         }
     }
 }
 
-impl<F: RingLayout, G> ForEachValue<'_, '_, F, G> {
+impl<F: RingLayout, T, G: FnMut(&mut T, SequenceNumber, F::Ref<'_>)> LoopOver<F, T> for ForEachValue<'_, '_, F, G> {
     #[inline(always)]
-    fn over<T>(mut self, chunk: F::Chunk<'_>, state: &mut T)
-    where
-        G: FnMut(&mut T, SequenceNumber, F::Ref<'_>),
-    {
+    fn over(mut self, chunk: F::Chunk<'_>, state: &mut T) {
         let (first, len) = (self.batch.reader.position, self.batch.len);
         let mut visited = Visited { n: first, visited: &mut self.batch.reader.visited };
         for i in 0..len {
@@ -182,17 +176,17 @@ where
         let chunk = self.batch.chunk();
         match of_one_ring::<F>(&chunk) {
             Some(chunk) => self.over(chunk, state),
-            None => self.over(chunk, state),
+            None => F::by_form(chunk, state, self),
         }
     }
 }
 
-impl<F: RingLayout, S: Item, G> MapInto<'_, '_, '_, '_, F, S, G> {
+impl<F: RingLayout, S: Item, T, G> LoopOver<F, T> for MapInto<'_, '_, '_, '_, F, S, G>
+where
+    G: FnMut(&mut T, SequenceNumber, Option<F::Ref<'_>>) -> S,
+{
     #[inline(always)]
-    fn over<T>(mut self, chunk: F::Chunk<'_>, state: &mut T)
-    where
-        G: FnMut(&mut T, SequenceNumber, Option<F::Ref<'_>>) -> S,
-    {
+    fn over(mut self, chunk: F::Chunk<'_>, state: &mut T) {
         let first = self.batch.reader.position;
         self.claim.fill(self.batch.len, |i| {
             // SAFETY: `fill` passes no `i` beyond the batch's length.

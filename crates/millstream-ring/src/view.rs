@@ -107,12 +107,27 @@ pub trait RingLayout: Shape + sealed::Sealed {
         *chunk
     }
 
+    /// Runs a loop over a chunk. A shape whose chunks have several forms, which are known at run time only, looks at the
+    /// form once and has a loop for each: left to itself, the compiler asks for it at every slot.
+    #[doc(hidden)]
+    #[inline(always)]
+    fn by_form<T: ?Sized>(chunk: Self::Chunk<'_>, state: &mut T, work: impl LoopOver<Self, T>) {
+        work.over(chunk, state);
+    }
+
     /// The same chunk, with its slots and its mask by name, if its items are `T`s. None if each slot has to be asked
     /// for.
     #[doc(hidden)]
     fn known<'a, T: Item>(_: &Self::Chunk<'a>) -> Option<AnyChunk<'a, T>> {
         None
     }
+}
+
+/// A loop over the slots of a chunk that changes a `T`.
+#[doc(hidden)]
+pub trait LoopOver<F: RingLayout, T: ?Sized> {
+    /// Must be `#[inline(always)]`: a function that is not inlined is compiled for any machine, and for any form.
+    fn over(self, chunk: F::Chunk<'_>, state: &mut T);
 }
 
 /// A lane of a choice.

@@ -27,9 +27,9 @@ pub trait ItemShape: Shape {
 /// [`any_edge`](crate::PartsExt::any_edge) turns every [`ItemShape`] into one. So pipelines that end with a `map`, a
 /// `filter` or a dead letter have one output type. Any slot can be empty, and END can have a value.
 ///
-/// On rings, if the edge is one ring, or one ring with one mask, a stage that reads it makes two virtual calls a batch
-/// and tests two flags a number. Otherwise, at merged lanes, at a part of a value and after a second filter, it makes
-/// one virtual call a number.
+/// On rings, if the edge is one ring, or one ring with one mask, a stage that reads it makes two virtual calls a batch,
+/// and then runs the loop that it would run if the shape were known. Otherwise, at merged lanes, at a part of a value
+/// and after a second filter, it makes one virtual call a number.
 pub struct AnyEdge<T>(Phantom<T>);
 
 impl<T: Item> Shape for AnyEdge<T> {

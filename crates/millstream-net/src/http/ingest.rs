@@ -8,7 +8,6 @@ use axum::body::Body;
 use axum::extract::Request;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
-use memchr::memchr_iter;
 use millstream_core::text::{Block, BlockPool};
 use millstream_exec::Client;
 use std::convert::Infallible;
@@ -20,7 +19,7 @@ use tokio::time::timeout;
 use tower_service::Service;
 
 /// The memory of larger blocks is not used again.
-const REUSED: usize = 256 << 10;
+const REUSED: usize = 1 << 20;
 
 /// An HTTP endpoint that takes lines, as newline-delimited JSON or any text, into a pipeline of blocks of text. A
 /// `tower::Service`, for a router of your own.
@@ -118,22 +117,22 @@ impl Ingest {
             let Some(piece) = piece else { break };
             let mut block = pool.draft();
             block.bytes.clear();
-            if lines.push_onto(&piece, &mut block.bytes).map_err(too_long)? {
+            let whole = lines.push_onto(&piece, &mut block.bytes).map_err(too_long)?;
+            if whole > 0 {
                 let filled = block.bytes.len();
-                send(pool.finish(block, filled), taking).await?;
+                send(pool.finish(block, filled), whole, taking).await?;
             }
         }
         if let Some(mut last) = lines.end() {
             last.push(b'\n');
-            send(last.into(), taking).await?;
+            send(last.into(), 1, taking).await?;
         }
         Ok(())
     }
 }
 
 /// Only the first block of a body is refused for a full ring.
-async fn send(block: Block, taking: &mut Taking<'_, Block>) -> Result<(), Refusal> {
-    let lines = memchr_iter(b'\n', &block).count() as u64;
+async fn send(block: Block, lines: u64, taking: &mut Taking<'_, Block>) -> Result<(), Refusal> {
     taking.send(block, lines, true).await.map_err(refusal)
 }
 

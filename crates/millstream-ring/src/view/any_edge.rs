@@ -1,10 +1,10 @@
 //! Edges whose shape is known only at run time.
 //!
 //! The view of such an edge is an object around the view of the edge's own shape. It is called a few times a batch. A
-//! chunk of the usual shapes names its slots and its mask, so that a loop over it tests two flags and calls no
-//! function. A chunk of any other shape asks the object for every slot.
+//! chunk of the usual shapes names its slots and its mask, so that there is a loop for each, which calls no function. A
+//! chunk of any other shape asks the object for every slot.
 
-use super::{HiddenGate, HiddenMarks, RingLayout, View, as_inner_view, sealed::Sealed};
+use super::{HiddenGate, HiddenMarks, LoopOver, RingLayout, View, as_inner_view, sealed::Sealed};
 use crate::gate::GateId;
 use crate::probe::RingProbe;
 use crate::slots::SlotSlice;
@@ -107,7 +107,7 @@ impl<T: Item> Other<T> {
     /// # Safety
     ///
     /// As [`Layout::at`].
-    // Apart from the loop over the slots, which stays small: then the compiler makes one loop of it for each layout.
+    // Apart from the loop over the slots, which stays small.
     #[inline(never)]
     unsafe fn at<'a>(self, i: usize) -> Option<&'a T> {
         let Other::Each(edge, from) = self else { return None };
@@ -221,6 +221,18 @@ impl<T: Item> RingLayout for AnyEdge<T> {
     }
 
     type Whole = Self;
+
+    #[inline(always)]
+    fn by_form<S: ?Sized>(chunk: Self::Chunk<'_>, state: &mut S, work: impl LoopOver<Self, S>) {
+        let form = |slots, mask| AnyChunk { slots, mask };
+        // Each arm makes the chunk again, so that its form is a constant in that arm's loop.
+        match (chunk.slots, chunk.mask) {
+            (Layout::Dense(slots), None) => work.over(form(Layout::Dense(slots), None), state),
+            (Layout::Dense(slots), Some(mask)) => work.over(form(Layout::Dense(slots), Some(mask)), state),
+            (Layout::Sparse(slots), None) => work.over(form(Layout::Sparse(slots), None), state),
+            _ => work.over(chunk, state),
+        }
+    }
 
     fn known<'a, U: Item>(chunk: &Self::Chunk<'a>) -> Option<AnyChunk<'a, U>> {
         (TypeId::of::<T>() == TypeId::of::<U>()).then(|| {

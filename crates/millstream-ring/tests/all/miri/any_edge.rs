@@ -28,7 +28,7 @@ fn mask(kept: [bool; 6]) -> Reader<Val<bool, Dense>> {
     reader
 }
 
-/// The same slots, one by one, in batches and in a loop over values, also by a fork and by a reader that has lost its
+/// The same slots, one by one, in batches and in each kind of loop, also by a fork and by a reader that has lost its
 /// shape twice.
 #[track_caller]
 fn lends<F: RingLayout + ItemShape<Item = Item>>(edge: Reader<F>, expected: [Option<u64>; 6]) {
@@ -42,6 +42,7 @@ fn lends<F: RingLayout + ItemShape<Item = Item>>(edge: Reader<F>, expected: [Opt
     }
     let mut edge = edge.any_edge();
     let (mut fork, mut values) = (edge.fork(), edge.fork().any_edge());
+    let (mut slots, mut mapped) = (edge.fork(), edge.fork());
     assert_eq!(each(&mut edge, 4), expected);
     drop(edge);
     assert_eq!(each(&mut fork, 1), expected);
@@ -49,6 +50,14 @@ fn lends<F: RingLayout + ItemShape<Item = Item>>(edge: Reader<F>, expected: [Opt
     values.batch(8).unwrap().for_each_value(&mut all, |all, number, item| all.push((number.0, **item)));
     let filled = (0..).zip(expected).filter_map(|(number, slot)| Some((number, slot?)));
     assert_eq!(all, filled.collect::<Vec<_>>());
+    let mut all = Vec::new();
+    slots.batch(8).unwrap().for_each(&mut all, |all, _, slot| all.push(slot.map(|item| **item)));
+    assert_eq!(all, expected);
+    let (mut producer, mut copies) = ring::<u64, Sparse>(8).unwrap();
+    let mut claim = producer.try_claim(6).unwrap().unwrap();
+    mapped.batch(8).unwrap().map_into(&mut claim, &mut (), |(), _, slot| slot.map(|item| **item));
+    claim.publish();
+    assert_eq!(copies.batch(8).unwrap().iter().map(Option::<&u64>::copied).collect::<Vec<_>>(), expected);
 }
 
 const ALL: [Option<u64>; 6] = [Some(0), Some(1), Some(2), Some(3), Some(4), Some(5)];
