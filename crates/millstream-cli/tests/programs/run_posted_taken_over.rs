@@ -13,7 +13,7 @@ use std::process::Stdio;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{JoinHandle, sleep, spawn};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 const TEXT: &str = "jsonl(listen: \"127.0.0.1:0\") | map(.id)";
 const OFTEN: &str = "--snapshot-every 0.05s";
@@ -129,7 +129,15 @@ fn has_once(scene: &Scene, ids: impl IntoIterator<Item = String>) {
 
 /// A process that asks for the run, gets the sockets, and does nothing with them.
 fn silent(scene: &Scene) -> UnixStream {
-    let mut link = UnixStream::connect(scene.path("state/take-over")).expect("a socket");
+    let since = Instant::now();
+    // The run may listen and not have begun.
+    let mut link = loop {
+        match UnixStream::connect(scene.path("state/take-over")) {
+            Ok(link) => break link,
+            Err(error) => assert!(since.elapsed() < PATIENCE, "{error}"),
+        }
+        sleep(Duration::from_millis(2));
+    };
     link.set_read_timeout(Some(PATIENCE)).expect("a timeout");
     link.write_all(b"T\x01").expect("it asks");
     let mut sockets = [0];
