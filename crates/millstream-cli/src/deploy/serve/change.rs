@@ -250,7 +250,7 @@ impl Runs {
                 _ => {}
             }
         }
-        // Nor does the process before this one.
+        // The process before this one does not get it back either.
         offered.settle();
         // A process that asks from now on reaches the other one alone.
         drop(offered);
