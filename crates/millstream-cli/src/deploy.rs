@@ -1,37 +1,38 @@
 //! Runs a pipeline on the deployment that the user chose, and reports on it.
 
 mod before;
+mod ends;
 mod failed;
 mod keep;
 #[cfg(feature = "serve")]
 mod serve;
 mod started;
 
-use crate::config::{Deployment, Doing, Keep, RunConfig, StatsTo, program};
-use crate::flags::StatsFormat;
+use crate::config::{Deployment, RunConfig, StatsTo};
 use crate::hash::Hash;
 use crate::input::{FromFiles, Joined, Opening};
 use crate::interrupts::{Interrupts, Until};
-use crate::message::{Complaints, cause, one_line, quoted, say};
+use crate::message::{Complaints, cause};
 use crate::outcome::Outcome;
 use crate::output::{self, Output};
 use crate::watching::{Shown, Watching};
-use crate::{panics, progress, stats, watching};
+use crate::{panics, stats};
 use before::{Most, can_write, say_other_wait};
 pub(crate) use failed::Failed;
+#[cfg(all(feature = "run", feature = "serve"))]
+pub(crate) use keep::Clients;
 #[cfg(feature = "run")]
 pub(crate) use keep::say_lost;
 pub(crate) use keep::{Answer, files, output_of};
 use millstream_core::model::ModelShape;
 use millstream_core::text::{Block, Piece};
 use millstream_core::{Arrow, Item, ModelExt, SequenceNumber, Shape, ToOwnedItem, Val, failure};
-use millstream_exec::{
-    Everywhere, Feed, Inline, JobRefExt, QueueShape, RingShape, RunEnd, RunError, Runner, Source, Wait,
-};
-use millstream_state::JobError;
+use millstream_exec::{Everywhere, Feed, Inline, JobRefExt, QueueShape, RingShape, RunEnd, Runner, Source, Wait};
 use serde_json::Value;
 #[cfg(feature = "serve")]
-pub(crate) use serve::{Refused, Serves, TookOver, refused};
+pub(crate) use serve::{Refused, Serves, TookOver, opened};
+#[cfg(feature = "tls")]
+pub(crate) use serve::{refused, supervised};
 use started::{WhenLeft, WhenStarted};
 use std::borrow::Cow;
 use std::panic::resume_unwind;
@@ -74,6 +75,9 @@ pub(crate) struct Runs {
     when_left: WhenLeft,
     /// Whether what is read comes once, to this process.
     is_live: bool,
+    /// Who posts what is read.
+    #[cfg(all(feature = "run", feature = "serve"))]
+    clients: Option<Clients>,
 }
 
 impl Runs {
@@ -95,7 +99,19 @@ impl Runs {
         let Some(shown) = shown.filter(|_| writable) else { Outcome::InputOrOutputFailed.exit() };
         let when_started = WhenStarted::default();
         let (reports, when_left) = (Vec::new(), WhenLeft::default());
-        Runs { config, complaints, hash, reports, interrupts, shown, when_started, when_left, is_live: false }
+        Runs {
+            config,
+            complaints,
+            hash,
+            reports,
+            interrupts,
+            shown,
+            when_started,
+            when_left,
+            is_live: false,
+            #[cfg(all(feature = "run", feature = "serve"))]
+            clients: None,
+        }
     }
 
     /// What is read comes once, to this process.
@@ -307,84 +323,5 @@ impl Runs {
                 (Some(state), Some(failed))
             }
         }
-    }
-
-    /// Writes the reports that the flags ask for, the hash last.
-    pub(crate) fn finish(self) -> Outcome {
-        progress::end();
-        self.write_reports();
-        let outcome = match self.interrupts.first() {
-            Some(signal) => Outcome::Interrupted(signal),
-            None if self.complaints.any() => Outcome::InputOrOutputFailed,
-            None => Outcome::Done,
-        };
-        self.shown.linger(outcome, &self.interrupts, (!self.config.quiet).then_some(&self.complaints));
-        watching::ended(outcome);
-        outcome
-    }
-
-    /// Prints why a run failed, then writes the reports up to the failure.
-    pub(crate) fn fail(mut self, failed: &Failed) -> Outcome {
-        progress::end();
-        // The failure was found in the output, not by the run.
-        if let Some(report) = self.reports.last_mut()
-            && report["failure"].is_null()
-        {
-            report["failure"] = failed.to_string().into();
-            report["ending"] = "failed".into();
-        }
-        let why = one_line(&failed.to_string());
-        let outcome = match failed {
-            Failed::Run(RunError::Options(_)) => {
-                self.complaints.note(&why);
-                Outcome::WrongUse
-            }
-            Failed::Job(error) => {
-                self.complaints.note(&format!("--state: {why}"));
-                match error {
-                    JobError::OtherStates { .. } | JobError::OtherVersion { .. } => Outcome::WrongUse,
-                    _ => Outcome::InputOrOutputFailed,
-                }
-            }
-            Failed::TakeOver(_) => {
-                self.complaints.note(&format!("--take-over: {why}"));
-                Outcome::InputOrOutputFailed
-            }
-            Failed::Run(_) | Failed::Model(_) => {
-                say(&format!("millstream: {why}"));
-                self.say_replay(failed);
-                Outcome::PipelineFailed
-            }
-        };
-        self.write_reports();
-        self.shown.linger(outcome, &self.interrupts, (!self.config.quiet).then_some(&self.complaints));
-        watching::ended(outcome);
-        outcome
-    }
-
-    /// Prints the command that fails in the same way, if the run's state is kept.
-    fn say_replay(&self, failed: &Failed) {
-        let Some(Keep { dir, doing: Doing::Run { .. }, .. }) = &self.config.keep else { return };
-        if let Failed::Run(RunError::Stage { .. }) = failed {
-            say(&format!("millstream: the same again: {} replay {}", program(), quoted(dir.as_os_str())));
-        }
-    }
-
-    fn write_reports(&self) {
-        if let Some(to) = &self.config.stats {
-            self.write_stats(to);
-        }
-        if let Some(hash) = &self.hash {
-            say(&hash.to_string());
-            output::no_hash_follows();
-        }
-    }
-
-    fn write_stats(&self, to: &StatsTo) {
-        let stats = match self.config.stats_format {
-            StatsFormat::Json => stats::text(&self.reports),
-            StatsFormat::Table => stats::table(&self.reports),
-        };
-        stats::write(to, &stats, &self.complaints);
     }
 }

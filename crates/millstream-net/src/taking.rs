@@ -26,8 +26,9 @@ pub(crate) enum NotTaken {
 }
 
 impl<'c, T: Item> Taking<'c, T> {
-    pub(crate) fn into(client: &'c Client<T, ()>) -> Self {
-        Taking { client, under_way: VecDeque::new(), taken: 0 }
+    /// Into this client, behind this many that were acknowledged elsewhere.
+    pub(crate) fn into(client: &'c Client<T, ()>, taken: u64) -> Self {
+        Taking { client, under_way: VecDeque::new(), taken }
     }
 
     /// Sends a value that counts as this many. If the ring is full it waits, unless it `begins` and has sent nothing.
@@ -44,7 +45,6 @@ impl<'c, T: Item> Taking<'c, T> {
     }
 
     /// Whether something is not acknowledged yet.
-    #[cfg(feature = "tcp")]
     pub(crate) fn waits(&self) -> bool {
         !self.under_way.is_empty()
     }

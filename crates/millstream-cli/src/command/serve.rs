@@ -5,7 +5,7 @@ mod stages;
 mod steps;
 
 use crate::config::{Doing, Keep, RunConfig};
-use crate::deploy::{Answer, Refused, Runs, Serves, TookOver, refused};
+use crate::deploy::{Answer, Refused, Runs, Serves, TookOver, opened};
 use crate::environment::{self, SHORTEST_TOKEN, TOKEN};
 use crate::message::Complaints;
 use crate::outcome::Outcome;
@@ -20,7 +20,6 @@ use millstream_state::journaled_in_groups;
 use millstream_state::resumable::Groups;
 use stages::stages;
 use std::collections::VecDeque;
-use std::net::TcpListener;
 #[cfg(feature = "tls")]
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -155,19 +154,14 @@ impl Serves for Service {
         if let Some((certificates, key)) = &self.tls {
             let certificate = millstream_net::http::Certificate::read(certificates, key)
                 .map_err(|error| (format!("--tls-certificate, --tls-key: {error}"), Outcome::InputOrOutputFailed))?;
-            let server = match (before, supervised()?) {
+            let server = match (before, crate::deploy::supervised()?) {
                 (Some(before), _) => before.open_tls(routes, limits, &certificate),
                 (None, Some(listener)) => Server::open_tls_on(listener, routes, limits, &certificate),
                 (None, None) => Server::open_tls(&*self.listen, routes, limits, &certificate),
             };
-            return server.map_err(|error| refused(&format!("--listen {}", self.listen), &error));
+            return server.map_err(|error| crate::deploy::refused(&format!("--listen {}", self.listen), &error));
         }
-        let server = match (before, supervised()?) {
-            (Some(before), _) => before.open(routes, limits),
-            (None, Some(listener)) => Server::open_on(listener, routes, limits),
-            (None, None) => Server::open_with(&*self.listen, routes, limits),
-        };
-        server.map_err(|error| refused(&format!("--listen {}", self.listen), &error))
+        opened(&self.listen, &format!("--listen {}", self.listen), routes, limits, before)
     }
 
     fn listens(&self, server: &Server, took_over: Option<TookOver>) {
@@ -184,19 +178,4 @@ impl Serves for Service {
     fn idle(&self) -> Duration {
         self.limits.head_within
     }
-}
-
-/// The socket of a supervisor, if there is one.
-fn supervised() -> Result<Option<TcpListener>, Refused> {
-    #[cfg(target_os = "linux")]
-    {
-        let failed = |why: String| (format!("LISTEN_FDS: {why}"), Outcome::InputOrOutputFailed);
-        let mut listeners = millstream_net::inherited().map_err(|error| failed(error.to_string()))?;
-        match listeners.len() {
-            0 | 1 => Ok(listeners.pop()),
-            many => Err(failed(format!("{many} sockets, and it listens at one"))),
-        }
-    }
-    #[cfg(not(target_os = "linux"))]
-    Ok(None)
 }

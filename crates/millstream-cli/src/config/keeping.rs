@@ -13,7 +13,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Set by a process that starts itself again: it goes on with what the state says, whatever its files have by now.
+/// Set by a process that starts itself again.
 pub(crate) const GOES_ON: &str = "MILLSTREAM_GOES_ON";
 
 /// Where a run's state is kept, and what is done with it.
@@ -28,6 +28,9 @@ pub(crate) struct Keep {
     pub(crate) doing: Doing,
     /// Whether the run goes on in the place of another process.
     pub(crate) take_over: bool,
+    /// Whether this process had the run before: it goes on with what the state says, whatever its files have by now.
+    #[cfg_attr(not(feature = "run"), expect(dead_code, reason = "only a text changes under a process"))]
+    pub(crate) goes_on: bool,
     /// What becomes of the states of an earlier version of the program.
     pub(crate) migrations: Migrations,
     /// What judges the snapshots of other versions, in the place of the migrations.
@@ -107,8 +110,8 @@ pub(crate) fn keeping(flags: &flags::Run) -> Result<Option<Keep>, String> {
     let directory = std::env::current_dir().ok();
     let doing = Doing::Run { program: program(), job: json!({ "args": args, "directory": directory }) };
     let (dir, snapshots, migrations) = (dir.clone(), flags.keeping.snapshots.unwrap_or(5), Migrations::new());
-    let take_over = flags.keeping.take_over;
-    Ok(Some(Keep { dir, cadence, snapshots, journal, doing, take_over, migrations, judge: None }))
+    let (take_over, goes_on) = (flags.keeping.take_over, std::env::var_os(GOES_ON).is_some());
+    Ok(Some(Keep { dir, cadence, snapshots, journal, doing, take_over, goes_on, migrations, judge: None }))
 }
 
 /// The name of this program's file.

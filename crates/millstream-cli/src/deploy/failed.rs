@@ -15,6 +15,9 @@ pub(crate) enum Failed {
     Job(JobError),
     /// It could not go on in the place of another process.
     TakeOver(String),
+    /// No other process has taken over, and the run is to be started again.
+    #[cfg_attr(not(all(feature = "run", feature = "serve")), expect(dead_code, reason = "its clients are kept for it"))]
+    GoesOn,
 }
 
 impl fmt::Display for Failed {
@@ -23,6 +26,7 @@ impl fmt::Display for Failed {
             Failed::Run(error) => error.fmt(f),
             Failed::Job(error) => error.fmt(f),
             Failed::TakeOver(why) => f.write_str(why),
+            Failed::GoesOn => f.write_str("it goes on"),
             Failed::Model(cause) => write!(f, "model, which knows neither stage nor number: {cause}"),
         }
     }

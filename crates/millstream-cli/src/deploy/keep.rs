@@ -1,7 +1,12 @@
 //! Runs whose state is kept in a directory, and looks at what is kept there.
 
+#[cfg(all(feature = "run", feature = "serve"))]
+mod clients;
 pub(super) mod offered;
 mod taken;
+
+#[cfg(all(feature = "run", feature = "serve"))]
+pub(crate) use clients::Clients;
 
 use super::{Failed, Runs};
 use crate::config::{Doing, Keep, RunConfig};
@@ -23,7 +28,7 @@ use millstream_state::{
     ClaimingSink, Claims, JobError, OpenError, Persistent, Resumable, Retention, Span, StateDir, Stored, Storer,
     TextFiles, replay,
 };
-use offered::{Asked, Offered};
+use offered::{Asked, Of, Offered};
 use serde_json::{Value, json};
 use std::convert::Infallible;
 use std::ffi::{OsStr, OsString};
@@ -153,15 +158,21 @@ impl Runs {
                 let persistent = Persistent::new(self.config.rings.clone(), dir).described_as(job.clone());
                 let job = keep.judged(persistent).keep(retention);
                 let running = job.snapshot_every(keep.cadence).start(pipeline, source, into)?;
+                let begun = (keep, running.began());
+                let offered = self.begins(begun, taken.as_ref(), running.storer(), running.stopper())?;
                 let watching =
                     Watching::begin(&self.config, &self.shown, &running.handle().observer(), &self.complaints);
-                self.took_over(taken.as_ref(), running.storer());
                 self.when_started.call_kept(|| running.upgrader());
-                let offered = self.offered(keep, running.storer(), running.stopper());
                 self.interrupts.attend(running.stopper());
                 let (ended, stored, source) = running.join();
                 self.interrupts.leave();
-                let asked = offered.and_then(Offered::end).filter(|_| self.has_stopped(&ended));
+                let asked = offered.and_then(Offered::end).and_then(|asked| {
+                    if has_stopped(&ended) && (asked.with_clients() || !self.interrupted()) {
+                        return Some(asked);
+                    }
+                    asked.leave();
+                    None
+                });
                 let (output, failure) = self.kept(ended, &stored, watching);
                 if !self.config.quiet {
                     say_stored(&self.complaints, keep, &stored);
@@ -211,31 +222,37 @@ impl Runs {
         offered.ok()
     }
 
-    /// Whether a run was stopped, and not by a signal.
-    fn has_stopped<S>(&self, ended: &RunEnd<S>) -> bool {
-        ended.failure.is_none() && ended.report.outcome == RunOutcome::Stopped && !self.interrupted()
-    }
-
     /// Hands the state of a run that has stopped over. If the other process does not go on, this one does, and this
-    /// does not return.
+    /// does not return, or says so.
     fn retires(&mut self, keep: &Keep, program: &str, asked: Asked) -> Result<(), Failed> {
         self.when_left.call();
-        let (to, at) = (offered::named(asked.process()), asked.at);
-        let note = |said: String| {
-            if !self.config.quiet {
-                self.complaints.note(&format!("--take-over: {said}"));
-            }
-        };
-        match asked.hand_over(&self.interrupts) {
-            Ok(()) => note(format!("retired at number {at}, where {to} took over")),
-            Err(_) if self.interrupted() => {}
-            Err(why) => {
-                note(format!("{to} did not take over, and this one goes on: {why}"));
-                drop(asked);
-                return Err(Failed::TakeOver(format!("this one cannot go on: {}", offered::again(keep, program))));
+        let (to, Asked { of, at }) = (offered::named(asked.process()), asked);
+        let retired = format!("--take-over: retired at number {at}, where {to} took over");
+        match of {
+            Of::State(link) => match offered::hand_over(&link, at, &self.interrupts) {
+                Ok(()) => self.say(&retired),
+                Err(_) if self.interrupted() => {}
+                Err(why) => {
+                    self.say(&format!("--take-over: {to} did not take over, and this one goes on: {why}"));
+                    drop(link);
+                    return Err(Failed::TakeOver(format!("this one cannot go on: {}", offered::again(keep, program))));
+                }
+            },
+            #[cfg(all(feature = "run", feature = "serve"))]
+            Of::Clients(leaving) => {
+                if self.leaves(keep, program, leaving)? {
+                    self.say(&retired);
+                }
             }
         }
         Ok(())
+    }
+
+    /// Says something, unless little is to be said.
+    pub(super) fn say(&self, text: &str) {
+        if !self.config.quiet {
+            self.complaints.note(text);
+        }
     }
 
     /// Runs a program whose output is text, from files, with its state kept.
@@ -324,6 +341,10 @@ impl Runs {
         self.seen(watching);
         ended
     }
+}
+
+fn has_stopped<S>(ended: &RunEnd<S>) -> bool {
+    ended.failure.is_none() && ended.report.outcome == RunOutcome::Stopped
 }
 
 /// The number of the newest snapshot; 0 if there is none.

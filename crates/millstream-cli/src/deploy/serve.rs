@@ -3,6 +3,7 @@
 mod change;
 mod took_over;
 
+use change::UP_WITHIN;
 pub(crate) use took_over::TookOver;
 
 use super::{Failed, Runs};
@@ -14,10 +15,11 @@ use millstream_core::{AnyEdge, Arrow, Item, PartsExt, pipeline};
 use millstream_exec::{Client, Handle, Lasting, Observer, RunEnd, Stage, Stopper, service};
 use millstream_net::http::axum::Router;
 use millstream_net::http::hand_over::Predecessor;
-use millstream_net::http::{OpenError, Server};
+use millstream_net::http::{Limits, OpenError, Server};
 use millstream_state::{Following, JobError, Persistent, Recorded, Retention, Running, StateDir, Stored};
 use serde_json::Value;
 use std::io;
+use std::net::TcpListener;
 use std::time::{Duration, Instant};
 
 /// How long it may take until the end of a run that fails is noticed, or a process that wants to take over.
@@ -35,6 +37,38 @@ pub(crate) fn refused(listen: &str, error: &OpenError) -> Refused {
         }
         error => (format!("{listen}: {error}"), Outcome::InputOrOutputFailed),
     }
+}
+
+/// Opens a server for plain connections: that of the clients of the process that had them before, or at the socket of a
+/// supervisor, or else at this address. `said` is how the user has said where.
+pub(crate) fn opened(
+    address: &str,
+    said: &str,
+    routes: Router,
+    limits: Limits,
+    before: Option<&Predecessor>,
+) -> Result<Server, Refused> {
+    let server = match (before, supervised()?) {
+        (Some(before), _) => before.open(routes, limits),
+        (None, Some(listener)) => Server::open_on(listener, routes, limits),
+        (None, None) => Server::open_with(address, routes, limits),
+    };
+    server.map_err(|error| refused(said, &error))
+}
+
+/// The socket of a supervisor, if there is one.
+pub(crate) fn supervised() -> Result<Option<TcpListener>, Refused> {
+    #[cfg(target_os = "linux")]
+    {
+        let failed = |why: String| (format!("LISTEN_FDS: {why}"), Outcome::InputOrOutputFailed);
+        let mut listeners = millstream_net::inherited().map_err(|error| failed(error.to_string()))?;
+        match listeners.len() {
+            0 | 1 => Ok(listeners.pop()),
+            many => Err(failed(format!("{many} sockets, and it listens at one"))),
+        }
+    }
+    #[cfg(not(target_os = "linux"))]
+    Ok(None)
 }
 
 /// What is served, and where.
@@ -64,7 +98,7 @@ type Started<S> = (Client<<S as Serves>::Request, <S as Serves>::Answer>, Servin
 type FollowingOf<S> = Following<<S as Serves>::Request, <S as Serves>::Answer>;
 
 /// The requests under way are answered within this time when a service ends, or they are cut off.
-const GRACE: Duration = Duration::from_secs(10);
+pub(super) const GRACE: Duration = Duration::from_secs(10);
 
 /// A service that runs, with its state kept or not.
 enum Serving {
@@ -180,7 +214,7 @@ impl Runs {
                 successor.refuse("its run has failed");
                 return self.end(serving, watching).map(Ok);
             }
-            let handed_over = self.hands_over(&server, &mut offer, successor, (left, held));
+            let handed_over = self.hands_over(&server, &mut offer, successor, (left, held), (UP_WITHIN, &|| false));
             // What is in memory is dropped now that no one waits for it.
             self.end(serving, watching)?;
             if handed_over.is_some_and(|handed_over| self.forwards(&server, &mut offer, handed_over, service.idle())) {

@@ -19,8 +19,8 @@ pub(crate) struct Keeping {
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) state: Option<PathBuf>,
     /// Take over from the process that has this state, which then ends with 0: this one goes on at its number, and
-    /// `serve` also with its clients. If this one cannot, or dies before it has begun, the old one goes on. Without an
-    /// old one it starts as always
+    /// `serve`, or a source that listens, also with its clients. If this one cannot, or dies before it has begun, the
+    /// old one goes on. Without an old one it starts as always
     #[arg(long, requires = "state")]
     pub(crate) take_over: bool,
     /// Take a snapshot after N more numbers, or after S seconds [default: 1s]

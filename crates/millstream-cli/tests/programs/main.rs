@@ -38,6 +38,7 @@ mod run_changed;
 mod run_network;
 #[cfg(all(feature = "run", feature = "serve"))]
 mod run_posted;
+mod run_posted_taken_over;
 #[cfg(all(feature = "run", feature = "serve"))]
 mod run_posts;
 #[cfg(all(feature = "page", feature = "sqlite"))]

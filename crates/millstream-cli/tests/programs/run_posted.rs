@@ -1,4 +1,4 @@
-//! `run --state` of rows that are posted: killed, taken over, and repeated by their senders.
+//! `run --state` of rows that are posted: killed, and repeated by their senders.
 
 use crate::scene::{Input, PATIENCE, Scene, Seen, ended};
 use std::collections::HashMap;
@@ -6,16 +6,16 @@ use std::fs::{self, File};
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::process::{Child, Stdio};
-use std::sync::atomic::{AtomicBool, AtomicU16, Ordering};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU16, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::{self, sleep};
 use std::time::{Duration, Instant};
 
 /// A run of `p.mill` that keeps its state. It is killed when the test is over.
-struct Run {
-    child: Child,
-    port: u16,
+pub(crate) struct Run {
+    pub(crate) child: Child,
+    pub(crate) port: u16,
     said: Arc<Mutex<String>>,
 }
 
@@ -28,10 +28,15 @@ impl Drop for Run {
 
 impl Run {
     /// Its output is appended to `out`.
-    fn start(scene: &Scene, args: &str) -> Self {
-        let out = File::options().append(true).create(true).open(scene.path("out")).expect("a file");
+    pub(crate) fn start(scene: &Scene, args: &str) -> Self {
         let mut command = scene.command("millstream", &format!("run p.mill --state state {args}"));
-        let mut child = command.stdin(Stdio::null()).stdout(out).stderr(Stdio::piped()).spawn().expect("it starts");
+        command.stdin(Stdio::null());
+        Run::of(scene, command)
+    }
+
+    pub(crate) fn of(scene: &Scene, mut command: Command) -> Self {
+        let out = File::options().append(true).create(true).open(scene.path("out")).expect("a file");
+        let mut child = command.stdout(out).stderr(Stdio::piped()).spawn().expect("it starts");
         let (mut lines, mut all) = (BufReader::new(child.stderr.take().expect("a pipe")), String::new());
         let port = loop {
             let mut line = String::new();
@@ -52,19 +57,19 @@ impl Run {
         Run { child, port, said }
     }
 
-    fn kill(mut self) {
+    pub(crate) fn kill(mut self) {
         self.child.kill().expect("it can be killed");
         self.child.wait().expect("it ends");
     }
 
     /// Ends it by a signal. Returns its exit code.
-    fn end(&mut self, scene: &Scene) -> Option<i32> {
+    pub(crate) fn end(&mut self, scene: &Scene) -> Option<i32> {
         let kill = scene.command("kill", &format!("-TERM {}", self.child.id()));
         assert_eq!(scene.run(kill, Input::Nothing).code, Some(0));
         ended(&mut self.child).code()
     }
 
-    fn says(&self, text: &str) {
+    pub(crate) fn says(&self, text: &str) {
         let since = Instant::now();
         while !self.said.lock().expect("a lock").contains(text) {
             assert!(since.elapsed() < PATIENCE, "it said: {}", self.said.lock().expect("a lock"));
@@ -74,7 +79,7 @@ impl Run {
 }
 
 /// The status of the response; none if there is none.
-fn post(port: u16, body: &str) -> Option<u16> {
+pub(crate) fn post(port: u16, body: &str) -> Option<u16> {
     let mut stream = TcpStream::connect(("127.0.0.1", port)).ok()?;
     let length = body.len();
     let head = format!("POST /ingest HTTP/1.1\r\nHost: localhost\r\nContent-Length: {length}\r\n");
@@ -87,7 +92,7 @@ fn post(port: u16, body: &str) -> Option<u16> {
     answer.split(' ').nth(1)?.parse().ok()
 }
 
-fn random() -> u64 {
+pub(crate) fn random() -> u64 {
     RandomState::new().build_hasher().finish()
 }
 
@@ -133,7 +138,7 @@ fn client(client: usize, repeats: bool, port: &AtomicU16) -> Vec<Sent> {
 const TEXT: &str = "let row = jsonl(listen: \"127.0.0.1:0\", dead: \"bad.jsonl\");
     row | jsonl(\"all.jsonl\"); row | count(by: .k) | csv(\"n.csv\"); row | distinct(.id) | skip(50) | map({id})";
 
-fn text_of(scene: &Scene, name: &str) -> String {
+pub(crate) fn text_of(scene: &Scene, name: &str) -> String {
     fs::read_to_string(scene.path(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
 }
 
@@ -205,43 +210,6 @@ fn what_was_answered_is_in_every_output_whatever_is_killed() {
     // The tools listen nowhere.
     let seen = scene.millstream("state state --at end --stage count", Input::Nothing);
     assert_eq!(seen.code, Some(0), "{}", seen.stderr);
-}
-
-#[test]
-fn a_run_that_listens_is_taken_over() {
-    let free = TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("an address");
-    let text = format!("jsonl(listen: \"{free}\") | distinct(.id) | map(.id)");
-    let scene = Scene::new().file("p.mill", text);
-    let mut present = Run::start(&scene, "--snapshot-every 0.05s");
-    let over = Arc::new(AtomicBool::new(false));
-    let posting = {
-        let over = over.clone();
-        thread::spawn(move || {
-            let mut id = 0;
-            while !over.load(Ordering::Relaxed) {
-                let since = Instant::now();
-                while post(free.port(), &format!("{{\"id\":{id}}}\n")) != Some(200) {
-                    assert!(since.elapsed() < PATIENCE, "no answer");
-                    sleep(Duration::from_millis(2));
-                }
-                id += 1;
-            }
-            id
-        })
-    };
-    for _ in 0..4 {
-        sleep(Duration::from_millis(random() % 200));
-        let next = Run::start(&scene, "--snapshot-every 0.05s --take-over");
-        next.says("took over from process ");
-        assert_eq!(ended(&mut present.child).code(), Some(0));
-        present.says("--take-over: retired at number ");
-        present = next;
-    }
-    over.store(true, Ordering::Relaxed);
-    let posted: u64 = posting.join().expect("a client");
-    assert_eq!(present.end(&scene), Some(143));
-    let expected: String = (0..posted).map(|id| format!("{id}\n")).collect();
-    assert_eq!(text_of(&scene, "out"), expected);
 }
 
 /// What a join looks up is read before the rows that are posted, and not again.

@@ -5,6 +5,7 @@ use super::events::ends_with_server;
 use super::guard::Guard;
 #[cfg(unix)]
 use super::hand_over::forward;
+use super::ingest::TAKEN;
 use super::switch::{Switch, Visitor, Way};
 use super::wire::Wire;
 use super::{Limits, Refusal};
@@ -52,7 +53,7 @@ impl Serving {
 
     fn held(&self, peer: SocketAddr, place: Place, closing: Closing) -> Held {
         let open = Arc::new(Open::on(&self.counters));
-        Held { place, _open: open, closing, visitor: Visitor::of(peer, &self.switch) }
+        Held { place, _open: open, closing, visitor: Visitor::of(peer, &self.switch), of_process: false }
     }
 
     /// Serves the connection of a process that has a request for this one.
@@ -64,7 +65,7 @@ impl Serving {
         place: Place,
         closing: Closing,
     ) {
-        let held = self.held(peer, place, closing);
+        let held = Held { of_process: true, ..self.held(peer, place, closing) };
         let stream = Timed::new(Wire::Unix(stream), self.limits.write_within);
         connection(&self, stream, held).await;
     }
@@ -109,6 +110,8 @@ pub(super) struct Held {
     _open: Arc<Open>,
     pub(super) closing: Closing,
     pub(super) visitor: Arc<Visitor>,
+    /// Whether it is that of a process that forwards the request.
+    of_process: bool,
 }
 
 /// A connection that is counted as open while this lives.
@@ -161,6 +164,10 @@ impl Serving {
 
     async fn answer(&self, mut request: Request, held: Held) -> Response {
         let peer = held.visitor.peer;
+        if !held.of_process {
+            // Only the process that has begun to take a body knows it.
+            request.headers_mut().remove(&TAKEN);
+        }
         match held.visitor.way().await {
             Way::Own(routes) => {
                 let _inside = Inside(held.visitor.clone());

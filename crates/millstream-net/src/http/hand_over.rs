@@ -11,7 +11,8 @@
 //!    [up](Predecessor::up).
 //! 4. The old process lets it begin: the new one accepts connections, and gets the requests that were held.
 //! 5. The old one forwards whole requests of the connections that it has, with `Connection: close`, and ends when it
-//!    has none. Until the new one is [settled](HandedOver::settled), by an answer, the old one could go on.
+//!    has none. Until the new one is [settled](HandedOver::settled), by an answer or
+//!    [otherwise](Predecessor::up_until), the old one could go on.
 //!
 //! No request is refused for it, none is answered by both, and no connection is closed while a client may be writing
 //! to it. If the new process dies, is too slow or cannot read the state, the old one [goes on](Server::resume) with
@@ -23,7 +24,8 @@
 //! What has no end of its own, such as a WebSocket or a stream of events, stays with the old process until that closes
 //! its server. A request that lasts longer than [`hold`](Server::hold) waits gets what a service says that is
 //! [ending](crate::http::Refusal::Ending). An [`Endpoint`](crate::http::Endpoint) that still gathers a body is not
-//! waited for, and its request is forwarded as a whole.
+//! waited for, and its request is forwarded as a whole. Of a body that an [`Ingest`](crate::http::Ingest) has begun to
+//! take, the rest is forwarded.
 //!
 //! ```
 //! use millstream::net::http::{Limits, Server, axum::{Router, routing::get}, hand_over::{self, Settled}};

@@ -1,22 +1,30 @@
 //! Lines that are posted, as a source.
 
+use super::connection::Held;
 use super::endpoint::unanswered;
+use super::switch::Visitor;
 use super::{Refusal, body};
 use crate::taking::{NotTaken, Taking};
 use crate::{LineTooLong, WholeLines};
 use axum::body::Body;
 use axum::extract::Request;
 use axum::http::StatusCode;
+use axum::http::header::{CONTENT_LENGTH, HeaderName, TRANSFER_ENCODING};
 use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
+use futures_util::stream::unfold;
 use millstream_core::text::{Block, BlockPool};
 use millstream_exec::Client;
 use std::convert::Infallible;
 use std::future::Future;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::time::timeout;
 use tower_service::Service;
+
+/// How many lines of a body were taken; of a request, by the process that has forwarded the rest of it.
+pub(super) const TAKEN: HeaderName = HeaderName::from_static("millstream-taken");
 
 /// The memory of larger blocks is not used again.
 const REUSED: usize = 1 << 20;
@@ -32,6 +40,8 @@ const REUSED: usize = 1 << 20;
 ///   connection waits for room.
 /// - A line that is too long is 413. The response says how many lines before it were taken.
 /// - If a body breaks off, its whole lines were taken, and the rest is left out. A last line without an end gets one.
+/// - If the service is [handed over](super::hand_over) while a body comes, the new process gets the rest of it. The
+///   response has the lines that both have taken.
 ///
 /// Nothing here makes a line that is sent twice count once: who gets no response can send the lines again that were not
 /// said to be taken, and a stage that knows them apart can leave them out.
@@ -91,30 +101,52 @@ impl Ingest {
     }
 
     async fn respond(self, request: Request) -> Response {
-        let mut taking = Taking::into(&self.client);
-        let outcome = self.take(request.into_body(), &mut taking).await;
+        let (mut parts, body) = request.into_parts();
+        let before = parts.headers.get(&TAKEN).and_then(|taken| taken.to_str().ok()?.parse().ok()).unwrap_or(0);
+        let visitor = parts.extensions.get::<Held>().map(|held| held.visitor.clone());
+        let mut taking = Taking::into(&self.client, before);
+        let outcome = self.take(body, visitor.as_deref(), &mut taking).await;
         // Whatever came of the rest: this much is taken.
         let acknowledged = taking.all().await.map_err(refusal);
         let taken = taking.taken;
         let said = format!("{{\"taken\":{taken}}}\n");
-        match outcome.and(acknowledged) {
-            Ok(()) => (self.taken, [("content-type", "application/json")], said).into_response(),
+        match outcome.and_then(|rest| acknowledged.map(|()| rest.zip(visitor))) {
+            Ok(None) => (self.taken, [("content-type", "application/json")], said).into_response(),
+            Ok(Some((rest, visitor))) => {
+                visitor.leave();
+                [CONTENT_LENGTH, TRANSFER_ENCODING].iter().for_each(|length| _ = parts.headers.remove(length));
+                parts.headers.insert(TAKEN, taken.into());
+                let mut response = Box::pin(visitor.again(Request::from_parts(parts, rest))).await;
+                if response.status() == StatusCode::SERVICE_UNAVAILABLE {
+                    response.headers_mut().entry(TAKEN).or_insert(taken.into());
+                }
+                response
+            }
             Err(Refusal::LineTooLong { most, .. }) => Refusal::LineTooLong { most, taken }.into_response(),
             Err(refusal) => {
                 let mut response = refusal.into_response();
-                response.headers_mut().insert("millstream-taken", taken.into());
+                response.headers_mut().insert(TAKEN, taken.into());
                 response
             }
         }
     }
 
-    async fn take(&self, mut body: Body, taking: &mut Taking<'_, Block>) -> Result<(), Refusal> {
+    /// Takes the lines of a body. Returns the rest of it if another run is to take that.
+    async fn take(
+        &self,
+        mut body: Body,
+        visitor: Option<&Visitor>,
+        taking: &mut Taking<'_, Block>,
+    ) -> Result<Option<Body>, Refusal> {
         // The memory of blocks that the pipeline is done with is used again, as long as the body lasts.
         let (mut lines, mut pool) = (WholeLines::new(self.longest), BlockPool::new(REUSED));
         let too_long = |LineTooLong { longest }| Refusal::LineTooLong { most: longest, taken: 0 };
-        loop {
-            let piece = timeout(self.idle, body::next(&mut body)).await.map_err(|_| Refusal::BodyTooSlow)??;
-            let Some(piece) = piece else { break };
+        let stays = || visitor.is_none_or(Visitor::stays);
+        while let Some(piece) = self.piece(&mut body, visitor, taking).await? {
+            if !stays() {
+                let begun = [&lines.end().unwrap_or_default(), &*piece].concat();
+                return Ok(Some(rest(begun, body)));
+            }
             let mut block = pool.draft();
             block.bytes.clear();
             let whole = lines.push_onto(&piece, &mut block.bytes).map_err(too_long)?;
@@ -123,12 +155,43 @@ impl Ingest {
                 send(pool.finish(block, filled), whole, taking).await?;
             }
         }
-        if let Some(mut last) = lines.end() {
-            last.push(b'\n');
-            send(last.into(), 1, taking).await?;
+        let Some(mut last) = lines.end() else { return Ok(None) };
+        if !stays() {
+            return Ok(Some(rest(last, body)));
         }
-        Ok(())
+        last.push(b'\n');
+        send(last.into(), 1, taking).await?;
+        Ok(None)
     }
+
+    /// The next piece of a body. Who hands the service over waits for what is under way, and not for what comes slowly.
+    async fn piece(
+        &self,
+        body: &mut Body,
+        visitor: Option<&Visitor>,
+        taking: &mut Taking<'_, Block>,
+    ) -> Result<Option<Bytes>, Refusal> {
+        let mut piece = pin!(timeout(self.idle, body::next(body)));
+        while taking.waits() {
+            tokio::select! {
+                piece = &mut piece => return piece.map_err(|_| Refusal::BodyTooSlow)?,
+                taken = taking.next() => taken.map_err(refusal)?,
+            }
+        }
+        visitor.into_iter().for_each(Visitor::leave);
+        piece.await.map_err(|_| Refusal::BodyTooSlow)?
+    }
+}
+
+/// The rest of a body, of which this was read.
+fn rest(begun: Vec<u8>, body: Body) -> Body {
+    Body::from_stream(unfold((Some(begun), body), |(begun, mut body)| async move {
+        let piece = match begun {
+            Some(begun) => Ok(begun.into()),
+            None => body::next(&mut body).await.transpose()?,
+        };
+        Some((piece, (None, body)))
+    }))
 }
 
 /// Only the first block of a body is refused for a full ring.

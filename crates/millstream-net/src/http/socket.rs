@@ -118,7 +118,7 @@ pub fn take_messages(client: Client<Vec<u8>, ()>, longest: usize, idle: Duration
 }
 
 async fn read(mut socket: WebSocket, client: &Client<Vec<u8>, ()>, idle: Duration, held: &mut Option<Held>) {
-    let mut taking = Taking::into(client);
+    let mut taking = Taking::into(client, 0);
     let (code, why) = loop {
         let said = tokio::select! {
             said = timeout(idle, socket.recv()) => said,

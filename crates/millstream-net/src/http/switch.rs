@@ -141,8 +141,9 @@ impl Visitor {
 
     /// Counted before the mode is read: who holds the requests waits for those that have read the mode before.
     fn enter(&self) {
-        self.switch.inside.fetch_add(1, Ordering::SeqCst);
-        self.inside.store(true, Ordering::Relaxed);
+        if !self.inside.swap(true, Ordering::Relaxed) {
+            self.switch.inside.fetch_add(1, Ordering::SeqCst);
+        }
     }
 
     /// The request has its answer, or it only gathers its body from now on: who holds requests does not wait for it.
@@ -155,13 +156,19 @@ impl Visitor {
     /// The request that has left goes on. `false` if its routes are gone: other ones have taken their place, or
     /// another process.
     pub(super) fn come_back(&self) -> bool {
-        self.enter();
-        let routes = self.routes.load(Ordering::Relaxed);
-        let same = matches!(&*self.switch.mode.borrow(), Mode::Own(number, _) if *number == routes);
+        let same = self.stays();
         if !same {
             self.leave();
         }
         same
+    }
+
+    /// As [`come_back`](Visitor::come_back), but the request is inside whatever this returns: who holds requests waits
+    /// until it [leaves](Visitor::leave).
+    pub(super) fn stays(&self) -> bool {
+        self.enter();
+        let routes = self.routes.load(Ordering::Relaxed);
+        matches!(&*self.switch.mode.borrow(), Mode::Own(number, _) if *number == routes)
     }
 }
 

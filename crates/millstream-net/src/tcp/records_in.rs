@@ -163,7 +163,7 @@ async fn connected<C: Cutter>(
     let _open = Opened::on(&counters);
     let Accepted { stream, closing, place: _place, .. } = accepted;
     let mut connection = Connection { stream, options, closing };
-    let mut taking = Taking::into(&client);
+    let mut taking = Taking::into(&client, 0);
     let ended = read(&mut connection, &mut cutter, &mut taking, &counters.taken).await;
     // Whatever came of the rest: this much is taken.
     let before = taking.taken;

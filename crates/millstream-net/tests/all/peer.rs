@@ -17,6 +17,10 @@ impl Gate {
         drop(self.1.wait_while(self.0.lock().unwrap(), |open| !*open).unwrap());
     }
 
+    pub(crate) fn is_open(&self) -> bool {
+        *self.0.lock().unwrap()
+    }
+
     pub(crate) fn open(&self) {
         *self.0.lock().unwrap() = true;
         self.1.notify_all();

@@ -15,109 +15,193 @@ mod text;
 
 use super::sink_file::is_url;
 use super::sources::{Endless, Named};
-use super::{RunText, files_of};
+use super::{RunText, Text, files_of};
 use crate::config::{Doing, Keep};
-use crate::deploy::{Runs, say_lost};
+use crate::deploy::{Failed, Runs, say_lost};
 use crate::message::{Complaints, quoted};
 use crate::outcome::Outcome;
 use crate::output::Output;
 use live::{Left, Live, Once, Opening};
 use millstream_core::SequenceNumber;
 use millstream_exec::sink;
-use millstream_mill::Written;
+use millstream_mill::{Allowed, Written};
 use millstream_state::{StateDir, journaled_in_groups};
 use outputs::KeptOutputs;
-use shown::Shown;
+use shown::{Counts, Shown};
 use sources::{KeptSources, Reading};
 use std::ffi::OsString;
 use std::sync::OnceLock;
 use text::KeptProgram;
 
+/// What was asked for.
+struct Asked {
+    text: Text,
+    files: Vec<OsString>,
+    most: usize,
+    shards: usize,
+    allowed: Allowed,
+    quiet: bool,
+    complaints: Complaints,
+}
+
+/// A program, and what it reads and writes.
+struct Job {
+    kept: KeptProgram,
+    keep: Keep,
+    files: Vec<Named>,
+    read: Vec<OsString>,
+    once: Option<Once>,
+    outputs: KeptOutputs,
+}
+
+/// What a run returns, or why it has failed.
+enum Ended {
+    Ran(Result<Option<Counts>, Failed>),
+    /// Its source could not begin.
+    Refused((String, Outcome)),
+}
+
 /// Runs the program from where the directory says that it was, or looks at it there.
-pub(super) fn run(of: RunText, mut keep: Keep, complaints: &Complaints) -> Outcome {
+pub(super) fn run(of: RunText, keep: Keep, complaints: &Complaints) -> Outcome {
     let RunText { text, files, most, shards, accepts, allowed, run } = of;
-    let wrong = |why: &str| {
-        complaints.note(why);
-        Outcome::WrongUse
-    };
-    let kept = match KeptProgram::load(&text, &keep, allowed, shards, complaints) {
-        Ok(kept) => kept,
+    let quiet = run.quiet;
+    let asked = Asked { text, files, most, shards, allowed, quiet, complaints: complaints.clone() };
+    let mut job = match asked.job(keep.clone()) {
+        Ok(job) => job,
         Err(outcome) => return outcome,
     };
-    let program = &kept.program;
-    let files = match files_of(program, files) {
-        Ok(files) => files,
-        Err(why) => return wrong(&why),
-    };
-    kept.describe(&mut keep);
-    kept.judge(&mut keep);
-    let runs_on = matches!(keep.doing, Doing::Run { .. });
-    let read: Vec<OsString> = files.iter().flat_map(|named| named.files.clone()).collect();
-    let once = match Once::of(&files) {
-        Ok(once) => once,
-        Err(why) => return wrong(&why),
-    };
-    let outputs = match KeptOutputs::of(program, &keep, &read, complaints) {
-        Ok(outputs) => outputs,
-        Err(why) => return wrong(&why),
-    };
-    if let (Some(said), false) = (kept.said(), run.quiet) {
+    if let (Some(said), false) = (job.kept.said(), quiet) {
         complaints.note(&format!(
             "--state: another text takes the place of the one in {}: {said}",
             quoted(keep.dir.as_os_str())
         ));
     }
     Output::opened(complaints, |shown| {
-        let quiet = run.quiet;
-        let mut runs = Runs::new(run, complaints.clone());
+        let (mut runs, mut shown) = (Runs::new(run, complaints.clone()), Some(shown));
         #[cfg(feature = "page")]
         let changes = super::change::Changes::offer(accepts);
-        #[cfg(feature = "page")]
-        if let Some(changes) = changes.clone() {
-            let (program, complaints) = (kept.program.clone(), complaints.clone());
-            let of = super::change::Of { program, read: files.clone(), quiet, complaints };
-            let (kept, outputs, keep, read) = (kept.clone(), outputs.clone(), keep.clone(), read.clone());
-            runs.when_kept_started(move |upgrader| {
-                changes.begin(of, change::OnState { upgrader, kept, outputs, keep, read });
-            });
-        }
         #[cfg(not(feature = "page"))]
         let _ = accepts;
-        let live = match &once {
-            Some(once) if runs_on => once.begin(&mut runs, most),
-            _ => Ok(Live::Nothing),
-        };
-        let live = match live {
-            Ok(live) => live,
-            Err(why) => {
-                complaints.complain(&why);
-                return Outcome::InputOrOutputFailed;
+        loop {
+            #[cfg(feature = "page")]
+            changes.iter().for_each(|changes| job.takes(changes, &asked, &mut runs));
+            let ended = job.run(&asked, &mut runs, shown.take());
+            #[cfg(feature = "page")]
+            changes.iter().for_each(super::change::Changes::end);
+            if let Ok(Ended::Ran(Err(Failed::GoesOn))) = &ended {
+                job = match asked.job(Keep { take_over: false, goes_on: true, ..keep.clone() }) {
+                    Ok(job) => job,
+                    Err(outcome) => return outcome,
+                };
+                continue;
             }
+            #[cfg(feature = "serve")]
+            runs.end_clients();
+            return match ended {
+                Ok(Ended::Ran(Ok(counts))) => {
+                    counts.into_iter().for_each(|counts| counts.say(quiet));
+                    runs.finish()
+                }
+                Ok(Ended::Ran(Err(failed))) => runs.fail(&failed),
+                Ok(Ended::Refused((why, outcome))) => {
+                    complaints.note(&why);
+                    outcome
+                }
+                Err(why) => {
+                    complaints.complain(&why);
+                    Outcome::InputOrOutputFailed
+                }
+            };
+        }
+    })
+}
+
+impl Asked {
+    /// The program, where the directory says that it was.
+    ///
+    /// # Errors
+    ///
+    /// What was said, and is the exit code.
+    fn job(&self, mut keep: Keep) -> Result<Job, Outcome> {
+        let complaints = &self.complaints;
+        let wrong = |why: String| {
+            complaints.note(&why);
+            Outcome::WrongUse
         };
-        let (left, endless, refused) = (Left::default(), Endless::default(), OnceLock::new());
+        let kept = KeptProgram::load(&self.text, &keep, self.allowed.clone(), self.shards, complaints)?;
+        let files = files_of(&kept.program, self.files.clone()).map_err(wrong)?;
+        kept.describe(&mut keep);
+        kept.judge(&mut keep);
+        let read: Vec<OsString> = files.iter().flat_map(|named| named.files.clone()).collect();
+        let once = Once::of(&files).map_err(wrong)?;
+        let outputs = KeptOutputs::of(&kept.program, &keep, &read, complaints).map_err(wrong)?;
+        Ok(Job { kept, keep, files, read, once, outputs })
+    }
+}
+
+impl Job {
+    /// From when the run begins, another text may take the place of its text.
+    #[cfg(feature = "page")]
+    fn takes(&self, changes: &super::change::Changes, asked: &Asked, runs: &mut Runs) {
+        let Job { kept, keep, files, read, outputs, .. } = self;
+        let (program, complaints) = (kept.program.clone(), asked.complaints.clone());
+        let of = super::change::Of { program, read: files.clone(), quiet: asked.quiet, complaints };
+        let (kept, outputs, keep, read) = (kept.clone(), outputs.clone(), keep.clone(), read.clone());
+        let changes = changes.clone();
+        runs.when_kept_started(move |upgrader| {
+            changes.begin(of, change::OnState { upgrader, kept, outputs, keep, read });
+        });
+    }
+
+    /// Runs it once.
+    ///
+    /// # Errors
+    ///
+    /// Why its standard input cannot be read.
+    fn run(&self, asked: &Asked, runs: &mut Runs, shown: Option<Output>) -> Result<Ended, String> {
+        let Job { kept, keep, files, read, once, outputs } = self;
+        let Asked { most, quiet, complaints, .. } = asked;
+        let (most, quiet) = (*most, *quiet);
+        let runs_on = matches!(keep.doing, Doing::Run { .. });
+        let live = match once {
+            Some(once) if runs_on => once.begin(runs, most)?,
+            _ => Live::Nothing,
+        };
+        let (left, endless, mut refused) = (Left::default(), Endless::default(), OnceLock::new());
         let reads_url = read.iter().any(|name| is_url(&name.to_string_lossy()));
         let waits = reads_url || files.iter().any(Named::is_query) || once.as_ref().is_some_and(Once::waits);
         let reading = Reading { most, waits, quiet, live: runs_on, failure: live.failure() };
-        let mut reading = reading.of(files, complaints);
+        let mut reading = reading.of(files.clone(), complaints);
         if let Some(stopper) = reading.stopper() {
             runs.interrupts().when_drained(stopper);
         }
-        if let Some(Once::Posted(_)) = once {
-            let endless = endless.clone();
-            runs.interrupts().when_drained(move || endless.stop());
-            reading.until_dropped(left.before_leaving(&mut runs));
+        let mut posts = None;
+        if let Some(Once::Posted(address)) = once {
+            let stops = endless.clone();
+            runs.interrupts().when_drained(move || stops.stop());
+            if runs.interrupted() {
+                endless.stop();
+            }
+            reading.until_dropped(left.before_leaving(runs));
+            let complaints = complaints.clone();
+            let opening = || Opening {
+                most,
+                quiet,
+                endless,
+                #[cfg(feature = "serve")]
+                clients: runs.clients(),
+                complaints,
+            };
+            posts = runs_on.then(|| (opening(), address));
         }
         let source = |state: &StateDir| {
-            let live = match &once {
-                Some(Once::Posted(address)) if runs_on => {
-                    let opening = Opening { most, quiet, endless, complaints: complaints.clone() };
-                    opening.posted(address, &left).unwrap_or_else(|(why, outcome)| {
-                        reading.cannot_begin(why.clone());
-                        let _ = refused.set((why, outcome));
-                        Live::Nothing
-                    })
-                }
-                _ => live,
+            let live = match posts {
+                Some((opening, address)) => opening.posted(address, &left).unwrap_or_else(|(why, outcome)| {
+                    reading.cannot_begin(why.clone());
+                    let _ = refused.set((why, outcome));
+                    Live::Nothing
+                }),
+                None => live,
             };
             let complaints = complaints.clone();
             let journal = once.is_some().then(|| {
@@ -128,21 +212,10 @@ pub(super) fn run(of: RunText, mut keep: Keep, complaints: &Complaints) -> Outco
         };
         let shown = outputs.shown(shown);
         let show = |shown: &mut Shown, _: SequenceNumber, written: &Written| shown.write(written);
-        let ended = runs.keep(&keep, &program.pipeline, source, outputs, sink::fold(shown, show));
-        #[cfg(feature = "page")]
-        changes.iter().for_each(super::change::Changes::end);
-        match ended {
-            Ok(counts) => {
-                counts.into_iter().for_each(|counts| counts.say(quiet));
-                runs.finish()
-            }
-            Err(failed) => match refused.get() {
-                Some((why, outcome)) => {
-                    complaints.note(why);
-                    *outcome
-                }
-                None => runs.fail(&failed),
-            },
-        }
-    })
+        let ended = runs.keep(keep, &kept.program.pipeline, source, outputs.clone(), sink::fold(shown, show));
+        Ok(match (ended, refused.take()) {
+            (Err(_), Some(refused)) => Ended::Refused(refused),
+            (ended, _) => Ended::Ran(ended),
+        })
+    }
 }

@@ -4,37 +4,26 @@
 //! `millstream_net::http::Ingest` has it: 202 once the rows are in the pipeline, 503 while it is full. With a state
 //! they go to a journal first, and the response is 200.
 
-use crate::deploy::{Refused, refused};
-use crate::environment::{SHORTEST_TOKEN, TOKEN, secret};
+use crate::deploy::{Clients, Refused};
 use crate::outcome::Outcome;
 use millstream_core::{pipeline, text::Block};
 use millstream_exec::{Client, JobExt, Poller, Reception, Request, Rings, RunError, Runner, Source};
 use millstream_net::arrivals;
+use millstream_net::http::Ingest;
 use millstream_net::http::axum::{Router, routing::post_service};
-use millstream_net::http::{Ingest, Limits, Server};
 use std::net::SocketAddr;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
-use std::time::Duration;
 
-/// What is under way when the source ends has this long to be taken.
-const GRACE: Duration = Duration::from_secs(10);
-/// And this long when another process takes over: what is cut off can be sent to that one.
-const HANDS_OVER_WITHIN: Duration = Duration::from_secs(1);
 /// The blocks that wait between the connections and the pipeline.
 const BLOCKS: usize = 16;
 
 /// A server of which each posted block of whole rows is a value.
 pub(super) struct Listening {
-    address: SocketAddr,
+    address: String,
     blocks: Receiver<Block>,
-    server: Arc<Mutex<Option<Server>>>,
+    clients: Clients,
 }
-
-/// Ends a [`Listening`] source once everything that was accepted has come out of it.
-#[derive(Clone)]
-pub(super) struct Closer(Arc<Mutex<Option<Server>>>);
 
 impl Listening {
     /// Listens at an address, for rows of at most this many bytes.
@@ -45,16 +34,19 @@ impl Listening {
     pub(super) fn at(address: &str, longest: usize) -> Result<Self, Refused> {
         let (sender, blocks) = sync_channel(BLOCKS);
         let client = received(sender).map_err(|error| failed(address, &error))?;
-        let server = opened(address, Ingest::new(client).longest(longest))?;
-        Ok(Listening { address: server.address(), blocks, server: Arc::new(Mutex::new(Some(server))) })
+        let clients = Clients::default();
+        let opened = clients.open(address, routes(Ingest::new(client).longest(longest)), None)?;
+        let address = opened.map_or_else(|| address.to_owned(), |address| address.to_string());
+        Ok(Listening { address, blocks, clients })
     }
 
-    pub(super) fn address(&self) -> SocketAddr {
-        self.address
+    pub(super) fn address(&self) -> &str {
+        &self.address
     }
 
-    pub(super) fn closer(&self) -> Closer {
-        Closer(self.server.clone())
+    /// What ends it once everything that was accepted has come out of it.
+    pub(super) fn clients(&self) -> Clients {
+        self.clients.clone()
     }
 }
 
@@ -62,12 +54,8 @@ fn failed(address: &str, error: &RunError) -> Refused {
     (format!("listen: {address}: {error}"), Outcome::InputOrOutputFailed)
 }
 
-/// A server of this endpoint.
-fn opened(address: &str, ingest: Ingest) -> Result<Server, Refused> {
-    let token = secret(TOKEN, SHORTEST_TOKEN).map_err(|why| (why, Outcome::WrongUse))?;
-    let limits = Limits { token, ..Limits::default() };
-    let routes = Router::new().route("/", post_service(ingest.clone())).route("/ingest", post_service(ingest));
-    Server::open_with(address, routes, limits).map_err(|error| refused(&format!("listen: {address}"), &error))
+fn routes(ingest: Ingest) -> Router {
+    Router::new().route("/", post_service(ingest.clone())).route("/ingest", post_service(ingest))
 }
 
 /// A client whose blocks go to a channel.
@@ -83,43 +71,27 @@ fn received(sender: SyncSender<Block>) -> Result<Client<Block, ()>, RunError> {
     Ok(client)
 }
 
-/// A server whose blocks of whole rows go to a journal.
+/// Posted blocks of whole rows that go to a journal.
 pub(super) struct Posted {
-    pub(super) address: SocketAddr,
+    /// Where they are posted, if that is new.
+    pub(super) address: Option<SocketAddr>,
     /// They are acknowledged by who takes them.
     pub(super) arriving: Poller<Request<Block, ()>>,
-    pub(super) ends: PostedEnds,
-}
-
-/// What ends [`Posted`] rows.
-pub(super) struct PostedEnds {
-    server: Closer,
-    refuse: Box<dyn Fn() + Send>,
+    /// Takes no row any more. What was taken still comes.
+    pub(super) refuse: Box<dyn FnOnce() + Send>,
 }
 
 impl Posted {
-    /// As [`Listening::at`].
-    pub(super) fn at(address: &str, longest: usize) -> Result<Self, Refused> {
+    /// As [`Listening::at`], for these clients: they may have posted to another run, and wait.
+    pub(super) fn at(address: &str, longest: usize, clients: &Clients) -> Result<Self, Refused> {
         let received = Reception::<Block, ()>::open(&Rings::new(), Some(BLOCKS));
         let (reception, arriving) = received.map_err(|error| failed(address, &error))?;
-        let server = opened(address, Ingest::new(reception.client_of_source()).longest(longest).durable())?;
-        let (address, closer) = (server.address(), Source::closer(&arriving));
+        let client = reception.client_of_source();
+        let ingest = Ingest::new(client.clone()).longest(longest).durable();
+        let address = clients.open(address, routes(ingest), Some(client))?;
+        let closer = Source::closer(&arriving);
         let refuse = Box::new(move || closer.iter().for_each(|closer| closer.close()));
-        let server = Closer(Arc::new(Mutex::new(Some(server))));
-        Ok(Posted { address, arriving, ends: PostedEnds { server, refuse } })
-    }
-}
-
-impl PostedEnds {
-    /// What ends them once everything that was accepted has come.
-    pub(super) fn closer(&self) -> Closer {
-        self.server.clone()
-    }
-
-    /// Takes no row any more, and frees the address. What was taken still comes.
-    pub(super) fn cut_off(&self) {
-        (self.refuse)();
-        self.server.take().map(|server| server.close(HANDS_OVER_WITHIN));
+        Ok(Posted { address, arriving, refuse })
     }
 }
 
@@ -128,18 +100,5 @@ impl Iterator for Listening {
 
     fn next(&mut self) -> Option<Block> {
         self.blocks.recv().ok()
-    }
-}
-
-impl Closer {
-    fn take(&self) -> Option<Server> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
-    }
-
-    /// Accepts no connection any more. Returns at once.
-    pub(super) fn close(&self) {
-        let server = self.take();
-        // Requests under way wait for the pipeline, which goes on meanwhile.
-        thread::spawn(move || server.map(|server| server.close(GRACE)));
     }
 }

@@ -170,8 +170,8 @@ impl Sources {
                 if !quiet {
                     complaints.note(&format!("listening at http://{}/ingest", listening.address()));
                 }
-                let closer = listening.closer();
-                endless.add(move || closer.close());
+                let clients = listening.clients();
+                endless.add(move || clients.close());
                 Some((*number, of.clone(), listening))
             }
             _ => None,
@@ -246,7 +246,7 @@ impl Sources {
     /// Goes on to what is posted.
     fn listen(&mut self) -> Option<()> {
         let (number, of, listening) = self.listening.take()?;
-        let address = listening.address().to_string();
+        let address = listening.address().to_owned();
         let blocks = RowBlocks::of(listening, Default::default());
         let blocks = FileBlocks::from_place(&of, number, &address, blocks, FilePlace::default());
         self.current = Some((address.into(), blocks));

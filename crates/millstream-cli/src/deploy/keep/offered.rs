@@ -1,5 +1,5 @@
 //! A run whose state is kept, and that a new process takes over. This is the old one's part; [`taken`](super::taken) is
-//! the new one's.
+//! the new one's, and `clients` has what is more of a run that takes what is posted.
 //!
 //! It takes a snapshot, stops behind it, and lets the directory go. Nothing in it can be lost by that, since a run that
 //! is started again goes on at the snapshot. So it also goes on itself, if it has to, by starting its program again, in
@@ -21,15 +21,16 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 /// The time between two looks at whether a process asks, or the run is over.
-const LOOK: Duration = Duration::from_millis(20);
+pub(super) const LOOK: Duration = Duration::from_millis(20);
 
 /// The time in which a process that connects has said what it wants.
 const SAYS_WITHIN: Duration = Duration::from_secs(5);
 
 /// The time in which the new process has the directory, or the directory of one that was killed is free.
-const UP_WITHIN: Duration = Duration::from_secs(30);
+pub(super) const UP_WITHIN: Duration = Duration::from_secs(30);
 
 /// A run that a new process may take over.
+#[derive(Clone, Default)]
 pub(super) struct Offered(Arc<Mutex<State>>);
 
 #[derive(Default)]
@@ -38,10 +39,17 @@ struct State {
     over: bool,
 }
 
-/// A process for which the run has stopped, at a number. If it is dropped, the process starts as always.
+/// A process for which the run has stopped, at a number.
 pub(super) struct Asked {
-    link: UnixStream,
+    pub(super) of: Of,
     pub(super) at: u64,
+}
+
+/// What it is to have.
+pub(super) enum Of {
+    State(UnixStream),
+    #[cfg(all(feature = "run", feature = "serve"))]
+    Clients(super::clients::Leaving),
 }
 
 impl Offered {
@@ -54,26 +62,45 @@ impl Offered {
     ) -> io::Result<Self> {
         let listener = Door::of(dir)?.listen()?;
         listener.set_nonblocking(true)?;
-        let state = Arc::new(Mutex::new(State::default()));
-        let listens = Listens { state: state.clone(), refuses, storer, stopper };
+        let offered = Offered::default();
+        let listens = Listens { offered: offered.clone(), refuses, storer, stopper };
         thread::Builder::new().name("take-over".to_owned()).spawn(move || listens.listen(&listener))?;
-        Ok(Offered(state))
+        Ok(offered)
+    }
+
+    pub(super) fn is_over(&self) -> bool {
+        self.lock().over
+    }
+
+    /// Stops the run for this process.
+    ///
+    /// # Errors
+    ///
+    /// The process, if the run has ended by itself.
+    pub(super) fn stop(&self, asked: Asked, stopper: &Stopper) -> Result<(), Asked> {
+        let mut state = self.lock();
+        if state.over {
+            return Err(asked);
+        }
+        state.asked = Some(asked);
+        stopper.stop_now();
+        Ok(())
     }
 
     /// The process for which the run was stopped, if it was. No other one is listened to.
     pub(super) fn end(self) -> Option<Asked> {
-        let mut state = lock(&self.0);
+        let mut state = self.lock();
         state.over = true;
         state.asked.take()
     }
-}
 
-fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
-    state.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 struct Listens {
-    state: Arc<Mutex<State>>,
+    offered: Offered,
     refuses: Option<&'static str>,
     storer: Storer,
     stopper: Stopper,
@@ -81,7 +108,7 @@ struct Listens {
 
 impl Listens {
     fn listen(self, listener: &UnixListener) {
-        while !lock(&self.state).over {
+        while !self.offered.is_over() {
             match listener.accept() {
                 Ok((link, _)) => {
                     if self.asked(link) {
@@ -110,10 +137,8 @@ impl Listens {
         }
         match self.storer.snapshot() {
             Ok(Some(at)) => {
-                let mut state = lock(&self.state);
-                if !state.over {
-                    state.asked = Some(Asked { link, at });
-                    self.stopper.stop_now();
+                if let Err(asked) = self.offered.stop(Asked { of: Of::State(link), at }, &self.stopper) {
+                    asked.leave();
                 }
                 true
             }
@@ -129,34 +154,51 @@ impl Listens {
 
 impl Asked {
     pub(super) fn process(&self) -> Option<u32> {
-        door::process(&self.link)
+        match &self.of {
+            Of::State(link) => door::process(link),
+            #[cfg(all(feature = "run", feature = "serve"))]
+            Of::Clients(leaving) => leaving.process(),
+        }
     }
 
-    /// Lets the process begin, when the directory is free, and waits until it has stored something.
-    ///
-    /// # Errors
-    ///
-    /// Why it does not go on.
-    pub(super) fn hand_over(&self, interrupts: &Interrupts) -> Result<(), String> {
-        let link = &self.link;
-        door::say_free(link, self.at).map_err(|_| ENDED)?;
-        match door::hear(link, UP_WITHIN) {
-            Ok(Some(UP)) => door::say(link, door::GO).map_err(|_| ENDED)?,
-            Ok(Some(NO)) => return Err(door::reason(link)),
-            Ok(_) => return Err(ENDED.to_owned()),
-            Err(error) => {
-                door::say_no(link, "it goes on itself");
-                return Err(if is_silence(&error) { "it says nothing".to_owned() } else { error.to_string() });
-            }
+    /// Whether it has the run also if a signal comes: those who post are waiting.
+    pub(super) fn with_clients(&self) -> bool {
+        !matches!(self.of, Of::State(_))
+    }
+
+    /// The run has ended by itself: the process starts as always.
+    pub(super) fn leave(self) {
+        match self.of {
+            Of::State(link) => drop(link),
+            #[cfg(all(feature = "run", feature = "serve"))]
+            Of::Clients(leaving) => leaving.leave(),
         }
-        loop {
-            match door::hear(link, LOOK) {
-                Ok(Some(SETTLED)) => return Ok(()),
-                // A signal ends this one, whatever becomes of the other.
-                Err(error) if is_silence(&error) && interrupts.first().is_some() => return Ok(()),
-                Err(error) if is_silence(&error) => {}
-                Ok(_) | Err(_) => return Err("it has ended before it had stored anything".to_owned()),
-            }
+    }
+}
+
+/// Lets the process begin at this number, when the directory is free, and waits until it has stored something.
+///
+/// # Errors
+///
+/// Why it does not go on.
+pub(super) fn hand_over(link: &UnixStream, at: u64, interrupts: &Interrupts) -> Result<(), String> {
+    door::say_free(link, at).map_err(|_| ENDED)?;
+    match door::hear(link, UP_WITHIN) {
+        Ok(Some(UP)) => door::say(link, door::GO).map_err(|_| ENDED)?,
+        Ok(Some(NO)) => return Err(door::reason(link)),
+        Ok(_) => return Err(ENDED.to_owned()),
+        Err(error) => {
+            door::say_no(link, "it goes on itself");
+            return Err(if is_silence(&error) { "it says nothing".to_owned() } else { error.to_string() });
+        }
+    }
+    loop {
+        match door::hear(link, LOOK) {
+            Ok(Some(SETTLED)) => return Ok(()),
+            // A signal ends this one, whatever becomes of the other.
+            Err(error) if is_silence(&error) && interrupts.first().is_some() => return Ok(()),
+            Err(error) if is_silence(&error) => {}
+            Ok(_) | Err(_) => return Err("it has ended before it had stored anything".to_owned()),
         }
     }
 }

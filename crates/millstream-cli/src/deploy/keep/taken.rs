@@ -1,10 +1,11 @@
 //! A run whose state is kept, in the place of another process: `--take-over`.
 
 use super::super::{Failed, Runs};
-use super::offered::named;
+use super::offered::{Offered, named};
 use crate::config::Keep;
 use millstream_core::Plan;
-use millstream_state::door::{self, ASK, BUSY, Door, FREE, GO, NO, SETTLED, UP, VERSION, is_silence};
+use millstream_exec::Stopper;
+use millstream_state::door::{self, ASK, BUSY, Door, FREE, GO, NO, SETTLED, SOCKETS, UP, VERSION, is_silence};
 use millstream_state::{JobError, Persistent, StateDir, StateError, Storer};
 use std::io::{self, Write};
 use std::os::unix::net::UnixStream;
@@ -29,7 +30,15 @@ const SETTLES_WITHIN: Duration = Duration::from_secs(5);
 const LOOK: Duration = Duration::from_millis(20);
 
 /// What was taken over. If it is dropped before it is settled, the old process goes on.
-pub(super) struct Taken {
+pub(super) enum Taken {
+    State(TakenState),
+    /// And who posts what the run reads.
+    #[cfg(all(feature = "run", feature = "serve"))]
+    Clients(super::Clients),
+}
+
+/// A state that was taken over.
+pub(super) struct TakenState {
     link: Arc<Mutex<Option<UnixStream>>>,
     of: String,
     at: u64,
@@ -45,7 +54,7 @@ impl Runs {
                 Ok(dir) if keep.take_over && dir.program() == program => {
                     let rings = self.config.rings.clone();
                     keep.judged(Persistent::new(rings, dir)).judge(plan)?;
-                    ask(&keep.dir).map_err(|why| Failed::TakeOver(format!("the other process: {why}")))?
+                    self.ask(&keep.dir).map_err(|why| Failed::TakeOver(format!("the other process: {why}")))?
                 }
                 // The start says what is wrong.
                 _ => None,
@@ -56,8 +65,8 @@ impl Runs {
                     return Ok((dir, taken));
                 }
                 (Ok(dir), None) => {
-                    if keep.take_over && !self.config.quiet {
-                        self.complaints.note("--take-over: no process has this state, so nothing is taken over");
+                    if keep.take_over {
+                        self.say("--take-over: no process has this state, so nothing is taken over");
                     }
                     return Ok((dir, None));
                 }
@@ -70,12 +79,36 @@ impl Runs {
         }
     }
 
-    /// The run has begun.
-    pub(super) fn took_over(&self, taken: Option<&Taken>, storer: Storer) {
-        let Some(taken) = taken else { return };
-        if !self.config.quiet {
-            self.complaints.note(&format!("took over from {} at number {}", taken.of, taken.at));
+    /// Asks the process that has the directory for it. None if there is none.
+    fn ask(&self, dir: &Path) -> Result<Option<Taken>, String> {
+        #[cfg(all(feature = "run", feature = "serve"))]
+        if let Some(clients) = &self.clients {
+            return Ok(clients.ask(dir)?.then(|| Taken::Clients(clients.clone())));
         }
+        Ok(ask(dir)?.map(Taken::State))
+    }
+
+    /// The run has begun, at this number, and other processes may take over from this one.
+    pub(super) fn begins(
+        &self,
+        (keep, at): (&Keep, u64),
+        taken: Option<&Taken>,
+        storer: Storer,
+        stopper: Stopper,
+    ) -> Result<Option<Offered>, Failed> {
+        #[cfg(all(feature = "run", feature = "serve"))]
+        if let Some(clients) = &self.clients {
+            return self.begins_with(clients, (keep, at), storer, stopper);
+        }
+        let _ = at;
+        if let Some(Taken::State(taken)) = taken {
+            self.took_over(taken, storer.clone());
+        }
+        Ok(self.offered(keep, storer, stopper))
+    }
+
+    fn took_over(&self, taken: &TakenState, storer: Storer) {
+        self.say(&format!("took over from {} at number {}", taken.of, taken.at));
         let (link, since) = (taken.link.clone(), Instant::now());
         let settles = move || {
             while storer.stored() == 0 && since.elapsed() < SETTLES_WITHIN {
@@ -89,7 +122,7 @@ impl Runs {
 }
 
 /// Asks the process that has the directory for it. None if there is none.
-fn ask(dir: &Path) -> Result<Option<Taken>, String> {
+fn ask(dir: &Path) -> Result<Option<TakenState>, String> {
     let failed = |error: io::Error| error.to_string();
     let Some(link) = Door::of(dir).and_then(|door| door.knock()).map_err(failed)? else { return Ok(None) };
     if (&link).write_all(&[ASK, VERSION]).is_err() {
@@ -99,10 +132,11 @@ fn ask(dir: &Path) -> Result<Option<Taken>, String> {
         Ok(Some(FREE)) => {
             let at = door::hear_number(&link).map_err(failed)?;
             let of = named(door::process(&link));
-            Ok(Some(Taken { link: Arc::new(Mutex::new(Some(link))), of, at }))
+            Ok(Some(TakenState { link: Arc::new(Mutex::new(Some(link))), of, at }))
         }
         Ok(Some(BUSY)) => Err("another one is taking over: try again when it has, or has not".to_owned()),
         Ok(Some(NO)) => Err(door::reason(&link)),
+        Ok(Some(SOCKETS)) => Err("it takes what is posted, and this one does not: end it first".to_owned()),
         Ok(Some(_)) => Err("it says what this process does not understand".to_owned()),
         // It has ended.
         Ok(None) => Ok(None),
@@ -112,6 +146,35 @@ fn ask(dir: &Path) -> Result<Option<Taken>, String> {
 }
 
 impl Taken {
+    /// This process has the directory. Waits for the word of the old one, unless that gives it later.
+    fn up(&self) -> Result<(), String> {
+        match self {
+            Taken::State(state) => state.up(),
+            #[cfg(all(feature = "run", feature = "serve"))]
+            Taken::Clients(_) => Ok(()),
+        }
+    }
+
+    /// The run is over, by itself or by a signal.
+    pub(super) fn settled(&self) {
+        match self {
+            Taken::State(state) => settle(&state.link),
+            #[cfg(all(feature = "run", feature = "serve"))]
+            Taken::Clients(clients) => clients.settled(),
+        }
+    }
+
+    /// The run has failed.
+    pub(super) fn failed(&self) {
+        match self {
+            Taken::State(state) => drop(state.link.lock().unwrap_or_else(PoisonError::into_inner).take()),
+            #[cfg(all(feature = "run", feature = "serve"))]
+            Taken::Clients(clients) => clients.give_back(),
+        }
+    }
+}
+
+impl TakenState {
     /// This process has the directory. Waits for the word of the old one, unless that has ended by now.
     fn up(&self) -> Result<(), String> {
         let link = self.link.lock().unwrap_or_else(PoisonError::into_inner);
@@ -124,16 +187,6 @@ impl Taken {
             Err(error) if is_silence(&error) => Err(format!("{} says nothing", self.of)),
             Err(_) => Ok(()),
         }
-    }
-
-    /// The run is over, by itself or by a signal.
-    pub(super) fn settled(&self) {
-        settle(&self.link);
-    }
-
-    /// The run has failed.
-    pub(super) fn failed(&self) {
-        drop(self.link.lock().unwrap_or_else(PoisonError::into_inner).take());
     }
 }
 

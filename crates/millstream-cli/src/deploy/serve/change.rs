@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 const LETS_GO_WITHIN: Duration = Duration::from_secs(60);
 
 /// The time in which the new process opens the state, and could answer.
-const UP_WITHIN: Duration = Duration::from_secs(30);
+pub(super) const UP_WITHIN: Duration = Duration::from_secs(30);
 
 /// The time in which the state of a process that was killed becomes free, or another one offers it.
 const FOUND_WITHIN: Duration = Duration::from_secs(10);
@@ -52,7 +52,7 @@ pub(super) struct Before {
 type Offered = (Option<Offer>, Option<TookOver>);
 
 /// A service that another process has now, the name of that, and how long clients have waited for it.
-pub(super) type Away = (HandedOver, String, Duration);
+pub(in crate::deploy) type Away = (HandedOver, String, Duration);
 
 impl Runs {
     /// Starts the run, where that of the old process was if this one is to take over.
@@ -83,7 +83,7 @@ impl Runs {
                 }
                 started => {
                     if is_alone && started.is_ok() {
-                        self.note("--take-over: no process has this state, so nothing is taken over");
+                        self.say("--take-over: no process has this state, so nothing is taken over");
                     }
                     return Ok(started.map(|started| (before, started)));
                 }
@@ -146,7 +146,7 @@ impl Runs {
                 }
                 if !said && since.elapsed() > SAID_AFTER {
                     said = true;
-                    self.note(&format!("--take-over: follows the other process, at number {}", following.reached()));
+                    self.say(&format!("--take-over: follows the other process, at number {}", following.reached()));
                 }
             }
             let took = round.elapsed();
@@ -179,7 +179,7 @@ impl Runs {
             return match server.offer(&keep.dir) {
                 Ok(offer) => Ok((Some(offer), None)),
                 Err(error) => {
-                    self.note(&format!("--state: no process can take over from this one: {error}"));
+                    self.say(&format!("--state: no process can take over from this one: {error}"));
                     Ok((None, None))
                 }
             };
@@ -189,7 +189,7 @@ impl Runs {
             (format!("--take-over: {of} does not let this one begin: {error}"), Outcome::InputOrOutputFailed)
         })?;
         let took_over = TookOver { at, followed, paused: asked.elapsed() };
-        self.note(&format!("took over from {of} {took_over}"));
+        self.say(&format!("took over from {of} {took_over}"));
         Ok((Some(offer), Some(took_over)))
     }
 
@@ -204,30 +204,33 @@ impl Runs {
         None
     }
 
-    /// Hands a service over whose requests are held, and whose state is free. None if this process has to go on.
-    pub(super) fn hands_over(
+    /// Hands a service over whose requests are held, and whose state is free, to a process that begins within this
+    /// time. None if this process has to go on; or to end, when `ends` says so.
+    pub(in crate::deploy) fn hands_over(
         &self,
         server: &Server,
         offer: &mut Option<Offer>,
         successor: Successor,
         (left, held): (u64, Instant),
+        (within, ends): (Duration, &dyn Fn() -> bool),
     ) -> Option<Away> {
         let offered = offer.as_ref()?;
         let to = named(successor.process());
         if left > 0 {
-            self.note(&format!("{left} requests were not answered in time, and were refused"));
+            self.say(&format!("{left} requests were not answered in time, and were refused"));
         }
-        match successor.hand_over(server, offered, UP_WITHIN) {
+        match successor.hand_over_unless(server, offered, within, ends) {
             Ok(handed_over) => Some((handed_over, to, held.elapsed())),
+            Err(_) if ends() => None,
             Err(error) => {
-                self.note(&format!("{to} did not take over, and this one goes on: {error}"));
+                self.say(&format!("{to} did not take over, and this one goes on: {error}"));
                 None
             }
         }
     }
 
     /// Forwards requests until no connection is left. `false` if this process has to go on.
-    pub(super) fn forwards(
+    pub(in crate::deploy) fn forwards(
         &self,
         server: &Server,
         offer: &mut Option<Offer>,
@@ -239,7 +242,7 @@ impl Runs {
             match handed_over.settled(server, &offered, LOOK) {
                 Settled::Yes => break,
                 Settled::Lost => {
-                    self.note(&format!("{to} has ended before it answered anything, and this one goes on"));
+                    self.say(&format!("{to} has ended before it had taken over for good, and this one goes on"));
                     *offer = Some(offered);
                     return false;
                 }
@@ -247,10 +250,12 @@ impl Runs {
                 _ => {}
             }
         }
+        // The process before this one does not get it back either.
+        offered.settle();
         // A process that asks from now on reaches the other one alone.
         drop(offered);
         let (paused, open) = (in_words(paused), server.counters().open());
-        self.note(&format!("handed over to {to} after a pause of {paused}; {open} connections are left"));
+        self.say(&format!("handed over to {to} after a pause of {paused}; {open} connections are left"));
         let since = Instant::now();
         while server.counters().open() > 0 && since.elapsed() < idle + FORWARDED_WITHIN {
             if self.interrupts.first().is_some() {
@@ -274,18 +279,12 @@ impl Runs {
                 Err(failed) if is_in_use(&failed) && self.interrupts.first().is_none() => {
                     if !said && since.elapsed() > FOUND_WITHIN {
                         said = true;
-                        self.note(&format!("nothing is answered: {failed}"));
+                        self.say(&format!("nothing is answered: {failed}"));
                     }
                     self.interrupts.wait_at_most(AGAIN);
                 }
                 started => return started,
             }
-        }
-    }
-
-    fn note(&self, text: &str) {
-        if !self.config.quiet {
-            self.complaints.note(text);
         }
     }
 }

@@ -81,7 +81,7 @@ fn the_old_process_goes_on_if_the_new_one_dies_before_it_has_answered() {
     let ledger = Ledger::start(&scene, STATE);
     assert_eq!(ledger.ask("POST /deposit", "", r#"{"to":"ann","amount":100}"#).0, 200);
     Ledger::of(taking_over(&scene)).kill();
-    ledger.says("has ended before it answered anything, and this one goes on");
+    ledger.says("has ended before it had taken over for good, and this one goes on");
     assert_eq!(ledger.ask("POST /transfer", "", TRANSFER).0, 200);
     let new = Ledger::of(taking_over(&scene));
     new.says("at number 2: followed it to number ");
@@ -94,6 +94,18 @@ fn the_old_process_goes_on_if_the_new_one_dies_before_it_has_answered() {
     ledger.says(" after a pause of ");
     assert_eq!(code(ledger), Some(0));
     assert_eq!(new.terminate(), Some(143));
+}
+
+#[test]
+fn a_process_that_hands_over_before_it_has_answered_anything_lets_the_one_before_it_end() {
+    let scene = Scene::new();
+    let first = Ledger::start(&scene, STATE);
+    let second = Ledger::of(taking_over(&scene));
+    let third = Ledger::of(taking_over(&scene));
+    // The third one has taken over for good.
+    assert_eq!(third.ask("POST /deposit", "", r#"{"to":"ann","amount":100}"#).0, 200);
+    assert_eq!((code(second), code(first)), (Some(0), Some(0)));
+    assert_eq!(third.terminate(), Some(143));
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! The process that takes a service over.
 
 use super::link::{self, ASK, BUSY, GO, NO, SOCKETS, VERSION};
+use super::offer::Settles;
 use super::{HandOverError, Offer};
 use crate::OpenError;
 use crate::http::{Limits, Server};
@@ -102,6 +103,25 @@ impl Predecessor {
     /// If the other process has taken the service back, since this one was too slow, or says nothing. Nothing was
     /// answered here then, and this process has to end.
     pub fn up(self, server: &Server, within: Duration) -> Result<Offer, HandOverError> {
+        self.begin(server, within, None)
+    }
+
+    /// As [`up`](Predecessor::up), for a service that answers before it has done what is asked: it is settled when
+    /// `settled` says so, or after a while, and not by an answer. That is called from a thread of its own.
+    ///
+    /// # Errors
+    ///
+    /// As [`up`](Predecessor::up).
+    pub fn up_until(
+        self,
+        server: &Server,
+        within: Duration,
+        settled: impl Fn() -> bool + Send + 'static,
+    ) -> Result<Offer, HandOverError> {
+        self.begin(server, within, Some(Box::new(settled)))
+    }
+
+    fn begin(self, server: &Server, within: Duration, settles: Option<Settles>) -> Result<Offer, HandOverError> {
         let Predecessor { link, door, own, .. } = self;
         let go = match link::say(&link, link::UP) {
             Ok(()) => link::hear(&link, within)?,
@@ -113,7 +133,7 @@ impl Predecessor {
             Some(NO) => return Err(HandOverError::Refused(link::reason(&link))),
             Some(_) => return Err(HandOverError::Refused("what this process does not understand".to_owned())),
         }
-        let offer = Offer::on(server, Arc::new(door), own, go.map(|_| link))?;
+        let offer = Offer::on(server, Arc::new(door), own, go.map(|_| link), settles)?;
         server.listening.accept(Accepting::Yes);
         Ok(offer)
     }

@@ -47,7 +47,7 @@ impl Offer {
     pub(crate) fn new(server: &Server, dir: &Path) -> io::Result<Self> {
         let door = Door::of(dir)?;
         let socket = door.listen()?;
-        Offer::on(server, Arc::new(door), socket, None)
+        Offer::on(server, Arc::new(door), socket, None, None)
     }
 
     pub(super) fn on(
@@ -55,6 +55,7 @@ impl Offer {
         door: Arc<Door>,
         socket: UnixListener,
         before: Option<UnixStream>,
+        settles: Option<Settles>,
     ) -> io::Result<Self> {
         let (ask, asked) = sync_channel(1);
         let (listens, listening) = watch::channel(true);
@@ -72,7 +73,7 @@ impl Offer {
         let visited = Visited { serving, beside: beside.clone(), ask, busy: busy.clone() };
         drop(beside.runtime.spawn(visited.listen(listener, listening)));
         let before = Arc::new(Mutex::new(before));
-        settle(before.clone(), server)?;
+        settle(before.clone(), server, settles)?;
         Ok(Offer { door, socket, asked, busy, listens, before })
     }
 
@@ -97,6 +98,9 @@ impl fmt::Debug for Offer {
 
 type Before = Mutex<Option<UnixStream>>;
 
+/// Whether this process has taken over for good.
+pub(super) type Settles = Box<dyn Fn() -> bool + Send>;
+
 fn settled(before: &Before) {
     if let Some(link) = before.lock().unwrap_or_else(PoisonError::into_inner).take() {
         // An error means that it has ended.
@@ -104,8 +108,8 @@ fn settled(before: &Before) {
     }
 }
 
-/// Says so when the first request is answered.
-fn settle(before: Arc<Before>, server: &Server) -> io::Result<()> {
+/// Says so when the first request is answered, or something else shows it.
+fn settle(before: Arc<Before>, server: &Server, settles: Option<Settles>) -> io::Result<()> {
     if before.lock().unwrap_or_else(PoisonError::into_inner).is_none() {
         return Ok(());
     }
@@ -114,7 +118,8 @@ fn settle(before: Arc<Before>, server: &Server) -> io::Result<()> {
         loop {
             std::thread::sleep(LOOK);
             let Some(serving) = serving.upgrade() else { return };
-            if serving.switch.has_answered() || since.elapsed() > SETTLES_WITHIN {
+            let settles = settles.as_ref().map_or_else(|| serving.switch.has_answered(), |settles| settles());
+            if settles || since.elapsed() > SETTLES_WITHIN {
                 return settled(&before);
             }
         }
@@ -211,6 +216,11 @@ impl Successor {
         self.busy = None;
     }
 
+    /// Leaves it without a word, as if this process had died: it waits for the state, and begins without this one.
+    pub fn leave(mut self) {
+        self.busy = None;
+    }
+
     /// Hands the sockets over to a process that can begin now: the requests are [held](Server::hold), and the state is
     /// free. Waits until it could answer, at most for this time. Then requests go to it, also those that wait.
     ///
@@ -218,20 +228,52 @@ impl Successor {
     ///
     /// If the process ends, says that it cannot, or says nothing in time. Then it is told not to begin, and this one
     /// can [go on](Server::resume) when the state is free again.
-    pub fn hand_over(mut self, server: &Server, offer: &Offer, within: Duration) -> Result<HandedOver, HandOverError> {
+    pub fn hand_over(self, server: &Server, offer: &Offer, within: Duration) -> Result<HandedOver, HandOverError> {
+        self.hand_over_unless(server, offer, within, || false)
+    }
+
+    /// As [`hand_over`](Successor::hand_over), but waits only until `ends` returns `true`: this process ends then, and
+    /// the other one begins without its word.
+    ///
+    /// # Errors
+    ///
+    /// As [`hand_over`](Successor::hand_over); [`HandOverError::Silent`] if this process ends.
+    pub fn hand_over_unless(
+        mut self,
+        server: &Server,
+        offer: &Offer,
+        within: Duration,
+        ends: impl Fn() -> bool,
+    ) -> Result<HandedOver, HandOverError> {
         let link = self.link.try_clone()?;
-        if let Err(error) = self.up(server, offer, within) {
+        if let Err(error) = self.up(server, offer, within, &ends) {
             offer.listens.send_replace(true);
+            if ends() {
+                self.busy = None;
+            }
             return Err(error);
         }
         server.serving.switch.away(offer.door.clone());
         Ok(HandedOver { link, _busy: self.busy.take() })
     }
 
-    fn up(&self, server: &Server, offer: &Offer, within: Duration) -> Result<(), HandOverError> {
+    fn up(
+        &self,
+        server: &Server,
+        offer: &Offer,
+        within: Duration,
+        ends: &dyn Fn() -> bool,
+    ) -> Result<(), HandOverError> {
         let clients = server.listening.socket()?;
         link::pass(&self.link, [clients.as_fd(), offer.socket.as_fd()])?;
-        match link::hear(&self.link, within)? {
+        let since = Instant::now();
+        let word = loop {
+            match link::hear(&self.link, LOOK.min(within)) {
+                Err(error) if door::is_silence(&error) && since.elapsed() < within && !ends() => {}
+                word => break word?,
+            }
+        };
+        match word {
             Some(UP) => {}
             Some(NO) => return Err(HandOverError::Refused(link::reason(&self.link))),
             Some(_) | None => return Err(HandOverError::Gone),

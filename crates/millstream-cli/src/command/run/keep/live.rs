@@ -3,6 +3,8 @@
 #[cfg(feature = "serve")]
 use super::super::listening::Posted;
 use super::super::sources::{Endless, Named};
+#[cfg(feature = "serve")]
+use crate::deploy::Clients;
 use crate::deploy::Runs;
 use crate::input::{message, never_waits};
 use crate::message::Complaints;
@@ -129,24 +131,27 @@ pub(super) struct Opening {
     pub(super) quiet: bool,
     /// What a signal ends.
     pub(super) endless: Endless,
+    #[cfg(feature = "serve")]
+    pub(super) clients: Clients,
     pub(super) complaints: Complaints,
 }
 
 impl Opening {
-    /// Listens. `left` is called with what takes no more when another process takes over.
+    /// Listens, or goes on with those who post. `left` is called with what takes no more when another process takes
+    /// over.
     ///
     /// # Errors
     ///
     /// Why it does not, and the exit code.
     #[cfg(feature = "serve")]
     pub(super) fn posted(self, address: &str, left: &Left) -> Result<Live, (String, Outcome)> {
-        let Posted { address, arriving, ends } = Posted::at(address, self.most)?;
-        if !self.quiet {
+        let Posted { address, arriving, refuse } = Posted::at(address, self.most, &self.clients)?;
+        if let (Some(address), false) = (address, self.quiet) {
             self.complaints.note(&format!("listening at http://{address}/ingest"));
         }
-        let closer = ends.closer();
-        self.endless.add(move || closer.close());
-        left.cut_off(move || ends.cut_off());
+        let clients = self.clients;
+        self.endless.add(move || clients.close());
+        left.cut_off(refuse);
         Ok(Live::Posted(Box::new(Arriving::of(arriving))))
     }
 

@@ -170,7 +170,7 @@ impl KeptOutputs {
     }
 
     /// Where a replay prints.
-    pub(super) fn shown(&self, output: Output) -> Shown {
+    pub(super) fn shown(&self, output: Option<Output>) -> Shown {
         let standard = self.names.iter().position(Option::is_none);
         let is_shown = |place: &Option<usize>| standard.is_none_or(|standard| *place == Some(standard));
         let sinks = self.places.sinks.iter().map(is_shown).collect();

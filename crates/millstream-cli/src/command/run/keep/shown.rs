@@ -45,7 +45,7 @@ impl Counts {
 
 /// What a replay prints: what went to standard output, or to all files if nothing did; and the first dead letters.
 pub(super) struct Shown {
-    pub(super) output: Output,
+    pub(super) output: Option<Output>,
     /// By the number of a sink, whether it is printed.
     pub(super) sinks: Vec<bool>,
     pub(super) dead: u64,
@@ -54,8 +54,9 @@ pub(super) struct Shown {
 
 impl Shown {
     pub(super) fn write(&mut self, written: &Written) {
-        for (_, bytes) in written.parts.iter().filter(|(sink, _)| self.sinks[*sink]) {
-            self.output.write(bytes);
+        if let Some(output) = &mut self.output {
+            let parts = written.parts.iter().filter(|(sink, _)| self.sinks[*sink]);
+            parts.for_each(|(_, bytes)| output.write(bytes));
         }
         for dead in &written.dead {
             self.dead += 1;

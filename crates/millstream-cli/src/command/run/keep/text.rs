@@ -5,7 +5,7 @@
 
 use super::super::change_rules::{advice, names_states};
 use super::super::{Text, shown_wrong};
-use crate::config::{Doing, GOES_ON, Judge, Keep};
+use crate::config::{Doing, Judge, Keep};
 use crate::flags::When;
 use crate::message::{Complaints, quoted};
 use crate::outcome::Outcome;
@@ -16,7 +16,6 @@ use millstream_mill::{Allowed, Numbers, Program};
 use millstream_state::{Manifest, SnapshotEntry, StateDir};
 use serde::Deserialize;
 use serde_json::{Value, json};
-use std::env;
 use std::path::Path;
 
 /// A program whose state is kept.
@@ -86,11 +85,10 @@ impl KeptProgram {
         let manifests = manifests(&keep.dir);
         let looked_at = looked_at(&keep.doing, &manifests).map_err(|why| wrong(&why))?;
         let newest = manifests.last().map(|newest| &newest.plan["job"]).filter(|job| job["text"].is_string());
-        let goes_on = env::var_os(GOES_ON).is_some();
         let program = |job| stored(job, shards).map_err(|why| wrong(&why));
         let changed = newest.is_some_and(|job| job["changed"] == true);
         let kept = |program, text| KeptProgram { program, text, allowed: allowed.clone(), shards, changed, said: None };
-        if let Some(job) = looked_at.or(newest.filter(|_| goes_on)) {
+        if let Some(job) = looked_at.or(newest.filter(|_| keep.goes_on)) {
             let text = job["text"].as_str().unwrap_or_default().to_owned();
             return Ok(kept(program(job)?, text));
         }

@@ -1,0 +1,91 @@
+//! The end of a command: its reports, and its outcome.
+
+use super::{Failed, Runs};
+use crate::config::{Doing, Keep, StatsTo, program};
+use crate::flags::StatsFormat;
+use crate::message::{one_line, quoted, say};
+use crate::outcome::Outcome;
+use crate::{output, progress, stats, watching};
+use millstream_exec::RunError;
+use millstream_state::JobError;
+
+impl Runs {
+    /// Writes the reports that the flags ask for, the hash last.
+    pub(crate) fn finish(self) -> Outcome {
+        progress::end();
+        self.write_reports();
+        let outcome = match self.interrupts.first() {
+            Some(signal) => Outcome::Interrupted(signal),
+            None if self.complaints.any() => Outcome::InputOrOutputFailed,
+            None => Outcome::Done,
+        };
+        self.shown.linger(outcome, &self.interrupts, (!self.config.quiet).then_some(&self.complaints));
+        watching::ended(outcome);
+        outcome
+    }
+
+    /// Prints why a run failed, then writes the reports up to the failure.
+    pub(crate) fn fail(mut self, failed: &Failed) -> Outcome {
+        progress::end();
+        // The failure was found in the output, not by the run.
+        if let Some(report) = self.reports.last_mut()
+            && report["failure"].is_null()
+        {
+            report["failure"] = failed.to_string().into();
+            report["ending"] = "failed".into();
+        }
+        let why = one_line(&failed.to_string());
+        let outcome = match failed {
+            Failed::Run(RunError::Options(_)) => {
+                self.complaints.note(&why);
+                Outcome::WrongUse
+            }
+            Failed::Job(error) => {
+                self.complaints.note(&format!("--state: {why}"));
+                match error {
+                    JobError::OtherStates { .. } | JobError::OtherVersion { .. } => Outcome::WrongUse,
+                    _ => Outcome::InputOrOutputFailed,
+                }
+            }
+            Failed::TakeOver(_) | Failed::GoesOn => {
+                self.complaints.note(&format!("--take-over: {why}"));
+                Outcome::InputOrOutputFailed
+            }
+            Failed::Run(_) | Failed::Model(_) => {
+                say(&format!("millstream: {why}"));
+                self.say_replay(failed);
+                Outcome::PipelineFailed
+            }
+        };
+        self.write_reports();
+        self.shown.linger(outcome, &self.interrupts, (!self.config.quiet).then_some(&self.complaints));
+        watching::ended(outcome);
+        outcome
+    }
+
+    /// Prints the command that fails in the same way, if the run's state is kept.
+    fn say_replay(&self, failed: &Failed) {
+        let Some(Keep { dir, doing: Doing::Run { .. }, .. }) = &self.config.keep else { return };
+        if let Failed::Run(RunError::Stage { .. }) = failed {
+            say(&format!("millstream: the same again: {} replay {}", program(), quoted(dir.as_os_str())));
+        }
+    }
+
+    fn write_reports(&self) {
+        if let Some(to) = &self.config.stats {
+            self.write_stats(to);
+        }
+        if let Some(hash) = &self.hash {
+            say(&hash.to_string());
+            output::no_hash_follows();
+        }
+    }
+
+    fn write_stats(&self, to: &StatsTo) {
+        let stats = match self.config.stats_format {
+            StatsFormat::Json => stats::text(&self.reports),
+            StatsFormat::Table => stats::table(&self.reports),
+        };
+        stats::write(to, &stats, &self.complaints);
+    }
+}

@@ -1,0 +1,285 @@
+//! `run --state` of rows that are posted, and that new processes take over under those who post.
+
+use crate::run_posted::{Run, post, random, text_of};
+use crate::scene::{PATIENCE, Scene, Seen, ended};
+use std::collections::HashMap;
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader, Read, Write};
+#[cfg(target_os = "linux")]
+use std::net::TcpListener;
+use std::net::TcpStream;
+use std::os::unix::net::UnixStream;
+use std::process::Stdio;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{JoinHandle, sleep, spawn};
+use std::time::{Duration, Instant};
+
+const TEXT: &str = "jsonl(listen: \"127.0.0.1:0\") | map(.id)";
+const OFTEN: &str = "--snapshot-every 0.05s";
+/// A process with this one is not settled before its first five seconds are over.
+const SELDOM: &str = "--snapshot-every 3600s";
+
+/// How a client posts. Each row has an id of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    /// Each row on a connection of its own.
+    New,
+    /// All on one connection.
+    Kept,
+    /// The body comes late.
+    Slow,
+    /// Three rows in a body that comes in pieces, the ends of which are within rows.
+    Chunked,
+}
+
+/// A client for which nothing may go wrong: no connection is refused or reset, and every row is acknowledged.
+struct Client {
+    port: u16,
+    kind: Kind,
+    connection: Option<BufReader<TcpStream>>,
+}
+
+impl Client {
+    fn connected(&self) -> BufReader<TcpStream> {
+        let stream = TcpStream::connect(("127.0.0.1", self.port)).expect("no connection is refused");
+        stream.set_read_timeout(Some(PATIENCE)).expect("a timeout");
+        stream.set_nodelay(true).expect("an option");
+        BufReader::new(stream)
+    }
+
+    fn post(&mut self, rows: &[String]) {
+        let mut connection = self.connection.take().unwrap_or_else(|| self.connected());
+        let body: String = rows.iter().map(|id| format!("{{\"id\":\"{id}\"}}\n")).collect();
+        let stream = connection.get_mut();
+        let mut say = |text: &str| stream.write_all(text.as_bytes()).expect("it can be sent");
+        let close = if self.kind == Kind::New { "connection: close\r\n" } else { "" };
+        let head = format!("POST /ingest HTTP/1.1\r\nhost: localhost\r\n{close}");
+        if self.kind == Kind::Chunked {
+            say(&(head + "transfer-encoding: chunked\r\n\r\n"));
+            for piece in body.as_bytes().chunks(body.len() / 3 + 2) {
+                sleep(Duration::from_millis(random() % 10));
+                say(&format!("{:x}\r\n{}\r\n", piece.len(), str::from_utf8(piece).expect("text")));
+            }
+            say("0\r\n\r\n");
+        } else {
+            say(&format!("{head}content-length: {}\r\n\r\n", body.len()));
+            let (first, second) = body.split_at(if self.kind == Kind::Slow { 4 } else { 0 });
+            say(first);
+            if self.kind == Kind::Slow {
+                sleep(Duration::from_millis(random() % 30));
+            }
+            say(second);
+        }
+        let (ends, said) = answered(&mut connection);
+        assert_eq!(said, format!("{{\"taken\":{}}}\n", rows.len()));
+        if ends {
+            let mut rest = Vec::new();
+            connection.read_to_end(&mut rest).expect("no connection is reset");
+            assert!(rest.is_empty(), "{rest:?}");
+        } else {
+            self.connection = Some(connection);
+        }
+    }
+}
+
+/// Whether a response is the last one of its connection, and its body.
+fn answered(connection: &mut BufReader<TcpStream>) -> (bool, String) {
+    let (mut line, mut head) = (String::new(), String::new());
+    while line != "\r\n" {
+        line.clear();
+        let read = connection.read_line(&mut line).expect("no connection is reset");
+        assert!(read > 0, "a connection has ended without an answer: {head}");
+        head += &line.to_ascii_lowercase();
+    }
+    let length = head.split_once("content-length: ").and_then(|(_, rest)| rest.split_once('\r')).expect("a length").0;
+    let mut body = vec![0; length.parse().expect("a number")];
+    connection.read_exact(&mut body).expect("a response is whole");
+    let body = String::from_utf8(body).expect("text");
+    assert!(head.starts_with("http/1.1 200 "), "{head}{body}");
+    (head.contains("connection: close\r\n"), body)
+}
+
+/// Posts until it is over. Returns the ids.
+fn posting(port: u16, name: usize, kind: Kind, over: &Arc<AtomicBool>) -> JoinHandle<Vec<String>> {
+    let over = over.clone();
+    spawn(move || {
+        let (mut client, mut ids) = (Client { port, kind, connection: None }, Vec::new());
+        while !over.load(Ordering::Relaxed) {
+            let many = if kind == Kind::Chunked { 3 } else { 1 };
+            let rows: Vec<String> = (0..many).map(|n| format!("{name}-{}", ids.len() + n)).collect();
+            client.post(&rows);
+            ids.extend(rows);
+            sleep(Duration::from_millis(1 + random() % 5));
+        }
+        ids
+    })
+}
+
+/// The output has these ids, each once.
+fn has_once(scene: &Scene, ids: impl IntoIterator<Item = String>) {
+    let out = text_of(scene, "out");
+    let mut found = HashMap::new();
+    out.lines().for_each(|line| *found.entry(line.trim_matches('"')).or_insert(0) += 1);
+    for id in ids {
+        assert_eq!(found.remove(id.as_str()), Some(1), "{id}");
+    }
+    assert!(found.is_empty(), "rows that were not acknowledged: {found:?}");
+}
+
+/// A process that asks for the run, gets the sockets, and does nothing with them.
+fn silent(scene: &Scene) -> UnixStream {
+    let since = Instant::now();
+    // The run may listen and not have begun.
+    let mut link = loop {
+        match UnixStream::connect(scene.path("state/take-over")) {
+            Ok(link) => break link,
+            Err(error) => assert!(since.elapsed() < PATIENCE, "{error}"),
+        }
+        sleep(Duration::from_millis(2));
+    };
+    link.set_read_timeout(Some(PATIENCE)).expect("a timeout");
+    link.write_all(b"T\x01").expect("it asks");
+    let mut sockets = [0];
+    link.read_exact(&mut sockets).expect("an answer");
+    assert_eq!(&sockets, b"L");
+    link
+}
+
+#[test]
+fn who_posts_sees_nothing_of_six_take_overs_and_each_row_is_there_once() {
+    let scene = Scene::new().file("p.mill", TEXT);
+    let mut present = Run::start(&scene, OFTEN);
+    let over = Arc::new(AtomicBool::new(false));
+    let kinds = [Kind::New, Kind::New, Kind::Kept, Kind::Kept, Kind::Slow, Kind::Chunked];
+    let clients: Vec<_> =
+        kinds.into_iter().enumerate().map(|(name, kind)| posting(present.port, name, kind, &over)).collect();
+    for _ in 0..6 {
+        sleep(Duration::from_millis(random() % 200));
+        let next = Run::start(&scene, &format!("{OFTEN} --take-over"));
+        next.says("took over from process ");
+        assert_eq!(next.port, present.port);
+        assert_eq!(ended(&mut present.child).code(), Some(0));
+        present.says("handed over to process ");
+        present.says("--take-over: retired at number ");
+        present = next;
+    }
+    sleep(Duration::from_millis(100));
+    over.store(true, Ordering::Relaxed);
+    let ids: Vec<Vec<String>> = clients.into_iter().map(|client| client.join().expect("a client is content")).collect();
+    assert_eq!(present.end(&scene), Some(143));
+    assert!(ids.iter().all(|ids| !ids.is_empty()));
+    has_once(&scene, ids.into_iter().flatten());
+}
+
+#[test]
+fn the_old_run_goes_on_with_all_its_connections_if_the_new_one_dies_before_it_begins() {
+    let scene = Scene::new().file("p.mill", TEXT);
+    let mut run = Run::start(&scene, OFTEN);
+    let over = Arc::new(AtomicBool::new(false));
+    let kinds = [Kind::New, Kind::Kept, Kind::Slow, Kind::Chunked];
+    let clients: Vec<_> =
+        kinds.into_iter().enumerate().map(|(name, kind)| posting(run.port, name, kind, &over)).collect();
+    let mut held = Vec::new();
+    for n in 0..3 {
+        sleep(Duration::from_millis(random() % 100));
+        let new = silent(&scene);
+        let port = run.port;
+        let row = spawn(move || post(port, &format!("{{\"id\":\"held {n}\"}}")));
+        sleep(Duration::from_millis(50));
+        assert!(!row.is_finished(), "it is held");
+        drop(new);
+        assert_eq!(row.join().expect("a client"), Some(200));
+        held.push(format!("held {n}"));
+    }
+    run.says("did not take over, and this one goes on");
+    // One that cannot write what it should, with another text: the old one goes on with its own.
+    fs::create_dir(scene.path("dir")).expect("a directory");
+    let text = "let row = jsonl(listen: \"127.0.0.1:0\"); row | jsonl(\"dir\"); row | map(.id)";
+    fs::write(scene.path("p.mill"), text).expect("the text");
+    let mut new = scene.command("millstream", "run p.mill --state state --take-over");
+    let out = File::options().append(true).open(scene.path("out")).expect("a file");
+    let new = Seen::of(new.stdin(Stdio::null()).stdout(out).stderr(Stdio::piped()).output().expect("it ends"));
+    assert!(new.stderr.contains("dir: Is a directory") && new.code == Some(1), "{}", new.stderr);
+    assert_eq!(post(run.port, "{\"id\":\"last\"}"), Some(200));
+    held.push("last".to_owned());
+    over.store(true, Ordering::Relaxed);
+    let ids: Vec<Vec<String>> = clients.into_iter().map(|client| client.join().expect("a client is content")).collect();
+    assert_eq!(run.end(&scene), Some(143));
+    has_once(&scene, ids.into_iter().flatten().chain(held));
+}
+
+#[test]
+fn the_old_run_still_listens_if_the_new_one_is_killed_before_its_first_snapshot() {
+    let scene = Scene::new().file("p.mill", TEXT);
+    let mut run = Run::start(&scene, OFTEN);
+    let mut ids = Vec::new();
+    let mut takes = |port: u16, id: String| {
+        assert_eq!(post(port, &format!("{{\"id\":\"{id}\"}}")), Some(200));
+        ids.push(id);
+    };
+    for n in 0..2 {
+        takes(run.port, format!("old {n}"));
+        let new = Run::start(&scene, &format!("{SELDOM} --take-over"));
+        new.says("took over from process ");
+        // It is in the journal, and the old one reads it there.
+        takes(run.port, format!("new {n}"));
+        new.kill();
+        // No connection is refused: it waits in the queue of the socket.
+        takes(run.port, format!("again {n}"));
+        run.says("and this one goes on");
+    }
+    let new = Run::start(&scene, &format!("{OFTEN} --take-over"));
+    assert_eq!(ended(&mut run.child).code(), Some(0));
+    takes(new.port, "last".to_owned());
+    assert_eq!(new.port, run.port);
+    let mut new = new;
+    assert_eq!(new.end(&scene), Some(143));
+    has_once(&scene, ids);
+}
+
+#[test]
+fn a_run_that_was_told_to_end_leaves_its_socket_to_the_next_one() {
+    let scene = Scene::new().file("p.mill", TEXT);
+    let mut run = Run::start(&scene, SELDOM);
+    assert_eq!(post(run.port, "{\"id\":\"one\"}"), Some(200));
+    let mut new = Run::start(&scene, &format!("{SELDOM} --take-over"));
+    new.says("took over from process ");
+    // Neither of them waits for what the other one may still do.
+    assert_eq!(run.end(&scene), Some(143));
+    assert_eq!(post(new.port, "{\"id\":\"two\"}"), Some(200));
+    assert_eq!(new.end(&scene), Some(143));
+    has_once(&scene, ["one", "two"].map(str::to_owned));
+}
+
+/// A source that listens takes the socket of a supervisor, with and without a state.
+#[cfg(target_os = "linux")]
+#[test]
+fn who_posts_to_a_supervisors_socket_waits_while_no_process_listens() {
+    let scene = Scene::new().file("p.mill", TEXT);
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let port = listener.local_addr().expect("an address").port();
+    // The shell gives the socket the number that it has by the protocol.
+    let start = |args: &str| {
+        let script = "LISTEN_PID=$$ LISTEN_FDS=1 exec \"$@\" 3<&0 </dev/null";
+        let mut command = scene.command("sh", "");
+        command.args(["-c", script, "sh", env!("CARGO_BIN_EXE_millstream"), "run", "p.mill"]);
+        command.args(args.split_whitespace());
+        command.stdin(Stdio::from(std::os::fd::OwnedFd::from(listener.try_clone().expect("a socket"))));
+        Run::of(&scene, command)
+    };
+    let mut run = start("");
+    assert_eq!((run.port, post(port, "{\"id\":1}")), (port, Some(202)));
+    assert_eq!(run.end(&scene), Some(143));
+    let run = start("--state state");
+    assert_eq!((run.port, post(port, "{\"id\":2}")), (port, Some(200)));
+    run.kill();
+    let waits = spawn(move || post(port, "{\"id\":3}"));
+    let mut run = start("--state state");
+    assert_eq!(waits.join().expect("a client"), Some(200));
+    let mut new = start("--state state --take-over");
+    assert_eq!((new.port, ended(&mut run.child).code()), (port, Some(0)));
+    assert_eq!(post(port, "{\"id\":4}"), Some(200));
+    assert_eq!(new.end(&scene), Some(143));
+    has_once(&scene, ["1", "2", "3", "4"].map(str::to_owned));
+}
