@@ -91,7 +91,10 @@ impl Serve {
         }
         let (quiet, connections) = (self.run.quiet, self.limits.connections as u64);
         if let Some(fewer) = descriptors::allow(connections) {
-            complaints.note(&format!("--connections {connections}: the system allows about {fewer} (`ulimit -Hn`)"));
+            complaints.note(&format!(
+                "--connections {connections}: the system allows only about {fewer}; `ulimit -Hn` \
+                                      shows its limit"
+            ));
         }
         let mut runs = Runs::new(self.run, complaints.clone());
         let page = PageRoutes::new();
@@ -130,7 +133,7 @@ struct Service {
     page: PageRoutes,
     counted: routes::Counted,
     took_over: routes::Taken,
-    /// Who is told where it listens.
+    /// Prints where it listens.
     told: Option<Complaints>,
 }
 
@@ -194,7 +197,7 @@ fn supervised() -> Result<Option<TcpListener>, Refused> {
         let mut listeners = millstream_net::inherited().map_err(|error| failed(error.to_string()))?;
         match listeners.len() {
             0 | 1 => Ok(listeners.pop()),
-            many => Err(failed(format!("{many} sockets, and it listens at one"))),
+            many => Err(failed(format!("the supervisor passed {many} sockets, and this command listens at one"))),
         }
     }
     #[cfg(not(target_os = "linux"))]

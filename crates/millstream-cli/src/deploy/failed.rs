@@ -23,7 +23,7 @@ impl fmt::Display for Failed {
             Failed::Run(error) => error.fmt(f),
             Failed::Job(error) => error.fmt(f),
             Failed::TakeOver(why) => f.write_str(why),
-            Failed::Model(cause) => write!(f, "model, which knows neither stage nor number: {cause}"),
+            Failed::Model(cause) => write!(f, "the model failed, which knows neither stage nor number: {cause}"),
         }
     }
 }

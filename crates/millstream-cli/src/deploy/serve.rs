@@ -31,7 +31,7 @@ pub(crate) fn refused(listen: &str, error: &OpenError) -> Refused {
     match error {
         OpenError::NoToken(_) => {
             let set = format!("`export {TOKEN}=$(openssl rand -hex 16)` sets one");
-            (format!("{listen}: other machines can reach it, and no token is asked for: {set}"), Outcome::WrongUse)
+            (format!("{listen}: other machines can reach this address, so a token is needed: {set}"), Outcome::WrongUse)
         }
         error => (format!("{listen}: {error}"), Outcome::InputOrOutputFailed),
     }

@@ -62,10 +62,7 @@ pub(super) fn run(of: RunText, mut keep: Keep, complaints: &Complaints) -> Outco
         Err(why) => return wrong(&why),
     };
     if let (Some(said), false) = (kept.said(), run.quiet) {
-        complaints.note(&format!(
-            "--state: another text takes the place of the one in {}: {said}",
-            quoted(keep.dir.as_os_str())
-        ));
+        complaints.note(&format!("--state: this text replaces the one in {}: {said}", quoted(keep.dir.as_os_str())));
     }
     Output::opened(complaints, |shown| {
         let quiet = run.quiet;
