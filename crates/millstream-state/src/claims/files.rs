@@ -69,7 +69,7 @@ pub(super) fn open<C: Clock + Clone>(
 /// assert_eq!(std::fs::read("one")?, b"a");
 /// std::fs::write("one", "")?;
 /// let why = open_together(&files, Some((1.into(), &claims))).unwrap_err();
-/// assert_eq!(why.to_string(), "one: it has 0 bytes, and had 1 before number 1");
+/// assert_eq!(why.to_string(), "one: it has 0 bytes, and had 1 when number 1 came next");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///

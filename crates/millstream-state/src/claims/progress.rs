@@ -284,7 +284,8 @@ mod tests {
     fn an_answer_that_is_lost_is_found_in_the_row_and_a_commit_that_is_lost_is_an_error() {
         let of = |why| format!("a server: {why}: connection reset");
         let lost = of("the numbers from 10 to 19 are not stored");
-        let unknown = of("whether the numbers from 10 to 19 are stored shows when the job is started again");
+        let unknown =
+            of("it is not known whether the numbers from 10 to 19 are stored; start the job again to find out");
         for (next, why) in
             [(Next::Answers, None), (Next::Loses, Some(lost)), (Next::Vanishes, Some(format!("{unknown}; timed out")))]
         {

@@ -33,7 +33,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 ///
 /// std::fs::write("log", "ONE\ntwo\nthree\n")?;
 /// let refused = files.begin(Some(&position)).unwrap_err().to_string();
-/// assert_eq!(refused, "log: it has other bytes before byte 4 than when it was read");
+/// assert_eq!(refused, "log: its bytes before byte 4 have changed since they were read");
 /// # Ok::<(), std::io::Error>(())
 /// ```
 ///
@@ -302,7 +302,7 @@ mod tests {
         fs::write(&path, "one\ntwo\n").unwrap();
         assert_eq!(files.begin(Some(&position)).unwrap().next().as_deref(), Some(&b"two\n"[..]));
         fs::write(&path, "on").unwrap();
-        assert!(files.begin(Some(&position)).unwrap_err().to_string().ends_with("than when it was read"));
+        assert!(files.begin(Some(&position)).unwrap_err().to_string().ends_with("have changed since they were read"));
         let others = TextFiles::new([directory.path().join("other")]);
         assert!(others.begin(Some(&position)).unwrap_err().to_string().starts_with("file 1 was"));
     }
