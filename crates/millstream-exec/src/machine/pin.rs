@@ -165,7 +165,7 @@ mod tests {
             })
         });
         assert_eq!(pins.pinned(), [None, None]);
-        assert_eq!(pins.decisions(), ["not pinned: worker 0, 1: there are 0 cores to pin to"]);
+        assert_eq!(pins.decisions(), ["not pinned: worker 0, 1: there are only 0 cores to pin to"]);
     }
 
     #[test]
