@@ -17,8 +17,8 @@
 //!   had waited before it, which is not more demand.
 //! - Hysteresis: a number is raised if two windows in a row ask for it, and lowered if ten do, to the highest that one
 //!   of them asks for. It is raised where shards would be busy for more than 4/5 of the time, and lowered to at most
-//!   half of it where the fewer ones would be busy for less than 3/5. So no load asks for both, and no steady load undoes a
-//!   doubling: a load that is too much for k shards keeps more than k busy for 3/5 of the time.
+//!   half of it where the fewer ones would be busy for less than 3/5. So no load asks for both, and no steady load
+//!   undoes a doubling: a load that is too much for k shards keeps more than k busy for 3/5 of the time.
 //!
 //! Useful time is the time of steps, times the share of it in which the threads had a core: on shared cores a step also
 //! waits for others. More shards than cores are never asked for, unless they have threads of their own: those wait, as
