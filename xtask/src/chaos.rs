@@ -56,10 +56,10 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args) -> Result {
     if args.change && args.what != "serve" {
-        return Err(crate::cmd::failure("--change is of `serve`"));
+        return Err(crate::cmd::failure("--change works only with `serve`"));
     }
     if args.sink.is_some() && args.what != "state" {
-        return Err(crate::cmd::failure("--sink is of `state`"));
+        return Err(crate::cmd::failure("--sink works only with `state`"));
     }
     match &*args.what {
         "state" => state::run(args),

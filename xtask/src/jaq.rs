@@ -43,7 +43,7 @@ pub(crate) fn run() -> Result {
 fn differences(text: &str) -> Result<BTreeMap<&str, &str>> {
     let lines = text.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
     lines
-        .map(|line| line.split_once(' ').ok_or_else(|| failure(format!("differs.txt: `{line}` says no reason"))))
+        .map(|line| line.split_once(' ').ok_or_else(|| failure(format!("differs.txt: `{line}` has no reason"))))
         .collect()
 }
 

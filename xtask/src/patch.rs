@@ -40,7 +40,7 @@ impl Mutant {
             return Err("the head needs `# name:` and `# kills:`".to_owned());
         }
         if mutant.touches.is_empty() {
-            return Err("no unified diff".to_owned());
+            return Err("it is not a unified diff".to_owned());
         }
         Ok(mutant)
     }

@@ -17,7 +17,7 @@ pub(crate) fn secret(variable: &str, shortest: usize) -> Result<Option<String>, 
     match secret.chars().count() {
         short if short < shortest => {
             let make = format!("`export {variable}=$(openssl rand -hex 16)` makes one");
-            Err(format!("{variable} is too short: {short} of at least {shortest} characters; {make}"))
+            Err(format!("{variable} has {short} characters and needs at least {shortest}; {make}"))
         }
         _ => Ok(Some(secret)),
     }

@@ -93,11 +93,11 @@ impl Opening {
 }
 
 /// Why an input to which the output is appended is refused.
-pub(crate) const IS_OUTPUT: &str = "it is the output's file, too, and would grow as long as it is read";
+pub(crate) const IS_OUTPUT: &str = "standard output goes to the same file, so reading it would never end";
 
 /// Refuses a file that is the output's.
 pub(crate) fn not_output(file: &File) -> io::Result<()> {
-    // What cannot be asked for its place is no such file.
+    // A file without a position, such as a pipe, cannot grow by the output.
     if grows_by_output(file).unwrap_or(false) { Err(io::Error::other(IS_OUTPUT)) } else { Ok(()) }
 }
 

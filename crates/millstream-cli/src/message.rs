@@ -29,7 +29,7 @@ impl Complaints {
         self.note(what);
     }
 
-    /// Prints a message that is no error, in the name of the program.
+    /// Prints a message that is not an error, in the name of the program.
     pub(crate) fn note(&self, what: &str) {
         say(&format!("millstream {}: {what}", self.program));
     }
@@ -71,7 +71,7 @@ pub(crate) fn say_soon(line: String) {
 /// Notes in the name of a program that `--shards` has no effect, and why.
 pub(crate) fn say_no_shards(program: &'static str, plan: &Plan) {
     let built_in = plan.stages.iter().any(|stage| stage.tasklets > 1);
-    let why = if built_in { "the pipeline is built with its shards" } else { "the pipeline has none" };
+    let why = if built_in { "the program fixes the shards of its pipeline" } else { "the pipeline has none" };
     Complaints::of(program).note(&format!("--shards has no effect: {why}"));
 }
 

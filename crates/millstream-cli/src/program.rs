@@ -322,8 +322,7 @@ where
         if let Some(mut keep) = config.keep.clone() {
             keep.migrations = self.migrations;
             let Some(run) = self.keeps else {
-                complaints
-                    .note("--state: this program keeps no state. Its author can change that by `Program::lasting`");
+                complaints.note("--state: this program keeps no state; its author can add one with `Program::lasting`");
                 return Outcome::WrongUse;
             };
             return run(&pipeline, config, &keep, files, &complaints);
@@ -352,7 +351,7 @@ where
                 let shards = run.tuning.shards;
                 Ok((input.names(), shards, config::run_with_slots(NUMBERS, run)?))
             }
-            _ => Err("the directory is the state of another command".to_owned()),
+            _ => Err("the directory has the state of another command".to_owned()),
         });
         match (stored, self.keeps) {
             (Ok((files, shards, mut config)), Some(run)) => {
@@ -365,7 +364,7 @@ where
                 Outcome::WrongUse
             }
             (Ok(_), None) => {
-                complaints.note("this program keeps no state. Its author can change that by `Program::lasting`");
+                complaints.note("this program keeps no state; its author can add one with `Program::lasting`");
                 Outcome::WrongUse
             }
         }

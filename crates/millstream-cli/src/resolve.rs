@@ -39,8 +39,8 @@ fn slots_of(program: &ProgramName) -> usize {
 
 /// What `jq` says in a build without it.
 #[cfg(not(feature = "jq"))]
-const NO_JQ: &str = "this build has no jq filters: `cargo run --release -- jq ..` runs one that has, and \
-    `cargo install --path crates/millstream-cli` installs it";
+const NO_JQ: &str = "this build lacks jq filters: `cargo run --release -- jq ..` runs a build that has them, and \
+                     `cargo install --path crates/millstream-cli` installs one";
 
 /// An answer of fewer bytes stays in memory, whatever the block size.
 const MOST_ANSWER: usize = 1 << 16;
@@ -139,7 +139,7 @@ fn wc(flags: flags::Wc) -> Result<Wc, String> {
     let kinds = Kinds { lines, words, chars, bytes, width };
     let kinds = if kinds == Kinds::NONE { Kinds::USUAL } else { kinds };
     let names = match files0_from {
-        Some(_) if !files.is_empty() => return Err("--files0-from names the files: no others are allowed".into()),
+        Some(_) if !files.is_empty() => return Err("--files0-from cannot be combined with file names".into()),
         Some(list) => wc::Names::Listed(list),
         None => wc::Names::Given(files),
     };
@@ -151,8 +151,8 @@ fn pipe(flags: flags::Pipe) -> Result<Pipe, String> {
     let cores = || std::thread::available_parallelism().map_or(1, usize::from);
     let jobs = flags.jobs.map(|jobs| jobs.on(cores())).or(flags.run.tuning.shards).unwrap_or_else(cores);
     let (how, slots) = match (flags.shard, flags.block, flags.patience) {
-        (ShardBy::Block, _, Some(_)) => return Err("--patience is for `--shard line`".into()),
-        (ShardBy::Line, Some(_), _) => return Err("--block is for `--shard block`".into()),
+        (ShardBy::Block, _, Some(_)) => return Err("--patience works only with `--shard line`".into()),
+        (ShardBy::Line, Some(_), _) => return Err("--block works only with `--shard block`".into()),
         // Enough blocks to keep all processes busy while one of them takes longer.
         (ShardBy::Block, size, _) => (How::Block(size.unwrap_or(1 << 20)), (4 * jobs).next_power_of_two()),
         (ShardBy::Line, _, ms) => (How::Line(Duration::from_millis(ms.unwrap_or(5000))), NUMBERS),
@@ -165,7 +165,7 @@ fn pipe(flags: flags::Pipe) -> Result<Pipe, String> {
             ("--header", flags.header > 0),
         ];
         if let Some((flag, _)) = given.iter().find(|(_, given)| *given) {
-            return Err(format!("{flag} is for `--shard block`"));
+            return Err(format!("{flag} works only with `--shard block`"));
         }
     }
     let words = match flags.shell {
@@ -192,7 +192,7 @@ fn verify(flags: flags::Verify) -> Result<Verify, String> {
         ProgramName::Text(_) => true,
     };
     if !reads(&flags.program) && !flags.files.is_empty() {
-        return Err("this program reads no files: its input is its own numbers".into());
+        return Err("this program reads no files: it generates its input".into());
     }
     let is_text = matches!(flags.program, ProgramName::Text(_));
     let files = if flags.files.is_empty() && !is_text { vec!["-".into()] } else { flags.files };

@@ -29,9 +29,9 @@ pub struct App {
 pub enum Applied {
     /// There was none.
     Made,
-    /// Its numbers are others now.
+    /// Its numbers have changed.
     Changed,
-    /// It was there, just like this.
+    /// It was there, with the same numbers.
     Same,
 }
 
@@ -42,14 +42,14 @@ pub enum ApplyError {
     /// Another pipeline has that name.
     #[error(transparent)]
     Other(#[from] OtherPipeline),
-    /// The log does not answer, or somebody else applies a plan at the same time.
+    /// The log does not answer, or another process applies a plan at the same time.
     #[error(transparent)]
     Log(#[from] LogError),
 }
 
 /// Another pipeline has an application's name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the application runs another pipeline: {0}")]
+#[error("the application runs a different pipeline: {0}")]
 pub struct OtherPipeline(pub String);
 
 impl App {
@@ -126,6 +126,6 @@ impl App {
 fn record<L: Log>(log: &L) -> Result<Option<(App, u64)>, LogError> {
     let Some(record) = log.get(KEY)? else { return Ok(None) };
     let app = serde_json::from_slice(&record.value);
-    let app = app.map_err(|error| LogError::Refused(format!("the record {KEY:?} is of another format: {error}")))?;
+    let app = app.map_err(|error| LogError::Refused(format!("the record {KEY:?} has another format: {error}")))?;
     Ok(Some((app, record.revision)))
 }

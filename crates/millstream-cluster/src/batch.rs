@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 use std::any;
 use std::hash::Hasher;
 
-/// With these bytes a batch begins; the last one is the format's number.
+/// A batch begins with these bytes; the last one is the format's number.
 const MAGIC: [u8; 4] = *b"MSB\x02";
 /// The bytes of a header: magic, end, first, next, fingerprint, generation, count, hash.
 const HEADER: usize = 4 + 1 + 8 + 8 + 8 + 8 + 4 + 8;
@@ -114,11 +114,11 @@ impl<T: DeserializeOwned + 'static> Batch<T> {
 /// Why bytes are no batch, or a batch no bytes.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BatchError {
-    /// They do not begin as one.
-    #[error("these bytes are no batch of this format")]
+    /// The bytes do not begin as a batch.
+    #[error("these bytes are not a batch of this format")]
     Other,
-    /// Their hash is another.
-    #[error("the batch is damaged: its hash is another")]
+    /// The hash of the bytes differs.
+    #[error("the batch is damaged: its hash does not match")]
     Damaged,
     /// It holds values of another type.
     #[error("the batch holds values of another type than {expected}")]

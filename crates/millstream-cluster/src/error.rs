@@ -8,9 +8,9 @@ use crate::{BatchError, LogError, SegmentError};
 pub enum ReplicaError {
     /// The output edge has other bytes than this replica computed.
     #[error(
-        "edge {edge:?}, batch {number}: the edge has other bytes (hash {theirs:016x}) than this replica computed (hash \
-         {ours:016x}); it appends nothing any more. A stage depends on something other than its input, or the programs \
-         of the replicas differ"
+        "edge {edge:?}, batch {number}: the edge has other bytes (hash {theirs:016x}) than this replica computed \
+         (hash {ours:016x}), so it stops appending. A stage depends on something other than its input, or the \
+         programs of the replicas differ"
     )]
     Diverged {
         /// The output edge.

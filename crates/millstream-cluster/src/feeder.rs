@@ -13,7 +13,7 @@ pub struct Feeder<L> {
     last: u64,
     /// The number of the next byte.
     next: u64,
-    /// Tells what this feeder appended from what another one did.
+    /// Distinguishes what this feeder appended from what another one did.
     who: u64,
     /// Whether this feeder has ended the input.
     ended: bool,
@@ -24,7 +24,7 @@ pub struct Feeder<L> {
 #[non_exhaustive]
 pub enum FeedError {
     /// The input has its end.
-    #[error("the input of the application has ended, at byte {0}: nothing follows its end")]
+    #[error("the input of the application has ended, at byte {0}: nothing can be appended")]
     Ended(u64),
     /// The edge is not one of text.
     #[error("edge {:?}, batch {number}: {cause}", App::INPUT)]
@@ -34,14 +34,17 @@ pub enum FeedError {
         /// What is wrong with it.
         cause: BatchError,
     },
-    /// An answer was lost, and what tells whether the text is in the edge is dropped already.
-    #[error("batch {0} of the input may have this text or another feeder's: its answer was lost, and it is dropped")]
+    /// An answer was lost, and the batch that would show whether the text is in the edge is dropped already.
+    #[error(
+        "the answer to batch {0} of the input was lost, and the edge has dropped the batch by now: it had this text, \
+         or another feeder's"
+    )]
     Unsure(u64),
     /// The log refuses for good.
     #[error(transparent)]
     Log(LogError),
     /// Told to stop.
-    #[error("stopped before the text was in the edge")]
+    #[error("stopped before the text was appended")]
     Stopped,
 }
 

@@ -210,12 +210,12 @@ impl Log for JetStream {
             if acknowledged.sequence == last + 1 {
                 return Ok(());
             }
-            Err(refused(format!("edge {edge:?}: an entry behind {last} got number {}", acknowledged.sequence)))
+            Err(refused(format!("edge {edge:?}: an entry after {last} got number {}", acknowledged.sequence)))
         })
     }
 
     fn send_if(&self, edge: &str, last: u64, bytes: Bytes) -> Box<dyn Sent> {
-        // Who appends does not read what it has appended.
+        // A process that appends does not read what it has appended.
         self.readers.lock().unwrap_or_else(PoisonError::into_inner).remove(edge);
         let message = PublishMessage::build().payload(bytes).expected_last_sequence(last);
         let (answers, waiting) = answer(self.bell.clone());
@@ -229,7 +229,7 @@ impl Log for JetStream {
                 _ = self.runtime.spawn(async move {
                     answers.put(match acknowledged.await {
                         Ok(acknowledged) if acknowledged.sequence == last + 1 => Ok(()),
-                        Ok(other) => Err(refused(format!("an entry behind {last} got number {}", other.sequence))),
+                        Ok(other) => Err(refused(format!("an entry after {last} got number {}", other.sequence))),
                         Err(error) => Err(not_appended(&error)),
                     });
                 })
@@ -253,7 +253,7 @@ impl Log for JetStream {
         }
         let entries = self.look(edge, first, most)?;
         let next = entries.last().map_or(first, |last| last.number + 1);
-        // Who reads on in order is sent what comes.
+        // A reader that goes on in order is sent what comes.
         let reads_on = matches!(readers.get(edge), Some(Reader::Looked(next)) if *next == first);
         let reader = if reads_on {
             let (context, stream) = (self.context.clone(), stream_name(&self.app, edge));

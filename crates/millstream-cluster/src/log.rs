@@ -123,11 +123,11 @@ pub struct Record {
 /// Why a call of a [`Log`] did nothing, or may have done nothing.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LogError {
-    /// The last number, or the revision, is another one: somebody else wrote.
-    #[error("somebody else wrote first")]
+    /// The last number or the revision differs: another writer was first.
+    #[error("another writer was first")]
     Conflict,
     /// The edge holds as much as it may, until its readers let it be trimmed.
-    #[error("the edge is full: its readers are behind")]
+    #[error("the edge is full: its readers have not caught up")]
     Full,
     /// The call may have been carried out or not. Look, and try again.
     #[error("the log did not answer: {0}")]

@@ -1,5 +1,5 @@
-//! The places of replicas: who works as which one. Nothing is safe because of them: a place is what a rank is taken
-//! from, and what operators see.
+//! The places of replicas: which worker has which rank. Correctness does not depend on them: they hand out ranks, and
+//! show operators who works.
 
 use crate::{Log, LogError};
 use serde::{Deserialize, Serialize};

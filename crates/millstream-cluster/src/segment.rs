@@ -214,7 +214,7 @@ impl<T: millstream_core::Item, U, R: RingRunner> RingsRun<T, U, R> {
         match handle.join().failure {
             Some(failure) => failure.into(),
             None => SegmentError::Unfit(
-                "the pipeline ended before its input: a `take` at the outer level has no place in a segment".to_owned(),
+                "the pipeline ended before its input: a segment cannot have a `take` at the outer level".to_owned(),
             ),
         }
     }
@@ -226,7 +226,7 @@ impl<T: millstream_core::Item, U, R: SegmentRunner> SegmentRun for RingsRun<T, U
 
     fn batch(&mut self, values: Vec<T>, end: bool) -> Result<Batch<U>, SegmentError> {
         let Some((sender, handle)) = self.running.take() else {
-            return Err(SegmentError::Unfit("a batch came behind the one that is the end".to_owned()));
+            return Err(SegmentError::Unfit("a batch came after the last one".to_owned()));
         };
         if sender.send_all(values).is_err() {
             return Err(Self::ended(handle));
@@ -248,7 +248,7 @@ impl<T: millstream_core::Item, U, R: SegmentRunner> SegmentRun for RingsRun<T, U
             return Ok(None);
         }
         let Some((sender, handle)) = self.running.take() else {
-            return Err(SegmentError::Unfit("there is no state behind the last batch".to_owned()));
+            return Err(SegmentError::Unfit("there is no state after the last batch".to_owned()));
         };
         let Some(snapshot) = handle.snapshot() else { return Err(Self::ended(handle)) };
         self.running = Some((sender, handle));

@@ -116,7 +116,7 @@ impl Bound {
     pub(crate) fn with_bytes_of_key(self, each: impl FnOnce() -> usize) -> Self {
         let Some(bytes) = self.bytes else { return self };
         let each = each().max(1);
-        assert!(bytes >= each, "a key takes {each} bytes here, and the bound has {bytes}");
+        assert!(bytes >= each, "a key takes {each} bytes, and the bound of {bytes} bytes has no room for one");
         Bound { most: self.most.min(bytes / each), ..self }
     }
 
@@ -155,7 +155,7 @@ pub struct TooManyKeys {
 
 impl fmt::Display for TooManyKeys {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "there are {} keys, and this value has a further one: ", self.most)?;
+        write!(f, "there are {} keys, and this value would add one: ", self.most)?;
         match self.bytes {
             None => write!(
                 f,

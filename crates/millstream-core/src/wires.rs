@@ -54,7 +54,8 @@ use crate::shape::Phantom;
 use crate::{Arrow, Dense, Deploy, On, Shape};
 use std::marker::PhantomData;
 
-/// Markers that a pipeline has if its parts have them. A compiler's list of what has a marker is no longer for them.
+/// Markers that a pipeline has if its parts have them. They add no line to the list of types with a marker that the
+/// compiler prints.
 macro_rules! as_parts {
     ($pipe:ident<$($parameter:ident),+>: $($part:ident)+; $($marker:ident)+) => {
         $crate::wires::as_parts!(@each $pipe [$($parameter),+] [$($part)+] $($marker)+);
@@ -103,7 +104,7 @@ combinator!(Wire<S, F>: KeepsClock Quiet Shardable Determinate; through :);
 #[doc(hidden)]
 #[cold]
 pub fn not_this_arm() -> ! {
-    panic!("an arm of a `match` of a wire does not match the value for which it was chosen")
+    panic!("an arm of a `match` of a wire does not match the value that chose it")
 }
 
 impl<S, F> Wire<S, F> {

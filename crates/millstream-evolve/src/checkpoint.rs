@@ -84,7 +84,8 @@ impl Checkpoint {
         match all.last() {
             None => Ok(None),
             Some(last) => {
-                Err(EvolveError::Checkpoint(format!("{} is damaged; no checkpoint there is whole", last.display())))
+                let why = format!("{} is damaged, and no other checkpoint there is complete", last.display());
+                Err(EvolveError::Checkpoint(why))
             }
         }
     }
@@ -102,7 +103,7 @@ impl Checkpoint {
         match file.try_lock() {
             Ok(()) => Ok(Lock { _file: file }),
             Err(TryLockError::WouldBlock) => {
-                let what = "another process keeps its checkpoints there: wait for it, or use another directory";
+                let what = "another process writes its checkpoints there: wait for it, or use another directory";
                 Err(EvolveError::Checkpoint(format!("{} is locked: {what}", dir.display())))
             }
             Err(TryLockError::Error(error)) => Err(failed()(error)),

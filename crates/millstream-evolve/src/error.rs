@@ -6,7 +6,7 @@ use std::io;
 #[non_exhaustive]
 pub enum EvolveError {
     /// A token names no state of the population.
-    #[error("no state of the population has the token {0}; a round's children are the next round's states")]
+    #[error("no state of the population has the token {0}: after a round, only its children are states")]
     Unknown(Token),
     /// A state cannot evolve: its evolution panicked, or the state, its input or its children cannot be read or
     /// written. Every worker would fail in the same way.
@@ -19,7 +19,7 @@ pub enum EvolveError {
     },
     /// Worker after worker was lost while it evolved this state.
     #[error(
-        "{deaths} workers were lost while they evolved the state {token}; does it end their process, or take for ever?"
+        "{deaths} workers were lost while they evolved the state {token}: it may end their process, or never return"
     )]
     Deadly {
         /// The state's token.
@@ -90,6 +90,6 @@ impl Violation {
 
 impl From<postcard::Error> for Violation {
     fn from(error: postcard::Error) -> Self {
-        Violation(format!("bytes that are no message: {error}"))
+        Violation(format!("bytes that are not a message: {error}"))
     }
 }

@@ -87,7 +87,7 @@ pub(crate) fn greet(out: &mut Vec<u8>, nonce: Nonce) {
 fn opening<'a>(body: &mut Body<'a>, role: &str) -> Result<Nonce, Violation> {
     let Opening { magic, version, nonce } = body.get::<Opening<'a>>()?;
     if magic != MAGIC {
-        return Err(Violation::new(format!("this is no {role} of an evolving population")));
+        return Err(Violation::new(format!("this is not a {role} of an evolving population")));
     }
     if version != VERSION {
         return Err(Violation::new(format!("the {role} speaks version {version}, and this program version {VERSION}")));

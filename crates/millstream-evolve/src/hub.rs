@@ -221,7 +221,7 @@ impl Hub {
         let Some(connection) = &mut self.connections[key] else { return };
         match io::Write::write(&mut connection.stream, bytes) {
             Ok(written) if written == bytes.len() => (),
-            _ => self.close(key, "it does not take what is sent"),
+            _ => self.close(key, "it does not read what is sent"),
         }
     }
 
@@ -323,7 +323,7 @@ impl Hub {
     fn look(&mut self, now: Duration) {
         while let Some(worker) = self.master.overdue(now) {
             let Some(key) = self.keys[worker] else { return };
-            self.give_up(key, "it said nothing for too long");
+            self.give_up(key, "it was silent for too long");
         }
         for key in 0..self.connections.len() {
             if let Some(Connection { peer: Peer::Stranger(_, since), .. }) = self.connections[key]

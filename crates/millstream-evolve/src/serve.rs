@@ -132,7 +132,7 @@ pub fn connect_within(time: Duration, address: &Address, secret: &Secret) -> Res
     let unreachable = |error: io::Error| match error.kind() {
         // The system's error for a read that takes too long.
         io::ErrorKind::WouldBlock => {
-            let said = format!("it said nothing within {} s; is it busy, or something else?", time.as_secs());
+            let said = format!("it did not answer within {} s: it may be busy, or another program", time.as_secs());
             unreachable(io::Error::new(io::ErrorKind::TimedOut, said))
         }
         _ => unreachable(error),
@@ -316,7 +316,7 @@ fn why_gone(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::TimedOut => format!("its machine did not answer for {} s", SILENCE.as_secs()),
         // The system's error for a read that takes too long.
-        io::ErrorKind::WouldBlock => "it said nothing for too long; was it stopped, or does it hang?".to_owned(),
+        io::ErrorKind::WouldBlock => "it was silent for too long: it may be stopped, or hang".to_owned(),
         _ => error.to_string(),
     }
 }

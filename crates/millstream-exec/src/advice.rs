@@ -16,10 +16,7 @@ const NOISE: f64 = 0.05;
 ///     .map(|(consumers, rate)| Rate::new(consumers, rate));
 /// let too_many = TooMany::of(&rates).unwrap();
 /// assert_eq!((too_many.more.workers, too_many.best.workers), (5, 1));
-/// assert_eq!(
-///     too_many.to_string(),
-///     "5 move 48% of what 1 moves: fewer than 5 make this work faster, 1 moves most"
-/// );
+/// assert_eq!(too_many.to_string(), "5 move 48% of what 1 moves: use 1");
 ///
 /// assert_eq!(TooMany::of(&[Rate::new(1, 1.0e6), Rate::new(2, 1.9e6)]), None);
 /// ```
@@ -56,11 +53,7 @@ impl fmt::Display for TooMany {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (more, best, percent) = (self.more.workers, self.best.workers, self.share() * 100.0);
         let moves = if best == 1 { "moves" } else { "move" };
-        write!(
-            f,
-            "{more} move {percent:.0}% of what {best} {moves}: fewer than {more} make this work faster, \
-             {best} {moves} most"
-        )
+        write!(f, "{more} move {percent:.0}% of what {best} {moves}: use {best}")
     }
 }
 

@@ -28,7 +28,7 @@ use std::sync::Arc;
 /// assert_eq!(p.collect([1, 2])?, [4, 8]);
 /// # Ok::<(), RunError>(())
 /// ```
-#[must_use = "a block that is not ended by `emit` is no pipeline"]
+#[must_use = "a block that is not ended by `emit` is not a pipeline"]
 pub struct BoxBlock<A, S, Known: BoxKind = AnyPipe> {
     statements: Vec<Arc<Known::Statements>>,
     shape: PhantomData<fn() -> (A, S)>,

@@ -5,20 +5,20 @@
 //! **The choice of controller.** A PID controller, which the author of the article tried, corrects by small steps what
 //! it measures as an error. Shards are whole numbers, their effect comes late, and the error cannot be seen while the
 //! input has no room; so it must be tuned for each pipeline, and oscillates if it is not. Flink's adaptive scheduler
-//! takes as many slots as there are, and does not look at load; its autoscaler is DS2. Heron's Dhalion diagnoses
-//! symptoms, as back-pressure, and tries one cure after the other, which takes many steps. DS2 (Kalavri et al., OSDI
-//! 2018) computes the parallelism at once: the *useful* time of a stage gives the rate that one shard can do, and the
-//! rate that comes in divided by it is the number of shards. It takes at most three steps, since the rate of a shard
-//! does not depend much on their number. This is DS2, with three additions:
+//! takes all slots that there are, and does not look at load; its autoscaler is DS2. Heron's Dhalion diagnoses
+//! symptoms, such as back-pressure, and tries one cure after the other, which takes many steps. DS2 (Kalavri et al.,
+//! OSDI 2018) computes the parallelism at once: the *useful* time of a stage gives the rate that one shard can do, and
+//! the rate that comes in divided by it is the number of shards. It takes at most three steps, since the rate of a
+//! shard does not depend much on their number. This is DS2, with three additions:
 //!
 //! - Where the ring in front of the stage is full, the rate that comes in is the rate that the stage allows, and says
 //!   nothing of the demand. So the number doubles, which reaches any number in few steps.
-//! - After a change, a stage that has no rest is not judged for as long as it had none before: what waited in front of
-//!   it meanwhile is worked off, and is not taken for more demand.
+//! - After a change, a stage that is busy all the time is not judged for as long as it was so before: it works off what
+//!   had waited before it, which is not more demand.
 //! - Hysteresis: a number is raised if two windows in a row ask for it, and lowered if ten do, to the highest that one
 //!   of them asks for. It is raised where shards would be busy for more than 4/5 of the time, and lowered to at most
 //!   half of it where the fewer ones would be busy for less than 3/5. So no load asks for both, and no steady load
-//!   takes a doubling back: a load that k shards cannot do keeps more than k busy for 3/5 of the time.
+//!   undoes a doubling: a load that is too much for k shards keeps more than k busy for 3/5 of the time.
 //!
 //! Useful time is the time of steps, times the share of it in which the threads had a core: on shared cores a step also
 //! waits for others. More shards than cores are never asked for, unless they have threads of their own: those wait, as
@@ -64,7 +64,7 @@ const SETTLE: u32 = 2;
 /// assert_eq!(decision.shards, 2);
 /// assert_eq!(
 ///     decision.reason,
-///     "`work` gets 2 shards instead of 1: 1000 numbers/s come, and a shard can do 1111/s"
+///     "`work` gets 2 shards instead of 1: 1000 numbers/s come in, and a shard can process 1111/s"
 /// );
 /// ```
 #[derive(Clone, Debug, PartialEq)]
@@ -180,9 +180,9 @@ impl Elastic {
         let (comes, can) = (*numbers as f64 / seconds, window.capacity());
         let unit = if self.asked == 1 { "shard" } else { "shards" };
         let why = if full {
-            format!("its input has no room for {:.0}% of the time, at {comes:.0} numbers/s", window.full * 100.0)
+            format!("its input is full for {:.0}% of the time, at {comes:.0} numbers/s", window.full * 100.0)
         } else {
-            format!("{comes:.0} numbers/s come, and a shard can do {can:.0}/s")
+            format!("{comes:.0} numbers/s come in, and a shard can process {can:.0}/s")
         };
         format!("`{}` gets {} {unit} instead of {shards}: {why}", self.stage, self.asked)
     }
@@ -290,7 +290,7 @@ mod tests {
         assert_eq!(elastic.decide(&LoadWindow { cores: 2, ..window(1, 9000.0) }), None);
         let raised = elastic.decide(&LoadWindow { cores: 2, ..window(1, 9000.0) }).expect("the least");
         assert_eq!(raised.shards, 3);
-        let why = "`work` gets 3 shards instead of 1: its input has no room for 100% of the time, at 1000 numbers/s";
+        let why = "`work` gets 3 shards instead of 1: its input is full for 100% of the time, at 1000 numbers/s";
         assert_eq!(raised.reason, why);
     }
 

@@ -92,7 +92,7 @@ impl fmt::Display for RunError {
             RunError::Stage { stage, number: None, cause } => write!(f, "stage {stage:?}: {cause}"),
             RunError::Options(error) => error.fmt(f),
             RunError::DrainTimeout { left } => {
-                write!(f, "draining timed out with {left} accepted values left")
+                write!(f, "draining timed out; {left} accepted values were not processed")
             }
             RunError::Snapshot(mismatch) => mismatch.fmt(f),
             RunError::NotDurable(missing) => missing.fmt(f),

@@ -1,4 +1,4 @@
-//! The decisions of a run on rings, with reasons, before the run. `tests/limits.rs` compares them with runs.
+//! The decisions of a run on rings, with reasons, before the run. `tests/all/limits.rs` compares them with runs.
 
 use crate::machine::{Cores, MemoryLimit, usable_cores};
 use crate::source::most_slots;

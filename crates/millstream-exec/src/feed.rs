@@ -35,9 +35,9 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
 /// thread that was dropping goes on.
 pub(crate) struct Output<T: Item> {
     line: Arc<Mutex<Line<T>>>,
-    /// None of types without `Drop`, and before there is a ring.
+    /// None for types without `Drop`, and before there is a ring.
     sweeper: Arc<OnceLock<Mutex<Sweeper<T>>>>,
-    /// Of the ring; none before there is one.
+    /// The probe of the ring; none before there is a ring.
     probe: Arc<OnceLock<RingProbe>>,
     shared: Arc<Shared>,
 }

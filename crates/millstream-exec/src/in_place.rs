@@ -61,7 +61,7 @@ pub(crate) struct HandOver<S> {
 }
 
 impl<S> HandOver<S> {
-    /// The state as it is.
+    /// The hand-over of a state as it is.
     pub(crate) fn whole() -> Self {
         let take_over: TakeOver<S> = |new, old, _| {
             std::mem::swap(new, old);
@@ -72,7 +72,7 @@ impl<S> HandOver<S> {
 }
 
 impl<S: Clone + 'static> HandOver<States<S>> {
-    /// Of the states of the keys of a lane.
+    /// The hand-over of the states of the keys of a lane.
     pub(crate) fn of_lane() -> Self {
         let take_over: TakeOver<States<S>> = |new, old, _| {
             new.take_over(old);
@@ -87,7 +87,7 @@ impl<S: Clone + 'static> HandOver<States<S>> {
 }
 
 impl<S: Clone + 'static> HandOver<Vec<States<S>>> {
-    /// Of the states of the keys of all lanes.
+    /// The hand-over of the states of the keys of all lanes.
     pub(crate) fn of_lanes() -> Self {
         type Lanes<S> = Vec<States<S>>;
         let take_over: TakeOver<Lanes<S>> = |new, old, _| {
@@ -103,7 +103,7 @@ impl<S: Clone + 'static> HandOver<Vec<States<S>>> {
 }
 
 impl<K: Key> HandOver<KeyRouter<K>> {
-    /// Of the keys themselves.
+    /// The hand-over of the keys themselves.
     pub(crate) fn of_keys() -> Self {
         HandOver { fits: KeyRouter::fits, take_over: KeyRouter::take_over, spread: |_, _, _| {} }
     }
@@ -147,14 +147,14 @@ impl<S: Item> InPlace for Placed<'_, S> {
     fn fits(&self, old: &dyn HeldState) -> Result<(), String> {
         let Some(state) = old.state().downcast_ref::<S>() else {
             return Err(format!(
-                "has a state of type {}, and a {} in the running pipeline",
+                "has a state of type {}, and one of type {} in the running pipeline",
                 type_name::<S>(),
                 old.type_name()
             ));
         };
         if self.version != old.version() {
             let (new, old) = (self.version, old.version());
-            return Err(format!("has a state of version {new}, and of version {old} in the running pipeline"));
+            return Err(format!("has a state of version {new}, and one of version {old} in the running pipeline"));
         }
         (self.hand_over.fits)(self.state, state)
     }

@@ -23,7 +23,7 @@ pub(crate) fn adopt_start<S: Clone>(states: &mut States<S>, start: &States<S>) -
     Ok(())
 }
 
-/// The same for all lanes.
+/// As [`adopt_start`], for all lanes.
 #[expect(clippy::ptr_arg, reason = "the state of the stage is the `Vec`, and a keeper calls it with states")]
 pub(crate) fn adopt_starts<S: Clone>(lanes: &mut Vec<States<S>>, starts: &Vec<States<S>>) -> Result<(), String> {
     if lanes.len() != starts.len() {
@@ -34,12 +34,12 @@ pub(crate) fn adopt_starts<S: Clone>(lanes: &mut Vec<States<S>>, starts: &Vec<St
 }
 
 impl<S> StateKeepers<S> {
-    /// Of a stage without a state.
+    /// The keepers of a stage without a state.
     pub(crate) fn none() -> Self {
         StateKeepers { alone: Keeper::none(), by_key: Keeper::none() }
     }
 
-    /// These, unless `S` is `()`, which is no state.
+    /// These keepers, or none if `S` is `()`, which is not a state.
     pub(crate) fn unless_nothing(self) -> Self
     where
         S: 'static,
@@ -58,7 +58,7 @@ pub struct Keeper<S> {
     adopt: fn(&mut S, &S) -> Result<(), String>,
     hand_over: HandOver<S>,
     version: u32,
-    /// Of the states of keys, their bytes, without what they own elsewhere.
+    /// Counts the bytes of the states of keys, without what they own elsewhere.
     bytes: Option<BytesOf<S>>,
 }
 
@@ -74,14 +74,14 @@ impl<S> Clone for Keeper<S> {
 impl<S> Copy for Keeper<S> {}
 
 impl<S: Item + Clone> Keeper<S> {
-    /// As clones.
+    /// Keeps clones.
     pub(crate) fn clones() -> Self {
         Keeper { keep: Some(|state| Kept::of(state)), load: Kept::get, ..Keeper::none() }
     }
 }
 
 impl<S: Item + Clone + SharedState> Keeper<S> {
-    /// As copies that share what does not change.
+    /// Keeps copies that share what does not change.
     pub(crate) fn clones_shared() -> Self {
         Keeper { keep: Some(Kept::shared), load: Kept::get, bytes: Some(S::bytes), ..Keeper::none() }
     }
@@ -94,7 +94,7 @@ where
     S: SharedState<Value: serde::Serialize + serde::de::DeserializeOwned>,
     S::Plain: serde::Serialize + serde::de::DeserializeOwned,
 {
-    /// As copies that share what does not change, and can be written down as what has changed.
+    /// Keeps copies that share what does not change, and can be written down as what has changed.
     pub(crate) fn writes_shared() -> Self {
         let keeper = Keeper { keep: Some(Kept::writable_shared), bytes: Some(S::bytes), ..Keeper::none() };
         Keeper { load: Kept::read_with_changes, ..keeper }
@@ -103,14 +103,14 @@ where
 
 #[cfg(feature = "durable")]
 impl<S: Item + Clone + serde::Serialize + serde::de::DeserializeOwned> Keeper<S> {
-    /// As clones that can be written down.
+    /// Keeps clones that can be written down.
     pub(crate) fn writes() -> Self {
         Keeper { keep: Some(|state| Kept::writable(state)), load: Kept::read, ..Keeper::none() }
     }
 }
 
 impl<S> Keeper<S> {
-    /// Of a stage without a state.
+    /// The keeper of a stage without a state.
     pub(crate) fn none() -> Self {
         Keeper {
             keep: None,
@@ -122,12 +122,12 @@ impl<S> Keeper<S> {
         }
     }
 
-    /// With this way to bring a loaded state into the present pipeline.
+    /// Sets how a loaded state is brought into the present pipeline.
     pub(crate) fn adopting(self, adopt: fn(&mut S, &S) -> Result<(), String>) -> Self {
         Keeper { adopt, ..self }
     }
 
-    /// With this way to bring the state of a running stage into the present pipeline.
+    /// Sets how the state of a running stage is brought into the present pipeline.
     pub(crate) fn handing_over(self, hand_over: HandOver<S>) -> Self {
         Keeper { hand_over, ..self }
     }
@@ -141,12 +141,12 @@ impl<S> Keeper<S> {
         self.keeps().then(|| Box::new(Placed { state, version, hand_over, load }) as Box<dyn InPlace>)
     }
 
-    /// Of a state in this version.
+    /// Sets the version of the state.
     pub(crate) fn in_version(self, version: u32) -> Self {
         Keeper { version, ..self }
     }
 
-    /// Of a state with keys, whose bytes are these.
+    /// Sets how the bytes of a state with keys are counted.
     pub(crate) fn counting(self, bytes: Option<BytesOf<S>>) -> Self {
         Keeper { bytes: bytes.or(self.bytes), ..self }
     }
@@ -174,7 +174,7 @@ impl<S> Keeper<S> {
     pub(crate) fn load(self, kept: Kept, start: &S) -> Result<S, String> {
         if kept.version() != self.version {
             let (snapshot, pipeline) = (kept.version(), self.version);
-            return Err(format!("has a state of version {pipeline}, and the snapshot has version {snapshot} of it"));
+            return Err(format!("has a state of version {pipeline}, and the snapshot has its version {snapshot}"));
         }
         let mut state = (self.load)(kept)?;
         (self.adopt)(&mut state, start)?;

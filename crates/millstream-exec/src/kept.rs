@@ -19,7 +19,7 @@ use std::fmt;
 pub(crate) struct Kept {
     /// The next number of its output, if it starts a clock.
     next: Option<SequenceNumber>,
-    /// That of the state.
+    /// The version of the state.
     version: u32,
     state: Option<Held>,
 }

@@ -55,7 +55,7 @@ struct Book {
     /// How many marks were asked for, and the id of the last one laid; ids count from 1.
     asked: u64,
     laid: u64,
-    /// Whether who asked for the next mark wants the states.
+    /// Whether the next mark was asked for with the states.
     wants_states: bool,
     /// How many tasklets pass each mark, and how many of a version beside them do.
     expected: usize,
@@ -70,12 +70,13 @@ struct Book {
     /// The change whose mark all have passed, and whether there is one that is not over.
     ready: Option<(Box<dyn Change>, Retired)>,
     changing: bool,
-    /// The last snapshot, and earlier ones: to drop their states is the user's code, which does not run under the lock.
+    /// The last snapshot, and earlier ones: dropping their states runs the user's code, which must not run under the
+    /// lock.
     last: Option<(u64, Snapshot)>,
     earlier: Vec<Snapshot>,
-    /// Why versions beside the run's have ended, until that is told.
+    /// Why shadow versions have ended, until that is reported.
     over: Vec<ShadowEnd>,
-    /// Whether the policy has not got it.
+    /// Whether the policy has yet to get the last snapshot.
     untold: bool,
     /// The last mark that all have passed.
     cut: Option<(u64, Cut)>,

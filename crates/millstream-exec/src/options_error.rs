@@ -36,9 +36,10 @@ impl fmt::Display for OptionsError {
             OptionsError::Batch => f.write_str("a batch of 0: a step must be able to move at least 1"),
             OptionsError::Queue => f.write_str("queues of 0 slots: a queue must be able to hold at least 1"),
             OptionsError::Producers => f.write_str("a fan-in of 0 producers: at least 1 is needed"),
-            OptionsError::SharedOrder => {
-                f.write_str("producers that share a ring come in the order of arrival: a rule needs a ring for each")
-            }
+            OptionsError::SharedOrder => f.write_str(
+                "producers that share a ring are taken in order of arrival: for a rule, give each \
+                             producer its own ring",
+            ),
             OptionsError::Workers => f.write_str("0 workers: at least 1 has to run the stages"),
             OptionsError::Memory { slots, bytes, limit, fit } => {
                 write!(f, "rings of {slots} slots take {bytes} bytes together, and {limit}: ")?;

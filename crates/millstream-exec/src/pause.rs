@@ -1,4 +1,4 @@
-//! Pauses inside a step: they end with the time, or when the output of the step is not wanted any more.
+//! Pauses inside a step: they end when their time is over, or when the output of the step is no longer wanted.
 
 use crate::Signal;
 use crate::shared::Shared;

@@ -210,7 +210,7 @@ impl fmt::Display for Report {
             workers => writeln!(f, ", {workers} workers")?,
         }
         for stage in self.stages.iter().filter(|stage| stage.left > 0) {
-            writeln!(f, "`{}` left {} numbers", stage.name, stage.left)?;
+            writeln!(f, "`{}` left {} numbers unprocessed", stage.name, stage.left)?;
         }
         match self.bottleneck() {
             Some(bottleneck) => writeln!(f, "{}", bottleneck.sentence),

@@ -325,7 +325,7 @@ impl Rings {
         let tasklets = tasklets.max(1);
         match self.workers {
             Some(n) if n > tasklets => {
-                (tasklets, format!("fixed: {n} were asked for, and there are {tasklets} tasklets to share"))
+                (tasklets, format!("fixed: {n} were asked for, and only {tasklets} tasklets can be shared"))
             }
             Some(n) => (n, "fixed: as asked for".to_owned()),
             None => {
@@ -346,7 +346,7 @@ impl Rings {
         match self.workers {
             Some(_) if most > cores => {
                 let decision =
-                    format!("{most} workers, as asked for; {cores}, one a usable core, if they move as much");
+                    format!("{most} workers, as asked for; {cores}, one for each usable core, if they move as much");
                 Controller::crowded(most, cores, decision)
             }
             Some(_) => Controller::fixed(most, format!("{}, as asked for", counted(most))),

@@ -18,7 +18,7 @@ pub struct Sending<'s, T: Item> {
     place: WakerSlot,
 }
 
-// It does not pin its value.
+// The future does not pin its value.
 impl<T: Item> Unpin for Sending<'_, T> {}
 
 impl<'s, T: Item> Sending<'s, T> {

@@ -92,11 +92,11 @@ impl FailedAt {
     }
 }
 
-/// Why a run failed. Of several failures the one is kept that stands first, as [`FailedAt`] says: the same one, as far
-/// as can be, in every run.
+/// Why a run failed. Of several failures it is the first in the order of [`FailedAt`]: as far as possible the same one
+/// in every run.
 ///
-/// All are kept as long as the run is: to drop an error that a closure returned is the user's code, and none runs under
-/// the lock.
+/// All are kept as long as the run is: dropping an error that a closure returned runs the user's code, which must not
+/// run under the lock.
 #[derive(Default)]
 pub(crate) struct FirstFailure(Mutex<Vec<(FailedAt, RunError)>>);
 
@@ -145,7 +145,7 @@ impl Shared {
         }
     }
 
-    /// Of a source that is there before its run.
+    /// The state of a source that exists before its run.
     pub(crate) fn early() -> Self {
         Shared::new(IdleStrategy::of(Wait::default(), usable_cores().usable))
     }

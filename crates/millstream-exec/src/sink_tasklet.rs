@@ -25,12 +25,12 @@ pub(crate) struct Seen {
 }
 
 impl<A, K> Left<A, K> {
-    /// Nothing was left yet.
+    /// The place of a sink that has not ended.
     pub(crate) fn nothing() -> Arc<Self> {
         Arc::new(Left { left: Mutex::new(None), shape: PhantomData })
     }
 
-    /// By a run that is over.
+    /// What the sink of a finished run left.
     pub(crate) fn of(sink: K, report: &Report) -> Self {
         let seen = Seen { numbers: report.numbers, values: report.values, ended: true };
         Left { left: Mutex::new(Some((sink, seen))), shape: PhantomData }
@@ -197,7 +197,7 @@ impl<A: RingLayout, K> SinkTasklet<A, K> {
         SinkTasklet::spliced(input, sink, batch, left, Splice::new())
     }
 
-    /// One that goes on with another reader behind a mark that retires the present one.
+    /// A sink that goes on with another reader after a mark that retires the present one.
     pub(crate) fn spliced(
         input: Reader<A>,
         sink: K,

@@ -36,16 +36,16 @@ struct States {
     mark: u64,
     at: SequenceNumber,
     output: Option<SequenceNumber>,
-    /// In pipeline order.
+    /// The number of each stage, in pipeline order.
     numbers: Vec<(String, SequenceNumber)>,
-    /// By the stage's name; of keyed stages one for each lane.
+    /// The states by the stage's name; a keyed stage has one for each lane.
     stages: BTreeMap<String, Vec<Kept>>,
     /// The longest time for which a stage stopped to leave its state here.
     stop: Duration,
 }
 
 impl Snapshot {
-    /// Of the tasklets in pipeline order: their stages' names, numbers and states.
+    /// A snapshot of the tasklets in pipeline order: their stages' names, numbers and states.
     pub(crate) fn new(
         mark: u64,
         (at, output): (SequenceNumber, Option<SequenceNumber>),
@@ -62,7 +62,7 @@ impl Snapshot {
         Snapshot(Arc::new(States { mark, at, output, numbers, stages, stop }))
     }
 
-    /// Of what the stages of a run have left at a mark.
+    /// A snapshot of what the stages of a run have left at a mark.
     pub(crate) fn left(Retired { mark, at, output, states, numbers, stop, .. }: Retired) -> Self {
         let mut stages = BTreeMap::<String, Vec<Kept>>::new();
         for (name, state) in states {
@@ -257,7 +257,7 @@ impl Restoring {
         }
         let load = |kept: Vec<Kept>| {
             if kept.iter().any(|kept| kept.next().is_some()) {
-                return Err("keeps the numbers of its input, and starts a clock in the snapshot".to_owned());
+                return Err("keeps the numbers of its input, and started a new clock in the snapshot".to_owned());
             }
             kept.into_iter().zip(&start).map(|(kept, start)| keeper.load(kept, start)).collect()
         };
@@ -267,7 +267,7 @@ impl Restoring {
     fn clock_or<S>(&mut self, stage: &str, input: SequenceNumber, start: S, keeper: Keeper<S>) -> (SequenceNumber, S) {
         let load = |kept: Vec<Kept>| {
             let kept = kept.into_iter().next().ok_or("has no lane")?;
-            let next = kept.next().ok_or("starts a clock, and keeps the numbers of its input in the snapshot")?;
+            let next = kept.next().ok_or("starts a new clock, and kept the numbers of its input in the snapshot")?;
             match kept.type_name() {
                 Some(name) if !keeper.keeps() => Err(format!("has no state, and the snapshot has a {name} for it")),
                 _ if !keeper.keeps() => Ok((next, None)),
@@ -283,7 +283,7 @@ impl Restoring {
     /// What the snapshot has for a stage, loaded; none if that is not possible. Then there is a mismatch.
     fn loaded<R>(&mut self, stage: &str, lanes: usize, load: impl FnOnce(Vec<Kept>) -> Result<R, String>) -> Option<R> {
         let mismatch = |why| SnapshotMismatch { stage: stage.to_owned(), why };
-        // To read a state that was written down is the user's code.
+        // Reading a state that was written down runs the user's code.
         let load = |kept| caught(|| load(kept)).unwrap_or_else(|payload| Err(unreadable(payload)));
         let loaded = self.kept(stage, lanes).and_then(|kept| load(kept).map_err(mismatch));
         match loaded {
@@ -316,7 +316,7 @@ impl Restoring {
         match self.snapshot.stages().find(|stage| !self.given.iter().any(|given| given == stage)) {
             None => Ok(()),
             Some(stage) => {
-                let why = "has its state in the snapshot, and the pipeline has no such stage with a state".to_owned();
+                let why = "has a state in the snapshot, and the pipeline has no such stage with a state".to_owned();
                 Err(SnapshotMismatch { stage: stage.to_owned(), why })
             }
         }

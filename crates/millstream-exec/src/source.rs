@@ -239,13 +239,13 @@ enum Rest {
 }
 
 impl<T: Item, I> SourceTasklet<T, I> {
-    /// For an iterator that never waits.
+    /// The tasklet of an iterator that never waits.
     pub(crate) fn ready(values: I, output: SourceRing<T>, batch: usize, shared: Arc<Shared>) -> Self {
         SourceTasklet { values, output, batch, exhausted: false, shared, rest: Rest::Never }
     }
 
-    /// For an iterator that may wait, and with it all tasklets: it takes one value at a time and keeps none alive
-    /// meanwhile.
+    /// The tasklet of an iterator that may wait, and with it all tasklets: it takes one value at a time and keeps none
+    /// alive while it waits.
     pub(crate) fn waiting(values: I, output: SourceRing<T>, shared: Arc<Shared>) -> Self {
         SourceTasklet { values, output, batch: 1, exhausted: false, shared, rest: Rest::Over }
     }

@@ -81,7 +81,7 @@ impl<A: RingShape + ToOwnedItem> ThroughStream<A> {
     }
 }
 
-// It does not pin its values.
+// The stream does not pin its values.
 impl<A: RingShape + ToOwnedItem> Unpin for ThroughStream<A> {}
 
 impl<A: RingShape + ToOwnedItem> Stream for ThroughStream<A> {

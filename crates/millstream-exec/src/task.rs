@@ -187,7 +187,7 @@ impl Task {
             let broken = self.give_up(occupant.take(), shared);
             drop(occupant);
             drop(broken);
-            // Who has ended it may be no thread of the run.
+            // A thread outside the run may have ended it.
             let told = caught(|| shared.marks.tell(shared)).err().map(|payload| self.broken(shared, None, payload));
             told.into_iter().for_each(|broken| broken.report(shared));
             return Some(Progress::DONE);

@@ -69,12 +69,12 @@ impl TaskProbe {
         TaskProbe { input: Some(input), ..TaskProbe::default() }
     }
 
-    /// Of a stage in front of another one in its loop: the probe was that of the loop.
+    /// Makes the probe of a loop that of a stage before the last one in the loop.
     pub(crate) fn of_onlooker(self, filled: Filled) -> Self {
         TaskProbe { filled, ..self }
     }
 
-    /// Of a stage with keys, which says there how many bytes their states have.
+    /// Adds the bytes of the states of keys, where the stage counts them.
     pub(crate) fn with_state(self, state_bytes: Option<Arc<AtomicU64>>) -> Self {
         TaskProbe { state_bytes, ..self }
     }
@@ -84,12 +84,12 @@ impl TaskProbe {
         self.state_bytes.as_ref().map(|bytes| bytes.load(Ordering::Relaxed))
     }
 
-    /// Of a stage that reads a number's value long before it publishes the number.
+    /// For a stage that reads a number's value long before it publishes the number.
     pub(crate) fn holding_numbers(self) -> Self {
         TaskProbe { holds: Holds::Numbers, ..self }
     }
 
-    /// Of a stage whose output has another clock. It stores in `holds` whether it still has work from what it has read.
+    /// For a stage whose output has another clock: it stores in `holds` whether what it has read still makes work.
     pub(crate) fn saying(self, holds: &Arc<AtomicBool>) -> Self {
         TaskProbe { holds: Holds::Says(holds.clone()), ..self }
     }

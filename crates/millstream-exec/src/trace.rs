@@ -89,7 +89,7 @@ impl Trace {
         self.emit(|| tracing::info!(at, "shadow"));
     }
 
-    /// It runs no more.
+    /// The shadow has ended.
     pub(crate) fn shadow_over(&self, end: &ShadowEnd) {
         let why = end.to_string();
         self.emit(|| match end {

@@ -135,7 +135,7 @@ struct Replacement<R, T: Item, P: Arrow<Out: RingLayout>> {
     laid: bool,
 }
 
-/// Who gets to know what became of an upgrade.
+/// What receives the outcome of an upgrade.
 #[derive(Clone)]
 pub(crate) enum Answer {
     /// A thread that waits for it.

@@ -90,7 +90,7 @@ impl Backoff {
 
 /// The message that a run does not spin although it was asked to.
 pub(crate) fn refused(threads: usize, cores: usize) -> String {
-    format!("busy-spin refused: {threads} threads on {cores} usable cores; waiting phased")
+    format!("no busy-spin: there are {threads} threads for {cores} usable cores; they wait phased instead")
 }
 
 /// A strategy as this run can apply it: if threads outnumber cores, no thread spins.

@@ -48,7 +48,7 @@ pub(crate) struct Calls {
     failures: AtomicU64,
     retries: AtomicU64,
     parked: AtomicU64,
-    /// Those of the same function in a loop.
+    /// The counters of the same function in a loop.
     also: OnceLock<Arc<Calls>>,
 }
 

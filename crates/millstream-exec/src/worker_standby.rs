@@ -13,7 +13,7 @@ pub(crate) struct WorkerStandby {
 }
 
 impl WorkerStandby {
-    /// For at most `most` workers, none of them called yet.
+    /// The standby of at most `most` workers, none of them called yet.
     pub(crate) fn new(most: usize) -> Self {
         let answered = (0..most).map(|_| AtomicU64::new(0)).collect();
         WorkerStandby { number: AtomicU64::new(0), wanted: AtomicUsize::new(0), answered }

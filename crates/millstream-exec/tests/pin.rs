@@ -65,7 +65,7 @@ fn every_worker_has_a_core_of_its_own_or_the_report_says_why_not() {
     let distinct: std::collections::HashSet<_> = expected.iter().collect();
     assert_eq!(distinct.len(), workers);
     assert!(
-        report.decisions.contains(&format!("not pinned: worker {cores}: there are {cores} cores to pin to")),
+        report.decisions.contains(&format!("not pinned: worker {cores}: there are only {cores} cores to pin to")),
         "{:?}",
         report.decisions
     );

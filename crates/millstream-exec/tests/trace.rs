@@ -125,11 +125,11 @@ fn start_placement_failure_and_stop_are_events_of_the_runs_span() {
     assert_logged(&seen, &["Some(5) INFO message=shadow at=1"]);
     assert_logged(
         &seen,
-        &["Some(5) WARN message=shadow ended", "number 1: the running version gives Some(3), and the shadow"],
+        &["Some(5) WARN message=shadow ended", "number 1: the running version yields Some(3), and the shadow"],
     );
-    assert_logged(&seen, &["Some(5) INFO message=shadow ended", "it has taken the place of the running version"]);
+    assert_logged(&seen, &["Some(5) INFO message=shadow ended", "the shadow has replaced the running version"]);
     assert_logged(&seen, &["Some(5) INFO", "upgraded", "version=3", "at=2", "its output agreed"]);
-    assert_logged(&seen, &["Some(5) INFO message=shadow ended", "it was ended before"]);
+    assert_logged(&seen, &["Some(5) INFO message=shadow ended", "the shadow was dropped"]);
 
     asked_and_failing(&p, &keeps);
 

@@ -131,10 +131,10 @@ fn one(json: &[u8], read: impl FnOnce(&mut Parser<'_>) -> Result<(), crate::pars
     if parser.begin().is_none() {
         return Err("there is no value".to_owned());
     }
-    read(&mut parser).map_err(|invalid| format!("no JSON: {}", invalid.why))?;
+    read(&mut parser).map_err(|invalid| format!("not JSON: {}", invalid.why))?;
     match parser.begin() {
         None => Ok(()),
-        Some(at) => Err(format!("no JSON: more follows the value, at byte {}", at + 1)),
+        Some(at) => Err(format!("not JSON: more follows the value, at byte {}", at + 1)),
     }
 }
 
@@ -309,8 +309,8 @@ fn answered(filter: &Filter, json: &[u8]) -> Result<Vec<u8>, String> {
     let answer = filter.answer(json);
     let failed = answer.said.into_iter().find_map(|said| match said.what {
         What::Failed(why) => Some(why),
-        What::Invalid(why) => Some(format!("no JSON: {why}")),
-        What::Halted(_) => Some("`halt` ends no stream here".to_owned()),
+        What::Invalid(why) => Some(format!("not JSON: {why}")),
+        What::Halted(_) => Some("`halt` cannot end a stream here".to_owned()),
         What::Debug(_) | What::Stderr(_) => None,
     });
     failed.map_or(Ok(answer.out), Err)

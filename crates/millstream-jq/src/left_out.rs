@@ -6,9 +6,9 @@ pub const LEFT_OUT: [(&str, &str); 9] = [
     ("$ENV", "the environment is not part of the input: pass a value by --arg NAME \"$VALUE\""),
     ("localtime", "the time zone is not part of the input: `gmtime` is the same in every one"),
     ("strflocaltime", "the time zone is not part of the input: `strftime` is the same in every one"),
-    ("input", "values are worked on side by side, so there is no next one: --slurp makes an array of all of them"),
-    ("inputs", "values are worked on side by side, so there is no next one: --slurp makes an array of all of them"),
-    ("input_line_number", "blocks are worked on side by side; messages about a value have its line"),
+    ("input", "values are filtered in parallel, so none is the next one: --slurp makes an array of all of them"),
+    ("inputs", "values are filtered in parallel, so none is the next one: --slurp makes an array of all of them"),
+    ("input_line_number", "blocks are filtered in parallel; messages about a value have its line"),
     ("$__prog_args", "arguments are in $ARGS"),
 ];
 
@@ -17,8 +17,8 @@ const FOR_ROWS: [(&str, &str); 6] = [
     ("now", "the clock is not part of the input: the shell can write a time into the text, \"$(date +%s)\""),
     ("env", "the environment is not part of the input: the shell can write a value into the text, \"$VALUE\""),
     ("$ENV", "the environment is not part of the input: the shell can write a value into the text, \"$VALUE\""),
-    ("input", "rows are worked on side by side, so there is no next one: a fold or a join sees several of them"),
-    ("inputs", "rows are worked on side by side, so there is no next one: a fold or a join sees several of them"),
+    ("input", "rows are processed in parallel, so none is the next one: a fold or a join sees several of them"),
+    ("inputs", "rows are processed in parallel, so none is the next one: a fold or a join sees several of them"),
     ("$__prog_args", "an expression has no arguments"),
 ];
 

@@ -42,7 +42,7 @@ impl fmt::Display for Why {
         match self {
             Why::Expected(what) => write!(f, "expected {what}"),
             Why::Ended => f.write_str("the input ends within a value"),
-            Why::Control(byte) => write!(f, "a string contains the control character \\u{byte:04x} as it is"),
+            Why::Control(byte) => write!(f, "a string contains the control character \\u{byte:04x} without an escape"),
             Why::Escape => f.write_str("there is no such escape sequence"),
             Why::Surrogate => f.write_str("half of a surrogate pair"),
             Why::TooDeep => write!(f, "more than {DEEPEST} brackets are open"),
@@ -95,7 +95,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Passes over the next value, and finds what is wrong with it all the same.
+    /// Passes over the next value, and still finds what is wrong with it.
     pub(crate) fn pass(&mut self) -> Parsed<()> {
         let Some(byte) = self.peek() else { return self.fail(Why::Ended) };
         match byte {

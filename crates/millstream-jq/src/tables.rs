@@ -46,7 +46,10 @@ fn written(row: &Val, kind: &str, between: u8, write: impl Fn(&[u8], &mut Vec<u8
             Val::Bool(_) | Val::Num(_) => out.extend(field.to_string().bytes()),
             Val::TStr(text) => write(text, &mut out),
             _ => {
-                let why = format!("cannot write {field} as a field of {kind}: a field is no array, and no object");
+                let why = format!(
+                    "cannot write {field} as a field of {kind}: a field must not be an array or an \
+                                   object"
+                );
                 return Err(Error::str(why));
             }
         }

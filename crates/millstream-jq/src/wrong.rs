@@ -33,7 +33,7 @@ impl Wrong {
         let mistakes = errors.into_iter().flat_map(|(file, error)| {
             let found: Vec<_> = match error {
                 load::Error::Io(paths) => {
-                    let why = "modules cannot be loaded: write the definitions in front of the filter";
+                    let why = "modules cannot be loaded: write the definitions before the filter";
                     paths.iter().map(|(path, _)| (load::span(file.code, path), why.to_owned())).collect()
                 }
                 load::Error::Lex(errors) => errors.iter().map(|error| of_letters(file.code, error)).collect(),
@@ -80,7 +80,7 @@ pub(crate) type Advice = fn(&str) -> Option<&'static str>;
 
 fn undefined(name: &str, what: &compile::Undefined, without: Advice) -> String {
     if let Some(instead) = without(name) {
-        return format!("`{name}` is left out: {instead}");
+        return format!("`{name}` is not supported: {instead}");
     }
     match (name, what) {
         ("reduce", compile::Undefined::Filter(_)) => {

@@ -18,7 +18,7 @@ const GROUP: usize = 12;
 /// A pipeline, or a function of an edge if the block does not say what comes in.
 pub(crate) fn wires(root: &TokenStream, tokens: TokenStream) -> Result<TokenStream, Error> {
     let tokens: Vec<TokenTree> = tokens.into_iter().collect();
-    let begins = "a block of wires begins with what comes in: `|line: Val<String>| { .. }`";
+    let begins = "a block of wires begins with its input: `|line: Val<String>| { .. }`";
     let Some(Closure { parameters, body }) = closure(&tokens) else {
         return Err(Error::new(begins, first(&tokens)));
     };
@@ -86,7 +86,7 @@ impl Write<'_> {
             written.extend(self.statement(part)?);
         }
         if result.is_empty() || is_word(result.first(), "let") {
-            let message = "this block gives nothing: its last line, without a `;`, is a wire or a tuple of wires";
+            let message = "this block yields nothing: its last line, without a `;`, must be a wire or a tuple of wires";
             let last = tokens.last().map_or_else(|| block.to_token_stream(), ToTokens::to_token_stream);
             return Err(Error::new(message, last));
         }
@@ -173,7 +173,7 @@ impl Write<'_> {
             statements.extend(quote!(let (#(#names,)*) = (#(#held,)*);));
         } else {
             let [a, b] = names else {
-                let message = "a tuple of more than two is taken apart where it is written, `let (a, b, c) = (x, y, z);`, \
+                let message = "take a tuple of more than two apart where it is written, `let (a, b, c) = (x, y, z);`, \
                                or by `.part(|t| &t.0)`";
                 return Err(Error::new(message, names.iter().map(ToTokens::to_token_stream).collect()));
             };
@@ -327,7 +327,7 @@ impl Write<'_> {
     fn no_wire(&self, name: &Ident) -> Error {
         let mut known: Vec<String> = self.names.iter().map(|name| format!("`{name}`")).collect();
         known.dedup();
-        let message = format!("`{name}` is no wire of this block: there are {}", known.join(", "));
+        let message = format!("`{name}` is not a wire of this block; its wires are {}", known.join(", "));
         Error::new(message, name.to_token_stream())
     }
 

@@ -41,8 +41,7 @@ impl Program {
     /// let next = old.next("let big = jsonl | where(.n > 5); let all = big | sum(.n); all")?;
     /// let check = old.check_upgrade(&next, &Allowed::default()).to_string();
     /// assert!(check.contains("\
-    /// refused  all: what it reads has changed, `where(.n > 5)` was `where(.n > 3)`: `keep all` keeps its state \
-    ///     all the same
+    /// refused  all: it reads `where(.n > 5)`, and read `where(.n > 3)`: `keep all` keeps its state nevertheless
     /// "));
     /// let keeps = Allowed { keeps: vec!["all".to_owned()], ..Allowed::default() };
     /// assert!(old.check_upgrade(&next, &keeps).is_allowed());
@@ -183,7 +182,9 @@ impl<'a> Two<'a> {
                 (Verdict::Kept, Some(after)) => self.why_not(before, after, allowed),
                 (Verdict::Refused { .. }, Some(after)) => Some(other_state(before, after)),
                 (Verdict::Refused { .. }, None) if before.stage == "table" => Some(
-                    "rows of it may not be written yet, and the new text has no such stage to write them".to_owned(),
+                    "it may have rows that are not written yet, and the new text has no such stage to write \
+                     them"
+                        .to_owned(),
                 ),
                 (Verdict::Refused { .. }, None) => {
                     Some(format!("the new text has no such stage to take the state of `{}`", shown(before)))
@@ -211,7 +212,7 @@ impl<'a> Two<'a> {
         let changed = other_parameter(before, after).or(input)?;
         let is_plain = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
         let name = if is_plain { name.clone() } else { format!("{name:?}") };
-        Some(format!("{changed}: `keep {name}` keeps its state all the same"))
+        Some(format!("{changed}: `keep {name}` keeps its state nevertheless"))
     }
 
     fn is_same(&self, before: usize, after: usize) -> bool {
@@ -234,7 +235,7 @@ impl<'a> Two<'a> {
                 _ => break (shown(before), shown(after)),
             }
         };
-        Some(format!("what it reads has changed, `{is}` was `{was}`"))
+        Some(format!("it reads `{is}`, and read `{was}`"))
     }
 
     /// Why the new text does not go on with the sources of the run.
@@ -247,7 +248,7 @@ impl<'a> Two<'a> {
         let (old, new) = (calls(self.old), calls(self.new));
         let strange = new.iter().filter(|(_, number)| number.is_none());
         let strange = strange
-            .map(|(call, _)| format!("the run has no source `{}`, and goes on reading those that it has", shown(call)));
+            .map(|(call, _)| format!("the run cannot add the source `{}`: it goes on with its own", shown(call)));
         let gone = old.iter().filter(|(_, number)| !reads.contains(number));
         let gone = gone
             .map(|(call, _)| format!("the run goes on reading `{}`, and the new text has no such source", shown(call)));
@@ -258,7 +259,7 @@ impl<'a> Two<'a> {
         let order = other_order(&self.new.text.calls, reads, &self.new.order);
         let order = order.map(|(first, then)| {
             format!(
-                "a join needs `{}` before `{}`, and the run reads them the other way round",
+                "a join needs `{}` before `{}`, and the run reads them in the other order",
                 named(first),
                 named(then)
             )
@@ -279,7 +280,7 @@ fn shown(call: &Called) -> String {
 }
 
 fn other_state(before: &Called, after: &Called) -> String {
-    format!("its state is that of `{}`, and `{}` keeps another one", shown(before), shown(after))
+    format!("its state is that of `{}`, and `{}` keeps a different state", shown(before), shown(after))
 }
 
 /// Whether a call writes rows to a file or to standard output.
@@ -309,5 +310,5 @@ fn other_parameter(before: &Called, after: &Called) -> Option<String> {
     let of =
         |given: &Option<Literal>| given.as_ref().map_or_else(|| "not given".to_owned(), |given| format!("`{given}`"));
     let (was, is) = (of(was), of(is));
-    Some(format!("its parameter `{name}` was {was}, and is {is}"))
+    Some(format!("its parameter `{name}` was {was} and is now {is}"))
 }

@@ -136,7 +136,7 @@ impl Columns {
     pub fn declared(text: &str) -> Result<Self, (std::ops::Range<usize>, String)> {
         let inner = text.strip_prefix('{').and_then(|text| text.strip_suffix('}'));
         let Some(inner) = inner else {
-            return Err((0..text.len(), "a schema is as `{id: int, user: text, price: float?}`".to_owned()));
+            return Err((0..text.len(), "a schema is written as `{id: int, user: text, price: float?}`".to_owned()));
         };
         let (mut all, mut at): (Vec<Column>, _) = (Vec::new(), 1);
         for part in inner.split(',') {
@@ -147,7 +147,7 @@ impl Columns {
                 break;
             }
             let Some((name, of)) = part.split_once(':') else {
-                return Err((whole, "a column is as `price: float`".to_owned()));
+                return Err((whole, "a column is written as `price: float`".to_owned()));
             };
             let (name, of) = (name.trim().trim_matches('"'), of.trim());
             let (of, optional) = of.strip_suffix('?').map_or((of, false), |of| (of, true));
@@ -158,7 +158,7 @@ impl Columns {
                 ));
             };
             if name.is_empty() || all.iter().any(|column| column.name == name) {
-                return Err((whole, "each column has a name of its own".to_owned()));
+                return Err((whole, "each column needs its own name".to_owned()));
             }
             all.push(Column { name: name.to_owned(), of, optional });
         }

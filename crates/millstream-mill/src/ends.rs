@@ -32,13 +32,13 @@ pub(crate) struct Ends {
 /// [`Program::numbers`](crate::Program::numbers).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Numbers {
-    /// Of the text's sources, in its order.
+    /// The numbers of the text's sources, in its order.
     pub(crate) reads: Vec<usize>,
     /// The files of the sinks, by number.
     pub(crate) sinks: Vec<Option<String>>,
     /// The sources of dead letters and their files, by number.
     pub(crate) dead: Vec<(usize, Option<String>)>,
-    /// In which the sources are read.
+    /// The order in which the sources are read.
     pub(crate) order: Vec<usize>,
 }
 
@@ -81,7 +81,7 @@ impl Reads {
 }
 
 impl Ends {
-    /// Those of a text that takes the place of the present one.
+    /// The ends of a text that replaces the present one.
     pub(crate) fn of_next(&self) -> Self {
         Ends { reads: Vec::new(), writes: Vec::new(), goes_on: true, ..self.clone() }
     }

@@ -1,4 +1,4 @@
-//! A table for eyes, with aligned columns.
+//! A table for people, with aligned columns.
 
 use crate::rows::Rows;
 use crate::sink::{Header, each_row, is_number};

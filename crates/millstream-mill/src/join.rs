@@ -69,7 +69,7 @@ impl Join {
                 Values::Many(outputs) => match outputs.ends.len() {
                     0 => return Ok(None),
                     1 => json = outputs.text,
-                    many => return Err(format!("the row has {many} {what}s: {}", of.text())),
+                    many => return Err(format!("the row has {many} {what}s instead of one: {}", of.text())),
                 },
             }
             Ok(Some(json).filter(|json| json != b"null"))

@@ -82,7 +82,9 @@ fn needed(called: &[Called]) -> (Vec<Before>, Vec<Mistake>) {
 
 fn too_late(call: &Called) -> Mistake {
     Mistake {
-        what: "`join` would find nothing: the other rows are answers, which come at the end of all input".to_owned(),
+        what: "`join` would find nothing: the other rows come from a fold, which answers at the end of all \
+               input"
+            .to_owned(),
         at: call.at.clone(),
         label: String::new(),
         because: None,
@@ -140,7 +142,7 @@ mod tests {
         check("csv(\"a\") | sum(.n, by: .k) | join(csv(\"b\"), on: .k)", &[0, 1]);
         check("csv(\"a\") | sum(.n, by: .k) | join(csv(\"b\") | count(by: .k) | where(.count), on: .k)", &[0, 1]);
         check("csv(\"a\") | join(csv(\"b\") | count(by: .k, every: 1m, at: .t), on: .k)", &[1, 0]);
-        let too_late = "the other rows are answers, which come at the end";
+        let too_late = "the other rows come from a fold, which answers at the end";
         refused("csv(\"a\") | join(csv(\"b\") | count(by: .k), on: .k)", too_late);
         refused("let a = csv; a | join(a | top(1, .n) | map({k}), on: .k, keep: true)", too_late);
         refused("csv(\"a\") | join(csv(\"b\") | join(csv(\"c\") | latest, on: .k), on: .k)", too_late);

@@ -9,7 +9,7 @@ use millstream_registry::{Literal, Parameter, WrongCode};
 pub(crate) struct Filter(pub(crate) Expression);
 
 impl Parameter for Filter {
-    const WANTED: &'static str = "an expression of jq, as `.qty > 3`";
+    const WANTED: &'static str = "an expression of jq, such as `.qty > 3`";
     fn read(literal: &Literal) -> Option<Self> {
         match literal {
             Literal::Code(code) => Expression::new(code).ok().map(Filter),
@@ -36,7 +36,7 @@ impl Parameter for Condition {
         }
     }
     fn wrong(code: &str) -> Vec<WrongCode> {
-        let what = "`=` sets a field, and then every row is let through: `==` compares".to_owned();
+        let what = "`=` sets a field, which lets every row through: use `==` to compare".to_owned();
         let assigned = assigned(code).map(|at| WrongCode { at: at..at + 1, what });
         assigned.map_or_else(|| Filter::wrong(code), |wrong| vec![wrong])
     }
@@ -72,7 +72,7 @@ pub(crate) struct Schema(pub(crate) Columns);
 
 impl Parameter for Schema {
     const WANTED: &'static str =
-        "a schema, as `{id: int, user: text, price: float?}` (several files are one pattern, as `*.csv`)";
+        "a schema, such as `{id: int, user: text, price: float?}` (several files are one pattern, such as `*.csv`)";
     fn read(literal: &Literal) -> Option<Self> {
         match literal {
             Literal::Code(code) => Columns::declared(code).ok().map(Schema),
@@ -89,7 +89,7 @@ impl Parameter for Schema {
 pub(crate) struct AtLeastOne(pub(crate) usize);
 
 impl Parameter for AtLeastOne {
-    const WANTED: &'static str = "a whole number from 1 on";
+    const WANTED: &'static str = "a whole number, at least 1";
     fn read(literal: &Literal) -> Option<Self> {
         usize::read(literal).filter(|n| *n > 0).map(AtLeastOne)
     }
@@ -111,7 +111,7 @@ impl Parameter for Part {
 pub(crate) struct Separator(pub(crate) u8);
 
 impl Parameter for Separator {
-    const WANTED: &'static str = "one character of ASCII in quotes, as `\";\"`";
+    const WANTED: &'static str = "one character of ASCII in quotes, such as `\";\"`";
     fn read(literal: &Literal) -> Option<Self> {
         match literal {
             Literal::Text(text) => match text.as_bytes() {
@@ -128,7 +128,7 @@ impl Parameter for Separator {
 pub(crate) struct Length(pub(crate) u64);
 
 impl Parameter for Length {
-    const WANTED: &'static str = "a time from 1ms on, as `5m`";
+    const WANTED: &'static str = "a time of at least 1ms, such as `5m`";
     fn read(literal: &Literal) -> Option<Self> {
         match literal {
             Literal::Time(time) => u64::try_from(time.as_millis()).ok().filter(|ms| *ms > 0).map(Length),

@@ -52,7 +52,7 @@ fn utf8(rows: &Rows) -> impl Fn(&[u8]) -> Result<(), String> + use<> {
     move |row| if all || std::str::from_utf8(row).is_ok() { Ok(()) } else { Err(no_utf8(row)) }
 }
 
-/// The rows that are JSON. A stage behind it may read no field, and counts rows all the same.
+/// The rows that are JSON. A later stage may read no field, and still counts rows.
 fn valid(mut rows: Rows, stage: &Arc<str>) -> Rows {
     let (mut at, mut dead) = (std::mem::take(&mut rows.at), Vec::new());
     let utf8 = utf8(&rows);
@@ -96,7 +96,7 @@ fn fitting(rows: Rows, columns: &Arc<Columns>, stage: &Arc<str>) -> Rows {
                     Cell::Json(json) => String::from_utf8_lossy(json).into_owned(),
                     Cell::Unknown => "something else".to_owned(),
                 };
-                Err((format!(".{}", column.name), format!("{} is wanted, and it is {found}", column.of.wanted())))
+                Err((format!(".{}", column.name), format!("expected {}, found {found}", column.of.wanted())))
             })
         });
         match fits {
@@ -152,14 +152,16 @@ fn table(raw: &Raw, rows: Rows, separator: u8, columns: &Arc<Columns>, stage: &A
             continue;
         }
         if split.is_open && end as usize == cells.len() {
-            let why = "a quote at the begin of a cell has no end: the rest of the file is this row".to_owned();
+            let why = "a quote at the beginning of a cell is not closed: the rest of the file became this \
+                       row"
+            .to_owned();
             dead.push(all.dead(stage, &row, why));
             continue;
         }
         let many = (end - begin) as usize;
         if many != columns.all.len() {
             let many = if many == 1 { "1 cell".to_owned() } else { format!("{many} cells") };
-            let why = format!("the row has {many}, and the header {}", columns.all.len());
+            let why = format!("the row has {many}, and the header has {}", columns.all.len());
             dead.push(all.dead(stage, &row, why));
             continue;
         }
@@ -172,7 +174,7 @@ fn table(raw: &Raw, rows: Rows, separator: u8, columns: &Arc<Columns>, stage: &A
             continue;
         };
         let found = String::from_utf8_lossy(cell(*begin as usize + n)).into_owned();
-        let why = format!("{} is wanted, and it is {found:?}", of.wanted());
+        let why = format!("expected {}, found {found:?}", of.wanted());
         dead.push(FailedRow { path: format!(".{}", columns.all[*n].name), ..all.dead(stage, &row, why) });
     }
     (all.at, all.dead) = (at, dead);

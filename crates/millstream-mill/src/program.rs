@@ -101,7 +101,7 @@ impl Program {
         let again = again.map(|again| Program { order: numbers.order.clone(), ..again });
         again.filter(|again| again.numbers() == *numbers).ok_or_else(|| {
             let mistake = Mistake {
-                what: "the numbers that are stored with this text are those of another one".to_owned(),
+                what: "the numbers that are stored with this text belong to another text".to_owned(),
                 at: text.len()..text.len(),
                 label: String::new(),
                 because: None,
@@ -118,8 +118,8 @@ impl Program {
         let ends = collected.all();
         if let Some(file) = ends.twice() {
             let to = file.map_or_else(|| "standard output".to_owned(), |file| format!("{file:?}"));
-            let help = "one of them can write a file, as `jsonl(\"rows.jsonl\")`; else it would depend on the blocks that \
-                        are read which of them comes first";
+            let help = "let one of them write a file, such as `jsonl(\"rows.jsonl\")`: the order of their rows would \
+                        depend on the blocks that are read";
             let mistake = Mistake {
                 what: format!("two outputs go to {to}"),
                 at: text.len()..text.len(),

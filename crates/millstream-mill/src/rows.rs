@@ -89,7 +89,7 @@ pub(crate) enum Place {
 pub(crate) fn no_utf8(row: &[u8]) -> String {
     let column = std::str::from_utf8(row).map_or_else(|error| error.valid_up_to(), str::len);
     let byte = row.get(column).copied().unwrap_or_default();
-    format!("no UTF-8, so JSON cannot have it: byte {byte:#04x}, at column {}", column + 1)
+    format!("not UTF-8, which JSON needs: byte {byte:#04x}, at column {}", column + 1)
 }
 
 impl Rows {

@@ -57,7 +57,7 @@ impl Seen {
                 Ok(key) if self.0.contains(&key[..]) => {}
                 Ok(key) => {
                     if self.0.len() >= most {
-                        fail(format!("more than {most} keys: `most: {}` allows more", 10 * most));
+                        fail(format!("there are more than {most} keys: `most: {}` allows more", 10 * most));
                     }
                     self.0.insert(key.into());
                     some.at.push(*row);

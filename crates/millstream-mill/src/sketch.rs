@@ -2,10 +2,10 @@ use serde::{Deserialize, Serialize};
 
 /// Quantiles within one per cent of the value, in bounded memory: counts of values by the logarithm of their size.
 ///
-/// What is added in which order changes nothing.
+/// The order in which values are added changes nothing.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Sketch {
-    /// By place, the negative ones first.
+    /// The counts by place, those of negative values first.
     counts: std::collections::BTreeMap<i32, u64>,
     all: u64,
     least: f64,

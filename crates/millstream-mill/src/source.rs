@@ -121,7 +121,7 @@ pub struct FileBlocks {
     file: Arc<str>,
     blocks: Box<dyn Iterator<Item = Block> + Send>,
     failure: Failure,
-    /// Read for the sample.
+    /// The blocks that were read for the sample.
     waiting: VecDeque<Block>,
     columns: Option<Arc<Columns>>,
     sample: usize,
@@ -130,7 +130,7 @@ pub struct FileBlocks {
     /// `None` once the header is known.
     declared: Option<Option<Columns>>,
     skip: usize,
-    /// What was passed on.
+    /// The bytes that were passed on.
     offset: u64,
     rows: u64,
     wrong: Option<String>,
@@ -242,13 +242,13 @@ impl FileBlocks {
         let mark = mark_length(first);
         self.skip = row_ends(first, separator).next().unwrap_or(first.len());
         if is_open(&first[mark..self.skip], separator) {
-            return Err("a quote in the header has no end".to_owned());
+            return Err("a quote in the header is not closed".to_owned());
         }
         let line = first[mark..self.skip].trim_ascii_end();
         let names: Vec<String> =
             cells_of(line, separator).iter().map(|cell| String::from_utf8_lossy(cell).into_owned()).collect();
         if let Some(twice) = names.iter().enumerate().find(|(n, name)| names[..*n].contains(name)) {
-            return Err(format!("two columns have the name {:?}", twice.1));
+            return Err(format!("two columns are named {:?}", twice.1));
         }
         let columns = match declared {
             Some(declared) => typed(&names, declared)?,
@@ -289,7 +289,7 @@ fn mark_length(bytes: &[u8]) -> usize {
 /// The columns of a table with these names, of the declared types; those that are not declared are texts.
 fn typed(names: &[String], declared: Columns) -> Result<Columns, String> {
     if let Some(missing) = declared.all.iter().find(|column| !names.contains(&column.name)) {
-        return Err(format!("there is no column {:?}; there are {}", missing.name, names.join(", ")));
+        return Err(format!("there is no column {:?}; the columns are {}", missing.name, names.join(", ")));
     }
     let column = |name: &String| {
         let found = declared.all.iter().find(|column| column.name == *name).cloned();

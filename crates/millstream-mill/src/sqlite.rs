@@ -14,7 +14,7 @@ const SCHEME: &str = "sqlite:";
 pub(crate) struct DatabaseFile(pub(crate) String);
 
 impl Parameter for DatabaseFile {
-    const WANTED: &'static str = "the name of a database's file, as `\"shop.db\"`";
+    const WANTED: &'static str = "the file name of a database, such as `\"shop.db\"`";
     fn read(literal: &Literal) -> Option<Self> {
         String::read(literal).filter(|name| !name.is_empty() && name != "-").map(DatabaseFile)
     }
@@ -25,7 +25,7 @@ impl Parameter for DatabaseFile {
 pub(crate) struct TableName(String);
 
 impl Parameter for TableName {
-    const WANTED: &'static str = "the name of a table, as `\"orders\"` (without `#`, and with another beginning than \
+    const WANTED: &'static str = "the name of a table, such as `\"orders\"` (without `#`, and not beginning with \
                                   `sqlite_` or `millstream_`)";
     fn read(literal: &Literal) -> Option<Self> {
         let is_own = |name: &str| {
@@ -113,14 +113,14 @@ fn insert(header: &mut Header, rows: &Rows, row: &RowAt, out: &mut Vec<u8>) -> R
 /// The columns of the first row, as SQLite knows them apart.
 fn columns_of(fields: &[(String, &[u8])]) -> Result<Arc<[String]>, String> {
     if fields.is_empty() {
-        return Err("the first row has no fields, and so the table has no columns".to_owned());
+        return Err("the first row has no fields, so the table would have no columns".to_owned());
     }
     for (n, (name, _)) in fields.iter().enumerate() {
         if name.is_empty() || name.contains('\0') {
-            return Err(format!("{name:?} can be no column"));
+            return Err(format!("{name:?} cannot be the name of a column"));
         }
         if let Some((other, _)) = fields[..n].iter().find(|(other, _)| other.eq_ignore_ascii_case(name)) {
-            return Err(format!("{other:?} and {name:?} are one column of SQLite"));
+            return Err(format!("{other:?} and {name:?} are the same column for SQLite, which ignores case"));
         }
     }
     Ok(fields.iter().map(|(name, _)| name.clone()).collect())
@@ -132,7 +132,7 @@ fn fits(value: &[u8]) -> Result<(), String> {
     let digits = String::from_utf8_lossy(value);
     let is_whole = !digits.contains(['.', 'e', 'E']);
     if is_whole && digits.parse::<i64>().is_err() {
-        return Err(format!("a whole number of 64 bits is wanted, and it is {digits}"));
+        return Err(format!("{digits} is not a whole number of 64 bits"));
     }
     match digits.parse::<f64>() {
         Ok(number) if number.is_finite() => Ok(()),

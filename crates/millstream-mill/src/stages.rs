@@ -122,7 +122,7 @@ fn sources(stages: &mut Stages, building: &Building) {
         .stage_with("tsv", ["files", "schema", "sample", "follow", "dead"], move |raw: In<Raw>, given: Declared| {
             make(raw, declared(Format::Table(b'\t'), SAMPLE, given))
         })
-        .about("rows of a table with tabs between cells, of which the first row has the names");
+        .about("rows of a table with tabs between cells; the first row has the names");
     let make = source("csv", building);
     type Csv = (Option<String>, Option<Schema>, Option<usize>, Option<bool>, Option<String>, Option<Separator>);
     stages
@@ -134,7 +134,7 @@ fn sources(stages: &mut Stages, building: &Building) {
                 make(raw, declared(format, SAMPLE, (files, schema, sample, follow, dead)))
             },
         )
-        .about("rows of a table as RFC 4180 has it, of which the first row has the names");
+        .about("rows of a table in CSV (RFC 4180); the first row has the names");
     let make = source("lines", building);
     type Lines = (Option<String>, Option<bool>, Option<String>, Option<String>);
     stages
@@ -156,7 +156,7 @@ fn sources(stages: &mut Stages, building: &Building) {
                 let of = declared(Format::Json, 0, (files.map(|files| files.0), None, None, None, dead));
                 make(raw, SourceOf { query: Some(query), ..of })
             })
-            .about("the rows that a SQLite database answers a query with");
+            .about("the rows that a query of a SQLite database returns");
     }
 }
 
@@ -179,7 +179,7 @@ fn stateless(stages: &mut Stages, building: &Building) {
     }
     stages
         .stage_with("map", ["to"], move |rows: In<Rows>, to: Filter| each(rows, mapped, to.0, "map"))
-        .about("what the expression makes of each row: one row, several, or none");
+        .about("the results of the expression for each row: one row, several, or none");
 }
 
 fn orders(stages: &mut Stages) {
@@ -279,7 +279,7 @@ fn sinks(stages: &mut Stages, building: &Building) {
             rows.scan_with(text_of_rows(write, end))
         })
         .named_by("file")
-        .about("writes aligned columns for eyes: up to 1000 rows at once, the rest at the end");
+        .about("writes aligned columns for people: up to 1000 rows at once, the rest at the end");
     #[cfg(feature = "sqlite")]
     sqlite::sink(stages, building);
     printed(stages, building);
@@ -287,7 +287,7 @@ fn sinks(stages: &mut Stages, building: &Building) {
         .stage("both", |(one, other): (In<Written>, In<Written>)| {
             (one, other).map(|(one, other): (&Written, &Written)| Written::both(one, other)).or(one).or(other)
         })
-        .about("two outputs as one");
+        .about("two outputs merged into one");
 }
 
 /// What a sink knows of the rows so far.
@@ -298,7 +298,7 @@ struct SoFar {
     has_begun: bool,
 }
 
-/// What makes a text of rows; at END it is told so.
+/// Makes a text of rows; the flag says whether this is END.
 type WriteRows = Box<dyn Fn(&mut SoFar, &Rows, bool) -> Written + Send + Sync>;
 /// What a text ends with.
 type EndRows = Box<dyn Fn(SoFar, Option<Written>) -> Option<Written> + Send + Sync>;

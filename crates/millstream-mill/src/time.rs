@@ -8,19 +8,22 @@ pub(crate) fn time_of(value: &Scalar<'_>) -> Result<(u64, bool), String> {
         Scalar::Text(text) => {
             let parsed = std::str::from_utf8(text).ok().and_then(parsed);
             let shown = || String::from_utf8_lossy(text).into_owned();
-            parsed.map(|time| (time, true)).ok_or_else(|| format!("{:?} is no time as 2026-01-31T12:00:00Z", shown()))
+            let unread = || format!("{:?} is not a time like 2026-01-31T12:00:00Z", shown());
+            parsed.map(|time| (time, true)).ok_or_else(unread)
         }
         Scalar::Int(seconds) => match u64::try_from(*seconds) {
             Ok(seconds) if seconds < YEAR_10000 => Ok((seconds * 1000, false)),
             Ok(_) => Err(finer(&seconds.to_string())),
-            Err(_) => Err(format!("{seconds} is no number of seconds since 1970")),
+            Err(_) => Err(format!("{seconds} is not a number of seconds since 1970")),
         },
         other => match other.as_f64() {
             Some(seconds) if (0.0..YEAR_10000 as f64).contains(&seconds) => {
                 Ok(((seconds * 1000.0).round() as u64, false))
             }
             Some(seconds) if seconds >= YEAR_10000 as f64 => Err(finer(&shown(seconds))),
-            _ => Err("a time is a number of seconds since 1970, or a text as 2026-01-31T12:00:00Z".to_owned()),
+            _ => Err("a time must be a number of seconds since 1970, or a text such as \
+                      2026-01-31T12:00:00Z"
+                .to_owned()),
         },
     }
 }
@@ -34,7 +37,7 @@ fn shown(number: f64) -> String {
 }
 
 fn finer(number: &str) -> String {
-    format!("{number} seconds since 1970 are after the year 9999: of milliseconds write `.time / 1000`")
+    format!("{number} seconds since 1970 are after the year 9999: if they are milliseconds, write `.time / 1000`")
 }
 
 /// `2026-01-31T12:00:00.250+01:00`, with a space in the place of the `T` if one likes; without a zone it is UTC.

@@ -5,7 +5,7 @@
 //! | status | what it says | what the client does |
 //! | --- | --- | --- |
 //! | 200 | the answer; of [`Ingest`], with a journal: all is durable | goes on |
-//! | 202 | accepted, and the answer was not there in time | asks again with the same id |
+//! | 202 | accepted, and the answer did not come in time | asks again with the same id |
 //! | 202 of [`Ingest`] | in the pipeline, and lost if the process dies | |
 //! | 400 | it is no HTTP, or cannot be read | does not repeat it |
 //! | 401, 403, 421 | no token; from another site; for another host | |
@@ -17,7 +17,7 @@
 //! | 429 | this client has too many requests under way | waits as `Retry-After` says |
 //! | 431 | the headers are too long | |
 //! | 500 | a stage failed at this request's number, or left it out | |
-//! | 503 | the first ring is full, or the service ends: it was not accepted | waits, and repeats it |
+//! | 503 | the first ring is full, or the service is ending: it was not accepted | waits, and repeats it |
 //!
 //! A client that gets no answer at all does not know whether its request was accepted. With an id in it that a stage
 //! [remembers](crate::once) it can be repeated.

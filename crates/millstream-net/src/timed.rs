@@ -37,7 +37,7 @@ impl<S> Timed<S> {
             self.waits = true;
         }
         ready!(late.as_mut().poll(cx));
-        Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, "the other end takes nothing")))
+        Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, "the other end has stopped reading")))
     }
 }
 

@@ -164,7 +164,7 @@ struct Announced {
 struct Shown {
     run: u64,
     watch: Arc<Watch>,
-    /// That of a version of the pipeline.
+    /// The layout of one version of the pipeline.
     layout: Mutex<Option<(u32, Layout)>>,
 }
 

@@ -91,7 +91,7 @@ pub(crate) struct Shown {
 #[derive(Debug)]
 struct Frames {
     watched: Arc<Watched>,
-    /// Of that version.
+    /// The frames of that version.
     frames: VecDeque<Arc<Frame>>,
     /// The watch was dropped.
     unwanted: bool,

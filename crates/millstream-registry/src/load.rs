@@ -75,11 +75,11 @@ pub(crate) fn program<A: Item, B: Item, K: Loads<A, B>>(
     if is_parsed {
         loader.unread();
         if !program.steps.iter().any(|step| matches!(step, Step::Leave(_))) {
-            let what = if program.steps.is_empty() { "the text is empty" } else { "nothing comes out" };
+            let what = if program.steps.is_empty() { "the text is empty" } else { "the text has no output" };
             let mistake = Mistake::new(what, text.len()..text.len(), "");
-            loader.mistakes.push(mistake.help("a program is as `SOURCE | STAGE | SINK`"));
+            loader.mistakes.push(mistake.help("a program is written as `SOURCE | STAGE | SINK`"));
         } else if !loader.has_source && loader.mistakes.is_empty() {
-            let mistake = Mistake::new("nothing is read", 0..0, "");
+            let mistake = Mistake::new("the text has no source", 0..0, "");
             loader.mistakes.push(mistake.help(begins.clone()));
         }
     }
@@ -232,7 +232,7 @@ impl<'a, K: BoxKind> Loader<'a, K> {
         if let Some(name) = self.no_wire(call) {
             let what = format!("there is no wire `{}`", name.text);
             let mistake = Mistake::new(what, name.at.clone(), "no statement before this one binds it");
-            let help = format!("a field is as `.{0}`; any other expression stands in brackets: `({0})`", name.text);
+            let help = format!("a field is written as `.{0}`; any other expression needs brackets: `({0})`", name.text);
             self.mistakes.push(mistake.help(help));
             return None;
         }
@@ -255,7 +255,7 @@ impl<'a, K: BoxKind> Loader<'a, K> {
         let Some(entry) = fitting.or_else(as_many) else {
             let wanted: Vec<_> = all[0].reads.iter().map(|of| registry.name_of(*of)).collect();
             let (stage, many) = (call.stage.text, wanted.len());
-            let what = format!("`{stage}` reads {}, and here {}", wires(many), are(reads.len()));
+            let what = format!("`{stage}` reads {}, and gets {}", wires(many), reads.len());
             let help = (reads.is_empty() && self.input.is_some()).then(|| self.begins());
             let label = format!("it reads `{}`", wanted.join("`, `"));
             self.mistakes.push(Mistake::new(what, call.at.clone(), label).help_if(help));
@@ -273,7 +273,7 @@ impl<'a, K: BoxKind> Loader<'a, K> {
             }
         }
         if self.mistakes.len() > before || reads.iter().any(|(read, _)| read.is_none()) {
-            // Its type is known all the same, so that what reads it can be checked; nothing is deployed.
+            // Its type is known nevertheless, so that its readers can be checked; nothing is deployed.
             return Some(Typed { id: 0, of: entry.output, from: None });
         }
         let ids: Vec<usize> = reads.into_iter().filter_map(|(read, _)| read).map(|read| read.id).collect();
@@ -333,7 +333,7 @@ impl<'a, K: BoxKind> Loader<'a, K> {
         if result.of.id == TypeId::of::<B>() {
             return Some(result.id);
         }
-        let what = format!("this program wants `{wanted}`s, and here come `{is}`s");
+        let what = format!("this program outputs `{wanted}`s, and these are `{is}`s");
         self.mistakes.push(origin(Mistake::new(what, value.at(), format!("a `{is}`")), &result));
         None
     }
@@ -343,7 +343,7 @@ impl<'a, K: BoxKind> Loader<'a, K> {
         let unread = self.wires.iter().filter(|(name, bound)| !bound.is_read && !name.starts_with('_'));
         self.mistakes.extend(unread.map(|(name, bound)| {
             let mistake = Mistake::new(format!("nothing reads `{name}`"), bound.at.clone(), "");
-            mistake.help(format!("`_{name}` is for what is computed for its effects"))
+            mistake.help(format!("name it `_{name}` if it is computed only for its effects"))
         }));
     }
 }
@@ -380,8 +380,4 @@ fn origin(mistake: Mistake, read: &Typed) -> Mistake {
 
 fn wires(many: usize) -> String {
     if many == 1 { "1 wire".to_owned() } else { format!("{many} wires") }
-}
-
-fn are(many: usize) -> String {
-    if many == 1 { "is 1".to_owned() } else { format!("are {many}") }
 }

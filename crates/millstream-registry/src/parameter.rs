@@ -97,7 +97,7 @@ impl<X: Parameter> Parameter for Option<X> {
 }
 
 impl Parameter for Duration {
-    const WANTED: &'static str = "a time, as `5m`";
+    const WANTED: &'static str = "a time, such as `5m`";
     fn read(literal: &Literal) -> Option<Self> {
         match literal {
             Literal::Time(time) => Some(*time),
@@ -121,8 +121,8 @@ macro_rules! whole {
 }
 whole!(
     u32: "a whole number from 0 to 4294967295",
-    u64: "a whole number from 0 on",
-    usize: "a whole number from 0 on",
+    u64: "a whole number, at least 0",
+    usize: "a whole number, at least 0",
     i64: "a whole number"
 );
 

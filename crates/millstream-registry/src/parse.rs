@@ -189,7 +189,7 @@ impl<'a> Parser<'a> {
     }
 
     fn block(&mut self) -> Parsed<Block<'a>> {
-        const BEGINNING: &str = "a text begins with `|NAME| {`, where NAME is what comes in";
+        const BEGINNING: &str = "a text begins with `|NAME| {`, where NAME is its input";
         self.sign(b'|', BEGINNING)?;
         let input = self.name(BEGINNING)?;
         self.sign(b'|', BEGINNING)?;
@@ -200,7 +200,7 @@ impl<'a> Parser<'a> {
         }
         let result = if self.is_sign(b'}') {
             let at = self.at();
-            self.note(Mistake::new("nothing comes out", at, "").help("a value without `;` stands before the `}`"));
+            self.note(Mistake::new("the text has no output", at, "").help("a value without `;` stands before the `}`"));
             None
         } else {
             self.value().ok()
@@ -242,7 +242,7 @@ impl<'a> Parser<'a> {
         let mut value = self.unit()?;
         while self.is_sign(b'|') {
             self.next += 1;
-            let stage = self.name("after `|` comes a stage, as `count`, `where(.qty > 3)` or `map({id, qty})`")?;
+            let stage = self.name("after `|` comes a stage, such as `count`, `where(.qty > 3)` or `map({id, qty})`")?;
             value = Value::Call(self.call(stage, Some(value))?);
         }
         Ok(value)
@@ -274,7 +274,7 @@ impl<'a> Parser<'a> {
         if height <= DEEPEST {
             return Ok(());
         }
-        let what = format!("more than {DEEPEST} calls are nested");
+        let what = format!("calls are nested more than {DEEPEST} deep");
         self.fail(Mistake::new(what, at, "").help("`let` gives a part a name"))
     }
 
@@ -312,7 +312,7 @@ impl<'a> Parser<'a> {
             Some((Word::Literal(Literal::Whole(version)), _)) if *version > 0 && *version <= i64::from(u32::MAX) => {
                 Ok(*version as u32)
             }
-            _ => self.fail(Mistake::new("a version is a number from 1 on", at, "")),
+            _ => self.fail(Mistake::new("a version is a number, at least 1", at, "")),
         }
     }
 

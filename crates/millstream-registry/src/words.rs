@@ -31,8 +31,8 @@ pub(crate) fn words(text: &str) -> (Vec<(Word<'_>, Span)>, Vec<Mistake>) {
                     length + 2
                 }
                 None => {
-                    let mistake = Mistake::new("an expression has no end", at..at + 1, "it begins here");
-                    mistakes.push(mistake.help("an expression in backquotes ends with one"));
+                    let mistake = Mistake::new("this expression is not closed", at..at + 1, "it begins here");
+                    mistakes.push(mistake.help("an expression in backquotes ends with a backquote"));
                     rest.len()
                 }
             },
@@ -54,9 +54,9 @@ pub(crate) fn words(text: &str) -> (Vec<(Word<'_>, Span)>, Vec<Mistake>) {
                     Some(number) => words.push((Word::Literal(number), at..at + length)),
                     None if length > digits => {
                         let mistake = Mistake::new("this is neither a number nor a time", at..at + length, "");
-                        mistakes.push(mistake.help("times are as `500ms`, `30s`, `5m`, `2h` or `1d`"));
+                        mistakes.push(mistake.help("times are written as `500ms`, `30s`, `5m`, `2h` or `1d`"));
                     }
-                    None => mistakes.push(Mistake::new("this is no number", at..at + length, "")),
+                    None => mistakes.push(Mistake::new("this is not a number", at..at + length, "")),
                 }
                 length
             }
@@ -66,7 +66,7 @@ pub(crate) fn words(text: &str) -> (Vec<(Word<'_>, Span)>, Vec<Mistake>) {
                     length
                 }
                 None => {
-                    let mistake = Mistake::new("a text has no end", at..at + 1, "it begins here");
+                    let mistake = Mistake::new("this text is not closed", at..at + 1, "it begins here");
                     mistakes.push(
                         mistake.help("a text ends with `\"`; in it `\\\"`, `\\\\` and `\\n` are escape sequences"),
                     );
@@ -79,8 +79,8 @@ pub(crate) fn words(text: &str) -> (Vec<(Word<'_>, Span)>, Vec<Mistake>) {
             }
             letter => {
                 let length = letter.len_utf8();
-                let help = (letter == '\'').then(|| "a text stands in double quotes: `\"`".to_owned());
-                let mistake = Mistake::new(format!("`{letter}` means nothing here"), at..at + length, "");
+                let help = (letter == '\'').then(|| "texts are written in double quotes: `\"`".to_owned());
+                let mistake = Mistake::new(format!("`{letter}` has no meaning here"), at..at + length, "");
                 mistakes.push(mistake.help_if(help));
                 length
             }

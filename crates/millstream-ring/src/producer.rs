@@ -173,7 +173,7 @@ impl<S: Item> Producer<S> {
     ///
     /// If that number was published already: whatever happens at N is decided before N is published.
     pub fn copy_mark(&mut self, mark: Mark) {
-        assert!(mark.at.0 >= self.next, "a mark at {}, but {} comes next", mark.at, self.next);
+        assert!(mark.at.0 >= self.next, "a mark at number {}, but number {} comes next", mark.at, self.next);
         self.read_gates();
         self.shared.marks().0.lay(mark, self.gating.cached());
     }

@@ -31,8 +31,8 @@ use std::{error, fmt, io};
 /// This is the sink before it is open; [`open`](ClaimingSink::open) opens it. A
 /// [`FileSinkOptions`](millstream_io::FileSinkOptions) that appends is one.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is no sink for the edge `{A}` that can be asked what it holds",
-    note = "an appended file is one: `FileSink::append(path)`, without `open()`; a sink that cannot be asked would get \
+    message = "`{Self}` is not a sink for the edge `{A}` that can say what it holds",
+    note = "an appended file is one: `FileSink::append(path)`, without `open()`; a sink that cannot say it would get \
             values twice after a crash"
 )]
 pub trait ClaimingSink<A: Shape> {

@@ -112,7 +112,7 @@ impl Kept {
             let bytes = postcard::to_allocvec(&entry).map_err(|error| invalid(error.to_string()))?;
             journal.append(journal.next_number(), &bytes)?;
             journal.commit()?;
-            // For those who only read.
+            // For processes that only read.
             journal.mark()?;
         }
         self.apply(entry);

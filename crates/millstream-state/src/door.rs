@@ -46,7 +46,7 @@ impl Door {
             return Ok(Door { path, _dir: None });
         }
         if !cfg!(target_os = "linux") {
-            let why = format!("{} is too long a name for a directory with a socket", path.display());
+            let why = format!("{} is too long a name for a directory with a socket: shorten it", path.display());
             return Err(io::Error::new(io::ErrorKind::InvalidFilename, why));
         }
         // Linux has a short name for what is open.

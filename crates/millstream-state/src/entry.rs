@@ -43,7 +43,7 @@ pub(crate) fn list(
     for name in &names {
         let path = below.join(name);
         let Some((id, epoch)) = manifest::parse_name(name) else {
-            let why = StateError::damaged(&path, "it has no snapshot's name");
+            let why = StateError::damaged(&path, "its name is not that of a snapshot");
             found.push(((0, 0), SnapshotEntry::Unreadable { path, why }));
             continue;
         };
@@ -71,7 +71,7 @@ fn needs_none(manifest: Manifest, path: &Path, there: &HashSet<&str>) -> Result<
     why.map_or(Ok(manifest), |why| Err(StateError::damaged(path, why)))
 }
 
-/// Those of the entries that are whole.
+/// The manifests of the entries that are whole.
 pub(crate) fn whole(entries: Vec<SnapshotEntry>) -> Vec<Manifest> {
     let whole = |entry| match entry {
         SnapshotEntry::Whole(manifest) => Some(manifest),

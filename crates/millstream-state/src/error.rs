@@ -34,7 +34,7 @@ pub enum StateError {
         ours: String,
     },
     /// The directory has files, and they are no state.
-    #[error("{} is no state directory and is not empty: it has {found}. Use an empty or a new one", path.display())]
+    #[error("{} is not a state directory, and not empty: it has {found}. Use an empty or a new one", path.display())]
     NotState {
         /// The directory.
         path: PathBuf,
@@ -42,7 +42,7 @@ pub enum StateError {
         found: String,
     },
     /// There is no state in the directory.
-    #[error("{} has no state: no program has finished opening it", path.display())]
+    #[error("{} has no state: no program has begun one there", path.display())]
     Missing {
         /// The directory.
         path: PathBuf,
@@ -74,7 +74,7 @@ pub enum StateError {
         why: String,
     },
     /// The directory was opened by [`StateDir::read`](crate::StateDir::read).
-    #[error("{} was opened to be read alone", path.display())]
+    #[error("{} was opened for reading only", path.display())]
     ReadOnly {
         /// The directory.
         path: PathBuf,
@@ -90,7 +90,7 @@ pub enum StateError {
         ours: u64,
     },
     /// A sync of the directory failed earlier, so what is durable there is not known.
-    #[error("{} takes no more snapshots from this process, since a sync failed: {why}", path.display())]
+    #[error("a sync of {} failed, so it takes no more snapshots from this process: {why}", path.display())]
     Poisoned {
         /// The directory.
         path: PathBuf,

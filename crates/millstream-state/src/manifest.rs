@@ -164,21 +164,23 @@ pub(crate) fn read(file: &mut dyn DiskFile, path: &Path) -> Result<Manifest, Sta
     let (manifest, begin): (Manifest, u64) = KIND.read(file).map_err(|why| why.at(path, &KIND))?;
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     if manifest.file() != name {
-        return Err(StateError::damaged(path, format!("it is the snapshot {}, under another name", manifest.file())));
+        return Err(StateError::damaged(path, format!("its name should be {}", manifest.file())));
     }
     let mut end = 0_u64;
     for part in &manifest.parts {
         if part.file == name {
             if part.offset != end {
-                return Err(StateError::damaged(path, format!("the part `{}` is not where it must be", part.name)));
+                let why = format!("the part `{}` does not follow the part before it", part.name);
+                return Err(StateError::damaged(path, why));
             }
             end = end.saturating_add(part.length);
         } else if parse_name(&part.file).is_none() {
-            return Err(StateError::damaged(path, format!("the part `{}` is in no snapshot's file", part.name)));
+            let why = format!("the part `{}` is in a file that is not a snapshot's", part.name);
+            return Err(StateError::damaged(path, why));
         }
     }
     if end != begin {
-        let why = format!("its parts have {begin} bytes instead of {end}");
+        let why = format!("its parts have {begin} bytes, and its manifest says {end}");
         return Err(StateError::damaged(path, why));
     }
     Ok(manifest)
@@ -194,7 +196,7 @@ pub(crate) fn read_parts(
     let mut path = below.join(manifest.file());
     let mut file = open(&path)?;
     if read(&mut *file, &path)? != *manifest {
-        return Err(StateError::damaged(&path, "its manifest is not the one that was listed"));
+        return Err(StateError::damaged(&path, "its manifest has changed since it was listed"));
     }
     for part in &manifest.parts {
         if !path.ends_with(&part.file) {
@@ -205,7 +207,7 @@ pub(crate) fn read_parts(
         let within = part.offset.checked_add(part.length);
         let length = file.length().map_err(StateError::io("measure", &path))?;
         if within.is_none_or(|end| end > length) {
-            return Err(wrong("is behind the end of the file"));
+            return Err(wrong("reaches beyond the end of the file"));
         }
         let mut bytes = vec![0; usize::try_from(part.length).map_err(|_| wrong("is larger than the memory"))?];
         read_exact(&mut *file, &mut bytes, part.offset).map_err(StateError::io("read", &path))?;

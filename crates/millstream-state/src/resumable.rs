@@ -78,7 +78,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// # Ok::<(), std::io::Error>(())
 /// ```
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is no source of `{T}` that can begin in the middle",
+    message = "`{Self}` is not a source of `{T}` that can begin in the middle",
     note = "files are: `TextFiles`, `FollowedFile`; `again(values)` is one of values that are the same each time"
 )]
 pub trait Resumable<T: Item>: Send + Sync + 'static {
@@ -89,7 +89,7 @@ pub trait Resumable<T: Item>: Send + Sync + 'static {
     /// Whether the next value may have to be waited for. See [`Source::WAITS`].
     const WAITS: bool;
 
-    /// Whether this one's may. See [`Source::waits`].
+    /// Whether the next value of this source may have to be waited for. See [`Source::waits`].
     fn waits(&self) -> bool {
         Self::WAITS
     }
@@ -142,7 +142,7 @@ pub trait Places: Iterator {
 
 /// The most marks that are kept between two snapshots.
 const MARKS: usize = 1024;
-/// And of a source whose values do not repeat. Older ones are forgotten: snapshots are of late numbers.
+/// The same for a source whose values do not repeat. Older marks are forgotten: snapshots are of late numbers.
 const ALL_MARKS: usize = 1 << 16;
 
 /// Where a source was at some of its numbers: at all of the latest ones while they are few, and at every second,
@@ -236,7 +236,7 @@ impl<T: Item, X: Resumable<T>> Trailing<T, X> {
         let mut values = TrailingValues { values: source.begin(position.as_ref())?, trail, number, begins: at };
         values.leave_mark();
         if !follows && let Err(number) = values.leave_out() {
-            let why = format!("it ends at number {number}, and the snapshot was taken at number {at}");
+            let why = format!("it ends at number {number}, before the snapshot's number {at}: is it the same input?");
             return Err(io::Error::new(io::ErrorKind::UnexpectedEof, why));
         }
         Ok(Trailing { values, waits: source.waits(), item: PhantomData })
@@ -266,7 +266,7 @@ impl<V: Places<Mark: Clone>> Iterator for TrailingValues<V> {
         self.leave_out().ok()?;
         let value = self.values.next()?;
         self.number += 1;
-        // Now, and not before the next value is read: a snapshot there may be stored before that.
+        // The mark is left now, and not when the next value is read: a snapshot here may be stored before that.
         self.leave_mark();
         Some(value)
     }

@@ -52,7 +52,7 @@ impl Retention {
         let by_age = self.age.map_or(all, young);
         let confirmed = first(&|snapshot| snapshot.id >= confirmed);
         let mut stays = by_count.min(by_age).min(confirmed).min(all.saturating_sub(1));
-        // And those with parts of one that stays.
+        // Snapshots with parts of one that stays must stay, too.
         while let Some(needed) = needed_by(snapshots, stays) {
             stays = needed;
         }

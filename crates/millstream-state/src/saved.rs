@@ -73,7 +73,7 @@ impl<'a> Saved<'a> {
             numbers: numbers.iter().cloned().collect(),
             parts: entries,
         };
-        let refused = |error| format!("its manifest cannot be read back: {error}");
+        let refused = |error| format!("its manifest cannot be read back after it was written: {error}");
         let json = serde_json::to_vec(&manifest).map_err(refused)?;
         serde_json::from_slice::<Manifest>(&json).map_err(refused)?;
         let sealed = manifest::KIND.seal_json(&json);

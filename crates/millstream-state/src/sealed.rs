@@ -67,7 +67,7 @@ impl Kind {
         let mut seal = vec![0; self.seal_length()];
         read_exact(file, &mut seal, end).map_err(Unsealed::Io)?;
         let Some((format, within, sum)) = self.parse(&seal) else {
-            return Err(damaged(format!("its last line is none of a {}", self.name)));
+            return Err(damaged(format!("its last line is not that of a {}", self.name)));
         };
         let Some(begin) = end.checked_sub(within) else {
             return Err(damaged(format!("it has {length} bytes, fewer than its last line says")));
@@ -76,7 +76,7 @@ impl Kind {
         read_exact(file, &mut bytes, begin).map_err(Unsealed::Io)?;
         let summed = bytes.len() - "00000000\n".len();
         if crc32fast::hash(&bytes[..summed]) != sum {
-            return Err(damaged("its checksum is another".to_owned()));
+            return Err(damaged("its checksum does not match".to_owned()));
         }
         if format > self.format {
             return Err(Unsealed::Later(format));

@@ -38,7 +38,7 @@ pub trait Store: fmt::Debug + Send + Sync {
     /// # Errors
     ///
     /// If there is one of this name ([`AlreadyExists`](io::ErrorKind::AlreadyExists)): of several calls with one name,
-    /// one alone succeeds. If the store fails, and then the object may be there all the same.
+    /// one alone succeeds. If the store fails; then the object may be there nevertheless.
     fn put(&self, name: &str, pieces: &[&[u8]]) -> io::Result<()>;
 
     /// The bytes of an object in a range, which is inside it.

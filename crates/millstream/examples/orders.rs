@@ -42,7 +42,7 @@ fn parse(line: &str) -> Result<Order, String> {
     let [id, user, item, count] = line.split(' ').collect::<Vec<_>>()[..] else {
         return Err(format!("four words, and not {line:?}"));
     };
-    let number = |text: &str| text.parse().map_err(|_| format!("{text:?} is no number"));
+    let number = |text: &str| text.parse().map_err(|_| format!("{text:?} is not a number"));
     Ok(Order { id: number(id)?, user: user.to_owned(), item: item.to_owned(), count: number(count)? })
 }
 

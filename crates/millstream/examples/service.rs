@@ -35,7 +35,7 @@ impl Ledger {
         match command {
             Command::Deposit { to, amount } => {
                 let Some(balance) = known(to).unwrap_or(0).checked_add(*amount) else {
-                    return Reply::Refused(format!("{to} cannot have that much"));
+                    return Reply::Refused(format!("the balance of {to} would be too large"));
                 };
                 self.0.insert(to.clone(), balance);
                 Reply::Balance(balance)
@@ -48,7 +48,7 @@ impl Ledger {
                     return Reply::Refused(format!("{from} does not have {amount}"));
                 };
                 let Some(sum) = known(to).unwrap_or(0).checked_add(*amount) else {
-                    return Reply::Refused(format!("{to} cannot have that much"));
+                    return Reply::Refused(format!("the balance of {to} would be too large"));
                 };
                 self.0.insert(from.clone(), rest);
                 self.0.insert(to.clone(), sum);

@@ -183,7 +183,7 @@ fn it_runs_over_lines_everywhere() {
     assert!(hash.starts_with("hash ") && hash.ends_with(" count 2\n"), "{hash}");
     assert_eq!(started("lengths", "run --hash --deploy model", "to be\n\nor").1, hash);
     assert_output(started("lengths", "run --shards 2", "a\n"), "1\n", &format!("millstream run: {NO_SHARDS}"), 0);
-    let note = "millstream run: --shards has no effect: the pipeline is built with its shards\n";
+    let note = "millstream run: --shards has no effect: the program fixes the shards of its pipeline\n";
     assert_output(started("picky", "run --shards 3", "1\n"), "1\n", note, 0);
     let (_, stats, _) = started("numbers", "run --stats", "1\n2\n");
     assert!(stats.contains("\"name\": \"square\"") && stats.contains("\"values\": 2"), "{stats}");
@@ -260,7 +260,7 @@ fn a_value_that_cannot_be_printed_is_a_failure_everywhere() {
         let message = "millstream: stage \"sink\", number 1: panicked: not this one\n";
         assert_output(started("shy", &format!("run {way}"), "1\n2\n3\n"), "1\n", message, 3);
     }
-    let message = "millstream: model, which knows neither stage nor number: panicked: not this one\n";
+    let message = "millstream: the model failed, which knows neither stage nor number: panicked: not this one\n";
     assert_output(started("shy", "run --deploy model", "1\n2\n3\n"), "1\n", message, 3);
 }
 
@@ -321,7 +321,7 @@ fn its_state_is_kept_and_a_failure_is_replayed() {
     let (said, code) = run("numbers", args);
     assert_eq!(code, Some(3), "{said}");
     assert!(said.contains("stage \"square\", number 2000: panicked: too large"), "{said}");
-    assert!(said.contains("the same again: ") && said.trim_end().ends_with(" replay state"), "{said}");
+    assert!(said.contains("to repeat the failure: ") && said.trim_end().ends_with(" replay state"), "{said}");
     let (_, again, code) = looks("replay state");
     assert_eq!(code, Some(3), "{again}");
     assert!(again.contains("stage \"square\", number 2000: panicked: too large"), "{again}");

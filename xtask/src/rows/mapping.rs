@@ -41,7 +41,7 @@ impl fmt::Display for Proof {
 impl Proof {
     fn parse(kind: &str, what: &str) -> Result<Self, String> {
         if what.is_empty() {
-            return Err(if kind == "open" { "`open`, but why?" } else { "what shows it?" }.to_owned());
+            return Err(if kind == "open" { "`open` needs a reason" } else { "it names no proof" }.to_owned());
         }
         match kind {
             "test" => Ok(Self::Test(what.to_owned())),

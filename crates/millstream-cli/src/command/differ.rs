@@ -42,7 +42,8 @@ impl Differ {
             }
             Ok(Difference::At { number, stage, states }) => {
                 let [one, other] = states;
-                output.write(format!("stage {stage:?}, number {number}: {one}, and {other}\n").as_bytes());
+                let states = format!("{one} in the first directory, {other} in the second");
+                output.write(format!("stage {stage:?}, number {number}: {states}\n").as_bytes());
                 Outcome::CheckFailed
             }
             Err((why, outcome)) => {
@@ -69,7 +70,7 @@ fn difference(dirs: &[PathBuf; 2], look: LookAt<'_>) -> Result<Difference, Wrong
         let [first, second] = dirs.each_ref().map(|dir| quoted(dir.as_os_str()));
         let (one, other) = (one.program(), other.program());
         let why = format!(
-            "{first} has the state of `{one}`, and {second} that of `{other}`: two runs of one program are compared"
+            "{first} has the state of `{one}`, and {second} that of `{other}`: compare two runs of one program"
         );
         return Err((why, Outcome::WrongUse));
     }
@@ -78,13 +79,13 @@ fn difference(dirs: &[PathBuf; 2], look: LookAt<'_>) -> Result<Difference, Wrong
         && one.plan["job"]["calls"] != other.plan["job"]["calls"]
     {
         let [first, second] = dirs.each_ref().map(|dir| quoted(dir.as_os_str()));
-        let why = format!("{first} and {second} have the states of two texts: two runs of one program are compared");
+        let why = format!("{first} and {second} have the states of different texts: compare two runs of one text");
         return Err((why, Outcome::WrongUse));
     }
     let [one, other] = [look(&dirs[0], When::End)?, look(&dirs[1], When::End)?];
     let ends = [one.at().0, other.at().0];
     let most = ends[0].min(ends[1]);
-    // Of the shorter run the states are there already.
+    // The states of the shorter run are there already.
     let in_front = |seen: Snapshot, dir| if seen.at().0 == most { Ok(seen) } else { look(dir, When::At(most)) };
     let last = [states(&in_front(one, &dirs[0])?)?, states(&in_front(other, &dirs[1])?)?];
     let Some(found) = states_differ(&last) else { return Ok(Difference::None { to: most, ends }) };
@@ -136,7 +137,8 @@ fn look(dir: &Path, at: When) -> Result<Snapshot, Wrong> {
 
 /// What a run has seen that looked at the states of a directory.
 pub(crate) fn seen_by(dir: &Path, outcome: Outcome, seen: &Seen) -> Result<Snapshot, Wrong> {
-    seen.take().ok_or_else(|| (format!("{}: the states cannot be reached there", quoted(dir.as_os_str())), outcome))
+    let missing = || format!("{}: the run ended before it reached the requested states", quoted(dir.as_os_str()));
+    seen.take().ok_or_else(|| (missing(), outcome))
 }
 
 /// A state may be large.

@@ -135,9 +135,10 @@ impl Evolve {
         match self.listen {
             None => Ok(None),
             Some(_) => match secret()? {
-                None if self.workers == 0 => {
-                    Err(format!("{SECRET} is not set: workers that join by themselves need it"))
-                }
+                None if self.workers == 0 => Err(format!(
+                    "{SECRET} is not set: workers that join by themselves need it; `export \
+                                 {SECRET}=$(openssl rand -hex 16)` sets it"
+                )),
                 secret => Ok(secret),
             },
         }

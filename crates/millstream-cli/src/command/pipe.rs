@@ -199,9 +199,10 @@ fn listen(interrupts: &Interrupts, filter: &Filter, grace: Duration, quiet: bool
     let (admission, late, name) = (filter.admission().clone(), interrupts.clone(), filter.name());
     interrupts.when_drained(move || {
         if admission.drain() && !quiet {
-            say_soon("millstream pipe: draining; again to stop at once".to_owned());
+            say_soon("millstream pipe: draining; a second signal stops at once".to_owned());
         }
-        let what = format!("millstream pipe: {name} has not ended within {} s, and is stopped", grace.as_secs());
+        let grace_s = grace.as_secs();
+        let what = format!("millstream pipe: {name} has not ended within {grace_s} s (--grace), and is stopped");
         late.stop_after(grace, move || {
             if !quiet {
                 say_soon(what);
@@ -231,7 +232,7 @@ fn failed(number: u64, cause: String) -> Failed {
 /// Adds advice to an error.
 fn advised(error: Error) -> Error {
     match error.kind() {
-        ErrorKind::InvalidData => Error::other(format!("{error}: --max-line allows longer ones")),
+        ErrorKind::InvalidData => Error::other(format!("{error}: raise --max-line")),
         _ => error,
     }
 }

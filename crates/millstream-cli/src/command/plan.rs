@@ -127,7 +127,7 @@ impl HowToShow {
 pub(super) fn written(file: &OsStr) -> Result<Plan, String> {
     let text = if file == "-" { io::read_to_string(io::stdin()) } else { fs::read_to_string(file) };
     let text = text.map_err(|error| cause(&error))?;
-    serde_json::from_str(&text).map_err(|error| format!("no plan that `plan --json` wrote: {error}"))
+    serde_json::from_str(&text).map_err(|error| format!("it is not a plan as `plan --json` writes it: {error}"))
 }
 
 fn words(plan: &Plan, explanation: Option<Explanation>) -> String {

@@ -126,7 +126,7 @@ impl Text {
             complaints.complain(&format!("{}: {}", quoted(self.name().as_ref()), cause(&error)));
             if error.kind() == io::ErrorKind::NotFound && self.name().contains(['|', '(', ' ']) {
                 crate::message::say(
-                    "  a text that is no file is given by -e: millstream run -e 'jsonl | count' rows.jsonl",
+                    "  to run a text that is not in a file: millstream run -e 'jsonl | count' rows.jsonl",
                 );
             }
             Outcome::InputOrOutputFailed
@@ -160,8 +160,8 @@ impl Text {
 
     fn say_data(&self, source: &str, complaints: &Complaints) {
         let name = quoted(self.name().as_ref());
-        complaints.note(&format!("{name} is no program: without -e the first file has the text"));
-        crate::message::say(&format!("  for its rows: millstream run -e '{source} | count' {name}"));
+        complaints.note(&format!("{name} is data and not a program: without -e the first file is the program"));
+        crate::message::say(&format!("  to read its rows: millstream run -e '{source} | count' {name}"));
     }
 }
 
@@ -196,7 +196,7 @@ pub(super) fn verify(file: &Path, files: Vec<OsString>, most: usize, quiet: bool
         }
     };
     if files.iter().any(|named| named.of.listen.is_some()) {
-        complaints.note("a source that listens has no input to verify with");
+        complaints.note("verify runs the same input several times, and a source that listens has none to repeat");
         return Outcome::WrongUse;
     }
     let opening = Opening { decompress: true, ..Opening::default() };

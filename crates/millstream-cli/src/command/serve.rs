@@ -90,7 +90,10 @@ impl Serve {
         }
         let (quiet, connections) = (self.run.quiet, self.limits.connections as u64);
         if let Some(fewer) = descriptors::allow(connections) {
-            complaints.note(&format!("--connections {connections}: the system allows about {fewer} (`ulimit -Hn`)"));
+            complaints.note(&format!(
+                "--connections {connections}: the system allows only about {fewer}; `ulimit -Hn` \
+                                      shows its limit"
+            ));
         }
         let mut runs = Runs::new(self.run, complaints.clone());
         let page = PageRoutes::new();
@@ -129,7 +132,7 @@ struct Service {
     page: PageRoutes,
     counted: routes::Counted,
     took_over: routes::Taken,
-    /// Who is told where it listens.
+    /// Prints where it listens.
     told: Option<Complaints>,
 }
 

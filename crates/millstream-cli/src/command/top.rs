@@ -62,7 +62,7 @@ impl Top {
                 // A page of another kind says what it shows.
                 let why = match page.not_a_run() {
                     Some(what) => what,
-                    None => format!("{error}; it must be the address of a program with --page"),
+                    None => format!("{error}; name the address of a program that runs with --page"),
                 };
                 complaints.complain(&format!("{}: {why}", page.address));
                 Outcome::InputOrOutputFailed

@@ -33,7 +33,7 @@ impl Upgrade {
     pub(crate) fn run(self) -> Outcome {
         let complaints = Complaints::of("upgrade");
         if self.old == "-" && self.new == "-" {
-            complaints.note("standard input can be one of the two plans");
+            complaints.note("only one of the two plans can be standard input");
             return Outcome::WrongUse;
         }
         let mut plans = Vec::new();
@@ -51,7 +51,7 @@ impl Upgrade {
         let mut rules = self.rules.migrated.iter().chain(&self.rules.dropped);
         if let Some(name) = rules.find(|name| !stages().any(|stage| stage == **name)) {
             let there: Vec<_> = stages().collect::<BTreeSet<_>>().into_iter().collect();
-            complaints.note(&format!("no plan has a stage {name:?}; there are {}", there.join(", ")));
+            complaints.note(&format!("neither plan has a stage {name:?}; the stages are {}", there.join(", ")));
             return Outcome::WrongUse;
         }
         let check = plans[0].check_upgrade_by(&plans[1], &self.rules);

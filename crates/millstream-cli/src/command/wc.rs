@@ -72,7 +72,7 @@ impl Wc {
         let Some(inputs) = names.inputs(kinds, complaints) else { return Outcome::InputOrOutputFailed };
         let columns = if when == Total::Only { Columns::NARROW } else { inputs.columns };
         let Ok([name]) = <[_; 1]>::try_from(inputs.names) else {
-            complaints.note("--state: a run is over one file: name one");
+            complaints.note("--state: `wc` reads one file: name exactly one");
             return Outcome::WrongUse;
         };
         let read = vec![name.clone().unwrap_or_else(|| "-".into())];

@@ -101,7 +101,9 @@ pub(crate) fn keeping(flags: &flags::Run) -> Result<Option<Keep>, String> {
         return Err("--state: only runs on rings keep their state: use `--deploy rings`".into());
     }
     if flags.hash {
-        return Err("--state: --hash covers a whole output, and this run may begin in the middle of it".into());
+        return Err("--state: --hash covers a whole output, and a run with a state may begin in the middle of \
+                    it"
+        .into());
     }
     let cadence = flags.keeping.snapshot_every.unwrap_or_default();
     let fsync = flags.keeping.fsync.unwrap_or_default();

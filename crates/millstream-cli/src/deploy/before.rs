@@ -37,7 +37,11 @@ impl Most {
     pub(super) fn check(self, numbers: usize) {
         let bytes = (numbers as u64).saturating_mul(self.a_number).saturating_add(progress::bytes());
         let most = self.bytes;
-        assert!(bytes <= most, "it keeps all values in memory, and they are more than {most} bytes (--memory-limit)");
+        assert!(
+            bytes <= most,
+            "the model keeps all values in memory, and they take more than {most} bytes \
+                                (--memory-limit)"
+        );
     }
 }
 

@@ -67,7 +67,7 @@ impl Runs {
     fn say_replay(&self, failed: &Failed) {
         let Some(Keep { dir, doing: Doing::Run { .. }, .. }) = &self.config.keep else { return };
         if let Failed::Run(RunError::Stage { .. }) = failed {
-            say(&format!("millstream: the same again: {} replay {}", program(), quoted(dir.as_os_str())));
+            say(&format!("millstream: to repeat the failure: {} replay {}", program(), quoted(dir.as_os_str())));
         }
     }
 

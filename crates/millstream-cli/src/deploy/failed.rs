@@ -27,7 +27,7 @@ impl fmt::Display for Failed {
             Failed::Job(error) => error.fmt(f),
             Failed::TakeOver(why) => f.write_str(why),
             Failed::GoesOn => f.write_str("it goes on"),
-            Failed::Model(cause) => write!(f, "model, which knows neither stage nor number: {cause}"),
+            Failed::Model(cause) => write!(f, "the model failed, which knows neither stage nor number: {cause}"),
         }
     }
 }

@@ -41,8 +41,8 @@ pub(crate) fn output_of(keep: &Keep, files: &[OsString]) -> Result<FileSinkOptio
     let identity_of = |name: &OsStr| fs::metadata(name).ok().as_ref().and_then(identity);
     let output = identity_of(STANDARD_OUTPUT.as_ref());
     if matches!(keep.doing, Doing::Run { .. }) && output.is_none() {
-        let why = "standard output is no file: append to one by `>> FILE`. After a crash a file can be asked what it \
-                   holds, and cut to that";
+        let why = "standard output is not a file: append to one with `>> FILE`, so that it can be cut back after a \
+                   crash";
         return Err(format!("--state: {why}"));
     }
     let is_read = |name: &&OsString| *name != "-" && output.is_some() && identity_of(name) == output;
@@ -55,7 +55,7 @@ pub(crate) fn output_of(keep: &Keep, files: &[OsString]) -> Result<FileSinkOptio
 /// The files of these names, if they can be read again after a crash.
 pub(crate) fn files(names: Names) -> Result<TextFiles, String> {
     if names.files.iter().any(|name| name == "-") {
-        return Err("--state: standard input is read alone, or files are".into());
+        return Err("--state: standard input cannot be read together with files".into());
     }
     let files = TextFiles::new(names.files).on_read(progress::read);
     Ok(if names.decompress { files.decompressed() } else { files })
@@ -150,8 +150,7 @@ impl Runs {
             Doing::Run { program, job } => {
                 let (dir, taken) = self.own(keep, program, &pipeline.plan())?;
                 for removed in dir.removed() {
-                    self.complaints
-                        .note(&format!("--state: {removed} was not finished when a run ended, and is removed"));
+                    self.complaints.note(&format!("--state: removed {removed}, which an earlier run did not finish"));
                 }
                 let retention = Retention { count: Some(keep.snapshots), ..Retention::default() };
                 let source = source(&dir);

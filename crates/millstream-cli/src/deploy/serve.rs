@@ -33,7 +33,7 @@ pub(crate) fn refused(listen: &str, error: &OpenError) -> Refused {
     match error {
         OpenError::NoToken(_) => {
             let set = format!("`export {TOKEN}=$(openssl rand -hex 16)` sets one");
-            (format!("{listen}: other machines can reach it, and no token is asked for: {set}"), Outcome::WrongUse)
+            (format!("{listen}: other machines can reach this address, so a token is needed: {set}"), Outcome::WrongUse)
         }
         error => (format!("{listen}: {error}"), Outcome::InputOrOutputFailed),
     }
@@ -64,7 +64,7 @@ pub(crate) fn supervised() -> Result<Option<TcpListener>, Refused> {
         let mut listeners = millstream_net::inherited().map_err(|error| failed(error.to_string()))?;
         match listeners.len() {
             0 | 1 => Ok(listeners.pop()),
-            many => Err(failed(format!("{many} sockets, and it listens at one"))),
+            many => Err(failed(format!("the supervisor passed {many} sockets, and this command listens at one"))),
         }
     }
     #[cfg(not(target_os = "linux"))]

@@ -55,7 +55,7 @@ pub(crate) enum ClusterCommand<A: Args> {
     Rm(Remove),
 }
 
-/// Which application, on which servers, and who asks.
+/// The application, its servers, and the login.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Servers")]
 pub(crate) struct Servers {

@@ -76,7 +76,7 @@ pub(crate) struct Jq {
     /// Put the words after the filter into $ARGS.positional; they are not files
     #[arg(long)]
     pub(crate) args: bool,
-    /// Flush after each output, as always: a habit from jq
+    /// Accepted because jq has it: output is never held back
     #[arg(long, hide = true)]
     _unbuffered: bool,
     /// The largest allowed value, or line; K, M and G are powers of 1024. A larger one ends its file, with a message

@@ -30,7 +30,7 @@ pub(crate) struct Keeping {
     /// milliseconds later, or when the system does it (never) [default: every]
     #[arg(long, value_name = "every|Nms|never", requires = "state", value_parser = fsync)]
     pub(crate) fsync: Option<Fsync>,
-    /// Go on although the journal is damaged, without what is lost
+    /// Go on although the journal is damaged, and leave out what is lost
     #[arg(long, requires = "state")]
     pub(crate) skip_corrupt: bool,
     /// How many snapshots to keep [default: 5]
@@ -45,13 +45,13 @@ fn fsync(text: &str) -> Result<Fsync, String> {
         ("every", _) => Ok(Fsync::Every),
         ("never", _) => Ok(Fsync::Never),
         (_, Some(number)) => whole(number.trim()).map(|ms| Fsync::Interval(Duration::from_millis(ms))),
-        _ => Err("must be every, never, or milliseconds, as 5ms".to_owned()),
+        _ => Err("must be every, never, or milliseconds, such as 5ms".to_owned()),
     }
 }
 
 /// When a snapshot is taken: after a count of numbers, or after a time.
 fn cadence(text: &str) -> Result<Cadence, String> {
-    let wrong = || "must be a count of numbers, as 10000, or seconds, as 5s or 0.5s".to_owned();
+    let wrong = || "must be a count of numbers, such as 10000, or seconds, such as 5s or 0.5s".to_owned();
     if let Some(seconds) = text.strip_suffix('s') {
         let seconds: f64 = seconds.parse().map_err(|_| wrong())?;
         let period = Duration::try_from_secs_f64(seconds).ok().filter(|period| !period.is_zero());
@@ -66,9 +66,9 @@ fn cadence(text: &str) -> Result<Cadence, String> {
 /// Where a look is taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum When {
-    /// In front of this number.
+    /// Just before this number.
     At(u64),
-    /// Behind the last value.
+    /// After the last value.
     End,
 }
 
@@ -141,10 +141,10 @@ pub(crate) struct Upgrade {
     /// the change would be refused
     #[arg(long, required = true)]
     pub(crate) check: bool,
-    /// The upgrade has a migration for the state of this stage
+    /// Assume that the upgrade has a migration for the state of this stage
     #[arg(long = "migrate", value_name = "STAGE")]
     pub(crate) migrated: Vec<String>,
-    /// The state of this stage may be lost
+    /// Let the state of this stage be lost
     #[arg(long = "drop", value_name = "STAGE")]
     pub(crate) dropped: Vec<String>,
     /// Print JSON

@@ -34,7 +34,7 @@ pub(crate) struct Pipe {
     /// Milliseconds for a process to answer a line; after that its input is closed [default: 5000]
     #[arg(long, value_name = "MS", value_parser = whole)]
     pub(crate) patience: Option<u64>,
-    /// Exit statuses that are no failure, besides 0: grep exits with 1 if it finds nothing, diff if it finds a
+    /// Exit statuses that are not failures, besides 0: grep exits with 1 if it finds nothing, diff if it finds a
     /// difference
     #[arg(long, value_name = "CODES", value_delimiter = ',', value_parser = status)]
     pub(crate) accept: Vec<u8>,
@@ -62,10 +62,10 @@ pub(crate) struct Pipe {
     /// Begin every block with the first N lines of the input, which are not in a block of their own
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = index)]
     pub(crate) header: usize,
-    /// Output in the order of the input, as it always is: a habit from GNU parallel
+    /// Accepted because GNU parallel has it: output is always in the order of the input
     #[arg(short = 'k', long = "keep-order", hide = true)]
     _keep_order: bool,
-    /// Blocks of standard input, as always: a habit from GNU parallel
+    /// Accepted because GNU parallel has it: blocks are always those of standard input
     #[arg(long = "pipe", hide = true)]
     _pipe: bool,
     /// Seconds that commands may take to finish their work after a signal

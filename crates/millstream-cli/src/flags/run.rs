@@ -14,9 +14,9 @@ use std::ffi::OsString;
 /// file, 2 wrong use or a wrong text, 3 a stage failed
 ///
 /// With --state it goes on where it was when you start it again, even after a crash. Standard output, and the files of
-/// sinks and dead letters, then have the bytes of one run. The text may have changed by then: the rows that were read
-/// went through the old one, the states of its stages go on, and `upgrade` explains which changes are possible. With
-/// --accept-upgrades it takes another text while it runs
+/// sinks and dead letters, then have the bytes of one run. You may edit the text in between: rows that were read went
+/// through the old text, the states of its stages go on, and `upgrade` explains which changes are possible. With
+/// --accept-upgrades the text can be replaced while it runs
 #[derive(Debug, Args)]
 pub(crate) struct RunText {
     /// The text itself; without this flag, the first file has the text
@@ -30,18 +30,18 @@ pub(crate) struct RunText {
     /// message
     #[arg(long, value_name = "SIZE", value_parser = size, default_value = "16M")]
     pub(crate) max_row: usize,
-    /// Let `upgrade ADDR FILE.mill` put another text in the place of this one while it runs, at the address of --page.
-    /// With --state the text is stored with the states, and the run goes on with it when you start it again with that.
-    /// A text writes the files that it names, so anyone who can reach the page can make this process write any file. To
-    /// be reached from other machines it needs a token in MILLSTREAM_TOKEN, which `upgrade` then must have, too
+    /// Let `upgrade ADDR FILE.mill` replace this text while it runs, at the address of --page. With --state the new text
+    /// is stored with the states; start the run again with that text. A text writes the files that it names, so anyone
+    /// who can reach the page can make this process write any file. An address that other machines can reach needs a
+    /// token in MILLSTREAM_TOKEN, which `upgrade` then must have, too
     #[cfg(feature = "page")]
     #[arg(long, requires = "page")]
     pub(crate) accept_upgrades: bool,
-    /// The state of a run of another text goes on: this stage keeps its state although it reads something else or has
-    /// other parameters; `keep STAGE;` in the text says the same
+    /// If the state is of another text, keep the state of this stage although it reads something else or has other
+    /// parameters; `keep STAGE;` in the text does the same
     #[arg(long = "keep", value_name = "STAGE", requires = "state")]
     pub(crate) kept: Vec<String>,
-    /// The state of a run of another text goes on: the state of this stage may be lost
+    /// If the state is of another text, let the state of this stage be lost
     #[arg(long = "drop", value_name = "STAGE", requires = "state")]
     pub(crate) dropped: Vec<String>,
     #[command(flatten)]

@@ -23,7 +23,7 @@ pub(crate) struct Serve {
     /// The most connections at a time; further ones wait
     #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = at_least_one)]
     pub(crate) connections: usize,
-    /// The most requests under way of one address at a time; 429 beyond [default: as many as there are]
+    /// The most requests of one client address at a time; further ones get status 429 [default: no limit]
     #[arg(long, value_name = "N", value_parser = at_least_one)]
     pub(crate) requests_of_one: Option<usize>,
     /// Seconds until a connection without a request, or with a part of one, is closed
@@ -32,7 +32,8 @@ pub(crate) struct Serve {
     /// The most accounts
     #[arg(long, value_name = "N", default_value_t = 100_000, value_parser = at_least_one)]
     pub(crate) accounts: usize,
-    /// The answers to the last N requests with ids are kept; the ids of eight times as many are known, and get 409
+    /// Keep the answers to the last N requests with ids. The ids of up to 8 N older ones are kept, too; a request with
+    /// one of these gets status 409
     #[arg(long, value_name = "N", default_value_t = 16_384, value_parser = at_least_one)]
     pub(crate) answers: usize,
     /// Encrypt connections, with the certificates in this PEM file

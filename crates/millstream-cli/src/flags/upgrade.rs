@@ -1,7 +1,7 @@
 use clap::{Args, ValueHint};
 use std::ffi::OsString;
 
-/// Put another text in the place of a running one, or say whether that is possible
+/// Replace the text of a running program, or check whether that is possible
 ///
 /// The run must have been started by `run --page ADDR --accept-upgrades`. The rows that it has read by then go through
 /// the old text, later rows go through the new one, and no row is lost. A stage of the same name goes on with its
@@ -15,13 +15,13 @@ pub(crate) struct UpgradeRun {
     /// the change would be refused
     #[arg(long)]
     pub(crate) check: bool,
-    /// The upgrade has a migration for the state of this stage
+    /// Assume that the upgrade has a migration for the state of this stage
     #[arg(long = "migrate", value_name = "STAGE")]
     pub(crate) migrated: Vec<String>,
-    /// The state of this stage may be lost; if another text still has the stage, it begins fresh
+    /// Let the state of this stage be lost; if the new text still has the stage, it begins fresh
     #[arg(long = "drop", value_name = "STAGE")]
     pub(crate) dropped: Vec<String>,
-    /// This stage keeps its state although it reads something else or has other parameters; `keep STAGE;` in the text
+    /// Keep the state of this stage although it reads something else or has other parameters; `keep STAGE;` in the text
     /// does the same
     #[arg(long = "keep", value_name = "STAGE")]
     pub(crate) kept: Vec<String>,

@@ -71,7 +71,7 @@ pub(super) fn bytes(text: &str) -> Result<u64, String> {
     if !digits(whole) || !digits(fraction) {
         return Err(NO_SIZE.into());
     }
-    let too_many = || "is more than there are addresses".to_owned();
+    let too_many = || "is too large".to_owned();
     let whole = whole.parse::<u64>().map_err(|_| too_many())?;
     // Further digits are less than a byte.
     let fraction = &fraction[..fraction.len().min(18)];
@@ -82,7 +82,7 @@ pub(super) fn bytes(text: &str) -> Result<u64, String> {
     }
 }
 
-const NO_SIZE: &str = "must be a number of bytes, as 4096, 64K, 1.5MiB or 10MB";
+const NO_SIZE: &str = "must be a number of bytes, such as 4096, 64K, 1.5MiB or 10MB";
 
 /// A time other than 0, in seconds unless it has a unit.
 pub(super) fn time(text: &str) -> Result<Duration, String> {
@@ -103,7 +103,7 @@ pub(super) fn time(text: &str) -> Result<Duration, String> {
     }
 }
 
-const NO_TIME: &str = "must be a time, as 10, 500ms, 1.5s, 2m or 1h";
+const NO_TIME: &str = "must be a time, such as 10, 500ms, 1.5s, 2m or 1h";
 
 /// A number of processes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -205,8 +205,8 @@ mod tests {
             ("1\u{1d542}", NO_SIZE),
             ("0", "must be at least 1"),
             ("0.0001K", "must be at least 1"),
-            ("16777216T", "is more than there are addresses"),
-            ("99999999999999999999", "is more than there are addresses"),
+            ("16777216T", "is too large"),
+            ("99999999999999999999", "is too large"),
         ] {
             assert_eq!(bytes(text), Err(why.to_owned()), "{text}");
         }

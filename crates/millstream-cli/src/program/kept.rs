@@ -76,7 +76,7 @@ where
     };
     let named = names.files.clone();
     if names.is_standard_input() {
-        return wrong("--state: a program of lines reads files: standard input cannot be read again after a crash");
+        return wrong("--state: name files to read: standard input cannot be read again after a crash");
     }
     let files = match files(names) {
         Ok(files) => files.block_size(1),

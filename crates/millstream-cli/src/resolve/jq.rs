@@ -34,10 +34,10 @@ pub(super) fn jq(flags: flags::Jq) -> Result<Jq, String> {
     Ok(Jq { filter, options: options.input(input), input, files, exit_status, max_value, shards, run })
 }
 
-/// As for jq, `.`, unless a person may be waiting for the manual.
+/// As for jq it is `.`, unless a person at a terminal may have forgotten the filter.
 fn filter_of_none() -> Result<String, String> {
     if std::io::stdin().is_terminal() && std::io::stdout().is_terminal() {
-        return Err("a filter is wanted, as in `millstream jq .name FILE`".to_owned());
+        return Err("no filter: write one, as in `millstream jq .name FILE`".to_owned());
     }
     Ok(".".to_owned())
 }

@@ -13,7 +13,7 @@ pub(super) fn replay(flags: flags::Replay) -> Result<Replay, String> {
         && from >= to
     {
         return Err(format!(
-            "--from {from} is not run by a replay that stops in front of {to}: `--to {}` runs it",
+            "--from {from} is not before --to {to}, where the replay stops: use `--to {}` to run number {from}",
             from + 1
         ));
     }

@@ -10,7 +10,7 @@ pub(super) fn run(flags: flags::RunText) -> Result<RunText, String> {
     let mut files = files.into_iter();
     let text = match text {
         Some(text) => Text::Given(text),
-        None => Text::In(files.next().ok_or("a file with a text, or -e TEXT, is wanted")?),
+        None => Text::In(files.next().ok_or("no text: name a file that has one, or write it as -e TEXT")?),
     };
     let shards = shards_of(&run.tuning);
     // A slot holds the rows of a block: so few that memory stays small.
@@ -35,7 +35,10 @@ fn accepts(flags: &flags::RunText) -> Result<Option<Accepts>, String> {
     let addresses = flags.run.page.as_ref().and_then(|page| page.to_socket_addrs().ok());
     if token.is_none() && !addresses.into_iter().flatten().all(|address| address.ip().is_loopback()) {
         let set = format!("`export {TOKEN}=$(openssl rand -hex 16)` sets a token");
-        return Err(format!("--accept-upgrades: other machines reach the page, and a change writes files: {set}"));
+        return Err(format!(
+            "--accept-upgrades: other machines can reach the page and make this process write files, \
+                            so a token is needed: {set}"
+        ));
     }
     Ok(Some(Accepts { token }))
 }

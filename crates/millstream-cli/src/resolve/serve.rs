@@ -15,7 +15,7 @@ pub(super) fn serve(flags: flags::Serve) -> Result<Serve, String> {
         return Err("a service runs on rings: use `--deploy rings`".into());
     }
     if run.hash {
-        return Err("--hash: the order in which requests come is no other run's".into());
+        return Err("--hash: requests come in a different order in each run, so hashes cannot be compared".into());
     }
     if let (Some(Keep { cadence, .. }), false) = (&mut run.keep, often) {
         *cadence = SNAPSHOTS;

@@ -13,10 +13,10 @@ pub(super) fn upgrade(flags: flags::UpgradeRun) -> Result<Command, String> {
     }
     let flags::UpgradeRun { check, migrated, dropped, kept, json, old, new } = flags;
     if !kept.is_empty() {
-        return Err("--keep is for the text of a run, at its address; `--migrate` is for plans".into());
+        return Err("--keep works only with the address of a run; for plans there is `--migrate`".into());
     }
     if !check {
-        return Err("two plans are compared with --check; a run is replaced at its address, HOST:PORT".into());
+        return Err("use --check to compare two plans, or the address of a run, HOST:PORT, to replace its text".into());
     }
     Ok(Command::Upgrade(Upgrade::of(flags::Upgrade { check, migrated, dropped, json, old, new })))
 }
@@ -25,7 +25,7 @@ pub(super) fn upgrade(flags: flags::UpgradeRun) -> Result<Command, String> {
 fn of_run(address: String, flags: flags::UpgradeRun) -> Result<OfRun, String> {
     let flags::UpgradeRun { check, migrated, dropped: drop, kept: keep, json, old: _, new: file } = flags;
     if !migrated.is_empty() {
-        return Err("--migrate is for plans: a text has no migrations".into());
+        return Err("--migrate works only with plans: a text has no migrations".into());
     }
     Ok(OfRun { address, file, json, check, keep, drop })
 }

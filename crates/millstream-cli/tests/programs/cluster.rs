@@ -122,13 +122,18 @@ fn what_is_wrong_is_said() {
     let Some(cluster) = Cluster::start("what_is_wrong_is_said", "") else { return };
     cluster.done("cluster apply wc --app a --capacity 8", b"");
     let cases = [
-        ("cluster apply words --app a", 2, "a: the application runs another pipeline: its program is \"wc\", and this"),
+        (
+            "cluster apply words --app a",
+            2,
+            "a: the application runs a different pipeline: its program is \"wc\", and \
+                                            this",
+        ),
         ("cluster status --app nosuch", 2, "there is no application \"nosuch\" at nats://127.0.0.1:"),
         ("worker --app nosuch", 2, "`cluster apply` makes one"),
-        ("cluster read --app a.b", 2, "--app: the name \"a.b\" is not of 1 to 64 letters"),
-        ("cluster drain --app a --nats nats://me:secret@127.0.0.1", 2, "seen by every user of the machine"),
+        ("cluster read --app a.b", 2, "--app: \"a.b\" is not a name of 1 to 64 letters"),
+        ("cluster drain --app a --nats nats://me:secret@127.0.0.1", 2, "can see a password on the command line"),
         ("cluster drain --app a --nats-user me", 2, "MILLSTREAM_NATS_PASSWORD, which is not set"),
-        ("cluster apply wc --app b --capacity 8 --snapshot-every 3", 2, "would be full before it is dropped"),
+        ("cluster apply wc --app b --capacity 8 --snapshot-every 3", 2, "could be full before a snapshot"),
         ("cluster apply wc --app b --copies 2", 2, "1, 3 or 5"),
         ("cluster drain --app a --within 200ms", 1, "the output is not complete"),
         ("cluster status --app a --nats nats://127.0.0.1:1", 1, "no server answers at nats://127.0.0.1:1: "),

@@ -78,8 +78,8 @@ fn other_formats_are_refused() {
     assert_eq!((seen.text().as_str(), seen.code), ("TO BE\n", Some(1)));
     let of = |name, format, program| {
         format!(
-            "millstream uppercase: {name}: it is compressed by {format}, and only gzip and zstd are decompressed here: \
-             `{program} FILE |`\n"
+            "millstream uppercase: {name}: it is compressed by {format}, and only gzip and zstd can be decompressed \
+             here: use `{program} FILE |`\n"
         )
     };
     assert_eq!(seen.stderr, of("a.bz2", "bzip2", "bzcat") + &of("b", "xz", "xzcat"));

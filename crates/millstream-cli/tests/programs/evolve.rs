@@ -231,7 +231,7 @@ fn a_short_secret_is_refused() {
         for secret in ["", "s", "seven.."] {
             let output = scene.command("millstream", args).env("MILLSTREAM_SECRET", secret).output().unwrap();
             let said = String::from_utf8_lossy(&output.stderr).into_owned();
-            let why = format!("MILLSTREAM_SECRET is too short: {} of at least 8 characters", secret.len());
+            let why = format!("MILLSTREAM_SECRET has {} characters and needs at least 8", secret.len());
             assert!(output.status.code() == Some(2) && said.contains(&why), "{said}");
         }
     }

@@ -51,7 +51,7 @@ fn a_failed_run_has_its_report_and_its_hash() {
 #[test]
 fn the_model_reports_only_the_cause() {
     let seen = Scene::new().millstream("panic --at 1000 --deploy model", Input::Nothing);
-    assert_eq!(seen.stderr, "millstream: model, which knows neither stage nor number: panicked: boom\n");
+    assert_eq!(seen.stderr, "millstream: the model failed, which knows neither stage nor number: panicked: boom\n");
     assert_eq!((seen.text().as_str(), seen.code), ("", Some(3)));
 }
 

@@ -113,13 +113,13 @@ fn a_file_ends_at_bytes_that_are_no_json() {
     for workers in ["1", "2"] {
         let seen = jq(&scene, &["-c", ".", "--workers", workers, "bad", "-"], "3");
         assert_eq!(seen.text(), "1\n".repeat(9) + "3\n");
-        assert_eq!(seen.stderr, "millstream jq: bad:11: value 10 is no JSON: expected a value\n");
+        assert_eq!(seen.stderr, "millstream jq: bad:11: value 10 is not JSON: expected a value\n");
         assert_eq!(seen.code, Some(1));
     }
-    refused(&["."], "[1,\n2", "", "-:2: value 1 is no JSON: the input ends within a value\n", 1);
-    refused(&["-s", "."], "1 [2}", "", "-:1: value 2 is no JSON: expected a comma or `]`\n", 1);
+    refused(&["."], "[1,\n2", "", "-:2: value 1 is not JSON: the input ends within a value\n", 1);
+    refused(&["-s", "."], "1 [2}", "", "-:1: value 2 is not JSON: expected a comma or `]`\n", 1);
     let large = format!("1 \"{}\" 2", "x".repeat(3000));
-    let message = "-: value 2, which begins at byte 2, is longer than 2048 bytes: --max-value allows larger ones";
+    let message = "-: value 2, which begins at byte 2, is longer than 2048 bytes: raise --max-value";
     refused(&["--max-value", "2K", "."], &large, "1\n", message, 1);
 }
 

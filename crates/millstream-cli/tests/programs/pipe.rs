@@ -163,7 +163,7 @@ fn a_line_that_is_too_long_is_reported_after_the_lines_before_it() {
     for args in ["--block 4 --max-line 9", "--shard line --max-line 9"] {
         let seen = Scene::new().millstream(&format!("pipe {args} -- cat"), Input::Pipe(text, 5));
         let expected = "millstream pipe: -: line 3, which begins at byte 8, \
-                        is longer than 9 bytes: --max-line allows longer ones\n";
+                        is longer than 9 bytes: raise --max-line\n";
         assert_eq!((seen.text().as_str(), seen.stderr.as_str(), seen.code), ("one\ntwo\n", expected, Some(1)));
     }
     let seen = Scene::new().millstream("pipe --block 4 --max-line 10 -- cat", Input::Pipe(text, 5));
@@ -340,7 +340,8 @@ fn a_signal_drains() {
             assert!("1\n2\n3\n4\n5\n6\n7\n8\n".starts_with(&text) && text.ends_with('\n'), "{args}: {text}");
             assert_eq!(ended(&mut child).code(), Some(code), "{args}");
             let said = std::io::read_to_string(child.stderr.take().unwrap()).unwrap();
-            assert!(["", "millstream pipe: draining; again to stop at once\n"].contains(&&*said), "{args}: {said}");
+            let draining = "millstream pipe: draining; a second signal stops at once\n";
+            assert!(["", draining].contains(&&*said), "{args}: {said}");
             drop(stdin);
         }
     }

@@ -75,7 +75,7 @@ fn every_block_can_begin_with_the_first_lines() {
     check("pipe --header 3 cat", "h\n1", "");
     check("pipe --header 1 cat", "", "");
     let seen = Scene::new().millstream("pipe --header 2 --block 2 --max-line 4 cat", Input::Pipe(b"abc\ndef\n1\n", 2));
-    let said = "millstream pipe: -: the header of 2 lines is longer than 4 bytes: --max-line allows longer ones\n";
+    let said = "millstream pipe: -: the header of 2 lines is longer than 4 bytes: raise --max-line\n";
     assert_eq!((seen.text().as_str(), seen.stderr.as_str(), seen.code), ("", said, Some(1)));
 }
 

@@ -33,7 +33,7 @@ fn result(mut child: Child) -> (String, String, Option<i32>) {
     (stdout, stderr, code)
 }
 
-const DRAINING: &str = "millstream pipe: draining; again to stop at once\n";
+const DRAINING: &str = "millstream pipe: draining; a second signal stops at once\n";
 
 /// One signal is enough: blocks that wait are not begun, and blocks that have begun come out.
 #[test]
@@ -97,7 +97,7 @@ fn the_time_to_drain_is_bounded() {
         terminate(&child);
         let (stdout, stderr, code) = result(child);
         assert_eq!((stdout.as_str(), code), ("", Some(143)), "{args}: {stderr}");
-        let late = "millstream pipe: sh has not ended within 0 s, and is stopped\n";
+        let late = "millstream pipe: sh has not ended within 0 s (--grace), and is stopped\n";
         let said = if args.contains("quiet") { String::new() } else { format!("{DRAINING}{late}") };
         assert_eq!(stderr, said, "{args}");
     }
@@ -152,7 +152,7 @@ fn whole_lines_that_were_read_before_the_signal_come_out() {
 fn wait_until_read(pipe: &impl std::os::fd::AsFd) {
     let start = Instant::now();
     while rustix::io::ioctl_fionread(pipe).unwrap() > 0 {
-        assert!(start.elapsed() < PATIENCE, "nothing is read");
+        assert!(start.elapsed() < PATIENCE, "the text has no source");
         thread::sleep(Duration::from_millis(1));
     }
 }

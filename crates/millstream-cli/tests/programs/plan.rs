@@ -61,7 +61,7 @@ fn explanations_say_what_and_why() {
     let wc = plan("wc --explain --workers 9 --wait blocking");
     for part in [
         "usable cores:",
-        "at most 6 (fixed: 9 were asked for, and there are 6 tasklets to share)",
+        "at most 6 (fixed: 9 were asked for, and only 6 tasklets can be shared)",
         "6 shared by the workers, 0 with a thread of their own",
         "5, 32 bytes together (",
         "tunables:       rings of 16 slots, steps of at most 2048; \
@@ -75,7 +75,7 @@ fn explanations_say_what_and_why() {
     assert!(sleep.contains("automatic: 1 to begin with"), "{sleep}");
     assert!(sleep.contains("2 shared by the workers, 8 with a thread of their own"), "{sleep}");
     assert!(sleep.contains("stage that blocks: left (own threads: 2)"), "{sleep}");
-    assert!(plan("wc --explain --workers 1000 --wait busy-spin").contains("busy-spin refused"));
+    assert!(plan("wc --explain --workers 1000 --wait busy-spin").contains("no busy-spin: there are "));
 }
 
 #[test]
@@ -152,7 +152,7 @@ fn a_file_without_a_plan_is_refused() {
     let scene = Scene::new().file("empty", "").file("later", plan.replace(r#""format": 1"#, r#""format": 2"#));
     for (file, why) in [
         ("nosuch", "No such file or directory\n"),
-        ("empty", "no plan that `plan --json` wrote: EOF while parsing a value at line 1 column 0\n"),
+        ("empty", "it is not a plan as `plan --json` writes it: EOF while parsing a value at line 1 column 0\n"),
         ("later", "the plan has format 2, and this program reads format 1"),
     ] {
         let seen = scene.millstream(&format!("plan wc --diff {file}"), Input::Nothing);

@@ -40,7 +40,7 @@ fn files_come_from_the_text_or_from_the_command_line() {
     let piped = scene.command("millstream", "run --quiet p.mill");
     let seen = scene.run(piped, Input::Pipe(ORDERS.as_bytes(), 5));
     assert_eq!(seen.text(), "{\"user\":\"ann\",\"count\":2}\n{\"user\":\"bo\",\"count\":1}\n");
-    refused(&scene, &["-e", "csv(\"a.csv\")", "b.csv"], "b.csv is read by none", 2);
+    refused(&scene, &["-e", "csv(\"a.csv\")", "b.csv"], "so none reads b.csv", 2);
     refused(&scene, &["-e", "let a = csv; csv | join(a, on: .id)"], "2 sources name no files", 2);
     refused(&scene, &["-e", "csv(\"*.tsv\") | count"], "*.tsv: no file matches", 2);
     refused(&scene, &["-e", "csv | jsonl", "nosuch.csv"], "nosuch.csv: No such file", 1);
@@ -61,7 +61,7 @@ fn what_a_join_looks_up_is_read_first() {
     let text = "csv(\"a.csv\") | join(jsonl(\"users.jsonl\") | count(by: .user), on: .user)";
     refused(&scene, &["-e", text], "`join` would find nothing", 2);
     let text = "csv(\"a.csv\") | join(jsonl(\"users.jsonl\", follow: true), on: .user)";
-    refused(&scene, &["-e", text], "so a.csv, which is read after it, never is", 2);
+    refused(&scene, &["-e", text], "so a.csv, which comes after it, would never be read", 2);
 }
 
 #[test]
@@ -82,10 +82,15 @@ fn sinks_and_dead_letters_are_files() {
     let read = |name| fs::read_to_string(scene.path(name)).expect("a file");
     assert_eq!(read("big"), "{\"id\":1,\"user\":\"ann\",\"qty\":2}\n{\"id\":3,\"user\":\"ann\",\"qty\":5}\n");
     let dead = "{\"file\":\"a.csv\",\"number\":4,\"stage\":\"csv\",\
-                \"why\":\"the row has 2 cells, and the header 3\",\"row\":\"4,cy\"}\n";
+                \"why\":\"the row has 2 cells, and the header has 3\",\"row\":\"4,cy\"}\n";
     assert_eq!(read("dead"), dead);
     refused(&scene, &["-e", "csv(\"a.csv\") | csv(\"./a.csv\")"], "a.csv is read and would be overwritten", 2);
-    refused(&scene, &["-e", "csv(\"a.csv\", dead: \"b\") | csv(\"b\")"], "b is a sink and has dead letters", 2);
+    refused(
+        &scene,
+        &["-e", "csv(\"a.csv\", dead: \"b\") | csv(\"b\")"],
+        "b is the file of a sink and of dead letters",
+        2,
+    );
     refused(&scene, &["-e", "csv(\"a.csv\") | csv(\"no/such\")"], "no/such: No such file", 1);
     // As a source it is standard input.
     check(&scene, &["-e", "lines(\"a.csv\") | take(1) | lines(\"-\")"], "id,user,qty\n");
@@ -97,7 +102,7 @@ fn sinks_and_dead_letters_are_files() {
 #[test]
 fn json_is_made_of_utf8_alone() {
     let scene = Scene::new().file("a.csv", b"id,name,n\n1,J\xf8rn,2\n2,bo,3\n");
-    let said = |stage: &str| format!("row 1, {stage}: no UTF-8, so JSON cannot have it: byte 0xf8, at column 4");
+    let said = |stage: &str| format!("row 1, {stage}: not UTF-8, which JSON needs: byte 0xf8, at column 4");
     for (text, stage, out) in [
         ("csv | jsonl", "jsonl", "{\"id\":2,\"name\":\"bo\",\"n\":3}\n"),
         ("csv | map({name})", "map", "{\"name\":\"bo\"}\n"),
@@ -112,7 +117,7 @@ fn json_is_made_of_utf8_alone() {
     let scene = scene.file("b.jsonl", b"{\"name\":\"J\xf8rn\"}\n{\"name\":\"bo\"}\n");
     for text in ["jsonl | count", "jsonl(schema: {name: text}) | count"] {
         let seen = run(&scene, &["-e", text, "b.jsonl"]);
-        assert!(seen.stderr.contains("row 1, jsonl: no UTF-8"), "{text}: {}", seen.stderr);
+        assert!(seen.stderr.contains("row 1, jsonl: not UTF-8"), "{text}: {}", seen.stderr);
         assert!(seen.stderr.contains("byte 0xf8, at column 11"), "{text}: {}", seen.stderr);
         assert_eq!((seen.text().as_str(), seen.code), ("{\"count\":1}\n", Some(1)), "{text}");
     }
@@ -132,8 +137,8 @@ fn rows_in_the_place_of_a_program_are_told_from_one() {
     {
         let seen = run(&scene, &[file]);
         let said = format!(
-            "millstream run: {file} is no program: without -e the first file has the text\n  for its rows: millstream \
-             run -e '{source} | count' {file}\n"
+            "millstream run: {file} is data and not a program: without -e the first file is the program\n  to read \
+             its rows: millstream run -e '{source} | count' {file}\n"
         );
         assert_eq!((seen.stderr, seen.code), (said, Some(2)));
     }
@@ -149,7 +154,7 @@ fn a_file_is_known_by_any_of_its_names() {
     assert_eq!(fs::read_to_string(scene.path("a.csv")).expect("a file"), ORDERS);
     for (sink, dead) in [("b", "./b"), ("new", "./new")] {
         let text = format!("csv(\"a.csv\", dead: \"{dead}\") | csv(\"{sink}\")");
-        refused(&scene, &["-e", &text], &format!("{dead} and {sink} are one file"), 2);
+        refused(&scene, &["-e", &text], &format!("{dead} and {sink} are the same file: each output needs its own"), 2);
     }
     assert!(!scene.path("new").exists());
     check(&scene, &["-e", "let a = csv(\"a.csv\"); a | csv(\"/dev/null\"); a | count"], "{\"count\":3}\n");
@@ -182,7 +187,7 @@ fn rows_that_fail_are_said_and_the_rest_is_processed() {
     let scene = Scene::new().file("rows", "{\"a\":1}\n{\"a\":\n".repeat(12));
     let seen = run(&scene, &["-e", "jsonl | map(.a) | sum(.)", "rows"]);
     assert_eq!((seen.text().as_str(), seen.code), ("{\"sum\":12}\n", Some(1)));
-    assert!(seen.stderr.starts_with("millstream run: rows: row 2, jsonl: no JSON"), "{}", seen.stderr);
+    assert!(seen.stderr.starts_with("millstream run: rows: row 2, jsonl: not JSON"), "{}", seen.stderr);
     assert_eq!(seen.stderr.lines().count(), 11, "{}", seen.stderr);
     assert!(seen.stderr.contains("and 2 more; `dead: \"FILE\"`"), "{}", seen.stderr);
 }
@@ -193,8 +198,8 @@ fn a_schema_is_printed_once_it_is_sampled() {
     let seen = scene.millstream("run -e csv|count a.csv", Input::Nothing);
     assert_eq!(seen.stderr, "millstream run: a.csv: schema: {id: int, user: text, qty: int}\n");
     let twice = scene.file("b.csv", "a,a\n1,2\n").file("c.csv", "\"a,b\n1,2\n");
-    refused(&twice, &["-e", "csv | jsonl", "c.csv"], "c.csv: a quote in the header has no end", 1);
-    refused(&twice, &["-e", "csv | jsonl", "b.csv"], "b.csv: two columns have the name \"a\"", 1);
+    refused(&twice, &["-e", "csv | jsonl", "c.csv"], "c.csv: a quote in the header is not closed", 1);
+    refused(&twice, &["-e", "csv | jsonl", "b.csv"], "b.csv: two columns are named \"a\"", 1);
 }
 
 #[test]

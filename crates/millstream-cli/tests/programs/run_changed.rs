@@ -197,7 +197,7 @@ fn an_edited_text_takes_over() {
         text_of(&scene, "all.jsonl").lines().count() as u64 + (0..600).filter(|id| is_bad(*id)).count() as u64;
     append(&scene, 600..900, "new.jsonl");
     let said = end(&scene, new);
-    assert!(said.contains("--state: another text takes the place of the one in state: "), "{said}");
+    assert!(said.contains("--state: this text replaces the one in state: "), "{said}");
     assert_eq!(changed, 600);
     has(&scene, model(900, 600));
 }
@@ -253,14 +253,14 @@ fn what_is_kept_although_it_has_changed_is_said() {
     let edit = |text: &str| fs::write(scene.path("p.mill"), text).expect("the text");
     edit("let s = jsonl(\"a.jsonl\") | sum(.n * 2); s");
     let refused = whole(&scene, args);
-    let why = "refused  s: its parameter `of` was `.n`, and is `.n * 2`: `keep s` keeps its state all the same";
+    let why = "refused  s: its parameter `of` was `.n` and is now `.n * 2`: `keep s` keeps its state nevertheless";
     assert!(refused.stderr.contains(why) && refused.code == Some(2), "{}", refused.stderr);
     let refused = whole(&scene, &format!("{args} --keep t"));
-    let why = "no stage \"t\" keeps a state; there are print, s";
+    let why = "no stage \"t\" keeps a state; the stages that do are print, s";
     assert!(refused.stderr.contains(why) && refused.code == Some(2), "{}", refused.stderr);
     edit("let s = jsonl(\"b.jsonl\") | sum(.n); s");
     let refused = whole(&scene, args);
-    assert!(refused.stderr.contains("the run has no source `jsonl(\"b.jsonl\")`"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("the run cannot add the source `jsonl(\"b.jsonl\")`"), "{}", refused.stderr);
     assert_eq!(text_of(&scene, "out"), "{\"sum\":7}\n");
     edit("let s = jsonl(\"a.jsonl\") | sum(.n * 2); keep s; s");
     fs::write(scene.path("a.jsonl"), "{\"n\":2}\n{\"n\":5}\n{\"n\":1}\n").expect("more rows");

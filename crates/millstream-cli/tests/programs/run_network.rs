@@ -143,30 +143,35 @@ fn a_url_is_read_as_a_file_is() {
     assert_eq!((read.code, read.text().as_str(), &*read.stderr), (Some(0), "{\"sum\":21}\n", ""));
     let missing = scene.millstream("run p.mill", Input::Nothing);
     assert_eq!(missing.code, Some(1));
-    assert!(missing.stderr.ends_with("rows?of=[1]': the response is 404\n"), "{}", missing.stderr);
+    assert!(missing.stderr.ends_with("rows?of=[1]': the server answered with status 404\n"), "{}", missing.stderr);
     serving.join().expect("it has served");
 }
 
 #[test]
 fn what_cannot_be_done_on_the_network_is_said() {
     let cases = [
-        ("jsonl(listen: \"0.0.0.0:0\") | count", "", 2, "no token is asked for"),
+        ("jsonl(listen: \"0.0.0.0:0\") | count", "", 2, "so a token is needed"),
         ("jsonl(listen: \"nowhere\") | count", "", 1, "listen: nowhere: "),
-        ("jsonl(\"f\", listen: \"127.0.0.1:0\") | count", "", 2, "a source that listens reads no files"),
-        ("jsonl(listen: \"127.0.0.1:0\", follow: true) | count", "", 2, "a source that listens follows no file"),
-        ("jsonl(listen: \"0.0.0.0:0\") | jsonl(\"n\")", "--state s", 2, "no token is asked for"),
+        ("jsonl(\"f\", listen: \"127.0.0.1:0\") | count", "", 2, "a source that listens cannot read files"),
+        ("jsonl(listen: \"127.0.0.1:0\", follow: true) | count", "", 2, "a source that listens cannot follow a file"),
+        ("jsonl(listen: \"0.0.0.0:0\") | jsonl(\"n\")", "--state s", 2, "so a token is needed"),
         ("jsonl(listen: \"nowhere\") | jsonl(\"n\")", "--state s", 1, "listen: nowhere: "),
         ("jsonl(\"http://127.0.0.1:1/f\") | jsonl(\"n\")", "--state s", 1, "127.0.0.1:1/f': io: Connection refused"),
-        ("jsonl(\"p.mill\") | jsonl(\"https://127.0.0.1:1/f\")", "--state s", 1, "http:// alone"),
-        ("jsonl(\"http://127.0.0.1:1/f\", follow: true) | count", "", 2, "reads a file, and no URL"),
-        ("jsonl(\"https://127.0.0.1:1/f\") | count", "", 1, "http:// alone"),
-        ("jsonl | jsonl(\"https://127.0.0.1:1/f\")", "", 1, "http:// alone"),
+        (
+            "jsonl(\"p.mill\") | jsonl(\"https://127.0.0.1:1/f\")",
+            "--state s",
+            1,
+            "http:// addresses, without encryption",
+        ),
+        ("jsonl(\"http://127.0.0.1:1/f\", follow: true) | count", "", 2, "can read a file, not a URL"),
+        ("jsonl(\"https://127.0.0.1:1/f\") | count", "", 1, "http:// addresses, without encryption"),
+        ("jsonl | jsonl(\"https://127.0.0.1:1/f\")", "", 1, "http:// addresses, without encryption"),
         (
             "let a = jsonl(listen: \"127.0.0.1:0\"); let b = jsonl(listen: \"127.0.0.1:0\");
              a | jsonl(\"a\"); b | jsonl(\"b\")",
             "",
             2,
-            "what comes at 127.0.0.1:0 has no end",
+            "the input at 127.0.0.1:0 has no end",
         ),
     ];
     for (text, args, code, why) in cases {

@@ -242,6 +242,6 @@ fn an_address_that_is_in_use_is_said() {
     let twice = format!("let a = jsonl(\"-\"); a | jsonl(\"a\"); jsonl(listen: \"{address}\") | jsonl(\"b\")");
     let scene = Scene::new().file("p.mill", twice);
     let seen = scene.millstream("run p.mill --state state", Input::Nothing);
-    assert!(seen.stderr.contains("one source can go to the journal"), "{}", seen.stderr);
+    assert!(seen.stderr.contains("the journal keeps one source"), "{}", seen.stderr);
     assert_eq!(seen.code, Some(2));
 }

@@ -131,7 +131,7 @@ fn what_cannot_be_posted_ends_the_run_and_is_posted_by_the_next_one() {
     let scene =
         Scene::new().file("p.mill", format!("jsonl(\"rows\") | jsonl(\"http://{address}/\")")).file("rows", rows(10));
     let seen = whole(&scene);
-    let why = format!("http://{address}/: the response is 403");
+    let why = format!("http://{address}/: the server answered with status 403");
     assert!(seen.stderr.contains(&why) && seen.code != Some(0), "{seen:?}");
     refuses.store(0, Ordering::Relaxed);
     let seen = whole(&scene);
@@ -167,7 +167,7 @@ fn a_url_is_read_again_up_to_the_place() {
     }
     *served.lock().expect("a lock") = (rows(20_000).replace("\"pad\":\"x", "\"pad\":\"y"), usize::MAX);
     let other = whole(&scene);
-    assert!(other.stderr.contains("/rows': it has other bytes before byte ") && other.code == Some(1), "{other:?}");
+    assert!(other.stderr.contains("/rows': its bytes before byte ") && other.code == Some(1), "{other:?}");
     *served.lock().expect("a lock") = (rows(20_000), usize::MAX);
     let seen = whole(&scene);
     assert_eq!((seen.stderr.as_str(), seen.code), ("", Some(0)));

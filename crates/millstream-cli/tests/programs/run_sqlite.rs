@@ -101,7 +101,7 @@ fn each_type_has_its_class_in_the_table_and_comes_back() {
     assert_eq!(back, format!("{{\"b\":\"AQL/\",\"none\":\"\",\"r\":{large},\"s\":-{large}}}\n"));
     // A text that is not UTF-8 is no JSON.
     let seen = run(&scene, "sqlite(\"t.db\", query: \"select cast(x'ff61' as text) as t\") | lines(\"-\")", "");
-    assert!(seen.stderr.contains("row 1, sqlite: no UTF-8, so JSON cannot have it: byte 0xff"), "{}", seen.stderr);
+    assert!(seen.stderr.contains("row 1, sqlite: not UTF-8, which JSON needs: byte 0xff"), "{}", seen.stderr);
     assert_eq!((seen.stdout.as_slice(), seen.code), (&b""[..], Some(1)));
 }
 
@@ -111,7 +111,7 @@ fn rows_that_do_not_fit_are_dead_letters() {
     let scene = Scene::new().file("rows", rows).file("twice", "{\"a\":1,\"A\":2}\n{}\n{\"a\":5}\n");
     let seen = run(&scene, "jsonl | sqlite(\"t.db\", table: \"t\")", "rows");
     let said = "millstream run: rows: row 3, sqlite: .e: there is no column \"e\"; the columns are a, b
-millstream run: rows: row 4, sqlite: .a: a whole number of 64 bits is wanted, and it is 99999999999999999999
+millstream run: rows: row 4, sqlite: .a: 99999999999999999999 is not a whole number of 64 bits
 millstream run: rows: row 5, sqlite: a row of a table is an object\n";
     assert!(seen.stderr.starts_with(said) && seen.code == Some(1), "{}", seen.stderr);
     let [one, two, three, four] = [1, 2, 3, 4].map(Value::Integer);
@@ -119,8 +119,9 @@ millstream run: rows: row 5, sqlite: a row of a table is an object\n";
     assert!(there.starts_with(&[one.clone(), two]) && there.ends_with(&[Value::Null, four]), "{there:?}");
     assert!(there.contains(&three));
     let seen = run(&scene, "jsonl | sqlite(\"t.db\", table: \"u\")", "twice");
-    let said = "millstream run: twice: row 1, sqlite: \"a\" and \"A\" are one column of SQLite
-millstream run: twice: row 2, sqlite: the first row has no fields, and so the table has no columns\n";
+    let said =
+        "millstream run: twice: row 1, sqlite: \"a\" and \"A\" are the same column for SQLite, which ignores case
+millstream run: twice: row 2, sqlite: the first row has no fields, so the table would have no columns\n";
     assert_eq!((seen.stderr.as_str(), seen.code), (said, Some(1)));
     assert_eq!(values(&scene, "t.db", "SELECT * FROM u"), [Value::Integer(5)]);
 }
@@ -134,25 +135,32 @@ fn what_is_wrong_with_a_query_is_said_with_its_place() {
         ("select * form t", "query `select * form t`: near \"form\": syntax error, at character 10, `form t`"),
         ("select ü from t", "no such column: ü, at character 8, `ü from t`"),
         ("select * from other", "no such table: other"),
-        ("select * from other", "; there are t, v"),
+        ("select * from other", "; the tables are t, v"),
         ("delete from t", "query `delete from t`: it writes, and a source only reads"),
         ("insert into t values (2) returning n", "it writes, and a source only reads"),
-        ("begin", "it answers with no rows: a source asks by SELECT"),
-        ("select 1; drop table t", "it is several statements, and a source asks one"),
+        ("begin", "a statement returned no rows: use SELECT"),
+        ("select 1; drop table t", "it has several statements: use one"),
         ("-- nothing", "it is empty"),
-        ("select n from t where n > ?", "it has parameters, and nothing fills them"),
-        ("select n, 2 as n from t", "two of its columns have the name \"n\": `AS` gives one of them another"),
+        ("select n from t where n > ?", "it has parameters, which nothing binds"),
+        ("select n, 2 as n from t", "two of its columns are named \"n\": rename one of them with `AS`"),
     ];
     for (query, why) in wrong {
         fails(&scene, &format!("sqlite(\"t.db\", query: \"{query}\")"), "", why, 1);
     }
     assert_eq!(values(&scene, "t.db", "SELECT * FROM t"), [Value::Integer(1)]);
-    let why = "no.db: it is no SQLite database";
+    let why = "no.db: it is not a SQLite database";
     fails(&scene, "sqlite(\"no.db\", query: \"select 1\")", "", why, 1);
     fails(&scene, "sqlite(\"gone.db\", query: \"select 1\")", "", "gone.db: No such file or directory", 1);
     assert!(!scene.path("gone.db").exists());
     fails(&scene, "sqlite(\".\", query: \"select 1\")", "", "is a directory", 1);
-    fails(&scene, "sqlite(query: \"select 1\")", "", "a query asks a database, which is a file: name it", 2);
+    fails(
+        &scene,
+        "sqlite(query: \"select 1\")",
+        "",
+        "a query cannot read standard input: name the file of the \
+                                                      database",
+        2,
+    );
     fails(&scene, "sqlite(\"t.db\")", "", "`sqlite` needs `query`", 2);
     // What is wrong with one database is no reason not to ask the next.
     let seen = run(&scene, "sqlite(query: \"select n from t\")", "no.db t.db");
@@ -170,7 +178,7 @@ fn what_cannot_be_written_is_said() {
     let into = |file: &str, table: &str| format!("jsonl | sqlite(\"{file}\", table: \"{table}\")");
     fails(&scene, &into("no/such.db", "t"), "rows", "no/such.db: No such file or directory", 1);
     fails(&scene, &into(".", "t"), "rows", "is a directory", 1);
-    fails(&scene, &into("no.db", "t"), "rows", "no.db: it is no SQLite database", 1);
+    fails(&scene, &into("no.db", "t"), "rows", "no.db: it is not a SQLite database", 1);
     let why = "t.db: table u: it refuses the row {\"n\":1}: UNIQUE constraint failed: u.n";
     fails(&scene, &into("t.db", "u"), "rows", why, 1);
     // What came before it stays, and nothing is written behind it, as to a file.
@@ -179,12 +187,12 @@ fn what_cannot_be_written_is_said() {
     fails(&scene, &into("t.db", "other"), "rows", why, 1);
     fails(&scene, &into("t.db", "v"), "rows", "t.db: table v: cannot modify v because it is a view", 1);
     for table in ["sqlite_x", "millstream_parts", "a#b", ""] {
-        fails(&scene, &into("t.db", table), "rows", "`table` is the name of a table, as `\"orders\"`", 2);
+        fails(&scene, &into("t.db", table), "rows", "`table` is the name of a table, such as `\"orders\"`", 2);
     }
     fails(&scene, "jsonl | sqlite(\"t.db\")", "rows", "`sqlite` needs `table`", 2);
-    fails(&scene, "jsonl | sqlite(\"-\", table: \"t\")", "rows", "`file` is the name of a database's file", 2);
+    fails(&scene, "jsonl | sqlite(\"-\", table: \"t\")", "rows", "`file` is the file name of a database", 2);
     let both = "sqlite(\"t.db\", query: \"select 1 as n\") | sqlite(\"./t.db\", table: \"t\")";
-    fails(&scene, both, "", "./t.db is read, and a sink writes it", 2);
+    fails(&scene, both, "", "./t.db is both read and written", 2);
     let twice = "let n = jsonl; n | sqlite(\"t.db\", table: \"t\"); n | sqlite(\"t.db\", table: \"t\")";
     fails(&scene, twice, "rows", "two outputs go to \"sqlite:t.db#t\"", 2);
     fails(&scene, "let n = jsonl; n | sqlite(\"t.db\", table: \"t\"); n | csv(\"t.db\")", "rows", "t.db", 2);
@@ -203,7 +211,7 @@ fn what_cannot_be_written_is_said() {
 fn a_database_that_another_process_has_locked_is_waited_for_and_then_an_error() {
     let scene = Scene::new().file("rows", "{\"n\":1}\n");
     let locked = database(&scene, "t.db", "CREATE TABLE t (n); BEGIN EXCLUSIVE");
-    let why = "t.db: another process has locked it, and for more than 10 seconds";
+    let why = "t.db: another process has kept it locked for more than 10 seconds";
     std::thread::scope(|scope| {
         scope.spawn(|| fails(&scene, "sqlite(\"t.db\", query: \"select 1\")", "", why, 1));
         scope.spawn(|| fails(&scene, "jsonl | sqlite(\"t.db\", table: \"t\")", "rows", why, 1));
@@ -219,7 +227,7 @@ fn several_tables_of_one_database_are_written_together() {
     let scene = Scene::new().file("rows", rows);
     let text = "let n = jsonl; n | where(.n % 2 == 0) | sqlite(\"t.db\", table: \"even\"); \
                 n | sum(.n) | sqlite(\"./t.db\", table: \"sums\"); n | sqlite(\"t.db\", table: \"all rows\")";
-    fails(&scene, text, "rows", "./t.db and t.db are one file", 2);
+    fails(&scene, text, "rows", "./t.db and t.db are the same file: each output needs its own", 2);
     done(&scene, &text.replace("./t.db", "t.db"), "rows");
     let query = "SELECT (SELECT count(*) FROM even), (SELECT sum FROM sums), (SELECT sum(n) FROM \"all rows\")";
     assert_eq!(values(&scene, "t.db", query), [10_000, 199_990_000, 199_990_000].map(Value::Integer));

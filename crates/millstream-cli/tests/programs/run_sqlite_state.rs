@@ -150,11 +150,7 @@ fn a_query_goes_on_where_it_was() {
     done(&scene, "");
     assert!(fs::read_to_string(scene.path("out")).expect("an output") == out(ROWS + 1), "other rows");
     connection.execute("DELETE FROM t WHERE n = 7", ()).expect("a row less");
-    fails(
-        &scene,
-        "with --state a query has to answer with the same rows in the same order each time, as with ORDER BY",
-        1,
-    );
+    fails(&scene, "with --state a query must return the same rows in the same order each time: use ORDER BY", 1);
 }
 
 #[test]
@@ -166,10 +162,10 @@ fn a_database_that_does_not_hold_what_it_did_is_refused() {
     fs::remove_file(scene.path("t.db")).expect("a file");
     fails(&scene, "t.db: No such file or directory", 1);
     drop(database(&scene, "t.db", "CREATE TABLE t (n)"));
-    fails(&scene, "t.db: it has nothing of this run: it is another database", 1);
+    fails(&scene, "t.db: it has nothing of this run: the run wrote another database", 1);
     fs::write(scene.path("t.db"), &whole).expect("a file");
     let older = database(&scene, "t.db", "UPDATE millstream_parts SET held = held - 1");
-    fails(&scene, "it has forgotten some, as one does that is restored from an older backup", 1);
+    fails(&scene, "it has lost some, like a database that is restored from an older backup", 1);
     older.execute("UPDATE millstream_parts SET held = held + 1", ()).expect("it is as before");
     append(&scene, "rows", &rows(10..20));
     done(&scene, "");
@@ -185,7 +181,7 @@ fn a_table_out_of_which_rows_cannot_be_taken_ends_the_run() {
     let scene =
         Scene::new().file("p.mill", "jsonl(\"rows\") | sqlite(\"t.db\", table: \"t\")").file("rows", rows(0..10));
     let made = database(&scene, "t.db", "CREATE TABLE t (n PRIMARY KEY, pad) WITHOUT ROWID");
-    let why = "t.db: table t: with --state it has to be a table with a rowid, out of which rows can be taken";
+    let why = "t.db: table t: with --state it must be a table with a rowid, from which rows can be removed again";
     fails(&scene, why, 3);
     made.execute_batch("DROP TABLE t; CREATE TABLE t (n UNIQUE, pad); INSERT INTO t VALUES (5, 'x')").expect("a table");
     fails(&scene, "t.db: table t: it refuses the row {\"n\":5,", 3);

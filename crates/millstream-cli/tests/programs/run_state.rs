@@ -194,9 +194,9 @@ fn a_directory_has_its_text() {
     let other =
         done(&scene, &["-e", "csv(\"a.csv\") | count | jsonl(\"n\")", "--state", "other", "--snapshot-every", "1"]);
     let seen = scene.millstream("diff state other", Input::Nothing);
-    assert!(seen.stderr.contains("have the states of two texts") && seen.code == Some(2), "{other}{seen:?}");
+    assert!(seen.stderr.contains("have the states of different texts") && seen.code == Some(2), "{other}{seen:?}");
     let other = ["-e", "csv(\"b.csv\") | where(.qty > 3)", "--state", "state"];
-    refused(&scene, &other, "refused  the ends: the run has no source `csv(\"b.csv\")`", 2);
+    refused(&scene, &other, "refused  the ends: the run cannot add the source `csv(\"b.csv\")`", 2);
     let seen = scene.millstream("wc --state state a.csv", Input::Nothing);
     assert!(seen.stderr.contains("has the state of the program `millstream run`"), "{}", seen.stderr);
 }
@@ -213,7 +213,7 @@ fn what_was_changed_in_between_is_refused() {
     write(&all[..10]);
     refused(&scene, &args, "all.csv: it has 10 bytes, and had ", 1);
     write(&all.iter().rev().copied().collect::<Vec<_>>());
-    refused(&scene, &args, "all.csv: it has other bytes before byte ", 1);
+    refused(&scene, &args, "all.csv: its bytes before byte ", 1);
     write(&all);
     let source = fs::read(scene.path("a.csv")).expect("the source");
     fs::write(scene.path("a.csv"), &source[..1000]).expect("it can be written");
@@ -222,7 +222,7 @@ fn what_was_changed_in_between_is_refused() {
     refused(&scene, &args, "--state: the source: a.csv: No such file", 1);
     fs::write(scene.path("a.csv"), source.iter().map(u8::to_ascii_uppercase).collect::<Vec<_>>())
         .expect("it can be written");
-    refused(&scene, &args, "a.csv: it has other bytes before byte ", 1);
+    refused(&scene, &args, "a.csv: its bytes before byte ", 1);
     let moved = ["--quiet", "-e", &text, "--state", "state", "b.csv"];
     fs::write(scene.path("b.csv"), &source).expect("it can be written");
     refused(&scene, &moved, "file 1 was a.csv when the snapshot was taken", 1);
@@ -242,7 +242,7 @@ fn what_cannot_go_on_is_refused_before_the_work() {
     let scene = scene.file("p.mill", "csv(\"a.csv\") | map({id})").file("f.mill", "csv(\"a.csv\") | jsonl(\"f\")");
     let piped = |args: &str| scene.millstream(args, Input::Nothing);
     let seen = piped("run p.mill --state state");
-    let why = "--state: standard output is no file: append to one by `>> FILE`";
+    let why = "--state: standard output is not a file: append to one with `>> FILE`";
     assert!(seen.stderr.contains(why) && seen.code == Some(2), "{}", seen.stderr);
     // A program that writes files alone needs none.
     let seen = piped("run --quiet f.mill --state files");
@@ -250,11 +250,11 @@ fn what_cannot_go_on_is_refused_before_the_work() {
     assert_eq!(fs::read_to_string(scene.path("f")).expect("an output"), "{\"id\":1}\n");
     refused(&scene, &["p.mill", "--state", "state", "--deploy", "queues"], "only runs on rings keep their state", 2);
     refused(&scene, &["p.mill", "--state", "state", "--hash"], "--hash covers a whole output", 2);
-    refused(&scene, &["-e", "csv | jsonl", "--state", "state", "-", "-"], "standard input is read once", 2);
-    refused(&scene, &["-e", "csv | jsonl", "--state", "state", "/dev/null"], "/dev/null: it is no regular file", 1);
-    refused(&scene, &["-e", "csv | jsonl", "--state", "state2", "out"], "it is the output's file, too", 2);
+    refused(&scene, &["-e", "csv | jsonl", "--state", "state", "-", "-"], "only one source can read standard input", 2);
+    refused(&scene, &["-e", "csv | jsonl", "--state", "state", "/dev/null"], "/dev/null: it is not a regular file", 1);
+    refused(&scene, &["-e", "csv | jsonl", "--state", "state2", "out"], "standard output goes to the same file", 2);
     let twice = "let a = csv; a | map({id}); a | count | jsonl(\"out\")";
-    refused(&scene, &["-e", twice, "--state", "state3", "a.csv"], "out is standard output's file, too", 2);
+    refused(&scene, &["-e", twice, "--state", "state3", "a.csv"], "out is also the file of standard output", 2);
     refused(&scene, &["-e", "csv | csv(\"/dev/null\")", "--state", "state4", "a.csv"], "only a regular file", 1);
 }
 

@@ -155,7 +155,7 @@ fn the_first_difference_of_two_runs_is_found() {
     whole(&scene, "uppercase --state loud one");
     let other = tool(&scene, "diff one-state loud");
     assert!(
-        other.code == Some(2) && other.stderr.contains("that of `millstream uppercase`: two runs of one"),
+        other.code == Some(2) && other.stderr.contains("that of `millstream uppercase`: compare two runs"),
         "{other:?}"
     );
 }
@@ -191,10 +191,10 @@ fn what_cannot_go_on_is_refused_before_the_work() {
         assert!(seen.stderr.contains(why), "{args}: {}", seen.stderr);
         assert_eq!(seen.text(), "", "{args}");
     };
-    refused("uppercase --state state text", 2, "standard output is no file: append to one by `>> FILE`");
-    refused("wc --state state -- - text", 2, "a run is over one file");
-    refused("wc --state state --fsync often text", 2, "must be every, never, or milliseconds, as 5ms");
-    refused("wc --state state text other", 2, "a run is over one file");
+    refused("uppercase --state state text", 2, "standard output is not a file: append to one with `>> FILE`");
+    refused("wc --state state -- - text", 2, "`wc` reads one file");
+    refused("wc --state state --fsync often text", 2, "must be every, never, or milliseconds, such as 5ms");
+    refused("wc --state state text other", 2, "`wc` reads one file");
     refused("wc --state state --deploy inline text", 2, "only runs on rings keep their state");
     refused("wc --state state --hash text", 2, "--hash covers a whole output");
     refused("sleep --state state", 2, "`sleep` keeps no state");
@@ -208,11 +208,11 @@ fn what_cannot_go_on_is_refused_before_the_work() {
         assert!(seen.stderr.starts_with(&said) && seen.stderr.lines().count() == 1, "{}", seen.stderr);
         assert_eq!((seen.text(), seen.code), (String::new(), Some(1)), "{tool}");
     }
-    refused("replay nowhere --from 7 --to 7", 2, "`--to 8` runs it");
+    refused("replay nowhere --from 7 --to 7", 2, "use `--to 8` to run number 7");
     refused("snapshots text", 1, "text");
     tool(&scene, "wc --state state --snapshot-every 1 text");
     refused("wc --state state other", 1, "file 1 was text when the snapshot was taken");
-    refused("uppercase --state state text", 2, "standard output is no file");
+    refused("uppercase --state state text", 2, "standard output is not a file");
     let seen = whole(&scene, "uppercase --state state text");
     assert_eq!(seen.code, Some(1));
     assert!(seen.stderr.contains("has the state of the program `millstream wc`"), "{}", seen.stderr);

@@ -195,7 +195,7 @@ fn what_is_written_is_not_read_again() {
         let code = ended(&mut child).code();
         let mut stderr = String::new();
         child.stderr.take().unwrap().read_to_string(&mut stderr).unwrap();
-        assert!(stderr.contains("it is the output's file, too"), "{args}: {stderr}");
+        assert!(stderr.contains("standard output goes to the same file"), "{args}: {stderr}");
         assert_eq!(code, Some(if args.contains("--state") { 2 } else { 1 }), "{args}");
         assert_eq!(std::fs::read(scene.path("text")).unwrap(), text, "{args}");
     }

@@ -242,7 +242,7 @@ fn a_run_that_takes_no_text_says_so() {
     let address = line.trim_end().trim_end_matches('/').rsplit('/').next().expect("an address").to_owned();
     let seen = scene.millstream(&format!("upgrade {address} q.mill --drop sum"), Input::Nothing);
     kill(child);
-    let why = "the run was started without --accept-upgrades, so it takes no other text";
+    let why = "the run was started without --accept-upgrades, so its text cannot be replaced";
     assert!(seen.stderr.contains(why) && seen.code == Some(4), "{seen:?}");
 }
 

@@ -115,7 +115,7 @@ fn followed() -> Shown {
 fn every_byte_is_that_of_the_old_text_or_of_the_new_one() {
     let shown = followed();
     let begun = Instant::now();
-    // The row is no JSON: one dead letter, however many stages read it.
+    // The row is not JSON: one dead letter, however many stages read it.
     while shown.text_of("bad").lines().count() < 1 {
         assert!(begun.elapsed() < PATIENCE, "{}", shown.text_of("bad"));
         sleep(Duration::from_millis(5));
@@ -165,22 +165,22 @@ fn what_would_lose_or_mix_a_state_is_refused() {
             OLD.replace("sum(.n)", "sum(.n * 2)"),
             "",
             4,
-            "total: its parameter `of` was `.n`, and is `.n * 2`: `keep total`",
+            "total: its parameter `of` was `.n` and is now `.n * 2`: `keep total`",
         ),
         (
             OLD.replace("sum(.n)", "count"),
             "",
             4,
-            "total: its state is that of `sum(.n)`, and `count` keeps another one",
+            "total: its state is that of `sum(.n)`, and `count` keeps a different state",
         ),
         (OLD.replace("total", "all"), "", 4, "total: the new text has no such stage to take the state of `sum(.n)`"),
-        (OLD.replace("\"log\"", "\"other\""), "", 4, "the run has no source `jsonl(\"other\""),
+        (OLD.replace("\"log\"", "\"other\""), "", 4, "the run cannot add the source `jsonl(\"other\""),
         (OLD.replace("map(.n)", "mpa(.n)"), "", 2, "did you mean `map`?"),
         (OLD.replace("\"sums\"", "\"log\""), "", 2, "log is read and would be overwritten"),
-        (OLD.replace("\"sums\"", "\"./big\""), "", 2, "./big and big are one file"),
-        (OLD.replace("\"sums\"", "\"./sums\""), "", 2, "./sums and sums, which the run writes, are one file"),
+        (OLD.replace("\"sums\"", "\"./big\""), "", 2, "./big and big are the same file: each output needs its own"),
+        (OLD.replace("\"sums\"", "\"./sums\""), "", 2, "./sums is the file sums, which the run writes"),
         (OLD.replace("\"sums\"", "\"no/such\""), "", 4, "no/such: No such file or directory"),
-        (OLD.to_owned(), "--keep nosuch", 2, "no stage \"nosuch\" keeps a state; there are csv big, print, total"),
+        (OLD.to_owned(), "--keep nosuch", 2, "no stage \"nosuch\" keeps a state; the stages that do are csv big"),
     ] {
         for check in ["--check", ""] {
             let seen = shown.upgrade(&text, &format!("{args} {check}"));
@@ -214,7 +214,7 @@ fn a_run_that_takes_no_text_says_so() {
     shown.shows("stdout", "0\n1\n2\n");
     let seen = shown.upgrade(OLD, "");
     let said = format!(
-        "millstream upgrade: {}: the run was started without --accept-upgrades, so it takes no other text\n",
+        "millstream upgrade: {}: the run was started without --accept-upgrades, so its text cannot be replaced\n",
         shown.address
     );
     assert_eq!((seen.text(), seen.stderr, seen.code), (String::new(), said, Some(4)));
@@ -223,9 +223,9 @@ fn a_run_that_takes_no_text_says_so() {
     let seen = scene.millstream(&format!("upgrade {address} p.mill"), Input::Nothing);
     assert!(seen.code == Some(1) && seen.stderr.contains("--accept-upgrades"), "{seen:?}");
     for (args, said) in [
-        ("upgrade 1 p.mill --migrate a", "--migrate is for plans"),
+        ("upgrade 1 p.mill --migrate a", "--migrate works only with plans"),
         ("upgrade p.mill p.mill", "--check"),
-        ("upgrade p.mill p.mill --check --keep a", "--keep is for the text of a run"),
+        ("upgrade p.mill p.mill --check --keep a", "--keep works only with the address of a run"),
         ("run --accept-upgrades p.mill", "--page"),
         ("run --accept-upgrades --page 0 --deploy queues p.mill", "only runs on rings can go on with another text"),
         ("run --accept-upgrades --page 0 --deploy model p.mill", "use `--deploy rings`"),
@@ -286,9 +286,9 @@ fn a_change_shows_the_token_if_there_is_one() {
     };
     let begun = Instant::now();
     for (shown, code, said) in [
-        (None, 4, "has to show the token"),
-        (Some("0123456789abcdeX"), 4, "has to show the token"),
-        (Some("short"), 2, "too short"),
+        (None, 4, "a change needs the token"),
+        (Some("0123456789abcdeX"), 4, "a change needs the token"),
+        (Some("short"), 2, "has 5 characters and needs at least"),
         (Some(token), 0, ""),
     ] {
         let mut seen = upgrade(shown);

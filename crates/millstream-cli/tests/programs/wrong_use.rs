@@ -19,7 +19,7 @@ fn wrong_use_is_refused_with_a_reason() {
         ("wc --wait nosuch", "nosuch"),
         ("wc --step-budget abc", "whole number"),
         ("pipe --patience x --shard line -- cat", "whole number"),
-        ("wc --memory-limit 99999999999G", "more than"),
+        ("wc --memory-limit 99999999999G", "is too large"),
         ("panic", "--at"),
         ("panic --at -1", "whole number"),
         ("wc --ring -1", "whole number"),
@@ -37,10 +37,10 @@ fn wrong_use_is_refused_with_a_reason() {
         ("pipe --timeout 1w cat", "must be a time"),
         ("pipe --timeout 0 cat", "more than 0"),
         ("pipe --block 1.5X cat", "number of bytes"),
-        ("pipe --shard line --timeout 1 cat", "--timeout is for"),
-        ("pipe --shard line --retries 1 cat", "--retries is for"),
-        ("pipe --shard line --header 1 cat", "--header is for"),
-        ("pipe --shard line --joblog x cat", "--joblog is for"),
+        ("pipe --shard line --timeout 1 cat", "--timeout works only with"),
+        ("pipe --shard line --retries 1 cat", "--retries works only with"),
+        ("pipe --shard line --header 1 cat", "--header works only with"),
+        ("pipe --shard line --joblog x cat", "--joblog works only with"),
         ("wc --color sometimes", "sometimes"),
         ("completions csh", "csh"),
         ("sleep --sharded --shards 3", "cannot be used with"),
@@ -77,8 +77,9 @@ fn rings_that_do_not_fit_are_refused() {
 fn a_model_that_does_not_fit_fails() {
     let seen =
         Scene::new().millstream("panic --at 18446744073709551615 --deploy model --memory-limit 1M", Input::Nothing);
-    let expected = "millstream: model, which knows neither stage nor number: panicked: it keeps all values in memory, \
-                    and they are more than 1048576 bytes (--memory-limit)\n";
+    let expected = "millstream: the model failed, which knows neither stage nor number: panicked: the model keeps all \
+                    values in \
+                    memory, and they take more than 1048576 bytes (--memory-limit)\n";
     assert_eq!((seen.stderr.as_str(), seen.code), (expected, Some(3)));
     // The bytes of the input count, though a slot is small.
     let text = "a line of text\n".repeat(10_000);
@@ -117,7 +118,11 @@ fn wrong_use_is_refused_in_one_style() {
         ("wc --nosuch", "millstream wc: unexpected argument '--nosuch' found\n", "Usage: millstream wc "),
         ("wc --ring 3", "millstream wc: invalid value '3' for '--ring <N>': must be a power of two\n", ""),
         ("wc --observe --deploy inline", "millstream wc: only runs on rings can be observed", "Usage: millstream wc "),
-        ("pipe --patience 10 -- cat", "millstream pipe: --patience is for `--shard line`\n", "Usage: millstream pipe "),
+        (
+            "pipe --patience 10 -- cat",
+            "millstream pipe: --patience works only with `--shard line`\n",
+            "Usage: millstream pipe ",
+        ),
         ("verify sleep x", "millstream verify: this program reads no files", "Usage: millstream verify "),
     ] {
         let seen = Scene::new().millstream(args, Input::Nothing);

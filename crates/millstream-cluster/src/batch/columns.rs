@@ -65,7 +65,7 @@ pub(super) fn read<T: DeserializeOwned + 'static>(
     let numbers = match *kind {
         DENSE => None,
         SPARSE => Some(numbers(first, count, &mut rest)?),
-        other => return Err(format!("its numbers are written in the unknown way {other}")),
+        other => return Err(format!("its numbers have the unknown encoding {other}")),
     };
     let mut values = Vec::new();
     if !read_plain(first, count, rest, &mut values)? {
@@ -75,7 +75,7 @@ pub(super) fn read<T: DeserializeOwned + 'static>(
             rest = behind;
         }
         if !rest.is_empty() {
-            return Err(format!("{} bytes are behind its values", rest.len()));
+            return Err(format!("{} bytes follow its values", rest.len()));
         }
     }
     if let Some(numbers) = numbers {

@@ -1,4 +1,4 @@
-//! Who connects to which servers, and what is made there.
+//! Logins, servers, and what is made on them.
 
 use super::answers::{Said, forbidden, with_causes};
 use super::{ANSWER, JetStream, stream_name};
@@ -92,7 +92,7 @@ pub enum OpenError {
         /// The last reason.
         why: String,
     },
-    /// A server refuses who asks.
+    /// A server refuses the login.
     #[error("the server at {url} refuses this login: {why}")]
     Login {
         /// Where.
@@ -157,7 +157,7 @@ impl JetStream {
             Builder::new_multi_thread().worker_threads(1).enable_all().build().map_err(|error| refused(&error))?;
         let said = Said::default();
         let made = runtime.block_on(async {
-            let mut last = "it takes too long".to_owned();
+            let mut last = "it did not answer in time".to_owned();
             let begun = Instant::now();
             let trying = async {
                 let mut client = None;

@@ -10,7 +10,7 @@ use tokio::sync::oneshot;
 
 /// What the servers say of a condition on one subject that is not met.
 const WRONG_LAST_OF_SUBJECT: &str = "10164";
-/// And of a stream that is full.
+/// What the servers say of a stream that is full.
 const FULL: [&str; 2] = ["maximum messages exceeded", "maximum bytes exceeded"];
 
 /// What the servers said last that was no answer.

@@ -38,7 +38,7 @@ impl Follower {
         let task = runtime.spawn(async move {
             let mut next = next;
             loop {
-                // What went wrong is the server's, and passes.
+                // The failure is the server's, and passes.
                 _ = follow(&context, &stream, &mut next, &sender, &bell).await;
                 if sender.is_closed() {
                     return;

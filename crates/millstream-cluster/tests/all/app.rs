@@ -45,7 +45,7 @@ fn a_plan_is_made_once_changed_and_not_replaced() {
     let refusal = other.apply(&log).unwrap_err().to_string();
     assert_eq!(
         refusal,
-        "the application runs another pipeline: its stage is none, where this program has \"sum scan\""
+        "the application runs a different pipeline: its stage is none, where this program has \"sum scan\""
     );
     assert_eq!(App::read(&log), Ok(Some(app(3))));
 }

@@ -23,7 +23,7 @@ pub trait Passage<A: Shape, X: Shape>: Send + 'static {
     /// Whether the first stage cuts the source's values into pieces: each stands for many numbers behind it.
     const CUTS: bool = false;
 
-    /// Whether the last stage gives its outputs not at their slots, but in [`flush`](Passage::flush): it writes text,
+    /// Whether the last stage yields its outputs not at their slots, but in [`flush`](Passage::flush): it writes text,
     /// of which a whole block goes on at once.
     const DEFERS: bool = false;
 
@@ -33,7 +33,7 @@ pub trait Passage<A: Shape, X: Shape>: Send + 'static {
     /// Calls `f` with the clock of each stage that starts one, in order.
     fn clocks(&self, _: &mut Self::State, _: &mut dyn FnMut(&mut Clock)) {}
 
-    /// Gives the output at a slot to `next`, and returns what that returns. A stage that starts a clock gives it all
+    /// Passes the output at a slot to `next`, and returns what that returns. A stage that starts a clock passes it all
     /// outputs of the slot, one after another, and returns what became of them together.
     fn pass<N: Next<X>>(
         &self,

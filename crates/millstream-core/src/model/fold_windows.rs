@@ -23,14 +23,14 @@ struct Held<S> {
 
 struct Known<S> {
     held: Vec<Held<S>>,
-    /// Of the key alone: the greatest time, and the watermark.
+    /// For the key alone: the greatest time, and the watermark.
     own: (u64, u128),
     dropped: u64,
 }
 
 struct Folded<K, S> {
     keys: BTreeMap<K, Known<S>>,
-    /// Of the stream.
+    /// The same for the stream.
     all: (u64, u128),
     /// The keys that may have a window that closes, or is forgotten, at this watermark.
     agenda: BTreeMap<u128, BTreeSet<K>>,

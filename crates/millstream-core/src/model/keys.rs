@@ -49,7 +49,7 @@ where
     fn deploy(&self, input: A::Edge, extent: &mut Extent) -> <P::Out as super::On<Model>>::Edge {
         let slots = A::slots(&input);
         let of = lives(self.bound, (0..slots).map(|n| A::at(&input, n).map(|value| (self.key)(value))));
-        // The slots of each life. Without any value there is one life all the same.
+        // The slots of each life. Without any value there is still one life.
         let mut own = vec![Vec::new(); of.iter().flatten().max().map_or(1, |last| last + 1)];
         let place = |(n, life): (usize, &Option<usize>)| {
             let edge = (*life)?;

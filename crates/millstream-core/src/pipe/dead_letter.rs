@@ -54,7 +54,7 @@ impl<E: fmt::Display> fmt::Display for Fault<E> {
         match self {
             Fault::Error(error) => error.fmt(f),
             Fault::Panic(message) => message.fmt(f),
-            Fault::Parked(first) => write!(f, "parked: a value of its key failed at number {first}"),
+            Fault::Parked(first) => write!(f, "parked: an earlier value of its key failed, at number {first}"),
         }
     }
 }

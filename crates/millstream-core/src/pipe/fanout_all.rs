@@ -15,7 +15,7 @@ super::debug!(FanoutAll<P, L>);
 
 macro_rules! as_the_bodies {
     ($($marker:ident)+) => {$(
-        // A compiler's list of what has the marker is no longer for it.
+        // It adds no line to the list of types with the marker that the compiler prints.
         #[diagnostic::do_not_recommend]
         impl<P: $marker, L> $marker for FanoutAll<P, L> {}
     )+};

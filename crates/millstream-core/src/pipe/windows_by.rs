@@ -45,7 +45,7 @@ impl<A, F> WindowsBy<A, F> {
 #[derive(Clone, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct OpenWindows<T> {
-    /// By start, and therefore by end.
+    /// The windows by start, and therefore by end.
     open: BTreeMap<u64, Open<T>>,
     greatest: u64,
     /// Windows that end here or before have closed.

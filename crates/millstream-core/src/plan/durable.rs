@@ -30,7 +30,7 @@ impl Plan {
             let Some(state) = &stage.state else { continue };
             let (place, combinator) = stage.naming();
             let mut free = |name: &&str| !names.contains(name) && proposed.insert((*name).to_owned());
-            // Without ordinals, and as short as it can be told apart.
+            // Without ordinals, and as short as it can be and still be unique.
             let words =
                 place.split('.').map(|word| word.trim_end_matches(|c: char| c.is_ascii_digit()).trim_end_matches('-'));
             let (short, long) = (words.clone().next_back().unwrap_or(place), words.collect::<Vec<_>>().join("-"));

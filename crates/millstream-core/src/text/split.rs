@@ -27,7 +27,7 @@ pub struct Splitter {
 #[doc(hidden)]
 #[cold]
 pub fn not_a_part(Range { start, end }: Range<usize>, len: usize) -> ! {
-    panic!("cut at {start} and {end}, which is no part of {len} bytes")
+    panic!("cut at {start} and {end}, which is not a part of {len} bytes")
 }
 
 /// How a text is cut into pieces, one after another.

@@ -18,7 +18,7 @@ pub trait BlockBackend: Backend {
     note = "queues give each reader of a wire its own copy: its values must be `Clone`"
 )]
 pub trait Forks<F: On<Self>>: BlockBackend + Sized {
-    /// One reading end more: one that was asked for, and the rest.
+    /// Splits a reading end into two: the one that was asked for, and one for further readers.
     fn fork(edge: F::Edge, wiring: &mut Self::Wiring) -> (F::Edge, F::Edge);
     /// An edge that nothing reads.
     fn unread(edge: F::Edge, _: &mut Self::Wiring) {

@@ -12,7 +12,7 @@ use std::marker::PhantomData;
 /// A block that is being written: the statements so far, which are `D` and after them `G`.
 ///
 /// [`block`] begins one, [`wire`](BlockBuilder::wire) adds a statement, and [`emit`](BlockBuilder::emit) ends it.
-#[must_use = "a block that is not ended by `emit` is no pipeline"]
+#[must_use = "a block that is not ended by `emit` is not a pipeline"]
 pub struct BlockBuilder<A, S, D, G = Start> {
     statements: Grouped<D, G>,
     wires: usize,

@@ -9,7 +9,7 @@ use crate::{Arrow, Deploy, KeepsClock, On, Quiet};
 use std::borrow::Cow;
 
 /// The block of a lane that is being written: as a [`BlockBuilder`], of [quiet](Quiet) pipelines.
-#[must_use = "a block that is not ended by `lane` is no lane"]
+#[must_use = "a block that is not ended by `lane` is not a lane"]
 pub struct LaneBuilder<Z, D = Start, G = Start>(BlockBuilder<(), Z, D, G>);
 debug!(LaneBuilder<Z, D, G>);
 

@@ -47,7 +47,7 @@ fn a_master_that_was_stopped_waits_for_its_workers_as_long_as_before() {
     states_added(&mut workers[0]);
     look_for(&mut hub, PATIENCE * 2);
     assert_eq!(hub.master.workers(), 1, "the other worker was silent while the master listened");
-    assert_eq!(hub.last_lost.as_deref(), Some("it said nothing for too long"));
+    assert_eq!(hub.last_lost.as_deref(), Some("it was silent for too long"));
 }
 
 #[test]

@@ -86,14 +86,13 @@ impl Master {
         for _ in 0..number {
             let fit = fits(ahead.bytes()?, false) && (!backup || fits(ahead.bytes()?, true));
             if !fit {
-                return Err(Violation::new(format!("bytes that are no output or state, of a child of {token}")));
+                return Err(Violation::new(format!("bytes that are not an output or state, of a child of {token}")));
             }
         }
         let again = self.cells.get(parent).again;
         let before = self.cells.get(parent).children.len();
         if again && before != number as usize {
-            let what =
-                format!("the state {token} had {before} children and now {number}: does it depend on its token?");
+            let what = format!("the state {token} had {before} children and now {number}: it must have the same again");
             return Err(Violation::new(what));
         }
         if !again && self.backup && !backup {
@@ -258,7 +257,7 @@ impl Master {
                 })
                 .ok_or_else(|| Violation::new(format!("the state {token} was not asked back")))?;
             if !fits(body.bytes()?, true) {
-                return Err(Violation::new(format!("bytes that are no state, for {token}")));
+                return Err(Violation::new(format!("bytes that are not a state, for {token}")));
             }
         }
         Ok(start)

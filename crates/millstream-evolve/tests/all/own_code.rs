@@ -184,7 +184,7 @@ fn a_thread_that_never_ends_is_detached() {
         population.add_threads(&evolve, 1).unwrap();
         let tokens = population.reset_states(vec![1]).unwrap();
         let said = population.evolve_many([(tokens[0], 1)].into()).unwrap_err().to_string();
-        assert!(said.ends_with("(the last one that was lost: it said nothing for too long)"), "{said}");
+        assert!(said.ends_with("(the last one that was lost: it was silent for too long)"), "{said}");
         drop(population);
     });
     assert!(!ended.load(Ordering::Acquire));

@@ -182,7 +182,7 @@ fn a_master_that_was_stopped_is_given_up() {
     population.wait_for(1).unwrap();
     // The master does not run now.
     let said = impatient.join().unwrap();
-    let why = "it said nothing for too long; was it stopped, or does it hang?";
+    let why = "it was silent for too long: it may be stopped, or hang";
     assert_eq!(said, format!("the master at {at} is gone ({why}), so this worker ends; it had 0 states"));
 }
 

@@ -136,7 +136,7 @@ impl<R: RingRunner> Driver<R> {
             let next = Upgrade::to(version(shards)).because(reason.clone());
             match self.upgrader.upgrade(next) {
                 Ok(at) => self.note(format!("{reason}; from number {at} on")),
-                // Somebody else changes the run: the next windows are of another version.
+                // Another change is under way: the next windows are of another version.
                 Err(UpgradeError::UnderWay) => {}
                 Err(UpgradeError::Ended | UpgradeError::Draining) => return Ok(()),
                 Err(error) => {

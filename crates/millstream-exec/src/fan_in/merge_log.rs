@@ -137,7 +137,7 @@ pub struct CorruptMergeLog {
 
 impl fmt::Display for CorruptMergeLog {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "truncated or damaged record of choices: no run begins at byte {}", self.at)
+        write!(f, "the record of a fan-in is truncated or damaged: nothing can be read at byte {}", self.at)
     }
 }
 

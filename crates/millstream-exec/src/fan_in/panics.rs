@@ -31,7 +31,7 @@ pub struct ProducerPanic {
 }
 
 impl ProducerPanic {
-    /// A panic of the calling thread.
+    /// Describes the panic of the calling thread.
     pub(super) fn now(producer: u32, sent: u64) -> Self {
         ProducerPanic { producer, sent, thread: std::thread::current().name().map(str::to_owned) }
     }

@@ -81,7 +81,7 @@ impl<T> Early<T> {
         self.values.len() as u64 + self.given_up
     }
 
-    /// The values that are left. To drop them is the user's code.
+    /// The values that are left. Dropping them runs the user's code.
     pub(super) fn give_up(&mut self) -> VecDeque<T> {
         self.given_up += self.values.len() as u64;
         std::mem::take(&mut self.values)

@@ -10,7 +10,7 @@ pub(super) struct Clocks {
 }
 
 impl Clocks {
-    /// Of stages of which these renumber.
+    /// The clocks of stages, of which those with `true` renumber.
     pub(super) fn of(renumbers: impl Iterator<Item = bool>) -> Self {
         let mut clocks = Clocks { moved: vec![0], ..Clocks::default() };
         for (stage, renumbers) in renumbers.enumerate() {

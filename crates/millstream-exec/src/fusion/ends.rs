@@ -91,7 +91,7 @@ impl<X> Lent<X> {
         Lent(Arc::new(Mutex::new(None)))
     }
 
-    /// Not in a step: no user's code runs under the lock then.
+    /// Not for a step, in which the user's code may hold the lock.
     pub(super) fn lock(&self) -> MutexGuard<'_, Option<X>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -103,7 +103,7 @@ impl<X> Lent<X> {
 
     /// Drops the end. One that the loop uses is dropped with the loop.
     pub(super) fn give_up(&self) {
-        // To drop it is the user's code, which does not run under the lock.
+        // Dropping it runs the user's code, which must not run under the lock.
         let end = self.try_lock().and_then(|mut end| end.take());
         drop(end);
     }

@@ -47,7 +47,7 @@ impl Link {
         self.source.fetch_add(numbers, Ordering::Relaxed);
     }
 
-    /// The loop takes values from the source's ring, in the first stage's place. The source fills it as ever.
+    /// The loop takes values from the source's ring, in the first stage's place. The source fills it as usual.
     pub(crate) fn stand_behind(&self) {
         self.behind.store(true, Ordering::Relaxed);
     }
@@ -105,7 +105,7 @@ pub(crate) struct EndsOfRun {
 }
 
 impl EndsOfRun {
-    /// Of a run whose source is not the loop's to take from.
+    /// The ends of a run whose source the loop cannot take from.
     pub(crate) fn behind_ring() -> Self {
         EndsOfRun { link: Arc::default(), source: None, sink: None }
     }

@@ -58,7 +58,7 @@ impl<R: RingRunner, A: Shape, O: RingLayout, W: RunEnds<O>> OfPassage<RingBacken
     }
 }
 
-/// These tasklets, the last of which has the loop.
+/// Gives the last of these tasklets the loop over all of them.
 fn tasklets<A: Shape, O: RingLayout, P: Passage<A, O>, W: RunEnds<O>>(
     mut stages: Vec<Named>,
     members: Vec<Member>,

@@ -19,7 +19,7 @@ pub(crate) struct OfStage<V> {
 }
 
 impl<V> OfStage<V> {
-    /// Of a stage without a state, where the walk is.
+    /// The passage of a stage without a state, where the walk is.
     pub(crate) fn in_front<A: Shape, X: Shape>(stage: V, wiring: &mut Wiring) -> Self
     where
         V: InFront<A, X>,

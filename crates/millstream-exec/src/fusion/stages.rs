@@ -41,7 +41,7 @@ impl<F, B, D, const EMPTIES: bool> Making<F, B, D, EMPTIES> {
         Making { f, calls: None, output: PhantomData }
     }
 
-    /// Of a function that can fail.
+    /// Counts the failures of the function there.
     pub(crate) fn counting(self, calls: Arc<Calls>) -> Self {
         Making { calls: Some(calls), ..self }
     }

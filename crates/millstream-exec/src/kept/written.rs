@@ -105,7 +105,7 @@ pub(crate) enum ChangedLane {
 }
 
 impl ChangedLane {
-    /// Makes of the earlier lane what it became.
+    /// Turns the earlier lane into what it became.
     ///
     /// # Errors
     ///
@@ -115,7 +115,7 @@ impl ChangedLane {
             ChangedLane::Whole(whole) => *lane = whole.into(),
             ChangedLane::Changes { next, version, changes: more } => {
                 let Some(Held::Written { changes, .. }) = &mut lane.state else {
-                    return Err("has changes of a state that is not there".to_owned());
+                    return Err("has changes of a state that the snapshot lacks".to_owned());
                 };
                 changes.push(more);
                 (lane.next, lane.version) = (next, version);
@@ -227,7 +227,7 @@ impl Kept {
         self
     }
 
-    /// As it is written.
+    /// The lane as it is written.
     ///
     /// # Errors
     ///
@@ -238,7 +238,7 @@ impl Kept {
             Some(Held::Written { type_name, bytes, changes }) if changes.is_empty() => {
                 Some((type_name.clone(), bytes.clone()))
             }
-            Some(Held::Written { .. }) => return Err("is there as bytes and changes of them".to_owned()),
+            Some(Held::Written { .. }) => return Err("is kept as bytes and changes to them".to_owned()),
             Some(Held::Live(state)) => {
                 let bytes = (**state).write().ok_or("was kept by `Rings`, as a clone: run on `Durable` rings")?;
                 let bytes = bytes.map_err(unwritable)?;
@@ -248,7 +248,7 @@ impl Kept {
         Ok(WrittenLane { next: self.next, version: self.version, state })
     }
 
-    /// As JSON; null if it has no state.
+    /// The state as JSON; null if there is none.
     ///
     /// # Errors
     ///
@@ -256,10 +256,12 @@ impl Kept {
     pub(crate) fn json(&self) -> Result<serde_json::Value, String> {
         match &self.state {
             None => Ok(serde_json::Value::Null),
-            Some(Held::Written { .. }) => Err("is there as bytes: a run that begins with it knows its type".to_owned()),
+            Some(Held::Written { .. }) => Err("is kept as bytes, whose type only a run that begins with the snapshot \
+                                               knows"
+                .to_owned()),
             Some(Held::Live(state)) => {
                 let json = (**state).json().ok_or("was kept by `Rings`, as a clone: run on `Durable` rings")?;
-                json.map_err(|error| format!("has a state that is no JSON: {error}"))
+                json.map_err(|error| format!("has a state that JSON cannot express: {error}"))
             }
         }
     }

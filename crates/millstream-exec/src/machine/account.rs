@@ -24,7 +24,7 @@ struct Sums {
 }
 
 impl Accounts {
-    /// For at most `most` threads.
+    /// The accounts of at most `most` threads.
     pub(crate) fn new(most: usize) -> Self {
         Accounts { threads: (0..most).map(|_| Sums::default()).collect() }
     }

@@ -60,7 +60,7 @@ impl MigrationBackoff {
 }
 
 impl CoreBalancer {
-    /// For at most `most` workers.
+    /// A balancer for at most `most` workers.
     pub(crate) fn new(most: usize) -> Self {
         let unseen = |_| Seen { on: AtomicUsize::new(0), thread: AtomicI32::new(0) };
         CoreBalancer { workers: (0..most).map(unseen).collect() }

@@ -10,7 +10,7 @@ use std::sync::{Mutex, PoisonError};
 pub(crate) struct Pins {
     /// The core of every worker, or the reason why no worker has one.
     cores: Result<Vec<usize>, String>,
-    /// By worker, for the workers that have begun.
+    /// The result of each worker that has begun.
     outcomes: Mutex<BTreeMap<usize, Result<usize, String>>>,
 }
 
@@ -32,7 +32,7 @@ impl Pins {
     /// Pins the calling thread, which is `worker`'s, and verifies that it is pinned.
     pub(crate) fn pin(&self, worker: usize) {
         let core = self.cores.as_ref().map_err(Clone::clone).and_then(|cores| {
-            let too_few = || format!("there are {} cores to pin to", cores.len());
+            let too_few = || format!("there are only {} cores to pin to", cores.len());
             cores.get(worker).copied().ok_or_else(too_few)
         });
         let outcome = core.and_then(|core| system::pin_to(core).map(|()| core));
@@ -118,7 +118,7 @@ mod system {
         sched_setaffinity(None, &only).map_err(|error| format!("the system refuses core {core}: {error}"))?;
         match allowed()? {
             now if now == [core] => Ok(()),
-            now => Err(format!("the system accepted core {core}, and the thread may still run on {now:?}")),
+            now => Err(format!("the system accepted core {core}, but the thread may still run on {now:?}")),
         }
     }
 
@@ -165,7 +165,7 @@ mod tests {
             })
         });
         assert_eq!(pins.pinned(), [None, None]);
-        assert_eq!(pins.decisions(), ["not pinned: worker 0, 1: there are 0 cores to pin to"]);
+        assert_eq!(pins.decisions(), ["not pinned: worker 0, 1: there are only 0 cores to pin to"]);
     }
 
     #[test]

@@ -21,13 +21,13 @@ pub(crate) struct Migration {
     read: fn(Kept) -> Result<Box<dyn HeldState>, String>,
 }
 
-/// Of the old state and the new one as it begins; none if one of them has another type.
+/// Makes the migrated state of the old one and of the new one as it begins; none if one of them has another type.
 type Migrate = dyn Fn(&dyn Any, &dyn Any) -> Option<Box<dyn Any + Send>> + Send + Sync;
 
 /// A clone of a state, if it has the type.
 type Copies = fn(&dyn Any) -> Option<Box<dyn Any + Send>>;
 
-/// The time that migrations have.
+/// The time limit of migrations.
 #[derive(Clone, Copy)]
 pub(crate) struct Limit {
     within: Duration,
@@ -35,7 +35,7 @@ pub(crate) struct Limit {
 }
 
 impl Limit {
-    /// From now on; none if that is longer than time goes.
+    /// A limit from now on; none if its end cannot be represented.
     pub(crate) fn of(within: Duration) -> Option<Self> {
         Some(Limit { within, until: Instant::now().checked_add(within)? })
     }
@@ -105,7 +105,7 @@ impl Migration {
             }
             Ok(None) => {
                 let ([from, to], before, after) = (self.types, old.type_name(), new.type_name());
-                Err(format!("holds a {before} and would hold a {after}: the migration makes a {to} of a {from}"))
+                Err(format!("holds a {before} and would hold a {after}, but its migration makes a {to} of a {from}"))
             }
             Err(payload) => {
                 let why = message(payload.as_ref());
@@ -129,7 +129,7 @@ impl Migration {
         let (migrate, (makes, made)) = (self.migrate.clone(), mpsc::sync_channel(1));
         let thread = std::thread::Builder::new().name("millstream-migrate".to_owned()).spawn(move || {
             let made = caught(|| migrate(&*old, &*new));
-            // The upgrade may wait no more, and to drop a state is the user's code.
+            // The upgrade may no longer wait, and dropping a state runs the user's code.
             caught(|| drop((makes.send(made), old, new, migrate))).unwrap_or_else(discard);
         });
         thread.map_err(|error| format!("has a migration whose thread could not be started: {error}"))?;
@@ -175,7 +175,7 @@ fn copy<S: Item + Clone>(state: &dyn Any) -> Option<Box<dyn Any + Send>> {
 }
 
 /// A migration that is not told how to read bytes.
-const NOT_READ: &str = "has its state in the snapshot as bytes: `migrate_written` is a migration that reads them";
+const NOT_READ: &str = "has its state in the snapshot as bytes: use `migrate_written`, which reads them";
 
 /// A state of type `Old`, alone or by key, that was written down.
 #[cfg(feature = "durable")]

@@ -297,7 +297,7 @@ impl Controller {
         self.contended = true;
         self.record_rate(since.rate(now));
         self.idle = (self.idle * 2).min(SELDOM);
-        let decision = format!("others use the cores: {} as before", counted(self.workers));
+        let decision = format!("other threads use the cores: {} as before", counted(self.workers));
         // Nothing new, as long as they do.
         if self.decisions.last() != Some(&decision) {
             self.note(decision);

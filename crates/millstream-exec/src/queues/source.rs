@@ -48,7 +48,7 @@ pub(crate) struct Tap<T> {
     outlet: Mutex<Option<Outlet<T>>>,
     accepted: AtomicU64,
     control: Arc<Control>,
-    /// Of a source with senders.
+    /// Closes the senders of the source, if it has any.
     closer: Option<Closer>,
 }
 
@@ -144,7 +144,7 @@ impl<T: Item> ExternalSource for Tap<T> {
         }
     }
 
-    /// With what waits at the senders, if they count it: a drain is to take that.
+    /// Includes what waits at the senders, if they count it: a drain has to take that, too.
     fn accepted(&self) -> Option<Accepted> {
         let drained = self.closer.as_ref().filter(|_| self.control.draining());
         let sent = drained.and_then(|closer| closer.senders.accepted());

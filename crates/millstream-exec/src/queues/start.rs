@@ -47,7 +47,7 @@ struct Start {
 }
 
 impl Start {
-    /// With the source, whose queue no stage reads yet.
+    /// A run with its source, whose queue no stage reads yet.
     fn of<T: Item, X: Source<T>>(slots: usize, (plan, lookup): (Plan, StageLookup), source: X) -> (Self, Queue<T>) {
         let (control, renumbered) = (Arc::new(Control::default()), plan.renumbers());
         let mut wiring = QueuesWiring::new(slots, (plan, lookup), control.clone());

@@ -38,7 +38,7 @@ pub enum CallError {
 }
 
 impl CallError {
-    /// Of a request that a run dropped, or takes no more.
+    /// The error of a request that a run dropped, or no longer takes.
     pub(super) fn of(run: &Shared) -> Self {
         run.failure().map_or(CallError::Ended, |failure| CallError::Failed(Arc::new(failure)))
     }
@@ -52,7 +52,7 @@ impl fmt::Display for CallError {
             }
             CallError::Ended => f.write_str("the service has ended before it answered"),
             CallError::Failed(failure) => write!(f, "the service has failed: {failure}"),
-            CallError::TimedOut => f.write_str("there was no answer within the time"),
+            CallError::TimedOut => f.write_str("there was no answer in time"),
         }
     }
 }

@@ -86,7 +86,7 @@ where
 }
 
 impl<F: Clone, K> Clone for EachRun<F, K> {
-    /// One that has made no sink.
+    /// The clone has made no sink yet.
     fn clone(&self) -> Self {
         EachRun { make: self.make.clone(), sink: None, refused: false }
     }

@@ -83,7 +83,7 @@ impl<K: Clone, O> Clone for WithOutput<K, O> {
 }
 
 impl<O> Clone for Output<O> {
-    /// The same place.
+    /// Both read from the same place.
     fn clone(&self) -> Self {
         Output(self.0.clone())
     }

@@ -161,7 +161,7 @@ pub(super) fn from_parts(parts: impl IntoIterator<Item = (String, Vec<u8>)>) -> 
         } else if let Some((nth, stage)) = changes_of(&name) {
             changes.insert((stage.to_owned(), nth), read(&name, &bytes)?).is_some()
         } else {
-            return Err(CorruptSnapshot::unreadable(format!("part {name:?} is of no kind that is known")));
+            return Err(CorruptSnapshot::unreadable(format!("part {name:?} is of an unknown kind")));
         };
         if twice {
             return Err(CorruptSnapshot::unreadable(format!("part {name:?} is there twice")));
@@ -170,7 +170,7 @@ pub(super) fn from_parts(parts: impl IntoIterator<Item = (String, Vec<u8>)>) -> 
     let mut applied = BTreeMap::<String, usize>::new();
     for ((stage, nth), changed) in changes {
         let unfit = |why: &str| CorruptSnapshot::unreadable(format!("part {CHANGES}{nth}:{stage} {why}"));
-        let lanes = stages.get_mut(&stage).ok_or_else(|| unfit("has changes of a part that is not there"))?;
+        let lanes = stages.get_mut(&stage).ok_or_else(|| unfit("has changes of a part that is missing"))?;
         let before = applied.entry(stage.clone()).or_default();
         *before += 1;
         if *before != nth || lanes.len() != changed.len() {
@@ -179,7 +179,7 @@ pub(super) fn from_parts(parts: impl IntoIterator<Item = (String, Vec<u8>)>) -> 
         let each = lanes.iter_mut().zip(changed).try_for_each(|(lane, changed)| changed.apply(lane));
         each.map_err(|why| unfit(&why))?;
     }
-    let lacks = || CorruptSnapshot::unreadable("the part with the numbers is not there".to_owned());
+    let lacks = || CorruptSnapshot::unreadable("the part with the numbers is missing".to_owned());
     let Run { at, output, numbers } = run.ok_or_else(lacks)?;
     Ok(Snapshot(Arc::new(States { mark: 0, at, output, numbers, stages, stop: Duration::ZERO })))
 }

@@ -87,7 +87,7 @@ impl Snapshot {
                 return Err(CorruptSnapshot::unreadable(format!("part {name:?} is there twice")));
             }
         }
-        let lacks = || CorruptSnapshot::unreadable("the part with the numbers is not there".to_owned());
+        let lacks = || CorruptSnapshot::unreadable("the part with the numbers is missing".to_owned());
         let Run { at, output, numbers } = run.ok_or_else(lacks)?;
         Ok(Snapshot(Arc::new(States { mark: 0, at, output, numbers, stages, stop: Duration::ZERO })))
     }
@@ -101,7 +101,7 @@ impl Snapshot {
     /// the snapshot was [read](Snapshot::from_parts), since only a run that began with it knows the types.
     pub fn json(&self, stage: &str) -> Result<serde_json::Value, SnapshotMismatch> {
         let failed = |why: String| SnapshotMismatch { stage: stage.to_owned(), why };
-        let lanes = self.0.stages.get(stage).ok_or_else(|| failed("has no state in it".to_owned()))?;
+        let lanes = self.0.stages.get(stage).ok_or_else(|| failed("has no state in the snapshot".to_owned()))?;
         lanes.iter().map(Kept::json).collect::<Result<_, _>>().map_err(failed)
     }
 }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use std::{error, fmt};
 
-/// With these bytes a snapshot begins; the format's number follows.
+/// A snapshot begins with these bytes; the format's number follows.
 const MAGIC: &[u8; 8] = b"millsnap";
 const FORMAT: u32 = 1;
 
@@ -83,7 +83,7 @@ impl Snapshot {
             FORMAT => {}
             format => return Err(CorruptSnapshot(Fault::Format(format))),
         }
-        let damaged = || CorruptSnapshot(Fault::Unreadable("its checksum is another".to_owned()));
+        let damaged = || CorruptSnapshot(Fault::Unreadable("its checksum does not match".to_owned()));
         let (written, sum) = rest.split_last_chunk().ok_or_else(damaged)?;
         if checksum(&bytes[..bytes.len() - sum.len()]) != u64::from_le_bytes(*sum) {
             return Err(damaged());
@@ -125,7 +125,7 @@ impl CorruptSnapshot {
 impl fmt::Display for CorruptSnapshot {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
-            Fault::Other => f.write_str("these bytes are no snapshot"),
+            Fault::Other => f.write_str("these bytes are not a snapshot"),
             Fault::Format(format) => {
                 write!(f, "a snapshot of format {format}; this version of Millstream reads format {FORMAT}")
             }

@@ -53,17 +53,17 @@ impl fmt::Display for UpgradeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("the pipeline was not replaced: ")?;
         match self {
-            UpgradeError::Ended => f.write_str("the run was over before"),
+            UpgradeError::Ended => f.write_str("the run was over already"),
             UpgradeError::OtherEnds { run: [gives, takes], next: [input, output] } => write!(
                 f,
-                "the new one takes `{input}` and gives `{output}`; the run's source gives `{gives}`, and its sink takes \
-                 `{takes}`"
+                "the new one takes `{input}` and yields `{output}`; the run's source yields `{gives}`, and its sink \
+                 takes `{takes}`"
             ),
-            UpgradeError::OtherRunner => f.write_str(
-                "the new one was planned for `Rings`, and the run is on `Durable` rings, or the other way round",
-            ),
+            UpgradeError::OtherRunner => {
+                f.write_str("one of the two is for `Rings` and the other for `Durable` rings: use the same for both")
+            }
             UpgradeError::OutputTaken => {
-                f.write_str("the program takes the run's output itself; a run with a sink can be upgraded")
+                f.write_str("the program reads the run's output itself; only a run with a sink can be upgraded")
             }
             UpgradeError::Check(check) => refusals(check, f),
             UpgradeError::State(mismatch) => mismatch.fmt(f),
@@ -76,7 +76,7 @@ impl fmt::Display for UpgradeError {
             UpgradeError::Shadow(end) => end.fmt(f),
             UpgradeError::UnderWay => f.write_str("another change is under way: try again when it is over"),
             UpgradeError::Draining => f.write_str("the run is being drained"),
-            UpgradeError::Panicked(why) => write!(f, "while the new one was wired, user code {why}"),
+            UpgradeError::Panicked(why) => write!(f, "user code {why} while the new one was wired"),
         }
     }
 }

@@ -48,7 +48,7 @@ impl fmt::Display for RefusedChange {
             write!(f, "at number {at}: ")?;
         }
         f.write_str(&self.why)?;
-        self.reason.as_ref().map_or(Ok(()), |reason| write!(f, " (it was wanted because: {reason})"))
+        self.reason.as_ref().map_or(Ok(()), |reason| write!(f, " (the reason for it: {reason})"))
     }
 }
 

@@ -61,7 +61,7 @@ fn states(snapshot: &Snapshot, stages: &mut [Named], rules: &StateRules) -> Resu
             Some(migration) => migration.read(kept),
             None => place.load(kept),
         };
-        // To clone a state, and to read one, is the user's code.
+        // Cloning a state, or reading one, runs the user's code.
         let kept = kept.iter().filter(|kept| kept.type_name().is_some());
         let held = caught(|| kept.cloned().map(read).collect::<Result<Vec<Box<dyn HeldState>>, String>>());
         let held = held.unwrap_or_else(|payload| Err(unreadable(payload))).map_err(mismatch)?;

@@ -47,13 +47,13 @@ impl fmt::Display for ShadowEnd {
         match self {
             ShadowEnd::Differs { stage, number, running, shadow } => write!(
                 f,
-                "stage {stage:?}, number {number}: the running version gives {running}, and the shadow {shadow}"
+                "stage {stage:?}, number {number}: the running version yields {running}, and the shadow {shadow}"
             ),
             ShadowEnd::OtherNumbers { stage, number, more } => {
                 let more = if *more { "more" } else { "fewer" };
                 write!(
                     f,
-                    "stage {stage:?}, number {number}: the shadow gives {more} outputs for the same input than the \
+                    "stage {stage:?}, number {number}: the shadow yields {more} outputs for the same input than the \
                      running version"
                 )
             }
@@ -63,8 +63,8 @@ impl fmt::Display for ShadowEnd {
             ShadowEnd::Failed { stage, number: None, cause } => {
                 write!(f, "stage {stage:?}: the shadow failed: {cause}")
             }
-            ShadowEnd::Dropped => f.write_str("it was ended before"),
-            ShadowEnd::CutOver => f.write_str("it has taken the place of the running version"),
+            ShadowEnd::Dropped => f.write_str("the shadow was dropped"),
+            ShadowEnd::CutOver => f.write_str("the shadow has replaced the running version"),
         }
     }
 }

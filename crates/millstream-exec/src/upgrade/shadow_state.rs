@@ -22,10 +22,10 @@ impl ShadowState {
         self.end.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// It ends, unless it has ended before. Its tasklets drop what they have at their next step.
+    /// Ends the shadow, unless it has ended before. Its tasklets drop what they have at their next step.
     pub(crate) fn finish(&self, end: ShadowEnd, marks: &Marks) {
         let mut known = self.lock();
-        // Another one may run by now, which this says nothing of.
+        // Another shadow may run by now, which this end does not concern.
         if known.is_some() {
             return;
         }
@@ -36,7 +36,7 @@ impl ShadowState {
         marks.shadow_is_over(end);
     }
 
-    /// It was refused.
+    /// Records that the shadow was refused.
     pub(crate) fn has_not_begun(&self) {
         self.lock().get_or_insert(ShadowEnd::Dropped);
     }

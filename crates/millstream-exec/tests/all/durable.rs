@@ -162,14 +162,14 @@ fn bytes_that_do_not_fit_are_refused() {
     let snapshot = taken.lock().unwrap().pop().unwrap();
     let bytes = snapshot.to_bytes().unwrap();
     let why = |bytes: &[u8]| Snapshot::from_bytes(bytes).unwrap_err().to_string();
-    assert_eq!(why(b"{}"), "these bytes are no snapshot");
+    assert_eq!(why(b"{}"), "these bytes are not a snapshot");
     let mut later = bytes.clone();
     later[8] = 9;
     assert_eq!(why(&later), "a snapshot of format 9; this version of Millstream reads format 1");
     for len in 12..bytes.len() {
         assert!(why(&bytes[..len]).starts_with("the snapshot is damaged"), "{len} of {}", bytes.len());
     }
-    assert_eq!(why(&[&bytes[..], b"x"].concat()), "the snapshot is damaged: its checksum is another");
+    assert_eq!(why(&[&bytes[..], b"x"].concat()), "the snapshot is damaged: its checksum does not match");
     let refused = |on: Rings, durable: bool| {
         let job = sums("sum").from(0..3);
         if durable { Durable::new(on).collect(job) } else { on.collect(job) }.unwrap_err().to_string()
@@ -265,11 +265,11 @@ fn a_state_of_another_version_and_damaged_bytes_are_refused() {
     let bytes = bytes_of!(count(2), 5);
     assert_eq!(resumed(&bytes).collect(count(2).from([0])), Ok(vec![5]));
     let refused = resumed(&bytes).collect(count(3).from([0])).unwrap_err().to_string();
-    assert!(refused.ends_with("has a state of version 3, and the snapshot has version 2 of it"), "{refused}");
+    assert!(refused.ends_with("has a state of version 3, and the snapshot has its version 2"), "{refused}");
     let mut damaged = bytes.clone();
     damaged[20] ^= 1;
     let why = Snapshot::from_bytes(&damaged).unwrap_err().to_string();
-    assert_eq!(why, "the snapshot is damaged: its checksum is another");
+    assert_eq!(why, "the snapshot is damaged: its checksum does not match");
 }
 
 /// What limits a table of keys, and how a new key begins, is the present pipeline's.

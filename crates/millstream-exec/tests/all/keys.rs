@@ -151,7 +151,10 @@ fn a_bound_in_bytes_says_so_and_refuses_less_than_one_key() {
     );
     let Err(refused) = std::panic::catch_unwind(|| sums(20)) else { panic!("20 bytes are enough") };
     let said = refused.downcast_ref::<String>().unwrap();
-    assert!(said.starts_with("a key takes ") && said.ends_with(" bytes here, and the bound has 20"), "{said}");
+    assert!(
+        said.starts_with("a key takes ") && said.ends_with(", and the bound of 20 bytes has no room for one"),
+        "{said}"
+    );
 }
 
 fn failure<R: Item>(outcome: Result<R, RunError>) -> String {

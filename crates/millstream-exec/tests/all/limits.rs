@@ -17,7 +17,7 @@ fn cores() -> usize {
 }
 
 fn spinning_is_refused(report: &Report) -> Vec<&str> {
-    report.decisions.iter().filter_map(|decision| decision.strip_prefix("busy-spin refused: ")).collect()
+    report.decisions.iter().filter_map(|decision| decision.strip_prefix("no busy-spin: there are ")).collect()
 }
 
 #[test]
@@ -26,7 +26,7 @@ fn spinning_is_refused_if_threads_outnumber_cores_and_the_report_says_why() {
     // With the sink there is one tasklet more than there are cores; with the source's thread, two.
     let p = pipeline::<u64>().shard(cores, |p| p.map(|x| x + 1));
     let report = spin.clone().workers(1000).for_each(p.from(0..5), |_, _| ()).unwrap();
-    let reason = format!("{} threads on {cores} usable cores; waiting phased", cores + 2);
+    let reason = format!("{} threads for {cores} usable cores; they wait phased instead", cores + 2);
     assert_eq!(spinning_is_refused(&report), [reason]);
     assert_eq!(report.cores.usable, cores);
     // The number of threads counts, not the number of workers asked for.
@@ -38,7 +38,7 @@ fn spinning_is_refused_if_threads_outnumber_cores_and_the_report_says_why() {
 #[test]
 fn threads_of_stages_that_block_count_as_well() {
     let (cores, spin) = (cores(), Rings::new().wait(Wait::BusySpin).workers(1));
-    let reason = format!("{} threads on {cores} usable cores; waiting phased", cores + 1);
+    let reason = format!("{} threads for {cores} usable cores; they wait phased instead", cores + 1);
     let blocking = pipeline::<u64>().shard(cores, |p| p.map_blocking(|x| x + 1));
     let report = spin.for_each((&blocking).from(source::ready(0..5)), |_, _| ()).unwrap();
     assert_eq!(spinning_is_refused(&report), [&*reason]);
@@ -57,7 +57,7 @@ fn workers_that_come_later_count_as_well() {
     run.set_workers(1).unwrap();
     run.set_workers(cores + 1).unwrap();
     let ((), report) = run.drain(Duration::from_secs(60)).unwrap();
-    let reason = format!("{} threads on {cores} usable cores; waiting phased", cores + 1);
+    let reason = format!("{} threads for {cores} usable cores; they wait phased instead", cores + 1);
     assert_eq!(spinning_is_refused(&report), [reason]);
 }
 

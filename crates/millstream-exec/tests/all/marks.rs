@@ -122,8 +122,8 @@ fn a_snapshot_of_another_pipeline_is_refused() {
     let plain = rings.collect(pipeline::<u64>().map(|x| *x).from(source::ready(0..1)));
     assert_eq!(
         refused(plain.unwrap_err()),
-        "the snapshot does not fit the pipeline: stage \"sums\" has its state in the snapshot, \
-         and the pipeline has no such stage with a state"
+        "the snapshot does not fit the pipeline: stage \"sums\" has a state in the snapshot, and the pipeline has no \
+         such stage with a state"
     );
     let words = pipeline::<u64>().scan(String::new(), |all, _| all.len()).named("sums");
     assert_eq!(

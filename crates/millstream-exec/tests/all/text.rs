@@ -55,7 +55,7 @@ fn an_invalid_cut_fails_at_the_number_of_its_text() {
     let p = pipeline::<Block>().cut(beyond).named("beyond");
     let (stage, number, cause) = failure(p.collect([block(""), block("a")].into_iter().skip(1)));
     assert_eq!((stage.as_str(), number), ("beyond", Some(0)));
-    assert!(cause.contains("cut at 0 and 2, which is no part of 1 bytes"), "{cause}");
+    assert!(cause.contains("cut at 0 and 2, which is not a part of 1 bytes"), "{cause}");
 }
 
 #[test]

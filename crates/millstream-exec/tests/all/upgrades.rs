@@ -228,7 +228,7 @@ fn a_panic_while_the_new_pipeline_is_wired_leaves_the_old_one() {
     // The state with which a stage would begin is a clone.
     panics.store(1, Ordering::Relaxed);
     let refused = run.upgrade(p()).unwrap_err().to_string();
-    assert!(refused.ends_with("while the new one was wired, user code panicked: does not clone"), "{refused}");
+    assert!(refused.ends_with("user code panicked: does not clone while the new one was wired"), "{refused}");
     sender.send_all(10..20).unwrap();
     assert_eq!(run.upgrade(p()), Ok(number(20)));
     sender.send_all(20..30).unwrap();

@@ -167,7 +167,7 @@ impl<C: Clock> FileSinkOptions<C> {
         let (place, file, length) = Place::here(self.path.clone(), self.rotation)?;
         let Some(position) = self.resume else { return Ok((place, file, length)) };
         if length < position.length {
-            let words = format!("it has {length} bytes, and cannot be resumed at {}", position.length);
+            let words = format!("it has only {length} bytes, so it cannot be resumed at byte {}", position.length);
             return Err(Error::new(ErrorKind::InvalidData, words));
         }
         file.set_len(position.length)?;

@@ -177,7 +177,7 @@ impl<R: Read> Decompressed<R> {
                 self.state = State::Gzip(Box::new(flate2::bufread::GzDecoder::new(rest)));
                 self.read(buffer)
             }
-            Some(_) => Err(Error::new(ErrorKind::InvalidData, "behind its last member it has bytes that are no gzip")),
+            Some(_) => Err(Error::new(ErrorKind::InvalidData, "after its last member it has bytes that are not gzip")),
         }
     }
 }
@@ -197,8 +197,10 @@ fn decoder<R: Read>(seen: Seen<R>, format: Format) -> Result<State<R>> {
 }
 
 fn refused(format: &str, program: &str) -> Error {
-    let text =
-        format!("it is compressed by {format}, and only gzip and zstd are decompressed here: `{program} FILE |`");
+    let text = format!(
+        "it is compressed by {format}, and only gzip and zstd can be decompressed here: use `{program} FILE \
+                 |`"
+    );
     Error::new(ErrorKind::Unsupported, text)
 }
 

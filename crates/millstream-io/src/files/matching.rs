@@ -24,7 +24,7 @@ use std::path::PathBuf;
 ///
 /// If the pattern is invalid, if no file matches, or if a directory cannot be read.
 pub fn matching(pattern: &str) -> Result<Vec<PathBuf>> {
-    let invalid = |error| Error::new(ErrorKind::InvalidInput, format!("{pattern}: not a pattern: {error}"));
+    let invalid = |error| Error::new(ErrorKind::InvalidInput, format!("{pattern} is not a pattern: {error}"));
     let mut found = Vec::new();
     for path in glob(pattern).map_err(invalid)? {
         let path = path.map_err(|error| {

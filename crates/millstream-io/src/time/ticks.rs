@@ -52,7 +52,7 @@ impl<C: Clock> Ticks<C> {
     ///
     /// If `every` is zero.
     pub fn by(clock: C, every: Duration) -> Self {
-        assert!(!every.is_zero(), "an interval needs a length");
+        assert!(!every.is_zero(), "an interval must be longer than 0");
         Ticks { every, due: Some(every), begun: None, clock }
     }
 }

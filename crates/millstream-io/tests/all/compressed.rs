@@ -102,7 +102,7 @@ fn bytes_behind_the_last_member_are_an_error_and_no_truncation() {
         let (bytes, error) = read("gz", &[&gzip(b"to be\n")[..], &gzip(b"or not\n"), rest].concat());
         let error = error.unwrap_or_else(|| panic!("{rest:?}: no error"));
         assert_eq!((&bytes[..], error.kind()), (&b"to be\nor not\n"[..], ErrorKind::InvalidData), "{rest:?}: {error}");
-        assert!(error.to_string().ends_with("behind its last member it has bytes that are no gzip"), "{error}");
+        assert!(error.to_string().ends_with("after its last member it has bytes that are not gzip"), "{error}");
     }
 }
 

@@ -108,6 +108,6 @@ mod patterns {
         assert_eq!((error.kind(), error.to_string()), (ErrorKind::NotFound, format!("{pattern}: no file matches")));
         let error = matching("a***").unwrap_err();
         assert_eq!(error.kind(), ErrorKind::InvalidInput);
-        assert!(error.to_string().starts_with("a***: not a pattern: "), "{error}");
+        assert!(error.to_string().starts_with("a*** is not a pattern: "), "{error}");
     }
 }

@@ -69,7 +69,7 @@ fn the_last_tick_is_the_last_duration() {
 }
 
 #[test]
-#[should_panic(expected = "needs a length")]
+#[should_panic(expected = "must be longer than 0")]
 fn an_interval_of_nothing_is_refused() {
     let _ = Ticks::by(VirtualClock::default(), Duration::ZERO);
 }

@@ -33,7 +33,7 @@ impl Variables {
             first && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
         };
         if let Some((name, _)) = options.variables.iter().find(|(name, _)| !is_name(name)) {
-            return Err(format!("`{name}` cannot be the name of a variable: it has letters, digits and `_` alone"));
+            return Err(format!("`{name}` cannot be the name of a variable: use only letters, digits and `_`"));
         }
         let id = NEXT.fetch_add(1, Ordering::Relaxed);
         // Of two variables of one name jq takes the first.

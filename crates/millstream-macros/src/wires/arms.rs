@@ -45,7 +45,7 @@ pub(super) fn arms(body: &Group) -> Result<Vec<Arm>, Error> {
             }
         };
         if block.stream().is_empty() {
-            let message = "this arm gives nothing: every arm has a wire, a closure of wires or a block";
+            let message = "this arm yields nothing: every arm needs a wire, a closure of wires or a block";
             return Err(Error::new(message, pattern.iter().cloned().collect()));
         }
         let comma = usize::from(behind.get(length).is_some_and(|token| is(token, ',')));
@@ -58,7 +58,7 @@ pub(super) fn arms(body: &Group) -> Result<Vec<Arm>, Error> {
         arms.push(Arm { pattern, guard, body: block, bound, name });
     }
     if arms.is_empty() {
-        return Err(Error::new("a `match` of a wire has arms", body.to_token_stream()));
+        return Err(Error::new("a `match` of a wire needs arms", body.to_token_stream()));
     }
     Ok(arms)
 }

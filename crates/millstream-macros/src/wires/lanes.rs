@@ -16,8 +16,8 @@ impl Write<'_> {
                 && is_word(tokens.get(at + 1), "else")
         };
         let Some(lane) = (1..tokens.len()).find(|at| else_of(*at)) else {
-            let message = "an `if` between wires has an `else`: each number takes one of two lanes, and `.filter(..)` is \
-                           for values that take none";
+            let message = "an `if` between wires needs an `else`: each number takes one of two lanes, and \
+                           `.filter(..)` is for values that take none";
             return Err(Error::new(message, tokens[0].to_token_stream()));
         };
         let at = tokens[0].span();
@@ -28,7 +28,7 @@ impl Write<'_> {
             rest if is_word(rest.first(), "if") => Group::new(Delimiter::Brace, rest.iter().cloned().collect()),
             rest => {
                 let tokens = rest.iter().chain(&tokens[lane + 1..lane + 2]).cloned().collect();
-                return Err(Error::new("an `else` has a block, and nothing stands behind it", tokens));
+                return Err(Error::new("an `else` needs a block, and nothing may follow it", tokens));
             }
         };
         let (yes, no) = (self.lane(yes, at)?, self.lane(&no, at)?);

@@ -15,7 +15,7 @@ pub(crate) struct Prepared {
     pub(crate) all: Block,
     pub(crate) text: Arc<[u8]>,
     pub(crate) entries: Arc<[Entry]>,
-    /// Those of an entry after those of the one before it, as many as there are aggregates.
+    /// The values of one entry after another, one value for each aggregate.
     pub(crate) values: Arc<[Value]>,
 }
 
@@ -110,7 +110,7 @@ fn entry(
             Values::One(scalar) => time_of(&scalar)?,
             Values::Many(outputs) => match outputs.iter().next().and_then(millstream_jq::scalar_of) {
                 Some(scalar) if outputs.ends.len() == 1 => time_of(&scalar)?,
-                _ => return Err("the row has not one time".to_owned()),
+                _ => return Err("the row must have exactly one time".to_owned()),
             },
         };
     }
@@ -152,7 +152,7 @@ fn one(row: &AnyRow<'_>, of: &Expression, what: &str, text: &mut Vec<u8>) -> Res
         Values::Many(outputs) => match outputs.ends.len() {
             0 => return Ok(None),
             1 => text.extend_from_slice(&outputs.text),
-            many => return Err(format!("the row has {many} {what}s: {}", of.text())),
+            many => return Err(format!("the row has {many} {what}s instead of one: {}", of.text())),
         },
     }
     Ok(Some((from as u32, text.len() as u32)))
@@ -178,11 +178,11 @@ fn number(row: &AnyRow<'_>, of: &Expression, stage: &str) -> Result<Value, Strin
                 None => {
                     let (shown, of) = (String::from_utf8_lossy(&outputs.text), of.text());
                     let is_number = shown.starts_with(|letter: char| letter == '-' || letter.is_ascii_digit());
-                    let wanted = if is_number { "numbers of a machine, of up to 18 digits" } else { "numbers" };
+                    let wanted = if is_number { "numbers of up to 18 digits" } else { "numbers" };
                     Err(format!("`{stage}` adds {wanted}, and {of} is {shown}"))
                 }
             },
-            many => Err(format!("the row has {many} values: {}", of.text())),
+            many => Err(format!("the row has {many} values instead of one: {}", of.text())),
         },
     }
 }

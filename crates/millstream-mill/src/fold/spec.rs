@@ -111,7 +111,7 @@ impl Aggregates {
     fn of(code: &str) -> Result<Self, WrongCode> {
         let inner = code.strip_prefix('{').and_then(|code| code.strip_suffix('}'));
         let Some(inner) = inner else {
-            let what = "aggregates are as `{n: count, total: sum(.qty)}`".to_owned();
+            let what = "aggregates are written as `{n: count, total: sum(.qty)}`".to_owned();
             return Err(WrongCode { at: 0..code.len(), what });
         };
         let (mut all, mut at): (Vec<Aggregate>, _) = (Vec::new(), 1);
@@ -119,7 +119,12 @@ impl Aggregates {
             let here = at + part.len() - part.trim_start().len();
             let wrong = |what: &str| WrongCode { at: here..here + part.trim().len(), what: what.to_owned() };
             at += part.len() + 1;
-            let (name, call) = part.split_once(':').ok_or_else(|| wrong("an aggregate is as `total: sum(.qty)`"))?;
+            let (name, call) = part.split_once(':').ok_or_else(|| {
+                wrong(
+                    "an aggregate is written as `total: \
+                                                                         sum(.qty)`",
+                )
+            })?;
             let (name, call) = (name.trim().trim_matches('"').to_owned(), call.trim());
             let (kind, arguments) = match call.split_once('(') {
                 Some((kind, rest)) => {
@@ -140,8 +145,8 @@ impl Aggregates {
                 },
                 _ => {
                     return Err(wrong(
-                        "it is `count`, `sum(E)`, `mean(E)`, `min(E)`, `max(E)` or `quantile(E, 0.9)`, where E is an \
-                         expression",
+                        "an aggregate is `count`, `sum(E)`, `mean(E)`, `min(E)`, `max(E)` or `quantile(E, 0.9)`, \
+                         where E is an expression",
                     ));
                 }
             };
@@ -157,7 +162,7 @@ impl Aggregates {
                 None => None,
             };
             if all.iter().any(|other| other.name == name) {
-                return Err(wrong("each aggregate has a name of its own"));
+                return Err(wrong("each aggregate needs its own name"));
             }
             all.push(Aggregate { name, kind, of });
         }
@@ -198,7 +203,7 @@ fn split(text: &str) -> Vec<&str> {
 }
 
 impl Parameter for Aggregates {
-    const WANTED: &'static str = "aggregates, as `{n: count, total: sum(.qty)}`";
+    const WANTED: &'static str = "aggregates, such as `{n: count, total: sum(.qty)}`";
     fn read(literal: &Literal) -> Option<Self> {
         match literal {
             Literal::Code(code) => Aggregates::of(code).ok(),

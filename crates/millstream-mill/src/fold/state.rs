@@ -80,7 +80,7 @@ impl FoldKernel {
             file: rest.file.clone(),
             number: *number,
             path: String::new(),
-            why: "it comes late: its window has closed, and `late: 1m` waits longer".to_owned(),
+            why: "it is late: its window has closed; `late: 1m` would wait longer".to_owned(),
             row: prepared.all[row.0 as usize..row.1 as usize].to_vec(),
             source: rest.source,
         });
@@ -96,7 +96,7 @@ impl FoldKernel {
         }
         let known = self.keys.len();
         if known >= fold.most {
-            fail(format!("more than {known} keys: `most: {}` allows more", 10 * fold.most));
+            fail(format!("there are more than {known} keys: `most: {}` allows more", 10 * fold.most));
         }
         if let Slot::Vacant(slot) = self.keys.entry(key.into()) {
             let mut all = start(&fold.aggregates);

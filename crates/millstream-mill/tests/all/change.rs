@@ -69,19 +69,16 @@ fn a_state_goes_on_in_the_stage_of_its_name() {
 #[test]
 fn a_kept_stage_that_has_changed_is_confirmed() {
     for (changed, why) in [
-        (OLD.replace("> 3", "> 5"), "what it reads has changed, `where(.n > 5)` was `where(.n > 3)`"),
-        (OLD.replace("by: .k", "by: .user"), "its parameter `by` was `.k`, and is `.user`"),
+        (OLD.replace("> 3", "> 5"), "it reads `where(.n > 5)`, and read `where(.n > 3)`"),
+        (OLD.replace("by: .k", "by: .user"), "its parameter `by` was `.k` and is now `.user`"),
         (
             OLD.replace("sum(.n, by: .k)", "sum(.n, by: .k, as: \"all\")"),
-            "its parameter `as` was not given, and is `\"all\"`",
+            "its parameter `as` was not given and is now `\"all\"`",
         ),
-        (
-            OLD.replace("big | sum", "big | map({k, n}) | sum"),
-            "what it reads has changed, `map({k, n})` was `where(.n > 3)`",
-        ),
+        (OLD.replace("big | sum", "big | map({k, n}) | sum"), "it reads `map({k, n})`, and read `where(.n > 3)`"),
     ] {
         let sink = "kept     csv sums, with its state";
-        let refused = format!("refused  total: {why}: `keep total` keeps its state all the same");
+        let refused = format!("refused  total: {why}: `keep total` keeps its state nevertheless");
         is_so(OLD, &changed, &Allowed::default(), &[&refused, sink]);
         let kept = ["kept     total, with its state", sink];
         is_so(OLD, &changed, &keeps(&["total"]), &kept);
@@ -90,12 +87,12 @@ fn a_kept_stage_that_has_changed_is_confirmed() {
     }
     // A stage without a name of its own is counted, so that another one may get its name.
     let (old, new) = ("jsonl | count", "let a = jsonl; a | where(.n) | count; a | count | jsonl(\"n\")");
-    let why = "what it reads has changed, `where(.n)` was `jsonl`: `keep count` keeps its state all the same";
+    let why = "it reads `where(.n)`, and read `jsonl`: `keep count` keeps its state nevertheless";
     let lines = check(old, new, &Allowed::default());
     assert!(lines.contains(&format!("refused  count: {why}")), "{lines:?}");
     // A state behind another one that has changed.
     let old = "let few = jsonl | take(3); let n = few | count; n";
-    let why = "what it reads has changed, `take(4)` was `take(3)`: `keep n` keeps its state all the same";
+    let why = "it reads `take(4)`, and read `take(3)`: `keep n` keeps its state nevertheless";
     let lines = check(old, &old.replace('3', "4"), &keeps(&["few"]));
     assert_eq!(lines[..2], ["kept     few, with its state".to_owned(), format!("refused  n: {why}")]);
 }
@@ -129,7 +126,7 @@ fn a_state_of_another_stage_is_another_state() {
         ("fold({a: sum(.n)})", "fold({b: sum(.n)})"),
         ("fold({a: sum(.n), b: count})", "fold({b: count, a: sum(.n)})"),
     ] {
-        let why = format!("refused  x: its state is that of `{old}`, and `{new}` keeps another one");
+        let why = format!("refused  x: its state is that of `{old}`, and `{new}` keeps a different state");
         let print = "kept     print, with its state";
         is_so(&of(old), &of(new), &keeps(&["x"]), &[&why, print]);
         let fresh = [
@@ -152,8 +149,8 @@ fn a_sink_goes_with_its_file() {
     is_so(&text("csv(\"a\")"), &text("csv(\"b\")"), &Allowed::default(), &[&fresh("csv b"), gone]);
     is_so(&text("csv(\"a\")"), &text("jsonl"), &Allowed::default(), &[gone]);
     let other = text("csv(\"a\", separator: \";\")");
-    let why = "refused  csv a: its parameter `separator` was not given, and is `\";\"`: \
-               `keep \"csv a\"` keeps its state all the same";
+    let why = "refused  csv a: its parameter `separator` was not given and is now `\";\"`: \
+               `keep \"csv a\"` keeps its state nevertheless";
     is_so(&text("csv(\"a\")"), &other, &Allowed::default(), &[why]);
     // What it reads does not matter.
     let more = "jsonl | where(.n > 9) | map({n}) | csv(\"a\")";
@@ -162,7 +159,8 @@ fn a_sink_goes_with_its_file() {
     let lines =
         ["new      x (scan_finish), with a state that begins fresh", "dropped  x (scan_finish), with its state"];
     is_so(&named("a"), &named("b"), &Allowed::default(), &lines);
-    let why = "refused  table a: rows of it may not be written yet, and the new text has no such stage to write them";
+    let why = "refused  table a: it may have rows that are not written yet, and the new text has no such stage to \
+               write them";
     is_so(&text("table(\"a\")"), &text("jsonl"), &Allowed::default(), &[why]);
     let dropped = "dropped  table a (scan_finish), with its state";
     is_so(&text("table(\"a\")"), &text("jsonl"), &drops(&["table a"]), &[dropped]);
@@ -176,7 +174,7 @@ fn the_sources_are_those_of_the_run() {
         assert_eq!(check(old, new, &Allowed::default()), lines, "{new}");
     };
     refused("jsonl(\"b\") | jsonl(\"y\"); csv(\"a\") | lines(\"z\")", &[]);
-    let strange = |call: &str| format!("the run has no source `{call}`, and goes on reading those that it has");
+    let strange = |call: &str| format!("the run cannot add the source `{call}`: it goes on with its own");
     let gone = |call: &str| format!("the run goes on reading `{call}`, and the new text has no such source");
     refused(
         "csv(\"a\", sample: 5) | jsonl(\"x\")",
@@ -187,7 +185,7 @@ fn the_sources_are_those_of_the_run() {
     // `a` is read first.
     let join = "csv(\"a\") | join(jsonl(\"b\"), on: .k) | jsonl(\"z\")";
     let order =
-        "a join needs `jsonl(\"b\", dead: \"d\")` before `csv(\"a\")`, and the run reads them the other way round";
+        "a join needs `jsonl(\"b\", dead: \"d\")` before `csv(\"a\")`, and the run reads them in the other order";
     assert!(check(old, join, &Allowed::default()).contains(&format!("refused  the ends: {order}")));
     let lines = check(old, "jsonl(\"b\") | join(csv(\"a\"), on: .k) | jsonl(\"z\")", &Allowed::default());
     assert_eq!(lines, ["new      join (scan_finish), with a state that begins fresh"]);
@@ -201,8 +199,8 @@ fn wrong_texts_are_said_with_all_mistakes() {
         assert!(wrong.contains(part), "{wrong}");
     }
     for (text, what) in [
-        ("let all = jsonl | count; all; keep al", "no stage is called `al`"),
-        ("let all = jsonl | count; all; keep all, nosuch;", "no stage is called `nosuch`"),
+        ("let all = jsonl | count; all; keep al", "no stage is named `al`"),
+        ("let all = jsonl | count; all; keep all, nosuch;", "no stage is named `nosuch`"),
         ("jsonl | count; keep ;", "nothing"),
     ] {
         let wrong = Program::load(text, 1, false).map(drop).expect_err(text).to_string();
@@ -239,7 +237,7 @@ fn the_numbers_of_a_text_can_be_stored() {
         assert_eq!(to(&again), to(&program));
         assert!(again.check_upgrade(&next(&again, text), &Allowed::default()).is_allowed());
         let other = Program::load_again("jsonl(\"a\") | count", &numbers, 1, false).map(drop).unwrap_err();
-        assert!(other.to_string().contains("are those of another one"), "{other}");
+        assert!(other.to_string().contains("belong to another text"), "{other}");
         // Another text of the same sources.
         let text = format!("{text}; b | jsonl(\"another\")");
         assert!(Program::load_again(&text, &numbers, 1, false).is_err());

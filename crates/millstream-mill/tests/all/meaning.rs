@@ -101,7 +101,7 @@ fn folds_answer_at_the_end() {
 
 #[test]
 fn a_number_that_is_too_large_is_called_one() {
-    let why = "`sum` adds numbers of a machine, of up to 18 digits, and .n is 9223372036854775807";
+    let why = "`sum` adds numbers of up to 18 digits, and .n is 9223372036854775807";
     let rows = "{\"n\":9223372036854775807}\n{\"n\":1}\n{\"n\":\"x\"}\n";
     let text = ("sum", 3, "", "`sum` adds numbers, and .n is \"x\"");
     check_dead("jsonl | sum(.n)", &[rows], "{\"sum\":1}\n", &[("sum", 1, "", why), text]);
@@ -119,7 +119,7 @@ fn a_byte_order_mark_is_no_part_of_a_row() {
 #[test]
 fn a_condition_is_no_assignment() {
     for text in ["where(.a = 1)", "select(.a.b = \"=\")", "where(.x | .a = 1)", "where(.a=1 and .b == 2)"] {
-        refused(&format!("jsonl | {text}"), &["`=` sets a field", "`==` compares"]);
+        refused(&format!("jsonl | {text}"), &["`=` sets a field", "use `==` to compare"]);
     }
     let rows = "{\"a\":1,\"b\":\"=\"}\n";
     for text in [
@@ -154,7 +154,7 @@ fn each_field_of_an_answer_has_a_name_of_its_own() {
 
 #[test]
 fn a_quote_without_an_end_is_a_dead_letter() {
-    let why = "a quote at the begin of a cell has no end: the rest of the file is this row";
+    let why = "a quote at the beginning of a cell is not closed: the rest of the file became this row";
     for text in ["csv | count", "csv(schema: {id: int}) | count"] {
         check_dead(text, &["id,t\n1,a\n2,\"b\n3,c\n"], "{\"count\":1}\n", &[("csv", 2, "", why)]);
     }
@@ -178,7 +178,7 @@ fn folds_of_nothing_have_an_answer() {
 
 #[test]
 fn windows_close_by_event_time() {
-    let late = ("count", 5, "", "it comes late: its window has closed, and `late: 1m` waits longer");
+    let late = ("count", 5, "", "it is late: its window has closed; `late: 1m` would wait longer");
     let counts = "\
 {\"start\":0,\"end\":60,\"service\":\"a\",\"count\":1}
 {\"start\":0,\"end\":60,\"service\":\"b\",\"count\":1}
@@ -266,15 +266,15 @@ fn what_does_not_fit_is_a_dead_letter() {
         "csv(schema: {qty: int, price: float}) | map(.id)",
         &[ORDERS],
         "\"1\"\n\"2\"\n\"3\"\n",
-        &[("csv", 4, ".price", "a number is wanted, and it is \"\"")],
+        &[("csv", 4, ".price", "expected a number, found \"\"")],
     );
     check_dead(
         "csv",
         &["a,b\n1\n1,2\n1,2,3\n"],
         "a,b\n1,2\n",
         &[
-            ("csv", 1, "", "the row has 1 cell, and the header 2"),
-            ("csv", 3, "", "the row has 3 cells, and the header 2"),
+            ("csv", 1, "", "the row has 1 cell, and the header has 2"),
+            ("csv", 3, "", "the row has 3 cells, and the header has 2"),
         ],
     );
     check_dead(
@@ -282,30 +282,30 @@ fn what_does_not_fit_is_a_dead_letter() {
         &["{\"a\":1}\n{\"a\":1.5,\"b\":\"x\"}\n{\"b\":\"x\"}\n[1]\n{\"a\":2"],
         "{\"a\":1}\n",
         &[
-            ("jsonl", 2, ".a", "a whole number is wanted, and it is 1.5"),
-            ("jsonl", 3, ".a", "a whole number is wanted, and it is null"),
-            ("jsonl", 4, ".a", "a whole number is wanted, and it is something else"),
-            ("jsonl", 5, "", "no JSON: the input ends within a value"),
+            ("jsonl", 2, ".a", "expected a whole number, found 1.5"),
+            ("jsonl", 3, ".a", "expected a whole number, found null"),
+            ("jsonl", 4, ".a", "expected a whole number, found something else"),
+            ("jsonl", 5, "", "not JSON: the input ends within a value"),
         ],
     );
     check_dead(
         "jsonl | sum(.a, by: .k)",
         &["{\"a\":\"x\",\"k\":1}\n{\"a\":2,\"k\":1}\nx\n"],
         "{\"k\":1,\"sum\":2}\n",
-        &[("sum", 1, "", "`sum` adds numbers, and .a is \"x\""), ("jsonl", 3, "", "no JSON: expected a value")],
+        &[("sum", 1, "", "`sum` adds numbers, and .a is \"x\""), ("jsonl", 3, "", "not JSON: expected a value")],
     );
     // Also where no field is read, and once for two branches.
     check_dead(
         "jsonl | count",
         &["{\"a\":1}\n{\"a\":\n"],
         "{\"count\":1}\n",
-        &[("jsonl", 2, "", "no JSON: the input ends within a value")],
+        &[("jsonl", 2, "", "not JSON: the input ends within a value")],
     );
     check_dead(
         "let rows = jsonl; rows | where(.a > 1) | jsonl; rows | count | jsonl(\"counts\")",
         &["{\"a\":1}\nx\n{\"a\":2}\n"],
         "{\"a\":2}\n",
-        &[("jsonl", 2, "", "no JSON: expected a value")],
+        &[("jsonl", 2, "", "not JSON: expected a value")],
     );
     check_dead(
         "jsonl | csv",
@@ -326,7 +326,7 @@ fn what_does_not_fit_is_a_dead_letter() {
         "jsonl(sample: 2)",
         &["{\"a\":1}\n{\"a\":2}\n{\"a\":\"x\"}\n"],
         "{\"a\":1}\n{\"a\":2}\n",
-        &[("jsonl", 3, ".a", "a whole number is wanted, and it is \"x\"")],
+        &[("jsonl", 3, ".a", "expected a whole number, found \"x\"")],
     );
 }
 
@@ -335,17 +335,17 @@ fn a_text_that_is_wrong_has_all_its_mistakes() {
     refused("csv | where(.a >) | cuont(by: .b, evry: 5m) | table", &["-->", "expected term", "did you mean `count`?"]);
     refused("csv | count(by: .b, evry: 5m)", &["did you mean `every`?"]);
     refused("csv | count(every: 5m)", &["`count` with `every` needs `at`"]);
-    refused("csv | count(every: 5m, session: 1m, at: .t)", &["takes one of `every` and `session`"]);
+    refused("csv | count(every: 5m, session: 1m, at: .t)", &["takes `every` or `session`, not both"]);
     refused("csv | where(`now > 3`)", &["`now` is left out", "the shell can write a time into the text"]);
     refused("csv | map(`[inputs]`)", &["`inputs` is left out", "a fold or a join sees several"]);
     refused("csv | map(`localtime`)", &["`localtime` is left out", "`gmtime` is the same"]);
     refused("csv(schema: {a: number})", &["a type is int, float, bool, text or any"]);
-    refused("csv | fold({n: cont})", &["it is `count`"]);
+    refused("csv | fold({n: cont})", &["an aggregate is `count`"]);
     refused("csv | fold({n: sum(.a + )})", &["expected term"]);
     refused("csv | table | count", &["`count` reads a `Rows` here", "this is a `Output`"]);
     refused("let a = csv; a; a | jsonl", &["two outputs go to standard output"]);
     refused("let a = csv; a | csv(\"x\"); a | jsonl(\"x\")", &["two outputs go to \"x\""]);
-    refused("let a = csv;", &["nothing comes out"]);
+    refused("let a = csv;", &["the text has no output"]);
     refused("count", &["there is no wire `count`"]);
 }
 
@@ -358,12 +358,12 @@ fn a_guess_at_a_call_is_answered_by_the_call() {
         ("let a = csv | where .level == 'x';\na | count", &["write `where(.level == 'x')`"]),
         ("csv | top 3 .qty", &["write `top(3, .qty)`"]),
         ("csv | {id}", &["`map({id, qty})`"]),
-        ("csv | count(by: .a, as: 'x')", &["a text stands in double quotes", "", "a text stands in"]),
+        ("csv | count(by: .a, as: 'x')", &["texts are written in double quotes", "", "texts are written in"]),
         ("csv | count by .user", &["write `count(by: .user)`"]),
-        ("csv | count(by=.user)", &["a parameter and its value are as `by: .user`"]),
-        ("csv | count(by: user)", &["a field is as `.user`; any other expression stands in brackets: `(user)`"]),
+        ("csv | count(by=.user)", &["a parameter and its value are written as `by: .user`"]),
+        ("csv | count(by: user)", &["a field is written as `.user`; any other expression needs brackets: `(user)`"]),
         ("csv | where(n > 3 and (m < 2), 1)", &["write `(n > 3 and (m < 2))`, or `.n` if that is a field"]),
-        ("csv | map(length)", &["any other expression stands in brackets: `(length)`"]),
+        ("csv | map(length)", &["any other expression needs brackets: `(length)`"]),
         ("csv | where(.n > 10", &["`)` is expected here"]),
         ("csv | head(3)", &["`take(10)` is the first rows"]),
         ("csv | count(every: 1m)", &["`at: ..`, an expression of jq"]),
@@ -384,6 +384,6 @@ fn a_text_without_a_source_is_told_of_sources() {
     for text in ["count", "where(.n > 3) | count", "\"f.csv\" | count", ".n", "f.jsonl | count", "-3"] {
         let sqlite = if cfg!(feature = "sqlite") { "`sqlite`, " } else { "" };
         let help = "a program begins with a source: `csv`, `jsonl`, `lines`, ";
-        refused(text, &[&format!("{help}{sqlite}`tsv`, as `csv(\"FILE\")`")]);
+        refused(text, &[&format!("{help}{sqlite}`tsv`, such as `csv(\"FILE\")`")]);
     }
 }

@@ -139,7 +139,7 @@ where
     let Limits { head_within, head, headers, read_ahead, .. } = serving.limits;
     http.timer(TokioTimer::new()).header_read_timeout(head_within).max_headers(headers).max_header_size(head);
     http.max_buf_size(read_ahead.max(head).max(8 << 10));
-    // Who has sent all of a request may say so, and still gets the answer.
+    // A client may close its half after a request, and still gets the answer.
     http.half_close(true);
     let stream = Lingering::new(stream, held.place.clone());
     let service = hyper::service::service_fn(|request| {

@@ -51,13 +51,13 @@ impl Guard {
             // And a page from elsewhere can post to any address, without reading the answer.
             let foreign = |origin: &str| origin.split_once("://").map(|(_, from)| from) != host;
             if text(header::ORIGIN).is_some_and(foreign) {
-                return refuse((StatusCode::FORBIDDEN, "not from another site\n"));
+                return refuse((StatusCode::FORBIDDEN, "requests from another site are refused\n"));
             }
             if let Some(token) = &self.token
                 && !text(header::AUTHORIZATION).is_some_and(|given| is_bearer(given, token))
             {
                 let header = [(header::WWW_AUTHENTICATE, "Bearer")];
-                return refuse((StatusCode::UNAUTHORIZED, header, "no token, or another one\n"));
+                return refuse((StatusCode::UNAUTHORIZED, header, "the token is missing or wrong\n"));
             }
         }
         // Nothing is decompressed, so a small body is a small body.

@@ -13,7 +13,7 @@ use std::time::Duration;
 pub struct Limits {
     /// The connections at a time. Further ones wait until one ends. By default 10,000.
     pub connections: usize,
-    /// The requests under way at a time from one address; 429 for further ones. By default as many as they are.
+    /// The requests under way at a time from one address; 429 for further ones. By default there is no limit.
     pub requests_of_one: Option<usize>,
     /// The time from the end of a request, or from the beginning of the connection, until the head of the next one is
     /// whole. By default 30 seconds.

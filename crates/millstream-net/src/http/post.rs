@@ -84,7 +84,7 @@ pub enum PostError {
 impl fmt::Display for PostError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            PostError::Refused { url, status } => write!(f, "POST {url}: the response is {status}"),
+            PostError::Refused { url, status } => write!(f, "POST {url}: the server answered with status {status}"),
             PostError::Unanswered { url, source } => write!(f, "POST {url}: {source}"),
         }
     }

@@ -78,13 +78,16 @@ impl fmt::Display for Refusal {
                 write!(f, "a line has more than {most} bytes; {taken} lines before it were taken")
             }
             Refusal::BodyTooSlow => f.write_str("the body did not come in time"),
-            Refusal::BodyBroken => f.write_str("the body is not whole"),
+            Refusal::BodyBroken => f.write_str("the body ended early"),
             Refusal::Full => f.write_str("there is no room now: this was not accepted, and can be sent again"),
             Refusal::Ending => f.write_str("the service is ending: this was not accepted, and can be sent again"),
             Refusal::Ended => f.write_str("the service has ended; whether this had an effect is not known"),
             Refusal::TooMany => f.write_str("too many requests of this client are under way"),
-            Refusal::Late => f.write_str("accepted; the answer was not there in time"),
-            Refusal::NoAnswer => f.write_str("there is no answer to this: a stage left it out, or failed on it"),
+            Refusal::Late => f.write_str("accepted; the answer did not come in time"),
+            Refusal::NoAnswer => f.write_str(
+                "there is no answer to this request: a stage left it out, or failed on \
+                                              it",
+            ),
             // Where and why it failed is for the log, and not for a stranger.
             Refusal::Failed(_) => f.write_str("the service has failed"),
         }

@@ -122,15 +122,15 @@ async fn read(mut socket: WebSocket, client: &Client<Vec<u8>, ()>, idle: Duratio
     let (code, why) = loop {
         let said = tokio::select! {
             said = timeout(idle, socket.recv()) => said,
-            () = closing(held) => break (close_code::AWAY, "the service ends"),
+            () = closing(held) => break (close_code::AWAY, "the service is ending"),
         };
         let record = match said {
             Ok(Some(Ok(Message::Text(text)))) => text.as_bytes().to_vec(),
             Ok(Some(Ok(Message::Binary(bytes)))) => bytes.to_vec(),
             Ok(Some(Ok(Message::Ping(_) | Message::Pong(_)))) => continue,
             Ok(Some(Ok(Message::Close(_))) | None) => return,
-            Ok(Some(Err(_))) => break (close_code::SIZE, "no message, or one that is too long"),
-            Err(_) => break (close_code::POLICY, "nothing was said for too long"),
+            Ok(Some(Err(_))) => break (close_code::SIZE, "not a valid message, or one that is too long"),
+            Err(_) => break (close_code::POLICY, "no message came for too long"),
         };
         let taken = match taking.send(record, 1, false).await {
             Ok(()) => taking.all().await,
@@ -140,7 +140,7 @@ async fn read(mut socket: WebSocket, client: &Client<Vec<u8>, ()>, idle: Duratio
             Ok(()) if socket.send(Message::Text(taking.taken.to_string().into())).await.is_ok() => {}
             Ok(()) => return,
             Err(NotTaken::Full | NotTaken::Ending | NotTaken::Failed(_)) => {
-                break (close_code::AGAIN, "no more is taken");
+                break (close_code::AGAIN, "the service takes no more");
             }
         }
     };

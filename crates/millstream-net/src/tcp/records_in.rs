@@ -178,7 +178,7 @@ async fn connected<C: Cutter>(
             counters.refused.fetch_add(1, Ordering::Relaxed);
             format!("{}\nerror: {why}\n", taking.taken)
         }
-        Err(Ended::NotTaken) => format!("{}\nerror: no more is taken\n", taking.taken),
+        Err(Ended::NotTaken) => format!("{}\nerror: the service takes no more\n", taking.taken),
     };
     connection.say(&said).await;
     let _ = connection.stream.shutdown().await;
@@ -309,5 +309,5 @@ async fn with_token<C: Cutter>(connection: &mut Connection, cutter: &C) -> Resul
 }
 
 fn break_off<T>() -> Result<T, Ended> {
-    Err(Ended::Wrong("no token, or another one".to_owned()))
+    Err(Ended::Wrong("the token is missing or wrong".to_owned()))
 }

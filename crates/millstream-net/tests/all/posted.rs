@@ -82,13 +82,16 @@ fn what_is_refused_is_the_runs_failure_and_not_repeated() {
         let (server, bodies) = receiver(status);
         let error = run(sink(server.address()).batch(1)).unwrap_err();
         let said = error.to_string();
-        assert!(said.contains("number 1") && said.contains(&format!("the response is {}", status[0])), "{said}");
+        assert!(
+            said.contains("number 1") && said.contains(&format!("the server answered with status {}", status[0])),
+            "{said}"
+        );
         assert_eq!(seen(&bodies), all(&[("odd:1", "1\n")]));
     }
     // And what was tried often enough.
     let (server, bodies) = receiver(&[500, 502, 503, 504]);
     let error = run(sink(server.address()).batch(1)).unwrap_err();
-    assert!(error.to_string().contains("the response is 503"), "{error}");
+    assert!(error.to_string().contains("the server answered with status 503"), "{error}");
     assert_eq!(seen(&bodies), all(&[("odd:1", "1\n"); 3]));
 }
 

@@ -157,7 +157,7 @@ fn who_has_no_token_says_nothing() {
     for wrong in ["secre\none\n", "secrets\none\n", "\none\n", &"x".repeat(100)] {
         let mut peer = Peer::of(listener.address());
         peer.say(wrong).0.shutdown(Shutdown::Write).unwrap();
-        assert!(peer.rest().contains("error: no token"));
+        assert!(peer.rest().contains("error: the token is missing or wrong"));
     }
     let mut peer = Peer::of(listener.address());
     peer.say("secret\r\ntwo\n").0.shutdown(Shutdown::Write).unwrap();

@@ -19,10 +19,10 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// What answers a request: with a status of HTTP, and JSON.
 pub(super) type By = dyn Fn(&Value) -> (u16, Value) + Send + Sync;
 
-/// Who answers what is posted to `/upgrade`.
+/// What answers requests that are posted to `/upgrade`.
 #[derive(Clone)]
 pub(super) struct Answers {
-    /// What requests have to show.
+    /// The token that requests have to show.
     pub(super) token: Option<String>,
     pub(super) by: Arc<By>,
 }
@@ -47,12 +47,12 @@ pub(super) async fn upgrade(State(stage): State<Arc<Stage>>, request: Request) -
     (status, Json(answer)).into_response()
 }
 
-/// Whether a request may change something. A browser sends no JSON for a page from elsewhere without asking first, and
-/// says for which page it posts.
+/// Whether a request may change something. For a page from elsewhere a browser asks before it sends JSON, and names the
+/// page in `Origin`.
 fn allowed<'a>(headers: &HeaderMap, answers: Option<&'a Answers>) -> Result<&'a Answers, Refused> {
-    let answers = answers.ok_or((StatusCode::FORBIDDEN, "this run takes no other text"))?;
+    let answers = answers.ok_or((StatusCode::FORBIDDEN, "the text of this run cannot be replaced"))?;
     if headers.contains_key(header::ORIGIN) {
-        return Err((StatusCode::FORBIDDEN, "no page of a browser changes a run"));
+        return Err((StatusCode::FORBIDDEN, "a page in a browser cannot change a run"));
     }
     let given = |name| headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let is_json = given(header::CONTENT_TYPE).split(';').next().is_some_and(|kind| kind.trim() == "application/json");
@@ -61,10 +61,9 @@ fn allowed<'a>(headers: &HeaderMap, answers: Option<&'a Answers>) -> Result<&'a 
     }
     let shown = given(header::AUTHORIZATION).strip_prefix("Bearer ").unwrap_or_default();
     match &answers.token {
-        Some(token) if !is_same(token, shown) => Err((
-            StatusCode::UNAUTHORIZED,
-            "a change has to show the token of the run, as `Authorization: Bearer TOKEN`",
-        )),
+        Some(token) if !is_same(token, shown) => {
+            Err((StatusCode::UNAUTHORIZED, "a change needs the token of the run, as `Authorization: Bearer TOKEN`"))
+        }
         _ => Ok(answers),
     }
 }
@@ -79,7 +78,7 @@ async fn answer(by: Arc<By>, body: Body) -> Result<(StatusCode, Value), Refused>
     let read = tokio::time::timeout(PATIENCE, to_bytes(body, MOST)).await;
     let read = read.map_err(|_| (StatusCode::REQUEST_TIMEOUT, "the request did not come in time"))?;
     let read = read.map_err(|_| (StatusCode::PAYLOAD_TOO_LARGE, "the request is too long, or was cut off"))?;
-    let asked = serde_json::from_slice(&read).map_err(|_| (StatusCode::BAD_REQUEST, "the request is no JSON"))?;
+    let asked = serde_json::from_slice(&read).map_err(|_| (StatusCode::BAD_REQUEST, "the request is not JSON"))?;
     // It waits for the run, and readers of the page do not wait for it.
     let answered = tokio::task::spawn_blocking(move || by(&asked)).await;
     let (status, answer) = answered.map_err(|_| (StatusCode::INTERNAL_SERVER_ERROR, "the change has failed"))?;

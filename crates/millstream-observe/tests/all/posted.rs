@@ -27,7 +27,7 @@ fn json_is_answered_by_the_function_of_the_program() {
     let page = Page::open("127.0.0.1:0").unwrap();
     let head = format!("{POST}\r\n{JSON}");
     let (status, why) = posted(&page, &head, "{}");
-    assert_eq!((status, &*why), (403, "{\"error\":\"this run takes no other text\"}"));
+    assert_eq!((status, &*why), (403, "{\"error\":\"the text of this run cannot be replaced\"}"));
     page.on_upgrade(None, |asked| (202, json!({ "asked": asked })));
     assert_eq!(posted(&page, &head, "{\"a\":1}"), (202, "{\"asked\":{\"a\":1}}".to_owned()));
     assert_eq!(posted(&page, &head, "{").0, 400);

@@ -39,7 +39,7 @@ impl<'a, K: BoxKind> Loader<'a, K> {
         let unknown = keeps.iter().filter(|kept| !names().any(|name| name == kept.name));
         let mistake = |kept: &&Kept| {
             let help = near(&kept.name, names()).unwrap_or_else(|| "`let NAME = ..` gives a stage a name".to_owned());
-            Mistake::new(format!("no stage is called `{}`", kept.name), kept.at.clone(), "").help(help)
+            Mistake::new(format!("no stage is named `{}`", kept.name), kept.at.clone(), "").help(help)
         };
         let mistakes: Vec<_> = unknown.map(mistake).collect();
         self.mistakes.extend(mistakes);

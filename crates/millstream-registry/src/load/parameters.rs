@@ -49,7 +49,7 @@ impl<'a, K: BoxKind> Loader<'a, K> {
                     (format!("`{stage}` with `{one}` needs `{other}`"), help)
                 }
                 Rule::Excludes(one, other) if is_given(one) && is_given(other) => {
-                    (format!("`{stage}` takes one of `{one}` and `{other}`"), None)
+                    (format!("`{stage}` takes `{one}` or `{other}`, not both"), None)
                 }
                 Rule::Refuses(check) => match check(stage, &given) {
                     Some((what, help)) => (what, Some(help)),

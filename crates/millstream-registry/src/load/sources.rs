@@ -29,7 +29,7 @@ impl<'a, K: BoxKind> Loader<'a, K> {
                 entries.filter(|entry| self.reads_input(entry)).filter_map(|entry| entry.parameters.first());
             first.any(|parameter| (parameter.accepts)(&Literal::Text("FILE".to_owned())))
         };
-        let example = all.iter().find(of_file).map_or_else(String::new, |name| format!(", as `{name}(\"FILE\")`"));
+        let example = all.iter().find(of_file).map_or_else(String::new, |name| format!(", such as `{name}(\"FILE\")`"));
         format!("a program begins with a source: `{}`{example}", all.join("`, `"))
     }
 

@@ -7,7 +7,7 @@ use crate::words::Word;
 use crate::wrong::Mistake;
 
 /// What an argument in another form is written as.
-const EXPRESSION: &str = "an expression begins with `.`, or stands in brackets";
+const EXPRESSION: &str = "an expression begins with `.`, or needs brackets";
 
 impl<'a> Parser<'a> {
     /// Passes over arguments that stand without brackets behind a name, and notes how they are written.
@@ -44,7 +44,7 @@ impl<'a> Parser<'a> {
         } else {
             given.to_owned()
         };
-        let what = format!("the arguments of `{}` stand in brackets", stage.text);
+        let what = format!("the arguments of `{}` need brackets", stage.text);
         let end = if is_name { "; a stage follows after `|`, and `;` ends a statement" } else { "" };
         let help = format!("write `{}({given})`{end}", stage.text);
         self.instead(from..to, Mistake::new(what, from..to, "").help(help));
@@ -61,7 +61,7 @@ impl<'a> Parser<'a> {
         let (from, is_near) = (at.start, at.end == beyond.start);
         match next {
             Word::Sign(b'=') if !matches!(self.words.get(self.next + 2), Some((Word::Sign(b'='), _))) => {
-                let help = format!("a parameter and its value are as `{name}: .user`");
+                let help = format!("a parameter and its value are written as `{name}: .user`");
                 let at = beyond.clone();
                 return self.fail(Mistake::new("`:` is expected here", at, "").help(help));
             }
@@ -86,7 +86,7 @@ impl<'a> Parser<'a> {
         let help = match self.words.get(self.next - 1) {
             Some((Word::Name(name), _)) => {
                 let given = &self.text[at.start..at.start + self.argument(at.start)];
-                format!("a field is as `.{name}`; any other expression stands in brackets: `({given})`")
+                format!("a field is written as `.{name}`; any other expression needs brackets: `({given})`")
             }
             _ => EXPRESSION.to_owned(),
         };

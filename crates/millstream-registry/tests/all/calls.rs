@@ -68,8 +68,8 @@ fn a_program_says_which_stages_it_keeps() {
     // It is a name as any other where no name follows.
     assert_eq!(calls("let keep = numbers; keep")[0].0, "keep");
     for (text, what) in [
-        ("keep b; numbers", "no stage is called `b`"),
-        ("numbers; keep \"write x\"", "no stage is called `write x`"),
+        ("keep b; numbers", "no stage is named `b`"),
+        ("numbers; keep \"write x\"", "no stage is named `write x`"),
         ("let a = numbers; keep a b; a", "`;` is expected here"),
         ("let a = numbers; a; keep a,", "a name is expected here"),
     ] {

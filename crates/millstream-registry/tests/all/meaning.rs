@@ -143,7 +143,7 @@ fn mistakes_in_a_program_have_places() {
     let (stages, ends) = programs();
     let wrong = |text: &str| stages.program::<u64, String>(text, &ends).map(drop).unwrap_err().to_string();
     assert!(wrong("").contains("the text is empty"));
-    assert!(wrong("let n = numbers;").contains("nothing comes out"));
+    assert!(wrong("let n = numbers;").contains("the text has no output"));
     assert!(wrong("number | show").contains("did you mean `numbers`?"), "{}", wrong("number | show"));
     let code = wrong("numbers | above(.a + bad, code: `bad`) | shw");
     for part in ["text:1:22\n   1 | ", "this is bad", "`code` is given twice", "did you mean `show`?"] {
@@ -177,7 +177,7 @@ fn what_comes_in_can_come_out() {
 fn editors_get_the_stages() {
     let stages = registry().stages();
     let above = serde_json::to_value(&stages).unwrap()[0].clone();
-    let limit = serde_json::json!({"name": "limit", "wanted": "a whole number from 0 on", "optional": false});
+    let limit = serde_json::json!({"name": "limit", "wanted": "a whole number, at least 0", "optional": false});
     let expected = serde_json::json!({
         "name": "above", "version": 1, "reads": ["Number"], "parameters": [limit], "output": "Number",
         "about": "larger ones",

@@ -25,7 +25,7 @@ error: nothing reads `price`
   --> orders.mill:3:9
    3 |     let price = quoet(order, n);
      |         ^^^^^
-     = help: `_price` is for what is computed for its effects
+     = help: name it `_price` if it is computed only for its effects
 error: there is no stage `quoet`
   --> orders.mill:3:17
    3 |     let price = quoet(order, n);
@@ -48,7 +48,7 @@ error: `quote` reads a `Number` here
         "there is no wire `bog`",
         "did you mean `big`?",
         "nothing reads `spare`",
-        "this program wants `Number`s, and here come `Order`s",
+        "this program outputs `Number`s, and these are `Order`s",
     ] {
         assert!(wrong.contains(part), "{part}: {wrong}");
     }
@@ -56,13 +56,13 @@ error: `quote` reads a `Number` here
 
 #[test]
 fn calls_are_checked() {
-    check("|n| { quote(n) }", &["`quote` reads 2 wires, and here is 1"]);
+    check("|n| { quote(n) }", &["`quote` reads 2 wires, and gets 1"]);
     check("|n| { above(n) }", &["`above` needs `limit`"]);
     check("|n| { above(n, limit: 1, limit: 2) }", &["`limit` is given twice"]);
-    check("|n| { above(n, limit: -1) }", &["`limit` is a whole number from 0 on"]);
+    check("|n| { above(n, limit: -1) }", &["`limit` is a whole number, at least 0"]);
     check(
         "|n| { above(n, limit: 1.5, most: 2) }",
-        &["`limit` is a whole number from 0 on", "`above` has no parameter `most`"],
+        &["`limit` is a whole number, at least 0", "`above` has no parameter `most`"],
     );
     check("|n| { total@3(n) }", &["there is no version 3 of `total`"]);
     check("|n| { let n = total(n); n }", &["`n` is bound twice"]);
@@ -73,15 +73,19 @@ fn calls_are_checked() {
 fn words_are_checked() {
     check("", &["`|` is expected here"]);
     check("|n| {", &["a name is expected here"]);
-    check("|n| { }", &["nothing comes out"]);
+    check("|n| { }", &["the text has no output"]);
     check("|n| { n } n", &["more after the end of the block"]);
     check("|n| { let a total(n); let b = ; n }", &["`=` is expected here", "a name is expected here"]);
     check("|n| { total(n; }", &["`,` is expected here"]);
     check(
         "|n| { plus(n, n: \"x) }",
-        &["a text has no end", "a parameter is a number, a time, a text in quotes, an expression, `true` or `false`"],
+        &[
+            "this text is not closed",
+            "a parameter is a number, a time, a text in quotes, an expression, `true` or \
+                                      `false`",
+        ],
     );
-    check("|n| { total(n) & n }", &["`&` means nothing here", "`}` is expected here"]);
+    check("|n| { total(n) & n }", &["`&` has no meaning here", "`}` is expected here"]);
 }
 
 #[test]
@@ -90,9 +94,9 @@ fn size_and_depth_are_limited() {
     assert!(registry().load::<u64, u64>(&deep(64)).is_ok());
     let long = |calls: usize| format!("|n| {{ n{} }}", " | total".repeat(calls));
     assert!(registry().load::<u64, u64>(&long(64)).is_ok());
-    check(&long(65), &["more than 64 calls are nested"]);
-    check(&format!("|n| {{ order(n){} }}", ".qty".repeat(70)), &["more than 64 calls are nested"]);
-    check(&deep(65), &["more than 64 calls are nested"]);
-    check(&deep(5000), &["more than 64 calls are nested"]);
+    check(&long(65), &["calls are nested more than 64 deep"]);
+    check(&format!("|n| {{ order(n){} }}", ".qty".repeat(70)), &["calls are nested more than 64 deep"]);
+    check(&deep(65), &["calls are nested more than 64 deep"]);
+    check(&deep(5000), &["calls are nested more than 64 deep"]);
     check(&format!("|n| {{ n }}{}", " ".repeat(1 << 16)), &["the text is longer than 65536 bytes"]);
 }

@@ -69,7 +69,7 @@ pub(super) fn open<C: Clock + Clone>(
 /// assert_eq!(std::fs::read("one")?, b"a");
 /// std::fs::write("one", "")?;
 /// let why = open_together(&files, Some((1.into(), &claims))).unwrap_err();
-/// assert_eq!(why.to_string(), "one: it has 0 bytes, and had 1 before number 1");
+/// assert_eq!(why.to_string(), "one: it has 0 bytes, and had 1 when number 1 came next");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
@@ -84,7 +84,7 @@ pub fn open_together<C: Clock + Clone>(
     let positions: Vec<Option<Position>> = match claims {
         None => vec![None; files.len()],
         Some((_, claims)) if claims.len() != files.len() => {
-            let why = format!("the claim is of {} files, and here are {}", claims.len(), files.len());
+            let why = format!("the snapshot is of {} output files, and the sink has {}", claims.len(), files.len());
             return Err(Error::new(ErrorKind::InvalidData, why).into());
         }
         Some((next, claims)) => {
@@ -121,11 +121,11 @@ fn held<C: Clock + Clone>(
     match hash_before(options.path(), length)? {
         Before::Bytes(hash) if hash == before => {}
         Before::Bytes(_) => {
-            return Err(holds_less(format!("it has other bytes before byte {length} than this job has written")));
+            return Err(holds_less(format!("its bytes before byte {length} are not those that this job wrote")));
         }
         Before::Shorter(0) if length == 0 => {}
         Before::Shorter(there) => {
-            return Err(holds_less(format!("it has {there} bytes, and had {length} before number {next}")));
+            return Err(holds_less(format!("it has {there} bytes, and had {length} when number {next} came next")));
         }
     }
     Ok(Position { last, length })
@@ -137,7 +137,7 @@ impl<C: Clock> Claims for FileSink<C> {
         match hash_before(self.path(), length)? {
             Before::Bytes(before) => Ok(serde_json::to_value(Held { last, length, before })?),
             Before::Shorter(there) => {
-                let why = format!("it has {there} bytes of {length}: another program has cut it");
+                let why = format!("it has {there} bytes, and {length} were written: another program has cut it");
                 Err(Error::other(format!("{}: {why}", self.path().display())))
             }
         }
@@ -158,7 +158,7 @@ fn hash_before(path: &Path, length: u64) -> io::Result<Before> {
     };
     let metadata = file.metadata().map_err(named)?;
     if !metadata.is_file() {
-        let why = "only a regular file can be asked what it holds";
+        let why = "only a regular file can say what it holds after a crash";
         return Err(named(Error::new(ErrorKind::InvalidInput, why)));
     }
     if metadata.len() < length {

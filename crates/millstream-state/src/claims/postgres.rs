@@ -22,7 +22,7 @@ use tokio_postgres::{Config, NoTls, Socket};
 /// A PostgreSQL database as a sink: see [`postgres`].
 #[derive(Clone, Debug)]
 pub struct Postgres<F> {
-    /// Or why there is none.
+    /// The configuration, or why there is none.
     config: Result<Config, String>,
     connector: Connector,
     job: String,
@@ -139,7 +139,7 @@ where
 /// Where rows are read and changed as the last commit has left them, also by a statement that has waited for it.
 const BEGIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED";
 
-/// One process at a time opens jobs, for two cannot make a table at once. The lock's number is of this use alone.
+/// One process at a time opens jobs, since two cannot make a table at once. Only this uses the lock's number.
 const ALONE: &str = "SELECT pg_advisory_xact_lock(7811882236424023653)";
 
 /// The number of the table, since a table of that name may also be in another schema. Asked for in this way, the table
@@ -165,10 +165,10 @@ fn take_over(session: &mut Session, job: &str, setup: &str) -> io::Result<(JobRo
         }
     };
     session.execute_batch(setup)?;
-    // Sessions that are about to become the owner's have no label yet, and are in no one's way.
+    // Sessions that are about to become the owner's have no label yet, and block no other session.
     let label = format!("millstream {table} {:016x} ", xxh64(job.as_bytes()));
     session.query(END_SESSIONS, &[&label])?;
-    let row = job_row(session, TAKE_OVER, job)?.ok_or_else(|| session.error("it returns no row"))?;
+    let row = job_row(session, TAKE_OVER, job)?.ok_or_else(|| session.error("a statement returned no row"))?;
     // With an end, or that of epoch 1 would be the beginning of another.
     let label = format!("{label}{}.", row.epoch);
     session.query(LABEL, &[&label])?;

@@ -81,8 +81,8 @@ impl<D: Database> Progress<D> {
             && held < next.0
         {
             let why = format!(
-                "it has the numbers below {held} of the job {job:?}, and had those below {next}: it has forgotten some, \
-                 as one does that is restored from an older backup, or it is another database"
+                "it has the numbers below {held} of the job {job:?}, and had those below {next}: it is another \
+                 database, or was restored from an older backup"
             );
             return Err(OpenError::HoldsLess(format!("{}: {why}", database.name())));
         }
@@ -145,7 +145,8 @@ impl<D: Database> Progress<D> {
             Ok(Some(row)) if row.epoch != done.epoch => Err(self.taken_over()),
             Ok(_) => Err(self.error(&format!("the numbers from {held} to {} are not stored: {error}", next - 1))),
             Err(lost) => Err(self.error(&format!(
-                "whether the numbers from {held} to {} are stored shows when the job is started again: {error}; {lost}",
+                "it is not known whether the numbers from {held} to {} are stored; start the job again to find out: \
+                 {error}; {lost}",
                 next - 1
             ))),
         }
@@ -283,7 +284,8 @@ mod tests {
     fn an_answer_that_is_lost_is_found_in_the_row_and_a_commit_that_is_lost_is_an_error() {
         let of = |why| format!("a server: {why}: connection reset");
         let lost = of("the numbers from 10 to 19 are not stored");
-        let unknown = of("whether the numbers from 10 to 19 are stored shows when the job is started again");
+        let unknown =
+            of("it is not known whether the numbers from 10 to 19 are stored; start the job again to find out");
         for (next, why) in
             [(Next::Answers, None), (Next::Loses, Some(lost)), (Next::Vanishes, Some(format!("{unknown}; timed out")))]
         {

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use std::io;
 use std::path::Path;
 
-/// Behind the name of a file that is being written.
+/// The end of the name of a file that is being written.
 pub(super) const UNFINISHED: &str = ".unfinished";
 pub(super) const SNAPSHOTS: &str = "snapshots";
 const JOB: &str = "job";
@@ -31,7 +31,7 @@ impl Identity {
         let path = dir.join(JOB);
         let mut file = disk.open(&path, OpenMode::Read).map_err(StateError::io("open", &path))?;
         let (identity, begin) = KIND.read(&mut *file).map_err(|why| why.at(&path, &KIND))?;
-        if begin == 0 { Ok(identity) } else { Err(StateError::damaged(&path, "something is in front of its JSON")) }
+        if begin == 0 { Ok(identity) } else { Err(StateError::damaged(&path, "it has bytes before its JSON")) }
     }
 
     /// Writes it, and returns when it is durable, with all other names in the directory.
@@ -69,7 +69,8 @@ fn unfinished(path: &Path) -> String {
     format!("{}{UNFINISHED}", path.file_name().unwrap_or_default().to_string_lossy())
 }
 
-/// Who has this directory; `None` if it is empty, or an interrupted `open` was the first. Refuses any other one.
+/// The identity of this directory; `None` if it is empty, or an interrupted `open` was the first. Any other directory
+/// is refused.
 pub(super) fn find(disk: &dyn Disk, dir: &Path, program: Option<&str>) -> Result<Option<Identity>, StateError> {
     let names = disk.list(dir).map_err(StateError::io("list", dir))?;
     if names.iter().any(|name| name == JOB) {

@@ -59,7 +59,7 @@ impl StateDir {
         let Prepared { manifest, mut parts, sealed } = made.map_err(refused)?;
         let names = if snapshot.base.is_some() { self.names()? } else { Vec::new() };
         if let Some(missing) = manifest.needs().find(|file| !names.iter().any(|name| name == file)) {
-            return Err(refused(format!("its base needs {missing}, which is not there")));
+            return Err(refused(format!("its base needs {missing}, which is missing")));
         }
         let path = self.snapshots_dir().join(manifest.file());
         parts.push(&sealed);

@@ -56,7 +56,7 @@ pub(super) fn write_answer<B: Serialize>(key: &EffectKey, answer: &B) -> Vec<u8>
 pub(super) fn read_answer<B: DeserializeOwned>(bytes: &[u8]) -> Result<B, String> {
     match postcard::take_from_bytes(bytes) {
         Ok((answer, [])) => Ok(answer),
-        Ok((_, rest)) => Err(format!("{} bytes are left: its type has changed", rest.len())),
+        Ok((_, rest)) => Err(format!("{} bytes are left over: its type has changed", rest.len())),
         Err(error) => Err(error.to_string()),
     }
 }

@@ -1,4 +1,4 @@
-//! What is known of the effects at each number, and who performs one.
+//! What is known of the effects at each number, and which thread performs one.
 
 use super::EffectKey;
 use super::entry::Known;
@@ -12,7 +12,7 @@ use std::{io, mem};
 /// Why an effect has no answer.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum RecordError {
-    #[error("{0} is not recorded, and a run that only reads performs nothing")]
+    #[error("{0} is not recorded, and a run that only reads performs no effects")]
     NotRecorded(EffectKey),
     #[error("the record of effects: {0}")]
     Lost(String),
@@ -60,7 +60,7 @@ impl Record {
         let mut live = Vec::new();
         let mut take = |read: Result<(u64, Vec<u8>), JournalError>| {
             let (entry, bytes) = read?;
-            let why = || io::Error::new(io::ErrorKind::InvalidData, format!("entry {entry} is of no effect"));
+            let why = || io::Error::new(io::ErrorKind::InvalidData, format!("entry {entry} is not that of an effect"));
             let unread = || JournalError::io("read", &dir)(why());
             let (effect, number, known) = Known::read(&bytes).ok_or_else(unread)?;
             let effect = Arc::<str>::from(effect);

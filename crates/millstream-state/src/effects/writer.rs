@@ -59,7 +59,7 @@ struct Waiting {
     answer: Arc<Mutex<Answer>>,
 }
 
-/// Whether the entry is durable, once that is known; and who is told.
+/// Whether the entry is durable, once that is known; and the future to wake.
 type Answer = (Option<Result<(), String>>, Option<Waker>);
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -85,7 +85,7 @@ impl Writer {
         let answer = Arc::new(Mutex::new((None, None)));
         let waiting = Waiting { ticket, answer: answer.clone() };
         let sent = self.thread()?.waiting.as_ref().map(|sender| sender.send(waiting));
-        sent.and_then(Result::ok).ok_or("its thread has ended")?;
+        sent.and_then(Result::ok).ok_or("the thread that writes it has ended")?;
         poll_fn(|context| {
             let (answer, waker) = &mut *locked(&answer);
             match answer.take() {
@@ -196,7 +196,7 @@ impl Drop for Committing {
     }
 }
 
-/// Says in the journal that all of it is durable, for those who read it later.
+/// Says in the journal that all of it is durable, for later readers.
 impl Drop for Written {
     fn drop(&mut self) {
         // Without it a reader does not see the last entries, and the next writer does.

@@ -38,7 +38,7 @@ pub enum JournalError {
         known: u32,
     },
     /// A process with a higher epoch has written.
-    #[error("{} is of a process of epoch {theirs}, and this one has epoch {ours}: it must stop", path.display())]
+    #[error("{} belongs to a process of epoch {theirs}, and this one has epoch {ours}: it must stop", path.display())]
     Superseded {
         /// The file.
         path: PathBuf,
@@ -48,7 +48,7 @@ pub enum JournalError {
         ours: u64,
     },
     /// The journal ends before a number that is known to have been durable.
-    #[error("the journal {} ends at number {next}, and {at_least} is known to have been durable", path.display())]
+    #[error("the journal {} ends at number {next}, and numbers below {at_least} were durable", path.display())]
     Behind {
         /// The directory.
         path: PathBuf,
@@ -58,7 +58,7 @@ pub enum JournalError {
         at_least: u64,
     },
     /// A process has the journal open.
-    #[error("the journal {} is in use by {holder}", path.display())]
+    #[error("the journal {} is in use by {holder}: end it first", path.display())]
     InUse {
         /// The directory.
         path: PathBuf,
@@ -66,7 +66,7 @@ pub enum JournalError {
         holder: String,
     },
     /// The appended number is not the next one.
-    #[error("number {number} was appended, and the next one is {next}")]
+    #[error("number {number} was appended, where {next} is next")]
     Gap {
         /// The number.
         number: u64,
@@ -74,7 +74,7 @@ pub enum JournalError {
         next: u64,
     },
     /// The journal has as many bytes as it may have: trim it, and append again.
-    #[error("the journal has {bytes} bytes and may have {max}: trim it first")]
+    #[error("the journal would have {bytes} bytes, and may have {max}: trim it first")]
     Full {
         /// Its bytes, the value included.
         bytes: u64,
@@ -82,7 +82,7 @@ pub enum JournalError {
         max: u64,
     },
     /// The group has as many bytes as it may have: commit it, and append again.
-    #[error("the group has {bytes} bytes and may have {max}: commit it first")]
+    #[error("the group would have {bytes} bytes, and may have {max}: commit it first")]
     GroupFull {
         /// Its bytes, the value included.
         bytes: usize,
@@ -106,13 +106,13 @@ pub enum JournalError {
         first: u64,
     },
     /// The state directory was opened by [`StateDir::read`](crate::StateDir::read).
-    #[error("{} was opened to be read alone", path.display())]
+    #[error("{} was opened for reading only", path.display())]
     ReadOnly {
         /// The directory.
         path: PathBuf,
     },
     /// A sync failed, so what is durable is not known. The journal takes nothing more: start a new process.
-    #[error("the journal takes nothing more, since {why}")]
+    #[error("the journal takes nothing more; start a new process: {why}")]
     Poisoned {
         /// The failure.
         why: String,

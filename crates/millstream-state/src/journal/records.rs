@@ -13,7 +13,7 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub struct Records {
     disk: Arc<dyn Disk>,
-    /// Those behind the one that is read.
+    /// The segments after the one that is read.
     segments: VecDeque<Segment>,
     scan: Option<Scan>,
     /// The number of the next value, how many are left in the record, and where it begins in the payload.
@@ -36,7 +36,7 @@ pub(crate) struct ReadTo {
 }
 
 impl Records {
-    /// Of these segments, in the order of their numbers.
+    /// The values of these segments, which are in the order of their numbers.
     pub(super) fn new(
         disk: Arc<dyn Disk>,
         mut segments: VecDeque<Segment>,
@@ -144,7 +144,7 @@ impl Records {
 
     fn corrupt(&self, offset: u64) -> Result<bool, JournalError> {
         let path = self.scan.as_ref().map(|scan| scan.segment.path.clone()).unwrap_or_default();
-        Err(JournalError::corrupt(&path, offset, format!("number {} is not whole there", self.next)))
+        Err(JournalError::corrupt(&path, offset, format!("number {} is not complete there", self.next)))
     }
 }
 

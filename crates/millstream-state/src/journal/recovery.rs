@@ -44,7 +44,7 @@ impl fmt::Display for Recovered {
             values => write!(f, "the journal has {values} values from {}, and {} is next", self.first, self.next)?,
         }
         if let Some(TornTail { path, offset, bytes }) = &self.cut {
-            write!(f, "; {bytes} bytes that were never finished were cut off {} at {offset}", path.display())?;
+            write!(f, "; {bytes} bytes of an unfinished record were cut off {} at byte {offset}", path.display())?;
         }
         for Range { start, end } in &self.lost {
             write!(f, "; the numbers from {start} to {} are lost", end - 1)?;
@@ -151,7 +151,7 @@ impl Walk {
         self.open.clear();
         let base = scan.segment.base;
         if base != self.expected && scan.offset == 0 {
-            let why = format!("it begins with number {base}, and {} is next", self.expected);
+            let why = format!("it begins with number {base}, where {} is next", self.expected);
             self.lose(scan, 0, base, &why)?;
         }
         // Behind the beginning of the next segment is what a process wrote that was taken for dead.
@@ -165,7 +165,7 @@ impl Walk {
                     while self.open.pop_front_if(|(_, end)| *end <= self.durable).is_some() {}
                 }
                 Some(header) => {
-                    let why = format!("it has number {}, and {} is next", header.first, self.expected);
+                    let why = format!("it has number {}, where {} is next", header.first, self.expected);
                     self.lose(scan, offset, header.first, &why)?;
                     scan.offset = offset;
                 }
@@ -194,8 +194,8 @@ impl Walk {
             None => (scan.length, until.unwrap_or(self.expected)),
         };
         let why = match number.saturating_sub(self.expected) {
-            0 => format!("the record is not whole, at number {}", self.expected),
-            _ => format!("the record is not whole; the numbers from {} to {} are lost", self.expected, number - 1),
+            0 => format!("the record of number {} is not complete", self.expected),
+            _ => format!("a record is not complete; the numbers from {} to {} are lost", self.expected, number - 1),
         };
         self.lose(scan, offset, number, &why)?;
         scan.offset = at;

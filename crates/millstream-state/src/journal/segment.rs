@@ -30,7 +30,7 @@ impl Segment {
         segment.path.ends_with(name).then_some(segment)
     }
 
-    /// Those in a directory, in the order of their numbers.
+    /// The segments in a directory, in the order of their numbers.
     pub(super) fn list(disk: &dyn Disk, dir: &Path) -> Result<Vec<Segment>, JournalError> {
         let names = disk.list(dir).map_err(JournalError::io("list", dir))?;
         let mut segments: Vec<Segment> = names.iter().filter_map(|name| Segment::named(dir, name)).collect();
@@ -99,7 +99,7 @@ impl Scan {
         }
         let (theirs, ours) = (header.epoch, self.segment.epoch);
         if theirs != ours {
-            let why = format!("the record has epoch {theirs}, and the name of its file {ours}");
+            let why = format!("the record has epoch {theirs}, and its file's name has epoch {ours}");
             return Err(JournalError::corrupt(&self.segment.path, offset, why));
         }
         if header.format == PACKED {

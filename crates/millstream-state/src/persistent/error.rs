@@ -90,7 +90,7 @@ impl fmt::Display for JobError {
             JobError::State(error) => error.fmt(f),
             JobError::Corrupt { snapshot, why } => write!(f, "snapshot {snapshot}: {why}"),
             JobError::OtherStates { snapshot, states } => {
-                write!(f, "the pipeline does not go on with the states of snapshot {snapshot}:")?;
+                write!(f, "the pipeline cannot go on with the states of snapshot {snapshot}:")?;
                 states.iter().try_for_each(|state| write!(f, "\n  {state}"))?;
                 f.write_str(
                     "\n  (`Persistent::migrate` makes a new state of an old one, and `dropping` lets one be lost)",
@@ -101,13 +101,15 @@ impl fmt::Display for JobError {
                 write!(f, "the sink holds less than it did when number {next} came next: {why}")
             }
             JobError::SinkStays => f.write_str(
-                "the sink keeps what it got, so numbers cannot be done again: a file goes back, and a table does not",
+                "the sink cannot go back, so its numbers cannot be done again: a file can go back, a table cannot",
             ),
-            JobError::CannotFollow => {
-                f.write_str("what a job records of effects and dead letters is written by one process: none can follow")
-            }
+            JobError::CannotFollow => f.write_str(
+                "a job with effects, dead letters or numbers to do again cannot be followed: only one \
+                             process writes its records",
+            ),
             JobError::LettersTooOld => f.write_str(
-                "no snapshot is left from in front of the first dead letter: name the letters at every start, and it stays",
+                "no snapshot from before the first dead letter is left: to keep it, name the dead letters at every \
+                 start",
             ),
             JobError::Letters(error) => write!(f, "the dead letters: {error}"),
             JobError::Source(error) => write!(f, "the source: {error}"),

@@ -11,21 +11,21 @@ use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// What is told when a snapshot is stored: its number, or why it is not.
+/// What gets the number of a stored snapshot, or why it is not stored.
 pub(super) type Answer = SyncSender<Result<u64, String>>;
 
 /// What the thread is to do.
 pub(super) enum Order {
-    /// With the sink's claim in front of it.
+    /// Store a snapshot, with the sink's claim at it.
     Store(Snapshot, Option<Value>, Option<Answer>),
-    /// The same, of another version, which the snapshots from this one on are of.
+    /// Store the first snapshot of another version, to which all later ones belong.
     Change(Box<Described>, Snapshot, Option<Value>, Answer),
-    /// In this directory from now on.
+    /// Store in this directory from now on.
     #[cfg(feature = "service")]
     Own(Box<StateDir>),
-    /// All before is done.
+    /// Answer when all earlier orders are done.
     Say(SyncSender<()>),
-    /// And the directory is free.
+    /// Answer when the directory is free, too.
     LetGo(SyncSender<()>),
     End,
 }
@@ -55,7 +55,7 @@ impl Stores {
     fn check(&self) -> Result<(), &'static str> {
         match self.state.load(Ordering::Acquire) {
             YES => Ok(()),
-            AT_COMMIT => Err("this process has had no request yet, so the one before it could still go on"),
+            AT_COMMIT => Err("this process has had no request yet, so the one before it may still go on"),
             _ => Err("this process stores no snapshots"),
         }
     }
@@ -78,7 +78,7 @@ impl Stores {
         let _ = self.state.compare_exchange(AT_COMMIT, YES, Ordering::AcqRel, Ordering::Relaxed);
     }
 
-    /// No more.
+    /// From now on no snapshots are stored.
     pub(super) fn end(&self) {
         self.state.store(NO, Ordering::Release);
     }
@@ -144,7 +144,7 @@ impl Offers {
         self.stores.check()?;
         let Some(claim) = self.claim(&snapshot) else {
             if self.last().changing {
-                return Err("another version is about to take its place".to_owned());
+                return Err("another version is about to replace it".to_owned());
             }
             return Ok(snapshot.at().0);
         };

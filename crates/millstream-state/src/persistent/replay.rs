@@ -120,7 +120,6 @@ where
     drop(sender);
     let ended = if to.is_some() { run.stop_now() } else { run.wait() };
     let (output, _) = ended.map_err(JobError::Run)?;
-    let snapshot =
-        snapshot.ok_or_else(|| JobError::Source(io::Error::other("the run has ended before that number")))?;
+    let snapshot = snapshot.ok_or_else(|| JobError::Source(io::Error::other("the run ended before that number")))?;
     Ok(Replayed { began, snapshot, output })
 }

@@ -151,7 +151,7 @@ impl<A> Waiting<A> {
 /// The requests of all clients.
 struct Requests<Q: Item, A: Item> {
     arriving: Poller<Request<Q, A>>,
-    /// Those of the group that is being committed.
+    /// The replies of the group that is being committed.
     replies: Vec<Reply<A>>,
     waiting: Arc<Waiting<A>>,
     stores: Arc<Stores>,
@@ -193,7 +193,7 @@ impl<A: Item + Clone, F: for<'a> Shape<Ref<'a> = &'a A>> ClaimingSink<Maybe<F>> 
     }
 }
 
-/// The open sink of [`Answers`]. When it is dropped, those who wait are told that no answer comes.
+/// The open sink of [`Answers`]. When it is dropped, waiting callers learn that no answer comes.
 struct Answering<A>(Arc<Waiting<A>>);
 
 impl<A> Claims for Answering<A> {

@@ -223,9 +223,9 @@ impl Store {
 
     fn store(&mut self, snapshot: &Snapshot, claim: Option<Value>) -> Result<(), String> {
         let (at, output) = (snapshot.at().0, output_of(snapshot));
-        let sink = claim.ok_or("the sink's claim is not there any more")?;
+        let sink = claim.ok_or("the sink no longer says what it held at that number")?;
         let source = (self.position)(at).map_err(|error| format!("the source: {error}"))?;
-        let source = source.ok_or("the source's position is not known any more")?;
+        let source = source.ok_or("the source no longer knows its position at that number")?;
         let whole = self.stored.is_multiple_of(WHOLE);
         let last = self.last.as_ref().filter(|_| !whole);
         let (base, earlier) = last.map(|(manifest, parts)| (manifest, parts)).unzip();

@@ -86,7 +86,7 @@ impl JobUpgrader {
         let (at, snapshot) = self.upgrader.upgrade_and_snapshot(next, begins)?;
         let stored = match snapshot {
             Some(snapshot) => changing.made(Described::new(&plan, job(at)), snapshot).map(drop),
-            None => Err("the job ended before".to_owned()),
+            None => Err("the job ended before it was stored".to_owned()),
         };
         Ok(Upgraded { at, stored })
     }

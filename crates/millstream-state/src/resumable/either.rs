@@ -44,7 +44,7 @@ impl<T: Item, A: Resumable<T>, B: Resumable<T>> Resumable<T> for Either<A, B> {
         match (self, mark) {
             (Either::Left(source), Either::Left(mark)) => source.position(mark),
             (Either::Right(source), Either::Right(mark)) => source.position(mark),
-            _ => Err(io::Error::other("the mark is of the other source")),
+            _ => Err(io::Error::other("the mark belongs to the other source")),
         }
     }
 

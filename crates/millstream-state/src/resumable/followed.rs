@@ -50,7 +50,7 @@ pub struct FollowedFile {
     path: PathBuf,
     interval: Duration,
     stopper: Arc<Mutex<Stop>>,
-    /// Of the values that began last.
+    /// The failure of the values that began last.
     failure: Arc<Mutex<Option<Failure>>>,
     begun: Arc<Mutex<Option<Begun>>>,
 }
@@ -239,12 +239,12 @@ impl FollowedFile {
     fn found(&self, follow: Follow, stored: Stored) -> io::Result<(Follow, Option<Rotated>)> {
         let Stored { path, device, inode, offset, before } = stored;
         if path != self.path {
-            let why = format!("it was {} when the snapshot was taken", path.display());
+            let why = format!("its name was {} when the snapshot was taken: follow the same name", path.display());
             return Err(named(&self.path, Error::new(ErrorKind::InvalidInput, why)));
         }
         let there = self.of_inode(device, inode)?.ok_or_else(|| self.gone(inode))?;
         if hash_before(&there, offset, false)? != Some(before) {
-            let why = format!("it has other bytes before byte {offset} than when it was read");
+            let why = format!("its bytes before byte {offset} have changed since they were read");
             return Err(named(&there, Error::new(ErrorKind::InvalidData, why)));
         }
         if there == self.path {
@@ -281,7 +281,7 @@ impl FollowedFile {
     }
 
     fn gone(&self, inode: u64) -> Error {
-        let why = format!("the file that was read, of inode {inode}, is not in its directory any more, or shorter");
+        let why = format!("the file that was read, of inode {inode}, is no longer in its directory, or is shorter now");
         named(&self.path, Error::new(ErrorKind::NotFound, why))
     }
 }

@@ -149,7 +149,7 @@ impl<F> Journaled<F> {
             JournaledValues { recorded, followed: None, live, group, place, bytes, journal, failure }
         };
         let next = place.next;
-        let live = || locked(&self.live).take().ok_or_else(|| io::Error::other("its values can begin once"));
+        let live = || locked(&self.live).take().ok_or_else(|| io::Error::other("its values can begin only once"));
         if let Some(behind) = &self.behind {
             let reader = JournalReader::new(self.disk.clone(), &self.dir);
             let reader = if self.options.skip_corrupt { reader.skip_corrupt() } else { reader };
@@ -286,7 +286,10 @@ impl<G: Groups> JournaledValues<G> {
             Ok(Next::Writer(journal)) => {
                 let (next, there) = (self.place.next, journal.next_number());
                 if there < next {
-                    let why = format!("numbers below {next} were read, and the journal ends at {there}");
+                    let why = format!(
+                        "the journal ends at number {there}, and numbers below {next} were read from \
+                                       it: it has lost some"
+                    );
                     return Some(Err(io::Error::other(why)));
                 }
                 let rest = (next < there).then(|| journal.read_from(next)).transpose();
@@ -320,7 +323,7 @@ impl<G: Groups> JournaledValues<G> {
         })
     }
 
-    /// Says in the journal that all of it is durable, for those who read it later.
+    /// Says in the journal that all of it is durable, for later readers.
     fn end(&mut self) -> Option<G::Item> {
         let marked = locked(&self.journal).as_mut().map_or(Ok(()), Journal::mark);
         marked.err().and_then(|error| self.fail(io::Error::other(error)))

@@ -65,7 +65,7 @@ pub fn as_postcard<T: serde::Serialize>(value: &T, bytes: &mut Vec<u8>) {
 pub fn of_postcard<T: serde::de::DeserializeOwned>(bytes: &[u8]) -> Result<T, String> {
     match postcard::take_from_bytes(bytes) {
         Ok((value, [])) => Ok(value),
-        Ok((_, rest)) => Err(format!("{} bytes follow the value", rest.len())),
+        Ok((_, rest)) => Err(format!("{} bytes follow the value: its type has changed", rest.len())),
         Err(error) => Err(error.to_string()),
     }
 }

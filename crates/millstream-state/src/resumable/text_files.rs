@@ -33,7 +33,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 ///
 /// std::fs::write("log", "ONE\ntwo\nthree\n")?;
 /// let refused = files.begin(Some(&position)).unwrap_err().to_string();
-/// assert_eq!(refused, "log: it has other bytes before byte 4 than when it was read");
+/// assert_eq!(refused, "log: its bytes before byte 4 have changed since they were read");
 /// # Ok::<(), std::io::Error>(())
 /// ```
 ///
@@ -143,12 +143,13 @@ impl Resumable<Block> for TextFiles {
         let Some(position) = position else { return Ok(blocks) };
         let Stored { file, path, offset, before } = Stored::deserialize(position)?;
         if self.paths.get(file) != Some(&path) {
-            let why = format!("file {} was {} when the snapshot was taken", file + 1, path.display());
+            let (n, was) = (file + 1, path.display());
+            let why = format!("file {n} was {was} when the snapshot was taken: name the same files in the same order");
             return Err(Error::new(ErrorKind::InvalidInput, why));
         }
         let named = |error| named(&path, error);
         if hash_before(&path, offset, self.decompress).map_err(named)? != Some(before) {
-            let why = format!("it has other bytes before byte {offset} than when it was read");
+            let why = format!("its bytes before byte {offset} have changed since they were read");
             return Err(named(Error::new(ErrorKind::InvalidData, why)));
         }
         blocks.open(FilePlace { file, offset }).map_err(named)?;
@@ -159,7 +160,7 @@ impl Resumable<Block> for TextFiles {
         let path = self.paths.get(file).or(self.paths.last()).cloned().unwrap_or_default();
         let before = if self.paths.is_empty() { None } else { hash_before(&path, offset, self.decompress)? };
         let file = file.min(self.paths.len().saturating_sub(1));
-        let before = before.ok_or_else(|| named(&path, Error::other("it is shorter than what was read of it")))?;
+        let before = before.ok_or_else(|| named(&path, Error::other("it is shorter than the part that was read")))?;
         Ok(serde_json::to_value(Stored { file, path, offset, before })?)
     }
 
@@ -301,7 +302,7 @@ mod tests {
         fs::write(&path, "one\ntwo\n").unwrap();
         assert_eq!(files.begin(Some(&position)).unwrap().next().as_deref(), Some(&b"two\n"[..]));
         fs::write(&path, "on").unwrap();
-        assert!(files.begin(Some(&position)).unwrap_err().to_string().ends_with("than when it was read"));
+        assert!(files.begin(Some(&position)).unwrap_err().to_string().ends_with("have changed since they were read"));
         let others = TextFiles::new([directory.path().join("other")]);
         assert!(others.begin(Some(&position)).unwrap_err().to_string().starts_with("file 1 was"));
     }

@@ -37,7 +37,7 @@ where
         let mut values = Counted { values: (self.0)(), taken: 0 };
         while values.taken < skipped {
             if values.next().is_none() {
-                let why = format!("its values end after {} of {skipped}", values.taken);
+                let why = format!("it has {} values, and {skipped} were read before the snapshot", values.taken);
                 return Err(io::Error::new(io::ErrorKind::UnexpectedEof, why));
             }
         }

@@ -151,9 +151,9 @@ impl StoreDir {
         let objects = if snapshot.base.is_some() { list(&*self.store, SNAPSHOTS)? } else { Vec::new() };
         let is_there = |file: &&str| objects.iter().any(|(name, _)| name.strip_prefix(SNAPSHOTS) == Some(file));
         if let Some(missing) = manifest.needs().find(|file| !is_there(file)) {
-            return Err(refused(format!("its base needs {missing}, which is not there")));
+            return Err(refused(format!("its base needs {missing}, which is missing")));
         }
-        // Not again, also if this fails: the object may be there all the same.
+        // The id is not used again, even if this fails: the object may be there nevertheless.
         *next += 1;
         parts.push(&sealed);
         let name = format!("{SNAPSHOTS}{}", manifest.file());
@@ -262,7 +262,7 @@ fn job(store: &Arc<dyn Store>, (name, length): (String, u64)) -> Result<Identity
     if job_name(job.epoch) == name {
         Ok(job)
     } else {
-        Err(StateError::damaged(path, format!("it is that of epoch {}, under another name", job.epoch)))
+        Err(StateError::damaged(path, format!("its epoch is {}, and its name has another", job.epoch)))
     }
 }
 

@@ -48,9 +48,9 @@ fn a_file_with_no_snapshots_name_is_listed() {
     fs::write(snapshots.join("notes.txt"), "mine").unwrap();
     fs::copy(snapshots.join(saved.file()), snapshots.join("0000000007-1.snapshot")).unwrap();
     let said: Vec<String> = dir.snapshots().unwrap().iter().map(|entry| format!("{entry:?}")).collect();
-    assert!(said[0].contains("it has no snapshot's name"), "{said:?}");
+    assert!(said[0].contains("its name is not that of a snapshot"), "{said:?}");
     assert!(said[1].starts_with("Whole"), "{said:?}");
-    assert!(said[2].contains("it is the snapshot 0000000001-1.snapshot, under another name"), "{said:?}");
+    assert!(said[2].contains("its name should be 0000000001-1.snapshot"), "{said:?}");
 }
 
 #[test]

@@ -142,7 +142,7 @@ fn a_directory_of_something_else_is_refused_and_left_as_it_was() {
     assert!(matches!(StateDir::read(&other), Err(StateError::Missing { .. })));
     fs::write(other.join("cat.png"), "").unwrap();
     let said = StateDir::open(&other, "orders").unwrap_err().to_string();
-    assert!(said.contains("photos is no state directory and is not empty: it has `cat.png`"), "{said}");
+    assert!(said.contains("photos is not a state directory, and not empty: it has `cat.png`"), "{said}");
     assert_eq!(names(&other), ["cat.png"]);
     assert!(matches!(StateDir::open(other.join("cat.png"), "orders"), Err(StateError::Io { operation: "list", .. })));
     assert!(matches!(StateDir::read(path.with_file_name("none")), Err(StateError::Io { operation: "list", .. })));
@@ -189,7 +189,7 @@ fn a_plan_too_deep_to_be_read_back_is_refused() {
     let dir = StateDir::open(&path, "orders").unwrap();
     let deep = (0..200).fold(json!(0), |inner, _| json!([inner]));
     let said = dir.save(&Saved { plan: deep, ..Saved::default() }).unwrap_err().to_string();
-    assert!(said.contains("its manifest cannot be read back: recursion limit"), "{said}");
+    assert!(said.contains("its manifest cannot be read back after it was written: recursion limit"), "{said}");
     assert!(dir.newest().unwrap().is_none());
 }
 

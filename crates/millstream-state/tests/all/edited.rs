@@ -23,7 +23,7 @@ fn a_pipeline_without_a_place_for_a_stored_state_is_refused() {
     run(0).unwrap();
     let why = |kind| run(kind).unwrap_err().to_string();
     let changed = why(1);
-    assert!(changed.starts_with("the pipeline does not go on with the states of snapshot "), "{changed}");
+    assert!(changed.starts_with("the pipeline cannot go on with the states of snapshot "), "{changed}");
     assert!(changed.contains("\n  n: its state is a u64 version 1, and would be u32 version 1\n"), "{changed}");
     let lost = why(2);
     assert!(lost.contains("\n  n: it keeps a u64 version 1, and the new pipeline has no such stage to take it\n"));

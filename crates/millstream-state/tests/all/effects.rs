@@ -253,5 +253,8 @@ fn a_run_that_only_reads_performs_nothing() {
     assert_eq!(charge((&SequenceNumber(0), &0)), Ok(1));
     let orders = pipeline::<u64>().enumerate().map_blocking(charge);
     let failed = Rings::new().collect(orders.from([0, 0])).unwrap_err().to_string();
-    assert!(failed.contains("bank/charge/1 is not recorded, and a run that only reads performs nothing"), "{failed}");
+    assert!(
+        failed.contains("bank/charge/1 is not recorded, and a run that only reads performs no effects"),
+        "{failed}"
+    );
 }

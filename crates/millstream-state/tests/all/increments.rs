@@ -73,7 +73,7 @@ fn snapshots_stay_that_have_parts_of_one_that_stays() {
     assert_eq!(dir.prune(keep).unwrap().len(), 3);
     assert_eq!(whole(&dir), [600]);
     let refused = save(700, Some(&full), |snapshot| dir.save(snapshot)).unwrap_err();
-    assert!(refused.to_string().ends_with("its base needs 0000000001-1.snapshot, which is not there"), "{refused}");
+    assert!(refused.to_string().ends_with("its base needs 0000000001-1.snapshot, which is missing"), "{refused}");
 }
 
 #[test]
@@ -93,7 +93,7 @@ fn damage_of_a_file_is_found_in_all_snapshots_with_parts_of_it() {
     }
     fs::write(&path, &bytes[..3000]).unwrap();
     let said = dir.load(&later).unwrap_err().to_string();
-    assert!(said.ends_with("the part `never` is behind the end of the file"), "{said}");
+    assert!(said.ends_with("the part `never` reaches beyond the end of the file"), "{said}");
     fs::remove_file(&path).unwrap();
     let list = format!("{:?}", dir.snapshots().unwrap());
     assert!(list.contains("parts of it are in 0000000001-1.snapshot, which is missing"), "{list}");

@@ -200,7 +200,7 @@ fn a_file_that_is_followed_is_read_on_when_it_has_grown_and_was_rotated() {
     let state = StateDir::open(home.path().join("state"), "count").unwrap();
     let lost = Persistent::new(Rings::new(), state).run(&counted, FollowedFile::new(&log), FileSink::append(&out));
     let why = lost.unwrap_err().to_string();
-    assert!(why.contains("it has other bytes before byte ") || why.contains("or shorter"), "{why}");
+    assert!(why.contains("its bytes before byte ") || why.contains("or is shorter"), "{why}");
 }
 
 /// Standard input, as it were: each life gets lines that no later one can get again.
@@ -324,7 +324,7 @@ fn a_sink_that_has_lost_what_it_held_is_refused_with_both_numbers() {
     let why = refused.to_string();
     assert!(why.starts_with("the sink holds less than it did when number ") && why.contains("it has 2 bytes"), "{why}");
     fs::write(&out, whole.replace("before", "BEFORE")).unwrap();
-    assert!(run().unwrap_err().to_string().contains("it has other bytes before byte "));
+    assert!(run().unwrap_err().to_string().contains("its bytes before byte "));
 }
 
 #[test]

@@ -138,7 +138,7 @@ fn after_a_failed_sync_nothing_is_acknowledged_and_a_restart_trusts_no_page_cach
                     Err(error) => break error.to_string(),
                 }
             };
-            assert!(error.contains("the journal takes nothing more, since cannot sync /job"), "{error}");
+            assert!(error.contains("the journal takes nothing more; start a new process: cannot sync /job"), "{error}");
             let number = journal.next_number();
             assert_eq!(journal.append(number, b"").unwrap_err().to_string(), error);
             for _ in 0..3 {

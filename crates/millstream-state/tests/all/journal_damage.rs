@@ -39,7 +39,7 @@ fn torn_tail_then_append_behind_it_at_every_byte_of_the_last_two_commits() {
             assert_eq!((recovered.first, recovered.next), (0, whole), "at {at}");
             let tail = at + behind.len() - ends[commits - 1];
             assert_eq!(recovered.cut.as_ref().map_or(0, |cut| cut.bytes), tail as u64, "at {at}");
-            assert_eq!(recovered.to_string().contains("never finished"), tail > 0);
+            assert_eq!(recovered.to_string().contains("unfinished record"), tail > 0);
             commit(&disk, &mut journal, 3).unwrap();
             commit(&disk, &mut journal, 2).unwrap();
             drop(journal);

@@ -65,7 +65,7 @@ pub(crate) fn keeps_snapshots(store: &Arc<dyn Store>) {
     assert_eq!(store.get(&name, 0..length).unwrap(), bytes);
     store.put("job/00000000000000000009", &[&bytes]).unwrap();
     let said = StoreDir::open(Arc::clone(store), "orders").unwrap_err().to_string();
-    assert!(said.ends_with("it is that of epoch 5, under another name"), "{said}");
+    assert!(said.ends_with("its epoch is 5, and its name has another"), "{said}");
 }
 
 #[test]
@@ -109,7 +109,7 @@ fn a_store_with_something_else_is_refused() {
     let store = Arc::new(MemoryStore::default());
     store.put("photos/cat.png", &[b"a cat"]).unwrap();
     let said = StoreDir::open(store.clone(), "orders").unwrap_err().to_string();
-    assert!(said.contains("the store is no state directory and is not empty: it has `photos/cat.png`"), "{said}");
+    assert!(said.contains("the store is not a state directory, and not empty: it has `photos/cat.png`"), "{said}");
     assert_eq!(store.list("").unwrap().len(), 1);
 }
 

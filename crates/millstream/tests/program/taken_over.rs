@@ -166,7 +166,7 @@ pub(crate) fn a_new_process_whose_plan_is_refused_does_not_disturb_the_old_one()
     sleep(Duration::from_millis(300));
     let mut other = Process::start(home, 1, "--take-over", "total");
     assert_eq!(other.code(), Some(2), "{}", other.said());
-    assert!(other.said().contains("the pipeline does not go on with the states of snapshot"), "{}", other.said());
+    assert!(other.said().contains("the pipeline cannot go on with the states of snapshot"), "{}", other.said());
     let mut new = Process::start(home, 2, "--take-over", "sum");
     assert_eq!(old.code(), Some(0), "{}", old.said());
     assert!(

@@ -45,7 +45,7 @@ pub(super) fn differs(input: &Path, output: &Path) -> io::Result<Option<String>>
             }
         }
     }
-    Ok(lines.next().transpose()?.map(|more| format!("line {}: {more:?} behind the end", number + 1)))
+    Ok(lines.next().transpose()?.map(|more| format!("line {}: {more:?} after the end", number + 1)))
 }
 
 #[cfg(test)]

@@ -29,15 +29,15 @@ impl TryFrom<flags::Apply> for Numbers {
         let snapshot_every = snapshot_every.unwrap_or_else(|| SNAPSHOT_EVERY.min(u64::from(capacity) / 8).max(1));
         if snapshot_every > most {
             return Err(format!(
-                "--snapshot-every {snapshot_every}: an edge of {capacity} batches would be full before it is dropped \
-                 behind a snapshot: at most {most}, or a larger --capacity"
+                "--snapshot-every {snapshot_every}: an edge of {capacity} batches could be full before a snapshot \
+                 lets it drop any: use at most {most}, or raise --capacity"
             ));
         }
         Ok(Numbers { servers: servers(asked)?, replicas, copies, capacity, snapshot_every })
     }
 }
 
-/// How the stages of a plan are told from others'.
+/// What distinguishes the stages of a plan from those of others.
 pub(crate) fn stages(plan: &Plan) -> Vec<String> {
     plan.stages.iter().map(|stage| format!("{} {}", stage.name, stage.kind)).collect()
 }

@@ -33,7 +33,7 @@ impl Drain {
             (Ok(true), _) => Outcome::Done,
             (Err(FeedError::Stopped) | Ok(false), Some(signal)) => Outcome::Interrupted(signal),
             (Err(FeedError::Stopped) | Ok(false), None) => {
-                complaints.complain("the output is not complete");
+                complaints.complain("the output was not complete within the time of --within");
                 Outcome::InputOrOutputFailed
             }
             (Err(FeedError::Log(error)), _) => log_failed(&error, &complaints),
@@ -57,7 +57,7 @@ fn ended(log: &JetStream, goes_on: &mut dyn FnMut() -> bool) -> Result<(), FeedE
     }
 }
 
-/// Waits for the last batch of the output. False if there is no more time.
+/// Waits for the last batch of the output. Returns false if the time is over.
 fn complete(log: &JetStream, goes_on: &impl Fn() -> bool, complaints: &Complaints) -> Result<bool, FeedError> {
     let (mut grown, mut last, mut said) = (Instant::now(), 0, false);
     while goes_on() {
@@ -80,7 +80,7 @@ fn complete(log: &JetStream, goes_on: &impl Fn() -> bool, complaints: &Complaint
             said = true;
             complaints.note(&match Alarm::first(log) {
                 Some(alarm) => format!("the output does not grow: {alarm}"),
-                None => "the output does not grow: is a worker at work? `cluster status` tells".to_owned(),
+                None => "the output does not grow: check with `cluster status` that a worker is at work".to_owned(),
             });
         }
         sleep(PAUSE);

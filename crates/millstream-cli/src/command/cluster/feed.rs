@@ -90,7 +90,11 @@ impl Feeds {
             self.append(self.kept.len())?;
         }
         if self.skips > 0 {
-            let why = format!("--resume: the edge has had {} bytes more than this input", self.skips);
+            let why = format!(
+                "--resume: this input is {} bytes shorter than what the edge already got: feed the same \
+                               input, from its beginning",
+                self.skips
+            );
             self.complaints.complain(&why);
         }
         let fed = self.skips == 0 && !self.complaints.any() && self.interrupts.first().is_none();
@@ -126,7 +130,7 @@ impl Feeds {
                 self.append(end)?;
             }
             if self.kept.len() > LONGEST {
-                return Ok(Err(io::Error::other("a line is longer than 768 KiB: its rest is left out")));
+                return Ok(Err(io::Error::other("a line is longer than 768 KiB: the rest of the file is not fed")));
             }
             if self.interrupts.first().is_some() {
                 return Ok(Ok(()));

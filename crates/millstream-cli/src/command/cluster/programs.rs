@@ -80,7 +80,8 @@ pub(crate) fn work_for_program(works: Works) -> Outcome {
             run(knows, program, words(), |(word, count): &Counted| format!("{word} {count}\n").into_bytes())
         }
         Err(_) => {
-            let why = format!("its program is {:?}: start that as the worker", knows.app.program);
+            let program = &knows.app.program;
+            let why = format!("the application runs the program {program:?}: start that program as the worker");
             knows.works().complaints.complain(&why);
             Outcome::WrongUse
         }

@@ -70,7 +70,11 @@ impl Read {
             }
             for entry in entries {
                 if entry.number > next && next > self.from {
-                    complaints.complain(&format!("batches {next} to {} are dropped", entry.number - 1));
+                    complaints.complain(&format!(
+                        "batches {next} to {} were dropped from the edge and are not \
+                                                  printed",
+                        entry.number - 1
+                    ));
                 }
                 let batch = Batch::<Text>::from_bytes(&entry.bytes).map_err(|error| {
                     complaints.complain(&format!("batch {}: {error}", entry.number));

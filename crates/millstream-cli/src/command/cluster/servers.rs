@@ -28,11 +28,11 @@ pub(crate) fn servers(flags: flags::Servers) -> Result<Servers, String> {
     let flags::Servers { nats, app, nats_user, nats_credentials, nats_key, tls_authority, .. } = flags;
     let fits = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
     if app.is_empty() || app.len() > 64 || !app.chars().all(fits) {
-        return Err(format!("--app: the name {app:?} is not of 1 to 64 letters, digits, `-` and `_`"));
+        return Err(format!("--app: {app:?} is not a name of 1 to 64 letters, digits, `-` and `_`"));
     }
     if nats.as_ref().is_some_and(|url| url.contains('@')) {
         return Err(format!(
-            "--nats: a password on the command line is seen by every user of the machine: use --nats-user and {PASSWORD}"
+            "--nats: every user of the machine can see a password on the command line: use --nats-user and {PASSWORD}"
         ));
     }
     let url = match nats {
@@ -42,7 +42,7 @@ pub(crate) fn servers(flags: flags::Servers) -> Result<Servers, String> {
     let login = match (nats_user, nats_credentials, nats_key) {
         (Some(user), ..) => match secret(PASSWORD, 1)? {
             Some(password) => Login::Password { user, password },
-            None => return Err(format!("--nats-user: its password is to be in {PASSWORD}, which is not set")),
+            None => return Err(format!("--nats-user: {PASSWORD} is not set: set it to the password of this user")),
         },
         (None, Some(file), _) => Login::Credentials(file),
         (None, None, Some(file)) => {

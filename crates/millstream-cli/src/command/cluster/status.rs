@@ -1,4 +1,4 @@
-//! `cluster status`: what an application has and who works for it.
+//! `cluster status`: what an application has, and its workers.
 
 use super::servers::{Servers, log_failed};
 use crate::message::Complaints;

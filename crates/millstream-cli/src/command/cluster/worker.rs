@@ -90,9 +90,12 @@ impl Knows {
         }
         let tell = |news: News| {
             let news = match news {
-                News::Waits => format!("all {} places are taken: waiting for one", app.replicas),
+                News::Waits => format!("all {} replicas have a worker: waiting for a free one", app.replicas),
                 News::Took(rank) => format!("working as replica {rank} of {}", app.replicas),
-                News::Lost(rank) => format!("was silent for too long: another worker is replica {rank} now"),
+                News::Lost(rank) => format!(
+                    "this worker was silent for too long: another worker is replica {rank} \
+                                             now"
+                ),
             };
             if !quiet {
                 complaints.note(&news);

@@ -36,7 +36,8 @@ impl Start {
         if self.pin {
             command.args(["--pin", &index.to_string()]);
         }
-        // In a group of its own: an interrupt from the keyboard reaches only the master, which ends the round first.
+        // The worker gets a process group of its own: an interrupt from the keyboard reaches only the master, which
+        // ends the round first.
         command.stdin(Stdio::null()).stdout(Stdio::null()).process_group(0).spawn()
     }
 }

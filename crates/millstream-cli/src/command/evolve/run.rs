@@ -240,7 +240,7 @@ fn report<P: Particle>(population: &Population<Bootstrap<P>>) {
     }
     let (counts, (sent, received)) = (population.counts(), population.traffic());
     say(&format!(
-        "{} states in {} batches, {} stolen in {} attempts, {} workers lost, {} states again; \
+        "{} states in {} batches, {} stolen in {} attempts, {} workers lost, {} states evolved again; \
          {sent} bytes sent, {received} received",
         counts.evolved, counts.batches, counts.stolen, counts.steals, counts.lost, counts.again
     ));

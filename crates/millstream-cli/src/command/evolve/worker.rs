@@ -22,7 +22,7 @@ impl Worker {
         let secret = match secret() {
             Ok(Some(secret)) => secret,
             Ok(None) => {
-                let why = "the master accepts only workers that know it";
+                let why = "set it to the secret of the master";
                 complaints.complain(&format!("{SECRET} is not set: {why}"));
                 return Outcome::WrongUse;
             }

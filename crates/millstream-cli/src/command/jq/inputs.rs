@@ -125,7 +125,7 @@ fn kept<K: millstream_io::Framing>(
 /// Adds advice to an error.
 fn advised(error: Error) -> Error {
     match error.kind() {
-        ErrorKind::InvalidData => Error::other(format!("{error}: --max-value allows larger ones")),
+        ErrorKind::InvalidData => Error::other(format!("{error}: raise --max-value")),
         _ => error,
     }
 }

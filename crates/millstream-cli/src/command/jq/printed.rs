@@ -132,7 +132,7 @@ impl Printed {
             What::Invalid(why) => {
                 self.has_ended = true;
                 self.ended.end(self.input);
-                self.complaints.complain(&format!("{name}:{line}: value {number} is no JSON: {why}"));
+                self.complaints.complain(&format!("{name}:{line}: value {number} is not JSON: {why}"));
             }
             What::Halted(code) => {
                 // A process has the lowest byte of its exit code.

@@ -56,7 +56,7 @@ impl Filter {
             Wrong::Keeping(error) => {
                 let (name, most) = (self.name(), self.most());
                 format!(
-                    "{name} wrote {most} bytes or more, and they cannot be kept in a temporary file: {}",
+                    "cannot keep the output of {name}, {most} bytes or more, in a temporary file: {}",
                     cause(&error)
                 )
             }

@@ -102,7 +102,7 @@ impl Changes {
     /// [begins](Changes::begin) next. None if it does not.
     pub(super) fn offer(accepts: Option<Accepts>) -> Option<Self> {
         let Some(Accepts { token }) = accepts else {
-            let why = "the run was started without --accept-upgrades, so it takes no other text";
+            let why = "the run was started without --accept-upgrades, so its text cannot be replaced";
             watching::on_upgrade(None, move |_| refused(why));
             return None;
         };
@@ -129,7 +129,7 @@ impl Changes {
     /// The answer to a request.
     fn answer(&self, asked: &Value) -> (u16, Value) {
         let Ok(asked) = Asked::deserialize(asked) else {
-            return (400, json!({ "error": "a change has a `text`, and perhaps `check`, `keep` and `drop`" }));
+            return (400, json!({ "error": "a change needs a `text`, and may have `check`, `keep` and `drop`" }));
         };
         let mut state = match self.0.try_lock() {
             Ok(state) => state,
@@ -137,7 +137,7 @@ impl Changes {
             Err(TryLockError::WouldBlock) => return refused("another change is under way: try again when it is over"),
         };
         match &mut *state {
-            State::NotBegun => refused("the run has not begun: try again"),
+            State::NotBegun => refused("the run has not begun yet: try again"),
             State::Over => refused("the run is over"),
             State::Runs(running) => match running.change(&asked) {
                 Ok(answered) => (200, json!(answered)),
@@ -198,12 +198,15 @@ impl Running {
             let place = Place::of(name.as_ref());
             if let Some(other) = open.iter().find(|other| place.is_some() && Place::of(other.as_ref()) == place) {
                 let other = quoted(other.as_ref());
-                let why = format!("{shown} and {other}, which the run writes, are one file: call it as before");
+                let why = format!(
+                    "{shown} is the file {other}, which the run writes: name it {other} in the new \
+                                   text, too"
+                );
                 return Err(Answered::wrong_use(why));
             }
             // The other end would be waited for, and the run with it.
             if fs::metadata(name).is_ok_and(|metadata| metadata.file_type().is_fifo()) {
-                let why = format!("{shown} is a pipe: a text that takes the place of another opens none");
+                let why = format!("{shown} is a pipe: a text that replaces another one cannot open it");
                 return Err(Answered::wrong_use(why));
             }
             let can = can_be_written(name.as_ref());

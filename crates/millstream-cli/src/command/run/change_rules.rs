@@ -11,7 +11,7 @@ pub(super) fn names_states(old: &Program, next: &Program, allowed: &Allowed) -> 
         None => Ok(()),
         Some(name) => {
             let there: Vec<_> = states.iter().map(String::as_str).collect();
-            Err(format!("no stage {name:?} keeps a state; there are {}", there.join(", ")))
+            Err(format!("no stage {name:?} keeps a state; the stages that do are {}", there.join(", ")))
         }
     }
 }

@@ -15,14 +15,14 @@ pub(super) struct Fetched(ureq::BodyReader<'static>);
 /// If there is no connection, or no response with the file.
 pub(super) fn fetched(url: &str) -> io::Result<Fetched> {
     if !url.starts_with("http://") {
-        return Err(io::Error::other("files are read from http:// alone, without encryption"));
+        return Err(io::Error::other("files can be read only from http:// addresses, without encryption"));
     }
     let config = ureq::Agent::config_builder().http_status_as_error(false);
     let config = config.timeout_connect(Some(PATIENCE)).timeout_recv_response(Some(PATIENCE)).build();
     let response = ureq::Agent::from(config).get(url).call().map_err(io::Error::other)?;
     match response.status() {
         status if status.is_success() => Ok(Fetched(response.into_body().into_reader())),
-        status => Err(io::Error::other(format!("the response is {}", status.as_u16()))),
+        status => Err(io::Error::other(format!("the server answered with status {}", status.as_u16()))),
     }
 }
 

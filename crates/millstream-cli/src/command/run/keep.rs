@@ -71,10 +71,7 @@ pub(super) fn run(of: RunText, keep: Keep, complaints: &Complaints) -> Outcome {
         Err(outcome) => return outcome,
     };
     if let (Some(said), false) = (job.kept.said(), quiet) {
-        complaints.note(&format!(
-            "--state: another text takes the place of the one in {}: {said}",
-            quoted(keep.dir.as_os_str())
-        ));
+        complaints.note(&format!("--state: this text replaces the one in {}: {said}", quoted(keep.dir.as_os_str())));
     }
     Output::opened(complaints, |shown| {
         let (mut runs, mut shown) = (Runs::new(run, complaints.clone()), Some(shown));

@@ -41,7 +41,7 @@ pub(super) fn overwritten(program: &Program, files: &[Named]) -> Option<String> 
         let Some(place) = Place::of(name.as_ref()) else { continue };
         let shown = quoted(name.as_ref());
         if read.contains(&place) && is_table {
-            return Some(format!("{shown} is read, and a sink writes it: write another database, and ATTACH it later"));
+            return Some(format!("{shown} is both read and written: write another database, and ATTACH it later"));
         }
         if read.contains(&place) {
             return Some(format!("{shown} is read and would be overwritten"));
@@ -53,9 +53,10 @@ pub(super) fn overwritten(program: &Program, files: &[Named]) -> Option<String> 
             // Several sources can name one file for dead letters.
             Some((other, _, true)) if *other == name => {}
             Some((other, ..)) if *other != name => {
-                return Some(format!("{shown} and {} are one file", quoted(other.as_ref())));
+                let other = quoted(other.as_ref());
+                return Some(format!("{shown} and {other} are the same file: each output needs its own"));
             }
-            Some(_) => return Some(format!("{shown} is a sink and has dead letters, too")),
+            Some(_) => return Some(format!("{shown} is the file of a sink and of dead letters: use two files")),
             None => written.push((name, place, is_dead)),
         }
     }

@@ -16,7 +16,7 @@ pub(super) struct Posting {
 impl Posting {
     pub(super) fn to(url: &str) -> Result<Self, String> {
         if !url.starts_with("http://") {
-            return Err(format!("{url}: rows are posted to http:// alone, without encryption"));
+            return Err(format!("{url}: rows can be posted only to http:// addresses, without encryption"));
         }
         Ok(Posting { sink: PostSink::to(url, new_run()).batch(1), bodies: 0 })
     }
@@ -45,7 +45,7 @@ pub(super) fn new_run() -> String {
 
 fn failed(error: PostError) -> io::Error {
     match error {
-        PostError::Refused { status, .. } => io::Error::other(format!("the response is {status}")),
+        PostError::Refused { status, .. } => io::Error::other(format!("the server answered with status {status}")),
         PostError::Unanswered { source, .. } => io::Error::other(source),
         error => io::Error::other(error),
     }

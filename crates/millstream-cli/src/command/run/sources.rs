@@ -48,11 +48,14 @@ pub(super) fn named(program: &Program, files: Vec<OsString>) -> Result<Vec<Named
     let sources = &program.sources;
     let without = sources.iter().filter(|source| source.files.is_none() && source.listen.is_none()).count();
     if without > 1 {
-        return Err(format!("{without} sources name no files: one of them can read those of the command line"));
+        return Err(format!(
+            "{without} sources name no files, and only one of them can read the files of the command \
+                            line"
+        ));
     }
     if without == 0 && !files.is_empty() {
         let name = quoted(&files[0]);
-        return Err(format!("every source of the text names its files, so {name} is read by none"));
+        return Err(format!("every source of the text names its files, so none reads {name}"));
     }
     let files = if files.is_empty() { vec!["-".into()] } else { files };
     let of = |number: &usize| {
@@ -60,15 +63,17 @@ pub(super) fn named(program: &Program, files: Vec<OsString>) -> Result<Vec<Named
         #[cfg(feature = "sqlite")]
         if source.query.is_some() && source.files.is_none() && files.iter().any(|file| file == "-") {
             return Err(
-                "a query asks a database, which is a file: name it, as `sqlite(\"shop.db\", query: ..)`".to_owned()
+                "a query cannot read standard input: name the file of the database, as in `sqlite(\"shop.db\", query: \
+                 ..)`"
+                    .to_owned(),
             );
         }
         let files = match &source.files {
-            Some(_) if source.listen.is_some() => return Err("a source that listens reads no files".to_owned()),
+            Some(_) if source.listen.is_some() => return Err("a source that listens cannot read files".to_owned()),
             None if source.listen.is_some() => Vec::new(),
             None => files.clone(),
             Some(url) if is_url(url) && source.follow => {
-                return Err("a source that follows reads a file, and no URL".to_owned());
+                return Err("a source that follows can read a file, not a URL".to_owned());
             }
             Some(pattern) if pattern.contains(['*', '?', '[']) && !source.follow && !is_url(pattern) => {
                 let found = matching(pattern).map_err(|error| error.to_string())?;
@@ -77,29 +82,29 @@ pub(super) fn named(program: &Program, files: Vec<OsString>) -> Result<Vec<Named
             Some(name) => vec![name.into()],
         };
         if source.follow && source.listen.is_some() {
-            return Err("a source that listens follows no file".to_owned());
+            return Err("a source that listens cannot follow a file".to_owned());
         }
         if source.follow && (files.len() > 1 || files.iter().any(|name| name == "-")) {
-            return Err("a source that follows reads one file, by its name".to_owned());
+            return Err("a source that follows reads exactly one file, which is not standard input".to_owned());
         }
         Ok(Named { number, of: source.clone(), files })
     };
     let named: Vec<Named> = program.order.iter().map(of).collect::<Result<_, String>>()?;
     if named.iter().filter(|named| named.files.iter().any(|file| file == "-")).count() > 1 {
         return Err(
-            "two sources read standard input, and the second one finds nothing: `let a = SOURCE;` gives its rows \
-                    a name, which can be read twice"
+            "two sources read standard input, and the second one would find nothing: `let a = SOURCE;` names its \
+             rows, and `a` can be read twice"
                 .to_owned(),
         );
     }
     if let Some([endless, next, ..]) = named.iter().position(Named::is_endless).map(|n| &named[n..]) {
         let name = |named: &Named| match (&named.of.listen, named.files.first()) {
-            (Some(address), _) => format!("what comes at {address}"),
+            (Some(address), _) => format!("the input at {address}"),
             (None, file) => file.map_or_else(String::new, |file| quoted(file)),
         };
         let how = if endless.of.follow { "is followed and has no end" } else { "has no end" };
         let (endless, next) = (name(endless), name(next));
-        return Err(format!("{endless} {how}, so {next}, which is read after it, never is"));
+        return Err(format!("{endless} {how}, so {next}, which comes after it, would never be read"));
     }
     Ok(named)
 }

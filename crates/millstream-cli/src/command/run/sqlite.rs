@@ -19,14 +19,14 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// What is wrong, for people.
 fn said(error: &Error) -> String {
     let why = match error.sqlite_error_code() {
-        Some(ErrorCode::NotADatabase) => "it is no SQLite database",
+        Some(ErrorCode::NotADatabase) => "it is not a SQLite database",
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
-            "another process has locked it, and for more than 10 seconds: end that process, or try again"
+            "another process has kept it locked for more than 10 seconds: end that process, or try again"
         }
         Some(ErrorCode::DiskFull) => "the disk is full",
         Some(ErrorCode::ReadOnly) => "it cannot be written: it, or its directory, is read-only",
         Some(ErrorCode::DatabaseCorrupt) => "it is damaged: `sqlite3 FILE .recover` may save rows",
-        Some(ErrorCode::CannotOpen) => "SQLite cannot open it, or a file beside it: look at their permissions",
+        Some(ErrorCode::CannotOpen) => "SQLite cannot open it, or a file beside it: check their permissions",
         _ => {
             return match error {
                 Error::SqlInputError { msg, .. } | Error::SqliteFailure(_, Some(msg)) => msg.clone(),

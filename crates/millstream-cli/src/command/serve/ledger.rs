@@ -20,7 +20,7 @@ pub(super) enum Order {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Command {
     pub(super) id: Option<String>,
-    /// Of the order's bytes.
+    /// The fingerprint of the order's bytes.
     pub(super) fingerprint: u64,
     pub(super) order: Order,
 }
@@ -71,7 +71,7 @@ pub(super) struct Ledger {
 }
 
 impl Ledger {
-    /// With at most this many accounts, and the answers to this many commands with ids.
+    /// A ledger with at most this many accounts, which keeps the answers to this many commands with ids.
     pub(super) fn new(most_accounts: u64, most_answers: usize) -> Self {
         let answers = FirstAnswers::new(most_answers);
         Ledger { balances: BTreeMap::new(), most_accounts, paid_in: 0, paid_out: 0, transfers: 0, answers }
@@ -83,7 +83,9 @@ impl Ledger {
         match self.answers.look(id, command.fingerprint) {
             Look::New => {}
             Look::Answered(first) => return first,
-            Look::OtherRequest => return Answer::Refused(format!("the id {id:?} is that of another request")),
+            Look::OtherRequest => {
+                return Answer::Refused(format!("the id {id:?} was already used for another request"));
+            }
             Look::Forgotten => return Answer::Forgotten,
         }
         let answer = self.execute(&command.order);
@@ -111,7 +113,11 @@ impl Ledger {
 
     fn deposit<'o>(&mut self, to: &'o String, amount: u64) -> Result<(&'o String, u64), String> {
         // No balance exceeds what was paid in, so no sum of balances overflows.
-        let paid_in = self.paid_in.checked_add(amount).ok_or_else(|| format!("{to} cannot have that much"))?;
+        let paid_in = self.paid_in.checked_add(amount).ok_or_else(|| {
+            "the sum of all deposits would be too \
+                                                                      large"
+                .to_owned()
+        })?;
         let balance = self.room_for(to)? + amount;
         self.paid_in = paid_in;
         self.balances.insert(to.clone(), balance);
@@ -145,7 +151,7 @@ impl Ledger {
         match self.balances.get(account) {
             Some(balance) => Ok(*balance),
             None if (self.balances.len() as u64) < self.most_accounts => Ok(0),
-            None => Err(format!("there are {} accounts, and there may be no more", self.most_accounts)),
+            None => Err(format!("there are {} accounts, and no more are allowed", self.most_accounts)),
         }
     }
 
@@ -199,7 +205,10 @@ mod tests {
         ledger.apply(&deposit("", "bo", 1));
         assert_eq!(ledger.apply(&refused), Answer::Refused("bo does not have 31".to_owned()));
         let other = deposit("a", "ann", 101);
-        assert_eq!(ledger.apply(&other), Answer::Refused("the id \"a\" is that of another request".to_owned()));
+        assert_eq!(
+            ledger.apply(&other),
+            Answer::Refused("the id \"a\" was already used for another request".to_owned())
+        );
         let audit = Audit { accounts: 2, balances: 101, paid_in: 101, paid_out: 0, transfers: 1 };
         assert_eq!(ledger.audit(), audit);
     }

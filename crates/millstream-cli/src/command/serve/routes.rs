@@ -90,7 +90,7 @@ fn request(verb: Verb, parts: &Parts, body: &Bytes) -> Result<Request, Wrong> {
 fn key(headers: &HeaderMap) -> Result<Option<String>, Wrong> {
     let mut given = headers.get_all(KEY).iter();
     let Some(key) = given.next() else { return Ok(None) };
-    let wrong = || (StatusCode::BAD_REQUEST, "Idempotency-Key: one, and visible characters\n");
+    let wrong = || (StatusCode::BAD_REQUEST, "Idempotency-Key: send one, of visible ASCII characters\n");
     let text = key.to_str().ok().filter(|_| given.next().is_none()).ok_or_else(wrong)?;
     let quoted = text.strip_prefix('"').and_then(|text| text.strip_suffix('"'));
     Ok(Some(quoted.unwrap_or(text).to_owned()))

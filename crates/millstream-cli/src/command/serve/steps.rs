@@ -93,7 +93,7 @@ pub(super) fn parse(asked: &Asked) -> Result<Command, Answer> {
     };
     let id = match (asked.id.clone(), in_body) {
         (Some(header), Some(body)) if header != body => {
-            return Err(Answer::Wrong(400, "the header has another id than the body".to_owned()));
+            return Err(Answer::Wrong(400, "the id in the header differs from the id in the body".to_owned()));
         }
         (header, body) => header.or(body),
     };
@@ -140,7 +140,11 @@ pub(super) fn respond(answer: &Answer) -> (u16, Value) {
         Answer::Refused(why) => (422, json!({ "refused": why })),
         Answer::Unknown(name) => (404, json!({ "refused": format!("there is no account {name:?}") })),
         Answer::Wrong(status, why) => (*status, json!({ "refused": why })),
-        Answer::Forgotten => (409, json!({ "refused": "this id was answered, too long ago to know how" })),
+        Answer::Forgotten => (
+            409,
+            json!({ "refused": "this request was answered so long ago that its answer is not \
+                                                       kept any more" }),
+        ),
     }
 }
 

@@ -97,6 +97,6 @@ fn posted(address: &str, asked: &Asked, token: Option<String>) -> Result<Answere
             };
             Ok(Answered { code: code.code(), ..answered })
         }
-        _ => Err("it is no run of a text".to_owned()),
+        _ => Err("no run of a text answers there".to_owned()),
     }
 }

@@ -17,7 +17,7 @@ pub struct OpenFolds<K, S> {
     due: BTreeSet<(u128, K, u64)>,
     /// The keys without a window, by their own watermark.
     idle: BTreeSet<(u128, K)>,
-    /// The stream's.
+    /// The clock of the stream.
     clock: Clock,
 }
 
@@ -25,7 +25,7 @@ pub struct OpenFolds<K, S> {
 #[derive(Clone, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 struct OfKey<S> {
-    /// By start, and therefore by end.
+    /// The windows by start, and therefore by end.
     windows: BTreeMap<u64, Open<S>>,
     /// Of no effect unless each key has a watermark.
     clock: Clock,

@@ -109,7 +109,7 @@ impl<S: Clone> SharedState for States<S> {
     }
 }
 
-/// Those of all lanes of a loop, in one stage.
+/// The states of all lanes of a loop, in one stage.
 impl<S: Clone> SharedState for Vec<States<S>> {
     type Value = S;
     type Plain = Vec<S>;

@@ -132,7 +132,7 @@ fn no_worker_is_added_while_the_present_ones_wait_for_cores() {
     // All that one worker moves in its half of the time, less what the first trial took.
     assert!(moved > 490 * 1000, "{moved}, {:?}", controller.decisions());
     assert_eq!(controller.workers(), 1);
-    let others = |decision: &&String| **decision == "others use the cores: 1 worker as before";
+    let others = |decision: &&String| **decision == "other threads use the cores: 1 worker as before";
     assert!(controller.decisions().iter().filter(others).count() > 0, "{:?}", controller.decisions());
 }
 
@@ -215,5 +215,5 @@ fn what_stays_the_same_is_said_once() {
         waited += Duration::from_micros(500);
     }
     let said = controller.decisions();
-    assert_eq!(said[1..], ["others use the cores: 1 worker as before"]);
+    assert_eq!(said[1..], ["other threads use the cores: 1 worker as before"]);
 }

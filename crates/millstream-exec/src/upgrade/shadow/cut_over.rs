@@ -87,8 +87,8 @@ impl<T: Item, A: RingLayout> CutOver<T, A> {
     fn reason(&self) -> String {
         let said = self.common.reason.clone();
         let default = || match self.tried {
-            Some(since) => format!("it was tried beside the version before, from number {since} on"),
-            None => "it has run beside the version before, and its output agreed".to_owned(),
+            Some(since) => format!("it ran beside the earlier version from number {since} on"),
+            None => "it ran beside the earlier version, and its output agreed".to_owned(),
         };
         said.unwrap_or_else(default)
     }

@@ -113,16 +113,16 @@ fn migrations_that_end_in_time() {
     let panics = panics.within(Duration::from_secs(3600));
     ends_with(&refusal(panics), "stage \"sum\" has a migration that panicked: no room for 45");
     let other = Upgrade::to(sums_in!(u32)).migrate("sum", |old: u8| u32::from(old)).within(Duration::from_secs(3600));
-    ends_with(&refusal(other), "the migration makes a u32 of a u8");
+    ends_with(&refusal(other), "its migration makes a u32 of a u8");
 }
 
 #[test]
 fn a_migration_for_other_types() {
     let of_u8 = Upgrade::to(sums_in!(u32)).migrate("sum", |old: u8| u32::from(old));
-    let why = "stage \"sum\" holds a u64 and would hold a u32: the migration makes a u32 of a u8";
+    let why = "stage \"sum\" holds a u64 and would hold a u32, but its migration makes a u32 of a u8";
     ends_with(&refusal(of_u8), why);
     let to_u16 = Upgrade::to(sums_in!(u32)).migrate("sum", |old: u64| old as u16);
-    ends_with(&refusal(to_u16), "the migration makes a u16 of a u64");
+    ends_with(&refusal(to_u16), "its migration makes a u16 of a u64");
 }
 
 #[test]

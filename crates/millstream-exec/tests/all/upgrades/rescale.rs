@@ -100,7 +100,7 @@ fn an_elastic_run_follows_its_load() {
     let (last, report) = run.wait().unwrap();
     assert_eq!(last, Some(sent - 1));
     let reasons: Vec<_> = report.changes.iter().filter_map(|change| change.reason.as_deref()).collect();
-    assert!(reasons[0].starts_with("`work` gets 2 shards instead of 1: its input has no room for"), "{reasons:?}");
+    assert!(reasons[0].starts_with("`work` gets 2 shards instead of 1: its input is full for"), "{reasons:?}");
     assert!(reasons[1].starts_with("`work` gets 1 shard instead of 2: "), "{reasons:?}");
     for reason in reasons {
         assert!(report.decisions.iter().any(|decision| decision.starts_with(reason)), "{:?}", report.decisions);

@@ -197,7 +197,7 @@ fn a_shadow_with_more_or_fewer_outputs_is_refused() {
                 drop(sender);
             }
             let word = if more { "more" } else { "fewer" };
-            assert!(expected.to_string().contains(&format!("the shadow gives {word} outputs for the same input")));
+            assert!(expected.to_string().contains(&format!("the shadow yields {word} outputs for the same input")));
             assert_eq!(run.wait().unwrap().0.len(), if end { 40 } else { 50 });
         });
     }

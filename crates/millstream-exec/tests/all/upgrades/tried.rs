@@ -141,7 +141,7 @@ fn a_version_that_is_compared_has_to_agree() {
     assert_eq!((same, report.changes.len()), (all.clone(), 1));
     let (other, report) = run(Upgrade::to(step(4)).tried_alike(10), 20);
     assert_eq!((other, report.changes.len()), (all.clone(), 0));
-    let why = "number 3: the running version gives Some(6), and the shadow Some(4)";
+    let why = "number 3: the running version yields Some(6), and the shadow Some(4)";
     assert!(report.refused_changes[0].why.ends_with(why), "{:?}", report.refused_changes);
     // Not compared: it is what it is.
     let (other, _) = run(Upgrade::to(step(4)).tried(10), 20);
@@ -179,7 +179,7 @@ fn a_version_with_other_numbers_cannot_take_over() {
         let (all, report) = rings.run(version(2).from(source::ready(0..100)).to(sink::collect())).unwrap();
         assert_eq!(all.len(), 200);
         let why = &report.refused_changes[0].why;
-        assert!(why.contains(&format!("the shadow gives {word} outputs for the same input")), "{why}");
+        assert!(why.contains(&format!("the shadow yields {word} outputs for the same input")), "{why}");
     }
 }
 
@@ -191,7 +191,7 @@ fn a_trial_that_is_cut_short() {
         rings.upgrade_at(number(20), sums!(1)).run(sums!(0).from(source::ready(0..100)).to(sink::collect())).unwrap();
     assert_eq!(all, sums_from(20, 100));
     assert_eq!(report.changes.iter().map(|change| change.at).collect::<Vec<_>>(), [number(20)]);
-    assert!(report.refused_changes[0].why.ends_with("it was ended before"), "{:?}", report.refused_changes);
+    assert!(report.refused_changes[0].why.ends_with("the shadow was dropped"), "{:?}", report.refused_changes);
 
     // Two trials at once.
     let rings = Rings::new().batch(4).upgrade_at(number(10), Upgrade::to(failing(NEVER)).tried(50));

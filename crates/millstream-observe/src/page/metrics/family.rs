@@ -1,5 +1,5 @@
 //! A metric with a sample for each of several sets of labels, which are written in the order in which they were made.
-//! The client library's own families are hash maps: their order differs from one scrape to the next.
+//! The client library's own families are hash maps, whose order differs from one scrape to the next.
 
 use prometheus_client::encoding::{EncodeMetric, MetricEncoder};
 use prometheus_client::metrics::{MetricType, TypedMetric};

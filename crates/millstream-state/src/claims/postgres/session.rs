@@ -104,7 +104,7 @@ impl Session {
         let statement = self.prepare(statement)?;
         let types = statement.params();
         if types.len() != values.len() {
-            let why = format!("the statement has {} parameters, and gets {} values", types.len(), values.len());
+            let why = format!("the statement has {} parameters, and was given {} values", types.len(), values.len());
             return Err(self.error(&why));
         }
         let encoded: Result<Vec<Encoded>, _> = values.iter().zip(types).map(|(value, of)| encode(*value, of)).collect();

@@ -1,10 +1,10 @@
-//! How long is waited for the database.
+//! How long the database is waited for.
 
 use std::time::{Duration, Instant};
 
 /// The end of a wait that begins now.
 pub(super) fn after(patience: Duration) -> Instant {
-    // Some have no end to their patience, and no clock goes that far.
+    // A patience can be endless, which no clock can express.
     const YEARS: Duration = Duration::from_secs(1 << 30);
     Instant::now() + patience.min(YEARS)
 }

@@ -40,7 +40,8 @@ pub(super) fn file_from(name: &OsStr, at: &FilePlace, before: Before) -> io::Res
     }
     let file = File::open(name)?;
     if !file.metadata()?.is_file() {
-        let why = "it is no regular file, and cannot be read again after a crash: standard input goes to a journal";
+        let why = "it is not a regular file, so it cannot be read again after a crash: pass it as standard input, \
+                   which goes to a journal";
         return Err(Error::new(ErrorKind::InvalidInput, why));
     }
     not_output(&file)?;
@@ -67,11 +68,11 @@ fn known_again<R: Read>(mut from: R, at: &FilePlace, before: Before) -> io::Resu
     let mut there = Vec::new();
     (&mut from).take(before.bytes).read_to_end(&mut there)?;
     if (there.len() as u64) < before.bytes {
-        let why = format!("it is shorter than the {} bytes that were read", at.offset);
+        let why = format!("it is shorter than the {} bytes that were read from it", at.offset);
         return Err(Error::new(ErrorKind::InvalidData, why));
     }
     if Before::of(&there) != before {
-        let why = format!("it has other bytes before byte {} than when it was read", at.offset);
+        let why = format!("its bytes before byte {} have changed since they were read", at.offset);
         return Err(Error::new(ErrorKind::InvalidData, why));
     }
     Ok(from)

@@ -32,8 +32,8 @@ impl Changeable for OnState {
         (self.kept, self.outputs) = (kept, outputs);
         let error = stored.err().map(|why| {
             format!(
-                "the run goes on with the text, which is not stored with a snapshot yet; if it ends before that is, it \
-                 goes on with the text before: {why}"
+                "the run uses the new text, but could not store a snapshot with it; if the run ends before it can, \
+                 the next start uses the old text: {why}"
             )
         });
         Ok(Made { report: self.upgrader.changes().pop(), error })

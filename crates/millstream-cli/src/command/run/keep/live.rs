@@ -49,13 +49,13 @@ impl Once {
     pub(super) fn of(files: &[Named]) -> Result<Option<Self>, String> {
         let inputs = || files.iter().flat_map(|named| &named.files).filter(|name| *name == "-");
         if inputs().count() > 1 {
-            return Err("--state: standard input is read once".to_owned());
+            return Err("--state: only one source can read standard input".to_owned());
         }
         let input = files.iter().find(|named| named.files.iter().any(|name| name == "-"));
         match (input, files.iter().find_map(|named| named.of.listen.clone())) {
             (Some(_), Some(address)) => Err(format!(
-                "--state: one source can go to the journal, standard input or what comes at {address}: write the other \
-                 one to a file, and read that"
+                "--state: the journal keeps one source, either standard input or the input at {address}: write the \
+                 other one to a file, and read that"
             )),
             (Some(input), None) => Ok(Some(Once::Input(input.clone()))),
             (None, address) => Ok(address.map(Once::Posted)),

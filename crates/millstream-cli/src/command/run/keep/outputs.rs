@@ -129,7 +129,7 @@ impl KeptOutputs {
         };
         let kept = KeptOutputs { files, names, places, next: Next::default(), complaints: complaints.clone() };
         match kept.written_twice().filter(|_| matches!(keep.doing, Doing::Run { .. })) {
-            Some(name) => Err(format!("--state: {} is standard output's file, too", quoted(name.as_ref()))),
+            Some(name) => Err(format!("--state: {} is also the file of standard output", quoted(name.as_ref()))),
             None => Ok(kept),
         }
     }

@@ -161,7 +161,8 @@ impl<J: Resumable<Block, Mark = JournalPlace>> Resumable<Raw> for KeptSources<J>
         let stored = Stored::deserialize(position)?;
         if self.0.of.name(stored.file).as_ref() != Some(&stored.path) {
             let (n, was) = (stored.file + 1, quoted(stored.path.as_ref()));
-            return Err(Error::new(ErrorKind::InvalidInput, format!("file {n} was {was} when the snapshot was taken")));
+            let why = format!("file {n} was {was} when the snapshot was taken: name the same files in the same order");
+            return Err(Error::new(ErrorKind::InvalidInput, why));
         }
         blocks.place = Place { file: stored.file, at: stored.at.clone(), before: stored.before, ..Place::default() };
         blocks.open(Some(&stored))?;

@@ -52,7 +52,7 @@ fn stored(job: &Value, shards: usize) -> Result<Program, String> {
         Ok(numbers) => Program::load_again(text, &numbers, shards, false),
         Err(_) => Program::load(text, shards, false),
     };
-    program.map_err(|wrong| format!("its text is none for this command:\n{}", wrong.in_file("the state's text")))
+    program.map_err(|wrong| format!("this command cannot load its text:\n{}", wrong.in_file("the state's text")))
 }
 
 /// The manifests of the snapshots that are whole, the oldest first.
@@ -107,8 +107,8 @@ impl KeptProgram {
         if !check.is_allowed() {
             let lines: String = check.to_string().lines().map(|line| format!("\n  {line}")).collect();
             let why = format!(
-                "it has the state of another text, which this one cannot take the place of{}. To begin from nothing, \
-                 keep the state in another directory:{lines}",
+                "it has the state of another text, which this one cannot replace{}. To begin from nothing, keep the \
+                 state in another directory:{lines}",
                 advice(&check)
             );
             return Err(wrong(&why));
@@ -172,7 +172,7 @@ impl KeptProgram {
             return Ok(None);
         }
         let judged = old.migrations_to(&self.program, &self.allowed);
-        judged.map(Some).map_err(|check| format!("it is of another text{}:\n{check}", advice(&check)))
+        judged.map(Some).map_err(|check| format!("it has the state of another text{}:\n{check}", advice(&check)))
     }
 
     /// What becomes of the states of another text.
@@ -207,8 +207,8 @@ fn looked_at<'a>(doing: &Doing, manifests: &'a [Manifest]) -> Result<Option<&'a 
     });
     if let Some((last, next)) = ends.filter(|(last, _)| to.is_none_or(|to| to > *last)) {
         return Err(format!(
-            "the text was changed at number {last}, and what is repeated is of one text: end there, or begin at number \
-             {next}, where the first snapshot of the next text is"
+            "the text was changed at number {last}, and a replay runs one text: use --to {last}, or --from {next} for \
+             the next text"
         ));
     }
     if begins.is_none() && first.plan["job"]["changed"] == true {

@@ -59,19 +59,19 @@ impl Parts {
     /// Those of a run that claimed this; or why the database does not hold it.
     pub(super) fn of_claim(connection: &Connection, claim: &Value) -> rusqlite::Result<Result<Self, String>> {
         let Ok(Claim { run, part }) = Claim::deserialize(claim) else {
-            return Ok(Err("the snapshot has no claim of a database".to_owned()));
+            return Ok(Err("the snapshot does not say what the database held".to_owned()));
         };
         connection.execute_batch(TABLES)?;
         let find = "SELECT held, oldest FROM millstream_parts WHERE run = ?";
         let found = connection.query_row(find, [&run], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?)));
         Ok(match found.optional()? {
-            None => Err("it has nothing of this run: it is another database than the run has written".to_owned()),
+            None => Err("it has nothing of this run: the run wrote another database".to_owned()),
             Some((held, _)) if held < part => Err(format!(
-                "it has {held} parts of this run, and had {part}: it has forgotten some, as one does that is restored \
+                "it has {held} parts of this run, and had {part}: it has lost some, like a database that is restored \
                  from an older backup"
             )),
             Some((_, oldest)) if oldest > part => {
-                Err(format!("it can go back by {MOST} snapshots, and not to one that is older"))
+                Err(format!("it can go back by at most {MOST} snapshots, and this one is older"))
             }
             Some(_) => Ok(Parts::at(run, part)),
         })
@@ -158,13 +158,17 @@ fn row_id(connection: &Connection, table: &str) -> rusqlite::Result<Result<&'sta
     match kind.optional()? {
         Some((kind, false)) if kind == "table" => {}
         _ => {
-            return Ok(
-                Err("with --state it has to be a table with a rowid, out of which rows can be taken".to_owned()),
-            );
+            return Ok(Err(
+                "with --state it must be a table with a rowid, from which rows can be removed again".to_owned()
+            ));
         }
     }
     let columns = columns_of(connection, table)?;
     let mut names = ["rowid", "_rowid_", "oid"].into_iter();
     let free = names.find(|name| !columns.iter().any(|column| column.eq_ignore_ascii_case(name)));
-    Ok(free.ok_or_else(|| "with --state no column is called `oid`".to_owned()))
+    Ok(free.ok_or_else(|| {
+        "its columns take all names of the rowid: with --state no column may be called \
+                           `oid`"
+            .to_owned()
+    }))
 }

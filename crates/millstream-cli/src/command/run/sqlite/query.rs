@@ -59,7 +59,7 @@ impl Answers {
 impl Read for Answers {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if self.at == self.chunk.len() && !self.ended {
-            let gone = |_| io::Error::other("the thread that asks the database has ended");
+            let gone = |_| io::Error::other("the thread that queries the database has ended without an answer");
             self.chunk = self.chunks.recv().map_err(gone)??;
             (self.at, self.ended) = (0, self.chunk.is_empty());
         }
@@ -75,7 +75,7 @@ pub(in super::super) fn same_again(error: io::Error) -> io::Error {
     if error.kind() != ErrorKind::InvalidData {
         return error;
     }
-    let why = "with --state a query has to answer with the same rows in the same order each time, as with ORDER BY";
+    let why = "with --state a query must return the same rows in the same order each time: use ORDER BY";
     io::Error::new(ErrorKind::InvalidData, format!("{error}: {why}"))
 }
 
@@ -112,15 +112,15 @@ fn asked<'a>(connection: &'a Connection, query: &str) -> Result<Statement<'a>, S
         return Err("it writes, and a source only reads".to_owned());
     }
     if statement.column_count() == 0 {
-        return Err("it answers with no rows: a source asks by SELECT".to_owned());
+        return Err("a statement returned no rows: use SELECT".to_owned());
     }
     if statement.parameter_count() > 0 {
-        return Err("it has parameters, and nothing fills them: write their values".to_owned());
+        return Err("it has parameters, which nothing binds: write their values".to_owned());
     }
     // A second one may depend on the first, so its own mistakes are of no interest.
     match all.next() {
         Ok(None) => Ok(statement),
-        _ => Err("it is several statements, and a source asks one".to_owned()),
+        _ => Err("it has several statements: use one".to_owned()),
     }
 }
 
@@ -135,7 +135,7 @@ fn wrong(connection: &Connection, query: &str, error: &Error) -> String {
     }
     match tables(connection) {
         Ok(there) if lacks && there.is_empty() => why + "; the database has no tables",
-        Ok(there) if lacks => format!("{why}; there are {}", there.join(", ")),
+        Ok(there) if lacks => format!("{why}; the tables are {}", there.join(", ")),
         _ => why,
     }
 }
@@ -150,7 +150,7 @@ fn tables(connection: &Connection) -> rusqlite::Result<Vec<String>> {
 fn columns(statement: &Statement<'_>) -> Result<Vec<Vec<u8>>, String> {
     let mut known = HashSet::new();
     if let Some(twice) = statement.column_names().find(|name| !known.insert(*name)) {
-        return Err(format!("two of its columns have the name {twice:?}: `AS` gives one of them another"));
+        return Err(format!("two of its columns are named {twice:?}: rename one of them with `AS`"));
     }
     let name = |(n, name): (usize, &str)| {
         let mut out = vec![if n == 0 { b'{' } else { b',' }];

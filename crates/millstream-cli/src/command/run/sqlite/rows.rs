@@ -108,7 +108,7 @@ impl Database {
         let mut open: Option<Statement<'_>> = None;
         for row in rows {
             let shown = || shortened(&String::from_utf8_lossy(row), SHOWN);
-            let fields = fields(row).ok_or_else(|| format!("a row is a flat object, and not {}", shown()))?;
+            let fields = fields(row).ok_or_else(|| format!("a row must be a flat object, and is {}", shown()))?;
             let names = || fields.iter().map(|field| field.0);
             if !tables.get(name).is_some_and(|table| table.columns.iter().map(Vec::as_slice).eq(names())) {
                 open = None;
@@ -174,7 +174,7 @@ impl Database {
             parts.store(&self.connection).map_err(failed)?;
             if !parts.hold(&self.connection).map_err(failed)? {
                 let _ = self.connection.execute_batch("ROLLBACK");
-                return Err(io::Error::other("another process goes on with this run's tables"));
+                return Err(io::Error::other("another process has taken over this run's tables"));
             }
             self.connection.execute_batch("COMMIT").map_err(failed)?;
             parts.held();
