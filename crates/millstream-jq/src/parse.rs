@@ -7,8 +7,10 @@ mod compact;
 mod fields;
 mod number;
 mod string;
+mod unite;
 
 pub(crate) use fields::{FieldTree, Found, unescaped};
+pub use unite::unite;
 
 use crate::demand::Demand;
 use jaq_json::{Map, Num, Val};

@@ -190,6 +190,10 @@ impl Join {
 
 /// The fields of both objects; those of `row` where both have one.
 fn united(other: &[u8], row: &[u8], out: &mut Vec<u8>) -> Result<(), String> {
+    if millstream_jq::unite(other, row, out) { Ok(()) } else { united_by_jq(other, row, out) }
+}
+
+fn united_by_jq(other: &[u8], row: &[u8], out: &mut Vec<u8>) -> Result<(), String> {
     let both = [b"[", other, b",", row, b"]"].concat();
     let filter = add();
     let mut fields = millstream_jq::Fields::default();
@@ -207,4 +211,66 @@ fn add() -> Expression {
             .expect("it is a filter")
     })
     .clone()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{united, united_by_jq};
+    use proptest::prelude::*;
+
+    /// Objects as they are written by people and by programs, some of them none.
+    fn json() -> impl Strategy<Value = String> {
+        let key = prop::sample::select(vec!["a", "b", "c", "\u{e9}", "x\\n", "\\u0061", ""]);
+        let value = prop::sample::select(vec![
+            "1",
+            "-0",
+            "1.0",
+            "1.50",
+            "1e3",
+            "00",
+            "NaN",
+            "123456789012345678901234567890",
+            "null",
+            "true",
+            "\"t\"",
+            "\"\\u00e9\"",
+            "\"\\/\"",
+            "{}",
+            "[ ]",
+            "{ \"b\" : [1 , 2] }",
+            "{\"a\":1,\"a\":2}",
+            "\"\u{7f}\"",
+            "[1,",
+        ]);
+        let space = prop::sample::select(vec!["", " ", "\t\n", " # why\n"]);
+        let field = (key, space.clone(), value, space);
+        prop_oneof![
+            9 => prop::collection::vec(field, 0..6).prop_map(|fields| {
+                let field = |(key, before, value, after)| format!("{before}\"{key}\"{after}:{before}{value}{after}");
+                format!("{{{}}}", fields.into_iter().map(field).collect::<Vec<_>>().join(","))
+            }),
+            1 => prop::sample::select(vec!["[]", "1", "{", "{} {}", "{\"a\":1,}", "{\"a\" 1}", ""]).prop_map(str::to_owned),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn two_objects_are_united_as_jq_adds_them(other in json(), row in json()) {
+            let (mut ours, mut jqs) = (b"before".to_vec(), b"before".to_vec());
+            let said = united(other.as_bytes(), row.as_bytes(), &mut ours);
+            prop_assert_eq!(&said, &united_by_jq(other.as_bytes(), row.as_bytes(), &mut jqs));
+            if said.is_ok() {
+                prop_assert_eq!(String::from_utf8_lossy(&ours), String::from_utf8_lossy(&jqs));
+            }
+        }
+
+        /// Most rows do not need jq.
+        #[test]
+        fn plain_objects_are_united_without_jq(keys in prop::collection::btree_set("[a-z]{1,3}", 0..9)) {
+            let row = keys.iter().map(|key| format!("\"{key}\": [{{\"x\": -1.5}}, null, \"t\"]")).collect::<Vec<_>>();
+            let row = format!("{{{}}}", row.join(", "));
+            let united = millstream_jq::unite(b"{\"a\":1}", row.as_bytes(), &mut Vec::new());
+            prop_assert!(united, "{}", row);
+        }
+    }
 }

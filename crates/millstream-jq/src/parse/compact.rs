@@ -15,7 +15,7 @@ impl From<Invalid> for Unsure {
 }
 
 /// Objects with more fields are left to a whole reading, since each key is compared with those before it.
-const MOST_FIELDS: usize = 24;
+pub(super) const MOST_FIELDS: usize = 24;
 
 impl Parser<'_> {
     /// Passes over the next value, and writes it as a compact writer would. What is written of a value that is unsure
