@@ -109,9 +109,17 @@ fn grows_by_output(file: &File) -> io::Result<bool> {
     if identity(&written).is_none() || identity(&written) != identity(&file.metadata()?) {
         return Ok(false);
     }
-    let appends = rustix::fs::fcntl_getfl(&output)?.contains(rustix::fs::OFlags::APPEND);
-    let end = if appends { written.len() } else { output.stream_position()? };
+    let end = if appends(&output)? { written.len() } else { output.stream_position()? };
     Ok({ file }.stream_position()? < end)
+}
+
+/// Whether what is written to standard output goes behind what its file has.
+pub(crate) fn output_appends() -> io::Result<bool> {
+    appends(&stdio::output()?)
+}
+
+fn appends(output: &File) -> io::Result<bool> {
+    Ok(rustix::fs::fcntl_getfl(output)?.contains(rustix::fs::OFlags::APPEND))
 }
 
 /// What a regular file is known by, whatever its names are.

@@ -50,7 +50,7 @@ fn parsed(text: &str) -> Option<u64> {
     let sign = |at: usize, sign: u8| (bytes.get(at) == Some(&sign)).then_some(());
     let (year, month, day) = (digits(0, 4)?, digits(5, 7)?, digits(8, 10)?);
     sign(4, b'-').and(sign(7, b'-'))?;
-    if !(1970..=9999).contains(&year) || !(1..=12).contains(&month) || !(1..=31).contains(&day) {
+    if !(1970..=9999).contains(&year) || !(1..=12).contains(&month) || !(1..=days_in(year, month)).contains(&day) {
         return None;
     }
     let days = days_before(year, month) + day - 1;
@@ -77,7 +77,11 @@ fn parsed(text: &str) -> Option<u64> {
     let offset = match &bytes[at..] {
         [] | [b'Z' | b'z'] => 0,
         [sign @ (b'+' | b'-'), rest @ ..] if rest.len() == 5 && rest[2] == b':' => {
-            let minutes = (digits(at + 1, at + 3)? * 60 + digits(at + 4, at + 6)?) as i64;
+            let (hours, minutes) = (digits(at + 1, at + 3)?, digits(at + 4, at + 6)?);
+            if hours > 23 || minutes > 59 {
+                return None;
+            }
+            let minutes = (hours * 60 + minutes) as i64;
             if *sign == b'+' { minutes } else { -minutes }
         }
         _ => return None,
@@ -166,6 +170,11 @@ mod tests {
             ["", "2026", "2026-13-01", "2026-11-25T", "2026-11-25T25:00:00Z", "2026-11-25T13:27:03X", "1969-01-01"]
         {
             assert_eq!(parsed(wrong), None, "{wrong}");
+        }
+        for impossible in
+            ["2026-02-29", "2026-04-31", "2026-01-32", "2026-11-25T13:27:03+24:00", "2026-11-25T13:27:03-01:60"]
+        {
+            assert_eq!(parsed(impossible), None, "{impossible}");
         }
     }
 }

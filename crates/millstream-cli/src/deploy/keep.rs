@@ -35,14 +35,18 @@ use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io;
 
-/// Where the output of a run goes whose state is kept: standard output, which is to be a file. A look writes nothing
-/// there.
+/// Where the output of a run goes whose state is kept: standard output, which is to be a file that is appended to. A
+/// look writes nothing there.
 pub(crate) fn output_of(keep: &Keep, files: &[OsString]) -> Result<FileSinkOptions, String> {
     let identity_of = |name: &OsStr| fs::metadata(name).ok().as_ref().and_then(identity);
     let output = identity_of(STANDARD_OUTPUT.as_ref());
     if matches!(keep.doing, Doing::Run { .. }) && output.is_none() {
         let why = "standard output is not a file: append to one with `>> FILE`, so that it can be cut back after a \
                    crash";
+        return Err(format!("--state: {why}"));
+    }
+    if matches!(keep.doing, Doing::Run { .. }) && !crate::input::output_appends().unwrap_or(true) {
+        let why = "standard output goes to its file by `>`, which empties the file at each start: write `>> FILE`";
         return Err(format!("--state: {why}"));
     }
     let is_read = |name: &&OsString| *name != "-" && output.is_some() && identity_of(name) == output;

@@ -154,6 +154,7 @@ fn what_cannot_be_done_on_the_network_is_said() {
         ("jsonl(listen: \"nowhere\") | count", "", 1, "listen: nowhere: "),
         ("jsonl(\"f\", listen: \"127.0.0.1:0\") | count", "", 2, "a source that listens cannot read files"),
         ("jsonl(listen: \"127.0.0.1:0\", follow: true) | count", "", 2, "a source that listens cannot follow a file"),
+        ("jsonl(\"f-*.jsonl\", follow: true) | count", "", 2, "reads one file: f-*.jsonl is a pattern"),
         ("jsonl(listen: \"0.0.0.0:0\") | jsonl(\"n\")", "--state s", 2, "so a token is needed"),
         ("jsonl(listen: \"nowhere\") | jsonl(\"n\")", "--state s", 1, "listen: nowhere: "),
         ("jsonl(\"http://127.0.0.1:1/f\") | jsonl(\"n\")", "--state s", 1, "127.0.0.1:1/f': io: Connection refused"),

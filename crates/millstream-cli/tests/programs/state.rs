@@ -216,7 +216,12 @@ fn what_cannot_go_on_is_refused_before_the_work() {
     let seen = whole(&scene, "uppercase --state state text");
     assert_eq!(seen.code, Some(1));
     assert!(seen.stderr.contains("has the state of the program `millstream wc`"), "{}", seen.stderr);
-    // `>` empties the file that the last run has filled.
+    let overwritten = File::create(scene.path("new")).unwrap();
+    let mut command = scene.command("millstream", "uppercase --state fresh text");
+    let seen = Seen::of(command.stdout(overwritten).stdin(Stdio::null()).stderr(Stdio::piped()).output().unwrap());
+    assert_eq!(seen.code, Some(2));
+    assert!(seen.stderr.contains("by `>`, which empties the file at each start: write `>> FILE`"), "{}", seen.stderr);
+    // A file that was emptied meanwhile.
     let scene = scene.file("text", prose(5_000_000));
     let again = "uppercase --state loud --snapshot-every 1 --snapshots 1 text";
     whole(&scene, again);

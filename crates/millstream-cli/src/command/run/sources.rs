@@ -42,6 +42,11 @@ impl Named {
     }
 }
 
+/// Whether this is no file, and has a sign of a pattern.
+fn is_pattern(name: &str) -> bool {
+    name.contains(['*', '?', '[']) && !Path::new(name).exists()
+}
+
 /// The sources of a program with their files, in the order in which they are read. Those of the command line are for
 /// the one that names none.
 pub(super) fn named(program: &Program, files: Vec<OsString>) -> Result<Vec<Named>, String> {
@@ -75,7 +80,12 @@ pub(super) fn named(program: &Program, files: Vec<OsString>) -> Result<Vec<Named
             Some(url) if is_url(url) && source.follow => {
                 return Err("a source that follows can read a file, not a URL".to_owned());
             }
-            Some(pattern) if pattern.contains(['*', '?', '[']) && !source.follow && !is_url(pattern) => {
+            Some(pattern) if is_pattern(pattern) && source.follow => {
+                return Err(format!(
+                    "a source that follows reads one file: {pattern} is a pattern, and not the name of a file"
+                ));
+            }
+            Some(pattern) if is_pattern(pattern) && !is_url(pattern) => {
                 let found = matching(pattern).map_err(|error| error.to_string())?;
                 found.into_iter().map(Into::into).collect()
             }
