@@ -52,5 +52,5 @@ pub use filter::{Answer, Filter, Said, What};
 pub use left_out::LEFT_OUT;
 pub use native::{Cell, Cells, Scalar};
 pub use options::{Input, Options, Style};
-pub use parse::unite;
+pub use parse::{entries, unite};
 pub use wrong::Wrong;

@@ -6,11 +6,11 @@
 mod compact;
 mod fields;
 mod number;
+mod objects;
 mod string;
-mod unite;
 
 pub(crate) use fields::{FieldTree, Found, unescaped};
-pub use unite::unite;
+pub use objects::{entries, unite};
 
 use crate::demand::Demand;
 use jaq_json::{Map, Num, Val};

@@ -216,6 +216,7 @@ fn add() -> Expression {
 #[cfg(test)]
 mod tests {
     use super::{united, united_by_jq};
+    use millstream_jq::{Expression, Fields, Outputs};
     use proptest::prelude::*;
 
     /// Objects as they are written by people and by programs, some of them none.
@@ -262,6 +263,17 @@ mod tests {
             if said.is_ok() {
                 prop_assert_eq!(String::from_utf8_lossy(&ours), String::from_utf8_lossy(&jqs));
             }
+        }
+
+        #[test]
+        fn the_fields_of_an_object_are_its_entries_in_jq(object in json()) {
+            let filter = Expression::new("to_entries[] | .key, .value").unwrap();
+            let (mut ours, mut jqs, mut read) = (Outputs::default(), Outputs::default(), Fields::default());
+            if millstream_jq::entries(object.as_bytes(), &mut ours) {
+                read.read(&filter, object.as_bytes()).unwrap();
+                filter.write(&read, &mut jqs).unwrap();
+            }
+            prop_assert_eq!(ours, jqs);
         }
 
         /// Most rows do not need jq.

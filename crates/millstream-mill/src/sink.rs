@@ -1,10 +1,10 @@
 //! Rows as text.
 
 use crate::columns::Type;
-use crate::rows::{FailedRow, Form, Rows};
+use crate::rows::{FailedRow, Form, RowAt, Rows};
 use crate::table::write_cell;
 use crate::written::Written;
-use millstream_jq::{Expression, Outputs, Scalar, scalar_of};
+use millstream_jq::{Expression, Outputs, Row, Scalar, scalar_of};
 use serde::{Deserialize, Serialize};
 use std::sync::{Arc, OnceLock};
 
@@ -103,9 +103,8 @@ pub(crate) fn each_row(
         }
         return dead;
     }
-    let entries = entries();
     for row in &rows.at {
-        if let Err(why) = object(header, rows, row, entries, &mut write) {
+        if let Err(why) = object(header, rows, row, &mut write) {
             dead.push(rows.dead(stage, row, why));
         }
     }
@@ -121,26 +120,25 @@ fn begin(header: &mut Header, names: &[&str], write: &mut impl FnMut(&[&[u8]])) 
     known.iter().map(String::as_str).eq(names.iter().copied())
 }
 
-pub(crate) fn entries() -> &'static Expression {
+/// The names and values of an object's fields, in turn, as JSON.
+pub(crate) fn entries(rows: &Rows, row: &RowAt) -> Result<Outputs, String> {
     static ENTRIES: OnceLock<Expression> = OnceLock::new();
-    ENTRIES.get_or_init(|| {
+    let entries = ENTRIES.get_or_init(|| {
         let text = "if type == \"object\" then to_entries[] | .key, .value \
                     else error(\"a row of a table is an object\") end";
         Expression::new(text).expect("it is a filter")
-    })
+    });
+    let read = rows.row(row, entries, &[])?;
+    let mut outputs = Outputs::default();
+    if !millstream_jq::entries(&read.json(), &mut outputs) {
+        entries.write(&read, &mut outputs)?;
+    }
+    Ok(outputs)
 }
 
 /// Writes an object as a row.
-fn object(
-    header: &mut Header,
-    rows: &Rows,
-    row: &crate::rows::RowAt,
-    entries: &Expression,
-    write: &mut impl FnMut(&[&[u8]]),
-) -> Result<(), String> {
-    let read = rows.row(row, entries, &[])?;
-    let mut outputs = Outputs::default();
-    entries.write(&read, &mut outputs)?;
+fn object(header: &mut Header, rows: &Rows, row: &RowAt, write: &mut impl FnMut(&[&[u8]])) -> Result<(), String> {
+    let outputs = entries(rows, row)?;
     let parts: Vec<&[u8]> = outputs.iter().collect();
     let mut names = Vec::with_capacity(parts.len() / 2);
     let mut cells: Vec<std::borrow::Cow<'_, [u8]>> = Vec::with_capacity(parts.len() / 2);

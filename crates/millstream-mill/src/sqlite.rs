@@ -3,7 +3,7 @@
 use crate::rows::{FailedRow, RowAt, Rows};
 use crate::sink::{Header, entries};
 use crate::written::Written;
-use millstream_jq::{Outputs, Scalar, scalar_of};
+use millstream_jq::{Scalar, scalar_of};
 use millstream_registry::{Literal, Parameter};
 use std::sync::Arc;
 
@@ -76,9 +76,7 @@ type Misfit = (String, String);
 fn insert(header: &mut Header, rows: &Rows, row: &RowAt, out: &mut Vec<u8>) -> Result<(), Misfit> {
     let of_row = |why: String| (String::new(), why);
     rows.check_utf8(row, rows.bytes(row)).map_err(of_row)?;
-    let read = rows.row(row, entries(), &[]).map_err(of_row)?;
-    let mut outputs = Outputs::default();
-    entries().write(&read, &mut outputs).map_err(of_row)?;
+    let outputs = entries(rows, row).map_err(of_row)?;
     let parts: Vec<&[u8]> = outputs.iter().collect();
     let fields = parts.chunks_exact(2).map(|pair| match scalar_of(pair[0]) {
         Some(Scalar::Text(name)) => Ok((String::from_utf8_lossy(&name).into_owned(), pair[1])),

@@ -1,7 +1,8 @@
-//! Two objects as one, without building anything.
+//! Objects by their fields, without building anything.
 
 use super::Parser;
 use super::compact::{MOST_FIELDS, Unsure};
+use crate::Outputs;
 
 /// A field of an object, as it is written there.
 struct Field<'a> {
@@ -10,8 +11,8 @@ struct Field<'a> {
 }
 
 /// Appends the object that has the fields of both, those of `second` where both have one: `$first + $second`. Returns
-/// whether it has. If not, `out` is as it was, and only jq can tell what the sum is: one of them is no object, has two
-/// fields of one name, more than 24 fields, or a key or a number that is not written as jq writes it.
+/// whether it has. If not, `out` is as it was, and only jq can tell what the sum is: one of them is no object or not UTF-8,
+/// or has two fields of one name, more than 24 fields, or a key or a number that is not written as jq writes it.
 ///
 /// ```
 /// let mut out = Vec::new();
@@ -34,24 +35,62 @@ fn united(first: &[u8], second: &[u8], out: &mut Vec<u8>) -> Result<(), Unsure> 
     let replaced = first.iter().map(|field| named(&second, field.key).map_or(field, |at| &second[at]));
     let more = second.iter().filter(|field| named(&first, field.key).is_none());
     let mut open = b'{';
-    for Field { key, value } in replaced.chain(more) {
+    for field in replaced.chain(more) {
         out.push(open);
-        out.push(b'"');
-        out.extend_from_slice(key);
-        out.extend_from_slice(b"\":");
-        let mut parser = Parser::new(value);
-        parser.depth = 1;
-        parser.compact(out)?;
+        field.write_key(out);
+        out.push(b':');
+        field.write_value(out)?;
         open = b',';
     }
     out.extend_from_slice(if open == b'{' { b"{}" } else { b"}" });
     Ok(())
 }
 
+/// Adds each field of an object as two outputs, its name and its value: `to_entries[] | .key, .value`. Returns whether it
+/// has; if not, only jq can tell, as with [`unite`], and `outputs` is as it was.
+///
+/// ```
+/// let mut outputs = millstream_jq::Outputs::default();
+/// assert!(millstream_jq::entries(br#"{"id": 7, "n": [1, 2]}"#, &mut outputs));
+/// assert_eq!(outputs.iter().collect::<Vec<_>>(), [&br#""id""#[..], b"7", br#""n""#, b"[1,2]"]);
+/// ```
+pub fn entries(object: &[u8], outputs: &mut Outputs) -> bool {
+    let (text, ends) = (outputs.text.len(), outputs.ends.len());
+    let mut add = || -> Result<(), Unsure> {
+        for field in fields(object)? {
+            field.write_key(&mut outputs.text);
+            outputs.ends.push(outputs.text.len());
+            field.write_value(&mut outputs.text)?;
+            outputs.ends.push(outputs.text.len());
+        }
+        Ok(())
+    };
+    let added = add().is_ok();
+    if !added {
+        outputs.text.truncate(text);
+        outputs.ends.truncate(ends);
+    }
+    added
+}
+
+impl Field<'_> {
+    fn write_key(&self, out: &mut Vec<u8>) {
+        out.push(b'"');
+        out.extend_from_slice(self.key);
+        out.push(b'"');
+    }
+
+    fn write_value(&self, out: &mut Vec<u8>) -> Result<(), Unsure> {
+        let mut parser = Parser::new(self.value);
+        parser.depth = 2;
+        parser.compact(out)
+    }
+}
+
 /// The fields of one object, with nothing behind it.
 fn fields(json: &[u8]) -> Result<Vec<Field<'_>>, Unsure> {
     let mut parser = Parser::new(json);
-    if parser.begin().is_none() || parser.peek() != Some(b'{') {
+    if std::str::from_utf8(json).is_err() || parser.begin().is_none() || parser.peek() != Some(b'{') {
         return Err(Unsure);
     }
     parser.at += 1;
