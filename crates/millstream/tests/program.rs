@@ -332,7 +332,8 @@ fn its_state_is_kept_and_a_failure_is_replayed() {
     assert_eq!(run("numbers", "run --state other --snapshot-every 100 edited.txt"), (String::new(), Some(0)));
     fs::write(home.path().join("numbers.txt"), lines(0, 2000)).expect("a file");
     let before = (0..77).map(|x: u64| x * x).sum::<u64>();
-    let differs = format!("stage \"sum\", number 77: {}, and {}\n", before + 77 * 77, before + 78 * 78);
+    let (first, second) = (before + 77 * 77, before + 78 * 78);
+    let differs = format!("stage \"sum\", number 77: {first} in the first directory, {second} in the second\n");
     assert_eq!(looks("diff state other"), (differs, String::new(), Some(4)));
     let (said, code) = run("lengths", "run --state other numbers.txt");
     assert!(said.contains("--state: this program keeps no state") && code == Some(2), "{said}");
