@@ -312,7 +312,7 @@ fn its_state_is_kept_and_a_failure_is_replayed() {
     assert_eq!(run("numbers", args), (String::new(), Some(0)));
     fs::write(home.path().join("numbers.txt"), lines(0, 2000)).expect("a file");
     let (said, code) = run("numbers", args);
-    assert!(said.contains("--state: went on at number ") && code == Some(0), "{said}");
+    assert!(said.contains("--state: goes on at number ") && code == Some(0), "{said}");
     assert!(out() == sums(2000), "other sums than those of one run");
     let (state, said, code) = looks("state state --at 10 --stage sum");
     assert_eq!((state.trim(), code), ("285", Some(0)), "{said}");

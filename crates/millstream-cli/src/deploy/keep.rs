@@ -161,6 +161,9 @@ impl Runs {
                 let persistent = Persistent::new(self.config.rings.clone(), dir).described_as(job.clone());
                 let job = keep.judged(persistent).keep(retention);
                 let running = job.snapshot_every(keep.cadence).start(pipeline, source, into)?;
+                if !self.config.quiet {
+                    say_begun(&self.complaints, keep, running.began());
+                }
                 let begun = (keep, running.began());
                 let offered = self.begins(begun, taken.as_ref(), running.storer(), running.stopper())?;
                 let watching =
@@ -178,7 +181,7 @@ impl Runs {
                 });
                 let (output, failure) = self.kept(ended, &stored, watching);
                 if !self.config.quiet {
-                    say_stored(&self.complaints, keep, &stored);
+                    say_stored(&self.complaints, &stored);
                 }
                 if let Some(error) = source {
                     self.complaints.complain(&error.to_string());
@@ -363,11 +366,14 @@ pub(crate) fn say_lost(complaints: &Complaints, found: &Recovered) {
     }
 }
 
-fn say_stored(complaints: &Complaints, keep: &Keep, stored: &Stored) {
-    if stored.began > 0 {
+fn say_begun(complaints: &Complaints, keep: &Keep, began: u64) {
+    if began > 0 {
         let dir = quoted(keep.dir.as_os_str());
-        complaints.note(&format!("--state: went on at number {}, from a snapshot in {dir}", stored.began));
+        complaints.note(&format!("--state: goes on at number {began}, from a snapshot in {dir}"));
     }
+}
+
+fn say_stored(complaints: &Complaints, stored: &Stored) {
     if let Some(why) = &stored.last_failure {
         complaints.note(&format!("--state: {} snapshots could not be stored. The last of them: {why}", stored.failed));
     }

@@ -175,7 +175,7 @@ fn what_was_read_went_through_the_old_text_and_the_rest_goes_through_the_new_one
         append(&scene, written..written + 300, "new.jsonl");
         written += 300;
         let said = end(&scene, child);
-        assert!(said.contains("--state: went on at number "), "{said}");
+        assert!(said.contains("--state: goes on at number "), "{said}");
         has(&scene, model(written, changed));
     }
 }

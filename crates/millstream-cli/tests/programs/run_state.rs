@@ -95,7 +95,7 @@ fn a_program_that_is_killed_again_and_again_ends_with_the_outputs_of_one_run() {
         child.wait().expect("it ends");
     }
     let said = done(&scene, &args);
-    assert!(said.contains("--state: went on at number "), "no life has left a snapshot: {said}");
+    assert!(said.contains("--state: goes on at number "), "no life has left a snapshot: {said}");
     // The dead letters of all lives.
     assert!(said.contains("25 rows failed: see bad.jsonl"), "{said}");
     for ((name, expected), found) in OUTPUTS.iter().zip(&expected).zip(outputs(&scene)) {

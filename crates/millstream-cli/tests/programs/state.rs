@@ -54,7 +54,7 @@ fn a_file_that_has_grown_is_counted_on() {
         count(columns);
         fs::write(scene.path("log"), "one two\n".repeat(50_000) + "three").unwrap();
         let seen = count(columns);
-        assert!(seen.stderr.starts_with("millstream wc: --state: went on at number "), "{}", seen.stderr);
+        assert!(seen.stderr.starts_with("millstream wc: --state: goes on at number "), "{}", seen.stderr);
         assert_eq!(seen.stdout, tool(&scene, &format!("wc {columns} log")).stdout);
     }
 }
