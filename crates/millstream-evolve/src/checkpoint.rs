@@ -157,7 +157,7 @@ mod tests {
         let kept = dir.path().join("kept");
         let lock = Checkpoint::lock(&kept).unwrap();
         let said = Checkpoint::lock(&kept).unwrap_err().to_string();
-        assert!(said.contains("kept is locked: another process keeps its checkpoints there"), "{said}");
+        assert!(said.contains("kept is locked: another process writes its checkpoints there"), "{said}");
         drop(lock);
         drop(Checkpoint::lock(&kept).unwrap());
     }

@@ -333,7 +333,9 @@ mod tests {
         let said = connect_within(Duration::from_millis(50), &at, &Secret::new("s")).unwrap_err().to_string();
         assert_eq!(
             said,
-            format!("cannot reach the master at {at}: it said nothing within 0 s; is it busy, or something else?")
+            format!(
+                "cannot reach the master at {at}: it did not answer within 0 s: it may be busy, or another program"
+            )
         );
     }
 
