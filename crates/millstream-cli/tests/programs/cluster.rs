@@ -132,10 +132,10 @@ fn what_is_wrong_is_said() {
         ("worker --app nosuch", 2, "`cluster apply` makes one"),
         ("cluster read --app a.b", 2, "--app: \"a.b\" is not a name of 1 to 64 letters"),
         ("cluster drain --app a --nats nats://me:secret@127.0.0.1", 2, "can see a password on the command line"),
-        ("cluster drain --app a --nats-user me", 2, "MILLSTREAM_NATS_PASSWORD, which is not set"),
+        ("cluster drain --app a --nats-user me", 2, "MILLSTREAM_NATS_PASSWORD is not set: set it"),
         ("cluster apply wc --app b --capacity 8 --snapshot-every 3", 2, "could be full before a snapshot"),
         ("cluster apply wc --app b --copies 2", 2, "1, 3 or 5"),
-        ("cluster drain --app a --within 200ms", 1, "the output is not complete"),
+        ("cluster drain --app a --within 200ms", 1, "the output was not complete within the time"),
         ("cluster status --app a --nats nats://127.0.0.1:1", 1, "no server answers at nats://127.0.0.1:1: "),
     ];
     for (args, code, says) in cases {
