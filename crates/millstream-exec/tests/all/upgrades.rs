@@ -189,7 +189,7 @@ fn a_pipeline_that_does_not_fit_is_refused_and_the_old_one_goes_on() {
     let ends = run.upgrade(pipeline::<u32>().map(|x| u64::from(*x))).unwrap_err();
     assert!(matches!(ends, UpgradeError::OtherEnds { .. }), "{ends}");
     let ends = run.upgrade(sums!(0).map(|x: &u64| x.to_string())).unwrap_err().to_string();
-    assert!(ends.contains("gives `millstream_core::shape::Val<alloc::string::String"), "{ends}");
+    assert!(ends.contains("yields `millstream_core::shape::Val<alloc::string::String"), "{ends}");
     sender.send_all(10..20).unwrap();
     assert_eq!(run.upgrade(sums!(1)), Ok(number(20)), "it can be replaced all the same");
     sender.send_all(20..30).unwrap();

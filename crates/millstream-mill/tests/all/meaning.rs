@@ -336,9 +336,9 @@ fn a_text_that_is_wrong_has_all_its_mistakes() {
     refused("csv | count(by: .b, evry: 5m)", &["did you mean `every`?"]);
     refused("csv | count(every: 5m)", &["`count` with `every` needs `at`"]);
     refused("csv | count(every: 5m, session: 1m, at: .t)", &["takes `every` or `session`, not both"]);
-    refused("csv | where(`now > 3`)", &["`now` is left out", "the shell can write a time into the text"]);
-    refused("csv | map(`[inputs]`)", &["`inputs` is left out", "a fold or a join sees several"]);
-    refused("csv | map(`localtime`)", &["`localtime` is left out", "`gmtime` is the same"]);
+    refused("csv | where(`now > 3`)", &["`now` is not supported", "the shell can write a time into the text"]);
+    refused("csv | map(`[inputs]`)", &["`inputs` is not supported", "a fold or a join sees several"]);
+    refused("csv | map(`localtime`)", &["`localtime` is not supported", "`gmtime` is the same"]);
     refused("csv(schema: {a: number})", &["a type is int, float, bool, text or any"]);
     refused("csv | fold({n: cont})", &["an aggregate is `count`"]);
     refused("csv | fold({n: sum(.a + )})", &["expected term"]);
