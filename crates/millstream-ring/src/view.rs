@@ -107,8 +107,8 @@ pub trait RingLayout: Shape + sealed::Sealed {
         *chunk
     }
 
-    /// Runs a loop over a chunk. A shape whose chunks have several forms, which are known at run time only, looks at the
-    /// form once and has a loop for each: left to itself, the compiler asks for it at every slot.
+    /// Runs a loop over a chunk. A shape whose chunks have several forms, which are known at run time only, looks at
+    /// the form once and has a loop for each: left to itself, the compiler asks for it at every slot.
     #[doc(hidden)]
     #[inline(always)]
     fn by_form<T: ?Sized>(chunk: Self::Chunk<'_>, state: &mut T, work: impl LoopOver<Self, T>) {

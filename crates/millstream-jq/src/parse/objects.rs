@@ -11,14 +11,15 @@ struct Field<'a> {
 }
 
 /// Appends the object that has the fields of both, those of `second` where both have one: `$first + $second`. Returns
-/// whether it has. If not, `out` is as it was, and only jq can tell what the sum is: one of them is no object or not UTF-8,
-/// or has two fields of one name, more than 24 fields, or a key or a number that is not written as jq writes it.
+/// whether it has. If not, `out` is as it was, and only jq can tell what the sum is: one of them is no object or not
+/// UTF-8, or has two fields of one name, more than 24 fields, or a key or a number that is not written as jq writes it.
 ///
 /// ```
+/// use millstream::jq::unite;
 /// let mut out = Vec::new();
-/// assert!(millstream_jq::unite(br#"{"id": 7, "name": "a"}"#, br#"{"name": "b", "n": [1, 2]}"#, &mut out));
+/// assert!(unite(br#"{"id": 7, "name": "a"}"#, br#"{"name": "b", "n": [1, 2]}"#, &mut out));
 /// assert_eq!(out, br#"{"id":7,"name":"b","n":[1,2]}"#);
-/// assert!(!millstream_jq::unite(b"{}", b"[1]", &mut out));
+/// assert!(!unite(b"{}", b"[1]", &mut out));
 /// ```
 pub fn unite(first: &[u8], second: &[u8], out: &mut Vec<u8>) -> bool {
     let begun = out.len();
@@ -46,12 +47,13 @@ fn united(first: &[u8], second: &[u8], out: &mut Vec<u8>) -> Result<(), Unsure> 
     Ok(())
 }
 
-/// Adds each field of an object as two outputs, its name and its value: `to_entries[] | .key, .value`. Returns whether it
-/// has; if not, only jq can tell, as with [`unite`], and `outputs` is as it was.
+/// Adds each field of an object as two outputs, its name and its value: `to_entries[] | .key, .value`. Returns whether
+/// it has; if not, only jq can tell, as with [`unite`], and `outputs` is as it was.
 ///
 /// ```
-/// let mut outputs = millstream_jq::Outputs::default();
-/// assert!(millstream_jq::entries(br#"{"id": 7, "n": [1, 2]}"#, &mut outputs));
+/// use millstream::jq::{Outputs, entries};
+/// let mut outputs = Outputs::default();
+/// assert!(entries(br#"{"id": 7, "n": [1, 2]}"#, &mut outputs));
 /// assert_eq!(outputs.iter().collect::<Vec<_>>(), [&br#""id""#[..], b"7", br#""n""#, b"[1,2]"]);
 /// ```
 pub fn entries(object: &[u8], outputs: &mut Outputs) -> bool {
