@@ -31,9 +31,9 @@ pub(crate) struct RunText {
     #[arg(long, value_name = "SIZE", value_parser = size, default_value = "16M")]
     pub(crate) max_row: usize,
     /// Let `upgrade ADDR FILE.mill` replace this text while it runs, at the address of --page. With --state the new
-    /// text is stored with the states; start the run again with that text. A text writes the files that it names, so anyone
-    /// who can reach the page can make this process write any file. An address that other machines can reach needs a
-    /// token in MILLSTREAM_TOKEN, which `upgrade` then must have, too
+    /// text is stored with the states; start the run again with that text. A text writes the files that it names, so
+    /// anyone who can reach the page can make this process write any file. An address that other machines can reach
+    /// needs a token in MILLSTREAM_TOKEN, which `upgrade` then must have, too
     #[cfg(feature = "page")]
     #[arg(long, requires = "page")]
     pub(crate) accept_upgrades: bool,
