@@ -62,7 +62,7 @@ mod tests {
             ("a 1\nb 1\na 2\n", None),
             ("a 1\nb 1\n", Some("line 3: None instead of \"a 2\"")),
             ("a 1\nb 1\na 1\n", Some("line 3: Some(\"a 1\") instead of \"a 2\"")),
-            ("a 1\nb 1\na 2\na 3\n", Some("line 4: \"a 3\" behind the end")),
+            ("a 1\nb 1\na 2\na 3\n", Some("line 4: \"a 3\" after the end")),
         ] {
             std::fs::write(&output, text).unwrap();
             assert_eq!(differs(&input, &output).unwrap().as_deref(), expected);
