@@ -184,7 +184,7 @@ impl Job<'_> {
 
     /// Whether its last life began at a snapshot.
     fn went_on(&self) -> bool {
-        fs::read_to_string(self.path("errors")).is_ok_and(|errors| errors.contains("went on at number"))
+        fs::read_to_string(self.path("errors")).is_ok_and(|errors| errors.contains("goes on at number"))
     }
 
     fn clear(&self) {
