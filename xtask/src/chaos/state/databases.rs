@@ -78,7 +78,7 @@ pub(super) fn run(args: &Args, sink: &str, mut server: Option<Server>) -> Result
             eprintln!("{}, {lives} lives: byte {at} of {length} bytes of rows differs; {}", job.place, home.display());
             std::process::exit(4);
         }
-        in_the_middle += u64::from(job.errors(&state).contains("goes on at number"));
+        in_the_middle += u64::from(job.errors(&state).contains("went on at number"));
         println!("{sink}: {lives} lives, {} bytes of rows as they should be; {killed} killed by now", rows.len());
     }
     if in_the_middle == 0 && args.kills >= 20 {
