@@ -116,7 +116,7 @@ fn commands(args: &Args) -> Result {
         return Err(failure("no run went on at a snapshot: the kills prove nothing".to_owned()));
     }
     let _ = fs::remove_dir_all(&home);
-    println!("{killed} killed; {went_on} of the last lives went on at a snapshot");
+    println!("{killed} killed; {went_on} runs had a life that went on at a snapshot");
     Ok(())
 }
 
@@ -182,7 +182,7 @@ impl Job<'_> {
         if status.success() { Ok(()) } else { Err(why()) }
     }
 
-    /// Whether its last life began at a snapshot.
+    /// Whether one of its lives began at a snapshot.
     fn went_on(&self) -> bool {
         fs::read_to_string(self.path("errors")).is_ok_and(|errors| errors.contains("goes on at number"))
     }
