@@ -217,7 +217,7 @@ pub trait KeysExt: Arrow {
     /// let letters: Vec<_> = letters.try_iter().collect();
     /// assert_eq!(letters, [
     ///     "1 ('b', 0): nothing to book on b",
-    ///     "2 ('b', 2): parked: a value of its key failed at number 1",
+    ///     "2 ('b', 2): parked: an earlier value of its key failed, at number 1",
     /// ]);
     /// ```
     #[expect(clippy::type_complexity, reason = "the combinator says what it is made of")]
@@ -292,7 +292,7 @@ pub trait KeysExt: Arrow {
     /// let letters: Vec<_> = letters.try_iter().collect();
     /// assert_eq!(letters, [
     ///     "1 ('b', 9): not enough",
-    ///     "2 ('b', 1): parked: a value of its key failed at number 1",
+    ///     "2 ('b', 1): parked: an earlier value of its key failed, at number 1",
     /// ]);
     /// ```
     #[expect(clippy::type_complexity, reason = "the combinator says what it is made of")]

@@ -40,7 +40,7 @@ impl<O, R: RingRunner> Handle<O, R> {
     /// let differs = shadow.wait(4).unwrap_err();
     /// assert_eq!(
     ///     differs.to_string(),
-    ///     "stage \"sum\", number 3: the running version gives Some(12), and the shadow Some(11)"
+    ///     "stage \"sum\", number 3: the running version yields Some(12), and the shadow Some(11)"
     /// );
     /// drop((shadow, sender));
     /// assert_eq!(run.wait()?.0, [1, 3, 7, 12]);

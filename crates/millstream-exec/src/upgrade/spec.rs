@@ -165,7 +165,7 @@ impl<P: Arrow> Upgrade<P> {
     /// let rings = Rings::new().upgrade_at(SequenceNumber(2), Upgrade::to(p(2)).tried_alike(4));
     /// let (all, report) = rings.run(p(1).from(source::ready([2, 4, 6, 8, 9, 9])).to(sink::collect()))?;
     /// assert_eq!(all, [2, 4, 6, 8, 9, 9]);
-    /// let why = r#"stage "round", number 4: the running version gives Some(9), and the shadow Some(8)"#;
+    /// let why = r#"stage "round", number 4: the running version yields Some(9), and the shadow Some(8)"#;
     /// assert!(report.refused_changes[0].why.ends_with(why));
     /// # Ok::<(), RunError>(())
     /// ```
