@@ -4,7 +4,7 @@ use crate::columns::Type;
 use crate::rows::{FailedRow, Form, RowAt, Rows};
 use crate::table::write_cell;
 use crate::written::Written;
-use millstream_jq::{Expression, Outputs, Row, Scalar, scalar_of};
+use millstream_jq::{Expression, Outputs, Scalar, scalar_of};
 use serde::{Deserialize, Serialize};
 use std::sync::{Arc, OnceLock};
 
@@ -128,10 +128,9 @@ pub(crate) fn entries(rows: &Rows, row: &RowAt) -> Result<Outputs, String> {
                     else error(\"a row of a table is an object\") end";
         Expression::new(text).expect("it is a filter")
     });
-    let read = rows.row(row, entries, &[])?;
     let mut outputs = Outputs::default();
-    if !millstream_jq::entries(&read.json(), &mut outputs) {
-        entries.write(&read, &mut outputs)?;
+    if !millstream_jq::entries(&rows.json(row), &mut outputs) {
+        entries.write(&rows.row(row, entries, &[])?, &mut outputs)?;
     }
     Ok(outputs)
 }
