@@ -166,6 +166,8 @@ pub use run_end::RunEnd;
 pub use runner::{Runner, RunsOn, SourceItem, SourceShape};
 pub use sender::{JoinError, SendError, Sender, TrySendError};
 pub use sending::{Room, Sending};
+#[cfg(all(loom, feature = "service"))]
+pub use service::Baton;
 #[cfg(feature = "service")]
 pub use service::{Answer, AnswerFuture, CallError, Client, Reception, Reply, Request, Service, requests, service};
 pub use signal::{Condition, Signal, Ticket, WakerSlot};

@@ -15,8 +15,12 @@ mod rest;
 pub(crate) mod roster;
 mod round;
 pub(crate) mod stepping;
+#[cfg(feature = "service")]
+mod visitors;
 
 pub(crate) use round::Round;
+#[cfg(feature = "service")]
+pub(crate) use visitors::Visit;
 
 use crate::activity::Activity;
 use crate::budget::Budgets;
@@ -60,6 +64,9 @@ pub(crate) struct Pool {
     alive: AtomicUsize,
     /// No thread is joined: the last one to exit drops the remaining tasklets.
     abandoned: AtomicBool,
+    /// Threads of callers that run the stages now.
+    #[cfg(feature = "service")]
+    visitors: AtomicUsize,
     #[cfg(feature = "service")]
     release: release::Release,
     controller: Mutex<Controller>,
@@ -122,6 +129,8 @@ impl Pool {
             alive: AtomicUsize::new(0),
             abandoned: AtomicBool::new(false),
             #[cfg(feature = "service")]
+            visitors: AtomicUsize::new(0),
+            #[cfg(feature = "service")]
             release: release::Release::default(),
             controller: Mutex::new(controller),
             pins,
@@ -149,6 +158,12 @@ impl Pool {
 
     fn placed(&self) -> MutexGuard<'_, Placed> {
         self.placed.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The most numbers that one step moves.
+    #[cfg(feature = "service")]
+    pub(crate) fn batch(&self) -> usize {
+        usize::try_from(self.batch).unwrap_or(usize::MAX)
     }
 
     /// The most workers that the run can have.
@@ -347,6 +362,10 @@ impl Pool {
 
     /// Whether the calling thread is one of the run's. User code that waits for the run there would wait for itself.
     pub(crate) fn worker_calls(&self) -> bool {
+        #[cfg(feature = "service")]
+        if self.is_visited() {
+            return true;
+        }
         let threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
         let source = self.source_thread.get() == Some(&current().id());
         source || threads.iter().any(|thread| thread.thread().id() == current().id())

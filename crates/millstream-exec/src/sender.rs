@@ -6,7 +6,7 @@ use crate::external_source::ExternalSource;
 use crate::fan_in::ProducerEnd;
 use crate::feed::{Offer, Output};
 use crate::shared::Shared;
-use crate::{Room, RunError, Sending, Signal};
+use crate::{Room, RunError, Sending};
 use millstream_core::Item;
 use millstream_ring::spsc;
 use std::collections::VecDeque;
@@ -81,13 +81,18 @@ impl<T: Item> Sender<T> {
     /// Returns the value if the ring is full, or if the run takes no more values. While another thread's
     /// [`send_all`](Sender::send_all) on this sender is in its iterator, the ring counts as full.
     pub fn try_send(&self, value: T) -> Result<(), TrySendError<T>> {
+        self.try_send_then(value, || self.shared.wake())
+    }
+
+    /// As [`try_send`](Sender::try_send). `published` tells the run of the value.
+    pub(crate) fn try_send_then(&self, value: T, published: impl FnOnce()) -> Result<(), TrySendError<T>> {
         let offered = match &self.route {
             Route::Source(output) => output.offer(value),
             Route::FanIn(producer) => producer.offer(value),
         };
         match offered {
             Offer::Published => {
-                self.shared.signal.notify();
+                published();
                 Ok(())
             }
             Offer::Full(value) => Err(TrySendError::Full { value, missing: 1 }),
@@ -168,7 +173,7 @@ impl<T: Item> Sender<T> {
                     Some(0) => None,
                     given => Some(given),
                 });
-                self.shared.signal.notify();
+                self.shared.wake();
                 if given.flatten().is_none() {
                     return Err(SendError(buffer.into()));
                 }
@@ -209,7 +214,7 @@ impl<T: Item> Sender<T> {
                 Some(None) => break,
                 Some(Some(spsc::Sent::Some(sent) | spsc::Sent::All(sent))) => {
                     left = &left[sent..];
-                    self.shared.signal.notify();
+                    self.shared.wake();
                 }
                 Some(Some(spsc::Sent::Full | spsc::Sent::Ended)) | None => return Err(SendError(left)),
             }
@@ -244,7 +249,7 @@ impl<T: Item> Sender<T> {
             }
             let given = {
                 // Notifies of new values, and that the iterator no longer occupies the ring.
-                let _others = Notifies(&self.shared.signal);
+                let _others = Notifies(&self.shared);
                 self.shared.wait_for(|| match producer.give(values, CHUNK) {
                     Some(Ok(spsc::Sent::Full)) => None,
                     given => Some(given),
@@ -297,7 +302,7 @@ impl<T: Item> Sender<T> {
     pub fn advance(&self, time: u64) {
         if let Route::FanIn(producer) = &self.route {
             producer.advance(time);
-            self.shared.signal.notify();
+            self.shared.wake();
         }
     }
 
@@ -347,17 +352,17 @@ impl<T: Item> Drop for Sender<T> {
                 self.shared.fail_with(RunError::panicked("source".to_owned(), output.sent()));
             }
             output.end();
-            self.shared.signal.notify();
+            self.shared.wake();
         }
     }
 }
 
 /// Notifies when it is dropped, also if an iterator has panicked.
-struct Notifies<'s>(&'s Signal);
+struct Notifies<'s>(&'s Shared);
 
 impl Drop for Notifies<'_> {
     fn drop(&mut self) {
-        self.0.notify();
+        self.0.wake();
     }
 }
 

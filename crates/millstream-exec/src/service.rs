@@ -1,16 +1,21 @@
 //! Pipelines that answer many callers: each answer goes back to the caller of its request.
 
 mod answer;
+#[cfg_attr(not(loom), expect(unreachable_pub, reason = "loom tests it"))]
+mod callers;
 mod client;
 mod error;
 mod reception;
 
 pub use answer::{Answer, AnswerFuture, Reply, Request};
+#[cfg(loom)]
+pub use callers::Baton;
 pub use client::Client;
 pub use error::CallError;
 pub use reception::Reception;
 
 use crate::{BoxExt, BoxShape, BoxStage, Handle, JobExt, Rings, RunError, Runner, Stage};
+use callers::Callers;
 use millstream_core::pipe::Id;
 use millstream_core::{AnyEdge, Arrow, Item, PartsExt, ViewExt, id, pipeline};
 
@@ -104,7 +109,8 @@ impl<Q: Item, A: Item + Clone> Service<Q, A> {
         );
         let answer = |_, (answer, request): (Option<&A>, &Request<Q, A>)| request.answer(answer.cloned());
         let run = rings.start(answers.from(arriving).to_each(answer))?;
-        let client = reception.client(&run);
+        let callers = Callers::of(&run.started.pool);
+        let client = reception.client(&run).running(callers);
         Ok((client, run))
     }
 }

@@ -48,9 +48,9 @@ pub(crate) struct Shared {
     pub(crate) trace: Trace,
     /// The source has published END.
     source_ended: AtomicBool,
-    /// The source's thread runs the stages; meanwhile workers wait for `surplus`.
+    /// The source's thread or a caller's runs the stages; meanwhile workers wait for `surplus`.
     together: AtomicBool,
-    /// How many times the source's thread has run the stages.
+    /// How many times such a thread has run the stages.
     turns: AtomicU64,
     /// Whether one worker has all tasklets that workers share, and no other one is tried.
     one_worker: AtomicBool,
@@ -180,7 +180,7 @@ impl Shared {
         self.draining.load(Ordering::Relaxed)
     }
 
-    /// Whether the source's thread runs the stages.
+    /// Whether the source's thread or a caller's runs the stages.
     pub(crate) fn together(&self) -> bool {
         self.together.load(Ordering::Relaxed)
     }
@@ -196,7 +196,7 @@ impl Shared {
         self.signal.notify();
     }
 
-    /// Counts a turn in which the source's thread has run the stages.
+    /// Counts a turn in which such a thread has run the stages.
     pub(crate) fn took_turn(&self) {
         self.turns.store(self.turns() + 1, Ordering::Relaxed);
     }
@@ -205,7 +205,7 @@ impl Shared {
         self.turns.load(Ordering::Relaxed)
     }
 
-    /// Notifies of a change that the source did not cause.
+    /// Notifies also while a thread other than a worker runs the stages.
     pub(crate) fn wake(&self) {
         self.signal.notify();
         if self.together() {

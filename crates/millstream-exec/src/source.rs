@@ -105,7 +105,7 @@ impl Closer {
     /// Returns at once. What was sent by then still comes.
     pub fn close(&self) {
         self.senders.end();
-        self.shared.signal.notify();
+        self.shared.wake();
     }
 }
 

@@ -102,7 +102,7 @@ pub(crate) fn work(pool: &Arc<Pool>, worker: usize) {
                 idle = idle.saturating_add(1);
                 watch.last = None;
                 let contended = pool.shared.idle.contended();
-                if pool.shared.idle.wait(idle) {
+                if !pool.shared.together() && pool.shared.idle.wait(idle) {
                     continue;
                 }
                 // Ends a trial at once if its workers have to wait for cores.

@@ -208,6 +208,6 @@ impl<T: Item> Drop for ProducerEnd<T> {
             self.registry.panicked(ProducerPanic::now(self.id, sent));
         }
         self.registry.leave(self.id, entry, sent);
-        self.registry.shared.signal.notify();
+        self.registry.shared.wake();
     }
 }

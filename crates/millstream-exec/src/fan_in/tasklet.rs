@@ -101,7 +101,7 @@ pub(crate) fn tick(shared: &Arc<Shared>, bound: Duration) -> std::io::Result<()>
     let tick = move || loop {
         std::thread::sleep(every);
         match shared.upgrade() {
-            Some(shared) if !shared.stopped() => shared.signal.notify(),
+            Some(shared) if !shared.stopped() => shared.wake(),
             _ => return,
         }
     };

@@ -31,11 +31,11 @@ impl Pool {
         self.release_if_over();
     }
 
-    /// Of the last thread that leaves and the one that asks for the release, the later one sees both stores. If both
-    /// do, the second finds nothing to drop.
+    /// Of the last thread that leaves, the last visitor and the thread that asks for the release, the latest one sees
+    /// what the others have stored. If several do, all but the first find nothing to drop.
     pub(super) fn release_if_over(&self) {
         let Some(source) = self.release.source.get() else { return };
-        if self.alive.load(Ordering::SeqCst) > 0 || !self.shared.stopped() {
+        if !self.shared.stopped() || self.alive.load(Ordering::SeqCst) > 0 || self.visitors.load(Ordering::SeqCst) > 0 {
             return;
         }
         let source = source.as_ref().and_then(Weak::upgrade);

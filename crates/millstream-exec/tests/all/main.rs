@@ -8,6 +8,7 @@ mod at_end;
 mod bounds;
 #[cfg(feature = "queues")]
 mod boxes;
+mod callers;
 mod choice;
 mod clock;
 #[cfg(feature = "queues")]

@@ -25,7 +25,8 @@ use tower_service::Service;
 /// router of your own (axum's `post_service`).
 ///
 /// A request is read by one function, and its answer is written by another; both run on the server's threads, and all
-/// that is between them in the pipeline. What goes wrong concerns the one request:
+/// that is between them in the pipeline, which may run there, too, as [`Client`] says. What goes wrong concerns the one
+/// request:
 ///
 /// - The body is too long, or too slow: 413, 408. Nothing was sent to the pipeline.
 /// - The first ring is full: 503 with `Retry-After`, at once, or after a time in which it may get
@@ -182,15 +183,16 @@ impl<Q: Item, A: Item> Inner<Q, A> {
             Ok(asked) => asked,
             Err(response) => return Ok(*response),
         };
-        let answer = match self.client.try_send(asked) {
-            Ok(answer) => answer,
-            Err(TrySendError::Full { value, .. }) => self.sent_within(value, options.room_within).await?,
-            Err(TrySendError::Ended(_)) => return Err(self.ending()),
+        let answered = match timeout(within, self.client.try_call(asked)).await {
+            Ok(Ok(answered)) => answered,
+            Ok(Err(TrySendError::Full { value, .. })) => {
+                let sent = self.sent_within(value, options.room_within).await?;
+                timeout(within, sent.into_future()).await.map_err(|_| Refusal::Late)?
+            }
+            Ok(Err(TrySendError::Ended(_))) => return Err(self.ending()),
+            Err(_) => return Err(Refusal::Late),
         };
-        match timeout(within, answer.into_future()).await {
-            Ok(answer) => answer.map(|answer| (options.write)(answer)).map_err(unanswered),
-            Err(_) => Err(Refusal::Late),
-        }
+        answered.map(|answer| (options.write)(answer)).map_err(unanswered)
     }
 }
 

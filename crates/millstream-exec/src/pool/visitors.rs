@@ -1,0 +1,57 @@
+//! Threads of the program that run the stages for a while: those of a service's callers.
+
+use super::Pool;
+use std::cell::Cell;
+use std::sync::atomic::Ordering;
+
+/// A stage may call another service, and so on: at most so deep.
+const DEEPEST: usize = 4;
+
+thread_local! {
+    /// The addresses of the pools whose stages this thread runs; 0 for none. It has no destructor, so that a thread
+    /// can make a call while it exits.
+    static VISITED: Cell<[usize; DEEPEST]> = const { Cell::new([0; DEEPEST]) };
+}
+
+/// While it lives, the thread that made it counts as one of the run's.
+pub(crate) struct Visit<'p> {
+    pool: &'p Pool,
+    depth: usize,
+}
+
+impl<'p> Visit<'p> {
+    /// None if this thread is in too many visits.
+    pub(crate) fn of(pool: &'p Pool) -> Option<Self> {
+        let mut visited = VISITED.get();
+        let depth = visited.iter().position(|address| *address == 0)?;
+        visited[depth] = address(pool);
+        VISITED.set(visited);
+        pool.visitors.fetch_add(1, Ordering::SeqCst);
+        Some(Visit { pool, depth })
+    }
+}
+
+impl Drop for Visit<'_> {
+    fn drop(&mut self) {
+        let mut visited = VISITED.get();
+        visited[self.depth] = 0;
+        VISITED.set(visited);
+        self.pool.visitors.fetch_sub(1, Ordering::SeqCst);
+        // The last thread of a run drops its values, except those in the middle of a step.
+        if self.pool.abandoned.load(Ordering::SeqCst) && self.pool.has_left() {
+            self.pool.clear();
+        }
+        self.pool.release_if_over();
+    }
+}
+
+impl Pool {
+    /// Whether the calling thread is in a [`Visit`].
+    pub(super) fn is_visited(&self) -> bool {
+        VISITED.get().contains(&address(self))
+    }
+}
+
+fn address(pool: &Pool) -> usize {
+    std::ptr::from_ref(pool).addr()
+}

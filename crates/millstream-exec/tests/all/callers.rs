@@ -1,0 +1,247 @@
+//! The thread of a caller runs the stages of a service at rest, and nothing else changes.
+
+use millstream_core::{Arrow, AsyncExt};
+use millstream_exec::{CallError, Client, Handle, requests, service};
+use millstream_testkit::within;
+use std::future::Future;
+use std::pin::{Pin, pin};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll, Waker};
+use std::thread::{ThreadId, current, sleep, spawn};
+use std::time::Duration;
+
+const LONG: Duration = Duration::from_secs(120);
+
+fn stage_thread() -> (Client<u64, ThreadId>, Handle<()>) {
+    service(requests::<u64>().map(|_| current().id())).start().unwrap()
+}
+
+#[test]
+fn a_call_that_finds_the_workers_at_rest_runs_the_stages() {
+    within(LONG, || {
+        let (client, _run) = stage_thread();
+        while client.call_blocking(1).unwrap() != current().id() {
+            std::thread::yield_now();
+        }
+    })
+    .unwrap();
+}
+
+#[test]
+fn what_is_only_sent_runs_on_the_workers() {
+    within(LONG, || {
+        let (client, _run) = stage_thread();
+        while client.call_blocking(1).unwrap() != current().id() {
+            std::thread::yield_now();
+        }
+        for _ in 0..100 {
+            assert_ne!(client.send(1).unwrap().wait().unwrap(), current().id());
+            assert_ne!(client.try_send(1).unwrap().wait().unwrap(), current().id());
+        }
+    })
+    .unwrap();
+}
+
+#[test]
+fn stages_that_take_long_run_on_the_workers() {
+    let slow = service(requests::<u64>().map(|_| {
+        sleep(Duration::from_millis(1));
+        current().id()
+    }));
+    let (client, _run) = slow.start().unwrap();
+    for _ in 0..50 {
+        assert_ne!(client.call_blocking(1).unwrap(), current().id());
+    }
+}
+
+#[test]
+fn a_stage_that_waits_keeps_all_of_them_on_their_own_threads() {
+    within(LONG, || {
+        let blocking = service(requests::<u64>().map_blocking(|x| *x).map(|_| current().id()));
+        let (client, _run) = blocking.start().unwrap();
+        for _ in 0..500 {
+            assert_ne!(client.call_blocking(1).unwrap(), current().id());
+        }
+        // Its future is woken by another thread.
+        let (wakes, woken) = std::sync::mpsc::channel::<Waker>();
+        spawn(move || woken.iter().for_each(Waker::wake));
+        let asynchronous = service(requests::<u64>().map_async(4, move |x: &u64| {
+            let (x, wakes, mut first) = (*x, wakes.clone(), true);
+            std::future::poll_fn(move |cx| {
+                if std::mem::take(&mut first) {
+                    wakes.send(cx.waker().clone()).unwrap();
+                    return Poll::Pending;
+                }
+                Poll::Ready(x)
+            })
+        }));
+        let (client, _run) = asynchronous.start().unwrap();
+        for x in 0..500 {
+            assert_eq!(client.call_blocking(x), Ok(x));
+        }
+    })
+    .unwrap();
+}
+
+/// Polls until the future is ready, as an executor without sleep does.
+fn polled<F: Future>(future: F) -> F::Output {
+    let mut future: Pin<&mut F> = pin!(future);
+    loop {
+        match future.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(value) => return value,
+            Poll::Pending => std::thread::yield_now(),
+        }
+    }
+}
+
+#[test]
+fn callers_of_every_kind_get_the_answers_of_one_stream() {
+    const CALLS: u64 = 3000;
+    within(LONG, || {
+        for ring in [1, 4, 4096] {
+            let count = requests::<u64>().filter(|x| *x < 10).scan(0, |n: &mut u64, _: &u64| {
+                *n += 1;
+                *n
+            });
+            let (client, run) = service(count).ring(ring).start().unwrap();
+            let caller = |kind: u64| {
+                let client = client.clone();
+                spawn(move || {
+                    let one = |n: u64| match (kind + n / 100) % 4 {
+                        0 => client.call_blocking(1),
+                        1 => polled(client.call(1)),
+                        2 => client.send(1).unwrap().wait(),
+                        _ => polled(client.try_call(1)).unwrap_or_else(|_| client.call_blocking(1)),
+                    };
+                    let answers: Vec<_> = (0..CALLS).map(|n| one(n).unwrap()).collect();
+                    assert_eq!(client.call_blocking(10), Err(CallError::NoAnswer));
+                    assert!(answers.is_sorted());
+                    answers
+                })
+            };
+            let callers: Vec<_> = (0..4).map(caller).collect();
+            let mut answers: Vec<_> = callers.into_iter().flat_map(|caller| caller.join().unwrap()).collect();
+            answers.sort_unstable();
+            assert!(answers.into_iter().eq(1..=4 * CALLS), "each number once");
+            drop(client);
+            assert_eq!(run.wait().unwrap().1.numbers.0, 4 * (CALLS + 1));
+        }
+    })
+    .unwrap();
+}
+
+#[test]
+fn a_failure_on_a_callers_thread_is_that_of_the_run() {
+    within(LONG, || {
+        let divide = service(requests::<u64>().map(|x| (12 / *x, current().id())).named("divide"));
+        let (client, run) = divide.start().unwrap();
+        while client.call_blocking(4).unwrap().1 != current().id() {
+            std::thread::yield_now();
+        }
+        let failed = client.call_blocking(0).unwrap_err();
+        let CallError::Failed(error) = &failed else { panic!("{failed}") };
+        assert!(error.to_string().contains("\"divide\""), "{error}");
+        assert_eq!(run.wait().unwrap_err(), **error);
+        assert!(matches!(client.call_blocking(4), Err(CallError::Failed(_))));
+    })
+    .unwrap();
+}
+
+#[test]
+fn a_stage_may_call_another_service() {
+    within(LONG, || {
+        let (inner, _inner_run) = service(requests::<u64>().map(|x| x + 1)).start().unwrap();
+        let (client, _run) = service(requests::<u64>().map(move |x| inner.call_blocking(*x).unwrap())).start().unwrap();
+        for x in 0..2000 {
+            assert_eq!(client.call_blocking(x), Ok(x + 1));
+        }
+    })
+    .unwrap();
+}
+
+#[test]
+fn a_stage_on_a_callers_thread_may_drop_the_run() {
+    within(LONG, || {
+        let place: Arc<Mutex<Option<Handle<()>>>> = Arc::default();
+        let handle = place.clone();
+        let stages = requests::<u64>().map(move |x| {
+            let run = (*x == 0).then(|| handle.lock().unwrap_or_else(PoisonError::into_inner).take());
+            drop(run);
+            current().id()
+        });
+        let (client, run) = service(stages).start().unwrap();
+        *place.lock().unwrap() = Some(run);
+        while client.call_blocking(1).unwrap() != current().id() {
+            std::thread::yield_now();
+        }
+        // The run is stopped in the middle of this call, which ends one way or the other.
+        let last = client.call_blocking(0);
+        assert!(matches!(last, Err(CallError::Ended) | Ok(_)), "{last:?}");
+        assert_eq!(client.call_blocking(1), Err(CallError::Ended));
+    })
+    .unwrap();
+}
+
+#[test]
+fn a_drain_ends_a_run_whose_callers_run_the_stages() {
+    within(LONG, || {
+        let (client, run) = stage_thread();
+        while client.call_blocking(1).unwrap() != current().id() {
+            std::thread::yield_now();
+        }
+        let last = client.clone();
+        drop(client);
+        run.drain(LONG).unwrap();
+        assert_eq!(last.call_blocking(1), Err(CallError::Ended));
+    })
+    .unwrap();
+}
+
+fn poll_once<F: Future>(future: Pin<&mut F>) -> Option<F::Output> {
+    match future.poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(value) => Some(value),
+        Poll::Pending => None,
+    }
+}
+
+#[test]
+fn async_calls_of_one_executor_are_done_in_one_turn() {
+    within(LONG, || {
+        let (client, _run) = stage_thread();
+        let here = Some(Ok(current().id()));
+        let mut together = false;
+        while !together {
+            client.call_blocking(1).unwrap();
+            let mut calls: Vec<_> = (0..8).map(|_| Box::pin(client.call(1))).collect();
+            // Each sends its request, and lets the others go first.
+            assert!(calls.iter_mut().all(|call| poll_once(call.as_mut()).is_none()));
+            together = calls.iter_mut().all(|call| poll_once(call.as_mut()) == here);
+        }
+    })
+    .unwrap();
+}
+
+#[test]
+fn a_call_that_is_dropped_while_it_lets_others_go_first_is_worked_on() {
+    within(LONG, || {
+        let done = Arc::new(AtomicU64::new(0));
+        let counter = done.clone();
+        let stages = requests::<u64>().map(move |_| {
+            counter.fetch_add(1, Ordering::SeqCst);
+            current().id()
+        });
+        let (client, _run) = service(stages).start().unwrap();
+        let mut calls = 1;
+        while client.call_blocking(1).unwrap() != current().id() {
+            calls += 1;
+        }
+        let mut dropped = Box::pin(client.call(1));
+        assert_eq!(poll_once(dropped.as_mut()), None);
+        drop(dropped);
+        while done.load(Ordering::SeqCst) <= calls {
+            std::thread::yield_now();
+        }
+    })
+    .unwrap();
+}
