@@ -1,11 +1,11 @@
-//! JSON again, on one line, without building anything.
+//! Writes JSON on one line, without building values.
 
 use super::{Invalid, Parser};
 use crate::native::Scalar;
 use crate::write::write_text;
 use memchr::memchr2;
 
-/// Only a whole reading can tell what is written, or what is wrong.
+/// Only a full parse can tell what to write, or what is wrong.
 pub(crate) struct Unsure;
 
 impl From<Invalid> for Unsure {
@@ -14,12 +14,12 @@ impl From<Invalid> for Unsure {
     }
 }
 
-/// Objects with more fields are left to a whole reading, since each key is compared with those before it.
+/// Objects with more fields need a full parse: each key is compared with all keys before it.
 pub(super) const MOST_FIELDS: usize = 24;
 
 impl Parser<'_> {
-    /// Passes over the next value, and writes it as a compact writer would. What is written of a value that is unsure
-    /// has no meaning.
+    /// Skips the next value, and writes it as a compact writer would. If the answer is unsure, what was written has no
+    /// meaning.
     pub(crate) fn compact(&mut self, out: &mut Vec<u8>) -> Result<(), Unsure> {
         let from = self.at;
         match self.peek().ok_or(Unsure)? {
@@ -90,7 +90,7 @@ impl Parser<'_> {
         let (mut keys, mut many): ([&[u8]; MOST_FIELDS], _) = ([&[]; MOST_FIELDS], 0);
         loop {
             let key = self.plain_key().filter(|key| !key.contains(&0x7f)).ok_or(Unsure)?;
-            // Of two fields of one name the second counts, in the place of the first.
+            // If two fields have the same name, the second one's value is written at the first one's place.
             if many == MOST_FIELDS || keys[..many].contains(&key) {
                 return Err(Unsure);
             }
@@ -108,7 +108,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Whether another item follows; else the brackets end.
+    /// Whether another item follows; otherwise the brackets end.
     fn goes_on(&mut self, end: u8, out: &mut Vec<u8>) -> Result<bool, Unsure> {
         let next = self.skip_white().ok_or(Unsure)?;
         self.at += 1;
