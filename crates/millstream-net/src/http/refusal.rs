@@ -84,10 +84,9 @@ impl fmt::Display for Refusal {
             Refusal::Ended => f.write_str("the service has ended; whether this had an effect is not known"),
             Refusal::TooMany => f.write_str("too many requests of this client are under way"),
             Refusal::Late => f.write_str("accepted; the answer did not come in time"),
-            Refusal::NoAnswer => f.write_str(
-                "there is no answer to this request: a stage left it out, or failed on \
-                                              it",
-            ),
+            Refusal::NoAnswer => {
+                f.write_str("there is no answer to this request: a stage left it out, or failed on it")
+            }
             // Where and why it failed is for the log, and not for a stranger.
             Refusal::Failed(_) => f.write_str("the service has failed"),
         }
