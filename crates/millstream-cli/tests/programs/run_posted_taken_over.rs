@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 
 const TEXT: &str = "jsonl(listen: \"127.0.0.1:0\") | map(.id)";
 const OFTEN: &str = "--snapshot-every 0.05s";
-/// A process with this one is not settled before its first five seconds are over.
+/// A process with this flag is not settled before its first five seconds are over.
 const SELDOM: &str = "--snapshot-every 3600s";
 
 /// How a client posts. Each row has an id of its own.
@@ -127,10 +127,10 @@ fn has_once(scene: &Scene, ids: impl IntoIterator<Item = String>) {
     assert!(found.is_empty(), "rows that were not acknowledged: {found:?}");
 }
 
-/// A process that asks for the run, gets the sockets, and does nothing with them.
+/// A process that asks for the run, gets the sockets, and does not use them.
 fn silent(scene: &Scene) -> UnixStream {
     let since = Instant::now();
-    // The run may listen and not have begun.
+    // The run may listen before it has begun.
     let mut link = loop {
         match UnixStream::connect(scene.path("state/take-over")) {
             Ok(link) => break link,
@@ -192,8 +192,8 @@ fn the_old_run_goes_on_with_all_its_connections_if_the_new_one_dies_before_it_be
         assert_eq!(row.join().expect("a client"), Some(200));
         held.push(format!("held {n}"));
     }
-    run.says("did not take over, and this one goes on");
-    // One that cannot write what it should, with another text: the old one goes on with its own.
+    run.says("did not take over, so this process goes on");
+    // A new process that cannot write its output, with another text: the old one goes on with its own text.
     fs::create_dir(scene.path("dir")).expect("a directory");
     let text = "let row = jsonl(listen: \"127.0.0.1:0\"); row | jsonl(\"dir\"); row | map(.id)";
     fs::write(scene.path("p.mill"), text).expect("the text");
@@ -222,10 +222,10 @@ fn the_old_run_still_listens_if_the_new_one_is_killed_before_its_first_snapshot(
         takes(run.port, format!("old {n}"));
         let new = Run::start(&scene, &format!("{SELDOM} --take-over"));
         new.says("took over from process ");
-        // It is in the journal, and the old one reads it there.
+        // The row is in the journal, where the old process reads it.
         takes(run.port, format!("new {n}"));
         new.kill();
-        // No connection is refused: it waits in the queue of the socket.
+        // A connection is not refused: it waits in the socket's queue.
         takes(run.port, format!("again {n}"));
         run.says("and this one goes on");
     }
@@ -245,7 +245,7 @@ fn a_run_that_was_told_to_end_leaves_its_socket_to_the_next_one() {
     assert_eq!(post(run.port, "{\"id\":\"one\"}"), Some(200));
     let mut new = Run::start(&scene, &format!("{SELDOM} --take-over"));
     new.says("took over from process ");
-    // Neither of them waits for what the other one may still do.
+    // Neither process waits for the other.
     assert_eq!(run.end(&scene), Some(143));
     assert_eq!(post(new.port, "{\"id\":\"two\"}"), Some(200));
     assert_eq!(new.end(&scene), Some(143));

@@ -11,7 +11,7 @@ use std::ffi::OsString;
 /// A run whose state is kept.
 pub(super) struct OnState {
     pub(super) upgrader: JobUpgrader,
-    /// Its present text, and what that writes.
+    /// Its present text, and the outputs of that text.
     pub(super) kept: KeptProgram,
     pub(super) outputs: KeptOutputs,
     pub(super) keep: Keep,
