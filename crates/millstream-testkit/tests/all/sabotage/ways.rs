@@ -287,7 +287,7 @@ impl Case {
             Outcome::Whole(_) if self.survives() && saboteur.acted() => Ok(()),
             Outcome::Part => Ok(()),
             Outcome::Whole(slots) if digests(&slots) != digests(model) => {
-                Err(format!("{slots:?}, and the model has {model:?}"))
+                Err(format!("{slots:?}, but the model has {model:?}"))
             }
             Outcome::Whole(_) => Ok(()),
             Outcome::Failed(RunError::Stage { stage, cause, .. }) => {
