@@ -15,9 +15,9 @@ impl From<Invalid> for Unsure {
 }
 
 /// Objects with more fields need a full parse: each key is compared with all keys before it.
-pub(super) const MOST_FIELDS: usize = 24;
+const MOST_FIELDS: usize = 24;
 
-impl Parser<'_> {
+impl<'a> Parser<'a> {
     /// Skips the next value, and writes it as a compact writer would. If the answer is unsure, what was written has no
     /// meaning.
     pub(crate) fn compact(&mut self, out: &mut Vec<u8>) -> Result<(), Unsure> {
@@ -74,17 +74,35 @@ impl Parser<'_> {
         }
         loop {
             self.compact(out)?;
-            if !self.goes_on(b']', out)? {
+            if !self.goes_on(b']')? {
+                out.push(b']');
                 return Ok(());
             }
+            out.push(b',');
         }
     }
 
     fn compact_object(&mut self, out: &mut Vec<u8>) -> Result<(), Unsure> {
-        out.push(b'{');
+        let mut before = b'{';
+        self.fields(|parser, key| {
+            out.push(before);
+            before = b',';
+            write_key(key, out);
+            out.push(b':');
+            parser.compact(out)
+        })?;
+        out.extend_from_slice(if before == b'{' { b"{}" } else { b"}" });
+        Ok(())
+    }
+
+    /// Calls `field` at the value of each field of an object, with the field's key. The parser is after the opening
+    /// brace; `field` skips the value.
+    pub(super) fn fields(
+        &mut self,
+        mut field: impl FnMut(&mut Self, &'a [u8]) -> Result<(), Unsure>,
+    ) -> Result<(), Unsure> {
         if self.skip_white() == Some(b'}') {
             self.at += 1;
-            out.push(b'}');
             return Ok(());
         }
         let (mut keys, mut many): ([&[u8]; MOST_FIELDS], _) = ([&[]; MOST_FIELDS], 0);
@@ -96,31 +114,33 @@ impl Parser<'_> {
             }
             keys[many] = key;
             many += 1;
-            let from = self.at;
             self.pass()?;
-            out.extend_from_slice(&self.bytes[from..self.at]);
             self.colon()?;
-            out.push(b':');
-            self.compact(out)?;
-            if !self.goes_on(b'}', out)? {
+            field(self, key)?;
+            if !self.goes_on(b'}')? {
                 return Ok(());
             }
         }
     }
 
     /// Whether another item follows; otherwise the brackets end.
-    fn goes_on(&mut self, end: u8, out: &mut Vec<u8>) -> Result<bool, Unsure> {
+    fn goes_on(&mut self, end: u8) -> Result<bool, Unsure> {
         let next = self.skip_white().ok_or(Unsure)?;
         self.at += 1;
         if next == b',' {
             self.skip_white();
-            out.push(b',');
             return Ok(true);
         }
         if next != end {
             return Err(Unsure);
         }
-        out.push(end);
         Ok(false)
     }
+}
+
+/// Writes a key without escape sequences, in quotes.
+pub(super) fn write_key(key: &[u8], out: &mut Vec<u8>) {
+    out.push(b'"');
+    out.extend_from_slice(key);
+    out.push(b'"');
 }
