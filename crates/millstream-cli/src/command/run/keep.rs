@@ -143,10 +143,10 @@ impl Job {
         let Job { kept, keep, files, read, outputs, .. } = self;
         let (program, complaints) = (kept.program.clone(), asked.complaints.clone());
         let of = super::change::Of { program, read: files.clone(), quiet: asked.quiet, complaints };
-        let (kept, outputs, keep, read) = (kept.clone(), outputs.clone(), keep.clone(), read.clone());
+        let (outputs, keep, read) = (outputs.clone(), keep.clone(), read.clone());
         let changes = changes.clone();
         runs.when_kept_started(move |upgrader| {
-            changes.begin(of, change::OnState { upgrader, kept, outputs, keep, read });
+            changes.begin(of, change::OnState { upgrader, outputs, keep, read });
         });
     }
 

@@ -107,8 +107,8 @@ impl KeptProgram {
         if !check.is_allowed() {
             let lines: String = check.to_string().lines().map(|line| format!("\n  {line}")).collect();
             let why = format!(
-                "it has the state of another text, which this one cannot replace{}. To begin from nothing, keep the \
-                 state in another directory:{lines}",
+                "it has the state of another text, which this one cannot replace{}. \
+                 To begin from nothing, keep the state in another directory:{lines}",
                 advice(&check)
             );
             return Err(wrong(&why));
@@ -120,37 +120,8 @@ impl KeptProgram {
     /// What is stored of the program with a run's states.
     pub(super) fn describe(&self, keep: &mut Keep) {
         if let Doing::Run { job, .. } = &mut keep.doing {
-            *job = self.described(job.clone());
+            *job = described(job.clone(), &self.program, &self.text, self.changed);
         }
-    }
-
-    /// Adds this text to the job, which says how a run was started.
-    fn described(&self, mut job: Value) -> Value {
-        (job["text"], job["calls"]) = (json!(self.text), json!(calls(&self.program)));
-        (job["numbers"], job["changed"]) = (json!(self.program.numbers()), json!(self.changed));
-        job
-    }
-
-    /// The next text of a run, and what is stored of it if it begins at a number.
-    #[cfg(feature = "page")]
-    pub(super) fn next(
-        &self,
-        program: &Program,
-        text: &str,
-        keep: &Keep,
-    ) -> (Self, impl FnOnce(SequenceNumber) -> Value + use<>) {
-        let (program, text) = (program.clone(), text.to_owned());
-        let next = KeptProgram { program, text, changed: true, said: None, ..self.clone() };
-        let started = match &keep.doing {
-            Doing::Run { job, .. } => job.clone(),
-            _ => Value::Null,
-        };
-        let mut job = next.described(started);
-        let described = |SequenceNumber(at)| {
-            job["changed_at"] = at.into();
-            job
-        };
-        (next, described)
     }
 
     /// Judges each snapshot with which the run may begin.
@@ -181,6 +152,27 @@ impl KeptProgram {
     }
 }
 
+/// Adds a text and its program to the job, which says how a run was started.
+fn described(mut job: Value, program: &Program, text: &str, changed: bool) -> Value {
+    (job["text"], job["calls"]) = (json!(text), json!(calls(program)));
+    (job["numbers"], job["changed"]) = (json!(program.numbers()), json!(changed));
+    job
+}
+
+/// The job of a text that replaces another one at a number.
+#[cfg(feature = "page")]
+pub(super) fn replacing(program: &Program, text: &str, keep: &Keep) -> impl FnOnce(SequenceNumber) -> Value + use<> {
+    let started = match &keep.doing {
+        Doing::Run { job, .. } => job.clone(),
+        _ => Value::Null,
+    };
+    let mut job = described(started, program, text, true);
+    |SequenceNumber(at)| {
+        job["changed_at"] = at.into();
+        job
+    }
+}
+
 /// The job of the text that a look repeats; `None` for a run.
 ///
 /// # Errors
@@ -207,8 +199,8 @@ fn looked_at<'a>(doing: &Doing, manifests: &'a [Manifest]) -> Result<Option<&'a 
     });
     if let Some((last, next)) = ends.filter(|(last, _)| to.is_none_or(|to| to > *last)) {
         return Err(format!(
-            "the text was changed at number {last}, and a replay runs one text: use --to {last}, or --from {next} for \
-             the next text"
+            "the text was changed at number {last}, and a replay runs one text: \
+             use --to {last}, or --from {next} for the next text"
         ));
     }
     if begins.is_none() && first.plan["job"]["changed"] == true {
