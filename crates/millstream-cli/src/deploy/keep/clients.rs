@@ -6,17 +6,16 @@
 
 use super::super::serve::{GRACE, Refused, opened};
 use super::super::{Failed, Runs};
-use super::offered::{Asked, LOOK, Of, Offered, UP_WITHIN as FREE_WITHIN, named};
+use super::offered::{Asked, LOOK, Of, Offered, named};
 use crate::config::Keep;
 use crate::environment::{SHORTEST_TOKEN, TOKEN, secret};
-use crate::message::quoted;
 use crate::outcome::Outcome;
 use millstream_core::text::Block;
 use millstream_exec::{Client, Stopper};
 use millstream_net::http::axum::Router;
 use millstream_net::http::hand_over::{self, HandOverError, Offer, Predecessor, Successor};
 use millstream_net::http::{Limits, Refusal, Server};
-use millstream_state::{StateDir, StateError, Storer};
+use millstream_state::{JobError, StateDir, Storer};
 use std::cell::OnceCell;
 use std::fmt;
 use std::net::SocketAddr;
@@ -239,7 +238,8 @@ impl Runs {
                 let (of, storer) = (named(before.process()), storer.clone());
                 let offer = before.up_until(server, GO_WITHIN, move || storer.stored() > 0);
                 inner.offer = Some(
-                    offer.map_err(|error| Failed::TakeOver(format!("{of} does not let this process begin: {error}")))?,
+                    offer
+                        .map_err(|error| Failed::TakeOver(format!("{of} does not let this process begin: {error}")))?,
                 );
                 self.say(&format!("took over from {of} at number {at}"));
             } else if inner.offer.is_none() {
@@ -276,16 +276,8 @@ impl Runs {
                 return Ok(true);
             }
         }
-        let (since, mut said) = (Instant::now(), false);
-        while let Err(StateError::InUse { .. }) = StateDir::open(&keep.dir, program)
-            && !self.interrupted()
-        {
-            if !said && since.elapsed() > FREE_WITHIN {
-                said = true;
-                self.say(&format!("nothing is answered: another process has {}", quoted(keep.dir.as_os_str())));
-            }
-            self.interrupts.wait_at_most(LOOK);
-        }
+        // The start of the run reports any other error.
+        let _ = self.when_free(|| StateDir::open(&keep.dir, program).map_err(|error| JobError::State(error).into()));
         if self.interrupted() { Ok(false) } else { Err(Failed::GoesOn) }
     }
 

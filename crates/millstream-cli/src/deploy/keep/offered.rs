@@ -1,11 +1,9 @@
 //! The old process's part of a take-over of a run whose state is kept. [`taken`](super::taken) is the new process's
-//! part,
-//! and `clients` adds what a run that reads posted rows needs.
+//! part, and `clients` adds what a run that reads posted rows needs.
 //!
 //! The run takes a snapshot, stops after it, and lets the directory go. That loses nothing, since a run that is started
 //! again goes on at the snapshot. If the new process does not go on, this process therefore starts its own program
-//! again,
-//! in its place.
+//! again, in its place.
 
 use crate::config::{GOES_ON, Keep};
 use crate::interrupts::Interrupts;
@@ -29,7 +27,7 @@ pub(super) const LOOK: Duration = Duration::from_millis(20);
 const SAYS_WITHIN: Duration = Duration::from_secs(5);
 
 /// The time limit for the new process to open the directory, or for the directory of a killed process to become free.
-pub(super) const UP_WITHIN: Duration = Duration::from_secs(30);
+const UP_WITHIN: Duration = Duration::from_secs(30);
 
 /// A run that a new process may take over.
 #[derive(Clone, Default)]

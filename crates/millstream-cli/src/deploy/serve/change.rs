@@ -118,7 +118,9 @@ impl Runs {
             match followed {
                 Err(error) if error.is_left_behind() && left_behind < MOST_LEFT_BEHIND => left_behind += 1,
                 Err(error) if error.is_left_behind() => {
-                    let why = format!("--take-over: the other process removes its state faster than this one reads it: {error}");
+                    let why = format!(
+                        "--take-over: the other process removes its state faster than this one reads it: {error}"
+                    );
                     return Err((why, Outcome::InputOrOutputFailed));
                 }
                 Err(error) => return Ok(Err(error.into())),
@@ -143,7 +145,10 @@ impl Runs {
                     Err(error) => return Ok(Err(error)),
                 };
                 if let Some(signal) = self.interrupts.first() {
-                    return Err(("--take-over: interrupted before the take-over".to_owned(), Outcome::Interrupted(signal)));
+                    return Err((
+                        "--take-over: interrupted before the take-over".to_owned(),
+                        Outcome::Interrupted(signal),
+                    ));
                 }
                 if !said && since.elapsed() > SAID_AFTER {
                     said = true;
@@ -273,14 +278,19 @@ impl Runs {
         S: Serves,
         AnyEdge<S::Request>: BoxShape,
     {
+        self.when_free(|| self.start(service))
+    }
+
+    /// Repeats `start` until it finds the state free, or a signal comes. Returns its last result.
+    pub(in crate::deploy) fn when_free<T>(&self, start: impl Fn() -> Result<T, Failed>) -> Result<T, Failed> {
         let since = Instant::now();
         let mut said = false;
         loop {
-            match self.start(service) {
+            match start() {
                 Err(failed) if is_in_use(&failed) && self.interrupts.first().is_none() => {
                     if !said && since.elapsed() > FOUND_WITHIN {
                         said = true;
-                        self.say(&format!("nothing is answered: {failed}"));
+                        self.say(&format!("requests are not answered: {failed}"));
                     }
                     self.interrupts.wait_at_most(AGAIN);
                 }
