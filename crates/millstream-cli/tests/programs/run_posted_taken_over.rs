@@ -1,13 +1,13 @@
-//! `run --state` of rows that are posted, and that new processes take over under those who post.
+//! `run --state` over posted rows, while new processes take over from old ones under the clients.
 
+use crate::client::Connection;
 use crate::run_posted::{Run, post, random, text_of};
 use crate::scene::{PATIENCE, Scene, Seen, ended};
 use std::collections::HashMap;
 use std::fs::{self, File};
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{Read, Write};
 #[cfg(target_os = "linux")]
 use std::net::TcpListener;
-use std::net::TcpStream;
 use std::os::unix::net::UnixStream;
 use std::process::Stdio;
 use std::sync::Arc;
@@ -20,38 +20,29 @@ const OFTEN: &str = "--snapshot-every 0.05s";
 /// A process with this flag is not settled before its first five seconds are over.
 const SELDOM: &str = "--snapshot-every 3600s";
 
-/// How a client posts. Each row has an id of its own.
+/// How a client posts. Each row has its own id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
-    /// Each row on a connection of its own.
+    /// Each row on its own connection.
     New,
     /// All on one connection.
     Kept,
     /// The body comes late.
     Slow,
-    /// Three rows in a body that comes in pieces, the ends of which are within rows.
+    /// Three rows in a body that comes in pieces, which end within rows.
     Chunked,
 }
 
-/// A client for which nothing may go wrong: no connection is refused or reset, and every row is acknowledged.
+/// A client for which nothing may go wrong: every row is acknowledged.
 struct Client {
-    port: u16,
     kind: Kind,
-    connection: Option<BufReader<TcpStream>>,
+    connection: Connection,
 }
 
 impl Client {
-    fn connected(&self) -> BufReader<TcpStream> {
-        let stream = TcpStream::connect(("127.0.0.1", self.port)).expect("no connection is refused");
-        stream.set_read_timeout(Some(PATIENCE)).expect("a timeout");
-        stream.set_nodelay(true).expect("an option");
-        BufReader::new(stream)
-    }
-
     fn post(&mut self, rows: &[String]) {
-        let mut connection = self.connection.take().unwrap_or_else(|| self.connected());
         let body: String = rows.iter().map(|id| format!("{{\"id\":\"{id}\"}}\n")).collect();
-        let stream = connection.get_mut();
+        let stream = self.connection.stream();
         let mut say = |text: &str| stream.write_all(text.as_bytes()).expect("it can be sent");
         let close = if self.kind == Kind::New { "connection: close\r\n" } else { "" };
         let head = format!("POST /ingest HTTP/1.1\r\nhost: localhost\r\n{close}");
@@ -71,40 +62,15 @@ impl Client {
             }
             say(second);
         }
-        let (ends, said) = answered(&mut connection);
-        assert_eq!(said, format!("{{\"taken\":{}}}\n", rows.len()));
-        if ends {
-            let mut rest = Vec::new();
-            connection.read_to_end(&mut rest).expect("no connection is reset");
-            assert!(rest.is_empty(), "{rest:?}");
-        } else {
-            self.connection = Some(connection);
-        }
+        assert_eq!(self.connection.response().body, format!("{{\"taken\":{}}}\n", rows.len()));
     }
-}
-
-/// Whether a response is the last one of its connection, and its body.
-fn answered(connection: &mut BufReader<TcpStream>) -> (bool, String) {
-    let (mut line, mut head) = (String::new(), String::new());
-    while line != "\r\n" {
-        line.clear();
-        let read = connection.read_line(&mut line).expect("no connection is reset");
-        assert!(read > 0, "a connection has ended without an answer: {head}");
-        head += &line.to_ascii_lowercase();
-    }
-    let length = head.split_once("content-length: ").and_then(|(_, rest)| rest.split_once('\r')).expect("a length").0;
-    let mut body = vec![0; length.parse().expect("a number")];
-    connection.read_exact(&mut body).expect("a response is whole");
-    let body = String::from_utf8(body).expect("text");
-    assert!(head.starts_with("http/1.1 200 "), "{head}{body}");
-    (head.contains("connection: close\r\n"), body)
 }
 
 /// Posts until it is over. Returns the ids.
 fn posting(port: u16, name: usize, kind: Kind, over: &Arc<AtomicBool>) -> JoinHandle<Vec<String>> {
     let over = over.clone();
     spawn(move || {
-        let (mut client, mut ids) = (Client { port, kind, connection: None }, Vec::new());
+        let (mut client, mut ids) = (Client { kind, connection: Connection::to(port) }, Vec::new());
         while !over.load(Ordering::Relaxed) {
             let many = if kind == Kind::Chunked { 3 } else { 1 };
             let rows: Vec<String> = (0..many).map(|n| format!("{name}-{}", ids.len() + n)).collect();
