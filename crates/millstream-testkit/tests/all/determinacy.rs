@@ -1,4 +1,4 @@
-//! Broken determinacy is found, made small, and reported with its stage.
+//! The assertions find broken determinacy, shrink it, and report its stage.
 
 use millstream_core::{Arrow, Val, pipeline};
 use millstream_exec::{Everywhere, Pipeline};
@@ -111,7 +111,7 @@ fn a_failure_is_reported_with_the_smallest_input() {
     assert!(message.contains("attempt to divide by zero") && message.contains("smallest found: [0]"), "{message}");
 }
 
-/// A number, and a `Clone` that is no copy.
+/// A number with a `Clone` that is not a true copy.
 #[derive(Debug, PartialEq)]
 struct Counted(u64);
 
