@@ -55,7 +55,7 @@ impl Differ {
 }
 
 enum Difference {
-    /// Compares up to the end of the shorter run.
+    /// There is no difference up to the end of the shorter run.
     None { to: u64, ends: [u64; 2] },
     /// The first number whose value changes the two runs' states differently: the states differ before `number + 1`,
     /// but not before `number`.

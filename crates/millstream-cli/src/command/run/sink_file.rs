@@ -167,7 +167,7 @@ impl SinkFile {
         self.is_open.store(false, Ordering::Relaxed);
         #[cfg(feature = "sqlite")]
         if let To::Table { database, .. } = &self.state().to {
-            // Other sinks may go on writing tables of this database, so an error of its commit is reported here.
+            // Commits this table's rows now, since other sinks may go on writing to the database for long.
             let _ = database.lock().unwrap_or_else(PoisonError::into_inner).commit();
         }
         self.state().to = To::Nothing;

@@ -27,7 +27,7 @@ pub(in super::super) struct KeptProgram {
     shards: usize,
     /// Whether the run began with another text.
     changed: bool,
-    /// The rules for the states of another text.
+    /// The summary of the states that this text takes from another one, if it replaces one.
     said: Option<String>,
 }
 
@@ -146,7 +146,7 @@ impl KeptProgram {
         judged.map(Some).map_err(|check| format!("it has the state of another text{}:\n{check}", advice(&check)))
     }
 
-    /// Judges the states of another text.
+    /// The summary of the states that this text takes from another one, if it replaces one.
     pub(super) fn said(&self) -> Option<&str> {
         self.said.as_deref()
     }
