@@ -193,7 +193,7 @@ fn the_old_run_still_listens_if_the_new_one_is_killed_before_its_first_snapshot(
         new.kill();
         // A connection is not refused: it waits in the socket's queue.
         takes(run.port, format!("again {n}"));
-        run.says("and this one goes on");
+        run.says("so this process goes on");
     }
     let new = Run::start(&scene, &format!("{OFTEN} --take-over"));
     assert_eq!(ended(&mut run.child).code(), Some(0));

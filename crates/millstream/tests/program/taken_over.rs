@@ -128,7 +128,7 @@ pub(crate) fn its_output_is_that_of_one_process_however_often_it_is_taken_over()
             sleep(Duration::from_millis(1));
         }
         retired += usize::from(present.said().contains("retired at number "));
-        resumed += usize::from(present.said().contains("and this one goes on"));
+        resumed += usize::from(present.said().contains("so this process goes on"));
         if present.ended() {
             present = next;
         }

@@ -165,7 +165,7 @@ fn a_second_process_that_takes_over_is_refused_and_so_is_one_without_a_state() {
     assert_eq!(second.code, Some(1));
     assert!(second.stderr.contains("--take-over: the process that has state: another process is taking over"));
     drop(first);
-    ledger.says("this one goes on");
+    ledger.says("this process goes on");
     assert_eq!(ledger.ask("GET /health", "", "").0, 200);
     let stateless = scene.millstream("serve --take-over", Input::Nothing);
     assert_eq!(stateless.code, Some(2));
@@ -183,7 +183,7 @@ fn a_second_process_that_takes_over_is_refused_and_so_is_one_without_a_state() {
     assert_eq!(other.code, Some(1));
     assert!(other.stderr.contains("has the state of the program"), "{}", other.stderr);
     assert_eq!(
-        ledger.said.lock().unwrap().matches("this one goes on").count(),
+        ledger.said.lock().unwrap().matches("this process goes on").count(),
         1,
         "another program does not disturb it"
     );
