@@ -18,7 +18,7 @@ const GONE: usize = 8;
 /// [looks](FirstAnswers::look) whether the id is new, and if so [keeps](FirstAnswers::keep) the answer. The state is in
 /// snapshots, and later requests in the journal, so this works across crashes.
 ///
-/// It is bounded: it keeps the answers to exactly the last `most` requests with ids. It knows the ids of eight times as
+/// It is bounded: it keeps the answers to all of the last `most` requests with ids. It knows the ids of eight times as
 /// many earlier requests, without their answers: [`Forgotten`](Look::Forgotten). An older id counts as new, so a client
 /// should not repeat a request after that many later ones.
 ///
