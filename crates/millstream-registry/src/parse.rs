@@ -278,8 +278,7 @@ impl<'a> Parser<'a> {
         self.fail(Mistake::new(what, at, "").help("`let` gives a part a name"))
     }
 
-    /// A call of a stage, which reads `first` before the wires in parentheses. Without `first`, a call needs
-    /// parentheses.
+    /// A call of a stage, which reads `first` before the wires in parentheses; without `first` it needs parentheses.
     fn call(&mut self, stage: Name<'a>, first: Option<Value<'a>>) -> Parsed<Call<'a>> {
         let version = if self.is_sign(b'@') {
             self.next += 1;

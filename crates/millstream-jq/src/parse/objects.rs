@@ -10,9 +10,10 @@ struct Field<'a> {
     value: &'a [u8],
 }
 
-/// Appends `$first + $second`, an object with the fields of both; a field that both have is the second's. Returns whether
-/// it was appended. If not, `out` is as it was, and only jq can tell the sum: `first` or `second` is not an object or not
-/// UTF-8, or has two fields of one name, more than 24 fields, or a key or a number that is not written as jq writes it.
+/// Appends `$first + $second`, an object with the fields of both; a field that both have is the second's. Returns
+/// whether it was appended. If not, `out` is as it was, and only jq can tell the sum: `first` or `second` is not an
+/// object or not UTF-8, or has two fields of one name, more than 24 fields, or a key or a number that is not written as
+/// jq writes it.
 ///
 /// ```
 /// use millstream::jq::unite;

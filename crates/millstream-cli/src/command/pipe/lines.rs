@@ -191,9 +191,9 @@ impl Talks {
             let name = self.filter.name();
             say(&format!(
                 "millstream pipe: {name} answered only when its input ended. \
-                 It is started again after each such line; if the next line is the same, its input then always ends at once. \
-                 Make it write each line at once (`sed -u`, `grep --line-buffered`, `mawk -W interactive`, `stdbuf -oL`), \
-                 or raise --patience"
+                 It is started again after each such line; if the next line is the same, its input then always \
+                 ends at once. Make it write each line at once (`sed -u`, `grep --line-buffered`, \
+                 `mawk -W interactive`, `stdbuf -oL`), or raise --patience"
             ));
         }
     }

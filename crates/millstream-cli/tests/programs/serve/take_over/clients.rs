@@ -87,7 +87,7 @@ struct Client {
 }
 
 impl Client {
-    /// Makes these transfers. The requests after a response that ends the connection have no answer, and are sent again.
+    /// Makes these transfers. Requests after a response that ends the connection have no answer, and are sent again.
     fn transfer(&mut self, number: usize, from: u64, to: u64) {
         let mut next = from;
         while next < to {
