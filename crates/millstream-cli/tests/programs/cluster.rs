@@ -125,8 +125,7 @@ fn what_is_wrong_is_said() {
         (
             "cluster apply words --app a",
             2,
-            "a: the application runs a different pipeline: its program is \"wc\", and \
-                                            this",
+            "a: the application runs a different pipeline: its program is \"wc\", and this",
         ),
         ("cluster status --app nosuch", 2, "there is no application \"nosuch\" at nats://127.0.0.1:"),
         ("worker --app nosuch", 2, "`cluster apply` makes one"),

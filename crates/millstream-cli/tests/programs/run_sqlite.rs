@@ -157,8 +157,7 @@ fn what_is_wrong_with_a_query_is_said_with_its_place() {
         &scene,
         "sqlite(query: \"select 1\")",
         "",
-        "a query cannot read standard input: name the file of the \
-                                                      database",
+        "a query cannot read standard input: name the file of the database",
         2,
     );
     fails(&scene, "sqlite(\"t.db\")", "", "`sqlite` needs `query`", 2);

@@ -81,8 +81,7 @@ fn words_are_checked() {
         "|n| { plus(n, n: \"x) }",
         &[
             "this text is not closed",
-            "a parameter is a number, a time, a text in quotes, an expression, `true` or \
-                                      `false`",
+            "a parameter is a number, a time, a text in quotes, an expression, `true` or `false`",
         ],
     );
     check("|n| { total(n) & n }", &["`&` has no meaning here", "`}` is expected here"]);
