@@ -69,8 +69,8 @@ pub(crate) struct Bench {
     pub(crate) about: &'static str,
 }
 
-/// What is said of the benches and what runs are apart: a test that only names them does not contain them, and builds
-/// in half of the time.
+/// The names and descriptions of the benches are apart from their code: a test that only names them does not contain
+/// the code, and builds in half of the time.
 macro_rules! benches {
     ($($name:literal: $about:literal, $run:path;)*) => {
         pub(crate) const ALL: &[Bench] = &[$(Bench { name: $name, about: $about }),*];

@@ -23,8 +23,8 @@ pub(crate) enum Failure {
     #[error("{0}")]
     Threads(&'static str),
     #[error(
-        "of {all} values {saturated} were taken while every producer had something waiting; a fair share needs at \
-         least {enough}: the producers had too little of this machine's time, run it again while others use less"
+        "of {all} values {saturated} were taken while every producer had something waiting, but a fair share needs at least \
+         {enough}: other processes took too much of this machine's time, so run it again while it is less busy"
     )]
     NeverSaturated { all: u64, saturated: u64, enough: u64 },
     #[error("there are no results of {0}: see above")]
@@ -43,7 +43,7 @@ impl Failure {
     }
 }
 
-/// Says that a rival is left out, which is a failure where every program must be there.
+/// Reports that a rival is left out. That is a failure if every program is required.
 pub(crate) fn skip(who: &str, reason: &str) -> Result<(), Failure> {
     if std::env::var("MILLSTREAM_REQUIRE").as_deref() == Ok("all") {
         return Err(Failure::Program(who.to_owned(), reason.to_owned()));

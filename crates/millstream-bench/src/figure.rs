@@ -104,7 +104,7 @@ pub(crate) struct Results {
     /// Speed against waits, if a bench tries settings that trade one for the other.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) curve: Vec<Point>,
-    /// What is answered of what is offered.
+    /// The answers for each offered load.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) overload: Vec<Offered>,
     /// The programs' costs beside time.
@@ -149,7 +149,8 @@ pub(crate) struct Growth {
     pub(crate) speed: f64,
 }
 
-/// A load over time, and what followed it. Each list is as long as `at`, and is of the time since the moment before.
+/// A load over time, and the outputs and shards that follow it. Each list is as long as `at`; a value covers the time
+/// since the previous moment.
 #[derive(Clone, Debug, Default, Serialize)]
 pub(crate) struct Following {
     pub(crate) case: &'static str,
@@ -177,13 +178,13 @@ impl Following {
     }
 }
 
-/// What a service does with this many requests a second.
+/// The answers of a service to this many requests a second.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(crate) struct Offered {
     pub(crate) offered: f64,
     /// The requests a second that it answers, and does not refuse.
     pub(crate) good: f64,
-    /// The wait in nanoseconds than which one in a hundred of them is longer.
+    /// The 99th percentile of the waits, in nanoseconds.
     pub(crate) p99: f64,
 }
 
@@ -217,8 +218,8 @@ impl Results {
         cases.into_iter().fold(Results::default(), join)
     }
 
-    /// What ours costs, in nanoseconds, and the most that it may. A cost is a difference of two times: of few items,
-    /// beside others, it can be less than nothing.
+    /// Our cost in nanoseconds, with its limit. A cost is a difference of two times, so with few items, or on a busy
+    /// machine, it can be negative.
     pub(crate) fn cost(case: &'static str, costs: Vec<f64>, most: f64) -> Results {
         let costs: Vec<f64> = costs.into_iter().map(|cost| cost.max(most / 100.0)).collect();
         let room = costs.iter().map(|cost| most / cost).collect();

@@ -1,5 +1,5 @@
-//! Rivals in programs of their own, one for each of their languages: below `peers`, built when they are first needed,
-//! and kept running as child processes.
+//! Rivals in their own programs below `peers`, one for each language. They are built when they are first needed, and
+//! kept running as child processes.
 
 use crate::failure::Failure;
 use crate::latency::Waiter;
@@ -21,7 +21,7 @@ pub(crate) struct Rivals {
     peers: RefCell<BTreeMap<Language, Peers>>,
 }
 
-/// What a rival's program is written in.
+/// The language of a rival's program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Language {
     Rust,
@@ -30,7 +30,7 @@ pub(crate) enum Language {
 }
 
 impl Language {
-    /// What a machine must have for its programs.
+    /// The tools that its programs need.
     fn tools(self) -> &'static [&'static str] {
         match self {
             Language::Rust => &["cargo"],

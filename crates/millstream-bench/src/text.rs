@@ -85,7 +85,7 @@ impl Text {
         Ok(())
     }
 
-    /// The hash of the text that `f` makes of whole lines.
+    /// The hash of the text that `f` makes from whole lines.
     pub(crate) fn hash(&self, f: impl Fn(&[u8]) -> Vec<u8>) -> u64 {
         let mapped = Text { name: self.name, block: f(&self.block), times: self.times };
         let mut hash = Hash::default();
@@ -100,14 +100,15 @@ impl Text {
         (lines * self.times, words * self.times, self.bytes())
     }
 
-    /// A file with the text in memory, below the system's directory for such files. It is made if there is none.
+    /// A file in memory with the text, below the system's directory for such files. Makes the file if it does not
+    /// exist.
     pub(crate) fn file(&self) -> Result<PathBuf, Failure> {
         made(&format!("{}-{}", self.name, self.bytes()), |out| self.write_to(out))
     }
 }
 
-/// A file in memory with this name and what `write` writes, below the system's directory for such files. It is made if
-/// there is none.
+/// A file in memory with this name and the bytes that `write` writes, below the system's directory for such files.
+/// Makes the file if it does not exist.
 pub(crate) fn made(
     name: &str,
     write: impl FnOnce(&mut BufWriter<File>) -> std::io::Result<()>,

@@ -133,13 +133,13 @@ impl Speeds {
         taking_part.reduce(|a, b| a.into_iter().zip(b).map(|(a, b)| a.max(b)).collect())
     }
 
-    /// How much longer `who` takes for an item than `other` does, in nanoseconds, turn by turn, divided by `parts`.
+    /// By how many nanoseconds an item of `who` takes longer than one of `other`, by turn, divided by `parts`.
     pub(crate) fn longer(&self, who: &str, other: &str, parts: f64) -> Vec<f64> {
         let (Some(one), Some(other)) = (self.fastest(&[who]), self.fastest(&[other])) else { return Vec::new() };
         one.into_iter().zip(other).map(|(one, other)| 1e9 * (1.0 / one - 1.0 / other) / parts).collect()
     }
 
-    /// The fastest of `ours` in each turn, as a case of its own, and its ratios to other contestants.
+    /// The fastest of `ours` in each turn, as its own case, with its ratios to other contestants.
     pub(crate) fn best(&self, case: &'static str, ours: &[&str], against: &[Against<'_>]) -> Results {
         let figure = self.fastest(ours).map(|speeds| Figure::new(case, "ours", speeds, self.unit));
         let ratio = |Against { who, of, bound }: &Against<'_>| {

@@ -78,8 +78,8 @@ struct One {
     out: Vec<u8>,
 }
 
-/// If the next state ends within this time, the process does not sleep: real workers would not be woken on the master's
-/// machine.
+/// If the next state ends within this time, the process does not sleep: waking real workers would not cost the master's
+/// machine anything.
 const AWAKE: Duration = Duration::from_micros(200);
 
 /// After this number of ended states, messages get their turn.
@@ -127,7 +127,7 @@ pub(crate) fn run(at: &str, workers: usize) -> Result<(), Failure> {
                 }
             }
         }
-        // After a few of them, workers that are asked for states answer.
+        // Ends a few states, and then answers requests for states.
         for _ in 0..AT_ONCE {
             let Some((at, key)) = due.take(began.elapsed()) else { break };
             if let Some(one) = &mut all[key] {
@@ -189,7 +189,7 @@ impl One {
         }
     }
 
-    /// Begins the next state, if none is under way, and sends the answers.
+    /// Begins the next state, unless one is in progress, and sends the answers.
     fn go_on(&mut self, key: usize, began: Instant, due: &mut Wheel) {
         if self.job.is_none() {
             let now = began.elapsed();

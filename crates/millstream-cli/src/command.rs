@@ -162,7 +162,7 @@ impl Command {
 }
 
 impl Command {
-    /// How it runs, if it keeps its state.
+    /// The configuration of its run, if it keeps its state.
     pub(crate) fn kept_run(&mut self) -> Option<&mut RunConfig> {
         match self {
             Command::Wc(wc) => Some(&mut wc.run),

@@ -29,7 +29,7 @@ pub(crate) const NUMBERS: usize = 4096;
 /// The default if a slot holds the position of a line.
 pub(crate) const LINES: usize = 1024;
 
-/// How to run one pipeline, and what to report about it.
+/// How to run a pipeline, and what to report about it.
 #[derive(Clone, Debug)]
 pub(crate) struct RunConfig {
     pub(crate) place: Deployment,
@@ -49,7 +49,7 @@ pub(crate) struct RunConfig {
     pub(crate) page_linger: Duration,
     pub(crate) hash: bool,
     pub(crate) quiet: bool,
-    /// Where the state is kept, if it is.
+    /// The state directory, if the run keeps its state.
     pub(crate) keep: Option<Keep>,
 }
 

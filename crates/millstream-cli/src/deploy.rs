@@ -73,9 +73,9 @@ pub(crate) struct Runs {
     shown: Shown,
     when_started: WhenStarted,
     when_left: WhenLeft,
-    /// Whether what is read comes once, to this process.
+    /// Whether the input comes only once, to this process.
     is_live: bool,
-    /// Who posts what is read.
+    /// The clients that post the input.
     #[cfg(all(feature = "run", feature = "serve"))]
     clients: Option<Clients>,
 }
@@ -114,7 +114,7 @@ impl Runs {
         }
     }
 
-    /// What is read comes once, to this process.
+    /// Records that the input comes only once, to this process.
     #[cfg(feature = "run")]
     pub(crate) fn is_live(&mut self) {
         self.is_live = true;
@@ -125,7 +125,7 @@ impl Runs {
         self.interrupts.first().is_some()
     }
 
-    /// How inputs are opened. If the run is on this thread, the first signal ends a read that waits.
+    /// How to open inputs. If the run is on this thread, the first signal ends a read that waits.
     pub(crate) fn opening(&self, decompress: bool) -> Opening {
         let watched = matches!(self.config.place, Deployment::Inline | Deployment::Model);
         Opening { decompress, interrupts: Some(self.interrupts.clone()), watched, ..Opening::default() }
@@ -153,7 +153,8 @@ impl Runs {
         self.run_hashing(pipeline, input, state, |value: &B| value.is_output().then(|| value.bytes()), sink)
     }
 
-    /// The same as [`run`](Runs::run), but `bytes` returns what a hash covers: `None` for a value that is no output.
+    /// The same as [`run`](Runs::run), but `bytes` returns the bytes that a hash covers: `None` for a value that is not
+    /// output.
     pub(crate) fn run_hashing<P, T, O, B, S>(
         &mut self,
         pipeline: &P,
@@ -199,7 +200,7 @@ impl Runs {
         Ok(output)
     }
 
-    /// Runs `pipeline` over `input` on the chosen deployment. `pause` is called when no more output is ready for now.
+    /// Runs `pipeline` over `input` on the chosen deployment. Calls `pause` when no more output is ready for now.
     fn run_into<P, T, O, S>(
         &mut self,
         pipeline: &P,

@@ -2,7 +2,7 @@
 
 use std::env::var_os;
 
-/// The variable with the token that requests have to show.
+/// The variable with the token that requests must have.
 #[cfg(any(feature = "run", feature = "serve"))]
 pub(crate) const TOKEN: &str = "MILLSTREAM_TOKEN";
 
@@ -10,7 +10,7 @@ pub(crate) const TOKEN: &str = "MILLSTREAM_TOKEN";
 #[cfg(any(feature = "run", feature = "serve"))]
 pub(crate) const SHORTEST_TOKEN: usize = 16;
 
-/// The secret in a variable, if that is set; of at least this many characters.
+/// The secret in a variable, if that is set. It must have at least this many characters.
 pub(crate) fn secret(variable: &str, shortest: usize) -> Result<Option<String>, String> {
     let Some(secret) = var_os(variable) else { return Ok(None) };
     let secret = secret.into_string().map_err(|_| format!("{variable} is not UTF-8"))?;

@@ -101,8 +101,8 @@ pub(crate) fn not_output(file: &File) -> io::Result<()> {
     if grows_by_output(file).unwrap_or(false) { Err(io::Error::other(IS_OUTPUT)) } else { Ok(()) }
 }
 
-/// Whether standard output goes to this file, behind the place from which it is read: what is written would be read
-/// again, without an end. A pipe, a terminal and a file that is overwritten from its beginning are none.
+/// Whether standard output appends to this file after the place where it is read: the run would then read its own
+/// output, without end. `false` for a pipe, a terminal, and a file that is overwritten from its beginning.
 fn grows_by_output(file: &File) -> io::Result<bool> {
     let mut output = stdio::output()?;
     let written = output.metadata()?;
@@ -113,7 +113,7 @@ fn grows_by_output(file: &File) -> io::Result<bool> {
     Ok({ file }.stream_position()? < end)
 }
 
-/// Whether what is written to standard output goes behind what its file has.
+/// Whether standard output appends to its file.
 pub(crate) fn output_appends() -> io::Result<bool> {
     appends(&stdio::output()?)
 }
@@ -122,7 +122,7 @@ fn appends(output: &File) -> io::Result<bool> {
     Ok(rustix::fs::fcntl_getfl(output)?.contains(rustix::fs::OFlags::APPEND))
 }
 
-/// What a regular file is known by, whatever its names are.
+/// Identifies a regular file, which may have several names.
 pub(crate) fn identity(metadata: &fs::Metadata) -> Option<(u64, u64)> {
     metadata.is_file().then(|| (metadata.dev(), metadata.ino()))
 }

@@ -81,7 +81,7 @@ impl Output {
     /// Writes all of `bytes`, or ends the process.
     ///
     /// Without an output no work is left. The run could not end by itself: its source may be waiting for input that
-    /// never comes. An output closed by its reader is no failure, and ends the process quietly.
+    /// never comes. An output closed by its reader is not a failure, and ends the process quietly.
     pub(crate) fn write(&mut self, bytes: &[u8]) {
         let written =
             if self.is_terminal { progress::aside(|| self.file.write_all(bytes)) } else { self.file.write_all(bytes) };

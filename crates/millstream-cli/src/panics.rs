@@ -6,7 +6,7 @@ use std::panic::{self, AssertUnwindSafe};
 use std::thread;
 
 thread_local! {
-    /// Whether this thread, which is no worker, now runs a pipeline's closures.
+    /// Whether this thread, which is not a worker, now runs a pipeline's closures.
     static IN_PIPELINE: Cell<bool> = const { Cell::new(false) };
 }
 

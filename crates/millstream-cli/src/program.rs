@@ -127,11 +127,11 @@ where
 pub struct Program<T, P> {
     pipeline: Whole<P>,
     edges: Vec<Box<EdgeOf<T>>>,
-    /// How it is run with its state kept, if that can be.
+    /// Runs it with its state kept, if the program is lasting.
     keeps: Option<Keeps<P>>,
-    /// What becomes of the states of its earlier versions.
+    /// The migrations of states of its earlier versions.
     migrations: Migrations,
-    /// How it works on a cluster, if its states can be written.
+    /// Runs it on a cluster, if the program is lasting.
     #[cfg(feature = "cluster")]
     works: Option<clustered::Works<P>>,
 }
@@ -155,7 +155,7 @@ impl<P> Whole<P> {
         }
     }
 
-    /// What `run` makes of the pipeline with these shards.
+    /// Runs the pipeline with these shards, for `run`.
     fn run_on<R>(&self, shards: usize, run: impl FnOnce(&P) -> R) -> R {
         match self {
             Whole::Built(pipeline) => run(pipeline),
@@ -201,11 +201,11 @@ where
         }
     }
 
-    /// Makes `run` take `--state DIR`: started again, the program then goes on where it was, whatever ended it, and the
-    /// file that it appends to has the lines of one undisturbed run. `state`, `replay` and `snapshots` look at such a
-    /// directory. On a cluster it takes snapshots; without them, a worker that starts computes everything again. Every
-    /// state of the pipeline must be writable, and have a [name](millstream_core::Arrow::named) (`plan --durable` says
-    /// which has none). With `--state` it reads files, and not standard input.
+    /// Makes `run` accept `--state DIR`: a program that is started again goes on where it was, even after a crash, and
+    /// the file that it appends to has the lines of one undisturbed run. `state`, `replay` and `snapshots` read such a
+    /// directory. On a cluster the program takes snapshots; without them, a worker that starts computes everything
+    /// again. Every state of the pipeline must be serializable, and have a [name](millstream_core::Arrow::named):
+    /// `plan --durable` lists those without one. With `--state` the program reads files, not standard input.
     ///
     /// ```no_run
     /// use millstream::{Program, prelude::*};
@@ -338,7 +338,7 @@ where
         })
     }
 
-    /// The run whose state the directory has, which does something else now.
+    /// The run whose state the directory has, for a replay or a look.
     fn stored<B>(&self, dir: &Path, doing: Doing) -> Outcome
     where
         O: Printed<B>,

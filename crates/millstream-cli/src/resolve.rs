@@ -37,9 +37,10 @@ fn slots_of(program: &ProgramName) -> usize {
     }
 }
 
-/// What `jq` says in a build without it.
+/// The message of `jq` in a build without it.
 #[cfg(not(feature = "jq"))]
-const NO_JQ: &str = "this build lacks jq filters: `cargo run --release -- jq ..` runs a build that has them, and \
+const NO_JQ: &str = "this build lacks jq filters: \
+                     `cargo run --release -- jq ..` runs a build that has them, and \
                      `cargo install --path crates/millstream-cli` installs one";
 
 /// An answer of fewer bytes stays in memory, whatever the block size.

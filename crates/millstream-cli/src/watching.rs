@@ -82,7 +82,7 @@ pub(crate) fn ended(outcome: Outcome) {
     let _ = outcome;
 }
 
-/// The page answers what is posted to it by this function, to requests that show the token if there is one.
+/// Makes the page answer posted texts by this function. If there is a token, requests must have it.
 #[cfg(all(feature = "page", feature = "run"))]
 pub(crate) fn on_upgrade(token: Option<String>, by: impl Fn(&Value) -> (u16, Value) + Send + Sync + 'static) {
     if let Some(page) = &*page() {

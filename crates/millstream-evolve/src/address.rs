@@ -6,7 +6,7 @@ use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// A master's machine that sends nothing for this long, not even the acknowledgements of its system, is taken for gone.
+/// A master's machine counts as gone if it sends nothing for this long, not even acknowledgements of its system.
 pub(crate) const SILENCE: Duration = Duration::from_secs(60);
 
 /// Where a worker finds its master.
@@ -63,7 +63,7 @@ impl Socket {
         })
     }
 
-    /// From now on a read that takes longer than `time` is an error; `None` removes the limit.
+    /// Limits the time of a read: a longer one is an error. `None` removes the limit.
     pub(crate) fn read_within(&self, time: Option<Duration>) -> io::Result<()> {
         match self {
             Socket::Tcp(stream) => stream.set_read_timeout(time),

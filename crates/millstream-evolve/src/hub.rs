@@ -216,7 +216,7 @@ impl Hub {
         Ok(looked_at)
     }
 
-    /// Sends a few bytes to a peer without a handshake. A peer without room for them is no worker.
+    /// Sends a few bytes to a peer without a handshake. A peer without room for them is not a worker.
     fn say(&mut self, key: usize, bytes: &[u8]) {
         let Some(connection) = &mut self.connections[key] else { return };
         match io::Write::write(&mut connection.stream, bytes) {

@@ -56,8 +56,9 @@ pub struct Tuning {
     /// The master keeps the states of every `backup_every`-th round, and recomputes lost states from them. With 1 these
     /// are the parents of the last round. With more, states are sent less often, and more is recomputed.
     pub backup_every: u64,
-    /// The silence in which a worker that owes an answer is given up. Bytes that come from it or that it takes after
-    /// others had waited end the silence. A time in which the master itself was stopped, or elsewhere, does not count.
+    /// The time of silence after which the master gives up a worker that owes an answer. Bytes that come from it, or
+    /// that it takes after others had waited, end the silence. The time in which the master itself was stopped, or did
+    /// other work, does not count.
     pub patience: Duration,
 }
 

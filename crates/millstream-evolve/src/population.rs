@@ -48,7 +48,7 @@ impl Options {
 /// A population on many workers: threads of this process, and workers that join over a socket. Its results are those of
 /// [`Model`](crate::Model).
 ///
-/// The calling thread is the master; all workers wait while it is elsewhere. A state, an input or an output takes at
+/// The calling thread is the master; all workers wait while it does other work. A state, an input or an output takes at
 /// most 256 MiB as bytes, and all children of one state with their outputs less than 4 GiB. Lists of states are sent in
 /// messages of about 4 MiB. All results of one round are in memory at once, and so is the initial population.
 ///
@@ -141,7 +141,7 @@ impl<E: Evolve> Population<E> {
                 }
                 let here = Address::Tcp("this process".to_owned());
                 let begins = |begun| drop(report.send(begun));
-                // It ends with the population, which is no error. The master reports any other reason.
+                // The worker ends with the population, which is not an error. The master reports any other reason.
                 let _ = serve(socket, Received::new(LONGEST_REQUEST), &here, &*evolve, begins);
             };
             let failed = || EvolveError::io("a worker's thread");

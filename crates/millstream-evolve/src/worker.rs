@@ -90,7 +90,7 @@ impl<E: Evolve> Worker<E> {
     ///
     /// # Errors
     ///
-    /// If the bytes are no message of a master.
+    /// If the bytes are not a message of a master.
     pub fn receive(&mut self, message: &[u8], out: &mut Vec<u8>) -> Result<bool, Violation> {
         let mut body = Body::new(message);
         match body.get::<Request>()? {

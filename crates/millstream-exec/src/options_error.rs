@@ -37,8 +37,8 @@ impl fmt::Display for OptionsError {
             OptionsError::Queue => f.write_str("queues of 0 slots: a queue must be able to hold at least 1"),
             OptionsError::Producers => f.write_str("a fan-in of 0 producers: at least 1 is needed"),
             OptionsError::SharedOrder => f.write_str(
-                "producers that share a ring are taken in order of arrival: for a rule, give each \
-                             producer its own ring",
+                "producers that share a ring are taken in order of arrival: \
+                 for a rule, give each producer its own ring",
             ),
             OptionsError::Workers => f.write_str("0 workers: at least 1 has to run the stages"),
             OptionsError::Memory { slots, bytes, limit, fit } => {

@@ -44,6 +44,15 @@ struct States {
     stop: Duration,
 }
 
+/// The states of each stage, by the stage's name.
+fn by_stage(states: Vec<(String, Kept)>) -> BTreeMap<String, Vec<Kept>> {
+    let mut stages = BTreeMap::<String, Vec<Kept>>::new();
+    for (name, state) in states {
+        stages.entry(name).or_default().push(state);
+    }
+    stages
+}
+
 impl Snapshot {
     /// A snapshot of the tasklets in pipeline order: their stages' names, numbers and states.
     pub(crate) fn new(
@@ -52,23 +61,17 @@ impl Snapshot {
         passed: impl Iterator<Item = (String, SequenceNumber, Option<Kept>)>,
         stop: Duration,
     ) -> Self {
-        let (mut numbers, mut stages) = (Vec::new(), BTreeMap::<String, Vec<Kept>>::new());
+        let (mut numbers, mut states) = (Vec::new(), Vec::new());
         for (name, at, state) in passed {
-            if let Some(state) = state {
-                stages.entry(name.clone()).or_default().push(state);
-            }
+            states.extend(state.map(|state| (name.clone(), state)));
             numbers.push((name, at));
         }
-        Snapshot(Arc::new(States { mark, at, output, numbers, stages, stop }))
+        Snapshot(Arc::new(States { mark, at, output, numbers, stages: by_stage(states), stop }))
     }
 
-    /// A snapshot of what the stages of a run have left at a mark.
+    /// A snapshot of the states that a run's stages have left at a mark.
     pub(crate) fn left(Retired { mark, at, output, states, numbers, stop, .. }: Retired) -> Self {
-        let mut stages = BTreeMap::<String, Vec<Kept>>::new();
-        for (name, state) in states {
-            stages.entry(name).or_default().push(state);
-        }
-        Snapshot(Arc::new(States { mark, at, output, numbers, stages, stop }))
+        Snapshot(Arc::new(States { mark, at, output, numbers, stages: by_stage(states), stop }))
     }
 
     /// The number of the source's next value.

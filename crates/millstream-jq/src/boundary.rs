@@ -6,15 +6,14 @@ use std::cell::Cell;
 /// may be on one line.
 ///
 /// The cuts are found by brackets, quotes and comments alone: a value in brackets or quotes ends where they close, any
-/// other at white space. A block of a stream is valid if and only if it is when the stream is parsed as a whole, so a
-/// parser of blocks finds the same values, and the first mistake in the same place. White space after a value, up to
-/// the end of its line, belongs to it. Scalars without anything between them, as `1true`, count as one.
+/// other at white space. A parser of blocks finds the same values as a parser of the whole stream, and the first
+/// mistake in the same place. White space after a value belongs to it, up to the end of its line. Adjacent scalars,
+/// such as `1true`, count as one.
 ///
-/// **Cost**: every byte is looked at once, by the thread that reads. A value that is larger than a read is looked at
-/// twice, on average.
+/// **Cost**: the thread that reads looks at every byte once; on average twice if a value is larger than a read.
 #[derive(Clone, Debug, Default)]
 pub struct JsonValues {
-    /// The length of what was last searched up to its last end, and the number of values in it.
+    /// The last answer: where the last whole value ends, and the number of values up to there.
     counted: Cell<(usize, u64)>,
 }
 
@@ -60,7 +59,7 @@ const CLASSES: [Class; 256] = {
     classes
 };
 
-/// The end of the last whole value, and how many end before it.
+/// The end of the last whole value, and the number of values that end up to there.
 fn last_end(bytes: &[u8]) -> (usize, u64) {
     let (mut end, mut count) = (0, 0);
     let (mut depth, mut is_scalar, mut at) = (0_usize, false, 0);

@@ -1,25 +1,25 @@
-//! Which parts of its input a filter can look at.
+//! Finds the parts of its input that a filter can read.
 //!
-//! `.qty * .price` looks at two fields, so no others need to be built. The analysis is of the filter's text and knows a
-//! few forms; of all others it says that they look at everything. What it promises: with the other fields left out of
-//! *objects*, outputs and messages are the same. That holds since a form that could tell the difference (`keys`,
-//! `length`, `.[]`, a call of an unknown filter, the output itself) asks for everything, and since a message shows a
-//! value only where that is no object, or was asked for as a whole.
+//! `.qty * .price` reads two fields, so jaq needs no others. The analysis works on the filter's text: it knows a few
+//! forms, and takes all other forms to read everything. Its promise: outputs and messages are the same if the other
+//! fields are left out of *objects*. A form that could tell the difference (`keys`, `length`, `.[]`, a call of an
+//! unknown filter, the output itself) demands everything. A message shows a value only if the value is not an object,
+//! or was demanded whole.
 
 use jaq_core::load::lex::StrPart;
 use jaq_core::load::parse::{BinaryOp, Term};
 use jaq_core::path::{Part, Path};
 use std::collections::BTreeMap;
 
-/// What a filter looks at of a value.
+/// The parts of a value that a filter reads.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Demand {
     All,
-    /// Of an object these fields, and of any other value all of it.
+    /// These fields of an object; the whole of any other value.
     Fields(BTreeMap<Vec<u8>, Demand>),
 }
 
-/// Nothing of an object.
+/// No field of an object.
 impl Default for Demand {
     fn default() -> Self {
         Demand::Fields(BTreeMap::new())
@@ -27,7 +27,7 @@ impl Default for Demand {
 }
 
 impl Demand {
-    /// What the filter looks at if its output is looked at as a whole.
+    /// What the filter reads if the whole of its output is used.
     pub(crate) fn of(filter: &str) -> Self {
         let term = jaq_core::load::parse(filter, |parser| parser.term());
         term.map_or(Demand::All, |term| of(&term, &Demand::All))
@@ -54,7 +54,7 @@ impl Demand {
     }
 }
 
-/// What `term` looks at of its input, if `output` is looked at of its outputs.
+/// What `term` reads of its input, if `output` is what is used of its outputs.
 fn of(term: &Term<&str>, output: &Demand) -> Demand {
     let whole = |term| of(term, &Demand::All);
     match term {
@@ -73,7 +73,7 @@ fn of(term: &Term<&str>, output: &Demand) -> Demand {
                 demand.and(of(condition, &Demand::default())).and(of(then, output))
             })
         }
-        // What is caught is a message, and no part of the input.
+        // `catch` gets a message, not a part of the input.
         Term::TryCatch(inner, _) => of(inner, output),
         Term::Call("empty" | "true" | "false" | "null", arguments) if arguments.is_empty() => Demand::default(),
         Term::Call("not", arguments) if arguments.is_empty() => Demand::default(),
@@ -104,7 +104,7 @@ fn of_both(left: &Term<&str>, how: &BinaryOp<&str>, right: &Term<&str>, output: 
     }
 }
 
-/// What a path looks at of the value that it begins at; `None` for everything, of the input too.
+/// What a path reads of the value that it begins at; `None` if it reads everything, the input included.
 fn of_path(path: &Path<Term<&str>>, output: &Demand) -> Option<Demand> {
     path.0.iter().rev().try_fold(output.clone(), |demand, (part, _)| match part {
         Part::Index(Term::Str(None, parts)) => Some(Demand::field(&plain(parts)?, demand)),

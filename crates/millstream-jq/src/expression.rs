@@ -9,8 +9,8 @@ use std::sync::{Arc, OnceLock};
 
 /// A filter over one row at a time, which may be JSON or anything with fields, such as a row of a table.
 ///
-/// A filter of a few forms (fields, numbers, comparisons, objects of them) is evaluated without building anything;
-/// every other one, and every row for which that has no certain answer, goes through jaq. The answer is the same.
+/// A filter of a few forms (fields, numbers, comparisons, objects of them) is evaluated without building values. jaq
+/// evaluates every other filter, and every row for which the fast way has no certain answer. The answer is the same.
 ///
 /// ```
 /// use millstream::jq::{Expression, Fields, Outputs};
@@ -27,7 +27,7 @@ pub struct Expression(Arc<Compiled>);
 
 struct Compiled {
     text: String,
-    /// Compiled when jaq is first needed; what is native compiles.
+    /// Compiled when jaq is first needed. Every native filter compiles.
     filter: OnceLock<Filter>,
     /// Whether an output is true.
     any: OnceLock<Filter>,
@@ -43,18 +43,18 @@ impl fmt::Debug for Expression {
 
 /// A row that an expression reads.
 pub trait Row: Cells {
-    /// All of it, as JSON.
+    /// The whole row, as JSON.
     fn json(&self) -> Cow<'_, [u8]>;
 }
 
-/// The fields of a row of JSON that an expression reads. It can be used again.
+/// The fields of a JSON row that an expression reads. It can be reused for other rows.
 #[derive(Debug, Default)]
 pub struct Fields<'a> {
     json: &'a [u8],
     found: FoundFields,
 }
 
-/// What was found at each path: without an allocation, if there are few.
+/// What was found at each path. Few paths need no allocation.
 #[derive(Debug)]
 enum FoundFields {
     Few([Found; FEW]),
@@ -93,16 +93,16 @@ impl FoundFields {
 /// Outputs as JSON, each on one line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Outputs {
-    /// All of them, without line ends.
+    /// The text of all outputs, without line ends.
     pub text: Vec<u8>,
-    /// Where each of them ends.
+    /// The end of each output.
     pub ends: Vec<usize>,
 }
 
 /// What an expression yields for a row.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Values<'a> {
-    /// One value without parts.
+    /// One scalar.
     One(Scalar<'a>),
     /// Any number of values.
     Many(Outputs),
@@ -120,7 +120,7 @@ impl Outputs {
 ///
 /// # Errors
 ///
-/// What is wrong with them.
+/// What is wrong with the bytes.
 pub fn check_value(json: &[u8]) -> Result<(), String> {
     one(json, |parser| parser.pass())
 }
@@ -139,7 +139,7 @@ fn one(json: &[u8], read: impl FnOnce(&mut Parser<'_>) -> Result<(), crate::pars
 }
 
 impl Parser<'_> {
-    /// Reads the next value for some paths, and returns what `with` makes of their fields; `None` if it is no JSON.
+    /// Reads the next value for some paths, and returns what `with` makes of their fields; `None` if it is not JSON.
     pub(crate) fn find_all<T>(
         &mut self,
         tree: &FieldTree,
@@ -158,7 +158,7 @@ impl<'a> Fields<'a> {
     ///
     /// # Errors
     ///
-    /// What is wrong with it, if it is not one JSON value.
+    /// What is wrong with the row, if it is not one JSON value.
     pub fn read(&mut self, expression: &Expression, json: &'a [u8]) -> Result<(), String> {
         let compiled = &*expression.0;
         self.json = json;
@@ -232,14 +232,14 @@ impl Expression {
         &self.0.text
     }
 
-    /// The fields that a row is asked for by their numbers, each as the keys on the way to it; none if every row goes
-    /// through jaq.
+    /// The paths of the fields that the expression asks a row for, by number. Each path is a list of keys. Empty if jaq
+    /// evaluates every row.
     #[must_use]
     pub fn paths(&self) -> &[Vec<Vec<u8>>] {
         self.0.native.as_ref().map_or(&[], Native::paths)
     }
 
-    /// Whether one of its outputs is neither `false` nor `null`.
+    /// Whether at least one output is neither `false` nor `null`.
     ///
     /// # Errors
     ///
@@ -257,11 +257,11 @@ impl Expression {
         }
     }
 
-    /// Its outputs for a row, added to others.
+    /// Adds its outputs for a row.
     ///
     /// # Errors
     ///
-    /// Why it fails for this row. Outputs before that are added.
+    /// Why it fails for this row. The outputs before the failure are added.
     pub fn write(&self, row: &impl Row, outputs: &mut Outputs) -> Result<(), String> {
         let native = self.0.native.as_ref();
         let known = native.and_then(|native| match native.selects(row) {
@@ -304,7 +304,7 @@ fn on_lines(text: &str) -> Result<Filter, Wrong> {
     Filter::with(text, &Options { style, for_rows: true, ..Options::default() })
 }
 
-/// What a filter answers to one value.
+/// A filter's answer to one value.
 fn answered(filter: &Filter, json: &[u8]) -> Result<Vec<u8>, String> {
     let answer = filter.answer(json);
     let failed = answer.said.into_iter().find_map(|said| match said.what {
@@ -324,7 +324,7 @@ fn lines(mut text: &[u8], outputs: &mut Outputs) {
     }
 }
 
-/// A JSON value as one without parts, if it is.
+/// A JSON value as a scalar, if it is one.
 #[must_use]
 pub fn scalar_of(json: &[u8]) -> Option<Scalar<'_>> {
     match json_cell(json) {
@@ -333,7 +333,7 @@ pub fn scalar_of(json: &[u8]) -> Option<Scalar<'_>> {
     }
 }
 
-/// The order of jq: null, false, true, numbers, texts, arrays, objects. What is no JSON is null.
+/// The order of jq: null, false, true, numbers, texts, arrays, objects. A text that is not JSON counts as null.
 #[must_use]
 pub fn compare_json(left: &[u8], right: &[u8]) -> Ordering {
     if let (Some(left), Some(right)) = (scalar_of(left), scalar_of(right))
@@ -344,7 +344,7 @@ pub fn compare_json(left: &[u8], right: &[u8]) -> Ordering {
     jaq_value(left).cmp(&jaq_value(right))
 }
 
-/// Sorts by JSON values, in the order of jq; those that are equal stay as they were.
+/// Sorts by JSON values, in the order of jq; equal ones keep their order.
 pub fn sort_by_json<T>(items: &mut [T], key: impl Fn(&T) -> &[u8]) {
     items.sort_by_cached_key(|item| jaq_value(key(item)));
 }

@@ -51,7 +51,7 @@ impl fmt::Debug for Filter {
     }
 }
 
-/// What the rest of a block is left for.
+/// Why the rest of a block is not read.
 type Flow = ControlFlow<()>;
 
 impl Filter {
@@ -59,7 +59,7 @@ impl Filter {
     ///
     /// # Errors
     ///
-    /// All mistakes in the text, with their places. A name that is [left out](crate::LEFT_OUT) is one.
+    /// All mistakes in the text, with their places. A name that is [left out](crate::LEFT_OUT) is a mistake.
     pub fn new(filter: &str) -> Result<Self, Wrong> {
         Self::with(filter, &Options::default())
     }
@@ -88,10 +88,10 @@ impl Filter {
         Ok(Filter(Arc::new(Compiled { filter: compiled, input: options.input, demand, native, writer, variables })))
     }
 
-    /// What the filter answers to a block.
+    /// The filter's answer to a block.
     ///
-    /// If it fails for a value, the answer says so, and goes on with the next value, as jq does. Bytes that are not
-    /// JSON end the answer, and so does `halt`.
+    /// If the filter fails for a value, the answer says so, and goes on with the next value, as jq does. Bytes that
+    /// are not JSON end the answer; so does `halt`.
     #[must_use]
     pub fn answer(&self, block: &[u8]) -> Answer {
         self.answer_of("", block)
@@ -103,8 +103,7 @@ impl Filter {
         self.answer_to_all(&[(name, block)])
     }
 
-    /// What the filter answers to several blocks, each with the name of its input. It is one answer, as if the blocks
-    /// were one.
+    /// The filter's answer to several blocks, each with the name of its input: one answer, as if the blocks were one.
     #[must_use]
     pub fn answer_to_all(&self, blocks: &[(&str, &[u8])]) -> Answer {
         let compiled = &*self.0;
@@ -144,7 +143,7 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
-    /// From now on inputs are of a file of this name.
+    /// Sets the file name of the next inputs.
     fn begin(&mut self, name: &str) {
         self.variables = self.compiled.variables.values(name);
     }
@@ -164,7 +163,7 @@ impl Run<'_> {
         Flow::Continue(())
     }
 
-    /// Writes an output. After an error there are no more; it returns what comes next.
+    /// Writes an output, and returns what comes next. No output follows an error.
     fn output(&mut self, output: ValX<'_>, place: Where) -> Result<(), Flow> {
         use jaq_core::ValT;
         let exception = match output {
@@ -185,7 +184,7 @@ impl Run<'_> {
                 Err(Flow::Continue(()))
             }
             Err(exception) => {
-                // Filters as a whole end by errors and halts alone.
+                // Outside of a filter only an error or a `halt` is left to handle.
                 let code = exception.get_halt().unwrap_or(5);
                 self.say(place, What::Halted(code));
                 Err(Flow::Break(()))
@@ -193,7 +192,7 @@ impl Run<'_> {
         }
     }
 
-    /// Takes over what the filter has said.
+    /// Moves what the filter has said to the answer.
     fn hear(&mut self, place: Where) {
         for message in self.around.said.take() {
             let what = match message {

@@ -1,4 +1,4 @@
-//! The names that filters have, beside those of the language.
+//! The names that filters have beside those of the language.
 
 use crate::left_out;
 use crate::tables::{csv, tsv};
@@ -9,14 +9,14 @@ use jaq_core::{DataT, Lut, load};
 use jaq_json::Val;
 use std::cell::RefCell;
 
-/// The values that filters work on, and what they can reach beside their input.
+/// The values that filters work on, and what filters can reach beside their input.
 #[derive(Debug)]
 pub(crate) enum Kind {}
 
 /// What a filter can reach beside its input.
 pub(crate) struct Around<'a> {
     pub(crate) lut: &'a Lut<Kind>,
-    /// What `debug` and `stderr` have said since this was last emptied.
+    /// The messages of `debug` and `stderr` since this was last emptied.
     pub(crate) said: RefCell<Vec<Message>>,
 }
 
@@ -54,7 +54,7 @@ pub(crate) const FILE_NAME: &str = "$!input_filename";
 
 pub(crate) fn definitions() -> impl Iterator<Item = Def<&'static str>> {
     let more = load::parse(MORE, |parser| parser.defs()).expect("the definitions are in the language");
-    // No text can name the variable.
+    // No text can contain the variable's name.
     let more = more.into_iter().chain([Def { name: "input_filename", args: Vec::new(), body: Term::Var(FILE_NAME) }]);
     jaq_core::defs().chain(jaq_std::defs()).chain(jaq_json::defs()).chain(more)
 }

@@ -1,10 +1,10 @@
-//! What reads untrusted bytes, for a fuzzer: each function fails by a panic alone.
+//! Targets for a fuzzer: each function reads untrusted bytes, and fails only by a panic.
 
 use crate::parse::Parser;
 use crate::{Filter, JsonValues, demand::Demand};
 use millstream_io::Framing;
 
-/// Any bytes: what is cut into blocks has the same answer as the whole.
+/// Any bytes, cut into blocks, have the same answer as the whole.
 pub fn json(bytes: &[u8]) {
     let filter = Filter::new(".").expect("the identity");
     let whole = filter.answer(bytes);
@@ -23,9 +23,9 @@ pub fn json(bytes: &[u8]) {
     while parser.begin().is_some() && parser.value(&Demand::default()).is_ok() {}
 }
 
-/// Any text: as a filter it is refused, or answers `null`.
+/// Any text compiles as a filter, or is refused with a message.
 pub fn filter(text: &str) {
-    // What it answers is up to the text, and may take any time.
+    // A filter may run for ever, so it is not run.
     if let Err(wrong) = Filter::new(text) {
         assert!(!wrong.to_string().is_empty());
     }

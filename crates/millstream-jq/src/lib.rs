@@ -17,18 +17,18 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! **Pure**: jq's names for what is not in the input do not exist here: the clock, the environment, the time zone,
-//! later inputs. A filter that uses one of them is refused when it is compiled, and the message says what to do
+//! **Pure**: a filter reads only its input. jq's names for the clock, the environment, the time zone and later inputs
+//! do not exist here. [`Filter::new`] refuses a filter that uses one of them, and the message says what to do
 //! ([`LEFT_OUT`]).
 //!
-//! **Fast**: if a filter reads only some fields of its input, such as `.qty * .price`, only these are built. The others
-//! are parsed, so that mistakes in them are found, but not allocated.
+//! **Fast**: if a filter reads only some fields of its input, such as `.qty * .price`, only these are allocated. The
+//! others are still parsed, to find mistakes in them.
 //!
 //! **Where to look**: `boundary` cuts blocks, `demand` finds the fields that are read, `native` has filters that need
 //! no jaq, `parse` reads JSON as jaq does, `left_out` has the names that are refused.
 //!
-//! **Promise, and its tests**: a filter has the answers of jaq, with unread fields left out, wherever the stream is
-//! cut, on every deployment (`tests/all/same.rs`, `src/parse.rs`; `src/fuzzed.rs`, fuzzed).
+//! **Promise, and its tests**: a filter has the answers of jaq, wherever the stream is cut, and on every deployment
+//! (`tests/all/same.rs`, `src/parse.rs`; `src/fuzzed.rs`, fuzzed).
 
 mod boundary;
 mod demand;

@@ -1,7 +1,7 @@
 //! Filters of a few forms, evaluated without jaq: fields, numbers, comparisons, and objects of them.
 //!
-//! What it does not know, and every value for which it has no certain answer, is left to jaq: an error, an overflow, a
-//! field of something that is no object. So it never decides what a message says, and a test compares the two.
+//! jaq evaluates every other filter, and every value for which this module has no certain answer: an error, an
+//! overflow, a field of something that is not an object. All messages are therefore jaq's. A test compares the two.
 
 mod compile;
 mod scalar;
@@ -14,14 +14,14 @@ use jaq_core::ops::{Cmp, Math};
 use std::borrow::Cow;
 use std::io::Write;
 
-/// A filter with exactly one output, or none where its condition is false.
+/// A filter with exactly one output, or none if a condition is false.
 #[derive(Debug)]
 pub(crate) struct Native {
-    /// An input for which one of these is neither true nor a value has no output.
+    /// If one of these is `false` or `null` for an input, there is no output.
     conditions: Vec<Expr>,
     /// `None` for the input itself.
     output: Option<Output>,
-    /// The fields that it reads, each as the keys on the way to it.
+    /// The paths of the fields that it reads. Each path is a list of keys.
     paths: Vec<Vec<Vec<u8>>>,
 }
 
@@ -46,15 +46,15 @@ enum Expr {
 /// What a field holds.
 #[derive(Clone, Debug)]
 pub enum Cell<'a> {
-    /// A value without parts.
+    /// A scalar.
     Scalar(Scalar<'a>),
     /// An array or an object, as JSON.
     Json(&'a [u8]),
-    /// What only jaq knows, such as a field of a number.
+    /// Only jaq has the answer, as for a field of a number.
     Unknown,
 }
 
-/// It is for jaq to say.
+/// Only jaq has the answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Unknown;
 
@@ -93,7 +93,7 @@ impl Native {
         Ok(true)
     }
 
-    /// The output, where it is a value without parts. The conditions are not looked at.
+    /// The output, if it is a scalar. It does not check the conditions.
     pub(crate) fn scalar<'a>(&'a self, cells: &'a impl Cells) -> Result<Scalar<'a>, Unknown> {
         match &self.output {
             Some(Output::Value(value)) => value.scalar(cells),
@@ -101,8 +101,8 @@ impl Native {
         }
     }
 
-    /// Writes the output on one line, without its end, and returns whether it is neither `false` nor `null`. Where it
-    /// is unknown, nothing is written.
+    /// Writes the output on one line, without its end, and returns whether it is neither `false` nor `null`. Writes
+    /// nothing if the output is unknown.
     pub(crate) fn write(&self, cells: &impl Cells, out: &mut Vec<u8>) -> Result<bool, Unknown> {
         let begin = out.len();
         let written = match &self.output {

@@ -6,45 +6,45 @@ pub struct Options {
     /// Global variables, in the order in which they were set.
     pub(crate) variables: Vec<(String, Given)>,
     pub(crate) positional: Vec<String>,
-    /// Whether it is an expression for rows, where mistakes have other advice.
+    /// Whether it is an expression for rows: messages about mistakes give other advice.
     pub(crate) for_rows: bool,
 }
 
-/// The value of a variable, as it was given.
+/// The value of a variable, as the caller set it.
 #[derive(Clone, Debug)]
 pub(crate) enum Given {
     Json(Vec<u8>),
     Text(Vec<u8>),
 }
 
-/// What a block is to a filter.
+/// How a filter reads a block.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Input {
-    /// JSON values, each of which is an input.
+    /// Each JSON value is an input.
     #[default]
     Values,
-    /// Lines, each of which is a string.
+    /// Each line is an input, a string.
     Lines,
-    /// One array of all values.
+    /// One input: an array of all values.
     AllValues,
-    /// One string of all bytes.
+    /// One input: a string of all bytes.
     AllText,
-    /// `null`, once, whatever the block holds.
+    /// One input: `null`. The block is not read.
     Null,
 }
 
-/// How outputs are written. Each one but a [joined](Style::join) one ends with a line feed.
+/// How outputs are written. Each output ends with a line feed, unless outputs are [joined](Style::join).
 #[derive(Clone, Debug)]
 pub struct Style {
-    /// What a level is indented by; `None` writes a value on one line.
+    /// The indentation of a level; `None` writes a value on one line.
     pub indent: Option<String>,
     /// Whether the keys of objects are sorted.
     pub sort_keys: bool,
-    /// Whether an output that is a string is written as it is, without quotes.
+    /// Whether strings are written as they are, without quotes.
     pub raw: bool,
     /// Whether nothing separates outputs.
     pub join: bool,
-    /// Whether values have colours, as a terminal shows them.
+    /// Whether values have the colours of a terminal.
     pub colours: bool,
 }
 
@@ -55,7 +55,7 @@ impl Default for Style {
 }
 
 impl Options {
-    /// Sets what a block is.
+    /// Sets how a block is read.
     #[must_use]
     pub fn input(mut self, input: Input) -> Self {
         self.input = input;
@@ -80,7 +80,7 @@ impl Options {
         Ok(self)
     }
 
-    /// Adds the variable `$name`, whose value is a string of these bytes, be they UTF-8 or not.
+    /// Adds the variable `$name`, whose value is a string of these bytes. They need not be UTF-8.
     #[must_use]
     pub fn text_variable(mut self, name: &str, text: impl Into<Vec<u8>>) -> Self {
         self.variables.push((name.to_owned(), Given::Text(text.into())));
@@ -91,7 +91,7 @@ impl Options {
     ///
     /// # Errors
     ///
-    /// If `json` is anything but values.
+    /// If `json` contains anything but values.
     pub fn array_variable(mut self, name: &str, json: &[u8]) -> Result<Self, String> {
         let values = jaq_json::read::parse_many(json).collect::<Result<jaq_json::Val, _>>();
         let values = values.map_err(|error| error.to_string())?.to_string().into_bytes();

@@ -1,7 +1,7 @@
-//! JSON as jaq reads it, with values that nothing reads left out.
+//! Parses JSON as jaq does, and leaves out values that the filter does not read.
 //!
-//! It takes what `jaq_json::read` takes, which is more than JSON: comments, `NaN`, `Infinity`, byte strings and keys of
-//! any type. A test compares the two. Nesting is limited, since each level takes room on the stack.
+//! It accepts what `jaq_json::read` accepts, which is more than JSON: comments, `NaN`, `Infinity`, byte strings and
+//! keys of any type. A test compares the two. Nesting is limited, since each level takes stack space.
 
 mod compact;
 mod fields;
@@ -20,7 +20,7 @@ use std::fmt;
 /// The most brackets that may be open at once.
 pub(crate) const DEEPEST: usize = 512;
 
-/// Where some bytes are no JSON, and why.
+/// Where bytes are not JSON, and why.
 #[derive(Debug)]
 pub(crate) struct Invalid {
     pub(crate) at: usize,
@@ -29,9 +29,9 @@ pub(crate) struct Invalid {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Why {
-    /// Something else than what was expected.
+    /// Something else was expected.
     Expected(&'static str),
-    /// The end, within a value.
+    /// The bytes end within a value.
     Ended,
     Control(u8),
     Escape,
@@ -54,7 +54,7 @@ impl fmt::Display for Why {
 
 type Parsed<T> = Result<T, Invalid>;
 
-/// Reads values from some bytes, one after the other.
+/// Reads values from bytes, one after the other.
 #[derive(Debug)]
 pub(crate) struct Parser<'a> {
     bytes: &'a [u8],
@@ -77,12 +77,12 @@ impl<'a> Parser<'a> {
         self.at
     }
 
-    /// Reads from an earlier place again.
+    /// Goes back to an earlier place.
     pub(crate) fn go_back(&mut self, place: usize) {
         (self.at, self.depth) = (place, 0);
     }
 
-    /// The next value, of which at least what `demand` names is there. It begins here.
+    /// The value that begins here, with at least the parts that `demand` names.
     pub(crate) fn value(&mut self, demand: &Demand) -> Parsed<Val> {
         let Some(byte) = self.peek() else { return self.fail(Why::Ended) };
         match byte {
@@ -97,7 +97,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Passes over the next value, and still finds what is wrong with it.
+    /// Skips the next value, but still finds mistakes in it.
     pub(crate) fn pass(&mut self) -> Parsed<()> {
         let Some(byte) = self.peek() else { return self.fail(Why::Ended) };
         match byte {
@@ -145,7 +145,7 @@ impl<'a> Parser<'a> {
                 Demand::All => Some(&Demand::All),
                 Demand::Fields(wanted) => match parser.plain_key() {
                     Some(key) => wanted.get(key),
-                    // A key with an escape sequence, or one that is no string.
+                    // A key with an escape sequence, or one that is not a string.
                     None => Some(&Demand::All),
                 },
             };
@@ -197,7 +197,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Passes over a colon, and the white space around it.
+    /// Skips a colon, and the white space around it.
     fn colon(&mut self) -> Parsed<()> {
         match self.skip_white() {
             Some(b':') => {
@@ -234,7 +234,7 @@ impl<'a> Parser<'a> {
         self.fail(Why::Expected("a value"))
     }
 
-    /// Passes over white space and comments, and looks at what comes then.
+    /// Skips white space and comments, and returns the next byte without taking it.
     #[inline]
     fn skip_white(&mut self) -> Option<u8> {
         loop {
@@ -297,7 +297,7 @@ mod tests {
         values.iter().map(Val::to_string).collect()
     }
 
-    /// Pieces of JSON, of which most sequences are wrong somewhere.
+    /// Pieces of JSON. Most sequences of them contain a mistake.
     const PIECES: [&str; 44] = [
         "{",
         "}",

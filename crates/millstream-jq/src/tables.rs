@@ -2,7 +2,7 @@
 
 use jaq_json::{Error, Val, ValR};
 
-/// A row as CSV. A text has quotes, in which a quote is doubled.
+/// A row as CSV. Texts are quoted, and quotes in them doubled.
 pub(crate) fn csv(row: &Val) -> ValR {
     written(row, "CSV", b',', |text, out| {
         out.push(b'"');
@@ -46,10 +46,7 @@ fn written(row: &Val, kind: &str, between: u8, write: impl Fn(&[u8], &mut Vec<u8
             Val::Bool(_) | Val::Num(_) => out.extend(field.to_string().bytes()),
             Val::TStr(text) => write(text, &mut out),
             _ => {
-                let why = format!(
-                    "cannot write {field} as a field of {kind}: a field must not be an array or an \
-                                   object"
-                );
+                let why = format!("cannot write {field} as a field of {kind}: a field cannot be an array or an object");
                 return Err(Error::str(why));
             }
         }

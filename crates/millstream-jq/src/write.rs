@@ -1,4 +1,4 @@
-//! Values as text, the same bytes as jaq's.
+//! Writes values as text, with the same bytes as jaq.
 
 use crate::Style;
 use crate::demand::Demand;
@@ -90,14 +90,14 @@ impl Writer {
     }
 }
 
-/// Writes JSON again, on one line.
+/// Writes JSON on one line.
 pub(crate) fn compacted(json: &[u8], out: &mut Vec<u8>) {
     let begin = out.len();
     if Parser::new(json).compact(out).is_ok() {
         return;
     }
     out.truncate(begin);
-    let value = Parser::new(json).value(&Demand::All).expect("it has been passed over");
+    let value = Parser::new(json).value(&Demand::All).expect("the parser has accepted it");
     Writer::new(Style { indent: None, join: true, ..Style::default() }).write(&value, out);
 }
 
@@ -112,7 +112,7 @@ fn write_number(number: &Num, out: &mut Vec<u8>) {
     }
 }
 
-/// Writes a text in quotes. Bytes that are no UTF-8 stay as they are.
+/// Writes a text in quotes. Bytes that are not UTF-8 stay as they are.
 pub(crate) fn write_text(text: &[u8], out: &mut Vec<u8>) {
     out.push(b'"');
     let mut rest = text;
@@ -141,7 +141,8 @@ pub(crate) fn json(text: &str) -> Vec<u8> {
     out
 }
 
-/// A value in the colours of a terminal, or of `JQ_COLORS`. These are for eyes, not for speed.
+/// Writes a value in the default colours, or those of `JQ_COLORS`. Only a person reads colours, so jaq's slower writer
+/// will do.
 fn coloured(style: &Style, value: &Val, out: &mut Vec<u8>) {
     let styles = Styles::ansi();
     let styles = match std::env::var("JQ_COLORS") {

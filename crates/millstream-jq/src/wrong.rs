@@ -3,7 +3,7 @@ use std::error::Error;
 use std::fmt;
 use std::ops::Range;
 
-/// Why a text is no filter: all mistakes, each with its place.
+/// Why a text is not a filter: all mistakes, each with its place.
 ///
 /// ```
 /// use millstream::jq::Filter;
@@ -16,7 +16,7 @@ use std::ops::Range;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wrong {
     filter: String,
-    /// In the order of their places. There is at least one.
+    /// In the order of their places; at least one.
     mistakes: Vec<(Range<usize>, String)>,
 }
 
@@ -75,7 +75,7 @@ fn of_words(code: &str, (expected, found): &load::parse::Error<&str>) -> (Range<
     (load::span(code, found), format!("expected {}, found {what}", expected.as_str()))
 }
 
-/// What to do without a name that is left out.
+/// What to do instead of using a name that is left out.
 pub(crate) type Advice = fn(&str) -> Option<&'static str>;
 
 fn undefined(name: &str, what: &compile::Undefined, without: Advice) -> String {

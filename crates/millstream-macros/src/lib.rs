@@ -23,7 +23,7 @@ pub fn wires(input: proc_macro::TokenStream) -> proc_macro::TokenStream {
     wires::wires(&root, tokens).unwrap_or_else(Error::into_tokens).into()
 }
 
-/// The path of a crate, with which errors are at `at`.
+/// The path of a crate. The compiler reports errors of the path at `at`.
 fn located(root: &TokenStream, at: proc_macro2::Span) -> TokenStream {
     let locate = |mut token: proc_macro2::TokenTree| {
         token.set_span(token.span().located_at(at));
@@ -32,7 +32,7 @@ fn located(root: &TokenStream, at: proc_macro2::Span) -> TokenStream {
     root.clone().into_iter().map(locate).collect()
 }
 
-/// An error, and the user's tokens that cause it.
+/// An error, with the user's tokens that cause it.
 #[derive(Debug)]
 struct Error {
     message: String,

@@ -39,7 +39,7 @@ pub(crate) fn pipeline(tokens: TokenStream) -> Result<Term, Error> {
 }
 
 struct Parser<'a> {
-    /// The tokens that are left.
+    /// The tokens that the parser has not read.
     tokens: &'a [TokenTree],
     /// The operator before them.
     before: Option<Operator>,

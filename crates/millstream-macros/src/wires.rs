@@ -15,7 +15,7 @@ const MOST_WIRES: usize = 8;
 /// The statements of a group: the compiler's limit on nested types holds for them together.
 const GROUP: usize = 12;
 
-/// A pipeline, or a function of an edge if the block does not say what comes in.
+/// A pipeline; or a function of an edge if the block does not name its input.
 pub(crate) fn wires(root: &TokenStream, tokens: TokenStream) -> Result<TokenStream, Error> {
     let tokens: Vec<TokenTree> = tokens.into_iter().collect();
     let begins = "a block of wires begins with its input: `|line: Val<String>| { .. }`";
@@ -61,7 +61,7 @@ pub(crate) fn wires(root: &TokenStream, tokens: TokenStream) -> Result<TokenStre
 struct Write<'a> {
     /// The path of the core crate.
     root: &'a TokenStream,
-    /// The wires that there are.
+    /// The wires bound so far.
     names: Vec<String>,
     /// How many statements were written since the last group.
     statements: usize,
@@ -129,12 +129,12 @@ impl Write<'_> {
             }
             _ => {
                 let message = if is_word(pattern.first(), "mut") {
-                    "a wire does not change: `let name = ..;`, and `.scan(..)` has a state"
+                    "a wire does not change: write `let name = ..;`; `.scan(..)` keeps a state"
                 } else if pattern.get(1).is_some_and(|token| is(token, ':')) {
                     "a wire has the type of its value: `let name = ..;`"
                 } else {
-                    "a wire has a name: `let name = ..;`, or `let (a, b) = ..;` for the parts of a tuple; `match` looks \
-                     at patterns"
+                    "a wire has a name: `let name = ..;`, or `let (a, b) = ..;` for the parts of a tuple; \
+                     `match` takes patterns"
                 };
                 Err(Error::new(message, pattern.iter().cloned().collect()))
             }
@@ -163,7 +163,7 @@ impl Write<'_> {
         let parts = tuple(value).filter(|parts| parts.len() == names.len());
         let mut statements = TokenStream::new();
         if let Some(parts) = parts {
-            // The values are those of before, whatever the names are.
+            // `let (a, b) = (b, a);` swaps: all values are read before the first name is bound.
             let held: Vec<Ident> = (0..names.len()).map(|n| mixed(&format!("part{n}"))).collect();
             for ((name, held), part) in names.iter().zip(&held).zip(&parts) {
                 let (before, value) = self.expression(part)?;
@@ -173,8 +173,8 @@ impl Write<'_> {
             statements.extend(quote!(let (#(#names,)*) = (#(#held,)*);));
         } else {
             let [a, b] = names else {
-                let message = "take a tuple of more than two apart where it is written, `let (a, b, c) = (x, y, z);`, \
-                               or by `.part(|t| &t.0)`";
+                let message = "take a tuple of more than two apart where it is written, \
+                               `let (a, b, c) = (x, y, z);`, or by `.part(|t| &t.0)`";
                 return Err(Error::new(message, names.iter().map(ToTokens::to_token_stream).collect()));
             };
             let whole = mixed("whole");
@@ -190,7 +190,7 @@ impl Write<'_> {
         Ok(statements)
     }
 
-    /// From here on these are wires.
+    /// Adds these names to the wires.
     fn named(&mut self, names: &[Ident]) {
         self.names.extend(names.iter().filter(|name| *name != "_").map(ToString::to_string));
     }
@@ -199,7 +199,7 @@ impl Write<'_> {
     fn bound(&mut self, pattern: &TokenStream, name: &str, value: &TokenStream, at: Span) -> TokenStream {
         self.statements += 1;
         let w = mixed("w");
-        // The braces keep the compiler from advice to leave the last method out.
+        // The braces keep the compiler from advising to leave out the last method.
         quote_spanned!(at=> let (#w, #pattern) = #w.wire(#name, { #value });)
     }
 
@@ -208,8 +208,8 @@ impl Write<'_> {
         let plain = |value| Ok((TokenStream::new(), value));
         if let Some(wire) = self.in_inner_block(tokens) {
             let message = format!(
-                "`{wire}` is a wire of the block around this one: a body reads its own edge, which can carry both, as \
-                 in `(a, {wire}).shard(2, wires!(|both| ..))`"
+                "`{wire}` is a wire of the block around this one: \
+                 a body reads its own edge, which can carry both, as in `(a, {wire}).shard(2, wires!(|both| ..))`"
             );
             return Err(Error::new(message, wire.to_token_stream()));
         }
@@ -273,7 +273,7 @@ impl Write<'_> {
             names.push(name.clone());
         }
         let at = names[0].span();
-        // A wire may be named for its numbers alone.
+        // The closure may read a wire only for its sequence numbers.
         let pattern = |parameter: &Parameter| match parameter.name() {
             Ok(name) if !split::mentions(body, name) => quote!(_),
             _ => parameter.pattern.clone(),
@@ -299,8 +299,8 @@ impl Write<'_> {
         Ok(quote_spanned!(at=> #root::Arrow::map(#wires, #moves |#argument| #body)))
     }
 
-    /// A wire in the body of a closure that does not name it. A body that may bind names of its own is left to the
-    /// compiler.
+    /// A wire in the body of a closure that does not name it as a parameter. The compiler checks a body that may bind
+    /// names of its own.
     fn unnamed(&self, names: &[Ident], body: &[TokenTree]) -> Option<Ident> {
         let body: TokenStream = body.iter().cloned().collect();
         let mentioned = self.mentioned(body.clone());
@@ -331,7 +331,7 @@ impl Write<'_> {
         Error::new(message, name.to_token_stream())
     }
 
-    /// The wires whose names stand in these tokens.
+    /// The wires that these tokens name.
     fn mentioned(&self, tokens: TokenStream) -> Vec<Ident> {
         let mut found = Vec::new();
         self.mention(tokens, &mut found);

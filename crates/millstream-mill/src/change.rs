@@ -182,8 +182,7 @@ impl<'a> Two<'a> {
                 (Verdict::Kept, Some(after)) => self.why_not(before, after, allowed),
                 (Verdict::Refused { .. }, Some(after)) => Some(other_state(before, after)),
                 (Verdict::Refused { .. }, None) if before.stage == "table" => Some(
-                    "it may have rows that are not written yet, and the new text has no such stage to write \
-                     them"
+                    "it may have rows that are not written yet, and the new text has no such stage to write them"
                         .to_owned(),
                 ),
                 (Verdict::Refused { .. }, None) => {

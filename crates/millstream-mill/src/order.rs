@@ -82,15 +82,14 @@ fn needed(called: &[Called]) -> (Vec<Before>, Vec<Mistake>) {
 
 fn too_late(call: &Called) -> Mistake {
     Mistake {
-        what: "`join` would find nothing: the other rows come from a fold, which answers at the end of all \
-               input"
+        what: "`join` would find nothing: the other rows come from a fold, which answers at the end of all input"
             .to_owned(),
         at: call.at.clone(),
         label: String::new(),
         because: None,
         help: Some(
-            "a join finds rows that came before: answers can be joined with answers, or be written to a file \
-                    that another run joins with"
+            "a join finds rows that came before: answers can be joined with answers, \
+             or be written to a file that another run joins with"
                 .to_owned(),
         ),
     }

@@ -152,9 +152,8 @@ fn table(raw: &Raw, rows: Rows, separator: u8, columns: &Arc<Columns>, stage: &A
             continue;
         }
         if split.is_open && end as usize == cells.len() {
-            let why = "a quote at the beginning of a cell is not closed: the rest of the file became this \
-                       row"
-            .to_owned();
+            let why =
+                "a quote at the beginning of a cell is not closed: the rest of the file became this row".to_owned();
             dead.push(all.dead(stage, &row, why));
             continue;
         }

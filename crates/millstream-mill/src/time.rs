@@ -21,9 +21,9 @@ pub(crate) fn time_of(value: &Scalar<'_>) -> Result<(u64, bool), String> {
                 Ok(((seconds * 1000.0).round() as u64, false))
             }
             Some(seconds) if seconds >= YEAR_10000 as f64 => Err(finer(&shown(seconds))),
-            _ => Err("a time must be a number of seconds since 1970, or a text such as \
-                      2026-01-31T12:00:00Z"
-                .to_owned()),
+            _ => {
+                Err("a time must be a number of seconds since 1970, or a text such as 2026-01-31T12:00:00Z".to_owned())
+            }
         },
     }
 }

@@ -1,8 +1,8 @@
-//! Values that come from outside, as a source: with or without a journal.
+//! Values that arrive from outside, as a source with or without a journal.
 //!
-//! The listeners of this crate give what they read to a [`Client`](millstream_exec::Client) whose answer is `()`: it
-//! says that the value is taken. What *taken* means is the source's: with a [journal](journaled) the value is durable,
-//! and without one it [is in the pipeline](taken), and lost if the process dies.
+//! The listeners of this crate pass values to a [`Client`](millstream_exec::Client) whose answer is `()`: the value is
+//! taken. The source decides what *taken* means: with a [journal](journaled) the value is durable; without one it
+//! [is in the pipeline](taken), and lost if the process dies.
 //!
 //! ```
 //! use millstream::{net::arrivals, prelude::*, exec::Reception};
@@ -28,14 +28,14 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::time::Duration;
 
-/// A source of what arrives. Each value is acknowledged when the pipeline's first ring has room for it. It ends when
-/// the last client is dropped.
+/// A source of values as they arrive. It acknowledges a value when the pipeline's first ring has room for it. It ends
+/// when the last client is dropped.
 pub fn taken<T: Item>(arriving: Poller<Request<T, ()>>) -> Taken<T> {
     Taken { arriving, next: VecDeque::new() }
 }
 
-/// A source of what arrives, and that can be restored: each value is in the journal of the state directory, durable as
-/// the journal's `Fsync` says, before it is acknowledged and passed on.
+/// A restorable source of values as they arrive. It writes each value to the journal of the state directory, durable as
+/// the journal's `Fsync` says, before it acknowledges the value and passes it on.
 ///
 /// ```
 /// use millstream::{io::FileSink, net::arrivals, prelude::*};
@@ -99,8 +99,7 @@ pub struct Arriving<T: Item> {
 }
 
 impl<T: Item> Arriving<T> {
-    /// What arrives, for a journal that may have other live values in its place: see
-    /// [`journaled_in_groups`].
+    /// The values that arrive, for a journal that may have other live values instead: see [`journaled_in_groups`].
     pub fn of(arriving: Poller<Request<T, ()>>) -> Self {
         Arriving { arriving, replies: Vec::new() }
     }

@@ -1,4 +1,4 @@
-//! Values to many readers, none of which stops the pipeline.
+//! Values to many readers, which never stop the pipeline.
 
 use bytes::Bytes;
 use millstream_core::SequenceNumber;
@@ -8,12 +8,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use tokio::sync::broadcast::error::{RecvError, TryRecvError};
 use tokio::sync::broadcast::{Receiver, Sender, WeakSender, channel};
 
-/// The two ends of a broadcast: a pipeline's sink publishes values, and any number of readers get those that are
-/// published from then on.
+/// The two ends of a broadcast: a pipeline's sink publishes values, and any number of readers get the values that are
+/// published after they join.
 ///
-/// The last values, as many as there are `slots` (rounded up to a power of two), are kept once for all readers. Who is
-/// further behind than that has missed some; what happens then is [said](WhenSlow) where the readers come from.
-/// Publishing never waits.
+/// The broadcast keeps the last `slots` values (rounded up to a power of two), once for all readers. A reader that lags
+/// further behind misses values, and [`WhenSlow`] decides what happens to it. Publishing never waits.
 ///
 /// ```
 /// use millstream::{net::{Broadcast, WhenSlow, broadcast, tcp}, prelude::*};
@@ -47,23 +46,23 @@ struct Counts {
     readers: AtomicU64,
 }
 
-/// A value as it is sent.
+/// A value as readers get it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Published {
     pub(crate) number: u64,
     pub(crate) bytes: Bytes,
 }
 
-/// Publishes values. When it is dropped, readers get what is left, and their streams end.
+/// Publishes values. When it is dropped, readers get the remaining values, and their streams end.
 pub struct Publisher {
     sender: Sender<Published>,
 }
 
 impl Publisher {
-    /// Publishes a value with its number. Without a reader it is dropped.
+    /// Publishes a value with its number. Without readers, the value is dropped.
     pub fn publish(&self, number: SequenceNumber, value: impl Into<Bytes>) {
         if self.sender.receiver_count() > 0 {
-            // An error means that the last reader has just gone.
+            // An error means that the last reader has just left.
             let _ = self.sender.send(Published { number: number.0, bytes: value.into() });
         }
     }
@@ -75,17 +74,17 @@ impl fmt::Debug for Publisher {
     }
 }
 
-/// What happens to a reader that is further behind than the values that are kept.
+/// What happens to a reader that lags behind all kept values.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum WhenSlow {
-    /// It gets those that are still there. The others are [counted](Broadcast::skipped).
+    /// It gets the values that are still kept. The others are [counted](Broadcast::skipped).
     #[default]
     Skip,
     /// Its connection is closed, and [counted](Broadcast::disconnected).
     Disconnect,
 }
 
-/// Where readers come from. Clones are of the same broadcast.
+/// Makes readers. Clones belong to the same broadcast.
 #[derive(Clone)]
 pub struct Broadcast {
     sender: WeakSender<Published>,
@@ -93,25 +92,25 @@ pub struct Broadcast {
 }
 
 impl Broadcast {
-    /// The readers at this time.
+    /// The number of readers now.
     #[must_use]
     pub fn readers(&self) -> u64 {
         self.counts.readers.load(Ordering::Relaxed)
     }
 
-    /// The values that readers have missed, counted for each reader.
+    /// The number of values that readers have missed, over all readers.
     #[must_use]
     pub fn skipped(&self) -> u64 {
         self.counts.skipped.load(Ordering::Relaxed)
     }
 
-    /// The readers that were disconnected since they were too slow.
+    /// The number of readers that were disconnected because they were too slow.
     #[must_use]
     pub fn disconnected(&self) -> u64 {
         self.counts.disconnected.load(Ordering::Relaxed)
     }
 
-    /// A reader of what is published from now on; nothing, if the publisher is gone.
+    /// A reader of the values that are published from now on; `None` if the publisher is gone.
     pub(crate) fn reader(&self, when_slow: WhenSlow) -> Reader {
         let receiver = self.sender.upgrade().map(|sender| sender.subscribe());
         self.counts.readers.fetch_add(1, Ordering::Relaxed);
@@ -129,9 +128,9 @@ impl fmt::Debug for Broadcast {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Next {
     Value(Published),
-    /// This many values are missed.
+    /// The reader has missed this many values.
     Skipped(u64),
-    /// There is no more, or it was too slow.
+    /// There are no more values, or the reader was too slow.
     End,
 }
 
@@ -152,7 +151,7 @@ impl Reader {
         }
     }
 
-    /// The next value, if it is there.
+    /// The next value, if there is one already.
     pub(crate) fn try_next(&mut self) -> Option<Next> {
         match self.receiver.as_mut()?.try_recv() {
             Ok(value) => Some(Next::Value(value)),

@@ -1,5 +1,5 @@
-//! The targets of the fuzzer: nothing that comes over a connection makes a process panic, hang, or take more memory
-//! than it has.
+//! The targets of the fuzzer: no bytes from a connection make a process panic, hang, or take more memory than its
+//! limit.
 
 use crate::http::axum::Router;
 use crate::http::axum::routing::{get, post_service};
@@ -14,7 +14,7 @@ use std::time::Duration;
 /// A connection that takes longer hangs.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// The first two bytes say how long a line may be, and where the others are cut into pieces. The blocks are the lines.
+/// The first two bytes set the longest line, and the pieces of the other bytes. The blocks must be the lines.
 pub fn lines(bytes: &[u8]) {
     let Some(([longest, piece], text)) = bytes.split_first_chunk() else { return };
     let (longest, piece) = (usize::from(*longest) + 1, usize::from(*piece) + 1);
@@ -37,8 +37,8 @@ pub fn lines(bytes: &[u8]) {
     }
 }
 
-/// The first two bytes say how long a record may be, and where the others are cut into pieces. The records are those
-/// that are read in one piece.
+/// The first two bytes set the longest record, and the pieces of the other bytes. The records must be the same as those
+/// in one piece.
 pub fn records(bytes: &[u8]) {
     let Some(([longest, piece], rest)) = bytes.split_first_chunk() else { return };
     let (longest, piece) = (usize::from(*longest), usize::from(*piece) + 1);
@@ -68,7 +68,7 @@ pub fn records(bytes: &[u8]) {
     assert!(refused || records.is_within() != left.is_empty());
 }
 
-/// The bytes of a connection over HTTP, cut as the first byte says. Its other end closes its half and reads the rest.
+/// The bytes of a connection over HTTP, cut as the first byte says. The other end closes its half and reads the rest.
 pub fn http(bytes: &[u8]) {
     static SERVED: OnceLock<Served> = OnceLock::new();
     let Some((piece, bytes)) = bytes.split_first() else { return };

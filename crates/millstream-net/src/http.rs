@@ -1,26 +1,26 @@
-//! HTTP: a pipeline that answers requests, lines that are posted, values to many readers, and a server with limits.
+//! HTTP: a pipeline that answers requests, posted lines as a source, values to many readers, and a server with limits.
 //!
-//! What a status means:
+//! The meaning of a status:
 //!
-//! | status | what it says | what the client does |
+//! | status | meaning | what the client does |
 //! | --- | --- | --- |
 //! | 200 | the answer; of [`Ingest`], with a journal: all is durable | goes on |
 //! | 202 | accepted, and the answer did not come in time | asks again with the same id |
 //! | 202 of [`Ingest`] | in the pipeline, and lost if the process dies | |
-//! | 400 | it is no HTTP, or cannot be read | does not repeat it |
+//! | 400 | the request is not HTTP, or cannot be read | does not repeat it |
 //! | 401, 403, 421 | no token; from another site; for another host | |
 //! | 408 | the body came too slowly | tries again |
 //! | 409 | the id was answered, too long ago to know how | looks at the state |
 //! | 413 | the body, or a line of it, is too long | sends less |
 //! | 415 | the body is compressed | sends it as it is |
 //! | 422 | understood, and refused; or the id is another request's | does not repeat it |
-//! | 429 | this client has too many requests under way | waits as `Retry-After` says |
+//! | 429 | this client has too many open requests | waits as `Retry-After` says |
 //! | 431 | the headers are too long | |
 //! | 500 | a stage failed at this request's number, or left it out | |
-//! | 503 | the first ring is full, or the service is ending: it was not accepted | waits, and repeats it |
+//! | 503 | the first ring is full, or the service is ending: the request was not accepted | waits, and repeats it |
 //!
-//! A client that gets no answer at all does not know whether its request was accepted. With an id in it that a stage
-//! [remembers](crate::once) it can be repeated.
+//! A client that gets no answer does not know whether its request was accepted. It can repeat a request with an id that
+//! a stage [remembers](crate::once).
 
 mod body;
 mod connection;

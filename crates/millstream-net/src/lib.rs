@@ -1,24 +1,24 @@
 //! Pipelines on the network.
 //!
-//! | module | what it has |
+//! | module | contents |
 //! | --- | --- |
-//! | [`arrivals`] | values that come from outside, as a source: with or without a journal |
+//! | [`arrivals`] | values that arrive from outside, as a source with or without a journal |
 //! | [`once`] | the first answers to requests with ids, so that a repeated request is not done twice |
-//! | `http` (feature `http`) | pipelines that answer requests, lines that are posted, and a server with limits |
+//! | `http` (feature `http`) | pipelines that answer requests, posted lines as a source, and a server with limits |
 //! | `tcp` (feature `tcp`) | lines and records as sources, and lines to many readers |
-//! | [`broadcast`](fn@broadcast) (both) | values to many readers, none of which stops the pipeline |
+//! | [`broadcast`](fn@broadcast) (both) | values to many readers, which never stop the pipeline |
 //!
-//! A request is a number. What comes from many connections is one stream, in the order of arrival; a state in the
+//! A request has a number. The requests of many connections are one stream, in the order of arrival; a state in the
 //! pipeline needs no lock, and with a journal a replay has the same order.
 //!
-//! Nothing that an outsider sends can make a process keep more than its limits say: each line, record, body, header and
-//! the number of connections has one, and so has the time of each.
+//! No input can make a process keep more than its limits allow: each line, record, body, header and the number of
+//! connections has a limit, and each has a time limit.
 //!
-//! **Promises, and their tests** (in `tests/all`): nothing that a stranger sends hangs, bloats or deceives a server,
-//! and what was accepted is answered (`attacks`, `overload`, `answers`, `tcp`, `sockets`, and `tests/memory.rs`;
-//! `src/fuzzed.rs`, fuzzed); a slow reader stops no pipeline (`readers`, `tcp`); with a journal, what was answered is
-//! true after a crash, and done once (`cargo xtask chaos serve`); a service that a new process takes over answers every
-//! request, whichever process dies (`hand_over`, `cargo xtask chaos serve --change`).
+//! **Promises, and their tests** (in `tests/all`): no input of a stranger hangs, bloats or deceives a server, and
+//! accepted requests are answered (`attacks`, `overload`, `answers`, `tcp`, `sockets`, and `tests/memory.rs`;
+//! `src/fuzzed.rs`, fuzzed); a slow reader stops no pipeline (`readers`, `tcp`); with a journal, an answered request
+//! stays carried out after a crash, once (`cargo xtask chaos serve`); a service that a new process takes over answers
+//! every request, whichever process dies (`hand_over`, `cargo xtask chaos serve --change`).
 
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! Connections that are closed without a reset.
+//! Closes connections without a reset.
 
 use crate::listening::Place;
 use std::io;
@@ -9,18 +9,18 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
 use tokio::runtime::Handle;
 use tokio::time::timeout;
 
-/// The time that the other end has to close its part.
+/// The time limit for the other end to close its half.
 const LINGERS: Duration = Duration::from_secs(1);
 
-/// A connection that is read for a while after its own end. A system that gets bytes for a socket that is closed, or
-/// closes one that has unread bytes, resets the connection: the other end then loses also what was sent to it before,
-/// such as the last response.
+/// A connection that is read for a while after its own end. A system resets a connection if it gets bytes for a closed
+/// socket, or closes one with unread bytes. The other end then loses bytes that were sent to it before, such as the
+/// last response.
 #[derive(Debug)]
 pub(crate) struct Lingering<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> {
     inner: Option<S>,
-    /// It counts as one of those that are allowed until it is closed.
+    /// Its place among the allowed connections, until it is closed.
     place: Option<Place>,
-    /// The other end sends nothing any more, or cannot be reached.
+    /// The other end sends no more, or cannot be reached.
     ended: bool,
 }
 
@@ -29,7 +29,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> Lingering<S> {
         Lingering { inner: Some(inner), place: Some(place), ended: false }
     }
 
-    /// Does this with the connection; an error means its end.
+    /// Runs a function on the connection. An error means its end.
     fn with<T>(self: Pin<&mut Self>, f: impl FnOnce(Pin<&mut S>) -> Poll<io::Result<T>>) -> Poll<io::Result<T>> {
         let this = self.get_mut();
         let Some(inner) = &mut this.inner else { return Poll::Ready(Err(io::ErrorKind::NotConnected.into())) };
@@ -87,7 +87,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> Drop for Lingering<S> {
                 while stream.read(&mut rest).await? > 0 {}
                 io::Result::Ok(())
             };
-            // Whatever comes of it: it is closed then.
+            // The connection is closed after that in any case.
             let _ = timeout(LINGERS, rest).await;
             drop((stream, place));
         }));
@@ -114,7 +114,7 @@ mod tests {
             client.write_all(b"unread").await.unwrap();
             stream.write_all(b"answer").await.unwrap();
             drop(stream);
-            // A reset would come by now.
+            // A reset would have come by now.
             tokio::time::sleep(Duration::from_millis(50)).await;
             client.write_all(b"more").await.unwrap();
             tokio::time::sleep(Duration::from_millis(50)).await;

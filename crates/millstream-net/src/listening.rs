@@ -1,4 +1,4 @@
-//! Accepts connections, a bounded number at a time, on threads of its own, until it is closed.
+//! Accepts connections, a bounded number at a time, on its own threads, until it is closed.
 
 use crate::OpenError;
 use std::future::Future;
@@ -11,26 +11,27 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::time::{sleep, timeout};
 
-/// How long a server that has no descriptors left waits until it tries again.
+/// How long a server without free descriptors waits before it tries again.
 const NO_DESCRIPTORS: Duration = Duration::from_millis(50);
 
-/// The connections that the system keeps until they are accepted, if it keeps that many. When the queue is full, the
-/// packet that opens a connection is dropped, and comes again after a second. The standard library asks for 128.
+/// The length of the system's queue of connections to accept, as far as the system allows. If the queue is full, the
+/// system drops the packet that opens a connection, and the client sends it again after a second. The standard library
+/// sets 128.
 #[cfg(unix)]
 const WAITING: i32 = 4096;
 
-/// The time that a server that is dropped has for what is under way.
+/// The time limit for open requests when a server is dropped.
 const AT_DROP: Duration = Duration::from_secs(5);
 
-/// A connection counts as one of those that are allowed as long as one of these lives.
+/// A place among the allowed connections, while this exists.
 pub(crate) type Place = Arc<OwnedSemaphorePermit>;
 
-/// Tells connections that their server accepts no more, and waits for them.
+/// Tells connections that their server is closing, and waits for them.
 #[derive(Clone, Debug)]
 pub(crate) struct Closing(watch::Receiver<bool>);
 
 impl Closing {
-    /// By this channel, for a connection without a listener.
+    /// A handle on this channel, for a connection without a listener.
     #[cfg(any(all(test, feature = "http", feature = "tcp"), feature = "fuzzed"))]
     pub(crate) fn of(closed: watch::Receiver<bool>) -> Self {
         Closing(closed)
@@ -43,7 +44,7 @@ impl Closing {
     }
 }
 
-/// A connection that was accepted.
+/// An accepted connection.
 pub(crate) struct Accepted {
     pub(crate) stream: TcpStream,
     #[cfg_attr(not(feature = "http"), expect(dead_code, reason = "it concerns requests alone"))]
@@ -57,9 +58,9 @@ pub(crate) struct Accepted {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Accepting {
     Yes,
-    /// They wait in the system's queue.
+    /// Not now: they wait in the system's queue.
     NotNow,
-    /// Never again: the listener is given back to the system, and open connections go on.
+    /// Never again: the listener is closed, and open connections go on.
     Never,
 }
 
@@ -73,11 +74,11 @@ pub(crate) struct Listening {
     within: Arc<Mutex<Duration>>,
     thread: Option<JoinHandle<usize>>,
     beside: Beside,
-    /// There as long as connections may be accepted.
+    /// The listener, as long as connections may be accepted.
     listener: Weak<TcpListener>,
 }
 
-/// What connections need that come in another way than by the listener.
+/// The data for connections that do not come from the listener.
 #[cfg_attr(not(all(unix, feature = "http")), expect(dead_code, reason = "only a server can be handed over"))]
 #[derive(Clone, Debug)]
 pub(crate) struct Beside {
@@ -88,21 +89,21 @@ pub(crate) struct Beside {
 
 #[cfg(all(unix, feature = "http"))]
 impl Beside {
-    /// Waits for a place; none if the server is gone.
+    /// Waits for a place; `None` if the server is gone.
     pub(crate) async fn place(&self) -> Option<(Place, Closing)> {
         let place = self.free.clone().acquire_owned().await.ok()?;
         Some((Arc::new(place), self.closing.clone()))
     }
 }
 
-/// What listens, and accepts nothing yet.
+/// A listener that does not accept yet.
 pub(crate) struct Bound {
     listener: std::net::TcpListener,
     pub(crate) address: SocketAddr,
 }
 
 impl Bound {
-    /// Listens. Without a token, others than this machine are refused.
+    /// Listens. Without a token, refuses an address that other machines can reach.
     pub(crate) fn to(address: impl ToSocketAddrs, has_token: bool) -> Result<Self, OpenError> {
         let addresses: Vec<SocketAddr> = address.to_socket_addrs()?.collect();
         may_be_open(&addresses, has_token)?;
@@ -120,7 +121,7 @@ impl Bound {
         Ok(Bound { listener, address })
     }
 
-    /// Accepts at most this many connections at a time, and does this with each.
+    /// Accepts at most this many connections at a time, and runs the function on each.
     pub(crate) fn serve<F: Future<Output = ()> + Send + 'static>(
         self,
         name: &str,
@@ -155,7 +156,7 @@ impl Bound {
                 let all = timeout(within, free.acquire_many(most as u32)).await;
                 if all.is_ok() { 0 } else { most - free.available_permits() }
             });
-            // What was cut off is dropped before this returns, unless it does not wait where it should.
+            // Drops the connections that were cut off before this returns, unless their code blocks.
             runtime.shutdown_timeout(Duration::from_secs(1));
             cut_off
         };
@@ -174,7 +175,7 @@ impl Listening {
         self.address
     }
 
-    /// Accepts connections from now on, or not.
+    /// Sets whether it accepts connections.
     #[cfg(all(unix, feature = "http"))]
     pub(crate) fn accept(&self, accepting: Accepting) {
         self.accepting.send_replace(accepting);
@@ -192,8 +193,8 @@ impl Listening {
         &self.beside
     }
 
-    /// Accepts no connection any more, and waits until all have ended, at most for this time. Returns how many were
-    /// cut off.
+    /// Stops accepting connections, and waits until all have ended, at most for this time. Returns how many were cut
+    /// off.
     pub(crate) fn close(mut self, within: Duration) -> usize {
         *self.within.lock().unwrap_or_else(PoisonError::into_inner) = within;
         self.end()
@@ -211,7 +212,7 @@ impl Drop for Listening {
     }
 }
 
-/// Until it never accepts again.
+/// Waits until it never accepts again.
 async fn accept<F: Future<Output = ()> + Send + 'static>(
     listener: Arc<TcpListener>,
     free: &Arc<Semaphore>,
@@ -232,7 +233,7 @@ async fn accept<F: Future<Output = ()> + Send + 'static>(
         };
         match came {
             Ok((stream, peer)) => {
-                // What is small is written at once. If that cannot be set, it comes a little later.
+                // Small writes are sent at once. If the option cannot be set, they come a little later.
                 let _ = stream.set_nodelay(true);
                 let accepted = Accepted { stream, peer, place: Arc::new(place), closing: closing.clone() };
                 drop(tokio::spawn(connected(accepted)));

@@ -1,26 +1,26 @@
-//! The first answers to requests with ids: what makes a repeated request harmless.
+//! The first answers to requests with ids, which make a repeated request harmless.
 
 use serde::de::{Deserialize, Deserializer};
 use serde::ser::{Serialize, Serializer};
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
-/// A generation of answers ends with one part in this many of the bound. Older ones never change, so cloning the whole
-/// for a snapshot copies one generation at most.
+/// A generation holds the bound's number of answers divided by this. Older generations never change, so a clone for a
+/// snapshot copies at most one generation.
 const GENERATIONS: usize = 16;
 
-/// The ids of this many times the bound are known after their answers were forgotten.
+/// How many times the bound of ids stay known after their answers were forgotten.
 const GONE: usize = 8;
 
 /// The answers to the last requests with ids, as a part of a stage's state.
 ///
-/// A client that got no answer repeats its request with the same id. The stage that does what is asked
-/// [looks](FirstAnswers::look) whether it was done already, and [keeps](FirstAnswers::keep) the answer if it was not.
-/// As the state is in snapshots, and the requests behind them in the journal, that holds across crashes.
+/// A client that got no answer repeats its request with the same id. The stage that carries out requests
+/// [looks](FirstAnswers::look) whether the id is new, and if so [keeps](FirstAnswers::keep) the answer. The state is in
+/// snapshots, and later requests in the journal, so this works across crashes.
 ///
-/// It is bounded: the answers to the last `most` requests with ids are there, to the request. The ids of eight times as
-/// many are known, without an answer: [`Forgotten`](Look::Forgotten). An id that is older still counts as new, so a
-/// client should not repeat a request for longer than it takes to make that many.
+/// It is bounded: it keeps the answers to all of the last `most` requests with ids. It knows the ids of eight times as
+/// many earlier requests, without their answers: [`Forgotten`](Look::Forgotten). An older id counts as new, so a client
+/// should not repeat a request after that many later ones.
 ///
 /// ```
 /// use millstream::{net::once::{FirstAnswers, Look}, prelude::*};
@@ -50,16 +50,16 @@ pub struct FirstAnswers<A> {
     gone: VecDeque<Arc<Gone>>,
 }
 
-/// What is known of an id.
+/// What is known about an id.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Look<A> {
-    /// Nothing.
+    /// The id is new.
     New,
     /// The first answer.
     Answered(A),
-    /// It was the id of another request.
+    /// The id belongs to another request.
     OtherRequest,
-    /// It was answered, too long ago.
+    /// The request was answered, too long ago.
     Forgotten,
 }
 
@@ -70,7 +70,7 @@ struct Generation<A> {
     places: HashMap<Arc<str>, usize>,
 }
 
-/// Ids without answers. Never looked through in order.
+/// Ids without answers. Their order is never used.
 #[derive(Debug, Default)]
 struct Gone {
     ids: Vec<Arc<str>>,
@@ -78,15 +78,15 @@ struct Gone {
 }
 
 impl<A: Clone> FirstAnswers<A> {
-    /// None yet; the answers to the last `most` requests will be there, at least 16.
+    /// No answers yet. Will keep those to the last `most` requests, at least 16.
     #[must_use]
     pub fn new(most: usize) -> Self {
         let most = most.max(GENERATIONS);
         FirstAnswers { most, young: Generation::new(), old: VecDeque::new(), gone: VecDeque::new() }
     }
 
-    /// What is known of this id. `request` tells requests apart that have the same id by mistake: a hash of what is
-    /// asked, that is the same in every process.
+    /// What is known about this id. `request` distinguishes requests that have the same id by mistake: a hash of the
+    /// request, the same in every process.
     #[must_use]
     pub fn look(&self, id: &str, request: u64) -> Look<A> {
         let generations = std::iter::once(&self.young).chain(self.old.iter().rev().map(|old| &**old));
@@ -116,13 +116,13 @@ impl<A: Clone> FirstAnswers<A> {
         }
     }
 
-    /// How many answers there are.
+    /// The number of answers.
     #[must_use]
     pub fn len(&self) -> usize {
         self.young.entries.len() + self.old.iter().map(|old| old.entries.len()).sum::<usize>()
     }
 
-    /// Whether there is none.
+    /// Whether there are no answers.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -138,7 +138,7 @@ impl<A> Generation<A> {
         self.places.get(id).and_then(|place| self.entries.get(*place))
     }
 
-    /// A reference is written as what it refers to.
+    /// Serializes an `Arc` as its value.
     fn written(&self) -> Vec<(String, u64, &A)> {
         self.entries.iter().map(|(id, request, answer)| (id.to_string(), *request, answer)).collect()
     }
@@ -156,7 +156,7 @@ impl Gone {
     }
 }
 
-/// As it is written: in the order of the numbers, so equal states have equal bytes.
+/// The serialized form, in the order of the numbers, so equal states have equal bytes.
 #[derive(serde::Serialize, serde::Deserialize)]
 struct Written<A> {
     most: u64,
@@ -195,8 +195,8 @@ impl<'de, A: Deserialize<'de>> Deserialize<'de> for FirstAnswers<A> {
     }
 }
 
-/// A hash of bytes that is the same in every process and version: FNV-1a. It tells requests apart that have the same id
-/// by mistake; somebody who wants two of his own to have the same hash can find them.
+/// A hash of bytes that is the same in every process and version: FNV-1a. It distinguishes requests that have the same
+/// id by mistake. It does not resist an attacker, who can find two requests with the same hash.
 #[must_use]
 pub fn fingerprint(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
@@ -217,7 +217,7 @@ mod tests {
             for back in [0, 1, 100, 159] {
                 assert!(look(back).is_none_or(|(old, look)| look == Look::Answered(old * 2)), "{number} {back}");
             }
-            // Behind the answers of a generation more.
+            // There may be the answers of one generation more.
             for back in [171, 500, 1280] {
                 assert!(look(back).is_none_or(|(_, look)| look == Look::Forgotten), "{number} {back}");
             }

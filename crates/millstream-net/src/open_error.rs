@@ -7,9 +7,9 @@ use std::{error, fmt, io};
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum OpenError {
-    /// Others than this machine could connect, and no token is asked for.
+    /// Other machines could connect, and no token is set.
     NoToken(SocketAddr),
-    /// The system refuses.
+    /// An error of the system.
     Io(io::Error),
 }
 

@@ -1,4 +1,4 @@
-//! Connections whose other end has to take something from time to time.
+//! Connections with a time limit for the other end to take something.
 
 use std::future::Future;
 use std::io;
@@ -8,13 +8,13 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep, sleep};
 
-/// A connection whose writes fail if nothing is taken within a time: a client that reads no answer holds none back for
-/// ever.
+/// A connection whose writes fail if the other end takes nothing within a time, so that a client that does not read
+/// cannot hold a server for ever.
 #[derive(Debug)]
 pub(crate) struct Timed<S> {
     inner: S,
     within: Duration,
-    /// Made by the first write that waits: most connections have none.
+    /// The timer. The first write that waits makes it, so most connections have none.
     late: Option<Pin<Box<Sleep>>>,
     waits: bool,
 }
@@ -24,7 +24,7 @@ impl<S> Timed<S> {
         Timed { inner, within, late: None, waits: false }
     }
 
-    /// What a write has come to.
+    /// The result of a write.
     fn judge<T>(&mut self, cx: &mut Context<'_>, written: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
         if written.is_ready() {
             self.waits = false;

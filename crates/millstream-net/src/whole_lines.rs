@@ -1,9 +1,9 @@
-//! Bytes in any pieces, as blocks of whole lines.
+//! Cuts bytes that come in any pieces into blocks of whole lines.
 
 use memchr::{memchr_iter, memrchr};
 use std::fmt;
 
-/// Bytes that are copied, and then counted in.
+/// Appends bytes, and counts them.
 const NEAR: usize = 16 << 10;
 
 /// Cuts bytes that come in any pieces into blocks of whole lines.
@@ -25,10 +25,10 @@ pub struct WholeLines {
     begun: Vec<u8>,
 }
 
-/// A line is longer than it may be.
+/// A line is too long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LineTooLong {
-    /// The bytes that a line may have, with its end.
+    /// The most bytes of a line, counting its end.
     pub longest: usize,
 }
 
@@ -41,23 +41,24 @@ impl fmt::Display for LineTooLong {
 impl std::error::Error for LineTooLong {}
 
 impl WholeLines {
-    /// Of lines that have at most this many bytes, with their ends.
+    /// Lines may have at most this many bytes, counting their ends.
     #[must_use]
     pub fn new(longest: usize) -> Self {
         WholeLines { longest, begun: Vec::new() }
     }
 
-    /// The whole lines that these bytes complete, if there are any. What is kept for the next call is less than a line.
+    /// The whole lines that these bytes complete, if there are any. Keeps less than a line for the next call.
     ///
     /// # Errors
     ///
-    /// If a line is too long. The lines before it are lost; those of earlier calls were returned.
+    /// If a line is too long. The lines of this call before it are lost.
     pub fn push(&mut self, bytes: &[u8]) -> Result<Option<Vec<u8>>, LineTooLong> {
         let mut lines = Vec::new();
         Ok((self.push_onto(bytes, &mut lines)? > 0).then_some(lines))
     }
 
-    /// As [`push`](WholeLines::push): appends the lines, for memory that is used again. Returns how many there are.
+    /// As [`push`](WholeLines::push), but appends the lines to a buffer, whose memory can be reused. Returns the number
+    /// of lines.
     pub(crate) fn push_onto(&mut self, bytes: &[u8], lines: &mut Vec<u8>) -> Result<u64, LineTooLong> {
         let Some(last) = memrchr(b'\n', bytes) else {
             self.begin(bytes)?;
@@ -70,7 +71,7 @@ impl WholeLines {
         lines.reserve(self.begun.len() + whole.len());
         lines.append(&mut self.begun);
         let mut count = 0;
-        // In parts that a core's nearest cache holds, so that memory is read once.
+        // In parts that fit a core's nearest cache, so that memory is read once.
         for part in whole.chunks(NEAR) {
             lines.extend_from_slice(part);
             count += memchr_iter(b'\n', part).count() as u64;
@@ -79,13 +80,13 @@ impl WholeLines {
         Ok(count)
     }
 
-    /// Whether none of these lines is too long, the first one with what has begun of it.
+    /// Whether all of these lines are short enough, the first one together with its earlier part.
     fn fit(&self, whole: &[u8]) -> bool {
         if self.begun.len() + whole.len() <= self.longest {
-            // Most pieces are shorter than the longest line, and none of their lines needs a look.
+            // A piece that is shorter than the limit, as most are, has no line that is too long.
             return true;
         }
-        // The first line has begun in an earlier piece; each other one begins behind the end of the one before it.
+        // The first line began in an earlier piece; each other line begins after the one before it.
         let (mut before, mut begins) = (self.begun.len(), 0);
         memchr_iter(b'\n', whole).all(|end| {
             let fits = before + end + 1 - begins <= self.longest;
@@ -146,7 +147,7 @@ mod tests {
             let too_long = lines(&text).iter().any(|line| line.len() > longest);
             prop_assert_eq!(refused, too_long);
             if refused {
-                // Whole lines from the beginning, and none that is too long.
+                // Whole lines from the beginning, all short enough.
                 prop_assert!(text.starts_with(&got));
                 prop_assert!(lines(&got).iter().all(|line| line.len() <= longest));
             } else {

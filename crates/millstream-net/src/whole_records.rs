@@ -1,11 +1,11 @@
-//! Bytes in any pieces, as records with their lengths in front.
+//! Cuts bytes that come in any pieces into records, each after its length.
 
 use std::fmt;
 
-/// The bytes of a length.
+/// The number of bytes of a length.
 const LENGTH: usize = 4;
 
-/// Cuts bytes that come in any pieces into records. In front of each record is its length, as four bytes, the highest
+/// Cuts bytes that come in any pieces into records. Each record comes after its length, as four bytes, the highest
 /// first.
 ///
 /// ```
@@ -20,40 +20,39 @@ const LENGTH: usize = 4;
 #[derive(Debug)]
 pub struct WholeRecords {
     longest: usize,
-    /// The beginning of a record, with its length or a part of that.
+    /// The beginning of a record, with its length or a part of the length.
     begun: Vec<u8>,
 }
 
-/// A record is longer than it may be.
+/// A record is too long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RecordTooLong {
-    /// The bytes that a record may have, without its length.
+    /// The most bytes of a record, without its length.
     pub longest: usize,
-    /// The bytes that it says to have.
+    /// The length in front of the record.
     pub length: u32,
 }
 
 impl fmt::Display for RecordTooLong {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "a record has {} bytes, and may have {}", self.length, self.longest)
+        write!(f, "a record has {} bytes, but may have at most {}", self.length, self.longest)
     }
 }
 
 impl std::error::Error for RecordTooLong {}
 
 impl WholeRecords {
-    /// Of records that have at most this many bytes.
+    /// Records may have at most this many bytes.
     #[must_use]
     pub fn new(longest: usize) -> Self {
         WholeRecords { longest, begun: Vec::new() }
     }
 
-    /// The whole records that these bytes complete. What is kept for the next call is less than a record.
+    /// The whole records that these bytes complete. Keeps less than a record for the next call.
     ///
     /// # Errors
     ///
-    /// If a record says that it is too long, before it is there. The records of this call before it are lost; those of
-    /// earlier calls were returned.
+    /// If a record's length is too large, before the record has arrived. The records of this call before it are lost.
     pub fn push(&mut self, mut bytes: &[u8]) -> Result<Vec<Vec<u8>>, RecordTooLong> {
         let mut records = Vec::new();
         loop {
@@ -72,7 +71,7 @@ impl WholeRecords {
             }
             let (record, rest) = bytes.split_at(missing);
             bytes = rest;
-            // Most records come as a whole, and are copied once.
+            // A record that comes as a whole, as most do, is copied once.
             if self.begun.len() == LENGTH {
                 self.begun.clear();
                 records.push(record.to_vec());
@@ -96,7 +95,7 @@ impl WholeRecords {
         }
     }
 
-    /// Whether a record has begun, and is not whole.
+    /// Whether a record is incomplete.
     #[must_use]
     pub fn is_within(&self) -> bool {
         !self.begun.is_empty()
@@ -133,6 +132,6 @@ mod tests {
         assert_eq!(records.push(&[0, 0, 0]), Ok(Vec::new()));
         assert_eq!(records.push(&[4]), Err(RecordTooLong { longest: 3, length: 4 }));
         let greatest = WholeRecords::new(3).push(&[255; 4]).unwrap_err();
-        assert_eq!(greatest.to_string(), "a record has 4294967295 bytes, and may have 3");
+        assert_eq!(greatest.to_string(), "a record has 4294967295 bytes, but may have at most 3");
     }
 }

@@ -1,9 +1,9 @@
-//! What reads untrusted text, for a fuzzer: it fails by a panic alone.
+//! Targets for a fuzzer: each reads untrusted text, and fails only by a panic.
 
 use crate::{Ends, In, Registry};
 use millstream_core::{Arrow, ModelExt};
 
-/// Some stages, fields and types.
+/// A registry with some stages, fields and types.
 pub fn registry() -> Registry {
     let mut stages = Registry::default();
     stages.ty::<u64>("Number").ty::<(u64, u64)>("Pair");
@@ -19,7 +19,7 @@ pub fn registry() -> Registry {
     stages
 }
 
-/// Any text: it is refused with a message for each mistake, or a pipeline with a plan.
+/// Any text is refused with a message for each mistake, or is a pipeline with a plan.
 pub fn text(text: &str) {
     let mut stages = registry();
     stages.stage("print", |n: In<u64>| n.map(|n| n.to_string()));

@@ -6,7 +6,7 @@
 //!
 //! ```text
 //! |line| {                                     // what comes in
-//!     let order = parse(line);                 // a stage, and the wire that it binds
+//!     let order = parse(line);                 // a stage, and the wire that it writes
 //!     let user  = find(order.user);            // a field, by reference
 //!     let price = quote(order, user);          // two wires, joined by number
 //!     total(above(price, limit: 30))           // a parameter, and calls in calls; what comes out
@@ -17,22 +17,22 @@
 //! time (`5m`), a text in quotes, or an *expression* in a language that the stage reads: in backquotes, or without them
 //! if it begins with `.`, `{`, `[`, `(` or `$`. Comments begin with `//` or `#`.
 //!
-//! A wire's name is the name of its stage in plans, reports, errors and snapshots. A name is bound once. A wire that
-//! nothing reads is a mistake, unless its name begins with `_`. `quote@2(..)` is another version of a stage. A text has
-//! at most 64 KiB.
+//! A wire's name is the name of its stage in plans, reports, errors and snapshots. A text binds a name once, and reads
+//! every wire whose name does not begin with `_`. `quote@2(..)` calls version 2 of a stage. A text has at most 64 KiB.
 //!
-//! All mistakes are found in one pass: unknown stages, wires, fields and parameters, with the nearest name; wrong
-//! types, with where they come from; wires without a reader.
+//! One pass finds all mistakes: unknown stages, wires, fields and parameters, with the nearest name; wrong types, with
+//! their origin; wires without a reader.
 //!
-//! **Cost**: a stage is the compiled stage that the program registered; nothing is interpreted. It reads an edge whose
-//! shape is known only at run time; [`AnyEdge`] says what that costs, and the bench `boxes` measures it.
+//! **Cost**: a stage is the compiled stage that the program registered; no text is interpreted at run time. A stage
+//! reads an edge whose shape is known only at run time: [`AnyEdge`] says what that costs, and the bench `boxes`
+//! measures it.
 //!
-//! **What text cannot say**: there is no `if` and no `match`, and no stage that renumbers. A pipeline from text runs on
-//! the model, inline and on rings; with `Registry::<OnQueues>::empty()` on queues too, and with
-//! `Registry::<OnDurable>::empty()` on durable rings.
+//! **Limits**: text has no `if`, no `match`, and no stage that renumbers. A pipeline from text runs on the model,
+//! inline and on rings; with `Registry::<OnQueues>::empty()` also on queues, and with `Registry::<OnDurable>::empty()`
+//! on durable rings.
 //!
-//! **Where to look**: `registry` and `stage` have stages by name, `words` and `parse` the grammar, `load` and `wrong`
-//! the checks and what they say.
+//! **Where to look**: `registry` and `stage` hold stages by name, `words` and `parse` the grammar, `load` and `wrong`
+//! the checks and their messages.
 
 #[cfg(any(test, feature = "fuzzed"))]
 #[doc(hidden)]
@@ -56,7 +56,7 @@ use millstream_exec::{AnyPipe, BoxKind, BoxPipeline};
 use std::fmt;
 use std::ops::Range;
 
-/// The block that is written as text.
+/// The block of wires, as text.
 #[derive(Debug)]
 pub enum TextBlock {}
 
@@ -66,13 +66,13 @@ pub type In<T> = Wire<TextBlock, AnyEdge<T>>;
 /// A pipeline from text.
 pub type TextPipeline<A, B, Known = AnyPipe> = BoxPipeline<A, B, Known>;
 
-/// A [program](Registry::program) of a text.
+/// A [program](Registry::program) from a text.
 pub struct TextProgram<A: Item, B: Item, Known: BoxKind = AnyPipe> {
     /// The pipeline.
     pub pipeline: TextPipeline<A, B, Known>,
-    /// The calls that the text is, in the order in which their stages were made.
+    /// The calls in the text, in the order in which their stages were made.
     pub calls: Vec<Called>,
-    /// The names after `keep`: of stages that keep their states, although they differ from those of the text before.
+    /// The names after `keep`: stages that keep their states although they differ from those of the previous text.
     pub keeps: Vec<String>,
 }
 

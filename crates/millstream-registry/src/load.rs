@@ -1,4 +1,4 @@
-//! A parsed block against a registry: names and types, and the statements that it means.
+//! Checks the names and types of a parsed block against a registry, and makes its statements.
 
 mod names;
 mod parameters;
@@ -58,7 +58,7 @@ pub(crate) fn program<A: Item, B: Item, K: Loads<A, B>>(
         Step::Bind(statement) => Some(statement.name.text),
         _ => None,
     });
-    // A stage without a name has none of the text's.
+    // An unnamed stage takes no name from the text.
     loader.named = bound.map(|name| (Cow::Borrowed(name), 1)).collect();
     let (mut leave, mut keeps) = (Vec::new(), Vec::new());
     for step in &program.steps {
@@ -93,7 +93,7 @@ pub(crate) fn program<A: Item, B: Item, K: Loads<A, B>>(
     Ok(TextProgram { pipeline: loader.pipeline(result.map(|leaving| leaving.id))?, calls, keeps })
 }
 
-/// Whether the text is short enough.
+/// Refuses a text that is too long.
 fn fits(text: &str) -> Result<(), Wrong> {
     if text.len() <= MOST {
         return Ok(());
@@ -109,14 +109,14 @@ struct Loader<'a, K: BoxKind> {
     called: Vec<Called>,
     wires: HashMap<&'a str, Bound>,
     mistakes: Vec<Mistake>,
-    /// What sources read, in a program.
+    /// The input of a program, which sources read.
     input: Option<Typed>,
     has_source: bool,
-    /// How often this name, of a wire or of a stage without a name of the text's, was given.
+    /// How often each name of a wire or of an unnamed stage was used.
     named: HashMap<Cow<'a, str>, usize>,
 }
 
-/// What a name stands for.
+/// A name that the text binds.
 struct Bound {
     /// `None` after a mistake in its value.
     to: Option<Typed>,
@@ -124,7 +124,7 @@ struct Bound {
     is_read: bool,
 }
 
-/// A wire: the number of its statement, its type, and where it was bound, if that was by a name.
+/// A wire: the number of its statement, its type, and where the text binds a name to it, if it does.
 #[derive(Clone)]
 struct Typed {
     id: usize,
@@ -133,7 +133,7 @@ struct Typed {
 }
 
 impl<'a, K: BoxKind> Loader<'a, K> {
-    /// A loader, and the wire that is a pipeline's input.
+    /// A loader, and the wire of a pipeline's input.
     fn begin<A: Item, B: Item>(registry: &'a Registry<K>, text: &'a str, mistakes: Vec<Mistake>) -> (Self, Typed)
     where
         K: Loads<A, B>,
@@ -182,7 +182,7 @@ impl<'a, K: BoxKind> Loader<'a, K> {
         }
     }
 
-    /// The wire that a value is; `None` after a mistake. The statement of a call is called `name`.
+    /// The wire of a value; `None` after a mistake. A call's statement gets the name `name`.
     fn value(&mut self, value: &Value<'a>, name: Cow<'static, str>) -> Option<Typed> {
         match value {
             Value::Wire(wire) if self.is_source(wire) => self.call(&Call::of(wire.clone()), name),
@@ -210,7 +210,7 @@ impl<'a, K: BoxKind> Loader<'a, K> {
 
     fn field(&mut self, whole: Typed, name: &Name<'a>) -> Option<Typed> {
         let (registry, id) = (self.registry, whole.of.id);
-        // Registered names are for the whole process.
+        // Registered names live as long as the process.
         let field = registry.fields.iter().find(|((field, of), _)| *field == name.text && *of == id);
         if let Some((_, field)) = field {
             return Some(self.add((field.make)(whole.id), field.output));
@@ -236,7 +236,7 @@ impl<'a, K: BoxKind> Loader<'a, K> {
             self.mistakes.push(mistake.help(help));
             return None;
         }
-        // Also if there is no such stage: what it reads is read, and may be wrong.
+        // Checks the arguments even if there is no such stage: they are read, and may be wrong.
         let mut reads: Vec<_> = call.reads.iter().map(|read| (self.value(read, "".into()), read.at())).collect();
         let Some(all) = registry.stages.get(&(call.stage.text, call.version)) else {
             self.mistakes.push(no_stage(registry, call));
@@ -255,7 +255,7 @@ impl<'a, K: BoxKind> Loader<'a, K> {
         let Some(entry) = fitting.or_else(as_many) else {
             let wanted: Vec<_> = all[0].reads.iter().map(|of| registry.name_of(*of)).collect();
             let (stage, many) = (call.stage.text, wanted.len());
-            let what = format!("`{stage}` reads {}, and gets {}", wires(many), reads.len());
+            let what = format!("`{stage}` reads {}, but gets {}", wires(many), reads.len());
             let help = (reads.is_empty() && self.input.is_some()).then(|| self.begins());
             let label = format!("it reads `{}`", wanted.join("`, `"));
             self.mistakes.push(Mistake::new(what, call.at.clone(), label).help_if(help));
@@ -273,14 +273,14 @@ impl<'a, K: BoxKind> Loader<'a, K> {
             }
         }
         if self.mistakes.len() > before || reads.iter().any(|(read, _)| read.is_none()) {
-            // Its type is known nevertheless, so that its readers can be checked; nothing is deployed.
+            // Its type is known all the same, so its readers can be checked. Nothing is deployed.
             return Some(Typed { id: 0, of: entry.output, from: None });
         }
         let ids: Vec<usize> = reads.into_iter().filter_map(|(read, _)| read).map(|read| read.id).collect();
         Some(self.made((entry, call.stage.text, call.version, call.at.clone()), name, ids, literals))
     }
 
-    /// The wire that a call writes, whose stage is called `name`.
+    /// The wire that a call writes. The call's stage gets the name `name`.
     fn made(
         &mut self,
         (entry, stage, version, at): (&Entry<K>, &'a str, u32, Span),
@@ -298,7 +298,7 @@ impl<'a, K: BoxKind> Loader<'a, K> {
         made
     }
 
-    /// The output that a value is, through `print` if it is none yet.
+    /// The output of a value, through `print` if the value is not an output yet.
     fn leaving<B: Item>(&mut self, value: &Value<'a>, print: &'static str) -> Option<Typed> {
         let leaving = self.value(value, "".into())?;
         if leaving.of.id == TypeId::of::<B>() || leaving.id == 0 {
@@ -308,11 +308,11 @@ impl<'a, K: BoxKind> Loader<'a, K> {
         Some(self.apply(print, vec![leaving], end..end))
     }
 
-    /// A stage without parameters that reads these wires, for what stands before this place.
+    /// Adds a stage without parameters that reads these wires, for the text before this place.
     ///
     /// # Panics
     ///
-    /// If there is none.
+    /// If there is no such stage.
     fn apply(&mut self, stage: &'static str, reads: Vec<Typed>, at: Span) -> Typed {
         let registry = self.registry;
         let all = registry.stages.get(&(stage, 1)).unwrap_or_else(|| panic!("there is no stage `{stage}`"));
@@ -326,14 +326,14 @@ impl<'a, K: BoxKind> Loader<'a, K> {
         self.made((entry, stage, 1, at), "".into(), ids, vec![None; entry.parameters.len()])
     }
 
-    /// The statement whose output comes out, of type `B`.
+    /// The statement of the pipeline's output, of type `B`.
     fn result<B: Item>(&mut self, value: &Value<'a>) -> Option<usize> {
         let result = self.value(value, "".into())?;
         let (is, wanted) = (self.registry.name_of(result.of), self.registry.name_of(TypeOf::of::<B>()));
         if result.of.id == TypeId::of::<B>() {
             return Some(result.id);
         }
-        let what = format!("this program outputs `{wanted}`s, and these are `{is}`s");
+        let what = format!("this program outputs `{wanted}`s, but these are `{is}`s");
         self.mistakes.push(origin(Mistake::new(what, value.at(), format!("a `{is}`")), &result));
         None
     }
@@ -348,7 +348,7 @@ impl<'a, K: BoxKind> Loader<'a, K> {
     }
 }
 
-/// Whether a stage reads wires of these types, as far as they are known.
+/// Whether a stage reads wires of these types. An unknown type fits every stage.
 fn takes<K: BoxKind>(entry: &Entry<K>, reads: &[(Option<Typed>, Span)]) -> bool {
     let fits = |((read, _), wanted): (&(Option<Typed>, Span), &TypeOf)| {
         read.as_ref().is_none_or(|read| read.of.id == wanted.id)
@@ -370,7 +370,7 @@ fn no_stage<K: BoxKind>(registry: &Registry<K>, call: &Call<'_>) -> Mistake {
     Mistake::new(what, at, "").help(format!("there is {}", versions.join(", ")))
 }
 
-/// Where the wire comes from, if it has a name.
+/// Adds to a mistake where the wire comes from, if it has a name.
 fn origin(mistake: Mistake, read: &Typed) -> Mistake {
     match &read.from {
         Some(from) => mistake.because(from.clone(), "it comes from here"),

@@ -13,9 +13,9 @@ pub enum Literal {
     Truth(bool),
     /// A text in quotes.
     Text(String),
-    /// A length of time, as `5m`.
+    /// A length of time, such as `5m`.
     Time(Duration),
-    /// An expression in a language of the stage: in backquotes, or as it is where it begins with `.`, `{`, `[`, `(` or
+    /// An expression in a language of the stage: in backquotes, or without them if it begins with `.`, `{`, `[`, `(` or
     /// `$`.
     Code(String),
 }
@@ -33,7 +33,7 @@ impl Literal {
     }
 }
 
-/// As text has it.
+/// As it is written in a text.
 impl fmt::Display for Literal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -58,15 +58,15 @@ impl fmt::Display for Literal {
 
 /// A type that a parameter of a stage can have.
 pub trait Parameter: Sized + Send + Sync + 'static {
-    /// What text has to have there, as `a whole number`.
+    /// What text must have there, such as `a whole number`.
     const WANTED: &'static str;
-    /// The value, if the literal is one. Nothing is coerced but a whole number to one that may have a fraction.
+    /// The value, if the literal is one. The only coercion is from a whole number to one that may have a fraction.
     fn read(literal: &Literal) -> Option<Self>;
-    /// The value where text has none; `None` if it must have one.
+    /// The default, for text that leaves the parameter out; `None` if text must not.
     fn missing() -> Option<Self> {
         None
     }
-    /// What is wrong with an expression that [`read`](Parameter::read) does not take, if that is known.
+    /// What is wrong with an expression that [`read`](Parameter::read) refuses, if that is known.
     fn wrong(code: &str) -> Vec<WrongCode> {
         let _ = code;
         Vec::new()

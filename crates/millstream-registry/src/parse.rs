@@ -1,4 +1,4 @@
-//! Words as a block: names and places, without any knowledge of stages.
+//! Parses words to a block: names and places, without any knowledge of stages.
 
 mod guess;
 mod keep;
@@ -42,7 +42,7 @@ pub(crate) enum Value<'a> {
     Call(Call<'a>),
 }
 
-/// A text as a program: statements, each of which binds a wire or is one whose values leave.
+/// A text as a program. Each statement binds a wire, or is an output.
 #[derive(Debug)]
 pub(crate) struct Program<'a> {
     pub(crate) steps: Vec<Step<'a>>,
@@ -61,14 +61,14 @@ pub(crate) struct Call<'a> {
     pub(crate) version: u32,
     pub(crate) reads: Vec<Value<'a>>,
     pub(crate) parameters: Vec<Given<'a>>,
-    /// All of it, without what is piped into it.
+    /// The whole call, without the value that is piped into it.
     pub(crate) at: Span,
-    /// How many calls and fields are nested here, with this one.
+    /// The depth of nested calls and fields, with this one.
     height: usize,
 }
 
 impl<'a> Call<'a> {
-    /// A call that is a name alone.
+    /// A call that is only a name.
     pub(crate) fn of(stage: Name<'a>) -> Self {
         let at = stage.at.clone();
         Call { stage, version: 1, reads: Vec::new(), parameters: Vec::new(), at, height: 1 }
@@ -78,7 +78,7 @@ impl<'a> Call<'a> {
 /// A parameter and its value.
 #[derive(Debug)]
 pub(crate) struct Given<'a> {
-    /// `None` for a value whose place says which parameter it is.
+    /// `None` if the value's place says which parameter it sets.
     pub(crate) name: Option<Name<'a>>,
     pub(crate) literal: Literal,
     pub(crate) at: Span,
@@ -102,7 +102,7 @@ impl Value<'_> {
     }
 }
 
-/// The block that a text is, as far as it is one, and what is wrong with it.
+/// Parses a text as a block, as far as it is one, and returns its mistakes.
 pub(crate) fn parse(text: &str) -> (Option<Block<'_>>, Vec<Mistake>) {
     let (words, mistakes) = words(text);
     let mut parser = Parser::new(text, words, mistakes, None);
@@ -110,7 +110,7 @@ pub(crate) fn parse(text: &str) -> (Option<Block<'_>>, Vec<Mistake>) {
     (block, parser.mistakes)
 }
 
-/// The program that a text is, as far as it is one, and what is wrong with it. `begins` says what one begins with.
+/// Parses a text as a program, as far as it is one, and returns its mistakes. `begins` says what a program begins with.
 pub(crate) fn parse_program<'a>(text: &'a str, begins: &'a str) -> (Program<'a>, Vec<Mistake>) {
     let (words, mistakes) = words(text);
     let mut parser = Parser::new(text, words, mistakes, Some(begins));
@@ -118,7 +118,7 @@ pub(crate) fn parse_program<'a>(text: &'a str, begins: &'a str) -> (Program<'a>,
     (program, parser.mistakes)
 }
 
-/// A mistake that has been noted.
+/// The parser has noted a mistake.
 struct Noted;
 type Parsed<T> = Result<T, Noted>;
 
@@ -132,7 +132,7 @@ struct Parser<'a> {
     mistakes: Vec<Mistake>,
     /// What a program begins with; `None` in a block.
     begins: Option<&'a str>,
-    /// Whether arguments of the value were passed over, so that it is not whole.
+    /// Whether arguments of the value were skipped, so it is incomplete.
     is_guessed: bool,
 }
 
@@ -161,7 +161,7 @@ impl<'a> Parser<'a> {
                 Ok(_) if std::mem::take(&mut self.is_guessed) => {}
                 Ok(step) => steps.push(step),
                 Err(Noted) => {
-                    // At least one word, so that it ends.
+                    // Skips at least one word, so the loop ends.
                     self.next += usize::from(self.peek() != Some(&Word::Name("let")));
                     self.skip_statement();
                 }
@@ -215,7 +215,7 @@ impl<'a> Parser<'a> {
         Ok(Block { input, statements, result })
     }
 
-    /// What follows the name of a statement.
+    /// The part of a statement after its name.
     fn bound(&mut self) -> Parsed<Value<'a>> {
         self.sign(b'=', "a statement is `let NAME = VALUE;`")?;
         let value = self.value()?;
@@ -223,7 +223,7 @@ impl<'a> Parser<'a> {
         Ok(value)
     }
 
-    /// Passes over what is left of a statement, to find the mistakes in others.
+    /// Skips the rest of a statement, to find the mistakes in later ones.
     fn skip_statement(&mut self) {
         while let Some(word) = self.peek() {
             let is_end = *word == Word::Sign(b';');
@@ -269,7 +269,7 @@ impl<'a> Parser<'a> {
         Ok(value)
     }
 
-    /// Notes a mistake if this many calls and fields are too many.
+    /// Notes a mistake if calls and fields are nested deeper than the limit.
     fn is_shallow(&mut self, height: usize, at: Span) -> Parsed<()> {
         if height <= DEEPEST {
             return Ok(());
@@ -278,7 +278,7 @@ impl<'a> Parser<'a> {
         self.fail(Mistake::new(what, at, "").help("`let` gives a part a name"))
     }
 
-    /// A call of a stage, which reads `first` before the wires in parentheses. Without it there are parentheses.
+    /// A call of a stage, which reads `first` before the wires in parentheses; without `first` it needs parentheses.
     fn call(&mut self, stage: Name<'a>, first: Option<Value<'a>>) -> Parsed<Call<'a>> {
         let version = if self.is_sign(b'@') {
             self.next += 1;
@@ -316,7 +316,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// What stands in parentheses, and where they end.
+    /// The arguments in parentheses, and where the parentheses end.
     fn arguments(&mut self) -> Parsed<(Vec<Value<'a>>, Vec<Given<'a>>, usize)> {
         self.sign(b'(', "a call is `stage(wire)`")?;
         let (mut reads, mut parameters) = (Vec::new(), Vec::new());

@@ -12,8 +12,8 @@ use std::sync::Arc;
 
 /// The stages, fields and types that text can name.
 ///
-/// Names are a promise: text that was written for a program stays valid as long as the program registers what it
-/// names. A stage whose meaning or parameters change is a new version, `quote@2`, beside the old one.
+/// Names are a promise: a text stays valid as long as the program registers what the text names. If the meaning or the
+/// parameters of a stage change, register a new version, `quote@2`, beside the old one.
 ///
 /// ```
 /// use millstream::{prelude::*, registry::{In, Registry}};
@@ -50,14 +50,14 @@ use std::sync::Arc;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// `Known` is the [kind](BoxKind) of its stages, and of its pipelines: with `OnQueues` they also run on queues, and all
+/// `Known` is the [kind](BoxKind) of the stages and the pipelines: with `OnQueues` they also run on queues, and all
 /// values are `Clone`.
 pub struct Registry<Known: BoxKind = AnyPipe> {
     pub(crate) types: HashMap<TypeId, &'static str>,
-    /// By name and version. Those of one name differ by the wires that they read.
+    /// Stages by name and version. Stages with the same name and version read different wires.
     pub(crate) stages: BTreeMap<(&'static str, u32), Vec<Entry<Known>>>,
     pub(crate) fields: BTreeMap<(&'static str, TypeId), Field<Known>>,
-    /// What to write in the place of names that other languages have.
+    /// What to write instead of names that other languages have.
     pub(crate) others: BTreeMap<&'static str, &'static str>,
 }
 
@@ -67,11 +67,11 @@ impl Default for Registry {
     }
 }
 
-/// What makes a statement: its name, the wires that it reads, and its parameters, as the entry says.
+/// Makes a statement from its name, the wires that it reads, and the parameters that the entry lists.
 pub(crate) type Make<Known> =
     dyn Fn(Cow<'static, str>, &[usize], &[Option<Literal>]) -> Arc<<Known as BoxKind>::Statements> + Send + Sync;
 
-/// What makes the statement of a field, of the whole.
+/// Makes the statement of a field from the wire of the whole.
 type MakeField<Known> = dyn Fn(usize) -> Arc<<Known as BoxKind>::Statements> + Send + Sync;
 
 pub(crate) struct Entry<Known: BoxKind> {
@@ -80,7 +80,7 @@ pub(crate) struct Entry<Known: BoxKind> {
     pub(crate) output: TypeOf,
     about: &'static str,
     pub(crate) rules: Vec<Rule>,
-    /// The parameter that is in the name of a call without one of its own.
+    /// The parameter that becomes a part of a call's name if the text does not name the call.
     pub(crate) named_by: Option<&'static str>,
     pub(crate) make: Box<Make<Known>>,
 }
@@ -90,7 +90,7 @@ pub(crate) struct Field<Known: BoxKind> {
     pub(crate) make: Box<MakeField<Known>>,
 }
 
-/// A kind of box whose pipelines text can be, from `A`s to `B`s. Nothing to implement.
+/// A kind of box for pipelines from text, from `A`s to `B`s. Implemented for all that fit.
 pub trait Loads<A: Item, B: Item>:
     Sized
     + BoxKind
@@ -104,18 +104,18 @@ impl<A: Item, B: Item, Known: BoxKind> Loads<A, B> for Known where
 {
 }
 
-/// What holds for two parameters of a stage.
+/// A rule about two parameters of a stage.
 #[derive(Clone, Copy)]
 pub(crate) enum Rule {
-    /// Text that gives the first one gives the second one, too.
+    /// Text that sets the first must set the second.
     Needs(&'static str, &'static str),
-    /// Text does not give both.
+    /// Text must not set both.
     Excludes(&'static str, &'static str),
-    /// What this finds is a mistake.
+    /// A mistake that this function finds.
     Refuses(Check),
 }
 
-/// What is wrong with the parameters that text gives to a stage, of this name, and what to do.
+/// Returns what is wrong with the parameters that text sets for a stage of this name, and what to do.
 pub type Check = fn(stage: &str, given: &dyn Fn(&str) -> Option<Literal>) -> Option<(String, String)>;
 
 /// A stage that was just registered.
@@ -137,29 +137,29 @@ impl Registered<'_> {
         *self.about = about;
     }
 
-    /// In a [program](Registry::program), names a call that binds no wire after its stage and this text: `csv big.csv`.
-    /// The name then does not change with other calls.
+    /// In a [program](Registry::program), a call that binds no wire is named after its stage and this text: `csv
+    /// big.csv`. The name then does not depend on other calls.
     #[must_use]
     pub fn named_by(self, parameter: &'static str) -> Self {
         *self.named_by = Some(parameter);
         self
     }
 
-    /// Text whose parameters the check finds a mistake in is wrong.
+    /// Refuses text if `check` finds a mistake in its parameters.
     #[must_use]
     pub fn refuses(self, check: Check) -> Self {
         self.rules.push(Rule::Refuses(check));
         self
     }
 
-    /// Text that sets the first parameter must set the second, too.
+    /// Refuses text that sets the first parameter without the second.
     #[must_use]
     pub fn needs(self, one: &'static str, other: &'static str) -> Self {
         self.rules.push(Rule::Needs(one, other));
         self
     }
 
-    /// Text may not give both parameters.
+    /// Refuses text that sets both parameters.
     #[must_use]
     pub fn excludes(self, one: &'static str, other: &'static str) -> Self {
         self.rules.push(Rule::Excludes(one, other));
@@ -174,13 +174,13 @@ impl<Known: BoxKind> fmt::Debug for Registry<Known> {
 }
 
 impl<Known: BoxKind> Registry<Known> {
-    /// Without any stage.
+    /// A registry without stages.
     #[must_use]
     pub fn empty() -> Self {
         Registry { types: HashMap::new(), stages: BTreeMap::new(), fields: BTreeMap::new(), others: BTreeMap::new() }
     }
 
-    /// Sets the name of a type in messages. Without one it is Rust's.
+    /// Sets the name of a type in messages. The default is Rust's name.
     pub fn ty<T: Item>(&mut self, name: &'static str) -> &mut Self {
         self.types.insert(TypeId::of::<T>(), name);
         self
@@ -188,12 +188,12 @@ impl<Known: BoxKind> Registry<Known> {
 
     /// Registers a stage: a function of one wire, or of a tuple of two or three.
     ///
-    /// `name` is a name, or a name and a version, `quote@2`. Text that names no version means the first one. Stages of
-    /// one name and version read wires of different types.
+    /// `name` is a name, or a name and a version, `quote@2`. Text without a version means version 1. Stages with the
+    /// same name and version must read wires of different types.
     ///
     /// # Panics
     ///
-    /// If `name` is none, or is registered for these wires already.
+    /// If `name` is not a valid name, or is registered for these wires already.
     pub fn stage<R: Reads, P>(
         &mut self,
         name: &'static str,
@@ -206,13 +206,13 @@ impl<Known: BoxKind> Registry<Known> {
         self.stage_with(name, [], move |wires, ()| f(wires))
     }
 
-    /// Registers a stage with parameters, which text sets by name: a number, a text, a truth value, or a tuple of two
-    /// to nine of them. An `Option` can be left out. Values without a name are for the parameters in their order. The
-    /// function is called when a text is loaded.
+    /// Registers a stage with parameters, which text sets by name: a number, a text, `true` or `false`, or a tuple of
+    /// two to nine of these. Text can leave out an `Option`. Values without a name set the parameters in their order.
+    /// Loading a text calls the function.
     ///
     /// # Panics
     ///
-    /// If `name` or a parameter's name is none, or `name` is registered for these wires already.
+    /// If `name` or a parameter's name is not a valid name, or `name` is registered for these wires already.
     pub fn stage_with<R: Reads, const N: usize, X: Parameters<N>, P>(
         &mut self,
         name: &'static str,
@@ -248,14 +248,14 @@ impl<Known: BoxKind> Registry<Known> {
         Registered { about: &mut entry.about, rules: &mut entry.rules, named_by: &mut entry.named_by }
     }
 
-    /// The help for a stage that does not exist, but that users may know from another language: the message says what
-    /// to write instead.
+    /// Sets the help for a stage that does not exist, but that users may know from another language. The message says
+    /// what to write instead.
     pub fn instead_of(&mut self, name: &'static str, help: &'static str) -> &mut Self {
         self.others.insert(name, help);
         self
     }
 
-    /// Parses and checks a text, and returns it as a pipeline, which runs as any other pipeline in a box.
+    /// Parses and checks a text, and returns its pipeline, which runs like any other boxed pipeline.
     ///
     /// # Errors
     ///
@@ -267,7 +267,7 @@ impl<Known: BoxKind> Registry<Known> {
         load::load(self, text)
     }
 
-    /// Text as a program, which has no `|input|`: statements, of which some bind wires and others are what leaves.
+    /// Parses and checks a text as a program, which has no `|input|`. A statement binds a wire, or is an output.
     ///
     /// ```text
     /// let order = jsonl("orders.jsonl");
@@ -276,11 +276,12 @@ impl<Known: BoxKind> Registry<Known> {
     /// ```
     ///
     /// A *source* is a stage whose first wire is of type `A`, the program's input; text leaves that wire out. A name
-    /// alone is a call too, `a | count`. Every statement that binds nothing is an output: one that is no `B` goes
-    /// through the stage [`print`](Ends::print), and several of them through [`both`](Ends::both), two by two.
+    /// alone is a call, too: `a | count`. Every statement that binds nothing is an output. The stage
+    /// [`print`](Ends::print) makes a `B` of an output that is not one, and [`both`](Ends::both) joins several, two by
+    /// two.
     ///
-    /// `keep NAME;` changes nothing in a program that starts. If the program takes the place of a running one, the
-    /// stage of this name keeps its state although it reads something else, or has other parameters.
+    /// `keep NAME;` has no effect when a program starts. If the program replaces a running one, the stage of this name
+    /// keeps its state although it reads other wires, or has other parameters.
     ///
     /// # Errors
     ///
@@ -292,7 +293,8 @@ impl<Known: BoxKind> Registry<Known> {
         self.program_of_calls(text, ends).map(|program| program.pipeline)
     }
 
-    /// As [`program`](Registry::program), with the calls that the text is: for checks of what flows where.
+    /// As [`program`](Registry::program), with the calls in the text, so that a caller can check which stage reads
+    /// which.
     ///
     /// # Errors
     ///
@@ -304,7 +306,7 @@ impl<Known: BoxKind> Registry<Known> {
         load::program(self, text, ends)
     }
 
-    /// The stages, by name and version.
+    /// All stages, by name and version.
     #[must_use]
     pub fn stages(&self) -> Vec<StageInfo> {
         let entries = self.stages.iter().flat_map(|(key, all)| all.iter().map(move |entry| (key, entry)));
@@ -325,11 +327,11 @@ impl<Known: BoxKind> Registry<Known> {
 }
 
 impl Registry {
-    /// Registers a field, `order.user` in text: a part by reference. There is no stage, and nothing is copied.
+    /// Registers a field, `order.user` in text: a reference to a part. A field adds no stage and copies nothing.
     ///
     /// # Panics
     ///
-    /// If `name` is none, or is registered for this type already.
+    /// If `name` is not a valid name, or is registered for this type already.
     pub fn field<A: Item, B: Item>(
         &mut self,
         name: &'static str,
@@ -350,9 +352,9 @@ impl Registry {
 /// The stages that the outputs of a [program](Registry::program) go through.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ends {
-    /// What a value that is no output goes through.
+    /// The stage that makes an output of another value.
     pub print: &'static str,
-    /// What makes one output of two.
+    /// The stage that joins two outputs.
     pub both: &'static str,
 }
 

@@ -21,7 +21,7 @@ impl TypeOf {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct StageInfo {
-    /// What text calls it.
+    /// The name of the stage in text.
     pub name: String,
     /// Its version, from 1.
     pub version: u32,
@@ -31,35 +31,35 @@ pub struct StageInfo {
     pub parameters: Vec<ParameterInfo>,
     /// The type of what it writes.
     pub output: String,
-    /// What it does, in a line; it may be empty.
+    /// A line that says what the stage does; may be empty.
     pub about: String,
 }
 
-/// A call in a text, also one that the text does not write because [`Ends`](crate::Ends) say it.
+/// A call in a text, or one that [`Ends`](crate::Ends) adds.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Called {
-    /// The name of its stage in plans: that of the wire which it binds, or one that is made for it.
+    /// The name of its stage in plans: the name of the wire that it binds, or a generated name.
     pub name: String,
     /// The stage.
     pub stage: String,
     /// Its version.
     pub version: u32,
-    /// Where it stands.
+    /// Its place in the text.
     pub at: Span,
-    /// How it is written, on one line and without what is piped into it; of one that is not written, its stage.
+    /// Its text on one line, without the value that is piped into it; its stage, if `Ends` added it.
     pub text: String,
-    /// The wires that it reads, by the numbers of what writes them.
+    /// The numbers of the wires that it reads.
     pub reads: Vec<usize>,
     /// The number of the wire that it writes.
     pub writes: usize,
     /// The name of the type of what it writes.
     pub output: &'static str,
-    /// Its parameters, and what the text gives.
+    /// Its parameters, with the values in the text.
     pub parameters: Vec<(&'static str, Option<Literal>)>,
 }
 
-/// The stage with its parameters, as `count(by: .user)`. Two texts whose calls are the same, with the same wires, are
-/// one program, whatever their comments and spaces are.
+/// The stage with its parameters, such as `count(by: .user)`. Two texts with the same calls and wires are the same
+/// program: comments and spaces do not matter.
 impl fmt::Display for Called {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let given = self.parameters.iter().filter_map(|(name, value)| value.as_ref().map(|value| (name, value)));
@@ -70,7 +70,7 @@ impl fmt::Display for Called {
 }
 
 impl Called {
-    /// What the text gives for a parameter.
+    /// The value of a parameter in the text.
     #[must_use]
     pub fn given(&self, parameter: &str) -> Option<&Literal> {
         self.parameters.iter().find(|(name, _)| *name == parameter).and_then(|(_, given)| given.as_ref())
@@ -87,9 +87,9 @@ impl Called {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct ParameterInfo {
-    /// What text calls it.
+    /// The name of the parameter in text.
     pub name: String,
-    /// What it can be, as `a whole number`.
+    /// The values that it accepts, such as `a whole number`.
     pub wanted: String,
     /// Whether text may leave it out.
     pub optional: bool,
@@ -127,7 +127,7 @@ mod sealed {
 }
 use sealed::Sealed;
 
-/// What a stage reads: a wire, or a tuple of two or three. Nothing to implement.
+/// What a stage reads: a wire, or a tuple of two or three. Implemented for all that fit.
 pub trait Reads: Sealed + 'static {
     #[doc(hidden)]
     fn types() -> Vec<TypeOf>;
@@ -135,7 +135,7 @@ pub trait Reads: Sealed + 'static {
     fn wires(ids: &[usize]) -> Self;
 }
 
-/// The parameters of a stage: none, one [`Parameter`], or a tuple of two to nine. Nothing to implement.
+/// The parameters of a stage: none, one [`Parameter`], or a tuple of two to nine. Implemented for all that fit.
 pub trait Parameters<const N: usize>: Sized + 'static {
     #[doc(hidden)]
     fn all(names: [&'static str; N]) -> Vec<ParameterOf>;

@@ -1,4 +1,4 @@
-//! Text as words, each with its place.
+//! Splits text into words, each with its place.
 
 use crate::wrong::Mistake;
 use crate::{Literal, Span};
@@ -11,7 +11,7 @@ pub(crate) enum Word<'a> {
     Sign(u8),
 }
 
-/// The words, and what is none.
+/// The words, and a mistake for each part that is not a word.
 pub(crate) fn words(text: &str) -> (Vec<(Word<'_>, Span)>, Vec<Mistake>) {
     let (mut words, mut mistakes, mut at) = (Vec::new(), Vec::new(), 0);
     while let Some(letter) = text[at..].chars().next() {
@@ -90,23 +90,23 @@ pub(crate) fn words(text: &str) -> (Vec<(Word<'_>, Span)>, Vec<Mistake>) {
     (words, mistakes)
 }
 
-/// The length of the letters at the beginning that `is_in`.
+/// The length of the first letters that `is_in` accepts.
 fn run(text: &str, is_in: impl Fn(char) -> bool) -> usize {
     text.find(|letter| !is_in(letter)).unwrap_or(text.len())
 }
 
-/// Whether what comes next is an argument of a call.
+/// Whether the next text is an argument of a call.
 fn begins_argument(words: &[(Word<'_>, Span)]) -> bool {
     matches!(words.last(), Some((Word::Sign(b'(' | b',' | b':'), _)))
 }
 
-/// The length of an expression in another language, which ends before a comma or bracket that closes what is around it.
+/// The length of an expression in another language. It ends before a comma, or before a bracket that it did not open.
 /// In it, strings have quotes, and comments begin with `#`.
 pub(crate) fn expression(rest: &str) -> usize {
     let (bytes, mut open, mut at) = (rest.as_bytes(), Vec::new(), 0);
     while let Some(byte) = bytes.get(at) {
         match byte {
-            // Within a string only its end and what is interpolated count.
+            // Within a string only its end and interpolations count.
             b'"' if open.last() == Some(&b'"') => drop(open.pop()),
             b'\\' if open.last() == Some(&b'"') => {
                 at += 1;

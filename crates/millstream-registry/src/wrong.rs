@@ -2,16 +2,16 @@ use crate::Span;
 use std::error::Error;
 use std::fmt;
 
-/// What is wrong in one place.
+/// A mistake in one place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mistake {
-    /// What it is.
+    /// What is wrong.
     pub what: String,
     /// Where, as bytes of the text.
     pub at: Span,
-    /// What stands there; it may be empty.
+    /// A remark below the place; may be empty.
     pub label: String,
-    /// Another place that explains it.
+    /// Another place that explains the mistake, with a remark.
     pub because: Option<(Span, String)>,
     /// What to do.
     pub help: Option<String>,
@@ -38,9 +38,9 @@ impl Mistake {
     }
 }
 
-/// Why a text is no pipeline of a registry: all mistakes, in the order of their places.
+/// Why a registry cannot make a pipeline of a text: all mistakes, in the order of their places.
 ///
-/// Shown, each has its line, its column and what to do.
+/// `Display` shows each mistake with its line, its column and what to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wrong {
     name: String,
@@ -51,7 +51,7 @@ pub struct Wrong {
 impl Error for Wrong {}
 
 impl Wrong {
-    /// These mistakes in a text, of a program that checks more than the registry does.
+    /// These mistakes in a text, for a program that checks more than the registry does.
     ///
     /// # Panics
     ///
@@ -67,14 +67,14 @@ impl Wrong {
         Wrong { name: "text".to_owned(), text: text.to_owned(), mistakes }
     }
 
-    /// The same, as it is shown for a file of this name.
+    /// Sets the name of the file that `Display` shows.
     #[must_use]
     pub fn in_file(mut self, name: impl Into<String>) -> Self {
         self.name = name.into();
         self
     }
 
-    /// The mistakes. There is at least one.
+    /// The mistakes; at least one.
     #[must_use]
     pub fn mistakes(&self) -> &[Mistake] {
         &self.mistakes
@@ -126,7 +126,7 @@ pub(crate) fn near<'a>(name: &str, all: impl Iterator<Item = &'a str>) -> Option
     (nearest.0 <= 2 && nearest.0 < name.len()).then(|| format!("did you mean `{}`?", nearest.1))
 }
 
-/// How many letters must be put in, taken out or replaced.
+/// The number of letters to insert, remove or replace.
 fn distance(a: &str, b: &str) -> usize {
     let b: Vec<char> = b.chars().collect();
     let mut row: Vec<usize> = (0..=b.len()).collect();

@@ -10,7 +10,7 @@ use std::time::Duration;
 /// The time after which a run counts as hung. A run of a few hundred values takes milliseconds.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A pipeline from `T` whose outputs can be collected and compared. Nothing to implement.
+/// A pipeline from `T` whose outputs can be collected and compared. Implemented for all that fit.
 pub trait Checkable<T: Item>:
     Deployable + Arrow<In = Val<T>, Out: RingShape + ModelShape + ToOwnedItem<Owned: PartialEq + fmt::Debug>>
 {
@@ -21,21 +21,21 @@ impl<T: Item, P> Checkable<T> for P where
 {
 }
 
-/// A [`Checkable`] pipeline that also runs on queues: one whose values are `Clone`. Nothing to implement.
+/// A [`Checkable`] pipeline that also runs on queues: one whose values are `Clone`. Implemented for all that fit.
 pub trait CheckableEverywhere<T: Item + Clone>: Checkable<T> + Everywhere + Arrow<Out: QueueShape> {}
 impl<T: Item + Clone, P: Checkable<T> + Everywhere + Arrow<Out: QueueShape>> CheckableEverywhere<T> for P {}
 
 /// How a deployment differs from the model.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Difference {
-    /// It has another number of slots, END included.
+    /// The number of slots differs, END included.
     Length {
-        /// That of the model.
+        /// The model's number of slots.
         model: usize,
-        /// That of the deployment.
+        /// The deployment's number of slots.
         deployed: usize,
     },
-    /// It has another value in a slot.
+    /// A slot differs.
     Slot {
         /// The slot's number.
         number: usize,
@@ -46,33 +46,33 @@ pub enum Difference {
         /// The deployment's slot, printed.
         deployed: String,
     },
-    /// A sink with a name that hangs on the pipeline got other values.
+    /// A named sink of the pipeline got other values.
     Sink {
-        /// Which one, in pipeline order.
+        /// The index of the sink, in pipeline order.
         sink: usize,
-        /// What it got in the model, printed.
+        /// Its values in the model, printed.
         model: String,
-        /// What it got in the deployment, printed.
+        /// Its values in the deployment, printed.
         deployed: String,
     },
-    /// It failed, and the model does not.
+    /// The deployment failed, but the model did not.
     Failed(RunError),
-    /// It did not end in time.
+    /// The deployment did not end in time.
     Hung(Hung),
 }
 
 impl fmt::Display for Difference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Difference::Length { model, deployed } => write!(f, "{deployed} slots, and the model has {model}"),
+            Difference::Length { model, deployed } => write!(f, "{deployed} slots, but the model has {model}"),
             Difference::Slot { number, end, model, deployed } => {
                 let end = if *end { " (END)" } else { "" };
-                write!(f, "number {number}{end} holds {deployed}, and in the model {model}")
+                write!(f, "number {number}{end} holds {deployed}, but {model} in the model")
             }
             Difference::Sink { sink, model, deployed } => {
-                write!(f, "sink {sink} got {deployed}, and in the model {model}")
+                write!(f, "sink {sink} got {deployed}, but {model} in the model")
             }
-            Difference::Failed(error) => write!(f, "the run failed, and the model does not: {error}"),
+            Difference::Failed(error) => write!(f, "the run failed, but the model did not: {error}"),
             Difference::Hung(hung) => write!(f, "the run hangs: {hung}"),
         }
     }

@@ -20,7 +20,7 @@ pub struct Deployment {
     pub feeding: Feeding,
 }
 
-/// How the values are fed, and where the stages run.
+/// How the values are fed, and on which threads the stages run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Feeding {
     /// One value at a time, everything on the calling thread.
@@ -43,8 +43,8 @@ pub(crate) type Slots<T> = Vec<Option<T>>;
 pub(crate) type Fed<P, S> = (Slots<Owned<P>>, S);
 
 impl Deployment {
-    /// Every slot of the pipeline's output after many producers, who get their senders by `start`; and what `start`
-    /// returned.
+    /// Every slot of the pipeline's output after many producers, which get their senders by `start`; and the result of
+    /// `start`.
     pub(crate) fn collect_fan_in<T: Item, P, S>(
         &self,
         pipeline: &P,
@@ -103,7 +103,7 @@ impl Deployment {
         slots_of(self.run_into(pipeline, inputs, sink::collect_slots())?)
     }
 
-    /// The run of a job with this sink, once it has ended, one way or another.
+    /// The run of a job with this sink, once it has ended or failed.
     pub(crate) fn run_into<T: Item, P, K>(
         &self,
         pipeline: &P,
@@ -153,15 +153,15 @@ pub(crate) fn sent<T: Item>(
 ) -> (source::Receiver<T>, JoinHandle<()>) {
     let ((sender, receiver), inputs) = (source::channel(slots), inputs.into_iter());
     let feed = move || {
-        // A run that takes no more returns what it did not take. A drop of that which panics is this thread's own, and
-        // no failure of the run.
+        // A run that takes no more returns the values that it did not take. If their drop panics, that is a panic of
+        // this thread, not a failure of the run.
         let returned = sender.send_all(inputs);
         let _ = catch_unwind(AssertUnwindSafe(|| drop(returned)));
     };
     (receiver, std::thread::spawn(feed))
 }
 
-/// What feeds a run has come back.
+/// Joins the thread that feeds a run.
 pub(crate) fn joined(feeding: JoinHandle<()>) {
     if let Err(payload) = feeding.join() {
         std::panic::resume_unwind(payload);

@@ -34,7 +34,7 @@ where
 }
 
 /// As [`assert_deterministic`], with every fourth case on queues. There each stage has its own thread and clones the
-/// values that it passes on, so a `Clone` that is no copy shows as a difference.
+/// values that it passes on, so a `Clone` that is not a true copy shows as a difference.
 ///
 /// # Panics
 ///
@@ -87,7 +87,7 @@ type OnQueues<T, P> = fn(&Arc<P>, &[T], Queues, QueueFeeding) -> Result<(), Diff
 /// A pipeline up to one of its stages.
 trait Edge<T> {
     fn plan(&self, shards: usize) -> Plan;
-    /// Compares it with its model, and its model with that of one shard. None if it cannot run in that way.
+    /// Compares it with its model, and its model with that of one shard. `None` if it cannot run in that way.
     fn check(&self, inputs: &[T], shards: usize, way: Way) -> Option<Result<(), Difference>>;
 }
 

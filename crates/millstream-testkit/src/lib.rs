@@ -26,7 +26,7 @@
 //! let p = pipeline::<u32>()
 //!     .map(move |_| calls.fetch_add(1, Ordering::Relaxed))
 //!     .named("count");
-//! // stage "count": number 0 holds Some(9), and in the model Some(8)
+//! // stage "count": number 0 holds Some(9), but Some(8) in the model
 //! //   input, the smallest found: [0]
 //! //   deployment: ring 1, batch 1, workers 1, Inline
 //! assert_deterministic(p, vec(any::<u32>(), 1..50));
@@ -37,8 +37,8 @@
 //! [`Determinacy`] has more options: pipelines that are built for a number of shards, and edges inside a pipeline,
 //! which locate the first stage that differs.
 //!
-//! `random` (a default feature) has random pipelines, with which to test a deployment: syntax trees that print and
-//! shrink. [`programs`] checks whether a program that a test needs is installed.
+//! `random` (a default feature) has random pipelines to test a deployment with: syntax trees that print and shrink.
+//! [`programs`] checks whether a program that a test needs is installed.
 
 mod check;
 #[cfg_attr(not(feature = "random"), allow(dead_code, reason = "random pipelines use all of it"))]

@@ -51,7 +51,7 @@ struct Inner {
     call: Call,
     at: u64,
     calls: AtomicU64,
-    /// Taken out before it runs, so that it runs once, and may call anything.
+    /// The action. It is taken out before it runs, so that it runs once, and may make any call itself.
     action: Mutex<Option<Action>>,
     /// How often the value of each number was dropped.
     drops: Mutex<Vec<u32>>,

@@ -18,8 +18,8 @@ impl fmt::Display for Hung {
 
 impl std::error::Error for Hung {}
 
-/// Runs `f` on a thread of its own and returns its result, or an error if it does not end within `limit`. A deadlock
-/// then fails a test instead of hanging it. The thread of a function that hangs is not joined.
+/// Runs `f` on its own thread and returns its result, or an error if it does not end within `limit`. A deadlock then
+/// fails a test instead of hanging it. The thread of a function that hangs is not joined.
 ///
 /// ```
 /// use millstream::testkit::within;

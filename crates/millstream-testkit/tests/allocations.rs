@@ -40,7 +40,7 @@ where
     for workers in 1..=2 {
         let rings = Rings::new().ring(64).batch(16).workers(workers).observe(workers == 1);
         let (few, many) = (least(&pipeline, &rings, 2_000), least(&pipeline, &rings, 20_000));
-        // One a batch of 16 would be 1,125 more; the start and end of threads causes a few.
+        // One allocation for each batch of 16 would be 1,125 more; the start and end of threads cause a few.
         assert!(many < few + 16, "{what} on {workers} workers: {few} allocations of 2,000 numbers, {many} of 20,000");
     }
 }

@@ -2,7 +2,7 @@
 
 use millstream_core::{Arrow, AsyncExt, ClockExt, PartsExt, pipeline};
 
-/// The number of the process's threads; none if the system does not report it.
+/// The number of the process's threads; `None` if the system does not report it.
 fn threads() -> Option<usize> {
     Some(std::fs::read_dir("/proc/self/task").ok()?.count())
 }

@@ -1,14 +1,14 @@
 //! Pipelines that do not compile, and the compiler's messages.
 //!
-//! A test binary of its own, so that this command runs it alone:
-//! `TRYBUILD=overwrite cargo test -p millstream-testkit --test compile_fail` writes the messages again.
+//! A separate test binary, so that this command runs it alone: `TRYBUILD=overwrite cargo test -p millstream-testkit
+//! --test compile_fail` writes the messages again.
 
 #[test]
 fn wrong_pipelines_do_not_compile() {
     trybuild::TestCases::new().compile_fail("tests/compile_fail/*.rs");
 }
 
-/// Each message is one error of at most thirty lines, but for programs with several mistakes.
+/// Each message is one error of at most thirty lines, except for programs with several mistakes.
 #[test]
 fn a_mistake_is_one_error_of_at_most_thirty_lines() {
     // The number of mistakes in each, in lines that the compiler checks one by one. A closure that keeps an `Rc` lacks

@@ -1,6 +1,6 @@
-//! A server of NATS on this machine, for the benches of clusters: file storage, one copy, as it comes.
+//! A NATS server on this machine, for the benches of clusters: with file storage, one copy, and its default settings.
 //!
-//! The server shares the cores with what is measured, and writes to the disk of the temporary directory.
+//! The server shares the cores with the measured processes, and writes to the disk of the temporary directory.
 
 mod bare;
 mod failover;
@@ -39,13 +39,13 @@ impl Drop for Server {
     }
 }
 
-/// For `map_err`: what the log says.
+/// For `map_err`: an error of the log.
 fn failed(error: impl ToString) -> Failure {
     Failure::Program("nats-server".to_owned(), error.to_string())
 }
 
 impl Server {
-    /// That of `cargo xtask nats`, or that on PATH.
+    /// The server of `cargo xtask nats`, or the one on PATH.
     fn start() -> Result<Self, Failure> {
         let tools =
             std::env::current_exe().ok().and_then(|own| Some(own.parent()?.parent()?.join("tools/nats-server")));
@@ -68,7 +68,7 @@ impl Server {
         JetStream::create(&access, &streams, Duration::from_secs(30)).map_err(failed)
     }
 
-    /// The name of the last one.
+    /// The name of the last application.
     fn name(&self) -> String {
         format!("bench{}", self.apps.get())
     }

@@ -2,8 +2,8 @@
 //! workspace's release profile (fat link-time optimisation, one code generation unit), with all dependencies built
 //! before.
 //!
-//! Each turn compiles and links that one program again. The memory is the peak resident memory of the largest process
-//! of the build.
+//! Each turn compiles and links only that program again. The memory is the peak resident memory of the build's largest
+//! process.
 
 use crate::failure::Failure;
 use crate::figure::{Figure, Ratio, Results, Unit};

@@ -95,8 +95,8 @@ macro_rules! case {
     };
 }
 
-/// A visitor of all pipelines. It is no trait: a closure in a generic function has a type for each of that function's
-/// types, so every visitor would have pipelines of its own, and the code of these is most of this program.
+/// A visitor of all pipelines. It is not a trait: a closure in a generic function has a type for each of that
+/// function's types, so every visitor would have its own pipelines, whose code is most of this program.
 enum Visit<'a> {
     Measured(Measured<'a>),
     One(One<'a>),

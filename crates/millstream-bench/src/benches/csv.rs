@@ -21,7 +21,7 @@ struct Case {
     /// The words of Miller. Its output has the bytes of ours.
     miller: &'static [&'static str],
     mawk: &'static str,
-    /// What DuckDB selects; its table has the types that ours has.
+    /// The selection of DuckDB, whose table has the same types as ours.
     duckdb: [&'static str; 2],
 }
 
@@ -78,7 +78,7 @@ fn of_case(setting: &Setting, case: &Case, ours: &Path, file: &Path, bytes: u64)
     Ok(Results::joined([by_one, by_two]))
 }
 
-/// DuckDB, which writes some numbers in another way: it is judged by its own output.
+/// DuckDB. It writes some numbers differently, so the bench compares it with its own output.
 fn duckdb<'a>(
     name: &'static str,
     case: &Case,
@@ -104,7 +104,7 @@ fn miller<'a>(case: &Case, file: &Path, expected: u64) -> Result<Option<Contesta
     Chain::of_nothing().then("mlr", words.chain([file.into()])).contestant("miller", expected).map(Some)
 }
 
-/// mawk, whose answers come in an order of its own: it is judged by its own output.
+/// mawk. Its answers have another order, so the bench compares it with its own output.
 fn mawk<'a>(case: &Case, file: &Path) -> Result<Option<Contestant<'a, u64>>, Failure> {
     if !is_here("mawk", "mawk")? {
         return Ok(None);

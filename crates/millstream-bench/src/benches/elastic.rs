@@ -1,13 +1,13 @@
 //! A stage whose load is a square wave, with fixed numbers of shards and with a number that follows the load; and, in
 //! `step.rs`, a load that becomes four times as large and as small as before.
 //!
-//! `seconds` is the time until the last item is out: items are due at their times, and a stage that cannot follow is
-//! late. `core-seconds` is the processor time of all threads of the run, by the clock of the process, without that of
-//! the threads that send the load and that watch. The items are the same work in every case, so this is that work and
-//! what the run costs beside it. `held` is the time for which each worker was not parked, whether it moved something,
-//! looked for work or waited for a core, summed up, from a look every five milliseconds. A fixed number of shards has
-//! as many workers; `ours` has those that pay off, as any run. The bounds: not more than a tenth slower than the
-//! fastest fixed number, and no more core-seconds than the largest, used or held.
+//! `seconds` is the time until the last item is out: items are due at their times, and a stage that is too slow is
+//! late. `core-seconds` is the processor time of all threads of the run, by the clock of the process, without the
+//! threads that send the load and that watch. The items are the same work in every case, so the rest is the cost of the
+//! run. `held` is the time for which workers were not parked (they moved something, looked for work or waited for a
+//! core), as a sum over all workers, sampled every five milliseconds. A fixed number of shards has as many workers;
+//! `ours` has as many as improve throughput, as any run. The bounds: at most a tenth slower than the fastest fixed
+//! number, and no more core-seconds than the largest, used or held.
 
 mod live;
 mod step;
@@ -72,7 +72,7 @@ fn waves(setting: &Setting) -> Result<Results, Failure> {
         Ratio::new("held", "largest", held, Some(1.0)),
     ];
     let figures = figures.collect();
-    // What others do to the machine shows in the slower ones.
+    // The slower turns show what other processes do to the machine.
     let drawn = ours.iter().min_by(|a, b| a.seconds.total_cmp(&b.seconds));
     let notes =
         drawn.map(|live| format!("decisions in the wave that is drawn, the fastest: {}", live.decisions.join("; ")));
@@ -81,7 +81,7 @@ fn waves(setting: &Setting) -> Result<Results, Failure> {
     Ok(Results { figures, ratios, notes, following, ..Results::default() })
 }
 
-/// How many rounds take the processor time of an item. On a loaded machine, the clock on the wall would tell less.
+/// The number of rounds that take the processor time of an item. On a loaded machine, wall-clock time would mislead.
 fn rounds_of_an_item() -> u32 {
     const ALL: u32 = 2_000_000;
     let measured = (0..3).map(|n| {

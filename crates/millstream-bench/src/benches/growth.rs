@@ -1,5 +1,5 @@
-//! What growth costs: the same pipeline with more items, stages, halves, shards, keys, bytes, slots and cores, beside
-//! the loop by hand. One bench an axis; its chart is the curve.
+//! The cost of growth: the same pipeline with more items, stages, halves, shards, keys, bytes, slots and cores, beside
+//! the loop by hand. Each axis has a bench, whose chart is the curve.
 
 mod cores;
 mod halves;
@@ -28,7 +28,7 @@ use millstream::prelude::*;
 /// A place on the axis, and the name of its case.
 type Place = (u64, &'static str);
 
-/// What a case of the curve does.
+/// The work of a case of the curve.
 struct Step<'a> {
     place: Place,
     unit: Unit,
@@ -41,7 +41,7 @@ struct Step<'a> {
 
 type Run<'a> = Box<dyn FnMut() -> Result<u64, Failure> + 'a>;
 
-/// The curve of these steps. Every contestant but the first is one that ours is compared with.
+/// The curve of these steps. Compares the first contestant, ours, with every other.
 fn curve<'a>(setting: &Setting, steps: impl IntoIterator<Item = Step<'a>>) -> Result<Results, Failure> {
     let mut results = Vec::new();
     for Step { place: (at, case), unit, size, expected, contestants } in steps {
@@ -71,7 +71,7 @@ fn added(sum: &mut u64, _: SequenceNumber, x: &u64) {
     *sum = sum.wrapping_add(*x);
 }
 
-/// The wrapping sum of what a pipeline makes of the numbers below n.
+/// The wrapping sum of a pipeline's outputs for the numbers below n.
 fn summed<P>(rings: &Rings, pipeline: &P, n: u64) -> Result<u64, Failure>
 where
     P: Arrow<In = Val<u64>, Out: for<'a> Shape<Ref<'a> = &'a u64>> + RunsOn<Rings, Item = u64>,

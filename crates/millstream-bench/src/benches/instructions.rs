@@ -1,12 +1,12 @@
 //! The instructions of an item in a dozen kernels, as callgrind counts them, beside the counts that are kept in
 //! `kept.json`, and beside the loop by hand.
 //!
-//! Times of a shared machine are noise, and counts are not: a stage that costs one instruction more an item is seen.
-//! What a run costs before its first item and after its last one cancels out: a kernel runs with a number of items and
-//! with three times as many, and the difference counts. `--keep` writes the counts of this run into `kept.json`, if it
-//! was meant that they change.
+//! Times on a shared machine are noisy, but counts are not: they show even one additional instruction an item. A kernel
+//! runs with a number of items and with three times as many, and the difference counts, so the costs before the first
+//! item and after the last one cancel out. `--keep` writes the counts of this run into `kept.json`, for an intended
+//! change.
 //!
-//! Another compiler makes other code, so its counts are shown beside those that are kept and are not judged.
+//! Another compiler makes other code, so the bench shows its counts beside the kept ones without judging them.
 
 mod kept;
 mod kernels;
@@ -54,7 +54,7 @@ pub(crate) fn run(setting: &Setting) -> Result<Results, Failure> {
         if let Some(before) = kept.instructions(name) {
             results.ratios.push(ratio("kept", before, judged.then_some(1.0)));
         }
-        // A run allocates its rings and its plan at the start. A byte for an item would be one of a stage.
+        // A run allocates its rings and its plan at the start, so a byte for each item would be a stage's.
         let allocated = Figure::new(kernel.allocated, "ours", vec![ours.allocated], Unit::Bytes);
         results.figures.push(allocated);
         let within = 1.0 / (1.0 + (ours.allocated - kernel.bytes).max(0.0));

@@ -21,14 +21,14 @@ use std::time::{Duration, Instant};
 
 const VALUE: usize = 100;
 
-/// The values of one group where speed counts, and where waits do.
+/// The values of one group, in the cases of speed, and in those of waits.
 const LARGE: u64 = 8192;
 const SMALL: u64 = 32;
 
-/// The share of the plain writes' speed that the journal has at least.
+/// The bound of the speed: a share of the plain writes'.
 const SPEED: f64 = 0.7;
 
-/// The waits for a group, over those of a plain write, at most.
+/// The bound of the waits for a group, over those of a plain write.
 const WAITS: [(&str, f64); 2] = [("p50", 1.3), ("p99", 1.5)];
 
 pub(crate) fn run(setting: &Setting) -> Result<Results, Failure> {
@@ -112,7 +112,7 @@ fn read_back(path: &Path) -> Result<u64, Failure> {
     Ok(hash.finish())
 }
 
-/// The same bytes, behind one another in one file, which is synced as often.
+/// The same bytes, one after the other in one file, which is synced as often.
 fn bare(path: &Path, groups: u64, size: u64) -> Result<Vec<u64>, Failure> {
     let file = File::create(path).map_err(Failure::io("create"))?;
     let (mut bytes, mut offset) = (Vec::new(), 0);

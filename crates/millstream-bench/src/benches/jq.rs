@@ -68,7 +68,7 @@ fn speed(setting: &Setting, case: &Case, ours: &Path, file: &Path, bytes: u64) -
     Ok(Results::joined([speeds.results(ratios), by_one]))
 }
 
-/// jq, which writes some numbers in another way than jaq: it is judged by its own output.
+/// jq. It writes some numbers differently from jaq, so the bench compares it with its own output.
 fn jq<'a>(filter: &str, file: &Path) -> Result<Option<Contestant<'a, u64>>, Failure> {
     if !is_here("jq", "jq")? {
         return Ok(None);

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 /// The state of a key.
 pub(super) type Totals = [u64; 12];
 
-/// Before a key's first number. Written down, such numbers are as long as in memory.
+/// The state before a key's first number. Such numbers take as many bytes in a snapshot as in memory.
 pub(super) const START: Totals = [0x0102_0304_0506_0708; 12];
 
 /// The keys of about 100 MB of states.
@@ -93,7 +93,7 @@ impl Resumable<(u64, u64)> for Numbers {
     }
 }
 
-/// What a key makes of a number.
+/// The output of a key for a number.
 #[inline]
 fn step(totals: &mut Totals, number: u64) -> u64 {
     let place = (number % 12) as usize;

@@ -1,8 +1,8 @@
 //! The time from when a value is due until a sink has it, at a fixed rate: over one hop, and through a chain of five
 //! stages; and the same over the standard library's bounded channels, with a thread for each stage.
 //!
-//! A value's time begins when it is due, also if it is sent late because the one before it was slow. So a pause counts
-//! for every value that it holds up, and the rate does not hide it (coordinated omission).
+//! A value's time begins when it is due, even if it is sent late because the one before it was slow. A pause therefore
+//! counts for every value that it delays, and the rate does not hide it (coordinated omission).
 
 use crate::failure::Failure;
 use crate::figure::Results;
@@ -70,7 +70,7 @@ fn quantiles(cases: [&'static str; 3]) -> [Quantile; 3] {
     [Quantile { case: median, of: 0.5 }, Quantile { case: p99, of: 0.99 }, Quantile { case: p999, of: 0.999 }]
 }
 
-/// What a stage does: it passes on when the value was due.
+/// The work of a stage: it passes on when the value was due.
 fn passed(due: &Duration) -> Duration {
     std::hint::black_box(*due)
 }

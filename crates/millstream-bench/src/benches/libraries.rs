@@ -89,7 +89,7 @@ pub(crate) fn run(setting: &Setting) -> Result<Results, Failure> {
     Ok(results)
 }
 
-/// What all contestants of a case do.
+/// The work of all contestants of a case.
 #[derive(Clone, Copy)]
 struct Workload {
     case: &'static str,

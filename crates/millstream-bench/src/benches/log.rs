@@ -1,5 +1,5 @@
-//! The report of an access log, by the example `access_log`, beside the loop that one would write and rayon: the same
-//! parser and the same windows. Each program writes the report to standard output, and dead letters to a file.
+//! The report of an access log, by the example `access_log`, beside a loop by hand and rayon, with the same parser and
+//! the same windows. Each program writes the report to standard output, and dead letters to a file.
 //!
 //! Case `one` has one worker, `two` has two, and `auto` as many as improve throughput. They parse whole blocks. In the
 //! cases `lines-one` and `lines-two` each line has a number.

@@ -1,5 +1,5 @@
-//! An effect whose answers are in the record, which was read into memory, beside the same function in a plain
-//! `map_blocking`: the record costs at most 1 us a value.
+//! An effect whose answers are in the record, which is in memory, beside the same function in a plain `map_blocking`:
+//! the record costs at most 1 us a value.
 
 use crate::failure::Failure;
 use crate::figure::{Results, Unit};
@@ -24,7 +24,7 @@ pub(crate) fn run(setting: &Setting) -> Result<Results, Failure> {
     let (effects, _) = Effects::open(&state, JournalOptions::default())?;
     let contestants = vec![
         Contestant::new("ours", expected, || {
-            // It would be another sum if one were called again.
+            // The sum would differ if the function were called again.
             let price = effects.recorded("price", Unknown::fail(), |_, _: &u64| 0);
             sum(&rings, &pipeline::<u64>().enumerate().map_blocking(price).map(|price| price.clone().unwrap_or(1)), n)
         }),

@@ -21,10 +21,10 @@ const WORDS: usize = 12;
 /// The longest time between two outputs, in seconds.
 const GAP: f64 = 10e-3;
 
-/// Where gaps are looked for, around a change.
+/// The time around a change in which gaps count.
 const AROUND: u64 = 500_000_000;
 
-/// How much state moves.
+/// The amount of state that moves.
 struct Size {
     keys: u64,
     /// The names of the figures of [`Seen`], in its order.
@@ -95,7 +95,7 @@ fn sums(keys: u64, k: usize) -> impl Pipeline<u64, u64> {
         .named("keys")
 }
 
-/// What a run has shown, in seconds and bytes.
+/// The measurements of a run, in seconds and bytes.
 struct Seen {
     /// The longest gaps before the changes, after the first and after the second one.
     before: f64,
@@ -133,14 +133,14 @@ fn gaps(setting: &Setting, keys: u64) -> Result<Seen, Failure> {
     // Every key comes once, and then the keys come in turn.
     let expected = keys + (0..3 * RATE).map(|n| n / keys + 2).sum::<u64>();
     checked(expected, sum)?;
-    // What each state has beside its words is how the table keeps it.
+    // The rest of each state's bytes is the table's overhead.
     let least = keys * (WORDS * size_of::<u64>()) as u64;
     checked(least, moved.min(least))?;
     let longest = |counts: &dyn Fn(u64, u64) -> bool| {
         let gaps = times.windows(2).filter(|two| counts(two[0], two[1]));
         gaps.map(|two| two[1] - two[0]).max().unwrap_or(0) as f64 / 1e9
     };
-    // One that is longer than the time after the change counts, too.
+    // A gap that is longer than the time after the change counts, too.
     let after = |from: u64| longest(&|begins, ends| begins < from + AROUND && ends >= from);
     Ok(Seen {
         before: longest(&|_, ends| (asked[0].saturating_sub(AROUND)..asked[0]).contains(&ends)),
@@ -151,7 +151,7 @@ fn gaps(setting: &Setting, keys: u64) -> Result<Seen, Failure> {
     })
 }
 
-/// Those of the keys, without the keys.
+/// The bytes of the keys' states, without the keys.
 fn bytes_of_states(observer: &Observer) -> u64 {
     let mut counters = Counters::default();
     observer.read(&mut counters);

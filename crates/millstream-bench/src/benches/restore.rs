@@ -1,8 +1,8 @@
 //! The start of a job from its snapshot, up to its end at the same number: 1 GB of keyed state, beside a loop that
 //! reads the same keys and states from a file, decodes each and inserts it in a map.
 //!
-//! Case `full` starts from a snapshot that was written whole, case `chain` from the last of a chain of snapshots, each
-//! with what has changed since the one before.
+//! Case `full` starts from a full snapshot, case `chain` from the last of a chain of snapshots, each with the changes
+//! since the one before.
 
 use super::keyed_state::{KEYS, Numbers, START, SumFrom, Totals, totals};
 use crate::failure::Failure;
@@ -24,7 +24,7 @@ const LOOP: f64 = 0.5;
 /// The share of the speed from a full snapshot, from a chain.
 const CHAIN: f64 = 1.0 / 1.25;
 
-/// How many snapshots of the chain have only what has changed.
+/// The number of snapshots in the chain with only the changes.
 const INCREMENTS: u64 = 7;
 
 pub(crate) fn run(setting: &Setting) -> Result<Results, Failure> {
@@ -72,7 +72,7 @@ fn stored(setting: &Setting, numbers: Numbers, path: &Path, every: u64, count: u
     }
 }
 
-/// Starts the job, which is at the end of its numbers but for the last. Returns what its sink gets.
+/// Starts the job, which has only its last number left. Returns the sum of its sink.
 fn restored(setting: &Setting, numbers: Numbers, path: &Path) -> Result<u64, Failure> {
     let dir = StateDir::open(path, "restore")?;
     let job = Persistent::new(setting.rings.clone(), dir).snapshot_every(Cadence::OnCall);

@@ -22,7 +22,7 @@ use std::cell::RefCell;
 
 const CONNECTIONS: usize = 64;
 
-/// What is paid in goes to this many accounts.
+/// The number of accounts that get deposits.
 const ACCOUNTS: u64 = 1000;
 
 /// The goes of one turn.
@@ -73,7 +73,7 @@ fn deposit(number: u64, request: &mut Vec<u8>) {
     write!(request, "{head}{}\r\n\r\n{body}", body.len()).expect("memory takes everything");
 }
 
-/// What was paid in until now.
+/// The sum of all deposits until now.
 fn paid_in(client: &mut Client) -> Result<u64, Failure> {
     let audit = |_: u64, request: &mut Vec<u8>| request.extend(b"GET /audit HTTP/1.1\r\nhost: localhost\r\n\r\n");
     let said: serde_json::Value = serde_json::from_slice(&client.ask(&audit)?).unwrap_or_default();
@@ -93,7 +93,7 @@ fn speed(setting: &Setting, names: &Case, n: u64, started: Started) -> Result<Re
     let speeds = take_turns(setting, Work { case, unit: Unit::ItemsPerSecond, size: n, goes: GOES }, contestants)?;
     let ratio = speeds.ratio("axum", Some(bound));
     let mut results = speeds.results([ratio]);
-    // Those of the first turn do not count.
+    // The waits of the first turn do not count.
     let [ours, axum] = [ours, axum].map(|waits| waits.into_inner().split_off(GOES as usize));
     // Half as fast is at most twice the wait.
     let ratios = axum.iter().zip(&ours).map(|(axum, ours)| axum / ours).collect();
@@ -117,7 +117,7 @@ fn quantile(waits: &mut [u64], of: f64) -> f64 {
     waits.get((last * of).round() as usize).map_or(0.0, |wait| *wait as f64)
 }
 
-/// A figure with a limit, which is not to be exceeded.
+/// A figure that must not exceed a limit.
 fn limited(results: &mut Results, case: &'static str, value: f64, limit: f64) {
     results.figures.push(Figure::new(case, "ours", vec![value], Unit::Bytes));
     results.figures.push(Figure::new(case, "limit", vec![limit], Unit::Bytes));

@@ -1,7 +1,7 @@
-//! Requests and answers: four clients, each with some requests under way, and one order book. The rival is what one
-//! writes without a library: one thread that owns the book, behind `sync_channel`, and a channel for each client's
-//! answers. Case `wait` is the time of one request when it is the only one. Case `journal` is the same book with its
-//! requests in a journal.
+//! Requests and answers: four clients, each with some open requests, and one order book. The rival does without a
+//! library: one thread owns the book and reads a `sync_channel`, and each client has a channel for its answers. Case
+//! `wait` is the time of one request when it is the only one. Case `journal` is the same book with its requests in a
+//! journal.
 
 mod durable;
 
@@ -104,7 +104,7 @@ fn order(id: u64) -> Order {
     Order { id, buys: drawn & 1 == 0, price, quantity: 1 + (drawn >> 40) as u32 % 100 }
 }
 
-/// The checksum: every order is answered once, and by no more than it asks for.
+/// The checksum: every order is answered once, and by at most the quantity that it asks for.
 fn ids(n: u64) -> u64 {
     (0..n).fold(0, u64::wrapping_add)
 }
@@ -139,7 +139,7 @@ fn ours(rings: &Rings, n: u64, window: usize) -> Result<u64, Failure> {
     Ok(sum)
 }
 
-/// All clients, each with this many requests under way, until they have their answers.
+/// All clients, each with this many open requests, until they have their answers.
 fn asked(client: Client<Order, Filled>, n: u64, window: usize) -> Result<u64, Failure> {
     let clients = (0..CLIENTS).map(|of| {
         let client = client.clone();

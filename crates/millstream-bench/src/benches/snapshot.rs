@@ -62,7 +62,8 @@ pub(crate) fn run(setting: &Setting) -> Result<Results, Failure> {
     Ok(results)
 }
 
-/// Runs the job from its beginning: what the sink got, the time behind the fill, and what became of the snapshots.
+/// Runs the job from its beginning. Returns the sum of the sink, the time after the fill, and the report about the
+/// snapshots.
 fn job(setting: &Setting, numbers: Numbers, home: &Path, cadence: Cadence) -> Result<(u64, Duration, Stored), Failure> {
     let path = home.join("state");
     match std::fs::remove_dir_all(&path) {

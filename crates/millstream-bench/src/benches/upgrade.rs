@@ -1,13 +1,13 @@
-//! A running pipeline is replaced by another one: how long its stages take nothing, how late the output is, and how
-//! soon the new version's first output comes.
+//! Another pipeline replaces a running one: the pause of its stages, the delay of the output, and the time until the
+//! new version's first output.
 //!
-//! The pipeline has 100 MB of keyed state, which the new version takes over. Items are due at a steady rate, and a
-//! latency is counted from when an item is due, so that a pause counts for every item that it makes late. `limit` of
-//! `pause` is a millisecond, and that of `p99` twice the p99 of the second before the change.
+//! The pipeline has 100 MB of keyed state, which the new version takes over. Items are due at a steady rate, and an
+//! item's latency begins when it is due, so a pause counts for every item that it delays. The limit of `pause` is a
+//! millisecond, and the limit of `p99` is twice the p99 of the second before the change.
 //!
-//! `first-output` is the time from the call of `upgrade` to the first output of the new version, where a tenth or
-//! nine tenths of the slots between the source and a stage that takes two microseconds an item are full. What is in
-//! front of the mark has to go through the old version: its time at the stage's speed is the figure's `limit`.
+//! `first-output` is the time from the call of `upgrade` to the first output of the new version, if a tenth or nine
+//! tenths of the slots before a stage that takes two microseconds an item are full. The items before the mark go
+//! through the old version: their time at the stage's speed is the figure's limit.
 
 use crate::failure::Failure;
 use crate::figure::{Figure, Ratio, Results, Unit};
@@ -25,7 +25,7 @@ const WORDS: usize = 12;
 /// The longest pause of a stage.
 const PAUSE: f64 = 1e-3;
 
-/// The time over which latencies are taken from the call of `upgrade` on.
+/// The time after the call of `upgrade` in which latencies count.
 const DURING: Duration = Duration::from_millis(100);
 
 /// The time of an item at the slow stage.
@@ -64,7 +64,7 @@ pub(crate) fn run(setting: &Setting) -> Result<Results, Failure> {
     Ok(Results { figures, ratios, ..Results::default() })
 }
 
-/// What a replacement of the keyed pipeline took, in seconds.
+/// The times of a replacement of the keyed pipeline, in seconds.
 struct Seen {
     pause: f64,
     switched_in: f64,
@@ -79,7 +79,7 @@ struct Due {
     key: u64,
 }
 
-/// Running sums of each key; and which version made an output.
+/// Running sums of each key, with the version that made each output.
 fn sums(version: u64) -> impl Pipeline<Due, (u64, u64)> {
     pipeline::<Due>()
         .shard_by_within(
@@ -136,7 +136,7 @@ fn keyed(setting: &Setting) -> Result<Seen, Failure> {
     })
 }
 
-/// Sends items at a steady rate for two seconds: those that are due, every twenty microseconds.
+/// Sends items at a steady rate for two seconds: every twenty microseconds, all that are due.
 fn pace(sender: &Sender<Due>, now: impl Fn() -> u64, keys: u64) {
     const RATE: u64 = 1_000_000;
     let begun = now();
@@ -152,7 +152,7 @@ fn pace(sender: &Sender<Due>, now: impl Fn() -> u64, keys: u64) {
     }
 }
 
-/// A stage that takes its time, and says which version made an output.
+/// A slow stage, which marks each output with its version.
 fn slow(version: u64) -> impl Pipeline<u64, u64> {
     pipeline::<u64>().map(|x| *x).map(move |_| {
         let since = Instant::now();
@@ -163,7 +163,7 @@ fn slow(version: u64) -> impl Pipeline<u64, u64> {
     })
 }
 
-/// The seconds from the call to the new version's first output, and those that the items in front of it take.
+/// The seconds from the call to the new version's first output, and the seconds that the items before it take.
 fn first_output(setting: &Setting, share: f64) -> Result<(f64, f64), Failure> {
     const SLOTS: usize = 1024;
     let (seen, first) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
@@ -178,7 +178,7 @@ fn first_output(setting: &Setting, share: f64) -> Result<(f64, f64), Failure> {
     let (sender, receiver) = source::channel(SLOTS);
     let rings = setting.rings.clone().ring(SLOTS);
     let run: Handle<()> = rings.start(slow(1).from(receiver).to_each(sink))?;
-    // The ring of the source and that behind the first map.
+    // The ring of the source, and the ring after the first map.
     let wanted = (share * 2.0 * SLOTS as f64) as u64;
     let (called, ahead) = thread::scope(|scope| {
         let feeder = scope.spawn(|| {

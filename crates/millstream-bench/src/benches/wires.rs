@@ -1,5 +1,5 @@
-//! A graph of cheap stages on one worker, as a block of named wires and by hand: case `graph` joins two maps and what
-//! they read, and case `choice` has an `if` beside a `partition` and `merge`. Case `branch` is about waits.
+//! A graph of cheap stages on one worker, as a block of named wires and by hand: case `graph` joins two maps and their
+//! input, and case `choice` compares an `if` with a `partition` and `merge`. Case `branch` is about waits.
 
 mod branch;
 
@@ -64,7 +64,7 @@ fn case(
     ];
     let work = Work { case: name, unit: Unit::ItemsPerSecond, size: n, goes: 10 };
     let speeds = take_turns(setting, work, contestants)?;
-    // The pipelines by hand go past their rings, and blocks do not.
+    // The pipelines by hand go past their rings, but blocks do not.
     let ratio = speeds.ratio("by-hand", Some(0.1));
     Ok(speeds.results([ratio]))
 }

@@ -1,13 +1,14 @@
-//! What is answered, and how late, against what is offered.
+//! Answers and their waits against the offered load.
 
 use super::Drawn;
 use crate::benches::Bench;
 use crate::figure::Offered;
 use plotters::prelude::*;
 
-/// Answers on the left axis, waits on the right one; in black, what would be answered without a limit.
+/// Answers on the left axis, waits on the right one; in black, the answers of a server without a limit.
 pub(super) fn draw(svg: &mut String, bench: &Bench, points: &[Offered]) -> Drawn {
-    // What is offered is a share of what was answered just before, so it may go down from one point to the next.
+    // The offered load is a share of a rate that was measured just before, so it may go down from one point to the
+    // next.
     let mut points = points.to_vec();
     points.sort_by(|a, b| a.offered.total_cmp(&b.offered));
     let most = |of: fn(&Offered) -> f64| 1.1 * points.iter().map(of).fold(0.0, f64::max);

@@ -6,10 +6,10 @@ use crate::figure::TOLERANCE;
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-/// More of the machine that others used makes figures doubtful.
+/// If others used more of the machine than this, the figures are doubtful.
 const LOADED: f64 = 0.05;
 
-/// The words, with what each `{{...}}` stands for.
+/// The words, with each `{{...}}` replaced.
 ///
 /// # Errors
 ///
@@ -71,7 +71,7 @@ fn table(place: &str, kept: &Kept, shown: &mut BTreeSet<String>) -> Result<Strin
     }
 }
 
-/// The results of these benches: those of one day, machine and effort are one table, under a line that says so.
+/// The results of these benches. Those of one day, machine and effort are one table, under a line that names these.
 fn results(names: &[&str], kept: &Kept) -> String {
     let mut tables: Vec<(String, Vec<&Run>)> = Vec::new();
     for run in names.iter().filter_map(|name| kept.of(name)) {
@@ -146,10 +146,10 @@ fn spread(ratio: &Ratio) -> String {
     format!("{} ({} to {})", three(ratio.median), three(ratio.min), three(ratio.max))
 }
 
-/// Who are yardsticks that no program outruns, or our own, so that less than 1 is no loss.
+/// The yardsticks that no program outruns, and contestants of our own: a ratio below 1 is not a loss.
 const NO_RIVALS: [&str; 6] = ["limit", "kept", "unobserved", "one-worker", "cat", "yes-pv"];
 
-/// What misses its bound, and what is slower than a rival.
+/// The ratios that miss their bound, and those that are slower than a rival.
 fn lost(kept: &Kept) -> String {
     let mut text = "| bench | case | against | ratio | bound |\n|---|---|---|--:|--:|\n".to_owned();
     for run in kept.runs() {
@@ -165,7 +165,7 @@ fn lost(kept: &Kept) -> String {
     text.trim_end().to_owned()
 }
 
-/// The machines and days of the runs that are shown.
+/// The machines and days of the shown runs.
 fn machines(kept: &Kept) -> String {
     let mut text = "| files | machine | benches |\n|---|---|--:|\n".to_owned();
     let mut directories: Vec<(&str, &Machine, usize)> = Vec::new();
@@ -183,7 +183,7 @@ fn machines(kept: &Kept) -> String {
     text.trim_end().to_owned()
 }
 
-/// The benches that no run is kept of.
+/// The benches without a kept run.
 fn unmeasured(kept: &Kept) -> String {
     let names: Vec<_> = benches::ALL.iter().filter(|bench| kept.of(bench.name).is_none()).collect();
     if names.is_empty() {
@@ -202,7 +202,7 @@ fn described(machine: &Machine) -> String {
     format!("{cpu}{family}, {cores} cores{memory}{kernel}")
 }
 
-/// When and where, and what makes the figures doubtful.
+/// The day and the machine, and a note if the figures are doubtful.
 fn circumstances(run: &Run) -> String {
     let Run { date, effort, directory, others, .. } = run;
     let turns = match effort.as_str() {
@@ -219,7 +219,7 @@ fn circumstances(run: &Run) -> String {
     format!("{date}, {turns} ([files](crates/millstream-bench/runs/{directory})).{load}")
 }
 
-/// A line with the figures that it names.
+/// A line, with its places replaced by figures.
 fn inline(line: &str, kept: &Kept) -> Result<String, String> {
     let mut parts = line.split("{{");
     let mut text = parts.next().unwrap_or_default().to_owned();

@@ -75,7 +75,7 @@ impl Run {
 pub(super) struct Kept(BTreeMap<String, Run>);
 
 impl Kept {
-    /// Reads all runs below `runs`, and keeps the newest of each bench that there is still.
+    /// Reads all runs below `runs`, and keeps the newest of each bench that still exists.
     pub(super) fn all(runs: &Path) -> Result<Self, Failure> {
         let cannot = |file: &Path| Failure::io(format!("cannot read {}", file.display()));
         let mut kept = Kept::default();
@@ -99,7 +99,7 @@ impl Kept {
         Ok(kept)
     }
 
-    /// Of two runs of one day, the later directory's counts, so that the order of the files does not matter.
+    /// Of two runs of one day, the one in the later directory counts, so the order of the files does not matter.
     pub(super) fn add(&mut self, run: Run) {
         if benches::find(&run.bench).is_none() {
             return;
@@ -114,7 +114,7 @@ impl Kept {
         self.0.get(bench)
     }
 
-    /// All of them, in the order of the benches.
+    /// All runs, in the order of the benches.
     pub(super) fn runs(&self) -> impl Iterator<Item = &Run> {
         benches::ALL.iter().filter_map(|bench| self.of(bench.name))
     }

@@ -46,7 +46,7 @@ impl Cluster {
     }
 }
 
-/// A command of `cluster` that knows no program.
+/// A command of `cluster` that works for any program.
 #[derive(Debug)]
 pub(crate) enum ForAny {
     Feed(feed::Feed),

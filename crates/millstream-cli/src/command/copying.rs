@@ -21,7 +21,7 @@ pub(crate) struct Copying {
     pub(crate) run: RunConfig,
 }
 
-/// A fan-out in its box, so that what runs one is compiled once. A box costs nothing an item.
+/// A boxed fan-out, so that the code that runs one is compiled once. A box costs nothing per item.
 type Mixed = BoxExact<Val<u64>, Val<u64>, OnQueues<FreePipe>>;
 
 macro_rules! mixed {

@@ -20,7 +20,7 @@ pub(crate) struct Differ {
 /// Why there is no answer: a message, and the exit code.
 pub(crate) type Wrong = (String, Outcome);
 
-/// The states of a run in front of a number, or why they cannot be seen.
+/// The states of a run just before a number, or why they cannot be read.
 type LookAt<'l> = &'l dyn Fn(&Path, When) -> Result<Snapshot, Wrong>;
 
 impl Differ {
@@ -28,7 +28,7 @@ impl Differ {
         self.run_with(&look)
     }
 
-    /// As `run`, of runs whose states are looked at like this.
+    /// As `run`, for runs whose states this function reads.
     pub(crate) fn run_with(self, look: LookAt<'_>) -> Outcome {
         let complaints = Complaints::of("diff");
         Output::opened(&complaints, |mut output| match difference(&self.dirs, look) {
@@ -55,14 +55,15 @@ impl Differ {
 }
 
 enum Difference {
-    /// Up to the end of one of them.
+    /// There is no difference up to the end of the shorter run.
     None { to: u64, ends: [u64; 2] },
-    /// The first number that the states in front of `number + 1` have seen, and those in front of it have not.
+    /// The first number whose value changes the two runs' states differently: the states differ before `number + 1`,
+    /// but not before `number`.
     At { number: u64, stage: String, states: [String; 2] },
 }
 
-/// The first difference, by halving: if the states differ at a number and not at an earlier one, they begin to differ
-/// between the two.
+/// Finds the first difference by bisection: if the states differ at a number but not at an earlier one, the first
+/// difference is between the two.
 fn difference(dirs: &[PathBuf; 2], look: LookAt<'_>) -> Result<Difference, Wrong> {
     if let [Ok(one), Ok(other)] = dirs.each_ref().map(StateDir::read)
         && one.program() != other.program()
@@ -85,12 +86,12 @@ fn difference(dirs: &[PathBuf; 2], look: LookAt<'_>) -> Result<Difference, Wrong
     let [one, other] = [look(&dirs[0], When::End)?, look(&dirs[1], When::End)?];
     let ends = [one.at().0, other.at().0];
     let most = ends[0].min(ends[1]);
-    // The states of the shorter run are there already.
+    // The states of the shorter run have been read already.
     let in_front = |seen: Snapshot, dir| if seen.at().0 == most { Ok(seen) } else { look(dir, When::At(most)) };
     let last = [states(&in_front(one, &dirs[0])?)?, states(&in_front(other, &dirs[1])?)?];
     let Some(found) = states_differ(&last) else { return Ok(Difference::None { to: most, ends }) };
     let mut differs = (most, found);
-    // In front of number 0 both have the states with which the pipeline begins.
+    // Before number 0 both runs have the pipeline's initial states.
     let mut same = 0;
     while differs.0 - same > 1 {
         let middle = same + (differs.0 - same) / 2;
@@ -135,7 +136,7 @@ fn look(dir: &Path, at: When) -> Result<Snapshot, Wrong> {
     seen_by(dir, command.run(), &seen)
 }
 
-/// What a run has seen that looked at the states of a directory.
+/// The states that a look at a directory has found.
 pub(crate) fn seen_by(dir: &Path, outcome: Outcome, seen: &Seen) -> Result<Snapshot, Wrong> {
     let missing = || format!("{}: the run ended before it reached the requested states", quoted(dir.as_os_str()));
     seen.take().ok_or_else(|| (missing(), outcome))

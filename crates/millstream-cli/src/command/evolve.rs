@@ -136,8 +136,8 @@ impl Evolve {
             None => Ok(None),
             Some(_) => match secret()? {
                 None if self.workers == 0 => Err(format!(
-                    "{SECRET} is not set: workers that join by themselves need it; `export \
-                                 {SECRET}=$(openssl rand -hex 16)` sets it"
+                    "{SECRET} is not set: workers that join by themselves need it; \
+                     `export {SECRET}=$(openssl rand -hex 16)` sets it"
                 )),
                 secret => Ok(secret),
             },

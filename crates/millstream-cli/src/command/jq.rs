@@ -1,13 +1,13 @@
 //! `jq`: a filter over JSON, on all cores, with the output in the order of the input.
 //!
 //! The source cuts each file between values (`millstream_jq::JsonValues`) and passes blocks on; a `shard` of the filter
-//! answers each of them with text; the sink writes the answers in order. A block is cut by what is read, so that a
-//! value that is typed has its answer at once. Where the cuts are changes no output: a block of whole values has the
-//! answers of its values.
+//! answers each block with text; the sink writes the answers in order. The source passes on what a read returns, so a
+//! typed value has its answer at once. The places of the cuts do not change the output: the answer to a block is the
+//! answers to its values.
 //!
-//! Messages have files, lines and numbers, which no block knows. An answer counts the lines and values of its block,
-//! and the sink, which sees all answers in order, adds them up. It also decides where a file ends: at the first bytes
-//! that are no JSON. What later blocks of that file answer is dropped, so that no more comes out than on one core.
+//! Messages name files, lines and numbers, which a block does not know. An answer counts the lines and values of its
+//! block, and the sink, which receives all answers in order, adds them up. The sink also ends a file at the first bytes
+//! that are not JSON: it drops the answers to later blocks of that file, so the output is the same as on one core.
 
 mod inputs;
 mod printed;
@@ -40,7 +40,7 @@ pub(crate) struct Jq {
     pub(crate) run: RunConfig,
 }
 
-/// The exit code for a filter that is none, as jq has it.
+/// The exit code for a wrong filter, the same as jq's.
 const NO_FILTER: u8 = 3;
 
 /// Each block, answered by the filter.

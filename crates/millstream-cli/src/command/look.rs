@@ -21,7 +21,7 @@ impl Look {
     }
 }
 
-/// Prints the state of this stage, or all states, if the run that looked at them has found them.
+/// Prints the state of this stage, or all states, if the look has found them.
 pub(crate) fn show_states(outcome: Outcome, seen: &Seen, stage: Option<String>) -> Outcome {
     let Some(snapshot) = seen.take() else { return outcome };
     let complaints = Complaints::of("state");
@@ -57,7 +57,7 @@ fn all(snapshot: &Snapshot) -> Result<Value, String> {
     Ok(serde_json::json!({ "at": snapshot.at(), "output_at": snapshot.output_at(), "states": states }))
 }
 
-/// The state of a stage without lanes is shown alone.
+/// Shows the state of a stage without lanes without its list.
 pub(super) fn unwrapped(lanes: Value) -> Value {
     match lanes {
         Value::Array(mut lanes) if lanes.len() == 1 => lanes.remove(0),

@@ -1,7 +1,7 @@
 use super::Command;
 use crate::outcome::Outcome;
 
-/// `replay`: the run that a state directory has, again, as far as asked.
+/// `replay`: repeats the run of a state directory, up to a number.
 #[derive(Debug)]
 pub(crate) struct Replay {
     pub(crate) command: Box<Command>,

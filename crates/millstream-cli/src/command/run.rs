@@ -1,8 +1,8 @@
-//! `run`, `check` and `stages`: programs that are written as text (`millstream_mill`).
+//! `run`, `check` and `stages`: programs as text (`millstream_mill`).
 //!
-//! The text says what is read and written, and this opens it: the files of the sources one after the other, and all
-//! sinks before the first row is read. What leaves a pipeline has the bytes of every sink and the rows that failed, by
-//! number, so one sink on one thread writes them in the order of the input. `change` goes on with another text.
+//! The text names its inputs and outputs. `run` opens the files of the sources one after the other, and all sinks
+//! before it reads the first row. An output of the pipeline has the bytes for every sink and the rows that failed, by
+//! number, so one sink on one thread writes them in the order of the input. `change` replaces the text of a run.
 
 #[cfg(feature = "page")]
 mod change;
@@ -41,54 +41,54 @@ use std::io::IsTerminal;
 use std::path::Path;
 use std::{fs, io, thread};
 
-/// Where a text is.
+/// The place of a text.
 #[derive(Clone, Debug)]
 pub(crate) enum Text {
     Given(String),
-    /// In a file; `-` is standard input.
+    /// A file; `-` is standard input.
     In(OsString),
 }
 
-/// A text that is longer is no program.
+/// A longer text is refused.
 const MOST_TEXT: usize = 1 << 16;
 
-/// `run`: a program of a text.
+/// `run`: a program as text.
 #[derive(Debug)]
 pub(crate) struct RunText {
     pub(crate) text: Text,
-    /// What a source without a name reads.
+    /// The input of a source without a name.
     pub(crate) files: Vec<OsString>,
     /// The longest row.
     pub(crate) most: usize,
     pub(crate) shards: usize,
-    /// Whether another text may take the place of this one.
+    /// Whether another text may replace this one.
     pub(crate) accepts: Option<Accepts>,
-    /// What becomes of the states of another text.
+    /// The rules for the states of another text.
     pub(crate) allowed: Allowed,
     pub(crate) run: RunConfig,
 }
 
-/// Another text may take the place of the one that runs.
+/// Another text may replace the running one.
 #[cfg_attr(not(feature = "page"), expect(dead_code, reason = "a change comes by the page"))]
 #[derive(Clone, Debug)]
 pub(crate) struct Accepts {
-    /// What a change has to show.
+    /// The token that a request to change the text must have.
     pub(crate) token: Option<String>,
 }
 
-/// `check`: whether texts are programs.
+/// `check`: finds the mistakes in texts.
 #[derive(Debug)]
 pub(crate) struct Check {
     pub(crate) texts: Vec<Text>,
 }
 
-/// `stages`: what texts can name.
+/// `stages`: lists the stages that texts can name.
 #[derive(Debug)]
 pub(crate) struct ListStages {
     pub(crate) json: bool,
 }
 
-/// The tasklets of stages without a state, unless flags say otherwise: one for each core.
+/// The default number of tasklets of a stage without a state: one for each core.
 pub(crate) fn shards_of(tuning: &Tuning) -> usize {
     tuning.shards.or(tuning.workers).unwrap_or_else(|| thread::available_parallelism().map_or(1, usize::from))
 }
@@ -117,7 +117,7 @@ impl Text {
             Text::In(file) if file == "-" => io::read_to_string(io::stdin()),
             Text::In(file) => fs::read_to_string(file),
         };
-        // A byte order mark is no word.
+        // A byte order mark is not a part of the text.
         if read.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::InvalidData) {
             self.say_data(self.source_of_data("").unwrap_or("lines"), complaints);
             return Err(Outcome::WrongUse);
@@ -133,13 +133,13 @@ impl Text {
         })
     }
 
-    /// The program; a text that is wrong is reported with all its mistakes.
+    /// Loads the program. Reports a wrong text with all its mistakes.
     fn load(&self, shards: usize, terminal: bool, complaints: &Complaints) -> Result<Program, Outcome> {
         let text = self.read(complaints)?;
         Program::load(&text, shards, terminal).map_err(|wrong| shown_wrong(self, &text, wrong, complaints))
     }
 
-    /// The source that reads this text, if it is rows and no program.
+    /// The source that reads this text, if it is rows and not a program.
     fn source_of_data(&self, text: &str) -> Option<&'static str> {
         let Text::In(file) = self else { return None };
         let mut name = Path::new(file);
@@ -165,7 +165,7 @@ impl Text {
     }
 }
 
-/// Reports a text that is wrong with all its mistakes.
+/// Reports a wrong text with all its mistakes.
 fn shown_wrong(of: &Text, text: &str, wrong: millstream_registry::Wrong, complaints: &Complaints) -> Outcome {
     match of.source_of_data(text) {
         Some(source) => of.say_data(source, complaints),
@@ -196,7 +196,9 @@ pub(super) fn verify(file: &Path, files: Vec<OsString>, most: usize, quiet: bool
         }
     };
     if files.iter().any(|named| named.of.listen.is_some()) {
-        complaints.note("verify runs the same input several times, and a source that listens has none to repeat");
+        complaints.note(
+            "verify runs the same input several times, but the input of a source that listens cannot be repeated",
+        );
         return Outcome::WrongUse;
     }
     let opening = Opening { decompress: true, ..Opening::default() };
@@ -247,12 +249,12 @@ impl RunText {
     }
 }
 
-/// Whether no read waits for another process.
+/// Whether a read never waits for another process.
 fn all_there(files: &[Named]) -> bool {
     files.iter().flat_map(|named| &named.files).all(|name| never_waits(name))
 }
 
-/// What a program reads, unless it would overwrite that.
+/// The inputs of a program. Refuses a program that would overwrite one.
 fn files_of(program: &Program, files: Vec<OsString>) -> Result<Vec<Named>, String> {
     let files = named(program, files)?;
     match outputs::overwritten(program, &files) {

@@ -39,7 +39,7 @@ pub(crate) struct Serve {
     pub(crate) run: RunConfig,
 }
 
-/// The live requests of a run that only looks at old ones: none.
+/// The live requests of a replay or a look: none.
 struct NoRequests;
 
 impl Groups for NoRequests {
@@ -91,8 +91,7 @@ impl Serve {
         let (quiet, connections) = (self.run.quiet, self.limits.connections as u64);
         if let Some(fewer) = descriptors::allow(connections) {
             complaints.note(&format!(
-                "--connections {connections}: the system allows only about {fewer}; `ulimit -Hn` \
-                                      shows its limit"
+                "--connections {connections}: the system allows only about {fewer}; `ulimit -Hn` shows its limit"
             ));
         }
         let mut runs = Runs::new(self.run, complaints.clone());
@@ -121,7 +120,7 @@ impl Serve {
     }
 }
 
-/// The ledger, and where it listens.
+/// The ledger, and the address at which it listens.
 struct Service {
     listen: String,
     limits: Limits,
@@ -132,7 +131,7 @@ struct Service {
     page: PageRoutes,
     counted: routes::Counted,
     took_over: routes::Taken,
-    /// Prints where it listens.
+    /// Prints the address at which it listens.
     told: Option<Complaints>,
 }
 

@@ -6,7 +6,7 @@ use serde_json::json;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
-/// `snapshots`: what a state directory has.
+/// `snapshots`: lists, checks and removes the snapshots of a state directory.
 #[derive(Debug)]
 pub(crate) struct Snapshots {
     pub(crate) dir: PathBuf,
@@ -33,7 +33,7 @@ impl Snapshots {
     fn list(&self, mut output: Output, complaints: &Complaints) -> Result<Outcome, StateError> {
         let dir = StateDir::read(&self.dir)?;
         if let Some(keep) = self.prune {
-            // Under the lock: not while a run stores its snapshots there.
+            // Takes the directory's lock, so no run stores snapshots there meanwhile.
             let program = dir.program().to_owned();
             let locked = StateDir::open(&self.dir, &program)?;
             let newest = locked.newest()?.map(|manifest| manifest.id);
@@ -89,7 +89,7 @@ impl Snapshots {
     }
 }
 
-/// How long ago that was.
+/// The age of a snapshot, in words.
 fn age(written_unix_ms: u64) -> String {
     let since = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default();
     let seconds = since.saturating_sub(Duration::from_millis(written_unix_ms)).as_secs();

@@ -32,7 +32,7 @@ pub(crate) fn spaces(shards: usize) -> impl Everywhere<In = Val<Block>, Out = Te
     })
 }
 
-/// The lines alone.
+/// The lines without their numbers of spaces.
 pub(crate) fn lines() -> impl Everywhere<In = Val<Block>, Out = Text> {
     pipeline::<Block>().lines_with_ends()
 }

@@ -37,7 +37,7 @@ struct Seen {
     ended: Option<Ended>,
 }
 
-/// How a program has ended.
+/// The end of a program.
 #[derive(Debug, Deserialize)]
 struct Ended {
     code: u8,

@@ -46,7 +46,7 @@ impl Upgrade {
                 }
             }
         }
-        // A rule for a misspelt stage would do nothing, and not be missed.
+        // A rule for a misspelt name would silently have no effect.
         let stages = || plans.iter().flat_map(|plan| &plan.stages).map(|stage| stage.name.as_str());
         let mut rules = self.rules.migrated.iter().chain(&self.rules.dropped);
         if let Some(name) = rules.find(|name| !stages().any(|stage| stage == **name)) {

@@ -1,4 +1,4 @@
-//! Where a run's state is kept.
+//! The state directory of a run.
 
 use super::RunConfig;
 use crate::flags::{self, When, shaped};
@@ -16,28 +16,29 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// Set by a process that starts itself again.
 pub(crate) const GOES_ON: &str = "MILLSTREAM_GOES_ON";
 
-/// Where a run's state is kept, and what is done with it.
+/// The state directory of a run, and what to do with it.
 #[derive(Clone, Debug)]
 pub(crate) struct Keep {
     pub(crate) dir: PathBuf,
     pub(crate) cadence: Cadence,
-    /// How many snapshots are kept.
+    /// How many snapshots to keep.
     pub(crate) snapshots: usize,
-    /// How the journal of standard input is kept.
+    /// How to keep the journal of standard input.
     pub(crate) journal: JournalOptions,
     pub(crate) doing: Doing,
-    /// Whether the run goes on in the place of another process.
+    /// Whether the run takes over from another process.
     pub(crate) take_over: bool,
-    /// Whether this process had the run before: it goes on with what the state says, whatever its files have by now.
+    /// Whether this process had the run before. It then goes on with the text of the state, even if the text in the
+    /// file has changed.
     #[cfg_attr(not(feature = "run"), expect(dead_code, reason = "only a text changes under a process"))]
     pub(crate) goes_on: bool,
-    /// What becomes of the states of an earlier version of the program.
+    /// The migrations of states of an earlier version of the program.
     pub(crate) migrations: Migrations,
-    /// What judges the snapshots of other versions, in the place of the migrations.
+    /// Judges the snapshots of other versions, instead of the migrations.
     pub(crate) judge: Option<Judge>,
 }
 
-/// What becomes of the states of a job, as its snapshot describes it: see [`Persistent::judged_by`].
+/// Judges the states of a job, as its snapshot describes it: see [`Persistent::judged_by`].
 #[derive(Clone)]
 pub(crate) struct Judge(Arc<Judges>);
 
@@ -57,7 +58,7 @@ impl fmt::Debug for Judge {
 }
 
 impl Keep {
-    /// Makes a job judge what other versions have stored.
+    /// Makes a job judge the states that other versions have stored.
     pub(crate) fn judged(&self, job: Persistent) -> Persistent {
         match &self.judge {
             None => job.with_migrations(self.migrations.clone()),
@@ -69,18 +70,18 @@ impl Keep {
     }
 }
 
-/// What is done with a state directory.
+/// What to do with a state directory.
 #[derive(Clone, Debug)]
 pub(crate) enum Doing {
-    /// The run goes on from there. The directory belongs to this program; its snapshots say how it was started.
+    /// Run, and go on with its state. The directory belongs to this program; its snapshots say how the run was started.
     Run { program: String, job: Value },
-    /// A part of the run is repeated.
+    /// Repeat a part of the run.
     Replay(Span),
-    /// The states are looked at, in front of the newest snapshot's number unless it is said where.
+    /// Look at the states before a number; by default, at the newest snapshot.
     Look { at: Option<When>, seen: Seen },
 }
 
-/// Where a look leaves what it has seen.
+/// The place for the states that a look finds.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Seen(Arc<Mutex<Option<Snapshot>>>);
 
@@ -94,16 +95,16 @@ impl Seen {
     }
 }
 
-/// The state that the flags ask to keep.
+/// The state directory that the flags name.
 pub(crate) fn keeping(flags: &flags::Run) -> Result<Option<Keep>, String> {
     let Some(dir) = &flags.keeping.state else { return Ok(None) };
     if flags.deploy != flags::Deploy::Rings {
         return Err("--state: only runs on rings keep their state: use `--deploy rings`".into());
     }
     if flags.hash {
-        return Err("--state: --hash covers a whole output, and a run with a state may begin in the middle of \
-                    it"
-        .into());
+        return Err(
+            "--state: --hash covers a whole output, but a run with a state may begin in the middle of it".into()
+        );
     }
     let cadence = flags.keeping.snapshot_every.unwrap_or_default();
     let fsync = flags.keeping.fsync.unwrap_or_default();
@@ -130,7 +131,7 @@ pub(crate) fn without_state(command: &str, run: RunConfig) -> Result<RunConfig, 
     }
 }
 
-/// A run of this command, which keeps its state if the flags ask for that.
+/// A run of this command, which keeps its state if the flags ask for it.
 pub(crate) fn with_state(command: &str, mut run: RunConfig) -> RunConfig {
     if let Some(Keep { doing: Doing::Run { program, .. }, .. }) = &mut run.keep {
         *program = format!("{program} {command}");
@@ -138,13 +139,13 @@ pub(crate) fn with_state(command: &str, mut run: RunConfig) -> RunConfig {
     run
 }
 
-/// The directory, whatever the current one is.
+/// The directory as an absolute path.
 pub(crate) fn whole(dir: &Path) -> PathBuf {
     std::path::absolute(dir).unwrap_or_else(|_| dir.to_owned())
 }
 
-/// The flags with which the run was started whose state the directory has. Goes to the directory where it was started,
-/// since the flags name files. A directory that cannot be read ends the process, as any other input that fails.
+/// The flags of the run whose state the directory has. Changes the current directory to the run's, since the flags name
+/// files. Ends the process if the directory cannot be read, as for any other input.
 pub(crate) fn stored_flags<F: CommandFactory + FromArgMatches>(dir: &Path) -> Result<F, String> {
     let here = quoted(dir.as_os_str());
     let state = StateDir::read(dir).map_err(|error| match error {
@@ -171,7 +172,7 @@ pub(crate) fn other_program(dir: &Path, why: &str) -> String {
 }
 
 impl RunConfig {
-    /// Makes it a run that does this with the directory, and writes no reports.
+    /// Makes a run do this with the directory, and write no reports.
     pub(crate) fn only_looks(&mut self, dir: &Path, doing: Doing) {
         if let Some(keep) = &mut self.keep {
             (keep.dir, keep.doing) = (dir.to_owned(), doing);

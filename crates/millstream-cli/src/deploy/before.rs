@@ -39,8 +39,7 @@ impl Most {
         let most = self.bytes;
         assert!(
             bytes <= most,
-            "the model keeps all values in memory, and they take more than {most} bytes \
-                                (--memory-limit)"
+            "the model keeps all values in memory, and they take more than {most} bytes (--memory-limit)"
         );
     }
 }

@@ -13,9 +13,9 @@ pub(crate) enum Failed {
     Model(String),
     /// A job whose state is kept could not go on.
     Job(JobError),
-    /// It could not go on in the place of another process.
+    /// The process could not take over from another process.
     TakeOver(String),
-    /// No other process has taken over, and the run is to be started again.
+    /// The other process has not taken over, so the run must be started again.
     #[cfg_attr(not(all(feature = "run", feature = "serve")), expect(dead_code, reason = "its clients are kept for it"))]
     GoesOn,
 }

@@ -1,4 +1,4 @@
-//! Runs whose state is kept in a directory, and looks at what is kept there.
+//! Runs whose state is kept in a directory, and looks at such a directory.
 
 #[cfg(all(feature = "run", feature = "serve"))]
 mod clients;
@@ -35,14 +35,14 @@ use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io;
 
-/// Where the output of a run goes whose state is kept: standard output, which is to be a file that is appended to. A
-/// look writes nothing there.
+/// The output of a run whose state is kept: standard output, which must be a file opened for appending. A look does not
+/// write to it.
 pub(crate) fn output_of(keep: &Keep, files: &[OsString]) -> Result<FileSinkOptions, String> {
     let identity_of = |name: &OsStr| fs::metadata(name).ok().as_ref().and_then(identity);
     let output = identity_of(STANDARD_OUTPUT.as_ref());
     if matches!(keep.doing, Doing::Run { .. }) && output.is_none() {
-        let why = "standard output is not a file: append to one with `>> FILE`, so that it can be cut back after a \
-                   crash";
+        let why =
+            "standard output is not a file: append to one with `>> FILE`, so that it can be cut back after a crash";
         return Err(format!("--state: {why}"));
     }
     if matches!(keep.doing, Doing::Run { .. }) && !crate::input::output_appends().unwrap_or(true) {
@@ -67,11 +67,11 @@ pub(crate) fn files(names: Names) -> Result<TextFiles, String> {
 
 const STANDARD_OUTPUT: &str = "/dev/stdout";
 
-/// The one value of a pipeline that speaks at END. Before that it holds nothing, and has nothing to claim.
+/// A sink for the one value of a pipeline that yields it at END. Before that it holds nothing, and claims nothing.
 #[derive(Debug)]
 pub(crate) struct Answer;
 
-/// The answer, once it is there.
+/// The value, once it has come.
 #[derive(Debug)]
 pub(crate) struct Answered<B>(Option<B>);
 
@@ -103,8 +103,8 @@ impl<B: Item + Clone, A: for<'a> Shape<Ref<'a> = &'a B>> Sink<A> for Answered<B>
     }
 }
 
-/// A sink for what is replayed, or for a look, which prints the states and no output. One type, so that a replay is
-/// compiled once.
+/// A sink for a replay, or, without a sink inside, for a look, which prints no output. Both have one type, so that a
+/// replay is compiled once.
 #[derive(Debug)]
 struct Looked<K>(Option<K>);
 
@@ -129,12 +129,12 @@ impl<A: Shape, K: Sink<A>> Sink<A> for Looked<K> {
     }
 }
 
-/// What a run's sink returns; nothing of a look.
+/// The result of a run's sink; `None` for a look.
 type Kept<O> = Result<Option<O>, Failed>;
 
 impl Runs {
-    /// Runs `pipeline` from where the state directory says that it was, or looks at it there. Returns what the sink
-    /// does; nothing for a look.
+    /// Runs `pipeline` from the place that the state directory has, or looks at its states. Returns the result of the
+    /// sink; `None` for a look.
     pub(crate) fn keep<P, T, X, K, L>(
         &mut self,
         keep: &Keep,
@@ -228,8 +228,8 @@ impl Runs {
         offered.ok()
     }
 
-    /// Hands the state of a run that has stopped over. If the other process does not go on, this one does, and this
-    /// does not return, or says so.
+    /// Hands over the state of a stopped run. If the other process does not go on, this process starts its program
+    /// again, and returns only if that fails.
     fn retires(&mut self, keep: &Keep, program: &str, asked: Asked) -> Result<(), Failed> {
         self.when_left.call();
         let (to, Asked { of, at }) = (offered::named(asked.process()), asked);
@@ -239,9 +239,12 @@ impl Runs {
                 Ok(()) => self.say(&retired),
                 Err(_) if self.interrupted() => {}
                 Err(why) => {
-                    self.say(&format!("--take-over: {to} did not take over, and this one goes on: {why}"));
+                    self.say(&format!("--take-over: {to} did not take over, so this process goes on: {why}"));
                     drop(link);
-                    return Err(Failed::TakeOver(format!("this one cannot go on: {}", offered::again(keep, program))));
+                    return Err(Failed::TakeOver(format!(
+                        "this process cannot go on: {}",
+                        offered::again(keep, program)
+                    )));
                 }
             },
             #[cfg(all(feature = "run", feature = "serve"))]
@@ -254,14 +257,14 @@ impl Runs {
         Ok(())
     }
 
-    /// Says something, unless little is to be said.
+    /// Prints a note, unless the run is quiet.
     pub(super) fn say(&self, text: &str) {
         if !self.config.quiet {
             self.complaints.note(text);
         }
     }
 
-    /// Runs a program whose output is text, from files, with its state kept.
+    /// Runs a program with text output over files, and keeps its state.
     pub(crate) fn kept_text<P>(
         run: RunConfig,
         keep: &Keep,
@@ -293,11 +296,11 @@ impl Runs {
         })
     }
 
-    /// As [`keep`](Runs::keep), of the blocks of files, or of standard input with a journal.
+    /// As [`keep`](Runs::keep), over the blocks of files, or of standard input with a journal.
     ///
     /// # Errors
     ///
-    /// If the inputs are neither; inside, as `keep`.
+    /// If the inputs are neither; the inner error is `keep`'s.
     pub(crate) fn keep_blocks<P, K, L>(
         &mut self,
         keep: &Keep,
@@ -358,7 +361,7 @@ fn newest(dir: &StateDir) -> Result<u64, JobError> {
     Ok(dir.newest()?.map_or(0, |manifest| manifest.at))
 }
 
-/// Names what `--skip-corrupt` leaves out.
+/// Notes what `--skip-corrupt` leaves out.
 pub(crate) fn say_lost(complaints: &Complaints, found: &Recovered) {
     for lost in &found.lost {
         let (first, last) = (lost.start, lost.end - 1);

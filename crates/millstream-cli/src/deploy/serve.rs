@@ -1,4 +1,4 @@
-//! Services: pipelines that answer what comes over the network until a signal comes, or a new process takes over.
+//! Services: pipelines that answer requests over the network, until a signal comes or a new process takes over.
 
 mod change;
 mod took_over;
@@ -22,13 +22,13 @@ use std::io;
 use std::net::TcpListener;
 use std::time::{Duration, Instant};
 
-/// How long it may take until the end of a run that fails is noticed, or a process that wants to take over.
+/// The interval between checks whether the run has failed, or a process wants to take over.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// Why nothing is served, and the exit code.
+/// Why the service does not start, and the exit code.
 pub(crate) type Refused = (String, Outcome);
 
-/// Why nothing listens there; `listen` is how the user has said where.
+/// Why the server cannot listen. `listen` is the flag, or the text, that names the address.
 pub(crate) fn refused(listen: &str, error: &OpenError) -> Refused {
     match error {
         OpenError::NoToken(_) => {
@@ -39,8 +39,8 @@ pub(crate) fn refused(listen: &str, error: &OpenError) -> Refused {
     }
 }
 
-/// Opens a server for plain connections: that of the clients of the process that had them before, or at the socket of a
-/// supervisor, or else at this address. `said` is how the user has said where.
+/// Opens a server for plain connections: with the sockets of the process `before`, at the socket of a supervisor, or
+/// else at this address. `said` is the flag, or the text, that names the address.
 pub(crate) fn opened(
     address: &str,
     said: &str,
@@ -71,20 +71,20 @@ pub(crate) fn supervised() -> Result<Option<TcpListener>, Refused> {
     Ok(None)
 }
 
-/// What is served, and where.
+/// A service, and where it listens.
 pub(crate) trait Serves {
     type Request: Recorded;
     type Answer: Item + Clone;
 
     fn stages(&self) -> impl Stage<AnyEdge<Self::Request>, Self::Answer> + Lasting;
 
-    /// The routes to a run of the stages.
+    /// The routes that lead to a run of the stages.
     fn routes(&self, client: Client<Self::Request, Self::Answer>, observer: Observer) -> Router;
 
-    /// Opens the server; that of the clients of the process that had the service before, if there is one.
+    /// Opens the server, with the sockets of the process that had the service before, if there is one.
     fn open(&self, routes: Router, before: Option<&Predecessor>) -> Result<Server, Refused>;
 
-    /// The server accepts connections. Its clients may be those of another process.
+    /// The server accepts connections, perhaps those of a process from which this one took over.
     fn listens(&self, server: &Server, took_over: Option<TookOver>);
 
     /// The time after which a connection without a request is closed.
@@ -94,13 +94,13 @@ pub(crate) trait Serves {
 /// A run of a service.
 type Started<S> = (Client<<S as Serves>::Request, <S as Serves>::Answer>, Serving);
 
-/// A run of a service beside that of another process.
+/// A run of a service that follows another process's run.
 type FollowingOf<S> = Following<<S as Serves>::Request, <S as Serves>::Answer>;
 
-/// The requests under way are answered within this time when a service ends, or they are cut off.
+/// The time limit to answer open requests when a service ends. Later ones are cut off.
 pub(super) const GRACE: Duration = Duration::from_secs(10);
 
-/// A service that runs, with its state kept or not.
+/// A running service, with its state kept or not.
 enum Serving {
     Volatile(Handle<()>),
     Kept(Running<()>),
@@ -121,7 +121,7 @@ impl Serving {
         }
     }
 
-    /// Takes no request any more.
+    /// Takes no further requests.
     fn close(&self) {
         match self {
             Serving::Volatile(run) => run.begin_drain(),
@@ -129,14 +129,14 @@ impl Serving {
         }
     }
 
-    /// It is about to be closed: what takes long is done before, while it answers.
+    /// Prepares to be closed: does now, while it still answers, what takes long.
     fn rest(&mut self) {
         if let Serving::Kept(run) = self {
             run.rest();
         }
     }
 
-    /// Waits for its end, and lets the directory go. Whether it has failed.
+    /// Waits for its end, and lets the directory go. Returns whether it has failed.
     fn lets_go(&mut self) -> bool {
         match self {
             Serving::Volatile(_) => false,
@@ -174,13 +174,14 @@ impl Serving {
 }
 
 impl Runs {
-    /// Serves until a signal comes, the run fails, or another process has taken over. Inside, why nothing was served.
+    /// Serves until a signal comes, the run fails, or another process has taken over. The inner error is why the
+    /// service did not start.
     pub(crate) fn serve<S>(&mut self, service: &S) -> Result<Result<(), Refused>, Failed>
     where
         S: Serves,
         AnyEdge<S::Request>: millstream_exec::BoxShape,
     {
-        // The first signal ends the server, and not the run: what was accepted is answered.
+        // The first signal ends the server, not the run, so accepted requests are still answered.
         self.interrupts.when_drained(|| ());
         let (before, (client, mut serving)) = match self.first(service) {
             Ok(started) => started?,
@@ -215,7 +216,7 @@ impl Runs {
                 return self.end(serving, watching).map(Ok);
             }
             let handed_over = self.hands_over(&server, &mut offer, successor, (left, held), (UP_WITHIN, &|| false));
-            // What is in memory is dropped now that no one waits for it.
+            // No client waits any more, so the memory can be freed.
             self.end(serving, watching)?;
             if handed_over.is_some_and(|handed_over| self.forwards(&server, &mut offer, handed_over, service.idle())) {
                 self.close(server);
@@ -234,7 +235,7 @@ impl Runs {
         watching
     }
 
-    /// Answers what was accepted, and closes all connections.
+    /// Answers accepted requests, and closes all connections.
     fn close(&self, server: Server) {
         let closed = server.close(GRACE);
         if closed.cut_off > 0 {
@@ -242,7 +243,7 @@ impl Runs {
         }
     }
 
-    /// Waits for the end of a run that gets no requests any more.
+    /// Waits for the end of a run that gets no further requests.
     fn end(&mut self, serving: Serving, watching: Watching) -> Result<(), Failed> {
         let (ended, stored, source) = serving.join();
         self.interrupts.leave();
@@ -281,9 +282,9 @@ impl Runs {
         }
     }
 
-    /// A run beside that of the process that has the service; none if the directory has nothing to begin with.
+    /// A run that follows the process with the service; `None` if the directory has nothing to begin with.
     fn beside<S: Serves>(&self, serves: &S, keep: &Keep) -> Result<Option<FollowingOf<S>>, JobError> {
-        // What is wrong with it, the start says.
+        // The start reports what is wrong with the directory.
         let Ok(dir) = StateDir::read(&keep.dir) else { return Ok(None) };
         let stages = pipeline::<S::Request>().any_edge().then(serves.stages());
         self.job(dir, keep).follow(stages, keep.journal)
@@ -296,7 +297,7 @@ impl Runs {
     }
 }
 
-/// How the run was started, and the program.
+/// The job and the program of the run.
 fn doing(keep: &Keep) -> (&Value, &str) {
     let Doing::Run { program, job } = &keep.doing else { unreachable!("a look serves nothing") };
     (job, program)

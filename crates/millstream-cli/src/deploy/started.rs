@@ -3,7 +3,7 @@ use millstream_exec::Upgrader;
 use millstream_state::JobUpgrader;
 use std::fmt;
 
-/// What is called once a run on rings has started, with what can replace its pipeline.
+/// Functions to call once a run on rings has started, with its upgrader.
 #[derive(Default)]
 pub(super) struct WhenStarted {
     plain: Option<Box<dyn FnOnce(Upgrader) + Send>>,
@@ -23,7 +23,7 @@ impl WhenStarted {
         }
     }
 
-    /// The same of a run whose state is kept.
+    /// As [`call`](WhenStarted::call), for a run whose state is kept.
     pub(super) fn call_kept(&mut self, run: impl FnOnce() -> JobUpgrader) {
         if let Some(call) = self.kept.take() {
             call(run());
@@ -31,7 +31,7 @@ impl WhenStarted {
     }
 }
 
-/// What is called before a state is handed over to another process.
+/// A function to call before a state is handed over to another process.
 #[derive(Default)]
 pub(super) struct WhenLeft(Option<Box<dyn FnOnce() + Send>>);
 
@@ -50,19 +50,19 @@ impl WhenLeft {
 }
 
 impl Runs {
-    /// When a run has stopped so that another process takes its state over, `call` is called before that can have it.
+    /// Calls `call` when a run has stopped for a take-over, before the other process can open the state.
     #[cfg(feature = "run")]
     pub(crate) fn when_left(&mut self, call: impl FnOnce() + Send + 'static) {
         self.when_left = WhenLeft(Some(Box::new(call)));
     }
 
-    /// Once the next run on rings has started, `call` gets what can replace its pipeline.
+    /// Calls `call` with the upgrader of the next run on rings, once that has started.
     #[cfg(all(feature = "page", feature = "run"))]
     pub(crate) fn when_started(&mut self, call: impl FnOnce(Upgrader) + Send + 'static) {
         self.when_started.plain = Some(Box::new(call));
     }
 
-    /// The same of a run whose state is kept.
+    /// As [`when_started`](Runs::when_started), for a run whose state is kept.
     #[cfg(all(feature = "page", feature = "run"))]
     pub(crate) fn when_kept_started(&mut self, call: impl FnOnce(JobUpgrader) + Send + 'static) {
         self.when_started.kept = Some(Box::new(call));

@@ -18,9 +18,9 @@ pub(crate) struct Keeping {
     /// is that of one run. Standard output must be a file: `>> FILE`. On rings only
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) state: Option<PathBuf>,
-    /// Take over from the process that has this state, which then ends with 0: this one goes on at its number, and
-    /// `serve`, or a source that listens, also with its clients. If this one cannot, or dies before it has begun, the
-    /// old one goes on. Without an old one it starts as always
+    /// Take over from the process that has this state: go on at its number, and, for `serve` or a source that listens,
+    /// with its clients. The old process then ends with 0. If this process fails or dies before it has begun, the old
+    /// one goes on. Without an old process, start as always
     #[arg(long, requires = "state")]
     pub(crate) take_over: bool,
     /// Take a snapshot after N more numbers, or after S seconds [default: 1s]
@@ -63,7 +63,7 @@ fn cadence(text: &str) -> Result<Cadence, String> {
     }
 }
 
-/// Where a look is taken.
+/// The place of a look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum When {
     /// Just before this number.

@@ -35,7 +35,7 @@ pub(crate) fn refuse<F: CommandFactory>(reason: &str) -> ! {
     end(&whole, &error)
 }
 
-/// Ends the process since what an argument names cannot be read, as an input that failed does.
+/// Ends the process because the file of an argument cannot be read, with the exit code of a failed input.
 pub(crate) fn unread(reason: &str) -> ! {
     let name = subcommand().map_or_else(String::new, |name| format!(" {name}"));
     say(&format!("{}{name}: {reason}", program()));
@@ -88,7 +88,7 @@ fn end(whole: &Command, error: &Error) -> ! {
     process::exit(error.exit_code())
 }
 
-/// An output closed by its reader is no failure.
+/// An output closed by its reader is not a failure.
 fn gone(error: io::Error) -> io::Result<()> {
     if error.kind() == io::ErrorKind::BrokenPipe { Ok(()) } else { Err(error) }
 }

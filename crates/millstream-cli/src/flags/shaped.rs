@@ -3,7 +3,7 @@ use clap::{Arg, Command, CommandFactory};
 /// The heading of the flags that say how a pipeline is run. `--help` lists them, `-h` does not.
 pub(super) const HOW_IT_RUNS: &str = "How the pipeline is run (the output is always the same)";
 
-/// The heading of the flags about state, which `-h` leaves out, too.
+/// The heading of the flags about state. `-h` leaves them out, too.
 pub(super) const STATE: &str = "State";
 
 /// Longer lines are hard to read.

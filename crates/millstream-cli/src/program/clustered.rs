@@ -14,16 +14,16 @@ use std::env;
 use std::fmt::Display;
 use std::path::Path;
 
-/// Works with a pipeline whose states can be written.
+/// Works with a pipeline whose states are serializable.
 pub(super) type Works<P> = fn(P, Worker) -> Outcome;
 
-/// Its application's program, by the name that the file of this one has.
+/// The name of the application's program: the name of this program's file.
 fn name() -> String {
     let program = env::args_os().next().unwrap_or_default();
     Path::new(&program).file_name().map_or_else(|| "program".to_owned(), |name| name.to_string_lossy().into_owned())
 }
 
-/// The lines of a text, each parsed. One that cannot be parsed is reported and left out.
+/// Parses the lines of a text. Reports a line that cannot be parsed, and leaves it out.
 fn read<T: Line>(text: &Text, values: &mut Vec<T>, complaints: &Complaints) {
     for line in text.0.split_inclusive(|byte| *byte == b'\n') {
         let line = line.strip_suffix(b"\n").map_or(line, |line| line.strip_suffix(b"\r").unwrap_or(line));

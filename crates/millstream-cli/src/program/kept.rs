@@ -21,9 +21,8 @@ use std::io;
 use std::marker::PhantomData;
 
 impl<T, P> Program<T, P> {
-    /// With `--state`, goes on with the states of an earlier version of the program: the stage of this name begins with
-    /// what `migrate` makes of the stored state, as with
-    /// [`Persistent::migrate`](millstream_state::Persistent::migrate).
+    /// With `--state`, goes on with the states of an earlier version of the program: `migrate` converts the stored
+    /// state of the stage with this name, as in [`Persistent::migrate`](millstream_state::Persistent::migrate).
     ///
     /// ```no_run
     /// use millstream::{Program, prelude::*};
@@ -48,7 +47,7 @@ impl<T, P> Program<T, P> {
         self
     }
 
-    /// With `--state`, the stored state of this stage may be lost: the pipeline has no such stage any more.
+    /// With `--state`, allows the loss of the stored state of this stage, which the pipeline no longer has.
     #[must_use]
     pub fn dropping(mut self, stage: impl Into<String>) -> Self {
         self.migrations = self.migrations.dropping(stage);
@@ -56,7 +55,7 @@ impl<T, P> Program<T, P> {
     }
 }
 
-/// Runs it from where the state says that it was, or looks at it there.
+/// Runs it from the place that the state directory has, or looks at its states.
 pub(super) fn run<P, T, O, B>(
     pipeline: &P,
     config: RunConfig,
@@ -97,7 +96,7 @@ where
     })
 }
 
-/// The lines of files, each parsed. One that cannot be parsed is reported and left out.
+/// Parses the lines of files. Reports a line that cannot be parsed, and leaves it out.
 struct FileLines<T> {
     files: TextFiles,
     names: Vec<OsString>,

@@ -34,7 +34,8 @@ pub(super) fn jq(flags: flags::Jq) -> Result<Jq, String> {
     Ok(Jq { filter, options: options.input(input), input, files, exit_status, max_value, shards, run })
 }
 
-/// As for jq it is `.`, unless a person at a terminal may have forgotten the filter.
+/// The default filter is `.`, as in jq. At a terminal a missing filter is wrong use, since the user may have forgotten
+/// it.
 fn filter_of_none() -> Result<String, String> {
     if std::io::stdin().is_terminal() && std::io::stdout().is_terminal() {
         return Err("no filter: write one, as in `millstream jq .name FILE`".to_owned());

@@ -30,19 +30,19 @@ pub(super) fn look(flags: flags::Look) -> Result<Look, String> {
 pub(super) fn diff(flags: flags::Differ) -> Result<Differ, String> {
     let flags::Differ { dir, other } = flags;
     let (dir, other) = (whole(&dir), whole(&other));
-    // Both are read now, so that wrong use is refused before the work.
+    // Reads both now, to refuse wrong use before the work.
     looking(&dir, When::End)?;
     looking(&other, When::End)?;
     Ok(Differ { dirs: [dir, other] })
 }
 
-/// A command that looks at the states at a number, and where it leaves them.
+/// A command that looks at the states at a number, and the place for the states.
 pub(crate) fn looking(dir: &Path, at: When) -> Result<(Box<Command>, Seen), String> {
     let seen = Seen::default();
     Ok((stored(dir, Doing::Look { at: Some(at), seen: seen.clone() })?, seen))
 }
 
-/// The flags of a command that is only looked at: it takes no other text, and needs no token for that.
+/// The flags of a command for a look, which never accepts another text, and so needs no token.
 #[cfg(all(feature = "page", feature = "run"))]
 fn looked_at(mut flags: flags::Flags) -> flags::Flags {
     if let flags::Command::Run(run) = &mut flags.command {
@@ -51,7 +51,7 @@ fn looked_at(mut flags: flags::Flags) -> flags::Flags {
     flags
 }
 
-/// The command whose state the directory has, which does something else now.
+/// The command whose state the directory has, for a replay or a look.
 fn stored(dir: &Path, doing: Doing) -> Result<Box<Command>, String> {
     let dir = &whole(dir);
     let other = |why: &str| other_program(dir, why);

@@ -19,7 +19,7 @@ pub(super) fn run(flags: flags::RunText) -> Result<RunText, String> {
     Ok(RunText { text, files: files.collect(), most: max_row, shards, accepts, allowed, run })
 }
 
-/// Whether the run goes on with a text that is posted to its page.
+/// Whether a text that is posted to the run's page may replace its text.
 #[cfg(feature = "page")]
 fn accepts(flags: &flags::RunText) -> Result<Option<Accepts>, String> {
     use crate::environment::{SHORTEST_TOKEN, TOKEN, secret};
@@ -31,13 +31,12 @@ fn accepts(flags: &flags::RunText) -> Result<Option<Accepts>, String> {
         return Err("--accept-upgrades: only runs on rings can go on with another text: use `--deploy rings`".into());
     }
     let token = secret(TOKEN, SHORTEST_TOKEN)?;
-    // What is no address is refused where it is opened.
+    // Opening the page refuses a wrong address.
     let addresses = flags.run.page.as_ref().and_then(|page| page.to_socket_addrs().ok());
     if token.is_none() && !addresses.into_iter().flatten().all(|address| address.ip().is_loopback()) {
         let set = format!("`export {TOKEN}=$(openssl rand -hex 16)` sets a token");
         return Err(format!(
-            "--accept-upgrades: other machines can reach the page and make this process write files, \
-                            so a token is needed: {set}"
+            "--accept-upgrades: other machines can reach the page and make this process write files, so a token is needed: {set}"
         ));
     }
     Ok(Some(Accepts { token }))

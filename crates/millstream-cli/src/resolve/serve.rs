@@ -5,7 +5,7 @@ use millstream_net::http::Limits;
 use millstream_state::Cadence;
 use std::time::Duration;
 
-/// The states are a few megabytes, and the journal has what came since.
+/// The time between two snapshots. A snapshot has a few megabytes, and the journal has all later requests.
 const SNAPSHOTS: Cadence = Cadence::Every(Duration::from_secs(5));
 
 pub(super) fn serve(flags: flags::Serve) -> Result<Serve, String> {

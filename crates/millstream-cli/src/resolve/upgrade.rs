@@ -3,7 +3,7 @@ use crate::command::OfRun;
 use crate::command::{Command, Upgrade};
 use crate::flags;
 
-/// Two plans are compared. An address in the place of the first one is that of a run, unless it is the name of a file.
+/// Two files are plans to compare. If the first argument is an address and not the name of a file, it is that of a run.
 pub(super) fn upgrade(flags: flags::UpgradeRun) -> Result<Command, String> {
     #[cfg(feature = "run")]
     if let Some(address) = flags.old.to_str().and_then(|old| flags::address(old).ok())

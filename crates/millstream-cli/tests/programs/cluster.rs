@@ -1,4 +1,4 @@
-//! `cluster` and `worker`, with a real server of this machine.
+//! `cluster` and `worker`, with a real server on this machine.
 
 use crate::scene::{Input, Scene, Seen, ended};
 use crate::server::Server;
@@ -57,7 +57,7 @@ fn lines(count: u64) -> String {
     (0..count).map(|n| format!("w{} w{} w{}\n", n % 7, n * n % 11, n % 3)).collect()
 }
 
-/// What `words` means.
+/// The output of `words`.
 fn counted(text: &str) -> String {
     let (mut counts, mut output) = (HashMap::new(), String::new());
     for word in text.split_ascii_whitespace() {
@@ -79,7 +79,7 @@ fn words_are_counted_by_two_workers_one_of_which_is_killed() {
     cluster.done("cluster feed --app count --batch 512", first.as_bytes());
     workers[0].0.kill().unwrap();
     cluster.done("cluster feed --app count --batch 512", second.as_bytes());
-    // The same again is passed over.
+    // Skips the same input again.
     cluster.done("cluster feed --app count --batch 512 --resume", text.as_bytes());
     cluster.done("cluster drain --app count", b"");
     assert_eq!(ended(&mut workers[1].0).code(), Some(0));
@@ -125,8 +125,7 @@ fn what_is_wrong_is_said() {
         (
             "cluster apply words --app a",
             2,
-            "a: the application runs a different pipeline: its program is \"wc\", and \
-                                            this",
+            "a: the application runs a different pipeline: its program is \"wc\", and this",
         ),
         ("cluster status --app nosuch", 2, "there is no application \"nosuch\" at nats://127.0.0.1:"),
         ("worker --app nosuch", 2, "`cluster apply` makes one"),
@@ -161,7 +160,7 @@ fn a_full_edge_holds_the_feed_back() {
         sleep(Duration::from_millis(20));
     }
     assert!(feed.try_wait().unwrap().is_none());
-    // A worker makes room, and so does a reader behind it.
+    // A worker makes room, and so does a reader after it.
     let _worker = cluster.worker("a");
     let into = std::fs::File::create(cluster.scene.path("read")).unwrap();
     let mut read = Worker(cluster.command("cluster read --app a --trim").stdout(into).spawn().unwrap());
@@ -218,7 +217,7 @@ fn each_login_may_do_what_it_needs_and_no_more() {
         serde_json::from_slice(&done("operator", "cluster status --json", b"").stdout).unwrap()
     };
     while snapshot()["snapshot"].as_u64() < Some(4) {}
-    // One more begins at the snapshot.
+    // Another worker begins at the snapshot.
     workers.push(worker());
     done("feeder", "cluster feed --batch 256", second.as_bytes());
     done("operator", "cluster drain --within 30s", b"");

@@ -12,7 +12,7 @@ pub(crate) fn subcommands() -> Vec<String> {
     names.filter(|name| *name != "help").map(str::to_owned).collect()
 }
 
-/// `-h` has the flags that are a command's own, `--help` has all.
+/// `-h` has only a command's own flags, `--help` has all.
 #[test]
 fn short_help_leaves_out_how_pipelines_are_run() {
     for command in ["wc", "uppercase", "spaces", "pipe", "copying"] {

@@ -26,7 +26,7 @@ fn values_are_read_wherever_they_are_cut() {
     check(&["-c", "."], "{\"a\":\n[1,\n2]}[3] 4 \"]\" # }\n5", "{\"a\":[1,2]}\n[3]\n4\n\"]\"\n5\n");
     check(&["."], "[0, {\"b\": []}]", "[\n  0,\n  {\n    \"b\": []\n  }\n]\n");
     check(&["."], "  \n", "");
-    // A byte order mark is no part of a value; of a line it is one.
+    // A byte order mark is not a part of a value, but it is a part of a line.
     check(&["-c", "."], "\u{feff}{\"a\":1} 2", "{\"a\":1}\n2\n");
     check(&["-c", "-s", "."], "\u{feff}\n1 2", "[1,2]\n");
     check(&["-R", "length"], "\u{feff}a\n", "2\n");
@@ -99,7 +99,7 @@ fn a_value_for_which_the_filter_fails_is_reported_and_the_next_one_follows() {
     refused(&[".a"], "{\"a\":1}\n{\"a\":2}\n5 {\"a\":3}", "1\n2\n3\n", message, 5);
     refused(&["1, error({\"a\": .})"], "7", "1\n", "-:1: value 1: {\"a\":7} (not a string)\n", 5);
     refused(&[".a", "nosuch"], "", "", "millstream jq: nosuch: No such file or directory\n", 1);
-    // The line and the number are the file's, whatever block the value is in.
+    // The line and the number are the file's, not the block's.
     let long = "{\"a\":\n1}\n".repeat(9000);
     let scene = Scene::new().file("long", format!("{long}\n3 {long}"));
     let seen = jq(&scene, &[".a | empty", "long", "long"], "");

@@ -1,6 +1,8 @@
 //! The built programs, each test in a directory of its own.
 
 mod book;
+#[cfg(feature = "serve")]
+mod client;
 #[cfg(feature = "cluster")]
 mod cluster;
 mod copying;
@@ -38,6 +40,7 @@ mod run_changed;
 mod run_network;
 #[cfg(all(feature = "run", feature = "serve"))]
 mod run_posted;
+#[cfg(all(feature = "run", feature = "serve"))]
 mod run_posted_taken_over;
 #[cfg(all(feature = "run", feature = "serve"))]
 mod run_posts;

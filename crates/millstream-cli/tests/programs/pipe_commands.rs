@@ -14,7 +14,7 @@ fn with(scene: &Scene, args: &str, last: &str, input: &str) -> Seen {
     scene.run(command, Input::Pipe(input.as_bytes(), 5))
 }
 
-/// The same as for xargs, env and nice: the first word that is no flag begins the command.
+/// The same as for xargs, env and nice: the first word that is not a flag begins the command.
 #[test]
 fn a_command_needs_no_dashes_before_it() {
     check("pipe -j 2 --block 4 sort -r", "1\n2\n3\n4\n", "2\n1\n4\n3\n");
@@ -49,7 +49,7 @@ fn lines_can_be_tagged_with_their_numbers() {
     check("pipe -j 2 --block 4 --tag cat", "1\n2\n3\n4\n5", "0\t1\n0\t2\n1\t3\n1\t4\n2\t5");
     check("pipe -j 2 --shard line --tag cat", "1\n2\n3", "0\t1\n1\t2\n2\t3");
     check("pipe --block 4 --tag true", "1\n2\n3\n", "");
-    // Also an answer that is too large for memory.
+    // Also for an answer that is too large for memory.
     let text = prose(400_000);
     let scene = Scene::new().file("text", &text);
     let expected: String = String::from_utf8_lossy(&text).lines().map(|line| format!("0\t{line}\n")).collect();

@@ -40,7 +40,7 @@ fn files_come_from_the_text_or_from_the_command_line() {
     let piped = scene.command("millstream", "run --quiet p.mill");
     let seen = scene.run(piped, Input::Pipe(ORDERS.as_bytes(), 5));
     assert_eq!(seen.text(), "{\"user\":\"ann\",\"count\":2}\n{\"user\":\"bo\",\"count\":1}\n");
-    refused(&scene, &["-e", "csv(\"a.csv\")", "b.csv"], "so none reads b.csv", 2);
+    refused(&scene, &["-e", "csv(\"a.csv\")", "b.csv"], "so no source reads b.csv", 2);
     refused(&scene, &["-e", "let a = csv; csv | join(a, on: .id)"], "2 sources name no files", 2);
     refused(&scene, &["-e", "csv(\"*.tsv\") | count"], "*.tsv: no file matches", 2);
     refused(&scene, &["-e", "csv | jsonl", "nosuch.csv"], "nosuch.csv: No such file", 1);
@@ -121,7 +121,7 @@ fn json_is_made_of_utf8_alone() {
         assert!(seen.stderr.contains("byte 0xf8, at column 11"), "{text}: {}", seen.stderr);
         assert_eq!((seen.text().as_str(), seen.code), ("{\"count\":1}\n", Some(1)), "{text}");
     }
-    // What is not asked for is not looked at, and a table has any bytes.
+    // Without a request for types, a table can have any bytes.
     check(&scene, &["-e", "csv | sum(.n)", "a.csv"], "{\"sum\":5}\n");
     let seen = run(&scene, &["-e", "csv | where(.n == 2)", "a.csv"]);
     assert_eq!((seen.stdout.as_slice(), seen.code), (&b"id,name,n\n1,J\xf8rn,2\n"[..], Some(0)));
@@ -267,7 +267,7 @@ fn a_stage_that_fails_ends_the_run() {
 #[test]
 fn a_file_is_followed_until_a_signal() {
     followed("jsonl(\"log\", follow: true) | map(.a) | lines(\"out\")", "{\"a\":1}\n", "{\"a\":2}\n");
-    // The types are sampled from what is there.
+    // The types are sampled from the present rows.
     followed("csv(\"log\", follow: true) | map(.a) | lines(\"out\")", "a,b\n1,x\n", "2,y\n");
 }
 

@@ -1,4 +1,4 @@
-//! `run --state` of a text that is edited between two lives.
+//! `run --state` with a text that is edited between two starts.
 
 use crate::scene::{Input, PATIENCE, Scene, Seen, ended};
 use serde_json::Value;
@@ -29,7 +29,7 @@ pub(crate) fn kill(mut child: Child) {
     child.wait().expect("it ends");
 }
 
-/// Ends it by a signal, behind all that its log has.
+/// Ends it by a signal, after everything in its log.
 fn end(scene: &Scene, mut child: Child) -> String {
     let signal = scene.command("kill", &format!("-TERM {}", child.id()));
     assert_eq!(scene.run(signal, Input::Nothing).code, Some(0));
@@ -53,11 +53,11 @@ pub(crate) fn random(below: u64) -> Duration {
     Duration::from_millis(RandomState::new().build_hasher().finish() % below)
 }
 
-/// How many rows the newest snapshot has behind it.
+/// How many rows are before the newest snapshot.
 fn rows_behind(scene: &Scene) -> u64 {
     let seen = scene.millstream("snapshots state --json", Input::Nothing);
     let newest: Value = serde_json::from_str(seen.text().lines().last().expect("a snapshot")).expect("JSON");
-    // Of the first one, the place may not be known.
+    // The first snapshot may not know the place.
     newest["source"]["position"]["at"]["rows"].as_u64().unwrap_or(0)
 }
 
@@ -78,7 +78,7 @@ pub(crate) fn row(id: u64) -> String {
     if is_bad(id) { format!("bad {id}\n") } else { format!("{{\"id\":{id},\"k\":\"k{}\"}}\n", id % 5) }
 }
 
-/// The outputs of the old text up to a number of rows, and of the new one behind it.
+/// The outputs of the old text up to a number of rows, and of the new text after it.
 pub(crate) fn model(all: u64, changed: u64) -> Vec<(&'static str, String)> {
     let lines = |from: u64, to: u64, is_there: &dyn Fn(u64) -> bool, line: &dyn Fn(u64) -> String| -> String {
         (from..to).filter(|id| !is_bad(*id) && is_there(*id)).map(line).collect()
@@ -109,7 +109,7 @@ pub(crate) fn model(all: u64, changed: u64) -> Vec<(&'static str, String)> {
     ]
 }
 
-/// A file as the model has it: of a dead letter, the number and the row.
+/// A file as in the model: of a dead letter, the number and the row.
 fn shown(scene: &Scene, name: &str) -> String {
     let text = text_of(scene, name);
     if name != "bad.jsonl" && name != "worse.jsonl" {
@@ -153,7 +153,7 @@ fn what_was_read_went_through_the_old_text_and_the_rest_goes_through_the_new_one
             kill(child);
         }
         fs::write(scene.path("p.mill"), NEW).expect("the text");
-        // Of nothing that is refused, anything is changed.
+        // A refusal changes nothing.
         let refused = whole(&scene, old);
         assert_eq!(refused.code, Some(2), "{}", refused.stderr);
         let why = "refused  sum: the new text has no such stage to take the state of `sum(.id)`";
@@ -162,7 +162,7 @@ fn what_was_read_went_through_the_old_text_and_the_rest_goes_through_the_new_one
         let changed = rows_behind(&scene);
         let new = "--snapshot-every 0.03s --drop sum";
         for life in 0..3 {
-            // It may die before it has stored anything.
+            // The process may die before it has stored anything.
             let child = start(&scene, new);
             if life > 0 || round % 2 == 0 {
                 append(&scene, written..written + 300, "new.jsonl");
@@ -180,7 +180,7 @@ fn what_was_read_went_through_the_old_text_and_the_rest_goes_through_the_new_one
     }
 }
 
-/// The new process judges before the old one is asked.
+/// The new process judges the states before it asks the old one.
 #[test]
 fn an_edited_text_takes_over() {
     let scene = Scene::new().file("log", "").file("p.mill", OLD);
@@ -208,14 +208,14 @@ fn the_old_process_goes_on_with_the_old_text() {
     let scene = Scene::new().file("log", "").file("p.mill", OLD);
     let old = start(&scene, "--snapshot-every 0.05s");
     append(&scene, 0..500, "all.jsonl");
-    // It cannot begin: its new file is a directory.
+    // The new process cannot begin: its new file is a directory.
     fs::create_dir(scene.path("new.jsonl")).expect("a directory");
     fs::write(scene.path("p.mill"), NEW).expect("the text");
     let failed = whole(&scene, "--take-over --drop sum");
     assert!(failed.stderr.contains("new.jsonl") && failed.code == Some(1), "{}", failed.stderr);
     append(&scene, 500..900, "all.jsonl");
     let said = end(&scene, old);
-    assert!(said.contains("did not take over, and this one goes on"), "{said}");
+    assert!(said.contains("did not take over, so this process goes on"), "{said}");
     let plain = |is_there: &dyn Fn(u64) -> bool| -> String {
         (0..900).filter(|id| !is_bad(*id) && is_there(*id)).map(|id| format!("{id}\n")).collect()
     };
@@ -223,7 +223,7 @@ fn the_old_process_goes_on_with_the_old_text() {
     assert_eq!(text_of(&scene, "some.csv"), "id\n".to_owned() + &plain(&|id| id % 7 > 4));
 }
 
-/// A file that leaves the text and comes back is appended to. The state of its sink has gone with it.
+/// A file that leaves the text and comes back is appended to. The state of its sink was lost with it.
 #[test]
 fn a_sink_that_comes_back_goes_on_with_its_file() {
     let scene = Scene::new().file("log", "");
@@ -267,7 +267,7 @@ fn what_is_kept_although_it_has_changed_is_said() {
     let seen = whole(&scene, args);
     assert_eq!((seen.stderr.as_str(), seen.code), ("", Some(0)));
     let out = text_of(&scene, "out");
-    // The last snapshot is that of the beginning, or behind the block that there was.
+    // The last snapshot is the one of the beginning, or the one after the only block.
     assert!(["{\"sum\":16}\n", "{\"sum\":9}\n"].contains(&out.as_str()), "{out}");
     let wrong = scene.millstream("run p.mill --keep s", Input::Nothing);
     assert!(wrong.stderr.contains("--state") && wrong.code == Some(2), "{}", wrong.stderr);

@@ -1,4 +1,4 @@
-//! Sources and sinks of `run` that are on the network.
+//! Sources and sinks of `run` on the network.
 
 use crate::scene::{Input, PATIENCE, Scene, ended};
 use std::fs::{self, File};
@@ -15,7 +15,7 @@ struct Listens {
     address: String,
 }
 
-/// Ends what a test has left.
+/// Ends a process that a test has left.
 impl Drop for Listens {
     fn drop(&mut self) {
         let _ = self.child.kill();
@@ -55,7 +55,7 @@ impl Listens {
     }
 }
 
-/// The exit code of a run that a signal has ended, behind everything that it had accepted.
+/// The exit code of a run that a signal has ended, after all accepted rows.
 const TERMINATED: Option<i32> = Some(128 + 15);
 
 #[test]
@@ -69,7 +69,7 @@ fn every_row_that_was_accepted_is_in_the_output() {
                     // The last line of a body needs no end.
                     let rows: Vec<String> =
                         (0..500).map(|n| format!("{{\"k\":\"{key}\",\"n\":{}}}", part * 500 + n)).collect();
-                    // What is refused while the pipeline is full is sent again.
+                    // Sends a body again that is refused while the pipeline is full.
                     let answer = loop {
                         match run.post(&rows.join("\n")) {
                             (503, _) => thread::sleep(Duration::from_millis(5)),
@@ -114,7 +114,7 @@ fn one_run_posts_to_another() {
     let posted = scene.millstream("run p.mill rows", Input::Nothing);
     assert_eq!((posted.code, &*posted.stderr), (Some(0), ""));
     assert_eq!(run.end(), (TERMINATED, "{\"sum\":625000000}\n".to_owned()));
-    // Now nothing listens there.
+    // Nothing listens there any longer.
     let refused = scene.millstream("run p.mill rows", Input::Nothing);
     assert_eq!(refused.code, Some(1));
     assert!(refused.stderr.ends_with("Connection refused\n"), "{}", refused.stderr);

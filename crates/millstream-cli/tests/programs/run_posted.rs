@@ -1,4 +1,4 @@
-//! `run --state` of rows that are posted: killed, and repeated by their senders.
+//! `run --state` over posted rows: the run is killed, and the senders repeat their rows.
 
 use crate::scene::{Input, PATIENCE, Scene, Seen, ended};
 use std::collections::HashMap;
@@ -78,13 +78,13 @@ impl Run {
     }
 }
 
-/// The status of the response; none if there is none.
+/// The status of the response; `None` if there is no response.
 pub(crate) fn post(port: u16, body: &str) -> Option<u16> {
     let mut stream = TcpStream::connect(("127.0.0.1", port)).ok()?;
     let length = body.len();
     let head = format!("POST /ingest HTTP/1.1\r\nHost: localhost\r\nContent-Length: {length}\r\n");
     let head = head + "Connection: close\r\n\r\n";
-    // It may be refused before all of it is read.
+    // The body may be refused before all of it is read.
     let written = stream.write_all((head + body).as_bytes());
     let mut answer = String::new();
     let read = stream.read_to_string(&mut answer);
@@ -96,7 +96,7 @@ pub(crate) fn random() -> u64 {
     RandomState::new().build_hasher().finish()
 }
 
-/// The rows of a body: mostly a few, some of which are no JSON, and now and then more than a block has.
+/// The rows of a body: mostly few, some of which are not JSON, and sometimes more than a block has.
 fn rows(client: usize, body: usize) -> Vec<String> {
     let many = if body % 17 == 16 { 4000 } else { 5 };
     let row = |n: usize| match n % 7 {
@@ -106,7 +106,7 @@ fn rows(client: usize, body: usize) -> Vec<String> {
     (0..many).map(row).collect()
 }
 
-/// What became of a body.
+/// The outcome of a body.
 struct Sent {
     rows: Vec<String>,
     times: usize,
@@ -116,7 +116,7 @@ struct Sent {
 const CLIENTS: usize = 5;
 const BODIES: usize = 60;
 
-/// Sends bodies, and repeats what was not answered if that is asked for.
+/// Sends bodies, and repeats those without an answer if `repeat` is set.
 fn client(client: usize, repeats: bool, port: &AtomicU16) -> Vec<Sent> {
     let body = |body| {
         let (rows, since) = (rows(client, body), Instant::now());
@@ -142,7 +142,7 @@ pub(crate) fn text_of(scene: &Scene, name: &str) -> String {
     fs::read_to_string(scene.path(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
 }
 
-/// All rows as the run took them: what is no JSON stands where its dead letter says.
+/// All rows in the order in which the run took them. A row that is not JSON is at the place in its dead letter.
 fn in_order(scene: &Scene) -> Vec<String> {
     let dead = text_of(scene, "bad.jsonl");
     let mut dead = dead.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).expect("JSON")).peekable();
@@ -212,7 +212,7 @@ fn what_was_answered_is_in_every_output_whatever_is_killed() {
     assert_eq!(seen.code, Some(0), "{}", seen.stderr);
 }
 
-/// What a join looks up is read before the rows that are posted, and not again.
+/// The rows that a join looks up are read before the posted rows, and not again.
 #[test]
 fn a_file_can_be_read_before_what_is_posted() {
     let text = "jsonl(listen: \"127.0.0.1:0\") | join(jsonl(\"users\"), on: .user)";

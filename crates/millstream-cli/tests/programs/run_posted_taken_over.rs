@@ -1,13 +1,13 @@
-//! `run --state` of rows that are posted, and that new processes take over under those who post.
+//! `run --state` over posted rows, while new processes take over from old ones under the clients.
 
+use crate::client::Connection;
 use crate::run_posted::{Run, post, random, text_of};
 use crate::scene::{PATIENCE, Scene, Seen, ended};
 use std::collections::HashMap;
 use std::fs::{self, File};
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{Read, Write};
 #[cfg(target_os = "linux")]
 use std::net::TcpListener;
-use std::net::TcpStream;
 use std::os::unix::net::UnixStream;
 use std::process::Stdio;
 use std::sync::Arc;
@@ -17,41 +17,32 @@ use std::time::{Duration, Instant};
 
 const TEXT: &str = "jsonl(listen: \"127.0.0.1:0\") | map(.id)";
 const OFTEN: &str = "--snapshot-every 0.05s";
-/// A process with this one is not settled before its first five seconds are over.
+/// A process with this flag is not settled before its first five seconds are over.
 const SELDOM: &str = "--snapshot-every 3600s";
 
-/// How a client posts. Each row has an id of its own.
+/// How a client posts. Each row has its own id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
-    /// Each row on a connection of its own.
+    /// Each row on its own connection.
     New,
     /// All on one connection.
     Kept,
     /// The body comes late.
     Slow,
-    /// Three rows in a body that comes in pieces, the ends of which are within rows.
+    /// Three rows in a body that comes in pieces, which end within rows.
     Chunked,
 }
 
-/// A client for which nothing may go wrong: no connection is refused or reset, and every row is acknowledged.
+/// A client for which nothing may go wrong: every row is acknowledged.
 struct Client {
-    port: u16,
     kind: Kind,
-    connection: Option<BufReader<TcpStream>>,
+    connection: Connection,
 }
 
 impl Client {
-    fn connected(&self) -> BufReader<TcpStream> {
-        let stream = TcpStream::connect(("127.0.0.1", self.port)).expect("no connection is refused");
-        stream.set_read_timeout(Some(PATIENCE)).expect("a timeout");
-        stream.set_nodelay(true).expect("an option");
-        BufReader::new(stream)
-    }
-
     fn post(&mut self, rows: &[String]) {
-        let mut connection = self.connection.take().unwrap_or_else(|| self.connected());
         let body: String = rows.iter().map(|id| format!("{{\"id\":\"{id}\"}}\n")).collect();
-        let stream = connection.get_mut();
+        let stream = self.connection.stream();
         let mut say = |text: &str| stream.write_all(text.as_bytes()).expect("it can be sent");
         let close = if self.kind == Kind::New { "connection: close\r\n" } else { "" };
         let head = format!("POST /ingest HTTP/1.1\r\nhost: localhost\r\n{close}");
@@ -71,40 +62,15 @@ impl Client {
             }
             say(second);
         }
-        let (ends, said) = answered(&mut connection);
-        assert_eq!(said, format!("{{\"taken\":{}}}\n", rows.len()));
-        if ends {
-            let mut rest = Vec::new();
-            connection.read_to_end(&mut rest).expect("no connection is reset");
-            assert!(rest.is_empty(), "{rest:?}");
-        } else {
-            self.connection = Some(connection);
-        }
+        assert_eq!(self.connection.response().body, format!("{{\"taken\":{}}}\n", rows.len()));
     }
-}
-
-/// Whether a response is the last one of its connection, and its body.
-fn answered(connection: &mut BufReader<TcpStream>) -> (bool, String) {
-    let (mut line, mut head) = (String::new(), String::new());
-    while line != "\r\n" {
-        line.clear();
-        let read = connection.read_line(&mut line).expect("no connection is reset");
-        assert!(read > 0, "a connection has ended without an answer: {head}");
-        head += &line.to_ascii_lowercase();
-    }
-    let length = head.split_once("content-length: ").and_then(|(_, rest)| rest.split_once('\r')).expect("a length").0;
-    let mut body = vec![0; length.parse().expect("a number")];
-    connection.read_exact(&mut body).expect("a response is whole");
-    let body = String::from_utf8(body).expect("text");
-    assert!(head.starts_with("http/1.1 200 "), "{head}{body}");
-    (head.contains("connection: close\r\n"), body)
 }
 
 /// Posts until it is over. Returns the ids.
 fn posting(port: u16, name: usize, kind: Kind, over: &Arc<AtomicBool>) -> JoinHandle<Vec<String>> {
     let over = over.clone();
     spawn(move || {
-        let (mut client, mut ids) = (Client { port, kind, connection: None }, Vec::new());
+        let (mut client, mut ids) = (Client { kind, connection: Connection::to(port) }, Vec::new());
         while !over.load(Ordering::Relaxed) {
             let many = if kind == Kind::Chunked { 3 } else { 1 };
             let rows: Vec<String> = (0..many).map(|n| format!("{name}-{}", ids.len() + n)).collect();
@@ -127,10 +93,10 @@ fn has_once(scene: &Scene, ids: impl IntoIterator<Item = String>) {
     assert!(found.is_empty(), "rows that were not acknowledged: {found:?}");
 }
 
-/// A process that asks for the run, gets the sockets, and does nothing with them.
+/// A process that asks for the run, gets the sockets, and does not use them.
 fn silent(scene: &Scene) -> UnixStream {
     let since = Instant::now();
-    // The run may listen and not have begun.
+    // The run may listen before it has begun.
     let mut link = loop {
         match UnixStream::connect(scene.path("state/take-over")) {
             Ok(link) => break link,
@@ -192,8 +158,8 @@ fn the_old_run_goes_on_with_all_its_connections_if_the_new_one_dies_before_it_be
         assert_eq!(row.join().expect("a client"), Some(200));
         held.push(format!("held {n}"));
     }
-    run.says("did not take over, and this one goes on");
-    // One that cannot write what it should, with another text: the old one goes on with its own.
+    run.says("did not take over, so this process goes on");
+    // A new process that cannot write its output, with another text: the old one goes on with its own text.
     fs::create_dir(scene.path("dir")).expect("a directory");
     let text = "let row = jsonl(listen: \"127.0.0.1:0\"); row | jsonl(\"dir\"); row | map(.id)";
     fs::write(scene.path("p.mill"), text).expect("the text");
@@ -222,12 +188,12 @@ fn the_old_run_still_listens_if_the_new_one_is_killed_before_its_first_snapshot(
         takes(run.port, format!("old {n}"));
         let new = Run::start(&scene, &format!("{SELDOM} --take-over"));
         new.says("took over from process ");
-        // It is in the journal, and the old one reads it there.
+        // The row is in the journal, where the old process reads it.
         takes(run.port, format!("new {n}"));
         new.kill();
-        // No connection is refused: it waits in the queue of the socket.
+        // A connection is not refused: it waits in the socket's queue.
         takes(run.port, format!("again {n}"));
-        run.says("and this one goes on");
+        run.says("so this process goes on");
     }
     let new = Run::start(&scene, &format!("{OFTEN} --take-over"));
     assert_eq!(ended(&mut run.child).code(), Some(0));
@@ -245,7 +211,7 @@ fn a_run_that_was_told_to_end_leaves_its_socket_to_the_next_one() {
     assert_eq!(post(run.port, "{\"id\":\"one\"}"), Some(200));
     let mut new = Run::start(&scene, &format!("{SELDOM} --take-over"));
     new.says("took over from process ");
-    // Neither of them waits for what the other one may still do.
+    // Neither process waits for the other.
     assert_eq!(run.end(&scene), Some(143));
     assert_eq!(post(new.port, "{\"id\":\"two\"}"), Some(200));
     assert_eq!(new.end(&scene), Some(143));

@@ -1,4 +1,4 @@
-//! `run --state` of what is read from a URL, and of rows that are posted to one.
+//! `run --state` with a source at a URL, and with sinks that post to one.
 
 use crate::scene::{Input, PATIENCE, Scene, Seen};
 use std::collections::HashMap;
@@ -30,7 +30,7 @@ fn rows(rows: usize) -> String {
     (0..rows).map(|n| format!("{{\"n\":{n},\"pad\":\"{}\"}}\n", "x".repeat(90))).collect()
 }
 
-/// The head of a request, and its body; none if the connection has ended.
+/// The head of a request, and its body; `None` if the connection has ended.
 fn request(stream: &mut BufReader<TcpStream>) -> Option<(HashMap<String, String>, Vec<u8>)> {
     let mut head = HashMap::new();
     loop {
@@ -50,7 +50,7 @@ fn request(stream: &mut BufReader<TcpStream>) -> Option<(HashMap<String, String>
     Some((head, body))
 }
 
-/// Answers each connection on a thread of its own.
+/// Answers each connection on its own thread.
 fn serve(answer: impl Fn(BufReader<TcpStream>) + Send + Sync + 'static) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let (address, answer) = (listener.local_addr().expect("an address"), Arc::new(answer));
@@ -63,7 +63,7 @@ fn serve(answer: impl Fn(BufReader<TcpStream>) + Send + Sync + 'static) -> Socke
     address
 }
 
-/// A key, and what was posted with it.
+/// A key, and the body that was posted with it.
 type Body = (String, Vec<u8>);
 
 #[test]
@@ -141,7 +141,7 @@ fn what_cannot_be_posted_ends_the_run_and_is_posted_by_the_next_one() {
 
 #[test]
 fn a_url_is_read_again_up_to_the_place() {
-    // What the server has, and how many bytes of it come.
+    // The file at the server, and how many bytes of it arrive.
     let served = Arc::new(Mutex::new((rows(20_000), 1_500_000)));
     let has = served.clone();
     let address = serve(move |mut stream| {
@@ -149,7 +149,7 @@ fn a_url_is_read_again_up_to_the_place() {
         let (body, some) = has.lock().expect("a lock").clone();
         let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", body.len());
         let sent = stream.get_mut().write_all((head + &body[..some.min(body.len())]).as_bytes());
-        // The rest never comes, until the other end goes.
+        // The rest never comes: this waits until the other end closes.
         let _ = sent.and_then(|()| stream.read(&mut [0]));
     });
     let text = format!("let row = jsonl(\"http://{address}/rows\"); row | map(.n); row | sum(.n) | jsonl(\"sum\")");
@@ -161,7 +161,7 @@ fn a_url_is_read_again_up_to_the_place() {
             assert!(since.elapsed() < PATIENCE, "{} lines", lines());
             sleep(Duration::from_millis(2));
         }
-        // A snapshot, and more lives with it.
+        // A snapshot, and further starts from it.
         sleep(Duration::from_millis(50));
         kill(child);
     }

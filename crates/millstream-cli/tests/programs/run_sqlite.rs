@@ -1,4 +1,4 @@
-//! `run` of texts that read and write SQLite databases.
+//! `run` with texts that read and write SQLite databases.
 
 use crate::scene::{Input, PATIENCE, Scene, Seen, resident_peak};
 use crate::upgrade_run::Shown;
@@ -29,14 +29,14 @@ fn fails(scene: &Scene, text: &str, files: &str, why: &str, code: i32) {
     assert_eq!(seen.code, Some(code), "{text}: {}", seen.stderr);
 }
 
-/// A database that was made by these statements.
+/// Makes a database by these statements.
 pub(crate) fn database(scene: &Scene, name: &str, statements: &str) -> Connection {
     let connection = Connection::open(scene.path(name)).expect("a database");
     connection.execute_batch(statements).expect("they are executed");
     connection
 }
 
-/// All values that a query has, row after row.
+/// All values of a query, row after row.
 pub(crate) fn values(scene: &Scene, name: &str, query: &str) -> Vec<Value> {
     let connection = database(scene, name, "");
     let mut statement = connection.prepare(query).expect("a query");
@@ -66,9 +66,9 @@ fn a_table_goes_into_a_database_and_comes_out_as_it_was() {
     let expected = done(&scene, &format!("csv({schema}) | jsonl"), "orders.csv");
     assert_eq!(done(&scene, &format!("csv({schema}) | sqlite(\"shop.db\", table: \"orders\")"), "orders.csv"), "");
     let back = done(&scene, "sqlite(\"shop.db\", query: \"select * from orders order by id\")", "");
-    // A truth value is a number of SQLite.
+    // SQLite has numbers instead of truth values.
     let expected = expected.replace("true}", "1}").replace("false}", "0}");
-    // And a number with a fraction is a machine's.
+    // SQLite stores a number with a fraction in 64 bits, without its trailing zero.
     assert_eq!(back, expected.replace(".50,", ".5,"));
     // A second run adds its rows.
     done(&scene, &format!("csv({schema}) | sqlite(\"shop.db\", table: \"orders\")"), "orders.csv");
@@ -99,7 +99,7 @@ fn each_type_has_its_class_in_the_table_and_comes_back() {
     let back = done(&scene, &format!("sqlite(\"t.db\", query: \"{query}\")"), "");
     let large = "1.7976931348623157e308";
     assert_eq!(back, format!("{{\"b\":\"AQL/\",\"none\":\"\",\"r\":{large},\"s\":-{large}}}\n"));
-    // A text that is not UTF-8 is no JSON.
+    // A text that is not UTF-8 is not JSON.
     let seen = run(&scene, "sqlite(\"t.db\", query: \"select cast(x'ff61' as text) as t\") | lines(\"-\")", "");
     assert!(seen.stderr.contains("row 1, sqlite: not UTF-8, which JSON needs: byte 0xff"), "{}", seen.stderr);
     assert_eq!((seen.stdout.as_slice(), seen.code), (&b""[..], Some(1)));
@@ -136,8 +136,8 @@ fn what_is_wrong_with_a_query_is_said_with_its_place() {
         ("select ü from t", "no such column: ü, at character 8, `ü from t`"),
         ("select * from other", "no such table: other"),
         ("select * from other", "; the tables are t, v"),
-        ("delete from t", "query `delete from t`: it writes, and a source only reads"),
-        ("insert into t values (2) returning n", "it writes, and a source only reads"),
+        ("delete from t", "query `delete from t`: it writes, but a source only reads"),
+        ("insert into t values (2) returning n", "it writes, but a source only reads"),
         ("begin", "a statement returned no rows: use SELECT"),
         ("select 1; drop table t", "it has several statements: use one"),
         ("-- nothing", "it is empty"),
@@ -157,12 +157,11 @@ fn what_is_wrong_with_a_query_is_said_with_its_place() {
         &scene,
         "sqlite(query: \"select 1\")",
         "",
-        "a query cannot read standard input: name the file of the \
-                                                      database",
+        "a query cannot read standard input: name the file of the database",
         2,
     );
     fails(&scene, "sqlite(\"t.db\")", "", "`sqlite` needs `query`", 2);
-    // What is wrong with one database is no reason not to ask the next.
+    // A mistake in one database does not keep the next one from being queried.
     let seen = run(&scene, "sqlite(query: \"select n from t\")", "no.db t.db");
     assert_eq!((seen.text().as_str(), seen.code), ("{\"n\":1}\n", Some(1)), "{}", seen.stderr);
     assert_eq!(done(&scene, "sqlite(\"t.*\", query: \"select n from t; -- all\")", ""), "{\"n\":1}\n");
@@ -181,7 +180,7 @@ fn what_cannot_be_written_is_said() {
     fails(&scene, &into("no.db", "t"), "rows", "no.db: it is not a SQLite database", 1);
     let why = "t.db: table u: it refuses the row {\"n\":1}: UNIQUE constraint failed: u.n";
     fails(&scene, &into("t.db", "u"), "rows", why, 1);
-    // What came before it stays, and nothing is written behind it, as to a file.
+    // Earlier rows stay, and later ones are not written, as for a file.
     assert_eq!(values(&scene, "t.db", "SELECT n FROM u"), [Value::Integer(1), Value::Integer(2)]);
     let why = "t.db: table other: table other has no column named n; its columns are x, y";
     fails(&scene, &into("t.db", "other"), "rows", why, 1);
@@ -265,8 +264,8 @@ fn until(what: impl Fn() -> bool) {
     }
 }
 
-/// Rows that come slowly are committed as they come; and a table that a text adds is written through the connection of
-/// those that are there.
+/// Rows that come slowly are committed as they come. A table that a text adds is written through the connection of the
+/// existing tables.
 #[test]
 fn another_text_adds_a_table_of_the_same_database() {
     let text = "let n = jsonl(\"rows\", follow: true); n | sqlite(\"t.db\", table: \"t\")";
@@ -285,7 +284,7 @@ fn another_text_adds_a_table_of_the_same_database() {
     assert_eq!(seen.code, Some(0), "{}", seen.stderr);
     shown.append("rows", "{\"n\":2}\n");
     until(|| count("t") == 2 && count("u") == 1);
-    // The table that is left is written on.
+    // The remaining table is still written.
     let seen = shown.upgrade(&text.replace("\"t\"", "\"u\""), "");
     assert_eq!(seen.code, Some(0), "{}", seen.stderr);
     shown.append("rows", "{\"n\":3}\n");

@@ -1,4 +1,4 @@
-//! `run --state` of texts that read and write SQLite databases, which are killed and go on.
+//! `run --state` with texts that read and write SQLite databases: the runs are killed, and go on.
 
 use crate::run_sqlite::{database, values};
 use crate::scene::{Input, PATIENCE, Scene, Seen, ended};
@@ -22,7 +22,7 @@ fn whole(scene: &Scene, args: &str) -> Seen {
 #[track_caller]
 fn done(scene: &Scene, args: &str) {
     let seen = whole(scene, args);
-    // A life before may have left a snapshot unfinished, and it is said that that is removed.
+    // An earlier process may have left an unfinished snapshot, and a message says that it is removed.
     assert_eq!(seen.code, Some(0), "{}", seen.stderr);
 }
 
@@ -79,7 +79,7 @@ fn a_run_that_is_killed_again_and_again_has_each_row_once() {
                 n | where(.n % 3 == 0) | sqlite(\"t.db\", table: \"thirds\"); \
                 n | where(.n % 3 == 0) | sqlite(\"other.db\", table: \"thirds\"); n | where(.n % 1000 == 0) | map(.n)";
     let scene = Scene::new().file("p.mill", text).file("rows", rows(0..ROWS));
-    // Another's rows stay.
+    // Rows of another program stay.
     drop(database(&scene, "t.db", "CREATE TABLE thirds (n, pad); INSERT INTO thirds VALUES (-1, 'before')"));
     for life in 0..12_u64 {
         let child = start(&scene, "--snapshot-every 1");
@@ -95,18 +95,19 @@ fn a_run_that_is_killed_again_and_again_has_each_row_once() {
     assert!(other == thirds.iter().copied().map(Value::Integer).collect::<Vec<_>>(), "other rows");
     let out = fs::read_to_string(scene.path("out")).expect("an output");
     assert_eq!(out, (0..20).map(|n| format!("{}\n", n * 1000)).collect::<String>());
-    // At its end it has nothing more to add.
+    // A run that is at its end has no rows to add.
     done(&scene, "");
     assert_eq!(count(&scene, "all_rows"), ROWS as i64);
 }
 
-/// The blocks of a followed file are cut where it was when it was read: other numbers have its rows in each process.
+/// A block of a followed file ends where the file ended when it was read, so its rows have other numbers in each
+/// process.
 #[test]
 fn rows_that_are_committed_without_a_snapshot_are_not_there_twice_nor_lost() {
     let scene = Scene::new().file("p.mill", "jsonl(\"rows\", follow: true) | sqlite(\"t.db\", table: \"t\")");
     append(&scene, "rows", "");
     for life in 0..6 {
-        // The first snapshot is that of the beginning, and some lives have others.
+        // The first snapshot is the one of the beginning; some processes take further ones.
         let every = if life % 3 == 2 { "--snapshot-every 1" } else { "--snapshot-every 1000000" };
         let child = start(&scene, every);
         for part in 0..4 {
@@ -162,7 +163,7 @@ fn a_database_that_does_not_hold_what_it_did_is_refused() {
     fs::remove_file(scene.path("t.db")).expect("a file");
     fails(&scene, "t.db: No such file or directory", 1);
     drop(database(&scene, "t.db", "CREATE TABLE t (n)"));
-    fails(&scene, "t.db: it has nothing of this run: the run wrote another database", 1);
+    fails(&scene, "t.db: it has no rows of this run: the run wrote another database", 1);
     fs::write(scene.path("t.db"), &whole).expect("a file");
     let older = database(&scene, "t.db", "UPDATE millstream_parts SET held = held - 1");
     fails(&scene, "it has lost some, like a database that is restored from an older backup", 1);
@@ -170,7 +171,7 @@ fn a_database_that_does_not_hold_what_it_did_is_refused() {
     append(&scene, "rows", &rows(10..20));
     done(&scene, "");
     assert_eq!(numbers(&scene, "SELECT n FROM t"), (0..20).collect::<Vec<_>>());
-    // Of another state, it is another run.
+    // With another state, it is another run.
     fs::remove_dir_all(scene.path("state")).expect("a directory");
     done(&scene, "");
     assert_eq!(count(&scene, "t"), 40);
@@ -202,7 +203,7 @@ fn an_edited_text_goes_on_with_the_tables() {
         kill(child);
     };
     lives(old, &|| count(&scene, "t") == 5);
-    // The snapshot is that of the beginning, so all rows go through the new text.
+    // The snapshot is the one of the beginning, so all rows go through the new text.
     let both = format!("{old}; n | where(.n > 2) | sqlite(\"t.db\", table: \"u\")");
     lives(&both, &|| count(&scene, "t") == 5 && count(&scene, "u") == 2);
     let other = old.replace("\"t\"", "\"u\"");
@@ -211,7 +212,7 @@ fn an_edited_text_goes_on_with_the_tables() {
     let out = || fs::read_to_string(scene.path("rows-out")).unwrap_or_default();
     lives(&gone, &|| out() == rows(0..5));
     assert_eq!((count(&scene, "t"), count(&scene, "u")), (0, 0));
-    // Back again, it goes on where it was.
+    // Once the file is back, the run goes on where it was.
     lives(old, &|| count(&scene, "t") == 5);
     assert_eq!(count(&scene, "u"), 0);
 }

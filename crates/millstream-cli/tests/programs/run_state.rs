@@ -85,13 +85,14 @@ fn a_program_that_is_killed_again_and_again_ends_with_the_outputs_of_one_run() {
     let expected = outputs(&one);
     assert!(expected.iter().all(|bytes| bytes.len() > 100), "{:?}", expected.iter().map(Vec::len).collect::<Vec<_>>());
     let scene = shop();
-    // What was there before is replaced, as without a state.
+    // Earlier contents are replaced, as without a state.
     let scene = scene.file("joined.csv", "something else\n");
     let args = ["p.mill", "--state", "state", "--snapshot-every", "1"];
     for life in 0..10_u64 {
         let mut child = start(&scene, &args);
         sleep(Duration::from_millis(80 * life));
-        // However busy the machine is, the last life leaves a snapshot behind the first one, which is that of number 0.
+        // The last process leaves a snapshot after the first one, which is the one of number 0, however busy the
+        // machine is.
         let start = Instant::now();
         let stored = || fs::read_dir(scene.path("state/snapshots")).map_or(0, Iterator::count);
         while life == 9 && stored() < 2 && start.elapsed() < PATIENCE {
@@ -102,17 +103,17 @@ fn a_program_that_is_killed_again_and_again_ends_with_the_outputs_of_one_run() {
     }
     let said = done(&scene, &args);
     assert!(said.contains("--state: goes on at number "), "no life has left a snapshot: {said}");
-    // The dead letters of all lives.
+    // The dead letters of all processes.
     assert!(said.contains("25 rows failed: see bad.jsonl"), "{said}");
     for ((name, expected), found) in OUTPUTS.iter().zip(&expected).zip(outputs(&scene)) {
         assert!(*expected == found, "{name}: other bytes than those of one run");
     }
-    // Started again, it comes to the same end.
+    // A further start ends in the same way.
     done(&scene, &args);
     assert!(outputs(&scene) == expected, "other bytes when it is started once more");
 }
 
-/// Each process has a standard input of its own, whose bytes no later one can get again.
+/// Each process has its own standard input, whose bytes a later process cannot read again.
 #[test]
 fn standard_input_is_in_a_journal() {
     let text = orders(9000);
@@ -157,7 +158,7 @@ fn standard_input_is_in_a_journal() {
     }
 }
 
-/// Standard input beside a file: the file is not read again where the journal goes on.
+/// Standard input beside a file: the file is not read again if the journal goes on.
 #[test]
 fn a_file_can_be_read_before_standard_input() {
     let scene = Scene::new().file("users.jsonl", "{\"user\":\"ann\",\"city\":\"Ulm\"}\n");
@@ -232,7 +233,7 @@ fn what_was_changed_in_between_is_refused() {
     let moved = ["--quiet", "-e", &text, "--state", "state", "b.csv"];
     fs::write(scene.path("b.csv"), &source).expect("it can be written");
     refused(&scene, &moved, "file 1 was a.csv when the snapshot was taken", 1);
-    // Nothing was lost by all of that.
+    // None of that lost anything.
     fs::write(scene.path("a.csv"), &source).expect("it can be written");
     let seen = whole(&scene, &args);
     assert!(seen.stderr.contains("rows failed before this start") && seen.code == Some(1), "{}", seen.stderr);
@@ -250,7 +251,7 @@ fn what_cannot_go_on_is_refused_before_the_work() {
     let seen = piped("run p.mill --state state");
     let why = "--state: standard output is not a file: append to one with `>> FILE`";
     assert!(seen.stderr.contains(why) && seen.code == Some(2), "{}", seen.stderr);
-    // A program that writes files alone needs none.
+    // A program that writes only files needs none.
     let seen = piped("run --quiet f.mill --state files");
     assert_eq!((seen.stderr.as_str(), seen.code), ("", Some(0)));
     assert_eq!(fs::read_to_string(scene.path("f")).expect("an output"), "{\"id\":1}\n");
@@ -308,7 +309,7 @@ fn a_followed_file_goes_on_where_it_was() {
             assert!(started.elapsed() < PATIENCE, "{life}: {:?}", fs::read_to_string(scene.path("out")));
             sleep(Duration::from_millis(5));
         }
-        // It has the file of the next life, whatever its name is then.
+        // The next process finds the file, even under another name.
         while life == 2 && !stored() {
             assert!(started.elapsed() < PATIENCE, "no snapshot");
             sleep(Duration::from_millis(20));
@@ -321,7 +322,7 @@ fn a_followed_file_goes_on_where_it_was() {
             assert!(scene.run(scene.command("kill", &format!("-TERM {id}")), Input::Nothing).code == Some(0));
             assert_eq!(ended(&mut child).code(), Some(143));
         }
-        // Between two lives the log is renamed, and another one has its name.
+        // Between two starts the log is renamed, and another file gets its name.
         if life == 2 {
             fs::rename(scene.path("log"), scene.path("log.1")).expect("it is there");
             log = File::options().append(true).create(true).open(scene.path("log")).expect("a new log");

@@ -1,4 +1,4 @@
-//! A ledger over HTTP: what it answers, what it keeps, and how it ends.
+//! A ledger over HTTP: its answers, its state, and its end.
 
 #[cfg(target_os = "linux")]
 mod connections;
@@ -32,7 +32,7 @@ impl Ledger {
         Ledger::try_of(command).unwrap_or_else(|said| panic!("it ended before it listened: {said}"))
     }
 
-    /// What it has said if it ended before it listened.
+    /// Its messages, if it ended before it listened.
     fn try_of(mut command: Command) -> Result<Self, String> {
         let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
         let mut lines = BufReader::new(child.stderr.take().unwrap());
@@ -48,7 +48,7 @@ impl Ledger {
                 break url.trim_end().trim_end_matches('/').parse().unwrap();
             }
         };
-        // What it says later is read, so that it never waits for a full pipe.
+        // Reads its later messages, so that it never waits for a full pipe.
         let said = Arc::new(Mutex::new(all));
         let later = said.clone();
         spawn(move || {
@@ -91,7 +91,7 @@ impl Drop for Ledger {
     }
 }
 
-/// The status and the body of the response to one request on a connection of its own.
+/// The status and the body of the response to one request on its own connection.
 fn ask(port: u16, request: &str, id: &str, body: &str) -> std::io::Result<(u16, String)> {
     let mut stream = TcpStream::connect(("127.0.0.1", port))?;
     stream.set_read_timeout(Some(PATIENCE))?;

@@ -1,4 +1,4 @@
-//! Runs whose state is kept: they are killed, and go on; and the tools that look at what is kept.
+//! Runs whose state is kept: they are killed, and go on; and the tools that read the state.
 
 use crate::scene::{Input, PATIENCE, Scene, Seen, prose};
 use std::fs::{self, File};
@@ -59,7 +59,7 @@ fn a_file_that_has_grown_is_counted_on() {
     }
 }
 
-/// Each process has a standard input of its own, whose bytes no later one can get again.
+/// Each process has its own standard input, whose bytes a later process cannot read again.
 #[test]
 fn standard_input_is_in_a_journal() {
     let text = prose(900_000);
@@ -139,7 +139,7 @@ fn the_states_at_a_number_are_shown_and_replayed() {
 fn the_first_difference_of_two_runs_is_found() {
     let text = prose(1_000_000);
     let mut other = text.clone();
-    // In the third block, whose number is 2.
+    // The word is in the third block, whose number is 2.
     other[150_000] = if other[150_000] == b'\n' { b' ' } else { b'\n' };
     let scene = Scene::new().file("one", &text).file("two", other);
     for file in ["one", "two"] {
@@ -221,7 +221,7 @@ fn what_cannot_go_on_is_refused_before_the_work() {
     let seen = Seen::of(command.stdout(overwritten).stdin(Stdio::null()).stderr(Stdio::piped()).output().unwrap());
     assert_eq!(seen.code, Some(2));
     assert!(seen.stderr.contains("by `>`, which empties the file at each start: write `>> FILE`"), "{}", seen.stderr);
-    // A file that was emptied meanwhile.
+    // A file that has been emptied in the meantime.
     let scene = scene.file("text", prose(5_000_000));
     let again = "uppercase --state loud --snapshot-every 1 --snapshots 1 text";
     whole(&scene, again);

@@ -49,8 +49,8 @@ fn states_are_migrated_and_dropped_if_that_is_said() {
                 dropped  bytes (fold), with its state\ndropped  counts (map)\n0 kept, 0 migrated, 1 new, 4 dropped, 0 refused\n";
     assert_eq!((&*seen.text(), &*seen.stderr, seen.code), (text, "", Some(0)));
     let seen = scene().millstream("upgrade --check wc.json up.json --drop line", Input::Nothing);
-    let message = "millstream upgrade: neither plan has a stage \"line\"; the stages are bytes, counts, lines, uppercase, \
-         words\n";
+    let message = "millstream upgrade: neither plan has a stage \"line\"; \
+                   the stages are bytes, counts, lines, uppercase, words\n";
     assert_eq!((&*seen.text(), &*seen.stderr, seen.code), ("", message, Some(2)));
     let old = plan("wc").replace("millstream_io::text::words::Words", "WordsV1");
     let scene = scene().file("old.json", old);

@@ -1,4 +1,4 @@
-//! `upgrade ADDR FILE.mill` of a run whose state is kept.
+//! `upgrade ADDR FILE.mill` for a run whose state is kept.
 
 use crate::run_changed::{NEW, OLD, append, has, is_bad, kill, model, random, row, text_of, until};
 use crate::scene::{Input, Scene, Seen, ended};
@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex};
 use std::thread::{self, sleep};
 use std::time::Duration;
 
-/// A run that keeps its state, and takes other texts.
+/// A run that keeps its state, and accepts other texts.
 struct Kept {
     child: Option<Child>,
     address: String,
@@ -61,7 +61,7 @@ impl Kept {
     fn upgrade(&self, scene: &Scene, args: &str) -> Seen {
         loop {
             let seen = Seen::of(self.asks(scene, args).wait_with_output().expect("it ends"));
-            // The page is there before the run.
+            // The page is open before the run begins.
             if !seen.stderr.contains("the run has not begun") {
                 return seen;
             }
@@ -73,7 +73,7 @@ impl Kept {
         self.child.take().into_iter().for_each(kill);
     }
 
-    /// Ends it by a signal. Returns what it has said.
+    /// Ends it by a signal. Returns its messages.
     fn end(mut self, scene: &Scene) -> String {
         let mut child = self.child.take().expect("it runs");
         let signal = scene.command("kill", &format!("-TERM {}", child.id()));
@@ -83,7 +83,7 @@ impl Kept {
     }
 }
 
-/// What is stored, the oldest first.
+/// The stored snapshots, the oldest first.
 fn stored(scene: &Scene) -> Vec<Manifest> {
     let listed = StateDir::read(scene.path("state")).and_then(|dir| dir.snapshots()).unwrap_or_default();
     let whole = |entry| match entry {
@@ -140,7 +140,7 @@ fn scene() -> Scene {
 
 const OFTEN: &str = "--snapshot-every 0.03s";
 
-/// Killed before, in and after the change, and started again with the text that is stored.
+/// Kills the run before, in and after the change, and starts it again with the stored text.
 #[test]
 fn every_byte_is_that_of_one_text_or_the_other_whatever_kills_the_run() {
     let mut answered = 0;
@@ -173,7 +173,7 @@ fn every_byte_is_that_of_one_text_or_the_other_whatever_kills_the_run() {
         assert_eq!(first.plan["job"]["changed_at"], first.at);
         let (all, old) = (stored(&scene), |manifest: &Manifest| manifest.fingerprint != first.fingerprint);
         assert!(all.iter().all(|manifest| old(manifest) == (manifest.at < first.at || manifest.id < first.id)));
-        // The old text is one that was edited.
+        // The old text is an edited one.
         let refused = Seen::of(command(&scene, "p.mill").output().expect("it ends"));
         let why = "refused  top: the new text has no such stage to take the state of `top(2, .id)`";
         assert!(refused.code == Some(2) && refused.stderr.contains(why), "{}", refused.stderr);
@@ -192,7 +192,7 @@ fn every_byte_is_that_of_one_text_or_the_other_whatever_kills_the_run() {
     assert!(answered >= 2);
 }
 
-/// Nothing comes in the meantime: the change is at the number of the last snapshot.
+/// No row comes in the meantime: the change is at the number of the last snapshot.
 #[test]
 fn a_change_is_stored_although_no_row_comes() {
     let scene = scene();
@@ -209,7 +209,7 @@ fn a_change_is_stored_although_no_row_comes() {
         assert_eq!(text_of(&scene, "new.jsonl"), if check.is_empty() { "" } else { "of before\n" });
     }
     let at = first_of_new(&scene).expect("it is stored").at;
-    // What has been printed, and no more, belongs to the old text.
+    // Exactly the rows that have been printed belong to the old text.
     let (before, out) = (text_of(&scene, "out"), |args: &str| scene.millstream(args, Input::Nothing));
     let replayed = out(&format!("replay state --from 0 --to {at}"));
     assert_eq!((replayed.text(), replayed.code), (before, Some(0)), "{}", replayed.stderr);
@@ -219,7 +219,7 @@ fn a_change_is_stored_although_no_row_comes() {
     run.kill();
     let run = Kept::start(&scene, &format!("q.mill {OFTEN}"));
     append(&scene, 50..150, "new.jsonl");
-    // And back, in a process of its own.
+    // And back to the old text, in another process.
     let seen = run.upgrade(&scene, "p.mill --drop top");
     assert_eq!((&*seen.stderr, seen.code), ("", Some(0)), "{}", seen.text());
     append(&scene, 150..200, "all.jsonl");
@@ -257,7 +257,7 @@ fn post(port: &str, rows: &str) -> u16 {
     answer.split(' ').nth(1).and_then(|status| status.parse().ok()).expect("a status")
 }
 
-/// Senders see nothing of a change: no row is refused, and each is in the output of one text.
+/// Senders do not notice a change: no row is refused, and each is in the output of one text.
 #[cfg(feature = "serve")]
 #[test]
 fn what_is_posted_meanwhile_is_taken() {

@@ -16,7 +16,7 @@ pub(crate) struct Shown {
     address: String,
 }
 
-/// Ends what a test has left.
+/// Ends a process that a test has left.
 impl Drop for Shown {
     fn drop(&mut self) {
         let _ = self.child.kill();
@@ -41,7 +41,7 @@ impl Shown {
         let begun = Instant::now();
         loop {
             let seen = self.scene.millstream(&format!("upgrade {} p.mill {args}", self.address), Input::Nothing);
-            // The first rows may come out before that.
+            // The first rows may come out before the change.
             if !seen.stderr.contains("the run has not begun") || begun.elapsed() > PATIENCE {
                 return seen;
             }
@@ -68,7 +68,7 @@ impl Shown {
         }
     }
 
-    /// Ends the run by a signal. Returns its exit code, and what it has said.
+    /// Ends the run by a signal. Returns its exit code, and its messages.
     pub(crate) fn end(mut self) -> (Scene, Option<i32>, String) {
         let kill = self.scene.command("kill", &format!("-TERM {}", self.child.id()));
         assert_eq!(self.scene.run(kill, Input::Nothing).code, Some(0));
@@ -115,7 +115,7 @@ fn followed() -> Shown {
 fn every_byte_is_that_of_the_old_text_or_of_the_new_one() {
     let shown = followed();
     let begun = Instant::now();
-    // The row is not JSON: one dead letter, however many stages read it.
+    // The row is not JSON: it is one dead letter, even if several stages read it.
     while shown.text_of("bad").lines().count() < 1 {
         assert!(begun.elapsed() < PATIENCE, "{}", shown.text_of("bad"));
         sleep(Duration::from_millis(5));
@@ -134,12 +134,12 @@ fn every_byte_is_that_of_the_old_text_or_of_the_new_one() {
     assert_eq!((&*seen.stderr, seen.code), ("", Some(0)));
     assert!(seen.text().starts_with("version 2 from number "), "{}", seen.text());
     assert!(seen.text().ends_with(" ms, 2 states moved\n"), "{}", seen.text());
-    // It is the new text's from now on.
+    // The file belongs to the new text from now on.
     assert_eq!((shown.text_of("keys").as_str(), shown.text_of("worse").as_str()), ("", ""));
     shown.append("log", &(rows(3..5) + "y\n"));
     shown.shows("keys", "k3\nk4\n");
     shown.shows("worse", &before.replace("number\":4", "number\":7").replace("\"x\"", "\"y\""));
-    // And back, behind what is there.
+    // And back to the old text, which appends.
     let seen = shown.upgrade(OLD, "--json");
     let report: serde_json::Value = serde_json::from_str(&seen.text()).expect("JSON");
     assert_eq!((&report["version"], &report["states_moved"]), (&3.into(), &2.into()), "{report}");
@@ -198,7 +198,7 @@ fn what_would_lose_or_mix_a_state_is_refused() {
         let seen = shown.upgrade(&text, &format!("{args} --check"));
         assert_eq!((&*seen.stderr, seen.code), ("", Some(0)), "{text}: {}", seen.text());
     }
-    // It has gone on as before.
+    // The run has gone on as before.
     shown.append("log", &rows(3..4));
     shown.shows("stdout", "0\n1\n2\n3\n");
     let (scene, code, _) = shown.end();
@@ -338,7 +338,7 @@ fn one_change_is_made_at_a_time() {
         sleep(Duration::from_millis(5));
     }
     std::thread::scope(|scope| {
-        // A check may be under way just then.
+        // A check may be in progress just then.
         let first = scope.spawn(|| {
             loop {
                 let seen = upgrade("");

@@ -77,7 +77,7 @@ fn an_input_that_fails_is_reported() {
     assert_eq!(seen.code, Some(2));
 }
 
-/// An input that the program refuses is not verified either.
+/// `verify` also refuses an input that the program refuses.
 #[test]
 fn the_longest_line_is_the_program_s() {
     let scene = Scene::new().file("text", "a\na line that is long\n");

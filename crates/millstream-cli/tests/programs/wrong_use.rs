@@ -110,7 +110,7 @@ fn help_and_version_are_results() {
     }
 }
 
-/// A program refuses in its own name, with its own usage.
+/// A program refuses wrong use in its own name, with its own usage.
 #[test]
 fn wrong_use_is_refused_in_one_style() {
     for (args, begin, usage) in [

@@ -1,7 +1,7 @@
 //! Silence is measured by a clock that leaves out the times in which the master did not look at its sockets.
 //!
-//! The master's one thread is the program's. Between two rounds it is elsewhere, and sends nothing. So silence alone
-//! does not make a worker end, and neither a paused master nor a slow link makes a worker look silent. A worker's time
+//! The master's one thread is the program's. Between two rounds it does other work, and sends nothing. Silence alone
+//! therefore ends no worker, and neither a paused master nor a slow link makes a worker look silent. A worker's time
 //! begins when it begins to owe an answer, and again with every byte that comes from it or that it makes room for. It
 //! is judged up to a moment by which everything that had arrived has been read. In a round, or while it waits for
 //! workers, the master sends a sign of life to each worker that it has sent nothing for ten seconds. A worker can be
@@ -10,12 +10,12 @@
 use std::cell::Cell;
 use std::time::{Duration, Instant};
 
-/// A longer step of the clock does not count: the process was stopped, or its thread was elsewhere. While the master
+/// A longer step of the clock does not count: the process was stopped, or its thread did other work. While the master
 /// waits, it reads the clock more often than that.
 const AWAY: Duration = Duration::from_secs(1);
 
 /// The time since a population began, without the times in which the master did not look at its sockets. The master's
-/// own absence therefore is no silence of a worker.
+/// own absence therefore does not count as a worker's silence.
 #[derive(Debug)]
 pub(super) struct Clock {
     began: Instant,

@@ -21,7 +21,7 @@ pub(super) struct Connection {
     pub(super) peer: Peer,
 }
 
-/// What is known of the peer.
+/// What the master knows about the peer.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Peer {
     /// It was greeted with this nonce, at this time.

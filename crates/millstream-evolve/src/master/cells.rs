@@ -39,7 +39,7 @@ pub(super) enum Stage {
     Leaving { handed: bool },
     /// The master has it, for the next worker without work.
     Reserved,
-    /// It is to evolve, and no worker has it: its parent evolves again, or its backup waits for a worker.
+    /// It must evolve, but no worker has it: its parent evolves again, or its backup waits for a worker.
     Wanted,
     /// It has evolved, and only its children exist.
     Evolved,

@@ -1,9 +1,9 @@
 //! States that are lost with a worker are recomputed, from the last states that were kept.
 //!
-//! A state is a function of an ancestor's state and of the inputs since, all of which the master has. So a lost state
-//! that is to evolve makes its parent evolve again, and so on up to the nearest ancestor that survives. A lost state
-//! that the next round does not name is not computed again. A state that ten workers in turn were lost over ends the
-//! round with an error.
+//! A state is a function of an ancestor's state and of the inputs since, all of which the master has. A lost state that
+//! must evolve therefore makes its parent evolve again, and so on up to the nearest ancestor that survives. A lost
+//! state that the next round does not name is not computed again. A state that ten workers in turn were lost over ends
+//! the round with an error.
 
 use super::cells::Stage;
 use super::{Master, Outbox};
@@ -15,7 +15,7 @@ use std::time::Duration;
 const DEADLY: u8 = 10;
 
 impl Master {
-    /// A worker is gone, with all states that it had. Other workers get them, and have time for that from `now` on.
+    /// A worker is gone, with all states that it had. Other workers get them, and their time for that begins at `now`.
     pub(crate) fn lost(&mut self, worker: usize, now: Duration, out: &mut impl Outbox) {
         self.now = now;
         self.counts.lost += 1;

@@ -35,7 +35,7 @@ impl Master {
         }
         if record.listed == 0 {
             if self.awaits(thief) {
-                // It may have begun the states that it is asked for. Its answer shows this.
+                // The worker may have begun the states that it is asked for. Its answer shows this.
                 return;
             }
             self.reserve.needed += 1;

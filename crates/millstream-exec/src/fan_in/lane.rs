@@ -46,8 +46,8 @@ impl<T: Item> Lane<T> {
             if at < last {
                 let (producer, number) = (self.producer, self.receiver.taken());
                 return Err(format!(
-                    "producer {producer}, its number {number}: a value of time {at} after one of time {last}; sort its \
-                     values, or let `windows_by` wait for late ones"
+                    "producer {producer}, its number {number}: a value of time {at} after one of time {last}; \
+                     sort its values, or let `windows_by` wait for late ones"
                 ));
             }
             (self.at, self.last, self.silent_since) = (Some(at), at, None);

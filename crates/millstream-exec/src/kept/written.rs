@@ -256,9 +256,9 @@ impl Kept {
     pub(crate) fn json(&self) -> Result<serde_json::Value, String> {
         match &self.state {
             None => Ok(serde_json::Value::Null),
-            Some(Held::Written { .. }) => Err("is kept as bytes, whose type only a run that begins with the snapshot \
-                                               knows"
-                .to_owned()),
+            Some(Held::Written { .. }) => {
+                Err("is kept as bytes, whose type only a run that begins with the snapshot knows".to_owned())
+            }
             Some(Held::Live(state)) => {
                 let json = (**state).json().ok_or("was kept by `Rings`, as a clone: run on `Durable` rings")?;
                 json.map_err(|error| format!("has a state that JSON cannot express: {error}"))

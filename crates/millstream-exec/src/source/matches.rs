@@ -192,8 +192,8 @@ where
         if !self.bound.forget {
             let most = self.bound.most;
             fail(format!(
-                "source {source}, its number {number}: {most} values are kept already; allow more, use a \
-                 shorter distance, or call `forget_oldest`"
+                "source {source}, its number {number}: {most} values are kept already; \
+                 allow more, use a shorter distance, or call `forget_oldest`"
             ));
         }
         self.drop_oldest();

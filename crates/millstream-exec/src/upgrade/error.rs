@@ -56,8 +56,8 @@ impl fmt::Display for UpgradeError {
             UpgradeError::Ended => f.write_str("the run was over already"),
             UpgradeError::OtherEnds { run: [gives, takes], next: [input, output] } => write!(
                 f,
-                "the new one takes `{input}` and yields `{output}`; the run's source yields `{gives}`, and its sink \
-                 takes `{takes}`"
+                "the new one takes `{input}` and yields `{output}`; \
+                 the run's source yields `{gives}`, and its sink takes `{takes}`"
             ),
             UpgradeError::OtherRunner => {
                 f.write_str("one of the two is for `Rings` and the other for `Durable` rings: use the same for both")

@@ -53,8 +53,8 @@ impl fmt::Display for ShadowEnd {
                 let more = if *more { "more" } else { "fewer" };
                 write!(
                     f,
-                    "stage {stage:?}, number {number}: the shadow yields {more} outputs for the same input than the \
-                     running version"
+                    "stage {stage:?}, number {number}: \
+                     the shadow yields {more} outputs for the same input than the running version"
                 )
             }
             ShadowEnd::Failed { stage, number: Some(number), cause } => {

@@ -198,8 +198,7 @@ fn decoder<R: Read>(seen: Seen<R>, format: Format) -> Result<State<R>> {
 
 fn refused(format: &str, program: &str) -> Error {
     let text = format!(
-        "it is compressed by {format}, and only gzip and zstd can be decompressed here: use `{program} FILE \
-                 |`"
+        "it is compressed by {format}, and only gzip and zstd can be decompressed here: use `{program} FILE |`"
     );
     Error::new(ErrorKind::Unsupported, text)
 }

@@ -249,10 +249,7 @@ fn an_error_of_open_says_why() {
     let further = millstream_io::Position { length: 5, ..position };
     starts(
         error(FileSink::append(&out).resume(further).open()),
-        &open(
-            "it has only 0 bytes, so it cannot be resumed \
-                                                                        at byte 5",
-        ),
+        &open("it has only 0 bytes, so it cannot be resumed at byte 5"),
     );
     starts(error(FileSink::replace(&out).resume(position).open()), &open("a replaced file cannot be resumed"));
     starts(error(FileSink::replace(&out).rotate(1, 1).open()), &open("a replaced file cannot be rotated"));

@@ -1,39 +1,39 @@
-/// What a filter answers to a block.
+/// A filter's answer to a block.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Answer {
     /// The outputs, as text.
     pub out: Vec<u8>,
-    /// What is to be said beside the output, in order.
+    /// Messages beside the output, in order.
     pub said: Vec<Said>,
-    /// How many inputs the block held.
+    /// The number of inputs in the block.
     pub values: u64,
-    /// How many line feeds it held.
+    /// The number of line feeds in the block.
     pub lines: u64,
     /// Whether the last output, if there is one, is neither `false` nor `null`.
     pub last: Option<bool>,
 }
 
-/// Something that a filter says beside its output.
+/// A message of a filter beside its output.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Said {
-    /// The place in the output: how many of its bytes came before.
+    /// The place in the output: the number of output bytes before the message.
     pub at: usize,
-    /// The line on which the input begins, in its block, from 0. For bytes that are no JSON it is theirs.
+    /// The line on which the input begins, in its block, from 0; the line of the bytes that are not JSON.
     pub line: u64,
     /// The number of the input, in its block, from 0.
     pub number: u64,
-    /// What is said.
+    /// What the message is.
     pub what: What,
 }
 
-/// Something beside the output.
+/// The kinds of messages beside the output.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum What {
-    /// The filter failed for this input; it is no longer run for it.
+    /// The filter failed for this input, and yields no more outputs for it.
     Failed(String),
-    /// Some bytes are no JSON. The block ends here.
+    /// Some bytes are not JSON. The answer ends here.
     Invalid(String),
-    /// `halt`, with an exit code. The block ends here.
+    /// `halt`, with an exit code. The answer ends here.
     Halted(i32),
     /// What `debug` prints.
     Debug(String),

@@ -8,7 +8,7 @@ use crate::parse::Parser;
 use jaq_json::Val;
 use memchr::{memchr, memchr_iter};
 
-/// The lines of a text, counted once up to a place that moves on.
+/// Counts the lines of a text up to a place that only moves forward, so each byte is looked at once.
 struct LineCount<'a> {
     text: &'a [u8],
     at: usize,
@@ -20,7 +20,7 @@ impl<'a> LineCount<'a> {
         LineCount { text, at: 0, lines: 0 }
     }
 
-    /// The line feeds before `at`, which is not before the last place that was asked for.
+    /// The number of line feeds before `at`, which is not before the `at` of the last call.
     fn before(&mut self, at: usize) -> u64 {
         self.lines += memchr_iter(b'\n', &self.text[self.at..at]).count() as u64;
         self.at = at;
@@ -58,7 +58,7 @@ impl Run<'_> {
         }
     }
 
-    /// Whether the next value was read and answered without jaq. If not, the parser is where it was.
+    /// Answers the next value without jaq, and returns whether it did. If not, the parser is where it was.
     fn is_done_natively(&mut self, parser: &mut Parser<'_>, bytes: &[u8]) -> bool {
         let Some((native, tree)) = &self.compiled.native else { return false };
         let begin = parser.place();
@@ -91,7 +91,7 @@ impl Run<'_> {
         }
     }
 
-    /// Whether the next value was written as it is. If not, the parser is where it was.
+    /// Writes the next value as it is, and returns whether it did. If not, the parser is where it was.
     fn is_copied(&mut self, parser: &mut Parser<'_>, begin: usize) -> bool {
         let before = self.answer.out.len();
         if parser.compact(&mut self.answer.out).is_err() {

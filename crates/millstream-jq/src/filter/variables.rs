@@ -1,4 +1,4 @@
-//! Global variables. Their values are counted without atomics, so every thread has its own.
+//! Global variables. Their reference counts are not atomic, so every thread has its own values.
 
 use crate::Options;
 use crate::functions::FILE_NAME;
@@ -36,7 +36,7 @@ impl Variables {
             return Err(format!("`{name}` cannot be the name of a variable: use only letters, digits and `_`"));
         }
         let id = NEXT.fetch_add(1, Ordering::Relaxed);
-        // Of two variables of one name jq takes the first.
+        // If two variables have the same name, jq takes the first.
         let mut named: Vec<(String, Given)> = Vec::new();
         for (name, given) in &options.variables {
             if !named.iter().any(|(there, _)| there == name) {

@@ -1,4 +1,4 @@
-//! The text of a filter as a native one, if all of it is of the few forms.
+//! Compiles the text of a filter to a native one, if it uses only the few forms.
 
 use super::{Expr, Native, Output, Scalar};
 use crate::demand::plain;
@@ -37,7 +37,7 @@ fn selected<'a, 's>(term: &'a Term<&'s str>) -> Option<&'a Term<&'s str>> {
     }
 }
 
-/// The fields that are read, each once.
+/// The paths of the fields that are read, each once.
 #[derive(Default)]
 struct Paths(Vec<Vec<Vec<u8>>>);
 
@@ -93,7 +93,7 @@ impl Paths {
             };
             let mut key = json(&name);
             key.push(b':');
-            // The second of two would take the place of the first.
+            // jq keeps the second value of two with the same key.
             if all.iter().any(|(there, _)| *there == key) {
                 return None;
             }

@@ -3,25 +3,25 @@ use jaq_core::ops::{Cmp, Math};
 use std::borrow::Cow;
 use std::cmp::Ordering;
 
-/// A JSON value without parts, as jaq has it.
+/// A JSON value that is neither an array nor an object, as jaq represents it.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Scalar<'a> {
     /// `null`.
     Null,
-    /// A truth value.
+    /// `true` or `false`.
     Bool(bool),
     /// A whole number.
     Int(i64),
-    /// A number that was computed.
+    /// A computed number.
     Float(f64),
-    /// A number with a fraction or an exponent, as it was written, and its value.
+    /// A number with a fraction or an exponent: its text, and its value.
     Decimal(Cow<'a, [u8]>, f64),
     /// A text, without quotes and escape sequences.
     Text(Cow<'a, [u8]>),
 }
 
 impl<'a> Scalar<'a> {
-    /// A number as JSON has it; `None` for one that is too large, or none.
+    /// Parses a number in JSON's syntax; `None` if it is too large, or not a number.
     #[must_use]
     pub fn number(digits: &'a [u8]) -> Option<Self> {
         if digits.iter().any(|byte| matches!(byte, b'.' | b'e' | b'E')) {
@@ -29,7 +29,7 @@ impl<'a> Scalar<'a> {
             return value.is_finite().then_some(Scalar::Decimal(Cow::Borrowed(digits), value));
         }
         let whole = match digits {
-            // It is written without the sign.
+            // jaq writes it without the sign.
             [b'-', b'0', ..] | [b'+', ..] => None,
             [b'-', rest @ ..] => whole(rest).map(|n| -n),
             rest => whole(rest),

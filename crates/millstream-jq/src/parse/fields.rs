@@ -1,4 +1,4 @@
-//! Where some fields of an object are, without building anything.
+//! Finds some fields of an object, without building values.
 
 use super::{Parsed, Parser};
 
@@ -15,9 +15,9 @@ pub(crate) struct FieldTree {
 pub(crate) enum Found {
     /// No such field, or `null` on the way.
     Nothing,
-    /// A value, from and to these bytes.
+    /// The first byte of a value, and the byte after it.
     At(usize, usize),
-    /// Something on the way that has no fields, or that only a whole reading can tell.
+    /// A value on the way has no fields, or only a full parse can tell.
     Unknown,
 }
 
@@ -50,14 +50,14 @@ impl FieldTree {
 }
 
 impl Parser<'_> {
-    /// Passes over the next value, and finds fields in it. `found` has [`Found::Nothing`] for each. Of two fields of
-    /// one name the second counts.
+    /// Skips the next value, and finds fields in it. `found` starts with [`Found::Nothing`] for each path. If two
+    /// fields have the same name, the second counts.
     pub(crate) fn find(&mut self, tree: &FieldTree, found: &mut [Found]) -> Parsed<()> {
         match self.peek() {
             Some(b'{') if !tree.children.is_empty() => self.nested(|parser| {
                 parser.sequence(b'}', |parser| {
                     let Some(key) = parser.plain_key() else {
-                        // It may be one of the keys, in other letters.
+                        // With its escape sequences resolved, it may be one of the keys.
                         tree.set(found, Found::Unknown);
                         parser.pass()?;
                         parser.colon()?;
@@ -90,7 +90,7 @@ impl Parser<'_> {
     }
 }
 
-/// A string that was passed over, quotes and all, without its escape sequences.
+/// Resolves the escape sequences of a skipped string, which includes its quotes.
 pub(crate) fn unescaped(quoted: &[u8]) -> Vec<u8> {
     let mut parser = Parser::new(quoted);
     parser.at = 1;

@@ -9,7 +9,7 @@ impl Parser<'_> {
         if is_whole && let Some(small) = small(digits) {
             return Ok(Num::Int(small));
         }
-        // What was passed over are digits, signs, dots and letters.
+        // The skipped bytes are digits, signs, dots and letters.
         let text = String::from_utf8_lossy(digits);
         Ok(match &*text {
             "+Infinity" => Num::Float(f64::INFINITY),
@@ -23,7 +23,7 @@ impl Parser<'_> {
         self.pass_digits().map(drop)
     }
 
-    /// Passes over a number. Returns whether it has neither a fraction nor an exponent.
+    /// Skips a number. Returns whether it has neither a fraction nor an exponent.
     fn pass_digits(&mut self) -> Parsed<bool> {
         let from = self.at;
         if matches!(self.peek(), Some(b'-' | b'+')) {
@@ -33,7 +33,7 @@ impl Parser<'_> {
             }
         }
         if self.bytes[from..].starts_with(b"-0") {
-            // After it there are no more digits, as JSON has it. jaq allows them after 0 and +0.
+            // JSON allows no digits after a leading zero. jaq allows them after 0 and +0.
             self.at += 1;
         } else {
             self.digits();

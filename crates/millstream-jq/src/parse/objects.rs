@@ -1,18 +1,19 @@
-//! Objects by their fields, without building anything.
+//! Objects by their fields, without building values.
 
 use super::Parser;
-use super::compact::{MOST_FIELDS, Unsure};
+use super::compact::{Unsure, write_key};
 use crate::Outputs;
 
-/// A field of an object, as it is written there.
+/// A field of an object, as it is written.
 struct Field<'a> {
     key: &'a [u8],
     value: &'a [u8],
 }
 
-/// Appends the object that has the fields of both, those of `second` where both have one: `$first + $second`. Returns
-/// whether it has. If not, `out` is as it was, and only jq can tell what the sum is: one of them is no object or not
-/// UTF-8, or has two fields of one name, more than 24 fields, or a key or a number that is not written as jq writes it.
+/// Appends `$first + $second`, an object with the fields of both; a field that both have is the second's. Returns
+/// whether it was appended. If not, `out` is as it was, and only jq can tell the sum: `first` or `second` is not an
+/// object or not UTF-8, or has two fields of one name, more than 24 fields, or a key or a number that is not written as
+/// jq writes it.
 ///
 /// ```
 /// use millstream::jq::unite;
@@ -38,7 +39,7 @@ fn united(first: &[u8], second: &[u8], out: &mut Vec<u8>) -> Result<(), Unsure> 
     let mut open = b'{';
     for field in replaced.chain(more) {
         out.push(open);
-        field.write_key(out);
+        write_key(field.key, out);
         out.push(b':');
         field.write_value(out)?;
         open = b',';
@@ -47,8 +48,8 @@ fn united(first: &[u8], second: &[u8], out: &mut Vec<u8>) -> Result<(), Unsure> 
     Ok(())
 }
 
-/// Adds each field of an object as two outputs, its name and its value: `to_entries[] | .key, .value`. Returns whether
-/// it has; if not, only jq can tell, as with [`unite`], and `outputs` is as it was.
+/// Adds two outputs for each field of an object, its name and its value: `to_entries[] | .key, .value`. Returns whether
+/// they were added. If not, `outputs` is as it was, and only jq can tell the outputs, as with [`unite`].
 ///
 /// ```
 /// use millstream::jq::{Outputs, entries};
@@ -60,7 +61,7 @@ pub fn entries(object: &[u8], outputs: &mut Outputs) -> bool {
     let (text, ends) = (outputs.text.len(), outputs.ends.len());
     let mut add = || -> Result<(), Unsure> {
         for field in fields(object)? {
-            field.write_key(&mut outputs.text);
+            write_key(field.key, &mut outputs.text);
             outputs.ends.push(outputs.text.len());
             field.write_value(&mut outputs.text)?;
             outputs.ends.push(outputs.text.len());
@@ -76,12 +77,6 @@ pub fn entries(object: &[u8], outputs: &mut Outputs) -> bool {
 }
 
 impl Field<'_> {
-    fn write_key(&self, out: &mut Vec<u8>) {
-        out.push(b'"');
-        out.extend_from_slice(self.key);
-        out.push(b'"');
-    }
-
     fn write_value(&self, out: &mut Vec<u8>) -> Result<(), Unsure> {
         let mut parser = Parser::new(self.value);
         parser.depth = 2;
@@ -89,37 +84,21 @@ impl Field<'_> {
     }
 }
 
-/// The fields of one object, with nothing behind it.
+/// The fields of one object, which nothing follows.
 fn fields(json: &[u8]) -> Result<Vec<Field<'_>>, Unsure> {
     let mut parser = Parser::new(json);
     if std::str::from_utf8(json).is_err() || parser.begin().is_none() || parser.peek() != Some(b'{') {
         return Err(Unsure);
     }
     parser.at += 1;
-    // Within an object, which jq has within an array.
+    // jq has this object within an array.
     parser.depth = 2;
-    let mut fields: Vec<Field<'_>> = Vec::new();
-    if parser.skip_white() == Some(b'}') {
-        parser.at += 1;
-        return if parser.begin().is_none() { Ok(fields) } else { Err(Unsure) };
-    }
-    loop {
-        let key = parser.plain_key().filter(|key| !key.contains(&0x7f)).ok_or(Unsure)?;
-        // Of two fields of one name the second counts, in the place of the first.
-        if fields.len() == MOST_FIELDS || fields.iter().any(|field| field.key == key) {
-            return Err(Unsure);
-        }
-        parser.pass()?;
-        parser.colon()?;
+    let mut fields = Vec::new();
+    parser.fields(|parser, key| {
         let from = parser.at;
         parser.pass()?;
         fields.push(Field { key, value: &json[from..parser.at] });
-        let next = parser.skip_white().ok_or(Unsure)?;
-        parser.at += 1;
-        match next {
-            b',' => _ = parser.skip_white(),
-            b'}' if parser.begin().is_none() => return Ok(fields),
-            _ => return Err(Unsure),
-        }
-    }
+        Ok(())
+    })?;
+    if parser.begin().is_some() { Err(Unsure) } else { Ok(fields) }
 }

@@ -1,7 +1,7 @@
 use super::{Parsed, Parser, Why};
 
 impl Parser<'_> {
-    /// The text up to the quote that ends it, without its escape sequences. Bytes that are no UTF-8 stay as they are.
+    /// The text up to its closing quote, with escape sequences resolved. Bytes that are not UTF-8 stay as they are.
     pub(super) fn text(&mut self) -> Parsed<Vec<u8>> {
         let from = self.at;
         if self.plain()? == b'"' {
@@ -55,7 +55,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Passes over bytes that mean themselves, up to a quote or a backslash, which it returns.
+    /// Takes bytes that mean themselves, up to a quote or a backslash, which it returns.
     #[inline]
     fn plain(&mut self) -> Parsed<u8> {
         loop {
@@ -68,7 +68,7 @@ impl Parser<'_> {
         }
     }
 
-    /// What the escape sequence after a backslash stands for.
+    /// The character of the escape sequence after a backslash.
     fn escaped(&mut self) -> Parsed<char> {
         let Some(kind) = self.peek() else { return self.fail(Why::Ended) };
         let letter = match kind {

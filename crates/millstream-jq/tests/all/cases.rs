@@ -1,4 +1,4 @@
-//! What filters mean: a filter, an input, and its outputs, by subject.
+//! The meaning of filters: a filter, an input, and its outputs, by subject.
 
 use millstream::jq::{Filter, Options, Style};
 
@@ -50,7 +50,7 @@ fn values_of_operators() {
         (". * 3", "\"ab\"", &["\"ababab\""]),
         ("5 % 3, -5 % 3", "0", &["2", "-2"]),
         ("1 / 2", "0", &["0.5"]),
-        // jaq keeps the difference between whole numbers and others, where jq writes 1411.
+        // jaq keeps whole numbers and fractions apart; jq would write 1411.
         ("2 * 705.5", "0", &["1411.0"]),
         ("12345678901234567890 + 1", "0", &["12345678901234567891"]),
         (".", "1.50", &["1.50"]),

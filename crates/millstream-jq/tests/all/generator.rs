@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-/// A filter that is valid, and of which most parts mean something for [`json`].
+/// A valid filter, most parts of which have a meaning for [`json`].
 pub(crate) fn filter() -> impl Strategy<Value = String> {
     let leaf = prop::sample::select(vec![
         ".",
@@ -85,7 +85,7 @@ fn value() -> impl Strategy<Value = String> {
     })
 }
 
-/// Values with something between them.
+/// Values with separators.
 pub(crate) fn json() -> impl Strategy<Value = String> {
     let between = prop::sample::select(vec![" ", "\n", "\n\n", "\t", " # \"{[\n"]);
     prop::collection::vec((value(), between), 0..12)

@@ -3,8 +3,8 @@ use jaq_core::{Compiler, Ctx, Vars, data, unwrap_valr};
 use jaq_json::write::Pp;
 use jaq_json::{Val, read};
 
-/// The answer of jaq, value by value, as the program of that name does it: what it writes before the first bytes that
-/// are no JSON, and for how many values the filter fails.
+/// The answer of jaq, value by value, as the program `jaq` does it: its output before the first bytes that are not
+/// JSON, and the number of values for which the filter fails.
 pub(crate) fn answer(filter: &str, json: &[u8]) -> Result<(String, usize), String> {
     let defs = jaq_core::defs().chain(jaq_std::defs()).chain(jaq_json::defs());
     let funs = jaq_core::funs().chain(jaq_std::funs()).chain(jaq_json::funs());

@@ -1,4 +1,4 @@
-//! Filters, against jaq itself, and on all deployments.
+//! Compares filters with jaq, and with themselves on all deployments.
 
 mod cases;
 mod generator;

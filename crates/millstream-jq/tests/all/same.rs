@@ -6,7 +6,7 @@ use millstream::prelude::*;
 use proptest::prelude::*;
 use std::io::Read;
 
-/// A reader of at most n bytes at once.
+/// A reader that returns at most n bytes at once.
 struct Slowly<'a>(&'a [u8], usize);
 
 impl Read for Slowly<'_> {
@@ -20,7 +20,7 @@ fn compact(filter: &str) -> Option<Filter> {
     Filter::with(filter, &Options::default().style(Style { indent: None, ..Style::default() })).ok()
 }
 
-/// Several answers as one: places of messages are those of the whole.
+/// Joins several answers. The places of messages are those in the whole.
 fn joined(answers: impl IntoIterator<Item = Answer>) -> Answer {
     let mut all = Answer::default();
     for answer in answers {
@@ -41,11 +41,11 @@ fn joined(answers: impl IntoIterator<Item = Answer>) -> Answer {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 250, ..ProptestConfig::default() })]
 
-    /// With what the filter does not look at left out, and our own reading and writing.
+    /// Without the parts that the filter does not read, and with our own parser and writer.
     #[test]
     fn the_answer_is_that_of_jaq(filter in filter(), json in json()) {
         let (Some(ours), Ok((out, failures))) = (compact(&filter), jaq::answer(&filter, json.as_bytes())) else {
-            // Names that jaq's library lacks, as `@csv`.
+            // Names that jaq's library lacks, such as `@csv`.
             return Ok(());
         };
         let answer = ours.answer(json.as_bytes());
@@ -54,7 +54,8 @@ proptest! {
         prop_assert_eq!(seen, (out, failures), "{} of {}", filter, json);
     }
 
-    /// Messages of what is left out are the same, too: a filter that sees everything, and goes on with the first one.
+    /// Messages about values with parts left out are the same, too: `whole` reads everything, and the filter follows
+    /// it.
     #[test]
     fn leaving_fields_out_changes_no_message(filter in filter(), json in json()) {
         let (Some(ours), Some(all)) = (compact(&filter), compact(&format!("def whole: .; whole | {filter}"))) else {
@@ -128,7 +129,7 @@ fn lines_are_inputs_too() {
     assert_eq!((answer.said[0].line, answer.said[0].number), (1, 1));
 }
 
-/// Filters of the few forms that are evaluated without jaq, and values that put their rules to the test.
+/// Filters of the few forms that are evaluated without jaq, and values at the limits of their rules.
 fn simple() -> impl Strategy<Value = (String, String)> {
     let atom = prop::sample::select(&[".a", ".b", ".a.b", "1", "2.50", "\"x\\ty\"", "null", "true", "-1", "0"][..]);
     let expression = atom.prop_map(str::to_owned).prop_recursive(3, 12, 2, |inner| {
@@ -195,7 +196,7 @@ proptest! {
         let answer = ours.answer(json.as_bytes());
         let failed = answer.said.iter().filter(|said| matches!(said.what, What::Failed(_))).count();
         prop_assert_eq!((String::from_utf8_lossy(&answer.out).into_owned(), failed), (out, failures), "{} of {}", filter, json);
-        // Row by row.
+        // Now row by row.
         let expression = Expression::new(&filter).expect("a filter");
         let (mut out, mut failed) = (Vec::new(), 0);
         for line in json.lines() {

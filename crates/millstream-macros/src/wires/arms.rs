@@ -14,7 +14,7 @@ pub(super) struct Arm {
     pub(super) body: Group,
     /// The names that the pattern binds.
     pub(super) bound: Vec<Ident>,
-    /// The name that it gives its lane.
+    /// The name of its lane.
     name: String,
 }
 
@@ -74,7 +74,7 @@ fn head_of(pattern: &[TokenTree], name: &mut Option<String>) {
     }
 }
 
-/// The names that a pattern binds: those in lower case that are no field's, no path's and no macro's.
+/// The names that a pattern binds: those in lower case, without names of fields, parts of paths and macros.
 fn binds(pattern: &[TokenTree], bound: &mut Vec<Ident>) {
     const WORDS: [&str; 6] = ["_", "ref", "mut", "true", "false", "box"];
     for (at, token) in pattern.iter().enumerate() {

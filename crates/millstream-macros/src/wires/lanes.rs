@@ -16,7 +16,7 @@ impl Write<'_> {
                 && is_word(tokens.get(at + 1), "else")
         };
         let Some(lane) = (1..tokens.len()).find(|at| else_of(*at)) else {
-            let message = "an `if` between wires needs an `else`: each number takes one of two lanes, and \
+            let message = "an `if` between wires needs an `else`: each number takes one of two lanes; \
                            `.filter(..)` is for values that take none";
             return Err(Error::new(message, tokens[0].to_token_stream()));
         };
@@ -42,7 +42,7 @@ impl Write<'_> {
             None => {
                 let operator = |token: &TokenTree| is_any(token, &['*', '!', '&']);
                 if is_word(tokens.first(), "let") {
-                    let message = "an `if` looks at no pattern: `match wire { pattern => { .. }, _ => { .. } }` does";
+                    let message = "an `if` takes no pattern: `match wire { pattern => { .. }, _ => { .. } }` does";
                     return Err(Error::new(message, tokens[0].to_token_stream()));
                 }
                 if tokens.first().is_some_and(operator) {
@@ -110,7 +110,7 @@ impl Write<'_> {
             arms.push(only.clone());
         }
         let whole = mixed("whole");
-        // What is not covered is reported at the wire.
+        // The compiler reports a value without an arm at the wire.
         let of = wire.first().map_or(at, TokenTree::span);
         let (root, value) = (self.root_at(of), Ident::new("value", Span::mixed_site().located_at(of)));
         let (mut before, wire) = self.expression(wire)?;
@@ -124,7 +124,7 @@ impl Write<'_> {
         let mut chosen = quote_spanned!(at=> #root::wires::matching(#tag));
         let mut methods = ["last_arm"].into_iter().chain(std::iter::repeat("arm_before"));
         for (n, arm) in arms.iter().enumerate().rev() {
-            // The last two arms are merged first, and each other one with all behind it.
+            // Merges the last two arms first, then each earlier arm with the arms after it.
             let merges =
                 (0..(n + 1).min(arms.len() - 1)).fold(quote!(()), |inner, _| quote!(#root::wires::OneMerge<#inner>));
             let number = Literal::usize_unsuffixed(n);

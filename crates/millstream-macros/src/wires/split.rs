@@ -11,7 +11,7 @@ pub(super) struct Closure<'a> {
     pub(super) body: &'a [TokenTree],
 }
 
-/// A parameter: the name of a wire, perhaps behind a `&`, and perhaps a type.
+/// A parameter: the name of a wire, perhaps after a `&`, and perhaps a type.
 pub(super) struct Parameter {
     pub(super) pattern: TokenStream,
     name: Option<Ident>,
@@ -49,12 +49,12 @@ pub(super) fn closure(tokens: &[TokenTree]) -> Option<Closure<'_>> {
     Some(Closure { parameters, body: &tokens[end..] })
 }
 
-/// The statements of a block, and behind the last `;` its result.
+/// The statements of a block, and the result after its last `;`.
 pub(super) fn statements(tokens: &[TokenTree]) -> Vec<&[TokenTree]> {
     tokens.split(|token| is(token, ';')).collect()
 }
 
-/// What stands between the commas. A comma in the parameters of a closure or in angle brackets is none of them.
+/// The tokens between the commas. A comma in a closure's parameters or in angle brackets does not separate.
 pub(super) fn elements(tokens: &[TokenTree]) -> Vec<Vec<TokenTree>> {
     let mut elements = Vec::new();
     let mut rest = tokens;
@@ -141,7 +141,7 @@ pub(super) fn bound(tokens: TokenStream) -> Vec<String> {
     names
 }
 
-/// Whether these tokens have this name, also in a text, as format strings do.
+/// Whether these tokens contain this name. A string literal counts too: a format string can name a variable.
 pub(super) fn mentions(tokens: &[TokenTree], name: &Ident) -> bool {
     tokens.iter().any(|token| match token {
         TokenTree::Ident(word) => word == name,

@@ -119,12 +119,8 @@ impl Aggregates {
             let here = at + part.len() - part.trim_start().len();
             let wrong = |what: &str| WrongCode { at: here..here + part.trim().len(), what: what.to_owned() };
             at += part.len() + 1;
-            let (name, call) = part.split_once(':').ok_or_else(|| {
-                wrong(
-                    "an aggregate is written as `total: \
-                                                                         sum(.qty)`",
-                )
-            })?;
+            let (name, call) =
+                part.split_once(':').ok_or_else(|| wrong("an aggregate is written as `total: sum(.qty)`"))?;
             let (name, call) = (name.trim().trim_matches('"').to_owned(), call.trim());
             let (kind, arguments) = match call.split_once('(') {
                 Some((kind, rest)) => {

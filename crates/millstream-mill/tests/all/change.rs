@@ -159,8 +159,8 @@ fn a_sink_goes_with_its_file() {
     let lines =
         ["new      x (scan_finish), with a state that begins fresh", "dropped  x (scan_finish), with its state"];
     is_so(&named("a"), &named("b"), &Allowed::default(), &lines);
-    let why = "refused  table a: it may have rows that are not written yet, and the new text has no such stage to \
-               write them";
+    let why = "refused  table a: it may have rows that are not written yet, \
+               and the new text has no such stage to write them";
     is_so(&text("table(\"a\")"), &text("jsonl"), &Allowed::default(), &[why]);
     let dropped = "dropped  table a (scan_finish), with its state";
     is_so(&text("table(\"a\")"), &text("jsonl"), &drops(&["table a"]), &[dropped]);

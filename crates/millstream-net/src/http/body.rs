@@ -1,4 +1,4 @@
-//! Bodies, of which no more is kept than is allowed, for no longer than is allowed.
+//! Bodies, within limits of size and time.
 
 use super::Refusal;
 use axum::body::{Body, HttpBody};
@@ -9,7 +9,7 @@ use tokio::time::timeout;
 
 /// The whole body.
 pub(super) async fn whole(body: Body, most: usize, within: Duration) -> Result<Bytes, Refusal> {
-    // What is announced is refused before it comes.
+    // Refuses a body that announces too many bytes before it comes.
     let hint = body.size_hint();
     if usize::try_from(hint.lower()).is_ok_and(|least| least <= most) {
         timeout(within, collected(body, most)).await.unwrap_or(Err(Refusal::BodyTooSlow))
@@ -23,7 +23,7 @@ async fn collected(mut body: Body, most: usize) -> Result<Bytes, Refusal> {
     if first.len() > most {
         return Err(Refusal::BodyTooLong { most });
     }
-    // Most bodies are one piece, which is not copied.
+    // A body of one piece, as most are, is not copied.
     let Some(second) = next(&mut body).await? else { return Ok(first) };
     let mut all = BytesMut::from(first);
     let mut piece = Some(second);
@@ -47,7 +47,7 @@ pub(super) async fn next(body: &mut Body) -> Result<Option<Bytes>, Refusal> {
             None => return Ok(None),
             Some(Err(_)) => return Err(Refusal::BodyBroken),
             Some(Ok(frame)) => {
-                // Trailers say nothing here.
+                // Trailers have no meaning here.
                 if let Ok(bytes) = frame.into_data() {
                     return Ok(Some(bytes));
                 }

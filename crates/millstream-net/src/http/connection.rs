@@ -1,4 +1,4 @@
-//! The connections of a server, and the way of each request on them.
+//! The connections of a server, and the path of each request.
 
 use super::counters::Counters;
 use super::events::ends_with_server;
@@ -29,14 +29,14 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::timeout;
 use tower_service::Service;
 
-/// What is between TCP and HTTP.
+/// The layers between TCP and HTTP.
 pub(super) enum Transport {
     Plain,
     #[cfg(feature = "tls")]
     Tls(tokio_rustls::TlsAcceptor),
 }
 
-/// What all connections share.
+/// The data that all connections share.
 pub(super) struct Serving {
     pub(super) switch: Arc<Switch>,
     guard: Arc<Guard>,
@@ -73,7 +73,7 @@ impl Serving {
 
 #[cfg(any(all(test, feature = "tcp"), feature = "fuzzed"))]
 impl Serving {
-    /// As if it had been accepted at this address, without a counter that others see.
+    /// A connection as if accepted at this address, without counters that others see.
     pub(super) fn alone(routes: Router, limits: Limits, address: SocketAddr) -> Arc<Self> {
         Serving::new(routes, limits, address, Transport::Plain)
     }
@@ -103,18 +103,19 @@ pub(super) async fn connected(serving: Arc<Serving>, accepted: Accepted) {
     }
 }
 
-/// The connection of a request, for what outlives its response: an upgraded connection counts as long as this lives.
+/// The connection of a request, for code that outlives the response: an upgraded connection counts as open while this
+/// exists.
 #[derive(Clone)]
 pub(super) struct Held {
     place: Place,
     _open: Arc<Open>,
     pub(super) closing: Closing,
     pub(super) visitor: Arc<Visitor>,
-    /// Whether it is that of a process that forwards the request.
+    /// Whether it belongs to a process that forwards the request.
     of_process: bool,
 }
 
-/// A connection that is counted as open while this lives.
+/// Counts a connection as open while this exists.
 struct Open(Arc<Counters>);
 
 impl Open {
@@ -130,7 +131,7 @@ impl Drop for Open {
     }
 }
 
-/// Serves one connection. Its error does not concern the others.
+/// Serves one connection. Its errors do not affect others.
 async fn connection<S>(serving: &Arc<Serving>, stream: S, held: Held)
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
@@ -139,7 +140,7 @@ where
     let Limits { head_within, head, headers, read_ahead, .. } = serving.limits;
     http.timer(TokioTimer::new()).header_read_timeout(head_within).max_headers(headers).max_header_size(head);
     http.max_buf_size(read_ahead.max(head).max(8 << 10));
-    // A client may close its half after a request, and still gets the answer.
+    // A client that closes its half after a request still gets the answer.
     http.half_close(true);
     let stream = Lingering::new(stream, held.place.clone());
     let service = hyper::service::service_fn(|request| {
@@ -165,7 +166,7 @@ impl Serving {
     async fn answer(&self, mut request: Request, held: Held) -> Response {
         let peer = held.visitor.peer;
         if !held.of_process {
-            // Only the process that has begun to take a body knows it.
+            // Only the process that has begun to take a body may set this header.
             request.headers_mut().remove(&TAKEN);
         }
         match held.visitor.way().await {
@@ -185,7 +186,7 @@ impl Serving {
                     Err(refused) => *refused,
                 }
             }
-            // The other process judges it.
+            // The other process checks the token and the limits.
             #[cfg(unix)]
             Way::Away(door) => forward(request, &door, peer).await,
             Way::Nowhere => Refusal::Ending.into_response(),
@@ -193,7 +194,7 @@ impl Serving {
     }
 }
 
-/// The routes are not kept until the response is there: a client in them would be.
+/// Drops the routes before the response comes, since they contain a client.
 async fn called(mut routes: Router, request: Request) -> Response {
     let response = routes.call(request);
     drop(routes);
@@ -202,7 +203,7 @@ async fn called(mut routes: Router, request: Request) -> Response {
 }
 
 impl Visitor {
-    /// The response to a request that was admitted, from who answers now.
+    /// The response to an admitted request, from its present destination.
     pub(super) async fn again(&self, request: Request) -> Response {
         match self.way().await {
             Way::Own(routes) => called(routes, request).await,
@@ -213,7 +214,7 @@ impl Visitor {
     }
 }
 
-/// A request that is in the server's own routes, unless it has left.
+/// A request in the server's own routes, unless it has left.
 struct Inside(Arc<Visitor>);
 
 impl Drop for Inside {
@@ -222,7 +223,7 @@ impl Drop for Inside {
     }
 }
 
-/// A count that is one more while this lives.
+/// Raises a count by one while this exists.
 struct UnderWay<'c>(&'c std::sync::atomic::AtomicU64);
 
 impl<'c> UnderWay<'c> {

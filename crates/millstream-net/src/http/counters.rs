@@ -1,19 +1,19 @@
-//! What a server has done.
+//! The counters of a server.
 
 use std::fmt::Write;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// What a server has done, in numbers that only grow, and how much is under way.
+/// The counters of a server: totals that only grow, and the present numbers of connections and requests.
 #[derive(Debug, Default)]
 pub struct Counters {
     pub(super) connections: AtomicU64,
     pub(super) open: AtomicU64,
     pub(super) under_way: AtomicU64,
-    /// By the first digit of the status; 202, 409, 413, 429 and 503 on their own.
+    /// Responses by the first digit of the status; 202, 409, 413, 429 and 503 separately.
     pub(super) responses: [AtomicU64; KINDS.len()],
 }
 
-/// What responses are counted by.
+/// The kinds by which responses are counted.
 const KINDS: [&str; 11] = ["1xx", "2xx", "3xx", "4xx", "5xx", "202", "409", "413", "429", "500", "503"];
 
 impl Counters {
@@ -24,33 +24,33 @@ impl Counters {
         self.responses[kind].fetch_add(1, Ordering::Relaxed);
     }
 
-    /// The connections that were accepted.
+    /// The number of accepted connections.
     #[must_use]
     pub fn connections(&self) -> u64 {
         self.connections.load(Ordering::Relaxed)
     }
 
-    /// The connections that are open.
+    /// The number of open connections.
     #[must_use]
     pub fn open(&self) -> u64 {
         self.open.load(Ordering::Relaxed)
     }
 
-    /// The requests that have no response yet.
+    /// The number of requests that have no response yet.
     #[must_use]
     pub fn under_way(&self) -> u64 {
         self.under_way.load(Ordering::Relaxed)
     }
 
-    /// The responses with this status, or with one of its class if it is not counted on its own. 202, 409, 413, 429,
-    /// 500 and 503 are.
+    /// The number of responses with this status, or in its class if the status is not counted separately. 202, 409,
+    /// 413, 429, 500 and 503 are.
     #[must_use]
     pub fn responses(&self, status: &str) -> u64 {
         let kind = KINDS.iter().position(|kind| *kind == status);
         kind.map_or(0, |kind| self.responses[kind].load(Ordering::Relaxed))
     }
 
-    /// In the text format of Prometheus.
+    /// The counters in the text format of Prometheus.
     #[must_use]
     pub fn metrics(&self) -> String {
         let mut text = String::new();

@@ -21,20 +21,19 @@ use std::time::Duration;
 use tokio::time::timeout;
 use tower_service::Service;
 
-/// An HTTP endpoint whose answers are a pipeline's: the output at the request's number. A `tower::Service`, for a
-/// router of your own (axum's `post_service`).
+/// An HTTP endpoint that answers with a pipeline's output at the request's number. It is a `tower::Service`, for your
+/// own router (axum's `post_service`).
 ///
-/// A request is read by one function, and its answer is written by another; both run on the server's threads, and all
-/// that is between them in the pipeline, which may run there, too, as [`Client`] says. What goes wrong concerns the one
-/// request:
+/// One function reads the request, and another writes the answer; both run on the server's threads. Everything between
+/// them is in the pipeline, whose stages may run there, too, as [`Client`] says. A failure affects only its request:
 ///
-/// - The body is too long, or too slow: 413, 408. Nothing was sent to the pipeline.
-/// - The first ring is full: 503 with `Retry-After`, at once, or after a time in which it may get
+/// - The body is too long, or too slow: 413, 408. The request was not sent to the pipeline.
+/// - The first ring is full: 503 with `Retry-After`, at once, or after a time to wait for
 ///   [room](Endpoint::room_within).
-/// - The stages leave the request's slot empty, by a filter or a `try_map_or_empty` that fails: 500. Where the values
-///   are `Result`s, the function that writes says what an error means.
-/// - The answer is not there in [time](Endpoint::within): 202. A client asks for less time by `Prefer: wait=SECONDS`.
-/// - The client goes away: before the body was read, nothing was sent. Later its answer is dropped.
+/// - The stages leave the request's slot empty, by a filter or a `try_map_or_empty` that fails: 500. If the values are
+///   `Result`s, the function that writes decides what an error means.
+/// - The answer does not come in [time](Endpoint::within): 202. A client sets a shorter time by `Prefer: wait=SECONDS`.
+/// - The client goes away before the body is read: the request was not sent. Later: the answer is dropped.
 /// - The service is [handed over](super::hand_over) while the body comes: the new process gets the whole request.
 ///
 /// ```
@@ -95,8 +94,8 @@ impl<Q, A> Clone for Options<Q, A> {
 }
 
 impl<Q: Item, A: Item> Endpoint<Q, A> {
-    /// An endpoint whose requests are made by `read`, of the head and the whole body of each, and whose answers are
-    /// written by `write`. What `read` returns as an error is the response.
+    /// An endpoint that makes requests by `read`, from the head and the whole body, and writes answers by `write`. An
+    /// error of `read` is the response.
     pub fn new<E: IntoResponse, R: IntoResponse>(
         client: Client<Q, A>,
         read: impl Fn(Parts, Bytes) -> Result<Q, E> + Send + Sync + 'static,
@@ -114,36 +113,37 @@ impl<Q: Item, A: Item> Endpoint<Q, A> {
         Endpoint(Arc::new(Inner { client, options }))
     }
 
-    /// With a body of at most this many bytes; 64 KiB by default.
+    /// Sets the longest body in bytes; 64 KiB by default.
     #[must_use]
     pub fn body(self, most: usize) -> Self {
         self.with(|options| options.most = most)
     }
 
-    /// With a body that comes within this time; 10 seconds by default.
+    /// Sets the time limit for a body; 10 seconds by default.
     #[must_use]
     pub fn body_within(self, time: Duration) -> Self {
         self.with(|options| options.body_within = time)
     }
 
-    /// With an answer within this time after the request was sent; 30 seconds by default. The request says less by
-    /// `Prefer: wait=SECONDS`.
+    /// Sets the time limit for an answer, from the time when the request is sent to the pipeline; 30 seconds by
+    /// default. A request can set a shorter time by `Prefer: wait=SECONDS`.
     #[must_use]
     pub fn within(self, time: Duration) -> Self {
         self.with(|options| options.within = time)
     }
 
-    /// With a time in which a request waits for room in the first ring before it is refused with 503; none by default.
+    /// Sets how long a request waits for room in the first ring before it is refused with 503; by default it does not
+    /// wait.
     ///
-    /// A client that is refused at once may ask again at once, and a server that is busy with refusing answers less
-    /// than it could. With some milliseconds here each connection is refused so much more rarely, and what is answered
-    /// stays the same however much is asked.
+    /// A client that is refused at once may try again at once, and refusals keep the server from answering. With some
+    /// milliseconds here it refuses each connection much less often, and its rate of answers stays the same under any
+    /// load.
     #[must_use]
     pub fn room_within(self, time: Duration) -> Self {
         self.with(|options| options.room_within = time)
     }
 
-    /// With a response of your own for a request without an answer.
+    /// Sets your own response to a request without an answer.
     #[must_use]
     pub fn on_refusal<R: IntoResponse>(self, refuse: impl Fn(Refusal) -> R + Send + Sync + 'static) -> Self {
         self.with(|options| options.refuse = Arc::new(move |refusal| refuse(refusal).into_response()))
@@ -165,7 +165,7 @@ impl<Q: Item, A: Item> Inner<Q, A> {
     async fn answer(&self, request: Request) -> Result<Response, Refusal> {
         let options = &self.options;
         let (mut parts, body) = request.into_parts();
-        // A service that is handed over does not wait for a body that comes slowly.
+        // A hand-over does not wait for a body that comes slowly.
         let visitor = parts.extensions.get::<Held>().map(|held| held.visitor.clone());
         if let Some(visitor) = &visitor {
             visitor.leave();
@@ -197,7 +197,7 @@ impl<Q: Item, A: Item> Inner<Q, A> {
 }
 
 impl<Q: Item, A: Item> Inner<Q, A> {
-    /// Waits for room. What waits longer was not sent.
+    /// Waits for room. If the time runs out, the request was not sent.
     async fn sent_within(&self, asked: Q, time: Duration) -> Result<Answer<A>, Refusal> {
         if time.is_zero() {
             return Err(Refusal::Full);
@@ -206,7 +206,7 @@ impl<Q: Item, A: Item> Inner<Q, A> {
         sent.map_err(|_| self.ending())
     }
 
-    /// Why nothing is taken any more.
+    /// Why no further request is taken.
     fn ending(&self) -> Refusal {
         self.client.failure().map_or(Refusal::Ending, failed)
     }
@@ -216,7 +216,7 @@ fn failed(error: millstream_exec::RunError) -> Refusal {
     Refusal::Failed(Arc::new(error))
 }
 
-/// Why a request that was accepted has no answer.
+/// Why an accepted request has no answer.
 pub(super) fn unanswered(error: CallError) -> Refusal {
     match error {
         CallError::NoAnswer => Refusal::NoAnswer,
@@ -226,7 +226,7 @@ pub(super) fn unanswered(error: CallError) -> Refusal {
     }
 }
 
-/// The seconds of `Prefer: wait=SECONDS`, as RFC 7240 has it.
+/// The seconds in `Prefer: wait=SECONDS` (RFC 7240).
 fn preferred(headers: &HeaderMap) -> Option<Duration> {
     let mut preferences =
         headers.get_all("prefer").iter().filter_map(|value| value.to_str().ok()).flat_map(|value| value.split(','));

@@ -6,7 +6,7 @@ use axum::http::header::CONTENT_TYPE;
 use axum::response::Response;
 use futures_util::StreamExt;
 
-/// The response; if it is a stream of events, which has no end of its own, it ends when the server is closed.
+/// The response. A stream of events, which does not end by itself, ends when the server is closed.
 pub(super) fn ends_with_server(response: Response, mut closing: Closing) -> Response {
     if response.headers().get(CONTENT_TYPE).is_none_or(|kind| kind != "text/event-stream") {
         return response;

@@ -1,4 +1,4 @@
-//! What is refused before a request comes to its route.
+//! Refuses requests before they reach a route.
 
 use super::{Limits, Refusal};
 use axum::http::{HeaderMap, Method, StatusCode, header};
@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Judges requests by their heads.
+/// Checks the heads of requests.
 #[derive(Debug)]
 pub(super) struct Guard {
     token: Option<String>,
@@ -18,7 +18,7 @@ pub(super) struct Guard {
     under_way: Mutex<HashMap<IpAddr, usize>>,
 }
 
-/// A request that is under way.
+/// An open request.
 #[derive(Debug)]
 pub(super) struct Admitted {
     of: Option<(Arc<Guard>, IpAddr)>,
@@ -30,7 +30,7 @@ impl Guard {
         Guard { token, requests_of_one, here: address.ip().is_loopback(), under_way: Mutex::default() }
     }
 
-    /// Whether the request may come to its route, or the response to it.
+    /// Admits the request to its route, or returns the response that refuses it.
     pub(super) fn admit(
         self: &Arc<Self>,
         method: &Method,
@@ -39,16 +39,16 @@ impl Guard {
     ) -> Result<Admitted, Box<Response>> {
         let text = |name| headers.get(name).map(|value| value.to_str().unwrap_or("\u{fffd}"));
         let host = text(header::HOST);
-        // A page from elsewhere can have a host name that is resolved to this machine. Browsers send that name.
+        // A page of another site can have a host name that resolves to this machine. Browsers send that name.
         if self.here && !host.is_none_or(is_here) {
             let why = "this server answers only to `localhost` and IP addresses\n";
             return refuse((StatusCode::MISDIRECTED_REQUEST, why));
         }
-        // A page from elsewhere can also open a WebSocket, by a GET, and send and read there what it likes.
+        // A page of another site can also open a WebSocket, by a GET, and send and read any messages.
         let upgrades = text(header::UPGRADE).is_some_and(|to| to.to_ascii_lowercase().contains("websocket"));
         let changes = upgrades || !matches!(*method, Method::GET | Method::HEAD | Method::OPTIONS);
         if changes {
-            // And a page from elsewhere can post to any address, without reading the answer.
+            // And a page of another site can post to any address, without reading the answer.
             let foreign = |origin: &str| origin.split_once("://").map(|(_, from)| from) != host;
             if text(header::ORIGIN).is_some_and(foreign) {
                 return refuse((StatusCode::FORBIDDEN, "requests from another site are refused\n"));
@@ -60,7 +60,7 @@ impl Guard {
                 return refuse((StatusCode::UNAUTHORIZED, header, "the token is missing or wrong\n"));
             }
         }
-        // Nothing is decompressed, so a small body is a small body.
+        // Bodies are not decompressed, so the limit of a body holds for its contents.
         if text(header::CONTENT_ENCODING).is_some_and(|coding| !coding.eq_ignore_ascii_case("identity")) {
             let why = "send the body as it is, without `Content-Encoding`\n";
             return refuse((StatusCode::UNSUPPORTED_MEDIA_TYPE, why));
@@ -99,7 +99,7 @@ impl Drop for Admitted {
     }
 }
 
-/// Whether it is this token. The time it takes does not tell how much of it is right.
+/// Whether it is this token. The time of the comparison does not depend on how much of the token is right.
 fn is_bearer(given: &str, token: &str) -> bool {
     let Some((scheme, given)) = given.split_once(' ') else { return false };
     let (given, token) = (given.trim().as_bytes(), token.as_bytes());

@@ -1,31 +1,30 @@
-//! A service that a new process takes over, with its clients: the way to change its program.
+//! A new process takes a service over from an old one, with its clients. This is the way to change a service's program.
 //!
-//! The process that has the service [offers](Server::offer) it at a socket in its state directory, which only its user
-//! can open. The new one [asks](ask) there, when it has [followed](millstream_state::Persistent::follow): so it has
-//! read nearly all of the state while the old one serves. What they do then, one after the other:
+//! The old process [offers](Server::offer) the service at a socket in its state directory, which only its user can
+//! open. The new process first [follows](millstream_state::Persistent::follow) the old one, to read nearly all of the
+//! state while the old one serves, and then [asks](ask) for the service. These steps follow:
 //!
-//! 1. The old process [holds](Server::hold) the requests that come from now on, answers those that it has, and lets its
-//!    state go.
+//! 1. The old process [holds](Server::hold) new requests, answers those that it has, and lets its state go.
 //! 2. It [hands its sockets over](Successor::hand_over), and waits.
-//! 3. The new process opens the state, and [a server](Predecessor::open) for the same clients, and says that it is
+//! 3. The new process opens the state, opens [a server](Predecessor::open) for the same clients, and reports that it is
 //!    [up](Predecessor::up).
-//! 4. The old process lets it begin: the new one accepts connections, and gets the requests that were held.
-//! 5. The old one forwards whole requests of the connections that it has, with `Connection: close`, and ends when it
-//!    has none. Until the new one is [settled](HandedOver::settled), by an answer or
-//!    [otherwise](Predecessor::up_until), the old one could go on.
+//! 4. The old process lets it begin: the new process accepts connections, and gets the held requests.
+//! 5. The old process forwards whole requests from its connections, with `Connection: close`, and ends when it has no
+//!    connection left. It can go on until the new process is [settled](HandedOver::settled), by an answer or
+//!    [otherwise](Predecessor::up_until).
 //!
-//! No request is refused for it, none is answered by both, and no connection is closed while a client may be writing
-//! to it. If the new process dies, is too slow or cannot read the state, the old one [goes on](Server::resume) with
-//! what it has held; also if the new one dies before it is settled. A new one of another version stores no snapshot,
-//! which the old one could not read, before its first request. If the old one dies, the new one goes on. Which of them
-//! may write is never a matter of what they say here: the lock of the state decides it. A second process that asks
-//! meanwhile is [refused](HandOverError::Busy).
+//! A take-over refuses no request, answers no request twice, and closes no connection while a client may be writing to
+//! it. If the new process cannot read the state, is too slow, or dies before it is settled, the old process
+//! [goes on](Server::resume) with the requests that it has held. A new process of another version stores no snapshot
+//! before its first request, since the old one could not read that. If the old process dies, the new one goes on. The
+//! lock of the state alone decides which of them may write. A second process that asks meanwhile is
+//! [refused](HandOverError::Busy).
 //!
-//! What has no end of its own, such as a WebSocket or a stream of events, stays with the old process until that closes
-//! its server. A request that lasts longer than [`hold`](Server::hold) waits gets what a service says that is
-//! [ending](crate::http::Refusal::Ending). An [`Endpoint`](crate::http::Endpoint) that still gathers a body is not
-//! waited for, and its request is forwarded as a whole. Of a body that an [`Ingest`](crate::http::Ingest) has begun to
-//! take, the rest is forwarded.
+//! A connection without an end, such as a WebSocket or a stream of events, stays with the old process until that closes
+//! its server. A request that lasts longer than [`hold`](Server::hold) waits gets the response of a service that is
+//! [ending](crate::http::Refusal::Ending). The old process does not wait for an [`Endpoint`](crate::http::Endpoint)
+//! that is still gathering a body: it forwards the whole request. If an [`Ingest`](crate::http::Ingest) has begun to
+//! take a body, the old process forwards the rest.
 //!
 //! ```
 //! use millstream::net::http::{Limits, Server, axum::{Router, routing::get}, hand_over::{self, Settled}};
@@ -39,7 +38,7 @@
 //! let old = Server::open("127.0.0.1:0", version("old"))?;
 //! let offer = old.offer(&dir)?;
 //! let mut client = std::net::TcpStream::connect(old.address())?;
-//! // What is still in the queue of the socket is the new process's.
+//! // The new process would get a connection that is still in the socket's queue.
 //! while old.counters().connections() == 0 {
 //!     std::thread::sleep(Duration::from_millis(1));
 //! }

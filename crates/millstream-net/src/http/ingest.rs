@@ -1,4 +1,4 @@
-//! Lines that are posted, as a source.
+//! Posted lines as a source.
 
 use super::connection::Held;
 use super::endpoint::unanswered;
@@ -23,28 +23,29 @@ use std::time::Duration;
 use tokio::time::timeout;
 use tower_service::Service;
 
-/// How many lines of a body were taken; of a request, by the process that has forwarded the rest of it.
+/// The header with the number of lines of a body that were taken; in a request, by the process that forwards the rest
+/// of the body.
 pub(super) const TAKEN: HeaderName = HeaderName::from_static("millstream-taken");
 
-/// The memory of larger blocks is not used again.
+/// The memory of larger blocks is not reused.
 const REUSED: usize = 1 << 20;
 
-/// An HTTP endpoint that takes lines, as newline-delimited JSON or any text, into a pipeline of blocks of text. A
-/// `tower::Service`, for a router of your own.
+/// An HTTP endpoint that takes lines, such as newline-delimited JSON, into a pipeline over blocks of text. It is a
+/// `tower::Service`, for your own router.
 ///
-/// A body may be of any length, and is never in memory as a whole: its whole lines go on as they come. The response has
-/// the number of lines that were taken: `{"taken":3}`. It is 202 where they are in the pipeline, and 200 where the
-/// source has a [journal](crate::arrivals::journaled) ([`durable`](Ingest::durable)): then they survive a crash.
+/// A body may have any length, and is never in memory as a whole: the endpoint passes its whole lines on as they come.
+/// The response has the number of taken lines: `{"taken":3}`. The status is 202 if they are in the pipeline, and 200 if
+/// the source has a [journal](crate::arrivals::journaled) ([`durable`](Ingest::durable)) and they survive a crash.
 ///
 /// - If the first ring is full when a body begins, the response is 503 with `Retry-After`. In the middle of a body the
 ///   connection waits for room.
-/// - A line that is too long is 413. The response says how many lines before it were taken.
-/// - If a body breaks off, its whole lines were taken, and the rest is left out. A last line without an end gets one.
+/// - If a line is too long, the response is 413, with the number of lines before it that were taken.
+/// - If a body breaks off, its whole lines are taken, and the rest is left out. A last line without an end gets one.
 /// - If the service is [handed over](super::hand_over) while a body comes, the new process gets the rest of it. The
-///   response has the lines that both have taken.
+///   response has the number of lines that both have taken.
 ///
-/// Nothing here makes a line that is sent twice count once: who gets no response can send the lines again that were not
-/// said to be taken, and a stage that knows them apart can leave them out.
+/// The endpoint does not recognize a line that is sent twice. A client without a response can send the lines again that
+/// were not reported as taken, and a stage that recognizes lines can drop the repeated ones.
 ///
 /// ```
 /// use millstream::net::http::{Ingest, Server, axum::{Router, routing::post_service}};
@@ -82,19 +83,19 @@ impl Ingest {
         Ingest { client, longest: 1 << 20, idle: Duration::from_secs(30), taken: StatusCode::ACCEPTED }
     }
 
-    /// With lines of at most this many bytes, with their ends.
+    /// Sets the longest line in bytes, counting its end.
     #[must_use]
     pub fn longest(self, longest: usize) -> Self {
         Ingest { longest, ..self }
     }
 
-    /// With bodies of which something comes within this time; 30 seconds by default.
+    /// Sets how long a body may send nothing; 30 seconds by default.
     #[must_use]
     pub fn idle(self, idle: Duration) -> Self {
         Ingest { idle, ..self }
     }
 
-    /// Of a source with a journal: what is taken survives a crash, and the response says 200.
+    /// For a source with a journal: taken lines survive a crash, and the response is 200.
     #[must_use]
     pub fn durable(self) -> Self {
         Ingest { taken: StatusCode::OK, ..self }
@@ -106,7 +107,7 @@ impl Ingest {
         let visitor = parts.extensions.get::<Held>().map(|held| held.visitor.clone());
         let mut taking = Taking::into(&self.client, before);
         let outcome = self.take(body, visitor.as_deref(), &mut taking).await;
-        // Whatever came of the rest: this much is taken.
+        // These lines are taken, even if the rest failed.
         let acknowledged = taking.all().await.map_err(refusal);
         let taken = taking.taken;
         let said = format!("{{\"taken\":{taken}}}\n");
@@ -131,14 +132,14 @@ impl Ingest {
         }
     }
 
-    /// Takes the lines of a body. Returns the rest of it if another run is to take that.
+    /// Takes the lines of a body. Returns the rest of the body if another run must take that.
     async fn take(
         &self,
         mut body: Body,
         visitor: Option<&Visitor>,
         taking: &mut Taking<'_, Block>,
     ) -> Result<Option<Body>, Refusal> {
-        // The memory of blocks that the pipeline is done with is used again, as long as the body lasts.
+        // Reuses the memory of blocks that the pipeline has finished with, as long as the body lasts.
         let (mut lines, mut pool) = (WholeLines::new(self.longest), BlockPool::new(REUSED));
         let too_long = |LineTooLong { longest }| Refusal::LineTooLong { most: longest, taken: 0 };
         let stays = || visitor.is_none_or(Visitor::stays);
@@ -164,7 +165,7 @@ impl Ingest {
         Ok(None)
     }
 
-    /// The next piece of a body. Who hands the service over waits for what is under way, and not for what comes slowly.
+    /// The next piece of a body. A hand-over waits for open requests, but not for a body that comes slowly.
     async fn piece(
         &self,
         body: &mut Body,
@@ -183,7 +184,7 @@ impl Ingest {
     }
 }
 
-/// The rest of a body, of which this was read.
+/// The rest of a body, after this part.
 fn rest(begun: Vec<u8>, body: Body) -> Body {
     Body::from_stream(unfold((Some(begun), body), |(begun, mut body)| async move {
         let piece = match begun {

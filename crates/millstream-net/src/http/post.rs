@@ -1,24 +1,24 @@
-//! A sink that posts what comes out.
+//! A sink that posts values.
 
 use millstream_core::{Retry, RunOutcome, SequenceNumber, Shape, Sink};
 use std::time::Duration;
 use std::{error, fmt, mem};
 
-/// A sink that posts values to a URL, in batches, with retries. It is the sink of a run whose values are text or bytes:
-/// a batch is their bytes, one after the other.
+/// A sink that posts values, text or bytes, to a URL, in batches, with retries. A batch is the bytes of its values, one
+/// after the other.
 ///
-/// Each request has `Idempotency-Key: JOB:FIRST-LAST` (`JOB:NUMBER` if it has one value), where `JOB` is the name of
-/// the sink. A repeated request is the same to the last byte, and has the same key; so a server that knows keys does it
-/// once. A batch ends when it is full, at a pause of the stream, and at its end. So a run that goes on after a crash
-/// may cut batches in other places. With [batches of one](PostSink::batch) the key is the number, and also then each
-/// value is done once.
+/// Each request has `Idempotency-Key: JOB:FIRST-LAST` (`JOB:NUMBER` for a single value), where `JOB` is the name of the
+/// sink. A repeated request has the same bytes and the same key, so a server that knows keys carries it out once. A
+/// batch ends when it is full, at a pause of the stream, and at its end. A run that goes on after a crash may therefore
+/// cut batches in other places. With [batches of one](PostSink::batch) the key is the number, and even then each value
+/// is carried out once.
 ///
-/// A response of 2xx takes a batch. 408, 425, 429 and 5xx, and what goes wrong on the way, are tried again, after the
-/// pauses of the [`Retry`], or after `Retry-After` if that is longer, but after a minute at most. Any other response, a
-/// redirection among them, and the last failure are the run's failure, at the number of the value that was put last.
+/// A response of 2xx takes a batch. The sink tries again after 408, 425, 429, 5xx and network errors: after the pauses
+/// of the [`Retry`], or after `Retry-After` if that is longer, but after at most a minute. Any other response, a
+/// redirection included, and the last failure fail the run, at the number of the value that was put last.
 ///
-/// It waits for each response. On a worker it holds up the stages beside it; as a sink with a name
-/// (`tee_to`) it has a thread of its own.
+/// It waits for each response. On a worker it delays the other stages of that worker; a named sink (`tee_to`) has its
+/// own thread.
 ///
 /// ```no_run
 /// use millstream::{net::http::PostSink, prelude::*};
@@ -41,23 +41,23 @@ pub struct PostSink {
     bytes: usize,
     retry: Retry,
     body: Vec<u8>,
-    /// The numbers of the first and the last value in the body, and how many there are.
+    /// The numbers of the first and the last value in the body, and the number of values.
     numbers: Option<(u64, u64)>,
     values: usize,
     posted: Posted,
 }
 
-/// What a [`PostSink`] has posted.
+/// The counters of a [`PostSink`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Posted {
-    /// The number of the last value that was taken.
+    /// The number of the last taken value.
     pub last: Option<SequenceNumber>,
-    /// The values that were taken.
+    /// How many values were taken.
     pub values: u64,
-    /// The requests that were answered well.
+    /// How many requests succeeded.
     pub requests: u64,
-    /// The requests that were repeated.
+    /// How many requests were repeated.
     pub retries: u64,
 }
 
@@ -65,18 +65,18 @@ pub struct Posted {
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum PostError {
-    /// The response has this status, and repeating the request would be of no use, or was of none.
+    /// The response has this status, and repeating the request would not help, or has not helped.
     Refused {
-        /// Where it was posted.
+        /// The URL.
         url: String,
         /// The status.
         status: u16,
     },
     /// No response came.
     Unanswered {
-        /// Where it was posted.
+        /// The URL.
         url: String,
-        /// What went wrong the last time.
+        /// The error of the last try.
         source: Box<dyn error::Error + Send + Sync>,
     },
 }
@@ -99,12 +99,13 @@ impl error::Error for PostError {
     }
 }
 
-/// The longest pause that a server can ask for.
+/// The longest pause that a server can set.
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 
 impl PostSink {
-    /// A sink that posts to this URL, by HTTP without encryption, for a job of this name: in batches of 1,000 values or
-    /// 1 MiB, with 5 retries after pauses of 100 ms, 200 ms and so on, and 30 seconds for each response.
+    /// A sink that posts to this URL, by HTTP without encryption, for a job of this name. By default batches have 1,000
+    /// values or 1 MiB, there are 5 retries after pauses of 100 ms, 200 ms and so on, and a response may take 30
+    /// seconds.
     #[must_use]
     pub fn to(url: impl Into<String>, job: impl Into<String>) -> Self {
         PostSink {
@@ -123,43 +124,43 @@ impl PostSink {
         }
     }
 
-    /// With at most this many values in a batch.
+    /// Sets the most values in a batch.
     #[must_use]
     pub fn batch(self, values: usize) -> Self {
         PostSink { batch: values.max(1), ..self }
     }
 
-    /// With batches that end when they have this many bytes. A larger value is a batch of its own.
+    /// Sets the bytes at which a batch ends. A larger value is its own batch.
     #[must_use]
     pub fn bytes(self, bytes: usize) -> Self {
         PostSink { bytes, ..self }
     }
 
-    /// With these retries.
+    /// Sets the retries.
     #[must_use]
     pub fn retry(self, retry: Retry) -> Self {
         PostSink { retry, ..self }
     }
 
-    /// With this time for each request and its response.
+    /// Sets the time limit for a request and its response.
     #[must_use]
     pub fn within(self, time: Duration) -> Self {
         PostSink { agent: agent(time), ..self }
     }
 
-    /// With `Authorization: Bearer TOKEN`.
+    /// Sends `Authorization: Bearer TOKEN`.
     #[must_use]
     pub fn token(self, token: impl Into<String>) -> Self {
         PostSink { token: Some(token.into()), ..self }
     }
 
-    /// With this `Content-Type`; by default it is `application/x-ndjson`.
+    /// Sets the `Content-Type`; by default it is `application/x-ndjson`.
     #[must_use]
     pub fn content_type(self, content_type: impl Into<String>) -> Self {
         PostSink { content_type: content_type.into(), ..self }
     }
 
-    /// Posts what was gathered.
+    /// Posts the present batch.
     fn post(&mut self) -> Result<(), PostError> {
         let Some((first, last)) = self.numbers.take() else { return Ok(()) };
         let (body, values) = (mem::take(&mut self.body), mem::take(&mut self.values));
@@ -167,18 +168,18 @@ impl PostSink {
         self.post_as(&key, &body)?;
         self.posted.values += values as u64;
         self.posted.last = Some(SequenceNumber(last));
-        // Its memory is for the next batch.
+        // The next batch reuses its memory.
         self.body = body;
         self.body.clear();
         Ok(())
     }
 
-    /// Posts a body now, with a key of the caller's, who knows by itself which bodies are the same. What was gathered
-    /// stays as it is.
+    /// Posts a body now, with a key of the caller, which must be the same for the same body. The present batch is not
+    /// changed.
     ///
     /// # Errors
     ///
-    /// If it is not taken, also when it was tried again.
+    /// If the body is not taken, even after the retries.
     pub fn post_as(&mut self, key: &str, body: &[u8]) -> Result<(), PostError> {
         let mut pauses = self.retry.pauses();
         loop {
@@ -204,7 +205,7 @@ impl PostSink {
         let url = || self.url.clone();
         let mut response = match request.send(body) {
             Ok(response) => response,
-            // The URL, or the request made of it, stays as it is.
+            // The URL is wrong, so a retry would not help.
             Err(error @ (ureq::Error::BadUri(_) | ureq::Error::Http(_))) => {
                 return Err(Failed::ForGood(PostError::Unanswered { url: url(), source: error.into() }));
             }
@@ -215,7 +216,7 @@ impl PostSink {
         };
         let status = response.status().as_u16();
         let wait = response.headers().get("retry-after").and_then(|wait| wait.to_str().ok()?.parse().ok());
-        // The rest is read, so that the connection can be used again.
+        // Reads the rest, so that the connection can be reused.
         let _ = response.body_mut().with_config().limit(SHORT).read_to_vec();
         match status {
             200..=299 => Ok(()),
@@ -228,12 +229,12 @@ impl PostSink {
     }
 }
 
-/// The bytes of a response that are read.
+/// The most bytes of a response to read.
 const SHORT: u64 = 64 << 10;
 
 enum Failed {
     ForGood(PostError),
-    /// It may be taken after this time.
+    /// The server may take it after this time.
     Now(PostError, Duration),
 }
 
@@ -266,7 +267,7 @@ where
     }
 
     fn finish(mut self, outcome: RunOutcome) -> Result<Posted, PostError> {
-        // After a failure or a stop, what was gathered may be of a batch that is not whole.
+        // After a failure or a stop, the batch may be incomplete.
         if outcome.is_complete() {
             self.post()?;
         }

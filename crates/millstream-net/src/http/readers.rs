@@ -12,15 +12,15 @@ use bytes::{Bytes, BytesMut};
 use futures_util::stream::unfold;
 use std::convert::Infallible;
 
-/// What is sent as one chunk, if there is so much.
+/// The most bytes of a chunk.
 const PIECE: usize = 64 << 10;
 
-/// A route that streams every value that is published from then on, as its bytes are, in chunks: lines of text or JSON
-/// for example, whose kind is `content_type`.
+/// A route that streams the bytes of every value that is published after the request, in chunks: for example lines of
+/// text or JSON. `content_type` names their kind.
 ///
-/// A reader that is slow holds nothing up. It [misses](WhenSlow) values when it is further behind than the broadcast
-/// keeps, and its connection is closed if it takes nothing for the [time](super::Limits::write_within) that it has. The
-/// stream ends after the last value, or when its [`Server`](super::Server) is closed.
+/// A slow reader delays nothing. It [misses](WhenSlow) values if it lags behind all that the broadcast keeps, and its
+/// connection is closed if it takes nothing for the [limit](super::Limits::write_within). The stream ends after the
+/// last value, or when its [`Server`](super::Server) is closed.
 ///
 /// ```
 /// use millstream::net::http::{Server, axum::Router, stream};
@@ -48,9 +48,9 @@ pub fn stream(values: Broadcast, when_slow: WhenSlow, content_type: &'static str
     })
 }
 
-/// A route that streams every value that is published from then on as a server-sent event, whose id is the value's
-/// number. Its data are the value's lines. Values that a slow reader has missed are an event `skipped`, whose data are
-/// how many.
+/// A route that streams every value that is published after the request as a server-sent event. The event's id is the
+/// value's number, and its data are the value's lines. If a slow reader has missed values, it gets an event `skipped`
+/// with their number.
 ///
 /// ```
 /// use millstream::net::http::{axum::Router, events};
@@ -94,14 +94,14 @@ fn route(
 
 type State = Option<(Reader, Option<Held>)>;
 
-/// The next chunk: what is there, or what comes first.
+/// The next chunk: all values that are there, or the next one.
 async fn chunk(state: State, write: fn(&mut BytesMut, &Next)) -> Option<(Result<Bytes, Infallible>, State)> {
     let (mut reader, mut held) = state?;
     let mut closed = false;
     let mut next = tokio::select! {
         next = reader.next() => Some(next),
         () = closing(&mut held) => {
-            // What was published before is sent.
+            // Sends the values that were published before.
             closed = true;
             reader.try_next()
         }
@@ -115,12 +115,12 @@ async fn chunk(state: State, write: fn(&mut BytesMut, &Next)) -> Option<(Result<
         }
         next = if piece.len() < PIECE { reader.try_next() } else { None };
     }
-    // Nothing is there that is not an end: without a byte to send, there is nothing to wait for.
+    // A closed stream ends after this chunk, unless the chunk is full: then there may be more values.
     let state = (!closed || piece.len() >= PIECE).then_some((reader, held));
     if piece.is_empty() && state.is_none() { None } else { Some((Ok(piece.freeze()), state)) }
 }
 
-/// Waits until the server is closed. Another server than ours does not say so.
+/// Waits until the server is closed. Only our own server reports that.
 pub(super) async fn closing(held: &mut Option<Held>) {
     match held {
         Some(held) => held.closing.wait().await,

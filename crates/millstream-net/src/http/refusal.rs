@@ -1,4 +1,4 @@
-//! Why a request has no answer of the pipeline.
+//! Why a request has no answer from the pipeline.
 
 use axum::http::header::RETRY_AFTER;
 use axum::http::{HeaderValue, StatusCode};
@@ -7,26 +7,26 @@ use millstream_exec::RunError;
 use std::fmt;
 use std::sync::Arc;
 
-/// Why a request has no answer of the pipeline. As a response it has the status of [`status`](Refusal::status), and
-/// says why in a line of text.
+/// Why a request has no answer from the pipeline. As a response it has the [`status`](Refusal::status), and the reason
+/// in a line of text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Refusal {
-    /// 413: the body is longer than it may be.
+    /// 413: the body is too long.
     BodyTooLong {
-        /// The bytes that it may have.
+        /// The most bytes that it may have.
         most: usize,
     },
-    /// 413: a line is longer than it may be.
+    /// 413: a line is too long.
     LineTooLong {
-        /// The bytes that it may have, with its end.
+        /// The most bytes that it may have, counting its end.
         most: usize,
-        /// The lines before it that were taken.
+        /// The number of lines before it that were taken.
         taken: u64,
     },
     /// 408: the body did not come in time.
     BodyTooSlow,
-    /// 400: the body broke off, or its chunks are none.
+    /// 400: the body broke off, or its chunks are not valid.
     BodyBroken,
     /// 503 with `Retry-After`: there is no room in the first ring. The request was not accepted.
     Full,
@@ -34,9 +34,9 @@ pub enum Refusal {
     Ending,
     /// 503: the run ended before it answered. Whether the request has an effect is not known.
     Ended,
-    /// 429 with `Retry-After`: this client has too many requests under way.
+    /// 429 with `Retry-After`: this client has too many open requests.
     TooMany,
-    /// 202: the request is accepted, and its answer was not there in time.
+    /// 202: the request is accepted, but its answer did not come in time.
     Late,
     /// 500: the pipeline has no answer to this request. A stage left it out, or failed on it.
     NoAnswer,
@@ -45,7 +45,7 @@ pub enum Refusal {
 }
 
 impl Refusal {
-    /// The status that says it.
+    /// The status of the response.
     #[must_use]
     pub fn status(&self) -> StatusCode {
         match self {
@@ -59,7 +59,7 @@ impl Refusal {
         }
     }
 
-    /// The seconds after which it may be tried again, if that is of use: the request was not accepted.
+    /// The seconds after which to try again, if the request was not accepted and trying again can help.
     #[must_use]
     pub fn retry_after(&self) -> Option<u64> {
         match self {
@@ -84,11 +84,10 @@ impl fmt::Display for Refusal {
             Refusal::Ended => f.write_str("the service has ended; whether this had an effect is not known"),
             Refusal::TooMany => f.write_str("too many requests of this client are under way"),
             Refusal::Late => f.write_str("accepted; the answer did not come in time"),
-            Refusal::NoAnswer => f.write_str(
-                "there is no answer to this request: a stage left it out, or failed on \
-                                              it",
-            ),
-            // Where and why it failed is for the log, and not for a stranger.
+            Refusal::NoAnswer => {
+                f.write_str("there is no answer to this request: a stage left it out, or failed on it")
+            }
+            // Strangers must not see where and why it failed: that is for the log.
             Refusal::Failed(_) => f.write_str("the service has failed"),
         }
     }

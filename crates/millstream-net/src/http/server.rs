@@ -19,15 +19,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// Serves routes over HTTP/1.1 on threads of its own, within [limits](Limits), until it is dropped.
+/// Serves routes over HTTP/1.1 on its own threads, within [limits](Limits), until it is dropped.
 ///
-/// It listens on loopback alone, unless a [token](Limits::token) is asked for. On loopback it answers only to
-/// `localhost` and IP addresses, and nowhere to a `POST` from another site, so that a page in a browser cannot reach
-/// it. Bodies that are compressed are refused (415). A request with `Transfer-Encoding` and `Content-Length` is read by
-/// its chunks, and its connection is closed.
+/// It listens only on loopback, unless a [token](Limits::token) is set. On loopback it answers only to `localhost` and
+/// IP addresses; and it never answers a `POST` from another site, so a page in a browser cannot reach it. It refuses
+/// compressed bodies (415). If a request has both `Transfer-Encoding` and `Content-Length`, it reads the chunks, and
+/// closes the connection.
 ///
-/// When it is [closed](Server::close), it accepts no connection any more, answers the requests under way, and ends
-/// streams of events. Its routes are dropped then, and with them their clients.
+/// When it is [closed](Server::close), it accepts no further connections, answers open requests, and ends streams of
+/// events. It then drops its routes, and with them their clients.
 ///
 /// ```
 /// use millstream::net::http::{Server, axum::{Router, routing::get}};
@@ -46,16 +46,16 @@ pub struct Server {
     pub(super) listening: Listening,
     encrypted: bool,
     pub(super) serving: Arc<Serving>,
-    /// The routes that have taken the place of others.
+    /// The number of the present routes. Each replacement gets the next number.
     #[cfg(unix)]
     routes: AtomicU64,
 }
 
-/// How a server was closed.
+/// The result of closing a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Closed {
-    /// The connections that were cut off, since their requests were not answered in time.
+    /// The number of connections that were cut off because their requests were not answered in time.
     pub cut_off: usize,
 }
 
@@ -73,14 +73,13 @@ impl Server {
     ///
     /// # Errors
     ///
-    /// If others than this machine could connect and no token is asked for; if the address cannot be used, or no thread
-    /// can be started.
+    /// If other machines could connect and no token is set; if the address cannot be used, or no thread can be started.
     pub fn open_with(address: impl ToSocketAddrs, routes: Router, limits: Limits) -> Result<Self, OpenError> {
         let bound = Bound::to(address, limits.token.is_some())?;
         Server::plain(bound, routes, limits, Accepting::Yes)
     }
 
-    /// Listens by a socket that listens already: one of a supervisor, for which clients wait also while no process
+    /// Listens by a socket that listens already: one of a supervisor, at which clients wait even while no process
     /// serves.
     ///
     /// # Errors
@@ -91,7 +90,7 @@ impl Server {
         Server::plain(bound, routes, limits, Accepting::Yes)
     }
 
-    /// As [`open_with`](Server::open_with), with connections that are encrypted.
+    /// As [`open_with`](Server::open_with), with encrypted connections.
     ///
     /// # Errors
     ///
@@ -107,7 +106,7 @@ impl Server {
         Server::encrypted(bound, routes, limits, certificate, Accepting::Yes)
     }
 
-    /// As [`open_on`](Server::open_on), with connections that are encrypted.
+    /// As [`open_on`](Server::open_on), with encrypted connections.
     ///
     /// # Errors
     ///
@@ -158,7 +157,7 @@ impl Server {
         Ok(server)
     }
 
-    /// The address where it listens.
+    /// The address at which it listens.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.listening.address()
@@ -170,13 +169,13 @@ impl Server {
         self.encrypted
     }
 
-    /// What it has done.
+    /// Its counters.
     #[must_use]
     pub fn counters(&self) -> &Arc<Counters> {
         &self.serving.counters
     }
 
-    /// Accepts no connection any more, and waits until all requests under way are answered, at most for this time.
+    /// Stops accepting connections, and waits until all open requests are answered, at most for this time.
     pub fn close(self, within: Duration) -> Closed {
         Closed { cut_off: self.listening.close(within) }
     }
@@ -185,25 +184,25 @@ impl Server {
 /// What a hand-over needs: see [`hand_over`](super::hand_over).
 #[cfg(unix)]
 impl Server {
-    /// Offers the service to a new process, at a socket in this directory. It is one that this process alone uses: the
-    /// offer takes the place of another one.
+    /// Offers the service to a new process, at a socket in this directory, which only this process may use: the offer
+    /// replaces an earlier one.
     ///
     /// # Errors
     ///
-    /// If the system refuses.
+    /// If the system refuses the socket.
     pub fn offer(&self, dir: impl AsRef<Path>) -> io::Result<Offer> {
         Offer::new(self, dir.as_ref())
     }
 
-    /// Accepts no connection, lets the requests wait that come from now on, and drops the routes. Waits until those
-    /// that were there are answered, at most for this time, and returns how many are not. One that waits for longer
-    /// than 30 seconds is [refused](super::Refusal::Ending).
+    /// Stops accepting connections, holds new requests, and drops the routes. Waits until earlier requests are
+    /// answered, at most for this time, and returns how many are not. A request that is held for longer than 30 seconds
+    /// is [refused](super::Refusal::Ending).
     pub fn hold(&self, within: Duration) -> u64 {
         self.listening.accept(Accepting::NotNow);
         self.serving.switch.hold(within)
     }
 
-    /// Goes on with these routes: accepts connections, and answers the requests that wait.
+    /// Goes on with these routes: accepts connections, and answers held requests.
     pub fn resume(&self, routes: Router) {
         let number = self.routes.fetch_add(1, Ordering::Relaxed) + 1;
         self.serving.switch.own(number, routes);

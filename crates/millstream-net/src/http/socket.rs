@@ -13,18 +13,18 @@ use millstream_exec::Client;
 use std::time::Duration;
 use tokio::time::timeout;
 
-/// What a reader has to say is small.
+/// The longest message of a reader.
 const FROM_READER: usize = 4 << 10;
 
-/// The time that the other end has for its part of the end.
+/// The time limit for the other end to close the connection.
 const GOODBYE: Duration = Duration::from_secs(1);
 
-/// A route that sends every value that is published from then on to each WebSocket, as a message: of text if it is
-/// UTF-8, and else of bytes.
+/// A route that sends to each WebSocket every value that is published after it is opened. A value is a message, of text
+/// if the value is UTF-8, otherwise of bytes.
 ///
-/// A reader that is slow holds nothing up: see [`stream`](super::stream). The connection of a
-/// [`Server`](super::Server) counts as one until it ends. It is closed after the last value, or with the server. A page
-/// of another site cannot open one.
+/// A slow reader delays nothing: see [`stream`](super::stream). A WebSocket counts as a connection of its
+/// [`Server`](super::Server) until it ends. It is closed after the last value, or with the server. A page of another
+/// site cannot open one.
 ///
 /// ```
 /// use millstream::net::http::{axum::Router, send_messages};
@@ -52,7 +52,7 @@ async fn write(mut socket: WebSocket, mut reader: Reader, held: &mut Option<Held
             tokio::select! {
                 next = reader.next() => next,
                 said = socket.recv() => match said {
-                    // Pings are answered, and what a reader says besides is thrown away.
+                    // Answers pings, and discards a reader's other messages.
                     Some(Ok(message)) if !matches!(message, Message::Close(_)) => continue,
                     _ => return,
                 },
@@ -76,7 +76,7 @@ async fn write(mut socket: WebSocket, mut reader: Reader, held: &mut Option<Held
     }
 }
 
-/// A message of text if it is UTF-8, without the line feed at its end, which a message does not need.
+/// A message of text if it is UTF-8, without its last line feed, which a message does not need.
 fn message(bytes: Bytes) -> Message {
     let trimmed = if bytes.ends_with(b"\n") { bytes.slice(..bytes.len() - 1) } else { bytes };
     match Utf8Bytes::try_from(trimmed.clone()) {
@@ -85,12 +85,12 @@ fn message(bytes: Bytes) -> Message {
     }
 }
 
-/// A route that takes the messages of WebSockets: each is a record for the client, text and bytes alike. The messages
-/// of one connection keep their order, and after each of them, when the source has taken it, the answer is a message
-/// with the number of those that were taken.
+/// A route that takes the messages of WebSockets: each, text or bytes, is a record for the client. The messages of one
+/// connection keep their order. When the source has taken a message, the answer is a message with the number of taken
+/// ones.
 ///
 /// A connection is read only while there is room in the first ring. A message of more than `longest` bytes closes the
-/// connection, and so does one that says nothing for the time `idle`.
+/// connection; so does the time `idle` without a message.
 ///
 /// ```
 /// use millstream::net::http::{axum::Router, take_messages};
@@ -147,11 +147,11 @@ async fn read(mut socket: WebSocket, client: &Client<Vec<u8>, ()>, idle: Duratio
     goodbye(socket, code, why).await;
 }
 
-/// Closes a connection, and reads what is still under way, so that the last message is not lost by a reset.
+/// Closes a connection, and reads its remaining bytes, so that a reset does not destroy the last message.
 async fn goodbye(mut socket: WebSocket, code: u16, why: &'static str) {
     if socket.send(Message::Close(Some(CloseFrame { code, reason: why.into() }))).await.is_ok() {
         let rest = async { while let Some(Ok(_)) = socket.recv().await {} };
-        // One that does not answer is not waited for.
+        // Does not wait for a client that does not answer.
         let _ = timeout(GOODBYE, rest).await;
     }
 }

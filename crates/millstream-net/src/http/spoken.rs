@@ -9,7 +9,8 @@ use std::sync::Arc;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, duplex};
 use tokio::sync::{Semaphore, watch};
 
-/// What a server says to a connection that sends these bytes, in pieces of this length, and closes its half then.
+/// The bytes that a server sends on a connection that sends these bytes, in pieces of this length, and then closes its
+/// half.
 pub(crate) async fn spoken_to(routes: Router, limits: Limits, bytes: &[u8], piece: usize) -> Vec<u8> {
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, 80));
     let serving = Serving::alone(routes, limits, address);
@@ -21,7 +22,7 @@ pub(crate) async fn spoken_to(routes: Router, limits: Limits, bytes: &[u8], piec
     let mut said = Vec::new();
     let speak = async {
         for piece in bytes.chunks(piece) {
-            // An error means that it has heard enough.
+            // An error means that the server reads no more.
             if to.write_all(piece).await.is_err() {
                 break;
             }

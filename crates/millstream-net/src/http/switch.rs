@@ -1,4 +1,4 @@
-//! Who answers a server's requests: its own routes, no one for now, or the process that has taken over.
+//! Selects what answers a server's requests: its own routes, nothing for now, or the process that has taken over.
 
 use axum::Router;
 #[cfg(unix)]
@@ -12,16 +12,16 @@ use std::time::Instant;
 use tokio::sync::watch;
 use tokio::time::timeout;
 
-/// The longest time for which a request waits for who is to answer it.
+/// The longest time for which a held request waits.
 const HELD_WITHIN: Duration = Duration::from_secs(30);
 
-/// How long it takes at most until it is noticed that the last request is answered.
+/// The interval between checks whether the last request has been answered.
 #[cfg(unix)]
 const LOOK: Duration = Duration::from_millis(1);
 
 #[derive(Clone)]
 enum Mode {
-    /// The routes that take the place of others have another number.
+    /// Routes that replace others have another number.
     Own(u64, Router),
     #[cfg(unix)]
     Held,
@@ -30,21 +30,21 @@ enum Mode {
     Away(Arc<Door>),
 }
 
-/// Where the requests of a server go; it can be changed while they come.
+/// The destination of a server's requests. It can change while they come.
 pub(super) struct Switch {
     mode: watch::Sender<Mode>,
-    /// The requests that are in its own routes.
+    /// The number of requests in its own routes.
     inside: AtomicU64,
-    /// Whether its own routes have answered one.
+    /// Whether its own routes have answered a request.
     answered: AtomicBool,
 }
 
-/// Where one request goes.
+/// The destination of one request.
 pub(super) enum Way {
     Own(Router),
     #[cfg(unix)]
     Away(Arc<Door>),
-    /// For too long no one was there to answer it.
+    /// The request was held for too long.
     Nowhere,
 }
 
@@ -54,9 +54,9 @@ impl Switch {
         Arc::new(Switch { mode, inside: AtomicU64::new(0), answered: AtomicBool::new(false) })
     }
 
-    /// Its own routes have answered a request.
+    /// Records that its own routes have answered a request.
     pub(super) fn answered(&self) {
-        // A look is cheaper than a write that all connections do.
+        // A read is cheaper than a write to memory that all connections share.
         if !self.answered.load(Ordering::Relaxed) {
             self.answered.store(true, Ordering::Relaxed);
         }
@@ -65,8 +65,8 @@ impl Switch {
 
 #[cfg(unix)]
 impl Switch {
-    /// Lets the requests that come from now on wait, and drops the routes. Waits until no request is in them, at most
-    /// for this time. Returns how many are.
+    /// Holds new requests, and drops the routes. Waits until no request is in the routes, at most for this time.
+    /// Returns the number of those that still are.
     pub(super) fn hold(&self, within: Duration) -> u64 {
         drop(self.mode.send_replace(Mode::Held));
         let since = Instant::now();
@@ -79,13 +79,13 @@ impl Switch {
         }
     }
 
-    /// These routes answer from now on, also what waits. No routes before them had this number.
+    /// Lets these routes answer, also the requests that wait. The number must be new.
     pub(super) fn own(&self, number: u64, routes: Router) {
         self.answered.store(false, Ordering::Relaxed);
         self.mode.send_replace(Mode::Own(number, routes));
     }
 
-    /// Whole requests go through this door from now on, also those that wait.
+    /// Sends whole requests through this door, also those that wait.
     pub(super) fn away(&self, door: Arc<Door>) {
         self.mode.send_replace(Mode::Away(door));
     }
@@ -95,11 +95,11 @@ impl Switch {
     }
 }
 
-/// The requests of one connection, of which there is one at a time.
+/// The requests of one connection, one at a time.
 pub(super) struct Visitor {
     pub(super) peer: SocketAddr,
     switch: Arc<Switch>,
-    /// The routes in which the request is, or was last.
+    /// The number of the routes in which the request is, or was last.
     routes: AtomicU64,
     inside: AtomicBool,
 }
@@ -110,7 +110,8 @@ impl Visitor {
         Arc::new(Visitor { peer, switch: switch.clone(), routes, inside })
     }
 
-    /// Says where the next request goes. If to the server's own routes, it is inside until it [leaves](Visitor::leave).
+    /// The destination of the next request. In the server's own routes, it counts as inside until it
+    /// [leaves](Visitor::leave).
     pub(super) async fn way(&self) -> Way {
         loop {
             self.enter();
@@ -139,22 +140,22 @@ impl Visitor {
         self.switch.mode.borrow().clone()
     }
 
-    /// Counted before the mode is read: who holds the requests waits for those that have read the mode before.
+    /// Counts the request before it reads the mode, so that [`Switch::hold`] waits for all requests that have read the
+    /// earlier mode.
     fn enter(&self) {
         if !self.inside.swap(true, Ordering::Relaxed) {
             self.switch.inside.fetch_add(1, Ordering::SeqCst);
         }
     }
 
-    /// The request has its answer, or it only gathers its body from now on: who holds requests does not wait for it.
+    /// The request has its answer, or only gathers its body from now on: holding the requests does not wait for it.
     pub(super) fn leave(&self) {
         if self.inside.swap(false, Ordering::Relaxed) {
             self.switch.inside.fetch_sub(1, Ordering::SeqCst);
         }
     }
 
-    /// The request that has left goes on. `false` if its routes are gone: other ones have taken their place, or
-    /// another process.
+    /// The request that has left goes on. `false` if its routes are gone, replaced by other routes or another process.
     pub(super) fn come_back(&self) -> bool {
         let same = self.stays();
         if !same {
@@ -163,8 +164,8 @@ impl Visitor {
         same
     }
 
-    /// As [`come_back`](Visitor::come_back), but the request is inside whatever this returns: who holds requests waits
-    /// until it [leaves](Visitor::leave).
+    /// As [`come_back`](Visitor::come_back), but the request is inside even if this returns `false`: holding the
+    /// requests waits until it [leaves](Visitor::leave).
     pub(super) fn stays(&self) -> bool {
         self.enter();
         let routes = self.routes.load(Ordering::Relaxed);

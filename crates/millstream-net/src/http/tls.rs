@@ -1,4 +1,4 @@
-//! Certificates, for connections that are encrypted.
+//! Certificates for encrypted connections.
 
 use rustls_pki_types::pem::PemObject;
 use rustls_pki_types::{CertificateDer, PrivateKeyDer};
@@ -9,12 +9,12 @@ use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::ServerConfig;
 use tokio_rustls::rustls::crypto::ring::default_provider;
 
-/// What a server shows to those who connect, and the key that proves it: TLS 1.2 and 1.3, by rustls.
+/// The certificates of a server, and their key: TLS 1.2 and 1.3, by rustls.
 #[derive(Clone)]
 pub struct Certificate(Arc<ServerConfig>);
 
 impl Certificate {
-    /// Of PEM files: the chain of certificates, the server's own first, and the private key.
+    /// Reads PEM files: the chain of certificates, the server's own first, and the private key.
     ///
     /// ```no_run
     /// use millstream::net::http::{Certificate, Limits, Server, axum::Router};
@@ -26,12 +26,12 @@ impl Certificate {
     ///
     /// # Errors
     ///
-    /// If a file cannot be read, or has none; or the key is that of another certificate.
+    /// If a file cannot be read, or has no certificate or key; or the key belongs to another certificate.
     pub fn read(certificates: impl AsRef<Path>, key: impl AsRef<Path>) -> io::Result<Self> {
         Certificate::from_pem(&std::fs::read(certificates)?, &std::fs::read(key)?)
     }
 
-    /// Of the bytes of such files.
+    /// Reads the bytes of such files.
     ///
     /// # Errors
     ///

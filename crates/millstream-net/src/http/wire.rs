@@ -1,4 +1,4 @@
-//! The connections that requests come on: of clients, and of a process that forwards them.
+//! The connections that bring requests: from clients, and from a process that forwards them.
 
 use std::io;
 use std::pin::Pin;
@@ -6,7 +6,7 @@ use std::task::{Context, Poll};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 
-/// A connection of either kind. As one type, so that HTTP is compiled once.
+/// A connection of either kind. One type, so that HTTP is compiled once.
 #[derive(Debug)]
 pub(super) enum Wire {
     Tcp(TcpStream),
@@ -14,7 +14,7 @@ pub(super) enum Wire {
     Unix(tokio::net::UnixStream),
 }
 
-/// Does the same with both.
+/// Runs the same code for both kinds.
 macro_rules! of_both {
     ($wire:expr, $stream:ident => $does:expr) => {
         match $wire.get_mut() {

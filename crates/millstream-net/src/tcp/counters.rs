@@ -1,6 +1,6 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// What a listener has done, in numbers that only grow, and how many connections are open.
+/// The counters of a listener: totals that only grow, and the number of open connections.
 #[derive(Debug, Default)]
 pub struct ListenerCounters {
     pub(super) connections: AtomicU64,
@@ -11,38 +11,38 @@ pub struct ListenerCounters {
 }
 
 impl ListenerCounters {
-    /// The connections that were accepted.
+    /// The number of accepted connections.
     #[must_use]
     pub fn connections(&self) -> u64 {
         self.connections.load(Ordering::Relaxed)
     }
 
-    /// The connections that are open.
+    /// The number of open connections.
     #[must_use]
     pub fn open(&self) -> u64 {
         self.open.load(Ordering::Relaxed)
     }
 
-    /// The lines or records that were taken.
+    /// The number of taken lines or records.
     #[must_use]
     pub fn taken(&self) -> u64 {
         self.taken.load(Ordering::Relaxed)
     }
 
-    /// The connections that were closed since they had no token, or since a line or record was too long.
+    /// The number of connections that were closed because they had no token, or a line or record was too long.
     #[must_use]
     pub fn refused(&self) -> u64 {
         self.refused.load(Ordering::Relaxed)
     }
 
-    /// The lines or records that were left out, since their connection ended in the middle of them.
+    /// The number of lines or records that were left out because their connection ended within them.
     #[must_use]
     pub fn broken_off(&self) -> u64 {
         self.broken_off.load(Ordering::Relaxed)
     }
 }
 
-/// A connection that is counted as open while this lives.
+/// Counts a connection as open while this exists.
 pub(super) struct Opened<'c>(&'c ListenerCounters);
 
 impl<'c> Opened<'c> {

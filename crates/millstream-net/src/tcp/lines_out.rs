@@ -14,19 +14,18 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-/// What is written at once, if there is so much.
+/// The most bytes of a write.
 const PIECE: usize = 64 << 10;
 
-/// Listens for readers, and writes every value that is published from then on to each of them, as its bytes are.
+/// Listens for readers, and writes to each the bytes of every value that is published after it connects.
 ///
-/// A reader that is slow holds nothing up. It [misses](WhenSlow) values when it is further behind than the broadcast
-/// keeps, and its connection is closed if it takes nothing for the [time](Options::write_within) that it has. What it
-/// sends is read and thrown away, but for the [token](Options::token).
+/// A slow reader delays nothing. It [misses](WhenSlow) values if it lags behind all that the broadcast keeps, and its
+/// connection is closed if it takes nothing for the [limit](Options::write_within). The bytes that it sends are
+/// discarded, except the [token](Options::token).
 ///
 /// # Errors
 ///
-/// If others than this machine could connect and no token is asked for; if the address cannot be used, or no thread can
-/// be started.
+/// If other machines could connect and no token is set; if the address cannot be used, or no thread can be started.
 pub fn send_lines(
     address: impl ToSocketAddrs,
     values: Broadcast,
@@ -58,7 +57,7 @@ pub fn send_lines(
 async fn shows(stream: &mut TcpStream, token: &str) -> bool {
     let mut line = Vec::new();
     let read = async {
-        // Byte by byte, so that nothing behind the line is taken. It is short.
+        // Reads the short line byte by byte, so that no byte after it is taken.
         while line.len() <= token.len() + 1 {
             match stream.read_u8().await {
                 Ok(b'\n') => break,
@@ -71,10 +70,10 @@ async fn shows(stream: &mut TcpStream, token: &str) -> bool {
     in_time && token::is(line.strip_suffix(b"\r").unwrap_or(&line), token)
 }
 
-/// Writes until there is no more, the reader is gone, or the server is closed.
+/// Writes until the values end, the reader is gone, or the server is closed.
 async fn write(stream: TcpStream, mut reader: Reader, mut closing: Closing, within: Duration) {
     let (mut from, mut to) = stream.into_split();
-    // A reader that goes away is noticed though nothing is written.
+    // Notices a reader that leaves even if there is nothing to write.
     let gone = async move {
         let mut nothing = [0; 512];
         loop {
@@ -84,7 +83,7 @@ async fn write(stream: TcpStream, mut reader: Reader, mut closing: Closing, with
                 Err(_) => return,
             }
         }
-        // Its half is closed, and it may still read.
+        // The reader has closed its half, and may still read.
         std::future::pending().await
     };
     let writing = async {

@@ -1,4 +1,4 @@
-//! Connections that send, as a source.
+//! Connections that send values, as a source.
 
 use super::counters::Opened;
 use super::{Listener, ListenerCounters, Options, token};
@@ -18,7 +18,7 @@ use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-/// What is read at once.
+/// The size of a read.
 const PIECE: usize = 64 << 10;
 
 /// Listens for connections that send lines, and sends their whole lines to the client, as blocks. The lines of one
@@ -49,8 +49,7 @@ const PIECE: usize = 64 << 10;
 ///
 /// # Errors
 ///
-/// If others than this machine could connect and no token is asked for; if the address cannot be used, or no thread can
-/// be started.
+/// If other machines could connect and no token is set; if the address cannot be used, or no thread can be started.
 pub fn take_lines(
     address: impl ToSocketAddrs,
     client: Client<Block, ()>,
@@ -60,8 +59,8 @@ pub fn take_lines(
     take(address, client, options, move || Lines { whole: WholeLines::new(longest), within: false })
 }
 
-/// Listens for connections that send records, each with its length in front as [`WholeRecords`] has it, and sends each
-/// to the client. The records of one connection keep their order.
+/// Listens for connections that send records, each after its length as in [`WholeRecords`], and sends each record to
+/// the client. The records of one connection keep their order.
 ///
 /// # Errors
 ///
@@ -75,17 +74,18 @@ pub fn take_records(
     take(address, client, options, move || WholeRecords::new(longest))
 }
 
-/// What cuts the bytes of a connection.
+/// Cuts the bytes of a connection into values.
 trait Cutter: Send + Sync + 'static {
     type Item: Item;
 
-    /// The values that these bytes complete, and as how many lines or records each counts.
+    /// The values that these bytes complete, each with its number of lines or records.
     fn cut(&mut self, bytes: &[u8]) -> Result<Vec<(Self::Item, u64)>, String>;
 
-    /// Takes the token from the first bytes of a connection: what is left behind it. Nothing if it is not whole.
+    /// Takes the token from the first bytes of a connection. Returns it with the bytes after it; `None` if it is
+    /// incomplete.
     fn token<'b>(&self, bytes: &'b [u8]) -> Option<(&'b [u8], &'b [u8])>;
 
-    /// Whether a line or record has begun, and is not whole.
+    /// Whether a line or record is incomplete.
     fn is_within(&self) -> bool;
 }
 
@@ -152,7 +152,7 @@ fn take<C: Cutter>(
     Ok(Listener { listening, counters })
 }
 
-/// Serves one connection. How it ends does not concern the others.
+/// Serves one connection. Its end does not affect others.
 async fn connected<C: Cutter>(
     accepted: Accepted,
     client: Client<C::Item, ()>,
@@ -165,7 +165,7 @@ async fn connected<C: Cutter>(
     let mut connection = Connection { stream, options, closing };
     let mut taking = Taking::into(&client, 0);
     let ended = read(&mut connection, &mut cutter, &mut taking, &counters.taken).await;
-    // Whatever came of the rest: this much is taken.
+    // These lines or records are taken, even if the rest failed.
     let before = taking.taken;
     let all = taking.all().await;
     counters.taken.fetch_add(taking.taken - before, Ordering::Relaxed);
@@ -184,13 +184,13 @@ async fn connected<C: Cutter>(
     let _ = connection.stream.shutdown().await;
 }
 
-/// Why no more is read.
+/// Why reading ends.
 enum Ended {
     Wrong(String),
     NotTaken,
 }
 
-/// Why is for the log, and not for a stranger.
+/// The run takes no more. Strangers must not see why: that is for the log.
 fn not_taken(_: NotTaken) -> Ended {
     Ended::NotTaken
 }
@@ -202,7 +202,7 @@ struct Connection {
 }
 
 impl Connection {
-    /// What comes next within this time; nothing at the end, however the connection ends, or when the server is closed.
+    /// The next bytes within this time; no bytes once the connection has ended or failed, or the server is closed.
     async fn piece(&mut self, within: Option<Duration>) -> Option<Vec<u8>> {
         let Connection { stream, closing, .. } = self;
         let read = async {
@@ -224,10 +224,10 @@ impl Connection {
         }
     }
 
-    /// Says something, if it was asked for. A sender that does not read it is not waited for for long.
+    /// Sends an answer, if answers are on. Does not wait long for a sender that does not read.
     async fn say(&mut self, said: &str) {
         if self.options.acknowledge {
-            // An error means that no one hears it.
+            // An error means that the sender does not read it.
             let _ = timeout(self.options.write_within, self.stream.write_all(said.as_bytes())).await;
         }
     }
@@ -263,7 +263,7 @@ async fn read<C: Cutter>(
     }
 }
 
-/// What comes next. Meanwhile what was sent before is acknowledged.
+/// The next bytes. Takes acknowledgements of earlier values while it waits.
 async fn next_piece<T: Item>(
     connection: &mut Connection,
     taking: &mut Taking<'_, T>,
@@ -280,7 +280,7 @@ async fn next_piece<T: Item>(
     }
 }
 
-/// Sends these values, and waits until they are taken if that is to be said.
+/// Sends these values, and waits until they are taken if answers are on.
 async fn send<T: Item>(values: Vec<(T, u64)>, taking: &mut Taking<'_, T>, wait: bool) -> Result<(), NotTaken> {
     for (value, counts) in values {
         taking.send(value, counts, false).await?;
@@ -288,11 +288,11 @@ async fn send<T: Item>(values: Vec<(T, u64)>, taking: &mut Taking<'_, T>, wait: 
     if wait { taking.all().await } else { Ok(()) }
 }
 
-/// Reads the token, if there is one. Returns what came behind it.
+/// Reads the token, if one is set. Returns the bytes after it.
 async fn with_token<C: Cutter>(connection: &mut Connection, cutter: &C) -> Result<Option<Vec<u8>>, Ended> {
     let Some(token) = connection.options.token.clone() else { return Ok(None) };
     let mut begun = Vec::new();
-    // As long as a line or record of another length may be the token, it is not longer than that.
+    // The line or record is read only up to a length that the token can have.
     while begun.len() <= token.len() + 8 {
         if let Some((given, rest)) = cutter.token(&begun) {
             return if token::is(given, &token) { Ok(Some(rest.to_vec())) } else { break_off() };

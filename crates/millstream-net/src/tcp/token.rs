@@ -1,11 +1,11 @@
-//! The token that a connection shows at its beginning.
+//! The token at the beginning of a connection.
 
 use std::time::Duration;
 
-/// The time in which a token comes.
+/// The time limit for a token.
 pub(super) const WITHIN: Duration = Duration::from_secs(10);
 
-/// Whether it is this token. The time it takes does not tell how much of it is right.
+/// Whether it is this token. The time of the comparison does not depend on how much of the token is right.
 pub(super) fn is(given: &[u8], token: &str) -> bool {
     let token = token.as_bytes();
     let differ = given.iter().zip(token).fold(0, |differ, (a, b)| differ | (a ^ b));

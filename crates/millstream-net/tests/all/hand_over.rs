@@ -1,4 +1,4 @@
-//! A service that another process takes over: here both are threads of one.
+//! Another process takes a service over. Here both are threads of one process.
 
 use crate::peer::{Gate, PATIENCE, Peer, post, status};
 use millstream_core::text::Block;
@@ -26,7 +26,7 @@ fn routes(name: &'static str) -> Router {
         |_, body| String::from_utf8(body.to_vec()).map_err(|_| StatusCode::BAD_REQUEST),
         |answer: String| answer,
     );
-    // It ends with the last client, and so with the routes.
+    // The run ends with its last client, and therefore with the routes.
     spawn(move || run.wait());
     Router::new().route("/echo", post_service(echo))
 }
@@ -42,7 +42,7 @@ fn before(dir: &Path) -> Predecessor {
     ask(dir, PATIENCE).unwrap().expect("a process has it")
 }
 
-/// A new process: it takes over, and has the server until it is told to end.
+/// A new process: it takes over, and keeps the server until it is told to end.
 fn new(dir: &Path, end: Arc<Gate>, settles: bool) -> std::thread::JoinHandle<()> {
     let dir = dir.to_owned();
     spawn(move || {
@@ -56,7 +56,7 @@ fn new(dir: &Path, end: Arc<Gate>, settles: bool) -> std::thread::JoinHandle<()>
     })
 }
 
-/// One response, of a connection that goes on.
+/// One response on a connection that stays open.
 fn response(peer: &mut Peer) -> String {
     let (mut said, mut byte) = (Vec::new(), [0]);
     while !said.ends_with(b"\r\n\r\n") {
@@ -89,7 +89,7 @@ fn every_kind_of_connection_is_answered_by_the_new_process_and_none_is_reset() {
     let end = Arc::new(Gate::default());
     let new = new(home.path(), end.clone(), true);
     let successor = offer.asked(PATIENCE).unwrap();
-    assert_eq!(server.hold(PATIENCE), 0, "who waits for a body is not waited for");
+    assert_eq!(server.hold(PATIENCE), 0, "holding does not wait for a request that waits for its body");
     let mut held = Peer::of(server.address());
     idle.say(&echo("2"));
     let handed_over = successor.hand_over(&server, &offer, PATIENCE).unwrap();
@@ -104,7 +104,7 @@ fn every_kind_of_connection_is_answered_by_the_new_process_and_none_is_reset() {
     closes(&slow.rest(), "new: slow");
     chunked.say("4\r\nunks\r\n0\r\n\r\n");
     closes(&chunked.rest(), "new: chunks");
-    // The second one is not answered, and the first answer is not lost by a reset.
+    // The second request gets no answer, and a reset does not destroy the first answer.
     pipelined.say(&(echo("3") + &echo("4")));
     let mut said = Vec::new();
     pipelined.0.read_to_end(&mut said).expect("no reset");
@@ -136,7 +136,7 @@ fn what_is_held_is_answered_by_the_old_process_if_the_new_one_dies_before_it_is_
     assert!(response(&mut queued).ends_with("old again: 2"));
     idle.say(&echo("3"));
     assert!(response(&mut idle).ends_with("old again: 3"), "its connections go on");
-    // And it can be taken over as before.
+    // A process can take over as before.
     let end = Arc::new(Gate::default());
     let new = self::new(home.path(), end.clone(), true);
     let successor = offer.asked(PATIENCE).unwrap();
@@ -241,7 +241,7 @@ fn a_request_that_lasts_is_counted_and_one_that_waits_for_its_body_is_not() {
 fn bodies_that_have_no_length_or_a_great_one_are_forwarded_as_they_come() {
     let (home, server, offer) = old();
     let [mut long, mut chunked] = [(); 2].map(|()| Peer::of(server.address()));
-    // What is still in the queue of the socket is the new process's.
+    // The new process would get a connection that is still in the socket's queue.
     while server.counters().connections() < 2 {
         sleep(Duration::from_millis(1));
     }
@@ -285,7 +285,7 @@ fn a_connection_whose_response_is_an_end_is_not_reset_by_what_it_still_sends() {
     let mut peer = Peer::of(server.address());
     let long = "POST /echo HTTP/1.1\r\nhost: localhost\r\ncontent-length: 10000000\r\n\r\n";
     peer.say(long);
-    // The client does not look at the answer while it sends.
+    // The client does not read the answer while it sends.
     let mut sent = 0;
     while sent < 1_000_000 && peer.0.write_all(&[b'x'; 10_000]).is_ok() {
         sent += 10_000;
@@ -297,7 +297,7 @@ fn a_connection_whose_response_is_an_end_is_not_reset_by_what_it_still_sends() {
 
 type Lines = Arc<Mutex<String>>;
 
-/// Routes that take lines, which come here.
+/// Routes that take lines, and collect them here.
 fn takes(lines: &Lines) -> Router {
     let (reception, arriving) = Reception::<Block, ()>::open(&Rings::new(), None).unwrap();
     let lines = lines.clone();
@@ -308,7 +308,7 @@ fn takes(lines: &Lines) -> Router {
     Router::new().route("/ingest", post_service(ingest))
 }
 
-/// Waits until these lines have come: who was answered knows only that they are in the pipeline.
+/// Waits until these lines have come: an answer only says that they are in the pipeline.
 fn comes(lines: &Lines, expected: &str) {
     let since = Instant::now();
     while *lines.lock().unwrap() != expected {
@@ -341,7 +341,7 @@ fn the_rest_of_a_body_that_has_begun_goes_to_the_new_process() {
         let _offer = before.up_until(&server, PATIENCE, move || told.is_open()).unwrap();
         ends.pass();
         over.open();
-        // What says that it is settled looks now and then.
+        // The thread that checks `settled` checks at intervals.
         sleep(Duration::from_millis(200));
     });
     let successor = offer.asked(PATIENCE).unwrap();
@@ -355,7 +355,7 @@ fn the_rest_of_a_body_that_has_begun_goes_to_the_new_process() {
     comes(&by_new, "two\nthree\n");
     late.say("ur\nfive");
     assert!(late.rest().ends_with("{\"taken\":2}\n"));
-    // Who is no process has taken nothing before.
+    // Only another process can have taken a part before, so the header of a client has no effect.
     idle.say(&(head("content-length: 3\r\nmillstream-taken: 7\r\n") + "six"));
     assert!(idle.rest().ends_with("{\"taken\":1}\n"));
     comes(&by_new, "two\nthree\nfour\nfive\nsix\n");

@@ -64,9 +64,8 @@ impl Graph {
     fn write_head(&self, svg: &mut String, (width, height): Size) -> fmt::Result {
         writeln!(
             svg,
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width:.0}\" height=\"{height:.0}\" viewBox=\"0 0 \
-             {width:.0} \
-             {height:.0}\" role=\"img\" aria-label=\"A pipeline of {} stages\">",
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width:.0}\" height=\"{height:.0}\" \
+             viewBox=\"0 0 {width:.0} {height:.0}\" role=\"img\" aria-label=\"A pipeline of {} stages\">",
             self.nodes.len() - 2
         )?;
         writeln!(svg, "<style>{STYLE}</style>")

@@ -98,10 +98,9 @@ fn write_controls(svg: &mut String, (width, height): Size, versions: &[Recorded<
     writeln!(
         svg,
         "<g id=\"slider\" role=\"slider\" tabindex=\"0\" aria-label=\"Moment\" aria-valuemin=\"1\" \
-         transform=\"translate(130 0)\" \
-         data-width=\"{track:.0}\"><rect class=\"track\" y=\"8\" width=\"{track:.0}\" height=\"8\" rx=\"4\"/><rect \
-         class=\"done\" \
-         y=\"8\" height=\"8\" rx=\"4\" width=\"{track:.0}\"/>"
+         transform=\"translate(130 0)\" data-width=\"{track:.0}\">\
+         <rect class=\"track\" y=\"8\" width=\"{track:.0}\" height=\"8\" rx=\"4\"/>\
+         <rect class=\"done\" y=\"8\" height=\"8\" rx=\"4\" width=\"{track:.0}\"/>"
     )?;
     write_changes(svg, track, versions)?;
     writeln!(svg, "<circle class=\"knob\" cx=\"{track:.0}\" cy=\"12\" r=\"8\"/></g>")?;

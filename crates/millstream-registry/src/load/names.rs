@@ -1,4 +1,4 @@
-//! What the stages of a text are called.
+//! The names of the stages of a text.
 
 use super::Loader;
 use crate::Literal;
@@ -9,7 +9,7 @@ use millstream_exec::BoxKind;
 use std::borrow::Cow;
 
 impl<'a, K: BoxKind> Loader<'a, K> {
-    /// The name of a statement: the text's, or in a program the stage's, which may come more than once.
+    /// The name of a statement: the text's, or in a program the stage's, which may occur more than once.
     pub(super) fn named(
         &mut self,
         name: Cow<'static, str>,
@@ -33,7 +33,7 @@ impl<'a, K: BoxKind> Loader<'a, K> {
         if *times == 1 { name.into_owned().into() } else { format!("{name}-{times}").into() }
     }
 
-    /// Notes names behind `keep` that no stage has.
+    /// Notes names after `keep` that no stage has.
     pub(super) fn are_stages(&mut self, keeps: &[&Kept]) {
         let names = || self.called.iter().map(|call| call.name.as_str());
         let unknown = keeps.iter().filter(|kept| !names().any(|name| name == kept.name));

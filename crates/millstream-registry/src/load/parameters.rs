@@ -1,4 +1,4 @@
-//! The values that a call gives, against the parameters of its stage.
+//! Checks the values in a call against the parameters of its stage.
 
 use super::Loader;
 use crate::parse::{Call, Given, Name};
@@ -9,7 +9,7 @@ use crate::{Literal, WrongCode};
 use millstream_exec::BoxKind;
 
 impl<'a, K: BoxKind> Loader<'a, K> {
-    /// The values of an entry's parameters, in its order, as far as the text has them; fewer after a mistake.
+    /// The values of an entry's parameters, in the entry's order, as far as the text has them; fewer after a mistake.
     pub(super) fn parameters(&mut self, call: &Call<'a>, entry: &Entry<K>) -> Vec<Option<Literal>> {
         let stage = call.stage.text;
         let mut literals: Vec<Option<Literal>> = vec![None; entry.parameters.len()];
@@ -91,7 +91,7 @@ impl<'a, K: BoxKind> Loader<'a, K> {
             return self.mistakes.push(Mistake::new(what, given.at.clone(), label));
         };
         let wrong = (parameter.wrong)(code);
-        // It may stand in backquotes.
+        // The expression may be in backquotes.
         let begin = given.at.start + (given.at.len() - code.len()) / 2;
         if wrong.is_empty() {
             let what = format!("`{}` is {}", parameter.name, parameter.wanted);

@@ -1,4 +1,4 @@
-//! What a program reads, and what is said where it reads nothing.
+//! The sources of a program, and the messages if one is missing.
 
 use super::Loader;
 use crate::Literal;
@@ -19,7 +19,7 @@ impl<'a, K: BoxKind> Loader<'a, K> {
         all.filter(|(_, all)| all.iter().any(|entry| self.reads_input(entry))).map(|((name, _), _)| *name).collect()
     }
 
-    /// What a program begins with.
+    /// A message that says what a program begins with.
     pub(super) fn begins(&self) -> String {
         let all: Vec<_> = self.sources();
         let of_file = |name: &&&str| {
@@ -33,7 +33,7 @@ impl<'a, K: BoxKind> Loader<'a, K> {
         format!("a program begins with a source: `{}`{example}", all.join("`, `"))
     }
 
-    /// What a stage would read in the place of its parameters: a name that no statement binds, and a wire too many.
+    /// A name that no statement binds, and a wire too many: probably meant as a parameter of the stage.
     pub(super) fn no_wire<'b>(&self, call: &'b Call<'a>) -> Option<&'b Name<'a>> {
         let all = self.registry.stages.get(&(call.stage.text, call.version))?;
         if all.iter().any(|entry| entry.reads.len() >= call.reads.len()) {
@@ -45,7 +45,7 @@ impl<'a, K: BoxKind> Loader<'a, K> {
         })
     }
 
-    /// Whether a name alone stands for a source.
+    /// Whether a name alone is a call of a source.
     pub(super) fn is_source(&self, name: &Name<'a>) -> bool {
         self.input.is_some() && !self.wires.contains_key(name.text) && self.sources().contains(&name.text)
     }

@@ -1,22 +1,21 @@
-//! What was meant by words that are no call: arguments without brackets, as in a shell, and expressions that begin with
-//! a name, as in jq. One message says what to write, in the place of some that do not.
+//! Guesses the meaning of words that are not a call: arguments without brackets, as in a shell, and expressions that
+//! begin with a name, as in jq. One message says what to write, and replaces the others.
 
 use super::{Given, Name, Noted, Parsed, Parser};
 use crate::Span;
 use crate::words::Word;
 use crate::wrong::Mistake;
 
-/// What an argument in another form is written as.
 const EXPRESSION: &str = "an expression begins with `.`, or needs brackets";
 
 impl<'a> Parser<'a> {
-    /// Passes over arguments that stand without brackets behind a name, and notes how they are written.
+    /// Skips arguments without brackets after a name, and notes how to write them.
     pub(super) fn without_brackets(&mut self, stage: &Name<'a>, is_first: bool) {
         let Some((word, at)) = self.words.get(self.next) else { return };
         let begins = match word {
             Word::Literal(_) => true,
             Word::Name(name) => *name != "let",
-            // Behind the first name it is a field.
+            // A word after the first name is a field.
             Word::Sign(sign) => !is_first && matches!(sign, b'.' | b'{'),
         };
         let between = &self.text[stage.at.end..at.start];
@@ -51,7 +50,7 @@ impl<'a> Parser<'a> {
         self.is_guessed = true;
     }
 
-    /// Refuses an argument that is no wire and no literal.
+    /// Refuses an argument that is neither a wire nor a literal.
     pub(super) fn is_argument(&mut self) -> Parsed<()> {
         let (Some((Word::Name(name), at)), Some((next, beyond))) =
             (self.words.get(self.next), self.words.get(self.next + 1))
@@ -66,7 +65,7 @@ impl<'a> Parser<'a> {
                 return self.fail(Mistake::new("`:` is expected here", at, "").help(help));
             }
             Word::Sign(b'.') if is_near => return Ok(()),
-            // Letters without a meaning may stand between them.
+            // There may be letters without a meaning between them.
             Word::Sign(b'(' | b')' | b'|' | b',' | b'@' | b';' | b'}' | b':')
                 if self.text[at.end..beyond.start].trim().is_empty() =>
             {
@@ -81,7 +80,7 @@ impl<'a> Parser<'a> {
         Err(Noted)
     }
 
-    /// Refuses the value of a parameter, which was read and is no literal.
+    /// Refuses the value of a parameter, which has been parsed and is not a literal.
     pub(super) fn no_literal(&mut self, at: Span, what: &str) -> Parsed<Given<'a>> {
         let help = match self.words.get(self.next - 1) {
             Some((Word::Name(name), _)) => {
@@ -93,12 +92,12 @@ impl<'a> Parser<'a> {
         self.fail(Mistake::new(what, at, "").help(help))
     }
 
-    /// The length of an argument that begins here, up to a comma or to the bracket that ends the call.
+    /// The length of the argument that begins here, up to a comma or to the bracket that ends the call.
     fn argument(&self, from: usize) -> usize {
         crate::words::expression(&self.text[from..])
     }
 
-    /// Notes a mistake in the place of all others that were found there.
+    /// Notes a mistake, and drops all others in the same place.
     fn instead(&mut self, at: Span, mistake: Mistake) {
         self.mistakes.retain(|other| !at.contains(&other.at.start));
         self.mistakes.push(mistake);

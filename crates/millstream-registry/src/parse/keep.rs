@@ -4,7 +4,7 @@ use super::{Parsed, Parser};
 use crate::words::Word;
 use crate::{Literal, Span};
 
-/// A stage whose state goes on although the stage has changed.
+/// A stage that keeps its state although it has changed.
 #[derive(Debug)]
 pub(crate) struct Kept {
     pub(crate) name: String,
@@ -12,7 +12,7 @@ pub(crate) struct Kept {
 }
 
 impl Parser<'_> {
-    /// Whether a statement begins here that is `keep NAME`. Alone, `keep` is a name as any other.
+    /// Whether a statement `keep NAME` begins here. Without a name after it, `keep` is a name like any other.
     pub(super) fn is_keep(&self) -> bool {
         let next = self.words.get(self.next + 1).map(|(word, _)| word);
         self.peek() == Some(&Word::Name("keep"))

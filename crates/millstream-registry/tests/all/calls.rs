@@ -1,4 +1,4 @@
-//! The calls that a program is, their names, and the stages that it keeps.
+//! The calls of a program, their names, and the stages that it keeps.
 
 use millstream_core::Arrow;
 use millstream_registry::{Ends, In, Literal, Registry};
@@ -23,7 +23,7 @@ fn stages() -> Registry {
     stages
 }
 
-/// The names of the calls of a program, and how they are written.
+/// The names of a program's calls, and their text.
 fn calls(text: &str) -> Vec<(String, String)> {
     let program = stages().program_of_calls::<u64, String>(text, &ENDS).unwrap_or_else(|wrong| panic!("{wrong}"));
     program.calls.iter().map(|call| (call.name.clone(), call.text.clone())).collect()
@@ -65,7 +65,7 @@ fn a_program_says_which_stages_it_keeps() {
     let keeps = |text: &str| stages().program_of_calls::<u64, String>(text, &ENDS).unwrap().keeps;
     assert_eq!(keeps("let a = numbers; a"), [""; 0]);
     assert_eq!(keeps("keep a; let a = numbers; let b = a | plus(1); b; keep b, \"print\""), ["a", "b", "print"]);
-    // It is a name as any other where no name follows.
+    // Without a name after it, `keep` is a name like any other.
     assert_eq!(calls("let keep = numbers; keep")[0].0, "keep");
     for (text, what) in [
         ("keep b; numbers", "no stage is named `b`"),

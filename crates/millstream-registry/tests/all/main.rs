@@ -1,4 +1,4 @@
-//! Text as pipelines, and what is said of text that is none.
+//! Pipelines from text, and the messages about text that is not a pipeline.
 
 mod calls;
 mod meaning;

@@ -48,7 +48,7 @@ error: `quote` reads a `Number` here
         "there is no wire `bog`",
         "did you mean `big`?",
         "nothing reads `spare`",
-        "this program outputs `Number`s, and these are `Order`s",
+        "this program outputs `Number`s, but these are `Order`s",
     ] {
         assert!(wrong.contains(part), "{part}: {wrong}");
     }
@@ -56,7 +56,7 @@ error: `quote` reads a `Number` here
 
 #[test]
 fn calls_are_checked() {
-    check("|n| { quote(n) }", &["`quote` reads 2 wires, and gets 1"]);
+    check("|n| { quote(n) }", &["`quote` reads 2 wires, but gets 1"]);
     check("|n| { above(n) }", &["`above` needs `limit`"]);
     check("|n| { above(n, limit: 1, limit: 2) }", &["`limit` is given twice"]);
     check("|n| { above(n, limit: -1) }", &["`limit` is a whole number, at least 0"]);
@@ -81,8 +81,7 @@ fn words_are_checked() {
         "|n| { plus(n, n: \"x) }",
         &[
             "this text is not closed",
-            "a parameter is a number, a time, a text in quotes, an expression, `true` or \
-                                      `false`",
+            "a parameter is a number, a time, a text in quotes, an expression, `true` or `false`",
         ],
     );
     check("|n| { total(n) & n }", &["`&` has no meaning here", "`}` is expected here"]);

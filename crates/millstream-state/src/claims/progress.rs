@@ -81,8 +81,8 @@ impl<D: Database> Progress<D> {
             && held < next.0
         {
             let why = format!(
-                "it has the numbers below {held} of the job {job:?}, and had those below {next}: it is another \
-                 database, or was restored from an older backup"
+                "it has the numbers below {held} of the job {job:?}, and had those below {next}: \
+                 it is another database, or was restored from an older backup"
             );
             return Err(OpenError::HoldsLess(format!("{}: {why}", database.name())));
         }

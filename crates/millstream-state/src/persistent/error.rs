@@ -104,12 +104,12 @@ impl fmt::Display for JobError {
                 "the sink cannot go back, so its numbers cannot be done again: a file can go back, a table cannot",
             ),
             JobError::CannotFollow => f.write_str(
-                "a job with effects, dead letters or numbers to do again cannot be followed: only one \
-                             process writes its records",
+                "a job with effects, dead letters or numbers to do again cannot be followed: \
+                 only one process writes its records",
             ),
             JobError::LettersTooOld => f.write_str(
-                "no snapshot from before the first dead letter is left: to keep it, name the dead letters at every \
-                 start",
+                "no snapshot from before the first dead letter is left: \
+                 to keep it, name the dead letters at every start",
             ),
             JobError::Letters(error) => write!(f, "the dead letters: {error}"),
             JobError::Source(error) => write!(f, "the source: {error}"),

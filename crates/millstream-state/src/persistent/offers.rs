@@ -8,7 +8,7 @@ use millstream_core::SequenceNumber;
 use millstream_exec::Snapshot;
 use serde_json::Value;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
-use std::sync::mpsc::{SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// What gets the number of a stored snapshot, or why it is not stored.
@@ -139,8 +139,6 @@ impl Offers {
 
     /// Stores it, and waits for that; unless a later one is stored. Returns its number.
     pub(super) fn store(&self, snapshot: Snapshot) -> Result<u64, String> {
-        let (answer, answered) = sync_channel(1);
-        let gone = || "the job is over".to_owned();
         self.stores.check()?;
         let Some(claim) = self.claim(&snapshot) else {
             if self.last().changing {
@@ -148,8 +146,14 @@ impl Offers {
             }
             return Ok(snapshot.at().0);
         };
-        self.orders.send(Order::Store(snapshot, claim, Some(answer))).map_err(|_| gone())?;
-        answered.recv().map_err(|_| gone())?
+        self.order(|answer| Order::Store(snapshot, claim, Some(answer)))?.wait()
+    }
+
+    /// Gives the thread an order. Returns the answer that it will have.
+    fn order(&self, order: impl FnOnce(Answer) -> Order) -> Result<Answered, String> {
+        let (answer, answered) = sync_channel(1);
+        self.orders.send(order(answer)).map_err(|_| OVER)?;
+        Ok(Answered(answered))
     }
 
     /// The sink's claim, if it was one; none if a later snapshot was offered, or none is stored. It is taken now: the
@@ -178,22 +182,31 @@ impl Offers {
     }
 }
 
+/// The answer to an order, once the thread has carried it out.
+struct Answered(Receiver<Result<u64, String>>);
+
+/// Why an order has no answer.
+const OVER: &str = "the job is over";
+
+impl Answered {
+    fn wait(self) -> Result<u64, String> {
+        self.0.recv().map_err(|_| OVER)?
+    }
+}
+
 impl Changing<'_> {
     /// The first snapshot of another version, which this describes. Waits until it is stored. Returns its number.
     pub(super) fn made(self, next: Described, snapshot: Snapshot) -> Result<u64, String> {
-        let (answer, answered) = sync_channel(1);
-        let gone = || "the job is over".to_owned();
         self.0.stores.check()?;
         let claim = {
             let mut last = self.0.last();
             (last.at, last.first) = (Some(snapshot.at().0), snapshot.mark());
             self.0.claimed.at(output_of(&snapshot))
         };
-        let order = Order::Change(Box::new(next), snapshot, claim, answer);
-        self.0.orders.send(order).map_err(|_| gone())?;
-        // Those that come now are behind it.
+        let answered = self.0.order(|answer| Order::Change(Box::new(next), snapshot, claim, answer))?;
+        // Snapshots that are offered from now on are stored after this one.
         drop(self);
-        answered.recv().map_err(|_| gone())?
+        answered.wait()
     }
 }
 

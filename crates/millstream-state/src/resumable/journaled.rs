@@ -287,8 +287,8 @@ impl<G: Groups> JournaledValues<G> {
                 let (next, there) = (self.place.next, journal.next_number());
                 if there < next {
                     let why = format!(
-                        "the journal ends at number {there}, and numbers below {next} were read from \
-                                       it: it has lost some"
+                        "the journal ends at number {there}, and numbers below {next} were read from it: \
+                         it has lost some"
                     );
                     return Some(Err(io::Error::other(why)));
                 }

@@ -22,9 +22,9 @@ pub enum Answer {
     Min,
     /// The greatest value.
     Max,
-    /// The value with the least rest of its digest by the modulus; of several the first.
+    /// The value whose digest has the least rest by the modulus; the first of several.
     MinByKey(i64),
-    /// The value with the greatest rest of its digest by the modulus; of several the last.
+    /// The value whose digest has the greatest rest by the modulus; the last of several.
     MaxByKey(i64),
     /// This many of the greatest values: a list.
     TopN(usize),

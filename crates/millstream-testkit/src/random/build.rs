@@ -25,9 +25,10 @@ use std::thread::JoinHandle;
 #[derive(Clone)]
 pub struct Built {
     pipeline: Arc<dyn Runs>,
-    /// Whether it keeps the order only in the model, on queues and on one thread.
+    /// Whether it loses the order on rings with several workers, and keeps it in the model, on queues and on one
+    /// thread.
     gives_order_up: bool,
-    /// What its sinks with names have got in the last run.
+    /// The values that its named sinks got in the last run.
     sinks: Vec<Output<Got>>,
     /// Whether it can end the stream before its source does.
     ends: bool,
@@ -42,16 +43,16 @@ pub(super) trait Runs: Send + Sync {
     fn model_slots(&self, inputs: Vec<Value>) -> Slots<Value>;
     /// With these options of rings.
     fn collect_with(&self, rings: Rings, inputs: Vec<Value>, deployment: Deployment) -> Result<Slots<Value>, RunError>;
-    /// These options, with this pipeline from that number on; it is counted.
+    /// These options, with this pipeline from that number on. Counts its deployments.
     fn upgraded(self: Arc<Self>, rings: Rings, at: SequenceNumber, deployed: &Arc<AtomicUsize>) -> Rings;
-    /// Behind a stage whose states are migrated, and go to other shards.
+    /// After a stage whose states are migrated, and go to other shards.
     fn collect_changed(
         self: Arc<Self>,
         inputs: Vec<Value>,
         changes: (Deployment, &[(u64, usize)]),
         done: &Arc<AtomicUsize>,
     ) -> Result<Slots<Value>, RunError>;
-    /// Behind that stage, by a run that begins with a snapshot of another version.
+    /// After that stage, in a run that begins with a snapshot of another version.
     fn collect_restarted(
         self: Arc<Self>,
         inputs: Vec<Value>,
@@ -78,7 +79,7 @@ pub(super) trait Runs: Send + Sync {
 /// Slots of a sender's ring.
 const SENDER_SLOTS: usize = 64;
 
-/// What feeds a run, and the run.
+/// The sender that feeds a run, and the run.
 type ManyFed = (Vec<Sender<Value>>, Handle<u64>);
 
 /// Starts producers.
@@ -346,9 +347,9 @@ impl Built {
         self.pipeline.collect_on_queues(inputs, queues, feeding)
     }
 
-    /// Compares a deployment with the model, as [`check`](crate::check) does, also in what its sinks with names get.
-    /// If the pipeline [gives its order
-    /// up](Pipe::gives_order_up) and the deployment has workers, both outputs are sorted first.
+    /// Compares a deployment with the model, as [`check`](crate::check) does, and the values of its named sinks, too.
+    /// If the pipeline [gives its order up](Pipe::gives_order_up) and the deployment has workers, both outputs are
+    /// sorted first.
     ///
     /// # Errors
     ///
@@ -373,7 +374,7 @@ impl Built {
         self.compare(model, move || pipeline.collect_on_queues(inputs, queues, feeding))
     }
 
-    /// Compares a run with the model, which has just run: its output, and what its sinks with names have got.
+    /// Compares a run with the model, which has just run: its output, and the values of its named sinks.
     fn compare(
         &self,
         model: Slots<Value>,

@@ -1,8 +1,8 @@
 //! Random pipelines whose states are migrated and go to other shards while they run.
 //!
-//! In front of a random pipeline is a stage that counts the values of each key inside each other key. A change of the
-//! run makes its states of another type, or gives it another number of shards. What it adds to a value depends on the
-//! count and not on the type, so a state that is lost, doubled or at another key shows in every value that follows.
+//! Before a random pipeline is a stage that counts the values of each key inside each other key. A change of the run
+//! migrates its states to another type, or gives it another number of shards. The stage adds to a value a number that
+//! depends on the count, not on the type, so a lost, doubled or misplaced state shows in every later value.
 
 use super::build::Built;
 use super::upgrades::Part;
@@ -56,12 +56,12 @@ fn counted(value: &Value, count: i64) -> Value {
     value.like(value.digest().wrapping_add(count))
 }
 
-/// The random pipeline, behind the stage that counts.
+/// The random pipeline, after the stage that counts.
 fn behind<C: Counts, P>(part: Part<P>, shards: usize) -> impl Deployable<In = Val<Value>, Out = P::Out>
 where
     P: Deployable + Arrow<In = Val<Value>, Out: RingShape> + Send + Sync,
 {
-    // With other shards the keys inside are in other lanes, too.
+    // With other shards the inner keys are in other lanes, too.
     let front = pipeline::<Value>().shard_by(key, shards, move |p| {
         let inside = p.shard_by(key_inside, 1 + shards % 2, |p| {
             p.scan(C::default(), |count: &mut C, value: &Value| counted(value, count.next())).named("front")
@@ -71,7 +71,7 @@ where
     front.named("front-keys").then(part)
 }
 
-/// What the counting stage makes of these.
+/// The outputs of the counting stage for these.
 fn behind_counts(inputs: &[Value]) -> Vec<Value> {
     let mut counts = BTreeMap::<(i64, i64), u64>::new();
     let count = |value: &Value| {
@@ -82,10 +82,10 @@ fn behind_counts(inputs: &[Value]) -> Vec<Value> {
     inputs.iter().map(count).collect()
 }
 
-/// At a number, the number of shards from there on. If it is that before, the states become of the other type.
+/// At a number, the number of shards from there on. If that number stays the same, the states get the other type.
 pub(super) type Changes = [(u64, usize)];
 
-/// The slots of a run of the pipeline behind the counting stage, which is changed at these numbers.
+/// The slots of a run of the pipeline after the counting stage, which changes at these numbers.
 pub(super) fn collect_changed<P>(
     pipeline: &Arc<P>,
     inputs: Vec<Value>,
@@ -127,21 +127,21 @@ pub(super) fn slots<T>(ended: Result<RunEnd<Slots<T>>, RunError>) -> Result<Slot
 pub struct Restart {
     /// The numbers of the source after which the snapshot is taken.
     pub every: u64,
-    /// Whether the states of the counting stage become of the other type.
+    /// Whether the states of the counting stage get the other type.
     pub migrates: bool,
     /// The shards of the two versions.
     pub shards: [usize; 2],
 }
 
-/// What a run that began with a snapshot has put out.
+/// The output of a run that began with a snapshot.
 pub(super) struct Restarted<T> {
     /// The number of its first output.
     pub(super) output: u64,
     pub(super) slots: Slots<T>,
 }
 
-/// Runs the pipeline behind the counting stage until it has left a snapshot, and another version from there on. None if
-/// no snapshot was taken.
+/// Runs the pipeline after the counting stage until it has taken a snapshot, and another version from there on. `None`
+/// if it took no snapshot.
 pub(super) fn collect_restarted<P>(
     pipeline: &Arc<P>,
     inputs: Vec<Value>,
@@ -174,9 +174,9 @@ where
 }
 
 impl Built {
-    /// Runs the pipeline until it has left a snapshot, and goes on from there with another version, in which the states
-    /// of a stage in front of the pipeline have another type or another number of shards; compares the output with the
-    /// rest of the model's. Returns whether there was a snapshot.
+    /// Runs the pipeline until it has taken a snapshot, and goes on from there with another version, in which the
+    /// states of a stage before the pipeline have another type or another number of shards. Compares the output with
+    /// the rest of the model's. Returns whether there was a snapshot.
     ///
     /// # Errors
     ///
@@ -200,9 +200,8 @@ impl Built {
         Ok(true)
     }
 
-    /// Migrates the states of a stage in front of the pipeline, and gives it other numbers of shards, at these numbers;
-    /// compares the output with the model. Returns how many of the changes did not take place, of those that are not
-    /// behind END.
+    /// Migrates the states of a stage before the pipeline, and gives it other numbers of shards, at these numbers.
+    /// Compares the output with the model. Returns how many of the changes before END did not take place.
     ///
     /// # Errors
     ///
@@ -220,7 +219,7 @@ impl Built {
         let due = changes.iter().filter(|(at, _)| *at <= inputs.len() as u64).count();
         let deployed = self.run_changed(inputs, deployment, changes, &done)?;
         self.judge_slots(&model, &deployed, deployment)?;
-        // The first version is deployed as well.
+        // The first version counts as a deployment, too.
         Ok(due + 1 - done.load(Ordering::Relaxed))
     }
 }

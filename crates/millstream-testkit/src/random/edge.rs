@@ -70,7 +70,7 @@ impl Step for Called {
     }
 }
 
-/// Boxes in sequence. What a chain does whatever its shapes are is here, and compiled once.
+/// Boxes in sequence. The parts of a chain that do not depend on its shapes are here, and compiled once.
 #[derive(Clone, Default)]
 struct Steps(Vec<Arc<dyn Step>>);
 
@@ -181,17 +181,17 @@ impl Chain {
         Boxed { steps: self.steps, ends: PhantomData }
     }
 
-    /// As [`boxed`](Chain::boxed), of a chain that may renumber.
+    /// As [`boxed`](Chain::boxed), for a chain that may renumber.
     pub(crate) fn boxed_free<A: RandomShape, B: RandomShape>(self) -> Boxed<A, B, FreePipe> {
         Boxed { steps: self.steps, ends: PhantomData }
     }
 
-    /// As [`boxed`](Chain::boxed), of a chain that is quiet.
+    /// As [`boxed`](Chain::boxed), for a chain that is quiet.
     pub(crate) fn boxed_quiet<A: RandomShape, B: RandomShape>(self) -> Boxed<A, B, QuietPipe> {
         Boxed { steps: self.steps, ends: PhantomData }
     }
 
-    /// As [`boxed`](Chain::boxed), of a chain that is stateless and quiet.
+    /// As [`boxed`](Chain::boxed), for a chain that is stateless and quiet.
     pub(crate) fn boxed_pure<A: RandomShape, B: RandomShape>(self) -> Boxed<A, B, PurePipe> {
         Boxed { steps: self.steps, ends: PhantomData }
     }
@@ -244,7 +244,7 @@ impl<A: RandomShape, B: RandomShape, Known: 'static> Deploy<Queues> for Boxed<A,
     }
 }
 
-/// Appends what the closure makes of a stage, which has the name, if there is one.
+/// Appends the result of the closure for a stage with this name, if there is one.
 macro_rules! then_called {
     ($chain:expr, $name:expr, $stage:expr, |$called:ident| $boxed:expr) => {
         match $name {

@@ -118,7 +118,7 @@ impl Whole {
         matches!(self, Whole::EF | Whole::EH | Whole::Cll | Whole::Clh | Whole::Chl | Whole::Chh)
     }
 
-    /// Two edges side by side; none if that shape is not among these.
+    /// Two edges side by side; `None` if that shape is not among these.
     pub(crate) fn pair(first: Whole, second: Whole) -> Option<Self> {
         Some(match (first, second) {
             (Whole::F, Whole::F) => Whole::Pff,

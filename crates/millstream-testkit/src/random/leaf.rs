@@ -26,7 +26,7 @@ pub(crate) fn leaf(tree: &Pipe, input: Kind) -> Chain {
     leaf_called(tree, input, None)
 }
 
-/// As [`leaf`]; the stage with the state has this name, also if another one follows it in its box.
+/// As [`leaf`]; the stage with the state has this name, even if another stage follows it in its box.
 pub(crate) fn leaf_called(tree: &Pipe, input: Kind, name: Option<&str>) -> Chain {
     let is_followed = match tree {
         Pipe::Park { .. } | Pipe::FoldBy { .. } | Pipe::FoldWindows(_) | Pipe::WindowsBy(_) => true,
@@ -107,7 +107,7 @@ fn leaf_on<A: RandomShape>(tree: &Pipe, input: Kind) -> Chain {
             chain.then(Boxed::new(id::<A>().map(move |slot| of_slot::<A, _>(slot, |value| mapped(value, plus)))))
         }
         Pipe::Tuple => written::<A, (Value, Value)>(input),
-        // Of a choice in lanes it is a ring of choices in a lane, which has no name.
+        // For a choice in lanes, the shape is a ring of choices in a lane, which has no name.
         Pipe::Cloned if Whole::of::<Val<A::Owned, A::Density>>().is_none() => copied(input),
         Pipe::Cloned => chain.then(Boxed::new(id::<A>().cloned())),
         Pipe::FilterMap { modulus, plus } => {
@@ -280,7 +280,7 @@ fn renumbering<A: RandomShape>(tree: &Pipe, input: Kind, name: Option<&str>) -> 
     }
 }
 
-/// As [`Pipe::Map`], after other futures had their turn; some values yield more often than others.
+/// As [`Pipe::Map`], after other futures have had their turn. Some values yield more often than others.
 async fn mapped_later(value: Value, plus: i64) -> Value {
     give_way(value.digest().rem_euclid(5)).await;
     of_value(value, |value| mapped(value, plus))

@@ -58,7 +58,7 @@ impl Producers {
         value.digest().unsigned_abs() / 4
     }
 
-    /// The merged values by the rule alone; none if the rule leaves them to chance.
+    /// The merged values by the rule alone; `None` if the rule leaves them to chance.
     #[must_use]
     pub fn by_rule(&self) -> Option<Vec<Value>> {
         if self.first < self.lists.len() {
@@ -71,7 +71,7 @@ impl Producers {
         }
     }
 
-    /// The values of a merge with these choices; none if that is impossible.
+    /// The values of a merge with these choices; `None` if that is impossible.
     #[must_use]
     pub fn as_chosen(&self, choices: &MergeLog) -> Option<Vec<Value>> {
         sources::as_chosen(self.lists.clone(), choices.iter())
@@ -169,7 +169,7 @@ impl Producers {
     }
 }
 
-/// Adds a producer, as soon as there is room for it; none if the run takes no more values.
+/// Adds a producer, as soon as there is room for it; `None` if the run takes no more values.
 fn another(sender: &Sender<Value>) -> Option<Sender<Value>> {
     loop {
         match sender.add_producer() {

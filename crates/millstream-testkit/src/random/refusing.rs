@@ -24,7 +24,7 @@ impl fmt::Display for Refused {
 
 impl Error for Refused {}
 
-/// A sink that keeps values, and refuses those of a number and beyond.
+/// A sink that keeps values, and refuses those from a number on.
 pub(super) struct Refusing<V> {
     pub(super) from: u64,
     pub(super) refused: bool,
@@ -50,7 +50,7 @@ where
     }
 
     fn finish(self, outcome: RunOutcome) -> Result<Slots<Value>, Self::Error> {
-        // A sink that failed is told so.
+        // A sink that has failed must get a failure as the run's outcome.
         match (self.refused, outcome.is_complete()) {
             (true, true) => Err("it refused, and the run says that it came to its end".into()),
             _ => Ok(self.slots),
@@ -59,8 +59,9 @@ where
 }
 
 impl Built {
-    /// Runs it into a sink that fails at the first value from this number on, in every way: the run fails at that
-    /// number, with the sink's own error as its source, and the sink has got what comes before it, once and in order.
+    /// Runs it into a sink that fails at the first value from this number on, in every way. The run must fail at that
+    /// number, with the sink's own error as its source, and the sink must have got all values before it, once and in
+    /// order.
     ///
     /// # Errors
     ///
@@ -108,7 +109,7 @@ fn judge(
         (refused, failure) => panic!("{way:?}: {refused:?} is refused, and the run says {failure:?}"),
     }
     let mut slots = ended.output.unwrap_or_else(|| panic!("{way:?}: the sink is lost"));
-    // Of the empty slots after the last value the sink hears nothing.
+    // The sink does not get the empty slots after the last value.
     slots.resize_with(kept.len(), || None);
     same(&kept.to_vec(), &slots)
 }

@@ -35,7 +35,7 @@ pub enum LastOfRow {
 }
 
 impl LastOfRow {
-    /// First those that may stand in a shard, then those that may stand in a lane.
+    /// All kinds: first those that a shard may have, then those that a lane may have.
     pub const EVERY: [LastOfRow; 5] =
         [LastOfRow::Map, LastOfRow::FilterMap, LastOfRow::Scan, LastOfRow::ScanFinish, LastOfRow::Fold];
 }

@@ -1,4 +1,4 @@
-//! The sinks with names that hang on random pipelines, and what they have got.
+//! The named sinks of random pipelines, and the values that they got.
 
 use super::edge::{Boxed, Chain};
 use super::kind::{F, H, Kind, Whole};
@@ -39,13 +39,13 @@ impl Sinks {
     }
 }
 
-/// What the sinks have got in the last run.
+/// The values that the sinks got in the last run.
 pub(super) fn taken(outputs: &[Output<Got>]) -> Vec<Option<Got>> {
     outputs.iter().map(Output::take).collect()
 }
 
-/// The first sink that has got something else than in the model. If the stream ends before its source does, a sink
-/// upstream gets as much as the timing wants.
+/// The first sink whose values differ from the model's. If the stream ends before its source does, the timing decides
+/// how many values an upstream sink gets.
 pub(super) fn same(model: &[Option<Got>], deployed: &[Option<Got>], ends: bool) -> Result<(), Difference> {
     for (sink, (model, deployed)) in model.iter().zip(deployed).enumerate() {
         let fits = match (model, deployed) {

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// The most snapshots of one run that are gone on from: the first ones.
+/// The number of snapshots of one run to go on from: the first ones.
 const RESUMED: usize = 3;
 
 impl Built {
@@ -45,7 +45,7 @@ impl Built {
         Ok(taken.len())
     }
 
-    /// Every stage has passed the mark at the number that its clock has there.
+    /// Asserts that every stage has passed the mark at the number of its clock there.
     fn assert_one_number_a_clock(&self, snapshot: &Snapshot) {
         let (plan, mut numbers) = (self.plan(), BTreeMap::from([(0, snapshot.at())]));
         for (name, number) in snapshot.numbers() {
@@ -71,7 +71,7 @@ impl Built {
         ended(move || pipeline.collect_with(rings, inputs, deployment))
     }
 
-    /// As `run_with`, of a pipeline that is changed.
+    /// As `run_with`, for a pipeline that changes.
     pub(super) fn run_changed(
         &self,
         inputs: &[Value],
@@ -83,7 +83,7 @@ impl Built {
         ended(move || pipeline.collect_changed(inputs, (deployment, &changes), &done))
     }
 
-    /// As `run_with`, of a pipeline that begins with a snapshot of another version; none if there was no snapshot.
+    /// As `run_with`, for a pipeline that begins with a snapshot of another version; `None` if there was no snapshot.
     pub(super) fn run_restarted(
         &self,
         inputs: &[Value],

@@ -44,7 +44,7 @@ pub(crate) fn finished(state: Value) -> Option<Value> {
 pub(crate) fn tried(value: &Value, modulus: i64, plus: i64) -> Result<Value, &'static str> {
     match kept(value, modulus) {
         true => Ok(mapped(value, plus)),
-        // Unwinds as a panic does, without the message.
+        // Unwinds like a panic, but prints no message.
         false if plus % 2 == 1 => std::panic::resume_unwind(Box::new("odd")),
         false => Err("even"),
     }

@@ -13,13 +13,13 @@ pub fn pipes(size: usize) -> Pipes {
     Pipes { size, place: Context::Body, blocks: false }
 }
 
-/// As [`pipes`], of stages that are quiet, so that they can be in a lane or by key.
+/// As [`pipes`], with only quiet stages, so that they can be in a lane or by key.
 #[must_use]
 pub fn quiet_pipes(size: usize) -> Pipes {
     Pipes { size, place: Context::Lane, blocks: false }
 }
 
-/// As [`pipes`], of blocks of named wires alone. They may shrink to something else.
+/// As [`pipes`], but only blocks of named wires. They may shrink to something else.
 #[must_use]
 pub fn graphs(size: usize) -> Pipes {
     Pipes { size, place: Context::Body, blocks: true }

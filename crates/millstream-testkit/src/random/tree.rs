@@ -30,7 +30,7 @@ pub enum Pipe {
         /// The summand.
         plus: i64,
     },
-    /// As [`Pipe::Map`], on a thread of its own.
+    /// As [`Pipe::Map`], on its own thread.
     MapBlocking {
         /// The summand.
         plus: i64,
@@ -71,7 +71,7 @@ pub enum Pipe {
     DeadEnd,
     /// What is [inside](super::Value::inside) the value, by reference.
     Part,
-    /// The value, and -7 where there is none.
+    /// The value, or -7 in an empty slot.
     Maybe,
     /// Only values whose digest is not divisible by the modulus, at least 1.
     Filter {
@@ -93,7 +93,7 @@ pub enum Pipe {
         /// The summand.
         plus: i64,
     },
-    /// As [`Pipe::TryMap`] with this modulus and summand: the failures are outputs, and are left out behind it.
+    /// As [`Pipe::TryMap`] with this modulus and summand: the failures are outputs, and are left out after it.
     TryMapOrError(i64, i64),
     /// As [`Pipe::TryMap`], with a function that receives the failures.
     DeadLetter {
@@ -114,7 +114,7 @@ pub enum Pipe {
         start: i64,
         /// The modulus.
         modulus: i64,
-        /// What becomes of a failure.
+        /// The handling of a failure.
         by: TryScanBy,
     },
     /// As [`Pipe::Scan`]. At END the output is `state * 17 + 1`, if 3 does not divide the state.
@@ -140,7 +140,7 @@ pub enum Pipe {
         /// The state before the first value.
         start: i64,
     },
-    /// As [`Pipe::DeadLetter`], by a stage that parks the [key](Pipe::ShardBy) of a value that failed.
+    /// As [`Pipe::DeadLetter`], by a stage that parks the [key](Pipe::ShardBy) of a failed value.
     Park {
         /// The modulus of the keys.
         keys: i64,
@@ -149,7 +149,7 @@ pub enum Pipe {
         /// The summand.
         plus: i64,
     },
-    /// At every value the value before it.
+    /// At every value, the value before it.
     Delay {
         /// The output at the first value: the halves of this number, as a pair.
         first: i64,
@@ -221,7 +221,7 @@ pub enum Pipe {
     Feedback(i64, Box<Pipe>),
     /// The same values, and the body on the side.
     Tee(Box<Pipe>),
-    /// The same values, which a sink with a name gets as well.
+    /// The same values, which a named sink gets as well.
     TeeTo,
     /// The body, run by this many tasklets, at least 1. The body must be pure.
     Shard(usize, Box<Pipe>),
@@ -328,7 +328,7 @@ impl Pipe {
         }
     }
 
-    /// Whether it is one stage that starts a new clock.
+    /// Whether it is a single stage that starts a new clock.
     fn starts_a_clock(&self) -> bool {
         matches!(
             self,

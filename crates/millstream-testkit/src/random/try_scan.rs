@@ -9,27 +9,27 @@ use millstream_core::{Arrow, KeysExt, Retry, TryScanExt, UndoLog, id};
 use std::fmt;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// What becomes of a failure in a [`Pipe::TryScan`](super::Pipe::TryScan), and how the state is put back.
+/// The handling of a failure in a [`Pipe::TryScan`](super::Pipe::TryScan), and the way to restore the state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum TryScanBy {
     /// The slot is empty. The state was cloned.
     Empty,
-    /// The slot is empty. A log has what is to be undone.
+    /// The slot is empty. A log records what to undo.
     EmptyUndo,
-    /// The failure is the output, and is left out behind it. The state was cloned.
+    /// The failure is the output, and is left out after it. The state was cloned.
     OrError,
-    /// The failure is the output, and is left out behind it. A log has what is to be undone.
+    /// The failure is the output, and is left out after it. A log records what to undo.
     OrErrorUndo,
     /// A function receives the failures. The state was cloned.
     DeadLetter,
-    /// A function receives the failures. A log has what is to be undone.
+    /// A function receives the failures. A log records what to undo.
     DeadLetterUndo,
     /// A function receives the failures, and all later values of their keys. The number is the modulus of the
     /// [keys](super::Pipe::ShardBy).
     Park(i64),
-    /// Every value fails now and then, and is tried again. The state was cloned.
+    /// Some values fail, and are tried again. The state was cloned.
     Retry,
-    /// Every value fails now and then, and is tried again. A log has what is to be undone.
+    /// Some values fail, and are tried again. A log records what to undo.
     RetryUndo,
 }
 
@@ -75,8 +75,8 @@ impl fmt::Display for TryScanBy {
     }
 }
 
-/// The state becomes another one before the function fails. With a log it goes through more states than a log has room
-/// for. The name is that of a stage which another one follows.
+/// The function changes the state before it fails. With a log, it changes it more often than a log has room for. The
+/// name is for a stage that another one follows.
 pub(crate) fn try_scan<A: RandomShape>(
     start: i64,
     modulus: i64,
@@ -103,7 +103,7 @@ pub(crate) fn try_scan<A: RandomShape>(
         log.record(state.clone());
         scanned(state, value)
     };
-    // Every way has closures of its own: `fails` is moved into one of them.
+    // Every way has its own closures: `fails` is moved into one of them.
     macro_rules! cloned {
         () => {
             move |state: &mut Value, slot: A::Ref<'_>| {

@@ -1,4 +1,4 @@
-//! Random pipelines that are replaced by their like while they run.
+//! Random pipelines that equal ones replace while they run.
 
 use super::build::Built;
 use super::value::Value;
@@ -10,7 +10,7 @@ use millstream_exec::{RingBackend, RingShape, Rings, RunError};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// A pipeline of which others have a part, too; how many times it was deployed is counted.
+/// A shared pipeline that counts how many times it was deployed.
 pub(super) struct Part<P> {
     pipeline: Arc<P>,
     deployed: Arc<AtomicUsize>,
@@ -44,7 +44,7 @@ impl<K: Backend, P: Deploy<K>> Deploy<K> for Part<P> {
     }
 }
 
-/// The options of a run that goes on with the pipeline at this number. Counts how many times that was done.
+/// The options of a run that goes on with the pipeline at this number. Counts how often that happened.
 pub(super) fn upgraded<T: Item, P>(
     rings: Rings,
     at: SequenceNumber,
@@ -58,7 +58,8 @@ where
 }
 
 impl Built {
-    /// As [`collect_slots`](Built::collect_slots), of a run whose pipeline is replaced by an equal one at this number.
+    /// As [`collect_slots`](Built::collect_slots), for a run in which an equal pipeline replaces this one at this
+    /// number.
     ///
     /// # Errors
     ///
@@ -74,7 +75,7 @@ impl Built {
     }
 
     /// Replaces the pipeline by an equal one at these numbers, and compares the output with the model. Returns how many
-    /// of the replacements did not take place, of those that are not behind END.
+    /// of the replacements before END did not take place.
     ///
     /// # Errors
     ///

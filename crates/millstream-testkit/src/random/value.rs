@@ -40,7 +40,7 @@ impl Value {
         }
     }
 
-    /// A number; of the same [saboteur](crate::Saboteur) if some part of this value has one.
+    /// A number. It belongs to the same [saboteur](crate::Saboteur) as a part of this value, if one does.
     #[must_use]
     pub fn like(&self, number: i64) -> Self {
         self.sabotaged().map_or(Value::I(number), |value| Value::Sabotaged(value.like(number)))

@@ -17,7 +17,7 @@ use millstream_exec::{FreePipe, JobRefExt, Rings, RunError, Runner, Upgrade, Upg
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Versions of a random pipeline: the first one, and each that takes the place of the one before at a number.
+/// Versions of a random pipeline: the first one, and later ones, each of which replaces the one before at a number.
 #[derive(Clone)]
 pub struct Versions {
     versions: Vec<Version>,
@@ -28,7 +28,7 @@ struct Version {
     at: u64,
     tree: Pipe,
     pipeline: Arc<Boxed<F, Any, FreePipe>>,
-    /// The states of the version before that are lost.
+    /// The states of the previous version that are lost.
     dropped: Vec<String>,
 }
 
@@ -45,7 +45,7 @@ impl Version {
         Version { at, tree: tree.clone(), pipeline, dropped: Vec::new() }
     }
 
-    /// What the run goes on with; that it does is counted.
+    /// The version that the run goes on with. Counts that it does.
     fn upgrade(&self, done: &Arc<AtomicUsize>) -> Upgrade<Part<Boxed<F, Any, FreePipe>>> {
         let next = Upgrade::to(Part::counted(self.pipeline.clone(), done.clone()));
         self.dropped.iter().fold(next, Upgrade::dropping)
@@ -70,12 +70,12 @@ impl Versions {
         self.versions.iter().map(|version| (version.at, &version.tree))
     }
 
-    /// Goes on with this version at the number, which is not less than those before. The states that only the version
-    /// before has are dropped.
+    /// Goes on with this version at the number, which must not be less than those before. Drops the states that only
+    /// the previous version has.
     ///
     /// # Errors
     ///
-    /// What the plans say against it; the versions are as before.
+    /// Why the plans do not allow it. The versions have not changed then.
     pub fn change(&mut self, at: u64, tree: &Pipe) -> Result<(), UpgradeCheck> {
         let (mut next, last) = (Version::new(at, tree), &self.versions[self.versions.len() - 1]);
         let (old, new) = (Arrow::plan(&*last.pipeline), Arrow::plan(&*next.pipeline));
@@ -91,7 +91,7 @@ impl Versions {
     }
 
     /// Runs all versions one after the other, and compares the output with these slots, END last. Returns how many of
-    /// the changes did not take place, of those that are not behind END.
+    /// the changes before END did not take place.
     ///
     /// # Errors
     ///
@@ -125,9 +125,9 @@ impl Versions {
 }
 
 impl Versions {
-    /// As [`check`](Versions::check), by a run that goes on: its sender sends the values before the number of each
-    /// version, and then the run is upgraded on demand. `model` gets the numbers at which that was done; a stream that
-    /// has ended is not upgraded.
+    /// As [`check`](Versions::check), in a live run: its sender sends the values before the number of each version, and
+    /// then the run is upgraded on demand. `model` gets the numbers at which that happened; a stream that has ended is
+    /// not upgraded.
     ///
     /// # Errors
     ///
@@ -146,7 +146,7 @@ impl Versions {
             let (mut numbers, mut sent) = (vec![0], 0);
             for version in &versions[1..] {
                 let next = inputs.len().min(version.at as usize).max(sent);
-                // A run whose stream has ended takes no more.
+                // A run whose stream has ended takes no further values.
                 let _ = sender.send_all(inputs[sent..next].iter().cloned());
                 sent = next;
                 match run.upgrade(version.upgrade(&Arc::default())) {
@@ -163,7 +163,7 @@ impl Versions {
         self.judge(model(&trees), deployed, true)
     }
 
-    /// If a version gives its order up, the order is compared only where there are no workers.
+    /// If a version gives its order up, the order is compared only in runs without workers.
     fn judge(&self, model: Slots<Value>, deployed: Slots<Value>, has_workers: bool) -> Result<(), Difference> {
         match has_workers && self.iter().any(|(_, tree)| tree.gives_order_up()) {
             true => same(&in_one_order(model), &in_one_order(deployed)),

@@ -12,7 +12,7 @@ use std::fmt;
 pub struct Windows {
     /// Their length, or the gap of sessions; at least 1.
     pub size: u64,
-    /// The distance of their starts, at least 1 and at most their size; none for sessions.
+    /// The distance of their starts, at least 1 and at most their size; `None` for sessions.
     pub every: Option<u64>,
     /// How long they wait for late values.
     pub lateness: u64,

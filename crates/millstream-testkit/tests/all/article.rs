@@ -71,7 +71,7 @@ fn a_state_machine_is_the_running_sum_and_a_delay_the_sum_before() {
     assert_slots(&folded.delay(0), &[1, 2, 3, 4, 5], &full([0, 1, 3, 6, 10]));
 }
 
-/// The shapes that the article lists and does not build.
+/// The shapes that the article lists, but does not build.
 #[test]
 fn fork_distribute_decompose_recompose_tee_and_dead_end_have_their_equations() {
     let inputs = [2_u64, 0, 3, 1];
@@ -114,9 +114,8 @@ fn bodies() -> impl Strategy<Value = Pipe> {
 }
 
 proptest! {
-    /// Every stage of a pipeline that compiles reads what is written: by the source, by a stage before it, or by the
-    /// loop that it is in. Every ring but the source's is written by one stage, and the output is read from rings that
-    /// are there.
+    /// If a pipeline compiles, every stage reads rings that something writes: the source, a stage before it, or the
+    /// loop that it is in. One stage writes every ring but the source's, and the output is read from rings that exist.
     #[test]
     fn no_inlet_is_unconnected(tree in streams(24)) {
         let plan = tree.build().plan();
@@ -134,7 +133,7 @@ proptest! {
     }
 
     /// `model (shard f) = model f`, by any number of tasklets, a power of two or not, in a shard and out of it, alone
-    /// and with a stage in front of it and behind it.
+    /// and between two stages.
     #[test]
     fn a_shard_is_its_body_for_any_number_nested_or_not(
         body in bodies(),
@@ -184,8 +183,8 @@ proptest! {
     }
 }
 
-/// Three stages that read one ring, each with a thread of its own, and all of them parked: the source waits for the
-/// last value to come out, long enough for that. One value wakes all three, or their join would never be filled.
+/// Three stages that read one ring, each with its own thread, and all of them parked: the source waits long enough for
+/// that after the last value has come out. One value must wake all three, or their join would never be filled.
 #[test]
 fn one_publication_wakes_all_consumers_of_a_fan_out() {
     let outcome = within(LONG, || {
@@ -207,7 +206,7 @@ fn one_publication_wakes_all_consumers_of_a_fan_out() {
     assert_eq!(outcome, Ok(Ok(20)));
 }
 
-/// Two stages do not take turns: the first continues, as far as its ring has room, while the second blocks.
+/// Two stages do not take turns: the first continues while the second blocks, as far as its ring has room.
 #[test]
 fn a_stage_continues_by_itself_while_the_next_one_blocks() {
     const SLOTS: u64 = 8;

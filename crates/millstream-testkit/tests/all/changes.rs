@@ -1,11 +1,10 @@
-//! Live change: a random pipeline goes on as a related one at a number, several times in one run, and the slots are
-//! those of the old version below the number and of the new one from it on.
+//! Live change: a random pipeline goes on as a related one at a number, several times in one run. The slots below the
+//! number are the old version's, and the slots from it on the new version's.
 //!
-//! What is expected is read from the trees alone ([`changed`]): a state is there the list of the values that its stage
-//! has got, and nothing hands it over. States that both versions have go on, new ones begin fresh, and those that only
-//! the old version has are dropped by name. [`Pipe::related`] says what a change is. Left out is what a run refuses: a
-//! stage that numbers its outputs itself neither goes nor changes its place with another one. So are sinks inside the
-//! pipeline, which have tests of their own.
+//! The expected slots follow from the trees alone ([`changed`]), where a state is the list of the values that its stage
+//! has got, and is not handed over. States of both versions go on, new ones begin fresh, and those that only the old
+//! version has are dropped by name. [`Pipe::related`] makes a change. It does not make one that a run refuses: a stage
+//! that numbers its outputs itself is neither removed nor swapped. Sinks inside the pipeline have their own tests.
 
 mod durable;
 
@@ -24,7 +23,7 @@ fn config() -> ProptestConfig {
     ProptestConfig { failure_persistence: Some(Box::new(seeds)), ..ProptestConfig::default() }
 }
 
-/// What becomes of a pipeline: at which numbers it changes, and the seed of each change.
+/// The changes of a pipeline: their numbers, and the seed of each.
 fn changes() -> impl Strategy<Value = Vec<(u64, u64)>> {
     vec((0..=130_u64, any::<u64>()), 1..=3).prop_map(|mut changes| {
         changes.sort_unstable();
@@ -32,7 +31,7 @@ fn changes() -> impl Strategy<Value = Vec<(u64, u64)>> {
     })
 }
 
-/// More threads than a test should have, or more steps of the equations.
+/// Whether a run would have more threads than a test should, or more steps of the equations.
 const WIDEST: usize = 32;
 
 /// The versions, the edits that make them, and how many changes the plans refuse.
@@ -59,7 +58,7 @@ fn numbers(count: i64) -> Vec<Value> {
     (0..count).map(Value::I).collect()
 }
 
-/// The difference of the first of these ways to run the versions from the equations.
+/// The first difference between these ways to run the versions and the equations.
 fn checked(
     versions: &Versions,
     inputs: &[Value],
@@ -82,7 +81,7 @@ fn checked(
 proptest! {
     #![proptest_config(config())]
 
-    /// Several times in one run, and on every deployment that can.
+    /// Changes a run several times, on every deployment that allows it.
     #[test]
     fn a_random_pipeline_goes_on_as_another_one(
         tree in streams(16),
@@ -97,7 +96,7 @@ proptest! {
         checked(&versions, &inputs, deployments).map_err(TestCaseError::fail)?;
     }
 
-    /// As soon as can be, in a run that goes on.
+    /// Changes a live run as soon as possible.
     #[test]
     fn a_random_pipeline_is_upgraded_to_another_one_on_demand(
         tree in streams(16),
@@ -112,7 +111,7 @@ proptest! {
         }
     }
 
-    /// And on durable rings, also from the snapshots before and behind the changes, by way of bytes.
+    /// Changes runs on durable rings, and restarts from the snapshots before and after the changes, as bytes.
     #[test]
     fn a_random_pipeline_on_durable_rings_goes_on_as_another_one(
         tree in streams(12),
@@ -169,7 +168,7 @@ proptest! {
     }
 }
 
-/// A property whose cases change nothing would hold without a reason.
+/// The random cases do change their runs: otherwise the property would mean nothing.
 #[test]
 fn most_random_pipelines_are_really_changed_and_in_every_way() {
     let mut runner = TestRunner::deterministic();
@@ -190,14 +189,14 @@ fn most_random_pipelines_are_really_changed_and_in_every_way() {
     Edit::EVERY.iter().for_each(|edit| assert!(count.get(edit).is_some_and(|n| *n > 10), "{edit:?} of {count:?}"));
 }
 
-/// Whatever the stage whose state goes on, begins, or is lost, and whatever the order of the steps.
+/// Covers every stage whose state goes on, begins or is lost, under several orders of the steps.
 #[test]
 fn every_stage_comes_stays_and_goes_under_every_schedule() {
     let inputs = numbers(40);
     let map = |plus| Box::new(Pipe::Map { plus });
     for stage in every_stage() {
         let keeps = Pipe::Then(map(0), stage.into()).versioned();
-        // A stage that numbers its outputs itself never goes.
+        // A stage that numbers its outputs itself is never removed.
         let without = if keeps.renumbers() { keeps.clone() } else { *map(0) };
         let behind = |p: &Pipe, plus| Pipe::Then(p.clone().into(), map(plus));
         let mut versions = Versions::of(&without);
@@ -221,8 +220,8 @@ fn assert_changes(first: &Pipe, later: &[(u64, Pipe)]) {
     checked(&versions, &numbers(12), ways()).unwrap();
 }
 
-/// A `take` that has its last value ends the stream, also if a change at the next number would go on without it. So
-/// does a stage that was done where it could not end the stream, in a body.
+/// A `take` that has its last value ends the stream, even if a change at the next number would go on without it. So
+/// does a stage that was done inside a body, where it could not end the stream.
 #[test]
 fn a_stream_that_ends_beside_a_change_ends_in_every_run_alike() {
     let map = || Pipe::Map { plus: 1 };
@@ -239,7 +238,7 @@ fn a_stream_that_ends_beside_a_change_ends_in_every_run_alike() {
     }
 }
 
-/// Keys inside others, in these numbers of lanes, with a body at both places. At most `most` of each are remembered.
+/// Keys inside others, in these numbers of lanes, with a body at both places. Keeps at most `most` keys at each.
 fn nested([outer, inner]: [usize; 2], most: [usize; 2], bodies: &[Pipe; 2]) -> Pipe {
     let [around, inside] = bodies.clone();
     let inside = Pipe::ShardBy { keys: 3, most: most[1], k: inner, body: inside.into() };

@@ -1,4 +1,4 @@
-//! Broken determinacy is found, made small, and reported with its stage.
+//! The assertions find broken determinacy, shrink it, and report its stage.
 
 use millstream_core::{Arrow, Val, pipeline};
 use millstream_exec::{Everywhere, Pipeline};
@@ -65,7 +65,7 @@ fn wrong_with_three(shards: usize) -> impl Pipeline<u64, u64> {
 #[test]
 fn a_dependence_on_the_shards_is_found() {
     let message = message_of(|| Determinacy::sharded(wrong_with_three).assert(inputs()));
-    begins(&message, "stage \"route\": number 0 holds Some(0), and in the model Some(10)");
+    begins(&message, "stage \"route\": number 0 holds Some(0), but Some(10) in the model");
     assert!(message.contains("smallest found: [10]\n  deployment: ring 1, batch 1, workers 1, Inline, shards 3\n"));
 }
 
@@ -77,7 +77,7 @@ fn wrong_with_eight(shards: usize) -> impl Pipeline<u64, u64> {
 #[test]
 fn one_to_eight_shards_are_tried_by_default() {
     let message = message_of(|| Determinacy::sharded(wrong_with_eight).assert(vec(1..9_u64, 1..40)));
-    begins(&message, "stage \"route\": number 0 holds Some(0), and in the model Some(1)");
+    begins(&message, "stage \"route\": number 0 holds Some(0), but Some(1) in the model");
     assert!(message.contains("smallest found: [1]\n  deployment: ring 1, batch 1, workers 1, Inline, shards 8\n"));
 }
 
@@ -111,7 +111,7 @@ fn a_failure_is_reported_with_the_smallest_input() {
     assert!(message.contains("attempt to divide by zero") && message.contains("smallest found: [0]"), "{message}");
 }
 
-/// A number, and a `Clone` that is no copy.
+/// A number with a `Clone` that is not a true copy.
 #[derive(Debug, PartialEq)]
 struct Counted(u64);
 
@@ -136,7 +136,7 @@ fn a_fault_that_only_queues_show_is_found_on_queues() {
     begins(
         &message,
         "stage \"count\" or \"greater\", which cannot be distinguished: \
-         number 0 holds Some(1), and in the model Some(0)",
+         number 0 holds Some(1), but Some(0) in the model",
     );
     assert!(message.contains("smallest found: [0]\n  deployment: Queues { slots: 1 }, Ready\n"), "{message}");
     // An edge that cannot run on queues is skipped; one that can clears its stage.

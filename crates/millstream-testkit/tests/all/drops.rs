@@ -12,7 +12,7 @@ use tally::{Counted, Tally};
 
 const PATIENCE: Duration = Duration::from_secs(60);
 const NUMBERS: u64 = 40;
-/// No stage panics at this number.
+/// The number at which no stage panics.
 const NEVER: u64 = u64::MAX;
 
 fn rings() -> impl Iterator<Item = Rings> {

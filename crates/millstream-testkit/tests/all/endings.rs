@@ -1,5 +1,5 @@
 //! Endings at random moments: every kind of source, stage, sink and ending, while workers come and go. Nothing may
-//! hang, and what the reports say adds up.
+//! hang, and the reports must add up.
 
 use millstream_core::{Arrow, SequenceNumber, Sparse, SplitMix64, Val, pipeline};
 use millstream_exec::source::{self, Source, ready};
@@ -82,7 +82,7 @@ fn waits_forever() -> impl Iterator<Item = u64> + Send + 'static {
     })
 }
 
-/// Numbers, with an end or without one. One may panic, and some take their time.
+/// Numbers, with an end or without one. One may panic, and some are slow.
 fn numbers(end: u64, failing: Failing) -> impl Iterator<Item = u64> + Send + 'static {
     (0..end).inspect(move |x| {
         fails(failing.source, *x);
@@ -196,7 +196,7 @@ fn run(
     finish(rings.start(p.from(source).to_fold(0, move |n, number, _| sink(n, number))).unwrap(), end, random)
 }
 
-/// Fed from another thread, until the run takes no more or `end` is reached.
+/// Feeds from another thread, until the run takes no more or `end` is reached.
 fn run_fed(
     p: &impl Deployable<In = Val<u64>, Out = Val<u64, Sparse>>,
     rings: &Rings,
@@ -214,7 +214,7 @@ fn run_fed(
     seen
 }
 
-/// Changes the number of workers for a while, and ends the run in some way; none if it drops the handle.
+/// Changes the number of workers for a while, and ends the run in some way; `None` if it drops the handle.
 fn finish(run: Handle<u64>, end: u64, random: &mut Random) -> Option<Ended> {
     for _ in 0..random.below(4) {
         random.pass();

@@ -9,7 +9,7 @@ use proptest::test_runner::FileFailurePersistence;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
-/// The fault of a run of a pipeline that may fail, if it has one. If the stream may have ended before the failure, a
+/// The fault of a run of a pipeline that may fail, if there is one. If the stream may have ended before the failure, a
 /// run that does not fail is also right.
 fn wrong(pipeline: &Built, ends: bool, inputs: &[Value], deployment: Deployment) -> Option<String> {
     let model = catch_unwind(AssertUnwindSafe(|| pipeline.model_slots(inputs.to_vec())));

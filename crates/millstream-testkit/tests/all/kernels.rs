@@ -1,4 +1,4 @@
-//! Stages that a program defines.
+//! Stages that a program defines itself.
 
 use millstream_core::{
     Arrow, KeepsClock, KernelsExt, KeysExt, ModelExt, ModelSlots, Quiet, ScanKernel, SequenceNumber, Sparse, Val,
@@ -47,7 +47,7 @@ impl<E: Edge<u64>> ScanKernel for Counted<E> {
     }
 }
 
-/// As [`Counted`], and nothing at END.
+/// As [`Counted`], but with nothing at END.
 struct Quietly<E>(Counted<E>);
 
 impl<E> KeepsClock for Quietly<E> {}

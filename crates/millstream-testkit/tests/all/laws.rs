@@ -1,4 +1,4 @@
-//! The laws that hold for the model, over random pipelines; and for each that is not claimed a counterexample.
+//! The laws of the model, over random pipelines; and a counterexample for each law that is not claimed.
 //!
 //! Two pipelines are equal if they fill the same slots with the same values, END included, after any source.
 
@@ -89,7 +89,7 @@ fn without_folds(pipe: Pipe) -> Pipe {
         Pipe::Stream(Stream::Take(n)) => Pipe::Stream(Stream::Skip(n)),
         Pipe::Stream(Stream::TakeWhile(modulus)) => Pipe::Stream(Stream::SkipWhile(modulus)),
         Pipe::Stream(Stream::Enumerate) => Pipe::Stream(Stream::Inspect),
-        // No lane can have it.
+        // A lane cannot have it.
         Pipe::TeeTo | Pipe::Maybe => Id,
         stage => stage,
     })

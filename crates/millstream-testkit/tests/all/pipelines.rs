@@ -51,7 +51,7 @@ proptest! {
         let json = serde_json::to_string(&plan.clone().with_capacity(64)).expect("a plan is plain data");
         let read: Plan = serde_json::from_str(&json).expect("it was written by this program");
         prop_assert_eq!(&read, &plan.clone().with_capacity(64));
-        // Slots are a deployment's: a plan without them is the same pipeline.
+        // A deployment decides the slots: a plan without them is the same pipeline.
         prop_assert!(read.diff(&plan).is_empty(), "{}: {}", tree, read.diff(&plan));
         let (there, back) = (plan.diff(&other), other.diff(&plan));
         let counts = |diff: &PlanDiff| (diff.kept().count() + diff.changed().count(), diff.new_stages().count());
@@ -211,7 +211,7 @@ proptest! {
     }
 }
 
-/// Snapshots are taken, whatever the stage: no stage loses a mark.
+/// Snapshots are taken with every stage: no stage loses a mark.
 #[test]
 fn every_stage_goes_on_from_its_snapshots() {
     let inputs: Vec<Value> = (0..120).map(Value::I).collect();
@@ -234,7 +234,7 @@ fn every_stage_goes_on_from_its_snapshots() {
     }
 }
 
-/// No number is lost or doubled, whatever the stage, and whatever the order of the steps.
+/// No number is lost or doubled, with every stage, and under several orders of the steps.
 #[test]
 fn every_stage_is_replaced_by_its_like_under_every_schedule() {
     let inputs: Vec<Value> = (0..60).map(Value::I).collect();

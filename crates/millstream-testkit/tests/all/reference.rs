@@ -132,7 +132,7 @@ fn bound(statement: &Statement, wires: &[Vec<Slot>]) -> Vec<Slot> {
     }
 }
 
-/// The values of a renumbering stage for one value.
+/// The outputs of a renumbering stage for one value.
 fn expanded(stage: &Pipe, value: &Value) -> Vec<Value> {
     match (stage, value) {
         (Pipe::FlatMap { modulus }, _) => {
@@ -290,7 +290,7 @@ fn polynomial(start: i64, slots: &[Slot], count: usize) -> i64 {
     digests.fold(start, |sum, d| sum.wrapping_mul(31).wrapping_add(d))
 }
 
-/// What is in a value.
+/// The content of a value.
 fn within(value: &Value) -> Value {
     match value {
         Value::L(value) | Value::R(value) => (**value).clone(),

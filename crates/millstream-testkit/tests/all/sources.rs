@@ -179,8 +179,8 @@ fn a_value_without_a_match_can_fail_the_run() {
     assert_eq!(failure(join), expected);
 }
 
-/// Two threads send through channels of one place, at their own pace: the join waits for whose turn it is, and never
-/// for ever.
+/// Two threads send through channels with room for one value, at their own pace: the join waits for the channel whose
+/// turn it is, and never for ever.
 #[test]
 fn live_sources_hold_each_other_back_without_a_hang() {
     for workers in 1..=3 {

@@ -58,8 +58,8 @@ fn iterators_that_are_dropped_half_way_end_their_workers() {
     }
 }
 
-/// Uneven shards before and after a fan-out, three workers: no timing is repeated. Mostly on rings, and also on the
-/// calling thread and on queues, with a thread a stage.
+/// Uneven shards before and after a fan-out, three workers: no timing repeats. Mostly on rings, and also on the calling
+/// thread and on queues, with a thread for each stage.
 #[test]
 fn a_thousand_reruns_have_one_hash() {
     let uneven = |x: &u64| {

@@ -71,8 +71,8 @@ fn no_wake_up_is_lost_between_two_threads() {
     assert!(parks.expect("a wake-up was lost") >= enough);
 }
 
-/// Rings of one slot and threads that park at once: nearly every number is waited for, by workers, by the source's
-/// thread and by those of stages that block.
+/// Rings of one slot and threads that park at once: workers, the source's thread and the threads of blocking stages
+/// wait for nearly every number.
 #[test]
 fn no_wake_up_is_lost_in_a_run() {
     let n = numbers();

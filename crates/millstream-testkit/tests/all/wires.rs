@@ -1,4 +1,4 @@
-//! Blocks of named wires: what they mean, on every deployment, and the laws of the notation.
+//! Blocks of named wires: their meaning, on every deployment, and the laws of the notation.
 
 mod laws;
 
@@ -104,7 +104,7 @@ fn stages_have_the_names_of_their_wires() {
 
 #[test]
 fn a_match_binds_parts_by_reference() {
-    // Not `Clone`: nothing of it is copied.
+    // Not `Clone`, so a copy would not compile.
     #[derive(Debug)]
     enum Event {
         Bought { item: String, count: u64 },
@@ -321,7 +321,7 @@ fn a_stage_does_not_wait_for_a_wire_that_it_does_not_read() {
     }
 }
 
-/// Wires hold no value back from those that do not read them: an empty slot of one is none of another.
+/// A wire does not affect stages that do not read it: an empty slot of one wire is not empty in another.
 #[test]
 fn a_wire_has_no_empty_slots_of_a_wire_that_it_does_not_read() {
     let p = wires!(|x: Val<u64>| {

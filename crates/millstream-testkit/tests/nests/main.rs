@@ -4,8 +4,8 @@
 //! `delay`, `fold`, `pair` (two rings side by side, one of them with a mask) and `tuple` (a pair in one ring) are
 //! stages, and the remaining word follows them. So are `three` (a flat tuple of three rings, one of them with a mask)
 //! and `lanes` (a partition), which begin words. `fanout`, `both` and `shard` take the remaining word as their bodies.
-//! All words whose types allow it are here, and each is compared with its model. They have a binary of their own, since
-//! the compiler takes long for them, and a change of another test should not wait for that.
+//! All words whose types allow it are here, and each is compared with its model. They have their own binary, since the
+//! compiler takes long for them, and a change of another test should not wait for that.
 //!
 //! Around windows that aggregate, scans that fail and scans with many outputs there are fewer words: each such stage is
 //! between stages and in bodies of every kind, also in the lanes of `choose` and `merge`, and at a key (`keyed`).

@@ -191,7 +191,7 @@ pub(crate) fn or_empty_undo<P: Arrow<Out: Edge>>(
     p.try_scan_or_empty_undo(1, logged::<P::Out>(), undo)
 }
 
-/// A receiver of failures that are compared with nothing: other tests do that.
+/// A receiver of failures, which are not compared: other tests do that.
 fn unread<I: Item>() -> impl for<'a> Fn(DeadLetter<'a, I, Why>) + Send + Sync + 'static {
     |_| ()
 }
@@ -228,7 +228,7 @@ pub(crate) fn or_park<P: Arrow<Out: Edge>>(
     p.try_scan_or_park("parked", keyer::<P::Out>(), 1, fallible::<P::Out>(), unread::<Owned<P>>())
 }
 
-/// Without a failure: one that stays would end the run, and one that passes is no function of the value.
+/// A step without a failure: a permanent one would end the run, and a passing one is not a function of the value.
 pub(crate) fn retried<P: Arrow<Out: Edge>>(
     p: P,
 ) -> Then<P, TryScanRetry<P::Out, CloneStep<u64, closure!(P::Out, u64 => Result<u64, Why>), u64, Why>>> {
@@ -269,7 +269,7 @@ macro_rules! in_bodies {
     };
 }
 
-/// In a lane and at a key, where only quiet stages may be.
+/// In a lane and at a key, which allow only quiet stages.
 macro_rules! in_quiet_bodies {
     ($letter:ident) => {
         words! { AnyPipe;
@@ -296,7 +296,7 @@ macro_rules! prove_around {
 
 mod nests_around {
     use super::*;
-    // The last ones are deployed as one of the others is, and are in bodies alone.
+    // The last ones are deployed like one of the others, so they are only in bodies.
     prove_around! {
         flat: flat_scan flat_finish;
         at_end: windows sessions_by;

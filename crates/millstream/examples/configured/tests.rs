@@ -182,7 +182,7 @@ fn a_wrong_configuration_is_refused_with_its_place() {
 fn a_line_that_is_no_reading_ends_the_run_with_its_number() {
     let lines = ["north 1", "north x", "north 3"].map(str::to_owned);
     let error = built(&configuration(&warm())).collect(lines).unwrap_err();
-    let expected = "stage \"parse\", number 1: \"north x\" is no reading: write a station and a whole number, as in \
-                    `north 12`";
+    let expected = "stage \"parse\", number 1: \"north x\" is no reading: \
+                    write a station and a whole number, as in `north 12`";
     assert_eq!(error.to_string(), expected);
 }

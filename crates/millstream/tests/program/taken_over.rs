@@ -128,7 +128,7 @@ pub(crate) fn its_output_is_that_of_one_process_however_often_it_is_taken_over()
             sleep(Duration::from_millis(1));
         }
         retired += usize::from(present.said().contains("retired at number "));
-        resumed += usize::from(present.said().contains("and this one goes on"));
+        resumed += usize::from(present.said().contains("so this process goes on"));
         if present.ended() {
             present = next;
         }
@@ -147,14 +147,14 @@ pub(crate) fn it_goes_on_if_the_new_process_does_not() {
     let home = home.path();
     let mut old = Process::start(home, 0, "", "sum");
     drop(asks(home));
-    old.says("did not take over, and this one goes on: it has ended");
+    old.says("did not take over, so this process goes on: it has ended");
     let mut link = asks(home);
     link.write_all(b"U").expect("it is heard");
     let mut go = [0];
     link.read_exact(&mut go).expect("it answers");
     assert_eq!(&go, b"G");
     drop(link);
-    old.says("goes on: it has ended before it had stored anything");
+    old.says("goes on: it ended before it had stored anything");
     assert_eq!(old.code(), Some(0), "{}", old.said());
     assert_whole(home);
 }

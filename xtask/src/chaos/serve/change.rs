@@ -226,8 +226,8 @@ impl<'l> Change<'l> {
             return Err(failure("no kill met a request that was under way: the kills prove nothing"));
         }
         Ok(format!(
-            "{killed} killed: {resumed} times the old process went on, {taken} times the new one; {again} requests were \
-             sent again"
+            "{killed} killed: {resumed} times the old process went on, {taken} times the new one; \
+             {again} requests were sent again"
         ))
     }
 

@@ -1,4 +1,4 @@
-//! What one writes without a library: a consumer, a loop over the numbers of each message, and conditional publishes, a
+//! The same work without a library: a consumer, a loop over the numbers of each message, and conditional publishes, a
 //! window of them at a time.
 
 use super::{INPUT, OUTPUT, Server, failed};
@@ -13,7 +13,7 @@ use std::future::IntoFuture;
 use std::time::{Duration, Instant};
 
 /// Reads this many messages of the application's input edge and writes each number plus one to its output edge. Returns
-/// the sum of what was written.
+/// the sum of the written numbers.
 pub(super) fn run(server: &Server, messages: usize, window: usize) -> Result<(u64, Duration), Failure> {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
     runtime.map_err(Failure::io("a runtime"))?.block_on(async {

@@ -1,5 +1,5 @@
-//! Two replicas, 500 batches a second. The one that appends stops in the middle of its work, as by `kill -9`: for how
-//! long no batch comes out. The bound is half a second.
+//! Two replicas, 500 batches a second. The replica that appends stops in the middle of its work, as by `kill -9`: the
+//! longest time without a batch. The bound is half a second.
 
 use super::{INPUT, OUTPUT, Server, failed};
 use crate::failure::Failure;
@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// In seconds.
+/// The bound, in seconds.
 const BOUND: f64 = 0.5;
 const BATCHES: u64 = 1000;
 
@@ -31,7 +31,7 @@ fn work(log: &JetStream, rank: u32, rings: &Rings, stops: &AtomicBool) -> Result
         *sum
     });
     let edges = Edges { input: INPUT.to_owned(), output: OUTPUT.to_owned() };
-    // As those of `millstream worker`.
+    // The same options as those of `millstream worker`.
     let options = Options { rank, patience: 20, pace: Duration::from_millis(10), ..Options::default() };
     let mut replica = Replica::new(OnRings::new(sums.named("sum"), rings.clone()), log.clone(), edges, options);
     while !stops.load(Ordering::Relaxed) {

@@ -15,9 +15,9 @@ use std::time::{Duration, Instant};
 
 /// The numbers of a batch.
 const NUMBERS: u64 = 4096;
-/// How many appends are under way.
+/// The number of appends in flight.
 const WINDOW: usize = 64;
-/// One hop at 1,000 batches a second takes no longer, in nanoseconds.
+/// The bound of one hop at 1,000 batches a second, in nanoseconds.
 const BOUND: f64 = 1e6;
 
 pub(crate) fn run(setting: &Setting) -> Result<Results, Failure> {
@@ -119,7 +119,7 @@ impl Waits {
             })
         })?;
         let median = |arrived: &[Duration]| {
-            // What comes first opens consumers.
+            // The first batches are not measured, since they open consumers.
             let waits = arrived.iter().zip(&appended).skip(count / 5);
             let mut waits: Vec<u128> = waits.map(|(then, first)| then.saturating_sub(*first).as_nanos()).collect();
             waits.sort_unstable();
@@ -156,7 +156,7 @@ fn paced(log: &JetStream, entries: &[Vec<u8>], begun: Instant) -> Result<Vec<Dur
     Ok(appended)
 }
 
-/// When each entry was there for a reader.
+/// The time at which a reader had each entry.
 fn arrivals(log: JetStream, edge: &str, count: usize, begun: Instant) -> Result<Vec<Duration>, Failure> {
     let mut arrived = Vec::new();
     while arrived.len() < count {

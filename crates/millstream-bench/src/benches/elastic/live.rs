@@ -1,4 +1,4 @@
-//! A run under a load that changes, watched.
+//! Watches a run under a changing load.
 
 use crate::count::Count;
 use crate::failure::Failure;
@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 /// The time between two looks at the run.
 const LOOK: Duration = Duration::from_millis(5);
 
-/// The most moments that are kept, and the least time between two.
+/// The most moments to keep, and the least time between two.
 const MOMENTS: f64 = 120.0;
 const APART: f64 = 0.2;
 
@@ -41,7 +41,7 @@ impl Load {
         self.due(self.seconds()) as u64
     }
 
-    /// Sends items as they are due, and is late if the run takes them late. Returns the processor time of this thread.
+    /// Sends items when they are due, or later if the run takes them later. Returns the processor time of this thread.
     fn feed(&self, sender: &Sender<u64>) -> Duration {
         let (begun, all) = (Instant::now(), self.items());
         let mut sent = 0;
@@ -57,22 +57,22 @@ impl Load {
     }
 }
 
-/// What a run of a load took.
+/// The costs of a run of a load.
 pub(super) struct Live {
     /// Until the last item is out.
     pub(super) seconds: f64,
-    /// The processor time of all threads of the run, in seconds: without what sends the load and what watches.
+    /// The processor time of all threads of the run, in seconds, without the threads that send the load and that watch.
     pub(super) used: f64,
-    /// The time for which each worker was not parked, in seconds, summed up.
+    /// The sum over all workers of the time for which they were not parked, in seconds.
     pub(super) held: f64,
     pub(super) following: Following,
-    /// When the number of shards became another one, and which.
+    /// The times at which the number of shards changed, and the new numbers.
     pub(super) changes: Vec<(f64, usize)>,
-    /// The reasons of the changes.
+    /// The reasons for the changes.
     pub(super) decisions: Vec<String>,
 }
 
-/// Counts what comes out; the checksum is the sum.
+/// Counts the outputs; the checksum is their sum.
 pub(super) fn sink(out: &Arc<Count>) -> impl FnMut(&mut u64, SequenceNumber, &u64) + Send + 'static {
     let out = out.clone();
     move |sum, _, x| {
@@ -81,8 +81,8 @@ pub(super) fn sink(out: &Arc<Count>) -> impl FnMut(&mut u64, SequenceNumber, &u6
     }
 }
 
-/// Watches a run of the stage `work`, which reads what `sender` sends, until it has done all of the load; then calls
-/// `end`.
+/// Watches a run of the stage `work`, which reads the items of `sender`, until it has processed the whole load; then
+/// calls `end`.
 pub(super) fn watched(
     (run, sender): (Handle<u64>, Sender<u64>),
     (case, load, out): (&'static str, &Load, &Count),

@@ -1,10 +1,10 @@
 //! A load that becomes four times as large and then as small as before, on a stage that waits.
 //!
-//! The shards of the stage have threads of their own and sleep, so more of them than there are cores do more. The
-//! first load keeps not quite half of a shard busy. `decisions-up` and `decisions-down` are the changes of the number
-//! of shards after each step in its direction; at most three are allowed. `taken-back` are those in the other
-//! direction, of which none is allowed; each load stays for sixteen seconds with `--quick`, one minute, or ten minutes
-//! with `--full`. `follows-up` and `follows-down` are the times from a step to the last decision in its direction.
+//! The shards of the stage have their own threads and sleep, so more shards than cores still do more work. The first
+//! load keeps almost half of a shard busy. `decisions-up` and `decisions-down` are the changes of the number of shards
+//! after each step in its direction: at most three are allowed. `taken-back` are the changes in the other direction:
+//! none is allowed. Each load lasts sixteen seconds with `--quick`, one minute, or ten minutes with `--full`.
+//! `follows-up` and `follows-down` are the times from a step to the last decision in its direction.
 
 use super::live::{Load, sink, watched};
 use crate::count::Count;
@@ -30,7 +30,7 @@ const FIRST: Duration = Duration::from_secs(5);
 /// The most decisions in the direction of a step.
 const MOST: f64 = 3.0;
 
-/// A stage that sleeps has rings as small as this, so that few items wait in them.
+/// The slots of the rings around a stage that sleeps: few, so that few items wait in them.
 const SLOTS: usize = 64;
 
 pub(super) fn run(setting: &Setting) -> Result<Results, Failure> {
@@ -51,7 +51,7 @@ pub(super) fn run(setting: &Setting) -> Result<Results, Failure> {
     let count = |case, n: usize| Figure::new(case, "ours", vec![n as f64], Unit::Times);
     let most = |case| Figure::new(case, "limit", vec![MOST], Unit::Times);
     let seconds = |case, at| Figure::new(case, "ours", vec![at], Unit::Seconds);
-    // A stage that does not follow misses the bound, too.
+    // A stage that never follows misses the bound, too.
     let few = |n: usize| vec![if n == 0 { 0.0 } else { MOST / n as f64 }];
     let shards: Vec<_> = live.changes.iter().map(|(at, shards)| format!("{shards} at {at:.1} s")).collect();
     let note = format!("a step at {} s, and back at {} s; shards: {}", steps[0], steps[1], shards.join(", "));
@@ -89,7 +89,7 @@ fn work(shards: usize) -> impl Pipeline<u64, u64> {
 struct Decided {
     up: usize,
     down: usize,
-    /// Those against the direction of the last step.
+    /// The changes against the direction of the last step.
     back: usize,
     /// From a step to the last change in its direction.
     last_up: f64,

@@ -1,7 +1,7 @@
 //! More workers, up to the cores of the machine, for a map of some 100 nanoseconds and one of a microsecond in a shard
-//! for each worker; and one thread that runs the loop. How many workers the loop is worth, the
-//! configuration that outperforms a single thread, is the COST of McSherry, Isard and Murray (HotOS 2015). The serial
-//! share of the work is that of Karp and Flatt, from the times of one worker and of all.
+//! for each worker; and one thread that runs the loop. The number of workers that outperform the loop is the COST of
+//! McSherry, Isard and Murray (HotOS 2015). The serial share of the work is that of Karp and Flatt, from the times of
+//! one worker and of all.
 
 use super::{Step, curve, summed};
 use crate::failure::Failure;

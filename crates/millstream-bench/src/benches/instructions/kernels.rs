@@ -132,7 +132,8 @@ where
     Ok(on.run(pipeline.from(source::ready(0..n)).to_fold(0, add))?.0)
 }
 
-/// One thread, whose steps depend on no clock: callgrind makes each fifty times as long, and others may use the core.
+/// One thread, whose steps do not depend on a clock: callgrind makes each fifty times as long, and other processes may
+/// use the core.
 fn one() -> Stepped {
     Stepped::new(Rings::new().batch(2048), 1)
 }

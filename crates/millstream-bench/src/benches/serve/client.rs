@@ -1,4 +1,4 @@
-//! A client over HTTP/1.1: one thread, many connections, one request under way on each.
+//! A client over HTTP/1.1: one thread, many connections, one open request on each.
 
 use crate::failure::Failure;
 use mio::net::TcpStream;
@@ -22,26 +22,26 @@ pub(super) struct Client {
 
 struct Connection {
     stream: TcpStream,
-    /// When its request was due, if one is under way.
+    /// When its open request was due, if it has one.
     due: Option<Instant>,
     received: Vec<u8>,
 }
 
-/// The responses to requests that were sent as soon as the ones before were answered.
+/// The responses to requests that were each sent as soon as the one before was answered.
 pub(super) struct Closed {
     /// The nanoseconds until each response.
     pub(super) waits: Vec<u64>,
     pub(super) took: Duration,
 }
 
-/// The responses to requests that were sent at their times, whatever became of the ones before.
+/// The responses to requests that were sent at their times, even if earlier ones were not answered yet.
 #[derive(Debug, Default)]
 pub(super) struct Open {
     /// The nanoseconds until each good response, from the time when the request was due.
     pub(super) waits: Vec<u64>,
     /// Responses of status 503.
     pub(super) refused: u64,
-    /// Requests that were not sent, since all connections waited for a response.
+    /// Requests that were not sent because all connections waited for a response.
     pub(super) unsent: u64,
     pub(super) took: Duration,
 }
@@ -62,7 +62,7 @@ impl Client {
         Ok(Client { poll, events: Events::with_capacity(1024), connections, request: Vec::new() })
     }
 
-    /// Sends this number of requests; all have to be answered well.
+    /// Sends this number of requests; all must succeed.
     pub(super) fn closed(&mut self, n: u64, write: Writing<'_>) -> Result<Closed, Failure> {
         let (began, mut waits) = (Instant::now(), Vec::with_capacity(n as usize));
         let mut sent = 0;
@@ -142,7 +142,7 @@ impl Client {
         connection.stream.write_all(&self.request).map_err(Failure::io("cannot send a request"))
     }
 
-    /// The connections where something came within this time.
+    /// The connections that received something within this time.
     fn readable(&mut self, within: Duration) -> Result<Vec<usize>, Failure> {
         match self.poll.poll(&mut self.events, Some(within)) {
             Err(error) if error.kind() != ErrorKind::Interrupted => return Err(Failure::io("epoll")(error)),
@@ -164,7 +164,7 @@ fn expect(good: bool, status: u16) -> Result<(), Failure> {
 }
 
 impl Connection {
-    /// The status of the response, and how long it took, once it is whole.
+    /// The status of the response, and the time that it took, once all of it has arrived.
     fn response(&mut self) -> Result<Option<(u16, Duration)>, Failure> {
         let whole = self.whole()?;
         if whole.is_some() {
@@ -199,12 +199,12 @@ impl Connection {
     }
 }
 
-/// Where the body of a response begins.
+/// The beginning of the body of a response.
 fn head_end(received: &[u8]) -> Option<usize> {
     received.windows(4).position(|four| four == b"\r\n\r\n").map(|at| at + 4)
 }
 
-/// The status of a response, if it is whole. It has a length, as all small ones of hyper have.
+/// The status of a response, if all of it has arrived. It has a length, as all small responses of hyper do.
 fn status_of(received: &[u8]) -> Option<u16> {
     let body = head_end(received)?;
     let head = std::str::from_utf8(&received[..body]).ok()?;

@@ -1,4 +1,4 @@
-//! The memory of a server with many connections, each of which has had one answer and says nothing now.
+//! The memory of a server with many connections, each of which has had one answer and is idle now.
 
 use super::client::Client;
 use super::server::Server;
@@ -12,7 +12,7 @@ use std::path::Path;
 
 const MOST: f64 = 200e6;
 const CONNECTIONS: u64 = 10_000;
-/// Descriptors for other things.
+/// Descriptors for other uses.
 const SPARE: u64 = 100;
 
 pub(super) fn run(setting: &Setting, millstream: &Path) -> Result<Results, Failure> {
@@ -33,7 +33,8 @@ pub(super) fn run(setting: &Setting, millstream: &Path) -> Result<Results, Failu
     Ok(results)
 }
 
-/// Allows this process, and those that it starts, as many descriptors as it may have. Returns the number.
+/// Raises the limit of descriptors of this process, and of its children, as far as the system allows. Returns the
+/// limit.
 fn raise_descriptors() -> u64 {
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
     let raised = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum }).is_ok();

@@ -1,4 +1,4 @@
-//! Lines that are posted in large bodies: ours into a pipeline that counts them, and what reads and throws away.
+//! Lines that are posted in large bodies: ours into a pipeline that counts them, and a server that discards them.
 
 use super::server::Server;
 use crate::failure::Failure;
@@ -23,7 +23,7 @@ use std::time::Duration;
 /// The connections, each with one body after the other.
 const CONNECTIONS: u64 = 2;
 const BODY: u64 = 128 << 20;
-/// What is written at once.
+/// The size of a write.
 const PIECE: u64 = 1 << 20;
 /// A line with its end.
 const LINE: u64 = 128;

@@ -1,4 +1,4 @@
-//! More requests than can be answered: what is offered, what is answered well, and how long that takes.
+//! More requests than the server can answer: the offered load, the successful answers, and their waits.
 
 use super::client::Client;
 use super::server::Server;
@@ -9,12 +9,12 @@ use crate::setting::Setting;
 use std::path::Path;
 use std::time::Duration;
 
-/// The requests that can be under way.
+/// The most open requests.
 const CONNECTIONS: usize = 1000;
-/// Fewer slots than connections, so that a full ring is seen.
+/// Fewer slots than connections, so that the ring can be full.
 const RING: &str = "256";
 
-/// Offered load, as a share of what it answers at most.
+/// The offered load, as a share of the most that the server answers.
 struct Load {
     share: f64,
     offered: &'static str,
@@ -42,7 +42,7 @@ const LOADS: [Load; 7] = loads![0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0];
 /// The greatest load.
 const MOST: f64 = 3.0;
 
-/// What is answered well at the greatest load, as a share of what is answered to 64 connections without a pause.
+/// The bound: the successful answers at the greatest load, as a share of the answers to 64 connections without a pause.
 const FLAT: f64 = 0.7;
 
 pub(super) fn run(setting: &Setting, millstream: &Path) -> Result<Results, Failure> {
@@ -57,7 +57,7 @@ pub(super) fn run(setting: &Setting, millstream: &Path) -> Result<Results, Failu
     let figure = |case, value, unit| Figure::new(case, "ours", vec![value], unit);
     for Load { share, offered, good, refused, unsent, p99 } in LOADS {
         setting.progress.say(offered);
-        // Measured again each time, since others use the machine too.
+        // Measured again each time, since other processes use the machine too.
         let saturated = n as f64 / few.closed(n, &deposit)?.took.as_secs_f64();
         let rate = saturated * share;
         let before = paid_in(&mut few)?;

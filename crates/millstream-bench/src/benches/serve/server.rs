@@ -1,4 +1,4 @@
-//! Servers, each in a process of its own: `millstream serve`, one of the bench, which starts itself, and those of axum.
+//! Servers, each in its own process: `millstream serve`, a server of the bench, which starts itself, and those of axum.
 
 use super::ingest;
 use crate::failure::Failure;
@@ -8,10 +8,10 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-/// A variable that is set in a process that is to serve lines.
+/// A variable that is set in a process that must serve lines.
 const SERVES: &str = "MILLSTREAM_BENCH_SERVES";
 
-/// What a server says when it listens.
+/// The message of a server that listens.
 const SAID: &str = "listening at http://";
 
 /// A server, which is killed when this is dropped.
@@ -56,7 +56,7 @@ impl Server {
             said.push_str(&line);
             line.split_once(SAID)?.1.trim_end_matches('/').parse().ok()
         });
-        // What it says later is read, so that it never waits for a full pipe.
+        // Reads its later messages, so that it never waits for a full pipe.
         std::thread::spawn(move || lines.map_while(Result::ok).for_each(|line| eprintln!("{line}")));
         match at {
             Some(at) => Ok(Server { child, at }),
@@ -80,7 +80,7 @@ impl Drop for Server {
     }
 }
 
-/// In a process that is to serve lines, serves until it is killed. Returns `None` in any other process.
+/// In a process that must serve lines, serves until it is killed. Returns `None` in any other process.
 pub(crate) fn asked() -> Option<Result<(), Failure>> {
     std::env::var_os(SERVES)?;
     Some(ingest::serve(|at: SocketAddr| eprintln!("{SAID}{at}/")))

@@ -1,6 +1,6 @@
-//! The order book whose requests are in a journal, each group synced before a stage gets it: at least a million orders
-//! a second, by four clients with 4096 requests each under way. `fdatasync` is what the disk takes for as many bytes as
-//! a group has on average, in the same turns.
+//! The order book with its requests in a journal, each group synced before a stage gets it: at least a million orders a
+//! second, by four clients with 4096 open requests each. `fdatasync` is the time that the disk takes for as many bytes
+//! as a group has on average, in the same turns.
 
 use super::{Book, CLIENTS, Order, asked, ids};
 use crate::failure::Failure;
@@ -19,7 +19,7 @@ use std::time::Instant;
 recorded!(Order);
 
 const WINDOW: usize = 4096;
-/// The orders a second that it takes at least.
+/// The bound, in orders a second.
 const LEAST: f64 = 1e6;
 
 pub(super) fn run(setting: &Setting) -> Result<Results, Failure> {
@@ -53,7 +53,7 @@ fn served(rings: &Rings, n: u64, home: &Path) -> Result<u64, Failure> {
     Ok(sum)
 }
 
-/// The median of some syncs of a file behind 64 KiB more, in nanoseconds.
+/// The median time of a sync after another 64 KiB of a file, in nanoseconds.
 fn synced(home: &Path) -> Result<f64, Failure> {
     let (file, bytes) = (File::create(home.join("bare")).map_err(Failure::io("create"))?, vec![7; 1 << 16]);
     let sync = |nth: u64| {

@@ -13,8 +13,8 @@ const CASE: [Quantile; 1] = [Quantile { case: "branch", of: 0.5 }];
 const OWN_STAGE: Duration = Duration::from_millis(6);
 const OTHER_STAGE: Duration = Duration::from_millis(20);
 
-/// Compares a block with a pipeline that has the item's own stage alone, and with one whose stage reads the pair of
-/// what all names are bound to, as a translation of names into pairs has it.
+/// Compares a block with a pipeline that has only the item's own stage, and with one whose stage reads a pair of all
+/// bound names, as a translation of names into pairs does.
 pub(super) fn run(setting: &Setting) -> Result<Results, Failure> {
     let rings = setting.rings(1);
     let n = setting.items(50, 10).min(50); // each sleeps
@@ -58,7 +58,8 @@ fn note(done: &Sender<u64>, sent: &Instant) {
     done.send(wait).expect("the bench listens until the run has ended");
 }
 
-/// The times from a send to the end of the own stage. Each item is sent when the pipeline has finished the one before.
+/// The times from a send to the end of the item's own stage. Each item is sent when the pipeline has finished the one
+/// before.
 fn waits<P>(rings: &Rings, n: u64, pipeline: impl FnOnce(Sender<u64>) -> P) -> Result<Vec<u64>, Failure>
 where
     P: Pipeline<Instant, ()>,

@@ -7,7 +7,7 @@ use crate::outcome::Outcome;
 use millstream_cluster::{App, Applied, ApplyError, Streams};
 use millstream_core::Plan;
 
-/// After how many batches there is a snapshot, if the flags do not say.
+/// The default number of batches between two snapshots.
 const SNAPSHOT_EVERY: u64 = 256;
 
 /// The numbers of an application.
@@ -29,15 +29,15 @@ impl TryFrom<flags::Apply> for Numbers {
         let snapshot_every = snapshot_every.unwrap_or_else(|| SNAPSHOT_EVERY.min(u64::from(capacity) / 8).max(1));
         if snapshot_every > most {
             return Err(format!(
-                "--snapshot-every {snapshot_every}: an edge of {capacity} batches could be full before a snapshot \
-                 lets it drop any: use at most {most}, or raise --capacity"
+                "--snapshot-every {snapshot_every}: an edge of {capacity} batches could be full before a snapshot lets it \
+                 drop any: use at most {most}, or raise --capacity"
             ));
         }
         Ok(Numbers { servers: servers(asked)?, replicas, copies, capacity, snapshot_every })
     }
 }
 
-/// What distinguishes the stages of a plan from those of others.
+/// What distinguishes the stages of a plan from those of another plan.
 pub(crate) fn stages(plan: &Plan) -> Vec<String> {
     plan.stages.iter().map(|stage| format!("{} {}", stage.name, stage.kind)).collect()
 }

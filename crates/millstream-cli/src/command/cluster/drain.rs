@@ -8,9 +8,9 @@ use millstream_cluster::{App, Batch, FeedError, Feeder, JetStream, Log, LogError
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// Between two looks at the output.
+/// The time between two looks at the output.
 const PAUSE: Duration = Duration::from_millis(50);
-/// How long an output that does not grow is not worth a message.
+/// The time after which a message says that the output does not grow.
 const SOON: Duration = Duration::from_secs(3);
 
 #[derive(Debug)]
@@ -57,7 +57,7 @@ fn ended(log: &JetStream, goes_on: &mut dyn FnMut() -> bool) -> Result<(), FeedE
     }
 }
 
-/// Waits for the last batch of the output. Returns false if the time is over.
+/// Waits for the last batch of the output. Returns false if the time runs out.
 fn complete(log: &JetStream, goes_on: &impl Fn() -> bool, complaints: &Complaints) -> Result<bool, FeedError> {
     let (mut grown, mut last, mut said) = (Instant::now(), 0, false);
     while goes_on() {
@@ -69,7 +69,7 @@ fn complete(log: &JetStream, goes_on: &impl Fn() -> bool, complaints: &Complaint
         if now > last {
             (grown, last) = (Instant::now(), now);
             let entries = log.read_from(App::OUTPUT, now, 1).unwrap_or_default();
-            // One that is another program's is for `read` to tell.
+            // `read` reports a batch of another program.
             if entries.iter().any(|entry| Batch::<Text>::from_bytes(&entry.bytes).is_ok_and(|batch| batch.end)) {
                 return Ok(true);
             }

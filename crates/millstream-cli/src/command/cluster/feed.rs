@@ -1,4 +1,4 @@
-//! `cluster feed`: text into the ingress edge.
+//! `cluster feed`: appends text to the ingress edge.
 
 use super::servers::{Servers, servers};
 use crate::flags;
@@ -17,9 +17,9 @@ use std::time::{Duration, Instant};
 
 /// The longest line with its end: servers take messages of up to 1 MiB.
 const LONGEST: usize = 768 << 10;
-/// Between two looks at an edge that is full, or servers that do not answer.
+/// The time between two looks at a full edge, or at servers that do not answer.
 const LOOKS_AGAIN: Duration = Duration::from_millis(20);
-/// How long a wait is not worth a message.
+/// The time after which a message reports a wait.
 const SOON: Duration = Duration::from_secs(1);
 
 #[derive(Debug)]
@@ -40,12 +40,12 @@ pub(super) fn resolved(flags: flags::Feed) -> Result<Feed, String> {
     Ok(Feed { servers: servers(asked)?, files, resume, end, batch })
 }
 
-/// Text on its way.
+/// The text that is fed.
 struct Feeds {
     feeder: Feeder<JetStream>,
-    /// How many bytes to pass over.
+    /// How many bytes to skip.
     skips: u64,
-    /// What is read and not appended: at least `batch` bytes of whole lines go at once.
+    /// The text that is read, but not appended yet. A batch has at least `batch` bytes, of whole lines.
     kept: Vec<u8>,
     batch: usize,
     interrupts: Interrupts,
@@ -91,8 +91,7 @@ impl Feeds {
         }
         if self.skips > 0 {
             let why = format!(
-                "--resume: this input is {} bytes shorter than what the edge already got: feed the same \
-                               input, from its beginning",
+                "--resume: this input is {} bytes shorter than what the edge already got: feed the same input, from its beginning",
                 self.skips
             );
             self.complaints.complain(&why);
@@ -124,7 +123,7 @@ impl Feeds {
             let skipped = usize::try_from(self.skips).map_or(read, |skips| skips.min(read));
             self.skips -= skipped as u64;
             self.kept.extend(&buffer[skipped..read]);
-            // What comes slowly is not held back.
+            // Text that arrives slowly is not held back.
             let least = if whole || read == buffer.len() { self.batch } else { 1 };
             while let Some(end) = self.lines(least) {
                 self.append(end)?;
@@ -138,7 +137,7 @@ impl Feeds {
         }
     }
 
-    /// The end of the first lines that have this many bytes, and of all of them that a batch takes.
+    /// The end of the first lines with at least this many bytes, within the limit of a batch.
     fn lines(&self, least: usize) -> Option<usize> {
         if self.kept.len() < least {
             return None;
@@ -158,7 +157,7 @@ impl Feeds {
     }
 }
 
-/// Says what is waited for, once, if that takes long.
+/// Prints once what it waits for, if that takes long.
 fn waits<'a>(interrupts: &'a Interrupts, complaints: &'a Complaints) -> impl FnMut(&FeedWait) -> bool + 'a {
     let (mut since, mut said) = (None, false);
     move |wait| {

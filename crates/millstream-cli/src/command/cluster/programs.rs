@@ -65,7 +65,7 @@ pub(crate) fn apply_program(numbers: &Numbers, program: ClusterProgram) -> Outco
     apply(numbers, &name(program), &plan(program))
 }
 
-/// Works for whichever of the programs the application is.
+/// Works for the program that the application names.
 pub(crate) fn work_for_program(works: Works) -> Outcome {
     let knows = match works.asks() {
         Ok(knows) => knows,

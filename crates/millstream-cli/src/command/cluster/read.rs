@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 /// How many batches are read at once.
 const AT_ONCE: usize = 64;
-/// How long a silent edge is waited for before it is looked at.
+/// The time to wait for a silent edge before looking at it.
 const PAUSE: Duration = Duration::from_millis(50);
 /// How long the servers may be silent without a message.
 const SOON: Duration = Duration::from_secs(2);
@@ -71,8 +71,7 @@ impl Read {
             for entry in entries {
                 if entry.number > next && next > self.from {
                     complaints.complain(&format!(
-                        "batches {next} to {} were dropped from the edge and are not \
-                                                  printed",
+                        "batches {next} to {} were dropped from the edge and are not printed",
                         entry.number - 1
                     ));
                 }
@@ -86,7 +85,8 @@ impl Read {
                 ended |= batch.end;
             }
             if self.trim && next > trimmed {
-                // The last one stays, and says where the edge ends. Without an answer the next trim does it.
+                // The last batch stays, and shows where the edge ends. Without an answer the next trim removes these
+                // batches.
                 _ = log.trim(App::OUTPUT, next - 1);
                 trimmed = next;
             }

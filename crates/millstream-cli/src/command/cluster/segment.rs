@@ -1,4 +1,4 @@
-//! A program of text as a segment: text in, text out, whatever the types between.
+//! A program over text as a segment: both edges carry text, and the stages between them any types.
 
 use crate::message::Complaints;
 use bytes::Bytes;

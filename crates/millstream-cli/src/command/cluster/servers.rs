@@ -1,4 +1,4 @@
-//! Which servers, and how they are reached.
+//! The servers, and how to connect to them.
 
 use crate::environment::secret;
 use crate::flags;
@@ -23,7 +23,7 @@ pub(crate) struct Servers {
     pub(super) access: Access,
 }
 
-/// What the flags and the environment say; an error is wrong use.
+/// Reads the flags and the environment. An error is wrong use.
 pub(crate) fn servers(flags: flags::Servers) -> Result<Servers, String> {
     let flags::Servers { nats, app, nats_user, nats_credentials, nats_key, tls_authority, .. } = flags;
     let fits = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
@@ -62,7 +62,7 @@ impl Servers {
         JetStream::open(&self.access, PATIENCE).map_err(|error| not_open(&error, complaints))
     }
 
-    /// The same, for a command that listens for signals from here on.
+    /// As above, for a command that listens for signals from now on.
     pub(super) fn open_until_a_signal(&self, complaints: &Complaints) -> Result<(JetStream, Interrupts), Outcome> {
         let log = self.open(complaints)?;
         let interrupts = Interrupts::default();

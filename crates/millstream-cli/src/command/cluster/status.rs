@@ -1,4 +1,4 @@
-//! `cluster status`: what an application has, and its workers.
+//! `cluster status`: an application's edges and workers.
 
 use super::servers::{Servers, log_failed};
 use crate::message::Complaints;
@@ -11,7 +11,7 @@ use std::fmt::Write;
 use std::thread::sleep;
 use std::time::Duration;
 
-/// A worker that lives says so within this time.
+/// A live worker renews its record within this time.
 const LIVES: Duration = Duration::from_millis(1200);
 
 #[derive(Debug)]
@@ -20,7 +20,7 @@ pub(crate) struct Status {
     pub(super) json: bool,
 }
 
-/// What there is to show.
+/// What `status` shows.
 struct Seen {
     app: App,
     input: EdgeState,
@@ -30,7 +30,7 @@ struct Seen {
     alive: Vec<u32>,
 }
 
-/// The ranks whose workers live: their records change.
+/// The ranks with a live worker, whose record changes.
 pub(super) fn alive(log: &JetStream, app: &App) -> Result<Vec<u32>, LogError> {
     let before = Place::all(log, app.replicas)?;
     if before.values().all(|(place, _)| place.state != PlaceState::Works) {
@@ -45,7 +45,7 @@ pub(super) fn alive(log: &JetStream, app: &App) -> Result<Vec<u32>, LogError> {
     Ok(living.map(|(rank, _)| *rank).collect())
 }
 
-/// What a replica stopped for.
+/// The reason why a replica stopped.
 pub(super) struct Alarm;
 
 impl Alarm {

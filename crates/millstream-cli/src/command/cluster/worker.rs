@@ -40,7 +40,7 @@ impl TryFrom<flags::Worker> for Works {
     }
 }
 
-/// A worker that knows what its application is.
+/// A worker that knows its application.
 pub(crate) struct Knows {
     works: Works,
     log: JetStream,
@@ -92,10 +92,9 @@ impl Knows {
             let news = match news {
                 News::Waits => format!("all {} replicas have a worker: waiting for a free one", app.replicas),
                 News::Took(rank) => format!("working as replica {rank} of {}", app.replicas),
-                News::Lost(rank) => format!(
-                    "this worker was silent for too long: another worker is replica {rank} \
-                                             now"
-                ),
+                News::Lost(rank) => {
+                    format!("this worker was silent for too long: another worker is replica {rank} now")
+                }
             };
             if !quiet {
                 complaints.note(&news);

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::{fmt, mem};
 
-/// What a filter is run on at once.
+/// The unit on which a filter runs.
 #[derive(Clone, Debug)]
 pub(crate) enum Work {
     /// `null`.
@@ -19,7 +19,7 @@ pub(crate) enum Work {
     All(Vec<(usize, Block)>),
 }
 
-/// The inputs that have ended before they were read to their end: all before this index.
+/// The inputs before this index need no further blocks, even if they were not read to their end.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Ended(Arc<AtomicUsize>);
 
@@ -42,11 +42,11 @@ pub(super) struct Inputs {
     most: usize,
     opening: Opening,
     current: Option<(Box<dyn Iterator<Item = Block> + Send>, Failure)>,
-    /// Whether the next block is the first one of its input, and JSON.
+    /// Whether the next block is JSON, and the first of its input.
     at_begin: bool,
     ended: Ended,
     complaints: Complaints,
-    /// Whether all that is read has been passed on at once.
+    /// Whether the single block of all inputs has been passed on.
     passed_on: bool,
 }
 
@@ -77,7 +77,7 @@ impl Inputs {
                 let block = if self.ended.has(input) { None } else { blocks.next() };
                 let is_first = mem::take(&mut self.at_begin);
                 if let Some(block) = block {
-                    // A byte order mark is no part of the first value.
+                    // A byte order mark is not a part of the first value.
                     let rest =
                         block.strip_prefix(b"\xef\xbb\xbf").filter(|_| is_first).map(|rest| rest.to_vec().into());
                     return Some((input, rest.unwrap_or(block)));
@@ -114,7 +114,7 @@ impl Inputs {
     }
 }
 
-/// The blocks, and where their error is kept.
+/// The blocks, and the place of their error.
 fn kept<K: millstream_io::Framing>(
     blocks: WholeBlocks<crate::input::Input, K>,
 ) -> (Box<dyn Iterator<Item = Block> + Send>, Failure) {

@@ -53,7 +53,7 @@ pub(super) struct Printed {
     input: usize,
     lines: u64,
     values: u64,
-    /// Whether that input has ended, at bytes that are no JSON.
+    /// Whether that input has ended at bytes that are not JSON.
     has_ended: bool,
     ended: Ended,
     /// Ends a wait for input.
@@ -135,7 +135,7 @@ impl Printed {
                 self.complaints.complain(&format!("{name}:{line}: value {number} is not JSON: {why}"));
             }
             What::Halted(code) => {
-                // A process has the lowest byte of its exit code.
+                // The system keeps only the lowest byte of an exit code.
                 self.halted = Some(*code as u8);
                 self.ended.end(usize::MAX);
                 (self.end_input)();
@@ -152,7 +152,7 @@ impl Printed {
         self.halted
     }
 
-    /// The exit code as jq has it, if all inputs could be read. With `exit_status` the last output decides.
+    /// The same exit code as jq's, if all inputs could be read. With `exit_status` the last output decides.
     pub(super) fn code(&self, exit_status: bool) -> u8 {
         match self.last {
             _ if self.failed => 5,

@@ -25,7 +25,7 @@ struct State {
     draining: bool,
     /// The command is run only once all input is there, as on the model.
     after_all: bool,
-    /// The signal came before it was run at all: then it is run for what was read.
+    /// The signal came before it was run at all, so it is run for what was read.
     spared: bool,
     /// The other exception is this number: the signal has cut it short, and no other number waits before it.
     last: Option<u64>,

@@ -17,7 +17,7 @@ pub(crate) struct Filter {
     words: Arc<[OsString]>,
     /// Answers of fewer bytes stay in memory.
     most: usize,
-    /// The exit statuses that are no failure.
+    /// The exit statuses that are not failures.
     accepted: Arc<[u8]>,
     /// Whether the run goes on after a failure.
     keeps_going: bool,
@@ -230,7 +230,7 @@ impl Filter {
     }
 }
 
-/// Writes all bytes. A process that closes its input early is no failure.
+/// Writes all bytes. A process that closes its input early is not a failure.
 pub(super) fn feed(mut input: impl Write, bytes: &[u8]) -> io::Result<()> {
     match input.write_all(bytes) {
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),

@@ -190,10 +190,10 @@ impl Talks {
         if !self.warned.swap(true, Ordering::Relaxed) {
             let name = self.filter.name();
             say(&format!(
-                "millstream pipe: {name} answered only when its input ended. It is started again after each such line, \
-                 and if the next line is like this, its input ends at once from then on. \
-                 Make it write each line at once (`sed -u`, `grep --line-buffered`, `mawk -W interactive`, \
-                 `stdbuf -oL`), or raise --patience"
+                "millstream pipe: {name} answered only when its input ended. \
+                 It is started again after each such line; if the next line is the same, its input then always \
+                 ends at once. Make it write each line at once (`sed -u`, `grep --line-buffered`, \
+                 `mawk -W interactive`, `stdbuf -oL`), or raise --patience"
             ));
         }
     }

@@ -1,4 +1,4 @@
-//! `--accept-upgrades`: a run goes on with another text, which is posted to its page.
+//! `--accept-upgrades`: a run goes on with another text, which a client posts to its page.
 
 use super::Accepts;
 use super::change_rules::{advice, names_states};
@@ -21,7 +21,7 @@ use std::fs;
 use std::os::unix::fs::FileTypeExt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
-/// What changes a run from outside.
+/// Changes a run from outside.
 #[derive(Clone)]
 pub(super) struct Changes(Arc<Mutex<State>>);
 
@@ -31,7 +31,7 @@ enum State {
     Over,
 }
 
-/// A run that goes on.
+/// A run in progress.
 struct Running {
     of: Of,
     run: Box<dyn Changeable>,
@@ -41,13 +41,13 @@ struct Running {
 pub(super) struct Of {
     /// The present text.
     pub(super) program: Program,
-    /// What it reads.
+    /// Its sources.
     pub(super) read: Vec<Named>,
     pub(super) quiet: bool,
     pub(super) complaints: Complaints,
 }
 
-/// The text that is to take the place of the present one.
+/// The text that is to replace the present one.
 pub(super) struct Next<'a> {
     pub(super) program: &'a Program,
     pub(super) text: &'a str,
@@ -57,7 +57,7 @@ pub(super) struct Next<'a> {
 /// A change that was made.
 pub(super) struct Made {
     pub(super) report: Option<ChangeReport>,
-    /// What is to be said of it.
+    /// A message for the user: the change is not stored.
     pub(super) error: Option<String>,
 }
 
@@ -70,7 +70,7 @@ pub(super) trait Changeable: Send {
     ///
     /// # Errors
     ///
-    /// Why it does not; then all is as before.
+    /// Why it cannot. Nothing has changed then.
     fn go_on(&mut self, present: &Program, next: Next<'_>) -> Result<Made, String>;
 }
 
@@ -98,8 +98,8 @@ impl Changeable for OnRings {
 }
 
 impl Changes {
-    /// From now on the page answers what is posted to it: if the run `accepts` it, by changing the text of the run that
-    /// [begins](Changes::begin) next. None if it does not.
+    /// Makes the page answer posted texts. If the run `accepts` them, a text replaces that of the run that
+    /// [begins](Changes::begin) next. Returns `None` if it does not.
     pub(super) fn offer(accepts: Option<Accepts>) -> Option<Self> {
         let Some(Accepts { token }) = accepts else {
             let why = "the run was started without --accept-upgrades, so its text cannot be replaced";
@@ -126,7 +126,7 @@ impl Changes {
         *self.lock() = State::Over;
     }
 
-    /// The answer to a request.
+    /// Answers a request.
     fn answer(&self, asked: &Value) -> (u16, Value) {
         let Ok(asked) = Asked::deserialize(asked) else {
             return (400, json!({ "error": "a change needs a `text`, and may have `check`, `keep` and `drop`" }));
@@ -153,7 +153,7 @@ fn refused(why: &str) -> (u16, Value) {
 }
 
 impl Running {
-    /// Checks a text, and goes on with it unless a check is all that is asked for.
+    /// Checks a text, and goes on with it unless the request asks only for a check.
     fn change(&mut self, asked: &Asked) -> Result<Answered, Answered> {
         let Of { program, read, .. } = &self.of;
         let next = program.next(&asked.text).map_err(|wrong| Answered {
@@ -186,7 +186,7 @@ impl Running {
         Ok(Answered { code: Outcome::InputOrOutputFailed.code(), error, ..answered })
     }
 
-    /// Whether files that the text adds can stand beside those that the run writes.
+    /// Refuses files that the text adds if they cannot be written beside those of the run.
     fn files_fit(&self, next: &Program) -> Result<(), Answered> {
         let open = self.run.names();
         let [sinks, dead] = next.writes();
@@ -198,15 +198,13 @@ impl Running {
             let place = Place::of(name.as_ref());
             if let Some(other) = open.iter().find(|other| place.is_some() && Place::of(other.as_ref()) == place) {
                 let other = quoted(other.as_ref());
-                let why = format!(
-                    "{shown} is the file {other}, which the run writes: name it {other} in the new \
-                                   text, too"
-                );
+                let why =
+                    format!("{shown} is the file {other}, which the run writes: name it {other} in the new text, too");
                 return Err(Answered::wrong_use(why));
             }
-            // The other end would be waited for, and the run with it.
+            // Opening a pipe waits for its other end, and the run would wait, too.
             if fs::metadata(name).is_ok_and(|metadata| metadata.file_type().is_fifo()) {
-                let why = format!("{shown} is a pipe: a text that replaces another one cannot open it");
+                let why = format!("{shown} is a pipe, which a text that replaces another cannot open");
                 return Err(Answered::wrong_use(why));
             }
             let can = can_be_written(name.as_ref());
@@ -216,7 +214,7 @@ impl Running {
     }
 }
 
-/// The stages that are refused.
+/// The answer that names the refused stages.
 fn not_allowed(check: &UpgradeCheck) -> Answered {
     let text = check.to_string();
     let lines = text.lines().filter(|line| line.starts_with("refused"));

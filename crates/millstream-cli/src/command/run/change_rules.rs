@@ -1,10 +1,10 @@
-//! What the author of a change has to say about states, wherever the change is made.
+//! The rules about states that the author of a change gives, the same for every way to make a change.
 
 use millstream_core::plan::{StageCheck, UpgradeCheck, Verdict};
 use millstream_mill::{Allowed, Program};
 use std::collections::BTreeSet;
 
-/// A rule for a misspelt stage would do nothing, and not be missed.
+/// Refuses a rule for a stage without a state: a misspelt name would silently have no effect.
 pub(super) fn names_states(old: &Program, next: &Program, allowed: &Allowed) -> Result<(), String> {
     let states: BTreeSet<String> = old.states().into_iter().chain(next.states()).collect();
     match allowed.keeps.iter().chain(&allowed.drops).find(|name| !states.contains(*name)) {
@@ -16,8 +16,7 @@ pub(super) fn names_states(old: &Program, next: &Program, allowed: &Allowed) -> 
     }
 }
 
-/// What allows the loss of states, if some would be lost. A stage that only has changed says itself what keeps its
-/// state.
+/// Advice that allows the loss of states, if some would be lost. The message about a changed stage has its own advice.
 pub(super) fn advice(check: &UpgradeCheck) -> &'static str {
     let is_lost = |stage: &StageCheck| matches!(&stage.verdict, Verdict::Refused { why } if !why.contains(": `keep "));
     if check.refused().any(is_lost) { "; `--drop STAGE` lets a state be lost" } else { "" }

@@ -1,4 +1,4 @@
-//! Files that are read from a URL.
+//! Reads files from a URL.
 
 use crate::progress;
 use std::io::{self, Read};
@@ -7,12 +7,12 @@ use std::time::Duration;
 /// The time for a connection, and for the head of the response. The body may take as long as it likes.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// What a server has at a URL. Its reads count as progress.
+/// Fetches the file at a URL. Its reads count as progress.
 pub(super) struct Fetched(ureq::BodyReader<'static>);
 
 /// # Errors
 ///
-/// If there is no connection, or no response with the file.
+/// If there is no connection, or the response has no file.
 pub(super) fn fetched(url: &str) -> io::Result<Fetched> {
     if !url.starts_with("http://") {
         return Err(io::Error::other("files can be read only from http:// addresses, without encryption"));

@@ -1,8 +1,8 @@
-//! The files that a run writes, by the numbers that values have for them.
+//! The files that a run writes, by the numbers in its values.
 //!
-//! The numbers are those of all texts with which the run goes on, one after the other, so a value says itself where it
-//! goes. A file that a text adds is empty from its first value on, or once the text has taken its place: if it does
-//! not, the file is as before.
+//! A value carries the numbers of its sinks. All texts of a run share one numbering, so a value of an earlier text
+//! still finds its files. A file that a new text adds is emptied when the text replaces the old one, or at the text's
+//! first value. If the text is refused, the file is unchanged.
 
 #[cfg(feature = "sqlite")]
 use super::sink_file::SharedDatabase;
@@ -20,25 +20,25 @@ pub(super) struct Files(Arc<Mutex<All>>);
 /// All files, open or closed.
 #[derive(Default)]
 pub(super) struct All {
-    /// By the number of a sink; `None` is standard output.
+    /// Files by the number of a sink; `None` is standard output.
     sinks: Vec<Option<Arc<SinkFile>>>,
-    /// By the number of dead letters; `None` is a message.
+    /// Files by the number of dead letters; `None` is a message.
     dead: Vec<Option<Arc<SinkFile>>>,
-    /// For each of them, the number to which they go by now.
+    /// For each number of dead letters, the number that they go to now.
     dead_to: Vec<usize>,
-    /// How many there were.
+    /// How many dead letters there were, by number.
     counts: Vec<u64>,
-    /// Whether the next rows may be long in coming.
+    /// Whether the next rows may take long to arrive.
     #[cfg(feature = "sqlite")]
     live: bool,
 }
 
-/// Files that are open for a text which has not begun.
+/// Files that are open for a text that has not begun.
 #[derive(Default)]
 pub(super) struct Opened {
     sinks: Vec<(usize, Option<Arc<SinkFile>>)>,
     dead: Vec<Option<Arc<SinkFile>>>,
-    /// Those that were not there.
+    /// The files that did not exist before.
     made: Vec<String>,
     #[cfg(feature = "sqlite")]
     live: bool,
@@ -49,7 +49,7 @@ impl Files {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// If the next rows may be long in coming, each block goes to a database at once.
+    /// If the next rows may take long to arrive, commits each block to a database at once.
     #[cfg(feature = "sqlite")]
     pub(super) fn are_live(&self, live: bool) {
         self.lock().live = live;
@@ -59,7 +59,7 @@ impl Files {
     ///
     /// # Errors
     ///
-    /// What cannot be opened.
+    /// Which file cannot be opened.
     pub(super) fn begin(&self, program: &Program) -> Result<(), String> {
         let opened = self.open(program)?;
         self.add(opened);
@@ -67,11 +67,11 @@ impl Files {
         Ok(())
     }
 
-    /// Opens the files that a text adds. Nothing is written yet. No lock is held, since that may take long.
+    /// Opens the files that a text adds. Writes nothing yet. Holds no lock, since opening may take long.
     ///
     /// # Errors
     ///
-    /// What cannot be opened; then all is as before.
+    /// Which file cannot be opened. Nothing has changed then.
     pub(super) fn open(&self, next: &Program) -> Result<Opened, String> {
         let wanted = self.lock().wanted(next);
         let mut opened = Opened::default();
@@ -91,7 +91,7 @@ impl Files {
         Ok(opened)
     }
 
-    /// Takes in files, whose numbers no value has yet.
+    /// Adds files. No value has their numbers yet.
     pub(super) fn add(&self, opened: Opened) -> Added {
         let mut all = self.lock();
         let before = (all.sinks.len(), all.dead.len());
@@ -114,7 +114,7 @@ impl Files {
         Added { before, again, made: opened.made }
     }
 
-    /// Takes out what was added for a text that does not begin.
+    /// Removes the files that were added for a text that does not begin.
     pub(super) fn take_out(&self, Added { before: (sinks, dead), again, made }: Added) {
         let mut all = self.lock();
         all.sinks.truncate(sinks);
@@ -126,7 +126,7 @@ impl Files {
         remove(&made);
     }
 
-    /// The run has gone on from a text to the next one: what no longer is written is closed.
+    /// The next text has replaced the one `before`: closes the files that the next one does not write.
     pub(super) fn go_on(&self, before: &Program, next: &Program) {
         let [[_, old], [sinks, dead]] = [before.writes(), next.writes()];
         let mut all = self.lock();
@@ -138,7 +138,7 @@ impl Files {
             files.filter_map(|(n, file)| Some((numbers.contains(&n), file.clone()?))).collect::<Vec<_>>()
         };
         let files = [files(sinks, &all.sinks), files(dead, &all.dead)];
-        // A write may be under way, and its thread needs this lock afterwards.
+        // A write may be in progress, and its thread needs this lock afterwards.
         drop(all);
         for (is_written, file) in files.iter().flatten() {
             if *is_written { file.begin() } else { file.close() }
@@ -146,16 +146,16 @@ impl Files {
     }
 }
 
-/// What a text writes that is not open: a file's name, and what the run knows of it.
+/// The outputs of a text that are not open: a file's name, and what the run knows about it.
 struct Wanted {
     sinks: Vec<(usize, Option<String>, Known)>,
     dead: Vec<(Option<String>, Known)>,
 }
 
-/// What the run knows of a file.
+/// What the run knows about a file.
 enum Known {
     No,
-    /// It has written it before.
+    /// The run has written the file before.
     Closed,
     Open(Arc<SinkFile>),
 }
@@ -192,7 +192,7 @@ impl All {
         self.sinks[number].clone()
     }
 
-    /// The file for dead letters, and how many there are with this one.
+    /// Counts a dead letter. Returns its file, and the count.
     pub(super) fn dead(&mut self, number: usize) -> (Option<Arc<SinkFile>>, u64) {
         let number = self.dead_to[number];
         self.counts[number] += 1;
@@ -223,9 +223,9 @@ impl All {
     }
 }
 
-/// What was added for a text.
+/// The files that were added for a text.
 pub(super) struct Added {
-    /// How many sinks there were, and how many files for dead letters.
+    /// The numbers of sinks and of files for dead letters before.
     before: (usize, usize),
     /// The files of sinks that were closed before.
     again: Vec<Arc<SinkFile>>,
@@ -249,7 +249,7 @@ impl Opened {
             };
             return Ok(SinkFile::table(name, database, self.live));
         }
-        // Sources with one file write to it in turn, each behind what is there.
+        // Sources that share a file take turns, and each appends.
         let shared = match &known {
             Known::Open(sink) => sink.try_clone(),
             _ => self.of_name(&name).and_then(|sink| sink.try_clone()),
@@ -286,22 +286,22 @@ impl Opened {
         all.flatten().find(|sink| is_one_file(sink.name(), name)).map(|sink| &**sink)
     }
 
-    /// What was opened before something could not be.
+    /// Removes the new files after one could not be opened.
     fn undone(&self, why: String) -> String {
         remove(&self.made);
         why
     }
 }
 
-/// Whether two sinks write one file.
+/// Whether two sinks write the same file.
 fn is_one_file(one: &str, other: &str) -> bool {
     one == other || table_of(one).is_some() && table_of(other).is_some() && file_of(one) == file_of(other)
 }
 
-/// Removes files that were made for a text which does not begin.
+/// Removes files that were made for a text that does not begin.
 fn remove(made: &[String]) {
     for name in made {
-        // It may be gone already.
+        // The file may be gone already.
         let _ = fs::remove_file(name);
     }
 }
@@ -312,7 +312,7 @@ mod tests {
     use crate::message::Complaints;
     use std::path::Path;
 
-    /// A text in which each name stands for a file of the directory.
+    /// A text with `@` replaced by the directory.
     fn text(text: &str, dir: &Path) -> String {
         text.replace("@", &format!("{}/", dir.display()))
     }
@@ -374,7 +374,7 @@ mod tests {
         let second = goes_on(&program, "jsonl(dead: \"@e\") | jsonl(\"@b\")");
         assert_eq!((read(dir, "b"), read(dir, "e")), (String::new(), String::new()));
         write(&files, 1, "2\n");
-        // A state may have the number of the text before; and what is closed is not written.
+        // A state may have a number of the previous text; a closed file is not written.
         let complaints = Complaints::of("test");
         files.lock().dead(0).0.expect("a file").write(b"late\n", &complaints);
         write(&files, 0, "lost\n");

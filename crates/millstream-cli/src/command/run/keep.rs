@@ -1,7 +1,7 @@
-//! `run --state`: programs as text that go on after a crash, and looks at what they have kept.
+//! `run --state`: programs as text that go on after a crash, and looks at their stored states.
 //!
-//! `text` decides with which text a run goes on, `live` has what goes to the journal, and `sources` and `outputs` what
-//! can be read and written again.
+//! `text` decides which text a run goes on with, `live` has the input that goes to the journal, and `sources` and
+//! `outputs` have the files that can be read and written again.
 
 mod again;
 #[cfg(feature = "page")]
@@ -33,7 +33,7 @@ use std::ffi::OsString;
 use std::sync::OnceLock;
 use text::KeptProgram;
 
-/// What was asked for.
+/// The flags of the command.
 struct Asked {
     text: Text,
     files: Vec<OsString>,
@@ -44,7 +44,7 @@ struct Asked {
     complaints: Complaints,
 }
 
-/// A program, and what it reads and writes.
+/// A program, with its inputs and outputs.
 struct Job {
     kept: KeptProgram,
     keep: Keep,
@@ -54,14 +54,14 @@ struct Job {
     outputs: KeptOutputs,
 }
 
-/// What a run returns, or why it has failed.
+/// The result of a run, or why it has failed.
 enum Ended {
     Ran(Result<Option<Counts>, Failed>),
-    /// Its source could not begin.
+    /// The source could not begin.
     Refused((String, Outcome)),
 }
 
-/// Runs the program from where the directory says that it was, or looks at it there.
+/// Runs the program from the place that the directory has, or looks at its states.
 pub(super) fn run(of: RunText, keep: Keep, complaints: &Complaints) -> Outcome {
     let RunText { text, files, most, shards, accepts, allowed, run } = of;
     let quiet = run.quiet;
@@ -114,11 +114,11 @@ pub(super) fn run(of: RunText, keep: Keep, complaints: &Complaints) -> Outcome {
 }
 
 impl Asked {
-    /// The program, where the directory says that it was.
+    /// The program, at the place that the directory has.
     ///
     /// # Errors
     ///
-    /// What was said, and is the exit code.
+    /// The exit code, after a message.
     fn job(&self, mut keep: Keep) -> Result<Job, Outcome> {
         let complaints = &self.complaints;
         let wrong = |why: String| {
@@ -137,20 +137,20 @@ impl Asked {
 }
 
 impl Job {
-    /// From when the run begins, another text may take the place of its text.
+    /// Lets another text replace this one once the run has begun.
     #[cfg(feature = "page")]
     fn takes(&self, changes: &super::change::Changes, asked: &Asked, runs: &mut Runs) {
         let Job { kept, keep, files, read, outputs, .. } = self;
         let (program, complaints) = (kept.program.clone(), asked.complaints.clone());
         let of = super::change::Of { program, read: files.clone(), quiet: asked.quiet, complaints };
-        let (kept, outputs, keep, read) = (kept.clone(), outputs.clone(), keep.clone(), read.clone());
+        let (outputs, keep, read) = (outputs.clone(), keep.clone(), read.clone());
         let changes = changes.clone();
         runs.when_kept_started(move |upgrader| {
-            changes.begin(of, change::OnState { upgrader, kept, outputs, keep, read });
+            changes.begin(of, change::OnState { upgrader, outputs, keep, read });
         });
     }
 
-    /// Runs it once.
+    /// Runs the program once.
     ///
     /// # Errors
     ///

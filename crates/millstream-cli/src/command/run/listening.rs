@@ -1,8 +1,8 @@
-//! Rows that are posted to a source.
+//! Posted rows as a source.
 //!
-//! A small run takes them from the connections and passes them to the source, so what is refused, and when, is as
-//! `millstream_net::http::Ingest` has it: 202 once the rows are in the pipeline, 503 while it is full. With a state
-//! they go to a journal first, and the response is 200.
+//! A small run takes the rows from the connections and passes them to the source. It answers as
+//! `millstream_net::http::Ingest` does: 202 once the rows are in the pipeline, 503 while that is full. With a state the
+//! rows go to a journal first, and the response is 200.
 
 use crate::deploy::{Clients, Refused};
 use crate::outcome::Outcome;
@@ -15,10 +15,10 @@ use std::net::SocketAddr;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
 
-/// The blocks that wait between the connections and the pipeline.
+/// The number of blocks that can wait between the connections and the pipeline.
 const BLOCKS: usize = 16;
 
-/// A server of which each posted block of whole rows is a value.
+/// A server whose values are the posted blocks of whole rows.
 pub(super) struct Listening {
     address: String,
     blocks: Receiver<Block>,
@@ -30,7 +30,7 @@ impl Listening {
     ///
     /// # Errors
     ///
-    /// Why it does not, in words, and the exit code.
+    /// Why it does not listen, and the exit code.
     pub(super) fn at(address: &str, longest: usize) -> Result<Self, Refused> {
         let (sender, blocks) = sync_channel(BLOCKS);
         let client = received(sender).map_err(|error| failed(address, &error))?;
@@ -44,7 +44,7 @@ impl Listening {
         &self.address
     }
 
-    /// What ends it once everything that was accepted has come out of it.
+    /// Ends it once all accepted rows have come out of it.
     pub(super) fn clients(&self) -> Clients {
         self.clients.clone()
     }
@@ -58,7 +58,7 @@ fn routes(ingest: Ingest) -> Router {
     Router::new().route("/", post_service(ingest.clone())).route("/ingest", post_service(ingest))
 }
 
-/// A client whose blocks go to a channel.
+/// A client that passes its blocks to a channel.
 fn received(sender: SyncSender<Block>) -> Result<Client<Block, ()>, RunError> {
     let rings = Rings::new().workers(1).ring(BLOCKS);
     let (reception, arriving) = Reception::<Block, ()>::open(&rings, Some(BLOCKS))?;
@@ -66,23 +66,23 @@ fn received(sender: SyncSender<Block>) -> Result<Client<Block, ()>, RunError> {
     let pass = move |_, block: &Block| sender.send(block.clone()).map_err(|_| "the run has ended");
     let relay = rings.start(pipeline::<Block>().from(arrivals::taken(arriving)).to_each(pass))?;
     let client = reception.client(&relay);
-    // It ends with the last client, which the server's routes have.
+    // The run ends with its last client, which the server's routes hold.
     thread::spawn(move || relay.wait());
     Ok(client)
 }
 
 /// Posted blocks of whole rows that go to a journal.
 pub(super) struct Posted {
-    /// Where they are posted, if that is new.
+    /// The address, if it is newly opened.
     pub(super) address: Option<SocketAddr>,
-    /// They are acknowledged by who takes them.
+    /// The blocks. The reader acknowledges them.
     pub(super) arriving: Poller<Request<Block, ()>>,
-    /// Takes no row any more. What was taken still comes.
+    /// Refuses further rows. Rows that were taken still come.
     pub(super) refuse: Box<dyn FnOnce() + Send>,
 }
 
 impl Posted {
-    /// As [`Listening::at`], for these clients: they may have posted to another run, and wait.
+    /// As [`Listening::at`], for these clients, which may wait for an answer of an earlier run.
     pub(super) fn at(address: &str, longest: usize, clients: &Clients) -> Result<Self, Refused> {
         let received = Reception::<Block, ()>::open(&Rings::new(), Some(BLOCKS));
         let (reception, arriving) = received.map_err(|error| failed(address, &error))?;

@@ -9,10 +9,10 @@ use std::ffi::OsStr;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-/// Where the outputs of a program go.
+/// Writes the outputs of a program.
 pub(super) struct Outputs {
     standard: Output,
-    /// Whether the reader of standard output has gone while files are written, too.
+    /// Whether the reader of standard output is gone. The run goes on, since it also writes files.
     is_gone: bool,
     files: Files,
     complaints: Complaints,
@@ -24,11 +24,11 @@ impl fmt::Debug for Outputs {
     }
 }
 
-/// How many dead letters have a message of their own.
+/// The number of dead letters that get their own message.
 pub(super) const MESSAGES: u64 = 10;
 
-/// Why a program would overwrite what it reads, or write two outputs to one file, if it would. A file may have several
-/// names.
+/// Why a program would overwrite its input, or write two outputs to one file; `None` if it would not. Compares files,
+/// not names: a file may have several.
 pub(super) fn overwritten(program: &Program, files: &[Named]) -> Option<String> {
     let [sinks, dead] = program.writes();
     let sinks = sinks.iter().filter_map(|number| program.sinks[*number].file.as_ref());
@@ -63,7 +63,7 @@ pub(super) fn overwritten(program: &Program, files: &[Named]) -> Option<String> 
     None
 }
 
-/// A regular file, or where one will be.
+/// A regular file, or the place where a file will be made.
 #[derive(PartialEq, Eq)]
 pub(super) enum Place {
     There((u64, u64)),
@@ -71,7 +71,7 @@ pub(super) enum Place {
 }
 
 impl Place {
-    /// `None` for a pipe or a device, and for what cannot be made.
+    /// `None` for a pipe, a device, and a file that cannot be made.
     pub(super) fn of(name: &OsStr) -> Option<Self> {
         let path = Path::new(name);
         if let Ok(metadata) = path.metadata() {
@@ -83,8 +83,8 @@ impl Place {
 }
 
 impl Outputs {
-    /// Opens all of them; `None` if one cannot be opened, which is reported. If the run is `live`, the next rows may be
-    /// long in coming.
+    /// Opens all outputs. Reports the first that cannot be opened, and returns `None`. In a `live` run the next rows
+    /// may take long to arrive.
     pub(super) fn open(program: &Program, live: bool, standard: Output, complaints: &Complaints) -> Option<Self> {
         let files = Files::default();
         #[cfg(feature = "sqlite")]
@@ -99,23 +99,23 @@ impl Outputs {
         }
     }
 
-    /// The files, which are also those of a text that takes the place of the present one.
+    /// The files, which a text that replaces the present one shares.
     #[cfg(feature = "page")]
     pub(super) fn files(&self) -> Files {
         self.files.clone()
     }
 
-    /// Writes what leaves at a number.
+    /// Writes the outputs of a number.
     pub(super) fn write(&mut self, written: &Written) {
         for (sink, bytes) in written.parts.iter().filter(|(_, bytes)| !bytes.is_empty()) {
-            // No write waits with the lock: a check of another text needs it.
+            // A write may wait, so it does not hold the lock, which a check of another text needs.
             let (sink, has_files) = {
                 let files = self.files.lock();
                 (files.sink(*sink), files.has_files())
             };
             match sink {
                 None if self.is_gone => {}
-                // The files are to be complete.
+                // The files must be complete, even without a reader of standard output.
                 None if has_files => self.is_gone = !self.standard.offer(bytes),
                 None => self.standard.write(bytes),
                 Some(sink) => sink.write(bytes, &self.complaints),
@@ -131,7 +131,7 @@ impl Outputs {
         }
     }
 
-    /// Commits what went to databases, and says how many rows were dead letters.
+    /// Commits the rows in databases, and reports the number of dead letters.
     pub(super) fn finish(self, quiet: bool) {
         #[cfg(feature = "sqlite")]
         {

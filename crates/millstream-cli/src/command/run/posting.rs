@@ -1,4 +1,4 @@
-//! Rows that are posted to a URL.
+//! Posts rows to a URL.
 
 use crate::hash::Hash;
 use millstream_core::{SequenceNumber, Sink, Val};
@@ -6,8 +6,8 @@ use millstream_net::http::{PostError, PostSink};
 use std::io;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Posts rows, some whole ones in a body, and tries again as a [`PostSink`] does. A key of `Idempotency-Key` is that of
-/// one body of one run, so that a server which knows keys takes a repeated body once.
+/// Posts rows, a body of whole rows at a time, and tries again as a [`PostSink`] does. The `Idempotency-Key` of a body
+/// is unique among all runs, so a server that knows such keys takes a repeated body once.
 pub(super) struct Posting {
     sink: PostSink,
     bodies: u64,
@@ -22,7 +22,7 @@ impl Posting {
     }
 
     /// As [`post`](Posting::post), for a run whose state is kept: the same rows at the same number have the same key in
-    /// every process. If a source cuts its rows in other places when it is read again, they have another key.
+    /// every process. If a source cuts its rows differently when it is read again, the keys differ.
     pub(super) fn post_again(&mut self, run: &str, url: &str, number: SequenceNumber, rows: &[u8]) -> io::Result<()> {
         let mut hash = Hash::default();
         hash.slot(SequenceNumber(0), url.as_bytes());
@@ -37,7 +37,7 @@ impl Posting {
     }
 }
 
-/// A name that no other run has.
+/// A unique name for a run.
 pub(super) fn new_run() -> String {
     let begun = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     format!("run-{}-{}", std::process::id(), begun.as_micros())

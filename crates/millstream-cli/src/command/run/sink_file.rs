@@ -4,12 +4,12 @@ use std::io::{self, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Whether the name of a sink is a URL, to which rows are posted, and no file.
+/// Whether the name of a sink is a URL to post to, and not a file.
 pub(super) fn is_url(name: &str) -> bool {
     ["http://", "https://"].iter().any(|scheme| name.starts_with(scheme))
 }
 
-/// The database and the table that the name of a sink stands for, if it is one.
+/// The database and the table in the name of a sink, if it names them.
 #[cfg(feature = "sqlite")]
 pub(super) use millstream_mill::table_of;
 
@@ -23,12 +23,12 @@ pub(super) fn file_of(name: &str) -> &str {
     table_of(name).map_or(name, |(database, _)| database)
 }
 
-/// A database that sinks write, each a table.
+/// A database. Each of its sinks writes a table.
 #[cfg(feature = "sqlite")]
 pub(super) type SharedDatabase = Arc<Mutex<super::sqlite::Database>>;
 
-/// A file that a run writes, or a URL to which it posts. A write may wait for another process, so each has a lock of
-/// its own.
+/// A file that a run writes, or a URL to which it posts. A write may wait for another process, so each has its own
+/// lock.
 pub(super) struct SinkFile {
     name: String,
     is_open: AtomicBool,
@@ -41,7 +41,7 @@ struct State {
 }
 
 enum To {
-    /// What it has goes before it is written if that `is_old`, of an earlier run.
+    /// A file. If it `is_old`, of an earlier run, it is emptied before the first write.
     File {
         file: File,
         is_old: bool,
@@ -52,14 +52,14 @@ enum To {
     Table {
         database: SharedDatabase,
         table: String,
-        /// Whether each block of rows is committed at once, since the next one may be long in coming.
+        /// Whether each block of rows is committed at once, since the next one may take long to arrive.
         live: bool,
     },
     Nothing,
 }
 
 impl SinkFile {
-    /// A file of this name. What it has goes before it is written if that `is_old`.
+    /// A file of this name. If it `is_old`, it is emptied before the first write.
     pub(super) fn new(name: String, file: File, is_old: bool) -> Arc<Self> {
         SinkFile::to(name, To::File { file, is_old })
     }
@@ -68,7 +68,7 @@ impl SinkFile {
     ///
     /// # Errors
     ///
-    /// If nothing can be posted to it.
+    /// If the command cannot post to it.
     #[cfg(feature = "serve")]
     pub(super) fn posting(url: String) -> Result<Arc<Self>, String> {
         let posting = super::posting::Posting::to(&url)?;
@@ -87,7 +87,7 @@ impl SinkFile {
         SinkFile::to(name, To::Table { database, table, live })
     }
 
-    /// The database, if it writes one.
+    /// Its database, if it writes a table.
     #[cfg(feature = "sqlite")]
     pub(super) fn database(&self) -> Option<SharedDatabase> {
         match &self.state().to {
@@ -118,7 +118,7 @@ impl SinkFile {
         &self.name
     }
 
-    /// Whether it is not closed; waits for nothing.
+    /// Whether it is open. Does not wait.
     pub(super) fn is_open(&self) -> bool {
         self.is_open.load(Ordering::Relaxed)
     }
@@ -127,7 +127,7 @@ impl SinkFile {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The same file, to be written in turn; `None` once it is closed.
+    /// The same file for another sink; the two take turns. `None` once it is closed.
     pub(super) fn try_clone(&self) -> Option<io::Result<File>> {
         match &self.state().to {
             To::File { file, .. } => Some(file.try_clone()),
@@ -135,7 +135,7 @@ impl SinkFile {
         }
     }
 
-    /// Writes rows to the file, or posts them, until that fails once.
+    /// Writes rows to the file, or posts them. After the first failure it does nothing.
     pub(super) fn write(&self, bytes: &[u8], complaints: &Complaints) {
         let mut state = self.state();
         if state.failed {
@@ -158,7 +158,7 @@ impl SinkFile {
         }
     }
 
-    /// Takes out what it has of an earlier run. An error of that comes again where it is written.
+    /// Empties the file of an earlier run. The next write repeats an error of this.
     pub(super) fn begin(&self) {
         let _ = self.state().to.ready();
     }
@@ -167,7 +167,7 @@ impl SinkFile {
         self.is_open.store(false, Ordering::Relaxed);
         #[cfg(feature = "sqlite")]
         if let To::Table { database, .. } = &self.state().to {
-            // Other tables of it may be written on, and are not asked when that is committed.
+            // Commits this table's rows now, since other sinks may go on writing to the database for long.
             let _ = database.lock().unwrap_or_else(PoisonError::into_inner).commit();
         }
         self.state().to = To::Nothing;
@@ -175,7 +175,7 @@ impl SinkFile {
 }
 
 impl To {
-    /// The file, which has nothing of an earlier run.
+    /// The file, without the contents of an earlier run.
     fn ready(&mut self) -> io::Result<Option<&mut File>> {
         let To::File { file, is_old } = self else { return Ok(None) };
         if *is_old && file.metadata()?.is_file() {

@@ -25,7 +25,7 @@ pub(super) struct Named {
 }
 
 impl Named {
-    /// Whether it asks databases, which may be long in answering.
+    /// Whether it queries databases, which may take long to answer.
     #[cfg(feature = "sqlite")]
     pub(super) fn is_query(&self) -> bool {
         self.of.query.is_some()
@@ -42,25 +42,24 @@ impl Named {
     }
 }
 
-/// Whether this is no file, and has a sign of a pattern.
+/// Whether there is no such file, and the name has a character of a pattern.
 fn is_pattern(name: &str) -> bool {
     name.contains(['*', '?', '[']) && !Path::new(name).exists()
 }
 
-/// The sources of a program with their files, in the order in which they are read. Those of the command line are for
-/// the one that names none.
+/// The sources of a program with their files, in the order in which they are read. The source without a name reads the
+/// files of the command line.
 pub(super) fn named(program: &Program, files: Vec<OsString>) -> Result<Vec<Named>, String> {
     let sources = &program.sources;
     let without = sources.iter().filter(|source| source.files.is_none() && source.listen.is_none()).count();
     if without > 1 {
         return Err(format!(
-            "{without} sources name no files, and only one of them can read the files of the command \
-                            line"
+            "{without} sources name no files, and only one of them can read the files of the command line"
         ));
     }
     if without == 0 && !files.is_empty() {
         let name = quoted(&files[0]);
-        return Err(format!("every source of the text names its files, so none reads {name}"));
+        return Err(format!("every source of the text names its files, so no source reads {name}"));
     }
     let files = if files.is_empty() { vec!["-".into()] } else { files };
     let of = |number: &usize| {
@@ -68,8 +67,7 @@ pub(super) fn named(program: &Program, files: Vec<OsString>) -> Result<Vec<Named
         #[cfg(feature = "sqlite")]
         if source.query.is_some() && source.files.is_none() && files.iter().any(|file| file == "-") {
             return Err(
-                "a query cannot read standard input: name the file of the database, as in `sqlite(\"shop.db\", query: \
-                 ..)`"
+                "a query cannot read standard input: name the file of the database, as in `sqlite(\"shop.db\", query: ..)`"
                     .to_owned(),
             );
         }
@@ -82,7 +80,7 @@ pub(super) fn named(program: &Program, files: Vec<OsString>) -> Result<Vec<Named
             }
             Some(pattern) if is_pattern(pattern) && source.follow => {
                 return Err(format!(
-                    "a source that follows reads one file: {pattern} is a pattern, and not the name of a file"
+                    "a source that follows reads one file: {pattern} is a pattern, not the name of a file"
                 ));
             }
             Some(pattern) if is_pattern(pattern) && !is_url(pattern) => {
@@ -101,11 +99,9 @@ pub(super) fn named(program: &Program, files: Vec<OsString>) -> Result<Vec<Named
     };
     let named: Vec<Named> = program.order.iter().map(of).collect::<Result<_, String>>()?;
     if named.iter().filter(|named| named.files.iter().any(|file| file == "-")).count() > 1 {
-        return Err(
-            "two sources read standard input, and the second one would find nothing: `let a = SOURCE;` names its \
-             rows, and `a` can be read twice"
-                .to_owned(),
-        );
+        return Err("two sources read standard input, and the second one would find nothing: \
+             `let a = SOURCE;` names its rows, and `a` can be read twice"
+            .to_owned());
     }
     if let Some([endless, next, ..]) = named.iter().position(Named::is_endless).map(|n| &named[n..]) {
         let name = |named: &Named| match (&named.of.listen, named.files.first()) {
@@ -153,7 +149,7 @@ pub(super) struct Sources {
     most: usize,
     opening: Opening,
     endless: Endless,
-    /// What is read after all files.
+    /// The posted rows, which are read after all files.
     #[cfg(feature = "serve")]
     listening: Option<(usize, SourceOf, Listening)>,
     quiet: bool,
@@ -169,7 +165,7 @@ impl fmt::Debug for Sources {
 impl Sources {
     /// # Errors
     ///
-    /// Why an address cannot be listened at, and the exit code.
+    /// Why it cannot listen at an address, and the exit code.
     pub(super) fn new(
         named: Vec<Named>,
         most: usize,
@@ -258,7 +254,7 @@ impl Sources {
 
 #[cfg(feature = "serve")]
 impl Sources {
-    /// Goes on to what is posted.
+    /// Goes on with the posted rows.
     fn listen(&mut self) -> Option<()> {
         let (number, of, listening) = self.listening.take()?;
         let address = listening.address().to_owned();
@@ -295,7 +291,7 @@ impl Iterator for Sources {
                 self.current = None;
             }
             if self.endless.stopped() {
-                // What was posted has been acknowledged, and is still passed on.
+                // Acknowledged rows must still be passed on.
                 self.left.clear();
             }
             self.advance()?;

@@ -1,7 +1,7 @@
 //! SQLite databases as sources and sinks of a text.
 //!
-//! `query` has the rows of a source, `rows` adds those of sinks to tables, and `parts` lets a run whose state is kept
-//! go back to a snapshot: it remembers which rows were added since.
+//! `query` reads the rows of a source, `rows` adds the rows of sinks to tables, and `parts` lets a run whose state is
+//! kept go back to a snapshot: it remembers which rows were added since.
 
 mod parts;
 mod query;
@@ -13,10 +13,10 @@ pub(super) use rows::Database;
 use rusqlite::{Error, ErrorCode};
 use std::time::Duration;
 
-/// How long another process may have a database locked.
+/// How long to wait while another process has a database locked.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// What is wrong, for people.
+/// An error of SQLite, in plain words.
 fn said(error: &Error) -> String {
     let why = match error.sqlite_error_code() {
         Some(ErrorCode::NotADatabase) => "it is not a SQLite database",
@@ -37,12 +37,12 @@ fn said(error: &Error) -> String {
     why.to_owned()
 }
 
-/// A name as SQL has it.
+/// A name, quoted for SQL.
 fn quoted(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }
 
-/// The start of a text that may be long.
+/// The beginning of a text that may be long.
 fn shortened(text: &str, most: usize) -> String {
     match text.char_indices().nth(most) {
         Some((end, _)) => format!("{} ..", &text[..end]),

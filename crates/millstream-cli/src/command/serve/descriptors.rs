@@ -1,12 +1,12 @@
-//! File descriptors, of which each connection takes one.
+//! File descriptors: each connection takes one.
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// Descriptors for files, threads and what else is open.
+/// Descriptors for files, threads and everything else that is open.
 const OTHERS: u64 = 128;
 
-/// Allows this process enough descriptors for this many connections. If it may not have that many, as many as it may,
-/// and the number of connections for which they are enough is returned.
+/// Raises the limit of descriptors for this many connections. If the system does not allow that, raises it as far as it
+/// can, and returns the number of connections that this suffices for.
 pub(super) fn allow(connections: u64) -> Option<u64> {
     let wanted = connections.saturating_add(OTHERS);
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);

@@ -1,11 +1,11 @@
-//! Accounts, and what can be done with them.
+//! Accounts, and the commands on them.
 
 use millstream_net::once::{FirstAnswers, Look};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::ops::Bound;
 
-/// What a client asks for. An amount is a whole number of the smallest unit.
+/// A request of a client. An amount is a whole number of the smallest unit.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Order {
     Deposit { to: String, amount: u64 },
@@ -16,7 +16,7 @@ pub(super) enum Order {
     Audit,
 }
 
-/// An order, and what makes it harmless to repeat it.
+/// An order, with an id that makes a repetition harmless.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Command {
     pub(super) id: Option<String>,
@@ -25,7 +25,7 @@ pub(super) struct Command {
     pub(super) order: Order,
 }
 
-/// What came of a command.
+/// The result of a command.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Answer {
     Balance {
@@ -41,13 +41,13 @@ pub(super) enum Answer {
     Refused(String),
     /// There is no such account.
     Unknown(String),
-    /// It is no command: the status, and why.
+    /// The request is not a command: the status, and why.
     Wrong(u16, String),
-    /// The id was answered, too long ago.
+    /// A request with this id was answered, too long ago.
     Forgotten,
 }
 
-/// What the ledger says of itself: `balances` is what was paid in less what was paid out, or money is lost or made.
+/// The audit of the ledger. `balances` must be `paid_in` less `paid_out`; otherwise money was lost or made.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Audit {
     accounts: u64,
@@ -71,13 +71,13 @@ pub(super) struct Ledger {
 }
 
 impl Ledger {
-    /// A ledger with at most this many accounts, which keeps the answers to this many commands with ids.
+    /// A ledger with at most this many accounts. It keeps the answers to this many commands with ids.
     pub(super) fn new(most_accounts: u64, most_answers: usize) -> Self {
         let answers = FirstAnswers::new(most_answers);
         Ledger { balances: BTreeMap::new(), most_accounts, paid_in: 0, paid_out: 0, transfers: 0, answers }
     }
 
-    /// Does what a command says, as a whole or not at all, and once for each id.
+    /// Carries out a command, as a whole or not at all, and once for each id.
     pub(super) fn apply(&mut self, command: &Command) -> Answer {
         let Some(id) = &command.id else { return self.execute(&command.order) };
         match self.answers.look(id, command.fingerprint) {
@@ -112,12 +112,9 @@ impl Ledger {
     }
 
     fn deposit<'o>(&mut self, to: &'o String, amount: u64) -> Result<(&'o String, u64), String> {
-        // No balance exceeds what was paid in, so no sum of balances overflows.
-        let paid_in = self.paid_in.checked_add(amount).ok_or_else(|| {
-            "the sum of all deposits would be too \
-                                                                      large"
-                .to_owned()
-        })?;
+        // The balances add up to at most the sum of all deposits, so no sum of balances overflows.
+        let paid_in =
+            self.paid_in.checked_add(amount).ok_or_else(|| "the sum of all deposits would be too large".to_owned())?;
         let balance = self.room_for(to)? + amount;
         self.paid_in = paid_in;
         self.balances.insert(to.clone(), balance);
@@ -140,13 +137,13 @@ impl Ledger {
         Ok((from, rest))
     }
 
-    /// What an account has after this amount.
+    /// The balance of an account after it has paid this amount.
     fn rest(&self, from: &str, amount: u64) -> Result<u64, String> {
         let has = self.balances.get(from).copied().unwrap_or(0);
         has.checked_sub(amount).ok_or_else(|| format!("{from} does not have {amount}"))
     }
 
-    /// What an account has; refused if it would be one too many.
+    /// The balance of an account. Refuses a new account beyond the limit.
     fn room_for(&self, account: &str) -> Result<u64, String> {
         match self.balances.get(account) {
             Some(balance) => Ok(*balance),

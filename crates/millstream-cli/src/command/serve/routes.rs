@@ -1,4 +1,4 @@
-//! What can be asked for over HTTP.
+//! The routes of the service over HTTP.
 
 use super::steps::{Reply, Request, Verb};
 use crate::deploy::TookOver;
@@ -14,22 +14,22 @@ use millstream_observe::PageRoutes;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-/// A body of a command is a few names and numbers.
+/// The most bytes of a body. A command is a few names and numbers.
 const LONGEST_BODY: usize = 16 << 10;
 
-/// The time for an answer, unless the request says less.
+/// The time for an answer, unless the request sets a shorter one.
 const WITHIN: Duration = Duration::from_secs(30);
 
-/// The time in which a request waits for room: a client that asks again at once does not keep it busy with refusing.
+/// How long a request waits for room, so that clients that try again at once do not keep the server busy with refusals.
 const ROOM_WITHIN: Duration = Duration::from_millis(50);
 
-/// The counters of the server, which is there after its routes.
+/// The counters of the server, which is opened after its routes are made.
 pub(super) type Counted = Arc<OnceLock<Arc<Counters>>>;
 
-/// How it took over from another process, if it did.
+/// How this process took over from another, if it did.
 pub(super) type Taken = Arc<OnceLock<TookOver>>;
 
-/// The routes of the service, and of what shows it.
+/// The routes of the service, of its metrics and of its page.
 pub(super) fn routes(client: &Client<Request, Reply>, page: &PageRoutes, counted: Counted, taken: Taken) -> Router {
     let endpoint = |verb: Verb| {
         let endpoint = Endpoint::new(client.clone(), move |parts, body| request(verb, &parts, &body), response);
@@ -67,10 +67,10 @@ pub(super) fn routes(client: &Client<Request, Reply>, page: &PageRoutes, counted
 
 const KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
-/// A request that does not come to the pipeline, and why.
+/// The answer to a request that does not reach the pipeline, and why.
 type Wrong = (StatusCode, &'static str);
 
-/// What the journal gets of a request.
+/// The part of a request that goes to the journal.
 fn request(verb: Verb, parts: &Parts, body: &Bytes) -> Result<Request, Wrong> {
     let id = key(&parts.headers)?;
     let path = parts.uri.path();
@@ -86,7 +86,7 @@ fn request(verb: Verb, parts: &Parts, body: &Bytes) -> Result<Request, Wrong> {
     Ok(Request { verb, id, body })
 }
 
-/// The header `Idempotency-Key`: a string in quotes, as the draft has it, or without them, as most clients write it.
+/// The header `Idempotency-Key`: a string in quotes, as the draft requires, or without them, as most clients write it.
 fn key(headers: &HeaderMap) -> Result<Option<String>, Wrong> {
     let mut given = headers.get_all(KEY).iter();
     let Some(key) = given.next() else { return Ok(None) };

@@ -8,7 +8,7 @@ use millstream_state::recorded;
 
 recorded!(Request);
 
-/// The six stages. A command that is refused on its way has a lane of its own, and never meets the ledger.
+/// The six stages. A command that parsing or validation refuses has its own lane, and never reaches the ledger.
 pub(super) fn stages(most_accounts: u64, most_answers: usize) -> impl Stage<AnyEdge<Request>, Reply> + Lasting {
     wires!(|request: AnyEdge<Request>| {
         let text = request.map(read);

@@ -1,16 +1,16 @@
-//! What each stage does with one request.
+//! The function of each stage, for one request.
 
 use super::ledger::{Answer, Command, Order};
 use millstream_net::once::fingerprint;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-/// A request as it came: what the journal has.
+/// A request as it arrived, and as the journal has it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Request {
     pub(super) verb: Verb,
     pub(super) id: Option<String>,
-    /// The body of a `POST`; of a `GET` what its path names.
+    /// The body of a `POST`; the name in the path of a `GET`.
     pub(super) body: Vec<u8>,
 }
 
@@ -25,14 +25,14 @@ pub(super) enum Verb {
     Audit,
 }
 
-/// A response as it leaves.
+/// A response as it is sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Reply {
     pub(super) status: u16,
     pub(super) body: String,
 }
 
-/// An id has at most this many bytes, and so has a name.
+/// The most bytes of an id, or of a name.
 const LONGEST_ID: usize = 128;
 const LONGEST_NAME: usize = 64;
 
@@ -52,7 +52,7 @@ pub(super) fn read(request: &Request) -> Result<Asked, Answer> {
     }
 }
 
-/// The bodies of posted commands. An id may also be here, for clients that cannot set headers.
+/// The bodies of posted commands. A body may have an id, for clients that cannot set headers.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct In {
@@ -131,7 +131,7 @@ fn is_name(name: &str) -> bool {
     (1..=LONGEST_NAME).contains(&name.len()) && name.bytes().all(allowed)
 }
 
-/// The status, and what the body says.
+/// The status and the body of an answer.
 pub(super) fn respond(answer: &Answer) -> (u16, Value) {
     match answer {
         Answer::Balance { account, balance } => (200, json!({ "account": account, "balance": balance })),
@@ -140,11 +140,9 @@ pub(super) fn respond(answer: &Answer) -> (u16, Value) {
         Answer::Refused(why) => (422, json!({ "refused": why })),
         Answer::Unknown(name) => (404, json!({ "refused": format!("there is no account {name:?}") })),
         Answer::Wrong(status, why) => (*status, json!({ "refused": why })),
-        Answer::Forgotten => (
-            409,
-            json!({ "refused": "this request was answered so long ago that its answer is not \
-                                                       kept any more" }),
-        ),
+        Answer::Forgotten => {
+            (409, json!({ "refused": "this request was answered so long ago that its answer is not kept any more" }))
+        }
     }
 }
 

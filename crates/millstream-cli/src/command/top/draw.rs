@@ -19,7 +19,7 @@ pub(super) struct View<'a> {
     pub(super) offset: (u16, u16),
 }
 
-/// The part of a run's number that is not of its version.
+/// The bits of a run's number without its version.
 const RUN: u64 = (1 << 32) - 1;
 
 /// Lines of the bottleneck's sentence.

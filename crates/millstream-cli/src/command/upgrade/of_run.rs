@@ -21,7 +21,7 @@ pub(crate) struct OfRun {
     pub(crate) drop: Vec<String>,
 }
 
-/// The time limit of a connection. A change itself takes as long as the slowest stage does.
+/// The time limit of a connection. There is none for a change: it takes as long as the slowest stage.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The longest answer.
@@ -72,9 +72,9 @@ impl OfRun {
     }
 }
 
-/// What the run at this address answers.
+/// The answer of the run at this address.
 fn posted(address: &str, asked: &Asked, token: Option<String>) -> Result<Answered, String> {
-    // The token is for the run, and no proxy gets it.
+    // The token is for the run: a proxy must not get it.
     let config = ureq::Agent::config_builder().timeout_connect(Some(PATIENCE)).proxy(None);
     let agent: ureq::Agent = config.http_status_as_error(false).build().into();
     let mut request = agent.post(format!("http://{address}/upgrade"));
@@ -88,7 +88,7 @@ fn posted(address: &str, asked: &Asked, token: Option<String>) -> Result<Answere
     let read: Result<Answered, _> = answer.body_mut().with_config().limit(MOST).read_json();
     match read {
         Ok(answered) if answered.code > 0 || status == 200 => Ok(answered),
-        // The server has answered, and not the run.
+        // The server has answered instead of the run.
         Ok(answered) if !answered.error.is_empty() => {
             let code = match status {
                 400 | 413 => Outcome::WrongUse,

@@ -91,7 +91,8 @@ fn traced<T: Item, P: Arrow<In = Val<T>> + RunsOn<R, Item = T>, R: Runner>(
     Ok(trace.ended_at(report.numbers))
 }
 
-/// Values that are there. No loop takes them itself: each of many pipelines would be compiled once more for that.
+/// A source of values that are in memory. The loops over the values are here, so that they are not compiled for each of
+/// many pipelines.
 struct Given<T>(Vec<T>);
 
 impl<T: Item> Source<T> for Given<T> {

@@ -13,7 +13,7 @@ use millstream_exec::{BoxExact, BoxExt, FreePipe, OnQueues, QueueShape, RingShap
 use millstream_io::Block;
 use std::time::Duration;
 
-/// Pipelines with the same ends are of one type in their boxes, so what runs them is compiled once.
+/// Boxed pipelines with the same ends have one type, so the code that runs them is compiled once.
 type Boxed<T, O> = BoxExact<Val<T>, O, OnQueues<FreePipe>>;
 
 fn edge<T, O, B>(pipeline: Boxed<T, O>, input: &[T]) -> Edge

@@ -1,22 +1,21 @@
-//! Who posts the rows that a run with a state reads. Their server outlives the run's starts, and passes to the process
-//! that takes over, as that of a [service](super::super::serve) does.
+//! The clients that post the rows of a run with a state. Their server stays open when the run is started again, and
+//! passes to the process that takes over, as the server of a [service](super::super::serve) does.
 //!
-//! The run ends behind what it has acknowledged. What is posted from then on waits: for the other process, or for this
-//! one, which starts the run again if the other one does not go on.
+//! The run ends after the last row that it has acknowledged. Rows that are posted later wait: for the other process, or
+//! for this one, which starts the run again if the other process does not go on.
 
 use super::super::serve::{GRACE, Refused, opened};
 use super::super::{Failed, Runs};
-use super::offered::{Asked, LOOK, Of, Offered, UP_WITHIN as FREE_WITHIN, named};
+use super::offered::{Asked, LOOK, Of, Offered, named};
 use crate::config::Keep;
 use crate::environment::{SHORTEST_TOKEN, TOKEN, secret};
-use crate::message::quoted;
 use crate::outcome::Outcome;
 use millstream_core::text::Block;
 use millstream_exec::{Client, Stopper};
 use millstream_net::http::axum::Router;
 use millstream_net::http::hand_over::{self, HandOverError, Offer, Predecessor, Successor};
 use millstream_net::http::{Limits, Refusal, Server};
-use millstream_state::{StateDir, StateError, Storer};
+use millstream_state::{JobError, StateDir, Storer};
 use std::cell::OnceCell;
 use std::fmt;
 use std::net::SocketAddr;
@@ -25,16 +24,16 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// The time in which the old process stores its state, and ends its run.
+/// The time limit for the old process to store its state, and end its run.
 const LETS_GO_WITHIN: Duration = Duration::from_secs(60);
 
-/// The time in which the new process has restored the state, which may be large.
+/// The time limit for the new process to restore the state, which may be large.
 const UP_WITHIN: Duration = Duration::from_secs(60);
 
-/// The time in which the old process lets this one begin.
+/// The time limit for the old process to let this one begin.
 const GO_WITHIN: Duration = Duration::from_secs(30);
 
-/// What is under way when a run has ended has this long to be refused.
+/// The time limit to refuse the requests that are open when a run has ended.
 const ENDS_WITHIN: Duration = Duration::from_secs(1);
 
 /// The clients of one source.
@@ -43,19 +42,20 @@ pub(crate) struct Clients(Arc<Mutex<Inner>>);
 
 #[derive(Default)]
 struct Inner {
-    /// The process that had them before.
+    /// The process that had the clients before.
     before: Option<Predecessor>,
     server: Option<Server>,
     offer: Option<Offer>,
-    /// Their source ends with the last one of these: it goes on without routes as long as this is here.
+    /// A client of the run that is the source. That run ends with its last client, so this one keeps it alive without
+    /// routes.
     source: Option<Client<Block, ()>>,
     held: bool,
 }
 
-/// A process to which they go when the run has ended.
+/// A process that gets the clients when the run has ended.
 pub(super) struct Leaving {
     to: Successor,
-    /// How many requests were not answered in time, and since when all others wait.
+    /// The number of requests without an answer in time, and since when all others wait.
     held: (u64, Instant),
 }
 
@@ -70,12 +70,12 @@ impl Clients {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// They get their answers from these routes; `source` is a client of what is behind them, if that has to outlive
-    /// them. Returns where they post, if that is new.
+    /// Answers the clients by these routes, and opens their server if there is none. `source` is a client of the run
+    /// behind the routes, if that run must outlive them. Returns the address of a newly opened server.
     ///
     /// # Errors
     ///
-    /// Why nothing listens there, in words, and the exit code.
+    /// Why the server cannot listen there, and the exit code.
     pub(crate) fn open(
         &self,
         address: &str,
@@ -94,8 +94,8 @@ impl Clients {
         Ok(Some(inner.server.insert(server).address()))
     }
 
-    /// Accepts no connection any more, unless they are about to go to another process. Returns at once: requests under
-    /// way wait for the pipeline, which goes on meanwhile.
+    /// Closes the server, unless another process is about to get the clients. Returns at once: open requests wait for
+    /// the pipeline, which goes on meanwhile.
     pub(crate) fn close(&self) {
         let clients = self.clone();
         thread::spawn(move || {
@@ -115,12 +115,12 @@ impl Clients {
             server.resume(Router::new().fallback(|| async { Refusal::Ending }));
         }
         server.close(within);
-        // What was posted has come.
+        // All posted rows have come, so the source may end.
         drop(source);
     }
 
-    /// Asks the process that has the directory for it and for them, and waits until it has let them go. `false` if
-    /// there is none.
+    /// Asks the process that has the directory for it and for the clients, and waits until that process has let them
+    /// go. `false` if there is no such process.
     pub(super) fn ask(&self, dir: &Path) -> Result<bool, String> {
         match hand_over::ask(dir, LETS_GO_WITHIN) {
             Ok(asked) => {
@@ -128,21 +128,21 @@ impl Clients {
                 *before = asked;
                 Ok(before.is_some())
             }
-            // Its state is free.
+            // The process has ended, so its state is free.
             Err(HandOverError::Gone) => Ok(false),
             Err(HandOverError::Refused(why)) => Err(why),
             Err(error) => Err(error.to_string()),
         }
     }
 
-    /// The run is over, by itself or by a signal: the process before this one does not go on.
+    /// The run has ended, by itself or by a signal: the old process must not go on.
     pub(super) fn settled(&self) {
         if let Some(offer) = &self.lock().offer {
             offer.settle();
         }
     }
 
-    /// The run has failed: the process before this one goes on.
+    /// The run has failed: the old process goes on.
     pub(super) fn give_back(&self) {
         let mut inner = self.lock();
         (inner.before, inner.offer) = (None, None);
@@ -152,7 +152,7 @@ impl Clients {
         self.lock().offer.as_ref()?.asked(Duration::ZERO)
     }
 
-    /// Lets what comes from now on wait, and waits for the answers to what was there. None if all is closed.
+    /// Holds new requests, and waits for the answers to the open ones. `None` if the server is closed.
     fn hold(&self) -> Option<(u64, Instant)> {
         let mut inner = self.lock();
         let (held, server) = (Instant::now(), inner.server.as_ref()?);
@@ -167,7 +167,7 @@ impl Leaving {
         self.to.process()
     }
 
-    /// This process ends, and leaves them to chance.
+    /// This process ends without a hand-over: the other process starts as always.
     pub(super) fn leave(self) {
         self.to.leave();
     }
@@ -207,7 +207,7 @@ fn stops(clients: &Clients, offered: &Offered, to: Successor, storer: &Storer, s
             }
             None => to.leave(),
         },
-        // It is about to end.
+        // The run is about to end.
         Ok(None) => to.leave(),
         Err(why) => {
             to.refuse(&format!("its snapshot cannot be stored: {why}"));
@@ -223,7 +223,7 @@ impl Runs {
         self.clients.get_or_insert_default().clone()
     }
 
-    /// The run has begun, at this number: its clients are this process's, and other ones may take over.
+    /// The run has begun, at this number: this process has the clients, and lets other processes take over.
     pub(super) fn begins_with(
         &self,
         clients: &Clients,
@@ -238,7 +238,8 @@ impl Runs {
                 let (of, storer) = (named(before.process()), storer.clone());
                 let offer = before.up_until(server, GO_WITHIN, move || storer.stored() > 0);
                 inner.offer = Some(
-                    offer.map_err(|error| Failed::TakeOver(format!("{of} does not let this one begin: {error}")))?,
+                    offer
+                        .map_err(|error| Failed::TakeOver(format!("{of} does not let this process begin: {error}")))?,
                 );
                 self.say(&format!("took over from {of} at number {at}"));
             } else if inner.offer.is_none() {
@@ -251,7 +252,7 @@ impl Runs {
         Ok(Offered::with_clients(clients.clone(), storer, stopper).ok())
     }
 
-    /// Hands the clients of a run that has stopped over, and forwards what they still send to this process.
+    /// Hands over the clients of a stopped run, and forwards what they still send to this process.
     ///
     /// # Errors
     ///
@@ -264,7 +265,7 @@ impl Runs {
                 to.leave();
                 return Ok(false);
             };
-            // A signal that comes meanwhile leaves the other process some time.
+            // After a signal, the other process still has some time.
             let told = OnceCell::new();
             let ends = || self.interrupted() && told.get_or_init(Instant::now).elapsed() > GRACE;
             let handed_over = self.hands_over(server, &mut inner.offer, to, held, (UP_WITHIN, &ends));
@@ -275,20 +276,12 @@ impl Runs {
                 return Ok(true);
             }
         }
-        let (since, mut said) = (Instant::now(), false);
-        while let Err(StateError::InUse { .. }) = StateDir::open(&keep.dir, program)
-            && !self.interrupted()
-        {
-            if !said && since.elapsed() > FREE_WITHIN {
-                said = true;
-                self.say(&format!("nothing is answered: another process has {}", quoted(keep.dir.as_os_str())));
-            }
-            self.interrupts.wait_at_most(LOOK);
-        }
+        // The start of the run reports any other error.
+        let _ = self.when_free(|| StateDir::open(&keep.dir, program).map_err(|error| JobError::State(error).into()));
         if self.interrupted() { Ok(false) } else { Err(Failed::GoesOn) }
     }
 
-    /// No run is left that could answer them.
+    /// Closes the server after the last run: no run is left that could answer.
     pub(crate) fn end_clients(&self) {
         self.clients.iter().for_each(|clients| clients.end(ENDS_WITHIN));
     }

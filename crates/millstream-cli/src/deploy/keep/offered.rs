@@ -1,9 +1,9 @@
-//! A run whose state is kept, and that a new process takes over. This is the old one's part; [`taken`](super::taken) is
-//! the new one's, and `clients` has what is more of a run that takes what is posted.
+//! The old process's part of a take-over of a run whose state is kept. [`taken`](super::taken) is the new process's
+//! part, and `clients` adds what a run that reads posted rows needs.
 //!
-//! It takes a snapshot, stops behind it, and lets the directory go. Nothing in it can be lost by that, since a run that
-//! is started again goes on at the snapshot. So it also goes on itself, if it has to, by starting its program again, in
-//! this process.
+//! The run takes a snapshot, stops after it, and lets the directory go. That loses nothing, since a run that is started
+//! again goes on at the snapshot. If the new process does not go on, this process therefore starts its own program
+//! again, in its place.
 
 use crate::config::{GOES_ON, Keep};
 use crate::interrupts::Interrupts;
@@ -20,14 +20,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// The time between two looks at whether a process asks, or the run is over.
+/// The interval between checks whether a process asks, or the run is over.
 pub(super) const LOOK: Duration = Duration::from_millis(20);
 
-/// The time in which a process that connects has said what it wants.
+/// The time limit for a process that has connected to say what it wants.
 const SAYS_WITHIN: Duration = Duration::from_secs(5);
 
-/// The time in which the new process has the directory, or the directory of one that was killed is free.
-pub(super) const UP_WITHIN: Duration = Duration::from_secs(30);
+/// The time limit for the new process to open the directory, or for the directory of a killed process to become free.
+const UP_WITHIN: Duration = Duration::from_secs(30);
 
 /// A run that a new process may take over.
 #[derive(Clone, Default)]
@@ -45,7 +45,7 @@ pub(super) struct Asked {
     pub(super) at: u64,
 }
 
-/// What it is to have.
+/// What the process gets.
 pub(super) enum Of {
     State(UnixStream),
     #[cfg(all(feature = "run", feature = "serve"))]
@@ -53,7 +53,7 @@ pub(super) enum Of {
 }
 
 impl Offered {
-    /// Listens. `refuses` is why no process can take over.
+    /// Listens for a process that wants to take over. `refuses` is why none can.
     pub(super) fn begin(
         dir: &Path,
         refuses: Option<&'static str>,
@@ -76,7 +76,7 @@ impl Offered {
     ///
     /// # Errors
     ///
-    /// The process, if the run has ended by itself.
+    /// Returns the process, if the run has ended by itself.
     pub(super) fn stop(&self, asked: Asked, stopper: &Stopper) -> Result<(), Asked> {
         let mut state = self.lock();
         if state.over {
@@ -87,7 +87,7 @@ impl Offered {
         Ok(())
     }
 
-    /// The process for which the run was stopped, if it was. No other one is listened to.
+    /// The process for which the run was stopped, if there is one. Later processes are not heard.
     pub(super) fn end(self) -> Option<Asked> {
         let mut state = self.lock();
         state.over = true;
@@ -120,7 +120,7 @@ impl Listens {
         }
     }
 
-    /// Stops the run for a process that asks. An error means that this has ended.
+    /// Stops the run for a process that asks. Returns whether listening is over.
     fn asked(&self, link: UnixStream) -> bool {
         let mut said = [0; 2];
         let heard = link.set_nonblocking(false).and_then(|()| link.set_read_timeout(Some(SAYS_WITHIN)));
@@ -142,7 +142,7 @@ impl Listens {
                 }
                 true
             }
-            // It is about to end.
+            // The run is about to end.
             Ok(None) => true,
             Err(why) => {
                 door::say_no(&link, &format!("its snapshot cannot be stored: {why}"));
@@ -161,7 +161,7 @@ impl Asked {
         }
     }
 
-    /// Whether it has the run also if a signal comes: those who post are waiting.
+    /// Whether the process gets the run even after a signal, because clients wait for it.
     pub(super) fn with_clients(&self) -> bool {
         !matches!(self.of, Of::State(_))
     }
@@ -176,11 +176,11 @@ impl Asked {
     }
 }
 
-/// Lets the process begin at this number, when the directory is free, and waits until it has stored something.
+/// Lets the process begin at this number. The directory is free. Waits until the process has stored something.
 ///
 /// # Errors
 ///
-/// Why it does not go on.
+/// Why the process does not go on.
 pub(super) fn hand_over(link: &UnixStream, at: u64, interrupts: &Interrupts) -> Result<(), String> {
     door::say_free(link, at).map_err(|_| ENDED)?;
     match door::hear(link, UP_WITHIN) {
@@ -189,34 +189,34 @@ pub(super) fn hand_over(link: &UnixStream, at: u64, interrupts: &Interrupts) -> 
         Ok(_) => return Err(ENDED.to_owned()),
         Err(error) => {
             door::say_no(link, "it goes on itself");
-            return Err(if is_silence(&error) { "it says nothing".to_owned() } else { error.to_string() });
+            return Err(if is_silence(&error) { "it does not answer".to_owned() } else { error.to_string() });
         }
     }
     loop {
         match door::hear(link, LOOK) {
             Ok(Some(SETTLED)) => return Ok(()),
-            // A signal ends this one, whatever becomes of the other.
+            // A signal ends this process, even if the other one fails.
             Err(error) if is_silence(&error) && interrupts.first().is_some() => return Ok(()),
             Err(error) if is_silence(&error) => {}
-            Ok(_) | Err(_) => return Err("it has ended before it had stored anything".to_owned()),
+            Ok(_) | Err(_) => return Err("it ended before it had stored anything".to_owned()),
         }
     }
 }
 
 const ENDED: &str = "it has ended";
 
-/// Starts this process's program again, in its place, as it was started: the run goes on at its newest snapshot.
-/// Returns why that cannot be done.
+/// Replaces this process by its own program, started in the same way: the run goes on at its newest snapshot. Returns
+/// only on an error.
 pub(super) fn again(keep: &Keep, program: &str) -> io::Error {
     let since = Instant::now();
-    // The directory of a process that was killed becomes free a little later.
+    // The directory of a killed process becomes free a little later.
     while let Err(StateError::InUse { .. }) = StateDir::open(&keep.dir, program)
         && since.elapsed() < UP_WITHIN
     {
         thread::sleep(LOOK);
     }
     let path = match cfg!(target_os = "linux") {
-        // Also where its file has another program now.
+        // The running program, even if its file has been replaced.
         true => PathBuf::from("/proc/self/exe"),
         false => env::current_exe().unwrap_or_default(),
     };
@@ -225,7 +225,7 @@ pub(super) fn again(keep: &Keep, program: &str) -> io::Error {
     Command::new(path).arg0(name).args(args).env(GOES_ON, "1").exec()
 }
 
-/// A process in words.
+/// The name of a process in messages.
 pub(in crate::deploy) fn named(process: Option<u32>) -> String {
     process.map_or("the other process".to_owned(), |number| format!("process {number}"))
 }

@@ -1,4 +1,4 @@
-//! A run whose state is kept, in the place of another process: `--take-over`.
+//! The new process's part of a take-over of a run whose state is kept: `--take-over`.
 
 use super::super::{Failed, Runs};
 use super::offered::{Offered, named};
@@ -14,25 +14,25 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// The time in which the old process stores its state, and ends its run.
+/// The time limit for the old process to store its state, and end its run.
 const LETS_GO_WITHIN: Duration = Duration::from_secs(60);
 
-/// The time in which it lets this one begin.
+/// The time limit for the old process to let this one begin.
 const GO_WITHIN: Duration = Duration::from_secs(30);
 
-/// The time in which the directory of a process that was killed becomes free, or another one offers it.
+/// The time limit for the directory of a killed process to become free, or for another process to offer it.
 const FOUND_WITHIN: Duration = Duration::from_secs(10);
 
-/// A run that has stored nothing has begun for good after this time.
+/// After this time, a run counts as begun even if it has stored nothing.
 const SETTLES_WITHIN: Duration = Duration::from_secs(5);
 
-/// The time between two looks at these.
+/// The interval between checks.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// What was taken over. If it is dropped before it is settled, the old process goes on.
+/// A take-over. If it is dropped before it is settled, the old process goes on.
 pub(super) enum Taken {
     State(TakenState),
-    /// And who posts what the run reads.
+    /// The state, with the clients that post the rows.
     #[cfg(all(feature = "run", feature = "serve"))]
     Clients(super::Clients),
 }
@@ -45,8 +45,8 @@ pub(super) struct TakenState {
 }
 
 impl Runs {
-    /// The directory, for a run of this plan. If it is taken over, the process that had it has let it go; that one is
-    /// not disturbed if the plan does not go on with its states.
+    /// Opens the directory for a run of this plan, after the process that has it has let it go. Does not disturb that
+    /// process if the plan cannot go on with its states.
     pub(super) fn own(&self, keep: &Keep, program: &str, plan: &Plan) -> Result<(StateDir, Option<Taken>), Failed> {
         let since = Instant::now();
         loop {
@@ -56,7 +56,7 @@ impl Runs {
                     keep.judged(Persistent::new(rings, dir)).judge(plan)?;
                     self.ask(&keep.dir).map_err(|why| Failed::TakeOver(format!("the other process: {why}")))?
                 }
-                // The start says what is wrong.
+                // The start reports what is wrong.
                 _ => None,
             };
             match (StateDir::open(&keep.dir, program), &taken) {
@@ -70,7 +70,7 @@ impl Runs {
                     }
                     return Ok((dir, None));
                 }
-                // The old process was killed, or another one is about to offer it.
+                // The old process was killed, or another process is about to offer the directory.
                 (Err(StateError::InUse { .. }), None) if keep.take_over && since.elapsed() < FOUND_WITHIN => {
                     thread::sleep(LOOK);
                 }
@@ -79,7 +79,7 @@ impl Runs {
         }
     }
 
-    /// Asks the process that has the directory for it. None if there is none.
+    /// Asks the process that has the directory for it. `None` if there is no such process.
     fn ask(&self, dir: &Path) -> Result<Option<Taken>, String> {
         #[cfg(all(feature = "run", feature = "serve"))]
         if let Some(clients) = &self.clients {
@@ -88,7 +88,7 @@ impl Runs {
         Ok(ask(dir)?.map(Taken::State))
     }
 
-    /// The run has begun, at this number, and other processes may take over from this one.
+    /// The run has begun, at this number: lets other processes take over from this one.
     pub(super) fn begins(
         &self,
         (keep, at): (&Keep, u64),
@@ -116,12 +116,12 @@ impl Runs {
             }
             settle(&link);
         };
-        // Without a thread it is settled at the end of the run.
+        // If no thread can be started, the end of the run settles it.
         drop(thread::Builder::new().name("take-over".to_owned()).spawn(settles));
     }
 }
 
-/// Asks the process that has the directory for it. None if there is none.
+/// Asks the process that has the directory for it. `None` if there is no such process.
 fn ask(dir: &Path) -> Result<Option<TakenState>, String> {
     let failed = |error: io::Error| error.to_string();
     let Some(link) = Door::of(dir).and_then(|door| door.knock()).map_err(failed)? else { return Ok(None) };
@@ -134,19 +134,21 @@ fn ask(dir: &Path) -> Result<Option<TakenState>, String> {
             let of = named(door::process(&link));
             Ok(Some(TakenState { link: Arc::new(Mutex::new(Some(link))), of, at }))
         }
-        Ok(Some(BUSY)) => Err("another one is taking over: try again when it has, or has not".to_owned()),
+        Ok(Some(BUSY)) => Err("another process is taking over: try again once that has ended".to_owned()),
         Ok(Some(NO)) => Err(door::reason(&link)),
-        Ok(Some(SOCKETS)) => Err("it takes what is posted, and this one does not: end it first".to_owned()),
-        Ok(Some(_)) => Err("it says what this process does not understand".to_owned()),
-        // It has ended.
+        Ok(Some(SOCKETS)) => {
+            Err("its source listens, and no source of this run does: end that process first".to_owned())
+        }
+        Ok(Some(_)) => Err("it answers what this process does not understand".to_owned()),
+        // The process has ended.
         Ok(None) => Ok(None),
-        Err(error) if is_silence(&error) => Err("it says nothing".to_owned()),
+        Err(error) if is_silence(&error) => Err("it does not answer".to_owned()),
         Err(_) => Ok(None),
     }
 }
 
 impl Taken {
-    /// This process has the directory. Waits for the word of the old one, unless that gives it later.
+    /// This process has the directory. Waits until the old process lets it begin; with clients, that comes later.
     fn up(&self) -> Result<(), String> {
         match self {
             Taken::State(state) => state.up(),
@@ -155,7 +157,7 @@ impl Taken {
         }
     }
 
-    /// The run is over, by itself or by a signal.
+    /// The run has ended, by itself or by a signal: the old process must not go on.
     pub(super) fn settled(&self) {
         match self {
             Taken::State(state) => settle(&state.link),
@@ -164,7 +166,7 @@ impl Taken {
         }
     }
 
-    /// The run has failed.
+    /// The run has failed: the old process goes on.
     pub(super) fn failed(&self) {
         match self {
             Taken::State(state) => drop(state.link.lock().unwrap_or_else(PoisonError::into_inner).take()),
@@ -175,16 +177,16 @@ impl Taken {
 }
 
 impl TakenState {
-    /// This process has the directory. Waits for the word of the old one, unless that has ended by now.
+    /// This process has the directory. Waits until the old process lets it begin, or has ended.
     fn up(&self) -> Result<(), String> {
         let link = self.link.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(link) = &*link else { return Ok(()) };
         let _ = door::say(link, UP);
         match door::hear(link, GO_WITHIN) {
             Ok(Some(GO) | None) => Ok(()),
-            Ok(Some(NO)) => Err(format!("{} does not let this one begin: {}", self.of, door::reason(link))),
-            Ok(Some(_)) => Err(format!("{} says what this process does not understand", self.of)),
-            Err(error) if is_silence(&error) => Err(format!("{} says nothing", self.of)),
+            Ok(Some(NO)) => Err(format!("{} does not let this process begin: {}", self.of, door::reason(link))),
+            Ok(Some(_)) => Err(format!("{} answers what this process does not understand", self.of)),
+            Err(error) if is_silence(&error) => Err(format!("{} does not answer", self.of)),
             Err(_) => Ok(()),
         }
     }
@@ -192,7 +194,7 @@ impl TakenState {
 
 fn settle(link: &Mutex<Option<UnixStream>>) {
     if let Some(link) = link.lock().unwrap_or_else(PoisonError::into_inner).take() {
-        // An error means that it has ended.
+        // An error means that the old process has ended.
         let _ = door::say(&link, SETTLED);
     }
 }

@@ -1,4 +1,4 @@
-//! The change of a service to a new process: `--take-over`.
+//! A service passes to a new process: `--take-over`.
 
 use super::super::keep::offered::named;
 use super::super::{Failed, Runs};
@@ -14,48 +14,48 @@ use millstream_net::http::hand_over::{self, HandOverError, HandedOver, Offer, Pr
 use millstream_state::{Following, JobError, Recorded, StateDir, StateError};
 use std::time::{Duration, Instant};
 
-/// The time in which the old process answers what it has, and lets its state go.
+/// The time limit for the old process to answer open requests, and let its state go.
 const LETS_GO_WITHIN: Duration = Duration::from_secs(60);
 
-/// The time in which the new process opens the state, and could answer.
+/// The time limit for the new process to open the state, and be ready to answer.
 pub(super) const UP_WITHIN: Duration = Duration::from_secs(30);
 
-/// The time in which the state of a process that was killed becomes free, or another one offers it.
+/// The time limit for the state of a killed process to become free, or for another process to offer it.
 const FOUND_WITHIN: Duration = Duration::from_secs(10);
 
-/// The time between two looks at whether it is.
+/// The interval between checks whether the state is free.
 const AGAIN: Duration = Duration::from_millis(20);
 
-/// The new process is close behind the old one if it reads in this time what that has written in as much.
+/// The new process is close to the old one if it can read everything that the old one has written within this time.
 const CLOSE: Duration = Duration::from_millis(100);
 
-/// It says that it follows if that takes longer.
+/// If following takes longer, a message reports it.
 const SAID_AFTER: Duration = Duration::from_secs(2);
 
-/// How often it begins again, at a newer snapshot, since the old one has removed what it read.
+/// How often the new process begins again, at a newer snapshot, because the old one has removed what it was reading.
 const MOST_LEFT_BEHIND: u32 = 5;
 
-/// A request on an old connection has at most this time for its answer.
+/// The time limit for the answer to a request on an old connection.
 const FORWARDED_WITHIN: Duration = Duration::from_secs(30);
 
 /// A run of a service, and the process that had the service before.
 type First<S> = (Option<Before>, Started<S>);
 
-/// The process that had the service before, and what came before it was asked, which began then.
+/// The process that had the service before, how this process followed it, and when it asked.
 pub(super) struct Before {
     pub(super) process: Predecessor,
     followed: Option<Followed>,
     asked: Instant,
 }
 
-/// What lets other processes take over, and how this one did.
+/// The offer to other processes, and how this process took over.
 type Offered = (Option<Offer>, Option<TookOver>);
 
-/// A service that another process has now, the name of that, and how long clients have waited for it.
+/// A service that another process has now, that process's name, and how long clients waited for it.
 pub(in crate::deploy) type Away = (HandedOver, String, Duration);
 
 impl Runs {
-    /// Starts the run, where that of the old process was if this one is to take over.
+    /// Starts the run. If this process is to take over, the run begins where the old process's ended.
     pub(super) fn first<S>(&self, service: &S) -> Result<Result<First<S>, Failed>, Refused>
     where
         S: Serves,
@@ -77,7 +77,7 @@ impl Runs {
             let before = process.map(|process| Before { process, followed, asked });
             let is_alone = take_over && before.is_none();
             match self.start_or_own(service, &mut following) {
-                // The old process was killed, or another one is about to offer its service.
+                // The old process was killed, or another process is about to offer its service.
                 Err(failed) if is_alone && is_in_use(&failed) && since.elapsed() < FOUND_WITHIN => {
                     std::thread::sleep(AGAIN);
                 }
@@ -104,8 +104,8 @@ impl Runs {
         Ok((client, Serving::Kept(run)))
     }
 
-    /// A run that has read what the process with the service has written, while that serves; none if there is nothing
-    /// to read, or it is another program's.
+    /// A run that has read what the process with the service has written, while that process serves. `None` if there is
+    /// nothing to read, or another program has the directory.
     fn follow<S: Serves>(&self, service: &S) -> Result<Result<Option<FollowingOf<S>>, Failed>, Refused> {
         let Some(keep) = self.config.keep.as_ref().filter(|keep| is_ours(keep)) else { return Ok(Ok(None)) };
         let mut left_behind = 0;
@@ -118,7 +118,9 @@ impl Runs {
             match followed {
                 Err(error) if error.is_left_behind() && left_behind < MOST_LEFT_BEHIND => left_behind += 1,
                 Err(error) if error.is_left_behind() => {
-                    let why = format!("--take-over: the other process does not keep what is read: {error}");
+                    let why = format!(
+                        "--take-over: the other process removes its state faster than this one reads it: {error}"
+                    );
                     return Err((why, Outcome::InputOrOutputFailed));
                 }
                 Err(error) => return Ok(Err(error.into())),
@@ -127,7 +129,8 @@ impl Runs {
         }
     }
 
-    /// Follows until what is left takes little time; or as long as it becomes less, if the other process is fast.
+    /// Follows until the rest takes little time to read. If the other process is fast, follows until a round takes no
+    /// less time than the one before.
     fn catch_up<Q, A>(&self, mut following: Following<Q, A>) -> Result<Result<Following<Q, A>, JobError>, Refused>
     where
         Q: Recorded,
@@ -142,11 +145,14 @@ impl Runs {
                     Err(error) => return Ok(Err(error)),
                 };
                 if let Some(signal) = self.interrupts.first() {
-                    return Err(("--take-over: interrupted before it".to_owned(), Outcome::Interrupted(signal)));
+                    return Err((
+                        "--take-over: interrupted before the take-over".to_owned(),
+                        Outcome::Interrupted(signal),
+                    ));
                 }
                 if !said && since.elapsed() > SAID_AFTER {
                     said = true;
-                    self.say(&format!("--take-over: follows the other process, at number {}", following.reached()));
+                    self.say(&format!("--take-over: following the other process, at number {}", following.reached()));
                 }
             }
             let took = round.elapsed();
@@ -157,13 +163,13 @@ impl Runs {
         }
     }
 
-    /// The process that has the service, when it has let it go.
+    /// Asks the process that has the service for it, and returns that process once it has let it go.
     fn before(&self) -> Result<Option<Predecessor>, Refused> {
-        // Another program is not disturbed: the start says whose state it is.
+        // Does not disturb another program: the start reports whose state it is.
         let Some(keep) = self.config.keep.as_ref().filter(|keep| is_ours(keep)) else { return Ok(None) };
         match hand_over::ask(&keep.dir, LETS_GO_WITHIN) {
             Ok(before) => Ok(before),
-            // It was killed. Its state is free.
+            // The process was killed, so its state is free.
             Err(HandOverError::Gone) => Ok(None),
             Err(error) => {
                 let dir = quoted(keep.dir.as_os_str());
@@ -172,7 +178,7 @@ impl Runs {
         }
     }
 
-    /// Lets other processes take over, and begins where this one does.
+    /// Lets other processes take over. If this process takes over itself, begins.
     pub(super) fn offer(&self, server: &Server, before: Option<Before>, at: u64) -> Result<Offered, Refused> {
         let Some(keep) = &self.config.keep else { return Ok((None, None)) };
         let Some(Before { process, followed, asked }) = before else {
@@ -186,14 +192,14 @@ impl Runs {
         };
         let of = named(process.process());
         let offer = process.up(server, UP_WITHIN).map_err(|error| {
-            (format!("--take-over: {of} does not let this one begin: {error}"), Outcome::InputOrOutputFailed)
+            (format!("--take-over: {of} does not let this process begin: {error}"), Outcome::InputOrOutputFailed)
         })?;
         let took_over = TookOver { at, followed, paused: asked.elapsed() };
         self.say(&format!("took over from {of} {took_over}"));
         Ok((Some(offer), Some(took_over)))
     }
 
-    /// Waits for a process that wants to take over; none if the service has to end.
+    /// Waits for a process that wants to take over; `None` if the service must end.
     pub(super) fn asked(&self, serving: &Serving, offer: Option<&Offer>) -> Option<Successor> {
         while self.interrupts.first().is_none() && !serving.is_finished() {
             if let Some(successor) = offer.and_then(|offer| offer.asked(Duration::ZERO)) {
@@ -204,8 +210,8 @@ impl Runs {
         None
     }
 
-    /// Hands a service over whose requests are held, and whose state is free, to a process that begins within this
-    /// time. None if this process has to go on; or to end, when `ends` says so.
+    /// Hands a service over to a process that begins within this time. Its requests are held, and its state is free.
+    /// `None` if this process must go on, or must end because `ends` is true.
     pub(in crate::deploy) fn hands_over(
         &self,
         server: &Server,
@@ -223,13 +229,13 @@ impl Runs {
             Ok(handed_over) => Some((handed_over, to, held.elapsed())),
             Err(_) if ends() => None,
             Err(error) => {
-                self.say(&format!("{to} did not take over, and this one goes on: {error}"));
+                self.say(&format!("{to} did not take over, so this process goes on: {error}"));
                 None
             }
         }
     }
 
-    /// Forwards requests until no connection is left. `false` if this process has to go on.
+    /// Forwards requests until no connection is left. `false` if this process must go on.
     pub(in crate::deploy) fn forwards(
         &self,
         server: &Server,
@@ -242,7 +248,7 @@ impl Runs {
             match handed_over.settled(server, &offered, LOOK) {
                 Settled::Yes => break,
                 Settled::Lost => {
-                    self.say(&format!("{to} has ended before it had taken over for good, and this one goes on"));
+                    self.say(&format!("{to} ended before its take-over was complete, so this process goes on"));
                     *offer = Some(offered);
                     return false;
                 }
@@ -250,9 +256,9 @@ impl Runs {
                 _ => {}
             }
         }
-        // The process before this one does not get it back either.
+        // The process before this one must not go on either.
         offered.settle();
-        // A process that asks from now on reaches the other one alone.
+        // A process that asks from now on must reach only the other process.
         drop(offered);
         let (paused, open) = (in_words(paused), server.counters().open());
         self.say(&format!("handed over to {to} after a pause of {paused}; {open} connections are left"));
@@ -266,20 +272,25 @@ impl Runs {
         true
     }
 
-    /// Starts the run again, when no other process has the state.
+    /// Starts the run again, as soon as no other process has the state.
     pub(super) fn again<S>(&self, service: &S) -> Result<Started<S>, Failed>
     where
         S: Serves,
         AnyEdge<S::Request>: BoxShape,
     {
+        self.when_free(|| self.start(service))
+    }
+
+    /// Repeats `start` until it finds the state free, or a signal comes. Returns its last result.
+    pub(in crate::deploy) fn when_free<T>(&self, start: impl Fn() -> Result<T, Failed>) -> Result<T, Failed> {
         let since = Instant::now();
         let mut said = false;
         loop {
-            match self.start(service) {
+            match start() {
                 Err(failed) if is_in_use(&failed) && self.interrupts.first().is_none() => {
                     if !said && since.elapsed() > FOUND_WITHIN {
                         said = true;
-                        self.say(&format!("nothing is answered: {failed}"));
+                        self.say(&format!("requests are not answered: {failed}"));
                     }
                     self.interrupts.wait_at_most(AGAIN);
                 }
@@ -289,7 +300,7 @@ impl Runs {
     }
 }
 
-/// Whether no other program has the directory.
+/// Whether the directory belongs to this program, or is new.
 fn is_ours(keep: &Keep) -> bool {
     !StateDir::read(&keep.dir).is_ok_and(|dir| dir.program() != doing(keep).1)
 }

@@ -1,23 +1,23 @@
-//! How a process took over from another one, in words and as metrics.
+//! How a process took over from another, in words and as metrics.
 
 use std::fmt::{self, Write};
 use std::time::Duration;
 
-/// How a process followed another one.
+/// How a process followed another.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Followed {
     pub(super) took: Duration,
-    /// The number that it had reached when it asked.
+    /// The number that it had reached when it asked for the service.
     pub(super) to: u64,
 }
 
 /// How a process took over.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TookOver {
-    /// The number at which it did; that of the snapshot, if it has not followed.
+    /// The number at which it took over; the snapshot's number, if it has not followed.
     pub(super) at: u64,
     pub(super) followed: Option<Followed>,
-    /// From when it asked until it could answer.
+    /// The time from its request until it could answer.
     pub(super) paused: Duration,
 }
 
@@ -35,12 +35,12 @@ impl fmt::Display for TookOver {
 }
 
 impl TookOver {
-    /// In the text format of Prometheus.
+    /// The metrics, in the text format of Prometheus.
     pub(crate) fn metrics(&self) -> String {
         let mut text = String::new();
         let mut gauge = |name, help, value: f64| {
             let name = format!("millstream_take_over_{name}");
-            // What is written to memory does not fail.
+            // Writing to memory does not fail.
             let _ = write!(text, "# HELP {name} {help}\n# TYPE {name} gauge\n{name} {value}\n");
         };
         gauge("number", "The number at which this process took over from another one.", self.at as f64);

@@ -1,4 +1,4 @@
-//! As many connections as are allowed, none of which says anything.
+//! As many connections as are allowed, all of them idle.
 
 use super::Ledger;
 use crate::scene::{PATIENCE, Scene};
@@ -7,7 +7,7 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 
-/// Descriptors for what is not one of the connections, such as those of other tests.
+/// Descriptors for other uses than these connections, such as other tests.
 const OTHERS: u64 = 500;
 
 /// The memory of a server with 10,000 connections. Its futures are larger in this build than in a release build, for

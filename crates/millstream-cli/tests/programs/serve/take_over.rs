@@ -1,4 +1,4 @@
-//! New processes that take over from old ones, under clients that see nothing of it.
+//! New processes take over from old ones, and clients do not notice.
 
 mod clients;
 
@@ -15,7 +15,7 @@ use std::time::Duration;
 
 const STATE: &str = "--state state --snapshot-every 0.05s";
 
-/// The code of a process from which another one has taken over.
+/// The exit code of a process from which another has taken over.
 fn code(mut old: Ledger) -> Option<i32> {
     ended(&mut old.child).code()
 }
@@ -26,7 +26,7 @@ fn taking_over(scene: &Scene) -> Command {
     command
 }
 
-/// A process that asks for the service, gets the sockets, and does nothing with them.
+/// A process that asks for the service, gets the sockets, and does not use them.
 fn silent(scene: &Scene) -> UnixStream {
     let mut link = UnixStream::connect(scene.path("state/take-over")).unwrap();
     link.set_read_timeout(Some(PATIENCE)).unwrap();
@@ -69,7 +69,7 @@ fn the_old_process_answers_what_it_has_held_if_the_new_one_dies_before_it_is_up(
         assert!(!held.is_finished(), "it is held");
         drop(new);
         assert_eq!(held.join().unwrap(), (200, "{\"account\":\"ann\",\"balance\":70}\n".to_owned()));
-        ledger.says("did not take over, and this one goes on");
+        ledger.says("did not take over, so this process goes on");
     }
     clients.check(&ledger);
     assert_eq!(ledger.terminate(), Some(143));
@@ -81,7 +81,7 @@ fn the_old_process_goes_on_if_the_new_one_dies_before_it_has_answered() {
     let ledger = Ledger::start(&scene, STATE);
     assert_eq!(ledger.ask("POST /deposit", "", r#"{"to":"ann","amount":100}"#).0, 200);
     Ledger::of(taking_over(&scene)).kill();
-    ledger.says("has ended before it had taken over for good, and this one goes on");
+    ledger.says("ended before its take-over was complete, so this process goes on");
     assert_eq!(ledger.ask("POST /transfer", "", TRANSFER).0, 200);
     let new = Ledger::of(taking_over(&scene));
     new.says("at number 2: followed it to number ");
@@ -102,7 +102,7 @@ fn a_process_that_hands_over_before_it_has_answered_anything_lets_the_one_before
     let first = Ledger::start(&scene, STATE);
     let second = Ledger::of(taking_over(&scene));
     let third = Ledger::of(taking_over(&scene));
-    // The third one has taken over for good.
+    // The third process is settled.
     assert_eq!(third.ask("POST /deposit", "", r#"{"to":"ann","amount":100}"#).0, 200);
     assert_eq!((code(second), code(first)), (Some(0), Some(0)));
     assert_eq!(third.terminate(), Some(143));
@@ -121,7 +121,7 @@ fn nothing_is_lost_when_the_old_process_is_killed_in_the_middle() {
         let new = spawn(move || Ledger::try_of(command));
         sleep(Duration::from_millis(after_ms));
         ledger.kill();
-        // It has gone on, or it says why not, and a restart does.
+        // The process has gone on, or a message says why not, and a restart goes on.
         ledger = new.join().unwrap().unwrap_or_else(|said| {
             assert!(said.contains("millstream serve: "), "{said}");
             Ledger::of(taking_over(&scene))
@@ -143,7 +143,7 @@ fn without_an_old_process_it_starts_as_always_and_says_so() {
     new.says("no process has this state, so nothing is taken over");
     assert_eq!(new.ask("POST /deposit", "d", r#"{"to":"ann","amount":100}"#).0, 200);
     new.kill();
-    // The socket of a process that was killed is there, and no one behind it; or one that dies when it is asked.
+    // The socket of a killed process, to which nothing listens; or a process that dies when it is asked.
     assert!(scene.path("state/take-over").exists());
     std::fs::remove_file(scene.path("state/take-over")).unwrap();
     let dies = UnixListener::bind(scene.path("state/take-over")).unwrap();
@@ -165,7 +165,7 @@ fn a_second_process_that_takes_over_is_refused_and_so_is_one_without_a_state() {
     assert_eq!(second.code, Some(1));
     assert!(second.stderr.contains("--take-over: the process that has state: another process is taking over"));
     drop(first);
-    ledger.says("this one goes on");
+    ledger.says("this process goes on");
     assert_eq!(ledger.ask("GET /health", "", "").0, 200);
     let stateless = scene.millstream("serve --take-over", Input::Nothing);
     assert_eq!(stateless.code, Some(2));
@@ -183,7 +183,7 @@ fn a_second_process_that_takes_over_is_refused_and_so_is_one_without_a_state() {
     assert_eq!(other.code, Some(1));
     assert!(other.stderr.contains("has the state of the program"), "{}", other.stderr);
     assert_eq!(
-        ledger.said.lock().unwrap().matches("this one goes on").count(),
+        ledger.said.lock().unwrap().matches("this process goes on").count(),
         1,
         "another program does not disturb it"
     );

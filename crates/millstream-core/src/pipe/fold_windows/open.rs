@@ -342,8 +342,8 @@ impl<K: Ord + Clone, S: Clone> At<'_, K, S> {
         while self.folds.due.len() + self.folds.idle.len() > most {
             if self.window.overflow == Overflow::Fail {
                 fail(format!(
-                    "at a value of time {time}, there would be more than {most} windows: allow more, or set less \
-                     lateness"
+                    "at a value of time {time}, there would be more than {most} windows: \
+                     allow more, or set less lateness"
                 ));
             }
             let OpenFolds { keys, due, idle, clock } = &mut *self.folds;

@@ -1,4 +1,4 @@
-//! The process that takes a service over.
+//! The new process, which takes a service over.
 
 use super::link::{self, ASK, BUSY, GO, NO, SOCKETS, VERSION};
 use super::offer::Settles;
@@ -16,13 +16,13 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Asks the process that has the service of this directory for it, and waits until it has let it go, at most for this
-/// time. When this returns, no other process uses the state. `None` if no process offers it: the service is started as
-/// always then.
+/// Asks the process that has the service of this directory for it, and waits until that process has let it go, at most
+/// for this time. No other process uses the state then. Returns `None` if no process offers the service, which the
+/// caller then starts as always.
 ///
 /// # Errors
 ///
-/// If another process has asked before, if the process refuses, says nothing in time, or ends.
+/// If another process has asked before, or the process refuses, does not answer in time, or ends.
 pub fn ask(dir: impl AsRef<Path>, within: Duration) -> Result<Option<Predecessor>, HandOverError> {
     let door = match Door::of(dir.as_ref()) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -36,15 +36,15 @@ pub fn ask(dir: impl AsRef<Path>, within: Duration) -> Result<Option<Predecessor
         Some((NO, _)) => Err(HandOverError::Refused(link::reason(&link))),
         Some((SOCKETS, sockets)) => {
             let [clients, own] = <[_; 2]>::try_from(sockets)
-                .map_err(|_| HandOverError::Refused("here are sockets, and there are none".to_owned()))?;
+                .map_err(|_| HandOverError::Refused("it announced sockets, but sent none".to_owned()))?;
             let (clients, own) = (TcpListener::from(clients), UnixListener::from(own));
             Ok(Some(Predecessor { link, door, clients, own }))
         }
-        Some(_) => Err(HandOverError::Refused("what this process does not understand".to_owned())),
+        Some(_) => Err(HandOverError::Refused("it sent a message that this process does not understand".to_owned())),
     }
 }
 
-/// The process that had a service, and has let it go. If this is dropped, that process goes on.
+/// The old process, which has let its service go. If this is dropped, the old process goes on.
 pub struct Predecessor {
     link: UnixStream,
     door: Door,
@@ -53,22 +53,22 @@ pub struct Predecessor {
 }
 
 impl Predecessor {
-    /// Its number, if the system says it.
+    /// The old process's number, if the system knows it.
     #[must_use]
     pub fn process(&self) -> Option<u32> {
         door::process(&self.link)
     }
 
-    /// Where its clients connect.
+    /// The address to which its clients connect.
     ///
     /// # Errors
     ///
-    /// If the system does not say it.
+    /// If the system does not know it.
     pub fn address(&self) -> io::Result<SocketAddr> {
         self.clients.local_addr()
     }
 
-    /// Opens a server for its clients, which accepts no connection until this process is [up](Predecessor::up).
+    /// Opens a server for its clients. The server accepts no connection until this process is [up](Predecessor::up).
     ///
     /// # Errors
     ///
@@ -78,7 +78,7 @@ impl Predecessor {
         Server::plain(bound, routes, limits, Accepting::NotNow)
     }
 
-    /// As [`open`](Predecessor::open), with connections that are encrypted.
+    /// As [`open`](Predecessor::open), with encrypted connections.
     ///
     /// # Errors
     ///
@@ -94,20 +94,20 @@ impl Predecessor {
         Server::encrypted(bound, routes, limits, certificate, Accepting::NotNow)
     }
 
-    /// Tells the other process that this one can answer, and waits for its word, at most for this time. Then the server
-    /// accepts connections, and gets the requests that wait at the other process. If that has died by then, this one
-    /// goes on as well.
+    /// Tells the old process that this one can answer, and waits for its permission, at most for this time. Then the
+    /// server accepts connections, and gets the requests that wait at the old process. If the old process has died by
+    /// then, this one goes on all the same.
     ///
     /// # Errors
     ///
-    /// If the other process has taken the service back, since this one was too slow, or says nothing. Nothing was
-    /// answered here then, and this process has to end.
+    /// If the old process has taken the service back because this one was too slow, or does not answer. This process
+    /// has answered no request then, and must end.
     pub fn up(self, server: &Server, within: Duration) -> Result<Offer, HandOverError> {
         self.begin(server, within, None)
     }
 
-    /// As [`up`](Predecessor::up), for a service that answers before it has done what is asked: it is settled when
-    /// `settled` says so, or after a while, and not by an answer. That is called from a thread of its own.
+    /// As [`up`](Predecessor::up), for a service that answers before its work is done: it is settled when `settled`
+    /// returns `true`, or after a while, not by an answer. A separate thread calls `settled`.
     ///
     /// # Errors
     ///
@@ -125,13 +125,17 @@ impl Predecessor {
         let Predecessor { link, door, own, .. } = self;
         let go = match link::say(&link, link::UP) {
             Ok(()) => link::hear(&link, within)?,
-            // It may have said why before it ended.
+            // The old process may have sent the reason before it ended.
             Err(_) => link::hear(&link, Duration::ZERO).unwrap_or(None),
         };
         match go {
             Some(GO) | None => {}
             Some(NO) => return Err(HandOverError::Refused(link::reason(&link))),
-            Some(_) => return Err(HandOverError::Refused("what this process does not understand".to_owned())),
+            Some(_) => {
+                return Err(HandOverError::Refused(
+                    "it sent a message that this process does not understand".to_owned(),
+                ));
+            }
         }
         let offer = Offer::on(server, Arc::new(door), own, go.map(|_| link), settles)?;
         server.listening.accept(Accepting::Yes);

@@ -7,22 +7,22 @@ use std::{error, fmt, io};
 pub enum HandOverError {
     /// Another process is taking over.
     Busy,
-    /// The other process has said no, and why.
+    /// The other process has refused, with its reason.
     Refused(String),
-    /// The other process has said nothing for too long.
+    /// The other process has not answered in time.
     Silent,
     /// The other process has ended.
     Gone,
-    /// The system refuses.
+    /// An error of the system.
     Io(io::Error),
 }
 
 impl fmt::Display for HandOverError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            HandOverError::Busy => f.write_str("another process is taking over: try again when it has, or has not"),
+            HandOverError::Busy => f.write_str("another process is taking over: try again once that has ended"),
             HandOverError::Refused(why) => write!(f, "the other process says: {why}"),
-            HandOverError::Silent => f.write_str("the other process says nothing"),
+            HandOverError::Silent => f.write_str("the other process does not answer"),
             HandOverError::Gone => f.write_str("the other process has ended"),
             HandOverError::Io(error) => error.fmt(f),
         }

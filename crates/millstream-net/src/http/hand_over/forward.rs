@@ -1,4 +1,4 @@
-//! Requests that the process answers that has taken over.
+//! Forwards requests to the process that has taken over.
 
 use super::link::FORWARDED;
 use super::response::Answering;
@@ -16,21 +16,21 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
 use tokio::net::unix::OwnedWriteHalf;
 
-/// What concerns one connection, and not the request or the response on it.
+/// The headers that concern one connection, not the request or the response.
 const OF_ONE_CONNECTION: [HeaderName; 8] = [
     header::CONNECTION,
     header::TRANSFER_ENCODING,
     header::UPGRADE,
     header::TE,
     header::TRAILER,
-    // The process that has read the head has answered it.
+    // This process has read the head, and has answered `Expect` itself.
     header::EXPECT,
     HeaderName::from_static("keep-alive"),
     HeaderName::from_static("proxy-connection"),
 ];
 
-/// The response of the process behind the door. The client's connection ends with it: its next one is the other
-/// process's.
+/// The response of the process behind the door. It closes the client's connection, so that the client's next connection
+/// reaches the other process.
 pub(in crate::http) async fn forward(request: Request, door: &Door, peer: SocketAddr) -> Response {
     let mut response = match answer(request, door, peer).await {
         Ok(response) => response,
@@ -43,7 +43,7 @@ pub(in crate::http) async fn forward(request: Request, door: &Door, peer: Socket
 async fn answer(request: Request, door: &Door, peer: SocketAddr) -> Result<Response, Refusal> {
     let (mut parts, body) = request.into_parts();
     if parts.headers.contains_key(header::UPGRADE) {
-        // Not accepted: the client connects again, to the other process.
+        // The other process did not accept the request: the client connects again, to that process.
         return Err(Refusal::Ending);
     }
     let stream = introduced(door, peer).await.map_err(|_| Refusal::Ending)?;
@@ -51,15 +51,16 @@ async fn answer(request: Request, door: &Door, peer: SocketAddr) -> Result<Respo
     let head = head(&mut parts, length);
     let (answers, asks) = stream.into_split();
     let answering = Answering::new(answers, parts.method == Method::HEAD);
-    // An answer may begin before the end of the request. What is sent ends with the connection, or with the client's.
+    // An answer may begin before the end of the request. Sending ends with the connection to the other process, or the
+    // client's.
     drop(tokio::spawn(send(asks, head, body, length.is_none())));
-    // It may have been accepted.
+    // The other process may have accepted the request.
     let mut response = answering.response().await.map_err(|_| Refusal::Ended)?;
     only_ends(response.headers_mut());
     Ok(response)
 }
 
-/// The head of the request, as the other process gets it.
+/// The head of the request for the other process.
 fn head(parts: &mut Parts, length: Option<u64>) -> Vec<u8> {
     let announced = parts.headers.remove(header::CONTENT_LENGTH).is_some();
     only_ends(&mut parts.headers);
@@ -79,7 +80,7 @@ fn head(parts: &mut Parts, length: Option<u64>) -> Vec<u8> {
     head
 }
 
-/// Sends a request. If there is not all of it, the other process sees that its connection ends.
+/// Sends a request. If the client does not send all of it, the connection to the other process ends early.
 async fn send(mut to: OwnedWriteHalf, head: Vec<u8>, mut body: Body, chunked: bool) {
     let mut written = to.write_all(&head).await;
     while written.is_ok() {
@@ -100,7 +101,7 @@ async fn write(to: &mut OwnedWriteHalf, piece: &[u8], chunked: bool) -> io::Resu
     to.write_all(b"\r\n").await
 }
 
-/// Leaves what both ends have to know.
+/// Removes the headers of a single connection, and keeps the others.
 fn only_ends(headers: &mut HeaderMap) {
     let named = headers.get_all(header::CONNECTION).iter().filter_map(|value| value.to_str().ok());
     let named = named.flat_map(|value| value.split(',')).filter_map(|name| name.trim().parse::<HeaderName>().ok());
@@ -108,17 +109,17 @@ fn only_ends(headers: &mut HeaderMap) {
     named.iter().chain(&OF_ONE_CONNECTION).for_each(|name| _ = headers.remove(name));
 }
 
-/// A connection to the other process, which knows whose request follows.
+/// A connection to the other process, with an introduction that names the client.
 async fn introduced(door: &Door, peer: SocketAddr) -> io::Result<UnixStream> {
     let mut stream = UnixStream::connect(door.path()).await?;
     let peer = peer.to_string();
-    // The longest address has far less than 255 bytes.
+    // The longest address has far fewer than 255 bytes.
     let introduction = [&[FORWARDED, peer.len() as u8], peer.as_bytes()].concat();
     stream.write_all(&introduction).await?;
     Ok(stream)
 }
 
-/// Whose request follows, behind the first byte of an introduction.
+/// Reads the client of the request that follows, after the first byte of an introduction.
 pub(super) async fn peer(stream: &mut UnixStream) -> io::Result<SocketAddr> {
     let mut peer = vec![0; usize::from(stream.read_u8().await?)];
     stream.read_exact(&mut peer).await?;

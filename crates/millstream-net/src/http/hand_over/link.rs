@@ -1,4 +1,4 @@
-//! What the two processes of a service say to each other beyond what those of any job do: a byte with the sockets.
+//! The message between the two processes of a service that other jobs do not have: a byte with the sockets.
 
 pub(super) use millstream_state::door::{
     ASK, BUSY, FORWARDED, GO, NO, SETTLED, SOCKETS, UP, VERSION, hear, reason, say, say_no,
@@ -14,7 +14,7 @@ use std::os::fd::{BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
-/// The sockets that are passed: that of the clients, and that of the directory.
+/// The number of sockets that are passed: the clients', and the directory's.
 const SOCKETS_PASSED: usize = 2;
 
 pub(super) fn pass(link: &UnixStream, sockets: [BorrowedFd<'_>; SOCKETS_PASSED]) -> io::Result<()> {
@@ -23,7 +23,7 @@ pub(super) fn pass(link: &UnixStream, sockets: [BorrowedFd<'_>; SOCKETS_PASSED])
     if !beside.push(SendAncillaryMessage::ScmRights(&sockets)) {
         return Err(io::ErrorKind::OutOfMemory.into());
     }
-    // A process that has ended is an error, and no signal.
+    // If the other process has ended, this returns an error instead of raising SIGPIPE.
     #[cfg(not(target_vendor = "apple"))]
     let flags = SendFlags::NOSIGNAL;
     #[cfg(target_vendor = "apple")]
@@ -32,13 +32,13 @@ pub(super) fn pass(link: &UnixStream, sockets: [BorrowedFd<'_>; SOCKETS_PASSED])
     if sent == 1 { Ok(()) } else { Err(io::ErrorKind::WriteZero.into()) }
 }
 
-/// The next word, with the sockets that came with it; none if the other process is gone.
+/// The next message, with its sockets; `None` if the other process is gone.
 pub(super) fn receive(link: &UnixStream, within: Duration) -> io::Result<Option<(u8, Vec<OwnedFd>)>> {
     link.set_read_timeout(Some(within.max(Duration::from_millis(1))))?;
     let (mut word, mut sockets) = ([0], Vec::new());
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(SOCKETS_PASSED))];
     let mut beside = RecvAncillaryBuffer::new(&mut space);
-    // A child that is started must not have them.
+    // Child processes must not inherit them.
     #[cfg(target_os = "linux")]
     let flags = RecvFlags::CMSG_CLOEXEC;
     #[cfg(not(target_os = "linux"))]

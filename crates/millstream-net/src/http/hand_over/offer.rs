@@ -1,4 +1,4 @@
-//! The process that has a service, and can hand it over.
+//! The old process, which has a service and can hand it over.
 
 use super::link::{self, ASK, BUSY, FORWARDED, GO, NO, SETTLED, UP, VERSION};
 use super::{HandOverError, forward};
@@ -19,27 +19,27 @@ use tokio::io::AsyncReadExt;
 use tokio::sync::watch;
 use tokio::time::timeout;
 
-/// The time in which a process that connects has said what it wants.
+/// The time limit for a process that has connected to say what it wants.
 const SAYS_WITHIN: Duration = Duration::from_secs(5);
 
-/// A process without a request has taken over for good after this time.
+/// After this time, a process counts as settled even without a request.
 const SETTLES_WITHIN: Duration = Duration::from_secs(5);
 
-/// The most connections that wait at the socket, as the standard library has it.
+/// The most connections that wait at the socket, the same as in the standard library.
 const WAITING: i32 = 128;
 
-/// The time between two looks at whether it has.
+/// The interval between checks whether a process is settled.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// A service that a new process may take over: it listens at the socket `take-over` in its directory. Dropping it takes
-/// the offer back.
+/// A service that a new process may take over: it listens at the socket `take-over` in its directory. Dropping this
+/// takes the offer back.
 pub struct Offer {
     door: Arc<Door>,
     socket: UnixListener,
     asked: Receiver<UnixStream>,
     busy: Arc<AtomicBool>,
     listens: watch::Sender<bool>,
-    /// To the process that had the service before, until it is not needed any more.
+    /// The link to the process that had the service before, until this one is settled.
     before: Arc<Mutex<Option<UnixStream>>>,
 }
 
@@ -60,7 +60,7 @@ impl Offer {
         let (ask, asked) = sync_channel(1);
         let (listens, listening) = watch::channel(true);
         let busy = Arc::new(AtomicBool::new(false));
-        // The process that listened last is the one whose number is seen at the other end.
+        // Listens again: the other end sees the number of the process that listened last.
         rustix::net::listen(&socket, WAITING)?;
         socket.set_nonblocking(true)?;
         let clone = socket.try_clone()?;
@@ -83,7 +83,7 @@ impl Offer {
         Some(Successor { link, busy: Some(Busy(self.busy.clone())) })
     }
 
-    /// This process has the service for good, also if it ends now. Without this the process before it goes on if this
+    /// Keeps the service for good, even if this process ends now. Without this call, the old process goes on if this
     /// one ends before it has answered a request.
     pub fn settle(&self) {
         settled(&self.before);
@@ -98,17 +98,17 @@ impl fmt::Debug for Offer {
 
 type Before = Mutex<Option<UnixStream>>;
 
-/// Whether this process has taken over for good.
+/// Whether this process is settled.
 pub(super) type Settles = Box<dyn Fn() -> bool + Send>;
 
 fn settled(before: &Before) {
     if let Some(link) = before.lock().unwrap_or_else(PoisonError::into_inner).take() {
-        // An error means that it has ended.
+        // An error means that the old process has ended.
         let _ = link::say(&link, SETTLED);
     }
 }
 
-/// Says so when the first request is answered, or something else shows it.
+/// Reports that this process is settled, once it has answered a request, or `settled` returns `true`.
 fn settle(before: Arc<Before>, server: &Server, settles: Option<Settles>) -> io::Result<()> {
     if before.lock().unwrap_or_else(PoisonError::into_inner).is_none() {
         return Ok(());
@@ -127,7 +127,7 @@ fn settle(before: Arc<Before>, server: &Server, settles: Option<Settles>) -> io:
     std::thread::Builder::new().name("millstream-settles".to_owned()).spawn(wait).map(drop)
 }
 
-/// What comes through the door.
+/// Handles the messages of processes that connect.
 struct Visited {
     serving: Arc<Serving>,
     beside: Beside,
@@ -136,7 +136,7 @@ struct Visited {
 }
 
 impl Visited {
-    /// Until the offer is taken back, or the server is gone.
+    /// Listens until the offer is taken back, or the server is gone.
     async fn listen(self, listener: tokio::net::UnixListener, mut listening: watch::Receiver<bool>) {
         let this = Arc::new(self);
         loop {
@@ -185,7 +185,7 @@ impl Visited {
     }
 }
 
-/// While this lives, further processes are told that one is taking over.
+/// While this exists, further processes learn that another is taking over.
 #[derive(Debug)]
 struct Busy(Arc<AtomicBool>);
 
@@ -195,45 +195,47 @@ impl Drop for Busy {
     }
 }
 
-/// A process that wants to take over. If it is dropped, the process is told that it cannot.
+/// A process that wants to take over. Dropping this tells the process that it cannot.
 #[derive(Debug)]
 pub struct Successor {
     link: UnixStream,
-    /// Until it is known what comes of it.
+    /// Held until the take-over has succeeded or failed.
     busy: Option<Busy>,
 }
 
 impl Successor {
-    /// Its number, if the system says it.
+    /// The process's number, if the system knows it.
     #[must_use]
     pub fn process(&self) -> Option<u32> {
         door::process(&self.link)
     }
 
-    /// Tells it that it cannot take over, and why.
+    /// Tells the process that it cannot take over, and why.
     pub fn refuse(mut self, why: &str) {
         link::say_no(&self.link, why);
         self.busy = None;
     }
 
-    /// Leaves it without a word, as if this process had died: it waits for the state, and begins without this one.
+    /// Closes the link without a message, as if this process had died. The other process waits for the state, and
+    /// begins without this one.
     pub fn leave(mut self) {
         self.busy = None;
     }
 
-    /// Hands the sockets over to a process that can begin now: the requests are [held](Server::hold), and the state is
-    /// free. Waits until it could answer, at most for this time. Then requests go to it, also those that wait.
+    /// Hands the sockets over to a process that can begin now. The requests must be [held](Server::hold), and the state
+    /// free. Waits until the process can answer, at most for this time. Then all requests go to it, those that wait
+    /// included.
     ///
     /// # Errors
     ///
-    /// If the process ends, says that it cannot, or says nothing in time. Then it is told not to begin, and this one
-    /// can [go on](Server::resume) when the state is free again.
+    /// If the process ends, reports that it cannot begin, or does not answer in time. It is told not to begin then, and
+    /// this process can [go on](Server::resume) when the state is free again.
     pub fn hand_over(self, server: &Server, offer: &Offer, within: Duration) -> Result<HandedOver, HandOverError> {
         self.hand_over_unless(server, offer, within, || false)
     }
 
-    /// As [`hand_over`](Successor::hand_over), but waits only until `ends` returns `true`: this process ends then, and
-    /// the other one begins without its word.
+    /// As [`hand_over`](Successor::hand_over), but waits only until `ends` returns `true`. This process ends then, and
+    /// the other one begins without its permission.
     ///
     /// # Errors
     ///
@@ -303,16 +305,16 @@ pub struct HandedOver {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Settled {
-    /// It has answered a request, or was there for a while.
+    /// It has answered a request, or has existed for a while.
     Yes,
-    /// It may still end at its first request.
+    /// It has not answered a request yet, and may still end at its first.
     NotYet,
-    /// It has ended before. This process can [go on](Server::resume), if the state is free.
+    /// It has ended before it was settled. This process can [go on](Server::resume) if the state is free.
     Lost,
 }
 
 impl HandedOver {
-    /// Waits until it is known whether the other process keeps the service, at most for this time. If so, this one
+    /// Waits until the other process is settled or has ended, at most for this time. If it is settled, this process
     /// never accepts a connection again.
     pub fn settled(&self, server: &Server, offer: &Offer, within: Duration) -> Settled {
         match link::hear(&self.link, within) {

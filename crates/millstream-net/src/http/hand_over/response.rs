@@ -1,5 +1,5 @@
-//! The response of the process that has taken over, which is a server of this crate: read without a client of HTTP,
-//! whose code would be larger than all that is around it.
+//! Reads the response of the process that has taken over, which is a server of this crate. An HTTP client would be more
+//! code than all of this module.
 
 use axum::body::Body;
 use axum::http::StatusCode;
@@ -11,27 +11,27 @@ use memchr::memmem;
 use std::io;
 use tokio::io::{AsyncRead, AsyncReadExt};
 
-/// More has no head.
+/// The longest head.
 const LONGEST_HEAD: usize = 256 << 10;
 
 /// A body of at most this length is read as a whole.
 const SMALL: u64 = 64 << 10;
 
-/// A response that comes.
+/// A response, as it arrives.
 pub(super) struct Answering<R> {
     from: R,
-    /// What was read and not looked at.
+    /// Bytes that were read but not parsed yet.
     read: BytesMut,
     left: Left,
-    /// Whether it is that of a `HEAD`, which has no body.
+    /// Whether it is the response to a `HEAD`, which has no body.
     of_head: bool,
 }
 
-/// What is left of a body.
+/// The rest of a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Left {
     Bytes(u64),
-    /// This much of a chunk, and then other ones.
+    /// This many bytes of a chunk, and then further chunks.
     Chunk(u64),
     ToTheEnd,
 }
@@ -45,7 +45,8 @@ impl<R: AsyncRead + Unpin + Send + 'static> Answering<R> {
         Answering { from, read: BytesMut::new(), left: Left::Bytes(0), of_head }
     }
 
-    /// The response, when its head is there, or all of it if that is not long. To be called until it is there.
+    /// The response, once its head has arrived; a short one once all of it has arrived. The caller repeats the call
+    /// until then.
     pub(super) async fn response(mut self) -> io::Result<Response> {
         let (status, headers) = loop {
             let head = self.until(b"\r\n\r\n", LONGEST_HEAD).await?;
@@ -92,7 +93,7 @@ impl<R: AsyncRead + Unpin + Send + 'static> Answering<R> {
             let size = str::from_utf8(&line).ok().and_then(|line| line.split([';', '\r']).next());
             let size = size.and_then(|size| u64::from_str_radix(size.trim(), 16).ok()).ok_or_else(broken)?;
             if size == 0 {
-                // What may follow says nothing here.
+                // Skips the trailers, which have no meaning here.
                 while self.until(b"\r\n", LONGEST_HEAD).await?.len() > 2 {}
                 self.left = Left::Bytes(0);
                 return Ok(None);
@@ -128,7 +129,7 @@ impl<R: AsyncRead + Unpin + Send + 'static> Answering<R> {
         Ok(Some(piece))
     }
 
-    /// All up to this, with it.
+    /// The bytes up to this delimiter, which they include.
     async fn until(&mut self, end: &[u8], most: usize) -> io::Result<BytesMut> {
         loop {
             if let Some(at) = memmem::find(&self.read, end) {
@@ -141,7 +142,7 @@ impl<R: AsyncRead + Unpin + Send + 'static> Answering<R> {
         }
     }
 
-    /// Reads some more. The end is an error.
+    /// Reads some more bytes. The end is an error.
     async fn more(&mut self) -> io::Result<()> {
         self.read.reserve(8 << 10);
         if self.from.read_buf(&mut self.read).await? == 0 { Err(io::ErrorKind::UnexpectedEof.into()) } else { Ok(()) }
@@ -169,7 +170,7 @@ mod tests {
     use http_body_util::BodyExt;
     use tokio::io::AsyncWriteExt;
 
-    /// What a response that comes in pieces of this length is: its status, the values of one header, and its body.
+    /// The status, the value of one header, and the body of a response that arrives in pieces of this length.
     async fn read(said: &'static str, piece: usize, of_head: bool) -> io::Result<(u16, usize, Vec<u8>)> {
         let (mut to, from) = tokio::io::duplex(1 << 20);
         let writes = async move {

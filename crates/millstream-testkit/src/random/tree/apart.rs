@@ -4,7 +4,7 @@ use super::Pipe;
 use crate::random::row::{LastOfRow, Row};
 
 impl Row {
-    /// The same stages, each in a box of its own.
+    /// The same stages, each in its own box.
     #[must_use]
     pub fn apart(self) -> Pipe {
         let Row { modulus, plus, last } = self;

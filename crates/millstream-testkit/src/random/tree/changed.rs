@@ -1,4 +1,4 @@
-//! Trees that are like a tree.
+//! Variants of a tree.
 
 use super::Pipe;
 

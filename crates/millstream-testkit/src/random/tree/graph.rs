@@ -12,14 +12,14 @@ pub struct Graph {
     pub result: usize,
 }
 
-/// What a wire of a [`Graph`] is.
+/// A statement of a [`Graph`].
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub enum Statement {
     /// A body on a wire. It keeps its clock.
     Body(usize, Pipe),
     /// Two wires joined by number, as a pair; three or four, as a list.
     Join(Vec<usize>),
-    /// The first wire, and the second where it is empty.
+    /// The first wire; the second one where the first is empty.
     Or(usize, usize),
     /// At each number one of two quiet bodies, each on a wire: the first if the modulus, at least 1, divides the digest
     /// of the wire's value.
@@ -45,7 +45,7 @@ impl Graph {
         })
     }
 
-    /// The same, to change them.
+    /// The same bodies, mutable.
     pub(crate) fn bodies_mut(&mut self) -> impl Iterator<Item = &mut Pipe> {
         self.statements.iter_mut().flat_map(|statement| match statement {
             Statement::Body(_, body) => vec![body],
@@ -54,7 +54,7 @@ impl Graph {
         })
     }
 
-    /// The same with other bodies.
+    /// The same block with other bodies.
     #[must_use]
     pub fn with_bodies(mut self, change: impl Fn(Pipe) -> Pipe) -> Self {
         self.bodies_mut().for_each(|body| *body = change(std::mem::replace(body, Pipe::Id)));

@@ -1,4 +1,4 @@
-//! Trees that a version of a pipeline can be replaced by.
+//! Trees that can replace a version of a pipeline.
 
 use super::{Pipe, Statement};
 use crate::random::strategy::{Context, below, leaf};
@@ -9,11 +9,11 @@ use proptest::test_runner::{RngAlgorithm, TestRng};
 pub struct Related {
     /// The tree.
     pub tree: Pipe,
-    /// How it differs: one edit after the other.
+    /// The edits by which it differs, in order.
     pub edits: Vec<Edit>,
 }
 
-/// One difference of two versions.
+/// An edit between two versions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Edit {
     /// A stage without a state is new.
@@ -24,28 +24,28 @@ pub enum Edit {
     Remove,
     /// A state is gone.
     RemoveState,
-    /// Another stage is in the place of a stage.
+    /// Another stage replaces a stage.
     Replace,
-    /// Two parts without states are in the other order, or in each other's place.
+    /// Two parts without states are swapped.
     Exchange,
-    /// So are two parts with states.
+    /// Two parts with states are swapped.
     ExchangeStates,
     /// A function has another constant.
     Constant,
-    /// A state that goes on would begin otherwise.
+    /// The initial value of a state that goes on has changed.
     Start,
     /// A shard has another number of tasklets.
     Shards,
-    /// So has a shard of keys, with their states.
+    /// A shard of keys, with their states, has another number of tasklets.
     KeyShards,
     /// A part is in a box, on the side, in a shard, or beside another stage.
     Wrap,
-    /// A part is in a box, on the side or in a shard no more.
+    /// A part is no longer in a box, on the side or in a shard.
     Unwrap,
 }
 
 impl Edit {
-    /// All of them.
+    /// All edits.
     pub const EVERY: [Edit; 13] = [
         Edit::Insert,
         Edit::InsertState,
@@ -63,17 +63,17 @@ impl Edit {
     ];
 }
 
-/// How often a place is chosen for one edit, until there is one that it fits.
+/// How often to try another place for an edit that does not fit.
 const TRIES: usize = 30;
 
 impl Pipe {
-    /// Another version of a [versioned](Pipe::versioned) tree: stages are inserted, removed, replaced and exchanged,
-    /// inside bodies too, and have other constants and other numbers of shards. What is in both versions has the same
-    /// name in both. `version` is at least 1, and another one for each version of a run, so that a new state's name was
-    /// never used before.
+    /// Another version of a [versioned](Pipe::versioned) tree: stages are inserted, removed, replaced and swapped,
+    /// inside bodies too, and have other constants and other numbers of shards. A part of both versions has the same
+    /// name in both. `version` is at least 1, and differs for each version of a run, so that a new state's name is
+    /// always new.
     ///
-    /// No stage that numbers its outputs itself is removed or exchanged with another one: the numbers of the output
-    /// would jump, and a run refuses that.
+    /// A stage that numbers its outputs itself is never removed or swapped: the numbers of the output would jump, which
+    /// a run refuses.
     #[must_use]
     pub fn related(&self, seed: u64, version: u32) -> Related {
         let mut bytes = [0; 32];
@@ -102,7 +102,7 @@ impl Pipe {
             Pipe::Shard(_, p) => vec![(p, Context::Shard)],
             Pipe::ShardBy { body, .. } => vec![(body, lane)],
             Pipe::Named(p) | Pipe::Boxed(p) => vec![(p, place)],
-            // Its stage is no part of its own.
+            // Its stage is not a separate part.
             Pipe::Called(_, p) => p.parts_mut(place),
             Pipe::Block(block) => {
                 let parts = block.statements.iter_mut().flat_map(|statement| match statement {
@@ -116,7 +116,7 @@ impl Pipe {
         }
     }
 
-    /// Calls `f` with the part that is `left` parts behind the first one.
+    /// Calls `f` with the part that is `left` parts after the first one.
     fn at_part<R>(
         &mut self,
         place: Context,
@@ -198,7 +198,7 @@ impl Editor<'_> {
             }
             _ => leaf(self.rng, place),
         };
-        // What is behind it may need the order.
+        // A later stage may need the order.
         if stage.gives_order_up() { Pipe::Map { plus: 1 } } else { stage.calling(&mut self.last) }
     }
 

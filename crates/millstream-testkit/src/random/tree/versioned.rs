@@ -5,16 +5,16 @@ use crate::random::answer::Answer;
 use crate::random::row::LastOfRow;
 
 impl Pipe {
-    /// A tree like this one, as the first of versions that follow one another in a run: whatever keeps a state or a
-    /// clock is [called](Pipe::Called) by a name of its own. There is no [`Pipe::TeeTo`] in it, since a sink is no part
-    /// of what versions have in common, and of the [answers](Pipe::Answer) only some: others have a stage behind the
-    /// one with the state, which would get the name. So would the last of the stages of [`Pipe::Words`].
+    /// A similar tree, as the first version in a run of several: each part with a state or a clock is
+    /// [called](Pipe::Called) by its own name. It has no [`Pipe::TeeTo`], since versions do not share sinks, and only
+    /// some [answers](Pipe::Answer): in the others a stage follows the one with the state, and would get the name. So
+    /// would the last stage of [`Pipe::Words`].
     #[must_use]
     pub fn versioned(self) -> Pipe {
         self.calling(&mut 0)
     }
 
-    /// The same, with names from `last + 1` on.
+    /// The same tree, with names from `last + 1` on.
     pub(super) fn calling(self, last: &mut u32) -> Pipe {
         match self {
             Pipe::Called(name, p) => Pipe::Called(name, p),
@@ -48,7 +48,7 @@ impl Pipe {
             Pipe::Tee(p) => Pipe::Tee(p.calling(last).into()),
             Pipe::Shard(k, p) => Pipe::Shard(k, p.calling(last).into()),
             Pipe::Boxed(p) => Pipe::Boxed(p.calling(last).into()),
-            // It would take the name of a state in it.
+            // The name would go to a state inside it.
             Pipe::Named(p) => p.calling(last),
             Pipe::TeeTo => Pipe::Id,
             Pipe::Feedback(start, p) => {
@@ -66,7 +66,7 @@ impl Pipe {
         }
     }
 
-    /// A stage, one of whose kind keeps its state in the last stage of its box.
+    /// A stage that keeps its state in the last stage of its box.
     fn last_with_state(self) -> Pipe {
         match self {
             Pipe::Words { modulus } => Pipe::FlatMap { modulus },

@@ -1,4 +1,4 @@
-//! The same on durable rings, for trees of stages whose states are written.
+//! The same on durable rings, for trees of stages with serializable states.
 
 use super::slots_of;
 use crate::reference::versions::changed;
@@ -17,7 +17,7 @@ use millstream_testkit::{Deployment, Feeding};
 use serde::{Deserialize, Serialize};
 use std::sync::{Arc, Mutex};
 
-/// A value that can be written.
+/// A serializable value.
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
 #[serde(from = "Written", into = "Written")]
 struct Lasting(Value);
@@ -93,7 +93,7 @@ type Edge = AnyEdge<Lasting>;
 type Stage = BoxExact<Edge, Edge, OnDurable<FreePipe>>;
 type Whole = BoxPipeline<Lasting, Lasting, OnDurable<FreePipe>>;
 
-/// A stage as a body. That it has the properties of one is known by its tree.
+/// A stage as a body. Its tree ensures that it has the properties of a body.
 struct Body(Stage);
 
 impl KeepsClock for Body {}
@@ -130,7 +130,7 @@ impl Deploy<RingBackend<Durable>> for Body {
     }
 }
 
-/// A tree like this one, of the stages that there are here. What has a name in both is the same in both.
+/// A similar tree, of the stages that this module has. Parts with the same name are the same in both.
 pub(super) fn lasting(tree: &Pipe) -> Pipe {
     let of = |p: &Pipe| Box::new(lasting(p));
     match tree {
@@ -283,7 +283,7 @@ fn called(name: &str, tree: &Pipe) -> Stage {
     }
 }
 
-/// A version, from its number on, with the states of the one before that are lost.
+/// A version, from its number on, with the states of the previous version that are lost.
 struct Version {
     at: u64,
     pipeline: Whole,
@@ -313,7 +313,7 @@ impl Versions {
         &self.trees[self.trees.len() - 1].1
     }
 
-    /// Goes on with this tree at the number, unless the plans are against it.
+    /// Goes on with this tree at the number, unless the plans do not allow it.
     pub(super) fn change(&mut self, at: u64, tree: Pipe) -> bool {
         let pipeline: Whole = pipeline::<Lasting>().any_edge().then(stage(&tree)).boxed_as();
         let mut next = Version { at, pipeline, dropped: Vec::new() };
@@ -331,7 +331,7 @@ impl Versions {
         true
     }
 
-    /// Runs the versions from this one on, the first of them from a snapshot on, if there is one.
+    /// Runs the versions from this one on, the first of them from a snapshot, if there is one.
     fn run(
         &self,
         first: usize,
@@ -358,8 +358,8 @@ impl Versions {
         Ok(slots.into_iter().map(|slot| slot.map(|value| value.0)).collect())
     }
 
-    /// Compares a run with the equations; and then runs that go on from its snapshots, by way of bytes. Returns how
-    /// many of those there were.
+    /// Compares a run with the equations, and then runs that go on from its snapshots, as bytes. Returns the number of
+    /// those runs.
     pub(super) fn check(&self, inputs: &[Value], deployment: Deployment, every: u64) -> Result<usize, String> {
         let trees: Vec<(u64, &Pipe)> = self.trees.iter().map(|(at, tree)| (*at, tree)).collect();
         let model = changed(&trees, &slots_of(inputs));
@@ -376,7 +376,7 @@ impl Versions {
         let taking = rings.clone().snapshot_every(every, move |snapshot| keep.lock().unwrap().push(snapshot));
         same("the run", 0, self.run(0, taking, inputs, deployment.feeding))?;
         let taken = std::mem::take(&mut *taken.lock().unwrap());
-        // At the number of a change it is not said which version a snapshot is of.
+        // At the number of a change, a snapshot may be of either version.
         let between = |snapshot: &&Snapshot| self.versions[1..].iter().all(|version| version.at != snapshot.at().0);
         let mut resumed = 0;
         for snapshot in taken.iter().filter(between).take(3) {

@@ -1,4 +1,4 @@
-//! The folds that have a name: by sorting and counting all values, not one after the other.
+//! The named folds, by sorting and counting all values at once.
 
 use super::{digest, pair};
 use millstream_testkit::random::{Answer, Value};

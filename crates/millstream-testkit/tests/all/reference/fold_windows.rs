@@ -1,12 +1,12 @@
-//! Windows of event time that aggregate: all windows in one list. What a window was made of is kept, and its state is
-//! computed where it is output.
+//! Windows of event time that aggregate: all windows in one list. A window keeps its values, and its state is computed
+//! when it is output.
 
 use super::{Slot, digest};
 use millstream_testkit::random::{FoldWindows, Value};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-/// What a window was made of.
+/// The values of a window.
 enum History {
     Start,
     Value(Rc<History>, i64),

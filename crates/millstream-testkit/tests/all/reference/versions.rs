@@ -1,15 +1,15 @@
-//! Versions of a tree that follow one another.
+//! Successive versions of a tree.
 //!
-//! A stage that two versions have goes on as if it had always got what it got in the version before, and then what it
-//! gets in the next one. A stage that is new goes on as if it had got nothing before. So a state is here the list of
-//! the values that its stage has got, by the name of the stage and the keys around it, and nothing is handed over.
+//! A stage of two versions goes on as if it had got the values of both, one after the other. A new stage begins as if
+//! it had got nothing before. A state is therefore the list of the values that its stage has got, by the name of the
+//! stage and the keys around it, and is not handed over.
 
 use super::{Slot, at, digest, edge, either, halves, in_lanes_of, joined, pair, windows};
 use millstream_testkit::random::{Pipe, Statement, Stream, Value};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Every slot of the output, from every slot of the input, with END last in both. Each version begins at its number;
-/// one that begins behind END does not.
+/// Every slot of the output, from every slot of the input, with END last in both. Each version begins at its number; a
+/// version after END does not begin.
 pub(crate) fn changed(versions: &[(u64, &Pipe)], input: &[Slot]) -> Vec<Slot> {
     let (mut states, mut output) = (States::default(), Vec::new());
     let begun = versions.iter().filter(|(at, _)| (*at as usize) < input.len()).count();
@@ -28,13 +28,13 @@ pub(crate) fn changed(versions: &[(u64, &Pipe)], input: &[Slot]) -> Vec<Slot> {
     output
 }
 
-/// Some slots of an edge that follow one another.
+/// Consecutive slots of an edge.
 #[derive(Clone)]
 struct Part {
-    /// The number of the first.
+    /// The number of the first slot.
     first: usize,
     slots: Vec<Slot>,
-    /// Whether the last is END.
+    /// Whether the last slot is END.
     ends: bool,
 }
 
@@ -45,7 +45,7 @@ impl Part {
     }
 }
 
-/// The keys around a stage, each with the name of what tells it apart.
+/// The keys around a stage, each with the name of the combinator that has the keys.
 type Keys = Vec<(u32, i64)>;
 
 #[derive(Clone)]
@@ -64,16 +64,16 @@ impl Place {
     }
 }
 
-/// What a stage has got, or where a loop or a table of keys is.
+/// The values that a stage has got, or the present state of a loop or of a table of keys.
 struct State {
     /// The stage as it was when the state began.
     stage: Pipe,
     values: Vec<Value>,
     /// The number of the next output, if it numbers its outputs itself.
     next: usize,
-    /// What the loop goes on with.
+    /// The value with which the loop goes on.
     looped: Value,
-    /// The keys that are known, the one that occurred last at the end.
+    /// The known keys, the most recent one last.
     known: Vec<i64>,
 }
 

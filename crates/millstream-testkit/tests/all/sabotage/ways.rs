@@ -18,7 +18,7 @@ const LONG: Duration = Duration::from_secs(60);
 pub(crate) enum Way {
     /// From a list, to its end.
     Rings(Deployment),
-    /// The same, with a pipeline that is replaced by its like at this number.
+    /// The same, but an equal pipeline replaces the pipeline at this number.
     Upgraded(Deployment, u64),
     Queues {
         capacity: usize,
@@ -166,7 +166,7 @@ impl Case {
         saboteur.disarm();
         let outcome = outcome?;
         let wrong = self.judge(&built, saboteur, &model, outcome);
-        drop(built); // Its named sinks keep what they have got.
+        drop(built); // Its named sinks keep their values.
         let start = Instant::now();
         while saboteur.alive() > 0 && start.elapsed() < LONG {
             std::thread::yield_now(); // The source's thread may be the last to drop its values.
@@ -194,7 +194,7 @@ impl Case {
         (0..self.length as i64).map(|n| Value::Sabotaged(saboteur.value(n * 7 % 11))).collect()
     }
 
-    /// Runs it on a thread of its own.
+    /// Runs it on its own thread.
     fn outcome(&self, built: &Built, saboteur: &Saboteur, arm: Arm) -> Result<Outcome, String> {
         let (built, saboteur, case) = (built.clone(), saboteur.clone(), self.clone());
         let running = move || caught(|| case.go(&built, &saboteur, arm));
@@ -287,7 +287,7 @@ impl Case {
             Outcome::Whole(_) if self.survives() && saboteur.acted() => Ok(()),
             Outcome::Part => Ok(()),
             Outcome::Whole(slots) if digests(&slots) != digests(model) => {
-                Err(format!("{slots:?}, and the model has {model:?}"))
+                Err(format!("{slots:?}, but the model has {model:?}"))
             }
             Outcome::Whole(_) => Ok(()),
             Outcome::Failed(RunError::Stage { stage, cause, .. }) => {

@@ -1,4 +1,4 @@
-//! The laws of blocks, over random ones.
+//! The laws of blocks, over random blocks.
 
 use millstream_exec::Queues;
 use millstream_testkit::random::{Graph, Pipe, Statement, Value, graphs, values};
@@ -40,7 +40,7 @@ fn rewired(statement: Statement, to: impl Fn(usize) -> usize) -> Statement {
     }
 }
 
-/// The block with the statements in this order: `order[i]` is the statement that comes i-th.
+/// The block with the statements in this order: `order[i]` is the i-th statement.
 fn in_order(graph: &Graph, order: &[usize]) -> Graph {
     let mut place = vec![0; graph.statements.len() + 1];
     order.iter().zip(1..).for_each(|(statement, at)| place[statement + 1] = at);
@@ -78,7 +78,7 @@ fn exchanged(graph: &Graph, seed: u64) -> Graph {
     in_order(graph, &order)
 }
 
-/// `let x = e; b` as `b` with `e` for `x`: every reader has statements of its own.
+/// `let x = e; b` as `b` with `e` for `x`: every reader has its own statements.
 fn substituted(graph: &Graph) -> Graph {
     fn copy(graph: &Graph, wire: usize, statements: &mut Vec<Statement>) -> usize {
         let Some(n) = wire.checked_sub(1) else { return 0 };
@@ -121,8 +121,8 @@ proptest! {
         prop_assert_eq!(&slots_of(&substituted, &inputs)?, &slots, "substituted: {:?}", substituted);
     }
 
-    /// A join is filled where all its wires are; a lane is empty at the other lane's numbers, whichever wire it is; and
-    /// `or` is filled where one of the two is.
+    /// A join is filled where all its wires are; a lane is empty at the other lane's numbers, for every wire; and `or`
+    /// is filled where one of its wires is.
     #[test]
     fn joins_lanes_and_or_are_by_number(tree in graphs(10), inputs in values(20), modulus in 1..4_i64) {
         let Pipe::Block(graph) = tree else { return Ok(()) };

@@ -1,4 +1,4 @@
-//! Files that are read again from a place on, and known by what is before it.
+//! Reads files again from a place on, and recognizes them by the bytes before it.
 
 use super::super::fetched::fetched;
 use super::super::sink_file::is_url;
@@ -14,7 +14,7 @@ use std::fs::File;
 use std::io::{self, Error, ErrorKind, Read, Seek, SeekFrom};
 use std::path::Path;
 
-/// The end of what was passed on of a file, by which it is known again.
+/// The last bytes of a file that were passed on. The file is recognized by them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Before {
     bytes: u64,
@@ -32,7 +32,7 @@ impl Before {
     }
 }
 
-/// The file from a place on. A URL is read again up to there.
+/// Opens the file at a place. A URL is read again up to there.
 pub(super) fn file_from(name: &OsStr, at: &FilePlace, before: Before) -> io::Result<Box<dyn Read + Send>> {
     let skipped = at.offset - before.bytes;
     if let Some(url) = name.to_str().filter(|name| is_url(name)) {
@@ -40,8 +40,8 @@ pub(super) fn file_from(name: &OsStr, at: &FilePlace, before: Before) -> io::Res
     }
     let file = File::open(name)?;
     if !file.metadata()?.is_file() {
-        let why = "it is not a regular file, so it cannot be read again after a crash: pass it as standard input, \
-                   which goes to a journal";
+        let why = "it is not a regular file, so it cannot be read again after a crash: \
+                   pass it as standard input, which goes to a journal";
         return Err(Error::new(ErrorKind::InvalidInput, why));
     }
     not_output(&file)?;
@@ -50,7 +50,7 @@ pub(super) fn file_from(name: &OsStr, at: &FilePlace, before: Before) -> io::Res
     Ok(Box::new(known_again(from, at, before)?))
 }
 
-/// What is read from the beginning again, from a place on.
+/// Reads from the beginning again, and skips up to a place.
 pub(super) fn read_again(
     mut from: Box<dyn Read + Send>,
     at: &FilePlace,
@@ -60,7 +60,7 @@ pub(super) fn read_again(
     Ok(Box::new(known_again(from, at, before)?))
 }
 
-/// What is at a place, if it is behind the bytes that were there before it.
+/// The bytes from a place on, if the bytes before it are the same as before.
 fn known_again<R: Read>(mut from: R, at: &FilePlace, before: Before) -> io::Result<R> {
     if at.offset == 0 {
         return Ok(from);

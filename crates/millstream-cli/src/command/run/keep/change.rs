@@ -2,7 +2,7 @@
 
 use super::super::change::{Changeable, Made, Next};
 use super::outputs::KeptOutputs;
-use super::text::KeptProgram;
+use super::text::replacing;
 use crate::config::Keep;
 use millstream_mill::Program;
 use millstream_state::{JobUpgrader, Upgraded};
@@ -11,8 +11,7 @@ use std::ffi::OsString;
 /// A run whose state is kept.
 pub(super) struct OnState {
     pub(super) upgrader: JobUpgrader,
-    /// Its present text, and what that writes.
-    pub(super) kept: KeptProgram,
+    /// The outputs of its present text.
     pub(super) outputs: KeptOutputs,
     pub(super) keep: Keep,
     pub(super) read: Vec<OsString>,
@@ -25,15 +24,15 @@ impl Changeable for OnState {
 
     fn go_on(&mut self, _: &Program, next: Next<'_>) -> Result<Made, String> {
         let outputs = self.outputs.followed_by(next.program, &self.keep, &self.read)?;
-        let (kept, job) = self.kept.next(next.program, next.text, &self.keep);
+        let job = replacing(next.program, next.text, &self.keep);
         let begins = outputs.clone();
         let upgraded = self.upgrader.upgrade(next.upgrade, job, move |at| begins.begin(at));
         let Upgraded { stored, .. } = upgraded.map_err(|error| error.to_string())?;
-        (self.kept, self.outputs) = (kept, outputs);
+        self.outputs = outputs;
         let error = stored.err().map(|why| {
             format!(
-                "the run uses the new text, but could not store a snapshot with it; if the run ends before it can, \
-                 the next start uses the old text: {why}"
+                "the run uses the new text, but could not store a snapshot with it; \
+                 if the run ends before it can, the next start uses the old text: {why}"
             )
         });
         Ok(Made { report: self.upgrader.changes().pop(), error })

@@ -1,4 +1,4 @@
-//! What comes once, and so goes to a journal: standard input, or rows that are posted.
+//! Input that comes only once, and therefore goes to a journal: standard input, or posted rows.
 
 #[cfg(feature = "serve")]
 use super::super::listening::Posted;
@@ -20,19 +20,19 @@ use std::sync::mpsc::{SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// How long it may take until a source is gone of which nothing more comes.
+/// How long a source that has ended may take to be dropped.
 const GONE_WITHIN: Duration = Duration::from_secs(5);
 
-/// The source whose values come once.
+/// The source whose values come only once.
 #[derive(Clone, Debug)]
 pub(super) enum Once {
-    /// Standard input, of this source.
+    /// Standard input, which this source reads.
     Input(Named),
-    /// What is posted to this address.
+    /// Rows that are posted to this address.
     Posted(String),
 }
 
-/// Its values. Of an address they begin when the state is this process's.
+/// Its values. An address is opened only once this process has the state.
 pub(super) enum Live {
     Nothing,
     Input(RowBlocks),
@@ -41,11 +41,11 @@ pub(super) enum Live {
 }
 
 impl Once {
-    /// The one of a program; none if it reads files alone.
+    /// The source of a program that comes only once; `None` if the program reads only files.
     ///
     /// # Errors
     ///
-    /// If there are two.
+    /// If there are two of them.
     pub(super) fn of(files: &[Named]) -> Result<Option<Self>, String> {
         let inputs = || files.iter().flat_map(|named| &named.files).filter(|name| *name == "-");
         if inputs().count() > 1 {
@@ -54,15 +54,15 @@ impl Once {
         let input = files.iter().find(|named| named.files.iter().any(|name| name == "-"));
         match (input, files.iter().find_map(|named| named.of.listen.clone())) {
             (Some(_), Some(address)) => Err(format!(
-                "--state: the journal keeps one source, either standard input or the input at {address}: write the \
-                 other one to a file, and read that"
+                "--state: the journal keeps one source, either standard input or the input at {address}: \
+                 write the other one to a file, and read that"
             )),
             (Some(input), None) => Ok(Some(Once::Input(input.clone()))),
             (None, address) => Ok(address.map(Once::Posted)),
         }
     }
 
-    /// Whether the next value may have to be waited for.
+    /// Whether a read may wait for the next value.
     pub(super) fn waits(&self) -> bool {
         match self {
             Once::Input(_) => !never_waits("-".as_ref()),
@@ -70,7 +70,7 @@ impl Once {
         }
     }
 
-    /// Opens standard input, and says to the runs that it cannot be handed over; an address is opened later.
+    /// Opens standard input, and tells the runs that it cannot be handed over. An address is opened later.
     ///
     /// # Errors
     ///
@@ -86,7 +86,7 @@ impl Once {
 }
 
 impl Live {
-    /// Where the error is kept that ends it.
+    /// The place of the error that ends it.
     pub(super) fn failure(&self) -> Option<Failure> {
         match self {
             Live::Input(blocks) => Some(blocks.failure()),
@@ -95,7 +95,7 @@ impl Live {
     }
 }
 
-/// What takes no more when another process takes over.
+/// The source that takes no more rows when another process takes over.
 #[derive(Clone, Default)]
 pub(super) struct Left(Arc<Mutex<Option<CutsOff>>>);
 
@@ -107,8 +107,8 @@ impl Left {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(cut_off));
     }
 
-    /// Cuts it off before the runs let their directory go, and waits until nothing writes the journal any more: what
-    /// returns here is to be dropped with the values of the source.
+    /// Cuts the source off before the runs let their directory go, and waits until nothing writes to the journal. The
+    /// caller drops the returned sender together with the values of the source.
     pub(super) fn before_leaving(&self, runs: &mut Runs) -> SyncSender<()> {
         let (there, gone) = sync_channel(1);
         let left = self.clone();
@@ -116,7 +116,7 @@ impl Left {
             let cut_off = left.0.lock().unwrap_or_else(PoisonError::into_inner).take();
             if let Some(cut_off) = cut_off {
                 cut_off();
-                // The other process says so if it finds the journal in use.
+                // If the journal is still in use, the other process reports that.
                 let _ = gone.recv_timeout(GONE_WITHIN);
             }
         });
@@ -124,12 +124,12 @@ impl Left {
     }
 }
 
-/// What an address is opened with.
+/// What is needed to open an address.
 #[cfg_attr(not(feature = "serve"), expect(dead_code, reason = "nothing listens"))]
 pub(super) struct Opening {
     pub(super) most: usize,
     pub(super) quiet: bool,
-    /// What a signal ends.
+    /// The sources that a signal ends.
     pub(super) endless: Endless,
     #[cfg(feature = "serve")]
     pub(super) clients: Clients,
@@ -137,12 +137,12 @@ pub(super) struct Opening {
 }
 
 impl Opening {
-    /// Listens, or goes on with those who post. `left` is called with what takes no more when another process takes
-    /// over.
+    /// Listens, or goes on with clients that post already. `left` gets the function that cuts the source off when
+    /// another process takes over.
     ///
     /// # Errors
     ///
-    /// Why it does not, and the exit code.
+    /// Why it does not listen, and the exit code.
     #[cfg(feature = "serve")]
     pub(super) fn posted(self, address: &str, left: &Left) -> Result<Live, (String, Outcome)> {
         let Posted { address, arriving, refuse } = Posted::at(address, self.most, &self.clients)?;

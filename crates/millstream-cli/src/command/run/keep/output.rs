@@ -1,4 +1,4 @@
-//! An output of a program whose state is kept: a file, or a URL to which rows are posted.
+//! An output of a program whose state is kept: a file, a database, or a URL to which rows are posted.
 
 #[cfg(feature = "serve")]
 use super::super::posting::{Posting, new_run};
@@ -13,15 +13,15 @@ use millstream_state::{Claims, OpenError};
 use serde_json::Value;
 use std::io;
 
-/// What is written at once.
+/// The size of a write.
 const BUFFER: usize = 1 << 16;
 
-/// Where an output goes.
+/// The destination of an output.
 #[derive(Clone, Debug)]
 pub(super) enum To {
     File(FileSinkOptions),
     Url(String),
-    /// The file of a database.
+    /// A database, by its file.
     #[cfg(feature = "sqlite")]
     Database(String),
 }
@@ -42,7 +42,7 @@ pub(super) enum OpenOutput {
 }
 
 impl To {
-    /// A file of this name, or a URL.
+    /// The destination with this name.
     pub(super) fn named(name: &str) -> Self {
         if is_url(name) {
             return To::Url(name.to_owned());
@@ -55,7 +55,7 @@ impl To {
     }
 }
 
-/// The name of the output that a sink goes to: the tables of a database are one.
+/// The name of a sink's output. All tables of a database are one output.
 pub(super) fn output_of_sink(name: &str) -> &str {
     table_of(name).map_or(name, |(_, table)| &name[..name.len() - table.len()])
 }
@@ -75,7 +75,7 @@ impl OpenOutput {
         OpenOutput::File(Box::new(file))
     }
 
-    /// What posts to a URL.
+    /// An output that posts to a URL.
     #[cfg(feature = "serve")]
     pub(super) fn posting(url: &str) -> Result<Self, OpenError> {
         let posting = Posting::to(url).map_err(io::Error::other)?;
@@ -87,7 +87,7 @@ impl OpenOutput {
         Err(io::Error::other(format!("{url}: this command was built without the feature `serve`, which posts")).into())
     }
 
-    /// A database, for a run that begins to write it.
+    /// Opens a database for a run that begins to write it.
     #[cfg(feature = "sqlite")]
     pub(super) fn database(file: &str) -> Result<Self, OpenError> {
         let database = Database::open(file).and_then(Database::begin_parts);
@@ -99,7 +99,7 @@ impl OpenOutput {
         OpenOutput::Database { database: Box::new(database), file: file.to_owned() }
     }
 
-    /// Takes out of a database what was added since the claim that it was opened at.
+    /// Removes from a database the rows that were added since the claim that it was opened at.
     #[cfg(feature = "sqlite")]
     pub(super) fn go_back(&mut self) -> io::Result<()> {
         match self {
@@ -120,7 +120,7 @@ impl OpenOutput {
         }
     }
 
-    /// Writes what goes there at a number; what is posted has a key of this run.
+    /// Writes the output of a number. A posted body has a key of this run.
     #[cfg_attr(not(feature = "serve"), expect(unused_variables, reason = "nothing is posted"))]
     pub(super) fn write(&mut self, number: SequenceNumber, bytes: &[u8], run: &str) -> io::Result<()> {
         match self {
@@ -144,7 +144,7 @@ impl OpenOutput {
         }
     }
 
-    /// What it holds. Of what was posted, nothing can be taken back.
+    /// What the output holds. Posted rows cannot be taken back.
     pub(super) fn claim(&mut self) -> io::Result<Value> {
         match self {
             OpenOutput::File(file) => Claims::claim(&mut **file),
@@ -166,7 +166,8 @@ impl OpenOutput {
     }
 }
 
-/// Databases that a run goes on writing, each with what it claimed, or why one does not hold that. Nothing is changed.
+/// Opens the databases that a run goes on writing, each at its claim, or returns why one does not hold its claim.
+/// Changes nothing.
 #[cfg(feature = "sqlite")]
 pub(super) fn database_at(file: &str, claim: &Value) -> Result<Database, OpenError> {
     let database = match std::fs::metadata(file) {
@@ -182,13 +183,13 @@ pub(super) fn of_file(file: &str, error: &io::Error) -> io::Error {
     io::Error::new(error.kind(), format!("{file}: {error}"))
 }
 
-/// The table that a sink writes, if it writes one.
+/// The table of a sink, if the sink writes to a database.
 #[cfg(feature = "sqlite")]
 pub(super) fn table_written(sink: &SinkOf) -> Option<String> {
     Some(table_of(sink.file.as_deref()?)?.1.to_owned())
 }
 
-/// The name of a run, by which what it posts is known.
+/// The name of a run, which becomes a part of the keys that it posts.
 pub(super) fn run_of(stored: &str) -> String {
     #[cfg(feature = "serve")]
     if stored.is_empty() {

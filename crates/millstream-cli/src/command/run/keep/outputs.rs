@@ -1,4 +1,4 @@
-//! The outputs of a program whose state is kept: files that go back together to what they held.
+//! The outputs of a program whose state is kept. They all go back together to what they held at a snapshot.
 
 use super::super::outputs::{MESSAGES, said};
 #[cfg(feature = "sqlite")]
@@ -30,18 +30,18 @@ use std::sync::{Arc, Mutex, PoisonError};
 #[derive(Clone, Debug)]
 pub(super) struct KeptOutputs {
     files: Vec<To>,
-    /// The name of each file that the text names, which a first start empties; `None` is standard output.
+    /// The name of each file in the text, which a first start empties; `None` is standard output.
     names: Vec<Option<String>>,
     places: Places,
     next: Next,
     complaints: Complaints,
 }
 
-/// The outputs of the text that takes the place of the present one, and the number from which on they are written.
+/// The outputs of the text that replaces the present one, and the first number that they get.
 #[derive(Clone, Debug, Default)]
 struct Next(Arc<Mutex<Option<FromNumber>>>);
 
-/// Outputs from a number on.
+/// Outputs, and the first number that they get.
 type FromNumber = (SequenceNumber, Box<KeptOutputs>);
 
 impl Next {
@@ -50,48 +50,48 @@ impl Next {
     }
 }
 
-/// In which file what goes.
+/// The place of every sink and of dead letters among the files.
 #[derive(Clone, Debug)]
 struct Places {
-    /// By the number of a sink; `None` for one of an earlier text.
+    /// By the number of a sink; `None` for a sink of an earlier text.
     sinks: Vec<Option<usize>>,
     /// By the number of dead letters; `None` is a message.
     dead: Vec<Option<usize>>,
-    /// For each of them, the number to which they go by now.
+    /// For each number of dead letters, the number that they go to now.
     dead_to: Vec<usize>,
-    /// By the number of a sink, the table of its database, if it writes one.
+    /// By the number of a sink, its table, if it writes to a database.
     #[cfg(feature = "sqlite")]
     tables: Vec<Option<String>>,
-    /// The file of each, for messages.
+    /// The file of each number of dead letters, for messages.
     dead_files: Vec<Option<String>>,
 }
 
-/// The databases that are open, each with its place.
+/// The open databases, each with its place.
 #[cfg(feature = "sqlite")]
 type Databases = Vec<(usize, OpenOutput)>;
 
-/// What was claimed of a file.
+/// A file, and the claim about it.
 type Held = (Option<String>, Value);
 
-/// What the sink of a run's present text claimed, and of which files.
+/// What the sink of a run's present text claimed, and about which files.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 struct Claim {
-    /// In their order.
+    /// The files, in order.
     names: Vec<Option<String>>,
     files: Vec<Value>,
-    /// What earlier texts wrote, if the present one does not, where it ended.
+    /// The files that only earlier texts wrote, and where they ended.
     closed: Vec<Held>,
     /// How many dead letters there were, by number.
     dead: Vec<u64>,
-    /// The run that posts.
+    /// The name of the run, for the keys that it posts.
     run: String,
 }
 
 impl KeptOutputs {
     /// # Errors
     ///
-    /// If standard output is written, and cannot be asked after a crash what it holds.
+    /// If the program writes to standard output, and that is not a file that can be cut back after a crash.
     pub(super) fn of(
         program: &Program,
         keep: &Keep,
@@ -140,11 +140,11 @@ impl KeptOutputs {
         self.names.iter().flatten().map(|name| file_of(name).to_owned()).collect()
     }
 
-    /// The outputs of another text, whose run is the run of this one.
+    /// The outputs of another text for the same run.
     ///
     /// # Errors
     ///
-    /// As [`of`](KeptOutputs::of), and if nothing can be posted to one of its URLs.
+    /// As [`of`](KeptOutputs::of), and if the run cannot post to one of the URLs.
     #[cfg(feature = "page")]
     pub(super) fn followed_by(&self, program: &Program, keep: &Keep, read: &[OsString]) -> Result<Self, String> {
         let next = KeptOutputs::of(program, keep, read, &self.complaints)?;
@@ -154,14 +154,14 @@ impl KeptOutputs {
         Ok(KeptOutputs { next: self.next.clone(), ..next })
     }
 
-    /// Takes the place of what the run has written so far, from this number on.
+    /// Replaces the outputs of the run from this number on.
     #[cfg(feature = "page")]
     pub(super) fn begin(self, at: SequenceNumber) {
         let next = self.next.clone();
         *next.0.lock().unwrap_or_else(PoisonError::into_inner) = Some((at, Box::new(self)));
     }
 
-    /// The file of a sink that standard output goes to, too.
+    /// The file that both a sink and standard output write, if there is one.
     fn written_twice(&self) -> Option<&String> {
         let of = |name: &str| fs::metadata(name).ok().as_ref().and_then(identity);
         self.names.iter().position(Option::is_none)?;
@@ -169,7 +169,7 @@ impl KeptOutputs {
         self.names.iter().flatten().find(|name| of(name) == Some(output))
     }
 
-    /// Where a replay prints.
+    /// The sink of a replay, which prints.
     pub(super) fn shown(&self, output: Option<Output>) -> Shown {
         let standard = self.names.iter().position(Option::is_none);
         let is_shown = |place: &Option<usize>| standard.is_none_or(|standard| *place == Some(standard));
@@ -203,9 +203,9 @@ impl KeptOutputs {
         }
         claim.dead.resize(self.places.dead.len(), 0);
         let mut there: Vec<Held> = claim.names.into_iter().zip(claim.files).collect();
-        // What was posted cannot be taken back.
+        // Posted rows cannot be taken back.
         there.retain(|(name, _)| !name.as_deref().is_some_and(is_url));
-        // A file that is back goes on where it was closed, unless it was removed since.
+        // A file that an earlier text wrote goes on where it was closed, unless it has been removed.
         let is_back = |(name, _): &Held| self.names.contains(name);
         let (back, mut closed): (Vec<Held>, Vec<Held>) = claim.closed.into_iter().partition(is_back);
         there.extend(
@@ -234,7 +234,7 @@ impl KeptOutputs {
         Ok(self.opened(files.into_iter().map(|(_, file)| file).collect(), closed, claim.dead, &claim.run))
     }
 
-    /// Files that are written for the first time: they are emptied, as a run without a state begins.
+    /// Empties files that are written for the first time, as a run without a state does.
     fn begun(&self, places: &[usize]) -> Result<Vec<OpenOutput>, OpenError> {
         let is_file = |place: &&usize| matches!(self.files[**place], To::File(_));
         let files: Vec<usize> = places.iter().filter(is_file).copied().collect();
@@ -251,8 +251,8 @@ impl KeptOutputs {
         opened.collect()
     }
 
-    /// Takes the databases out of these outputs, and opens them where they hold what they claimed. They are as before
-    /// until each [goes back](OpenOutput::go_back).
+    /// Takes the databases out of these outputs, and opens each at its claim. A database is unchanged until it [goes
+    /// back](OpenOutput::go_back).
     #[cfg(feature = "sqlite")]
     fn databases<'a>(
         &self,
@@ -272,7 +272,7 @@ impl KeptOutputs {
         Ok((opened, others))
     }
 
-    /// How these files are opened.
+    /// Opens these files.
     fn options(&self, places: &[usize]) -> Vec<FileSinkOptions> {
         let options = |place: &usize| match &self.files[*place] {
             To::File(options) => Some(options.clone()),
@@ -294,8 +294,8 @@ impl KeptOutputs {
     }
 }
 
-/// Cuts what the text no longer writes to what it was at the number from which on it does not. It may be another's by
-/// now: then it stays as it is.
+/// Cuts files that the text no longer writes back to where they ended. A file that has changed since may belong to
+/// another program, and stays as it is.
 fn cut(name: Option<&str>, next: SequenceNumber, held: &Value) {
     #[cfg(feature = "sqlite")]
     if let Some((file, _)) = name.and_then(table_of) {
@@ -312,7 +312,7 @@ fn cut(name: Option<&str>, next: SequenceNumber, held: &Value) {
 pub(super) struct OpenOutputs {
     files: Vec<OpenOutput>,
     names: Vec<Option<String>>,
-    /// What goes to each of them at a number: it gets that at once.
+    /// The bytes for each file at a number: a file gets them in one write.
     bytes: Vec<Vec<u8>>,
     places: Places,
     closed: Vec<Held>,
@@ -322,18 +322,18 @@ pub(super) struct OpenOutputs {
 }
 
 impl OpenOutputs {
-    /// Goes on with the outputs of the next text, if that has begun: as if the run were started again with it.
+    /// Goes on with the outputs of the next text, if that has begun, as if the run were started again with it.
     fn go_on(&mut self) -> io::Result<()> {
         let Some((at, next)) = self.next.take() else { return Ok(()) };
         let claim = self.claimed()?;
-        // Each file is open once.
+        // The next text must not open a file that is still open here.
         self.files.clear();
         let earlier = std::mem::take(&mut self.counts.earlier);
         *self = next.open_at(Some((at, &claim))).map_err(|error| match error {
             OpenError::Failed(error) => error,
             error => io::Error::other(error),
         })?;
-        // The process is the same one.
+        // Both texts run in the same process.
         self.counts.earlier.fill(0);
         self.counts.earlier[..earlier.len()].copy_from_slice(&earlier);
         Ok(())

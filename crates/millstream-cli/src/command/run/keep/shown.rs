@@ -1,4 +1,4 @@
-//! What is said of dead letters, and what a replay prints.
+//! The messages about dead letters, and the output of a replay.
 
 use super::super::outputs::{MESSAGES, said};
 use crate::message::{Complaints, quoted};
@@ -9,9 +9,9 @@ use millstream_mill::Written;
 #[derive(Debug)]
 pub(super) struct Counts {
     pub(super) dead: Vec<u64>,
-    /// How many of them there were when this process began.
+    /// How many there were when this process began.
     pub(super) earlier: Vec<u64>,
-    /// Where they are; `None` for those that were messages.
+    /// Their files; `None` if they were messages.
     pub(super) files: Vec<Option<String>>,
     pub(super) complaints: Complaints,
 }
@@ -22,7 +22,7 @@ impl Counts {
         self.dead[source] - self.earlier[source]
     }
 
-    /// Says how many rows failed: in the whole run, as if it were one process.
+    /// Reports how many rows failed in the whole run, over all its processes.
     pub(super) fn say(self, quiet: bool) {
         for (source, (count, file)) in self.dead.iter().zip(&self.files).enumerate() {
             let rows = |count: u64| if count == 1 { "1 row".to_owned() } else { format!("{count} rows") };
@@ -43,10 +43,11 @@ impl Counts {
     }
 }
 
-/// What a replay prints: what went to standard output, or to all files if nothing did; and the first dead letters.
+/// Prints the output of a replay: the rows for standard output, or for all files if the text does not write to standard
+/// output; and the first dead letters.
 pub(super) struct Shown {
     pub(super) output: Option<Output>,
-    /// By the number of a sink, whether it is printed.
+    /// Whether a sink is printed, by its number.
     pub(super) sinks: Vec<bool>,
     pub(super) dead: u64,
     pub(super) complaints: Complaints,

@@ -1,4 +1,4 @@
-//! The files of a program as a source that can begin in the middle.
+//! The files of a program, as a source that can begin in the middle.
 
 use super::super::sources::Named;
 use super::again::{Before, Counted, file_from};
@@ -21,27 +21,27 @@ use std::sync::{Arc, Mutex, PoisonError};
 pub(super) struct Reading {
     /// The longest row.
     pub(super) most: usize,
-    /// Whether what goes to the journal, or comes from a URL, may wait.
+    /// Whether a read of the journal's input, or of a URL, may wait.
     pub(super) waits: bool,
     pub(super) quiet: bool,
-    /// Whether it is read on, and not only looked at.
+    /// Whether this is a run, and not only a look.
     pub(super) live: bool,
     /// The error that ends standard input.
     pub(super) failure: Option<Failure>,
 }
 
-/// What is read.
+/// The files to read.
 pub(super) struct Files {
     reading: Reading,
     /// The number of the source, and the name of the file.
     files: Vec<(usize, SourceOf, OsString)>,
-    /// There is one at most: nothing is read after it.
+    /// The file that is followed; at most one, since nothing after it would be read.
     followed: Option<FollowedFile>,
     stopped: Arc<AtomicBool>,
     failure: Mutex<Option<Error>>,
     /// Why nothing can be read.
     cannot_begin: Option<String>,
-    /// Dropped with the blocks.
+    /// Dropped together with the blocks.
     until_dropped: Mutex<Option<SyncSender<()>>>,
     complaints: Complaints,
 }
@@ -49,14 +49,14 @@ pub(super) struct Files {
 impl Reading {
     pub(super) fn of(self, named: Vec<Named>, complaints: &Complaints) -> Files {
         let files = |Named { number, of, files }: Named| {
-            // What is posted has the name that the text gives it: the same in every process.
+            // Posted rows have the address in the text as their name, the same in every process.
             let address = of.listen.clone().map(OsString::from);
             files.into_iter().chain(address).map(move |file| (number, of.clone(), file))
         };
         let files: Vec<_> = named.into_iter().flat_map(files).collect();
         let followed = files.iter().find(|(_, of, _)| of.follow).map(|(.., name)| FollowedFile::new(name));
         if let (Some(followed), false) = (&followed, self.live) {
-            // What is looked at has an end.
+            // A look reads a followed file only to its present end.
             followed.stopper().stop();
         }
         Files {
@@ -73,7 +73,8 @@ impl Reading {
 }
 
 impl Files {
-    /// What a signal calls in the place of a drain, if a file is followed: the rest of it is read.
+    /// A function for a signal to call instead of draining the run, if a file is followed. The rest of the file is
+    /// still read.
     pub(super) fn stopper(&self) -> Option<impl Fn() + Send + 'static> {
         let (stopped, follows) = (self.stopped.clone(), self.followed.as_ref()?.stopper());
         Some(move || {
@@ -82,23 +83,23 @@ impl Files {
         })
     }
 
-    /// Beginning fails, and says this.
+    /// Makes the beginning fail with this message.
     pub(super) fn cannot_begin(&mut self, why: String) {
         self.cannot_begin = Some(why);
     }
 
-    /// This is dropped once nothing is read any more.
+    /// Drops this sender once nothing is read any more.
     pub(super) fn until_dropped(&mut self, guard: SyncSender<()>) {
         self.until_dropped = Mutex::new(Some(guard));
     }
 
-    /// The name of a file as positions have it.
+    /// The name of a file in stored positions.
     fn name(&self, file: usize) -> Option<String> {
         self.files.get(file).map(|(.., name)| name.to_string_lossy().into_owned())
     }
 }
 
-/// The blocks of all files, one file after the other; what comes once comes through a journal.
+/// The blocks of all files, one file after the other. Input that comes only once comes through a journal.
 pub(super) struct KeptSources<J>(Arc<Inner<J>>);
 
 struct Inner<J> {
@@ -112,12 +113,12 @@ impl<J> KeptSources<J> {
     }
 }
 
-/// Where they are.
+/// A place in the sources.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Place {
     file: usize,
     at: FilePlace,
-    /// What this process has passed on of the file.
+    /// The bytes of the file that this process has passed on.
     passed: u64,
     before: Before,
     journal: JournalPlace,
@@ -143,8 +144,8 @@ impl<J: Resumable<Block, Mark = JournalPlace>> Resumable<Raw> for KeptSources<J>
         self.0.of.reading.waits || self.0.of.followed.is_some()
     }
 
-    /// The last block of a file is cut where the file ends, and the file may have grown; a file that is followed is cut
-    /// where it was when it was read.
+    /// The last block of a file ends where the file ends, and the file may have grown. A block of a followed file ends
+    /// where the file ended when it was read.
     fn repeats(&self) -> bool {
         false
     }
@@ -200,15 +201,15 @@ pub(super) struct KeptBlocks<J> {
     current: Option<FileBlocks>,
     from: Arc<Inner<J>>,
     place: Place,
-    /// The places in the journal behind the blocks that were read of it, and not passed on yet.
+    /// For each block that was read from the journal but not passed on yet, the place after it.
     places: Arc<Mutex<VecDeque<JournalPlace>>>,
     ended: bool,
-    /// Dropped last.
+    /// Dropped after the blocks.
     _until_dropped: Option<SyncSender<()>>,
 }
 
 impl<J: Resumable<Block, Mark = JournalPlace>> KeptBlocks<J> {
-    /// Opens the file of the place, there.
+    /// Opens the file of the place, at the place.
     fn open(&mut self, stored: Option<&Stored>) -> io::Result<()> {
         let Inner { of: Files { reading, files, followed, .. }, journal } = &*self.from;
         let (number, of, name) = &files[self.place.file];
@@ -250,7 +251,7 @@ impl<J: Resumable<Block, Mark = JournalPlace>> KeptBlocks<J> {
     }
 }
 
-/// What a source reads of a file, from a place on.
+/// The rows of a file, from a place on.
 fn opened(of: &SourceOf, name: &OsStr, at: &FilePlace, before: Before) -> io::Result<Box<dyn Read + Send>> {
     #[cfg(feature = "sqlite")]
     if let Some(query) = &of.query {
@@ -261,7 +262,7 @@ fn opened(of: &SourceOf, name: &OsStr, at: &FilePlace, before: Before) -> io::Re
     file_from(name, at, before)
 }
 
-/// Whether what is read comes once, and so through the journal.
+/// Whether the input comes only once, and therefore through the journal.
 fn comes_once(of: &SourceOf, name: &OsStr) -> bool {
     name == "-" || of.listen.is_some()
 }
@@ -294,7 +295,7 @@ impl<J: Resumable<Block, Mark = JournalPlace>> Iterator for KeptBlocks<J> {
                 if let Some(error) = self.failure() {
                     return self.fail(error);
                 }
-                // The end of the last file is a place in it: it can be read on when it has grown.
+                // The end of the last file is a place in that file: reading goes on there when it has grown.
                 if self.place.file + 1 >= self.from.of.files.len() {
                     return None;
                 }
@@ -320,7 +321,7 @@ impl<J: Resumable<Block, Mark = JournalPlace>> Places for KeptBlocks<J> {
     }
 }
 
-/// The blocks of a journal, and the place behind each.
+/// The blocks of a journal, each with the place after it.
 struct WithPlaces<V> {
     values: V,
     places: Arc<Mutex<VecDeque<JournalPlace>>>,

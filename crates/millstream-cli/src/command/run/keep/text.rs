@@ -1,7 +1,7 @@
-//! The text of a run whose state is kept: that of the state, or another one that goes on with it.
+//! The text of a run whose state is kept: the text of the state, or another text that goes on with the state.
 //!
-//! A text is known by what it calls: its comments and spaces may change, and it is the same text. A snapshot has the
-//! text, and the numbers of its sources and sinks, which its states may have, too.
+//! A text is recognized by its calls: with other comments and spaces it is still the same text. A snapshot has the
+//! text, and the numbers of its sources and sinks, which the states may contain.
 
 use super::super::change_rules::{advice, names_states};
 use super::super::{Text, shown_wrong};
@@ -25,13 +25,13 @@ pub(in super::super) struct KeptProgram {
     text: String,
     allowed: Allowed,
     shards: usize,
-    /// Whether the run has begun with another text.
+    /// Whether the run began with another text.
     changed: bool,
-    /// What becomes of the states of another text.
+    /// The summary of the states that this text takes from another one, if it replaces one.
     said: Option<String>,
 }
 
-/// The calls of a program, each with the wires that it reads. What rows without a sink go through is no call.
+/// The calls of a program, each with the wires that it reads, without those that print rows without a sink.
 fn calls(program: &Program) -> Vec<String> {
     let call = |call: &millstream_registry::Called| {
         let wires: Vec<String> = call.reads.iter().map(usize::to_string).collect();
@@ -40,12 +40,12 @@ fn calls(program: &Program) -> Vec<String> {
     program.calls().iter().filter(|call| !matches!(&*call.stage, "print" | "both")).map(call).collect()
 }
 
-/// Whether a job is that of this program.
+/// Whether a job has the calls of this program.
 fn is_of(job: &Value, program: &Program) -> bool {
     job["calls"] == json!(calls(program))
 }
 
-/// The program of a job that was stored.
+/// Loads the program of a stored job.
 fn stored(job: &Value, shards: usize) -> Result<Program, String> {
     let text = job["text"].as_str().unwrap_or_default();
     let program = match Numbers::deserialize(&job["numbers"]) {
@@ -55,7 +55,7 @@ fn stored(job: &Value, shards: usize) -> Result<Program, String> {
     program.map_err(|wrong| format!("this command cannot load its text:\n{}", wrong.in_file("the state's text")))
 }
 
-/// The manifests of the snapshots that are whole, the oldest first.
+/// The manifests of the complete snapshots, the oldest first.
 fn manifests(dir: &Path) -> Vec<Manifest> {
     let listed = StateDir::read(dir).and_then(|dir| dir.snapshots()).unwrap_or_default();
     let whole = |entry| match entry {
@@ -66,11 +66,11 @@ fn manifests(dir: &Path) -> Vec<Manifest> {
 }
 
 impl KeptProgram {
-    /// The program that runs, or is looked at.
+    /// The program to run, or to look at.
     ///
     /// # Errors
     ///
-    /// What was said, and is the exit code.
+    /// The exit code, after a message.
     pub(in super::super) fn load(
         text: &Text,
         keep: &Keep,
@@ -107,8 +107,8 @@ impl KeptProgram {
         if !check.is_allowed() {
             let lines: String = check.to_string().lines().map(|line| format!("\n  {line}")).collect();
             let why = format!(
-                "it has the state of another text, which this one cannot replace{}. To begin from nothing, keep the \
-                 state in another directory:{lines}",
+                "it has the state of another text, which this one cannot replace{}. \
+                 To begin from nothing, keep the state in another directory:{lines}",
                 advice(&check)
             );
             return Err(wrong(&why));
@@ -117,40 +117,11 @@ impl KeptProgram {
         Ok(KeptProgram { said, changed: true, ..kept(next, text_here) })
     }
 
-    /// What is stored of it with a run's states.
+    /// What is stored of the program with a run's states.
     pub(super) fn describe(&self, keep: &mut Keep) {
         if let Doing::Run { job, .. } = &mut keep.doing {
-            *job = self.described(job.clone());
+            *job = described(job.clone(), &self.program, &self.text, self.changed);
         }
-    }
-
-    /// The job that says how a run was started, with this text.
-    fn described(&self, mut job: Value) -> Value {
-        (job["text"], job["calls"]) = (json!(self.text), json!(calls(&self.program)));
-        (job["numbers"], job["changed"]) = (json!(self.program.numbers()), json!(self.changed));
-        job
-    }
-
-    /// The next text of a run that goes on, and what is stored of it if it begins at a number.
-    #[cfg(feature = "page")]
-    pub(super) fn next(
-        &self,
-        program: &Program,
-        text: &str,
-        keep: &Keep,
-    ) -> (Self, impl FnOnce(SequenceNumber) -> Value + use<>) {
-        let (program, text) = (program.clone(), text.to_owned());
-        let next = KeptProgram { program, text, changed: true, said: None, ..self.clone() };
-        let started = match &keep.doing {
-            Doing::Run { job, .. } => job.clone(),
-            _ => Value::Null,
-        };
-        let mut job = next.described(started);
-        let described = |SequenceNumber(at)| {
-            job["changed_at"] = at.into();
-            job
-        };
-        (next, described)
     }
 
     /// Judges each snapshot with which the run may begin.
@@ -159,14 +130,14 @@ impl KeptProgram {
         keep.judge = Some(Judge::of(move |job| kept.judged(job)));
     }
 
-    /// What becomes of the states of a job; `None` if it is the same text.
+    /// Judges the states of a job; `None` if it has the same text.
     fn judged(&self, job: &Value) -> Result<Option<Migrations>, String> {
         if !job["text"].is_string() {
             return Ok(None);
         }
         let old = stored(job, self.shards)?;
         if !self.program.numbers().go_on_from(&old.numbers()) {
-            return Err("its text was changed meanwhile: try again".to_owned());
+            return Err("its text has been changed in the meantime: try again".to_owned());
         }
         if is_of(job, &self.program) {
             return Ok(None);
@@ -175,17 +146,38 @@ impl KeptProgram {
         judged.map(Some).map_err(|check| format!("it has the state of another text{}:\n{check}", advice(&check)))
     }
 
-    /// What becomes of the states of another text.
+    /// The summary of the states that this text takes from another one, if it replaces one.
     pub(super) fn said(&self) -> Option<&str> {
         self.said.as_deref()
     }
 }
 
-/// The job of the text that a look repeats; `None` of a run.
+/// Adds a text and its program to the job, which says how a run was started.
+fn described(mut job: Value, program: &Program, text: &str, changed: bool) -> Value {
+    (job["text"], job["calls"]) = (json!(text), json!(calls(program)));
+    (job["numbers"], job["changed"]) = (json!(program.numbers()), json!(changed));
+    job
+}
+
+/// The job of a text that replaces another one at a number.
+#[cfg(feature = "page")]
+pub(super) fn replacing(program: &Program, text: &str, keep: &Keep) -> impl FnOnce(SequenceNumber) -> Value + use<> {
+    let started = match &keep.doing {
+        Doing::Run { job, .. } => job.clone(),
+        _ => Value::Null,
+    };
+    let mut job = described(started, program, text, true);
+    |SequenceNumber(at)| {
+        job["changed_at"] = at.into();
+        job
+    }
+}
+
+/// The job of the text that a look repeats; `None` for a run.
 ///
 /// # Errors
 ///
-/// If the text was changed within what is to be repeated.
+/// If the text was changed within the numbers to repeat.
 fn looked_at<'a>(doing: &Doing, manifests: &'a [Manifest]) -> Result<Option<&'a Value>, String> {
     let newest = manifests.last().map(|newest| newest.at);
     let (begins, to) = match doing {
@@ -202,17 +194,17 @@ fn looked_at<'a>(doing: &Doing, manifests: &'a [Manifest]) -> Result<Option<&'a 
     let other = rest.iter().position(|manifest| calls(manifest) != calls(first));
     let ends = other.map(|other| {
         let (last, next) = (rest[other - 1].at, &rest[other]);
-        // A run that was started again had no later number of the old text.
+        // A run that was started again with another text has no later number of the old one.
         (next.plan["job"]["changed_at"].as_u64().unwrap_or(last), next.at)
     });
     if let Some((last, next)) = ends.filter(|(last, _)| to.is_none_or(|to| to > *last)) {
         return Err(format!(
-            "the text was changed at number {last}, and a replay runs one text: use --to {last}, or --from {next} for \
-             the next text"
+            "the text was changed at number {last}, and a replay runs one text: \
+             use --to {last}, or --from {next} for the next text"
         ));
     }
     if begins.is_none() && first.plan["job"]["changed"] == true {
-        return Err("the run began with another text, of which no snapshot is left".to_owned());
+        return Err("the run began with another text, and no snapshot of that text is left".to_owned());
     }
     Ok(Some(&first.plan["job"]).filter(|job| job["text"].is_string()))
 }

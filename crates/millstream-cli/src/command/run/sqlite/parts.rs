@@ -1,8 +1,8 @@
-//! What a run with a state has added to a database, in parts: those between two snapshots.
+//! The rows that a run with a state has added to a database, in parts. A part is what was added between two snapshots.
 //!
-//! The blocks that a run reads are not numbered the same way when it reads them again (a file that is followed is cut
-//! where it was when it was read), so rows cannot be passed over by number. They are taken out again instead, as other
-//! outputs are cut: the transaction that adds rows also notes which they are.
+//! A run may number its blocks differently when it reads them again (a block of a followed file ends where the file
+//! ended when it was read), so it cannot skip rows by number. It removes the rows again instead, as it cuts other
+//! outputs back: the transaction that adds rows also notes which rows it adds.
 
 use super::rows::columns_of;
 use super::{quoted, said};
@@ -19,23 +19,23 @@ const TABLES: &str = "
         run TEXT NOT NULL, part INTEGER NOT NULL, name TEXT NOT NULL, first INTEGER NOT NULL, last INTEGER NOT NULL,
         PRIMARY KEY (run, part, name, first)) WITHOUT ROWID";
 
-/// How many parts a run can go back by.
+/// The number of parts that a run can go back.
 const MOST: i64 = 1000;
 
-/// What a run has added, and where it is.
+/// The parts of a run.
 pub(super) struct Parts {
     run: String,
-    /// The last part that is complete, and claimed.
+    /// The last complete part, which was claimed.
     held: i64,
-    /// Whether there are rows of the next one.
+    /// Whether the next part has rows.
     has_more: bool,
-    /// For each table, the rows that were added last, one after the other.
+    /// For each table, the last run of consecutive rows that were added.
     last: HashMap<String, (i64, i64)>,
-    /// What is not noted yet.
+    /// Rows that are not noted yet.
     to_note: Vec<(String, (i64, i64))>,
 }
 
-/// What a snapshot has.
+/// The claim in a snapshot.
 #[derive(Serialize, Deserialize)]
 struct Claim {
     run: String,
@@ -43,7 +43,7 @@ struct Claim {
 }
 
 impl Parts {
-    /// Those of a new run.
+    /// The parts of a new run.
     pub(super) fn begin(connection: &Connection) -> rusqlite::Result<Self> {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let run = format!("run-{}-{}", std::process::id(), since.as_nanos());
@@ -56,7 +56,7 @@ impl Parts {
         Parts { run, held, has_more: false, last: HashMap::new(), to_note: Vec::new() }
     }
 
-    /// Those of a run that claimed this; or why the database does not hold it.
+    /// The parts of a run that made this claim; or why the database does not hold it.
     pub(super) fn of_claim(connection: &Connection, claim: &Value) -> rusqlite::Result<Result<Self, String>> {
         let Ok(Claim { run, part }) = Claim::deserialize(claim) else {
             return Ok(Err("the snapshot does not say what the database held".to_owned()));
@@ -65,26 +65,26 @@ impl Parts {
         let find = "SELECT held, oldest FROM millstream_parts WHERE run = ?";
         let found = connection.query_row(find, [&run], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?)));
         Ok(match found.optional()? {
-            None => Err("it has nothing of this run: the run wrote another database".to_owned()),
+            None => Err("it has no rows of this run: the run wrote another database".to_owned()),
             Some((held, _)) if held < part => Err(format!(
-                "it has {held} parts of this run, and had {part}: it has lost some, like a database that is restored \
-                 from an older backup"
+                "it has {held} parts of this run, but had {part}: it has lost some, \
+                 like a database that is restored from an older backup"
             )),
             Some((_, oldest)) if oldest > part => {
-                Err(format!("it can go back by at most {MOST} snapshots, and this one is older"))
+                Err(format!("it can go back at most {MOST} snapshots, and this one is older"))
             }
             Some(_) => Ok(Parts::at(run, part)),
         })
     }
 
-    /// Takes out what was added since.
+    /// Removes the rows that were added since.
     pub(super) fn go_back(&self, connection: &Connection) -> rusqlite::Result<()> {
         let added = "SELECT name, first, last FROM millstream_part_rows WHERE run = ? AND part > ?";
         let mut added = connection.prepare(added)?;
         let mut rows = added.query(params![self.run, self.held])?;
         while let Some(row) = rows.next()? {
             let (name, first, last) = (row.get::<_, String>(0)?, row.get::<_, i64>(1)?, row.get::<_, i64>(2)?);
-            // A table that is gone has no rows.
+            // A dropped table has no rows to remove.
             if let Ok(id) = row_id(connection, &name)? {
                 let delete = format!("DELETE FROM {} WHERE {id} BETWEEN ? AND ?", quoted(&name));
                 connection.execute(&delete, (first, last))?;
@@ -96,7 +96,7 @@ impl Parts {
         connection.execute(held, params![self.held, self.run]).map(drop)
     }
 
-    /// A row was added, within a transaction.
+    /// Records that a transaction has added a row.
     pub(super) fn added(&mut self, table: &str, row: i64) {
         self.has_more = true;
         if let Some((_, last)) = self.last.get_mut(table)
@@ -109,7 +109,7 @@ impl Parts {
         self.to_note.extend(before.map(|rows| (table.to_owned(), rows)));
     }
 
-    /// Notes in the transaction what was added in it.
+    /// Writes the added rows' ids, in the same transaction.
     pub(super) fn store(&mut self, connection: &Connection) -> rusqlite::Result<()> {
         let note = "INSERT INTO millstream_part_rows VALUES (?, ?, ?, ?, ?) \
                     ON CONFLICT DO UPDATE SET last = max(last, excluded.last)";
@@ -125,7 +125,7 @@ impl Parts {
         self.has_more
     }
 
-    /// Ends the part, in the transaction. Returns whether the run is still this process's.
+    /// Ends the part, in the transaction. Returns whether this process still has the run.
     pub(super) fn hold(&self, connection: &Connection) -> rusqlite::Result<bool> {
         let (next, oldest) = (self.held + 1, (self.held + 1 - MOST).max(0));
         let hold = "UPDATE millstream_parts SET held = ?, oldest = max(oldest, ?) WHERE run = ? AND held = ?";
@@ -135,7 +135,7 @@ impl Parts {
         Ok(changed == 1)
     }
 
-    /// The part is committed, and the next one begins.
+    /// The part is committed: begins the next one.
     pub(super) fn held(&mut self) {
         (self.held, self.has_more) = (self.held + 1, false);
         self.last.clear();
@@ -146,12 +146,12 @@ impl Parts {
     }
 }
 
-/// Looks whether rows can be taken out of a table again.
+/// Checks that rows can be removed from a table again.
 pub(super) fn can_be_taken_out(connection: &Connection, table: &str) -> Result<(), String> {
     row_id(connection, table).map_err(|error| said(&error))?.map(drop)
 }
 
-/// The name by which a table knows its rows, which no column has; or why it has none.
+/// A name of the rowid that no column of the table has; or why there is none.
 fn row_id(connection: &Connection, table: &str) -> rusqlite::Result<Result<&'static str, String>> {
     let kind = "SELECT type, wr FROM pragma_table_list WHERE schema = 'main' AND name = ? COLLATE NOCASE";
     let kind = connection.query_row(kind, [table], |row| Ok((row.get::<_, String>(0)?, row.get::<_, bool>(1)?)));
@@ -167,8 +167,6 @@ fn row_id(connection: &Connection, table: &str) -> rusqlite::Result<Result<&'sta
     let mut names = ["rowid", "_rowid_", "oid"].into_iter();
     let free = names.find(|name| !columns.iter().any(|column| column.eq_ignore_ascii_case(name)));
     Ok(free.ok_or_else(|| {
-        "its columns take all names of the rowid: with --state no column may be called \
-                           `oid`"
-            .to_owned()
+        "its columns take all names of the rowid: with --state no column may be called `oid`".to_owned()
     }))
 }

@@ -14,17 +14,17 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
 
-/// The bytes of a chunk, and how many chunks wait for their reader.
+/// The bytes of a chunk, and the number of chunks that can wait for their reader.
 const CHUNK: usize = 1 << 16;
 const CHUNKS: usize = 4;
 
-/// The most of a query that a message shows.
+/// The most characters of a query that a message shows.
 const SHOWN: usize = 80;
 
-/// What a database answers a query with: a JSON object on each line. A thread of its own asks, since the rows of SQLite
-/// borrow what they come from.
+/// The answer to a query: a JSON object on each line. The query has its own thread, since SQLite's rows borrow from the
+/// connection.
 pub(in super::super) struct Answers {
-    /// An empty chunk is the last one.
+    /// Chunks; the last one is empty.
     chunks: Receiver<io::Result<Vec<u8>>>,
     chunk: Vec<u8>,
     at: usize,
@@ -32,14 +32,14 @@ pub(in super::super) struct Answers {
 }
 
 impl Answers {
-    /// Asks. What is wrong with the database or the query is an error of the first read.
+    /// Starts a query. An error of the database or of the query is an error of the first read.
     ///
     /// # Errors
     ///
     /// If there is no such file, or no thread.
     pub(in super::super) fn to(query: &str, path: &OsStr) -> io::Result<Self> {
         let path = PathBuf::from(path);
-        // SQLite's own words are the same for all reasons.
+        // SQLite has one message for all reasons.
         if File::open(&path)?.metadata()?.is_dir() {
             return Err(ErrorKind::IsADirectory.into());
         }
@@ -47,7 +47,7 @@ impl Answers {
         let query = query.to_owned();
         let asks = move || {
             if let Err(why) = answered(&path, &query, &sender) {
-                // The reader may have gone.
+                // The reader may be gone.
                 let _ = sender.send(Err(io::Error::other(why)));
             }
         };
@@ -70,7 +70,7 @@ impl Read for Answers {
     }
 }
 
-/// An error of rows that are asked for again: what to do, if they have changed.
+/// An error of a repeated query, with advice if its rows have changed.
 pub(in super::super) fn same_again(error: io::Error) -> io::Error {
     if error.kind() != ErrorKind::InvalidData {
         return error;
@@ -84,7 +84,7 @@ fn answered(path: &Path, query: &str, chunks: &SyncSender<io::Result<Vec<u8>>>) 
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags).map_err(|error| said(&error))?;
     connection.busy_timeout(PATIENCE).map_err(|error| said(&error))?;
-    // What is no database is not the query's fault.
+    // The query is not at fault if the file is not a database.
     tables(&connection).map_err(|error| said(&error))?;
     let mut statement = asked(&connection, query).map_err(named)?;
     let names = columns(&statement).map_err(named)?;
@@ -103,13 +103,13 @@ fn answered(path: &Path, query: &str, chunks: &SyncSender<io::Result<Vec<u8>>>) 
     Ok(())
 }
 
-/// The one statement of a query, which only reads.
+/// Prepares the one statement of a query, which must only read.
 fn asked<'a>(connection: &'a Connection, query: &str) -> Result<Statement<'a>, String> {
     let mut all = Batch::new(connection, query);
     let found = all.next().map_err(|error| wrong(connection, query, &error))?;
     let Some(statement) = found else { return Err("it is empty".to_owned()) };
     if !statement.readonly() {
-        return Err("it writes, and a source only reads".to_owned());
+        return Err("it writes, but a source only reads".to_owned());
     }
     if statement.column_count() == 0 {
         return Err("a statement returned no rows: use SELECT".to_owned());
@@ -117,14 +117,14 @@ fn asked<'a>(connection: &'a Connection, query: &str) -> Result<Statement<'a>, S
     if statement.parameter_count() > 0 {
         return Err("it has parameters, which nothing binds: write their values".to_owned());
     }
-    // A second one may depend on the first, so its own mistakes are of no interest.
+    // A second statement may depend on the first, so its own mistakes do not matter.
     match all.next() {
         Ok(None) => Ok(statement),
         _ => Err("it has several statements: use one".to_owned()),
     }
 }
 
-/// What is wrong with the text of a query, and where.
+/// The mistake in the text of a query, with its place.
 fn wrong(connection: &Connection, query: &str, error: &Error) -> String {
     let mut why = said(error);
     let lacks = why.starts_with("no such table");
@@ -146,7 +146,7 @@ fn tables(connection: &Connection) -> rusqlite::Result<Vec<String>> {
     statement.query_map((), |row| row.get(0))?.collect()
 }
 
-/// The names of the columns, as an object has them in front of its values.
+/// The names of the columns, as keys of a JSON object.
 fn columns(statement: &Statement<'_>) -> Result<Vec<Vec<u8>>, String> {
     let mut known = HashSet::new();
     if let Some(twice) = statement.column_names().find(|name| !known.insert(*name)) {

@@ -1,4 +1,4 @@
-//! Rows that are added to the tables of a database.
+//! Adds rows to the tables of a database.
 
 use super::parts::{Parts, can_be_taken_out};
 use super::{PATIENCE, quoted, said, shortened};
@@ -10,18 +10,18 @@ use std::collections::HashMap;
 use std::io;
 use std::path::Path;
 
-/// The most of a row that a message shows.
+/// The most characters of a row that a message shows.
 const SHOWN: usize = 200;
-/// Blocks of rows in a transaction, unless each has one of its own.
+/// The number of blocks of rows in a transaction, unless each block has its own.
 const BLOCKS: u32 = 100;
 
-/// A database that is written. What was added and not committed is lost with the process, and nothing else.
+/// A database to write. If the process is killed, only uncommitted rows are lost.
 pub(in super::super) struct Database {
     connection: Connection,
     tables: HashMap<String, Table>,
-    /// Blocks in the transaction.
+    /// The number of blocks in the transaction.
     blocks: u32,
-    /// What is needed to go back, of a run whose state is kept.
+    /// The parts, which a run whose state is kept needs to go back.
     parts: Option<Parts>,
 }
 
@@ -32,7 +32,7 @@ struct Table {
 }
 
 impl Database {
-    /// The database in this file, which is made if there is none.
+    /// Opens the database in this file, or makes it.
     ///
     /// # Errors
     ///
@@ -47,12 +47,12 @@ impl Database {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connection = Connection::open_with_flags(path, flags).map_err(failed)?;
         connection.busy_timeout(PATIENCE).map_err(failed)?;
-        // What cannot be written is found before the first row is read.
+        // Finds a read-only database before the first row is read.
         connection.execute_batch("BEGIN IMMEDIATE; ROLLBACK").map_err(failed)?;
         Ok(Database { connection, tables: HashMap::new(), blocks: 0, parts: None })
     }
 
-    /// Begins to remember what is added, for a run whose state is kept.
+    /// Begins to note which rows are added, for a run whose state is kept.
     ///
     /// # Errors
     ///
@@ -62,11 +62,11 @@ impl Database {
         Ok(self)
     }
 
-    /// As a run has left it that claimed this. Nothing is changed before [`go_back`](Database::go_back).
+    /// Opens a database at the claim of a run. Changes nothing before [`go_back`](Database::go_back).
     ///
     /// # Errors
     ///
-    /// Why it does not hold what was claimed; or an error of the database.
+    /// Why it does not hold the claim; or an error of the database.
     pub(in super::super) fn with_parts(mut self, claim: &Value) -> io::Result<Result<Self, String>> {
         let parts = Parts::of_claim(&self.connection, claim).map_err(failed)?;
         Ok(parts.map(|parts| {
@@ -75,23 +75,23 @@ impl Database {
         }))
     }
 
-    /// Takes out what was added since the claim.
+    /// Removes the rows that were added since the claim.
     ///
     /// # Errors
     ///
-    /// If that fails; then all is as before.
+    /// If that fails. Nothing has changed then.
     pub(in super::super) fn go_back(&mut self) -> io::Result<()> {
         let Some(parts) = &self.parts else { return Ok(()) };
         let undone = self.connection.execute_batch("BEGIN IMMEDIATE").and_then(|()| parts.go_back(&self.connection));
         undone.and_then(|()| self.connection.execute_batch("COMMIT")).map_err(failed)
     }
 
-    /// Adds rows, which are flat objects of JSON on a line each, to a table. They are in the database once they are
+    /// Adds rows to a table. Each row is a flat JSON object on its own line. The rows are in the database once they are
     /// committed.
     ///
     /// # Errors
     ///
-    /// If the table refuses a row, or the database cannot be written. The rows before that are added.
+    /// If the table refuses a row, or the database cannot be written. The rows before the failure are added.
     pub(in super::super) fn insert(&mut self, table: &str, rows: &[u8]) -> io::Result<()> {
         if rows.is_empty() {
             return Ok(());
@@ -108,7 +108,7 @@ impl Database {
         let mut open: Option<Statement<'_>> = None;
         for row in rows {
             let shown = || shortened(&String::from_utf8_lossy(row), SHOWN);
-            let fields = fields(row).ok_or_else(|| format!("a row must be a flat object, and is {}", shown()))?;
+            let fields = fields(row).ok_or_else(|| format!("a row must be a flat object, but is {}", shown()))?;
             let names = || fields.iter().map(|field| field.0);
             if !tables.get(name).is_some_and(|table| table.columns.iter().map(Vec::as_slice).eq(names())) {
                 open = None;
@@ -134,7 +134,7 @@ impl Database {
         Ok(())
     }
 
-    /// Commits what was added if `now`, or if that is much.
+    /// Commits the added rows if `now`, or if there are many.
     ///
     /// # Errors
     ///
@@ -144,7 +144,7 @@ impl Database {
         if now || self.blocks >= BLOCKS { self.commit() } else { Ok(()) }
     }
 
-    /// Commits what was added.
+    /// Commits the added rows.
     ///
     /// # Errors
     ///
@@ -160,7 +160,7 @@ impl Database {
         self.connection.execute_batch("COMMIT").map_err(failed)
     }
 
-    /// Commits what was added, and returns what the database holds.
+    /// Commits the added rows, and returns a claim.
     ///
     /// # Errors
     ///
@@ -185,10 +185,11 @@ impl Database {
 }
 
 impl Drop for Database {
-    /// What was added by a run without a state stays, however that ends. With one it would be taken out again.
+    /// Keeps the rows of a run without a state, however the run ends. A run with a state would remove uncommitted rows
+    /// again.
     fn drop(&mut self) {
         if self.parts.is_none() {
-            // An error was reported where a sink was finished.
+            // An error has been reported when a sink finished.
             let _ = self.commit();
         }
     }
@@ -198,7 +199,7 @@ fn failed(error: Error) -> io::Error {
     io::Error::other(said(&error))
 }
 
-/// Makes the table, unless it is there.
+/// Makes the table if it does not exist.
 fn begun(connection: &Connection, name: &str, fields: &[(&[u8], &[u8])]) -> Result<Table, String> {
     let column = |(name, _): &(&[u8], &[u8])| match scalar_of(name) {
         Some(Scalar::Text(name)) => quoted(&String::from_utf8_lossy(&name)),
@@ -236,7 +237,7 @@ fn fields(row: &[u8]) -> Option<Vec<(&[u8], &[u8])>> {
     Some(all)
 }
 
-/// A value without parts, and what comes after it.
+/// A scalar, and the text after it.
 fn value(json: &[u8]) -> Option<(&[u8], &[u8])> {
     let mut end = 1;
     if json.first() == Some(&b'"') {
@@ -252,7 +253,7 @@ fn value(json: &[u8]) -> Option<(&[u8], &[u8])> {
 fn scalar(value: &[u8]) -> Scalar<'_> {
     scalar_of(value).unwrap_or_else(|| {
         let digits = String::from_utf8_lossy(value);
-        // Longer than those that filters compute with.
+        // A longer number than filters compute with.
         digits.parse().map_or(Scalar::Text(value.into()), Scalar::Int)
     })
 }

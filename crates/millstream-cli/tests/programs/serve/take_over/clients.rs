@@ -1,9 +1,8 @@
-//! Clients for which nothing may go wrong: no connection is refused or reset, and none ends without an answer.
+//! Clients of a ledger, for which nothing may go wrong while processes take over.
 
 use super::super::Ledger;
-use crate::scene::PATIENCE;
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::TcpStream;
+use crate::client::Connection;
+use std::io::Write;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{JoinHandle, sleep, spawn};
@@ -12,20 +11,20 @@ use std::time::Duration;
 /// How a client sends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// Each request on a connection of its own.
+    /// Each request on its own connection.
     New,
     /// All on one connection, with pauses.
     Kept,
     /// The body comes late.
     Slow,
-    /// Three at once.
+    /// Three requests at once.
     Pipelined,
 }
 
-/// Requests that are sent at once where they are pipelined.
+/// The number of pipelined requests.
 const AT_ONCE: u64 = 3;
 
-/// The clients that are at work. Each transfer has its own account, amount and id.
+/// The clients at work. Each transfer has its own account, amount and id.
 pub(super) struct Clients {
     over: Arc<AtomicBool>,
     threads: Vec<JoinHandle<u64>>,
@@ -41,7 +40,7 @@ impl Clients {
         let threads = kinds.iter().enumerate().map(|(number, kind)| {
             let (over, kind) = (over.clone(), *kind);
             spawn(move || {
-                let mut client = Client { port, kind, connection: None };
+                let mut client = Client { kind, connection: Connection::to(port) };
                 let mut done = 0;
                 while !over.load(Ordering::Relaxed) {
                     let to = done + if kind == Kind::Pipelined { AT_ONCE } else { 1 };
@@ -55,7 +54,7 @@ impl Clients {
         Clients { over, threads }
     }
 
-    /// Ends the clients, and compares the ledger with what they were answered.
+    /// Ends the clients, and compares the ledger with their answers.
     pub(super) fn check(self, ledger: &Ledger) {
         self.over.store(true, Ordering::Relaxed);
         let done: Vec<u64> =
@@ -83,38 +82,22 @@ fn amount(n: u64) -> u64 {
 }
 
 struct Client {
-    port: u16,
     kind: Kind,
-    connection: Option<BufReader<TcpStream>>,
+    connection: Connection,
 }
 
 impl Client {
-    fn connected(&self) -> BufReader<TcpStream> {
-        let stream = TcpStream::connect(("127.0.0.1", self.port)).expect("no connection is refused");
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
-        stream.set_nodelay(true).unwrap();
-        BufReader::new(stream)
-    }
-
-    /// Does these transfers. A response that ends the connection leaves those unanswered that were sent behind it.
+    /// Makes these transfers. Requests after a response that ends the connection have no answer, and are sent again.
     fn transfer(&mut self, number: usize, from: u64, to: u64) {
         let mut next = from;
         while next < to {
-            let mut connection = self.connection.take().unwrap_or_else(|| self.connected());
             for n in next..to {
-                self.send(connection.get_mut(), number, n);
+                self.send(number, n);
             }
             let mut ends = false;
             while next < to && !ends {
-                ends = answered(&mut connection);
+                ends = self.connection.response().ends;
                 next += 1;
-            }
-            if ends {
-                let mut rest = Vec::new();
-                connection.read_to_end(&mut rest).expect("no connection is reset");
-                assert!(rest.is_empty(), "{rest:?}");
-            } else if self.kind != Kind::New {
-                self.connection = Some(connection);
             }
         }
         match self.kind {
@@ -123,7 +106,8 @@ impl Client {
         }
     }
 
-    fn send(&self, stream: &mut TcpStream, number: usize, n: u64) {
+    fn send(&mut self, number: usize, n: u64) {
+        let stream = self.connection.stream();
         let (account, amount) = (account(number, n), amount(n));
         let body = format!("{{\"from\":\"bank\",\"to\":\"{account}\",\"amount\":{amount}}}");
         let close = if self.kind == Kind::New { "connection: close\r\n" } else { "" };
@@ -139,20 +123,4 @@ impl Client {
         }
         stream.write_all(second.as_bytes()).expect("it can be sent");
     }
-}
-
-/// Whether a response is the last one of its connection.
-fn answered(connection: &mut BufReader<TcpStream>) -> bool {
-    let (mut line, mut head) = (String::new(), String::new());
-    while line != "\r\n" {
-        line.clear();
-        let read = connection.read_line(&mut line).expect("no connection is reset");
-        assert!(read > 0, "a connection has ended without an answer: {head}");
-        head += &line.to_ascii_lowercase();
-    }
-    let length = head.split_once("content-length: ").and_then(|(_, rest)| rest.split_once('\r')).unwrap().0;
-    let mut body = vec![0; length.parse().unwrap()];
-    connection.read_exact(&mut body).expect("a response is whole");
-    assert!(head.starts_with("http/1.1 200 "), "{head}{}", String::from_utf8_lossy(&body));
-    head.contains("connection: close\r\n")
 }
