@@ -42,6 +42,7 @@ mod socket;
 #[cfg(any(all(test, feature = "tcp"), feature = "fuzzed"))]
 mod spoken;
 mod switch;
+mod timers;
 #[cfg(feature = "tls")]
 mod tls;
 mod wire;

@@ -2,9 +2,15 @@
 
 use crate::OpenError;
 use std::future::Future;
+#[cfg(feature = "http")]
+use std::future::poll_fn;
 use std::io;
 use std::net::{SocketAddr, ToSocketAddrs};
+#[cfg(feature = "http")]
+use std::pin::{Pin, pin};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
+#[cfg(feature = "http")]
+use std::task::{Poll, Waker};
 use std::thread::JoinHandle;
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
@@ -41,6 +47,26 @@ impl Closing {
     pub(crate) async fn wait(&mut self) {
         // An error means that the server is gone.
         let _ = self.0.wait_for(|closed| *closed).await;
+    }
+
+    /// The output of a future; none if the server is closed before it is ready.
+    #[cfg(feature = "http")]
+    pub(crate) async fn before<F: Future>(mut self, mut future: Pin<&mut F>) -> Option<F::Output> {
+        let state = self.0.clone();
+        let (mut closed, mut waits) = (pin!(self.wait()), None::<Waker>);
+        poll_fn(|cx| {
+            if let Poll::Ready(output) = future.as_mut().poll(cx) {
+                return Poll::Ready(Some(output));
+            }
+            // To poll it takes a lock that all connections share, and it need not be polled until it wakes this task.
+            let waker = cx.waker();
+            if waits.as_ref().is_some_and(|waits| waits.will_wake(waker)) && matches!(state.has_changed(), Ok(false)) {
+                return Poll::Pending;
+            }
+            waits = Some(waker.clone());
+            closed.as_mut().poll(cx).map(|()| None)
+        })
+        .await
     }
 }
 

@@ -1,18 +1,18 @@
 //! Bodies, within limits of size and time.
 
 use super::Refusal;
+use super::timers::Reused;
 use axum::body::{Body, HttpBody};
 use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt;
 use std::time::Duration;
-use tokio::time::timeout;
 
-/// The whole body.
-pub(super) async fn whole(body: Body, most: usize, within: Duration) -> Result<Bytes, Refusal> {
+/// The whole body, if it comes in time.
+pub(super) async fn whole(body: Body, most: usize, timer: &Reused, within: Duration) -> Result<Bytes, Refusal> {
     // Refuses a body that announces too many bytes before it comes.
     let hint = body.size_hint();
     if usize::try_from(hint.lower()).is_ok_and(|least| least <= most) {
-        timeout(within, collected(body, most)).await.unwrap_or(Err(Refusal::BodyTooSlow))
+        timer.within(within, collected(body, most)).await.unwrap_or(Err(Refusal::BodyTooSlow))
     } else {
         Err(Refusal::BodyTooLong { most })
     }

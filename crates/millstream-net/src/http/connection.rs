@@ -7,6 +7,7 @@ use super::guard::Guard;
 use super::hand_over::forward;
 use super::ingest::TAKEN;
 use super::switch::{Switch, Visitor, Way};
+use super::timers::Timers;
 use super::wire::Wire;
 use super::{Limits, Refusal};
 use crate::lingering::Lingering;
@@ -18,7 +19,7 @@ use axum::extract::{ConnectInfo, Request};
 use axum::response::{IntoResponse, Response};
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
-use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::rt::TokioIo;
 use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::pin::pin;
@@ -52,8 +53,9 @@ impl Serving {
     }
 
     fn held(&self, peer: SocketAddr, place: Place, closing: Closing) -> Held {
-        let open = Arc::new(Open::on(&self.counters));
-        Held { place, _open: open, closing, visitor: Visitor::of(peer, &self.switch), of_process: false }
+        let (open, visitor) = (Open::on(&self.counters), Visitor::of(peer, &self.switch));
+        let timers = Timers::default();
+        Held(Arc::new(Connection { place, _open: open, closing, visitor, timers }))
     }
 
     /// Serves the connection of a process that has a request for this one.
@@ -65,9 +67,9 @@ impl Serving {
         place: Place,
         closing: Closing,
     ) {
-        let held = Held { of_process: true, ..self.held(peer, place, closing) };
+        let held = self.held(peer, place, closing);
         let stream = Timed::new(Wire::Unix(stream), self.limits.write_within);
-        connection(&self, stream, held).await;
+        connection(&self, stream, held, From::Process).await;
     }
 }
 
@@ -83,7 +85,7 @@ impl Serving {
     where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
-        connection(&self, stream, self.held(peer, place, closing)).await;
+        connection(&self, stream, self.held(peer, place, closing), From::Client).await;
     }
 }
 
@@ -93,11 +95,11 @@ pub(super) async fn connected(serving: Arc<Serving>, accepted: Accepted) {
     let held = serving.held(peer, place, closing);
     let stream = Timed::new(Wire::Tcp(stream), serving.limits.write_within);
     match &serving.transport {
-        Transport::Plain => connection(&serving, stream, held).await,
+        Transport::Plain => connection(&serving, stream, held, From::Client).await,
         #[cfg(feature = "tls")]
         Transport::Tls(acceptor) => {
             if let Ok(Ok(stream)) = timeout(serving.limits.head_within, acceptor.clone().accept(stream)).await {
-                connection(&serving, stream, held).await;
+                connection(&serving, stream, held, From::Client).await;
             }
         }
     }
@@ -106,13 +108,37 @@ pub(super) async fn connected(serving: Arc<Serving>, accepted: Accepted) {
 /// The connection of a request, for code that outlives the response: an upgraded connection counts as open while this
 /// exists.
 #[derive(Clone)]
-pub(super) struct Held {
+pub(super) struct Held(Arc<Connection>);
+
+/// The data that all requests of a connection share.
+struct Connection {
     place: Place,
-    _open: Arc<Open>,
-    pub(super) closing: Closing,
-    pub(super) visitor: Arc<Visitor>,
-    /// Whether it belongs to a process that forwards the request.
-    of_process: bool,
+    _open: Open,
+    closing: Closing,
+    visitor: Arc<Visitor>,
+    timers: Timers,
+}
+
+impl Held {
+    pub(super) fn closing(&self) -> Closing {
+        self.0.closing.clone()
+    }
+
+    pub(super) fn visitor(&self) -> &Arc<Visitor> {
+        &self.0.visitor
+    }
+
+    pub(super) fn timers(&self) -> &Timers {
+        &self.0.timers
+    }
+}
+
+/// The other end of a connection.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum From {
+    Client,
+    /// A process that forwards requests.
+    Process,
 }
 
 /// Counts a connection as open while this exists.
@@ -132,56 +158,55 @@ impl Drop for Open {
 }
 
 /// Serves one connection. Its errors do not affect others.
-async fn connection<S>(serving: &Arc<Serving>, stream: S, held: Held)
+async fn connection<S>(serving: &Arc<Serving>, stream: S, held: Held, from: From)
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
-    let (mut http, mut closing) = (http1::Builder::new(), held.closing.clone());
+    let mut http = http1::Builder::new();
     let Limits { head_within, head, headers, read_ahead, .. } = serving.limits;
-    http.timer(TokioTimer::new()).header_read_timeout(head_within).max_headers(headers).max_header_size(head);
+    http.timer(held.timers().head.clone()).header_read_timeout(head_within).max_headers(headers).max_header_size(head);
     http.max_buf_size(read_ahead.max(head).max(8 << 10));
     // A client that closes its half after a request still gets the answer.
     http.half_close(true);
-    let stream = Lingering::new(stream, held.place.clone());
+    let stream = Lingering::new(stream, held.0.place.clone());
     let service = hyper::service::service_fn(|request| {
         let (serving, held) = (serving.clone(), held.clone());
-        async move { Ok::<_, Infallible>(serving.respond(request, held).await) }
+        async move { Ok::<_, Infallible>(serving.respond(request, &held, from).await) }
     });
     let mut connection = pin!(http.serve_connection(TokioIo::new(stream), service).with_upgrades());
-    tokio::select! {
-        _ = connection.as_mut() => return,
-        () = closing.wait() => connection.as_mut().graceful_shutdown(),
+    if held.closing().before(connection.as_mut()).await.is_none() {
+        connection.as_mut().graceful_shutdown();
+        let _ = connection.await;
     }
-    let _ = connection.await;
 }
 
 impl Serving {
-    async fn respond(&self, request: Request<Incoming>, held: Held) -> Response {
+    async fn respond(&self, request: Request<Incoming>, held: &Held, from: From) -> Response {
         let _under_way = UnderWay::of(&self.counters.under_way);
-        let response = self.answer(request.map(Body::new), held).await;
+        let response = self.answer(request.map(Body::new), held, from).await;
         self.counters.responded(response.status().as_u16());
         response
     }
 
-    async fn answer(&self, mut request: Request, held: Held) -> Response {
-        let peer = held.visitor.peer;
-        if !held.of_process {
+    async fn answer(&self, mut request: Request, held: &Held, from: From) -> Response {
+        let visitor = held.visitor();
+        let peer = visitor.peer;
+        if from == From::Client {
             // Only the process that has begun to take a body may set this header.
             request.headers_mut().remove(&TAKEN);
         }
-        match held.visitor.way().await {
+        match visitor.way().await {
             Way::Own(routes) => {
-                let _inside = Inside(held.visitor.clone());
+                let _inside = Inside(visitor);
                 match self.guard.admit(request.method(), request.headers(), peer.ip()) {
                     Ok(_admitted) => {
-                        let closing = held.closing.clone();
                         request.extensions_mut().insert(ConnectInfo(peer));
-                        request.extensions_mut().insert(held);
+                        request.extensions_mut().insert(held.clone());
                         let response = called(routes, request).await;
                         if !response.status().is_server_error() {
                             self.switch.answered();
                         }
-                        ends_with_server(response, closing)
+                        ends_with_server(response, held)
                     }
                     Err(refused) => *refused,
                 }
@@ -215,9 +240,9 @@ impl Visitor {
 }
 
 /// A request in the server's own routes, unless it has left.
-struct Inside(Arc<Visitor>);
+struct Inside<'v>(&'v Visitor);
 
-impl Drop for Inside {
+impl Drop for Inside<'_> {
     fn drop(&mut self) {
         self.0.leave();
     }

@@ -1,6 +1,7 @@
 //! A pipeline that answers requests.
 
 use super::connection::Held;
+use super::timers::Timers;
 use super::{Refusal, body};
 use axum::body::Body;
 use axum::extract::Request;
@@ -11,6 +12,7 @@ use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use millstream_core::Item;
 use millstream_exec::{Answer, CallError, Client, TrySendError};
+use std::borrow::Cow;
 use std::convert::Infallible;
 use std::fmt;
 use std::future::Future;
@@ -166,31 +168,32 @@ impl<Q: Item, A: Item> Inner<Q, A> {
         let options = &self.options;
         let (mut parts, body) = request.into_parts();
         // A hand-over does not wait for a body that comes slowly.
-        let visitor = parts.extensions.get::<Held>().map(|held| held.visitor.clone());
-        if let Some(visitor) = &visitor {
-            visitor.leave();
+        let held = parts.extensions.get::<Held>().cloned();
+        if let Some(held) = &held {
+            held.visitor().leave();
         }
-        let body = body::whole(body, options.most, options.body_within).await?;
-        if let Some(visitor) = visitor
-            && !visitor.come_back()
+        let timers = held.as_ref().map_or_else(|| Cow::Owned(Timers::default()), |held| Cow::Borrowed(held.timers()));
+        let body = body::whole(body, options.most, &timers.body, options.body_within).await?;
+        if let Some(held) = &held
+            && !held.visitor().come_back()
         {
             parts.headers.remove(TRANSFER_ENCODING);
             let whole = Request::from_parts(parts, Body::from(body));
-            return Ok(Box::pin(visitor.again(whole)).await);
+            return Ok(Box::pin(held.visitor().again(whole)).await);
         }
         let within = preferred(&parts.headers).map_or(options.within, |preferred| preferred.min(options.within));
         let asked = match (options.read)(parts, body) {
             Ok(asked) => asked,
             Err(response) => return Ok(*response),
         };
-        let answered = match timeout(within, self.client.try_call(asked)).await {
-            Ok(Ok(answered)) => answered,
-            Ok(Err(TrySendError::Full { value, .. })) => {
+        let answered = match timers.answer.within(within, self.client.try_call(asked)).await {
+            Some(Ok(answered)) => answered,
+            Some(Err(TrySendError::Full { value, .. })) => {
                 let sent = self.sent_within(value, options.room_within).await?;
                 timeout(within, sent.into_future()).await.map_err(|_| Refusal::Late)?
             }
-            Ok(Err(TrySendError::Ended(_))) => return Err(self.ending()),
-            Err(_) => return Err(Refusal::Late),
+            Some(Err(TrySendError::Ended(_))) => return Err(self.ending()),
+            None => return Err(Refusal::Late),
         };
         answered.map(|answer| (options.write)(answer)).map_err(unanswered)
     }

@@ -104,7 +104,7 @@ impl Ingest {
     async fn respond(self, request: Request) -> Response {
         let (mut parts, body) = request.into_parts();
         let before = parts.headers.get(&TAKEN).and_then(|taken| taken.to_str().ok()?.parse().ok()).unwrap_or(0);
-        let visitor = parts.extensions.get::<Held>().map(|held| held.visitor.clone());
+        let visitor = parts.extensions.get::<Held>().map(|held| held.visitor().clone());
         let mut taking = Taking::into(&self.client, before);
         let outcome = self.take(body, visitor.as_deref(), &mut taking).await;
         // These lines are taken, even if the rest failed.

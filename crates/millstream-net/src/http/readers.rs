@@ -96,11 +96,11 @@ type State = Option<(Reader, Option<Held>)>;
 
 /// The next chunk: all values that are there, or the next one.
 async fn chunk(state: State, write: fn(&mut BytesMut, &Next)) -> Option<(Result<Bytes, Infallible>, State)> {
-    let (mut reader, mut held) = state?;
+    let (mut reader, held) = state?;
     let mut closed = false;
     let mut next = tokio::select! {
         next = reader.next() => Some(next),
-        () = closing(&mut held) => {
+        () = closing(&held) => {
             // Sends the values that were published before.
             closed = true;
             reader.try_next()
@@ -121,9 +121,9 @@ async fn chunk(state: State, write: fn(&mut BytesMut, &Next)) -> Option<(Result<
 }
 
 /// Waits until the server is closed. Only our own server reports that.
-pub(super) async fn closing(held: &mut Option<Held>) {
+pub(super) async fn closing(held: &Option<Held>) {
     match held {
-        Some(held) => held.closing.wait().await,
+        Some(held) => held.closing().wait().await,
         None => std::future::pending().await,
     }
 }

@@ -37,13 +37,13 @@ pub fn send_messages(values: Broadcast, when_slow: WhenSlow) -> MethodRouter {
         let values = values.clone();
         let upgrade = upgrade.max_message_size(FROM_READER).max_frame_size(FROM_READER);
         std::future::ready(upgrade.on_upgrade(move |socket| async move {
-            let mut held = held.map(|Extension(held)| held);
-            write(socket, values.reader(when_slow), &mut held).await;
+            let held = held.map(|Extension(held)| held);
+            write(socket, values.reader(when_slow), &held).await;
         }))
     })
 }
 
-async fn write(mut socket: WebSocket, mut reader: Reader, held: &mut Option<Held>) {
+async fn write(mut socket: WebSocket, mut reader: Reader, held: &Option<Held>) {
     let mut closed = false;
     loop {
         let next = if closed {
@@ -111,13 +111,13 @@ pub fn take_messages(client: Client<Vec<u8>, ()>, longest: usize, idle: Duration
         let client = client.clone();
         let upgrade = upgrade.max_message_size(longest).max_frame_size(longest);
         std::future::ready(upgrade.on_upgrade(move |socket| async move {
-            let mut held = held.map(|Extension(held)| held);
-            read(socket, &client, idle, &mut held).await;
+            let held = held.map(|Extension(held)| held);
+            read(socket, &client, idle, &held).await;
         }))
     })
 }
 
-async fn read(mut socket: WebSocket, client: &Client<Vec<u8>, ()>, idle: Duration, held: &mut Option<Held>) {
+async fn read(mut socket: WebSocket, client: &Client<Vec<u8>, ()>, idle: Duration, held: &Option<Held>) {
     let mut taking = Taking::into(client, 0);
     let (code, why) = loop {
         let said = tokio::select! {
