@@ -140,11 +140,7 @@ fn rounded(value: f64) -> f64 {
 }
 
 fn float_out(value: f64, out: &mut Vec<u8>) {
-    if value.is_finite() {
-        millstream_jq::Scalar::Float(value).write(out);
-    } else {
-        out.extend_from_slice(b"null");
-    }
+    millstream_jq::Scalar::Float(value).write(out);
 }
 
 fn extreme(kept: &mut Option<Bytes>, kind: Kind, value: &[u8]) {

@@ -20,7 +20,7 @@ pub(crate) fn check(text: &str, inputs: &[&str], expected: &str) {
 }
 
 #[track_caller]
-fn check_dead(text: &str, inputs: &[&str], expected: &str, dead: &[(&str, u64, &str, &str)]) {
+pub(crate) fn check_dead(text: &str, inputs: &[&str], expected: &str, dead: &[(&str, u64, &str, &str)]) {
     let out = of(text, inputs);
     let found: Vec<_> =
         out.dead.iter().map(|(stage, number, path, why)| (&**stage, *number, &**path, &**why)).collect();
@@ -28,7 +28,7 @@ fn check_dead(text: &str, inputs: &[&str], expected: &str, dead: &[(&str, u64, &
 }
 
 #[track_caller]
-fn refused(text: &str, parts: &[&str]) {
+pub(crate) fn refused(text: &str, parts: &[&str]) {
     let wrong = Program::load(text, 1, false).map(drop).expect_err(text).to_string();
     for part in parts {
         assert!(wrong.contains(part), "{part}: {wrong}");
