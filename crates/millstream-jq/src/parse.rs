@@ -1,8 +1,8 @@
 //! JSON as jaq reads it, with values that nothing reads left out.
 //!
-//! It takes what `jaq_json::read` takes, which is more than JSON: comments, `NaN`, `Infinity`, zeros before digits, byte
-//! strings and keys of any type. A test compares the two. A strict parser takes JSON alone. Nesting is limited, since
-//! each level takes room on the stack.
+//! It takes what `jaq_json::read` takes, which is more than JSON: comments, `NaN`, `Infinity`, zeros before digits,
+//! byte strings and keys of any type. A test compares the two. A strict parser takes JSON alone. Nesting is limited,
+//! since each level takes room on the stack.
 
 mod compact;
 mod fields;

@@ -51,6 +51,7 @@ pub(crate) fn stages(building: &Building) -> Stages {
     orders(&mut stages);
     joins(&mut stages);
     sinks(&mut stages, building);
+    stages.by_expression("map");
     for (name, help) in OTHERS {
         stages.instead_of(name, help);
     }
@@ -60,7 +61,8 @@ pub(crate) fn stages(building: &Building) -> Stages {
 }
 
 /// Names of jq, Miller, SQL and the shell, and what to write here.
-const OTHERS: [(&str, &str); 18] = [
+const OTHERS: [(&str, &str); 22] = [
+    ("add", "`sum(.qty)` is the sum"),
     ("avg", "`mean(.qty)` is the mean"),
     ("average", "`mean(.qty)` is the mean"),
     ("cut", "`map({id, qty})` keeps fields"),
@@ -72,12 +74,15 @@ const OTHERS: [(&str, &str); 18] = [
     ("last", "`latest` is the last row"),
     ("length", "`count` counts rows"),
     ("limit", "`take(10)` is the first rows"),
+    ("max_by", "`top(1, .qty)` is the row with the greatest value"),
+    ("min_by", "`top(1, -.qty)` is the row with the least value"),
     ("order_by", "`top(10, .qty)` is the greatest rows"),
     ("sort", "`top(10, .qty)` is the greatest rows"),
     ("sort_by", "`top(10, .qty)` is the greatest rows"),
     ("tail", "`latest` is the last row"),
     ("uniq", "`distinct(.user)` is the first row of each key, and `count(by: .user)` counts them"),
     ("unique", "`distinct(.user)` is the first row of each key"),
+    ("unique_by", "`distinct(.user)` is the first row of each key"),
     ("wc", "`count` counts rows"),
 ];
 

@@ -1,5 +1,6 @@
 //! A parsed block against a registry: names and types, and the statements that it means.
 
+mod asked;
 mod names;
 mod parameters;
 mod sources;
@@ -9,6 +10,7 @@ use crate::registry::{Ends, Entry, Loads};
 use crate::stage::TypeOf;
 use crate::wrong::{Mistake, near};
 use crate::{Called, In, Literal, Registry, Span, TextBlock, TextPipeline, TextProgram, Wrong};
+use asked::Asked;
 use millstream_core::wires::{Wire, Wires};
 use millstream_core::{Item, PartsExt, Val};
 use millstream_exec::{BoxExact, BoxKind, BoxStatements};
@@ -51,7 +53,8 @@ pub(crate) fn program<A: Item, B: Item, K: Loads<A, B>>(
     let (mut loader, input) = Loader::begin::<A, B>(registry, text, Vec::new());
     loader.input = Some(input);
     let begins = loader.begins();
-    let (program, mistakes) = parse_program(text, &begins);
+    let asked = Asked { registry, begins: begins.clone() };
+    let (program, mistakes) = parse_program(text, &asked);
     let is_parsed = mistakes.is_empty();
     loader.mistakes = mistakes;
     let bound = program.steps.iter().filter_map(|step| match step {

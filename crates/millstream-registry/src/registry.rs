@@ -59,6 +59,7 @@ pub struct Registry<Known: BoxKind = AnyPipe> {
     pub(crate) fields: BTreeMap<(&'static str, TypeId), Field<Known>>,
     /// What to write in the place of names that other languages have.
     pub(crate) others: BTreeMap<&'static str, &'static str>,
+    pub(crate) by_expression: Option<&'static str>,
 }
 
 impl Default for Registry {
@@ -177,7 +178,13 @@ impl<Known: BoxKind> Registry<Known> {
     /// Without any stage.
     #[must_use]
     pub fn empty() -> Self {
-        Registry { types: HashMap::new(), stages: BTreeMap::new(), fields: BTreeMap::new(), others: BTreeMap::new() }
+        Registry {
+            types: HashMap::new(),
+            stages: BTreeMap::new(),
+            fields: BTreeMap::new(),
+            others: BTreeMap::new(),
+            by_expression: None,
+        }
     }
 
     /// Sets the name of a type in messages. Without one it is Rust's.
@@ -252,6 +259,13 @@ impl<Known: BoxKind> Registry<Known> {
     /// to write instead.
     pub fn instead_of(&mut self, name: &'static str, help: &'static str) -> &mut Self {
         self.others.insert(name, help);
+        self
+    }
+
+    /// Names the stage whose first parameter is an expression that makes values of others. If an expression stands in
+    /// the place of a stage, the message says to write it as the parameter of this one.
+    pub fn by_expression(&mut self, stage: &'static str) -> &mut Self {
+        self.by_expression = Some(stage);
         self
     }
 

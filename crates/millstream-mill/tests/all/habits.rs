@@ -1,6 +1,7 @@
 //! What those who know jq expect.
 
 use crate::meaning::{check, check_dead};
+use millstream_mill::Program;
 
 #[test]
 fn what_is_written_is_json() {
@@ -30,4 +31,65 @@ fn a_row_that_only_jq_would_read_is_a_dead_letter() {
             ("jsonl", 5, "", "not JSON: expected a value"),
         ],
     );
+}
+
+/// A text, and what the help of its only mistake says.
+#[track_caller]
+fn helped(text: &str, help: &str) {
+    let wrong = Program::load(text, 1, false).map(drop).expect_err(text);
+    let found: Vec<_> = wrong.mistakes().iter().map(|mistake| mistake.help.as_deref().unwrap_or_default()).collect();
+    assert_eq!(found.len(), 1, "{wrong}");
+    assert!(found[0].contains(help), "{help}: {wrong}");
+}
+
+#[test]
+fn an_expression_without_brackets_has_one_message() {
+    for (argument, help) in [
+        ("del(.a)", "write `(del(.a))`"),
+        ("with_entries(.value += 1)", "write `(with_entries(.value += 1))`"),
+        ("select(.a > 1) | {a}", "write `(select(.a > 1) | {a})`"),
+        ("reduce .[] as $x (0; . + $x)", "write `(reduce .[] as $x (0; . + $x))`"),
+        ("if .a then 1 else 2 end", "write `(if .a then 1 else 2 end)`"),
+        ("1 + .a", "write `(1 + .a)`"),
+        ("\"a\" + .b", "write `(\"a\" + .b)`"),
+        ("@csv", "write `(@csv)`"),
+        ("level == 1", "write `.level == 1` if `level` is a field"),
+        ("not .a", "`not` comes last: write `(.a | not)`"),
+        ("\"user\"", "a field is written as `.user`"),
+        ("7", "as an expression it needs brackets: `(7)`"),
+        (".a, .b", "an expression with a comma needs brackets"),
+    ] {
+        helped(&format!("jsonl | map({argument}) | csv"), help);
+    }
+    helped("jsonl | where(has(\"a\"))", "write `(has(\"a\"))`");
+    helped("jsonl | sum(of: 1 + .a)", "write `(1 + .a)`");
+    helped("jsonl | count(by: \"user\")", "a field is written as `.user`");
+    let where_ = "write `select(.a > 1)` in the place of `map(select(.a > 1))`";
+    helped("jsonl | map(select(.a > 1))", where_);
+}
+
+#[test]
+fn an_expression_in_the_place_of_a_stage_is_told_of_map() {
+    for (stage, help) in [
+        (".a", "write `map(.a)`"),
+        (".[]", "write `map(.[])`"),
+        ("{a}", "write `map({a})`"),
+        (".a = 1", "write `map(.a = 1)`"),
+        (".a |= . + 1", "write `map(.a |= . + 1)`"),
+        (".a, .b", "write `map((.a, .b))`"),
+        ("del(.a)", "write `map((del(.a)))`"),
+        ("to_entries", "write `map((to_entries))`"),
+        ("if .a then . else empty end", "write `map((if .a then . else empty end))`"),
+        ("add", "`sum(.qty)` is the sum"),
+        ("unique_by(.a)", "`distinct(.user)`"),
+    ] {
+        helped(&format!("jsonl | {stage} | csv"), help);
+    }
+}
+
+#[test]
+fn an_argument_may_begin_with_a_sign() {
+    let rows = "{\"a\":1}\n{\"a\":3}\n{\"a\":2}\n";
+    check("jsonl | top(2, -.a) | map(.a)", &[rows], "1\n2\n");
+    check("jsonl | map(-(.a + 1)) | take(1)", &[rows], "-2\n");
 }
