@@ -44,6 +44,17 @@ pub(crate) enum Sides {
     Both(Rows, Rows),
 }
 
+impl Sides {
+    /// The rows of this wire, and of the other one.
+    pub(crate) fn rows(&self) -> [Option<&Rows>; 2] {
+        match self {
+            Sides::These(rows) => [Some(rows), None],
+            Sides::Others(others) => [None, Some(others)],
+            Sides::Both(rows, others) => [Some(rows), Some(others)],
+        }
+    }
+}
+
 /// What a step answers.
 #[derive(Default)]
 struct Matched {

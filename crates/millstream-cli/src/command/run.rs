@@ -165,6 +165,12 @@ impl Text {
     }
 }
 
+/// What is watched has the rows of this program from now on.
+fn count_rows(program: &Program) {
+    let rows = program.rows().clone();
+    crate::watching::count_rows(move |stage| rows.of(stage));
+}
+
 /// Reports a text that is wrong with all its mistakes.
 fn shown_wrong(of: &Text, text: &str, wrong: millstream_registry::Wrong, complaints: &Complaints) -> Outcome {
     match of.source_of_data(text) {
@@ -297,6 +303,7 @@ fn run_into(
         let stopper = sources.stopper();
         interrupts.when_drained(move || stopper.stop());
     }
+    count_rows(program);
     let ran = runs.run(&program.pipeline, FromFiles { values: sources, waits }, outputs, Outputs::write);
     #[cfg(feature = "page")]
     changes.iter().for_each(change::Changes::end);

@@ -207,6 +207,7 @@ impl Job {
             });
             KeptSources::new(reading, journal)
         };
+        super::count_rows(&kept.program);
         let shown = outputs.shown(shown);
         let show = |shown: &mut Shown, _: SequenceNumber, written: &Written| shown.write(written);
         let ended = runs.keep(keep, &kept.program.pipeline, source, outputs.clone(), sink::fold(shown, show));
