@@ -82,6 +82,18 @@ fn rows_are_shown_and_measured() {
     assert_eq!(ended(&mut child).code(), Some(0));
 }
 
+#[cfg(feature = "run")]
+#[test]
+fn what_is_read_of_a_followed_file_is_measured() {
+    let scene = Scene::new().file("p.mill", "lines(\"in\", follow: true) | lines").file("in", "to be\n".repeat(100));
+    let (mut child, _stderr, address) = shown(&scene, "run --page 127.0.0.1:0 p.mill");
+    top(&scene, &address, " 100");
+    let metrics = metrics(&address);
+    assert!(metrics.contains("millstream_read_bytes_total 600\n"), "{metrics}");
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
 /// The page shows how a run has ended for as long as it stays, and a signal ends the page.
 #[test]
 fn the_page_stays_and_says_how_it_ended() {

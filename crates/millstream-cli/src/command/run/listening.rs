@@ -6,6 +6,7 @@
 
 use crate::deploy::{Clients, Refused};
 use crate::outcome::Outcome;
+use crate::progress;
 use millstream_core::{pipeline, text::Block};
 use millstream_exec::{Client, JobExt, Poller, Reception, Request, Rings, RunError, Runner, Source};
 use millstream_net::arrivals;
@@ -99,6 +100,6 @@ impl Iterator for Listening {
     type Item = Block;
 
     fn next(&mut self) -> Option<Block> {
-        self.blocks.recv().ok()
+        self.blocks.recv().ok().inspect(|block| progress::read(block.len()))
     }
 }

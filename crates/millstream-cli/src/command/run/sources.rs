@@ -2,7 +2,7 @@ use super::fetched::fetched;
 #[cfg(feature = "serve")]
 use super::listening::Listening;
 use super::sink_file::is_url;
-use crate::input::{Opening, message, report};
+use crate::input::{Counted, Opening, message, report};
 use crate::message::{Complaints, quoted};
 use crate::outcome::Outcome;
 use millstream_io::{Decompressed, Follow, matching};
@@ -225,7 +225,7 @@ impl Sources {
             let follow = Follow::new(&file);
             let stopper = follow.stopper();
             self.endless.add(move || stopper.stop());
-            self.current = Some((file, FileBlocks::new(&of, number, &name, follow, self.most)));
+            self.current = Some((file, FileBlocks::new(&of, number, &name, Counted(follow), self.most)));
             return Some(());
         }
         #[cfg(feature = "sqlite")]
