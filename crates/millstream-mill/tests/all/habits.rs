@@ -1,6 +1,7 @@
 //! What those who know jq expect.
 
 use crate::meaning::{check, check_dead};
+use crate::running::of;
 use millstream_mill::Program;
 
 #[test]
@@ -92,4 +93,18 @@ fn an_argument_may_begin_with_a_sign() {
     let rows = "{\"a\":1}\n{\"a\":3}\n{\"a\":2}\n";
     check("jsonl | top(2, -.a) | map(.a)", &[rows], "1\n2\n");
     check("jsonl | map(-(.a + 1)) | take(1)", &[rows], "-2\n");
+}
+
+#[test]
+fn a_late_row_is_told_of_a_lateness_that_would_take_it() {
+    let rows = |late: u64| format!("{{\"t\":1000000}}\n{{\"t\":{}}}\n", 1_000_000 - late);
+    for (set, late, advised) in [("0s", 61, "2m"), ("1m", 200, "5m"), ("1m", 86_400, "2d"), ("30s", 3599, "1h")] {
+        let late = rows(late);
+        let set = if set == "0s" { String::new() } else { format!(", late: {set}") };
+        let out = of(&format!("jsonl | count(every: 1s, at: .t{set})"), &[&late]);
+        let why = &out.dead[0].3;
+        assert!(why.ends_with(&format!("`late: {advised}` would wait for it")), "{why}");
+        let mended = of(&format!("jsonl | count(every: 1s, at: .t, late: {advised})"), &[&late]);
+        assert_eq!(mended.dead, [], "{advised}");
+    }
 }

@@ -178,7 +178,8 @@ fn folds_of_nothing_have_an_answer() {
 
 #[test]
 fn windows_close_by_event_time() {
-    let late = ("count", 5, "", "it is late: its window has closed; `late: 1m` would wait longer");
+    let why = "it is late: it is 6s behind the latest row, and its window has closed; `late: 10s` would wait for it";
+    let late = ("count", 5, "", why);
     let counts = "\
 {\"start\":0,\"end\":60,\"service\":\"a\",\"count\":1}
 {\"start\":0,\"end\":60,\"service\":\"b\",\"count\":1}
