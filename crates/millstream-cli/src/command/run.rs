@@ -7,6 +7,7 @@
 #[cfg(feature = "page")]
 mod change;
 mod change_rules;
+mod ends;
 mod fetched;
 #[cfg_attr(not(any(feature = "page", test)), expect(dead_code, reason = "a change comes by the page"))]
 mod files;
@@ -303,6 +304,7 @@ fn run_into(
         let stopper = sources.stopper();
         interrupts.when_drained(move || stopper.stop());
     }
+    let reached = sources.reached();
     count_rows(program);
     let ran = runs.run(&program.pipeline, FromFiles { values: sources, waits }, outputs, Outputs::write);
     #[cfg(feature = "page")]
@@ -310,6 +312,9 @@ fn run_into(
     match ran {
         Ok(outputs) => {
             outputs.finish(quiet);
+            if runs.interrupted() && !endless && !quiet {
+                ends::say_interrupted(program, reached.within().as_deref(), complaints);
+            }
             runs.finish()
         }
         Err(error) => runs.fail(&error),

@@ -146,6 +146,22 @@ impl Endless {
     }
 }
 
+/// How far a run has read.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Reached(Arc<Mutex<(Option<OsString>, bool)>>);
+
+impl Reached {
+    fn set(&self, file: Option<OsString>, all: bool) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = (file, all);
+    }
+
+    /// The file that was being read when the run ended; `None` if there was none, or if everything was read.
+    pub(super) fn within(&self) -> Option<OsString> {
+        let reached = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        reached.0.clone().filter(|_| !reached.1)
+    }
+}
+
 /// The blocks of all sources, one file after the other. A file that fails is reported, and the next one follows.
 pub(super) struct Sources {
     left: VecDeque<(usize, SourceOf, OsString)>,
@@ -153,6 +169,7 @@ pub(super) struct Sources {
     most: usize,
     opening: Opening,
     endless: Endless,
+    reached: Reached,
     /// What is read after all files.
     #[cfg(feature = "serve")]
     listening: Option<(usize, SourceOf, Listening)>,
@@ -204,6 +221,7 @@ impl Sources {
             most,
             opening,
             endless,
+            reached: Reached::default(),
             #[cfg(feature = "serve")]
             listening,
             quiet,
@@ -215,11 +233,18 @@ impl Sources {
         self.endless.clone()
     }
 
+    pub(super) fn reached(&self) -> Reached {
+        self.reached.clone()
+    }
+
     /// Opens the next file that can be opened.
     fn advance(&mut self) -> Option<()> {
         let Some((number, of, file)) = self.left.pop_front() else {
-            return self.listen();
+            let more = self.listen();
+            self.reached.set(None, more.is_none());
+            return more;
         };
+        self.reached.set(Some(file.clone()), false);
         let name = if file == "-" { "-".into() } else { file.to_string_lossy().into_owned() };
         if of.follow {
             let follow = Follow::new(&file);
