@@ -1,6 +1,7 @@
 //! Rows joined with those of another wire by a key.
 
 use crate::bytes::Bytes;
+use crate::counted::Partners;
 use crate::key::{make_key, ordered};
 use crate::rows::{FailedRow, RowAt, Rows};
 use crate::time::time_of;
@@ -24,6 +25,8 @@ pub(crate) struct Join {
     pub(crate) keeps: bool,
     /// The most rows of the other wire.
     pub(crate) most: usize,
+    /// What it finds.
+    pub(crate) partners: Partners,
 }
 
 /// A row and its time.
@@ -141,6 +144,7 @@ impl Join {
             match self.keyed(others, row, &self.with) {
                 Ok(None) => {}
                 Ok(Some((key, time))) => {
+                    self.partners.key(true, &key);
                     if joined.count >= self.most {
                         let most = self.most;
                         fail(format!("more than {most} rows to join with: `most: {}` allows more", 10 * most));
@@ -160,6 +164,7 @@ impl Join {
 
     fn find(&self, joined: &Joined, rows: &Rows, some: &[RowAt], out: &mut Matched) {
         let Matched { text, at, dead } = out;
+        let mut alone = 0;
         for row in some {
             let json = rows.json(row);
             let keyed = rows.check_utf8(row, &json).and_then(|()| self.keyed(rows, row, &self.on));
@@ -176,6 +181,7 @@ impl Join {
             };
             let mut any = false;
             if let Some((key, time)) = keyed {
+                self.partners.key(false, &key);
                 for (other_time, other) in joined.rows.get(&key).into_iter().flatten() {
                     if self.within.as_ref().is_some_and(|(within, _)| time.abs_diff(*other_time) > *within) {
                         continue;
@@ -190,12 +196,14 @@ impl Join {
                     any = true;
                 }
             }
+            alone += u64::from(!any);
             if !any && self.keeps {
                 let from = text.len();
                 text.extend_from_slice(json);
                 end(text, from);
             }
         }
+        self.partners.add(some.len() as u64, alone);
     }
 }
 

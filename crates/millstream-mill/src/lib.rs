@@ -69,7 +69,7 @@ mod written;
 
 pub use change::Allowed;
 pub use columns::{Column, Columns, Type};
-pub use counted::RowCounts;
+pub use counted::{JoinCount, RowCounts};
 pub use ends::Numbers;
 pub use program::{Boxes, Program};
 pub use raw::{Format, Raw};

@@ -248,9 +248,10 @@ fn joins(stages: &mut Stages, building: &Building) {
             "join",
             ["on", "with", "within", "at", "keep", "most"],
             move |(rows, others): (In<Rows>, In<Rows>), (on, with, within, at, keep, most): Joining| {
-                let count = counting.of(Role::Stage);
+                let (count, partners) = counting.of_join();
                 let join = Join {
                     stage: "join".into(),
+                    partners,
                     with: with.map_or_else(|| on.0.clone(), |with| with.0),
                     on: on.0,
                     within: within.zip(at).map(|(within, at)| (within.0, at.0)),

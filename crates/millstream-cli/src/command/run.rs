@@ -312,8 +312,11 @@ fn run_into(
     match ran {
         Ok(outputs) => {
             outputs.finish(quiet);
-            if runs.interrupted() && !endless && !quiet {
-                ends::say_interrupted(program, reached.within().as_deref(), complaints);
+            if !quiet {
+                if runs.interrupted() && !endless {
+                    ends::say_interrupted(program, reached.within().as_deref(), complaints);
+                }
+                ends::say_alone(program, complaints);
             }
             runs.finish()
         }

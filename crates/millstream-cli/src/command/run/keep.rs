@@ -103,6 +103,9 @@ pub(super) fn run(of: RunText, keep: Keep, complaints: &Complaints) -> Outcome {
                         );
                     }
                     counts.into_iter().for_each(|counts| counts.say(quiet));
+                    if !quiet {
+                        super::ends::say_alone(&job.kept.program, complaints);
+                    }
                     runs.finish()
                 }
                 Ok(Ended::Ran(Err(failed))) => runs.fail(&failed),
