@@ -3,9 +3,10 @@
 use crate::bytes::Bytes;
 use crate::counted::Partners;
 use crate::key::{make_key, ordered};
+use crate::parameters::too_many;
 use crate::rows::{FailedRow, RowAt, Rows};
+use crate::stages::KEYS;
 use crate::time::time_of;
-use millstream_core::failure::fail;
 use millstream_jq::{Expression, Values};
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
@@ -146,8 +147,7 @@ impl Join {
                 Ok(Some((key, time))) => {
                     self.partners.key(true, &key);
                     if joined.count >= self.most {
-                        let most = self.most;
-                        fail(format!("more than {most} rows to join with: `most: {}` allows more", 10 * most));
+                        too_many("rows to join with", self.most, KEYS);
                     }
                     let json = others.json(row);
                     if let Err(why) = others.check_utf8(row, &json) {

@@ -49,7 +49,7 @@ impl Building {
 type Stages = Registry<Boxes>;
 
 /// The most keys of a fold, unless text sets another number.
-const KEYS: usize = 1_000_000;
+pub(crate) const KEYS: usize = 1_000_000;
 
 pub(crate) fn stages(building: &Building) -> Stages {
     let mut stages = Registry::empty();
@@ -99,12 +99,13 @@ fn sources(stages: &mut Stages, building: &Building) {
     let source = |name: &'static str, building: &Building| {
         let (stage, building): (Arc<str>, _) = (name.into(), building.clone());
         move |raw: In<Raw>, of: SourceOf| {
-            let (stage, format, reads) = (stage.clone(), of.format, building.collected.source(of));
+            let (stage, format, is_sampled) = (stage.clone(), of.format, of.columns.is_none());
+            let reads = building.collected.source(of);
             let count = building.counting.of(Role::Source);
             raw.shard(building.shards, move |p| {
                 p.filter_map(move |raw: &Raw| {
                     (raw.source == reads.source).then(|| {
-                        let rows = parse::rows(raw, format, reads.dead, &stage);
+                        let rows = parse::rows(raw, format, (reads.dead, is_sampled), &stage);
                         count.add(&rows);
                         rows
                     })

@@ -51,7 +51,7 @@ pub(crate) fn program<A: Item, B: Item, K: Loads<A, B>>(
 ) -> Result<TextProgram<A, B, K>, Wrong> {
     fits(text)?;
     let (mut loader, input) = Loader::begin::<A, B>(registry, text, Vec::new());
-    loader.input = Some(input);
+    (loader.input, loader.output) = (Some(input), Some(TypeId::of::<B>()));
     let begins = loader.begins();
     let asked = Asked { registry, begins: begins.clone() };
     let (program, mistakes) = parse_program(text, &asked);
@@ -114,6 +114,8 @@ struct Loader<'a, K: BoxKind> {
     mistakes: Vec<Mistake>,
     /// What sources read, in a program.
     input: Option<Typed>,
+    /// The type of what leaves, in a program.
+    output: Option<TypeId>,
     has_source: bool,
     /// How often this name, of a wire or of a stage without a name of the text's, was given.
     named: HashMap<Cow<'a, str>, usize>,
@@ -149,6 +151,7 @@ impl<'a, K: BoxKind> Loader<'a, K> {
             wires: HashMap::new(),
             mistakes,
             input: None,
+            output: None,
             has_source: false,
             named: HashMap::new(),
         };
@@ -272,7 +275,8 @@ impl<'a, K: BoxKind> Loader<'a, K> {
                 let (is, wanted) = (registry.name_of(read.of), registry.name_of(*wanted));
                 let what = format!("`{}` reads a `{wanted}` here", call.stage.text);
                 let mistake = Mistake::new(what, at.clone(), format!("this is a `{is}`"));
-                self.mistakes.push(origin(mistake, read));
+                let help = (self.output == Some(read.of.id)).then(|| self.written(call));
+                self.mistakes.push(origin(mistake, read).help_if(help));
             }
         }
         if self.mistakes.len() > before || reads.iter().any(|(read, _)| read.is_none()) {

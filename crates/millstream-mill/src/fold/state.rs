@@ -2,9 +2,10 @@ use super::accumulator::Accumulator;
 use super::prepare::{Entry, Prepared, Value};
 use super::spec::{Aggregate, Fold, Windows};
 use crate::bytes::Bytes;
+use crate::parameters::too_many;
 use crate::rows::{FailedRow, RowAt, Rows};
+use crate::stages::KEYS;
 use crate::time;
-use millstream_core::failure::fail;
 use millstream_core::pipe::{FoldedWindow, OpenFolds};
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
@@ -94,9 +95,8 @@ impl FoldKernel {
         if let Some(keyed) = self.keys.get_mut(key) {
             return add(&fold.aggregates, &mut keyed.all, values, text);
         }
-        let known = self.keys.len();
-        if known >= fold.most {
-            fail(format!("there are more than {known} keys: `most: {}` allows more", 10 * fold.most));
+        if self.keys.len() >= fold.most {
+            too_many("keys", fold.most, KEYS);
         }
         if let Slot::Vacant(slot) = self.keys.entry(key.into()) {
             let mut all = start(&fold.aggregates);

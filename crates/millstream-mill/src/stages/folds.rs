@@ -3,7 +3,7 @@
 use super::{Building, KEYS, Stages};
 use crate::counted::Role;
 use crate::fold::{Aggregate, Aggregates, Fold, FoldKernel, Kind, Prepared, Windows, prepare, same_names, single};
-use crate::parameters::{AtLeastOne, Filter, Length, Part};
+use crate::parameters::{AtLeastOne, Filter, Lateness, Length, Part};
 use crate::program::Boxes;
 use crate::rolling::Rolling;
 use crate::rows::Rows;
@@ -27,7 +27,7 @@ impl WithWindows for Registered<'_> {
 }
 
 /// The parameters that every fold has: by, every, session, at, late, most.
-type Grouping = (Option<Filter>, Option<Length>, Option<Length>, Option<Filter>, Option<Length>, Option<AtLeastOne>);
+type Grouping = (Option<Filter>, Option<Length>, Option<Length>, Option<Filter>, Option<Lateness>, Option<AtLeastOne>);
 
 fn fold_of(stage: &str, aggregates: Vec<Aggregate>, (by, every, session, at, late, most): Grouping) -> Fold {
     let most = most.map_or(KEYS, |most| most.0);
@@ -74,7 +74,7 @@ where
         Option<Length>,
         Option<Length>,
         Option<Filter>,
-        Option<Length>,
+        Option<Lateness>,
         Option<AtLeastOne>,
         Option<String>,
     );
@@ -97,7 +97,7 @@ where
         Option<Length>,
         Option<Length>,
         Option<Filter>,
-        Option<Length>,
+        Option<Lateness>,
         Option<AtLeastOne>,
         Option<String>,
     );
@@ -129,7 +129,7 @@ where
         Option<Length>,
         Option<Length>,
         Option<Filter>,
-        Option<Length>,
+        Option<Lateness>,
         Option<AtLeastOne>,
         Option<String>,
     );
@@ -153,7 +153,7 @@ where
         Option<Length>,
         Option<Length>,
         Option<Filter>,
-        Option<Length>,
+        Option<Lateness>,
         Option<AtLeastOne>,
     );
     let each = folded.clone();
@@ -186,7 +186,7 @@ where
         Option<Length>,
         Option<Length>,
         Option<Filter>,
-        Option<Length>,
+        Option<Lateness>,
         Option<AtLeastOne>,
     );
     let each = folded.clone();

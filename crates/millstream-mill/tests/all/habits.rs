@@ -108,3 +108,38 @@ fn a_late_row_is_told_of_a_lateness_that_would_take_it() {
         assert_eq!(mended.dead, [], "{advised}");
     }
 }
+
+#[test]
+fn small_mistakes_have_their_help() {
+    helped("csv | count(every: 600, at: .t)", "a time has a unit: `600s`, `600ms` or `600m`");
+    helped("csv | csv(\"x\") | table", "`let rows = ..; rows | csv(\"x\"); rows | table`");
+    let wrong = Program::load("csv | fold({sum(.a)})", 1, false).map(drop).unwrap_err().to_string();
+    assert!(wrong.contains("an aggregate has a name, as `total: sum(.qty)`"), "{wrong}");
+}
+
+#[test]
+fn late_may_be_nothing_and_count_may_have_its_own_name() {
+    let rows = "{\"t\":1}\n{\"t\":3}\n";
+    let answer = "{\"start\":0,\"end\":10,\"count\":2}\n";
+    check("jsonl | fold({count}, every: 10s, at: .t, late: 0s)", &[rows], answer);
+    check("jsonl | fold({count, most: max(.t)})", &[rows], "{\"count\":2,\"most\":3}\n");
+}
+
+#[test]
+fn a_sampled_type_that_does_not_fit_can_be_declared() {
+    let why = |found: &str, of: &str| {
+        format!(
+            "expected a whole number, found {found}: the first rows had the type int; declare the schema with `n: {of}`"
+        )
+    };
+    for (cell, of) in [("1.5", "float"), ("", "int?"), ("x", "text")] {
+        let table = format!("n,k\n1,a\n{cell},b\n");
+        let dead = ("csv", 2, ".n", &*why(&format!("{cell:?}"), of));
+        check_dead("csv(sample: 1) | count", &[&table], "{\"count\":1}\n", &[dead]);
+        check(&format!("csv(schema: {{n: {of}}}) | count"), &[&table], "{\"count\":2}\n");
+    }
+    let rows = "{\"n\":1}\n{\"n\":1.5}\n";
+    check_dead("jsonl(sample: 1) | count", &[rows], "{\"count\":1}\n", &[("jsonl", 2, ".n", &why("1.5", "float"))]);
+    let declared = ("csv", 2, ".n", "expected a whole number, found \"1.5\"");
+    check_dead("csv(schema: {n: int}) | count", &["n\n1\n1.5\n"], "{\"count\":1}\n", &[declared]);
+}

@@ -7,6 +7,7 @@ use crate::stage::ParameterOf;
 use crate::wrong::{Mistake, near};
 use crate::{Literal, WrongCode};
 use millstream_exec::BoxKind;
+use std::time::Duration;
 
 impl<'a, K: BoxKind> Loader<'a, K> {
     /// The values of an entry's parameters, in its order, as far as the text has them; fewer after a mistake.
@@ -100,6 +101,12 @@ impl<'a, K: BoxKind> Loader<'a, K> {
             let what = format!("`{}` is {}", parameter.name, parameter.wanted);
             let label = format!("this is {}", given.literal.kind());
             let written = given.literal.to_string();
+            if let Literal::Whole(number @ 1..) = given.literal
+                && (parameter.accepts)(&Literal::Time(Duration::from_secs(1)))
+            {
+                let help = format!("a time has a unit: `{number}s`, `{number}ms` or `{number}m`");
+                return self.mistakes.push(Mistake::new(what, given.at.clone(), label).help(help));
+            }
             let help = (parameter.accepts)(&Literal::Code(written.clone())).then(|| match &given.literal {
                 Literal::Text(name) if is_name(name) => {
                     format!("a field is written as `.{name}`; as an expression a text needs brackets: `({written})`")
