@@ -5,7 +5,6 @@ use crate::counted::Partners;
 use crate::key::{make_key, ordered};
 use crate::parameters::too_many;
 use crate::rows::{FailedRow, RowAt, Rows};
-use crate::stages::KEYS;
 use crate::time::time_of;
 use millstream_jq::{Expression, Values};
 use serde::{Deserialize, Serialize};
@@ -147,7 +146,7 @@ impl Join {
                 Ok(Some((key, time))) => {
                     self.partners.key(true, &key);
                     if joined.count >= self.most {
-                        too_many("rows to join with", self.most, KEYS);
+                        too_many("rows to join with", self.most);
                     }
                     let json = others.json(row);
                     if let Err(why) = others.check_utf8(row, &json) {

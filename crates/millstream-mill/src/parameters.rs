@@ -96,10 +96,13 @@ impl Parameter for AtLeastOne {
     }
 }
 
+/// The most keys of a fold, unless text sets another number.
+pub(crate) const KEYS: usize = 1_000_000;
+
 /// Fails the stage that has as many keys, or rows, as it may have.
-pub(crate) fn too_many(what: &str, most: usize, default: usize) -> ! {
-    let advice = if most < default {
-        format!("without `most` there may be {default}")
+pub(crate) fn too_many(what: &str, most: usize) -> ! {
+    let advice = if most < KEYS {
+        format!("without `most` there may be {KEYS}")
     } else {
         format!("`most: {}` allows more, and takes more memory", most.saturating_mul(10))
     };

@@ -4,7 +4,6 @@ use crate::bytes::Bytes;
 use crate::key::{make_key, ordered};
 use crate::parameters::too_many;
 use crate::rows::Rows;
-use crate::stages::KEYS;
 use millstream_jq::{Expression, Values};
 use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
@@ -58,7 +57,7 @@ impl Seen {
                 Ok(key) if self.0.contains(&key[..]) => {}
                 Ok(key) => {
                     if self.0.len() >= most {
-                        too_many("keys", most, KEYS);
+                        too_many("keys", most);
                     }
                     self.0.insert(key.into());
                     some.at.push(*row);

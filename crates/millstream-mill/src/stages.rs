@@ -8,7 +8,7 @@ mod sqlite;
 use crate::counted::{Counting, Role, RowCount};
 use crate::ends::Collected;
 use crate::join::{Join, Joined, Sides};
-use crate::parameters::{AtLeastOne, Condition, Filter, Length, Schema, Separator};
+use crate::parameters::{AtLeastOne, Condition, Filter, KEYS, Length, Schema, Separator};
 use crate::program::Boxes;
 use crate::raw::{Format, Raw};
 use crate::rolling::Rolling;
@@ -47,9 +47,6 @@ impl Building {
 }
 
 type Stages = Registry<Boxes>;
-
-/// The most keys of a fold, unless text sets another number.
-pub(crate) const KEYS: usize = 1_000_000;
 
 pub(crate) fn stages(building: &Building) -> Stages {
     let mut stages = Registry::empty();

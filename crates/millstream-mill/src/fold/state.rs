@@ -4,7 +4,6 @@ use super::spec::{Aggregate, Fold, Windows};
 use crate::bytes::Bytes;
 use crate::parameters::too_many;
 use crate::rows::{FailedRow, RowAt, Rows};
-use crate::stages::KEYS;
 use crate::time;
 use millstream_core::pipe::{FoldedWindow, OpenFolds};
 use serde::{Deserialize, Serialize};
@@ -96,7 +95,7 @@ impl FoldKernel {
             return add(&fold.aggregates, &mut keyed.all, values, text);
         }
         if self.keys.len() >= fold.most {
-            too_many("keys", fold.most, KEYS);
+            too_many("keys", fold.most);
         }
         if let Slot::Vacant(slot) = self.keys.entry(key.into()) {
             let mut all = start(&fold.aggregates);

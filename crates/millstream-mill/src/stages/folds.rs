@@ -1,9 +1,9 @@
 //! The folds that text can name, and the parameters that all of them have.
 
-use super::{Building, KEYS, Stages};
+use super::{Building, Stages};
 use crate::counted::Role;
 use crate::fold::{Aggregate, Aggregates, Fold, FoldKernel, Kind, Prepared, Windows, prepare, same_names, single};
-use crate::parameters::{AtLeastOne, Filter, Lateness, Length, Part};
+use crate::parameters::{AtLeastOne, Filter, KEYS, Lateness, Length, Part};
 use crate::program::Boxes;
 use crate::rolling::Rolling;
 use crate::rows::Rows;

@@ -143,3 +143,11 @@ fn a_sampled_type_that_does_not_fit_can_be_declared() {
     let declared = ("csv", 2, ".n", "expected a whole number, found \"1.5\"");
     check_dead("csv(schema: {n: int}) | count", &["n\n1\n1.5\n"], "{\"count\":1}\n", &[declared]);
 }
+
+#[test]
+fn the_quantiles_at_the_ends_are_the_least_and_the_greatest() {
+    let rows = ["0.123456", "1e299", "-3.14159265", "2e-15", "7"].map(|n| format!("{{\"n\":{n}}}\n")).concat();
+    check("jsonl | quantile(.n, 0)", &[&rows], "{\"quantile\":-3.14159265}\n");
+    check("jsonl | quantile(.n, 1)", &[&rows], "{\"quantile\":1e299}\n");
+    check("jsonl | where(.n > 6) | quantile(.n, 0.4)", &[&rows], "{\"quantile\":7.0}\n");
+}
