@@ -186,6 +186,27 @@ fn a_program_as_text_says_how_far_it_came() {
     }
 }
 
+#[cfg(feature = "run")]
+#[test]
+fn a_program_with_a_state_says_how_it_goes_on() {
+    if !can_watch("a_program_with_a_state_says_how_it_goes_on") {
+        return;
+    }
+    for (stage, says) in [("count", "the next start takes these answers back"), ("skip(1)", "the next start goes on")] {
+        let scene = Scene::new().file("p.mill", format!("jsonl | {stage} | jsonl(\"out\")"));
+        let mut command = scene.command("millstream", "run p.mill --state kept");
+        let command = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().expect("the program starts");
+        let stdin = child.stdin.take().unwrap();
+        listens(&child);
+        send("INT", &child);
+        let (_, stderr, code) = result(&mut child);
+        assert!(stderr.contains("millstream run: interrupted: ") && stderr.contains(says), "{stderr}");
+        assert_eq!(code, Some(130));
+        drop(stdin);
+    }
+}
+
 #[test]
 fn files_after_the_signal_are_left_out() {
     let mut child = start("wc /dev/null - /dev/null");

@@ -9,11 +9,9 @@ use std::ffi::OsStr;
 pub(super) fn say_interrupted(program: &Program, within: Option<&OsStr>, complaints: &Complaints) {
     let Some(file) = within else { return };
     let has = |what: &str| program.calls().iter().any(|call| call.given(what).is_some());
-    // Every fold has this parameter.
-    let has_folds = program.calls().iter().any(|call| call.parameters.iter().any(|(name, _)| *name == "session"));
     let answers = if has("every") || has("session") {
         "windows that were still open have answered with the rows that had come"
-    } else if has_folds {
+    } else if has_folds(program) {
         "the answers are those of these rows"
     } else {
         "the output is that of these rows"
@@ -21,6 +19,21 @@ pub(super) fn say_interrupted(program: &Program, within: Option<&OsStr>, complai
     let file = if file == "-" { "standard input".to_owned() } else { quoted(file) };
     let rows = rows(program.rows().of("source").unwrap_or_default());
     complaints.note(&format!("interrupted within {file}, after {rows}: {answers}"));
+}
+
+/// A signal has ended a run that keeps its state: what becomes of its answers.
+pub(super) fn say_left_off(program: &Program, complaints: &Complaints) {
+    complaints.note(if has_folds(program) {
+        "interrupted: folds and windows have answered with the rows that had come; the next start takes these answers \
+         back, and goes on"
+    } else {
+        "interrupted: the next start goes on behind the rows that were read"
+    });
+}
+
+/// Every fold has a parameter of this name.
+fn has_folds(program: &Program) -> bool {
+    program.calls().iter().any(|call| call.parameters.iter().any(|(name, _)| *name == "session"))
 }
 
 /// Says of joins that rows found no partner. With `keep` they are in the output, unless all of them are alone.

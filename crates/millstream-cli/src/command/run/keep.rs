@@ -97,10 +97,7 @@ pub(super) fn run(of: RunText, keep: Keep, complaints: &Complaints) -> Outcome {
             return match ended {
                 Ok(Ended::Ran(Ok(counts))) => {
                     if runs.interrupted() && !quiet && !job.files.iter().any(Named::is_endless) {
-                        complaints.note(
-                            "interrupted: folds and windows have answered with the rows that had come; the next \
-                             start takes these answers back, and goes on",
-                        );
+                        super::ends::say_left_off(&job.kept.program, complaints);
                     }
                     counts.into_iter().for_each(|counts| counts.say(quiet));
                     if !quiet {
