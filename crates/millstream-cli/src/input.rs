@@ -8,7 +8,7 @@ use millstream_exec::Source;
 use millstream_io::{Block, Blocks, Decompressed, Failure, WholeBlocks, stdio};
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
-use std::io::{Read, Seek, SeekFrom};
+use std::io::{Read, Seek};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::Path;
 use std::{fmt, io, vec};
@@ -51,8 +51,10 @@ impl Read for Input {
 }
 
 /// A reader whose bytes count as progress.
+#[cfg(feature = "run")]
 pub(crate) struct Counted<R>(pub(crate) R);
 
+#[cfg(feature = "run")]
 impl<R: Read> Read for Counted<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = self.0.read(buffer)?;
@@ -61,8 +63,9 @@ impl<R: Read> Read for Counted<R> {
     }
 }
 
+#[cfg(feature = "run")]
 impl<R: Seek> Seek for Counted<R> {
-    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+    fn seek(&mut self, to: std::io::SeekFrom) -> io::Result<u64> {
         self.0.seek(to)
     }
 }

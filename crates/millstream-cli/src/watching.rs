@@ -32,6 +32,7 @@ fn counted() -> MutexGuard<'static, Option<CountRows>> {
 }
 
 /// From now on rows are counted so.
+#[cfg(feature = "run")]
 pub(crate) fn count_rows(rows: impl Fn(&str) -> Option<u64> + Send + Sync + 'static) {
     *counted() = Some(Arc::new(rows));
 }
