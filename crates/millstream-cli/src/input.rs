@@ -50,6 +50,26 @@ impl Read for Input {
     }
 }
 
+/// A reader whose bytes count as progress.
+#[cfg(feature = "run")]
+pub(crate) struct Counted<R>(pub(crate) R);
+
+#[cfg(feature = "run")]
+impl<R: Read> Read for Counted<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.0.read(buffer)?;
+        progress::read(read);
+        Ok(read)
+    }
+}
+
+#[cfg(feature = "run")]
+impl<R: Seek> Seek for Counted<R> {
+    fn seek(&mut self, to: std::io::SeekFrom) -> io::Result<u64> {
+        self.0.seek(to)
+    }
+}
+
 /// How inputs are opened.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Opening {

@@ -14,14 +14,28 @@ use serde_json::Value;
 use std::fmt::Display;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-#[cfg(feature = "page")]
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 #[cfg(feature = "page")]
 use std::time::Duration;
 
 /// The beginning of a picture, which identifies its file.
 pub(crate) const PICTURE_BEGIN: &str = "<svg ";
+
+/// How many rows have come to a stage.
+type CountRows = Arc<dyn Fn(&str) -> Option<u64> + Send + Sync>;
+
+/// Who counts the rows of this command's run. It may change while the run is watched.
+static ROWS: Mutex<Option<CountRows>> = Mutex::new(None);
+
+fn counted() -> MutexGuard<'static, Option<CountRows>> {
+    ROWS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// From now on rows are counted so.
+#[cfg(feature = "run")]
+pub(crate) fn count_rows(rows: impl Fn(&str) -> Option<u64> + Send + Sync + 'static) {
+    *counted() = Some(Arc::new(rows));
+}
 
 /// The observers that the flags ask for.
 #[derive(Debug)]
@@ -34,7 +48,12 @@ impl Watching {
     /// Attaches the observers to a run. If one cannot be attached, that is reported, and the run goes on.
     pub(crate) fn begin(config: &RunConfig, shown: &Shown, observer: &Observer, complaints: &Complaints) -> Self {
         let watch = config.observe.then(|| started(Watch::attach(observer.clone()), "--observe", complaints)).flatten();
-        let watch = watch.map(Arc::new).inspect(|watch| shown.show(watch));
+        let watch = watch.map(Arc::new).inspect(|watch| {
+            if counted().is_some() {
+                watch.count_rows(|stage| counted().clone().and_then(|rows| rows(stage)));
+            }
+            shown.show(watch);
+        });
         let record = |path: &PathBuf| {
             started(Recorder::attach(observer.clone()), "--record-picture", complaints).zip(Some(path.clone()))
         };

@@ -127,7 +127,7 @@ pub fn check_value(json: &[u8]) -> Result<(), String> {
 
 /// Reads one value, and checks that nothing follows it.
 fn one(json: &[u8], read: impl FnOnce(&mut Parser<'_>) -> Result<(), crate::parse::Invalid>) -> Result<(), String> {
-    let mut parser = Parser::new(json);
+    let mut parser = Parser::strict(json);
     if parser.begin().is_none() {
         return Err("there is no value".to_owned());
     }

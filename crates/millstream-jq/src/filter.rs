@@ -8,7 +8,7 @@ use crate::demand::Demand;
 use crate::functions::{Around, Kind, Message, definitions, functions};
 use crate::native::Native;
 use crate::parse::FieldTree;
-use crate::write::Writer;
+use crate::write::{Writer, one_line};
 use crate::wrong::Advice;
 use crate::{Input, Options, Wrong, left_out};
 use answer::Where;
@@ -196,9 +196,12 @@ impl Run<'_> {
     fn hear(&mut self, place: Where) {
         for message in self.around.said.take() {
             let what = match message {
-                Message::Debug(value) => What::Debug(format!("[\"DEBUG:\",{value}]")),
+                Message::Debug(value) => {
+                    let value = one_line(&value);
+                    What::Debug(format!("[\"DEBUG:\",{}]", String::from_utf8_lossy(&value)))
+                }
                 Message::Stderr(Val::TStr(text)) => What::Stderr(text.to_vec()),
-                Message::Stderr(value) => What::Stderr(value.to_string().into_bytes()),
+                Message::Stderr(value) => What::Stderr(one_line(&value)),
             };
             self.say(place, what);
         }

@@ -1,56 +1,26 @@
 //! Parses JSON as jaq does, and leaves out values that the filter does not read.
 //!
-//! It accepts what `jaq_json::read` accepts, which is more than JSON: comments, `NaN`, `Infinity`, byte strings and
-//! keys of any type. A test compares the two. Nesting is limited, since each level takes stack space.
+//! It accepts what `jaq_json::read` accepts, which is more than JSON: comments, `NaN`, `Infinity`, zeros before digits,
+//! byte strings and keys of any type. A test compares the two. A strict parser accepts JSON alone. Nesting is limited,
+//! since each level takes stack space.
 
 mod compact;
 mod fields;
+mod invalid;
 mod number;
 mod objects;
 mod string;
 
 pub(crate) use fields::{FieldTree, Found, unescaped};
+pub(crate) use invalid::{Invalid, Why};
 pub use objects::{entries, unite};
 
 use crate::demand::Demand;
 use jaq_json::{Map, Num, Val};
 use memchr::memchr;
-use std::fmt;
 
 /// The most brackets that may be open at once.
 pub(crate) const DEEPEST: usize = 512;
-
-/// Where bytes are not JSON, and why.
-#[derive(Debug)]
-pub(crate) struct Invalid {
-    pub(crate) at: usize,
-    pub(crate) why: Why,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Why {
-    /// Something else was expected.
-    Expected(&'static str),
-    /// The bytes end within a value.
-    Ended,
-    Control(u8),
-    Escape,
-    Surrogate,
-    TooDeep,
-}
-
-impl fmt::Display for Why {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Why::Expected(what) => write!(f, "expected {what}"),
-            Why::Ended => f.write_str("the input ends within a value"),
-            Why::Control(byte) => write!(f, "a string contains the control character \\u{byte:04x} without an escape"),
-            Why::Escape => f.write_str("there is no such escape sequence"),
-            Why::Surrogate => f.write_str("half of a surrogate pair"),
-            Why::TooDeep => write!(f, "more than {DEEPEST} brackets are open"),
-        }
-    }
-}
 
 type Parsed<T> = Result<T, Invalid>;
 
@@ -60,11 +30,17 @@ pub(crate) struct Parser<'a> {
     bytes: &'a [u8],
     at: usize,
     depth: usize,
+    strict: bool,
 }
 
 impl<'a> Parser<'a> {
     pub(crate) fn new(bytes: &'a [u8]) -> Self {
-        Parser { bytes, at: 0, depth: 0 }
+        Parser { bytes, at: 0, depth: 0, strict: false }
+    }
+
+    /// One that passes over JSON alone.
+    pub(crate) fn strict(bytes: &'a [u8]) -> Self {
+        Parser { strict: true, ..Parser::new(bytes) }
     }
 
     /// Where the next value begins; `None` if there is none.
@@ -103,7 +79,7 @@ impl<'a> Parser<'a> {
         match byte {
             b'{' => self.nested(|parser| {
                 parser.sequence(b'}', |parser| {
-                    parser.pass()?;
+                    parser.pass_key()?;
                     parser.colon()?;
                     parser.pass()
                 })
@@ -116,6 +92,14 @@ impl<'a> Parser<'a> {
             b'0'..=b'9' | b'-' | b'+' => self.pass_number(),
             _ => self.word().map(drop),
         }
+    }
+
+    /// Passes over the name of a field.
+    pub(crate) fn pass_key(&mut self) -> Parsed<()> {
+        if self.strict && self.peek() != Some(b'"') {
+            return self.fail(Why::Expected("a string, the name of a field"));
+        }
+        self.pass()
     }
 
     fn nested<T>(&mut self, inner: impl FnOnce(&mut Self) -> Parsed<T>) -> Parsed<T> {
@@ -219,7 +203,10 @@ impl<'a> Parser<'a> {
             (b"NaN", || Val::Num(Num::Float(f64::NAN))),
             (b"Infinity", || Val::Num(Num::Float(f64::INFINITY))),
         ];
-        if self.take(b"b\"") {
+        if self.strict && matches!(self.peek(), Some(b'N' | b'I')) {
+            return self.fail(Why::NoNumber);
+        }
+        if !self.strict && self.take(b"b\"") {
             return self.byte_string().map(Val::byte_str);
         }
         for (word, value) in WORDS {
@@ -240,7 +227,9 @@ impl<'a> Parser<'a> {
         loop {
             match self.peek()? {
                 b' ' | b'\t' | b'\r' | b'\n' => self.at += 1,
-                b'#' => self.at += memchr(b'\n', &self.bytes[self.at..]).unwrap_or(self.bytes.len() - self.at),
+                b'#' if !self.strict => {
+                    self.at += memchr(b'\n', &self.bytes[self.at..]).unwrap_or(self.bytes.len() - self.at)
+                }
                 byte => return Some(byte),
             }
         }

@@ -1,6 +1,7 @@
 //! `@csv` and `@tsv`, which jaq's standard library lacks.
 
-use jaq_json::{Error, Val, ValR};
+use crate::write::one_line;
+use jaq_json::{Error, Num, Val, ValR};
 
 /// A row as CSV. Texts are quoted, and quotes in them doubled.
 pub(crate) fn csv(row: &Val) -> ValR {
@@ -43,7 +44,8 @@ fn written(row: &Val, kind: &str, between: u8, write: impl Fn(&[u8], &mut Vec<u8
         }
         match field {
             Val::Null => {}
-            Val::Bool(_) | Val::Num(_) => out.extend(field.to_string().bytes()),
+            Val::Num(Num::Float(x)) if x.is_nan() => {}
+            Val::Bool(_) | Val::Num(_) => out.extend(one_line(field)),
             Val::TStr(text) => write(text, &mut out),
             _ => {
                 let why = format!("cannot write {field} as a field of {kind}: a field cannot be an array or an object");

@@ -1,4 +1,4 @@
-//! Writes values as text, with the same bytes as jaq.
+//! Writes values as JSON, with the same bytes as jaq, except for what JSON does not have.
 
 use crate::Style;
 use crate::demand::Demand;
@@ -36,7 +36,7 @@ impl Writer {
             Val::Bool(false) => out.extend(b"false"),
             Val::Num(number) => write_number(number, out),
             Val::TStr(text) => write_text(text, out),
-            Val::BStr(_) => out.extend(value.to_string().bytes()),
+            Val::BStr(bytes) => write_text(String::from_utf8_lossy(bytes).as_bytes(), out),
             Val::Arr(items) => {
                 out.push(b'[');
                 self.sequence(items.iter(), level, out, |item, out| self.nested(item, level + 1, out));
@@ -44,7 +44,10 @@ impl Writer {
             }
             Val::Obj(fields) => {
                 let field = |(key, value): (&Val, &Val), out: &mut Vec<u8>| {
-                    self.nested(key, level + 1, out);
+                    match key {
+                        Val::TStr(key) => write_text(key, out),
+                        key => write_text(&one_line(key), out),
+                    }
                     out.extend(if self.style.indent.is_some() { &b": "[..] } else { b":" });
                     self.nested(value, level + 1, out);
                 };
@@ -98,18 +101,41 @@ pub(crate) fn compacted(json: &[u8], out: &mut Vec<u8>) {
     }
     out.truncate(begin);
     let value = Parser::new(json).value(&Demand::All).expect("the parser has accepted it");
-    Writer::new(Style { indent: None, join: true, ..Style::default() }).write(&value, out);
+    out.extend(one_line(&value));
+}
+
+/// A value as JSON on one line, without its end.
+pub(crate) fn one_line(value: &Val) -> Vec<u8> {
+    let mut out = Vec::new();
+    Writer::new(Style { indent: None, join: true, ..Style::default() }).write(value, &mut out);
+    out
 }
 
 pub(crate) fn write_float(number: f64, out: &mut Vec<u8>) {
     write_number(&Num::Float(number), out);
 }
 
+/// Writes a number that JSON has. What is none of JSON is `null`, and what is too large is the largest, as jq has it.
 fn write_number(number: &Num, out: &mut Vec<u8>) {
     match number {
-        Num::Dec(text) => out.extend(text.as_bytes()),
+        Num::Dec(text) => out.extend(without_zeros(text).as_bytes()),
+        Num::Float(x) if x.is_nan() => out.extend(b"null"),
+        Num::Float(x) if x.is_infinite() => {
+            out.extend(if *x > 0.0 { LARGEST } else { LEAST }.as_bytes());
+        }
         number => write!(out, "{number}").expect("writing to a vector cannot fail"),
     }
+}
+
+const LARGEST: &str = "1.7976931348623157e+308";
+const LEAST: &str = "-1.7976931348623157e+308";
+
+/// Digits that JSON has, of those that jaq reads: it takes a plus sign, and zeros before others.
+fn without_zeros(digits: &str) -> &str {
+    let digits = digits.strip_prefix('+').unwrap_or(digits);
+    let rest = digits.trim_start_matches('0');
+    let zeros = digits.len() - rest.len();
+    if rest.starts_with(|first: char| first.is_ascii_digit()) { rest } else { &digits[zeros.saturating_sub(1)..] }
 }
 
 /// Writes a text in quotes. Bytes that are not UTF-8 stay as they are.
@@ -151,7 +177,8 @@ fn coloured(style: &Style, value: &Val, out: &mut Vec<u8>) {
     };
     let sep_space = style.indent.is_some();
     let how = Pp { indent: style.indent.clone(), sort_keys: style.sort_keys, styles, sep_space };
-    jaq_json::write::write(out, &how, 0, value).expect("writing to a vector cannot fail");
+    let value = Parser::new(&one_line(value)).value(&Demand::All).expect("it was just written");
+    jaq_json::write::write(out, &how, 0, &value).expect("writing to a vector cannot fail");
 }
 
 #[cfg(test)]
@@ -167,11 +194,9 @@ mod tests {
             "[]",
             "[[],{}]",
             "{\"a\":1,\"b\":[1.5,-2,{\"c\":null}],\"a0\":{}}",
-            "[1e3,1.50,0.1,NaN]",
+            "[1e3,1.50,0.1]",
             "[12345678901234567890,-0]",
             "\"\\u0000\\u001f\\u007f\\b\\f\\n\\r\\t\\\"\\\\/\u{e9}\u{1f600}\"",
-            "{1:2,[3]:4,b\"\\x00\":5}",
-            "b\"\\xff\"",
         ];
         for text in texts {
             let value = jaq_json::read::parse_single(text.as_bytes()).unwrap();
@@ -185,6 +210,30 @@ mod tests {
                 expected.push(b'\n');
                 assert_eq!(String::from_utf8_lossy(&out), String::from_utf8_lossy(&expected), "{text}");
             }
+        }
+    }
+    #[test]
+    fn what_json_does_not_have_is_written_as_jq_writes_it() {
+        for (read, written) in [
+            ("NaN", "null"),
+            ("[Infinity,-Infinity]", "[1.7976931348623157e+308,-1.7976931348623157e+308]"),
+            ("[+1.5,007.5,00.5,0.5,0e1,+00]", "[1.5,7.5,0.5,0.5,0e1,0]"),
+            ("{1:2,[3,null]:4,\"a\":5}", "{\"1\":2,\"[3,null]\":4,\"a\":5}"),
+            ("b\"a\\xff\"", "\"a\u{fffd}\""),
+        ] {
+            let value = jaq_json::read::parse_single(read.as_bytes()).unwrap();
+            assert_eq!(String::from_utf8_lossy(&one_line(&value)), written, "{read}");
+            let (mut plain, mut eyes) = (Vec::new(), Vec::new());
+            compacted(read.as_bytes(), &mut plain);
+            assert_eq!(String::from_utf8_lossy(&plain), written, "{read}");
+            coloured(&Style { indent: None, ..Style::default() }, &value, &mut eyes);
+            let mut eyes = String::from_utf8(eyes).unwrap();
+            while let Some((from, end)) =
+                eyes.find('\x1b').and_then(|from| Some((from, from + eyes[from..].find('m')?)))
+            {
+                eyes.replace_range(from..=end, "");
+            }
+            assert_eq!(eyes, written, "{read}, in colours");
         }
     }
 }

@@ -67,6 +67,9 @@ fn of_letters(code: &str, (expected, found): &load::lex::Error<&str>) -> (Range<
     let first = found.chars().next().map_or(0, char::len_utf8);
     let at = load::span(code, &found[..first]);
     let found = if first == 0 { "the end" } else { &found[..first] };
+    if found == "'" {
+        return (at, "a text stands in double quotes, not in `'`".to_owned());
+    }
     (at, format!("expected {}, found {found}", expected.as_str()))
 }
 

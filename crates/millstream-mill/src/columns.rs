@@ -49,7 +49,7 @@ impl Type {
         })
     }
 
-    fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Type::Int => "int",
             Type::Float => "float",

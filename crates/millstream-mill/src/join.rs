@@ -1,10 +1,11 @@
 //! Rows joined with those of another wire by a key.
 
 use crate::bytes::Bytes;
+use crate::counted::Partners;
 use crate::key::{make_key, ordered};
+use crate::parameters::too_many;
 use crate::rows::{FailedRow, RowAt, Rows};
 use crate::time::time_of;
-use millstream_core::failure::fail;
 use millstream_jq::{Expression, Values};
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
@@ -24,6 +25,8 @@ pub(crate) struct Join {
     pub(crate) keeps: bool,
     /// The most rows of the other wire.
     pub(crate) most: usize,
+    /// What it finds.
+    pub(crate) partners: Partners,
 }
 
 /// A row and its time.
@@ -42,6 +45,17 @@ pub(crate) enum Sides {
     These(Rows),
     Others(Rows),
     Both(Rows, Rows),
+}
+
+impl Sides {
+    /// The rows of this wire, and of the other one.
+    pub(crate) fn rows(&self) -> [Option<&Rows>; 2] {
+        match self {
+            Sides::These(rows) => [Some(rows), None],
+            Sides::Others(others) => [None, Some(others)],
+            Sides::Both(rows, others) => [Some(rows), Some(others)],
+        }
+    }
 }
 
 /// What a step answers.
@@ -130,9 +144,9 @@ impl Join {
             match self.keyed(others, row, &self.with) {
                 Ok(None) => {}
                 Ok(Some((key, time))) => {
+                    self.partners.key(true, &key);
                     if joined.count >= self.most {
-                        let most = self.most;
-                        fail(format!("more than {most} rows to join with: `most: {}` allows more", 10 * most));
+                        too_many("rows to join with", self.most);
                     }
                     let json = others.json(row);
                     if let Err(why) = others.check_utf8(row, &json) {
@@ -149,6 +163,7 @@ impl Join {
 
     fn find(&self, joined: &Joined, rows: &Rows, some: &[RowAt], out: &mut Matched) {
         let Matched { text, at, dead } = out;
+        let mut alone = 0;
         for row in some {
             let json = rows.json(row);
             let keyed = rows.check_utf8(row, &json).and_then(|()| self.keyed(rows, row, &self.on));
@@ -165,6 +180,7 @@ impl Join {
             };
             let mut any = false;
             if let Some((key, time)) = keyed {
+                self.partners.key(false, &key);
                 for (other_time, other) in joined.rows.get(&key).into_iter().flatten() {
                     if self.within.as_ref().is_some_and(|(within, _)| time.abs_diff(*other_time) > *within) {
                         continue;
@@ -179,12 +195,14 @@ impl Join {
                     any = true;
                 }
             }
+            alone += u64::from(!any);
             if !any && self.keeps {
                 let from = text.len();
                 text.extend_from_slice(json);
                 end(text, from);
             }
         }
+        self.partners.add(some.len() as u64, alone);
     }
 }
 

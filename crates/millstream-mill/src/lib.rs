@@ -42,6 +42,7 @@
 mod bytes;
 mod change;
 mod columns;
+mod counted;
 mod ends;
 mod fold;
 mod grid;
@@ -68,6 +69,7 @@ mod written;
 
 pub use change::Allowed;
 pub use columns::{Column, Columns, Type};
+pub use counted::{JoinCount, RowCounts};
 pub use ends::Numbers;
 pub use program::{Boxes, Program};
 pub use raw::{Format, Raw};

@@ -1,6 +1,7 @@
 //! What text can give to the stages.
 
 use crate::columns::Columns;
+use millstream_core::failure::fail;
 use millstream_jq::Expression;
 use millstream_registry::{Literal, Parameter, WrongCode};
 
@@ -95,6 +96,19 @@ impl Parameter for AtLeastOne {
     }
 }
 
+/// The most keys of a fold, unless text sets another number.
+pub(crate) const KEYS: usize = 1_000_000;
+
+/// Fails the stage that has as many keys, or rows, as it may have.
+pub(crate) fn too_many(what: &str, most: usize) -> ! {
+    let advice = if most < KEYS {
+        format!("without `most` there may be {KEYS}")
+    } else {
+        format!("`most: {}` allows more, and takes more memory", most.saturating_mul(10))
+    };
+    fail(format!("there are more {what} than `most: {most}` allows: {advice}"))
+}
+
 /// A part of all: from 0 to 1.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Part(pub(crate) f64);
@@ -118,6 +132,20 @@ impl Parameter for Separator {
                 [byte] if byte.is_ascii() && !matches!(byte, b'"' | b'\n' | b'\r') => Some(Separator(*byte)),
                 _ => None,
             },
+            _ => None,
+        }
+    }
+}
+
+/// How long rows may be late; 0 for not at all.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Lateness(pub(crate) u64);
+
+impl Parameter for Lateness {
+    const WANTED: &'static str = "a time, such as `5m`";
+    fn read(literal: &Literal) -> Option<Self> {
+        match literal {
+            Literal::Time(time) => u64::try_from(time.as_millis()).ok().map(Lateness),
             _ => None,
         }
     }

@@ -1,6 +1,6 @@
 //! Blocks as rows, and rows that do not fit their types.
 
-use crate::columns::{Columns, Type};
+use crate::columns::{Column, Columns, Type};
 use crate::raw::{Format, Raw};
 use crate::rows::{FailedRow, Form, RowAt, Rows, no_utf8};
 use crate::table::Split;
@@ -8,8 +8,9 @@ use memchr::memchr_iter;
 use millstream_jq::{Cell, Cells, Expression, Fields, Scalar, check_value};
 use std::sync::Arc;
 
-/// The rows of a block. `stage` is the name for those that fail, which go to `dead`.
-pub(crate) fn rows(raw: &Raw, format: Format, dead: usize, stage: &Arc<str>) -> Rows {
+/// The rows of a block. `stage` is the name for those that fail, which go to `dead`; it says so if the types were
+/// sampled.
+pub(crate) fn rows(raw: &Raw, format: Format, (dead, is_sampled): (usize, bool), stage: &Arc<str>) -> Rows {
     let rows = Rows {
         file: raw.file.clone(),
         form: Form::Lines,
@@ -27,9 +28,9 @@ pub(crate) fn rows(raw: &Raw, format: Format, dead: usize, stage: &Arc<str>) -> 
         }
         (Format::Json, Some(columns)) => {
             let all = Rows { form: Form::Json, at: lines(raw), ..rows };
-            fitting(all, columns, stage)
+            fitting(all, columns, is_sampled, stage)
         }
-        (Format::Table(separator), Some(columns)) => table(raw, rows, separator, columns, stage),
+        (Format::Table(separator), Some(columns)) => table(raw, rows, (separator, columns, is_sampled), stage),
         (Format::Table(_), None) => rows,
     }
 }
@@ -67,7 +68,7 @@ fn valid(mut rows: Rows, stage: &Arc<str>) -> Rows {
 }
 
 /// JSON rows whose fields have the types.
-fn fitting(rows: Rows, columns: &Arc<Columns>, stage: &Arc<str>) -> Rows {
+fn fitting(rows: Rows, columns: &Arc<Columns>, is_sampled: bool, stage: &Arc<str>) -> Rows {
     let mut object = vec![b'{'];
     for (n, column) in columns.all.iter().enumerate() {
         if n > 0 {
@@ -91,12 +92,18 @@ fn fitting(rows: Rows, columns: &Arc<Columns>, stage: &Arc<str>) -> Rows {
                 !fits_cell(column.of, column.optional, &cell)
             });
             misfit.map_or(Ok(()), |(n, column)| {
-                let found = match read.cell(n) {
-                    Cell::Scalar(scalar) => shown(&scalar),
+                let cell = read.cell(n);
+                let found = match &cell {
+                    Cell::Scalar(scalar) => shown(scalar),
                     Cell::Json(json) => String::from_utf8_lossy(json).into_owned(),
                     Cell::Unknown => "something else".to_owned(),
                 };
-                Err((format!(".{}", column.name), format!("expected {}, found {found}", column.of.wanted())))
+                let wider = match cell {
+                    Cell::Scalar(Scalar::Null) => format!("{}?", column.of.name()),
+                    Cell::Scalar(Scalar::Decimal(..) | Scalar::Float(_)) => "float".to_owned(),
+                    _ => "any".to_owned(),
+                };
+                Err((format!(".{}", column.name), misfit_of(column, &found, is_sampled.then_some(wider))))
             })
         });
         match fits {
@@ -105,6 +112,17 @@ fn fitting(rows: Rows, columns: &Arc<Columns>, stage: &Arc<str>) -> Rows {
         }
     }
     Rows { at, dead, ..rows }
+}
+
+/// Why a value does not fit its column. If the type was sampled, one that would fit can be declared.
+fn misfit_of(column: &Column, found: &str, wider: Option<String>) -> String {
+    let why = format!("expected {}, found {found}", column.of.wanted());
+    let Some(wider) = wider else { return why };
+    format!(
+        "{why}: the first rows had the type {}; declare the schema with `{}: {wider}`",
+        column.of.name(),
+        column.name
+    )
 }
 
 fn fits_cell(of: Type, optional: bool, cell: &Cell<'_>) -> bool {
@@ -126,7 +144,8 @@ fn shown(scalar: &Scalar<'_>) -> String {
 }
 
 /// The rows of a table whose cells have the types.
-fn table(raw: &Raw, rows: Rows, separator: u8, columns: &Arc<Columns>, stage: &Arc<str>) -> Rows {
+fn table(raw: &Raw, rows: Rows, of: (u8, &Arc<Columns>, bool), stage: &Arc<str>) -> Rows {
+    let (separator, columns, is_sampled) = of;
     let split = Split::of(&raw.block, raw.skip, separator);
     let text =
         if split.unquoted.is_empty() { raw.block.clone() } else { [&raw.block[..], &split.unquoted].concat().into() };
@@ -168,12 +187,18 @@ fn table(raw: &Raw, rows: Rows, separator: u8, columns: &Arc<Columns>, stage: &A
             let cell = cell(*begin as usize + n);
             !(of.has_cell(cell) || *optional && cell.is_empty())
         });
-        let Some((n, of, _)) = misfit else {
+        let Some((n, ..)) = misfit else {
             at.push(row);
             continue;
         };
-        let found = String::from_utf8_lossy(cell(*begin as usize + n)).into_owned();
-        let why = format!("expected {}, found {found:?}", of.wanted());
+        let (column, cell) = (&columns.all[*n], cell(*begin as usize + n));
+        let wider = match cell {
+            b"" => format!("{}?", column.of.name()),
+            cell if Type::Float.has_cell(cell) => "float".to_owned(),
+            _ => "text".to_owned(),
+        };
+        let found = format!("{:?}", String::from_utf8_lossy(cell));
+        let why = misfit_of(column, &found, is_sampled.then_some(wider));
         dead.push(FailedRow { path: format!(".{}", columns.all[*n].name), ..all.dead(stage, &row, why) });
     }
     (all.at, all.dead) = (at, dead);

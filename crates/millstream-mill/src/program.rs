@@ -1,3 +1,4 @@
+use crate::counted::{Counting, RowCounts};
 use crate::ends::{Collected, Ends, Numbers};
 use crate::order::reading_order;
 use crate::raw::Raw;
@@ -37,6 +38,7 @@ pub(crate) struct Text {
     pub(crate) calls: Vec<Called>,
     pub(crate) keeps: Vec<String>,
     pub(crate) ends: Ends,
+    rows: RowCounts,
     shards: usize,
     terminal: bool,
 }
@@ -113,7 +115,8 @@ impl Program {
 
     fn of(text: &str, shards: usize, terminal: bool, ends: Ends) -> Result<Self, Wrong> {
         let collected = Collected::new(ends);
-        let building = Building { shards, terminal, collected: collected.clone() };
+        let counting = Counting::default();
+        let building = Building { shards, terminal, collected: collected.clone(), counting: counting.clone() };
         let TextProgram { pipeline, calls, keeps } = stages(&building).program_of_calls(text, &ENDS)?;
         let ends = collected.all();
         if let Some(file) = ends.twice() {
@@ -131,7 +134,7 @@ impl Program {
         }
         let order = reading_order(&calls, ends.reads.len()).map_err(|mistakes| Wrong::of(text, mistakes))?;
         let (sources, sinks, dead) = (ends.sources.clone(), ends.sinks.clone(), ends.dead.clone());
-        let text = Text { calls, keeps, ends, shards, terminal };
+        let text = Text { rows: counting.all(&calls), calls, keeps, ends, shards, terminal };
         Ok(Program { pipeline, sources, order, sinks, dead, text })
     }
 
@@ -139,6 +142,12 @@ impl Program {
     #[must_use]
     pub fn calls(&self) -> &[Called] {
         &self.text.calls
+    }
+
+    /// How many rows have come to each of its stages. Clones of the program share the counts.
+    #[must_use]
+    pub fn rows(&self) -> &RowCounts {
+        &self.text.rows
     }
 
     /// The numbers of the sinks, and of the files for dead letters, that this text writes.
@@ -165,6 +174,7 @@ impl Program {
     /// All stages, for people and editors.
     #[must_use]
     pub fn stages() -> Vec<StageInfo> {
-        stages(&Building { shards: 1, terminal: false, collected: Collected::default() }).stages()
+        let (collected, counting) = (Collected::default(), Counting::default());
+        stages(&Building { shards: 1, terminal: false, collected, counting }).stages()
     }
 }

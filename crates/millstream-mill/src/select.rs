@@ -2,8 +2,8 @@
 
 use crate::bytes::Bytes;
 use crate::key::{make_key, ordered};
+use crate::parameters::too_many;
 use crate::rows::Rows;
-use millstream_core::failure::fail;
 use millstream_jq::{Expression, Values};
 use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
@@ -57,7 +57,7 @@ impl Seen {
                 Ok(key) if self.0.contains(&key[..]) => {}
                 Ok(key) => {
                     if self.0.len() >= most {
-                        fail(format!("there are more than {most} keys: `most: {}` allows more", 10 * most));
+                        too_many("keys", most);
                     }
                     self.0.insert(key.into());
                     some.at.push(*row);

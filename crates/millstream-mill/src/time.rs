@@ -1,6 +1,8 @@
 //! Times of events: seconds since 1970 as a number, or a date and time of RFC 3339 as a text.
 
 use millstream_jq::Scalar;
+use millstream_registry::Literal;
+use std::time::Duration;
 
 /// Milliseconds since 1970, and whether it was a text.
 pub(crate) fn time_of(value: &Scalar<'_>) -> Result<(u64, bool), String> {
@@ -26,6 +28,21 @@ pub(crate) fn time_of(value: &Scalar<'_>) -> Result<(u64, bool), String> {
             }
         },
     }
+}
+
+/// Why a row that is this many milliseconds behind the latest one is in no window, with a lateness that would take it.
+pub(crate) fn late(behind: u64) -> String {
+    const MINUTE: u64 = 60_000;
+    const DAY: u64 = 1440 * MINUTE;
+    let minutes = [1, 2, 5, 10, 30, 60, 120, 360, 720].map(|minutes| minutes * MINUTE);
+    let lengths = [1000, 2000, 5000, 10_000, 30_000].into_iter().chain(minutes);
+    let wanted = lengths.into_iter().find(|length| *length > behind).unwrap_or((behind / DAY + 1) * DAY);
+    let written = |ms| Literal::Time(Duration::from_millis(ms));
+    format!(
+        "it is late: it is {} behind the latest row, and its window has closed; `late: {}` would wait for it",
+        written(behind),
+        written(wanted)
+    )
 }
 
 /// Seconds from 1970 to the year 10000. A time that is later is one of milliseconds or less.

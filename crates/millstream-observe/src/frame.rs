@@ -122,7 +122,14 @@ pub struct StageFrame {
     pub moved: u64,
     /// The numbers moved in a second.
     pub rate: f64,
-    /// The steps that moved them, which are batches.
+    /// The rows that have come to it, if its values hold several each and the program
+    /// [counts](crate::Watch::count_rows) them.
+    #[serde(default)]
+    pub rows: Option<u64>,
+    /// Those rows in a second.
+    #[serde(default)]
+    pub row_rate: Option<f64>,
+    /// The steps that moved the numbers, which are batches.
     pub batches: u64,
     /// The number of steps that moved 1, 2 to 3, 4 to 7, ... numbers.
     pub batch_sizes: Vec<u64>,

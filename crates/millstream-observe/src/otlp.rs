@@ -17,10 +17,10 @@ const MOST: usize = 200;
 /// Sends the metrics of a run to an OpenTelemetry collector, by OTLP over HTTP, from threads of its own.
 ///
 /// The metrics are those of `/metrics` of the feature `page` under other names: `millstream.running`,
-/// `millstream.stage.numbers`, `millstream.stage.failures`, `millstream.stage.state`, `millstream.stage.service`,
-/// `millstream.ring.produced`, `millstream.ring.consumed`, `millstream.ring.occupancy` and `millstream.latency`. For
-/// spans and events of runs, use the feature `tracing` of `millstream-exec` with a subscriber such as the crate
-/// `tracing-opentelemetry`.
+/// `millstream.stage.numbers`, `millstream.stage.rows`, `millstream.stage.failures`, `millstream.stage.state`,
+/// `millstream.stage.service`, `millstream.ring.produced`, `millstream.ring.consumed`, `millstream.ring.occupancy` and
+/// `millstream.latency`. For spans and events of runs, use the feature `tracing` of `millstream-exec` with a subscriber
+/// such as the crate `tracing-opentelemetry`.
 ///
 /// A collector that does not answer costs the run nothing. Metrics that could not be sent are dropped.
 ///
@@ -134,6 +134,14 @@ impl Metrics<'_> {
             let stages = frame.stages.iter().take(MOST);
             stages.for_each(|stage| emit(stage.moved, &[of_stage(stage)]));
         });
+        self.counter(
+            "millstream.stage.rows",
+            "Rows that have come to it, where its values hold several",
+            |_, frame, emit| {
+                let stages = frame.stages.iter().take(MOST).filter_map(|stage| Some((stage, stage.rows?)));
+                stages.for_each(|(stage, rows)| emit(rows, &[of_stage(stage)]));
+            },
+        );
         self.counter("millstream.stage.failures", "Calls that ended with an error", |_, frame, emit| {
             let stages = frame.stages.iter().take(MOST);
             stages.for_each(|stage| emit(stage.failures, &[of_stage(stage)]));

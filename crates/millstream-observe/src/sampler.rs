@@ -4,7 +4,7 @@ use crate::frame::{Change, Frame, StageFrame};
 use crate::graph::Graph;
 use crate::latency::Latencies;
 use crate::still::Stills;
-use crate::tally::{Tally, TaskletsByNode};
+use crate::tally::{Tally, TaskletsByNode, per_second};
 use crate::watch::{Options, Shown, Watched};
 use millstream_exec::{Bottleneck, Counters, Observer};
 use std::collections::VecDeque;
@@ -41,6 +41,17 @@ pub(crate) struct Sampler {
     /// The time since the watch began in which the source's ring had room.
     open: Duration,
     frames: u64,
+    /// The rows that had come to each node when the last frame was made, and when they were first counted.
+    rows_before: Vec<Option<u64>>,
+    rows_first: Vec<Option<u64>>,
+}
+
+/// Adds the rows of each node to a frame, and how many of them came since `before`.
+fn set_rows(frame: &mut Frame, rows: &[Option<u64>], before: &[Option<u64>]) {
+    for (stage, (rows, before)) in frame.stages.iter_mut().zip(rows.iter().zip(before)) {
+        let since = rows.zip(*before).map(|(rows, before)| rows.saturating_sub(before));
+        (stage.rows, stage.row_rate) = (*rows, since.map(|since| per_second(since, frame.span)));
+    }
 }
 
 impl Sampler {
@@ -60,6 +71,8 @@ impl Sampler {
             open: Duration::ZERO,
             now,
             frames: 0,
+            rows_before: Vec::new(),
+            rows_first: Vec::new(),
             observer,
             options,
             graph,
@@ -102,6 +115,16 @@ impl Sampler {
         self.observer.read(&mut self.now);
         self.tally.look(&self.now, &self.tasklets);
         self.latencies.look(&self.observer, self.now.at, self.options.spacing);
+        if self.rows_first.is_empty() {
+            self.rows_first = self.rows();
+            self.rows_before.clone_from(&self.rows_first);
+        }
+    }
+
+    /// The rows that have come to each node; empty if they are not counted.
+    fn rows(&self) -> Vec<Option<u64>> {
+        let Some(rows) = self.shown.rows() else { return Vec::new() };
+        self.graph.nodes.iter().map(|node| rows(&node.name)).collect()
     }
 
     /// Makes a frame of the samples.
@@ -110,6 +133,9 @@ impl Sampler {
         self.open += open;
         let before = std::mem::replace(&mut self.before, self.now.clone());
         let mut frame = self.frame(&self.tally, &before, self.bottleneck(&before, open));
+        let rows = self.rows();
+        let rows_before = std::mem::replace(&mut self.rows_before, rows.clone());
+        set_rows(&mut frame, &rows, &rows_before);
         self.stills.look(self.now.at, frame.stages.iter().chain(&frame.side_outputs));
         frame.stuck = self.stills.stuck(&self.graph, &self.tasklets, &self.observer, &self.now);
         self.recent.push_back((before, open));
@@ -119,7 +145,9 @@ impl Sampler {
         self.whole.take(&mut self.tally);
         let all = last.then(|| {
             let found = self.observer.loads(&self.first, &self.now, Some(self.open)).bottleneck();
-            self.frame(&self.whole, &self.first, found)
+            let mut all = self.frame(&self.whole, &self.first, found);
+            set_rows(&mut all, &rows, &self.rows_first);
+            all
         });
         self.frames += 1;
         self.shown.show(frame, all);

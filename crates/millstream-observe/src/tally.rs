@@ -198,6 +198,8 @@ impl Tally {
             name: name.to_owned(),
             moved,
             rate: per_second(moved_since, span),
+            rows: None,
+            row_rate: None,
             batches,
             batch_sizes,
             service_ns,
@@ -238,7 +240,7 @@ fn shares(seen: [u64; 3]) -> [f64; 3] {
     }
 }
 
-fn per_second(count: u64, span: f64) -> f64 {
+pub(crate) fn per_second(count: u64, span: f64) -> f64 {
     if span > 0.0 { count as f64 / span } else { 0.0 }
 }
 

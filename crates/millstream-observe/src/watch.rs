@@ -9,6 +9,7 @@ use crate::sampler::Sampler;
 use millstream_core::failure::{caught, into_message};
 use millstream_exec::Observer;
 use std::collections::VecDeque;
+use std::fmt;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -80,7 +81,6 @@ impl Watched {
 }
 
 /// The frames, and the threads that wait for them.
-#[derive(Debug)]
 pub(crate) struct Shown {
     state: Mutex<Frames>,
     changed: Condvar,
@@ -88,9 +88,12 @@ pub(crate) struct Shown {
     most: usize,
 }
 
-#[derive(Debug)]
+/// How many rows have come to a stage, by its name.
+pub(crate) type CountRows = Arc<dyn Fn(&str) -> Option<u64> + Send + Sync>;
+
 struct Frames {
     watched: Arc<Watched>,
+    rows: Option<CountRows>,
     /// The frames of that version.
     frames: VecDeque<Arc<Frame>>,
     /// The watch was dropped.
@@ -103,7 +106,18 @@ struct Frames {
     all: Option<Arc<Frame>>,
 }
 
+impl fmt::Debug for Shown {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Shown").field("frames", &self.lock().frames.len()).finish_non_exhaustive()
+    }
+}
+
 impl Shown {
+    /// Who counts rows.
+    pub(crate) fn rows(&self) -> Option<CountRows> {
+        self.lock().rows.clone()
+    }
+
     fn lock(&self) -> MutexGuard<'_, Frames> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -179,6 +193,7 @@ impl Watch {
         let most = usize::try_from(kept).unwrap_or(usize::MAX);
         let frames = Frames {
             watched: watched.clone(),
+            rows: None,
             frames: VecDeque::new(),
             unwanted: false,
             over: false,
@@ -192,6 +207,33 @@ impl Watch {
         let guard = shown.clone();
         let thread = Mutex::new(Some(builder.spawn(move || guard.guarded(|| work(sampler)))?));
         Ok(Watch { shown, thread })
+    }
+
+    /// From the next frame on, frames have the rows that have come to each stage. A value may hold many of them, of
+    /// which the counters of a run know nothing: `rows` is asked for each stage by its name; `source` and `sink` are
+    /// the ends.
+    ///
+    /// ```
+    /// use millstream::observe::Watch;
+    /// use millstream::prelude::*;
+    /// use std::sync::Arc;
+    /// use std::sync::atomic::{AtomicU64, Ordering};
+    ///
+    /// let counted = Arc::new(AtomicU64::new(0));
+    /// let rows = counted.clone();
+    /// let p = pipeline::<Vec<u64>>().map(move |block| counted.fetch_add(block.len() as u64, Ordering::Relaxed));
+    /// let (sender, receiver) = source::channel(16);
+    /// let run = p.named("blocks").from(receiver).to_each(|_, _| ()).start()?;
+    /// let watch = Watch::attach(run.observer())?;
+    /// watch.count_rows(move |stage| (stage == "blocks").then(|| rows.load(Ordering::Relaxed)));
+    /// sender.send(vec![1, 2, 3])?;
+    /// drop(sender);
+    /// run.wait()?;
+    /// assert_eq!(watch.finish().stage("blocks").unwrap().rows, Some(3));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn count_rows(&self, rows: impl Fn(&str) -> Option<u64> + Send + Sync + 'static) {
+        self.shown.lock().rows = Some(Arc::new(rows));
     }
 
     /// The graph of the present version of the pipeline, which describes the frames. After an

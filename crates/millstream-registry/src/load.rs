@@ -1,5 +1,6 @@
 //! Checks the names and types of a parsed block against a registry, and makes its statements.
 
+mod asked;
 mod names;
 mod parameters;
 mod sources;
@@ -9,6 +10,7 @@ use crate::registry::{Ends, Entry, Loads};
 use crate::stage::TypeOf;
 use crate::wrong::{Mistake, near};
 use crate::{Called, In, Literal, Registry, Span, TextBlock, TextPipeline, TextProgram, Wrong};
+use asked::Asked;
 use millstream_core::wires::{Wire, Wires};
 use millstream_core::{Item, PartsExt, Val};
 use millstream_exec::{BoxExact, BoxKind, BoxStatements};
@@ -49,9 +51,10 @@ pub(crate) fn program<A: Item, B: Item, K: Loads<A, B>>(
 ) -> Result<TextProgram<A, B, K>, Wrong> {
     fits(text)?;
     let (mut loader, input) = Loader::begin::<A, B>(registry, text, Vec::new());
-    loader.input = Some(input);
+    (loader.input, loader.output) = (Some(input), Some(TypeId::of::<B>()));
     let begins = loader.begins();
-    let (program, mistakes) = parse_program(text, &begins);
+    let asked = Asked { registry, begins: begins.clone() };
+    let (program, mistakes) = parse_program(text, &asked);
     let is_parsed = mistakes.is_empty();
     loader.mistakes = mistakes;
     let bound = program.steps.iter().filter_map(|step| match step {
@@ -111,6 +114,8 @@ struct Loader<'a, K: BoxKind> {
     mistakes: Vec<Mistake>,
     /// The input of a program, which sources read.
     input: Option<Typed>,
+    /// The type of what leaves, in a program.
+    output: Option<TypeId>,
     has_source: bool,
     /// How often each name of a wire or of an unnamed stage was used.
     named: HashMap<Cow<'a, str>, usize>,
@@ -146,6 +151,7 @@ impl<'a, K: BoxKind> Loader<'a, K> {
             wires: HashMap::new(),
             mistakes,
             input: None,
+            output: None,
             has_source: false,
             named: HashMap::new(),
         };
@@ -269,7 +275,8 @@ impl<'a, K: BoxKind> Loader<'a, K> {
                 let (is, wanted) = (registry.name_of(read.of), registry.name_of(*wanted));
                 let what = format!("`{}` reads a `{wanted}` here", call.stage.text);
                 let mistake = Mistake::new(what, at.clone(), format!("this is a `{is}`"));
-                self.mistakes.push(origin(mistake, read));
+                let help = (self.output == Some(read.of.id)).then(|| self.written(call));
+                self.mistakes.push(origin(mistake, read).help_if(help));
             }
         }
         if self.mistakes.len() > before || reads.iter().any(|(read, _)| read.is_none()) {

@@ -16,7 +16,7 @@ pub enum Literal {
     /// A length of time, such as `5m`.
     Time(Duration),
     /// An expression in a language of the stage: in backquotes, or without them if it begins with `.`, `{`, `[`, `(` or
-    /// `$`.
+    /// `$`, or with `-` before `.`, `(` or `$`.
     Code(String),
 }
 
@@ -50,7 +50,7 @@ impl fmt::Display for Literal {
                 let (whole, unit) = units.into_iter().find(|(whole, _)| ms.is_multiple_of(*whole)).unwrap_or((1, "ms"));
                 write!(f, "{}{unit}", ms / whole)
             }
-            Literal::Code(code) if code.starts_with(['.', '{', '[', '(', '$']) => f.write_str(code),
+            Literal::Code(code) if crate::words::begins_expression(code) => f.write_str(code),
             Literal::Code(code) => write!(f, "`{code}`"),
         }
     }

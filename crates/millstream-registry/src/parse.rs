@@ -2,8 +2,11 @@
 
 mod guess;
 mod keep;
+mod tree;
 
+pub(crate) use guess::Stages;
 pub(crate) use keep::Kept;
+pub(crate) use tree::{Block, Call, Given, Name, Program, Statement, Step, Value};
 
 use crate::words::{Word, words};
 use crate::wrong::Mistake;
@@ -14,94 +17,6 @@ const PARAMETER: &str = "a parameter is a number, a time, a text in quotes, an e
 /// How deep calls may be nested.
 const DEEPEST: usize = 64;
 
-#[derive(Debug)]
-pub(crate) struct Block<'a> {
-    pub(crate) input: Name<'a>,
-    pub(crate) statements: Vec<Statement<'a>>,
-    /// `None` after a mistake in it.
-    pub(crate) result: Option<Value<'a>>,
-}
-
-#[derive(Clone, Debug)]
-pub(crate) struct Name<'a> {
-    pub(crate) text: &'a str,
-    pub(crate) at: Span,
-}
-
-#[derive(Debug)]
-pub(crate) struct Statement<'a> {
-    pub(crate) name: Name<'a>,
-    /// `None` after a mistake in it.
-    pub(crate) value: Option<Value<'a>>,
-}
-
-#[derive(Debug)]
-pub(crate) enum Value<'a> {
-    Wire(Name<'a>),
-    Field(Box<Value<'a>>, Name<'a>),
-    Call(Call<'a>),
-}
-
-/// A text as a program. Each statement binds a wire, or is an output.
-#[derive(Debug)]
-pub(crate) struct Program<'a> {
-    pub(crate) steps: Vec<Step<'a>>,
-}
-
-#[derive(Debug)]
-pub(crate) enum Step<'a> {
-    Bind(Statement<'a>),
-    Leave(Value<'a>),
-    Keep(Vec<Kept>),
-}
-
-#[derive(Debug)]
-pub(crate) struct Call<'a> {
-    pub(crate) stage: Name<'a>,
-    pub(crate) version: u32,
-    pub(crate) reads: Vec<Value<'a>>,
-    pub(crate) parameters: Vec<Given<'a>>,
-    /// The whole call, without the value that is piped into it.
-    pub(crate) at: Span,
-    /// The depth of nested calls and fields, with this one.
-    height: usize,
-}
-
-impl<'a> Call<'a> {
-    /// A call that is only a name.
-    pub(crate) fn of(stage: Name<'a>) -> Self {
-        let at = stage.at.clone();
-        Call { stage, version: 1, reads: Vec::new(), parameters: Vec::new(), at, height: 1 }
-    }
-}
-
-/// A parameter and its value.
-#[derive(Debug)]
-pub(crate) struct Given<'a> {
-    /// `None` if the value's place says which parameter it sets.
-    pub(crate) name: Option<Name<'a>>,
-    pub(crate) literal: Literal,
-    pub(crate) at: Span,
-}
-
-impl Value<'_> {
-    pub(crate) fn at(&self) -> Span {
-        match self {
-            Value::Wire(name) => name.at.clone(),
-            Value::Field(whole, name) => whole.at().start..name.at.end,
-            Value::Call(call) => call.at.clone(),
-        }
-    }
-
-    fn height(&self) -> usize {
-        match self {
-            Value::Wire(_) => 0,
-            Value::Field(whole, _) => whole.height() + 1,
-            Value::Call(call) => call.height,
-        }
-    }
-}
-
 /// Parses a text as a block, as far as it is one, and returns its mistakes.
 pub(crate) fn parse(text: &str) -> (Option<Block<'_>>, Vec<Mistake>) {
     let (words, mistakes) = words(text);
@@ -110,10 +25,10 @@ pub(crate) fn parse(text: &str) -> (Option<Block<'_>>, Vec<Mistake>) {
     (block, parser.mistakes)
 }
 
-/// Parses a text as a program, as far as it is one, and returns its mistakes. `begins` says what a program begins with.
-pub(crate) fn parse_program<'a>(text: &'a str, begins: &'a str) -> (Program<'a>, Vec<Mistake>) {
+/// Parses a text as a program, as far as it is one, and returns its mistakes.
+pub(crate) fn parse_program<'a>(text: &'a str, stages: &'a dyn Stages) -> (Program<'a>, Vec<Mistake>) {
     let (words, mistakes) = words(text);
-    let mut parser = Parser::new(text, words, mistakes, Some(begins));
+    let mut parser = Parser::new(text, words, mistakes, Some(stages));
     let program = parser.program();
     (program, parser.mistakes)
 }
@@ -130,15 +45,20 @@ struct Parser<'a> {
     end: usize,
     depth: usize,
     mistakes: Vec<Mistake>,
-    /// What a program begins with; `None` in a block.
-    begins: Option<&'a str>,
+    /// The stages of a program; `None` in a block.
+    stages: Option<&'a dyn Stages>,
     /// Whether arguments of the value were skipped, so it is incomplete.
     is_guessed: bool,
 }
 
 impl<'a> Parser<'a> {
-    fn new(text: &'a str, words: Vec<(Word<'a>, Span)>, mistakes: Vec<Mistake>, begins: Option<&'a str>) -> Self {
-        Parser { text, words, next: 0, end: text.len(), depth: 0, mistakes, begins, is_guessed: false }
+    fn new(
+        text: &'a str,
+        words: Vec<(Word<'a>, Span)>,
+        mistakes: Vec<Mistake>,
+        stages: Option<&'a dyn Stages>,
+    ) -> Self {
+        Parser { text, words, next: 0, end: text.len(), depth: 0, mistakes, stages, is_guessed: false }
     }
 
     fn program(&mut self) -> Program<'a> {
@@ -227,7 +147,7 @@ impl<'a> Parser<'a> {
     fn skip_statement(&mut self) {
         while let Some(word) = self.peek() {
             let is_end = *word == Word::Sign(b';');
-            if *word == Word::Name("let") || *word == Word::Sign(b'}') && self.begins.is_none() {
+            if *word == Word::Name("let") || *word == Word::Sign(b'}') && self.stages.is_none() {
                 return;
             }
             self.next += 1;
@@ -242,6 +162,9 @@ impl<'a> Parser<'a> {
         let mut value = self.unit()?;
         while self.is_sign(b'|') {
             self.next += 1;
+            if self.expression_as_stage() {
+                continue;
+            }
             let stage = self.name("after `|` comes a stage, such as `count`, `where(.qty > 3)` or `map({id, qty})`")?;
             value = Value::Call(self.call(stage, Some(value))?);
         }
@@ -249,13 +172,13 @@ impl<'a> Parser<'a> {
     }
 
     fn unit(&mut self) -> Parsed<Value<'a>> {
-        let begins = self.begins.filter(|_| self.depth == 0);
+        let begins = self.stages.filter(|_| self.depth == 0).map(Stages::begins);
         let name =
             self.name(begins.unwrap_or("a value is a wire, a wire's field, or a call of a stage, `stage(wire)`"))?;
         let mut value = if self.is_sign(b'(') || self.is_sign(b'@') {
             Value::Call(self.call(name, None)?)
         } else {
-            if self.begins.is_some() {
+            if self.stages.is_some() {
                 self.without_brackets(&name, true);
             }
             Value::Wire(name)
@@ -289,13 +212,13 @@ impl<'a> Parser<'a> {
         self.is_shallow(self.depth + 1, stage.at.clone())?;
         let end = self.words[self.next - 1].1.end;
         let (more, parameters, end) = if first.is_some() && !self.is_sign(b'(') {
-            if self.begins.is_some() {
+            if self.stages.is_some() {
                 self.without_brackets(&stage, false);
             }
             (Vec::new(), Vec::new(), end)
         } else {
             self.depth += 1;
-            let arguments = self.arguments();
+            let arguments = self.arguments(&stage, first.is_some());
             self.depth -= 1;
             arguments?
         };
@@ -317,12 +240,14 @@ impl<'a> Parser<'a> {
     }
 
     /// The arguments in parentheses, and where the parentheses end.
-    fn arguments(&mut self) -> Parsed<(Vec<Value<'a>>, Vec<Given<'a>>, usize)> {
+    fn arguments(&mut self, stage: &Name<'a>, is_piped: bool) -> Parsed<(Vec<Value<'a>>, Vec<Given<'a>>, usize)> {
         self.sign(b'(', "a call is `stage(wire)`")?;
         let (mut reads, mut parameters) = (Vec::new(), Vec::new());
         while !self.is_sign(b')') {
             if matches!(self.words.get(self.next + 1), Some((Word::Sign(b':'), _))) {
-                parameters.push(self.parameter()?);
+                parameters.extend(self.parameter(stage)?);
+            } else if is_piped && self.bare_expression(stage, false) {
+                // It was passed over.
             } else if let Some((Word::Literal(literal), at)) = self.words.get(self.next) {
                 parameters.push(Given { name: None, literal: literal.clone(), at: at.clone() });
                 self.next += 1;
@@ -341,12 +266,16 @@ impl<'a> Parser<'a> {
         Ok((reads, parameters, end))
     }
 
-    fn parameter(&mut self) -> Parsed<Given<'a>> {
+    /// A parameter with a name; `None` after an expression that stands in no brackets.
+    fn parameter(&mut self, stage: &Name<'a>) -> Parsed<Option<Given<'a>>> {
         let name = self.name("a parameter has a name")?;
         self.next += 1;
+        if self.bare_expression(stage, true) {
+            return Ok(None);
+        }
         let at = self.at();
         match self.word() {
-            Some((Word::Literal(literal), _)) => Ok(Given { name: Some(name), literal: literal.clone(), at }),
+            Some((Word::Literal(literal), _)) => Ok(Some(Given { name: Some(name), literal: literal.clone(), at })),
             _ => self.no_literal(at, PARAMETER),
         }
     }

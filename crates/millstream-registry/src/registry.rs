@@ -59,6 +59,7 @@ pub struct Registry<Known: BoxKind = AnyPipe> {
     pub(crate) fields: BTreeMap<(&'static str, TypeId), Field<Known>>,
     /// What to write instead of names that other languages have.
     pub(crate) others: BTreeMap<&'static str, &'static str>,
+    pub(crate) by_expression: Option<&'static str>,
 }
 
 impl Default for Registry {
@@ -177,7 +178,13 @@ impl<Known: BoxKind> Registry<Known> {
     /// A registry without stages.
     #[must_use]
     pub fn empty() -> Self {
-        Registry { types: HashMap::new(), stages: BTreeMap::new(), fields: BTreeMap::new(), others: BTreeMap::new() }
+        Registry {
+            types: HashMap::new(),
+            stages: BTreeMap::new(),
+            fields: BTreeMap::new(),
+            others: BTreeMap::new(),
+            by_expression: None,
+        }
     }
 
     /// Sets the name of a type in messages. The default is Rust's name.
@@ -255,7 +262,14 @@ impl<Known: BoxKind> Registry<Known> {
         self
     }
 
-    /// Parses and checks a text, and returns its pipeline, which runs like any other boxed pipeline.
+    /// Names the stage whose first parameter is an expression that makes values of others. If an expression stands in
+    /// the place of a stage, the message says to write it as the parameter of this one.
+    pub fn by_expression(&mut self, stage: &'static str) -> &mut Self {
+        self.by_expression = Some(stage);
+        self
+    }
+
+    /// Parses and checks a text, and returns it as a pipeline, which runs as any other pipeline in a box.
     ///
     /// # Errors
     ///

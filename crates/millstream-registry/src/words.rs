@@ -19,7 +19,7 @@ pub(crate) fn words(text: &str) -> (Vec<(Word<'_>, Span)>, Vec<Mistake>) {
         let length = match letter {
             '/' if rest.starts_with("//") => rest.find('\n').unwrap_or(rest.len()),
             '#' => rest.find('\n').unwrap_or(rest.len()),
-            '.' | '{' | '[' | '(' | '$' if begins_argument(&words) => {
+            _ if begins_argument(&words) && begins_expression(rest) => {
                 let length = expression(rest);
                 words.push((Word::Literal(Literal::Code(rest[..length].to_owned())), at..at + length));
                 length
@@ -100,9 +100,27 @@ fn begins_argument(words: &[(Word<'_>, Span)]) -> bool {
     matches!(words.last(), Some((Word::Sign(b'(' | b',' | b':'), _)))
 }
 
-/// The length of an expression in another language. It ends before a comma, or before a bracket that it did not open.
+/// Whether an argument that begins so is an expression. A sign may stand before it, but not before digits.
+pub(crate) fn begins_expression(rest: &str) -> bool {
+    match rest.as_bytes() {
+        [b'.' | b'{' | b'[' | b'(' | b'$', ..] | [b'-', b'(' | b'$', ..] => true,
+        [b'-', b'.', next, ..] => !next.is_ascii_digit(),
+        _ => false,
+    }
+}
+
+/// The length of an expression in another language, which ends before a comma or bracket that closes what is around it.
 /// In it, strings have quotes, and comments begin with `#`.
 pub(crate) fn expression(rest: &str) -> usize {
+    up_to(rest, b",")
+}
+
+/// As [`expression`], for one that stands in the place of a stage: it ends before the next stage or statement.
+pub(crate) fn stage_expression(rest: &str) -> usize {
+    up_to(rest, b"|;")
+}
+
+fn up_to(rest: &str, ends: &[u8]) -> usize {
     let (bytes, mut open, mut at) = (rest.as_bytes(), Vec::new(), 0);
     while let Some(byte) = bytes.get(at) {
         match byte {
@@ -117,7 +135,9 @@ pub(crate) fn expression(rest: &str) -> usize {
             _ if open.last() == Some(&b'"') => {}
             b'"' | b'(' | b'[' | b'{' => open.push(*byte),
             b'#' => at += rest[at..].find('\n').unwrap_or(rest.len() - at),
-            b',' if open.is_empty() => break,
+            // An update, no pipe.
+            b'|' if bytes.get(at + 1) == Some(&b'=') => {}
+            end if open.is_empty() && ends.contains(end) => break,
             b')' | b']' | b'}' if open.pop().is_none() => break,
             _ => {}
         }

@@ -7,6 +7,7 @@
 #[cfg(feature = "page")]
 mod change;
 mod change_rules;
+mod ends;
 mod fetched;
 #[cfg_attr(not(any(feature = "page", test)), expect(dead_code, reason = "a change comes by the page"))]
 mod files;
@@ -165,6 +166,12 @@ impl Text {
     }
 }
 
+/// Lets what watches the run count the rows of this program.
+fn count_rows(program: &Program) {
+    let rows = program.rows().clone();
+    crate::watching::count_rows(move |stage| rows.of(stage));
+}
+
 /// Reports a wrong text with all its mistakes.
 fn shown_wrong(of: &Text, text: &str, wrong: millstream_registry::Wrong, complaints: &Complaints) -> Outcome {
     match of.source_of_data(text) {
@@ -299,12 +306,20 @@ fn run_into(
         let stopper = sources.stopper();
         interrupts.when_drained(move || stopper.stop());
     }
+    let reached = sources.reached();
+    count_rows(program);
     let ran = runs.run(&program.pipeline, FromFiles { values: sources, waits }, outputs, Outputs::write);
     #[cfg(feature = "page")]
     changes.iter().for_each(change::Changes::end);
     match ran {
         Ok(outputs) => {
             outputs.finish(quiet);
+            if !quiet {
+                if runs.interrupted() && !endless {
+                    ends::say_interrupted(program, reached.within().as_deref(), complaints);
+                }
+                ends::say_alone(program, complaints);
+            }
             runs.finish()
         }
         Err(error) => runs.fail(&error),

@@ -65,6 +65,40 @@ fn what_a_join_looks_up_is_read_first() {
 }
 
 #[test]
+fn a_join_says_that_rows_found_no_partner() {
+    let scene = Scene::new().file("a.csv", ORDERS).file("ids.jsonl", "{\"id\":\"1\"}\n{\"id\":\"2\"}\n");
+    let scene = scene.file("users.jsonl", "{\"user\":\"ann\"}\n").file("none.jsonl", "{\"user\":null}\n");
+    let said = |join: &str| {
+        let mut command = scene.command("millstream", "run -e");
+        command.arg(format!("csv(\"a.csv\", schema: {{id: int, user: text, qty: int}}) | join({join}) | count"));
+        let seen = scene.run(command, Input::Nothing);
+        assert_eq!(seen.code, Some(0), "{}", seen.stderr);
+        seen.stderr
+    };
+    let types =
+        ".id is a number, as 1, and .id of the other rows is a text, as \"1\": compare texts by `on: (.id | tostring)`";
+    for (join, says) in [
+        ("jsonl(\"users.jsonl\"), on: .user", "1 of 3 rows found no partner"),
+        ("jsonl(\"users.jsonl\"), on: .user, keep: true", ""),
+        ("jsonl(\"ids.jsonl\"), on: .id", &format!("none of 3 rows found a partner: {types}")),
+        ("jsonl(\"ids.jsonl\"), on: (.id | tostring)", "1 of 3 rows found no partner"),
+        (
+            "jsonl(\"none.jsonl\"), on: .user",
+            "none of 3 rows found a partner: no other row with .user came before them",
+        ),
+        ("jsonl(\"users.jsonl\"), on: .uesr", "none of 3 rows found a partner: .uesr is null in all of them"),
+        (
+            "jsonl(\"users.jsonl\"), on: .id, with: .user, keep: true",
+            "none of 3 rows found a partner: .id is a number, as 1, and .user of the other rows is a text, as \"ann\": \
+             compare texts by `on: (.id | tostring)`",
+        ),
+    ] {
+        let says = if says.is_empty() { String::new() } else { format!("millstream run: join: {says}\n") };
+        assert_eq!(said(join), says, "{join}");
+    }
+}
+
+#[test]
 fn what_is_compressed_is_read() {
     let mut gzip = GzEncoder::new(Vec::new(), Compression::fast());
     gzip.write_all(ORDERS.as_bytes()).expect("a vector takes everything");

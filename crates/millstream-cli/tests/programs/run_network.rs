@@ -36,9 +36,13 @@ impl Listens {
     }
 
     fn post(&self, body: &str) -> (u16, String) {
+        self.post_to("/ingest", body)
+    }
+
+    fn post_to(&self, path: &str, body: &str) -> (u16, String) {
         let mut stream = TcpStream::connect(&self.address).expect("it listens");
         let (length, address) = (body.len(), &self.address);
-        let head = format!("POST /ingest HTTP/1.1\r\nHost: {address}\r\nContent-Length: {length}");
+        let head = format!("POST {path} HTTP/1.1\r\nHost: {address}\r\nContent-Length: {length}");
         write!(stream, "{head}\r\nConnection: close\r\n\r\n{body}").expect("it is read");
         let mut answer = String::new();
         stream.read_to_string(&mut answer).expect("an answer");
@@ -57,6 +61,16 @@ impl Listens {
 
 /// The exit code of a run that a signal has ended, after all accepted rows.
 const TERMINATED: Option<i32> = Some(128 + 15);
+
+#[test]
+fn rows_are_taken_at_their_path_alone() {
+    let run = Listens::run("jsonl(listen: \"127.0.0.1:0\") | count");
+    for path in ["/", "/rows"] {
+        assert_eq!(run.post_to(path, "1\n"), (404, "nothing is here: post rows to /ingest\n".to_owned()), "{path}");
+    }
+    assert_eq!(run.post("1\n").0, 202);
+    assert_eq!(run.end(), (TERMINATED, "{\"count\":1}\n".to_owned()));
+}
 
 #[test]
 fn every_row_that_was_accepted_is_in_the_output() {

@@ -162,6 +162,51 @@ fn what_was_accepted_comes_out() {
     assert_eq!(result(&mut child), ("6\n12\n20\n30\n".into(), String::new(), Some(143)));
 }
 
+#[cfg(feature = "run")]
+#[test]
+fn a_program_as_text_says_how_far_it_came() {
+    let windows = "windows that were still open have answered with the rows that had come";
+    for (fold, says) in [
+        ("count(every: 10s, at: .t)", windows),
+        ("count", "the answers are those of these rows"),
+        ("where(.t > 2)", "the output is that of these rows"),
+    ] {
+        let scene =
+            Scene::new().file("p.mill", format!("let row = jsonl; row | map(.t); row | {fold} | jsonl(\"out\")"));
+        let mut command = scene.command("millstream", "run p.mill");
+        let command = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().expect("the program starts");
+        let mut stdin = child.stdin.take().unwrap();
+        stdin.write_all(b"{\"t\":1}\n{\"t\":2}\n").unwrap();
+        assert_eq!(first_line(&mut child), "1\n");
+        send("INT", &child);
+        let said = format!("millstream run: interrupted within standard input, after 2 rows: {says}\n");
+        assert_eq!(result(&mut child), ("2\n".to_owned(), said, Some(130)), "{fold}");
+        drop(stdin);
+    }
+}
+
+#[cfg(feature = "run")]
+#[test]
+fn a_program_with_a_state_says_how_it_goes_on() {
+    if !can_watch("a_program_with_a_state_says_how_it_goes_on") {
+        return;
+    }
+    for (stage, says) in [("count", "the next start takes these answers back"), ("skip(1)", "the next start goes on")] {
+        let scene = Scene::new().file("p.mill", format!("jsonl | {stage} | jsonl(\"out\")"));
+        let mut command = scene.command("millstream", "run p.mill --state kept");
+        let command = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().expect("the program starts");
+        let stdin = child.stdin.take().unwrap();
+        listens(&child);
+        send("INT", &child);
+        let (_, stderr, code) = result(&mut child);
+        assert!(stderr.contains("millstream run: interrupted: ") && stderr.contains(says), "{stderr}");
+        assert_eq!(code, Some(130));
+        drop(stdin);
+    }
+}
+
 #[test]
 fn files_after_the_signal_are_left_out() {
     let mut child = start("wc /dev/null - /dev/null");

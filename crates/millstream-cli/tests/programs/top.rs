@@ -2,6 +2,7 @@
 
 use crate::scene::{Input, PATIENCE, Scene, ended};
 use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
 use std::process::{Child, ChildStderr, Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -34,6 +35,14 @@ fn top(scene: &Scene, address: &str, part: &str) -> String {
     }
 }
 
+fn metrics(address: &str) -> String {
+    let mut stream = TcpStream::connect(address).unwrap();
+    write!(stream, "GET /metrics HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n\r\n").unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    answer
+}
+
 #[test]
 fn a_run_of_another_process_is_shown() {
     let scene = Scene::new();
@@ -51,6 +60,38 @@ fn a_run_of_another_process_is_shown() {
     assert_eq!(gone.code, Some(1));
     assert!(gone.stderr.starts_with(&format!("millstream top: {address}: ")), "{}", gone.stderr);
     assert!(gone.stderr.contains("--page"), "{}", gone.stderr);
+}
+
+/// A slot of a program as text holds many rows, and users count rows.
+#[cfg(feature = "run")]
+#[test]
+fn rows_are_shown_and_measured() {
+    let scene = Scene::new().file("p.mill", "lines | where((length > 2)) | count");
+    let (mut child, _stderr, address) = shown(&scene, "run --page 127.0.0.1:0 p.mill");
+    let mut stdin = child.stdin.take().unwrap();
+    stdin.write_all("a\nlong\n".repeat(3000).as_bytes()).unwrap();
+    let shown = top(&scene, &address, " 3000");
+    for part in ["│source", "│where", " rows/s│", "rows/s ", "a block", "blocks", " 6000"] {
+        assert!(shown.contains(part), "no {part:?} in\n{shown}");
+    }
+    let metrics = metrics(&address);
+    for line in ["{stage=\"source\"} 6000\n", "{stage=\"count\"} 3000\n"] {
+        assert!(metrics.contains(&format!("millstream_stage_rows_total{line}")), "{metrics}");
+    }
+    drop(stdin);
+    assert_eq!(ended(&mut child).code(), Some(0));
+}
+
+#[cfg(feature = "run")]
+#[test]
+fn what_is_read_of_a_followed_file_is_measured() {
+    let scene = Scene::new().file("p.mill", "lines(\"in\", follow: true) | lines").file("in", "to be\n".repeat(100));
+    let (mut child, _stderr, address) = shown(&scene, "run --page 127.0.0.1:0 p.mill");
+    top(&scene, &address, " 100");
+    let metrics = metrics(&address);
+    assert!(metrics.contains("millstream_read_bytes_total 600\n"), "{metrics}");
+    child.kill().unwrap();
+    child.wait().unwrap();
 }
 
 /// The page shows how a run has ended for as long as it stays, and a signal ends the page.

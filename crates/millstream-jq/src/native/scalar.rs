@@ -25,6 +25,9 @@ impl<'a> Scalar<'a> {
     #[must_use]
     pub fn number(digits: &'a [u8]) -> Option<Self> {
         if digits.iter().any(|byte| matches!(byte, b'.' | b'e' | b'E')) {
+            if matches!(digits, [b'+', ..] | [b'0', b'0'..=b'9', ..]) {
+                return None;
+            }
             let value: f64 = std::str::from_utf8(digits).ok()?.parse().ok()?;
             return value.is_finite().then_some(Scalar::Decimal(Cow::Borrowed(digits), value));
         }

@@ -59,7 +59,7 @@ impl Parser<'_> {
                     let Some(key) = parser.plain_key() else {
                         // With its escape sequences resolved, it may be one of the keys.
                         tree.set(found, Found::Unknown);
-                        parser.pass()?;
+                        parser.pass_key()?;
                         parser.colon()?;
                         return parser.pass();
                     };

@@ -27,10 +27,16 @@ impl Parser<'_> {
     fn pass_digits(&mut self) -> Parsed<bool> {
         let from = self.at;
         if matches!(self.peek(), Some(b'-' | b'+')) {
+            if self.strict && self.peek() == Some(b'+') {
+                return self.fail(Why::Expected("a value"));
+            }
             self.at += 1;
             if self.take(b"Infinity") {
-                return Ok(false);
+                return if self.strict { self.fail(Why::NoNumber) } else { Ok(false) };
             }
+        }
+        if self.strict && matches!(self.bytes[self.at..], [b'0', b'0'..=b'9', ..]) {
+            return self.fail(Why::Expected("a number without zeros before it"));
         }
         if self.bytes[from..].starts_with(b"-0") {
             // JSON allows no digits after a leading zero. jaq allows them after 0 and +0.

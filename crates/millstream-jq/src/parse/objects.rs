@@ -86,7 +86,7 @@ impl Field<'_> {
 
 /// The fields of one object, which nothing follows.
 fn fields(json: &[u8]) -> Result<Vec<Field<'_>>, Unsure> {
-    let mut parser = Parser::new(json);
+    let mut parser = Parser::strict(json);
     if std::str::from_utf8(json).is_err() || parser.begin().is_none() || parser.peek() != Some(b'{') {
         return Err(Unsure);
     }

@@ -1,7 +1,9 @@
 use crate::generator::{filter, json};
 use crate::jaq;
 use millstream::io::{Block, WholeBlocks};
-use millstream::jq::{Answer, Expression, Fields, Filter, Input, JsonValues, Options, Outputs, Style, What};
+use millstream::jq::{
+    Answer, Expression, Fields, Filter, Input, JsonValues, Options, Outputs, Style, What, check_value,
+};
 use millstream::prelude::*;
 use proptest::prelude::*;
 use std::io::Read;
@@ -196,10 +198,12 @@ proptest! {
         let answer = ours.answer(json.as_bytes());
         let failed = answer.said.iter().filter(|said| matches!(said.what, What::Failed(_))).count();
         prop_assert_eq!((String::from_utf8_lossy(&answer.out).into_owned(), failed), (out, failures), "{} of {}", filter, json);
-        // Now row by row.
+        // Row by row. A row is JSON alone.
+        let rows: Vec<_> = json.lines().filter(|line| check_value(line.as_bytes()).is_ok()).collect();
+        let answer = ours.answer(rows.join("\n").as_bytes());
         let expression = Expression::new(&filter).expect("a filter");
         let (mut out, mut failed) = (Vec::new(), 0);
-        for line in json.lines() {
+        for line in rows {
             let (mut row, mut outputs) = (Fields::default(), Outputs::default());
             row.read(&expression, line.as_bytes()).expect("JSON");
             failed += usize::from(expression.write(&row, &mut outputs).is_err());
@@ -209,5 +213,34 @@ proptest! {
         }
         prop_assert_eq!(failed, answer.said.len());
         prop_assert_eq!(String::from_utf8_lossy(&out), String::from_utf8_lossy(&answer.out), "{} of {}", filter, json);
+    }
+}
+
+#[test]
+fn a_row_is_json_alone() {
+    let read = |json: &str| {
+        let passed = check_value(json.as_bytes());
+        // The field is found, and the rest is passed over.
+        let expression = Expression::new(".a").expect("a filter");
+        let found = Fields::default().read(&expression, json.as_bytes());
+        assert_eq!(passed, found, "{json}");
+        passed.map_err(|why| why.strip_prefix("not JSON: ").unwrap_or(&why).to_owned())
+    };
+    for json in ["{\"a\":-0,\"b\":[0.5,1e9,{}]}", "{\"\\u0061\":1}", "[true,null]", " 7 "] {
+        assert_eq!(read(json), Ok(()), "{json}");
+    }
+    let none = "NaN and Infinity are no numbers of JSON: write null";
+    for (json, why) in [
+        ("{\"a\":NaN}", none),
+        ("{\"b\":-Infinity}", none),
+        ("[Infinity]", none),
+        ("{\"a\":007}", "expected a number without zeros before it"),
+        ("+5", "expected a value"),
+        ("{\"a\":b\"x\"}", "expected a value"),
+        ("{1:2}", "expected a string, the name of a field"),
+        ("1 # one", "more follows the value, at byte 3"),
+        ("# one", "expected a value"),
+    ] {
+        assert_eq!(read(json), Err(why.to_owned()), "{json}");
     }
 }

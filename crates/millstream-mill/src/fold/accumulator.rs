@@ -104,7 +104,7 @@ impl Accumulator {
             Accumulator::Quantile(sketch) => {
                 let part = if let Kind::Quantile(part) = kind { part } else { 0.5 };
                 match sketch.quantile(part) {
-                    Some(value) => float_out(rounded(value), out),
+                    Some(value) => float_out(value, out),
                     None => null(out),
                 }
             }
@@ -130,21 +130,8 @@ fn float(value: Value) -> f64 {
     }
 }
 
-/// To four digits: the value is within one per cent.
-fn rounded(value: f64) -> f64 {
-    if value == 0.0 {
-        return value;
-    }
-    let digits = 10_f64.powi(3 - value.abs().log10().floor() as i32);
-    (value * digits).round() / digits
-}
-
 fn float_out(value: f64, out: &mut Vec<u8>) {
-    if value.is_finite() {
-        millstream_jq::Scalar::Float(value).write(out);
-    } else {
-        out.extend_from_slice(b"null");
-    }
+    millstream_jq::Scalar::Float(value).write(out);
 }
 
 fn extreme(kept: &mut Option<Bytes>, kind: Kind, value: &[u8]) {

@@ -119,8 +119,16 @@ impl Aggregates {
             let here = at + part.len() - part.trim_start().len();
             let wrong = |what: &str| WrongCode { at: here..here + part.trim().len(), what: what.to_owned() };
             at += part.len() + 1;
-            let (name, call) =
-                part.split_once(':').ok_or_else(|| wrong("an aggregate is written as `total: sum(.qty)`"))?;
+            let (name, call) = match part.split_once(':') {
+                Some(named) => named,
+                // As `{user}` is `{user: .user}` in jq.
+                None if part.trim() == "count" => (part, part),
+                None => {
+                    return Err(wrong(
+                        "an aggregate has a name, as `total: sum(.qty)`; `count` alone is `count: count`",
+                    ));
+                }
+            };
             let (name, call) = (name.trim().trim_matches('"').to_owned(), call.trim());
             let (kind, arguments) = match call.split_once('(') {
                 Some((kind, rest)) => {

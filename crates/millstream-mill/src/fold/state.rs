@@ -2,9 +2,9 @@ use super::accumulator::Accumulator;
 use super::prepare::{Entry, Prepared, Value};
 use super::spec::{Aggregate, Fold, Windows};
 use crate::bytes::Bytes;
+use crate::parameters::too_many;
 use crate::rows::{FailedRow, RowAt, Rows};
 use crate::time;
-use millstream_core::failure::fail;
 use millstream_core::pipe::{FoldedWindow, OpenFolds};
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
@@ -75,12 +75,12 @@ impl FoldKernel {
             }
         }
         let rest = Rows { dead: Vec::new(), ..prepared.rest.clone() };
-        let late = answers.late.iter().map(|(number, row)| FailedRow {
+        let late = answers.late.iter().map(|Late { number, row, behind }| FailedRow {
             stage: fold.stage.clone(),
             file: rest.file.clone(),
             number: *number,
             path: String::new(),
-            why: "it is late: its window has closed; `late: 1m` would wait longer".to_owned(),
+            why: time::late(*behind),
             row: prepared.all[row.0 as usize..row.1 as usize].to_vec(),
             source: rest.source,
         });
@@ -94,9 +94,8 @@ impl FoldKernel {
         if let Some(keyed) = self.keys.get_mut(key) {
             return add(&fold.aggregates, &mut keyed.all, values, text);
         }
-        let known = self.keys.len();
-        if known >= fold.most {
-            fail(format!("there are more than {known} keys: `most: {}` allows more", 10 * fold.most));
+        if self.keys.len() >= fold.most {
+            too_many("keys", fold.most);
         }
         if let Slot::Vacant(slot) = self.keys.entry(key.into()) {
             let mut all = start(&fold.aggregates);
@@ -130,7 +129,8 @@ impl FoldKernel {
         let mut results = Vec::new();
         let window = &windows.window;
         if !self.windows.fold(window, key.into(), entry.time, start, add, join, &mut results) {
-            answers.late.push((entry.number, entry.row));
+            let behind = self.windows.greatest().saturating_sub(entry.time);
+            answers.late.push(Late { number: entry.number, row: entry.row, behind });
         }
         results.iter().for_each(|result| answers.window(fold, result, entry.number));
     }
@@ -178,8 +178,17 @@ fn add(aggregates: &[Aggregate], all: &mut [Accumulator], values: &[Value], text
 struct Answers {
     text: Vec<u8>,
     at: Vec<RowAt>,
-    /// The numbers of rows that came late, and where they are.
-    late: Vec<(u64, (u32, u32))>,
+    late: Vec<Late>,
+}
+
+/// A row that came late.
+#[derive(Debug)]
+struct Late {
+    number: u64,
+    /// Where it is.
+    row: (u32, u32),
+    /// How many milliseconds it was behind the latest row.
+    behind: u64,
 }
 
 impl Answers {

@@ -1,8 +1,9 @@
 //! The folds that text can name, and the parameters that all of them have.
 
-use super::{KEYS, Stages};
+use super::{Building, Stages};
+use crate::counted::Role;
 use crate::fold::{Aggregate, Aggregates, Fold, FoldKernel, Kind, Prepared, Windows, prepare, same_names, single};
-use crate::parameters::{AtLeastOne, Filter, Length, Part};
+use crate::parameters::{AtLeastOne, Filter, KEYS, Lateness, Length, Part};
 use crate::program::Boxes;
 use crate::rolling::Rolling;
 use crate::rows::Rows;
@@ -26,7 +27,7 @@ impl WithWindows for Registered<'_> {
 }
 
 /// The parameters that every fold has: by, every, session, at, late, most.
-type Grouping = (Option<Filter>, Option<Length>, Option<Length>, Option<Filter>, Option<Length>, Option<AtLeastOne>);
+type Grouping = (Option<Filter>, Option<Length>, Option<Length>, Option<Filter>, Option<Lateness>, Option<AtLeastOne>);
 
 fn fold_of(stage: &str, aggregates: Vec<Aggregate>, (by, every, session, at, late, most): Grouping) -> Fold {
     let most = most.map_or(KEYS, |most| most.0);
@@ -43,11 +44,17 @@ fn fold_of(stage: &str, aggregates: Vec<Aggregate>, (by, every, session, at, lat
     Fold { stage: stage.into(), aggregates, key_name: Fold::name_of(key.as_ref()), key, windows, most }
 }
 
-pub(super) fn register(stages: &mut Stages, shards: usize) {
+pub(super) fn register(stages: &mut Stages, building: &Building) {
+    let (shards, counting) = (building.shards, building.counting.clone());
     all(stages, move |rows: In<Rows>, fold: Fold| {
-        let fold = Arc::new(fold);
+        let (fold, count) = (Arc::new(fold), counting.of(Role::Stage));
         let (first, second, last) = (fold.clone(), fold.clone(), fold);
-        let prepared = rows.shard(shards, move |p| p.map(move |rows: &Rows| prepare(rows, &first)));
+        let prepared = rows.shard(shards, move |p| {
+            p.map(move |rows: &Rows| {
+                count.add(rows);
+                prepare(rows, &first)
+            })
+        });
         prepared.scan_with(Rolling::new(
             FoldKernel::new(),
             move |state: &mut FoldKernel, prepared: &Prepared, _| state.add(&second, prepared),
@@ -57,7 +64,7 @@ pub(super) fn register(stages: &mut Stages, shards: usize) {
 }
 
 /// The folds. `folded` makes the two stages of each, so those of all folds are one type, which is compiled once.
-fn all<P>(stages: &mut Stages, folded: impl Fn(In<Rows>, Fold) -> P + Copy + Send + Sync + 'static)
+fn all<P>(stages: &mut Stages, folded: impl Fn(In<Rows>, Fold) -> P + Clone + Send + Sync + 'static)
 where
     P: Arrow<In = Scope<TextBlock>, Out: ItemShape>,
     Boxes: FitsStatement<Then<P, ToAnyEdge<P::Out>>>,
@@ -67,17 +74,18 @@ where
         Option<Length>,
         Option<Length>,
         Option<Filter>,
-        Option<Length>,
+        Option<Lateness>,
         Option<AtLeastOne>,
         Option<String>,
     );
+    let each = folded.clone();
     stages
         .stage_with(
             "count",
             ["by", "every", "session", "at", "late", "most", "as"],
             move |rows: In<Rows>, (by, every, session, at, late, most, named): Counting| {
                 let aggregates = vec![single("count", Kind::Count, None, named)];
-                folded(rows, fold_of("count", aggregates, (by, every, session, at, late, most)))
+                each(rows, fold_of("count", aggregates, (by, every, session, at, late, most)))
             },
         )
         .windows()
@@ -89,7 +97,7 @@ where
         Option<Length>,
         Option<Length>,
         Option<Filter>,
-        Option<Length>,
+        Option<Lateness>,
         Option<AtLeastOne>,
         Option<String>,
     );
@@ -100,13 +108,14 @@ where
         ("max", Kind::Max, "the greatest value, for each key and window"),
     ];
     for (name, kind, about) in numbers {
+        let each = folded.clone();
         stages
             .stage_with(
                 name,
                 ["of", "by", "every", "session", "at", "late", "most", "as"],
                 move |rows: In<Rows>, (of, by, every, session, at, late, most, named): Adding| {
                     let aggregates = vec![single(name, kind, Some(of), named)];
-                    folded(rows, fold_of(name, aggregates, (by, every, session, at, late, most)))
+                    each(rows, fold_of(name, aggregates, (by, every, session, at, late, most)))
                 },
             )
             .windows()
@@ -120,17 +129,18 @@ where
         Option<Length>,
         Option<Length>,
         Option<Filter>,
-        Option<Length>,
+        Option<Lateness>,
         Option<AtLeastOne>,
         Option<String>,
     );
+    let each = folded.clone();
     stages
         .stage_with(
             "quantile",
             ["of", "part", "by", "every", "session", "at", "late", "most", "as"],
             move |rows: In<Rows>, (of, part, by, every, session, at, late, most, named): Quantiles| {
                 let aggregates = vec![single("quantile", Kind::Quantile(part.0), Some(of), named)];
-                folded(rows, fold_of("quantile", aggregates, (by, every, session, at, late, most)))
+                each(rows, fold_of("quantile", aggregates, (by, every, session, at, late, most)))
             },
         )
         .windows()
@@ -143,27 +153,29 @@ where
         Option<Length>,
         Option<Length>,
         Option<Filter>,
-        Option<Length>,
+        Option<Lateness>,
         Option<AtLeastOne>,
     );
+    let each = folded.clone();
     stages
         .stage_with(
             "top",
             ["n", "of", "by", "every", "session", "at", "late", "most"],
             move |rows: In<Rows>, (n, of, by, every, session, at, late, most): Tops| {
                 let aggregates = vec![single("top", Kind::Top(n.0), Some(of), None)];
-                folded(rows, fold_of("top", aggregates, (by, every, session, at, late, most)))
+                each(rows, fold_of("top", aggregates, (by, every, session, at, late, most)))
             },
         )
         .windows()
         .about("the n rows with the greatest values, the greatest first, for each key and window");
+    let each = folded.clone();
     stages
         .stage_with(
             "latest",
             ["by", "every", "session", "at", "late", "most"],
             move |rows: In<Rows>, given: Grouping| {
                 let aggregates = vec![single("latest", Kind::Latest, None, None)];
-                folded(rows, fold_of("latest", aggregates, given))
+                each(rows, fold_of("latest", aggregates, given))
             },
         )
         .windows()
@@ -174,15 +186,16 @@ where
         Option<Length>,
         Option<Length>,
         Option<Filter>,
-        Option<Length>,
+        Option<Lateness>,
         Option<AtLeastOne>,
     );
+    let each = folded.clone();
     stages
         .stage_with(
             "fold",
             ["to", "by", "every", "session", "at", "late", "most"],
             move |rows: In<Rows>, (to, by, every, session, at, late, most): Several| {
-                folded(rows, fold_of("fold", to.0, (by, every, session, at, late, most)))
+                each(rows, fold_of("fold", to.0, (by, every, session, at, late, most)))
             },
         )
         .windows()

@@ -2,6 +2,7 @@
 
 mod change;
 mod goes_on;
+mod habits;
 mod keys;
 mod meaning;
 mod places;

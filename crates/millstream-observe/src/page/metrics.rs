@@ -71,6 +71,7 @@ fn register(registry: &mut Registry, graph: &Graph, frame: &Frame) {
 
 fn stages(registry: &mut Registry, frame: &Frame) {
     let numbers = counts(registry, "stage_numbers", "Numbers moved, empty slots and END among them");
+    let rows = counts(registry, "stage_rows", "Rows that have come to the stage, where its values hold several each");
     let batches = counts(registry, "stage_batches", "Steps in which they were moved");
     let failures = counts(registry, "stage_failures", "Calls of the stage's function that ended with an error");
     let retries = counts(registry, "stage_retries", "Failed calls that were tried again");
@@ -86,6 +87,9 @@ fn stages(registry: &mut Registry, frame: &Frame) {
     for stage in frame.stages.iter().chain(&frame.side_outputs).take(MOST) {
         let labels = || vec![("stage", stage.name.clone())];
         numbers.with(labels()).inc_by(stage.moved);
+        if let Some(count) = stage.rows {
+            rows.with(labels()).inc_by(count);
+        }
         batches.with(labels()).inc_by(stage.batches);
         failures.with(labels()).inc_by(stage.failures);
         retries.with(labels()).inc_by(stage.retries);

@@ -7,6 +7,7 @@ use crate::stage::ParameterOf;
 use crate::wrong::{Mistake, near};
 use crate::{Literal, WrongCode};
 use millstream_exec::BoxKind;
+use std::time::Duration;
 
 impl<'a, K: BoxKind> Loader<'a, K> {
     /// The values of an entry's parameters, in the entry's order, as far as the text has them; fewer after a mistake.
@@ -79,8 +80,19 @@ impl<'a, K: BoxKind> Loader<'a, K> {
         if n < entry.parameters.len() {
             return Some(n);
         }
-        let what = format!("`{stage}` takes no more than {} values here", entry.parameters.len());
-        self.mistakes.push(Mistake::new(what, given.at.clone(), "one too many").help(parameter_names(entry)));
+        let most = entry.parameters.len();
+        let what = format!(
+            "`{stage}` takes no more than {} here",
+            if most == 1 { "1 value".to_owned() } else { format!("{most} values") }
+        );
+        let is_expression = |parameter: &ParameterOf| (parameter.accepts)(&given.literal);
+        let help = match &given.literal {
+            Literal::Code(_) if entry.parameters.last().is_some_and(is_expression) => {
+                format!("{}; an expression with a comma needs brackets: `(.a, .b)`", parameter_names(entry))
+            }
+            _ => parameter_names(entry),
+        };
+        self.mistakes.push(Mistake::new(what, given.at.clone(), "one too many").help(help));
         None
     }
 
@@ -88,7 +100,20 @@ impl<'a, K: BoxKind> Loader<'a, K> {
         let Literal::Code(code) = &given.literal else {
             let what = format!("`{}` is {}", parameter.name, parameter.wanted);
             let label = format!("this is {}", given.literal.kind());
-            return self.mistakes.push(Mistake::new(what, given.at.clone(), label));
+            let written = given.literal.to_string();
+            if let Literal::Whole(number @ 1..) = given.literal
+                && (parameter.accepts)(&Literal::Time(Duration::from_secs(1)))
+            {
+                let help = format!("a time has a unit: `{number}s`, `{number}ms` or `{number}m`");
+                return self.mistakes.push(Mistake::new(what, given.at.clone(), label).help(help));
+            }
+            let help = (parameter.accepts)(&Literal::Code(written.clone())).then(|| match &given.literal {
+                Literal::Text(name) if is_name(name) => {
+                    format!("a field is written as `.{name}`; as an expression a text needs brackets: `({written})`")
+                }
+                _ => format!("as an expression it needs brackets: `({written})`"),
+            });
+            return self.mistakes.push(Mistake::new(what, given.at.clone(), label).help_if(help));
         };
         let wrong = (parameter.wrong)(code);
         // The expression may be in backquotes.
@@ -109,4 +134,9 @@ fn parameter_names<K: BoxKind>(entry: &Entry<K>) -> String {
         names if names.is_empty() => "it has none".to_owned(),
         names => format!("it has `{names}`"),
     }
+}
+
+fn is_name(text: &str) -> bool {
+    let is_letter = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
+    text.starts_with(|first: char| is_letter(first) && !first.is_ascii_digit()) && text.chars().all(is_letter)
 }

@@ -45,6 +45,16 @@ impl<'a, K: BoxKind> Loader<'a, K> {
         })
     }
 
+    /// What to write if a stage is to read what another one has written.
+    pub(super) fn written(&self, call: &Call<'a>) -> String {
+        let then = &self.text[call.at.clone()];
+        let writes = call.reads.first().map_or("jsonl(\"FILE\")", |read| &self.text[read.at()]);
+        format!(
+            "after what is written nothing follows: give the rows a name, as in \
+             `let rows = ..; rows | {writes}; rows | {then}`"
+        )
+    }
+
     /// Whether a name alone is a call of a source.
     pub(super) fn is_source(&self, name: &Name<'a>) -> bool {
         self.input.is_some() && !self.wires.contains_key(name.text) && self.sources().contains(&name.text)

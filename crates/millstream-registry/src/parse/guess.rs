@@ -1,10 +1,24 @@
 //! Guesses the meaning of words that are not a call: arguments without brackets, as in a shell, and expressions that
 //! begin with a name, as in jq. One message says what to write, and replaces the others.
 
-use super::{Given, Name, Noted, Parsed, Parser};
-use crate::Span;
-use crate::words::Word;
+use super::{Name, Noted, Parsed, Parser};
+use crate::words::{Word, expression, stage_expression};
 use crate::wrong::Mistake;
+use crate::{Literal, Span};
+
+/// What a parser asks about the stages, to say what was meant.
+pub(crate) trait Stages {
+    /// What a program begins with.
+    fn begins(&self) -> &str;
+    /// Whether there is a stage of this name.
+    fn is_stage(&self, name: &str) -> bool;
+    /// Whether there is none of this name, and a help for those who look for it.
+    fn has_help(&self, name: &str) -> bool;
+    /// Whether a stage reads only what is piped into it, and has a parameter for expressions.
+    fn takes_expressions(&self, stage: &str) -> bool;
+    /// The stage that makes values by an expression, if this is one.
+    fn of_expression(&self, code: &str) -> Option<&'static str>;
+}
 
 const EXPRESSION: &str = "an expression begins with `.`, or needs brackets";
 
@@ -59,7 +73,7 @@ impl<'a> Parser<'a> {
         };
         let (from, is_near) = (at.start, at.end == beyond.start);
         match next {
-            Word::Sign(b'=') if !matches!(self.words.get(self.next + 2), Some((Word::Sign(b'='), _))) => {
+            Word::Sign(b'=') if !self.is_compared() => {
                 let help = format!("a parameter and its value are written as `{name}: .user`");
                 let at = beyond.clone();
                 return self.fail(Mistake::new("`:` is expected here", at, "").help(help));
@@ -75,13 +89,90 @@ impl<'a> Parser<'a> {
         }
         let (to, name) = (from + self.argument(from), *name);
         let given = &self.text[from..to];
-        let help = format!("write `({given})`, or `.{name}` if that is a field");
+        let help = format!("write `.{given}` if `{name}` is a field; any other expression needs brackets: `({given})`");
         self.instead(from..to, Mistake::new(EXPRESSION, from..to, "").help(help));
         Err(Noted)
     }
 
-    /// Refuses the value of a parameter, which has been parsed and is not a literal.
-    pub(super) fn no_literal(&mut self, at: Span, what: &str) -> Parsed<Given<'a>> {
+    /// Passes over an argument that is an expression and stands in no brackets, and notes how it is written. What
+    /// reads wires may read the value of a call there, and not every parameter with a name is an expression; `is_sure`
+    /// asks for an expression without mistakes.
+    pub(super) fn bare_expression(&mut self, outer: &Name<'a>, is_sure: bool) -> bool {
+        let Some(stages) = self.stages.filter(|stages| stages.takes_expressions(outer.text)) else { return false };
+        let Some((word, at)) = self.words.get(self.next) else { return false };
+        let (from, end) = (at.start, at.end);
+        let to = from + self.argument(from);
+        let given = &self.text[from..to];
+        let next = self.words.get(self.next + 1).map(|(word, _)| word);
+        let maker = stages.of_expression(given);
+        let brackets = || format!("write `({given})`");
+        let help = match word {
+            Word::Literal(Literal::Code(_)) => return false,
+            Word::Literal(_) | Word::Name(_) if to <= end => return false,
+            Word::Name("not") if given[3..].trim_start().starts_with(['.', '(']) => {
+                let of = given["not".len()..].trim();
+                return self.pass_over(from..to, EXPRESSION, format!("`not` comes last: write `({of} | not)`"));
+            }
+            Word::Literal(_) | Word::Sign(b'@') => brackets(),
+            Word::Name(_) if next == Some(&Word::Sign(b'(')) || maker.is_some() => brackets(),
+            Word::Name(name) if next != Some(&Word::Sign(b'=')) || self.is_compared() => {
+                format!("write `.{given}` if `{name}` is a field; any other expression needs brackets: `({given})`")
+            }
+            Word::Name(_) | Word::Sign(_) => return false,
+        };
+        if is_sure && maker.is_none() {
+            return false;
+        }
+        if let Word::Name(name) = word
+            && maker == Some(outer.text)
+            && stages.is_stage(name)
+            && is_one_call(given, name)
+        {
+            let what = format!("`{name}` is a stage, and stands in `{}`", outer.text);
+            let help = format!(
+                "write `{given}` in the place of `{0}({given})`; as an expression it needs brackets: `{0}(({given}))`",
+                outer.text
+            );
+            return self.pass_over(from..to, &what, help);
+        }
+        self.pass_over(from..to, EXPRESSION, help)
+    }
+
+    /// Passes over an expression that stands behind `|`, in the place of a stage, and notes how it is written.
+    pub(super) fn expression_as_stage(&mut self) -> bool {
+        let Some(stages) = self.stages else { return false };
+        if let Some((Word::Name(name), _)) = self.words.get(self.next)
+            && (stages.is_stage(name) || stages.has_help(name))
+        {
+            return false;
+        }
+        let behind = self.words[self.next - 1].1.end;
+        let rest = self.text[behind..].trim_start();
+        let code = &rest[..stage_expression(rest)];
+        let Some(stage) = stages.of_expression(code) else { return false };
+        let is_argument = code.starts_with(['.', '{', '[', '(', '$']) && expression(code) == code.len();
+        let written = if is_argument { code.to_owned() } else { format!("({code})") };
+        let from = self.text.len() - rest.len();
+        let what = "an expression stands in the place of a stage";
+        self.pass_over(from..from + code.len(), what, format!("write `{stage}({written})`"))
+    }
+
+    /// Passes over words, of which something is said in the place of everything else.
+    fn pass_over(&mut self, at: Span, what: &str, help: String) -> bool {
+        self.next += self.words[self.next..].iter().take_while(|(_, word)| word.start < at.end).count();
+        self.instead(at.clone(), Mistake::new(what, at, "").help(help));
+        self.is_guessed = true;
+        true
+    }
+
+    /// Whether `==` follows the next word.
+    fn is_compared(&self) -> bool {
+        let sign = |n: usize| matches!(self.words.get(self.next + n), Some((Word::Sign(b'='), _)));
+        sign(1) && sign(2)
+    }
+
+    /// Refuses the value of a parameter, which was read and is no literal.
+    pub(super) fn no_literal<T>(&mut self, at: Span, what: &str) -> Parsed<T> {
         let help = match self.words.get(self.next - 1) {
             Some((Word::Name(name), _)) => {
                 let given = &self.text[at.start..at.start + self.argument(at.start)];
@@ -94,7 +185,7 @@ impl<'a> Parser<'a> {
 
     /// The length of the argument that begins here, up to a comma or to the bracket that ends the call.
     fn argument(&self, from: usize) -> usize {
-        crate::words::expression(&self.text[from..])
+        expression(&self.text[from..])
     }
 
     /// Notes a mistake, and drops all others in the same place.
@@ -102,4 +193,10 @@ impl<'a> Parser<'a> {
         self.mistakes.retain(|other| !at.contains(&other.at.start));
         self.mistakes.push(mistake);
     }
+}
+
+/// Whether this begins with the name of a call, and ends with its bracket.
+fn is_one_call(given: &str, name: &str) -> bool {
+    let arguments = given[name.len()..].strip_prefix('(');
+    arguments.is_some_and(|arguments| expression(arguments) + 1 == arguments.trim_end().len())
 }

@@ -151,7 +151,7 @@ fn mistakes_in_a_program_have_places() {
     }
     assert!(wrong("numbers | show | double").contains("this is a `Output`"));
     assert!(wrong("numbers show").contains("`;` ends a statement"));
-    assert!(wrong("numbers(1, 2)").contains("takes no more than 1 values"));
+    assert!(wrong("numbers(1, 2)").contains("takes no more than 1 value here"));
     assert!(wrong("numbers(5x)").contains("neither a number nor a time"));
 }
 

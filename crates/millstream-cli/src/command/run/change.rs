@@ -1,11 +1,11 @@
 //! `--accept-upgrades`: a run goes on with another text, which a client posts to its page.
 
-use super::Accepts;
 use super::change_rules::{advice, names_states};
 use super::files::Files;
 use super::outputs::{Place, overwritten};
 use super::sink_file::file_of;
 use super::sources::Named;
+use super::{Accepts, count_rows};
 use crate::command::upgrade::asked::{Answered, Asked};
 use crate::message::{Complaints, cause, quoted};
 use crate::outcome::Outcome;
@@ -174,6 +174,7 @@ impl Running {
         let upgrade = program.upgrade_to(&next, &allowed).map_err(|check| not_allowed(&check))?;
         let goes_on = Next { program: &next, text: &asked.text, upgrade };
         let Made { report, error } = self.run.go_on(program, goes_on).map_err(Answered::refused)?;
+        count_rows(&next);
         self.of.program = next;
         let report = report.ok_or_else(|| Answered::refused("the run is over".to_owned()))?;
         let Of { quiet, complaints, .. } = &self.of;

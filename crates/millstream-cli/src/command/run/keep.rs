@@ -96,7 +96,13 @@ pub(super) fn run(of: RunText, keep: Keep, complaints: &Complaints) -> Outcome {
             runs.end_clients();
             return match ended {
                 Ok(Ended::Ran(Ok(counts))) => {
+                    if runs.interrupted() && !quiet && !job.files.iter().any(Named::is_endless) {
+                        super::ends::say_left_off(&job.kept.program, complaints);
+                    }
                     counts.into_iter().for_each(|counts| counts.say(quiet));
+                    if !quiet {
+                        super::ends::say_alone(&job.kept.program, complaints);
+                    }
                     runs.finish()
                 }
                 Ok(Ended::Ran(Err(failed))) => runs.fail(&failed),
@@ -207,6 +213,7 @@ impl Job {
             });
             KeptSources::new(reading, journal)
         };
+        super::count_rows(&kept.program);
         let shown = outputs.shown(shown);
         let show = |shown: &mut Shown, _: SequenceNumber, written: &Written| shown.write(written);
         let ended = runs.keep(keep, &kept.program.pipeline, source, outputs.clone(), sink::fold(shown, show));

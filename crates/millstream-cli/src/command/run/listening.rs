@@ -6,11 +6,12 @@
 
 use crate::deploy::{Clients, Refused};
 use crate::outcome::Outcome;
+use crate::progress;
 use millstream_core::{pipeline, text::Block};
 use millstream_exec::{Client, JobExt, Poller, Reception, Request, Rings, RunError, Runner, Source};
 use millstream_net::arrivals;
 use millstream_net::http::Ingest;
-use millstream_net::http::axum::{Router, routing::post_service};
+use millstream_net::http::axum::{Router, http::StatusCode, routing::post_service};
 use std::net::SocketAddr;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
@@ -55,7 +56,8 @@ fn failed(address: &str, error: &RunError) -> Refused {
 }
 
 fn routes(ingest: Ingest) -> Router {
-    Router::new().route("/", post_service(ingest.clone())).route("/ingest", post_service(ingest))
+    let elsewhere = async || (StatusCode::NOT_FOUND, "nothing is here: post rows to /ingest\n");
+    Router::new().route("/ingest", post_service(ingest)).fallback(elsewhere)
 }
 
 /// A client that passes its blocks to a channel.
@@ -99,6 +101,6 @@ impl Iterator for Listening {
     type Item = Block;
 
     fn next(&mut self) -> Option<Block> {
-        self.blocks.recv().ok()
+        self.blocks.recv().ok().inspect(|block| progress::read(block.len()))
     }
 }

@@ -2,7 +2,7 @@ use super::fetched::fetched;
 #[cfg(feature = "serve")]
 use super::listening::Listening;
 use super::sink_file::is_url;
-use crate::input::{Opening, message, report};
+use crate::input::{Counted, Opening, message, report};
 use crate::message::{Complaints, quoted};
 use crate::outcome::Outcome;
 use millstream_io::{Decompressed, Follow, matching};
@@ -142,6 +142,22 @@ impl Endless {
     }
 }
 
+/// How far a run has read.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Reached(Arc<Mutex<(Option<OsString>, bool)>>);
+
+impl Reached {
+    fn set(&self, file: Option<OsString>, all: bool) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = (file, all);
+    }
+
+    /// The file that was being read when the run ended; `None` if there was none, or if everything was read.
+    pub(super) fn within(&self) -> Option<OsString> {
+        let reached = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        reached.0.clone().filter(|_| !reached.1)
+    }
+}
+
 /// The blocks of all sources, one file after the other. A file that fails is reported, and the next one follows.
 pub(super) struct Sources {
     left: VecDeque<(usize, SourceOf, OsString)>,
@@ -149,6 +165,7 @@ pub(super) struct Sources {
     most: usize,
     opening: Opening,
     endless: Endless,
+    reached: Reached,
     /// The posted rows, which are read after all files.
     #[cfg(feature = "serve")]
     listening: Option<(usize, SourceOf, Listening)>,
@@ -200,6 +217,7 @@ impl Sources {
             most,
             opening,
             endless,
+            reached: Reached::default(),
             #[cfg(feature = "serve")]
             listening,
             quiet,
@@ -211,17 +229,24 @@ impl Sources {
         self.endless.clone()
     }
 
+    pub(super) fn reached(&self) -> Reached {
+        self.reached.clone()
+    }
+
     /// Opens the next file that can be opened.
     fn advance(&mut self) -> Option<()> {
         let Some((number, of, file)) = self.left.pop_front() else {
-            return self.listen();
+            let more = self.listen();
+            self.reached.set(None, more.is_none());
+            return more;
         };
+        self.reached.set(Some(file.clone()), false);
         let name = if file == "-" { "-".into() } else { file.to_string_lossy().into_owned() };
         if of.follow {
             let follow = Follow::new(&file);
             let stopper = follow.stopper();
             self.endless.add(move || stopper.stop());
-            self.current = Some((file, FileBlocks::new(&of, number, &name, follow, self.most)));
+            self.current = Some((file, FileBlocks::new(&of, number, &name, Counted(follow), self.most)));
             return Some(());
         }
         #[cfg(feature = "sqlite")]

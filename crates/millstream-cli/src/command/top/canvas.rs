@@ -1,6 +1,6 @@
 //! A graph in characters.
 
-use super::draw::rate;
+use super::draw::speed;
 use millstream_exec::State;
 use millstream_observe::{Frame, Graph, Layout, Node, Spot, StageFrame};
 use ratatui::buffer::Buffer;
@@ -74,7 +74,7 @@ impl Canvas<'_> {
         let shown = node.shortened(inside);
         self.text(x, y, &format!("╭{}╮", "─".repeat(inside)), style);
         self.text(x, y + 1, &format!("│{shown:inside$}│"), style);
-        self.text(x, y + 2, &format!("│{:>inside$}│", format!("{}/s", rate(stage.rate))), style);
+        self.text(x, y + 2, &format!("│{:>inside$}│", speed(stage)), style);
         self.text(x, y + 3, &format!("╰{}╯", "─".repeat(inside)), style);
     }
 

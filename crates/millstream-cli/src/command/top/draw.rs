@@ -73,34 +73,40 @@ impl View<'_> {
 
     fn table(&self, seen: &Seen, frame: &Frame) -> Table<'static> {
         let stages = seen.graph.nodes.iter().zip(&frame.stages).skip(usize::from(self.offset.1));
+        let has_rows = frame.stages.iter().any(|stage| stage.rows.is_some());
         let rows = stages.map(|(node, stage)| {
             let latency = stage.latency.as_ref().map_or(String::new(), |latency| seconds(latency.p99));
             let empties = stage.empties.map_or(String::new(), |share| format!("{:.0}%", share * 100.0));
             let service = stage.service_ns.map_or(String::new(), |ns| seconds(ns * 1e-9));
-            Row::new(vec![
+            let (speed, count) = match has_rows {
+                true => (stage.row_rate.map_or(String::new(), rate), stage.rows.map(|rows| rows.to_string())),
+                false => (rate(stage.rate), None),
+            };
+            let mut cells = vec![
                 Line::from(node.name.clone()),
                 Line::from(node.described()),
                 bar(stage),
                 Line::from(format!("{:>3.0}%", stage.working * 100.0)),
-                Line::from(rate(stage.rate)).right_aligned(),
+                Line::from(speed).right_aligned(),
                 Line::from(service).right_aligned(),
                 Line::from(latency).right_aligned(),
                 Line::from(empties).right_aligned(),
                 Line::from(stage.moved.to_string()).right_aligned(),
-            ])
+            ];
+            if has_rows {
+                cells.push(Line::from(count.unwrap_or_default()).right_aligned());
+            }
+            Row::new(cells)
         });
-        let head = ["stage", "", "working starved blocked", "", "numbers/s", "a number", "p99", "empties", "numbers"];
-        let widths = [
-            Constraint::Fill(2),
-            Constraint::Fill(1),
-            Constraint::Length(BAR as u16 + 3),
-            Constraint::Length(4),
-            Constraint::Length(10),
-            Constraint::Length(9),
-            Constraint::Length(9),
-            Constraint::Length(7),
-            Constraint::Length(14),
-        ];
+        let mut head = vec!["stage", "", "working starved blocked", ""];
+        head.extend(match has_rows {
+            true => &["rows/s", "a block", "p99", "empties", "blocks", "rows"][..],
+            false => &["numbers/s", "a number", "p99", "empties", "numbers"],
+        });
+        let length = [BAR as u16 + 3, 4, 10, 9, 9, 7].map(Constraint::Length);
+        let counts = if has_rows { &[8, 12][..] } else { &[14] };
+        let mut widths = vec![Constraint::Fill(2), Constraint::Fill(1)];
+        widths.extend(length.into_iter().chain(counts.iter().copied().map(Constraint::Length)));
         Table::new(rows.collect::<Vec<_>>(), widths).header(Row::new(head).style(Style::new().dim()))
     }
 }
@@ -127,6 +133,11 @@ pub(super) fn rate(rate: f64) -> String {
         rate if rate >= 1e4 => format!("{:.1} k", rate / 1e3),
         rate => format!("{rate:.0}"),
     }
+}
+
+/// What a stage gets through in a second: rows, where its values hold several each.
+pub(super) fn speed(stage: &StageFrame) -> String {
+    stage.row_rate.map_or_else(|| format!("{}/s", rate(stage.rate)), |rows| format!("{} rows/s", rate(rows)))
 }
 
 /// A time in few characters.
@@ -201,6 +212,19 @@ mod tests {
         let row = |name: &str| all.lines().position(|line| line.contains(name)).unwrap();
         assert!(row("│one") != row("│…"), "{all}");
         assert_eq!(all.matches('▶').count(), 4, "an arrow at every reader:\n{all}");
+    }
+
+    /// A slot of a program as text holds many rows, so its numbers say little.
+    #[test]
+    fn rows_are_drawn_where_they_are_counted() {
+        let mut seen = seen();
+        let stage = &mut seen.frame.as_mut().unwrap().stages[1];
+        (stage.rows, stage.row_rate) = (Some(7_654_321), Some(2_500_000.0));
+        let view = View { address: "here:1", seen: Some(&seen), lost: false, offset: (0, 0) };
+        let all = lines(&view, 130, view.height()).join("\n");
+        for part in ["│  2.50 M rows/s│", "rows/s", "7654321", "blocks", "1004"] {
+            assert!(all.contains(part), "no {part:?} in\n{all}");
+        }
     }
 
     #[test]

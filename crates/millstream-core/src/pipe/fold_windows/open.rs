@@ -90,6 +90,12 @@ impl<K: Ord + Clone, S: Clone> OpenFolds<K, S> {
         At { folds: self, window, results }
     }
 
+    /// The greatest time of the values so far; 0 before the first one.
+    #[must_use]
+    pub fn greatest(&self) -> u64 {
+        self.clock.greatest
+    }
+
     /// Outputs all windows, and then what no window has reported, in the order of the keys.
     pub(super) fn finish(mut self, window: &Window, start: &S, results: &mut Vec<FoldedWindow<S, K>>) {
         let left = self.clock.watermark;

@@ -3,15 +3,14 @@
 use super::super::fetched::fetched;
 use super::super::sink_file::is_url;
 use crate::hash::Hash;
-use crate::input::not_output;
-use crate::progress;
+use crate::input::{Counted, not_output};
 use millstream_core::SequenceNumber;
 use millstream_io::Decompressed;
 use millstream_mill::FilePlace;
 use serde::{Deserialize, Serialize};
 use std::ffi::OsStr;
 use std::fs::File;
-use std::io::{self, Error, ErrorKind, Read, Seek, SeekFrom};
+use std::io::{self, Error, ErrorKind, Read};
 use std::path::Path;
 
 /// The last bytes of a file that were passed on. The file is recognized by them.
@@ -76,21 +75,4 @@ fn known_again<R: Read>(mut from: R, at: &FilePlace, before: Before) -> io::Resu
         return Err(Error::new(ErrorKind::InvalidData, why));
     }
     Ok(from)
-}
-
-/// A reader whose bytes count as progress.
-pub(super) struct Counted<R>(pub(super) R);
-
-impl<R: Read> Read for Counted<R> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let read = self.0.read(buffer)?;
-        progress::read(read);
-        Ok(read)
-    }
-}
-
-impl<R: Seek> Seek for Counted<R> {
-    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
-        self.0.seek(to)
-    }
 }

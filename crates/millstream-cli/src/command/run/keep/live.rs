@@ -9,6 +9,8 @@ use crate::deploy::Runs;
 use crate::input::{message, never_waits};
 use crate::message::Complaints;
 use crate::outcome::Outcome;
+#[cfg(feature = "serve")]
+use crate::progress;
 use millstream_core::text::Block;
 use millstream_io::Failure;
 use millstream_mill::RowBlocks;
@@ -172,7 +174,12 @@ impl Groups for Live {
                 !group.is_empty()
             }
             #[cfg(feature = "serve")]
-            Live::Posted(arriving) => arriving.next_group(group),
+            Live::Posted(arriving) => {
+                let before = group.len();
+                let goes_on = arriving.next_group(group);
+                progress::read(group.iter().skip(before).map(|block| block.len()).sum());
+                goes_on
+            }
         }
     }
 

@@ -1,8 +1,8 @@
 //! The files of a program, as a source that can begin in the middle.
 
 use super::super::sources::Named;
-use super::again::{Before, Counted, file_from};
-use crate::input::message;
+use super::again::{Before, file_from};
+use crate::input::{Counted, message};
 use crate::message::{Complaints, quoted};
 use millstream_core::text::Block;
 use millstream_io::Failure;

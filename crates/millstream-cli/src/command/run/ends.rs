@@ -1,0 +1,90 @@
+//! What is said at the end of a run.
+
+use crate::message::{Complaints, quoted};
+use millstream_mill::{JoinCount, Program};
+use millstream_registry::Literal;
+use std::ffi::OsStr;
+
+/// A signal has ended a run before it had read everything: how far it came, and what its answers are of.
+pub(super) fn say_interrupted(program: &Program, within: Option<&OsStr>, complaints: &Complaints) {
+    let Some(file) = within else { return };
+    let has = |what: &str| program.calls().iter().any(|call| call.given(what).is_some());
+    let answers = if has("every") || has("session") {
+        "windows that were still open have answered with the rows that had come"
+    } else if has_folds(program) {
+        "the answers are those of these rows"
+    } else {
+        "the output is that of these rows"
+    };
+    let file = if file == "-" { "standard input".to_owned() } else { quoted(file) };
+    let rows = rows(program.rows().of("source").unwrap_or_default());
+    complaints.note(&format!("interrupted within {file}, after {rows}: {answers}"));
+}
+
+/// A signal has ended a run that keeps its state: what becomes of its answers.
+pub(super) fn say_left_off(program: &Program, complaints: &Complaints) {
+    complaints.note(if has_folds(program) {
+        "interrupted: folds and windows have answered with the rows that had come; the next start takes these answers \
+         back, and goes on"
+    } else {
+        "interrupted: the next start goes on behind the rows that were read"
+    });
+}
+
+/// Every fold has a parameter of this name.
+fn has_folds(program: &Program) -> bool {
+    program.calls().iter().any(|call| call.parameters.iter().any(|(name, _)| *name == "session"))
+}
+
+/// Says of joins that rows found no partner. With `keep` they are in the output, unless all of them are alone.
+pub(super) fn say_alone(program: &Program, complaints: &Complaints) {
+    for JoinCount { name, rows: all, alone, key, other_key } in program.rows().joins() {
+        let call = program.calls().iter().find(|call| call.name == name);
+        let keeps = call.is_some_and(|call| call.given("keep") == Some(&Literal::Truth(true)));
+        if alone == 0 || (alone < all && keeps) {
+            continue;
+        }
+        if alone < all {
+            complaints.note(&format!("{name}: {alone} of {} found no partner", rows(all)));
+            continue;
+        }
+        let on = call.and_then(|call| call.given("on")).map_or_else(String::new, Literal::to_string);
+        let with = call.and_then(|call| call.given("with")).map_or_else(|| on.clone(), Literal::to_string);
+        let why = match (key, other_key) {
+            (None, _) => format!("{on} is null in all of them"),
+            (_, None) => format!("no other row with {with} came before them"),
+            (Some(key), Some(other)) if kind(&key) != kind(&other) => format!(
+                "{on} is {}, as {key}, and {with} of the other rows is {}, as {other}: compare {}",
+                kind(&key),
+                kind(&other),
+                advised((&on, &with), (&key, &other))
+            ),
+            (Some(key), Some(other)) => format!("{on} is as {key}, and {with} of the other rows is as {other}"),
+        };
+        complaints.note(&format!("{name}: none of {} found a partner: {why}", rows(all)));
+    }
+}
+
+/// What a JSON value is.
+fn kind(json: &str) -> &'static str {
+    match json.as_bytes().first() {
+        Some(b'"') => "a text",
+        Some(b'{') => "an object",
+        Some(b'[') => "an array",
+        Some(b't' | b'f') => "a truth value",
+        _ => "a number",
+    }
+}
+
+/// Parameters of a join whose keys are of two types.
+fn advised((on, with): (&str, &str), (key, other): (&str, &str)) -> String {
+    match (kind(key), kind(other)) {
+        ("a text", "a number") => format!("texts by `with: ({with} | tostring)`"),
+        ("a number", "a text") => format!("texts by `on: ({on} | tostring)`"),
+        _ => "the same type".to_owned(),
+    }
+}
+
+fn rows(count: u64) -> String {
+    if count == 1 { "1 row".to_owned() } else { format!("{count} rows") }
+}
