@@ -15,12 +15,10 @@ mod rest;
 pub(crate) mod roster;
 mod round;
 pub(crate) mod stepping;
-#[cfg(feature = "service")]
-mod visitors;
 
-pub(crate) use round::Round;
 #[cfg(feature = "service")]
-pub(crate) use visitors::Visit;
+pub(crate) use release::Visit;
+pub(crate) use round::Round;
 
 use crate::activity::Activity;
 use crate::budget::Budgets;
@@ -158,12 +156,6 @@ impl Pool {
 
     fn placed(&self) -> MutexGuard<'_, Placed> {
         self.placed.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// The most numbers that one step moves.
-    #[cfg(feature = "service")]
-    pub(crate) fn batch(&self) -> usize {
-        usize::try_from(self.batch).unwrap_or(usize::MAX)
     }
 
     /// The most workers that the run can have.

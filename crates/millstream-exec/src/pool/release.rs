@@ -3,6 +3,10 @@
 //! A value may be what another thread waits for: a request that is dropped tells its caller that no answer comes. The
 //! program may keep the handle of the run for as long as it likes.
 
+mod visitors;
+
+pub(crate) use visitors::Visit;
+
 use super::Pool;
 use crate::external_source::{Accepted, ExternalSource};
 use crate::report::StageReport;

@@ -22,14 +22,14 @@ use std::time::{Duration, Instant};
 
 /// The stages of one request may take this long together, on average. A switch of threads costs about as much.
 const CHEAP: Duration = Duration::from_micros(20);
-/// A thread that finds new requests after so many turns leaves them to the workers: its own caller waits.
+/// A thread that finds new requests after this number of turns leaves them to the workers: its own caller waits.
 const TURNS: u32 = 64;
 /// For how long the workers then run the stages.
 const REST: Duration = Duration::from_secs(1);
 /// For how long they run them before the cost of a request is looked at again.
 const SOON: Duration = Duration::from_millis(5);
-/// The workers run the stages if most of so many requests were not cheap. A few look expensive, since the system may
-/// take the core from a thread in the middle of a turn.
+/// The workers run the stages if most of this number of requests were not cheap. A few look expensive, since the system
+/// may take the core from a thread in the middle of a turn.
 const ENOUGH: u32 = 256;
 /// The steps of one turn in `TIMED` are timed.
 const TIMED: u32 = 16;

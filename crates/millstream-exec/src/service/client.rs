@@ -19,8 +19,8 @@ use std::task::Poll;
 /// A *call* ([`call`](Client::call), [`try_call`](Client::try_call), [`call_blocking`](Client::call_blocking)) may run
 /// the stages on the calling thread, for its request and for those of others who call meanwhile. It does so while a
 /// request takes at most 20 microseconds, since to wake a worker, and to be woken by it, takes as long. An async call
-/// first lets the tasks go on that its executor has ready, so that their requests are done in the same turn. Its request
-/// may wait until its future is polled again, dropped, or until there is another call. A stage that may wait belongs into
+/// first lets the ready tasks of its executor go on, so that their requests are done in the same turn. Its request may
+/// wait until its future is polled again or dropped, or until there is another call. A stage that may wait belongs into
 /// `map_blocking` or `map_async`, with which the service's own threads run everything.
 ///
 /// To *send* ([`send`](Client::send), [`send_async`](Client::send_async), [`try_send`](Client::try_send)) never runs a
@@ -91,8 +91,8 @@ impl<Q: Item, A: Item> Client<Q, A> {
     ///
     /// # Errors
     ///
-    /// Returns the request if it was not sent, as [`try_send`](Client::try_send) does. The errors of an answer are those
-    /// of [`call`](Client::call).
+    /// Returns the request if it was not sent, as [`try_send`](Client::try_send) does. The errors of an answer are
+    /// those of [`call`](Client::call).
     pub async fn try_call(&self, request: Q) -> Result<Result<A, CallError>, TrySendError<Q>> {
         let (request, answer) = Request::new(request);
         let unattended = self.give(request).map_err(unsent)?;

@@ -206,7 +206,7 @@ impl Serving {
                         if !response.status().is_server_error() {
                             self.switch.answered();
                         }
-                        ends_with_server(response, held)
+                        ends_with_server(response, || held.closing())
                     }
                     Err(refused) => *refused,
                 }

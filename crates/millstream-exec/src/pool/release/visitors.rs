@@ -1,6 +1,6 @@
 //! Threads of the program that run the stages for a while: those of a service's callers.
 
-use super::Pool;
+use crate::pool::Pool;
 use std::cell::Cell;
 use std::sync::atomic::Ordering;
 
@@ -46,8 +46,13 @@ impl Drop for Visit<'_> {
 }
 
 impl Pool {
+    /// The most numbers that one step moves.
+    pub(crate) fn batch(&self) -> usize {
+        usize::try_from(self.batch).unwrap_or(usize::MAX)
+    }
+
     /// Whether the calling thread is in a [`Visit`].
-    pub(super) fn is_visited(&self) -> bool {
+    pub(in crate::pool) fn is_visited(&self) -> bool {
         VISITED.get().contains(&address(self))
     }
 }
