@@ -23,6 +23,9 @@ mod advice;
 mod arrivals;
 mod async_stage;
 mod batching_delay;
+#[cfg(any(loom, feature = "service"))]
+#[cfg_attr(not(loom), expect(unreachable_pub, reason = "loom tests it"))]
+mod baton;
 mod bottleneck;
 mod boxed;
 mod boxed_block;
@@ -118,6 +121,8 @@ mod worker;
 mod worker_standby;
 
 pub use advice::TooMany;
+#[cfg(loom)]
+pub use baton::Baton;
 pub use bottleneck::{Bottleneck, Gain, Limit, Load, Loads, Scales, ThreadTimes};
 pub use boxed::{
     Admits, AnyPipe, BoxExact, BoxExt, BoxKind, BoxPipeline, BoxShape, BoxStage, Fits, FreePipe, PurePipe, QuietPipe,
@@ -166,8 +171,6 @@ pub use run_end::RunEnd;
 pub use runner::{Runner, RunsOn, SourceItem, SourceShape};
 pub use sender::{JoinError, SendError, Sender, TrySendError};
 pub use sending::{Room, Sending};
-#[cfg(all(loom, feature = "service"))]
-pub use service::Baton;
 #[cfg(feature = "service")]
 pub use service::{Answer, AnswerFuture, CallError, Client, Reception, Reply, Request, Service, requests, service};
 pub use signal::{Condition, Signal, Ticket, WakerSlot};

@@ -1,15 +1,12 @@
 //! Pipelines that answer many callers: each answer goes back to the caller of its request.
 
 mod answer;
-#[cfg_attr(not(loom), expect(unreachable_pub, reason = "loom tests it"))]
 mod callers;
 mod client;
 mod error;
 mod reception;
 
 pub use answer::{Answer, AnswerFuture, Reply, Request};
-#[cfg(loom)]
-pub use callers::Baton;
 pub use client::Client;
 pub use error::CallError;
 pub use reception::Reception;

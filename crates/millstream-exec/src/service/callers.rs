@@ -8,11 +8,7 @@
 //! The workers do it where it pays: if a request takes long, if more requests come than one thread answers, if a stage
 //! has a thread of its own or waits for futures, and while a mark is under way.
 
-mod baton;
-
-#[cfg_attr(not(loom), expect(unreachable_pub, reason = "loom tests it"))]
-pub use baton::Baton;
-
+use crate::baton::Baton;
 use crate::pool::roster::Roster;
 use crate::pool::{Pool, Round, Visit};
 use crate::watched::Role;
