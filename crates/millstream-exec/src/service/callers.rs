@@ -102,11 +102,11 @@ impl Callers {
         if pool.shared.together() {
             return true;
         }
-        let runs = pool.started() > 0 && cheap(pool);
-        if !runs {
+        let cheap = cheap(pool);
+        if cheap == Some(false) {
             self.rest(now, SOON);
         }
-        runs
+        pool.started() > 0 && cheap == Some(true)
     }
 
     /// The workers run the stages for this time.
@@ -161,11 +161,14 @@ impl Callers {
     }
 }
 
-/// Whether a request costs little in all stages together, as far as they are measured.
-fn cheap(pool: &Pool) -> bool {
+/// Whether a request costs little in all stages together; none if no step was timed yet.
+fn cheap(pool: &Pool) -> Option<bool> {
     let roster = pool.roster();
+    if roster.has_own_threads() {
+        return Some(false);
+    }
     let ns: f64 = roster.tasks.iter().filter_map(|task| task.cost()).sum();
-    !roster.has_own_threads() && ns > 0.0 && ns < CHEAP.as_nanos() as f64
+    (ns > 0.0).then(|| ns < CHEAP.as_nanos() as f64)
 }
 
 /// Runs rounds of all tasklets until nothing is left to do.
