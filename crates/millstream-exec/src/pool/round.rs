@@ -28,6 +28,12 @@ pub(crate) struct Round {
 }
 
 impl Pool {
+    /// The most numbers that one step moves.
+    #[cfg(feature = "service")]
+    pub(crate) fn batch(&self) -> usize {
+        usize::try_from(self.batch).unwrap_or(usize::MAX)
+    }
+
     /// One step of every tasklet in the group, with or without timing.
     pub(crate) fn round(&self, roster: &Roster, group: Range<usize>, timed: bool) -> Round {
         let mut round = Round::default();

@@ -203,7 +203,7 @@ fn turn(pool: &Pool, timed: bool) -> Turn {
 fn is_through(roster: &Roster) -> bool {
     let of = |role| roster.tasks.iter().find(|task| task.watched.role == role).map(|task| &task.watched.probe);
     let published = of(Role::Source).and_then(|source| source.output()).map(|output| output.published());
-    published.is_some() && published == of(Role::Sink).and_then(|sink| sink.consumed())
+    published.zip(of(Role::Sink)).is_some_and(|(published, sink)| sink.has_passed(published, false))
 }
 
 /// The one thread that works. Dropped, also by a panic, it lets the next caller work, or wakes the workers.

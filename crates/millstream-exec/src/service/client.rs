@@ -206,7 +206,7 @@ impl<Q: Item, A: Item> Client<Q, A> {
         Client { requests: Arc::new(sender), run, callers: None }
     }
 
-    /// Callers run the stages of this run while its workers are at rest. The run's source takes the requests.
+    /// Callers may run the stages of this run. The run's source takes the requests.
     pub(super) fn running(self, callers: Callers) -> Self {
         Client { callers: Some(Arc::new(callers)), ..self }
     }

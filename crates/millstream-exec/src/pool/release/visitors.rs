@@ -46,11 +46,6 @@ impl Drop for Visit<'_> {
 }
 
 impl Pool {
-    /// The most numbers that one step moves.
-    pub(crate) fn batch(&self) -> usize {
-        usize::try_from(self.batch).unwrap_or(usize::MAX)
-    }
-
     /// Whether the calling thread is in a [`Visit`].
     pub(in crate::pool) fn is_visited(&self) -> bool {
         VISITED.get().contains(&address(self))
