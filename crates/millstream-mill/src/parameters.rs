@@ -158,9 +158,6 @@ pub(crate) struct Length(pub(crate) u64);
 impl Parameter for Length {
     const WANTED: &'static str = "a time of at least 1ms, such as `5m`";
     fn read(literal: &Literal) -> Option<Self> {
-        match literal {
-            Literal::Time(time) => u64::try_from(time.as_millis()).ok().filter(|ms| *ms > 0).map(Length),
-            _ => None,
-        }
+        Lateness::read(literal).filter(|time| time.0 > 0).map(|time| Length(time.0))
     }
 }

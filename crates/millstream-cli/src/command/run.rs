@@ -336,8 +336,9 @@ impl Check {
                     Ok(program) => {
                         let stages = program.pipeline.plan().stages.len();
                         let (sources, sinks) = (program.sources.len(), program.sinks.len());
+                        let of = |n: usize, what| many(n as u64, what);
                         let (of_stages, of_sources, of_sinks) =
-                            (many(stages, "stage"), many(sources, "source"), many(sinks, "sink"));
+                            (of(stages, "stage"), of(sources, "source"), of(sinks, "sink"));
                         let line = format!("{}: {of_stages}, {of_sources}, {of_sinks}\n", text.name());
                         output.write(line.as_bytes());
                     }
@@ -350,7 +351,7 @@ impl Check {
     }
 }
 
-fn many(n: usize, what: &str) -> String {
+fn many(n: u64, what: &str) -> String {
     if n == 1 { format!("1 {what}") } else { format!("{n} {what}s") }
 }
 

@@ -1,5 +1,6 @@
 //! What is said at the end of a run.
 
+use super::many;
 use crate::message::{Complaints, quoted};
 use millstream_mill::{JoinCount, Program};
 use millstream_registry::Literal;
@@ -17,7 +18,7 @@ pub(super) fn say_interrupted(program: &Program, within: Option<&OsStr>, complai
         "the output is that of these rows"
     };
     let file = if file == "-" { "standard input".to_owned() } else { quoted(file) };
-    let rows = rows(program.rows().of("source").unwrap_or_default());
+    let rows = many(program.rows().of("source").unwrap_or_default(), "row");
     complaints.note(&format!("interrupted within {file}, after {rows}: {answers}"));
 }
 
@@ -45,7 +46,7 @@ pub(super) fn say_alone(program: &Program, complaints: &Complaints) {
             continue;
         }
         if alone < all {
-            complaints.note(&format!("{name}: {alone} of {} found no partner", rows(all)));
+            complaints.note(&format!("{name}: {alone} of {} found no partner", many(all, "row")));
             continue;
         }
         let on = call.and_then(|call| call.given("on")).map_or_else(String::new, Literal::to_string);
@@ -61,7 +62,7 @@ pub(super) fn say_alone(program: &Program, complaints: &Complaints) {
             ),
             (Some(key), Some(other)) => format!("{on} is as {key}, and {with} of the other rows is as {other}"),
         };
-        complaints.note(&format!("{name}: none of {} found a partner: {why}", rows(all)));
+        complaints.note(&format!("{name}: none of {} found a partner: {why}", many(all, "row")));
     }
 }
 
@@ -83,8 +84,4 @@ fn advised((on, with): (&str, &str), (key, other): (&str, &str)) -> String {
         ("a number", "a text") => format!("texts by `on: ({on} | tostring)`"),
         _ => "the same type".to_owned(),
     }
-}
-
-fn rows(count: u64) -> String {
-    if count == 1 { "1 row".to_owned() } else { format!("{count} rows") }
 }

@@ -1,4 +1,5 @@
 use super::files::Files;
+use super::many;
 use super::sink_file::{file_of, table_of};
 use super::sources::Named;
 use crate::input::identity;
@@ -141,7 +142,7 @@ impl Outputs {
         for (count, file) in self.files.lock().counts() {
             match file {
                 Some(file) if count > 0 && !quiet => {
-                    let rows = if count == 1 { "1 row".to_owned() } else { format!("{count} rows") };
+                    let rows = many(count, "row");
                     self.complaints.note(&format!("{rows} failed: see {}", quoted(file.as_ref())));
                 }
                 None if count > MESSAGES => {

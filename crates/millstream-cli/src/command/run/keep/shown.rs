@@ -1,5 +1,6 @@
 //! The messages about dead letters, and the output of a replay.
 
+use super::super::many;
 use super::super::outputs::{MESSAGES, said};
 use crate::message::{Complaints, quoted};
 use crate::output::Output;
@@ -25,11 +26,10 @@ impl Counts {
     /// Reports how many rows failed in the whole run, over all its processes.
     pub(super) fn say(self, quiet: bool) {
         for (source, (count, file)) in self.dead.iter().zip(&self.files).enumerate() {
-            let rows = |count: u64| if count == 1 { "1 row".to_owned() } else { format!("{count} rows") };
             let more = self.here(source).saturating_sub(MESSAGES);
             match file {
                 Some(name) if *count > 0 && !quiet => {
-                    self.complaints.note(&format!("{} failed: see {}", rows(*count), quoted(name.as_ref())));
+                    self.complaints.note(&format!("{} failed: see {}", many(*count, "row"), quoted(name.as_ref())));
                 }
                 None if more > 0 => {
                     self.complaints.note(&format!("and {more} more; `dead: \"FILE\"` in the source keeps them all"));
@@ -37,7 +37,7 @@ impl Counts {
                 _ => {}
             }
             if let (None, 1..) = (file, self.earlier[source]) {
-                self.complaints.complain(&format!("{} failed before this start", rows(self.earlier[source])));
+                self.complaints.complain(&format!("{} failed before this start", many(self.earlier[source], "row")));
             }
         }
     }
