@@ -111,10 +111,11 @@ impl Admission {
         let _ = self.when_ended.set(Box::new(ended));
     }
 
-    /// Whether no more input is needed.
+    /// Whether no more input is needed. What was read before the command ran at all is still needed after a signal: a
+    /// read from outside fails then, and ends the input.
     pub(super) fn is_closed(&self) -> bool {
         let state = self.lock();
-        state.draining || state.end.is_some()
+        (state.draining && !state.spared) || state.end.is_some()
     }
 }
 
@@ -152,11 +153,12 @@ mod tests {
     fn what_was_read_before_any_is_run_is_run_after_a_signal() {
         let admission = Admission::default();
         admission.runs_after_all();
-        assert!(admission.drain() && admission.is_closed());
+        assert!(admission.drain() && !admission.is_closed());
         assert!(admission.asks(0) && admission.asks(1));
         let admission = Admission::default();
         admission.runs_after_all();
         assert!(admission.asks(0) && admission.drain() && !admission.asks(1), "it has begun");
+        assert!(admission.is_closed());
     }
 
     #[test]
