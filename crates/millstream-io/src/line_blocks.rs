@@ -121,7 +121,7 @@ impl<R: Read> LineBlocks<R> {
         self.start += length;
         self.searched = 0;
         self.bytes += bytes.len() as u64;
-        self.lines += memchr::memchr_iter(self.end, &bytes).count() as u64;
+        self.lines += bytecount::count(&bytes, self.end) as u64;
         bytes.into()
     }
 

@@ -7,7 +7,7 @@ pub use words::Words;
 /// The number of lines that end in `bytes`, which is the number of its line feeds.
 #[must_use]
 pub fn line_ends(bytes: &[u8]) -> u64 {
-    memchr::memchr_iter(b'\n', bytes).count() as u64
+    bytecount::count(bytes, b'\n') as u64
 }
 
 /// The six white space characters of the C locale.

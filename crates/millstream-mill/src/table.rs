@@ -2,6 +2,7 @@
 
 use memchr::{memchr, memchr_iter, memchr2_iter, memrchr};
 use millstream_io::Framing;
+use millstream_io::text::line_ends;
 
 /// The rows of a table, with this byte between cells, as `WholeBlocks` cuts a stream between them. A line end in quotes
 /// ends no row.
@@ -20,12 +21,9 @@ impl Framing for TableRows {
     }
 
     fn count(&self, bytes: &[u8]) -> u64 {
-        let ends = if memchr(b'"', bytes).is_none() {
-            memchr_iter(b'\n', bytes).count()
-        } else {
-            row_ends(bytes, self.0).count()
-        };
-        ends as u64 + u64::from(!bytes.is_empty() && bytes.last() != Some(&b'\n'))
+        let ends =
+            if memchr(b'"', bytes).is_none() { line_ends(bytes) } else { row_ends(bytes, self.0).count() as u64 };
+        ends + u64::from(!bytes.is_empty() && bytes.last() != Some(&b'\n'))
     }
 }
 

@@ -6,7 +6,8 @@ use crate::demand::Demand;
 use crate::native::Unknown;
 use crate::parse::Parser;
 use jaq_json::Val;
-use memchr::{memchr, memchr_iter};
+use memchr::memchr;
+use millstream_io::text::line_ends;
 
 /// Counts the lines of a text up to a place that only moves forward, so each byte is looked at once.
 struct LineCount<'a> {
@@ -22,7 +23,7 @@ impl<'a> LineCount<'a> {
 
     /// The number of line feeds before `at`, which is not before the `at` of the last call.
     fn before(&mut self, at: usize) -> u64 {
-        self.lines += memchr_iter(b'\n', &self.text[self.at..at]).count() as u64;
+        self.lines += line_ends(&self.text[self.at..at]);
         self.at = at;
         self.lines
     }
@@ -148,7 +149,7 @@ impl Run<'_> {
     /// One input: the text of all blocks.
     pub(super) fn all_text(&mut self, blocks: &[(&str, &[u8])]) {
         let text: Vec<u8> = blocks.iter().flat_map(|(_, bytes)| bytes.iter().copied()).collect();
-        self.answer.lines = memchr_iter(b'\n', &text).count() as u64;
+        self.answer.lines = line_ends(&text);
         self.answer.values = 1;
         self.begin(blocks.last().map_or("", |(name, _)| name));
         let _: Flow = self.evaluate(Val::utf8_str(text), Where::default());

@@ -20,7 +20,7 @@ pub struct Limits {
     pub head_within: Duration,
     /// The most bytes of the head of a request. By default 16 KiB.
     pub head: usize,
-    /// The bytes of a body that a connection reads at once, and keeps. At least 8 KiB, and by default 128 KiB. A
+    /// The bytes of a body that a connection reads at once, and keeps. At least 8 KiB, and by default 256 KiB. A
     /// connection has such a buffer only if its bodies fill it.
     pub read_ahead: usize,
     /// The most headers of a request. By default 100.
@@ -39,7 +39,7 @@ impl Default for Limits {
             requests_of_one: None,
             head_within: Duration::from_secs(30),
             head: 16 << 10,
-            read_ahead: 128 << 10,
+            read_ahead: 256 << 10,
             headers: 100,
             write_within: Duration::from_secs(30),
             token: None,

@@ -5,7 +5,7 @@ use super::{Listener, ListenerCounters, Options, token};
 use crate::listening::{Accepted, Accepting, Bound, Closing};
 use crate::taking::{NotTaken, Taking};
 use crate::{OpenError, WholeLines, WholeRecords};
-use memchr::{memchr, memchr_iter};
+use memchr::memchr;
 use millstream_core::Item;
 use millstream_core::text::Block;
 use millstream_exec::Client;
@@ -101,7 +101,7 @@ impl Cutter for Lines {
         self.within = bytes.last().map_or(self.within, |last| *last != b'\n');
         let block = self.whole.push(bytes).map_err(|error| error.to_string())?;
         let counted = |block: Vec<u8>| {
-            let lines = memchr_iter(b'\n', &block).count() as u64;
+            let lines = bytecount::count(&block, b'\n') as u64;
             (block.into(), lines)
         };
         Ok(block.map(counted).into_iter().collect())

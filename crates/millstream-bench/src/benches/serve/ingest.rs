@@ -5,9 +5,9 @@ use crate::failure::Failure;
 use crate::figure::{Results, Unit};
 use crate::setting::Setting;
 use crate::turns::{Contestant, Work, take_turns};
-use memchr::memchr_iter;
 use millstream::exec::Reception;
 use millstream::io::Block;
+use millstream::io::text::line_ends;
 use millstream::prelude::*;
 use millstream_net::arrivals;
 use millstream_net::http::axum::Router;
@@ -36,7 +36,7 @@ pub(super) fn serve(listening: impl FnOnce(SocketAddr)) -> Result<(), Failure> {
     let lines = Arc::new(AtomicU64::new(0));
     let counted = lines.clone();
     let count = move |_, block: &Block| {
-        counted.fetch_add(memchr_iter(b'\n', block).count() as u64, Ordering::Relaxed);
+        counted.fetch_add(line_ends(block), Ordering::Relaxed);
     };
     let run = Rings::new().start(pipeline::<Block>().from(arrivals::taken(arriving)).to_each(count))?;
     let ingest = Ingest::new(reception.client(&run));
