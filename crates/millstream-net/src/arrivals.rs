@@ -28,10 +28,10 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::time::Duration;
 
-/// A source of values as they arrive. It acknowledges a value when the pipeline's first ring has room for it. It ends
-/// when the last client is dropped.
+/// A source of values as they arrive. It acknowledges a value when that is in the pipeline's first ring. A value that
+/// comes too late, since the run is drained or has failed, is not acknowledged. It ends when the last client is dropped.
 pub fn taken<T: Item>(arriving: Poller<Request<T, ()>>) -> Taken<T> {
-    Taken { arriving, next: VecDeque::new() }
+    Taken { arriving, next: VecDeque::new(), last: None }
 }
 
 /// A restorable source of values as they arrive. It writes each value to the journal of the state directory, durable as
@@ -67,12 +67,17 @@ pub fn journaled<T: Recorded>(
 pub struct Taken<T: Item> {
     arriving: Poller<Request<T, ()>>,
     next: VecDeque<Request<T, ()>>,
+    /// The reply to the last value. A run asks for the next value once it has taken that one, or drops the source.
+    last: Option<Reply<()>>,
 }
 
 impl<T: Item> Iterator for Taken<T> {
     type Item = T;
 
     fn next(&mut self) -> Option<T> {
+        if let Some(last) = self.last.take() {
+            last.send(Some(()));
+        }
         while self.next.is_empty() {
             let next = &mut self.next;
             match self.arriving.poll_for(Duration::MAX, |_, request| next.push_back(request)) {
@@ -81,7 +86,7 @@ impl<T: Item> Iterator for Taken<T> {
             }
         }
         let (value, reply) = self.next.pop_front()?.into_parts();
-        reply.send(Some(()));
+        self.last = Some(reply);
         Some(value)
     }
 }

@@ -15,4 +15,5 @@ mod random;
 mod readers;
 #[cfg(feature = "websocket")]
 mod sockets;
+mod stops;
 mod tcp;
