@@ -2,12 +2,14 @@ use super::{Disk, DiskFile, DiskLock, LockError, OpenMode};
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::Path;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::thread::sleep;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// The file systems of this machine.
 ///
-/// Files are synced by `fdatasync`. Locks are `flock`'s, so they end with the process, however it ends. Elsewhere than
-/// on Unix, names cannot be synced, and a crash of the machine may lose them.
+/// Files are synced by `fdatasync`. Locks are `flock`'s, so they end with the process, however it ends; a lock that is
+/// held is waited for a moment, since its process may be ending. Elsewhere than on Unix, names cannot be synced, and a
+/// crash of the machine may lose them.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RealDisk;
 
@@ -44,7 +46,13 @@ impl Disk for RealDisk {
 
     fn lock(&self, path: &Path, holder: &str) -> Result<Box<dyn DiskLock>, LockError> {
         let mut file = File::options().read(true).write(true).create(true).truncate(false).open(path)?;
-        match file.try_lock() {
+        let since = Instant::now();
+        let mut locked = file.try_lock();
+        while matches!(locked, Err(TryLockError::WouldBlock)) && since.elapsed() < ENDS_WITHIN {
+            sleep(LOOK);
+            locked = file.try_lock();
+        }
+        match locked {
             Ok(()) => {
                 file.set_len(0)?;
                 file.write_all(holder.as_bytes())?;
@@ -64,6 +72,12 @@ impl Disk for RealDisk {
         u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
     }
 }
+
+/// A process that was killed a moment ago holds its locks until the system has taken it apart.
+const ENDS_WITHIN: Duration = Duration::from_millis(300);
+
+/// How often a lock is tried meanwhile.
+const LOOK: Duration = Duration::from_millis(5);
 
 #[derive(Debug)]
 struct RealFile(File);
@@ -107,3 +121,24 @@ struct RealLock {
 }
 
 impl DiskLock for RealLock {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::thread::spawn;
+
+    #[test]
+    fn a_lock_whose_holder_is_ending_is_waited_for() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("lock");
+        let held = RealDisk.lock(&path, "process 1").unwrap();
+        let ending = spawn(move || {
+            sleep(LOOK * 4);
+            drop(held);
+        });
+        let next = RealDisk.lock(&path, "process 2").unwrap();
+        ending.join().unwrap();
+        assert!(matches!(RealDisk.lock(&path, "process 3"), Err(LockError::Held(holder)) if holder == "process 2"));
+        drop(next);
+    }
+}
