@@ -53,7 +53,8 @@ impl Reserve {
         self.bytes.clear();
     }
 
-    /// Drops the bytes of taken states once they are more than the others. On average each byte moves at most once.
+    /// Drops the bytes of taken states once they outnumber those of the states still here. On average each byte moves
+    /// at most once.
     fn shrink(&mut self) {
         let gone = self.waiting.front().map_or(self.bytes.len(), |(_, state)| state.start);
         if gone * 2 >= self.bytes.len() {
