@@ -7,20 +7,20 @@ use std::time::Duration;
 /// The record's key.
 const KEY: &str = "app";
 
-/// What runs under a name: one segment between an ingress edge and an output edge, and how many copies of it.
+/// An application: one segment between an ingress edge and an output edge, and how many copies of it run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct App {
-    /// The program, by the name that its workers know it by.
+    /// The program's name, as its workers know it.
     pub program: String,
-    /// Its stages, each with what it is and what it keeps: how another pipeline is told from this one.
+    /// Its stages, each with its kind and its state: they distinguish this pipeline from another one.
     pub stages: Vec<String>,
     /// How many workers compute everything, one of which appends.
     pub replicas: u32,
-    /// How many servers have each entry.
+    /// How many servers keep each entry.
     pub copies: usize,
     /// How many batches an edge holds.
     pub capacity: u32,
-    /// After how many batches there is a snapshot.
+    /// The number of batches between two snapshots.
     pub snapshot_every: u64,
 }
 

@@ -58,9 +58,9 @@ pub enum FeedWait {
 }
 
 impl<L: Log> Feeder<L> {
-    /// Behind what the edge has. With `same`, text that another feeder appended at this place counts as this one's: for
-    /// an input that begins again where the edge ends. `waits` is told what is waited for, pauses, and says whether to
-    /// go on.
+    /// A feeder that appends after the text that the edge has. With `same`, text that another feeder appended at the
+    /// same place counts as this one's: for an input that begins again where the edge ends. `waits` gets what the
+    /// feeder waits for, pauses, and returns whether to go on.
     ///
     /// # Errors
     ///

@@ -1,5 +1,5 @@
 //! The places of replicas: which worker has which rank. Correctness does not depend on them: they hand out ranks, and
-//! show operators who works.
+//! show operators which workers are alive.
 
 use crate::{Log, LogError};
 use serde::{Deserialize, Serialize};
@@ -16,7 +16,7 @@ const FREE_AFTER: Duration = Duration::from_secs(2);
 /// The record of a replica's place.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Place {
-    /// The worker: another one each time that a program starts.
+    /// The worker's id, which is new each time that its program starts.
     pub worker: String,
     /// The machine.
     pub host: String,
@@ -38,9 +38,9 @@ pub struct Place {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PlaceState {
-    /// It works, or it died.
+    /// It works, or it died without a report.
     Works,
-    /// It was told to stop.
+    /// It stopped on request.
     Left,
     /// The output is complete.
     Ended,

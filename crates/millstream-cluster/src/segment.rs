@@ -14,10 +14,10 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// How many values wait in front of a segment's pipeline, while a batch is brought in.
+/// How many values can wait before a segment's pipeline while a batch is brought in.
 const SLOTS: usize = 1 << 12;
 
-/// What runs between two edges, as a value: it can be started at any number of batches, on any machine.
+/// The pipeline between two edges, as a value: it can be started at any number of batches, on any machine.
 pub trait Segment {
     /// The values of the input edge.
     type In: DeserializeOwned + 'static;

@@ -28,7 +28,7 @@ pub enum News {
 pub enum Worked {
     /// The output is complete.
     Ended,
-    /// It was told to stop.
+    /// It stopped on request.
     Stopped,
 }
 

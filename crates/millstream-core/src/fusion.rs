@@ -29,7 +29,7 @@ pub trait SlotKernel<K: Backend, A: Shape>: Sized + Send + 'static {
     type Density: Density;
     /// Whether a slot can be left empty where the input is filled.
     const EMPTIES: bool;
-    /// Adds the stages before the last one. The walk is at the first stage, and then at the last one.
+    /// Adds the stages before the last one. The walk over the plan begins at the first stage, and ends at the last one.
     fn enroll(&mut self, wiring: &mut K::Wiring);
 
     /// The state before the first slot, and how it is kept.
@@ -48,11 +48,11 @@ pub trait SlotKernel<K: Backend, A: Shape>: Sized + Send + 'static {
     ) -> Option<Self::Item>;
 }
 
-/// A pipeline and a kernel behind it, after its deployment.
+/// A pipeline and a kernel after it, once the pipeline is deployed.
 #[expect(missing_debug_implementations, reason = "edges and kernels have none")]
 pub enum Fusing<K: Backend, A: On<K>, N: SlotKernel<K, A>> {
-    /// The edge in front of the kernel, and the kernel, which was not added.
+    /// The edge before the kernel, and the kernel, which was not added.
     Apart(A::Edge, N),
-    /// The edge behind it.
+    /// The edge after the kernel.
     Done(K::Ring<N::Item, N::Density>),
 }

@@ -89,8 +89,8 @@ pub trait Sink<A: Shape>: Send + 'static {
 
     /// Called when a snapshot is taken before the number `next`: everything below it was put, and nothing from it on.
     /// Called once for each snapshot, after [`pause`](Sink::pause), even if nothing was put since the last one; on
-    /// `Rings` only. A sink that has to store what a snapshot stands for does so here, and may note how far it has
-    /// come.
+    /// `Rings` only. A sink that must have stored everything before a snapshot stores it here, and may note how far it
+    /// has come.
     ///
     /// # Errors
     ///

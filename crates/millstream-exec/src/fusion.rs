@@ -6,8 +6,8 @@
 //!
 //! Where the source is [`ready`](crate::source::ready), and no stage needs its ring, a run with one worker goes past
 //! all rings, those of the source and the sink among them (`fusion/whole.rs`). Where the first stage cuts text, a
-//! number of the source stands for many behind it. Then the loop takes the values from the source's ring, whatever the
-//! source, in the first stage's place (`fusion/new_clock.rs`).
+//! number of the source stands for many after that stage. Then the loop takes the values from the source's ring,
+//! whatever the source, in the first stage's place (`fusion/new_clock.rs`).
 //!
 //! The tasklet of the loop is the last stage's. Each stage before it has a tasklet, too, an *onlooker*, which does
 //! nothing: it counts what the loop has moved. So reports, observers and errors have the same stages, with the same

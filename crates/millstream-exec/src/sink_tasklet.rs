@@ -251,7 +251,8 @@ impl<A: RingLayout, K: Sink<A>> AtMarks for SinkTasklet<A, K> {
     fn pass(&mut self) -> Option<Mark> {
         let mark = self.input.pass_mark()?;
         self.next.leave_fork(&self.input);
-        // A snapshot stands for what the sink has stored; and a sink that retires gets no further step.
+        // A snapshot promises that the sink has stored what comes before it; and a sink that retires gets no further
+        // step.
         self.pause();
         if mark.kind == MarkKind::Snapshot
             && let Some(user) = &mut self.user

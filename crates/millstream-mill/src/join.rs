@@ -39,7 +39,7 @@ pub(crate) struct Joined {
     count: usize,
 }
 
-/// The rows in a slot: of this wire, of the other one, or of both.
+/// The rows in a slot: of this wire, of the other wire, or of both.
 #[derive(Clone, Debug)]
 pub(crate) enum Sides {
     These(Rows),
@@ -48,7 +48,7 @@ pub(crate) enum Sides {
 }
 
 impl Sides {
-    /// The rows of this wire, and of the other one.
+    /// The rows of this wire, and of the other wire.
     pub(crate) fn rows(&self) -> [Option<&Rows>; 2] {
         match self {
             Sides::These(rows) => [Some(rows), None],

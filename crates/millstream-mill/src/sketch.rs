@@ -31,7 +31,7 @@ impl Sketch {
         *self.counts.entry(place(value)).or_default() += 1;
     }
 
-    /// The value below which this part of the values lies; `None` if there are none.
+    /// The value that this part of the values, from 0 to 1, does not exceed; `None` if there are none.
     pub(crate) fn quantile(&self, part: f64) -> Option<f64> {
         let last = self.all.checked_sub(1)?;
         let rank = (part * last as f64).round() as u64;

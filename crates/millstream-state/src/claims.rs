@@ -111,7 +111,7 @@ impl Claimed {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The claim in front of this number. Earlier ones are forgotten.
+    /// The claim before this number. Earlier claims are forgotten.
     pub(crate) fn at(&self, next: SequenceNumber) -> Option<Value> {
         let mut claims = self.claims();
         while claims.front().is_some_and(|(at, _)| *at < next) {

@@ -5,7 +5,7 @@
 //! back or be lost until its directory is synced; a rename shows the old file or the new one and nothing between. A
 //! sync that failed has lost what it was to sync, also if a later one succeeds.
 //!
-//! [`RealDisk`] is the machine's. A test's disk implements the same traits, fails where it is told to, and crashes.
+//! [`RealDisk`] is the machine's. A test's disk implements the same traits, fails on request, and crashes.
 
 mod real;
 

@@ -60,7 +60,7 @@ impl Door {
         self.path.join(NAME)
     }
 
-    /// Connects to who has it; `None` if no one does.
+    /// Connects to the process that listens at this door; `None` if no process does.
     ///
     /// # Errors
     ///
@@ -75,7 +75,7 @@ impl Door {
         }
     }
 
-    /// Listens, in the place of the last who did, for this user alone.
+    /// Listens in place of the last process that did, for this user alone.
     ///
     /// # Errors
     ///

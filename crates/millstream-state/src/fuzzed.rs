@@ -13,8 +13,8 @@ use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Any bytes, as a snapshot and as the file `job`: the first byte says how many of them are in front of the JSON.
-/// Returns how many parts were loaded.
+/// Any bytes, as a snapshot and as the file `job`: the first byte says how many of them come before the JSON. Returns
+/// how many parts were loaded.
 pub fn manifest(bytes: &[u8]) -> usize {
     let Some((in_front, rest)) = bytes.split_first() else { return 0 };
     let mut parts_loaded = 0;

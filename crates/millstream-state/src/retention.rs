@@ -60,7 +60,7 @@ impl Retention {
     }
 }
 
-/// The first snapshot whose file has parts of one from `stays` on, if it is in front of these.
+/// The first snapshot before `stays` whose file has parts of one from `stays` on, if there is one.
 fn needed_by(snapshots: &[Manifest], stays: usize) -> Option<usize> {
     let needed: HashSet<&str> = snapshots[stays..].iter().flat_map(Manifest::needs).collect();
     snapshots[..stays].iter().position(|snapshot| needed.contains(snapshot.file().as_str()))

@@ -8,7 +8,7 @@
 use millstream::prelude::*;
 use std::fmt;
 
-/// An order, as it stands on a line: `ID USER ITEM COUNT`.
+/// An order, as on a line: `ID USER ITEM COUNT`.
 #[derive(Debug)]
 struct Order {
     id: u64,

@@ -97,7 +97,7 @@ fn spawn(program: &Path, args: &[String], into: Option<&Path>) -> Result<Child> 
     command.spawn().map_err(io("start a program"))
 }
 
-/// What was done to whom.
+/// How often each kind of process was hit.
 #[derive(Default)]
 struct Done {
     workers: u32,

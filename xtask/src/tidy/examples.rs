@@ -1,6 +1,6 @@
 //! The examples of the docs: programs that depend on `millstream` alone.
 
-/// The crates that the shown lines of an example may `use`: what a reader who copies it has.
+/// The crates that the shown lines of an example may `use`: those that a reader who copies it has.
 const CRATES: [&str; 5] = ["alloc", "core", "millstream", "self", "std"];
 
 /// And these: async code needs an executor, which a program has already.

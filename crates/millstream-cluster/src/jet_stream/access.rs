@@ -16,7 +16,7 @@ use tokio::time::{sleep, timeout};
 /// How long no server may answer at all.
 const CONNECTING: Duration = Duration::from_secs(3);
 
-/// Which application on which servers, and who asks.
+/// Which application on which servers, and the identity of the client.
 #[derive(Clone, Debug, Default)]
 pub struct Access {
     /// The servers: `nats://HOST:PORT`, or `tls://` to ask for encryption; several are separated by commas.

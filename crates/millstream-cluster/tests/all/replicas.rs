@@ -1,4 +1,4 @@
-//! Replicas on a good network: who appends, what a difference does, where a restart begins.
+//! Replicas on a good network: which of them appends, what a difference does, where a restart begins.
 
 use crate::schedules::edges;
 use crate::sums::{self, RIGHT, Sums};

@@ -20,7 +20,7 @@ pub trait Passage<A: Shape, X: Shape>: Send + 'static {
     /// Whether one of the stages starts a clock.
     const RENUMBERS: bool = false;
 
-    /// Whether the first stage cuts the source's values into pieces: each stands for many numbers behind it.
+    /// Whether the first stage cuts the source's values into pieces, so that each value becomes many numbers.
     const CUTS: bool = false;
 
     /// Whether the last stage yields its outputs not at their slots, but in [`flush`](Passage::flush): it writes text,

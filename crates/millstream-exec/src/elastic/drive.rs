@@ -10,7 +10,7 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// How often a window looks at the ring in front of the stage.
+/// How often a window looks at the ring before the stage.
 const LOOKS: u32 = 20;
 
 /// Changes a run by its load, until it is dropped or the run ends.

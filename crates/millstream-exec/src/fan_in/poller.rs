@@ -37,7 +37,7 @@ use std::time::{Duration, Instant};
 /// # Ok::<(), RunError>(())
 /// ```
 pub struct Poller<T: Item, O: ItemFormat<T> = Plain> {
-    /// Dropped first: the senders are told that nothing is taken any more.
+    /// Dropped first, so that the senders learn that nothing is taken any more.
     stop: StopOnDrop,
     merge: Merge<T>,
     shared: Arc<Shared>,

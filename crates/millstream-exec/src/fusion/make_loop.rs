@@ -46,8 +46,8 @@ impl<R: RingRunner, A: Shape, O: RingLayout, W: RunEnds<O>> OfPassage<RingBacken
         if !P::FITS || P::DEFERS && !P::CUTS {
             return None;
         }
-        // Behind the source's ring a loop gains where a slot there stands for many others. Behind a `flat_map` of a few
-        // outputs, stages that work slot by slot are as fast.
+        // After the source's ring, a loop is faster only if a slot there stands for many others. After a `flat_map`
+        // with few outputs, stages that work slot by slot are as fast.
         if !P::CUTS && (P::RENUMBERS || !W::TAKES_VALUES || !of_loop.lends_source) {
             return None;
         }

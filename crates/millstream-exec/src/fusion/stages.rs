@@ -67,7 +67,7 @@ where
     }
 }
 
-/// A stage in front of others.
+/// A stage before others.
 struct Before<V, X, N> {
     stage: V,
     place: Place,
@@ -207,7 +207,7 @@ where
     }
 }
 
-/// `before`, and then a stage that is in front of `next`.
+/// Fuses `before`, the stage `in_front`, and `next`, in this order.
 pub(crate) fn fuse_on<R, A, X, P, V, N>(
     before: &P,
     input: <P::In as On<RingBackend<R>>>::Edge,
@@ -228,7 +228,7 @@ where
     Fusing::Done(fuse::<R, A, P, _>(before, input, next, level, wiring))
 }
 
-/// The tasklet of the loop. The walk is at what is in front of it.
+/// The tasklet of the loop. The walk over the plan has come to the stage before it.
 fn fused_loop<A: RingShape<R>, R: RingRunner, N: SlotKernel<RingBackend<R>, A>>(
     input: Reader<A>,
     mut kernel: N,

@@ -45,7 +45,8 @@ const LOOKS: u32 = 64;
 const LOOKS_AFTER_BATCHES: u32 = 1_024;
 const LOOKS_IF_OBSERVED: u32 = 16;
 
-/// Steps through the slots are this many times as rare where a number stands for many behind it: each takes longer.
+/// Steps through the slots are this many times as rare if a number stands for many after a later stage: each step takes
+/// longer.
 const RARER: u32 = 8;
 
 /// The values of the ends `W`, and their tasklets.

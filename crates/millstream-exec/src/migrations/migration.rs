@@ -174,7 +174,7 @@ fn copy<S: Item + Clone>(state: &dyn Any) -> Option<Box<dyn Any + Send>> {
     cloned::<S>(state).or_else(|| cloned::<States<S>>(state)).or_else(|| cloned::<Vec<States<S>>>(state))
 }
 
-/// A migration that is not told how to read bytes.
+/// The reason if a migration without a reader of bytes meets a state that is bytes.
 const NOT_READ: &str = "has its state in the snapshot as bytes: use `migrate_written`, which reads them";
 
 /// A state of type `Old`, alone or by key, that was written down.

@@ -73,14 +73,14 @@ impl Callers {
         }
     }
 
-    /// Whether the caller of a request that was published now runs the stages, or waits for another who does. If not,
-    /// a worker has to be woken.
+    /// Whether the caller of a request that is about to be published will run the stages, or wait for another caller
+    /// that runs them. If not, a worker has to be woken.
     pub(super) fn attend(&self) -> bool {
         self.pool.upgrade().is_some_and(|pool| self.may_run(&pool, Instant::now()))
     }
 
-    /// A request was published. Runs the stages, or leaves it to a caller who does. Returns false if a worker has to
-    /// be woken for it.
+    /// Called after a request was published. Runs the stages, unless another caller is running them. Returns false if a
+    /// worker has to be woken instead.
     pub(super) fn run(&self) -> bool {
         let Some(pool) = self.pool.upgrade() else { return false };
         let began = Instant::now();

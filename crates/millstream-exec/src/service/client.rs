@@ -17,13 +17,13 @@ use std::task::Poll;
 /// service.
 ///
 /// A *call* ([`call`](Client::call), [`try_call`](Client::try_call), [`call_blocking`](Client::call_blocking)) may run
-/// the stages on the calling thread, for its request and for those of others who call meanwhile. It does so while a
-/// request takes at most 20 microseconds, since to wake a worker, and to be woken by it, takes as long. An async call
+/// the stages on the calling thread, for its own request and for those of other callers meanwhile. It does so as long
+/// as a request takes at most 20 microseconds, since waking a worker and being woken by it takes as long. An async call
 /// first lets the ready tasks of its executor go on, so that their requests are done in the same turn. Its request may
-/// wait until its future is polled again or dropped, or until there is another call. A stage that may wait belongs into
-/// `map_blocking` or `map_async`, with which the service's own threads run everything.
+/// wait until its future is polled again or dropped, or until there is another call. A stage that may wait belongs in
+/// `map_blocking` or `map_async`: with one of them, the service's own threads run everything.
 ///
-/// To *send* ([`send`](Client::send), [`send_async`](Client::send_async), [`try_send`](Client::try_send)) never runs a
+/// A *send* ([`send`](Client::send), [`send_async`](Client::send_async), [`try_send`](Client::try_send)) never runs a
 /// stage. The answers are the same either way.
 ///
 /// The service ends when its last client is dropped. Requests that wait for a full ring are sent in no particular
@@ -31,7 +31,7 @@ use std::task::Poll;
 pub struct Client<Q: Item, A: Item> {
     requests: Arc<Sender<Request<Q, A>>>,
     run: Arc<Shared>,
-    /// None if the requests go through a journal first.
+    /// `None` if the requests go through a journal first.
     callers: Option<Arc<Callers>>,
 }
 

@@ -70,7 +70,7 @@ fn a_sink_in_a_loop_and_one_on_a_new_clock_get_every_value_once() {
     }
 }
 
-/// What a sink was told.
+/// A sink that records its outcome, and may refuse a number.
 #[derive(Clone, Default)]
 struct Told {
     told: Arc<Mutex<Vec<String>>>,

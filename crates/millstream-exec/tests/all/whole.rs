@@ -222,7 +222,7 @@ fn an_error_of_the_sink_is_the_failure_of_the_run() {
     assert_eq!((stage.as_str(), number), ("sink", Some(SequenceNumber(299))));
 }
 
-/// What a sink is told beside values: the number of each mark, and `None` for a pause.
+/// A sink that records the number of each mark, and `None` for a pause.
 struct Told(Arc<Mutex<Vec<Option<u64>>>>, bool);
 
 impl Sink<Val<u64>> for Told {

@@ -78,7 +78,7 @@ pub(crate) fn numbered(program: &Program, input: Vec<Raw>) -> Numbered {
     all
 }
 
-/// The states in front of the number after this input, as bytes. They are also shown as JSON.
+/// The states after this input, as bytes. They are also shown as JSON.
 pub(crate) fn states(program: &Program, input: Vec<Raw>) -> Vec<u8> {
     let (sender, receiver) = source::channel(input.len() + 1);
     let pipeline = &program.pipeline;

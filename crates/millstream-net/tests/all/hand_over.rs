@@ -42,7 +42,7 @@ fn before(dir: &Path) -> Predecessor {
     ask(dir, PATIENCE).unwrap().expect("a process has it")
 }
 
-/// A new process: it takes over, and keeps the server until it is told to end.
+/// A new process: it takes over, and keeps the server until `end` opens.
 fn new(dir: &Path, end: Arc<Gate>, settles: bool) -> std::thread::JoinHandle<()> {
     let dir = dir.to_owned();
     spawn(move || {

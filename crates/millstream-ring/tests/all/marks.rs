@@ -1,4 +1,4 @@
-//! Marks: who stops at them, who copies them, and rings that begin at a number.
+//! Marks: which ends stop at them, which copy them, and rings that begin at a number.
 
 use millstream_core::keys::KeySlot;
 use millstream_core::{Dense, SequenceNumber, Sparse, Val};

@@ -110,7 +110,7 @@ fn at<C: Clock + Clone>(options: &FileSinkOptions<C>, position: Option<Position>
     }
 }
 
-/// Where the file is cut to hold what it claimed in front of this number.
+/// The position at which the file is cut, so that it holds what it had claimed before this number.
 fn held<C: Clock + Clone>(
     options: &FileSinkOptions<C>,
     next: SequenceNumber,

@@ -142,8 +142,8 @@ const BEGIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED";
 /// One process at a time opens jobs, since two cannot make a table at once. Only this uses the lock's number.
 const ALONE: &str = "SELECT pg_advisory_xact_lock(7811882236424023653)";
 
-/// The number of the table, since a table of that name may also be in another schema. Asked for in this way, the table
-/// may also be there for a user who may make none.
+/// The number of the table, since another schema may have a table of the same name. This query needs no right to create
+/// tables.
 const FIND_TABLE: &str = "SELECT to_regclass('millstream_progress')::oid::bigint";
 
 /// Ends the sessions of this user whose label begins with `$1`.

@@ -24,9 +24,9 @@ pub struct Sqlite<F> {
 /// of the table `millstream_progress` says which number it puts next, and is set in the transaction of the rows before
 /// it. So rows and number cannot part, and a job that goes on passes over the numbers that the database has.
 ///
-/// A transaction is committed at a pause of the stream, in front of a snapshot, and after 10,000 values. The process
-/// that has opened the job last owns it: each commit checks the epoch in that row, so a process that was taken for dead
-/// and wakes up fails at its next commit, and changes nothing.
+/// A transaction is committed at a pause of the stream, before a snapshot, and after 10,000 values. The process that
+/// has opened the job last owns it: each commit checks the epoch in that row, so a process that was taken for dead and
+/// wakes up fails at its next commit, and changes nothing.
 ///
 /// ```
 /// use millstream::{prelude::*, state::{Persistent, StateDir, again, sqlite}};

@@ -32,7 +32,7 @@ pub(crate) struct Place {
     pub(crate) offset: u64,
 }
 
-/// What is in front of the values of one commit.
+/// The header before the values of one commit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Header {
     /// With the flags in its upper half, as a format with flags is a later one.
@@ -71,7 +71,7 @@ impl Header {
         (zero == 0 && numbers.is_some()).then_some(Header { format, epoch, first, durable, count, length })
     }
 
-    /// Writes the header in front of a payload, for which the first bytes have room.
+    /// Writes the header into the first bytes of a record, which have room for it before the payload.
     pub(crate) fn write(&self, record: &mut [u8], place: Place) {
         let (header, payload) = record.split_at_mut(HEADER);
         let mut bytes = Vec::with_capacity(HEADER);

@@ -26,7 +26,7 @@ pub struct Records {
     skip: bool,
 }
 
-/// A place in a journal: everything in front of it was read, and is durable.
+/// A place in a journal: everything before it was read, and is durable.
 #[derive(Clone, Debug)]
 pub(crate) struct ReadTo {
     pub(super) segment: Segment,

@@ -1,7 +1,7 @@
-//! What is in a journal's files when a process starts: what is whole, what was never finished, and what is damaged.
+//! Sorts the records of a journal's files when a process starts: whole, never finished, or damaged.
 //!
-//! A record that is not whole was never finished if nothing behind it says that its number was durable. Otherwise it
-//! is damaged, and so is one in front of the last segment, since a segment is synced before the next one is made.
+//! A record that is not whole was never finished if no later record says that its number was durable. Otherwise it is
+//! damaged. So is any such record before the last segment, since a segment is synced before the next one is made.
 
 use super::segment::{Scan, Segment};
 use super::{JournalError, JournalOptions, ReadTo};
@@ -114,11 +114,12 @@ pub(super) fn recover(
     Ok((segments, Recovered { first, next, cut, lost: walk.lost }))
 }
 
-/// Cuts the tail off the last segment, and makes what is not proved to be durable so. It is written again: if a sync
-/// of it failed in an earlier process, the system takes its pages for written, and a sync alone would do nothing.
+/// Cuts the tail off the last segment, and makes the part durable that is not proved to be so. That part is written
+/// again: if a sync failed in an earlier process, the system takes its pages for written, and a sync alone would do
+/// nothing.
 ///
-/// Its name is durable, since it had one before its first record. One that is removed, and comes back with a crash,
-/// has nothing that counts in front of the segment that follows.
+/// The segment's name is durable, since the segment got it before its first record. A removed segment that comes back
+/// with a crash has no record that counts before the next segment.
 fn settle(disk: &dyn Disk, path: &Path, unproved: u64, end: u64) -> Result<(), JournalError> {
     let mut file = disk.open(path, OpenMode::Write).map_err(JournalError::io("open", path))?;
     file.set_len(end).map_err(JournalError::io("cut", path))?;

@@ -44,10 +44,10 @@ pub enum JobError {
     },
     /// The sink keeps what it got, and numbers are to be done again: see [`Persistent::redo`](crate::Persistent::redo).
     SinkStays,
-    /// The job has effects, dead letters, or numbers to do again. What is recorded of those, the process writes that
-    /// has the directory, so no other one can follow: see [`Persistent::follow`](crate::Persistent::follow).
+    /// The job has effects, dead letters, or numbers to do again. Only the process that owns the directory writes their
+    /// records, so no other process can follow: see [`Persistent::follow`](crate::Persistent::follow).
     CannotFollow,
-    /// No snapshot is there any more from in front of the first dead letter.
+    /// No snapshot from before the first dead letter is kept any more.
     LettersTooOld,
     /// The dead letters cannot be written.
     Letters(JournalError),

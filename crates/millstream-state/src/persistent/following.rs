@@ -167,12 +167,12 @@ impl<Q: Recorded, A: Item + Clone> Following<Q, A> {
         }
     }
 
-    /// Goes on with the directory, which the other process has let go: with what the journal has got since, and then
-    /// with what clients ask. This takes the time of those requests, and not that of the whole state. The run
-    /// [began](Running::began) at the number of the first request that is its own.
+    /// Takes over the directory, which the other process has released: processes the requests that the journal has
+    /// received since, and then those of its clients. This takes the time of those requests, and not that of the whole
+    /// state. The run [began](Running::began) at the number of the first request that is its own.
     ///
-    /// No snapshot is stored before that request is in the journal. So if this process dies without one, the other one
-    /// can go on, also if the states of this version are of types that it does not have.
+    /// No snapshot is stored before that request is in the journal. So if this process dies before any request of its
+    /// own, the other process can go on, even if the states of this version have types that it does not know.
     ///
     /// # Errors
     ///

@@ -14,20 +14,20 @@ use std::io;
 pub struct Replayed<O> {
     /// The number of the stored snapshot that it began with.
     pub began: u64,
-    /// The states at the number that it was to reach, or behind the source's last value. Their types are known, so
-    /// [`Snapshot::json`] shows them.
+    /// The states at the number that the replay had to reach, or after the source's last value. Their types are known,
+    /// so [`Snapshot::json`] shows them.
     pub snapshot: Snapshot,
-    /// What the sink returns: it got what the pipeline gives for the numbers from `began` to that number.
+    /// The result of the sink, which got the pipeline's outputs for the numbers from `began` to that number.
     pub output: O,
 }
 
-/// What of a job is run again.
+/// The part of a job that is run again.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Span {
-    /// The number that is to be among them: it begins with the newest snapshot at or before that. `None` is the number
-    /// at which it ends.
+    /// A number that the part must contain: it begins with the newest snapshot at or before this number. `None` means
+    /// the number at which the part ends.
     pub from: Option<u64>,
-    /// The number in front of which it ends. `None` is the end of the source, at which the pipeline sees END.
+    /// The number before which the part ends. `None` means the end of the source, at which the pipeline sees END.
     pub to: Option<u64>,
 }
 

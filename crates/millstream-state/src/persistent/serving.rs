@@ -19,13 +19,12 @@ use std::time::Duration;
 impl Persistent {
     /// Starts a service that survives: a pipeline whose slot n answers the request with number n, as in
     /// [`service`](millstream_exec::service). Each request is in the journal before a stage gets it, durable as the
-    /// journal's [`Fsync`](crate::journal::Fsync) says, so what a caller was told is true also after a crash. The
-    /// requests that come while others are synced are the next commit, so a sync is shared by all that wait for it.
+    /// journal's [`Fsync`](crate::journal::Fsync) says, so an answer that a caller got holds after a crash too.
+    /// Requests that arrive during a sync become the next commit, so all that wait for a sync share it.
     ///
-    /// After a crash the run begins at the newest snapshot and with the requests of the journal behind it. No caller
-    /// waits for their answers any more: one that got none does not know whether its request was accepted, and asks
-    /// again. A service that must not do twice what is asked twice keeps the ids of requests, and their answers, in its
-    /// state.
+    /// After a crash the run begins at the newest snapshot, and with the journal's requests after it. No caller waits
+    /// for their answers any more: one that got none does not know whether its request was accepted, and asks again. A
+    /// service that must not do twice what is asked twice keeps the ids of requests, and their answers, in its state.
     ///
     /// The run ends when the last client is dropped, or when it is [closed](Running::close). What was accepted is
     /// answered then.

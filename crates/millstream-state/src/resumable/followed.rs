@@ -22,8 +22,8 @@ use std::time::Duration;
 /// the name. A file that is gone, was emptied or has other bytes before the position is an error: what was not read of
 /// it is lost, and a person has to decide that. Files that came and went meanwhile are not read.
 ///
-/// Lines are the same in every process; the cuts between blocks depend on what was there when the file was read, so
-/// numbers in front of a stage that splits blocks into lines can differ. [`stopper`](FollowedFile::stopper) ends it.
+/// Lines are the same in every process; the cuts between blocks depend on what was there when the file was read, so the
+/// numbers before a stage that splits blocks into lines can differ. [`stopper`](FollowedFile::stopper) ends it.
 ///
 /// ```
 /// use millstream::state::{FollowedFile, Places, Resumable};

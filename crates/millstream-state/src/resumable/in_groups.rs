@@ -14,8 +14,9 @@ pub trait Groups {
     /// Appends the values that are there now; waits for one if there is none. `false` if no more come.
     fn next_group(&mut self, group: &mut VecDeque<Self::Item>) -> bool;
 
-    /// The group is in the journal, durable as the [`Fsync`](crate::journal::Fsync) of the journal says, and its first
-    /// value has this number: what waits for that can be told. Its values are passed on when this returns.
+    /// Called when the group is in the journal, durable as the journal's [`Fsync`](crate::journal::Fsync) says. Its
+    /// first value has the number `first`. The source can now confirm the values to their senders. They are passed on
+    /// when this returns.
     fn committed(&mut self, first: u64) {
         let _ = first;
     }

@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex};
 /// What the other process does.
 type Other = Box<dyn FnOnce() + Send>;
 
-/// A disk that is only read, and on which another process is busy in front of one operation.
+/// A disk that is only read. Before one of its operations another process does its work.
 struct Busy {
     left: AtomicU64,
     other: Mutex<Option<Other>>,

@@ -195,7 +195,7 @@ pub(super) fn hand_over(link: &UnixStream, at: u64, interrupts: &Interrupts) -> 
     loop {
         match door::hear(link, LOOK) {
             Ok(Some(SETTLED)) => return Ok(()),
-            // A signal ends this process, even if the other one fails.
+            // A signal ends this process, even if the other process fails.
             Err(error) if is_silence(&error) && interrupts.first().is_some() => return Ok(()),
             Err(error) if is_silence(&error) => {}
             Ok(_) | Err(_) => return Err("it ended before it had stored anything".to_owned()),

@@ -14,7 +14,7 @@ impl<S: Serialize> Serialize for PlaceTable<S> {
     }
 }
 
-/// An iterator whose length is known: a list's is in front of it.
+/// An iterator whose length is known, since the encoding of a list begins with its length.
 struct Counted<I>(I, usize);
 
 impl<I: Iterator> Iterator for Counted<I> {

@@ -97,7 +97,7 @@ impl<'de, S: Deserialize<'de> + Clone> Visitor<'de> for Tables<'_, S> {
 
 struct ApplyPart<'t, S>(&'t mut PlaceTable<S>);
 
-/// The tag in front of a table.
+/// The tag before a table.
 #[derive(Deserialize)]
 enum Tag {
     Whole,

@@ -117,7 +117,7 @@ impl Drop for Counted {
     }
 }
 
-/// Values that wait for the mark of a change, in front of a stage that does not come to it.
+/// Values wait for the mark of a change before a stage that never reaches the mark.
 #[test]
 fn a_stopped_run_drops_what_waited_for_a_change() {
     let dropped: Arc<AtomicU64> = Arc::default();

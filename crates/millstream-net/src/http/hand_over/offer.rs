@@ -228,14 +228,14 @@ impl Successor {
     ///
     /// # Errors
     ///
-    /// If the process ends, reports that it cannot begin, or does not answer in time. It is told not to begin then, and
-    /// this process can [go on](Server::resume) when the state is free again.
+    /// If the process ends, reports that it cannot begin, or does not answer in time. That process is then refused, and
+    /// this process can [go on](Server::resume) once the state is free again.
     pub fn hand_over(self, server: &Server, offer: &Offer, within: Duration) -> Result<HandedOver, HandOverError> {
         self.hand_over_unless(server, offer, within, || false)
     }
 
-    /// As [`hand_over`](Successor::hand_over), but waits only until `ends` returns `true`. This process ends then, and
-    /// the other one begins without its permission.
+    /// As [`hand_over`](Successor::hand_over), but waits only until `ends` returns `true`. Then this process must end,
+    /// and the other process begins without its permission.
     ///
     /// # Errors
     ///
