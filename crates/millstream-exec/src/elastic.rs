@@ -242,7 +242,7 @@ mod tests {
 
     /// Items that waited before a stage are soon worked off, and a step of load is not taken for a larger one.
     #[test]
-    fn what_waited_meanwhile_is_not_taken_for_more_load() {
+    fn items_that_waited_are_not_taken_for_more_load() {
         for (slots, low) in [64, 1024].into_iter().flat_map(|slots| (50..2000).step_by(30).map(move |low| (slots, low)))
         {
             let low = f64::from(low) / 1000.0;

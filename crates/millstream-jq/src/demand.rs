@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn what_can_see_other_fields_asks_for_everything() {
+    fn a_filter_that_can_see_other_fields_asks_for_everything() {
         for filter in [
             "keys",
             "length",

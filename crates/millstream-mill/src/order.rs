@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_join_looks_up_is_read_first() {
+    fn the_rows_that_a_join_looks_up_are_read_first() {
         check("csv(\"a\") | count; csv(\"b\") | count | jsonl(\"c\")", &[0, 1]);
         check("csv(\"a\") | join(jsonl(\"b\"), on: .k)", &[1, 0]);
         check("let b = csv(\"b\"); csv(\"a\") | join(b, on: .k)", &[0, 1]);

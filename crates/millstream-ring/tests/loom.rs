@@ -332,7 +332,7 @@ fn a_mark_is_seen_at_its_number() {
 }
 
 #[test]
-fn a_group_that_retires_claims_no_number_behind_the_mark() {
+fn a_group_that_retires_claims_no_number_after_the_mark() {
     loom::model(|| {
         let (mut producer, reader) = ring::<u64, Dense>(2).unwrap();
         let (writers, _output) = run_writers::<_, u64, Dense>(reader, 2, 2).unwrap();

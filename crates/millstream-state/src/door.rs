@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn who_knocks_is_heard_by_the_last_who_listens() {
+    fn a_knock_reaches_the_process_that_listened_last() {
         let home = tempfile::tempdir().unwrap();
         is_open(&Door::of(home.path()).unwrap());
     }

@@ -323,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn a_trail_that_begins_behind_a_number_has_no_mark_for_it() {
+    fn a_trail_that_begins_after_a_number_has_no_mark_for_it() {
         let trail = Trail::new(true);
         trail.put(6, || ());
         assert_eq!(trail.at(5), None);

@@ -14,7 +14,7 @@ macro_rules! sum {
 }
 
 #[test]
-fn what_keeps_nothing_comes_and_goes() {
+fn a_stage_without_a_state_comes_and_goes() {
     let old = sum!(pipeline::<u64>().map(|x| x + 1)).plan();
     let new = sum!(pipeline::<u64>().filter(|x| *x > 0)).plan();
     let text = "new      filter-1 (filter)\nkept     sum, with its state\ndropped  map-1 (map)\n\
@@ -25,7 +25,7 @@ fn what_keeps_nothing_comes_and_goes() {
 
 /// A `take` has a clock of its own, and what is behind it reads rings of two clocks.
 #[test]
-fn what_keeps_nothing_behind_the_end_of_a_stream_comes_and_goes() {
+fn a_stage_without_a_state_after_the_end_of_a_stream_comes_and_goes() {
     let taken = || pipeline::<u64>().take(5).named("take");
     let (old, new) = (taken().map(|x| x + 1).plan(), taken().filter(|x| *x > 0).plan());
     let text = "kept     take, with its state\nnew      filter-1 (filter)\ndropped  map-1 (map)\n\

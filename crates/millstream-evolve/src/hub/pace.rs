@@ -45,7 +45,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_stays_awake_while_events_are_frequent() {
+    fn the_master_stays_awake_while_events_are_frequent() {
         let (mut pace, mut now) = (Pace::default(), Duration::from_secs(1));
         let mut every = |between, times| {
             for _ in 0..times {

@@ -73,7 +73,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn it_is_a_queue_of_bounded_memory(
+        fn the_reserve_is_a_queue_of_bounded_memory(
             steps in prop::collection::vec(prop::option::of(prop::collection::vec(any::<u8>(), 0..50)), 0..200),
         ) {
             let (mut reserve, mut model) = (Reserve::default(), VecDeque::new());

@@ -192,7 +192,7 @@ fn the_sources_are_those_of_the_run() {
 }
 
 #[test]
-fn wrong_texts_are_said_with_all_mistakes() {
+fn wrong_texts_are_refused_with_all_mistakes() {
     let program = load(OLD, 1);
     let wrong = program.next("jsonl | cuont | where(.n >); keep all").map(drop).unwrap_err().to_string();
     for part in ["there is no stage `cuont`", "expected term, found the end"] {

@@ -9,7 +9,7 @@ fn check(text: &str, expected: &[&str]) {
 }
 
 #[test]
-fn all_mistakes_are_said_in_one_pass() {
+fn all_mistakes_are_reported_in_one_pass() {
     let text = "|n| {
     let order = order(n);
     let price = quoet(order, n);

@@ -129,7 +129,7 @@ fn any_number_of_marks_can_follow_each_other_at_one_number() {
 }
 
 #[test]
-fn a_group_claims_nothing_behind_a_mark_that_retires_it() {
+fn a_group_claims_nothing_after_a_mark_that_retires_it() {
     let (mut producer, reader) = ring::<u64, Dense>(8).unwrap();
     let (mut writers, mut output) = run_writers::<Val<u64>, u64, Dense>(reader, 2, 8).unwrap();
     fill(&mut producer, 3);
@@ -157,7 +157,7 @@ fn a_group_claims_nothing_behind_a_mark_that_retires_it() {
 }
 
 #[test]
-fn end_right_behind_a_mark_that_retires_a_group_is_not_taken() {
+fn end_right_after_a_mark_that_retires_a_group_is_not_taken() {
     let (mut producer, reader) = ring::<u64, Dense>(8).unwrap();
     let (mut writers, mut output) = run_writers::<Val<u64>, u64, Dense>(reader, 1, 8).unwrap();
     fill(&mut producer, 1);

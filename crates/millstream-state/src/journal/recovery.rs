@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_read_need_not_be_read_again() {
+    fn records_that_were_read_are_not_read_again() {
         let home = tempfile::tempdir().unwrap();
         let dir = home.path().join("journal");
         let (mut reader, mut journal) = (JournalReader::new(Arc::new(RealDisk), &dir), open(&dir, 1));
@@ -301,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn damage_in_front_of_the_place_is_not_looked_for_and_behind_it_is() {
+    fn damage_after_the_place_is_looked_for_and_damage_before_it_is_not() {
         let home = tempfile::tempdir().unwrap();
         let dir = home.path().join("journal");
         let mut journal = open(&dir, 1);

@@ -81,7 +81,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 32, ..ProptestConfig::default() })]
 
     #[test]
-    fn what_was_set_aside_is_done_again_and_the_output_is_that_of_a_run_that_never_failed(
+    fn parked_values_are_done_again_and_the_output_is_that_of_a_run_that_never_failed(
         n in 1_u64..120,
         wrong in 1_u64..64,
         every in 1_u64..40,
@@ -103,7 +103,7 @@ proptest! {
 }
 
 #[test]
-fn the_snapshot_in_front_of_the_first_letter_stays_and_later_ones_go_when_it_is_gone() {
+fn the_snapshot_before_the_first_letter_stays_and_later_ones_go_when_it_is_gone() {
     let home = tempfile::tempdir().unwrap();
     let at = || -> Vec<u64> {
         let state = StateDir::read(home.path().join("state")).unwrap();

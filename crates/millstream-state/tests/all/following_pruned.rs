@@ -106,7 +106,7 @@ fn followed(dir: &Path, busy: &Arc<Busy>) -> Result<Following<Paid, u64>, JobErr
 }
 
 #[test]
-fn whenever_it_is_removed_it_says_so_or_has_read_it() {
+fn a_follower_has_read_a_removed_file_or_reports_that_it_was_left_behind() {
     let (mut left_behind, mut read) = (0, 0);
     for left in 0..16 {
         let (_home, dir) = home();

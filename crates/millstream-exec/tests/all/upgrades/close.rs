@@ -56,7 +56,7 @@ fn changes_close_to_one_another_begin_at_their_numbers() {
 
 /// By a sender that ends before the run begins, and by ones that send meanwhile.
 #[test]
-fn a_channel_in_front_of_changes_close_to_one_another_keeps_its_values() {
+fn a_channel_before_changes_close_to_one_another_keeps_its_values() {
     let all = || {
         for n in LENGTHS {
             let rings = changing(Rings::new().workers(2).snapshot_every(2, drop));

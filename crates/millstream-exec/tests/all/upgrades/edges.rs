@@ -74,7 +74,7 @@ fn several_threads_may_upgrade_a_run_whose_source_is_silent() {
 }
 
 #[test]
-fn what_was_sent_before_the_run_has_its_numbers() {
+fn values_sent_before_the_run_have_their_numbers() {
     let (sender, receiver) = source::channel(64);
     sender.send_all(0..50).unwrap();
     drop(sender);
