@@ -27,7 +27,7 @@ pub struct App {
 /// What [`App::apply`] did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Applied {
-    /// There was none.
+    /// The application was made.
     Made,
     /// Its numbers have changed.
     Changed,
@@ -73,7 +73,7 @@ impl App {
         Ok(record(log)?.map(|(app, _)| app))
     }
 
-    /// Makes the application, or gives it these numbers. Its pipeline cannot be changed.
+    /// Makes the application, or sets its numbers to these. Its pipeline cannot be changed.
     ///
     /// # Errors
     ///
@@ -96,7 +96,7 @@ impl App {
     ///
     /// # Errors
     ///
-    /// If it is not: what differs.
+    /// If it is not; the error says what differs.
     pub fn check(&self, program: &str, stages: &[String]) -> Result<(), OtherPipeline> {
         if self.program != program {
             return Err(OtherPipeline(format!("its program is {:?}, and this one is {program:?}", self.program)));

@@ -1,8 +1,8 @@
 //! The log of NATS JetStream.
 //!
 //! An edge is a stream, and an entry's number is its sequence in the stream, so the condition of an append is the
-//! server's. Streams refuse what is beyond their bounds. Positions are in snapshots and not in consumers of the server:
-//! entries are read by number, and a reader that has read all gets what comes.
+//! server's. Streams refuse entries beyond their bounds. Positions are in snapshots and not in consumers of the server:
+//! entries are read by number, and a reader that has read all of them gets new ones as they come.
 
 mod access;
 mod answers;
@@ -30,10 +30,10 @@ use tokio::runtime::Runtime;
 /// How long a call waits for its answer.
 const ANSWER: Duration = Duration::from_secs(1);
 
-/// The log of NATS servers, of version 2.12 or later. Clones share a connection, and read for themselves.
+/// The log of NATS servers, version 2.12 or later. Clones share a connection, but each has its own reader.
 ///
-/// Calls block; they are not for async code. What really is durable is decided by the servers' configuration: three
-/// servers, three replicas, and `sync_interval: always`.
+/// Calls block; they are not for async code. The servers' configuration decides what is durable: use three servers,
+/// three replicas, and `sync_interval: always`.
 pub struct JetStream {
     // The connection's tasks run here.
     runtime: Arc<Runtime>,
@@ -92,7 +92,7 @@ impl fmt::Debug for JetStream {
     }
 }
 
-/// What a stream of the servers holds.
+/// The state of an edge's stream on the servers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EdgeState {
     /// The number of its first entry.
@@ -101,7 +101,7 @@ pub struct EdgeState {
     pub last: u64,
     /// How many entries it has.
     pub entries: u64,
-    /// And how many bytes those take.
+    /// How many bytes those take.
     pub bytes: u64,
     /// The most entries it takes.
     pub capacity: u64,
@@ -122,7 +122,7 @@ impl JetStream {
         JetStream { runtime, context, app, records, blobs, said, bell, readers }
     }
 
-    /// What an edge holds.
+    /// The state of an edge.
     ///
     /// # Errors
     ///

@@ -20,15 +20,15 @@ pub struct Place {
     pub worker: String,
     /// The machine.
     pub host: String,
-    /// The process there.
+    /// The process on that machine.
     pub process: u32,
-    /// How often it has said that it is there.
+    /// The number of its signs of life.
     pub beat: u64,
     /// The last input batch that it has computed.
     pub position: u64,
     /// The last output batch that it knows to be in the edge.
     pub durable: u64,
-    /// Whether it was the last one to append.
+    /// Whether this worker was the last to append.
     pub appends: bool,
     /// What it does.
     pub state: PlaceState,
@@ -70,8 +70,8 @@ impl Place {
         }
     }
 
-    /// The places that were ever taken, by rank, with the revisions of their records: one that changes belongs to a
-    /// worker that lives.
+    /// The places that were ever taken, by rank, with the revisions of their records. If a revision changes, its worker
+    /// is alive.
     ///
     /// # Errors
     ///

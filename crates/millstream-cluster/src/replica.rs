@@ -25,21 +25,20 @@ pub struct Edges {
     pub output: String,
 }
 
-/// How a replica behaves. No choice changes what it appends.
+/// Options of a replica. None of them changes what it appends.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// Its place among the replicas: rank 0 appends at once, and rank r when the output edge has not grown for r times
+    /// Its place among the replicas: rank 0 appends at once, and rank r once the output edge has not grown for r times
     /// `patience` looks.
     pub rank: u32,
-    /// How many looks at a silent output edge a rank waits.
+    /// The number of looks at a silent output edge that each rank waits.
     pub patience: u32,
-    /// Looks that follow each other within this time count once. With none each of them counts, as tests want it.
+    /// Looks within this time of each other count as one. With a time of zero each look counts, as tests need it.
     pub pace: Duration,
-    /// After how many batches it takes a snapshot: at most a fourth of what the input edge holds, since the input
-    /// before a snapshot is trimmed.
+    /// The number of batches between two snapshots. Choose at most a fourth of the capacity of the input edge, since
+    /// only the input before a snapshot is trimmed.
     pub snapshot_every: u64,
-    /// How many batches it is ahead of the output edge at most, how many it reads at once, and how many appends are
-    /// under way.
+    /// The most batches that it is ahead of the output edge, that it reads at once, and whose appends are under way.
     pub window: usize,
     /// Whether it trims the input edge before its snapshots: only if no other segment reads that edge.
     pub trims: bool,
@@ -54,12 +53,12 @@ impl Default for Options {
     }
 }
 
-/// What a step did.
+/// The result of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// Something, or it has to try again at once.
+    /// It did something, or has to try again at once.
     Worked,
-    /// Nothing: there is nothing to do for now, or the log does not answer.
+    /// There is nothing to do for now, or the log does not answer.
     Idle,
     /// The last batch is in the edge. There is nothing to do any more.
     Ended,
@@ -190,11 +189,11 @@ impl<S: Segment, L: Log> Replica<S, L> {
         self.options.rank = rank;
     }
 
-    /// Calls the log at most once, and computes what that brought.
+    /// Calls the log at most once, and computes the batches that this call brought.
     ///
     /// # Errors
     ///
-    /// If the segment fails, or the edges have something else than they should. The replica appends nothing any more,
+    /// If the segment fails, or an edge has other batches than it should. The replica then appends nothing any more,
     /// and its further steps are idle.
     pub fn step(&mut self) -> Result<Step, ReplicaError> {
         let done = match std::mem::replace(&mut self.phase, Phase::Stopped) {

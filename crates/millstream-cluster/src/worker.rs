@@ -12,14 +12,14 @@ const PAUSE: Duration = Duration::from_millis(5);
 /// How long one without a place waits before it looks again.
 const LOOKS_AGAIN: Duration = Duration::from_millis(200);
 
-/// What a worker has to tell.
+/// The events that a worker reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum News {
     /// All places are taken: it waits for one.
     Waits,
     /// It works as the replica of this rank.
     Took(u32),
-    /// Another worker has its place, since it was silent for too long.
+    /// Another worker has taken its place, since it was silent for too long.
     Lost(u32),
 }
 
@@ -32,8 +32,8 @@ pub enum Worked {
     Stopped,
 }
 
-/// Takes a replica's place as soon as one is free, and works there, until the output is complete or `stops` says so.
-/// One that dies is no loss: another one goes on.
+/// Takes a replica's place as soon as one is free, and works there until the output is complete or `stops` returns
+/// true. If a worker dies, another one goes on.
 ///
 /// # Errors
 ///

@@ -88,9 +88,9 @@ pub struct Elastic {
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct LoadWindow {
-    /// Its shards.
+    /// The number of its shards.
     pub shards: usize,
-    /// The numbers that it moved.
+    /// The numbers that the stage moved.
     pub numbers: u64,
     /// The seconds of a core that all its shards used together.
     pub useful: f64,
@@ -114,7 +114,7 @@ pub struct ElasticDecision {
 }
 
 impl Elastic {
-    /// The stage of this name has a number of shards in this range.
+    /// Keeps the number of shards of the stage with this name in this range.
     ///
     /// # Panics
     ///
@@ -140,8 +140,8 @@ impl Elastic {
         &self.stage
     }
 
-    /// Another number of shards, if this window and those before ask for it. Windows are given in their order, each
-    /// with the number of shards that there were.
+    /// Returns another number of shards if this window and the earlier ones ask for it. Call it with every window in
+    /// order, each with the number of shards that it was measured with.
     pub fn decide(&mut self, window: &LoadWindow) -> Option<ElasticDecision> {
         self.restless = if window.is_restless() { self.restless + 1 } else { 0 };
         if self.settles > 0 {

@@ -47,11 +47,11 @@ pub enum RunError {
         /// left, with the values that stages emit there.
         left: u64,
     },
-    /// The run was to begin with a snapshot that does not fit its pipeline.
+    /// The snapshot with which the run should begin does not fit its pipeline.
     Snapshot(crate::SnapshotMismatch),
-    /// The run was to be on `Durable` rings, but another process could not find some states of the pipeline.
+    /// The run is on `Durable` rings, but another process could not find some states of the pipeline.
     NotDurable(millstream_core::plan::NotDurable),
-    /// The run's pipeline was to be replaced at a number, and the replacement was refused.
+    /// The planned replacement of the run's pipeline at a number was refused.
     Upgrade(crate::UpgradeError),
     /// A thread could not be started.
     Spawn(String),

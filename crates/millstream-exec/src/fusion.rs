@@ -1,16 +1,16 @@
 //! Stages that are one loop: the rings' side of [`millstream_core::fusion`].
 //!
 //! A run on one thread fuses its stages, in the outer level and in bodies, but not inside `shard` or `shard_by`. A run
-//! that may try more workers does not: a second one gains by stages that are apart. The body of a `feedback` is fused
-//! in every run, since one worker steps all of a loop.
+//! that may try more workers does not: a second worker can share only stages that are apart. The body of a `feedback`
+//! is fused in every run, since one worker steps all of a loop.
 //!
 //! Where the source is [`ready`](crate::source::ready), and no stage needs its ring, a run with one worker goes past
 //! all rings, those of the source and the sink among them (`fusion/whole.rs`). Where the first stage cuts text, a
 //! number of the source stands for many after that stage. Then the loop takes the values from the source's ring,
 //! whatever the source, in the first stage's place (`fusion/new_clock.rs`).
 //!
-//! The tasklet of the loop is the last stage's. Each stage before it has a tasklet, too, an *onlooker*, which does
-//! nothing: it counts what the loop has moved. So reports, observers and errors have the same stages, with the same
+//! The tasklet of the loop is the last stage's. Each stage before it also has a tasklet, an *onlooker*, which only
+//! counts the numbers that the loop has moved. So reports, observers and errors have the same stages, with the same
 //! names and numbers, fused or not. The time of the loop counts for the last stage.
 
 mod clocks;

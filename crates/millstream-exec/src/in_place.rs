@@ -1,8 +1,8 @@
-//! States where the stages have them: those of a version that retires, and those of the version that goes on, before it
+//! States in their stages: those of a version that retires, and those of the version that takes its place, before it
 //! begins.
 //!
-//! A state goes from the one to the other by an exchange, so it is moved whatever its size is, and an exchange cannot
-//! fail. Everything that can fail is asked before.
+//! A state goes from one to the other by an exchange. So it is moved, whatever its size, and the exchange cannot fail.
+//! Everything that can fail is checked before.
 
 use crate::kept::Kept;
 use millstream_core::Item;

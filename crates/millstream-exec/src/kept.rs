@@ -1,4 +1,4 @@
-//! States as values: what of a stage outlives a slot can be copied out of a running stage, and given to another one.
+//! States as values: the state of a stage can be copied out of the running stage, and moved into another one.
 
 #[cfg(feature = "durable")]
 mod written;

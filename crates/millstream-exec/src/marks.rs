@@ -6,8 +6,8 @@
 //! pause. At a [`Change`] each tasklet takes nothing from the mark's number on, and keeps its state; when all have come
 //! that far, one of them carries the change out.
 //!
-//! A change that was planned for a number begins there, or where a run begins that begins behind it: while an earlier
-//! mark is under way the source publishes nothing from that number on, END neither.
+//! A change that was planned for a number begins there, or at the beginning of a run that begins after it. While an
+//! earlier mark is under way, the source publishes nothing from that number on, not even END.
 //!
 //! While no mark is asked for, the cost is one load a batch at the source, and one a step of the other tasklets.
 

@@ -1,4 +1,4 @@
-//! The stages of a loop that have no tasklet at work.
+//! The tasklets of fused stages, which do no work: the loop's tasklet does it.
 
 use crate::task_probe::{Filled, TaskProbe};
 use crate::tasklet::{Progress, Tasklet};

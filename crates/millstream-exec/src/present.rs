@@ -1,4 +1,4 @@
-//! The version of a run's pipeline that goes on.
+//! The present version of a run's pipeline.
 
 use crate::observer::Observer;
 use crate::side_sinks::SideSinks;

@@ -25,8 +25,8 @@ const CHUNK: usize = 1024;
 /// Threads may share a sender. Its methods wait for their turn to send (`send`, `send_all` and `send_slice`), but never
 /// for user code that another method has called. Therefore the async methods never block their executor.
 ///
-/// The drop of a value may use the sender that sent the value, since no lock is held meanwhile. It should not wait for
-/// room: its own thread is about to make that room, so such a wait ends only with the run.
+/// The drop of a value may use the sender that sent it, since no lock is held then. It should not wait for room: its
+/// own thread is about to make that room, so such a wait ends only with the run.
 ///
 /// ```
 /// use millstream::prelude::*;

@@ -87,13 +87,13 @@ impl Snapshot {
         self.0.output
     }
 
-    /// The number, on the clock of its input, that each tasklet takes next, in pipeline order; the stage's name comes
-    /// with it. A stage in a `shard` has several tasklets, and each is here.
+    /// For each tasklet, in pipeline order: the name of its stage, and the number that it takes next, on the clock of
+    /// its input. A stage in a `shard` has several tasklets, and each has an entry.
     pub fn numbers(&self) -> impl Iterator<Item = (&str, SequenceNumber)> {
         self.0.numbers.iter().map(|(name, at)| (&**name, *at))
     }
 
-    /// The place of its mark among those of its run: of two snapshots of a run, also of one number, the later one has
+    /// The place of its mark among those of its run: of two snapshots of a run, even at one number, the later one has
     /// the greater mark. 0 if the snapshot was read from bytes.
     #[must_use]
     pub fn mark(&self) -> u64 {

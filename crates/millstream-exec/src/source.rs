@@ -62,22 +62,22 @@ pub trait Source<T: Item> {
     const SLOTS: usize = usize::MAX;
 
     /// Whether a run with one worker whose stages are one loop is compiled a second time, as a loop that takes its
-    /// values itself. That is worth while where a value costs little beside a slot of a ring.
+    /// values from the source itself. That pays if a value costs little compared with a slot of a ring.
     const IN_LOOP: bool = !Self::WAITS;
 
-    /// As [`IN_LOOP`](Source::IN_LOOP), of a loop behind the source's ring, where the first stage cuts text.
+    /// As [`IN_LOOP`](Source::IN_LOOP), for a loop after the source's ring, if the first stage cuts text.
     const LOOP_BEHIND: bool = true;
 
     /// Returns the iterator.
     fn values(self) -> Self::Values;
 
-    /// Whether this iterator may wait: what its type says, unless the source knows better, as one of files does if all
-    /// of them are on a disk.
+    /// Whether this iterator may wait. By default its type decides; a source can know better, as a source of files does
+    /// if all of them are on a disk.
     fn waits(&self) -> bool {
         Self::WAITS
     }
 
-    /// What fills the ring of a run on rings by itself, if this does not need an iterator there.
+    /// The part that fills the ring of a run on rings by itself, if this source needs no iterator there.
     #[doc(hidden)]
     fn external(self) -> Result<External<T>, Self>
     where
@@ -86,7 +86,7 @@ pub trait Source<T: Item> {
         Err(self)
     }
 
-    /// What makes the senders of this source send no more, while the iterator still has what was sent.
+    /// Makes the senders of this source send no more, while the iterator still yields the values that were sent.
     #[doc(hidden)]
     fn closer(&self) -> Option<Closer> {
         None
@@ -102,7 +102,7 @@ pub struct Closer {
 }
 
 impl Closer {
-    /// Returns at once. What was sent by then still comes.
+    /// Makes the senders send no more, and returns at once. Values that were sent before still come.
     pub fn close(&self) {
         self.senders.end();
         self.shared.wake();

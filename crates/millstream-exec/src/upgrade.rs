@@ -7,9 +7,9 @@
 //! are dropped, without END. If the new version cannot begin, the old stages go on at the same number.
 //!
 //! So there is no gap, no number twice, and no run that has lost its pipeline. No stage of the new version begins
-//! before all states are there: a migration that fails in the last stage finds the first one still at its number. The
-//! price is that the first stage waits until the last one has come to the mark. The stage that holds the run back
-//! works until then on what is in its ring.
+//! before all states are there: if a migration fails in the last stage, the first one is still at its number. The price
+//! is that the first stage waits until the last one has come to the mark. Meanwhile the slowest stage works on the
+//! values in its ring.
 
 mod behind;
 mod error;

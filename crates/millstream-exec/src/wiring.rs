@@ -61,7 +61,7 @@ pub struct Wiring {
     pub(crate) passed: bool,
 }
 
-/// What holds for the stages of a body.
+/// The properties that the stages of a body share.
 #[doc(hidden)]
 #[derive(Clone)]
 pub struct WiringScope {

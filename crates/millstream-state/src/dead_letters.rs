@@ -1,5 +1,5 @@
-//! Dead letters that come home: failures that were set aside keep their number, and a fixed version of the program does
-//! them again.
+//! Dead letters that can be done again: a failure that was set aside keeps its number, and a fixed version of the
+//! program processes it again.
 //!
 //! [`KeptLetters`] keeps the failures of a job in its state directory, durably before a snapshot passes them. While
 //! there are any, the newest snapshot before the first one stays. [`Persistent::redo`](crate::Persistent::redo) starts
@@ -157,9 +157,9 @@ impl KeptLetters {
         Ok(KeptLetters { kept: Arc::new(Mutex::new(kept)) })
     }
 
-    /// What keeps the failures of a stage: for
-    /// [`try_map_or_dead_letter`](millstream_core::TryMapExt::try_map_or_dead_letter) and its kin. It returns when the
-    /// letter is durable, so no snapshot passes it before. If it cannot be kept, the run fails.
+    /// A function that keeps the failures of a stage: for
+    /// [`try_map_or_dead_letter`](millstream_core::TryMapExt::try_map_or_dead_letter) and its variants. It returns once
+    /// the letter is durable, so no snapshot passes the letter before. If the letter cannot be kept, the run fails.
     pub fn taking<I: Serialize, E: Display>(
         &self,
     ) -> impl for<'a> Fn(DeadLetter<'a, I, E>) + Clone + Send + Sync + 'static + use<I, E> {

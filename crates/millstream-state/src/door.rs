@@ -1,6 +1,6 @@
-//! The socket in a state directory by which a new process finds the one that has it, and what they say there.
+//! The socket in a state directory by which a new process finds the one that has the directory, and their messages.
 //!
-//! A job and a service say the same, up to where the state is free. What then passes between two services is in
+//! A job and a service have the same messages until the state is free. The later messages of two services are in
 //! `millstream_net`.
 
 mod words;

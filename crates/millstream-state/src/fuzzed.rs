@@ -1,5 +1,5 @@
-//! The targets of the fuzzer: no bytes on a disk make a process panic, hang, or take more memory than they have; and
-//! what was appended behind them is read again.
+//! The targets of the fuzzer: no bytes on a disk make a process panic, hang, or take more memory than their own length;
+//! and values that are appended after them are read again.
 //!
 //! The checksums are right, since a fuzzer guesses none. Each target also takes the bytes as they are.
 
@@ -37,8 +37,8 @@ pub fn manifest(bytes: &[u8]) -> usize {
     parts_loaded
 }
 
-/// Any bytes, as a segment of a journal. Each record takes 20 of them for its header, and as many as the last of these
-/// says for its payload. Returns how many values were read.
+/// Any bytes, as a segment of a journal. Each record takes 20 of them for its header, and for its payload as many as
+/// the last of the 20 says. Returns how many values were read.
 pub fn segment(bytes: &[u8]) -> usize {
     let (mut made, mut next) = (Vec::new(), 0);
     let mut rest = bytes;

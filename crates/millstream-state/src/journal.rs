@@ -192,7 +192,7 @@ impl Journal {
     ///
     /// If the disk is full, the group stays as it is, and this may be called again when there is room. If any other
     /// write or a sync fails, the journal is [poisoned](JournalError::Poisoned): this call and all later ones return
-    /// that error, and what was not durable before may be lost.
+    /// that error, and values that were not durable before may be lost.
     pub fn commit(&mut self) -> Result<u64, JournalError> {
         self.check()?;
         if self.count > 0 {
@@ -250,7 +250,7 @@ impl Journal {
         self.synced
     }
 
-    /// The same number, for other threads: what leaves the process waits for it.
+    /// The same number, for other threads, which wait for it before a value leaves the process.
     #[must_use]
     pub fn durable_mark(&self) -> DurableMark {
         self.mark.clone()

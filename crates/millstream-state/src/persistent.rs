@@ -1,4 +1,4 @@
-//! Jobs that go on where they were, whatever ended their process.
+//! Jobs that go on where they were, whatever ended the process.
 
 mod changed;
 mod described;
@@ -42,7 +42,7 @@ use storing::{Records, Storing};
 /// A snapshot has the states of all stages at a number, the position of the source there, and what the sink claimed to
 /// hold. When the job starts again, it takes the newest snapshot whose claim the sink still holds: the sink goes back
 /// to that claim, the source begins at its position, and every stage with its state. So each number's value is in the
-/// sink's output once, whatever died and when. What is stored is as safe as the file system keeps what was synced.
+/// sink's output once, whatever dies at any time. The stored state is as safe as synced files are in the file system.
 ///
 /// The stream does not pause: each stage clones its state, and a separate thread writes the clones. One snapshot is
 /// stored at a time; if the next is taken before the last is stored, it waits, and later ones are left out. A snapshot
@@ -102,7 +102,7 @@ impl Persistent {
         Persistent { cadence, ..self }
     }
 
-    /// Sets which snapshots are kept. Those that were taken since the sink was last looked at are kept as well.
+    /// Sets which snapshots are kept. Snapshots that were taken since the last look at the sink are kept as well.
     #[must_use]
     pub fn keep(self, retention: Retention) -> Self {
         Persistent { retention, ..self }
@@ -123,10 +123,10 @@ impl Persistent {
         Persistent { letters: Some(letters.clone()), ..self }
     }
 
-    /// Begins before the first dead letter, if there is one, and does all numbers from there again, with a version of
-    /// the pipeline that should no longer fail there. The sink gives up what it got since then, and the output is that
-    /// of a run that never failed. Answers of effects come from their record. A value that fails again is a dead letter
-    /// again.
+    /// Begins before the first dead letter, if there is one, and processes all numbers from there again, with a version
+    /// of the pipeline that should no longer fail there. The sink gives up the values since then, and the output is
+    /// that of a run that never failed. Answers of effects come from their record. A value that fails again is a dead
+    /// letter again.
     ///
     /// It is an error if the sink does not [go back](ClaimingSink::goes_back).
     #[must_use]
@@ -134,7 +134,7 @@ impl Persistent {
         Persistent { redo: true, ..self }
     }
 
-    /// Sets what the manifests say of the job: how it was started, for tools that start it again.
+    /// Sets the description of the job in the manifests: how it was started, for tools that start it again.
     #[must_use]
     pub fn described_as(self, job: Value) -> Self {
         Persistent { job, ..self }
@@ -159,9 +159,9 @@ impl Persistent {
     ///
     /// # Errors
     ///
-    /// Before anything is run: if the pipeline has no place for a state that was stored, if the sink holds less
-    /// than it did at every snapshot, if the source cannot begin at its position, if the directory cannot be read or
-    /// written; and as [`Runner::start`].
+    /// Before anything runs: if the pipeline has no place for a stored state, if the sink holds less than it did at
+    /// every snapshot, if the source cannot begin at its position, if the directory cannot be read or written; and as
+    /// [`Runner::start`].
     pub fn start<T, P, X, K>(self, pipeline: &P, source: X, sink: K) -> Result<Running<OutputOf<P::Out, K>>, JobError>
     where
         T: Item,

@@ -1,4 +1,4 @@
-//! Logins, servers, and what is made on them.
+//! Logins, servers, and the streams and buckets that are made on them.
 
 use super::answers::{Said, forbidden, with_causes};
 use super::{ANSWER, JetStream, stream_name};
@@ -23,16 +23,16 @@ pub struct Access {
     pub url: String,
     /// The name of the application: letters, digits, `-` and `_`. Its streams and buckets begin with it.
     pub app: String,
-    /// Who connects.
+    /// The identity with which this client connects.
     pub login: Login,
     /// How connections are encrypted.
     pub tls: Tls,
 }
 
-/// Who connects to the servers.
+/// An identity for the servers.
 #[derive(Clone, Default)]
 pub enum Login {
-    /// What the URL has, or a client without a name.
+    /// The user in the URL, or a client without a name.
     #[default]
     Open,
     /// A user with a password.
@@ -60,7 +60,7 @@ impl fmt::Debug for Login {
     }
 }
 
-/// The files of encrypted connections. Any of them makes encryption a must.
+/// The files of encrypted connections. If any of them is set, connections must be encrypted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tls {
     /// The certificates that vouch for the servers, as PEM, beside those of this machine.
@@ -69,7 +69,7 @@ pub struct Tls {
     pub certificate: Option<(PathBuf, PathBuf)>,
 }
 
-/// What an application has on the servers.
+/// The streams of an application on the servers.
 #[derive(Clone, Debug)]
 pub struct Streams {
     /// Its edges.
@@ -80,7 +80,7 @@ pub struct Streams {
     pub capacity: u32,
 }
 
-/// Why there is no [`JetStream`].
+/// Why a [`JetStream`] could not be opened.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum OpenError {
@@ -108,7 +108,7 @@ pub enum OpenError {
         /// Its name.
         app: String,
     },
-    /// The servers refuse what was asked.
+    /// The servers refuse the request.
     #[error("the servers at {url} refuse: {why}")]
     Refused {
         /// Where.
@@ -132,7 +132,7 @@ struct Made {
 }
 
 impl JetStream {
-    /// Connects, and makes the application's streams and buckets where they are not there. Tries for this long.
+    /// Connects, and makes the application's streams and buckets that do not exist. Tries for this long.
     ///
     /// # Errors
     ///
@@ -141,7 +141,7 @@ impl JetStream {
         Self::connect(access, Some(streams), patience)
     }
 
-    /// Connects to an application that is there. Tries for this long.
+    /// Connects to an existing application. Tries for this long.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! A reader that has read all: what comes is sent to it.
+//! A reader that has read all entries: the server sends it new ones.
 
 use super::Bell;
 use crate::Entry;

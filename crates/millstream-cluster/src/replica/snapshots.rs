@@ -33,7 +33,7 @@ fn key_of(output: &str) -> String {
     format!("snapshot.{output}")
 }
 
-/// The last batch that is in the newest snapshot of the segment with this output edge; none if it has no snapshot.
+/// The last batch in the newest snapshot of the segment with this output edge; `None` if it has no snapshot.
 ///
 /// # Errors
 ///

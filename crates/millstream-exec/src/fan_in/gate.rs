@@ -22,7 +22,7 @@ pub struct Gate<R> {
 /// The result of [`show`](Gate::show).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shown<O> {
-    /// It was done.
+    /// The call was made.
     Did(O),
     /// An iterator holds the ring.
     Taken,

@@ -1,4 +1,4 @@
-//! What the numbers cost that go past the rings.
+//! The cost of the numbers that go past the rings.
 
 use std::time::Duration;
 

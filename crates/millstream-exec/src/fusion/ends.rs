@@ -1,4 +1,4 @@
-//! The ends of a run that one thread runs: a source and a sink that the loop between them may use in its own step.
+//! The ends of a run on one thread: a source and a sink that the loop between them may use in its own step.
 
 use super::link::{EndsOfRun, Link};
 use crate::lock::try_lock;

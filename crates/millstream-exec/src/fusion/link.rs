@@ -1,4 +1,4 @@
-//! What a loop and the ends of its run agree on.
+//! The state that a loop shares with the ends of its run.
 
 use crate::tasklet::Progress;
 use std::any::Any;

@@ -1,9 +1,9 @@
 //! A loop over stages that have tasklets and rings of their own.
 //!
-//! Each stage has a tasklet, so that workers can share them. While there is one worker, the rings between are a detour.
-//! So the last tasklet has a loop over all stages beside its own, and goes past all the rings with it. The stages keep
-//! their rings and states: they go on where another worker is tried, a mark is due, or a ring is not idle. Their states
-//! are moved into the loop for a step, and back; the loop keeps start states meanwhile.
+//! Each stage has a tasklet, so that workers can share them. While there is one worker, the rings between them are a
+//! detour. So the last tasklet also has a loop over all stages, which goes past all the rings. The stages keep their
+//! rings and states, and work slot by slot when another worker is tried, a mark is due, or a ring is not idle. For a
+//! step of the loop their states are moved into it, and back; meanwhile the stages hold start states.
 
 use super::clocks::Clocks;
 use super::ends::{Lent, RunEnds};

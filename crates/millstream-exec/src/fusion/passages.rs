@@ -1,4 +1,4 @@
-//! What stages do with a slot that passes their rings.
+//! Stages in a loop past the rings: the work on one slot.
 
 use super::stages::{InFront, LastWithState};
 use crate::onlooker::Place;

@@ -1,4 +1,4 @@
-//! What a stage does in a loop: in front, or last.
+//! A stage in a loop: before others, or last.
 
 use crate::keeper::Keeper;
 use crate::onlooker::Place;

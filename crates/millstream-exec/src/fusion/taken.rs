@@ -1,4 +1,4 @@
-//! What a loop takes for a step, and gives back: the stages, the ends of their rings, and their states.
+//! The things that a loop takes for a step, and returns: the stages, the ends of their rings, and their states.
 
 use super::clocks::{Clocks, clock_before};
 use super::ends::Lent;

@@ -1,4 +1,4 @@
-//! What stages of text do with a slot that passes their rings.
+//! Stages of text in a loop past the rings: the work on one slot.
 
 use super::stages::InFront;
 use crate::Wiring;

@@ -1,9 +1,8 @@
-//! A run with one worker: a loop takes the values from the source and gives its output to the sink, past all rings.
+//! A run with one worker: a loop takes the values from the source and passes its output to the sink, past all rings.
 //!
-//! Source, stages and sink remain tasklets, with their rings. Where a ring has something in it, or another reader, or a
-//! mark that was not passed, values go through the slots as usual, and also where there are more workers. Where all
-//! rings are idle, the loop [goes past](millstream_ring::IdleRings) them in its own step. Meanwhile the source
-//! publishes nothing.
+//! Source, stages and sink remain tasklets, with their rings. Values go through the slots as usual if a ring holds
+//! values, has another reader or a mark that was not passed, or if there are more workers. If all rings are idle, the
+//! loop [goes past](millstream_ring::IdleRings) them in its own step. Meanwhile the source publishes nothing.
 //!
 //! A run begins with steps through the slots, and so does each trial of another worker; and a few of each hundred are
 //! such steps. They show what a stage costs.

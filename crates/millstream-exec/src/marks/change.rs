@@ -1,4 +1,4 @@
-//! What is done to a run at a number, and what its tasklets leave there.
+//! A change of a run at a number, and the states that its tasklets leave there.
 
 use crate::kept::Kept;
 use crate::watched::Role;

@@ -1,4 +1,4 @@
-//! What is done when all have passed a mark.
+//! The work that follows once all tasklets have passed a mark.
 
 use super::{Cut, Marks};
 use crate::shared::Shared;

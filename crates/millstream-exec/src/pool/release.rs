@@ -1,7 +1,7 @@
 //! A run that fails or is stopped can drop its values when its last thread leaves, before the program waits for it.
 //!
-//! A value may be what another thread waits for: a request that is dropped tells its caller that no answer comes. The
-//! program may keep the handle of the run for as long as it likes.
+//! Another thread may wait for a value: the drop of a request tells its caller that no answer comes. The program may
+//! keep the handle of the run for as long as it likes.
 
 mod visitors;
 

@@ -1,4 +1,4 @@
-//! Other tasklets for a run that goes on: all but the source's and the sink are replaced.
+//! Replaces the tasklets of a run that goes on, all but those of the source and the sink.
 //!
 //! The tasklets of the old version have retired at one mark, and step no more. Those of the new version are wired. The
 //! sink keeps its tasklet, which reads another ring from now on; its task is a new one.

@@ -35,7 +35,7 @@ impl Backend for Queues {
     }
 }
 
-/// What holds for the stages of a body.
+/// The properties that the stages of a body share.
 #[doc(hidden)]
 #[derive(Clone, Default)]
 pub struct QueuesScope {

@@ -1,12 +1,12 @@
-//! The thread of a caller runs the stages, if a request takes little.
+//! The thread of a caller runs the stages, if a request takes little time.
 //!
 //! A request that wakes a worker, and an answer that wakes its caller, cost two switches of threads: more than most
 //! services work for. And a worker that stays awake between two requests takes a core from their callers. So a caller
 //! runs the stages on its own thread, and the answer is there when it looks. That is flat combining (Hendler, Incze,
 //! Shavit, Tzafrir, 2010): one thread at a time works, and the callers that come meanwhile leave their requests to it.
 //!
-//! The workers do it where it pays: if a request takes long, if more requests come than one thread answers, if a stage
-//! has a thread of its own or waits for futures, and while a mark is under way.
+//! The workers run the stages if that pays: if a request takes long, if more requests come than one thread answers, if
+//! a stage has a thread of its own or waits for futures, and while a mark is under way.
 
 use crate::baton::Baton;
 use crate::pool::roster::Roster;

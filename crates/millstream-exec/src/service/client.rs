@@ -195,7 +195,7 @@ impl<Q: Item, A: Item> Client<Q, A> {
     /// The failure of the service's run, if there is one: the stage, the number and the cause. `Handle::wait` returns
     /// it as well, to the one owner of the run's handle.
     ///
-    /// While the run's threads are leaving, it may still become one at a lesser number, as [`RunError`] says.
+    /// While the run's threads are leaving, a failure at a lesser number may still replace it: see [`RunError`].
     #[must_use]
     pub fn failure(&self) -> Option<RunError> {
         self.run.failure()

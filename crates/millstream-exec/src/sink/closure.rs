@@ -47,7 +47,7 @@ where
 }
 
 impl<S, F, R> Fold<S, F, R> {
-    /// Calls `pause` on the state where there is nothing more for now: see [`Sink::pause`].
+    /// Calls `pause` on the state when no further value waits: see [`Sink::pause`].
     ///
     /// ```
     /// use millstream::prelude::*;

@@ -97,8 +97,8 @@ impl Snapshot {
     ///
     /// # Errors
     ///
-    /// If there is no such stage, or its state is none that JSON can say, a map whose keys are no texts for one; or if
-    /// the snapshot was [read](Snapshot::from_parts), since only a run that began with it knows the types.
+    /// If there is no such stage; if JSON cannot express its state, such as a map whose keys are not texts; or if the
+    /// snapshot was [read](Snapshot::from_parts), since only a run that began with it knows the types.
     pub fn json(&self, stage: &str) -> Result<serde_json::Value, SnapshotMismatch> {
         let failed = |why: String| SnapshotMismatch { stage: stage.to_owned(), why };
         let lanes = self.0.stages.get(stage).ok_or_else(|| failed("has no state in the snapshot".to_owned()))?;

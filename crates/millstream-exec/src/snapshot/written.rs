@@ -77,7 +77,7 @@ impl Snapshot {
     ///
     /// # Errors
     ///
-    /// If these are no such bytes, or of a later format.
+    /// If the bytes are no snapshot, or have a later format.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, CorruptSnapshot> {
         let behind = bytes.strip_prefix(MAGIC).ok_or(CorruptSnapshot(Fault::Other))?;
         let (format, rest) = behind.split_first_chunk().ok_or(CorruptSnapshot(Fault::Other))?;

@@ -64,9 +64,9 @@ where
 
 /// The values of a [`ByTimestamp`].
 ///
-/// The times of their next values are in a tournament: a tree whose leaves are the sources, and whose inner nodes have
-/// the later one of the two that met there. When the first of all leaves, its source's next value meets those on the
-/// way up alone.
+/// The times of the next values are in a tournament: a tree whose leaves are the sources, and whose inner nodes hold
+/// the later of the two that met there. When the earliest value leaves, its source's next value is compared only with
+/// those on the way up.
 #[derive(Debug)]
 pub struct InTime<I, K, T, F> {
     /// Each with the number of values it has yielded.

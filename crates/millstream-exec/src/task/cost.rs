@@ -1,4 +1,4 @@
-//! What the numbers of a task cost, by its timed steps.
+//! The cost of a task's numbers, from its timed steps.
 
 use super::{Task, add};
 use std::sync::atomic::Ordering;

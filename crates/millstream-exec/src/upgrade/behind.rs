@@ -1,7 +1,7 @@
 //! The snapshot that an upgrade leaves at its own number.
 //!
-//! Its mark is planned at the number of the change when the mark of that is laid, so the source publishes nothing from
-//! there on before both are over: no number is between the old version's last one and the snapshot.
+//! Its mark is planned at the number of the change, when the mark of the change is laid. So the source publishes
+//! nothing from that number on before both are over: no number is between the old version's last one and the snapshot.
 
 use crate::marks::{Change, Retired};
 use crate::snapshot::Snapshot;

@@ -9,7 +9,7 @@ use std::fmt;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum UpgradeError {
-    /// The run was over before.
+    /// The run has ended.
     Ended,
     /// The new pipeline reads other items, or yields another shape, than the run's.
     OtherEnds {

@@ -1,7 +1,7 @@
 //! The states of a version that has retired go to the stages of the one that goes on.
 //!
-//! First everything is asked that can fail: types, versions, bounds, migrations. Then the states are exchanged,
-//! which cannot fail. So the old version either keeps all its states or has left all of them.
+//! First everything that can fail is checked: types, versions, bounds, migrations. Then the states are exchanged, which
+//! cannot fail. So the old version either keeps all its states or has left all of them.
 
 use super::error::StateMismatch;
 use crate::in_place::{HeldState, InPlace};

@@ -2,8 +2,8 @@
 //!
 //! At a mark at number N every stage of the running version leaves a clone of its state, and goes on. The shadow begins
 //! at N with the clones, reads the source's ring by a reader of its own, and its tasklets are stepped by the same
-//! workers. A tasklet at its end reads both outputs side by side ([`Comparer`](compare::Comparer)). What fails in the
-//! shadow ends the shadow, and not the run: its tasklets are dropped, and nothing is left of it.
+//! workers. A tasklet at its end reads both outputs side by side ([`Comparer`](compare::Comparer)). A failure in the
+//! shadow ends the shadow and leaves the run alone: the shadow's tasklets are dropped, and nothing is left of it.
 //!
 //! To cut over at number M is an upgrade without a hand-over: the running version retires at M, the comparer leaves its
 //! reader of the shadow's output at M to the sink, and the shadow's tasklets, which have gone on meanwhile, are the

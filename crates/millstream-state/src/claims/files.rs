@@ -48,10 +48,10 @@ pub(super) fn open<C: Clock + Clone>(
     Ok(at(options, position).open()?)
 }
 
-/// Several appended files, each at its part of a claim, in their order, or as they are. None is opened, and so none is
-/// cut, before all hold what they claimed.
+/// Opens several appended files, in their order, each at its part of a claim, or as it is. No file is opened, and thus
+/// none is cut, before all are known to hold what they claimed.
 ///
-/// They are the sink of a job together: its claim is a list of theirs.
+/// Together they are the sink of a job, whose claim is a list of theirs.
 ///
 /// ```
 /// use millstream::{io::FileSink, prelude::*, state::{Claims, OpenError, claims::open_together}};

@@ -1,4 +1,4 @@
-//! What databases have in common as sinks: the row that says which number a job puts next, and whose the job is.
+//! The common part of databases as sinks: the row with the number that a job puts next, and with the job's owner.
 
 use super::OpenError;
 use millstream_core::{RunOutcome, SequenceNumber};

@@ -28,11 +28,12 @@ impl Saving {
 }
 
 impl StateDir {
-    /// Writes a snapshot, and returns when it is durable. It writes one file beside, syncs it, renames it and syncs
-    /// the directory. Ids are given in order, from 1. Snapshots that are there stay as they are.
+    /// Writes a snapshot, and returns when it is durable. It writes one file under another name, syncs it, renames it
+    /// and syncs the directory. Ids are given in order, from 1. Snapshots that are there stay as they are.
     ///
-    /// If it fails, there is no snapshot; if the process ends before it returns, there is none or a whole one. Older
-    /// ones are as they were. After a full disk it may be called again. It copies no part, and waits for other calls.
+    /// If it fails, there is no new snapshot. If the process ends before it returns, there is none or a whole one.
+    /// Older snapshots stay as they are. After a full disk it may be called again. It copies no part, and waits for
+    /// other calls.
     ///
     /// ```
     /// use millstream::state::{Saved, StateDir};

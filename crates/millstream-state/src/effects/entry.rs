@@ -1,4 +1,4 @@
-//! What is written of an effect.
+//! The entries of an effect, as they are written.
 //!
 //! An entry is a value of a journal: one byte that says what it is (1 an intent, 2 an answer, 3 that the outcome is not
 //! known), the number in 8 bytes with the least first, the length of the effect's name in 2, the name, and the answer.

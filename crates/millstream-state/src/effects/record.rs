@@ -1,4 +1,4 @@
-//! What is known of the effects at each number, and which thread performs one.
+//! The known outcomes of effects at each number, and the thread that performs one.
 
 use super::EffectKey;
 use super::entry::Known;

@@ -15,7 +15,8 @@
 //! | length | the payload: for each value its length, 4 bytes, and its bytes; all of it compressed, or as it is |
 //!
 //! Integers are little-endian. The checksum is over the first number of the segment, the offset of the record in it,
-//! the header so far, and the payload: so a record that is copied to another place, into a value for example, is none.
+//! the header so far, and the payload: so a record that is copied to another place, into a value for example, is not
+//! valid there.
 
 pub(crate) const HEADER: usize = 48;
 const MAGIC: &[u8; 4] = b"msjr";

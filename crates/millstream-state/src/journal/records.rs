@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 /// The values of a journal from a number on, in order, each with its number. It needs the memory of one group.
 ///
-/// It ends before the first number that may not be read yet, or behind an error.
+/// It ends before the first number that may not be read yet, or after an error.
 #[derive(Debug)]
 pub struct Records {
     disk: Arc<dyn Disk>,

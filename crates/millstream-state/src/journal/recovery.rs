@@ -11,15 +11,15 @@ use std::fmt;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-/// What [`Journal::open`](super::Journal::open) found. As text it is one line for a log.
+/// The findings of [`Journal::open`](super::Journal::open). The text is one line for a log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Recovered {
     /// The first number that is there.
     pub first: u64,
-    /// The number behind the last one that is there: the next one to append. In a new journal it is 0, as `first` is.
+    /// The number after the last one that is there: the next one to append. In a new journal it is 0, as `first` is.
     pub next: u64,
-    /// What was cut off at the end: a commit that was never finished.
+    /// The tail that was cut off: a commit that was never finished.
     pub cut: Option<TornTail>,
     /// With [`skip_corrupt`](JournalOptions::skip_corrupt), the numbers that are lost, in order.
     pub lost: Vec<Range<u64>>,

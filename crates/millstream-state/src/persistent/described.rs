@@ -1,4 +1,4 @@
-//! What the manifests of a job say of the program that wrote them.
+//! The description in a job's manifests of the program that wrote them.
 
 use crate::xxh64::xxh64;
 use millstream_core::Plan;

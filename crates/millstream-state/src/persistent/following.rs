@@ -1,4 +1,4 @@
-//! A service that is beside the one of another process, to take its place.
+//! A service that follows the one of another process, to take its place.
 
 use super::serving::{Served, Waiting};
 use super::{JobError, Persistent, Running};
@@ -20,11 +20,11 @@ const LOOK: Duration = Duration::from_millis(1);
 
 impl Persistent {
     /// Starts a service beside the process that has it, with a directory that was [opened to be read](StateDir::read):
-    /// it begins at the newest snapshot, with the requests of the journal behind it, and [follows](Following) the other
-    /// process. None if the directory has no snapshot yet.
+    /// it begins at the newest snapshot, with the journal's requests after it, and [follows](Following) the other
+    /// process. `None` if the directory has no snapshot yet.
     ///
-    /// It answers nothing, and changes nothing in the directory. It reads nothing of which it is not known that it is
-    /// durable: what a crash of the machine could take from the other process would be another request then.
+    /// It answers nothing, and changes nothing in the directory. It reads only requests that are known to be durable:
+    /// after a crash of the machine, the other process could have another request at the number of any other.
     ///
     /// ```
     /// use millstream::{prelude::*, state::{Persistent, StateDir}};
@@ -54,7 +54,7 @@ impl Persistent {
     ///
     /// # Errors
     ///
-    /// As [`start`](Persistent::start); if the other process removes what is to be read
+    /// As [`start`](Persistent::start); if the other process removes files before they are read
     /// ([`is_left_behind`](JobError::is_left_behind)); and if the job has effects or dead letters.
     pub fn follow<Q, A, P>(self, stages: P, journal: JournalOptions) -> Result<Option<Following<Q, A>>, JobError>
     where
@@ -108,8 +108,9 @@ impl Drop for Ends {
 }
 
 impl<Q: Recorded, A: Item + Clone> Following<Q, A> {
-    /// Waits until the stages are where the journal was known to be durable when this was called first, or was called
-    /// behind a `true`; at most for this time. Also `false` if it is [over](Following::check).
+    /// Waits, at most for this time, until the stages have reached the number up to which the journal was known to be
+    /// durable at the first call, or at the first call after a `true`. Returns `false` if they have not, or if the
+    /// follower is [over](Following::check).
     pub fn catches_up(&mut self, within: Duration) -> bool {
         let since = Instant::now();
         loop {
@@ -149,11 +150,11 @@ impl<Q: Recorded, A: Item + Clone> Following<Q, A> {
         self.running.handle().is_finished()
     }
 
-    /// This, while it follows.
+    /// Returns the follower, if it still follows.
     ///
     /// # Errors
     ///
-    /// If it is over: a stage has failed, or what was to be read is damaged, or gone
+    /// If it is over: a stage has failed, or the next files are damaged, or gone
     /// ([`is_left_behind`](JobError::is_left_behind)).
     pub fn check(self) -> Result<Self, JobError> {
         if !self.is_over() {

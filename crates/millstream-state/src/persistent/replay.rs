@@ -1,4 +1,4 @@
-//! A look at what a job was at a number.
+//! A look at a job at an earlier number.
 
 use super::changed::{Versions, resumed};
 use super::{Begins, JobError, Persistent};
@@ -8,11 +8,11 @@ use millstream_core::{Arrow, Item, Val};
 use millstream_exec::{Durable, JobRefExt, Lasting, Rings, Runner, Sink, Snapshot, Source, source};
 use std::io;
 
-/// What a [replay](replay) has found.
+/// The result of a [replay](replay).
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Replayed<O> {
-    /// The number of the stored snapshot that it began with.
+    /// The number of the stored snapshot with which the replay began.
     pub began: u64,
     /// The states at the number that the replay had to reach, or after the source's last value. Their types are known,
     /// so [`Snapshot::json`] shows them.
@@ -32,8 +32,8 @@ pub struct Span {
 }
 
 /// Runs a part of a stored job again, and stores nothing. It begins with the newest snapshot that the [span](Span)
-/// allows; if no such snapshot is kept, at the source's beginning. The sink is another one than the
-/// job's, which is not touched. It may be done while the job runs.
+/// allows; if no such snapshot is kept, at the source's beginning. Pass a sink of its own: the job's sink is not
+/// touched. A replay may run while the job runs.
 ///
 /// ```
 /// use millstream::{io::FileSink, prelude::*, state::{Cadence, Persistent, Span, StateDir, again, replay}};
@@ -55,8 +55,8 @@ pub struct Span {
 ///
 /// # Errors
 ///
-/// If a state that was stored has no place in the pipeline, if the source cannot begin at its position or ends before
-/// that number; and as the run: a stage that fails again fails with the same number and cause.
+/// If a stored state has no place in the pipeline; if the source cannot begin at its position, or ends before that
+/// number; and as the run: a stage that fails again fails with the same number and cause.
 pub fn replay<T, P, X, K>(
     dir: &StateDir,
     rings: &Rings,

@@ -22,12 +22,13 @@ impl Persistent {
     /// journal's [`Fsync`](crate::journal::Fsync) says, so an answer that a caller got holds after a crash too.
     /// Requests that arrive during a sync become the next commit, so all that wait for a sync share it.
     ///
-    /// After a crash the run begins at the newest snapshot, and with the journal's requests after it. No caller waits
-    /// for their answers any more: one that got none does not know whether its request was accepted, and asks again. A
-    /// service that must not do twice what is asked twice keeps the ids of requests, and their answers, in its state.
+    /// After a crash the run begins at the newest snapshot, and with the journal's requests after it. Their callers no
+    /// longer wait: a caller without an answer does not know whether its request was accepted, and repeats it. A
+    /// service that must not carry out a repeated request twice keeps the ids of requests, and their answers, in its
+    /// state.
     ///
-    /// The run ends when the last client is dropped, or when it is [closed](Running::close). What was accepted is
-    /// answered then.
+    /// The run ends when the last client is dropped, or when it is [closed](Running::close). All accepted requests are
+    /// answered first.
     ///
     /// ```
     /// use millstream::{prelude::*, state::{Persistent, StateDir}};

@@ -1,4 +1,4 @@
-//! A source that is behind the one of another process, until its own process has the directory.
+//! A source that follows the one of another process, until its own process has the directory.
 
 use crate::journal::{Journal, JournalError, JournalReader, ReadTo, Records};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};

@@ -1,4 +1,4 @@
-//! Live values, which are written down before they are passed on.
+//! Live values that are written to a journal before they are passed on.
 
 use super::Recorded;
 use super::behind::{Behind, Followed, Next};
@@ -64,13 +64,13 @@ impl JournalPlace {
 
 /// A source that cannot be read again, such as standard input or a socket, as one that can: each value is in a journal
 /// in the state directory before it is passed on. After a crash its values are first those of the journal, from the
-/// snapshot's number on, and then what `live` brings. What was read and was not in the journal yet is lost with the
-/// process: only its sender could know.
+/// snapshot's number on, and then those of `live`. A value that was read but not yet in the journal is lost with the
+/// process, and only its sender can repeat it.
 ///
 /// A value is passed on when its commit has returned, so with [`Fsync::Every`](crate::journal::Fsync) nothing leaves
 /// the job for a value that a crash of the machine could take back; each value then costs a sync. With the other
 /// policies a crash of the machine, but not of the process, may lose values whose output has left. The journal is
-/// synced before a snapshot is stored, and trimmed behind the oldest snapshot that is kept. A full journal holds the
+/// synced before a snapshot is stored, and trimmed up to the oldest snapshot that is kept. A full journal holds the
 /// source back until then.
 ///
 /// With a directory that was [opened to be read](StateDir::read) its values are those of the journal alone, up to where
@@ -126,7 +126,7 @@ impl<F> Journaled<F> {
         Journaled { behind: Some(behind), ..self }
     }
 
-    /// Calls `f` with what is found in the journal, when its values begin.
+    /// Calls `f` with the findings in the journal, when its values begin.
     #[must_use]
     pub fn on_recovery(self, f: impl Fn(&Recovered) + Send + Sync + 'static) -> Self {
         Journaled { on_recovery: Some(Box::new(f)), ..self }

@@ -44,8 +44,8 @@ impl StoreDir {
     ///
     /// # Errors
     ///
-    /// If the store is another program's, it has objects and is no state, its format is later, other processes take it
-    /// at the same time again and again, or the store fails.
+    /// If the store is another program's, has objects that are not a state, or has a later format; if other processes
+    /// take it at the same time again and again; or if the store fails.
     pub fn open(store: Arc<dyn Store>, program: &str) -> Result<StoreDir, StateError> {
         for _ in 0..100 {
             let known = newest_job(&store)?;
@@ -87,7 +87,7 @@ impl StoreDir {
         Err(StateError::InUse { path: JOBS.into(), holder: "processes that open it again and again".to_owned() })
     }
 
-    /// Opens a store to read it alone, also while a process uses it. Changes nothing in it.
+    /// Opens a store only to read it, even while a process uses it. Changes nothing in it.
     ///
     /// # Errors
     ///
@@ -105,7 +105,7 @@ impl StoreDir {
         &self.job.program
     }
 
-    /// The epoch of this process; of one that reads alone, the newest epoch when it opened the store.
+    /// The epoch of this process. If it only reads, the newest epoch when it opened the store.
     #[must_use]
     pub fn epoch(&self) -> u64 {
         self.job.epoch

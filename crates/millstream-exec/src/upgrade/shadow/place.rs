@@ -1,4 +1,4 @@
-//! What there is to cut over to.
+//! The shadow to which the run can cut over.
 
 use crate::UpgradeError;
 use crate::side_sinks::SideSinks;

@@ -223,8 +223,8 @@ impl Successor {
     }
 
     /// Hands the sockets over to a process that can begin now. The requests must be [held](Server::hold), and the state
-    /// free. Waits until the process can answer, at most for this time. Then all requests go to it, those that wait
-    /// included.
+    /// free. Waits until the process can answer, at most for this time. Then all requests go to it, including those
+    /// that wait.
     ///
     /// # Errors
     ///

@@ -1,5 +1,5 @@
-//! Reads the response of the process that has taken over, which is a server of this crate. An HTTP client would be more
-//! code than all of this module.
+//! Reads the response of the process that has taken over, which is a server of this crate. An HTTP client would take
+//! more code than this module.
 
 use axum::body::Body;
 use axum::http::StatusCode;

@@ -1,4 +1,4 @@
-//! A session with a server, in which no wait is without an end.
+//! A session with a server, in which every wait has a limit.
 
 use super::wait::after;
 use millstream_core::blocking::block_until;
@@ -21,7 +21,7 @@ const UNDER_WAY: usize = 1024;
 const PREPARED: usize = 256;
 
 /// An open transaction of a [`Postgres`](super::Postgres), for the rows of one number. The sink begins and ends it: a
-/// statement such as `COMMIT` would part the rows from their number.
+/// statement such as `COMMIT` would separate the rows from their number.
 #[derive(Debug)]
 pub struct PostgresTransaction<'a> {
     session: &'a mut Session,
@@ -32,9 +32,9 @@ impl<'a> PostgresTransaction<'a> {
         PostgresTransaction { session }
     }
 
-    /// Executes a statement, whose parameters are `$1`, `$2` and so on, and does not wait for its answer: many
-    /// statements are under way at a time. A failure is that of a later call, or of the commit. The statement is
-    /// prepared once for all numbers.
+    /// Executes a statement, whose parameters are `$1`, `$2` and so on, without waiting for its answer: many statements
+    /// can be under way at a time. If it fails, a later call or the commit returns the error. The statement is prepared
+    /// once for all numbers.
     ///
     /// # Errors
     ///
@@ -53,7 +53,7 @@ impl<'a> PostgresTransaction<'a> {
         self.session.execute(statement, values)
     }
 
-    /// The rows of a query, which sees what was sent before it.
+    /// The rows of a query, which sees the effects of earlier statements.
     ///
     /// # Errors
     ///
