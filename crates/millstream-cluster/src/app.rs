@@ -116,7 +116,7 @@ impl App {
         Edges { input: Self::INPUT.to_owned(), output: Self::OUTPUT.to_owned() }
     }
 
-    /// How its replica of this rank behaves: the next one goes on a fifth of a second after the last append.
+    /// The options of its replica of this rank: each further rank goes on a fifth of a second after the last append.
     pub(crate) fn options(&self, rank: u32) -> Options {
         let pace = Duration::from_millis(10);
         Options { rank, patience: 20, pace, snapshot_every: self.snapshot_every, window: 64, ..Options::default() }

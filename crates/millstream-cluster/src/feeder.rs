@@ -13,7 +13,7 @@ pub struct Feeder<L> {
     last: u64,
     /// The number of the next byte.
     next: u64,
-    /// Distinguishes what this feeder appended from what another one did.
+    /// Distinguishes the text of this feeder from that of another one.
     who: u64,
     /// Whether this feeder has ended the input.
     ended: bool,
@@ -141,7 +141,7 @@ impl<L: Log> Feeder<L> {
         let (before, place) = ((self.last, self.next), self.last + 1);
         let last = self.look(waits)?;
         if self.last < place {
-            // Not there, or not yet where the log looked: the same append again is right in both cases.
+            // The batch is not there, or not yet where the log looked: in both cases the same append again is right.
             (self.last, self.next) = before;
             return Ok(false);
         }
@@ -149,7 +149,7 @@ impl<L: Log> Feeder<L> {
             match self.read(place, waits)? {
                 Some((number, there)) if number == place => break there == bytes,
                 Some(_) => return Err(FeedError::Unsure(place)),
-                // What was read is older than the end.
+                // The read returned an older copy than the end.
                 None => self.pause(&FeedWait::Unavailable("an older copy of the edge answers".to_owned()), waits)?,
             }
         };
@@ -170,7 +170,7 @@ impl<L: Log> Feeder<L> {
                     continue;
                 }
             };
-            // It may be another one by now.
+            // The last entry may be another one by now.
             let Some((number, bytes)) = self.read(last, waits)? else {
                 self.pause(&FeedWait::Unavailable("an older copy of the edge answers".to_owned()), waits)?;
                 continue;

@@ -30,7 +30,7 @@ pub fn cut<T: Serialize + 'static>(
     }
 }
 
-/// Appends batches to an edge. Several of them with the same batches, one after another or at once, append each batch
+/// Appends batches to an edge. Several ingresses with the same batches, one after another or at once, append each batch
 /// once.
 #[derive(Debug)]
 pub struct Ingress<L> {

@@ -46,7 +46,7 @@ pub struct JetStream {
     readers: Mutex<BTreeMap<String, Reader>>,
 }
 
-/// Rings when something has come.
+/// A bell that rings when an entry or an answer has come.
 #[derive(Clone, Debug, Default)]
 struct Bell(Arc<(Mutex<bool>, Condvar)>);
 
@@ -56,7 +56,7 @@ impl Bell {
         self.0.1.notify_all();
     }
 
-    /// Until it has rung since the last time.
+    /// Waits until it has rung since the last wait.
     fn wait(&self, most: Duration) {
         let rung = self.0.0.lock().unwrap_or_else(PoisonError::into_inner);
         let waited = self.0.1.wait_timeout_while(rung, most, |rung| !*rung);
@@ -66,7 +66,7 @@ impl Bell {
 
 /// How an edge is read.
 enum Reader {
-    /// By number; the next one in order would be this.
+    /// By number; this is the next one in order.
     Looked(u64),
     Follows(Follower),
 }
@@ -152,7 +152,7 @@ impl JetStream {
         self.context.get_stream_no_info(name).await.map_err(|error| unavailable(&error))
     }
 
-    /// Waits for an answer, and no longer than that takes.
+    /// Waits for an answer, but no longer than [`ANSWER`].
     fn ask<T>(&self, asking: impl Future<Output = Result<T, LogError>>) -> Result<T, LogError> {
         let answered = self.runtime.block_on(async { tokio::time::timeout(ANSWER, asking).await });
         let answered = answered.unwrap_or_else(|_| Err(LogError::Unavailable("no answer within a second".to_owned())));
@@ -191,7 +191,7 @@ fn stream_name(app: &str, edge: &str) -> String {
     format!("{app}-{edge}")
 }
 
-/// The entry of this number; none if it is not there, or not yet where the server looked.
+/// The entry of this number; `None` if it is not there, or not yet where the server looked.
 async fn entry(stream: &Stream<()>, number: u64) -> Result<Option<Entry>, LogError> {
     match stream.direct_get(number).await {
         Ok(message) => Ok(Some(Entry { number, bytes: message.payload })),
@@ -219,7 +219,7 @@ impl Log for JetStream {
         self.readers.lock().unwrap_or_else(PoisonError::into_inner).remove(edge);
         let message = PublishMessage::build().payload(bytes).expected_last_sequence(last);
         let (answers, waiting) = answer(self.bell.clone());
-        // Several of them keep their order: the connection takes each before this returns.
+        // Several sends keep their order: the connection takes each before this returns.
         let sent = self.ask(async {
             let sent = self.context.send_publish(self.subject(edge), message).await;
             sent.map_err(|error| not_appended(&error))
@@ -253,7 +253,7 @@ impl Log for JetStream {
         }
         let entries = self.look(edge, first, most)?;
         let next = entries.last().map_or(first, |last| last.number + 1);
-        // A reader that goes on in order is sent what comes.
+        // A reader that goes on in order gets new entries from the server.
         let reads_on = matches!(readers.get(edge), Some(Reader::Looked(next)) if *next == first);
         let reader = if reads_on {
             let (context, stream) = (self.context.clone(), stream_name(&self.app, edge));

@@ -8,7 +8,7 @@ use std::hash::{BuildHasher, RandomState};
 use std::time::{Duration, Instant};
 use std::{fs, process};
 
-/// How often a worker says that it is there.
+/// The time between two signs of life of a worker.
 pub(crate) const BEAT: Duration = Duration::from_millis(500);
 /// A place whose record has not changed for this long is free.
 const FREE_AFTER: Duration = Duration::from_secs(2);
@@ -98,7 +98,7 @@ fn write<L: Log>(log: &L, rank: u32, revision: u64, place: &Place) -> Result<(),
 /// Looks for a free place.
 #[derive(Debug, Default)]
 pub(crate) struct Claims {
-    /// The revision of each record, and since when it is that.
+    /// The revision of each record, and when it was first seen.
     seen: BTreeMap<u32, (u64, Instant)>,
 }
 
@@ -129,7 +129,7 @@ impl Claims {
     }
 }
 
-/// Says that the worker is there. Returns whether the place is still its own.
+/// Gives a sign of life. Returns whether the place is still the worker's own.
 pub(crate) fn beat<L: Log>(log: &L, rank: u32, place: &Place) -> Result<bool, LogError> {
     match read(log, rank)? {
         Some((there, revision)) if there.worker == place.worker => match write(log, rank, revision, place) {

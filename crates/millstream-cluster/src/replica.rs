@@ -87,13 +87,13 @@ struct Running<R> {
     run: R,
     /// The last input batch that is computed.
     position: u64,
-    /// The input batches that were read and are not computed.
+    /// The input batches that were read but not yet computed.
     inbox: VecDeque<Entry>,
     /// How many reads since the last of them brought nothing.
     quiet: u32,
-    /// The output batches that are computed and were not seen in the edge, up to `position`.
+    /// The output batches, up to `position`, that are computed but were not yet seen in the edge.
     waiting: VecDeque<Bytes>,
-    /// The appends of the first of those that are under way.
+    /// The appends under way, of the first of those batches.
     sent: VecDeque<Box<dyn Sent>>,
     /// The last batch of the input, once it is computed.
     end: Option<u64>,
@@ -109,12 +109,13 @@ struct Running<R> {
     held: Option<Held>,
     /// The newest manifest that is known, with its record's revision.
     manifest: (Manifest, u64),
-    /// Whether that may be old.
+    /// Whether that manifest may be old.
     asks: bool,
-    /// Whether the last append met another last number, and whether no entry explains it: then they are trimmed.
+    /// Whether the last append met another last number, and whether no entry explains this: then the entries are
+    /// trimmed.
     conflict: bool,
     refused: bool,
-    /// Below which number of the input to trim.
+    /// The number of the input edge below which to trim.
     trim: Option<u64>,
     /// The blob to drop.
     drops: Option<String>,
@@ -145,7 +146,7 @@ fn hash(bytes: &[u8]) -> u64 {
     hasher.finish()
 }
 
-/// What a call of the log brought; none if it has to be tried again.
+/// The result of a call of the log; `None` if it has to be tried again.
 fn brought<T>(result: Result<T, LogError>) -> Result<Option<T>, ReplicaError> {
     match result {
         Ok(value) => Ok(Some(value)),
@@ -234,7 +235,7 @@ impl<S: Segment, L: Log> Replica<S, L> {
         Ok((Phase::Runs(running), step))
     }
 
-    /// Reads if nothing is there, and computes a batch; none if what it needs is trimmed.
+    /// Reads if no batch is there, and computes one; `None` if the batch that it needs is trimmed.
     fn read(&self, running: &mut Running<S::Run>) -> Result<Option<bool>, ReplicaError> {
         let room = self.options.window.saturating_sub(running.waiting.len());
         if room == 0 || running.end.is_some() {
@@ -281,9 +282,9 @@ impl<S: Segment, L: Log> Replica<S, L> {
         self.hold(running)
     }
 
-    /// Looks which of the batches that wait are in the output edge, and whether they are the same there.
+    /// Looks which of the waiting batches are in the output edge, and whether they are the same there.
     fn look(&self, running: &mut Running<S::Run>) -> Result<bool, ReplicaError> {
-        // The one that appends knows from the answers what is there.
+        // The replica that appends knows from the answers which batches are there.
         let knows = running.active && !running.doubt;
         if running.waiting.is_empty() || knows || !running.sent.is_empty() {
             return Ok(false);
@@ -297,13 +298,13 @@ impl<S: Segment, L: Log> Replica<S, L> {
         if entries.is_empty() {
             running.doubt = false;
             running.count(self.options.pace);
-            // What is not there for so long is trimmed.
+            // A batch that is missing for this long is trimmed.
             running.refused = running.conflict && running.silent >= self.options.patience;
             return Ok(false);
         }
         (running.silent, running.conflict, running.doubt) = (0, false, false);
         for entry in entries {
-            // What is trimmed there was read.
+            // Trimmed batches were read by their readers.
             while running.durable() + 1 < entry.number && running.waiting.pop_front().is_some() {}
             let Some(ours) = running.waiting.pop_front() else { break };
             if ours != entry.bytes {
@@ -324,7 +325,7 @@ impl<S: Segment, L: Log> Replica<S, L> {
         Ok(running.durable() > before)
     }
 
-    /// Takes the answers that are there, and sends the next batch that waits, if it is this replica's turn. Returns
+    /// Takes the answers that have come, and sends the next waiting batch, if it is this replica's turn. Returns
     /// whether it has sent one.
     fn append(&self, running: &mut Running<S::Run>) -> Result<bool, ReplicaError> {
         while let Some(answer) = running.sent.front_mut().and_then(|sent| sent.answer()) {
@@ -341,12 +342,12 @@ impl<S: Segment, L: Log> Replica<S, L> {
                 Err(LogError::Full) => running.worked = false,
                 Err(LogError::Unavailable(_)) => (running.doubt, running.worked) = (true, false),
             }
-            // Those behind it are refused, or have arrived with this one: the edge tells.
+            // Later appends are refused, or have arrived with this one: the edge shows which.
             running.sent.clear();
             return Ok(false);
         }
         let Options { rank, patience, window, .. } = self.options;
-        // What came first there is compared before anything is appended behind it.
+        // After a conflict, the other replica's batches are compared before anything is appended after them.
         let may = !running.conflict && (running.active || running.silent >= rank.saturating_mul(patience));
         let ahead = running.sent.len();
         if !may || ahead >= window {

@@ -193,7 +193,7 @@ where
 
 /// A pipeline that runs as a segment.
 pub struct RingsRun<T: millstream_core::Item, U, R: RingRunner = Durable> {
-    /// None behind the last batch.
+    /// `None` after the last batch.
     running: Option<(Sender<T>, Handle<(), R>)>,
     gathered: Gathered<U>,
     /// The first number of the next output batch.
@@ -209,7 +209,7 @@ impl<T: millstream_core::Item, U, R: RingRunner> fmt::Debug for RingsRun<T, U, R
 }
 
 impl<T: millstream_core::Item, U, R: RingRunner> RingsRun<T, U, R> {
-    /// Why the run takes nothing more.
+    /// The reason for which the run takes nothing more.
     fn ended(handle: Handle<(), R>) -> SegmentError {
         match handle.join().failure {
             Some(failure) => failure.into(),

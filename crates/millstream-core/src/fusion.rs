@@ -1,15 +1,15 @@
 //! Several stages as one loop.
 //!
 //! Between two stages that one thread runs, a ring is only a detour: the first one writes a slot, and the second one
-//! reads it. A deployment that knows that fuses them. Stages that keep their clock and no state can be in front: what
-//! they make of a slot goes to the next stage at once, in a local variable. The last stage writes the ring, and may
-//! keep a state. The slots of that ring are those that it would have anyway, number by number, since no stage moves a
-//! value to another number; so the law says nothing about rings between.
+//! reads it. A deployment that knows that fuses them. Stages that keep their clock and no state can be before others:
+//! what they make of a slot goes to the next stage at once, in a local variable. The last stage writes the ring, and
+//! may keep a state. The slots of that ring are those that it would have anyway, number by number, since no stage moves
+//! a value to another number; so the law says nothing about rings between.
 //!
 //! A pipeline is walked from its end: [`Then`](crate::pipe::Then) asks its second part to be deployed
 //! [after](crate::Deploy) the first one. A stage that can be last hands a [`SlotKernel`] to what is before it, a stage
-//! that can be in front puts its own function before that kernel, and what can be neither makes its edge. Each closure
-//! is compiled into one loop, whatever the length of the chain.
+//! that can be before others puts its own function before that kernel, and what can be neither makes its edge. Each
+//! closure is compiled into one loop, whatever the length of the chain.
 //!
 //! Where the ends of the run are known, too, a loop need not write a ring at all: see [`Passage`].
 

@@ -40,12 +40,12 @@ pub(crate) struct MarkerPasses {
 pub struct Passed {
     /// The time since the start of the run.
     pub at: Duration,
-    /// The time since the source published the values the marker stands for.
+    /// The time since the source published the values up to the marker.
     pub since_source: Duration,
 }
 
 pub(crate) struct Lists {
-    /// Those behind the source's.
+    /// The clocks after the source's.
     clocks: Box<[Clock]>,
     passes: Box<[Passes]>,
 }
@@ -61,7 +61,7 @@ struct Entry {
     id: AtomicU64,
     /// All numbers below it were published at that time.
     bound: AtomicU64,
-    /// The time, in nanoseconds, at which the source published the values the marker stands for.
+    /// The time, in nanoseconds, at which the source published the values up to the marker.
     origin: AtomicU64,
 }
 

@@ -89,7 +89,7 @@ pub(crate) struct SinkTasklet<A: RingLayout, K> {
     /// Whether anything was read since the sink's last pause.
     read: bool,
     left: Arc<Left<A, K>>,
-    /// What it reads behind a mark at which the stages before it have retired.
+    /// The edge that it reads after a mark at which the stages before it have retired.
     next: Arc<Splice<A>>,
 }
 
@@ -209,7 +209,7 @@ impl<A: RingLayout, K> SinkTasklet<A, K> {
         SinkTasklet { input, user, batch, at_end: None, read: false, left, next }
     }
 
-    /// The ring that values pass, and the sink to which a loop gives them.
+    /// The ring that values go past, and the sink to which a loop passes them.
     pub(crate) fn for_loop(&mut self) -> Option<(&mut Reader<A>, &mut K)> {
         Some((&mut self.input, &mut self.user.as_mut()?.sink))
     }

@@ -44,9 +44,9 @@ pub(crate) struct Task {
     pub(crate) around: Option<usize>,
     occupant: Mutex<Option<Box<dyn Tasklet>>>,
     pub(crate) done: AtomicBool,
-    /// It takes nothing behind the mark that it has passed. The holder of the lock stores it.
+    /// Whether it takes nothing after the mark that it has passed. The holder of the lock stores it.
     retired: AtomicBool,
-    /// Another task has taken its place. The holder of the lock stores it.
+    /// Whether another task has taken its place. The holder of the lock stores it.
     replaced: AtomicBool,
     /// Numbers moved. Only the holder of the lock stores it; the other counters of this type, too.
     moved: AtomicU64,
@@ -289,7 +289,7 @@ impl Task {
         Some(left)
     }
 
-    /// The tasklet goes on behind the mark at which it has retired.
+    /// Lets the tasklet go on after the mark at which it has retired.
     pub(crate) fn resume(&self) {
         let mut occupant = self.occupant.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(at_marks) = occupant.as_mut().and_then(|tasklet| tasklet.at_marks()) {
@@ -345,7 +345,7 @@ impl Task {
         }
     }
 
-    /// Whether it takes nothing behind a mark that it has passed.
+    /// Whether it takes nothing after a mark that it has passed.
     pub(crate) fn has_retired(&self) -> bool {
         self.retired.load(Ordering::Relaxed)
     }

@@ -124,6 +124,6 @@ pub(crate) trait AtMarks {
         None
     }
 
-    /// Goes on behind a mark at which it was to [retire](millstream_ring::MarkKind::Retire).
+    /// Goes on after a mark at which it should have [retired](millstream_ring::MarkKind::Retire).
     fn resume(&mut self) {}
 }

@@ -130,7 +130,7 @@ struct Replacement<R, T: Item, P: Arrow<Out: RingLayout>> {
     fork: Arc<SourceFork<T>>,
     splice: Arc<Splice<P::Out>>,
     answer: Answer,
-    /// What it leaves behind.
+    /// The snapshot that it leaves at its number.
     behind: Option<Behind>,
     laid: bool,
 }

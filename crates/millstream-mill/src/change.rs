@@ -19,7 +19,7 @@ use std::collections::{BTreeSet, HashMap};
 /// What the author of a change says about states.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Allowed {
-    /// Stages that keep their states although they read something else or have other parameters; those behind `keep` in
+    /// Stages that keep their states although they read something else or have other parameters; those after `keep` in
     /// the text are as well.
     pub keeps: Vec<String>,
     /// Stages whose states are lost. One that the new text has, too, begins fresh.

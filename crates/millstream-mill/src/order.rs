@@ -1,7 +1,7 @@
 //! In which order the sources of a program are read: what a join looks up comes before the rows that it looks up for.
 //!
 //! A wire has the rows of one source, since a join passes on those of its first wire. They come while the source is
-//! read, or at the end of all input, behind a fold without windows.
+//! read, or at the end of all input, after a fold without windows.
 
 use millstream_registry::{Called, Mistake, Span};
 use std::collections::HashMap;

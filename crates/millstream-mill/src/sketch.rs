@@ -14,7 +14,7 @@ pub(crate) struct Sketch {
 
 /// A bucket reaches up to this many times its least value.
 const WIDTH: f64 = 1.02;
-/// Places are counted from here: those of smaller values from the smallest one on, behind `TINY`.
+/// Places are counted from here: those of smaller values from the smallest one on, after `TINY`.
 const SMALL: f64 = 1e-12;
 const SMALLEST: f64 = 5e-324;
 const TINY: i32 = 1 << 20;

@@ -173,7 +173,7 @@ impl FileBlocks {
         }
     }
 
-    /// Where it is: behind the block that was returned last.
+    /// Its position: after the block that was returned last.
     pub fn place(&self) -> FilePlace {
         // Of no block yet, nothing is found out for good.
         let columns = self.columns.clone().filter(|_| self.offset > 0);

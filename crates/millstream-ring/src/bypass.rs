@@ -292,7 +292,7 @@ fn are_all(ends: &[&mut dyn RingEnd], clocks: &[usize]) -> bool {
         let of_clock = clocks.iter().copied().find(|first| *first > i).unwrap_or(ends.len());
         producer.held_by(&mut |gate| {
             held += 1;
-            // Its readers come behind it, mostly at once.
+            // Its readers come after it, mostly at once.
             known &= ends[i + 1..of_clock].iter().any(|reader| {
                 let mut is_there = false;
                 reader.holds(&mut |other| is_there |= gate == Some(other));

@@ -135,7 +135,7 @@ fn a_producer_and_a_reader(capacity: usize, count: u64) {
 }
 
 /// Lays a mark while a writer looks for one: what it passes is on its output. A mark that was laid between its copy and
-/// its pass was passed alone, and the stages behind waited for it for ever.
+/// its pass was passed alone, and the later stages waited for it for ever.
 fn passes_what_it_has_copied(
     mut producer: Producer<u64>,
     pass: impl FnOnce() -> Option<Mark>,

@@ -100,7 +100,7 @@ pub enum StateError {
 }
 
 impl StateError {
-    /// For `map_err`: what the system said of this operation.
+    /// For `map_err`: the system's error in this operation.
     pub(crate) fn io(operation: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_owned();
         move |source| StateError::Io { operation, path, source }

@@ -81,11 +81,11 @@ pub struct Journal {
     count: u32,
     /// A record that is compressed.
     packed: Vec<u8>,
-    /// The numbers: behind the open group, behind the last commit, and behind what is synced.
+    /// The numbers after the open group, after the last commit, and after the last synced value.
     next: u64,
     written: u64,
     synced: u64,
-    /// What the last record says to be durable.
+    /// The number below which all is durable, as the last record says.
     said: u64,
     mark: DurableMark,
     last_sync: Instant,
@@ -110,8 +110,8 @@ impl Journal {
         Journal::open_behind(disk, dir, options, epoch, None)
     }
 
-    /// As [`open`](Journal::open), by a process that has read the journal up to this place: it looks only at what is
-    /// behind it.
+    /// As [`open`](Journal::open), by a process that has read the journal up to this place: it looks only at the bytes
+    /// after it.
     pub(crate) fn open_behind(
         disk: Arc<dyn Disk>,
         dir: impl Into<PathBuf>,
@@ -323,7 +323,7 @@ impl Journal {
         if let Err(error) = file.write_at(record, *offset) {
             let full = is_full(&error);
             let why = JournalError::io("write", &segment.path)(error);
-            // What was written of it gives its room back, or else is written over by the next try.
+            // Returns the room of a half-written record. If that fails, the next try writes over it.
             drop(file.set_len(*offset));
             return if full { Err(why) } else { Err(self.poison(&why)) };
         }

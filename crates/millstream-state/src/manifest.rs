@@ -128,7 +128,7 @@ pub(crate) fn parse_name(name: &str) -> Option<(u64, u64)> {
     (file_name(id, epoch) == name).then_some((id, epoch))
 }
 
-/// The entries of parts, and the bytes of those that are to be written, one behind the other: all but those that the
+/// The entries of parts, and the bytes of the parts that must be written, one after the other: all but those that the
 /// base has as they are.
 pub(crate) fn entries<'a>(
     file: &str,

@@ -35,9 +35,9 @@ pub struct Saved<'a> {
 /// A snapshot that is ready to be written.
 pub(crate) struct Prepared<'a> {
     pub(crate) manifest: Manifest,
-    /// The parts that are to be written.
+    /// The parts that must be written.
     pub(crate) parts: Vec<&'a [u8]>,
-    /// What is behind them.
+    /// The bytes after the parts: the manifest and the last line.
     pub(crate) sealed: Vec<u8>,
 }
 

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use tokio::runtime::Builder;
 use tokio::time::{sleep, timeout};
 
-/// How long no server may answer at all.
+/// Connecting fails if no server has answered at all for this long.
 const CONNECTING: Duration = Duration::from_secs(3);
 
 /// Which application on which servers, and the identity of the client.
@@ -120,7 +120,7 @@ pub enum OpenError {
 
 /// One attempt.
 enum Attempt {
-    /// To be made again: the last reason.
+    /// It must be made again; the last reason.
     Again(String),
     Failed(OpenError),
 }
@@ -172,7 +172,7 @@ impl JetStream {
                     match attempt.await {
                         Ok(made) => return Ok(made),
                         Err(Attempt::Failed(error)) => return Err(error),
-                        // Servers that elect a leader take longer than a URL that is wrong deserves.
+                        // Servers that elect a leader may take longer, but a wrong URL should fail soon.
                         Err(Attempt::Again(why)) if client.is_none() && begun.elapsed() > CONNECTING => {
                             return Err(OpenError::NoServer { url: url(), why });
                         }
@@ -241,7 +241,7 @@ async fn login(access: &Access, said: Said) -> Result<Client, Attempt> {
             }
         }
     });
-    // An application's clients may be allowed to hear no answers but its own.
+    // The rights of an application's clients may be limited to their own answers.
     let with = with.name(app).custom_inbox_prefix(format!("_INBOX_{app}")).connection_timeout(ANSWER * 2);
     let servers: Vec<&str> = url.split(',').collect();
     with.connect(servers).await.map_err(|error| match error.kind() {

@@ -93,7 +93,7 @@ impl Adversary {
         self.network.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Some of the delayed writes arrive, in any order.
+    /// Lets some of the delayed writes arrive, in any order.
     fn arrivals(&self, network: &mut Network) {
         while !network.delayed.is_empty() && network.below(4) == 0 {
             let place = network.below(network.delayed.len() as u64);
@@ -191,7 +191,7 @@ impl Log for Adversary {
     }
 }
 
-/// An answer that is not there for the first few looks.
+/// An answer that comes only after a few looks.
 struct Late {
     answer: Option<Result<(), LogError>>,
     later: u64,

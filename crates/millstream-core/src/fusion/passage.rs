@@ -27,7 +27,7 @@ pub trait Passage<A: Shape, X: Shape>: Send + 'static {
     /// of which a whole block goes on at once.
     const DEFERS: bool = false;
 
-    /// Whether slots can pass: behind a stage that defers, no other stage can be.
+    /// Whether slots can pass: no stage can come after one that defers.
     const FITS: bool = true;
 
     /// Calls `f` with the clock of each stage that starts one, in order.
@@ -215,7 +215,7 @@ impl<A: Shape, B: Shape, C: Shape, P: Passage<A, B>, Q: Passage<B, C>> Passage<A
     }
 }
 
-/// The second passage of two, and what comes behind it; `C` is the shape of its output.
+/// The second passage of two, and the stages after it; `C` is the shape of its output.
 struct Rest<'p, Q, S, N, C> {
     passage: &'p Q,
     state: &'p mut S,

@@ -23,7 +23,7 @@ fn a_stage_without_a_state_comes_and_goes() {
     assert!(Plan::default().check_upgrade(&Plan::default()).is_allowed());
 }
 
-/// A `take` has a clock of its own, and what is behind it reads rings of two clocks.
+/// A `take` has a clock of its own, and the stages after it read rings of two clocks.
 #[test]
 fn a_stage_without_a_state_after_the_end_of_a_stream_comes_and_goes() {
     let taken = || pipeline::<u64>().take(5).named("take");

@@ -63,7 +63,7 @@ impl<O: Shape, I: Iterator<Item: Item> + Send + 'static, K: Sink<O>> RunEnds<O> 
     type Sink = K;
 }
 
-/// The ends of a loop behind the source's ring.
+/// The ends of a loop after the source's ring.
 pub(crate) struct BehindRing<T, K>(PhantomData<fn() -> (T, K)>);
 
 impl<O: Shape, T: Item, K: Sink<O>> RunEnds<O> for BehindRing<T, K> {

@@ -46,7 +46,7 @@ impl<R: RingRunner, A: Shape, O: RingLayout, W: RunEnds<O>> OfPassage<RingBacken
         if !P::FITS || P::DEFERS && !P::CUTS {
             return None;
         }
-        // After the source's ring, a loop is faster only if a slot there stands for many others. After a `flat_map`
+        // After the source's ring, a loop is faster only if a slot there becomes many later ones. After a `flat_map`
         // with few outputs, stages that work slot by slot are as fast.
         if !P::CUTS && (P::RENUMBERS || !W::TAKES_VALUES || !of_loop.lends_source) {
             return None;

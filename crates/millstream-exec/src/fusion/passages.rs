@@ -230,7 +230,7 @@ where
     }
 }
 
-/// The second body, what it sees, and what comes behind both.
+/// The second body, the slot that it sees, and the stages after both bodies.
 struct Second<'p, 'a, Q, S, N, A: Shape, X, U> {
     passage: &'p Q,
     state: &'p mut S,
@@ -265,7 +265,7 @@ where
     }
 }
 
-/// The output of the first body, and what comes behind both.
+/// The output of the first body, and the stages after both bodies.
 struct Joined<'a, X: SideBySide, N> {
     one: Option<<X::First as Shape>::Ref<'a>>,
     next: N,

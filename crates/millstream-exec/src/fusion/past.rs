@@ -219,7 +219,7 @@ pub(super) fn run_behind<T: Item, A: Shape, O: RingLayout, P: Passage<A, O>, K: 
         drop(batch);
         let (mut clock, mut numbers) = (0, passed.numbers);
         moved[0] += passed.numbers;
-        // The sink's clock is the last one. What comes behind its failure has not passed.
+        // The sink's clock is the last one. Numbers after its failure have not passed.
         let most = match (&outcome, from.get()) {
             (Err(_), At::Sink(number)) => number,
             _ => u64::MAX,

@@ -12,7 +12,7 @@ use millstream_ring::Reader;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-/// A stage that can be in front: it keeps its clock and no state, and its output is an edge of shape `X`.
+/// A stage that can be before others: it keeps its clock and no state, and its output is an edge of shape `X`.
 pub(crate) trait InFront<A: Shape, X: Shape>: Send + 'static {
     /// Whether it can leave a slot empty where its input is filled.
     const EMPTIES: bool;

@@ -44,7 +44,7 @@ const LOOKS: u32 = 64;
 const LOOKS_AFTER_BATCHES: u32 = 1_024;
 const LOOKS_IF_OBSERVED: u32 = 16;
 
-/// Steps through the slots are this many times as rare if a number stands for many after a later stage: each step takes
+/// Steps through the slots are this many times as rare if a number becomes many at a later stage: each step takes
 /// longer.
 const RARER: u32 = 8;
 

@@ -129,6 +129,6 @@ pub(crate) enum BesideRun {
 pub(crate) struct Passed {
     /// Whether there were any.
     pub(crate) any: bool,
-    /// Whether it takes nothing behind them.
+    /// Whether it takes nothing after them.
     pub(crate) retires: bool,
 }

@@ -64,7 +64,7 @@ impl Pool {
         expected
     }
 
-    /// The order of a tasklet behind all that the run has had, but for the sink.
+    /// The order of a tasklet after all that the run has had, except the sink.
     pub(crate) fn next_order(&self) -> usize {
         let roster = self.roster();
         let behind = roster.tasks.iter().map(|task| task.order).filter(|order| *order < usize::MAX).max();
@@ -86,7 +86,7 @@ impl Pool {
     }
 }
 
-/// Adds what the stages of an earlier version did to the report: to the stages of their names, or behind those, or
+/// Adds the counters of an earlier version's stages to the report: to the stages of their names, or after those, or
 /// before the sink.
 pub(super) fn add_retired(stages: &mut Vec<StageReport>, retired: &[StageReport]) {
     let mut added = vec![false; stages.len()];

@@ -54,11 +54,11 @@ impl Behind {
         Box::new(Takes(self.left.clone()))
     }
 
-    /// The version begins.
+    /// Calls the program's function: the version begins.
     ///
     /// # Errors
     ///
-    /// If what was to be called then has panicked.
+    /// If that function panics.
     pub(super) fn begin(&mut self, at: SequenceNumber) -> Result<(), UpgradeError> {
         let Some(begins) = self.begins.take() else { return Ok(()) };
         caught(|| begins(at)).map_err(|payload| UpgradeError::Panicked(into_message(payload)))

@@ -87,7 +87,7 @@ pub(super) fn hand_over(
         migrated.extend(states.map(|states| (stage.clone(), states)));
     }
     before.extend(migrated);
-    // Those that tell keys apart come first, the outermost in front: they say where each key is.
+    // The states of key routers come first, the outermost before the inner ones: they say where each key is.
     let keys_first = |stage: &&Stage| stage.kind != "key";
     let mut stages: Vec<_> = plan.stages.iter().collect();
     stages.sort_by_key(keys_first);

@@ -90,7 +90,7 @@ fn a_kept_stage_that_has_changed_is_confirmed() {
     let why = "it reads `where(.n)`, and read `jsonl`: `keep count` keeps its state nevertheless";
     let lines = check(old, new, &Allowed::default());
     assert!(lines.contains(&format!("refused  count: {why}")), "{lines:?}");
-    // A state behind another one that has changed.
+    // A state after another one that has changed.
     let old = "let few = jsonl | take(3); let n = few | count; n";
     let why = "it reads `take(4)`, and read `take(3)`: `keep n` keeps its state nevertheless";
     let lines = check(old, &old.replace('3', "4"), &keeps(&["few"]));

@@ -15,7 +15,7 @@ use std::time::Duration;
 /// The key and the body of each request.
 type Seen = Arc<Mutex<Vec<(String, String)>>>;
 
-/// A server that gives the n-th request the n-th status, and 200 to all behind them.
+/// A server that answers the n-th request with the n-th status, and all later ones with 200.
 fn receiver(statuses: &'static [u16]) -> (Server, Seen) {
     let seen = Seen::default();
     let take = move |State(seen): State<Seen>, headers: HeaderMap, body: String| async move {

@@ -227,7 +227,7 @@ fn beside_a_slow_reader(when_slow: WhenSlow) -> (u64, u64, String) {
     });
     run.run().unwrap();
     assert_eq!(reading.join().unwrap() as u64, published, "the fast one misses nothing");
-    // Now it reads, and then it is seen how far behind it was.
+    // Now it reads, and only then the lag shows.
     let read = slow.rest();
     (values.skipped(), values.disconnected(), read)
 }

@@ -161,7 +161,7 @@ fn an_edge_of_two_rings_is_passed_with_both() {
     assert_eq!(Arc::strong_count(&sent), 1);
 }
 
-/// The ends of a stage that starts a clock, behind its reader: `clocks` is where its clock begins.
+/// The ends of a stage that starts a clock, after its reader: `clocks` is where its clock begins.
 fn behind(middle: &mut Values, output: &mut Values, at: u64, clocks: &[usize]) -> Option<(u64, u64)> {
     let mut ends: [&mut dyn RingEnd; 4] = [&mut middle.0, &mut middle.1, &mut output.0, &mut output.1];
     let mut rings = IdleRings::behind(SequenceNumber(at), &mut ends, clocks)?;

@@ -145,7 +145,7 @@ fn a_group_claims_nothing_after_a_mark_that_retires_it() {
     assert_eq!(writers[1].pass_mark(), Some(retire));
     assert_eq!(writers[1].pass_mark(), None);
     assert_eq!(writers[0].pass_mark(), Some(retire));
-    // END is behind the mark, too.
+    // END comes after the mark, too.
     producer.try_end(None).unwrap();
     work(&mut writers);
     assert!(!writers[0].end(|_| None));

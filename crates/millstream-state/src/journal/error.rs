@@ -120,7 +120,7 @@ pub enum JournalError {
 }
 
 impl JournalError {
-    /// For `map_err`: what the system said of this operation.
+    /// For `map_err`: the system's error in this operation.
     pub(crate) fn io(operation: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_owned();
         move |source| JournalError::Io { operation, path, source }

@@ -7,8 +7,8 @@ const LEAST: usize = 64;
 /// LZ4 makes at most this of a byte; a length beyond it is none that was written.
 const MOST_OF_A_BYTE: usize = 255;
 
-/// Makes a record of the compressed payload, behind this room for a header. `false`, and an empty record, if it would
-/// be no shorter.
+/// Makes a record of the compressed payload, after this room for a header. Returns `false`, with an empty record, if it
+/// would be no shorter.
 pub(super) fn pack(payload: &[u8], room: usize, record: &mut Vec<u8>) -> bool {
     record.clear();
     let Some(length) = u32::try_from(payload.len()).ok().filter(|_| payload.len() >= LEAST) else { return false };

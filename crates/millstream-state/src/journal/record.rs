@@ -46,7 +46,7 @@ pub(crate) struct Header {
 }
 
 impl Header {
-    /// The number behind the last value.
+    /// The number after the last value.
     pub(crate) fn end(&self) -> u64 {
         self.first + u64::from(self.count)
     }
@@ -112,7 +112,7 @@ pub(crate) fn push(payload: &mut Vec<u8>, value: &[u8]) {
     payload.extend(value);
 }
 
-/// The first value of the rest of a payload, and what is behind it.
+/// The first value of the rest of a payload, and the bytes after it.
 pub(crate) fn split_value(payload: &[u8]) -> Option<(&[u8], &[u8])> {
     let (length, rest) = payload.split_first_chunk::<4>()?;
     rest.split_at_checked(usize::try_from(u32::from_le_bytes(*length)).ok()?)

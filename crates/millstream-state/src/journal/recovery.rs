@@ -56,8 +56,8 @@ impl fmt::Display for Recovered {
 /// The segments that are there, each with its bytes.
 pub(super) type Segments = VecDeque<(Segment, u64)>;
 
-/// Reads all of a journal, or what is behind a place, and leaves it so that new segments can follow: it has no tail,
-/// and is durable.
+/// Reads all of a journal, or the part after a place, and leaves it so that new segments can follow: without a tail,
+/// and durable.
 pub(super) fn recover(
     disk: &dyn Disk,
     dir: &Path,
@@ -177,7 +177,7 @@ impl Walk {
         Ok(scan.offset)
     }
 
-    /// Whether a record behind an offset says that the next number was durable.
+    /// Whether a record after an offset says that the next number was durable.
     fn was_durable(&self, scan: &mut Scan, mut offset: u64) -> Result<bool, JournalError> {
         while let Some((found, header)) = scan.find_behind(offset)? {
             if header.durable > self.expected {

@@ -67,7 +67,7 @@ impl Scan {
         Ok(())
     }
 
-    /// The record at the offset, if a whole one is there; then the offset is behind it.
+    /// The record at the offset, if a whole one is there. The offset then moves past it.
     pub(super) fn next(&mut self) -> Result<Option<Header>, JournalError> {
         let header = self.at(self.offset)?;
         if let Some(header) = &header {
@@ -111,7 +111,7 @@ impl Scan {
         Ok(Some(header).filter(|header| header.format > 0 && record::has_values(&self.payload, header.count)))
     }
 
-    /// The first whole record behind an offset, and where it begins.
+    /// The first whole record after an offset, and where it begins.
     pub(super) fn find_behind(&mut self, offset: u64) -> Result<Option<(u64, Header)>, JournalError> {
         let mut begin = offset + 1;
         let mut chunk = Vec::new();

@@ -115,7 +115,7 @@ where
             }
         }
     }
-    // The mark is laid behind what was sent.
+    // The mark is laid after the values that were sent.
     let snapshot = run.snapshot();
     drop(sender);
     let ended = if to.is_some() { run.stop_now() } else { run.wait() };

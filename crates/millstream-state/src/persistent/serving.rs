@@ -109,7 +109,7 @@ type Replies<A> = VecDeque<(u64, Reply<A>)>;
 #[derive(Debug)]
 pub(super) struct Waiting<A> {
     replies: Mutex<Option<Replies<A>>>,
-    /// The number behind the last one that the sink has.
+    /// The number after the last one that the sink has.
     reached: AtomicU64,
 }
 

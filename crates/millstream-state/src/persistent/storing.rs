@@ -201,7 +201,7 @@ impl Store {
             };
             let at = snapshot.at().0;
             stored.longest_stop = stored.longest_stop.max(snapshot.longest_stop());
-            // One of the version before may have waited behind the change.
+            // A snapshot of the version before may have waited until after the change.
             let overtaken = snapshot.mark() < first || newest.is_some_and(|newest| newest >= at);
             let outcome = if overtaken { Ok(at) } else { self.store(&snapshot, claim).map(|()| at) };
             match &outcome {

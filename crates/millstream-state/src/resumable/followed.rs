@@ -122,7 +122,7 @@ struct Stored {
     before: String,
 }
 
-/// A file that was rotated away, at the place from which it is read, and the bytes behind that.
+/// A file that was rotated away, at the place from which it is read, and the number of bytes after that place.
 struct Rotated {
     file: File,
     place: FollowPlace,

@@ -55,7 +55,7 @@ impl JournalPlace {
         }
     }
 
-    /// Goes to this number of the journal, which is at or behind the next one.
+    /// Skips to this number of the journal, which is the next one or a later one.
     fn pass_to(&mut self, number: u64) {
         self.lost += number - self.next;
         self.next = number;
@@ -216,7 +216,7 @@ where
     }
 
     fn position(&self, mark: &JournalPlace) -> io::Result<Position> {
-        // A crash of the machine must not take what a snapshot is said to be behind.
+        // A crash of the machine must not take values that the snapshot contains.
         if let Some(journal) = &mut *locked(&self.journal)
             && journal.durable() < mark.next
         {

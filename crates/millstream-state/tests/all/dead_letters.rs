@@ -21,7 +21,7 @@ enum Wrong {
     WithItsKey,
 }
 
-/// Sums by key, and a running sum, behind a stage that sets numbers aside.
+/// Sums by key, and a running sum, after a stage that sets numbers aside.
 macro_rules! sums {
     ($checked:expr) => {
         $checked
@@ -131,7 +131,8 @@ fn a_run_that_is_done_again_leaves_no_snapshot_of_the_one_that_failed() {
         state.snapshots().unwrap().iter().map(|entry| entry.manifest().unwrap().at).collect()
     };
     let mut n = 0;
-    // Where a number is passed while a snapshot is stored, there is none: until one is behind the first letter.
+    // There is no snapshot at numbers that pass while another one is stored, so this waits until one is after the first
+    // letter.
     while n == 0 || at().iter().all(|at| *at <= 64) {
         n += 400;
         run(home.path(), n, 64, 10, None, false).unwrap();

@@ -94,7 +94,7 @@ const HELD: &str = "MILLSTREAM_STATE_HELD";
 /// What the other child finds there.
 const SMALL: &str = "MILLSTREAM_STATE_SMALL";
 
-/// This program again, for one test, behind a shell that runs `first`.
+/// This program again, for one test, started by a shell that first runs `first`.
 fn child(first: &str, test: &str, variable: &str, path: &Path) -> Command {
     let mut command = Command::new("sh");
     command.args(["-c", &format!("{first} exec \"$0\" --exact directories::{test}")]);

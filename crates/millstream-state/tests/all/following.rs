@@ -32,7 +32,7 @@ pub(crate) fn add(sum: &mut u64, x: &u64) -> u64 {
     *sum
 }
 
-/// The balance behind each payment; its state has this name.
+/// The balance after each payment; its state has this name.
 macro_rules! sums {
     ($name:literal) => {
         pipeline::<Paid>().map(|paid| paid.0).scan(0, add).named($name)

@@ -93,7 +93,7 @@ fn goes_on(client: &Client<Paid, u64>, storer: &Storer) {
     }
 }
 
-/// Follows until the other process has gone on, and is close behind it then.
+/// Follows until the other process has gone on, and is then close to it.
 fn followed(dir: &Path, busy: &Arc<Busy>) -> Result<Following<Paid, u64>, JobError> {
     let state = StateDir::read_on(busy.clone(), dir)?;
     let sums = pipeline::<Paid>().map(|paid| paid.0).scan(0, add).named("sum");

@@ -222,7 +222,7 @@ fn commits_that_are_lost_in_any_order_are_no_damage() {
     let (mut journal, _) = open(&disk, JournalOptions { fsync, segment_bytes: 1 << 20, ..SMALL }, 1).unwrap();
     commit(&disk, &mut journal, 3).unwrap();
     journal.sync().unwrap();
-    // Each of them has pages of its own, so that a later one may be whole behind one that is not.
+    // Each of them has pages of its own, so a later one may be whole although an earlier one is not.
     for _ in 0..3 {
         commit(&disk, &mut journal, 60).unwrap();
     }

@@ -61,7 +61,7 @@ fn the_newest_and_the_confirmed_snapshot_stay_when_clocks_jump() {
     }
     let within_half_an_hour =
         Retention { count: None, age: Some(Duration::from_millis(HOUR / 2)), confirmed_from: Some(9) };
-    // One that seems to be from the future stays, and so do those behind it.
+    // A snapshot that seems to be from the future stays, and so do later ones.
     disk.set_clock(6 * HOUR);
     assert_eq!(dir.prune(within_half_an_hour).unwrap().len(), 1);
     assert_eq!(whole(&dir), [200, 300, 400]);
