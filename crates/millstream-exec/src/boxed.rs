@@ -77,7 +77,8 @@ pub struct BoxExact<A: BoxShape, B: BoxShape, Known: BoxKind = AnyPipe> {
 pub trait BoxShape: RingShape + ModelShape {}
 impl<A: RingShape + ModelShape> BoxShape for A {}
 
-/// What the type of a box says about its pipeline: where it can be a body, and which deployments run it.
+/// The properties of a box's pipeline that the type of the box states: where it can be a body, and which deployments
+/// run it.
 ///
 /// | kind | the pipeline | it can be a body of |
 /// |---|---|---|

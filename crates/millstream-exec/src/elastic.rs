@@ -211,7 +211,7 @@ impl LoadWindow {
 mod tests {
     use super::*;
 
-    /// A stage of which a shard does 1,000 numbers a second, at this demand; what it did not do waits.
+    /// A stage whose shards each do 1,000 numbers a second, at this demand; the remaining numbers wait.
     fn window(shards: usize, demand: f64) -> LoadWindow {
         let done = demand.min(shards as f64 * 1000.0);
         let full = if demand > done { 1.0 } else { 0.0 };

@@ -27,12 +27,12 @@ pub(crate) struct Kept {
 #[derive(Clone)]
 enum Held {
     Live(Box<dyn State>),
-    /// What [`State::write`] gave, in another process perhaps, and the name of its type there.
+    /// The bytes of [`State::write`], perhaps from another process, and the name of its type there.
     #[cfg(feature = "durable")]
     Written {
         type_name: String,
         bytes: Vec<u8>,
-        /// What has changed since then, in order: what [`State::write_changes`] gave.
+        /// The changes since then, in order: the bytes of [`State::write_changes`].
         changes: Vec<Vec<u8>>,
     },
 }
@@ -49,7 +49,7 @@ pub(crate) trait State: Any + Send + Sync {
     fn write(&self) -> Option<postcard::Result<Vec<u8>>> {
         None
     }
-    /// Which copies its tables are, if it can say what has changed since an earlier copy.
+    /// Which copies its tables are, if it can find the changes since an earlier copy.
     #[cfg(feature = "durable")]
     fn stamps(&self) -> Option<Vec<CopyStamp>> {
         None
@@ -114,7 +114,7 @@ impl Kept {
         Kept { next: None, version: 1, state: Some(Held::Live(Box::new(Copied(state.clone())))) }
     }
 
-    /// A copy of this state, which shares what does not change.
+    /// A copy of this state, which shares unchanged parts.
     pub(crate) fn shared<S: Item + Clone + SharedState>(state: &mut S) -> Self {
         Kept { next: None, version: 1, state: Some(Held::Live(Box::new(Copied(state.share())))) }
     }

@@ -104,7 +104,7 @@ struct Passing {
     passed: Vec<PassedMark>,
 }
 
-/// A snapshot after this many numbers, and what is done with it.
+/// A snapshot after each `numbers` numbers, and the function that takes it.
 #[derive(Clone)]
 pub(crate) struct Every {
     pub(crate) numbers: u64,

@@ -95,7 +95,7 @@ impl fmt::Debug for Migrations {
     }
 }
 
-/// What the author of an upgrade says about states.
+/// The rules for states that the author of an upgrade has set.
 #[derive(Clone, Default)]
 pub(crate) struct StateRules {
     migrations: Vec<Migration>,
@@ -129,7 +129,7 @@ impl StateRules {
         self.fresh.push(stage);
     }
 
-    /// Whether what a stage of this plan kept is lost, if both pipelines have one of its name.
+    /// Whether the state of this stage is lost although both pipelines have a stage of this name.
     pub(crate) fn loses(&self, stage: &str) -> bool {
         self.fresh.iter().any(|fresh| fresh == stage)
     }
@@ -139,7 +139,7 @@ impl StateRules {
     }
 }
 
-/// A snapshot of another version, and what becomes of its states.
+/// A snapshot of another version, and the migrations of its states.
 #[derive(Clone, Debug)]
 pub(crate) struct ChangedSnapshot(Arc<Changed>);
 

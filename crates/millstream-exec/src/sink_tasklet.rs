@@ -20,7 +20,7 @@ pub(crate) struct Seen {
     /// END's number, or the number that comes next.
     pub(crate) numbers: SequenceNumber,
     pub(crate) values: u64,
-    /// Whether END was among what it has seen.
+    /// Whether it has seen END.
     pub(crate) ended: bool,
 }
 
@@ -46,7 +46,7 @@ pub(crate) trait Finish<O>: Send + Sync {
     /// What it has seen; none if its thread was lost.
     fn seen(&self) -> Option<Seen>;
 
-    /// What it returns at the end, or what it unwinds with; none if it is gone.
+    /// Its result, or the payload of its panic; `None` if it is gone.
     fn finish(&self, outcome: RunOutcome) -> Option<Finished<O>>;
 
     /// The end of the run. A sink that cannot finish makes it a failure.
@@ -251,7 +251,7 @@ impl<A: RingLayout, K: Sink<A>> AtMarks for SinkTasklet<A, K> {
     fn pass(&mut self) -> Option<Mark> {
         let mark = self.input.pass_mark()?;
         self.next.leave_fork(&self.input);
-        // A snapshot promises that the sink has stored what comes before it; and a sink that retires gets no further
+        // A snapshot promises that the sink has stored all values before it; and a sink that retires gets no further
         // step.
         self.pause();
         if mark.kind == MarkKind::Snapshot

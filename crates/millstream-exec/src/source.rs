@@ -127,11 +127,11 @@ impl<T: Item> fmt::Debug for External<T> {
 
 /// How a source fills the ring of a run by itself.
 pub(crate) trait Connect<T: Item> {
-    /// What it shares with its senders, and then with all threads of the run.
+    /// The state that it shares with its senders, and later with all threads of the run.
     fn shared(&self) -> Arc<Shared>;
     /// How the run gets its values.
     fn feed(&self) -> Feed;
-    /// Fills this ring, which has as many slots as its feed says; what ends it.
+    /// Fills this ring, which has as many slots as its feed says. Returns the handle that ends it.
     fn connect(self: Box<Self>, ring: SourceRing<T>, wiring: &mut Wiring) -> std::io::Result<StopSource>;
 }
 

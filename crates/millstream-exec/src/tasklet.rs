@@ -4,7 +4,7 @@
 //! **No deadlock.** Bounded rings cannot deadlock, for any capacity of at least 1, by four rules:
 //!
 //! - a gate is the next number that its reader needs;
-//! - a claim is partial: it takes what there is room for;
+//! - a claim is partial: it takes as many slots as are free;
 //! - a claim is taken and finished within one step;
 //! - a stage releases number n once it has published n, or sooner.
 //!

@@ -85,8 +85,8 @@ enum Entry {
         why: String,
         input: Vec<u8>,
     },
-    /// A run begins: at these numbers of stages, and at this one elsewhere. Letters from there on come again, if they
-    /// do.
+    /// A run begins, at these numbers of stages, and at this one elsewhere. Letters from there on are removed: they
+    /// come again if they fail again.
     Begins {
         stages: Vec<(String, u64)>,
         at: u64,
@@ -189,13 +189,14 @@ impl KeptLetters {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A run begins at these numbers of its stages, and at `at`: letters from there on go.
+    /// Notes that a run begins at these numbers of its stages, and elsewhere at `at`: letters from there on are
+    /// removed.
     pub(crate) fn begin(&self, stages: Vec<(String, u64)>, at: u64) -> Result<(), JournalError> {
         let mut kept = self.kept();
         if kept.letters.is_empty() { Ok(()) } else { kept.put(Entry::Begins { stages, at }) }
     }
 
-    /// Whether a run that begins at these numbers of its stages, and at `at`, does all of them again.
+    /// Whether a run that begins at these numbers of its stages, and elsewhere at `at`, processes all letters again.
     pub(crate) fn all_from(&self, stages: &[(String, u64)], at: u64) -> bool {
         let begins = |stage: &str| stages.iter().find(|(name, _)| name == stage).map_or(at, |(_, number)| *number);
         self.kept().letters.keys().all(|(stage, number)| *number >= begins(stage))

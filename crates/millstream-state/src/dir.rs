@@ -31,7 +31,7 @@ pub struct StateDir {
     disk: Arc<dyn Disk>,
     path: PathBuf,
     identity: Identity,
-    /// `None` if it is to be read alone.
+    /// `None` if the directory was opened only to be read.
     _lock: Option<Box<dyn DiskLock>>,
     removed: Vec<String>,
     saving: Option<Mutex<save::Saving>>,

@@ -169,7 +169,7 @@ pub(crate) fn make_dirs(disk: &dyn Disk, dir: &Path) -> io::Result<()> {
 pub(crate) fn sync_above(disk: &dyn Disk, dir: &Path) -> io::Result<()> {
     for above in dir.ancestors().skip(1).filter(|above| !above.as_os_str().is_empty()) {
         match disk.sync_dir(above) {
-            // One that this process may not open was not made by it, and is older.
+            // A directory that this process may not open was not made by it, and is older.
             Err(error) if is_refused(&error) => (),
             synced => synced?,
         }

@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 /// The name of the socket.
 const NAME: &str = "take-over";
 
-/// As other files that are being made: the next process that opens the directory removes it.
+/// The name has the form of unfinished files: the next process that opens the directory removes it.
 const UNFINISHED: &str = "take-over.unfinished";
 
 /// The address of a socket has 108 bytes on Linux, and 104 elsewhere.
@@ -49,7 +49,7 @@ impl Door {
             let why = format!("{} is too long a name for a directory with a socket: shorten it", path.display());
             return Err(io::Error::new(io::ErrorKind::InvalidFilename, why));
         }
-        // Linux has a short name for what is open.
+        // Linux has a short name for an open directory.
         let dir = File::open(&path)?;
         Ok(Door { path: format!("/proc/self/fd/{}", dir.as_raw_fd()).into(), _dir: Some(dir) })
     }
@@ -87,7 +87,7 @@ impl Door {
             _ => {}
         }
         let listener = UnixListener::bind(&unfinished)?;
-        // It has its name when it has its rights.
+        // The socket gets its name only once it has its permissions.
         fs::set_permissions(&unfinished, Permissions::from_mode(0o600))?;
         fs::rename(&unfinished, self.path())?;
         Ok(listener)

@@ -60,8 +60,10 @@ pub type EffectFuture<B> = Pin<Box<dyn Future<Output = Result<B, OutcomeUnknown>
 /// let run = || -> Result<(), Box<dyn std::error::Error>> {
 ///     let state = StateDir::open("state", "orders")?;
 ///     let (effects, _) = Effects::open(&state, Default::default())?;
-///     let charge = effects.recorded("charge", Unknown::retry(), |key, amount: &u64| charge(&key.to_string(),
-/// *amount));     let orders = pipeline::<u64>()
+///     let charge = effects.recorded("charge", Unknown::retry(), |key, amount: &u64| {
+///         charge(&key.to_string(), *amount)
+///     });
+///     let orders = pipeline::<u64>()
 ///         .enumerate()
 ///         .map_blocking(charge)
 ///         .try_map(|charged| charged.clone())

@@ -54,14 +54,14 @@ pub fn segment(bytes: &[u8]) -> usize {
         .sum()
 }
 
-/// If the journal opens, all of it is read, and so is what is appended.
+/// If the journal opens, all of it is read, and so are appended values.
 fn goes_on(disk: &Arc<Files>, skip_corrupt: bool) -> usize {
     let options = JournalOptions { skip_corrupt, ..JournalOptions::default() };
     let open = |epoch| Journal::open(Arc::clone(disk) as Arc<dyn Disk>, "/j", options, epoch);
     let Ok((mut journal, recovered)) = open(2) else { return 0 };
     let lost: u64 = recovered.lost.iter().map(|lost| lost.end - lost.start).sum();
     let held = recovered.next - recovered.first - lost;
-    // A fuzzer may say that 2^64 numbers are lost, and never that they are held.
+    // A fuzzer can claim that 2^64 numbers are lost, but not that they are held.
     let read =
         journal.read_from(recovered.first).expect("nothing was trimmed").map(|record| record.expect("it is whole"));
     let read = read.count();
@@ -208,7 +208,7 @@ mod tests {
         }
     }
 
-    /// The bytes that a fuzzer began with, and those that it found to reach new code.
+    /// The fuzzer's seeds, and the inputs with which it reached new code.
     #[test]
     fn the_corpus_is_survived() {
         for (target, run) in [("manifest", manifest as fn(&[u8]) -> usize), ("segment", segment)] {

@@ -200,8 +200,8 @@ impl Persistent {
         let confirmed = id.filter(|_| position.is_some() || snapshot.is_some());
         let numbers = snapshot.as_ref().map(numbers_of).unwrap_or_default();
         if let (true, Some(id)) = (self.redo, id) {
-            // They are of the version that failed. Once its letters are gone, nothing would tell them from those to
-            // come, and the sink may soon hold as much as they say.
+            // These snapshots are of the version that failed. Once its letters are gone, nothing would distinguish them
+            // from later snapshots, and the sink may soon hold as much as they claim.
             self.dir.discard_after(id)?;
         }
         if let Some(letters) = &self.letters {
@@ -213,7 +213,7 @@ impl Persistent {
             Some(id) => id,
             None => {
                 let claim = opened.claim().map_err(|error| JobError::sink(error.into()))?;
-                // What is followed may have another name when it begins there again.
+                // A followed file may have another name when the job begins there again.
                 let first = trail.at(0).filter(|_| !source.repeats());
                 let first = first.and_then(|(number, mark)| Some((number, source.position(&mark).ok()?)));
                 self.begin(&plan, claim, first)?
@@ -251,7 +251,7 @@ impl Persistent {
         if follows { Ok(running) } else { running.timed() }
     }
 
-    /// The newest snapshot whose claim the sink holds, and the sink, opened there; none if nothing was stored.
+    /// The newest snapshot whose claim the sink holds, and the sink, opened there; `None` if nothing was stored.
     fn resume<A: Shape, K: ClaimingSink<A>>(
         &self,
         plan: &Plan,
@@ -299,7 +299,7 @@ impl Persistent {
         }
     }
 
-    /// What a snapshot has for a run that begins with it.
+    /// The beginning of a run with a snapshot.
     fn begins(dir: &StateDir, manifest: &Manifest) -> Result<Begins, JobError> {
         let (number, position) = (manifest.source["number"].as_u64(), &manifest.source["position"]);
         let position = number.map(|number| (number, position.clone()));
@@ -312,8 +312,8 @@ impl Persistent {
         Ok(Begins { snapshot: Some(snapshot), at: manifest.at, position, id: Some(manifest.id), changed: None })
     }
 
-    /// Stores what the sink holds before the first number, and where the source is if that cannot be found again: a job
-    /// that dies before its first snapshot goes back to it.
+    /// Stores the sink's claim before the first number, and the source's position if it cannot be found again: a job
+    /// that dies before its first snapshot goes back to these.
     fn begin(&self, plan: &Plan, claim: Value, first: Option<(u64, Value)>) -> Result<u64, JobError> {
         let Described { plan, fingerprint } = &Described::new(plan, self.job.clone());
         let source = first.map_or(Value::Null, |(number, position)| json!({ "number": number, "position": position }));

@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 pub(crate) struct Ended;
 
 /// What was sent before a run on rings took the receiver, or is sent to a run on something else: a bounded queue. While
-/// a run goes on: what waits for the mark of a change.
+/// a run goes on: the values that wait for the mark of a change.
 pub(super) struct Early<T> {
     values: VecDeque<T>,
     slots: usize,

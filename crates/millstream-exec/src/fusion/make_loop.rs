@@ -24,7 +24,7 @@ use std::marker::PhantomData;
 /// Makes the tasklets of stages into those of a run with a loop over all of them.
 pub(crate) type MakesLoop = Box<dyn FnOnce(Vec<Named>, &mut Wiring) -> Vec<Named>>;
 
-/// Makes the loop between the ends `W` of what the stages do with a slot.
+/// Makes the loop between the ends `W`, of the stages' work on a slot.
 pub(crate) struct MakeLoop<W>(PhantomData<fn() -> W>);
 
 impl<W> MakeLoop<W> {

@@ -14,8 +14,8 @@ use std::cell::Cell;
 use std::marker::PhantomData;
 use std::time::{Duration, Instant};
 
-/// How long a step takes further batches past the rings: long beside what a step costs by itself, and short beside a
-/// time slice.
+/// How long a step takes further batches past the rings: long compared with the cost of a step itself, and short
+/// compared with a time slice.
 const STEP: Duration = Duration::from_micros(50);
 
 /// What was at work when a number failed, if that was not a stage.
@@ -58,12 +58,13 @@ pub(super) struct Ran {
     pub(super) filled: usize,
     /// No further value comes.
     pub(super) exhausted: bool,
-    /// The numbers were dear.
+    /// Whether the numbers were dear.
     pub(super) dear: bool,
     pub(super) failure: Option<Payload>,
 }
 
-/// The sink. `COUNTS` says whether it counts what it gets: of a number that fails, some may have come.
+/// The sink. `COUNTS` says whether it counts the values that it gets: some outputs of a number that fails may have
+/// arrived.
 struct ToSink<'s, O, K, const COUNTS: bool> {
     sink: &'s mut K,
     from: &'s Cell<At>,
@@ -135,7 +136,7 @@ impl<'l> Going<'l> {
     }
 }
 
-/// Takes values past the rings, batch by batch. Stores what was at work when a number failed.
+/// Takes values past the rings, batch by batch. Stores which stage or end was at work when a number failed.
 pub(super) fn run<A: Shape, O: RingLayout, P: Passage<A, O>, W: RunEnds<O>>(
     mut rings: IdleRings<'_, '_>,
     (values, work, to): (&mut W::Values, (&mut P, &mut P::State), &mut W::Sink),

@@ -28,7 +28,7 @@ pub(crate) trait InFront<A: Shape, X: Shape>: Send + 'static {
     }
 }
 
-/// What a stage makes of a slot: an item for a ring of density `D`, or nothing. `EMPTIES` says whether that can be
+/// The output of a stage for a slot: an item for a ring of density `D`, or nothing. `EMPTIES` says whether that can be
 /// nothing where the slot is filled.
 pub(crate) struct Making<F, B, D, const EMPTIES: bool = false> {
     f: F,

@@ -38,8 +38,8 @@ const AGAIN: u32 = 16;
 /// As [`AGAIN`], after numbers that were dear.
 const AGAIN_IF_DEAR: u32 = 256;
 
-/// After this many steps past the rings some go through the slots, to see what each stage costs, and leaves empty: of
-/// several batches each, of one batch, and where the run is observed.
+/// After this many steps past the rings some go through the slots, to measure what each stage costs and leaves empty:
+/// of several batches each, of one batch, and where the run is observed.
 const LOOKS: u32 = 64;
 const LOOKS_AFTER_BATCHES: u32 = 1_024;
 const LOOKS_IF_OBSERVED: u32 = 16;
@@ -91,7 +91,7 @@ where
     shape: PhantomData<fn() -> A>,
 }
 
-/// The ends of the run, and what they agree on.
+/// The ends of the run, and the state that they share with the loop.
 type LentEnds<W, O> = (Option<Lent<SourceOf<W, O>>>, Lent<SinkOf<W, O>>, Arc<Link>);
 
 impl<A: Shape, O: RingLayout, P: Passage<A, O>, W: RunEnds<O>> Whole<A, O, P, W> {
@@ -131,7 +131,7 @@ impl<A: Shape, O: RingLayout, P: Passage<A, O>, W: RunEnds<O>> Whole<A, O, P, W>
         }
     }
 
-    /// Whether it is time to see what the stages do.
+    /// Whether it is time to measure the stages.
     fn looks(&self) -> bool {
         let steps = match self.pace {
             Pace::Untimed => u32::MAX,

@@ -24,8 +24,8 @@ pub(crate) trait Change: Send {
         false
     }
 
-    /// Its mark is laid at this number: what the source's end leaves there is for this change. Returns the change that
-    /// follows it, and the number of that.
+    /// Called when its mark is laid at this number: what the source's end leaves there is for this change. Returns the
+    /// change that follows it, with its number.
     fn laid(&mut self, _at: SequenceNumber) -> Option<(SequenceNumber, Box<dyn Change>)> {
         None
     }

@@ -17,7 +17,7 @@ pub(crate) struct Migration {
     migrate: Arc<Migrate>,
     /// Clones of the old state and of the new one.
     copies: [Copies; 2],
-    /// Reads the old state of what was kept of it.
+    /// Reads the old state from its kept form.
     read: fn(Kept) -> Result<Box<dyn HeldState>, String>,
 }
 
@@ -74,7 +74,7 @@ impl Migration {
         Migration { read: read::<Old>, ..Migration::new(stage, migrate) }
     }
 
-    /// The old state, of what was kept of it. May run the user's code.
+    /// The old state, from its kept form. May run the user's code.
     ///
     /// # Errors
     ///
@@ -115,7 +115,7 @@ impl Migration {
         }
     }
 
-    /// The migration of clones, on a thread of its own. If that is late, it goes on, and what it makes is dropped.
+    /// The migration of clones, on a thread of its own. If that is late, it goes on, and its result is dropped.
     fn apart(&self, old: &dyn Any, new: &dyn Any, Limit { within, until }: Limit) -> Result<Made, String> {
         let copied = caught(|| {
             let [old_state, new_state] = self.copies;

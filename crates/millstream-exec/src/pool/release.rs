@@ -20,7 +20,7 @@ pub(super) struct Release {
     remains: Mutex<Option<Remains>>,
 }
 
-/// What the report of a run says of values that were dropped before it.
+/// The figures in a run's report about values that were dropped before the report.
 pub(crate) struct Remains {
     pub(crate) stages: Vec<StageReport>,
     pub(crate) accepted: Option<Accepted>,
@@ -35,8 +35,8 @@ impl Pool {
         self.release_if_over();
     }
 
-    /// Of the last thread that leaves, the last visitor and the thread that asks for the release, the latest one sees
-    /// what the others have stored. If several do, all but the first find nothing to drop.
+    /// The last thread that leaves, the last visitor and the thread that asks for the release call this. The latest of
+    /// them sees what the others have stored. If several see it, all but the first find nothing to drop.
     pub(super) fn release_if_over(&self) {
         let Some(source) = self.release.source.get() else { return };
         if !self.shared.stopped() || self.alive.load(Ordering::SeqCst) > 0 || self.visitors.load(Ordering::SeqCst) > 0 {

@@ -1,9 +1,9 @@
 //! Many turns of a feedback loop's tasks under one set of locks.
 //!
-//! One number at a time passes through a loop, so a step moves one number, and what a step costs beside its work is
-//! paid for every number: a lock, a catch for panics, a look at marks and markers, the counters. Here all of that is
-//! paid once for many turns. Nothing is timed. When something is under way that concerns single steps, as a mark or the
-//! end of the stream downstream, the caller steps the tasks one by one.
+//! One number at a time passes through a loop, so a step moves one number, and the overhead of a step is paid for every
+//! number: a lock, a catch for panics, a look at marks and markers, the counters. Here all of that is paid once for
+//! many turns. Nothing is timed. When something is under way that concerns single steps, as a mark or the end of the
+//! stream downstream, the caller steps the tasks one by one.
 
 use super::{Task, add};
 use crate::shared::Shared;

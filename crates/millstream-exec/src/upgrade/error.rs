@@ -91,7 +91,7 @@ impl Error for UpgradeError {
     }
 }
 
-/// What does not fit, and what can be done about states.
+/// Writes the parts that do not fit, and the remedies for states.
 fn refusals(check: &UpgradeCheck, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     let (mut before, mut dropped) = ("", false);
     for stage in check.refused() {

@@ -36,11 +36,11 @@ use millstream_core::{Arrow, Deploy, Item, Val};
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-/// The change by which a shadow begins, and what it is from then on.
+/// The change by which a shadow begins, and the shadow itself.
 pub(crate) type Begins = (Box<dyn Change>, Arc<dyn AnyShadow>);
 
-/// The change by which a pipeline begins to run beside that of a run, if the run's ends have its types. `tried` is for
-/// how many numbers it does, if it then takes its place.
+/// The change by which a pipeline begins to run beside that of a run, if the run's ends have its types. `tried` is the
+/// number of numbers for which it runs before it takes the other's place, if it is a trial.
 pub(crate) fn beside<R: RingRunner, T: Item, P>(
     (next, states): (Arc<P>, StateRules),
     ends: Option<&Ends>,

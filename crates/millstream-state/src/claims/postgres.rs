@@ -136,7 +136,8 @@ where
     }
 }
 
-/// Where rows are read and changed as the last commit has left them, also by a statement that has waited for it.
+/// In this isolation a statement reads and changes rows as the last commit left them, even if it has waited for that
+/// commit.
 const BEGIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED";
 
 /// One process at a time opens jobs, since two cannot make a table at once. Only this uses the lock's number.
@@ -169,7 +170,7 @@ fn take_over(session: &mut Session, job: &str, setup: &str) -> io::Result<(JobRo
     let label = format!("millstream {table} {:016x} ", xxh64(job.as_bytes()));
     session.query(END_SESSIONS, &[&label])?;
     let row = job_row(session, TAKE_OVER, job)?.ok_or_else(|| session.error("a statement returned no row"))?;
-    // With an end, or that of epoch 1 would be the beginning of another.
+    // The label has an end, or the label of epoch 1 would be the beginning of others.
     let label = format!("{label}{}.", row.epoch);
     session.query(LABEL, &[&label])?;
     session.execute_batch("COMMIT")?;

@@ -9,12 +9,12 @@ use crate::{Saved, StateError};
 use std::path::Path;
 use std::sync::{MutexGuard, PoisonError};
 
-/// What the writer of snapshots knows.
+/// The state of the writer of snapshots.
 #[derive(Debug)]
 pub(super) struct Saving {
     /// The id of the next one.
     next: u64,
-    /// Why what is durable in the directory is not known.
+    /// Why it is unknown which names in the directory are durable.
     failed: Option<String>,
 }
 
@@ -68,7 +68,7 @@ impl StateDir {
         self.still_ours()?;
         identity::finish(&*self.disk, &path)?;
         self.sync_snapshots(&mut saving).inspect_err(|_| {
-            // It may be lost at any time, so a later process must not begin with it.
+            // The snapshot may be lost at any time, so a later process must not begin with it.
             drop(self.disk.remove(&path));
         })?;
         saving.next = manifest.id + 1;

@@ -49,14 +49,14 @@ pub fn say_no(link: &UnixStream, why: &str) {
 /// If nothing comes in this time.
 pub fn hear(link: &UnixStream, within: Duration) -> io::Result<Option<u8>> {
     let mut word = [0];
-    // A time of zero would be none at all.
+    // A time of zero would mean no limit.
     link.set_read_timeout(Some(within.max(Duration::from_millis(1))))?;
     loop {
         return match (&*link).read(&mut word) {
             Ok(0) => Ok(None),
             Ok(_) => Ok(Some(word[0])),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-            // Killed with something unread.
+            // The other process was killed with unread bytes.
             Err(error) if error.kind() == io::ErrorKind::ConnectionReset => Ok(None),
             Err(error) => Err(error),
         };

@@ -80,8 +80,8 @@ impl<B> Unknown<B> {
         !matches!(self.0, Policy::Retry)
     }
 
-    /// For an intent without an answer: the answer, if it is known; none inside if the call is to be made, and none if
-    /// that is not known.
+    /// For an intent without an answer: `Some(Some(answer))` if the answer is known, `Some(None)` if the call must be
+    /// made, and `None` if neither is known.
     pub(super) fn settle(&self, key: &EffectKey) -> Option<Option<B>> {
         match &self.0 {
             Policy::Retry => Some(None),

@@ -4,7 +4,7 @@ use lz4_flex::block::{compress_into, decompress_into, get_maximum_output_size};
 
 /// A shorter payload stays as it is.
 const LEAST: usize = 64;
-/// LZ4 makes at most this of a byte; a length beyond it is none that was written.
+/// LZ4 makes at most this many bytes of one; no written length is beyond that.
 const MOST_OF_A_BYTE: usize = 255;
 
 /// Makes a record of the compressed payload, after this room for a header. Returns `false`, with an empty record, if it

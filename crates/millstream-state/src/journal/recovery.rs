@@ -75,7 +75,7 @@ pub(super) fn recover(
         Walk { expected: first, durable: first, lost: Vec::new(), open: VecDeque::new(), skip: options.skip_corrupt };
     let mut segments = Segments::new();
     let mut cut = None;
-    // A segment that is gone, or was cut, says nothing of what is there now.
+    // If the segment is gone or was cut, the place says nothing about the present files.
     let read = read.filter(|read| all.contains(&read.segment));
     for (segment, next) in all.iter().zip(all.iter().skip(1).map(Some).chain([None])) {
         let mut scan = Scan::open(disk, segment.clone())?;
@@ -134,7 +134,7 @@ fn settle(disk: &dyn Disk, path: &Path, unproved: u64, end: u64) -> Result<(), J
     file.sync().map_err(JournalError::io("sync", path))
 }
 
-/// What is known on the way through the records.
+/// The findings so far, on the way through the records.
 struct Walk {
     /// The number of the next value.
     expected: u64,
@@ -155,7 +155,7 @@ impl Walk {
             let why = format!("it begins with number {base}, where {} is next", self.expected);
             self.lose(scan, 0, base, &why)?;
         }
-        // Behind the beginning of the next segment is what a process wrote that was taken for dead.
+        // Records past the beginning of the next segment are those of a process that was taken for dead.
         while until.is_none_or(|until| self.expected < until) {
             let offset = scan.offset;
             match scan.next()? {
@@ -255,7 +255,7 @@ mod tests {
         to
     }
 
-    /// All that is known of a journal that was opened.
+    /// All findings of an opened journal.
     fn recovered(dir: &Path, read: Option<&ReadTo>) -> (Segments, Recovered) {
         let moved =
             read.map(|read| ReadTo { segment: Segment::new(dir, read.segment.base, read.segment.epoch), ..*read });

@@ -6,7 +6,7 @@ use super::record::{self, FORMAT, HEADER, Header, PACKED, PLAIN, Place};
 use crate::disk::{Disk, DiskFile, OpenMode, read_exact};
 use std::path::{Path, PathBuf};
 
-/// What is read at once where a record is looked for.
+/// The bytes that are read at once in the search for a record.
 const CHUNK: usize = 64 << 10;
 
 /// A file of the journal.
@@ -15,7 +15,7 @@ pub(super) struct Segment {
     pub(super) path: PathBuf,
     /// The number of its first value.
     pub(super) base: u64,
-    /// The epoch of the process that made it; no other one writes to it.
+    /// The epoch of the process that made it. No other process writes to it.
     pub(super) epoch: u64,
 }
 

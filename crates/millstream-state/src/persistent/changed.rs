@@ -11,7 +11,7 @@ use serde_json::Value;
 use std::fmt;
 use std::sync::Arc;
 
-/// What becomes of the states of other versions.
+/// The rules for the states of other versions.
 #[derive(Clone, Default)]
 pub(super) struct Versions {
     migrations: Migrations,
@@ -144,7 +144,7 @@ impl Persistent {
     }
 }
 
-/// These rings, which begin with a snapshot, perhaps that of another version.
+/// Makes the rings begin with a snapshot, perhaps of another version.
 pub(super) fn resumed(rings: Rings, snapshot: Snapshot, changed: Option<Changed>) -> Rings {
     match changed {
         Some(Changed { plan, migrations }) => rings.resume_changed(snapshot, plan, migrations),
@@ -157,7 +157,7 @@ impl Versions {
     ///
     /// # Errors
     ///
-    /// If a state that was stored has no place in this version, or the version is refused.
+    /// If a stored state has no place in this version, or the version is refused.
     pub(super) fn changed_from(&self, manifest: &Manifest, plan: &Plan) -> Result<Option<Changed>, JobError> {
         let judged = match &self.judge {
             Some(judge) => {

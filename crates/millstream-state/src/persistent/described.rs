@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 /// The job and its plan.
 pub(super) struct Described {
     pub(super) plan: Value,
-    /// That of the plan alone.
+    /// The fingerprint of the plan alone.
     pub(super) fingerprint: String,
 }
 

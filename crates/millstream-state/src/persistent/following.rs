@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// The time in which a process that has let the directory go has let its journal go, too.
+/// A process that has released the directory releases its journal within this time.
 const LET_GO_WITHIN: Duration = Duration::from_secs(5);
 
 /// The time between two looks at how far the stages are.
@@ -66,7 +66,7 @@ impl Persistent {
         if !self.effects.is_empty() || self.letters.is_some() || self.redo {
             return Err(JobError::CannotFollow);
         }
-        // If they are damaged, it says so while the other process serves.
+        // Damaged snapshots are then reported while the other process still serves.
         if self.dir.snapshots()?.is_empty() {
             return Ok(None);
         }
@@ -86,14 +86,14 @@ pub struct Following<Q: Item, A: Item> {
     reception: Reception<Q, A>,
     waiting: Arc<Waiting<A>>,
     journal: JournalOptions,
-    /// What is waited for.
+    /// The goal of the wait, while one is under way.
     to: Option<To>,
 }
 
-/// Where the stages are to be.
+/// The number that the stages must reach.
 #[derive(Clone, Copy)]
 enum To {
-    /// At what this look finds.
+    /// The number that this look finds.
     Look(u64),
     Number(u64),
 }
@@ -183,7 +183,7 @@ impl<Q: Recorded, A: Item + Clone> Following<Q, A> {
         let Following { ends, running, reception, journal, .. } = self.check()?;
         let At { next, passed, place } = ends.0.place();
         let options = JournalOptions { at_least: next, ..journal };
-        // Behind damage that is left out, all is looked at.
+        // If damage is skipped, the whole journal is read again.
         let place = place.filter(|_| !journal.skip_corrupt);
         let since = Instant::now();
         let there = loop {

@@ -15,7 +15,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
 
-/// How long it may take until the end of a job is noticed whose directory is waited for.
+/// The time between two looks for the end of a job whose directory another process waits for.
 const LOOK: Duration = Duration::from_millis(1);
 
 /// The source of a job, of whatever values.
@@ -93,7 +93,7 @@ impl<O: Send + 'static> Running<O> {
         Ok(self)
     }
 
-    /// The directory is this process's now: snapshots are taken and stored.
+    /// Called when this process has the directory: snapshots are taken and stored from now on.
     #[cfg(feature = "service")]
     pub(super) fn own(mut self, dir: StateDir, at: u64) -> Result<Self, JobError> {
         self.began = at;
@@ -267,7 +267,7 @@ impl std::fmt::Debug for Storer {
     }
 }
 
-/// A thread that takes a snapshot now and then. It ends with this.
+/// A thread that takes a snapshot at intervals. It ends when this is dropped.
 struct Timer {
     end: Option<SyncSender<()>>,
     thread: Option<JoinHandle<()>>,

@@ -64,7 +64,7 @@ impl Persistent {
         Ok((client, running))
     }
 
-    /// The run of a service, that of a follower if it has what that needs.
+    /// The run of a service; with `behind` it is that of a follower.
     pub(super) fn served<Q, A, P>(
         self,
         stages: P,

@@ -4,7 +4,7 @@ use crate::journal::{Journal, JournalError, JournalReader, ReadTo, Records};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// The time between two looks at what the other process has written.
+/// The time between two looks at the other process's journal.
 const LOOK: Duration = Duration::from_millis(5);
 
 /// The state that the source of a follower shares with its process.

@@ -235,7 +235,7 @@ impl Resumable<Block> for FollowedFile {
 }
 
 impl FollowedFile {
-    /// A reader from this place on: of the file that has the name, with what is to be read before it.
+    /// A reader from this place on: of the file that has the name, with the rotated file that must be read before it.
     fn found(&self, follow: Follow, stored: Stored) -> io::Result<(Follow, Option<Rotated>)> {
         let Stored { path, device, inode, offset, before } = stored;
         if path != self.path {

@@ -19,14 +19,14 @@ pub struct Journaled<F> {
     disk: Arc<dyn Disk>,
     epoch: u64,
     options: JournalOptions,
-    /// Whether it only reads what is there.
+    /// Whether it only reads the journal.
     read_only: bool,
     live: Mutex<Option<F>>,
     journal: Arc<Mutex<Option<Journal>>>,
     failure: Arc<Mutex<Option<io::Error>>>,
     recovered: Arc<Mutex<Option<String>>>,
     on_recovery: Option<OnRecovery>,
-    /// If it follows the journal of another process, which this one is to take over.
+    /// Set if it follows the journal of another process, from which this one takes over.
     behind: Option<Arc<Behind>>,
 }
 
@@ -37,7 +37,7 @@ type OnRecovery = Box<dyn Fn(&Recovered) + Send + Sync>;
 pub struct JournalPlace {
     /// The number of the next one in the journal.
     next: u64,
-    /// How many before it were lost, and left out: by so much less is its number in the stream.
+    /// How many before it were lost, and left out: its number in the stream is less by this.
     lost: u64,
 }
 
@@ -250,7 +250,7 @@ pub struct JournaledValues<G: Groups> {
     /// Those of another process's journal, while it has that.
     followed: Option<Followed>,
     live: Option<G>,
-    /// Values that are committed and not passed on yet.
+    /// Values that are committed but not yet passed on.
     group: VecDeque<G::Item>,
     /// The place of the next value that is passed on.
     place: JournalPlace,
@@ -323,7 +323,7 @@ impl<G: Groups> JournaledValues<G> {
         })
     }
 
-    /// Says in the journal that all of it is durable, for later readers.
+    /// Marks the whole journal as durable, for later readers.
     fn end(&mut self) -> Option<G::Item> {
         let marked = locked(&self.journal).as_mut().map_or(Ok(()), Journal::mark);
         marked.err().and_then(|error| self.fail(io::Error::other(error)))
@@ -345,7 +345,7 @@ fn append(journal: &mut Option<Journal>, number: u64, bytes: &[u8]) -> Result<bo
             journal.commit()?;
             journal.append(number, bytes)?;
         }
-        // What is in the group need not wait for that.
+        // The values in the group need not wait for that.
         Err(JournalError::Full { .. }) => return journal.commit().map(|_| false),
         appended => appended?,
     }

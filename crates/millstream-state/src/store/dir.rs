@@ -34,7 +34,7 @@ const SNAPSHOTS: &str = "snapshots/";
 pub struct StoreDir {
     store: Arc<dyn Store>,
     job: Identity,
-    /// The id of the next snapshot; `None` if it is to be read alone.
+    /// The id of the next snapshot; `None` if the store was opened only to be read.
     next: Option<Mutex<u64>>,
 }
 
@@ -158,7 +158,7 @@ impl StoreDir {
         parts.push(&sealed);
         let name = format!("{SNAPSHOTS}{}", manifest.file());
         match self.store.put(&name, &parts) {
-            // No other process uses this name: it was put by a try whose answer was lost, and which was repeated.
+            // No other process uses this name: an earlier try has put the object, and its answer was lost.
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => self.verify(&manifest)?,
             put => put.map_err(StateError::io("put", Path::new(&name)))?,
         }
@@ -238,7 +238,7 @@ fn list(store: &dyn Store, prefix: &str) -> Result<Vec<(String, u64)>, StateErro
     store.list(prefix).map_err(StateError::io("list", Path::new(prefix)))
 }
 
-/// What the object of the newest epoch has; `None` if there is none.
+/// The contents of the newest epoch's object; `None` if there is none.
 fn newest_job(store: &Arc<dyn Store>) -> Result<Option<Identity>, StateError> {
     let Some(mut newest) = list(&**store, JOBS)?.pop() else { return Ok(None) };
     loop {
@@ -255,7 +255,7 @@ fn newest_job(store: &Arc<dyn Store>) -> Result<Option<Identity>, StateError> {
     }
 }
 
-/// What the object of an epoch has.
+/// The contents of an epoch's object.
 fn job(store: &Arc<dyn Store>, (name, length): (String, u64)) -> Result<Identity, StateError> {
     let (path, mut object) = (Path::new(&name), Object { store: Arc::clone(store), name: name.clone(), length });
     let (job, _): (Identity, u64) = JOB_KIND.read(&mut object).map_err(|why| why.at(path, &JOB_KIND))?;

@@ -67,7 +67,7 @@ type Sent = Pin<Box<dyn Future<Output = Result<u64, Error>> + Send>>;
 
 pub(super) struct Session {
     client: Arc<Client>,
-    /// What moves the bytes.
+    /// The task that moves the bytes.
     driver: JoinHandle<()>,
     /// Why the connection has ended.
     ended: Arc<Mutex<Option<String>>>,
@@ -159,14 +159,14 @@ impl Session {
         match block_until(after(self.patience), request) {
             Some(answer) => answer.map_err(|error| self.said(&error)),
             None => {
-                // What comes later would be taken for an answer to the next request.
+                // A later answer would be taken for the answer to the next request.
                 self.driver.abort();
                 Err(self.error(&format!("the server has not answered for {:?}", self.patience)))
             }
         }
     }
 
-    /// What the server or the connection has said.
+    /// The error of the server or of the connection.
     fn said(&self, error: &Error) -> io::Error {
         let ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner).clone();
         match ended.filter(|_| error.is_closed()) {
@@ -181,7 +181,7 @@ impl Session {
     }
 }
 
-/// What an error says, with its cause, in one line.
+/// The text of an error, with its cause, in one line.
 pub(super) fn text_of(error: &Error) -> String {
     let text = match (error.as_db_error(), error::Error::source(error)) {
         (Some(said), _) => said.to_string(),
