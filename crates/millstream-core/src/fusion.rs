@@ -19,7 +19,7 @@ pub use passage::{Chain, Clock, Fill, Next, OfPassage, Passage, Same, chain};
 
 use crate::{Backend, Density, Item, On, SequenceNumber, Shape};
 
-/// What one or more stages do with a slot of an edge of shape `A`, and the ring that the last of them writes.
+/// The work of one or more stages on a slot of an edge of shape `A`, and the ring that the last of them writes.
 pub trait SlotKernel<K: Backend, A: Shape>: Sized + Send + 'static {
     /// The state of the last stage.
     type State: Item + Clone;

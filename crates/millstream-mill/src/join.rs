@@ -25,7 +25,7 @@ pub(crate) struct Join {
     pub(crate) keeps: bool,
     /// The most rows of the other wire.
     pub(crate) most: usize,
-    /// What it finds.
+    /// Counts the partners that it finds.
     pub(crate) partners: Partners,
 }
 
@@ -58,7 +58,7 @@ impl Sides {
     }
 }
 
-/// What a step answers.
+/// The answer of a step.
 #[derive(Default)]
 struct Matched {
     text: Vec<u8>,

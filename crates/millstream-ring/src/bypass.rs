@@ -177,7 +177,7 @@ impl<'e, 'r> IdleRings<'e, 'r> {
     }
 
     /// Takes at most `n` values, and calls `f` with each and its number, on the first clock of the rings, and with the
-    /// state of a loop and a sink. `f` returns what became of the slot. There are fewer than `n` if the values end, if
+    /// state of a loop and a sink. `f` returns the outcome of the slot. There are fewer than `n` if the values end, if
     /// a [mark](IdleRings::before_mark) comes first, or if a slot [does not go on](Fill::goes_on). The numbers of a
     /// later clock pass by [`pass_clock`](IdleRings::pass_clock).
     ///
@@ -303,7 +303,7 @@ fn are_all(ends: &[&mut dyn RingEnd], clocks: &[usize]) -> bool {
     known && held == gates
 }
 
-/// What went past the rings.
+/// The numbers that went past the rings.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Passed {
     /// How many numbers.

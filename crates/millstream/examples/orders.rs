@@ -46,7 +46,7 @@ fn parse(line: &str) -> Result<Order, String> {
     Ok(Order { id: number(id)?, user: user.to_owned(), item: item.to_owned(), count: number(count)? })
 }
 
-/// What a server knows of a user.
+/// A server's data of a user.
 fn find(name: &String) -> User {
     User { name: name.clone(), limit: if name == "ann" { 100 } else { 10 } }
 }

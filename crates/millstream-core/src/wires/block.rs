@@ -1,4 +1,4 @@
-//! Blocks: statements that bind wires, and what comes out.
+//! Blocks: statements that bind wires, and a result.
 
 use super::as_parts;
 use super::{BlockBackend, Edges, Forks, Scope, Wire};

@@ -14,7 +14,7 @@ pub struct Or<P, Q> {
 debug!(Or<P, Q>);
 as_parts!(Or<P, Q>: P Q; KeepsClock Quiet Shardable Determinate);
 
-/// What wires and tuples of wires have beyond the combinators: for every pipeline over a block.
+/// The methods of wires and tuples of wires beyond the combinators: for every pipeline over a block.
 pub trait WireExt<S: 'static>: Arrow<In = Scope<S>> {
     /// This wire, and `other` at the numbers at which this wire is empty. It is filled where either is.
     ///

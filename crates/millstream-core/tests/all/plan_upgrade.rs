@@ -1,4 +1,4 @@
-//! What would become of a run that goes on with another pipeline.
+//! The verdict on a run that goes on with another pipeline.
 
 use millstream_core::plan::Verdict;
 use millstream_core::{Arrow, ClockExt, KeysExt, Plan, StreamsExt, pipeline};

@@ -24,7 +24,7 @@ pub(crate) fn drops(stages: &[&str]) -> Allowed {
     Allowed { drops: names(stages), ..Allowed::default() }
 }
 
-/// What would become of a run, without the stages that keep nothing.
+/// The verdict on a run, without the stages that keep nothing.
 fn check(old: &str, new: &str, allowed: &Allowed) -> Vec<String> {
     let old = load(old, 1);
     let next = next(&old, new);

@@ -33,7 +33,7 @@ fn out(program: &Program, all: Vec<Written>) -> (BTreeMap<String, String>, Out) 
     (files, out)
 }
 
-/// What a run writes that goes on with another text at a number.
+/// The output of a run that goes on with another text at a number.
 fn changed(
     old: &Program,
     new: &Program,

@@ -1,4 +1,4 @@
-//! What those who know jq expect.
+//! The habits of jq users, and the messages for them.
 
 use crate::meaning::{check, check_dead};
 use crate::running::of;

@@ -1,4 +1,4 @@
-//! What is posted to a page.
+//! Posts to a page.
 
 use millstream_observe::Page;
 use millstream_observe::serde_json::json;

@@ -96,7 +96,7 @@ impl<K: Ord + Clone, S: Clone> OpenFolds<K, S> {
         self.clock.greatest
     }
 
-    /// Outputs all windows, and then what no window has reported, in the order of the keys.
+    /// Outputs all windows, and then the late values that no window has reported, in the order of the keys.
     pub(super) fn finish(mut self, window: &Window, start: &S, results: &mut Vec<FoldedWindow<S, K>>) {
         let left = self.clock.watermark;
         for (_, key, at) in std::mem::take(&mut self.due) {
@@ -372,7 +372,7 @@ impl<K: Ord + Clone, S: Clone> At<'_, K, S> {
 }
 
 impl Window {
-    /// What the result of a window is, after a value was added: `None` if there is none.
+    /// The result of a window after a value was added: `None` if there is none.
     fn timing(&self, closed: bool, values: u64) -> Option<Timing> {
         let early = || self.early.is_some_and(|n| values.is_multiple_of(n)).then_some(Timing::Early);
         if closed { Some(Timing::Refined) } else { early() }

@@ -3,7 +3,7 @@
 use super::Verdict;
 use crate::plan::{Plan, Stage, StateInfo};
 
-/// What of a stage outlives a number.
+/// The part of a stage that outlives a number.
 #[derive(Clone, Copy)]
 pub(super) enum Keeps<'a> {
     Nothing,

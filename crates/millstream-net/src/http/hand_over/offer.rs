@@ -19,7 +19,7 @@ use tokio::io::AsyncReadExt;
 use tokio::sync::watch;
 use tokio::time::timeout;
 
-/// The time limit for a process that has connected to say what it wants.
+/// The time limit for the request of a process that has connected.
 const SAYS_WITHIN: Duration = Duration::from_secs(5);
 
 /// After this time, a process counts as settled even without a request.
