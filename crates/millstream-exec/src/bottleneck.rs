@@ -220,7 +220,7 @@ impl Loads {
         !load.own_thread && left > BUSY * total
     }
 
-    /// The measured rate with this number of workers, relative to the present one; none unless both were tried.
+    /// The measured rate with this number of workers, relative to the present one; `None` unless both were tried.
     fn measured(&self, workers: usize) -> Option<f64> {
         let rate = |workers| self.rates.iter().find(|rate| rate.workers == workers).map(|rate| rate.numbers_per_second);
         Some(rate(workers)? / rate(self.workers).filter(|rate| *rate > 0.0)?)

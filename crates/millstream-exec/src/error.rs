@@ -69,13 +69,13 @@ impl RunError {
         RunError::Stage { stage, number: Some(SequenceNumber(number)), cause }
     }
 
-    /// The user's code unwound with this.
+    /// The failure by a panic of the user's code, with this payload.
     pub(crate) fn unwound(stage: &str, number: Option<u64>, payload: &(dyn Any + Send)) -> Self {
         let cause = FailureCause { message: message(payload), error: error_of(payload) };
         RunError::Stage { stage: stage.to_owned(), number: number.map(SequenceNumber), cause }
     }
 
-    /// As [`unwound`](RunError::unwound), of a payload that is not needed any more.
+    /// As [`unwound`](RunError::unwound), and drops the payload.
     pub(crate) fn unwound_with(stage: &str, number: Option<u64>, payload: Box<dyn Any + Send>) -> Self {
         let failure = RunError::unwound(stage, number, payload.as_ref());
         discard(payload);

@@ -28,7 +28,7 @@ pub struct Feed {
 struct FedRings {
     count: usize,
     slot_bytes: usize,
-    /// None: as many as the other rings of the run have.
+    /// `None`: as many as the other rings of the run have.
     slots: Option<usize>,
 }
 

@@ -33,10 +33,10 @@ pub(crate) trait InPlace: HeldState {
     /// each was and is.
     fn take_over(&mut self, old: &mut dyn HeldState, around: Option<&[KeyMove]>) -> Option<Vec<KeyMove>>;
 
-    /// How the states of a stage whose keys have moved go on; its tasklets all have this type.
+    /// Distributes the states of a stage whose keys have moved; its tasklets all have this type.
     fn spread(&self) -> Spread;
 
-    /// What was kept of a state of this type. May run the user's code.
+    /// Reads a kept state of this type. May run the user's code.
     ///
     /// # Errors
     ///

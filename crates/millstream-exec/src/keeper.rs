@@ -132,7 +132,7 @@ impl<S> Keeper<S> {
         Keeper { hand_over, ..self }
     }
 
-    /// The state where it is; none if there is no state.
+    /// The state in its stage; `None` if there is no state.
     pub(crate) fn in_place<'s>(self, state: &'s mut S) -> Option<Box<dyn InPlace + 's>>
     where
         S: Item,
@@ -182,14 +182,14 @@ impl<S> Keeper<S> {
     }
 }
 
-/// Where a stage with keys says how many bytes its states have; nothing if it has no keys.
+/// The counter in which a stage with keys stores the bytes of its states; empty if it has no keys.
 #[derive(Clone, Debug)]
 pub(crate) struct StateBytes<S> {
     of: Option<(BytesOf<S>, Arc<AtomicU64>)>,
 }
 
 impl<S> StateBytes<S> {
-    /// Says it, after a step.
+    /// Stores the bytes, after a step.
     #[inline]
     pub(crate) fn say(&self, state: &S) {
         if let Some((of, bytes)) = &self.of {
@@ -197,7 +197,7 @@ impl<S> StateBytes<S> {
         }
     }
 
-    /// Where others read it.
+    /// The counter that other threads read.
     pub(crate) fn bytes(&self) -> Option<Arc<AtomicU64>> {
         self.of.as_ref().map(|(_, bytes)| bytes.clone())
     }

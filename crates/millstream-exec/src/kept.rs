@@ -14,7 +14,7 @@ use millstream_core::{Item, SequenceNumber};
 use std::any::{Any, type_name};
 use std::fmt;
 
-/// What is kept of a tasklet at a mark.
+/// The kept state of a tasklet at a mark.
 #[derive(Clone)]
 pub(crate) struct Kept {
     /// The next number of its output, if it starts a clock.
@@ -54,12 +54,12 @@ pub(crate) trait State: Any + Send + Sync {
     fn stamps(&self) -> Option<Vec<CopyStamp>> {
         None
     }
-    /// How many of its places may differ from that earlier copy, and how many there are; none if that is not known.
+    /// How many of its places may differ from that earlier copy, and how many there are; `None` if that is not known.
     #[cfg(feature = "durable")]
     fn changed(&self, _earlier: &[CopyStamp]) -> Option<(usize, usize)> {
         None
     }
-    /// What has changed since then as bytes; none if that is not known.
+    /// The changes since then as bytes; `None` if they are not known.
     #[cfg(feature = "durable")]
     fn write_changes(&self, _earlier: &[CopyStamp]) -> Option<postcard::Result<Vec<u8>>> {
         None
@@ -142,7 +142,7 @@ impl Kept {
         self.next
     }
 
-    /// The state, if there is one that is not written down.
+    /// The state, if there is one that is not written.
     pub(crate) fn into_held(self) -> Option<Box<dyn HeldState>> {
         match self.state {
             Some(Held::Live(state)) => Some(state.into_held(self.version)),

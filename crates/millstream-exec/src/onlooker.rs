@@ -67,13 +67,13 @@ impl Default for Members {
 }
 
 impl Members {
-    /// Adds a stage; its place.
+    /// Adds a stage, and returns its place.
     pub(crate) fn add(&mut self, member: Member) -> Place {
         self.members.push(member);
         Place { index: self.members.len() - 1, panicked: Some(self.panicked.clone()) }
     }
 
-    /// The stages, and what says which of them has failed. `name` is that of a stage of the plan.
+    /// The stages, and the record of which of them has failed. `name` returns the name of a stage of the plan.
     pub(crate) fn finish(self, name: impl Fn(usize) -> String) -> (Vec<Member>, Failing) {
         let names = self.members.iter().map(|member| name(member.stage)).collect();
         (self.members, Failing { names, panicked: Some(self.panicked) })
@@ -100,7 +100,7 @@ impl Failing {
     }
 }
 
-/// Counts what a loop moves, for one of its stages.
+/// Counts the numbers that a loop moves, for one of its stages.
 pub(crate) struct Onlooker {
     probe: TaskProbe,
     /// The numbers that it has counted.

@@ -84,7 +84,7 @@ impl<T: Item> Sender<T> {
         self.try_send_then(value, || self.shared.wake())
     }
 
-    /// As [`try_send`](Sender::try_send). `published` tells the run of the value.
+    /// As [`try_send`](Sender::try_send). `published` notifies the run of the value.
     pub(crate) fn try_send_then(&self, value: T, published: impl FnOnce()) -> Result<(), TrySendError<T>> {
         let offered = match &self.route {
             Route::Source(output) => output.offer(value),
@@ -150,7 +150,7 @@ impl<T: Item> Sender<T> {
     pub fn send_all(&self, values: impl IntoIterator<Item = T>) -> Result<(), SendError<Vec<T>>> {
         let mut values = values.into_iter();
         let sent = self.send_from(&mut values);
-        // The iterator's drop may panic, and what is being returned would leak then (rust-lang/rust#47949).
+        // The iterator's drop may panic, and would then leak the values being returned (rust-lang/rust#47949).
         drop(values);
         sent
     }

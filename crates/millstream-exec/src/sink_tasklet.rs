@@ -8,13 +8,13 @@ use millstream_ring::{Mark, MarkKind, Reader, RingLayout};
 use std::marker::PhantomData;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// What a sink leaves when it gets no more.
+/// The remains of a sink that gets no more values.
 pub(crate) struct Left<A, K> {
     left: Mutex<Option<(K, Seen)>>,
     shape: PhantomData<fn() -> A>,
 }
 
-/// What a sink has seen.
+/// The numbers that a sink has seen.
 #[derive(Clone, Copy)]
 pub(crate) struct Seen {
     /// END's number, or the number that comes next.
@@ -30,7 +30,7 @@ impl<A, K> Left<A, K> {
         Arc::new(Left { left: Mutex::new(None), shape: PhantomData })
     }
 
-    /// What the sink of a finished run left.
+    /// The remains of a finished run's sink.
     pub(crate) fn of(sink: K, report: &Report) -> Self {
         let seen = Seen { numbers: report.numbers, values: report.values, ended: true };
         Left { left: Mutex::new(Some((sink, seen))), shape: PhantomData }
@@ -43,7 +43,7 @@ impl<A, K> Left<A, K> {
 
 /// The sink of a run that is over, whatever its type.
 pub(crate) trait Finish<O>: Send + Sync {
-    /// What it has seen; none if its thread was lost.
+    /// The numbers that it has seen; `None` if its thread was lost.
     fn seen(&self) -> Option<Seen>;
 
     /// Its result, or the payload of its panic; `None` if it is gone.
@@ -149,7 +149,7 @@ impl<A: RingLayout> Splice<A> {
         self.old.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Where the sink gets its next reader, it leaves the present one.
+    /// When the sink gets its next reader, it leaves the present one.
     pub(crate) fn want_old(&self) {
         *self.old() = Fork::Wanted;
     }
@@ -167,13 +167,13 @@ impl<A: RingLayout> Splice<A> {
     }
 }
 
-/// What changes with every value.
+/// The part that changes with every value.
 struct User<K> {
     sink: K,
     values: u64,
 }
 
-/// Gives the sink a value.
+/// Passes a value to the sink.
 #[inline(always)]
 pub(crate) fn put<A: RingLayout, K: Sink<A>>(sink: &mut K, number: SequenceNumber, value: A::Ref<'_>) {
     if let Err(error) = sink.put(number, value) {
@@ -214,7 +214,8 @@ impl<A: RingLayout, K> SinkTasklet<A, K> {
         Some((&mut self.input, &mut self.user.as_mut()?.sink))
     }
 
-    /// The loop has given it this many values. If it `goes_on`, it has a pause to come; if that failed, it has none.
+    /// Notes that the loop has passed it this many values. If the run `goes_on`, the sink pauses later; after a failure
+    /// it does not.
     pub(crate) fn has_read(&mut self, values: usize, goes_on: bool) {
         self.read = goes_on;
         self.user.iter_mut().for_each(|user| user.values += values as u64);

@@ -262,12 +262,12 @@ impl<T: Item, I> SourceTasklet<T, I> {
         self.output.lay(&self.shared.marks)
     }
 
-    /// What a loop takes values from, and the ring that they pass.
+    /// The iterator from which a loop takes values, and the ring that they go past.
     pub(crate) fn for_loop(&mut self) -> (&mut I, &mut Producer<T>) {
         (&mut self.values, &mut self.output.producer)
     }
 
-    /// The values have ended.
+    /// Notes that the values have ended.
     pub(crate) fn exhaust(&mut self) {
         self.exhausted = true;
     }

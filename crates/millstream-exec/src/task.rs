@@ -249,7 +249,7 @@ impl Task {
         Some(progress)
     }
 
-    /// What becomes of a panic in a step.
+    /// Handles a panic in a step.
     fn panicked(&self, shared: &Shared, tasklet: &dyn Tasklet, payload: Payload) -> (Progress, Option<Broken>) {
         if self.cancelled(shared) && !self.side_output {
             // The stream has ended downstream; nothing reads this tasklet's output.
@@ -318,7 +318,8 @@ impl Task {
         self.occupant.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
-    /// What it did, and the input it has left. Drops the tasklet, except one in the middle of a step without `wait`.
+    /// The report of its work, and the input it has left. Drops the tasklet, unless a step is in progress and `wait` is
+    /// false.
     pub(crate) fn report(&self, shared: &Shared, wait: bool) -> StageReport {
         let empties = self.watched.probe.empties();
         let left = self.clear(shared, wait).unwrap_or(0);

@@ -97,7 +97,7 @@ pub(crate) fn refused(threads: usize, cores: usize) -> String {
 #[derive(Debug)]
 pub(crate) struct IdleStrategy {
     first: (Wait, usize),
-    /// As the run says that took a source which was there before.
+    /// The strategy and cores of the run that has taken a source that existed before it.
     adopted: OnceLock<(Wait, usize)>,
     /// Threads other than the workers.
     others: AtomicUsize,
@@ -121,7 +121,7 @@ impl IdleStrategy {
         }
     }
 
-    /// Waits like this from now on, on `cores` cores.
+    /// Sets how it waits from now on, on `cores` cores.
     pub(crate) fn adopt(&self, wait: Wait, cores: usize) {
         // One run takes a source.
         let _ = self.adopted.set((wait, cores));

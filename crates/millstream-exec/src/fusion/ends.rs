@@ -25,7 +25,7 @@ pub(crate) trait RunEnds<O: Shape>: Send + 'static {
     type Behind: RunEnds<O>;
     /// The source's values.
     type Values: Iterator<Item: Item> + Send + 'static;
-    /// What takes the output.
+    /// The sink of the output.
     type Sink: Sink<O>;
 }
 
@@ -91,12 +91,12 @@ impl<X> Lent<X> {
         Lent(Arc::new(Mutex::new(None)))
     }
 
-    /// Not for a step, in which the user's code may hold the lock.
+    /// Waits for the lock. A step must not, since the user's code may hold it.
     pub(super) fn lock(&self) -> MutexGuard<'_, Option<X>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// None while another one uses it: it may be in the user's code, on this very thread.
+    /// `None` while it is in use, perhaps in the user's code on this very thread.
     pub(crate) fn try_lock(&self) -> Option<MutexGuard<'_, Option<X>>> {
         try_lock(&self.0)
     }

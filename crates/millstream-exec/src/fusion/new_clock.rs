@@ -17,7 +17,7 @@ use std::any::Any;
 use std::mem::swap;
 use std::sync::Arc;
 
-/// The outputs of a value that are given beyond what the clock allows.
+/// The most outputs of a value that are passed on beyond the clock's limit.
 const FURTHER: usize = 1024;
 
 /// A stage of an [`ExpandKernel`], and its place in the pipeline.

@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 /// compared with a time slice.
 const STEP: Duration = Duration::from_micros(50);
 
-/// What was at work when a number failed, if that was not a stage.
+/// The end that was at work when a number failed, if it was not a stage.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum At {
     Stage,
@@ -50,13 +50,13 @@ impl Drop for Unwinding<'_> {
     }
 }
 
-/// What a step has taken past the rings, and why it has stopped.
+/// The result of a step past the rings: how far it came, and why it stopped.
 #[derive(Default)]
 pub(super) struct Ran {
     /// How many numbers have passed, on the clock that has moved most.
     pub(super) most: usize,
     pub(super) filled: usize,
-    /// No further value comes.
+    /// Whether no further value comes.
     pub(super) exhausted: bool,
     /// Whether the numbers were dear.
     pub(super) dear: bool,
@@ -247,8 +247,8 @@ pub(super) fn run_behind<T: Item, A: Shape, O: RingLayout, P: Passage<A, O>, K: 
     going.ran
 }
 
-/// What has come of a batch, once its deferred outputs are with the sink: also those before the number at which a stage
-/// has failed. If the sink fails, that is the first failure.
+/// The outcome of a batch, once its deferred outputs are with the sink, those before a failed stage's number among
+/// them. If the sink fails, that is the first failure.
 fn flushed<A: Shape, O: RingLayout, P: Passage<A, O>, K: Sink<O>>(
     outcome: Result<(), Payload>,
     passage: &P,

@@ -19,7 +19,7 @@ pub(crate) trait InFront<A: Shape, X: Shape>: Send + 'static {
     /// Whether its own ring would be a mask, whose slots are all filled.
     const MASKS: bool = false;
 
-    /// What `next` makes of this stage's output at a slot. The user's code is called at `place`.
+    /// Passes this stage's output at a slot to `next`, and returns its result. The user's code is called at `place`.
     fn pass<T>(&self, place: &Place, slot: Option<A::Ref<'_>>, next: impl FnOnce(Option<X::Ref<'_>>) -> T) -> T;
 
     /// The counters of its failures.
@@ -57,7 +57,7 @@ where
     fn pass<T>(&self, place: &Place, slot: Option<A::Ref<'_>>, next: impl FnOnce(Option<&B>) -> T) -> T {
         let made = place.call(|| (self.f)(slot));
         let passed = next(made.as_ref());
-        // Here, and not on the way out: a panic of its drop would leak what is returned (rust-lang/rust#47949).
+        // Here, and not on the way out: a panic of its drop would leak the returned value (rust-lang/rust#47949).
         drop(made);
         passed
     }

@@ -41,7 +41,7 @@ impl<W> OfFormat<W> {
     }
 }
 
-/// What is written, and the number of the first slot of it.
+/// The written text, and the number of its first slot.
 #[derive(Default)]
 pub(crate) struct Written<T: ?Sized + Kind> {
     sheet: Sheet<T>,

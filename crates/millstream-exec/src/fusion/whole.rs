@@ -53,7 +53,7 @@ pub(super) type Value<W, O> = <<W as RunEnds<O>>::Values as Iterator>::Item;
 pub(super) type SourceOf<W, O> = SourceTasklet<Value<W, O>, <W as RunEnds<O>>::Values>;
 pub(super) type SinkOf<W, O> = SinkTasklet<O, <W as RunEnds<O>>::Sink>;
 
-/// What all stages do with a slot, and their states while they do. Otherwise these are start states.
+/// The work of all stages on a slot, and their states meanwhile. Between two steps these are start states.
 pub(super) struct Loop<P, S> {
     pub(super) passage: P,
     pub(super) state: S,
@@ -86,7 +86,7 @@ where
     /// How many steps past the rings there were since.
     past: u32,
     at: At,
-    /// Where it has failed: at a number of a clock.
+    /// The clock and the number at which it has failed.
     failed: Option<(usize, u64)>,
     shape: PhantomData<fn() -> A>,
 }

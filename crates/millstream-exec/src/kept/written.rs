@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::any::{Any, type_name};
 
-/// What is kept of a tasklet, as it is written.
+/// The kept state of a tasklet, as it is written.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct WrittenLane {
     next: Option<SequenceNumber>,
@@ -162,7 +162,7 @@ impl Kept {
         Ok(state)
     }
 
-    /// What a later mark has to know of this one; none if it has no state that is written as changes.
+    /// The stamps for a later mark; `None` if this has no state that can be written as changes.
     pub(crate) fn stamps(&self) -> LaneStamps {
         match &self.state {
             Some(Held::Live(state)) => (**state).stamps(),
@@ -219,7 +219,7 @@ impl Kept {
         }
     }
 
-    /// As a state of type `S`, whatever the name was that its type had when it was written.
+    /// As a state of type `S`, whatever name its type had when it was written.
     pub(crate) fn renamed<S>(mut self) -> Self {
         if let Some(Held::Written { type_name: name, .. }) = &mut self.state {
             *name = type_name::<S>().to_owned();

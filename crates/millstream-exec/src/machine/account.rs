@@ -11,7 +11,7 @@ const SELDOM: Duration = Duration::from_millis(10);
 /// takes some microseconds even on a free core.
 const LONG: Duration = Duration::from_micros(250);
 
-/// What each thread of a run did: its time on a core, and its long waits for one.
+/// The times of each thread of a run: on a core, and in long waits for one.
 #[derive(Debug)]
 pub(crate) struct Accounts {
     threads: Box<[Sums]>,
@@ -66,7 +66,7 @@ struct Statement {
     turns: u64,
 }
 
-/// What a thread did between two statements.
+/// The times of a thread between two statements.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Did {
     ran_ns: u64,

@@ -7,9 +7,9 @@ use millstream_ring::MarkKind;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-/// What is done to a run at a number, while its stages take nothing from that number on.
+/// A change of a run at a number, while its stages take nothing from that number on.
 pub(crate) trait Change: Send {
-    /// What its mark asks of the stages.
+    /// The request of its mark to the stages.
     fn kind(&self) -> MarkKind {
         MarkKind::Retire
     }
@@ -19,7 +19,7 @@ pub(crate) trait Change: Send {
         true
     }
 
-    /// Whether it is of the version that runs beside the run's. While there is one, others are refused.
+    /// Whether it concerns the version that runs beside the run's. While there is one, others are refused.
     fn of_shadow(&self) -> bool {
         false
     }
@@ -35,7 +35,7 @@ pub(crate) trait Change: Send {
         false
     }
 
-    /// It is moot, and planned no longer. The caller holds no lock.
+    /// Called when it is moot and no longer planned. The caller holds no lock.
     fn withdraw(self: Box<Self>) {}
 
     /// Carries it out, and lets the run go on. The caller is a thread of the run, and holds no lock. Returns how many

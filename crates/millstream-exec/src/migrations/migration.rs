@@ -64,7 +64,7 @@ impl Migration {
         Migration { stage, types, migrate: Arc::new(migrate), copies: [copy::<Old>, copy::<New>], read }
     }
 
-    /// As [`new`](Migration::new), also of a state that was written down. The old type may have another name now.
+    /// As [`new`](Migration::new), also for a state that was written. The old type may have another name now.
     #[cfg(feature = "durable")]
     pub(crate) fn of_written<Old, New>(stage: String, migrate: impl Fn(Old) -> New + Send + Sync + 'static) -> Self
     where
@@ -138,7 +138,7 @@ impl Migration {
     }
 }
 
-/// What a migration made, for a stage whose state has this type and version.
+/// The result of a migration, for a stage whose state has this type and version.
 struct MigratedState {
     state: Box<dyn Any>,
     type_name: &'static str,
@@ -163,7 +163,7 @@ impl HeldState for MigratedState {
     }
 }
 
-/// What a migration made, if the types were its own; or its panic.
+/// The result of a migration, if the types were its own; or its panic.
 type Made = Result<Option<Box<dyn Any + Send>>, Box<dyn Any + Send>>;
 
 /// A clone of a state of type `S`, alone or by key.
@@ -177,7 +177,7 @@ fn copy<S: Item + Clone>(state: &dyn Any) -> Option<Box<dyn Any + Send>> {
 /// The reason if a migration without a reader of bytes meets a state that is bytes.
 const NOT_READ: &str = "has its state in the snapshot as bytes: use `migrate_written`, which reads them";
 
-/// A state of type `Old`, alone or by key, that was written down.
+/// A written state of type `Old`, alone or by key.
 #[cfg(feature = "durable")]
 fn read<Old: Item + Clone + serde::de::DeserializeOwned>(kept: Kept) -> Result<Box<dyn HeldState>, String> {
     use crate::in_place::CopiedState;

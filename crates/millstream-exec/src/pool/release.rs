@@ -52,7 +52,7 @@ impl Pool {
         remains.get_or_insert(Remains { stages, accepted });
     }
 
-    /// What was released.
+    /// The figures about the released values.
     pub(crate) fn remains(&self) -> Option<Remains> {
         self.release.remains.lock().unwrap_or_else(PoisonError::into_inner).take()
     }

@@ -40,7 +40,7 @@ impl Pool {
         let retired: Vec<_> = old.tasks.iter().filter(|task| !is_source(task.watched.role)).collect();
         retired.iter().for_each(|task| task.replace());
         {
-            // Held until the groups are cut: the number of workers is the one that was set last.
+            // Held until the groups are cut, so that the last set number of workers holds.
             let controller = self.controller();
             let mut placed = self.placed();
             placed.moved_before += retired.iter().map(|task| task.moved()).sum::<u64>();
@@ -71,8 +71,8 @@ impl Pool {
         behind.map_or(0, |last| last + 1)
     }
 
-    /// The tasklets that have retired go on: nothing takes their place. One that has passed the mark may still be in
-    /// that step, and has not noted that it retires: each is waited for.
+    /// Lets the retired tasklets go on, since nothing takes their place. A tasklet that has passed the mark may still
+    /// be in that step, and not have noted that it retires, so this waits for each.
     pub(crate) fn go_on(&self) {
         let retired = |task: &&Arc<Task>| task.watched.role != Role::Source;
         self.roster().tasks.iter().filter(retired).for_each(|task| task.resume());

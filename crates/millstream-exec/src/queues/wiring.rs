@@ -21,7 +21,7 @@ pub struct QueuesWiring {
     pub(crate) side_sinks: SideSinks,
     control: Arc<Control>,
     reactor: Option<Arc<Reactor>>,
-    /// What holds for the stages deployed now.
+    /// The scope of the stages deployed now.
     pub(crate) scope: QueuesScope,
 }
 

@@ -13,8 +13,8 @@ use std::time::Duration;
 /// [`Reception`](crate::Reception).
 pub struct Request<Q, A> {
     pub(super) value: Q,
-    /// `None` after the answer was sent. What drops it unsent, such as a run that ends, tells the caller that no answer
-    /// comes.
+    /// `None` after the answer was sent. If it is dropped unsent, as by a run that ends, the caller learns that no
+    /// answer comes.
     reply: Mutex<Option<oneshot::Sender<Option<A>>>>,
 }
 
@@ -30,7 +30,7 @@ impl<Q, A> Request<Q, A> {
         (self.value, Reply(self.reply.into_inner().unwrap_or_else(PoisonError::into_inner)))
     }
 
-    /// Sends the answer to the caller, or tells it that there is none. A caller that waits no more does not get it.
+    /// Sends the answer to the caller, or that there is none. The answer is dropped if the caller no longer waits.
     pub(super) fn answer(&self, answer: Option<A>) {
         let reply = self.reply.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(reply) = reply {

@@ -146,7 +146,7 @@ impl Callers {
         pool.shared.signal.notify_progress();
     }
 
-    /// Counts requests that took this time. Whether most still cost little.
+    /// Counts requests that took this time. Returns whether most still cost little.
     fn pays(&self, requests: u32, took: Duration) -> bool {
         let mut cost = self.cost.lock().unwrap_or_else(PoisonError::into_inner);
         cost.requests += requests;
@@ -206,7 +206,7 @@ fn is_through(roster: &Roster) -> bool {
     published.zip(of(Role::Sink)).is_some_and(|(published, sink)| sink.has_passed(published, false))
 }
 
-/// The one thread that works. Dropped, also by a panic, it lets the next caller work, or wakes the workers.
+/// The one thread that works. When it is dropped, even by a panic, it lets the next caller work, or wakes the workers.
 struct AtWork<'c> {
     baton: &'c Baton,
     pool: &'c Pool,

@@ -211,7 +211,7 @@ impl<Q: Item, A: Item> Client<Q, A> {
         Client { callers: Some(Arc::new(callers)), ..self }
     }
 
-    /// Sends a request if there is room for it now. If its caller is to run the stages, no worker was woken.
+    /// Sends a request if there is room for it now. If its caller must run the stages, no worker was woken.
     fn give(&self, request: Request<Q, A>) -> Result<Option<Unattended<'_>>, TrySendError<Request<Q, A>>> {
         let mut unattended = None;
         self.requests.try_send_then(request, || match &self.callers {
@@ -245,7 +245,7 @@ impl<Q: Item, A: Item> Client<Q, A> {
 type Receiver<A> = oneshot::Receiver<Option<A>>;
 type Received<A> = Result<Option<A>, oneshot::RecvError>;
 
-/// A request that was published without waking a worker. Dropped, it wakes one.
+/// A request that was published without waking a worker. If it is dropped, it wakes one.
 struct Unattended<'c> {
     callers: &'c Callers,
     run: &'c Shared,
@@ -259,7 +259,7 @@ impl Unattended<'_> {
         }
     }
 
-    /// Another caller has.
+    /// Another caller has run them.
     fn done(self) {
         std::mem::forget(self);
     }

@@ -35,7 +35,7 @@ use std::sync::Arc;
 /// ```
 pub struct Reception<Q: Item, A: Item> {
     sender: Sender<Request<Q, A>>,
-    /// What the poller waits at.
+    /// The state at which the poller waits.
     arriving: Arc<Shared>,
 }
 

@@ -8,10 +8,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The name of the part that is no stage's. A stage cannot have it: a name is not empty.
+/// The name of the part with the numbers. No stage can have it, since a name is not empty.
 const RUN: &str = "";
 
-/// What is not a stage's.
+/// The numbers of the run.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Run {
     pub(super) at: SequenceNumber,

@@ -126,7 +126,7 @@ impl<I: Iterator<Item = T>, K: Ord + Debug, T, F: Fn(&T) -> K> InTime<I, K, T, F
         for source in 0..count {
             entrants.push(Entrant { time: self.ask(source, None), source });
         }
-        // What meets at a node are the winners at its children; the loser stays there, and the winner goes up.
+        // The winners at a node's children meet at the node; the loser stays there, and the winner goes up.
         self.tree = (0..count.max(1)).map(absent).collect();
         for node in (1..count).rev() {
             let [mut winner, mut loser] =

@@ -57,7 +57,7 @@ pub struct Receiver<T: Item> {
     slots: usize,
 }
 
-/// Tells the senders that nothing is taken any more, unless a run does that.
+/// Reports to the senders that nothing is taken any more, unless a run does that.
 pub(crate) struct StopOnDrop(pub(crate) Option<Arc<Shared>>);
 
 impl StopOnDrop {

@@ -27,14 +27,14 @@ pub(crate) struct Turns {
     pub(crate) done: Option<usize>,
 }
 
-/// What one task did.
+/// The work of one task.
 #[derive(Clone, Copy, Default)]
 struct Moved {
     numbers: u64,
     steps: u64,
 }
 
-/// What all of them did, also if one has panicked.
+/// The work of all tasks, even if one has panicked.
 #[derive(Default)]
 struct Sum {
     of: [Moved; MOST],
@@ -47,7 +47,7 @@ struct Sum {
 
 impl Task {
     /// Steps these of the tasks in turn, at most `most` times each, until a turn moves nothing or one of them is done.
-    /// None, and nothing is done, if their steps must be taken one by one, or another thread holds a lock.
+    /// Does nothing and returns `None` if their steps must be taken one by one, or if another thread holds a lock.
     pub(crate) fn turns(tasks: &[Arc<Task>], indices: &[usize], most: usize, shared: &Shared) -> Option<Turns> {
         let count = indices.len();
         if count > MOST {

@@ -11,7 +11,7 @@ use millstream_core::failure::{caught, into_message};
 use millstream_ring::MarkKind;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// What a change does when its version begins, and the snapshot that it leaves.
+/// The function that a change calls when its version begins, and the snapshot that it leaves.
 pub(crate) struct Behind {
     begins: Option<Box<dyn FnOnce(SequenceNumber) + Send>>,
     left: Left,

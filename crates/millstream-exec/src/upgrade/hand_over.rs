@@ -45,7 +45,7 @@ impl<'t> OldTasklets<'t> {
 /// The states of each stage, one for each of its tasklets that keep one.
 pub(super) type ByStage<'s> = BTreeMap<String, Vec<Box<dyn HeldState + 's>>>;
 
-/// Those of which copies were left.
+/// The states of which copies were left.
 pub(super) fn copies<'s>(kept: Vec<(String, Kept)>) -> ByStage<'s> {
     let mut states = ByStage::new();
     for (stage, kept) in kept {
@@ -116,7 +116,7 @@ fn spread(old: &mut [Box<dyn HeldState + '_>], new: &mut [Box<dyn InPlace + '_>]
     spread(&mut old, &mut new, moves);
 }
 
-/// What a migration makes of the states of a stage, in the lanes in which they were; none if they go on as they are.
+/// The migrated states of a stage, in the lanes in which they were; `None` if they go on as they are.
 fn judge(
     old: &[Box<dyn HeldState + '_>],
     new: &[Box<dyn InPlace + '_>],
