@@ -41,7 +41,7 @@ pub(crate) fn run(args: &Args) -> Result {
     for (judged, mutant) in mutants.iter().enumerate() {
         let verdict = bench.judge(mutant, &mut sound);
         if bench.until.is_some_and(|until| Instant::now() >= until) {
-            // What it was doing was ended, and says nothing.
+            // Its work was ended, and proves nothing.
             let names: Vec<&str> = mutants[judged..].iter().map(|mutant| mutant.name.as_str()).collect();
             println!("NOT JUDGED, out of time: {}", names.join(" "));
             break;
@@ -113,7 +113,7 @@ struct Bench {
     tree: Tree,
     place: PathBuf,
     log: PathBuf,
-    /// When what is under way is ended.
+    /// The time at which the present command is ended.
     until: Option<Instant>,
 }
 

@@ -99,7 +99,7 @@ pub(crate) fn flame_graph(install: bool) -> Result<(), String> {
     INFERNO.get(Cmd::new("inferno-flamegraph", ["--help"]), install)
 }
 
-/// What compares the public APIs of two revisions.
+/// The tool that compares the public APIs of two revisions.
 pub(crate) fn semver_checks(install: bool) -> Result<(), String> {
     SEMVER.get(Cmd::cargo("semver-checks --version"), install)
 }

@@ -1,4 +1,4 @@
-//! Runs work in its own process, whose memory no other work has used. The bench starts itself as that process.
+//! Runs work in a process of its own, whose memory no other work has used. The bench starts itself as that process.
 
 use crate::failure::Failure;
 use crate::memory::{peak_of, taken};

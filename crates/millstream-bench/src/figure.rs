@@ -145,7 +145,7 @@ pub(crate) struct Scaling {
 pub(crate) struct Growth {
     pub(crate) who: &'static str,
     pub(crate) at: u64,
-    /// In the unit of the figures, a second.
+    /// Per second, in the unit of the figures.
     pub(crate) speed: f64,
 }
 

@@ -18,7 +18,7 @@ impl<'a> Waiter<'a> {
     }
 }
 
-/// A case: the wait than which this share of the waits, from 0 to 1, is shorter.
+/// A case: the wait that this share of all waits, from 0 to 1, does not exceed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Quantile {
     pub(crate) case: &'static str,

@@ -1,4 +1,4 @@
-//! The others' use of the machine. A figure that was measured meanwhile must state it.
+//! The use of the machine by other processes. A figure that was measured meanwhile must state it.
 
 use rustix::time::{ClockId, clock_gettime};
 use std::time::Duration;

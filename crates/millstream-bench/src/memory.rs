@@ -21,7 +21,7 @@ pub(crate) struct Taken {
 
 /// Does the work, and measures its memory.
 pub(crate) fn taken<R>(work: impl FnOnce() -> Result<R, Failure>) -> Result<(R, Taken), Failure> {
-    // Linux resets the peak. If that is not allowed, the peak may be too high, but never too low.
+    // Resets the peak, on Linux. If that is not allowed, the peak may be too high, but never too low.
     let _ = std::fs::write("/proc/self/clear_refs", "5");
     let region = Region::new(COUNTING);
     let result = work()?;

@@ -111,7 +111,7 @@ fn label(figure: &Figure) -> String {
     if figure.case == "speed" { figure.who.to_owned() } else { format!("{}, {}", figure.who, figure.case) }
 }
 
-/// For charts in tests. With one from the list of all benches, the tests would have every pipeline compiled.
+/// For charts in tests. A bench from the list of all benches would make the tests compile every pipeline.
 #[cfg(test)]
 const CHAIN2: Bench = Bench { name: "chain2", about: "two maps of u64 on one worker, and the same work in one loop" };
 

@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failure_anywhere_is_one() {
+    fn a_failure_of_any_program_is_a_failure() {
         for chain in [shell("exit 3").then("cat", [""; 0]), shell("echo").then("false", [""; 0])] {
             assert!(matches!(chain.timed(), Err(Failure::Program(..))));
         }

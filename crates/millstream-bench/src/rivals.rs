@@ -149,7 +149,7 @@ impl Peers {
 
 impl Drop for Peers {
     fn drop(&mut self) {
-        // It ends at the end of its input.
+        // The rival ends at the end of its input.
         self.requests = None;
         let _ = self.child.wait();
     }

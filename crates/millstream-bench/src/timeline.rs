@@ -21,7 +21,7 @@ pub(crate) struct Line {
     pub(crate) points: Vec<(f64, f64)>,
 }
 
-/// Samples `counts` until it returns `None`. It returns the count of each of `names` until then.
+/// Samples `counts` until it returns `None`. Each call returns the counts of `names` until then.
 pub(crate) fn watched(
     title: String,
     traffic: String,

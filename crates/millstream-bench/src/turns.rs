@@ -133,7 +133,7 @@ impl Speeds {
         taking_part.reduce(|a, b| a.into_iter().zip(b).map(|(a, b)| a.max(b)).collect())
     }
 
-    /// By how many nanoseconds an item of `who` takes longer than one of `other`, by turn, divided by `parts`.
+    /// The nanoseconds by which an item of `who` takes longer than one of `other`, by turn, divided by `parts`.
     pub(crate) fn longer(&self, who: &str, other: &str, parts: f64) -> Vec<f64> {
         let (Some(one), Some(other)) = (self.fastest(&[who]), self.fastest(&[other])) else { return Vec::new() };
         one.into_iter().zip(other).map(|(one, other)| 1e9 * (1.0 / one - 1.0 / other) / parts).collect()

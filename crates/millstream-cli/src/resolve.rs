@@ -200,7 +200,7 @@ fn verify(flags: flags::Verify) -> Result<Verify, String> {
     Ok(Verify { program: flags.program, files, longest: flags.max_line, quiet: flags.quiet })
 }
 
-/// What `plan` shows.
+/// The plan that `plan` shows.
 pub(crate) fn how_to_show(flags: &flags::Planning) -> HowToShow {
     let flags::Planning { json, explain, ref diff, durable, ref tuning } = *flags;
     HowToShow { json, explain, diff: diff.clone(), durable, rings: rings(tuning) }

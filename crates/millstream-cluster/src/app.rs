@@ -7,27 +7,27 @@ use std::time::Duration;
 /// The record's key.
 const KEY: &str = "app";
 
-/// What runs under a name: one segment between an ingress edge and an output edge, and how many copies of it.
+/// An application: one segment between an ingress edge and an output edge, and how many copies of it run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct App {
-    /// The program, by the name that its workers know it by.
+    /// The program's name, as its workers know it.
     pub program: String,
-    /// Its stages, each with what it is and what it keeps: how another pipeline is told from this one.
+    /// Its stages, each with its kind and its state: they distinguish this pipeline from another one.
     pub stages: Vec<String>,
     /// How many workers compute everything, one of which appends.
     pub replicas: u32,
-    /// How many servers have each entry.
+    /// How many servers keep each entry.
     pub copies: usize,
     /// How many batches an edge holds.
     pub capacity: u32,
-    /// After how many batches there is a snapshot.
+    /// The number of batches between two snapshots.
     pub snapshot_every: u64,
 }
 
 /// What [`App::apply`] did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Applied {
-    /// There was none.
+    /// The application was made.
     Made,
     /// Its numbers have changed.
     Changed,
@@ -73,7 +73,7 @@ impl App {
         Ok(record(log)?.map(|(app, _)| app))
     }
 
-    /// Makes the application, or gives it these numbers. Its pipeline cannot be changed.
+    /// Makes the application, or sets its numbers to these. Its pipeline cannot be changed.
     ///
     /// # Errors
     ///
@@ -96,7 +96,7 @@ impl App {
     ///
     /// # Errors
     ///
-    /// If it is not: what differs.
+    /// If it is not; the error says what differs.
     pub fn check(&self, program: &str, stages: &[String]) -> Result<(), OtherPipeline> {
         if self.program != program {
             return Err(OtherPipeline(format!("its program is {:?}, and this one is {program:?}", self.program)));
@@ -116,7 +116,7 @@ impl App {
         Edges { input: Self::INPUT.to_owned(), output: Self::OUTPUT.to_owned() }
     }
 
-    /// How its replica of this rank behaves: the next one goes on a fifth of a second after the last append.
+    /// The options of its replica of this rank: each further rank goes on a fifth of a second after the last append.
     pub(crate) fn options(&self, rank: u32) -> Options {
         let pace = Duration::from_millis(10);
         Options { rank, patience: 20, pace, snapshot_every: self.snapshot_every, window: 64, ..Options::default() }

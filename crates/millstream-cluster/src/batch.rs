@@ -1,4 +1,4 @@
-//! Batches: what an entry of an edge holds.
+//! Batches: the contents of an edge's entry.
 
 mod columns;
 
@@ -27,7 +27,7 @@ const HEADER: usize = 4 + 1 + 8 + 8 + 8 + 8 + 4 + 8;
 pub struct Batch<T> {
     /// The number of its first slot.
     pub first: u64,
-    /// The number behind its last slot: the first one of the next batch.
+    /// The number after its last slot: the first one of the next batch.
     pub next: u64,
     /// Whether it is the last batch. END's value, if there is one, is in it with the number `next`.
     pub end: bool,
@@ -37,7 +37,7 @@ pub struct Batch<T> {
     pub values: Vec<(u64, T)>,
 }
 
-/// What the type of an edge's values is known by: a hash of its name as this compiler prints it.
+/// The fingerprint of the type of an edge's values: a hash of its name as this compiler prints it.
 #[must_use]
 pub fn fingerprint<T>() -> u64 {
     hash(&[any::type_name::<T>().as_bytes()])
@@ -86,7 +86,7 @@ impl<T: DeserializeOwned + 'static> Batch<T> {
     ///
     /// # Errors
     ///
-    /// If these are no such bytes, are damaged, or have values of another type.
+    /// If the bytes are not a batch, are damaged, or have values of another type.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, BatchError> {
         let (header, payload) = bytes.split_at_checked(HEADER).ok_or(BatchError::Other)?;
         let (fields, sum) = header.split_last_chunk::<8>().ok_or(BatchError::Other)?;
@@ -111,7 +111,7 @@ impl<T: DeserializeOwned + 'static> Batch<T> {
     }
 }
 
-/// Why bytes are no batch, or a batch no bytes.
+/// Why bytes cannot be read as a batch, or a batch cannot be written as bytes.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BatchError {
     /// The bytes do not begin as a batch.
@@ -126,7 +126,7 @@ pub enum BatchError {
         /// The type that was asked for.
         expected: &'static str,
     },
-    /// The hash is right, and the values cannot be read.
+    /// The hash is right, but the values cannot be read.
     #[error("the values of the batch cannot be read: {0}")]
     Unreadable(String),
     /// A value cannot be written.
@@ -134,7 +134,7 @@ pub enum BatchError {
     Unwritable {
         /// The batch's first number.
         first: u64,
-        /// What the codec said.
+        /// The codec's error.
         why: String,
     },
 }

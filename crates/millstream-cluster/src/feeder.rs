@@ -1,11 +1,11 @@
-//! Where text comes into an application.
+//! The input of text into an application.
 
 use crate::{App, Batch, BatchError, Log, LogError, Text};
 use bytes::Bytes;
 use std::hash::{BuildHasher, RandomState};
 
-/// Appends text to the ingress edge, where it is numbered by bytes. Each call returns when its text is in the edge,
-/// once. Several feeders can append by turns; what each of them appends keeps its order.
+/// Appends text to the ingress edge, where it is numbered by bytes. Each call returns once its text is in the edge,
+/// exactly once. Several feeders can append by turns; the text of each keeps its order.
 #[derive(Debug)]
 pub struct Feeder<L> {
     log: L,
@@ -13,7 +13,7 @@ pub struct Feeder<L> {
     last: u64,
     /// The number of the next byte.
     next: u64,
-    /// Distinguishes what this feeder appended from what another one did.
+    /// Distinguishes the text of this feeder from that of another one.
     who: u64,
     /// Whether this feeder has ended the input.
     ended: bool,
@@ -23,7 +23,7 @@ pub struct Feeder<L> {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum FeedError {
-    /// The input has its end.
+    /// The input has ended already.
     #[error("the input of the application has ended, at byte {0}: nothing can be appended")]
     Ended(u64),
     /// The edge is not one of text.
@@ -43,7 +43,7 @@ pub enum FeedError {
     /// The log refuses for good.
     #[error(transparent)]
     Log(LogError),
-    /// Told to stop.
+    /// The caller asked to stop.
     #[error("stopped before the text was appended")]
     Stopped,
 }
@@ -53,14 +53,14 @@ pub enum FeedError {
 pub enum FeedWait {
     /// The edge is full.
     Full,
-    /// The log does not answer: why.
+    /// The log does not answer, for this reason.
     Unavailable(String),
 }
 
 impl<L: Log> Feeder<L> {
-    /// Behind what the edge has. With `same`, text that another feeder appended at this place counts as this one's: for
-    /// an input that begins again where the edge ends. `waits` is told what is waited for, pauses, and says whether to
-    /// go on.
+    /// A feeder that appends after the text that the edge has. With `same`, text that another feeder appended at the
+    /// same place counts as this one's: for an input that begins again where the edge ends. `waits` gets what the
+    /// feeder waits for, pauses, and returns whether to go on.
     ///
     /// # Errors
     ///
@@ -74,7 +74,7 @@ impl<L: Log> Feeder<L> {
         }
     }
 
-    /// How many bytes the edge has had.
+    /// The number of bytes that were ever appended to the edge.
     #[must_use]
     pub fn position(&self) -> u64 {
         self.next
@@ -84,7 +84,7 @@ impl<L: Log> Feeder<L> {
     ///
     /// # Errors
     ///
-    /// If the input has ended, the log refuses, or `waits` says so.
+    /// If the input has ended, the log refuses, or `waits` returns false.
     pub fn append(&mut self, text: Bytes, waits: &mut dyn FnMut(&FeedWait) -> bool) -> Result<(), FeedError> {
         if self.ended {
             return Err(FeedError::Ended(self.next));
@@ -92,11 +92,11 @@ impl<L: Log> Feeder<L> {
         self.put(Some(text), waits)
     }
 
-    /// Ends the input. One that has ended stays as it is.
+    /// Ends the input. An input that has ended stays as it is.
     ///
     /// # Errors
     ///
-    /// If the log refuses, or `waits` says so.
+    /// If the log refuses, or `waits` returns false.
     pub fn end(&mut self, waits: &mut dyn FnMut(&FeedWait) -> bool) -> Result<(), FeedError> {
         if !self.ended {
             match self.put(None, waits) {
@@ -141,7 +141,7 @@ impl<L: Log> Feeder<L> {
         let (before, place) = ((self.last, self.next), self.last + 1);
         let last = self.look(waits)?;
         if self.last < place {
-            // Not there, or not yet where the log looked: the same append again is right in both cases.
+            // The batch is not there, or not yet where the log looked: in both cases the same append again is right.
             (self.last, self.next) = before;
             return Ok(false);
         }
@@ -149,7 +149,7 @@ impl<L: Log> Feeder<L> {
             match self.read(place, waits)? {
                 Some((number, there)) if number == place => break there == bytes,
                 Some(_) => return Err(FeedError::Unsure(place)),
-                // What was read is older than the end.
+                // The read returned an older copy than the end.
                 None => self.pause(&FeedWait::Unavailable("an older copy of the edge answers".to_owned()), waits)?,
             }
         };
@@ -170,7 +170,7 @@ impl<L: Log> Feeder<L> {
                     continue;
                 }
             };
-            // It may be another one by now.
+            // The last entry may be another one by now.
             let Some((number, bytes)) = self.read(last, waits)? else {
                 self.pause(&FeedWait::Unavailable("an older copy of the edge answers".to_owned()), waits)?;
                 continue;

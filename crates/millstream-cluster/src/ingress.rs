@@ -1,9 +1,9 @@
-//! Where batches come into a cluster.
+//! The input of batches into a cluster.
 
 use crate::{Batch, BatchError, Log, LogError, Step};
 use serde::Serialize;
 
-/// Cuts values into batches of `size`, the last of which says that it is the last.
+/// Cuts values into batches of `size`. The last batch is marked as the last.
 ///
 /// # Errors
 ///
@@ -30,7 +30,7 @@ pub fn cut<T: Serialize + 'static>(
     }
 }
 
-/// Appends batches to an edge. Several of them with the same batches, one after another or at once, append each batch
+/// Appends batches to an edge. Several ingresses with the same batches, one after another or at once, append each batch
 /// once.
 #[derive(Debug)]
 pub struct Ingress<L> {
@@ -42,7 +42,7 @@ pub struct Ingress<L> {
 }
 
 impl<L: Log> Ingress<L> {
-    /// Of these batches, from number 1 on.
+    /// Appends these batches, from number 1 on.
     pub fn new(log: L, edge: &str, batches: Vec<Vec<u8>>) -> Self {
         Ingress { log, edge: edge.to_owned(), batches, last: None }
     }

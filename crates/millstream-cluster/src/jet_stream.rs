@@ -1,8 +1,8 @@
 //! The log of NATS JetStream.
 //!
 //! An edge is a stream, and an entry's number is its sequence in the stream, so the condition of an append is the
-//! server's. Streams refuse what is beyond their bounds. Positions are in snapshots and not in consumers of the server:
-//! entries are read by number, and a reader that has read all gets what comes.
+//! server's. Streams refuse entries beyond their bounds. Positions are in snapshots and not in consumers of the server:
+//! entries are read by number, and a reader that has read all of them gets new ones as they come.
 
 mod access;
 mod answers;
@@ -30,10 +30,10 @@ use tokio::runtime::Runtime;
 /// How long a call waits for its answer.
 const ANSWER: Duration = Duration::from_secs(1);
 
-/// The log of NATS servers, of version 2.12 or later. Clones share a connection, and read for themselves.
+/// The log of NATS servers, version 2.12 or later. Clones share a connection, but each has its own reader.
 ///
-/// Calls block; they are not for async code. What really is durable is decided by the servers' configuration: three
-/// servers, three replicas, and `sync_interval: always`.
+/// Calls block; they are not for async code. The servers' configuration decides what is durable: use three servers,
+/// three replicas, and `sync_interval: always`.
 pub struct JetStream {
     // The connection's tasks run here.
     runtime: Arc<Runtime>,
@@ -46,7 +46,7 @@ pub struct JetStream {
     readers: Mutex<BTreeMap<String, Reader>>,
 }
 
-/// Rings when something has come.
+/// A bell that rings when an entry or an answer has come.
 #[derive(Clone, Debug, Default)]
 struct Bell(Arc<(Mutex<bool>, Condvar)>);
 
@@ -56,7 +56,7 @@ impl Bell {
         self.0.1.notify_all();
     }
 
-    /// Until it has rung since the last time.
+    /// Waits until it has rung since the last wait.
     fn wait(&self, most: Duration) {
         let rung = self.0.0.lock().unwrap_or_else(PoisonError::into_inner);
         let waited = self.0.1.wait_timeout_while(rung, most, |rung| !*rung);
@@ -66,7 +66,7 @@ impl Bell {
 
 /// How an edge is read.
 enum Reader {
-    /// By number; the next one in order would be this.
+    /// By number; this is the next one in order.
     Looked(u64),
     Follows(Follower),
 }
@@ -92,7 +92,7 @@ impl fmt::Debug for JetStream {
     }
 }
 
-/// What a stream of the servers holds.
+/// The state of an edge's stream on the servers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EdgeState {
     /// The number of its first entry.
@@ -101,7 +101,7 @@ pub struct EdgeState {
     pub last: u64,
     /// How many entries it has.
     pub entries: u64,
-    /// And how many bytes those take.
+    /// How many bytes those take.
     pub bytes: u64,
     /// The most entries it takes.
     pub capacity: u64,
@@ -122,7 +122,7 @@ impl JetStream {
         JetStream { runtime, context, app, records, blobs, said, bell, readers }
     }
 
-    /// What an edge holds.
+    /// The state of an edge.
     ///
     /// # Errors
     ///
@@ -152,7 +152,7 @@ impl JetStream {
         self.context.get_stream_no_info(name).await.map_err(|error| unavailable(&error))
     }
 
-    /// Waits for an answer, and no longer than that takes.
+    /// Waits for an answer, but no longer than [`ANSWER`].
     fn ask<T>(&self, asking: impl Future<Output = Result<T, LogError>>) -> Result<T, LogError> {
         let answered = self.runtime.block_on(async { tokio::time::timeout(ANSWER, asking).await });
         let answered = answered.unwrap_or_else(|_| Err(LogError::Unavailable("no answer within a second".to_owned())));
@@ -191,7 +191,7 @@ fn stream_name(app: &str, edge: &str) -> String {
     format!("{app}-{edge}")
 }
 
-/// The entry of this number; none if it is not there, or not yet where the server looked.
+/// The entry of this number; `None` if it is not there, or not yet where the server looked.
 async fn entry(stream: &Stream<()>, number: u64) -> Result<Option<Entry>, LogError> {
     match stream.direct_get(number).await {
         Ok(message) => Ok(Some(Entry { number, bytes: message.payload })),
@@ -219,7 +219,7 @@ impl Log for JetStream {
         self.readers.lock().unwrap_or_else(PoisonError::into_inner).remove(edge);
         let message = PublishMessage::build().payload(bytes).expected_last_sequence(last);
         let (answers, waiting) = answer(self.bell.clone());
-        // Several of them keep their order: the connection takes each before this returns.
+        // Several sends keep their order: the connection takes each before this returns.
         let sent = self.ask(async {
             let sent = self.context.send_publish(self.subject(edge), message).await;
             sent.map_err(|error| not_appended(&error))
@@ -253,7 +253,7 @@ impl Log for JetStream {
         }
         let entries = self.look(edge, first, most)?;
         let next = entries.last().map_or(first, |last| last.number + 1);
-        // A reader that goes on in order is sent what comes.
+        // A reader that goes on in order gets new entries from the server.
         let reads_on = matches!(readers.get(edge), Some(Reader::Looked(next)) if *next == first);
         let reader = if reads_on {
             let (context, stream) = (self.context.clone(), stream_name(&self.app, edge));

@@ -6,8 +6,8 @@
 //! replication and no protocol: a [`Log`] has them.
 //!
 //! A [`Segment`] runs between two edges: a pipeline on rings ([`OnRings`]). A [`Replica`] reads the input edge,
-//! computes, compares its batches with those of the output edge, and appends what is missing there. All replicas of a
-//! segment compute everything; one of them appends. [`Ingress`] appends batches to the first edge.
+//! computes, compares its batches with those of the output edge, and appends the batches that are missing there. All
+//! replicas of a segment compute everything; one of them appends. [`Ingress`] appends batches to the first edge.
 //!
 //! [`MemoryLog`] is a log in this process. [`Adversary`] is a log that delays, loses, repeats and reorders requests, by
 //! a seed. With the feature `nats`, `JetStream` is the log of NATS servers.

@@ -6,9 +6,9 @@ use std::time::Duration;
 
 /// A log of numbered entries by edge, with records and blobs beside them.
 ///
-/// The entries of an edge have the numbers 1, 2, 3, ... without a gap. A call that returns
-/// [`LogError::Unavailable`] may have been carried out, may not, or may be later: the caller looks again and tries
-/// again. What a call reads may be old, but never wrong.
+/// The entries of an edge have the numbers 1, 2, 3, ... without a gap. A call that returns [`LogError::Unavailable`]
+/// may have been carried out, may not, or may be carried out later: the caller looks again and tries again. A read may
+/// return old data, but never wrong data.
 pub trait Log {
     /// Appends an entry as number `last + 1` if `last` is the number of the last entry, 0 if there is none.
     ///
@@ -59,7 +59,7 @@ pub trait Log {
     /// [`LogError::Conflict`] if the revision is another.
     fn compare_and_set(&self, key: &str, revision: u64, value: &[u8]) -> Result<(), LogError>;
 
-    /// Keeps these bytes under this name. A name always gets the same bytes.
+    /// Stores these bytes under this name. Callers always store the same bytes under a name.
     ///
     /// # Errors
     ///
@@ -89,7 +89,7 @@ pub trait Log {
 
 /// An append that was sent.
 pub trait Sent: Send {
-    /// What came of it, once that is known; then it is not asked again.
+    /// The result of the append, once it is known. After that it is not asked again.
     fn answer(&mut self) -> Option<Result<(), LogError>>;
 }
 
@@ -107,14 +107,14 @@ impl Sent for Answered {
 pub struct Entry {
     /// Its number, from 1 on.
     pub number: u64,
-    /// What was appended.
+    /// The appended bytes.
     pub bytes: Bytes,
 }
 
 /// The record of a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Record {
-    /// How the log tells this value from those before it.
+    /// The number by which the log distinguishes this value from earlier ones.
     pub revision: u64,
     /// The value.
     pub value: Vec<u8>,
@@ -126,10 +126,10 @@ pub enum LogError {
     /// The last number or the revision differs: another writer was first.
     #[error("another writer was first")]
     Conflict,
-    /// The edge holds as much as it may, until its readers let it be trimmed.
+    /// The edge is full until its readers allow it to be trimmed.
     #[error("the edge is full: its readers have not caught up")]
     Full,
-    /// The call may have been carried out or not. Look, and try again.
+    /// The call may have been carried out or not. Look again, and try again.
     #[error("the log did not answer: {0}")]
     Unavailable(String),
     /// The call will never succeed as it is.

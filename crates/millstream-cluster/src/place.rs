@@ -1,5 +1,5 @@
 //! The places of replicas: which worker has which rank. Correctness does not depend on them: they hand out ranks, and
-//! show operators who works.
+//! show operators which workers are alive.
 
 use crate::{Log, LogError};
 use serde::{Deserialize, Serialize};
@@ -8,7 +8,7 @@ use std::hash::{BuildHasher, RandomState};
 use std::time::{Duration, Instant};
 use std::{fs, process};
 
-/// How often a worker says that it is there.
+/// The time between two signs of life of a worker.
 pub(crate) const BEAT: Duration = Duration::from_millis(500);
 /// A place whose record has not changed for this long is free.
 const FREE_AFTER: Duration = Duration::from_secs(2);
@@ -16,19 +16,19 @@ const FREE_AFTER: Duration = Duration::from_secs(2);
 /// The record of a replica's place.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Place {
-    /// The worker: another one each time that a program starts.
+    /// The worker's id, which is new each time that its program starts.
     pub worker: String,
     /// The machine.
     pub host: String,
-    /// The process there.
+    /// The process on that machine.
     pub process: u32,
-    /// How often it has said that it is there.
+    /// The number of its signs of life.
     pub beat: u64,
     /// The last input batch that it has computed.
     pub position: u64,
     /// The last output batch that it knows to be in the edge.
     pub durable: u64,
-    /// Whether it was the last one to append.
+    /// Whether this worker was the last to append.
     pub appends: bool,
     /// What it does.
     pub state: PlaceState,
@@ -38,9 +38,9 @@ pub struct Place {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PlaceState {
-    /// It works, or it died.
+    /// It works, or it died without a report.
     Works,
-    /// It was told to stop.
+    /// It stopped on request.
     Left,
     /// The output is complete.
     Ended,
@@ -70,8 +70,8 @@ impl Place {
         }
     }
 
-    /// The places that were ever taken, by rank, with the revisions of their records: one that changes belongs to a
-    /// worker that lives.
+    /// The places that were ever taken, by rank, with the revisions of their records. If a revision changes, its worker
+    /// is alive.
     ///
     /// # Errors
     ///
@@ -98,7 +98,7 @@ fn write<L: Log>(log: &L, rank: u32, revision: u64, place: &Place) -> Result<(),
 /// Looks for a free place.
 #[derive(Debug, Default)]
 pub(crate) struct Claims {
-    /// The revision of each record, and since when it is that.
+    /// The revision of each record, and when it was first seen.
     seen: BTreeMap<u32, (u64, Instant)>,
 }
 
@@ -129,7 +129,7 @@ impl Claims {
     }
 }
 
-/// Says that the worker is there. Returns whether the place is still its own.
+/// Gives a sign of life. Returns whether the place is still the worker's own.
 pub(crate) fn beat<L: Log>(log: &L, rank: u32, place: &Place) -> Result<bool, LogError> {
     match read(log, rank)? {
         Some((there, revision)) if there.worker == place.worker => match write(log, rank, revision, place) {

@@ -25,21 +25,20 @@ pub struct Edges {
     pub output: String,
 }
 
-/// How a replica behaves. No choice changes what it appends.
+/// Options of a replica. None of them changes what it appends.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// Its place among the replicas: rank 0 appends at once, and rank r when the output edge has not grown for r times
+    /// Its place among the replicas: rank 0 appends at once, and rank r once the output edge has not grown for r times
     /// `patience` looks.
     pub rank: u32,
-    /// How many looks at a silent output edge a rank waits.
+    /// The number of looks at a silent output edge that each rank waits.
     pub patience: u32,
-    /// Looks that follow each other within this time count once. With none each of them counts, as tests want it.
+    /// Looks within this time of each other count as one. With a time of zero each look counts, as tests need it.
     pub pace: Duration,
-    /// After how many batches it takes a snapshot: at most a fourth of what the input edge holds, since the input
-    /// before a snapshot is trimmed.
+    /// The number of batches between two snapshots. Choose at most a fourth of the capacity of the input edge, since
+    /// only the input before a snapshot is trimmed.
     pub snapshot_every: u64,
-    /// How many batches it is ahead of the output edge at most, how many it reads at once, and how many appends are
-    /// under way.
+    /// The most batches that it is ahead of the output edge, that it reads at once, and whose appends are under way.
     pub window: usize,
     /// Whether it trims the input edge before its snapshots: only if no other segment reads that edge.
     pub trims: bool,
@@ -54,12 +53,12 @@ impl Default for Options {
     }
 }
 
-/// What a step did.
+/// The result of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// Something, or it has to try again at once.
+    /// It did something, or has to try again at once.
     Worked,
-    /// Nothing: there is nothing to do for now, or the log does not answer.
+    /// There is nothing to do for now, or the log does not answer.
     Idle,
     /// The last batch is in the edge. There is nothing to do any more.
     Ended,
@@ -88,13 +87,13 @@ struct Running<R> {
     run: R,
     /// The last input batch that is computed.
     position: u64,
-    /// The input batches that were read and are not computed.
+    /// The input batches that were read but not yet computed.
     inbox: VecDeque<Entry>,
     /// How many reads since the last of them brought nothing.
     quiet: u32,
-    /// The output batches that are computed and were not seen in the edge, up to `position`.
+    /// The output batches, up to `position`, that are computed but were not yet seen in the edge.
     waiting: VecDeque<Bytes>,
-    /// The appends of the first of those that are under way.
+    /// The appends under way, of the first of those batches.
     sent: VecDeque<Box<dyn Sent>>,
     /// The last batch of the input, once it is computed.
     end: Option<u64>,
@@ -110,12 +109,13 @@ struct Running<R> {
     held: Option<Held>,
     /// The newest manifest that is known, with its record's revision.
     manifest: (Manifest, u64),
-    /// Whether that may be old.
+    /// Whether that manifest may be old.
     asks: bool,
-    /// Whether the last append met another last number, and whether no entry explains it: then they are trimmed.
+    /// Whether the last append met another last number, and whether no entry explains this: then the entries are
+    /// trimmed.
     conflict: bool,
     refused: bool,
-    /// Below which number of the input to trim.
+    /// The number of the input edge below which to trim.
     trim: Option<u64>,
     /// The blob to drop.
     drops: Option<String>,
@@ -146,7 +146,7 @@ fn hash(bytes: &[u8]) -> u64 {
     hasher.finish()
 }
 
-/// What a call of the log brought; none if it has to be tried again.
+/// The result of a call of the log; `None` if it has to be tried again.
 fn brought<T>(result: Result<T, LogError>) -> Result<Option<T>, ReplicaError> {
     match result {
         Ok(value) => Ok(Some(value)),
@@ -190,11 +190,11 @@ impl<S: Segment, L: Log> Replica<S, L> {
         self.options.rank = rank;
     }
 
-    /// Calls the log at most once, and computes what that brought.
+    /// Calls the log at most once, and computes the batches that this call brought.
     ///
     /// # Errors
     ///
-    /// If the segment fails, or the edges have something else than they should. The replica appends nothing any more,
+    /// If the segment fails, or an edge has other batches than it should. The replica then appends nothing any more,
     /// and its further steps are idle.
     pub fn step(&mut self) -> Result<Step, ReplicaError> {
         let done = match std::mem::replace(&mut self.phase, Phase::Stopped) {
@@ -235,7 +235,7 @@ impl<S: Segment, L: Log> Replica<S, L> {
         Ok((Phase::Runs(running), step))
     }
 
-    /// Reads if nothing is there, and computes a batch; none if what it needs is trimmed.
+    /// Reads if no batch is there, and computes one; `None` if the batch that it needs is trimmed.
     fn read(&self, running: &mut Running<S::Run>) -> Result<Option<bool>, ReplicaError> {
         let room = self.options.window.saturating_sub(running.waiting.len());
         if room == 0 || running.end.is_some() {
@@ -282,9 +282,9 @@ impl<S: Segment, L: Log> Replica<S, L> {
         self.hold(running)
     }
 
-    /// Looks which of the batches that wait are in the output edge, and whether they are the same there.
+    /// Looks which of the waiting batches are in the output edge, and whether they are the same there.
     fn look(&self, running: &mut Running<S::Run>) -> Result<bool, ReplicaError> {
-        // The one that appends knows from the answers what is there.
+        // The replica that appends knows from the answers which batches are there.
         let knows = running.active && !running.doubt;
         if running.waiting.is_empty() || knows || !running.sent.is_empty() {
             return Ok(false);
@@ -298,13 +298,13 @@ impl<S: Segment, L: Log> Replica<S, L> {
         if entries.is_empty() {
             running.doubt = false;
             running.count(self.options.pace);
-            // What is not there for so long is trimmed.
+            // A batch that is missing for this long is trimmed.
             running.refused = running.conflict && running.silent >= self.options.patience;
             return Ok(false);
         }
         (running.silent, running.conflict, running.doubt) = (0, false, false);
         for entry in entries {
-            // What is trimmed there was read.
+            // Trimmed batches were read by their readers.
             while running.durable() + 1 < entry.number && running.waiting.pop_front().is_some() {}
             let Some(ours) = running.waiting.pop_front() else { break };
             if ours != entry.bytes {
@@ -325,7 +325,7 @@ impl<S: Segment, L: Log> Replica<S, L> {
         Ok(running.durable() > before)
     }
 
-    /// Takes the answers that are there, and sends the next batch that waits, if it is this replica's turn. Returns
+    /// Takes the answers that have come, and sends the next waiting batch, if it is this replica's turn. Returns
     /// whether it has sent one.
     fn append(&self, running: &mut Running<S::Run>) -> Result<bool, ReplicaError> {
         while let Some(answer) = running.sent.front_mut().and_then(|sent| sent.answer()) {
@@ -342,12 +342,12 @@ impl<S: Segment, L: Log> Replica<S, L> {
                 Err(LogError::Full) => running.worked = false,
                 Err(LogError::Unavailable(_)) => (running.doubt, running.worked) = (true, false),
             }
-            // Those behind it are refused, or have arrived with this one: the edge tells.
+            // Later appends are refused, or have arrived with this one: the edge shows which.
             running.sent.clear();
             return Ok(false);
         }
         let Options { rank, patience, window, .. } = self.options;
-        // What came first there is compared before anything is appended behind it.
+        // After a conflict, the other replica's batches are compared before anything is appended after them.
         let may = !running.conflict && (running.active || running.silent >= rank.saturating_mul(patience));
         let ahead = running.sent.len();
         if !may || ahead >= window {

@@ -1,4 +1,4 @@
-//! What runs between two edges.
+//! The pipeline between two edges.
 
 use crate::Batch;
 use millstream_core::{Arrow, SequenceNumber, ToOwnedItem};
@@ -14,10 +14,10 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// How many values wait in front of a segment's pipeline, while a batch is brought in.
+/// How many values can wait before a segment's pipeline while a batch is brought in.
 const SLOTS: usize = 1 << 12;
 
-/// What runs between two edges, as a value: it can be started at any number of batches, on any machine.
+/// The pipeline between two edges, as a value: it can be started at any number of batches, on any machine.
 pub trait Segment {
     /// The values of the input edge.
     type In: DeserializeOwned + 'static;
@@ -41,8 +41,8 @@ pub trait SegmentRun {
     /// The values of the output edge.
     type Out;
 
-    /// The output batch of the next input batch. It depends on the batches up to this one and on nothing else. After
-    /// the batch that is the `end` there is no further one.
+    /// The output batch of the next input batch. It depends on the batches up to this one and on nothing else. No batch
+    /// follows the one with `end` set.
     ///
     /// # Errors
     ///
@@ -124,15 +124,15 @@ impl SegmentRunner for Rings {
 }
 
 impl<P> OnRings<P> {
-    /// With these options of rings.
+    /// A segment of this pipeline, with these options of rings.
     pub fn new(pipeline: P, rings: Rings) -> Self {
         OnRings { pipeline: Arc::new(pipeline), rings, runner: PhantomData }
     }
 }
 
 impl<P> OnRings<P, Rings> {
-    /// For a pipeline whose states cannot be written, with these options of rings. A replica that starts computes
-    /// everything again.
+    /// A segment of a pipeline whose states cannot be written, with these options of rings. A replica that starts
+    /// computes everything again.
     pub fn without_snapshots(pipeline: P, rings: Rings) -> Self {
         OnRings { pipeline: Arc::new(pipeline), rings, runner: PhantomData }
     }
@@ -154,7 +154,7 @@ where
     P: RunsOn<R> + Arrow<In: SourceShape<Item = <P as RunsOn<R>>::Item>>,
     P::Out: ToOwnedItem,
 {
-    /// Starts it as [`Segment::start`] does, even if the values of its ends cannot travel: for a segment of your own
+    /// Starts it as [`Segment::start`] does, even if its values cannot be written as bytes: for a segment of your own
     /// around this one.
     ///
     /// # Errors
@@ -193,7 +193,7 @@ where
 
 /// A pipeline that runs as a segment.
 pub struct RingsRun<T: millstream_core::Item, U, R: RingRunner = Durable> {
-    /// None behind the last batch.
+    /// `None` after the last batch.
     running: Option<(Sender<T>, Handle<(), R>)>,
     gathered: Gathered<U>,
     /// The first number of the next output batch.
@@ -209,7 +209,7 @@ impl<T: millstream_core::Item, U, R: RingRunner> fmt::Debug for RingsRun<T, U, R
 }
 
 impl<T: millstream_core::Item, U, R: RingRunner> RingsRun<T, U, R> {
-    /// Why the run takes nothing more.
+    /// The reason for which the run takes nothing more.
     fn ended(handle: Handle<(), R>) -> SegmentError {
         match handle.join().failure {
             Some(failure) => failure.into(),

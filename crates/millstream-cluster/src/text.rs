@@ -5,7 +5,7 @@ use serde::de::{Error, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
 
-/// Some bytes of text: what an edge has between programs of lines. A clone is the same memory.
+/// Some bytes of text, the value of an edge between programs of lines. Clones share the memory.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Text(pub Bytes);
 

@@ -9,17 +9,17 @@ use std::time::Duration;
 
 /// The longest pause of a worker that has nothing to do.
 const PAUSE: Duration = Duration::from_millis(5);
-/// How long one without a place waits before it looks again.
+/// How long a worker without a place waits before it looks again.
 const LOOKS_AGAIN: Duration = Duration::from_millis(200);
 
-/// What a worker has to tell.
+/// The events that a worker reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum News {
     /// All places are taken: it waits for one.
     Waits,
     /// It works as the replica of this rank.
     Took(u32),
-    /// Another worker has its place, since it was silent for too long.
+    /// Another worker has taken its place, since it was silent for too long.
     Lost(u32),
 }
 
@@ -28,12 +28,12 @@ pub enum News {
 pub enum Worked {
     /// The output is complete.
     Ended,
-    /// It was told to stop.
+    /// It stopped on request.
     Stopped,
 }
 
-/// Takes a replica's place as soon as one is free, and works there, until the output is complete or `stops` says so.
-/// One that dies is no loss: another one goes on.
+/// Takes a replica's place as soon as one is free, and works there until the output is complete or `stops` returns
+/// true. If a worker dies, another one goes on.
 ///
 /// # Errors
 ///
@@ -112,7 +112,7 @@ fn waits_for_place<L: Log>(
     Ok(None)
 }
 
-/// A place that is held by a thread of its own: a step of the replica may take long.
+/// A place that a thread of its own holds, since a step of the replica may take long.
 struct Holds {
     shared: Arc<Shared>,
     beats: Option<JoinHandle<()>>,
@@ -129,9 +129,9 @@ impl Shared {
         self.place.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Until the worker leaves.
+    /// Gives signs of life until the worker leaves.
     fn beats<L: Log>(&self, log: &L, rank: u32) {
-        // What is read may be older than the claim.
+        // A read may be older than the claim.
         let mut taken = 0;
         loop {
             let waits = self.leaves.wait_timeout_while(self.place(), BEAT, |place| place.state == PlaceState::Works);
@@ -146,7 +146,7 @@ impl Shared {
                 }
                 Ok(false) => taken += 1,
                 Ok(true) => taken = 0,
-                // Without an answer the place may be lost later.
+                // If no answer comes, the place may be lost later.
                 Err(_) => {}
             }
             if now.state != PlaceState::Works {
@@ -164,7 +164,7 @@ impl Holds {
             let shared = shared.clone();
             thread::Builder::new().name("place".to_owned()).spawn(move || shared.beats(&log, rank))
         };
-        // Without this thread the place is taken by another worker in a while, and nothing is wrong.
+        // Without this thread another worker takes the place after a while, which does no harm.
         Holds { shared, beats: beats.ok() }
     }
 
@@ -184,7 +184,7 @@ impl Holds {
     }
 }
 
-/// The last word is the thread's.
+/// Waits for the thread, which writes the last record.
 impl Drop for Holds {
     fn drop(&mut self) {
         let mut place = self.shared.place();
@@ -194,7 +194,7 @@ impl Drop for Holds {
         drop(place);
         self.shared.leaves.notify_all();
         if let Some(beats) = self.beats.take() {
-            // It ends with the call under way.
+            // The thread ends with the call that is under way.
             _ = beats.join();
         }
     }

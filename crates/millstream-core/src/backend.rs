@@ -4,7 +4,7 @@ use std::any::Any;
 
 /// A way to run pipelines. A deployment is a type; [`Backend::Wiring`] is its state while a pipeline is deployed.
 pub trait Backend: 'static {
-    /// What stages are added to during deployment.
+    /// The collector to which stages are added during deployment.
     type Wiring;
     /// How the state of a stage is kept.
     #[doc(hidden)]

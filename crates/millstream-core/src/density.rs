@@ -1,4 +1,4 @@
-//! What an edge stores for an empty slot. The edge's density decides it: a type, and no other place in the project.
+//! The representation of an empty slot. The edge's density, a type, decides it, and nothing else in the project does.
 //!
 //! An output always has a number; it is not always a write. The density of the output edge says what a stage writes
 //! where it leaves a slot empty:
@@ -50,7 +50,7 @@ mod sealed {
 /// stores nothing for the numbers below. The others store `Option<T>`. This trait alone decides how an empty slot is
 /// represented.
 pub trait Density: sealed::Sealed + Debug + Send + Sync + 'static {
-    /// What one slot of the edge stores.
+    /// The contents of one slot of the edge.
     type Slot<T: Item>: Item;
     /// The density of a pair: dense if both halves are.
     type And<D: Density>: Density;

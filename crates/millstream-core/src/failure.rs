@@ -21,7 +21,7 @@ impl<E: Into<Box<dyn Error + Send + Sync>> + 'static> Cause for E {}
 /// An error that a closure returned, shared by all that report it.
 pub type SharedError = Arc<dyn Error + Send + Sync>;
 
-/// What a failed stage unwinds with: why it failed, and what caused that.
+/// The payload with which a failed stage unwinds: why it failed, and the cause.
 #[derive(Debug)]
 pub struct Failure {
     causes: String,
@@ -42,14 +42,14 @@ impl Failure {
     }
 }
 
-/// What a stage unwinds with that knows its name and the number, on a deployment that knows neither.
+/// The payload of a stage that knows its name and the number, on a deployment that knows neither.
 #[derive(Debug)]
 pub struct StageFailure {
     /// The stage's name.
     pub stage: String,
     /// The number at which it failed.
     pub number: u64,
-    /// What the user's code unwound with.
+    /// The payload of the user's panic.
     pub payload: Box<dyn Any + Send>,
 }
 

@@ -1,5 +1,5 @@
-//! What a combinator requires of its body, as marker traits on the combinators. A body has a marker if its parts have
-//! it.
+//! The requirements of combinators for their bodies, as marker traits on the combinators. A body has a marker if its
+//! parts have it.
 //!
 //! Each of the first three implies the ones before it, so a bound names one of them.
 //!

@@ -113,8 +113,8 @@ macro_rules! pipeline {
 /// | `match a { Some(b) => .., None => .. }` | one of several blocks; `b` is a wire there, a part of the value |
 ///
 /// A join is filled where all its wires are. `a.or(b)` is `b` where `a` is empty, and `a.maybe()` an `Option` at every
-/// number. Inside a lane of a choice a wire is empty at the other lanes' numbers, so a state counts the lane's alone.
-/// What renumbers, such as `flat_map`, belongs before the block, after it, or in a `tee` in it. Closures of other
+/// number. Inside a lane of a choice a wire is empty at the other lanes' numbers, so a state counts the lane's alone. A
+/// stage that renumbers, such as `flat_map`, belongs before the block, after it, or in a `tee` in it. Closures of other
 /// combinators do not see wires: what their body needs is in the edge, `(a, b).shard(2, wires!(|ab| ..))`.
 ///
 /// The compiler warns of a wire that nothing reads. No wire is copied on rings; on queues each reader has its copy.

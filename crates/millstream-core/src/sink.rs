@@ -1,4 +1,4 @@
-//! The end of a run: what gets the values, and how the run ended.
+//! The end of a run: the sink of its values, and its outcome.
 
 use crate::failure::Cause;
 use crate::{SequenceNumber, Shape};
@@ -64,7 +64,7 @@ impl RunOutcome {
     note = "a job without a sink (`NoSink`) gets one by `.to(sink)`, `.to_each(..)` or `.to_fold(..)`; `collect` and `for_each` need none"
 )]
 pub trait Sink<A: Shape>: Send + 'static {
-    /// What the run returns.
+    /// The type of the run's result.
     type Output: Send + 'static;
     /// Why it can fail.
     type Error: Cause;
@@ -76,7 +76,7 @@ pub trait Sink<A: Shape>: Send + 'static {
     /// The run ends, and `put` is not called again.
     fn put(&mut self, number: SequenceNumber, value: A::Ref<'_>) -> Result<(), Self::Error>;
 
-    /// Called when no more values are there for now: the time to flush what was gathered, so that nothing waits for the
+    /// Called when no more values are there for now: the time to flush gathered values, so that nothing waits for the
     /// next value. It is also called at the end of the stream, and before the sink passes the mark of a snapshot or of
     /// an upgrade, and never twice for the same slot.
     ///
@@ -89,8 +89,8 @@ pub trait Sink<A: Shape>: Send + 'static {
 
     /// Called when a snapshot is taken before the number `next`: everything below it was put, and nothing from it on.
     /// Called once for each snapshot, after [`pause`](Sink::pause), even if nothing was put since the last one; on
-    /// `Rings` only. A sink that has to store what a snapshot stands for does so here, and may note how far it has
-    /// come.
+    /// `Rings` only. A sink that must have stored everything before a snapshot stores it here, and may note how far it
+    /// has come.
     ///
     /// # Errors
     ///

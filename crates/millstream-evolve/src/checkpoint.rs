@@ -64,8 +64,8 @@ impl Checkpoint {
         Checkpoint::last_but(dir, |_| ())
     }
 
-    /// As [`last`](Checkpoint::last), and calls `damaged` with the path of each later checkpoint, which is not whole
-    /// and is skipped.
+    /// As [`last`](Checkpoint::last). Also calls `damaged` with the path of each later checkpoint that it skips because
+    /// it is not whole.
     ///
     /// # Errors
     ///

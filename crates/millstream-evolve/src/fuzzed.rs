@@ -48,7 +48,7 @@ fn greeting(bytes: &[u8]) {
     }
 }
 
-/// The next piece: one byte of length, and the bytes of it that are there.
+/// The next piece: one byte of length, then the piece, which ends early if the bytes do.
 fn piece<'a>(bytes: &mut &'a [u8]) -> Option<&'a [u8]> {
     let (length, rest) = bytes.split_first()?;
     let (piece, rest) = rest.split_at(usize::from(*length).min(rest.len()));
@@ -190,7 +190,7 @@ impl Population {
                         return;
                     }
                 }
-                // Else the master would wait for this worker until its patience is over.
+                // Otherwise the master would wait for this worker until its patience is over.
                 _ => return self.lose(worker),
             }
         }
@@ -212,7 +212,7 @@ impl Population {
         taken.is_ok()
     }
 
-    /// Another worker takes its place.
+    /// Loses a worker, and adds another one in its place.
     fn lose(&mut self, worker: usize) {
         self.posts.0[worker].clear();
         self.master.lost(worker, self.now, &mut self.posts);
@@ -248,7 +248,7 @@ mod tests {
         }
     }
 
-    /// The bytes that a fuzzer began with, and those that it found to reach new code.
+    /// The fuzzer's seeds, and the inputs with which it reached new code.
     #[test]
     fn the_corpus_is_survived() {
         let corpus = concat!(env!("CARGO_MANIFEST_DIR"), "/fuzz/corpus/stranger");

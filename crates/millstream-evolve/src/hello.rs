@@ -10,7 +10,7 @@ use std::fmt;
 
 const MAGIC: &str = "millstream evolve";
 
-/// To be raised with every change of a message.
+/// Raise it with every change of a message.
 pub(crate) const VERSION: u32 = 3;
 
 /// The longest message of a peer that has not shown that it knows the secret, in bytes.

@@ -75,7 +75,7 @@ struct Ready {
     key: usize,
     readable: bool,
     writable: bool,
-    /// The peer sends no more, or one read may not suffice: the connection is read until it is dry.
+    /// Whether the connection is read until it is dry: the peer sends no more, or one read may not suffice.
     to_the_end: bool,
 }
 
@@ -133,7 +133,7 @@ impl Hub {
         Ok(key)
     }
 
-    /// Makes a connection a worker. It has shown that it knows the secret.
+    /// Makes a worker of a connection that has shown that it knows the secret.
     fn admit(&mut self, key: usize) {
         let worker = self.master.add_worker(self.clock.now());
         self.outs.forget(worker);
@@ -203,7 +203,7 @@ impl Hub {
             let last = now >= until;
             let timeout = if last { timeout } else { Duration::ZERO };
             match self.poll.poll(&mut self.events, Some(timeout)) {
-                // A signal, as of a stop or a continue of this process: no event was read.
+                // A signal interrupted the wait, as when this process is stopped and continued: no event was read.
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => (),
                 Err(error) => return Err(error),
                 Ok(()) if last || !self.events.is_empty() => break now,

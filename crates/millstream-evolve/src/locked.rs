@@ -94,7 +94,7 @@ impl Posts {
 }
 
 impl Post {
-    /// Writes what waits, unless another thread does.
+    /// Writes the waiting bytes, unless another thread is doing so.
     fn write(&self) -> io::Result<()> {
         let mut waiting = lock(&self.waiting);
         while !waiting.writing && !waiting.bytes.is_empty() {
@@ -133,7 +133,7 @@ impl Shared {
         }
     }
 
-    /// Handles what comes from a worker, until its connection ends.
+    /// Handles a worker's messages until its connection ends.
     fn serve(&self, worker: usize, stream: &TcpStream, fits: &dyn Fn(&[u8], bool) -> bool) {
         let (mut received, mut posts, mut from) = (Received::new(LONGEST_ANSWER), Vec::new(), stream);
         loop {

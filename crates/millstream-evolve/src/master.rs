@@ -113,7 +113,7 @@ pub struct Counts {
     pub batches: u64,
     /// Requests to give states back.
     pub steals: u64,
-    /// States that moved to another worker by this.
+    /// States that moved to another worker by such a request.
     pub stolen: u64,
     /// States that evolved again because their children were lost.
     pub again: u64,

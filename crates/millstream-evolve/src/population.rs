@@ -56,8 +56,8 @@ impl Options {
 /// thread unwinds out of the call, and the population is unusable afterwards. A panic in a worker is an error that
 /// names the state.
 ///
-/// Dropping it ends the workers. Its own threads end when they have evolved their current state. A thread that takes
-/// longer than [`Tuning::patience`] for that is detached, and ends by itself later.
+/// Dropping a population ends its workers. Its threads end when they have evolved their current state. A thread that
+/// takes longer than [`Tuning::patience`] for that is detached, and ends by itself later.
 ///
 /// ```
 /// use millstream::evolve::{Evolve, EvolveMany, Options, Population, Random, Secret};
@@ -127,7 +127,7 @@ impl<E: Evolve> Population<E> {
     ///
     /// # Errors
     ///
-    /// If the system refuses a thread or a pair of sockets. The workers that were added before that stay.
+    /// If the system refuses a thread or a pair of sockets. The workers that were added before the error stay.
     pub fn add_threads(&mut self, evolve: &Arc<E>, workers: usize) -> Result<(), EvolveError> {
         for _ in 0..workers {
             let (socket, evolve) = (self.hub.pair()?, Arc::clone(evolve));

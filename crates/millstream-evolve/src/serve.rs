@@ -185,8 +185,8 @@ impl<E: Evolve> Shared<E> {
         self.out.clear();
     }
 
-    /// Ends the worker. The first reason counts, unless the master has said that it is done: what could not be sent to
-    /// it then was not wanted any more. If the reason is this worker's own, the master is sent it.
+    /// Ends the worker. The first reason counts, but `End` from the master replaces a failed write: the master no
+    /// longer needed those bytes. A reason of the worker's own is sent to the master.
     fn end(&mut self, end: Result<(), End>) {
         let unwanted = matches!((&self.ended, &end), (Some(Err(End::Gone(_))), Ok(())));
         if self.ended.is_some() && !unwanted {
@@ -237,7 +237,7 @@ pub(crate) fn serve<E: Evolve>(
             work(evolve, &shared, &changed, began);
             Ok::<_, Infallible>(())
         });
-        // It has returned since there is a reason, or it has panicked.
+        // `work` returns only once `ended` is set, so only a panic is left to report.
         if let Err(why) = worked {
             ended(Err(why));
         }

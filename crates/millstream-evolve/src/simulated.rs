@@ -68,7 +68,7 @@ fn cost(job: &Job<Uneven>) -> u64 {
     job.state().0 * (job.state().1 % 17) / 8
 }
 
-/// By worker, the bytes to be sent; and the workers with new bytes.
+/// The bytes to be sent, by worker, and the workers with new bytes.
 #[derive(Debug, Default)]
 struct Post(Vec<Vec<u8>>, Vec<usize>);
 
@@ -263,7 +263,7 @@ impl Simulation {
         let life = self.workers[worker].as_ref().map_or(0, |one| one.life);
         if self.chance(self.trouble.deaths) {
             let delay = self.delay;
-            // It answers no more, and the master notices this some time later.
+            // It no longer answers. The master notices this some time later.
             self.workers[worker].as_mut().expect("it lives").hangs = true;
             self.at(delay, Event::Gone(worker, life));
         }

@@ -45,7 +45,7 @@ impl Threads {
         let all = ended.try_recv() == Err(TryRecvError::Disconnected);
         for thread in threads {
             if all || thread.is_finished() {
-                // A panic in it has ended a worker, and the master has the reason.
+                // A panic in the thread has ended its worker, and the master has the reason.
                 let _ = thread.join();
             }
         }

@@ -146,7 +146,7 @@ impl<E: Evolve> Worker<E> {
     /// The next state to evolve, if there is one.
     pub fn start(&mut self, now: Duration, out: &mut Vec<u8>) -> Option<Job<E>> {
         while let Some(Asked { token, input, backup, last_of_batch }) = self.asked.pop_front() {
-            // It was returned away, or has evolved already and was asked for again.
+            // The state was given back to the master, or was asked for twice and has evolved already.
             let Some(state) = self.states.remove(&token) else {
                 if last_of_batch {
                     self.answer(out);
@@ -233,13 +233,13 @@ impl<E: Evolve> Worker<E> {
     }
 }
 
-/// Reads a value of the program. If that fails, the master is sent the state's token.
+/// Reads a value of the program. A failure is reported to the master with the state's token.
 fn read<T: DeserializeOwned>(token: Token, what: &str, bytes: &[u8], out: &mut Vec<u8>) -> Result<T, Violation> {
     let value = attempt(|| Body::new(bytes).get());
     value.map_err(|why| failed(token, &format!("{what} cannot be read: {why}"), out))
 }
 
-/// Sends the master a state that fails, which ends the round.
+/// Reports to the master that a state failed, which ends the round.
 fn failed(token: Token, why: &str, out: &mut Vec<u8>) -> Violation {
     frame(out, &Answer::Failed).put(&token).put(why).end();
     Violation::new(format!("the state {token} fails: {why}"))

@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn more_that_pay_and_noise_are_no_reason() {
+    fn workers_that_pay_and_noise_cause_no_advice() {
         assert_eq!(of(&[(1, 100.0), (2, 180.0)]), None);
         assert_eq!(of(&[(1, 100.0), (2, 60.0), (3, 110.0)]), None);
         assert_eq!(of(&[(1, 100.0), (2, 95.5)]), None);

@@ -169,7 +169,7 @@ where
         }
     }
 
-    /// Polls, starts and publishes what is possible now.
+    /// Polls, starts and publishes as much as is possible now.
     fn move_batch(&mut self) -> Progress {
         let mut worked = self.flights.poll_woken(|| self.reactor.enter());
         let (mut started, mut published) = (0, 0);

@@ -1,4 +1,4 @@
-//! Which caller works, and whether others have left it something.
+//! The baton of a service's callers: one caller works, and the others leave it their requests.
 
 use crate::sync::{AtomicUsize, Ordering};
 
@@ -23,7 +23,7 @@ impl Baton {
         self.came.fetch_add(1, Ordering::AcqRel) == 0
     }
 
-    /// How many have come until now. The holder calls it, and then looks for work.
+    /// The number of threads that have come until now. The holder calls it, and then looks for work.
     pub fn held(&self) -> u32 {
         // Acquires what those have published.
         u32::try_from(self.came.load(Ordering::Acquire)).unwrap_or(u32::MAX)
@@ -35,7 +35,7 @@ impl Baton {
         self.came.compare_exchange(held as usize, 0, Ordering::AcqRel, Ordering::Relaxed).is_ok()
     }
 
-    /// Frees the baton. The holder calls it, and then tells others that work may be left.
+    /// Frees the baton, even if work may be left. The holder calls it, and then wakes the workers.
     pub fn drop_it(&self) {
         // As above; acquires what was published by those that have come since the holder looked.
         self.came.swap(0, Ordering::AcqRel);

@@ -1,9 +1,9 @@
 //! Which stage holds a run back, and what would change that.
 //!
-//! By the operational laws (Denning and Buzen, 1978): the utilisation of something is its throughput times its service
-//! time, and what is busiest is the limit. Both are measured for the stages of a run. So a run is modelled to take as
-//! long as the greatest load of anything that does one thing at a time, a tasklet, a worker or the source, and a
-//! forecast is the same model with one more worker or shard in it. The tests make that change and compare.
+//! By the operational laws (Denning and Buzen, 1978), the utilisation of a resource is its throughput times its service
+//! time, and the busiest resource is the limit. Both factors are measured for the stages of a run. A tasklet, a worker
+//! and the source each do one thing at a time. In the model a run takes as long as the greatest load of any of them,
+//! and a forecast is the same model with one more worker or shard. The tests make that change and compare.
 //!
 //! The measurement of a trial overrides the model. If nothing is busy for half of the time, no stage is to blame. The
 //! kernel's account of each thread (`machine/account.rs`) shows whether workers wait for a core, and whether a stage
@@ -162,7 +162,7 @@ impl Load {
 }
 
 impl Loads {
-    /// The part that holds the run back; none if nothing was done.
+    /// The part that holds the run back; `None` if nothing was done.
     #[must_use]
     pub fn bottleneck(&self) -> Option<Bottleneck> {
         let model = self.model(None)?;
@@ -220,7 +220,7 @@ impl Loads {
         !load.own_thread && left > BUSY * total
     }
 
-    /// The measured rate with this number of workers, relative to the present one; none unless both were tried.
+    /// The measured rate with this number of workers, relative to the present one; `None` unless both were tried.
     fn measured(&self, workers: usize) -> Option<f64> {
         let rate = |workers| self.rates.iter().find(|rate| rate.workers == workers).map(|rate| rate.numbers_per_second);
         Some(rate(workers)? / rate(self.workers).filter(|rate| *rate > 0.0)?)

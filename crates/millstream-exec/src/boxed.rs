@@ -55,7 +55,7 @@ pub type BoxPipeline<A, B, Known = AnyPipe> = BoxExact<Val<A>, AnyEdge<B>, Known
 pub type BoxStage<A, B, Known = AnyPipe> = BoxExact<AnyEdge<A>, AnyEdge<B>, Known>;
 
 /// A pipeline in a box whose type names the exact shapes of both ends. It costs one virtual call a deployment, and its
-/// edge costs nothing more an item; but the pipeline then uses its rings, as with every box.
+/// edge costs no more an item than without a box; but the pipeline then uses its rings, as with every box.
 /// [`boxed_exact`](BoxExt::boxed_exact) makes one.
 ///
 /// [`BoxPipeline`] and [`BoxStage`] leave the shape of the output open. This box is for pipelines that end with pairs,
@@ -77,7 +77,8 @@ pub struct BoxExact<A: BoxShape, B: BoxShape, Known: BoxKind = AnyPipe> {
 pub trait BoxShape: RingShape + ModelShape {}
 impl<A: RingShape + ModelShape> BoxShape for A {}
 
-/// What the type of a box says about its pipeline: where it can be a body, and which deployments run it.
+/// The properties of a box's pipeline that the type of the box states: where it can be a body, and which deployments
+/// run it.
 ///
 /// | kind | the pipeline | it can be a body of |
 /// |---|---|---|

@@ -27,7 +27,7 @@ impl Contention {
         Contention { since: Instant::now(), until: AtomicU64::new(0), held: AtomicU64::new(0) }
     }
 
-    /// A thread that waited for its core saw another process use it.
+    /// Notes that a thread had to wait for its core because another process used it.
     #[cold]
     pub(crate) fn noticed(&self) {
         self.noticed_at(self.since.elapsed());

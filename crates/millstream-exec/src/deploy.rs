@@ -135,7 +135,7 @@ where
     }
 }
 
-/// What a map makes of a slot.
+/// The work of a map on a slot.
 fn mapping<A: Shape, F, B: Item>(
     map: &Map<A, F, B>,
 ) -> impl for<'a> Fn(Option<A::Ref<'a>>) -> Option<B> + Clone + Send + 'static
@@ -175,7 +175,7 @@ where
     });
 }
 
-/// What a function that can fail makes of a slot.
+/// The work of a function that can fail on a slot.
 fn judged<A: Shape, F, B: Item, E: Cause, P: Policy>(
     stage: &TryMap<A, F, B, E, P>,
     calls: Arc<Calls>,
@@ -207,7 +207,7 @@ where
     stateless!(|stage: A| -> (B, Sparse, true) { filter_mapping(stage) });
 }
 
-/// What such a stage makes of a slot.
+/// The work of a `filter_map` on a slot.
 fn filter_mapping<A: Shape, F, B: Item>(
     stage: &FilterMap<A, F, B>,
 ) -> impl for<'a> Fn(Option<A::Ref<'a>>) -> Option<B> + Clone + Send + 'static
@@ -275,7 +275,7 @@ where
     });
 }
 
-/// What a scan makes of a slot.
+/// The work of a scan on a slot.
 fn scanning<A: Shape, S: Item, F, B: Item>(
     scan: &Scan<A, S, F, B>,
 ) -> impl for<'a> Fn(&mut S, SequenceNumber, Option<A::Ref<'a>>, bool) -> Option<B> + Clone + Send + 'static
@@ -302,7 +302,7 @@ where
     });
 }
 
-/// What a fold makes of a slot.
+/// The work of a fold on a slot.
 fn folding<A: Shape, S: Item + Clone, F, G, B: Item>(
     fold: &Fold<A, S, F, G, B>,
 ) -> impl for<'a> Fn(&mut S, SequenceNumber, Option<A::Ref<'a>>, bool) -> Option<B> + Clone + Send + 'static
@@ -331,7 +331,7 @@ impl<R: Keeps<A::Owned>, A: RingShape<R> + ToOwnedItem<Owned: Clone>> Deploy<Rin
     });
 }
 
-/// What a delay makes of a slot.
+/// The work of a delay on a slot.
 fn delaying<A: ToOwnedItem>(
     before: &mut A::Owned,
     _: SequenceNumber,

@@ -11,14 +11,14 @@
 //! the rate that comes in divided by it is the number of shards. It takes at most three steps, since the rate of a
 //! shard does not depend much on their number. This is DS2, with three additions:
 //!
-//! - Where the ring in front of the stage is full, the rate that comes in is the rate that the stage allows, and says
-//!   nothing of the demand. So the number doubles, which reaches any number in few steps.
-//! - After a change, a stage that is busy all the time is not judged for as long as it was so before: it works off what
-//!   had waited before it, which is not more demand.
+//! - If the ring before the stage is full, the incoming rate is the rate that the stage allows, and says nothing about
+//!   the demand. The number of shards then doubles, which reaches any number in few steps.
+//! - After a change, a stage that is busy all the time is not judged for as long as it was busy before the change: it
+//!   works off the items that waited, which are no additional demand.
 //! - Hysteresis: a number is raised if two windows in a row ask for it, and lowered if ten do, to the highest that one
-//!   of them asks for. It is raised where shards would be busy for more than 4/5 of the time, and lowered to at most
-//!   half of it where the fewer ones would be busy for less than 3/5. So no load asks for both, and no steady load
-//!   undoes a doubling: a load that is too much for k shards keeps more than k busy for 3/5 of the time.
+//!   of them asks for. A window asks for more if the shards would be busy for more than 4/5 of the time. It asks for
+//!   fewer, at most half as many, if those would be busy for less than 3/5. So no load asks for both, and no steady
+//!   load undoes a doubling: a load that is too much for k shards keeps more than k busy for 3/5 of the time.
 //!
 //! Useful time is the time of steps, times the share of it in which the threads had a core: on shared cores a step also
 //! waits for others. More shards than cores are never asked for, unless they have threads of their own: those wait, as
@@ -37,7 +37,7 @@ const BUSY: f64 = 0.8;
 /// The share of their time in which fewer shards would be busy at most.
 const IDLE: f64 = 0.6;
 
-/// The share of looks at the ring in front of the stage at which it was full, from which on demand is not known.
+/// From this share of looks on that find the ring before the stage full, the demand is unknown.
 const FULL: f64 = 0.5;
 
 /// The share of its time from which on a shard has no rest.
@@ -88,15 +88,15 @@ pub struct Elastic {
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct LoadWindow {
-    /// Its shards.
+    /// The number of its shards.
     pub shards: usize,
-    /// The numbers that it moved.
+    /// The numbers that the stage moved.
     pub numbers: u64,
     /// The seconds of a core that all its shards used together.
     pub useful: f64,
     /// The length of the time.
     pub seconds: f64,
-    /// The share of the time, from 0 to 1, in which the ring in front of it was full.
+    /// The share of the time, from 0 to 1, in which the ring before the stage was full.
     pub full: f64,
     /// How many shards can work at once: as many as there are cores that the run can use, or as the stage may have, if
     /// shards have threads of their own and wait rather than compute.
@@ -114,7 +114,7 @@ pub struct ElasticDecision {
 }
 
 impl Elastic {
-    /// The stage of this name has a number of shards in this range.
+    /// Keeps the number of shards of the stage with this name in this range.
     ///
     /// # Panics
     ///
@@ -140,8 +140,8 @@ impl Elastic {
         &self.stage
     }
 
-    /// Another number of shards, if this window and those before ask for it. Windows are given in their order, each
-    /// with the number of shards that there were.
+    /// Returns another number of shards if this window and the earlier ones ask for it. Call it with every window in
+    /// order, each with the number of shards that it was measured with.
     pub fn decide(&mut self, window: &LoadWindow) -> Option<ElasticDecision> {
         self.restless = if window.is_restless() { self.restless + 1 } else { 0 };
         if self.settles > 0 {
@@ -211,7 +211,7 @@ impl LoadWindow {
 mod tests {
     use super::*;
 
-    /// A stage of which a shard does 1,000 numbers a second, at this demand; what it did not do waits.
+    /// A stage whose shards each do 1,000 numbers a second, at this demand; the remaining numbers wait.
     fn window(shards: usize, demand: f64) -> LoadWindow {
         let done = demand.min(shards as f64 * 1000.0);
         let full = if demand > done { 1.0 } else { 0.0 };
@@ -240,9 +240,9 @@ mod tests {
         assert!(decided[1].0 < 30 && decided[2].0 < 80, "{decided:?}");
     }
 
-    /// What waits in front of a stage does not wait for long: a step of load is not taken for a larger one.
+    /// Items that waited before a stage are soon worked off, and a step of load is not taken for a larger one.
     #[test]
-    fn what_waited_meanwhile_is_not_taken_for_more_load() {
+    fn items_that_waited_are_not_taken_for_more_load() {
         for (slots, low) in [64, 1024].into_iter().flat_map(|slots| (50..2000).step_by(30).map(move |low| (slots, low)))
         {
             let low = f64::from(low) / 1000.0;

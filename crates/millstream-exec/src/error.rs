@@ -47,11 +47,11 @@ pub enum RunError {
         /// left, with the values that stages emit there.
         left: u64,
     },
-    /// The run was to begin with a snapshot that does not fit its pipeline.
+    /// The snapshot with which the run should begin does not fit its pipeline.
     Snapshot(crate::SnapshotMismatch),
-    /// The run was to be on `Durable` rings, but another process could not find some states of the pipeline.
+    /// The run is on `Durable` rings, but another process could not find some states of the pipeline.
     NotDurable(millstream_core::plan::NotDurable),
-    /// The run's pipeline was to be replaced at a number, and the replacement was refused.
+    /// The planned replacement of the run's pipeline at a number was refused.
     Upgrade(crate::UpgradeError),
     /// A thread could not be started.
     Spawn(String),
@@ -69,13 +69,13 @@ impl RunError {
         RunError::Stage { stage, number: Some(SequenceNumber(number)), cause }
     }
 
-    /// The user's code unwound with this.
+    /// The failure by a panic of the user's code, with this payload.
     pub(crate) fn unwound(stage: &str, number: Option<u64>, payload: &(dyn Any + Send)) -> Self {
         let cause = FailureCause { message: message(payload), error: error_of(payload) };
         RunError::Stage { stage: stage.to_owned(), number: number.map(SequenceNumber), cause }
     }
 
-    /// As [`unwound`](RunError::unwound), of a payload that is not needed any more.
+    /// As [`unwound`](RunError::unwound), and drops the payload.
     pub(crate) fn unwound_with(stage: &str, number: Option<u64>, payload: Box<dyn Any + Send>) -> Self {
         let failure = RunError::unwound(stage, number, payload.as_ref());
         discard(payload);

@@ -16,9 +16,9 @@ pub struct Feed {
     tasklet: bool,
     /// The most slots of the source's ring.
     slots: usize,
-    /// Whether it has just as many.
+    /// Whether it has exactly this number.
     exact: bool,
-    /// The rings in front of it.
+    /// The rings that feed it.
     fed: Option<FedRings>,
     words: &'static str,
 }
@@ -28,7 +28,7 @@ pub struct Feed {
 struct FedRings {
     count: usize,
     slot_bytes: usize,
-    /// None: as many as the other rings of the run have.
+    /// `None`: as many as the other rings of the run have.
     slots: Option<usize>,
 }
 

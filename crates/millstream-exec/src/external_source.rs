@@ -3,7 +3,7 @@ use std::sync::Arc;
 
 /// A stream from outside the run: from a source's own thread, or from a sender.
 pub(crate) trait ExternalSource: Send + Sync {
-    /// The run has begun: marks can be laid.
+    /// Called when the run has begun: marks can be laid.
     fn begin(&self) {}
 
     /// Ends the stream at once.
@@ -15,7 +15,7 @@ pub(crate) trait ExternalSource: Send + Sync {
         self.end();
     }
 
-    /// What was accepted; none if a tasklet of the run counts that.
+    /// The accepted values; `None` if a tasklet of the run counts them.
     fn accepted(&self) -> Option<Accepted>;
 
     /// Drops the values left in its ring, once the ring has no readers.

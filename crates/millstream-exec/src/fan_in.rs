@@ -41,8 +41,9 @@ use std::time::Duration;
 /// The default of [`FanIn::turn`].
 const DEFAULT_TURN: usize = 1024;
 
-/// Joins what `producers` [`Sender`]s send into one stream; each has a ring of its own. [`open`](FanIn::open) returns
-/// the senders and a [`Poller`], which is the [source](crate::Source) of a job, or is polled by hand.
+/// Joins the values of `producers` [`Sender`]s into one stream; each sender has a ring of its own.
+/// [`open`](FanIn::open) returns the senders and a [`Poller`], which is the [source](crate::Source) of a job, or is
+/// polled by hand.
 ///
 /// Every ring has one producer, so producers do not contend: sending is a claim on the producer's own ring, without
 /// compare-and-swap. The price is memory, `producers` rings of [`ring`](FanIn::ring) slots; [`shared`](FanIn::shared)
@@ -317,9 +318,9 @@ impl<T: Item, O: ItemFormat<T>> FanIn<T, O> {
         self
     }
 
-    /// The senders, and a poller: the source of a job, or the consumer itself, on a thread of the program's. Of `rings`
-    /// it has the slots (unless [`ring`](FanIn::ring) is set), the most that one poll gives, the way of waiting and the
-    /// limit of memory.
+    /// Returns the senders and a poller. The poller is the source of a job, or it is polled on a thread of the program.
+    /// `rings` sets the slots (unless [`ring`](FanIn::ring) is set), the most values of one poll, how the poller waits,
+    /// and the memory limit.
     ///
     /// # Errors
     ///

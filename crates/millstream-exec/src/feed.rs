@@ -44,14 +44,15 @@ pub(crate) struct Output<T: Item> {
 
 /// Where values go.
 enum Line<T: Item> {
-    /// Into the source's ring, but for what waits aside for the mark of a change: what was sent early, and END.
+    /// Into the source's ring, except values that wait aside for the mark of a change: those that were sent early, and
+    /// END.
     Ring(SourceRing<T>, Early<T>),
-    /// Aside: no run on rings has taken the receiver yet, or the one that has the ring has not begun.
+    /// Aside: no run on rings has taken the receiver yet, or the run with the ring has not begun.
     Early(Early<T>, Option<SourceRing<T>>),
 }
 
 impl<T: Item> Line<T> {
-    /// Lays a mark that is due, and puts what waits aside into the ring, as far as it need not wait. Returns whether
+    /// Lays a mark that is due, and puts values from aside into the ring, as far as they need not wait. Returns whether
     /// other threads have to be woken.
     fn go_on(&mut self, shared: &Shared) -> bool {
         let (Line::Ring(ring, aside), marks) = (self, &shared.marks) else { return false };
@@ -217,7 +218,7 @@ impl<T: Item> Output<T> {
         })
     }
 
-    /// Whether the ring is at most half full: what a source's thread waits for when it has found the ring full. None if
+    /// Whether the ring is at most half full: a source's thread that has found the ring full waits for this. None if
     /// there is no ring.
     ///
     /// A thread that went on with each slot that becomes free would be woken for each, which costs more than many a

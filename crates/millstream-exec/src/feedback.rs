@@ -160,7 +160,7 @@ struct Closing<A: RingLayout, B: RingLayout, S: Item> {
     key_slot: Option<KeySlot>,
     /// Whether the state for the next number is known.
     known: bool,
-    /// The state for END is published.
+    /// Whether the state for END is published.
     done: bool,
 }
 

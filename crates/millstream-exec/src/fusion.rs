@@ -1,16 +1,16 @@
 //! Stages that are one loop: the rings' side of [`millstream_core::fusion`].
 //!
 //! A run on one thread fuses its stages, in the outer level and in bodies, but not inside `shard` or `shard_by`. A run
-//! that may try more workers does not: a second one gains by stages that are apart. The body of a `feedback` is fused
-//! in every run, since one worker steps all of a loop.
+//! that may try more workers does not: a second worker can share only stages that are apart. The body of a `feedback`
+//! is fused in every run, since one worker steps all of a loop.
 //!
 //! Where the source is [`ready`](crate::source::ready), and no stage needs its ring, a run with one worker goes past
 //! all rings, those of the source and the sink among them (`fusion/whole.rs`). Where the first stage cuts text, a
-//! number of the source stands for many behind it. Then the loop takes the values from the source's ring, whatever the
-//! source, in the first stage's place (`fusion/new_clock.rs`).
+//! number of the source becomes many there. Then the loop takes the values from the source's ring, whatever the source,
+//! in the first stage's place (`fusion/new_clock.rs`).
 //!
-//! The tasklet of the loop is the last stage's. Each stage before it has a tasklet, too, an *onlooker*, which does
-//! nothing: it counts what the loop has moved. So reports, observers and errors have the same stages, with the same
+//! The tasklet of the loop is the last stage's. Each stage before it also has a tasklet, an *onlooker*, which only
+//! counts the numbers that the loop has moved. So reports, observers and errors have the same stages, with the same
 //! names and numbers, fused or not. The time of the loop counts for the last stage.
 
 mod clocks;
@@ -35,9 +35,9 @@ pub(crate) use stages::{InFront, Last, LastWithState, Making, fuse, fuse_on};
 pub(crate) use texts::{OfFormat, Slicing};
 
 /// The methods of [`Deploy`](millstream_core::Deploy) for a stage on the workers that keeps no state, apart and fused.
-/// The block is what it makes of a slot, for a ring of these items and this density; `$empties` says whether that can
-/// be nothing where the slot is filled. It calls a function and has no closure: a closure's type has the parameters of
-/// the methods around it, which are the stages of the whole chain.
+/// The block maps a slot, for a ring of these items and this density; `$empties` says whether a filled slot can become
+/// an empty one. It calls a function and has no closure: a closure's type has the parameters of the methods around it,
+/// which are the stages of the whole chain.
 macro_rules! stateless {
     (|$stage:ident: $a:ty| -> ($b:ty, $d:ty, $empties:literal) $making:block) => {
         fn deploy(&self, input: Reader<$a>, wiring: &mut Wiring) -> Reader<Val<$b, $d>> {
@@ -50,8 +50,8 @@ macro_rules! stateless {
     };
 }
 
-/// The methods of [`Deploy`](millstream_core::Deploy) for a stage that can be in front and last, `if` a condition of
-/// its types holds. The function is what it makes of a slot.
+/// The methods of [`Deploy`](millstream_core::Deploy) for a stage that can be before others and last, `if` a condition
+/// of its types holds. The function maps a slot.
 macro_rules! fused_stage {
     ($(if $fuses:expr;)? |$stage:ident: $a:ty, $wiring:ident| $making:expr) => {
         crate::fusion::fused_last!($(if $fuses;)? |$stage: $a, $wiring| crate::fusion::Last($making));
@@ -99,7 +99,7 @@ macro_rules! fused_with_state {
     };
 }
 
-/// The methods of [`Deploy`](millstream_core::Deploy) for a stage that can be in front.
+/// The methods of [`Deploy`](millstream_core::Deploy) for a stage that can be before others.
 macro_rules! fused_in_front {
     ($(if $fuses:expr;)? |$stage:ident: $a:ty, $wiring:ident| $in_front:expr) => {
         fn fused_between<P0, N0>(

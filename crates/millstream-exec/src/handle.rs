@@ -40,7 +40,7 @@ pub(crate) struct Started {
     pub(crate) end_source: Option<StopSource>,
     pub(crate) cores: Cores,
     pub(crate) inline: bool,
-    /// Where another pipeline can take the place of this one. None if the program takes the output itself.
+    /// The places where another pipeline can replace this one. `None` if the program takes the output itself.
     pub(crate) ends: Option<Ends>,
     pub(crate) site: Site,
 }
@@ -227,7 +227,7 @@ impl Started {
         (report, failure)
     }
 
-    /// Drops every tasklet and what is left of the source; returns the reports of the stages.
+    /// Drops every tasklet and the rest of the source. Returns the reports of the stages.
     fn clear(&self) -> Vec<StageReport> {
         let mut stages = self.pool.clear();
         let mut accepted = None;

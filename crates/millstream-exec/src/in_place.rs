@@ -1,8 +1,8 @@
-//! States where the stages have them: those of a version that retires, and those of the version that goes on, before it
+//! States in their stages: those of a version that retires, and those of the version that takes its place, before it
 //! begins.
 //!
-//! A state goes from the one to the other by an exchange, so it is moved whatever its size is, and an exchange cannot
-//! fail. Everything that can fail is asked before.
+//! A state goes from one to the other by an exchange. So it is moved, whatever its size, and the exchange cannot fail.
+//! Everything that can fail is checked before.
 
 use crate::kept::Kept;
 use millstream_core::Item;
@@ -33,10 +33,10 @@ pub(crate) trait InPlace: HeldState {
     /// each was and is.
     fn take_over(&mut self, old: &mut dyn HeldState, around: Option<&[KeyMove]>) -> Option<Vec<KeyMove>>;
 
-    /// How the states of a stage whose keys have moved go on; its tasklets all have this type.
+    /// Distributes the states of a stage whose keys have moved; its tasklets all have this type.
     fn spread(&self) -> Spread;
 
-    /// What was kept of a state of this type. May run the user's code.
+    /// Reads a kept state of this type. May run the user's code.
     ///
     /// # Errors
     ///

@@ -1,7 +1,7 @@
 use crate::Rings;
 
-/// The deployment on the calling thread alone: the stages, rings and batches of [`Rings`], with every step on the
-/// thread that runs the pipeline.
+/// The deployment on the calling thread alone. It has the stages, rings and batches of [`Rings`], and every step runs
+/// on the thread that runs the pipeline.
 ///
 /// A source may wait for its next value, as any iterator may. It is therefore asked for one value at a time, and all
 /// stages process that value before the source is asked again, so that no accepted value waits for a silent source.

@@ -10,7 +10,7 @@ use millstream_core::{Arrow, Deploy, Item, SequenceNumber, Shape, ToOwnedItem, V
 use std::borrow::Borrow;
 use std::marker::PhantomData;
 
-/// A pipeline as a job, and in one line on [`Rings::new()`](Rings::new).
+/// Makes jobs of a pipeline, and runs one in one line on [`Rings::new()`](Rings::new).
 pub trait JobExt: Arrow {
     /// This pipeline on the values of `source`: a [`Job`], which owns the pipeline.
     ///
@@ -57,8 +57,8 @@ pub trait JobRefExt: Copy {
     /// The pipeline.
     type Pipeline: Arrow;
 
-    /// As [`JobExt::from`], of a pipeline that is needed again: the job borrows it. What runs after the call that
-    /// started it, as [`Runner::start`] does, does not borrow the pipeline any more.
+    /// As [`JobExt::from`], for a pipeline that is needed again: the job borrows it. A run that goes on after the call,
+    /// as after [`Runner::start`], does not borrow the pipeline any more.
     ///
     /// ```
     /// use millstream::prelude::*;
@@ -162,7 +162,7 @@ where
         Rings::new().last(self)
     }
 
-    /// `f` at every number and value of the output, on [`Rings::new()`](Rings::new): see [`Runner::for_each`].
+    /// Calls `f` with every number and value of the output, on [`Rings::new()`](Rings::new): see [`Runner::for_each`].
     ///
     /// # Errors
     ///

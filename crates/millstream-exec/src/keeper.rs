@@ -17,7 +17,7 @@ pub struct StateKeepers<S> {
     pub(crate) by_key: Keeper<States<S>>,
 }
 
-/// A key that is new begins as the present pipeline says.
+/// New keys begin with the start state of the present pipeline.
 pub(crate) fn adopt_start<S: Clone>(states: &mut States<S>, start: &States<S>) -> Result<(), String> {
     states.adopt(start);
     Ok(())
@@ -54,11 +54,11 @@ impl<S> StateKeepers<S> {
 pub struct Keeper<S> {
     keep: Option<fn(&mut S) -> Kept>,
     load: fn(Kept) -> Result<S, String>,
-    /// What the present pipeline says of a loaded state: it has the start state of this pipeline.
+    /// Adapts a loaded state to the present pipeline, by that pipeline's start state.
     adopt: fn(&mut S, &S) -> Result<(), String>,
     hand_over: HandOver<S>,
     version: u32,
-    /// Counts the bytes of the states of keys, without what they own elsewhere.
+    /// Counts the bytes of the states of keys, without memory that they own elsewhere.
     bytes: Option<BytesOf<S>>,
 }
 
@@ -81,7 +81,7 @@ impl<S: Item + Clone> Keeper<S> {
 }
 
 impl<S: Item + Clone + SharedState> Keeper<S> {
-    /// Keeps copies that share what does not change.
+    /// Keeps copies that share unchanged parts.
     pub(crate) fn clones_shared() -> Self {
         Keeper { keep: Some(Kept::shared), load: Kept::get, bytes: Some(S::bytes), ..Keeper::none() }
     }
@@ -94,7 +94,7 @@ where
     S: SharedState<Value: serde::Serialize + serde::de::DeserializeOwned>,
     S::Plain: serde::Serialize + serde::de::DeserializeOwned,
 {
-    /// Keeps copies that share what does not change, and can be written down as what has changed.
+    /// Keeps copies that share unchanged parts, and can be written as changes.
     pub(crate) fn writes_shared() -> Self {
         let keeper = Keeper { keep: Some(Kept::writable_shared), bytes: Some(S::bytes), ..Keeper::none() };
         Keeper { load: Kept::read_with_changes, ..keeper }
@@ -132,7 +132,7 @@ impl<S> Keeper<S> {
         Keeper { hand_over, ..self }
     }
 
-    /// The state where it is; none if there is no state.
+    /// The state in its stage; `None` if there is no state.
     pub(crate) fn in_place<'s>(self, state: &'s mut S) -> Option<Box<dyn InPlace + 's>>
     where
         S: Item,
@@ -151,7 +151,7 @@ impl<S> Keeper<S> {
         Keeper { bytes: bytes.or(self.bytes), ..self }
     }
 
-    /// What a stage with keys says its bytes in.
+    /// The counter of the bytes of a stage with keys.
     pub(crate) fn counter(self) -> StateBytes<S> {
         StateBytes { of: self.bytes.map(|of| (of, Arc::default())) }
     }
@@ -182,14 +182,14 @@ impl<S> Keeper<S> {
     }
 }
 
-/// Where a stage with keys says how many bytes its states have; nothing if it has no keys.
+/// The counter in which a stage with keys stores the bytes of its states; empty if it has no keys.
 #[derive(Clone, Debug)]
 pub(crate) struct StateBytes<S> {
     of: Option<(BytesOf<S>, Arc<AtomicU64>)>,
 }
 
 impl<S> StateBytes<S> {
-    /// Says it, after a step.
+    /// Stores the bytes, after a step.
     #[inline]
     pub(crate) fn say(&self, state: &S) {
         if let Some((of, bytes)) = &self.of {
@@ -197,7 +197,7 @@ impl<S> StateBytes<S> {
         }
     }
 
-    /// Where others read it.
+    /// The counter that other threads read.
     pub(crate) fn bytes(&self) -> Option<Arc<AtomicU64>> {
         self.of.as_ref().map(|(_, bytes)| bytes.clone())
     }

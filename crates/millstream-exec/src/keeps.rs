@@ -12,7 +12,8 @@ use millstream_core::{Backend, Density, Item, Plan, Val};
 use millstream_ring::Reader;
 use std::marker::PhantomData;
 
-/// Rings, as stages are deployed on them by the runner `R`. [`Deploy`](millstream_core::Deploy) is said of it.
+/// Rings, as stages are deployed on them by the runner `R`: the backend of their [`Deploy`](millstream_core::Deploy)
+/// impls.
 #[derive(Debug)]
 pub struct RingBackend<R = Rings>(PhantomData<fn() -> R>);
 

@@ -1,4 +1,4 @@
-//! States as values: what of a stage outlives a slot can be copied out of a running stage, and given to another one.
+//! States as values: the state of a stage can be copied out of the running stage, and moved into another one.
 
 #[cfg(feature = "durable")]
 mod written;
@@ -14,7 +14,7 @@ use millstream_core::{Item, SequenceNumber};
 use std::any::{Any, type_name};
 use std::fmt;
 
-/// What is kept of a tasklet at a mark.
+/// The kept state of a tasklet at a mark.
 #[derive(Clone)]
 pub(crate) struct Kept {
     /// The next number of its output, if it starts a clock.
@@ -27,12 +27,12 @@ pub(crate) struct Kept {
 #[derive(Clone)]
 enum Held {
     Live(Box<dyn State>),
-    /// What [`State::write`] gave, in another process perhaps, and the name of its type there.
+    /// The bytes of [`State::write`], perhaps from another process, and the name of its type there.
     #[cfg(feature = "durable")]
     Written {
         type_name: String,
         bytes: Vec<u8>,
-        /// What has changed since then, in order: what [`State::write_changes`] gave.
+        /// The changes since then, in order: the bytes of [`State::write_changes`].
         changes: Vec<Vec<u8>>,
     },
 }
@@ -49,17 +49,17 @@ pub(crate) trait State: Any + Send + Sync {
     fn write(&self) -> Option<postcard::Result<Vec<u8>>> {
         None
     }
-    /// Which copies its tables are, if it can say what has changed since an earlier copy.
+    /// Which copies its tables are, if it can find the changes since an earlier copy.
     #[cfg(feature = "durable")]
     fn stamps(&self) -> Option<Vec<CopyStamp>> {
         None
     }
-    /// How many of its places may differ from that earlier copy, and how many there are; none if that is not known.
+    /// How many of its places may differ from that earlier copy, and how many there are; `None` if that is not known.
     #[cfg(feature = "durable")]
     fn changed(&self, _earlier: &[CopyStamp]) -> Option<(usize, usize)> {
         None
     }
-    /// What has changed since then as bytes; none if that is not known.
+    /// The changes since then as bytes; `None` if they are not known.
     #[cfg(feature = "durable")]
     fn write_changes(&self, _earlier: &[CopyStamp]) -> Option<postcard::Result<Vec<u8>>> {
         None
@@ -114,7 +114,7 @@ impl Kept {
         Kept { next: None, version: 1, state: Some(Held::Live(Box::new(Copied(state.clone())))) }
     }
 
-    /// A copy of this state, which shares what does not change.
+    /// A copy of this state, which shares unchanged parts.
     pub(crate) fn shared<S: Item + Clone + SharedState>(state: &mut S) -> Self {
         Kept { next: None, version: 1, state: Some(Held::Live(Box::new(Copied(state.share())))) }
     }
@@ -142,7 +142,7 @@ impl Kept {
         self.next
     }
 
-    /// The state, if there is one that is not written down.
+    /// The state, if there is one that is not written.
     pub(crate) fn into_held(self) -> Option<Box<dyn HeldState>> {
         match self.state {
             Some(Held::Live(state)) => Some(state.into_held(self.version)),

@@ -14,7 +14,7 @@ pub(crate) fn can_be_lane<A: RingLayout>(wiring: &Wiring) -> bool {
     is_lane::<A>() && !wiring.passed && wiring.scope.width == 1 && wiring.scope.keyed.is_none()
 }
 
-/// Adds the first lane to the wiring and returns what the second one needs; or adds the second one and returns the
+/// Adds the first lane to the wiring and returns the token for the second one; or adds the second one and returns the
 /// reader of their common output.
 pub(crate) fn lane_stage<A: RingLayout, B: Item>(
     input: Reader<A>,

@@ -1,9 +1,9 @@
 //! Latency markers: latency without a time in any item.
 //!
 //! Each clock has a short list of markers, (number, time). The stage that starts the clock writes them: the source, or
-//! a renumbering stage, which writes at its own number what it has read. Every stage passes the markers of its clock in
-//! order, after its steps, and leaves the time at which it did. A marker is written when one is asked for, once a
-//! millisecond for example. An observed step looks at that list; a step that is not observed reads one flag.
+//! a renumbering stage, which writes the markers that it has read at its own numbers. Every stage passes the markers of
+//! its clock in order, after its steps, and leaves the time at which it did. A marker is written when one is asked for,
+//! once a millisecond for example. An observed step looks at that list; a step that is not observed reads one flag.
 
 use crate::task_probe::TaskProbe;
 use millstream_core::Plan;
@@ -40,12 +40,12 @@ pub(crate) struct MarkerPasses {
 pub struct Passed {
     /// The time since the start of the run.
     pub at: Duration,
-    /// The time since the source published the values the marker stands for.
+    /// The time since the source published the values up to the marker.
     pub since_source: Duration,
 }
 
 pub(crate) struct Lists {
-    /// Those behind the source's.
+    /// The clocks after the source's.
     clocks: Box<[Clock]>,
     passes: Box<[Passes]>,
 }
@@ -61,7 +61,7 @@ struct Entry {
     id: AtomicU64,
     /// All numbers below it were published at that time.
     bound: AtomicU64,
-    /// The time, in nanoseconds, at which the source published the values the marker stands for.
+    /// The time, in nanoseconds, at which the source published the values up to the marker.
     origin: AtomicU64,
 }
 

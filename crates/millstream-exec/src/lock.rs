@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, MutexGuard, TryLockError};
 
-/// What the lock protects, unless another thread holds it. It is taken, too, if a thread has panicked while it held it.
+/// Takes the lock, unless another thread holds it. It is taken even if a thread has panicked while it held it.
 pub(crate) fn try_lock<T>(lock: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
     match lock.try_lock() {
         Ok(guard) => Some(guard),

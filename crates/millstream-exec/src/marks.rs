@@ -6,8 +6,8 @@
 //! pause. At a [`Change`] each tasklet takes nothing from the mark's number on, and keeps its state; when all have come
 //! that far, one of them carries the change out.
 //!
-//! A change that was planned for a number begins there, or where a run begins that begins behind it: while an earlier
-//! mark is under way the source publishes nothing from that number on, END neither.
+//! A change that was planned for a number begins there, or at the beginning of a run that begins after it. While an
+//! earlier mark is under way, the source publishes nothing from that number on, not even END.
 //!
 //! While no mark is asked for, the cost is one load a batch at the source, and one a step of the other tasklets.
 
@@ -45,7 +45,7 @@ pub(crate) struct Marks {
     lays: OnceLock<LaysMarks>,
     /// Whether some tasklet has not passed the mark.
     under_way: AtomicBool,
-    /// Whether there is something to do: to tell the policy of a snapshot, to carry out a change, to drop a snapshot.
+    /// Whether there is something to do: pass a snapshot to the policy, carry out a change, or drop a snapshot.
     news: AtomicBool,
     book: Mutex<Book>,
 }
@@ -99,12 +99,12 @@ struct Passing {
     output: Option<SequenceNumber>,
     /// How many tasklets of a version beside the run's have passed it.
     shadows: usize,
-    /// What is done when all have passed it.
+    /// The change that is carried out when all have passed it.
     change: Option<Box<dyn Change>>,
     passed: Vec<PassedMark>,
 }
 
-/// A snapshot after this many numbers, and what is done with it.
+/// A snapshot after each `numbers` numbers, and the function that takes it.
 #[derive(Clone)]
 pub(crate) struct Every {
     pub(crate) numbers: u64,
@@ -158,7 +158,7 @@ impl Marks {
         self.due.store(book.due(), Ordering::Relaxed);
     }
 
-    /// The run begins at this number; `expected` of its tasklets pass marks. `lays` is for a source that is not a
+    /// Begins the run at this number; `expected` of its tasklets pass marks. `lays` is for a source that is not a
     /// tasklet.
     pub(crate) fn begin(
         &self,
@@ -186,7 +186,8 @@ impl Marks {
         book.asked
     }
 
-    /// The run is over. Drops the states that are kept here, and the changes that have not been carried out.
+    /// Called when the run is over. Drops the states that are kept here, and the changes that have not been carried
+    /// out.
     pub(crate) fn clear(&self) {
         let book = std::mem::take(&mut *self.book());
         if let Err(payload) = caught(|| drop(book)) {
@@ -271,7 +272,7 @@ impl Marks {
     }
 
     /// Passes the marks that a tasklet has reached. May run the `Clone` of a state, which is the user's code. If the
-    /// stream has been `cut`, some tasklets do not come to the mark, and none retires.
+    /// stream has been `cut`, some tasklets never reach the mark, and none retires.
     #[cold]
     pub(crate) fn pass(&self, passer: Passer<'_>, tasklet: &mut dyn Tasklet, cut: bool) -> Passed {
         let mut passed = Passed::default();
@@ -291,7 +292,7 @@ impl Marks {
             });
             self.put(passer.role, mark, passed_mark);
             if retires && passer.beside == Some(BesideRun::Stage) {
-                // What runs beside the version that retires goes on.
+                // A version that runs beside the one that retires goes on.
                 tasklet.resume();
                 continue;
             }
@@ -341,7 +342,7 @@ impl Marks {
         book.changing = change.is_some();
         if let Some(change) = change {
             book.ready = Some((change, Retired::new(id, at, output, passed)));
-            // Who asked for a snapshot gets the next one.
+            // The thread that asked for a snapshot gets the next one.
             let asks_again = book.asked == id;
             book.asked += u64::from(asks_again);
             book.wants_states |= asks_again;

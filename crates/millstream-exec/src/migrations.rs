@@ -11,7 +11,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What becomes of the states of a snapshot in another version of the pipeline: see
+/// The fate of a snapshot's states in another version of the pipeline: see
 /// [`Rings::resume_changed`](crate::Rings::resume_changed).
 #[derive(Clone, Default)]
 pub struct Migrations {
@@ -19,14 +19,14 @@ pub struct Migrations {
 }
 
 impl Migrations {
-    /// None: every state goes on as it is, and none may be lost.
+    /// No migrations: every state goes on as it is, and none may be lost.
     #[must_use]
     pub fn new() -> Self {
         Migrations::default()
     }
 
-    /// The state with which this stage begins is what `migrate` makes of the old one. Of a stage inside `shard_by` it
-    /// is called once for each key, and of a `feedback` once for its state. For a snapshot in memory.
+    /// Begins this stage with the state that `migrate` makes of the old one. It is called once for each key of a stage
+    /// inside `shard_by`, and once for the state of a `feedback`. It is for a snapshot in memory.
     #[must_use]
     pub fn migrate<Old: Item + Clone, New: Item + Clone>(
         mut self,
@@ -38,7 +38,7 @@ impl Migrations {
     }
 
     /// As [`migrate`](Migrations::migrate), also for a snapshot that was read from bytes. `Old` has the fields that the
-    /// state had when it was written; its name may be another one now.
+    /// state had when it was written, but may have another name.
     ///
     /// ```
     /// use millstream::prelude::*;
@@ -66,22 +66,23 @@ impl Migrations {
         self
     }
 
-    /// The state of this stage may be lost: the new pipeline has no such stage. Without this that is an error.
+    /// Allows the state of this stage to be lost, since the new pipeline has no such stage. Without this call that is
+    /// an error.
     #[must_use]
     pub fn dropping(mut self, stage: impl Into<String>) -> Self {
         self.rules.drop(stage.into());
         self
     }
 
-    /// This stage begins fresh, although both pipelines have one of its name: what it kept is lost. A stage inside
-    /// `shard_by` cannot begin fresh: its states are those of the keys.
+    /// Makes this stage begin fresh, although both pipelines have a stage of this name: its state is lost. A stage
+    /// inside `shard_by` cannot begin fresh: its states are those of the keys.
     #[must_use]
     pub fn afresh(mut self, stage: impl Into<String>) -> Self {
         self.rules.begin_fresh(stage.into());
         self
     }
 
-    /// What would become of every stage.
+    /// The verdict on every stage, without a run.
     #[must_use]
     pub fn check(&self, old: &Plan, new: &Plan) -> UpgradeCheck {
         old.check_upgrade_by(new, &self.rules.for_plans())
@@ -94,7 +95,7 @@ impl fmt::Debug for Migrations {
     }
 }
 
-/// What the author of an upgrade says about states.
+/// The rules for states that the author of an upgrade has set.
 #[derive(Clone, Default)]
 pub(crate) struct StateRules {
     migrations: Vec<Migration>,
@@ -128,7 +129,7 @@ impl StateRules {
         self.fresh.push(stage);
     }
 
-    /// Whether what a stage of this plan kept is lost, if both pipelines have one of its name.
+    /// Whether the state of this stage is lost although both pipelines have a stage of this name.
     pub(crate) fn loses(&self, stage: &str) -> bool {
         self.fresh.iter().any(|fresh| fresh == stage)
     }
@@ -138,7 +139,7 @@ impl StateRules {
     }
 }
 
-/// A snapshot of another version, and what becomes of its states.
+/// A snapshot of another version, and the migrations of its states.
 #[derive(Clone, Debug)]
 pub(crate) struct ChangedSnapshot(Arc<Changed>);
 

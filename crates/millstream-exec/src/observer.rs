@@ -97,10 +97,10 @@ pub struct TaskletInfo<'a> {
     pub name: &'a str,
     /// Its stage in the plan; none for the source, a sink, or a side output.
     pub stage: Option<usize>,
-    /// Whether it ends a side output: a dead-letter sink, or the end of a `tee`.
+    /// Whether it is the end of a side output: a dead-letter sink, or the end of a `tee`.
     pub side_output: bool,
-    /// The end of the pipeline that it is, if any. A tasklet that only drops the values of a source with a thread of
-    /// its own is none.
+    /// The end of the pipeline that it is, if it is one. A tasklet that only drops the values of a source with a thread
+    /// of its own is not an end.
     pub end: Option<PipelineEnd>,
     /// Whether it has a thread of its own.
     pub own_thread: bool,
@@ -127,8 +127,8 @@ impl Observer {
         self.0.version
     }
 
-    /// An observer of the version that has taken the place of this one's; none if this one's is the present one, or if
-    /// the handle of the run is gone. The counters of this observer stand still from then on.
+    /// An observer of the version that has replaced the one that this observer sees. From then on the counters of this
+    /// observer stay the same. `None` if this version is the present one, or if the handle of the run is gone.
     ///
     /// ```
     /// use millstream::prelude::*;
@@ -149,7 +149,7 @@ impl Observer {
         (!Arc::ptr_eq(&self.0, &present.observer.0)).then(|| present.observer.clone())
     }
 
-    /// The last change of the run's pipeline; none if there was none, or if the handle of the run is gone.
+    /// The last change of the run's pipeline; `None` if there was none, or if the handle of the run is gone.
     #[must_use]
     pub fn last_change(&self) -> Option<ChangeReport> {
         let present = self.0.present.upgrade()?;
@@ -307,8 +307,8 @@ impl Observer {
         self.0.roster.passes.passed(stage)
     }
 
-    /// When a stage had published everything it makes of the values that latency marker `marker` stands for, or when
-    /// the sink had seen them. None if that has not happened, or if the marker was overwritten.
+    /// When a stage had published all outputs of the values up to latency marker `marker`, or when the sink had seen
+    /// them. `None` if that has not happened, or if the marker was overwritten.
     #[must_use]
     pub fn passed_at(&self, stage: usize, marker: u64) -> Option<Passed> {
         self.0.roster.passes.passed_at(stage, marker)

@@ -1,4 +1,4 @@
-//! The stages of a loop that have no tasklet at work.
+//! The tasklets of fused stages, which do no work: the loop's tasklet does it.
 
 use crate::task_probe::{Filled, TaskProbe};
 use crate::tasklet::{Progress, Tasklet};
@@ -67,13 +67,13 @@ impl Default for Members {
 }
 
 impl Members {
-    /// Adds a stage; its place.
+    /// Adds a stage, and returns its place.
     pub(crate) fn add(&mut self, member: Member) -> Place {
         self.members.push(member);
         Place { index: self.members.len() - 1, panicked: Some(self.panicked.clone()) }
     }
 
-    /// The stages, and what says which of them has failed. `name` is that of a stage of the plan.
+    /// The stages, and the record of which of them has failed. `name` returns the name of a stage of the plan.
     pub(crate) fn finish(self, name: impl Fn(usize) -> String) -> (Vec<Member>, Failing) {
         let names = self.members.iter().map(|member| name(member.stage)).collect();
         (self.members, Failing { names, panicked: Some(self.panicked) })
@@ -100,7 +100,7 @@ impl Failing {
     }
 }
 
-/// Counts what a loop moves, for one of its stages.
+/// Counts the numbers that a loop moves, for one of its stages.
 pub(crate) struct Onlooker {
     probe: TaskProbe,
     /// The numbers that it has counted.

@@ -3,7 +3,7 @@ use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
 
-/// What is to be done to a run at a number. The options of a run carry it, and do not know what it is.
+/// A planned change of a run at a number. The options of a run carry it without knowing its type.
 #[derive(Clone)]
 pub(crate) struct Planned {
     pub(crate) at: SequenceNumber,

@@ -223,7 +223,7 @@ impl Pool {
         self.standby.dismiss();
     }
 
-    /// Tells the workers that the groups are other ones now.
+    /// Notifies the workers that the groups have changed.
     fn has_placed(&self) {
         self.version.fetch_add(1, Ordering::Release);
         self.shared.signal.notify();
@@ -291,7 +291,7 @@ impl Pool {
     pub(crate) fn start_blocking(self: &Arc<Self>) -> std::io::Result<()> {
         let roster = self.roster();
         let mut threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
-        // Those of stages that were replaced.
+        // Drops the threads of stages that were replaced.
         threads.retain(|thread| !thread.is_finished());
         for (i, task) in roster.tasks.iter().enumerate().filter(|(_, task)| task.home == Home::Thread) {
             let (pool, roster) = (self.clone(), roster.clone());
@@ -321,7 +321,7 @@ impl Pool {
         }
     }
 
-    /// A thread has done its work.
+    /// Called when a thread has done its work.
     fn leave(&self) {
         if self.working.fetch_sub(1, Ordering::SeqCst) == 1 {
             self.deliver_rest();
@@ -329,7 +329,7 @@ impl Pool {
             self.shared.end_rest();
         }
         self.alive.fetch_sub(1, Ordering::SeqCst);
-        // Of this thread and the one that abandons the run, the later one sees both stores and clears the pool.
+        // The later of two threads, this one and the one that abandons the run, sees both stores and clears the pool.
         if self.abandoned.load(Ordering::SeqCst) {
             self.clear();
         }

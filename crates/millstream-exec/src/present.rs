@@ -1,4 +1,4 @@
-//! The version of a run's pipeline that goes on.
+//! The present version of a run's pipeline.
 
 use crate::observer::Observer;
 use crate::side_sinks::SideSinks;
@@ -10,10 +10,10 @@ use std::sync::Arc;
 /// How many refused changes are kept: a program may try for ever.
 const REFUSED: usize = 64;
 
-/// What belongs to the present version of a run's pipeline.
+/// The parts of a run that belong to the present version of its pipeline.
 pub(crate) struct Present {
     pub(crate) observer: Observer,
-    /// Those of earlier versions among them.
+    /// The sinks with names, those of earlier versions among them.
     pub(crate) side_sinks: SideSinks,
     pub(crate) ring_bytes: usize,
     /// The changes so far.

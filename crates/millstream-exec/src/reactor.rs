@@ -1,7 +1,7 @@
 //! The surroundings of a run's futures: a tokio runtime with the feature `tokio`, and otherwise nothing.
 //!
-//! The runtime is the one in which the run was started, if that has more than one worker. Else it is the run's own: a
-//! caller that waits for the run would block a runtime of one thread.
+//! The runtime is the one in which the run was started, if that has more than one worker. Otherwise the run has its
+//! own: a caller that waits for the run would block a runtime of one thread.
 
 #[cfg(feature = "tokio")]
 mod tokio_runtime;

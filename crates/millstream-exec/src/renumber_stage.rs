@@ -42,7 +42,7 @@ struct RenumberStage<E: ExpandKernel<In: RingLayout>> {
     holds: Arc<AtomicBool>,
 }
 
-/// What changes with every value.
+/// The part that changes with every value.
 pub(crate) struct Expanding<E: ExpandKernel> {
     /// None once the outputs after the last value were requested.
     pub(crate) state: Option<E::State>,
@@ -202,7 +202,7 @@ impl<E: ExpandKernel<In: RingLayout>> Tasklet for RenumberStage<E> {
 
     fn in_loop(&mut self) -> Option<Parts<'_>> {
         let RenumberStage { input, output, work, .. } = self;
-        // What remains of a value comes before the next one.
+        // The remaining outputs of a value come before the next value.
         work.values.is_none().then_some(Parts { input, output, state: work, renumbers: true })
     }
 

@@ -7,7 +7,7 @@ use millstream_core::{Retry, SequenceNumber, Shape};
 use std::borrow::Borrow;
 use std::marker::PhantomData;
 
-/// What [`Runner::run_again`] does.
+/// The implementation of [`Runner::run_again`].
 pub(crate) fn run_again<R, P, X, F, K, B>(
     on: &R,
     job: Job<P, Again<F>, K, B>,

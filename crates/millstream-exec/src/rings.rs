@@ -133,8 +133,8 @@ impl Rings {
 
     /// Pins every worker to a core of its own: worker i to the i-th core that this process may use; cores on distinct
     /// physical cores come first, hyperthread siblings last. It gives steady latencies and repeatable measurements. By
-    /// default the system moves workers as it likes. A worker that finds itself on another worker's core leaves it, if
-    /// there is a core for each (Linux).
+    /// default the system may move workers between cores. A worker that finds itself on another worker's core leaves
+    /// it, if there is a core for each (Linux).
     ///
     /// Pinning works on Linux only. [`Report::pinned`](crate::Report::pinned) says which worker got which core, and
     /// [`Report::decisions`](crate::Report::decisions) why a worker has none: more workers than cores, a refused call,

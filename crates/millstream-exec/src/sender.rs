@@ -25,8 +25,8 @@ const CHUNK: usize = 1024;
 /// Threads may share a sender. Its methods wait for their turn to send (`send`, `send_all` and `send_slice`), but never
 /// for user code that another method has called. Therefore the async methods never block their executor.
 ///
-/// The drop of a value may use the sender that sent the value, since no lock is held meanwhile. It should not wait for
-/// room: its own thread is about to make that room, so such a wait ends only with the run.
+/// The drop of a value may use the sender that sent it, since no lock is held then. It should not wait for room: its
+/// own thread is about to make that room, so such a wait ends only with the run.
 ///
 /// ```
 /// use millstream::prelude::*;
@@ -84,7 +84,7 @@ impl<T: Item> Sender<T> {
         self.try_send_then(value, || self.shared.wake())
     }
 
-    /// As [`try_send`](Sender::try_send). `published` tells the run of the value.
+    /// As [`try_send`](Sender::try_send). `published` notifies the run of the value.
     pub(crate) fn try_send_then(&self, value: T, published: impl FnOnce()) -> Result<(), TrySendError<T>> {
         let offered = match &self.route {
             Route::Source(output) => output.offer(value),
@@ -150,7 +150,7 @@ impl<T: Item> Sender<T> {
     pub fn send_all(&self, values: impl IntoIterator<Item = T>) -> Result<(), SendError<Vec<T>>> {
         let mut values = values.into_iter();
         let sent = self.send_from(&mut values);
-        // The iterator's drop may panic, and what is being returned would leak then (rust-lang/rust#47949).
+        // The iterator's drop may panic, and would then leak the values being returned (rust-lang/rust#47949).
         drop(values);
         sent
     }

@@ -25,12 +25,12 @@ pub struct Service<Q: Item, A: Item + Clone> {
     ring: Option<usize>,
 }
 
-/// A service in which these stages make the answers, to the requests of any number of callers.
+/// A service whose stages answer the requests of any number of callers.
 ///
 /// The requests of all callers are one stream, in the order of their arrival, so a state in the stages needs no lock.
 /// The stages keep the clock of the requests, which the compiler checks: each request has one slot of the output, whose
 /// value goes back to its caller. If the slot is empty, since a filter leaves the request out or a `try_map_or_empty`
-/// fails, the caller gets [`CallError::NoAnswer`]. To say why, answer with a `Result`.
+/// fails, the caller gets [`CallError::NoAnswer`]. To tell the caller why, answer with a `Result`.
 ///
 /// ```
 /// use millstream::prelude::*;
@@ -71,8 +71,8 @@ pub fn requests<Q: Item>() -> Id<AnyEdge<Q>> {
 }
 
 impl<Q: Item, A: Item + Clone> Service<Q, A> {
-    /// The slots of the ring in which requests wait: a power of two, or [`start`](Service::start) fails. The default is
-    /// that of the run's rings. A call waits while it is full.
+    /// Sets the slots of the ring in which requests wait: a power of two, or [`start`](Service::start) fails. The
+    /// default is that of the run's rings. A call waits while the ring is full.
     pub fn ring(mut self, slots: usize) -> Self {
         self.ring = Some(slots);
         self

@@ -27,7 +27,7 @@ impl<A: Shape, K: Sink<A>> SideSink for Left<A, K> {
     }
 
     fn finish(&self, outcome: RunOutcome) -> Finished<()> {
-        // What it returns is the user's, and so is its drop.
+        // Its result is the user's, and so is the drop of the result.
         Finish::finish(self, outcome).map_or(Ok(()), |finished| finished.and_then(|output| caught(|| drop(output))))
     }
 }
@@ -41,7 +41,7 @@ impl SideSinks {
         self.0.extend(others.0);
     }
 
-    /// Finishes all of them. One that cannot finish makes the end of the run a failure, of which the later ones know.
+    /// Finishes all of them. If one cannot finish, the run ends with a failure, and the later ones get that outcome.
     pub(crate) fn finish(self, report: &mut Report, failure: &mut Option<RunError>) {
         for (name, sink) in self.0 {
             let number = sink.number();

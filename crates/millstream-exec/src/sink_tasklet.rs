@@ -8,19 +8,19 @@ use millstream_ring::{Mark, MarkKind, Reader, RingLayout};
 use std::marker::PhantomData;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// What a sink leaves when it gets no more.
+/// The remains of a sink that gets no more values.
 pub(crate) struct Left<A, K> {
     left: Mutex<Option<(K, Seen)>>,
     shape: PhantomData<fn() -> A>,
 }
 
-/// What a sink has seen.
+/// The numbers that a sink has seen.
 #[derive(Clone, Copy)]
 pub(crate) struct Seen {
     /// END's number, or the number that comes next.
     pub(crate) numbers: SequenceNumber,
     pub(crate) values: u64,
-    /// Whether END was among what it has seen.
+    /// Whether it has seen END.
     pub(crate) ended: bool,
 }
 
@@ -30,7 +30,7 @@ impl<A, K> Left<A, K> {
         Arc::new(Left { left: Mutex::new(None), shape: PhantomData })
     }
 
-    /// What the sink of a finished run left.
+    /// The remains of a finished run's sink.
     pub(crate) fn of(sink: K, report: &Report) -> Self {
         let seen = Seen { numbers: report.numbers, values: report.values, ended: true };
         Left { left: Mutex::new(Some((sink, seen))), shape: PhantomData }
@@ -43,10 +43,10 @@ impl<A, K> Left<A, K> {
 
 /// The sink of a run that is over, whatever its type.
 pub(crate) trait Finish<O>: Send + Sync {
-    /// What it has seen; none if its thread was lost.
+    /// The numbers that it has seen; `None` if its thread was lost.
     fn seen(&self) -> Option<Seen>;
 
-    /// What it returns at the end, or what it unwinds with; none if it is gone.
+    /// Its result, or the payload of its panic; `None` if it is gone.
     fn finish(&self, outcome: RunOutcome) -> Option<Finished<O>>;
 
     /// The end of the run. A sink that cannot finish makes it a failure.
@@ -89,7 +89,7 @@ pub(crate) struct SinkTasklet<A: RingLayout, K> {
     /// Whether anything was read since the sink's last pause.
     read: bool,
     left: Arc<Left<A, K>>,
-    /// What it reads behind a mark at which the stages before it have retired.
+    /// The edge that it reads after a mark at which the stages before it have retired.
     next: Arc<Splice<A>>,
 }
 
@@ -149,7 +149,7 @@ impl<A: RingLayout> Splice<A> {
         self.old.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Where the sink gets its next reader, it leaves the present one.
+    /// When the sink gets its next reader, it leaves the present one.
     pub(crate) fn want_old(&self) {
         *self.old() = Fork::Wanted;
     }
@@ -167,13 +167,13 @@ impl<A: RingLayout> Splice<A> {
     }
 }
 
-/// What changes with every value.
+/// The part that changes with every value.
 struct User<K> {
     sink: K,
     values: u64,
 }
 
-/// Gives the sink a value.
+/// Passes a value to the sink.
 #[inline(always)]
 pub(crate) fn put<A: RingLayout, K: Sink<A>>(sink: &mut K, number: SequenceNumber, value: A::Ref<'_>) {
     if let Err(error) = sink.put(number, value) {
@@ -209,12 +209,13 @@ impl<A: RingLayout, K> SinkTasklet<A, K> {
         SinkTasklet { input, user, batch, at_end: None, read: false, left, next }
     }
 
-    /// The ring that values pass, and the sink to which a loop gives them.
+    /// The ring that values go past, and the sink to which a loop passes them.
     pub(crate) fn for_loop(&mut self) -> Option<(&mut Reader<A>, &mut K)> {
         Some((&mut self.input, &mut self.user.as_mut()?.sink))
     }
 
-    /// The loop has given it this many values. If it `goes_on`, it has a pause to come; if that failed, it has none.
+    /// Notes that the loop has passed it this many values. If the run `goes_on`, the sink pauses later; after a failure
+    /// it does not.
     pub(crate) fn has_read(&mut self, values: usize, goes_on: bool) {
         self.read = goes_on;
         self.user.iter_mut().for_each(|user| user.values += values as u64);
@@ -251,7 +252,8 @@ impl<A: RingLayout, K: Sink<A>> AtMarks for SinkTasklet<A, K> {
     fn pass(&mut self) -> Option<Mark> {
         let mark = self.input.pass_mark()?;
         self.next.leave_fork(&self.input);
-        // A snapshot stands for what the sink has stored; and a sink that retires gets no further step.
+        // A snapshot promises that the sink has stored all values before it; and a sink that retires gets no further
+        // step.
         self.pause();
         if mark.kind == MarkKind::Snapshot
             && let Some(user) = &mut self.user

@@ -87,13 +87,13 @@ impl Snapshot {
         self.0.output
     }
 
-    /// The number, on the clock of its input, that each tasklet takes next, in pipeline order; the stage's name comes
-    /// with it. A stage in a `shard` has several tasklets, and each is here.
+    /// For each tasklet, in pipeline order: the name of its stage, and the number that it takes next, on the clock of
+    /// its input. A stage in a `shard` has several tasklets, and each has an entry.
     pub fn numbers(&self) -> impl Iterator<Item = (&str, SequenceNumber)> {
         self.0.numbers.iter().map(|(name, at)| (&**name, *at))
     }
 
-    /// The place of its mark among those of its run: of two snapshots of a run, also of one number, the later one has
+    /// The place of its mark among those of its run: of two snapshots of a run, even at one number, the later one has
     /// the greater mark. 0 if the snapshot was read from bytes.
     #[must_use]
     pub fn mark(&self) -> u64 {
@@ -112,7 +112,7 @@ impl Snapshot {
         self.0.stages.get(stage)?.iter().find_map(Kept::next)
     }
 
-    /// What was kept of each lane of the stages with a state, which these clones share.
+    /// The kept states of each lane of the stages with a state, which these clones share.
     pub(crate) fn kept(&self) -> impl Iterator<Item = (&str, &[Kept])> {
         self.0.stages.iter().map(|(stage, lanes)| (&**stage, &lanes[..]))
     }
@@ -175,7 +175,7 @@ pub(crate) fn unreadable(payload: Box<dyn any::Any + Send>) -> String {
     why
 }
 
-/// What a run begins with.
+/// The states with which a run begins.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Start {
     With(Snapshot),
@@ -235,7 +235,8 @@ impl Beginning {
         }
     }
 
-    /// The first mismatch; a state that no stage takes is one. The snapshot whose states are still to be handed over.
+    /// Fails with the first mismatch; a state that no stage takes is one. Returns the snapshot whose states must still
+    /// be handed over.
     pub(crate) fn finish(self) -> Result<Option<ChangedSnapshot>, SnapshotMismatch> {
         match self {
             Beginning::With(restoring) => restoring.check().map(|()| None),
@@ -283,10 +284,10 @@ impl Restoring {
         }
     }
 
-    /// What the snapshot has for a stage, loaded; none if that is not possible. Then there is a mismatch.
+    /// The loaded state of a stage in the snapshot; `None` if it cannot be loaded, which is a mismatch.
     fn loaded<R>(&mut self, stage: &str, lanes: usize, load: impl FnOnce(Vec<Kept>) -> Result<R, String>) -> Option<R> {
         let mismatch = |why| SnapshotMismatch { stage: stage.to_owned(), why };
-        // Reading a state that was written down runs the user's code.
+        // Reading a written state runs the user's code.
         let load = |kept| caught(|| load(kept)).unwrap_or_else(|payload| Err(unreadable(payload)));
         let loaded = self.kept(stage, lanes).and_then(|kept| load(kept).map_err(mismatch));
         match loaded {
@@ -301,7 +302,7 @@ impl Restoring {
         }
     }
 
-    /// What the snapshot has for each lane of a stage.
+    /// The kept states of each lane of a stage in the snapshot.
     fn kept(&self, stage: &str, lanes: usize) -> Result<Vec<Kept>, SnapshotMismatch> {
         let mismatch = |why| SnapshotMismatch { stage: stage.to_owned(), why };
         let kept = self.snapshot.0.stages.get(stage);

@@ -62,22 +62,22 @@ pub trait Source<T: Item> {
     const SLOTS: usize = usize::MAX;
 
     /// Whether a run with one worker whose stages are one loop is compiled a second time, as a loop that takes its
-    /// values itself. That is worth while where a value costs little beside a slot of a ring.
+    /// values from the source itself. That pays if a value costs little compared with a slot of a ring.
     const IN_LOOP: bool = !Self::WAITS;
 
-    /// As [`IN_LOOP`](Source::IN_LOOP), of a loop behind the source's ring, where the first stage cuts text.
+    /// As [`IN_LOOP`](Source::IN_LOOP), for a loop after the source's ring, if the first stage cuts text.
     const LOOP_BEHIND: bool = true;
 
     /// Returns the iterator.
     fn values(self) -> Self::Values;
 
-    /// Whether this iterator may wait: what its type says, unless the source knows better, as one of files does if all
-    /// of them are on a disk.
+    /// Whether this iterator may wait. By default its type decides; a source can know better, as a source of files does
+    /// if all of them are on a disk.
     fn waits(&self) -> bool {
         Self::WAITS
     }
 
-    /// What fills the ring of a run on rings by itself, if this does not need an iterator there.
+    /// The part that fills the ring of a run on rings by itself, if this source needs no iterator there.
     #[doc(hidden)]
     fn external(self) -> Result<External<T>, Self>
     where
@@ -86,7 +86,7 @@ pub trait Source<T: Item> {
         Err(self)
     }
 
-    /// What makes the senders of this source send no more, while the iterator still has what was sent.
+    /// Makes the senders of this source send no more, while the iterator still yields the values that were sent.
     #[doc(hidden)]
     fn closer(&self) -> Option<Closer> {
         None
@@ -102,7 +102,7 @@ pub struct Closer {
 }
 
 impl Closer {
-    /// Returns at once. What was sent by then still comes.
+    /// Makes the senders send no more, and returns at once. Values that were sent before still come.
     pub fn close(&self) {
         self.senders.end();
         self.shared.wake();
@@ -127,11 +127,11 @@ impl<T: Item> fmt::Debug for External<T> {
 
 /// How a source fills the ring of a run by itself.
 pub(crate) trait Connect<T: Item> {
-    /// What it shares with its senders, and then with all threads of the run.
+    /// The state that it shares with its senders, and later with all threads of the run.
     fn shared(&self) -> Arc<Shared>;
     /// How the run gets its values.
     fn feed(&self) -> Feed;
-    /// Fills this ring, which has as many slots as its feed says; what ends it.
+    /// Fills this ring, which has as many slots as its feed says. Returns the handle that ends it.
     fn connect(self: Box<Self>, ring: SourceRing<T>, wiring: &mut Wiring) -> std::io::Result<StopSource>;
 }
 
@@ -262,12 +262,12 @@ impl<T: Item, I> SourceTasklet<T, I> {
         self.output.lay(&self.shared.marks)
     }
 
-    /// What a loop takes values from, and the ring that they pass.
+    /// The iterator from which a loop takes values, and the ring that they go past.
     pub(crate) fn for_loop(&mut self) -> (&mut I, &mut Producer<T>) {
         (&mut self.values, &mut self.output.producer)
     }
 
-    /// The values have ended.
+    /// Notes that the values have ended.
     pub(crate) fn exhaust(&mut self) {
         self.exhausted = true;
     }

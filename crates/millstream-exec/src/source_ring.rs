@@ -12,8 +12,8 @@ pub(crate) struct SourceRing<T: Item> {
     fork: Arc<dyn Forks<T>>,
 }
 
-/// What keeps a new reader of the source's ring. A trait object, so that a type whose values hold senders of their own
-/// type is `Send`: whether a reader of them is, depends on that.
+/// Keeps a new reader of the source's ring. A trait object, so that a type whose values hold senders of their own type
+/// is `Send`: whether a reader of them is, depends on that.
 trait Forks<T: Item>: Send + Sync {
     /// Keeps a reader from the producer's next number on.
     fn fork(&self, producer: &mut Producer<T>);
@@ -31,7 +31,7 @@ impl<T: Item> SourceRing<T> {
         if !marks.is_due(self.producer.next()) {
             return false;
         }
-        // A mark drops what is released, and is laid under a lock.
+        // Laying a mark drops released values, and happens under a lock, so they are dropped before.
         self.producer.sweep();
         marks.lay(self)
     }

@@ -165,7 +165,7 @@ struct Stage<A: RingLayout, S, B: Item, D: Density, F> {
     density: PhantomData<fn() -> (B, D)>,
 }
 
-/// What changes with every slot.
+/// The part that changes with every slot.
 pub(crate) struct Work<S, F> {
     pub(crate) state: S,
     pub(crate) f: F,

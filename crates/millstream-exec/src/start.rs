@@ -41,7 +41,7 @@ use std::marker::PhantomData;
 use std::sync::{Arc, Mutex, Weak};
 use std::time::Instant;
 
-/// A wired pipeline and its output. The types of its ends are here, so that what starts it is compiled once.
+/// A wired pipeline and its output. The types of its ends are here, so that the code that starts it is compiled once.
 pub(crate) struct Wired<R> {
     run: WiredRun,
     output: R,
@@ -109,7 +109,7 @@ where
     };
     wiring.observed = rings.observed();
     let deployed = run.version.deploy::<R, W, _, _>(pipeline, input, beginning);
-    // Those that send to the source wait for a run that does not begin.
+    // Otherwise senders would wait for a run that does not begin.
     let output = deployed.inspect_err(|_| run.version.wiring.shared.stop())?;
     Ok(Wired { run, output, fork })
 }

@@ -44,9 +44,9 @@ pub(crate) struct Task {
     pub(crate) around: Option<usize>,
     occupant: Mutex<Option<Box<dyn Tasklet>>>,
     pub(crate) done: AtomicBool,
-    /// It takes nothing behind the mark that it has passed. The holder of the lock stores it.
+    /// Whether it takes nothing after the mark that it has passed. The holder of the lock stores it.
     retired: AtomicBool,
-    /// Another task has taken its place. The holder of the lock stores it.
+    /// Whether another task has taken its place. The holder of the lock stores it.
     replaced: AtomicBool,
     /// Numbers moved. Only the holder of the lock stores it; the other counters of this type, too.
     moved: AtomicU64,
@@ -249,7 +249,7 @@ impl Task {
         Some(progress)
     }
 
-    /// What becomes of a panic in a step.
+    /// Handles a panic in a step.
     fn panicked(&self, shared: &Shared, tasklet: &dyn Tasklet, payload: Payload) -> (Progress, Option<Broken>) {
         if self.cancelled(shared) && !self.side_output {
             // The stream has ended downstream; nothing reads this tasklet's output.
@@ -289,7 +289,7 @@ impl Task {
         Some(left)
     }
 
-    /// The tasklet goes on behind the mark at which it has retired.
+    /// Lets the tasklet go on after the mark at which it has retired.
     pub(crate) fn resume(&self) {
         let mut occupant = self.occupant.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(at_marks) = occupant.as_mut().and_then(|tasklet| tasklet.at_marks()) {
@@ -318,7 +318,8 @@ impl Task {
         self.occupant.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
-    /// What it did, and the input it has left. Drops the tasklet, except one in the middle of a step without `wait`.
+    /// The report of its work, and the input it has left. Drops the tasklet, unless a step is in progress and `wait` is
+    /// false.
     pub(crate) fn report(&self, shared: &Shared, wait: bool) -> StageReport {
         let empties = self.watched.probe.empties();
         let left = self.clear(shared, wait).unwrap_or(0);
@@ -345,7 +346,7 @@ impl Task {
         }
     }
 
-    /// Whether it takes nothing behind a mark that it has passed.
+    /// Whether it takes nothing after a mark that it has passed.
     pub(crate) fn has_retired(&self) -> bool {
         self.retired.load(Ordering::Relaxed)
     }

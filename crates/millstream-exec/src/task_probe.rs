@@ -89,7 +89,7 @@ impl TaskProbe {
         TaskProbe { holds: Holds::Numbers, ..self }
     }
 
-    /// For a stage whose output has another clock: it stores in `holds` whether what it has read still makes work.
+    /// For a stage whose output has another clock: it stores in `holds` whether its last input still makes work.
     pub(crate) fn saying(self, holds: &Arc<AtomicBool>) -> Self {
         TaskProbe { holds: Holds::Says(holds.clone()), ..self }
     }
@@ -110,8 +110,8 @@ impl TaskProbe {
         }
     }
 
-    /// Whether a sink has something to read: what it waits for on a thread of its own. Also true once its reader is
-    /// gone, which another one has replaced. None for a stage that writes, which waits for room as well.
+    /// Whether a sink has something to read: on a thread of its own it waits for this. Also true once another reader
+    /// has replaced its own. `None` for a stage that writes, which waits for room as well.
     pub(crate) fn reads(&self) -> Option<Condition> {
         let input = self.input.clone().filter(|_| self.output.is_none())?;
         Some(Arc::new(move || input.next().is_none_or(|next| input.published() > next)))

@@ -4,7 +4,7 @@
 //! **No deadlock.** Bounded rings cannot deadlock, for any capacity of at least 1, by four rules:
 //!
 //! - a gate is the next number that its reader needs;
-//! - a claim is partial: it takes what there is room for;
+//! - a claim is partial: it takes as many slots as are free;
 //! - a claim is taken and finished within one step;
 //! - a stage releases number n once it has published n, or sooner.
 //!
@@ -82,7 +82,7 @@ pub(crate) trait Tasklet: Send {
     /// The cursors of its input and output, for observers.
     fn probe(&self) -> TaskProbe;
 
-    /// What a loop over several stages needs of it, if such a loop can do its work.
+    /// The parts of it that a loop over several stages needs, if such a loop can do its work.
     fn in_loop(&mut self) -> Option<Parts<'_>> {
         None
     }
@@ -108,7 +108,7 @@ pub(crate) trait AtMarks {
     /// on is begun. None if there is no such mark.
     fn pass(&mut self) -> Option<Mark>;
 
-    /// At a mark that was just passed: what outlives the numbers below it. None if nothing does.
+    /// At a mark that was just passed: the state that outlives the numbers below it. `None` if there is none.
     fn state(&mut self) -> Option<Kept> {
         None
     }
@@ -118,12 +118,12 @@ pub(crate) trait AtMarks {
         None
     }
 
-    /// Its state where it is, at a mark at which it has [retired](millstream_ring::MarkKind::Retire) or before its
-    /// first step. None if it has none.
+    /// Its state in the stage, at a mark at which it has [retired](millstream_ring::MarkKind::Retire) or before its
+    /// first step. `None` if it has none.
     fn in_place(&mut self) -> Option<Box<dyn InPlace + '_>> {
         None
     }
 
-    /// Goes on behind a mark at which it was to [retire](millstream_ring::MarkKind::Retire).
+    /// Goes on after a mark at which it should have [retired](millstream_ring::MarkKind::Retire).
     fn resume(&mut self) {}
 }

@@ -77,7 +77,7 @@ impl Turns {
     }
 }
 
-/// What the source's thread needs in order to run the stages.
+/// The means by which the source's thread runs the stages.
 pub(crate) struct Together {
     turns: Turns,
     /// Weak: the source's iterator may keep this long after the run has ended.

@@ -1,8 +1,8 @@
 //! `unordered`: results leave in the order in which their futures finish (`arrivals.rs`), on a new clock.
 //!
 //! It is the one stage whose output may differ from run to run. Its type says so by lacking the marker `Determinate`,
-//! which every other combinator has or inherits from its bodies. What compares deployments asks for the marker, and so
-//! does what passes a pipeline on as an opaque type. A mark waits until nothing before it is in flight.
+//! which every other combinator has or inherits from its bodies. Code that compares deployments asks for the marker,
+//! and so does code that passes a pipeline on as an opaque type. A mark waits until nothing before it is in flight.
 
 use crate::arrivals::Arrivals;
 use crate::flights::InFlight;
@@ -107,7 +107,7 @@ where
         true
     }
 
-    /// Polls, starts and publishes what is possible now.
+    /// Polls, starts and publishes as much as is possible now.
     fn move_batch(&mut self) -> Progress {
         let mut worked = self.arrivals.poll_woken(|| self.reactor.enter());
         let (mut started, mut published) = (0, 0);

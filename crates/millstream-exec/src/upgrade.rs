@@ -7,9 +7,9 @@
 //! are dropped, without END. If the new version cannot begin, the old stages go on at the same number.
 //!
 //! So there is no gap, no number twice, and no run that has lost its pipeline. No stage of the new version begins
-//! before all states are there: a migration that fails in the last stage finds the first one still at its number. The
-//! price is that the first stage waits until the last one has come to the mark. The stage that holds the run back
-//! works until then on what is in its ring.
+//! before all states are there: if a migration fails in the last stage, the first one is still at its number. The price
+//! is that the first stage waits until the last one has come to the mark. Meanwhile the slowest stage works on the
+//! values in its ring.
 
 mod behind;
 mod error;
@@ -64,7 +64,7 @@ pub(crate) struct Ends {
     fork: AnyFork,
     splice: Arc<dyn Any + Send + Sync>,
     output: &'static str,
-    /// What keeps the states.
+    /// The runner, which keeps the states.
     runner: TypeId,
 }
 
@@ -87,7 +87,7 @@ impl Ends {
     }
 }
 
-/// What a new version needs of the run that it becomes a part of.
+/// The parts of a run that a new version needs to become a part of it.
 #[derive(Clone)]
 pub(crate) struct Site {
     pub(crate) pool: Weak<Pool>,
@@ -107,7 +107,7 @@ impl Site {
         self.present.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A change that was to begin at this number is not carried out.
+    /// Notes that a change planned for this number is not carried out.
     pub(crate) fn refuse(&self, at: SequenceNumber, reason: Option<String>, error: UpgradeError, answer: &Answer) {
         self.report_refusal(Some(at), reason, &error);
         answer.give(Err(error));
@@ -130,12 +130,12 @@ struct Replacement<R, T: Item, P: Arrow<Out: RingLayout>> {
     fork: Arc<SourceFork<T>>,
     splice: Arc<Splice<P::Out>>,
     answer: Answer,
-    /// What it leaves behind.
+    /// The snapshot that it leaves at its number.
     behind: Option<Behind>,
     laid: bool,
 }
 
-/// What receives the outcome of an upgrade.
+/// The receiver of an upgrade's outcome.
 #[derive(Clone)]
 pub(crate) enum Answer {
     /// A thread that waits for it.
@@ -253,12 +253,12 @@ pub(crate) fn succeed(site: &Site, pool: &Arc<Pool>, next: Successor, retired: R
     present.changes.push(report.clone());
     drop(present);
     pool.shared.trace.upgraded(&report);
-    // What ran beside the version that has retired was replaced with it.
+    // A version that ran beside the retired one was replaced with it.
     shadow.into_iter().for_each(|shadow| shadow.finish(ShadowEnd::Dropped, &pool.shared.marks));
     expected
 }
 
-/// What the plans say of an upgrade.
+/// The verdict on an upgrade, by the plans.
 fn judged(old: &Plan, new: &Plan, states: &StateRules) -> Result<UpgradeCheck, UpgradeError> {
     let check = old.check_upgrade_by(new, &states.for_plans());
     if check.is_allowed() { Ok(check) } else { Err(UpgradeError::Check(Box::new(check))) }
@@ -279,7 +279,7 @@ where
         let at = retired.at;
         match self.ready(&pool, &retired) {
             Ok(ready) => {
-                // The sink has got everything of the old version, and the new one takes nothing yet.
+                // The sink has everything of the old version, and the new one has taken nothing yet.
                 let called = self.behind.as_mut().map_or(Ok(()), |behind| behind.begin(at));
                 called.unwrap_or_else(|error| pool.shared.fail_with(RunError::Upgrade(error)));
                 let expected = self.begin(&pool, ready, retired, begun);

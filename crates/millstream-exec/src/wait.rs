@@ -12,8 +12,8 @@ use std::time::{Duration, Instant};
 /// What a thread does while it has no work.
 ///
 /// With `Phased`, `Yielding` and `Sleeping`, a thread that finds little at every look tries whether more numbers move a
-/// second if it looks less often. If so, it waits up to a microsecond between two looks. It does not if threads
-/// outnumber cores, or if the same number moves anyway, as from a slower producer or one that waits for an answer.
+/// second if it looks less often. If so, it waits up to a microsecond between two looks. It does not wait if threads
+/// outnumber cores, or if as many numbers move without it, as from a slower producer or one that waits for an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "kebab-case"))]
 pub enum Wait {
@@ -97,7 +97,7 @@ pub(crate) fn refused(threads: usize, cores: usize) -> String {
 #[derive(Debug)]
 pub(crate) struct IdleStrategy {
     first: (Wait, usize),
-    /// As the run says that took a source which was there before.
+    /// The strategy and cores of the run that has taken a source that existed before it.
     adopted: OnceLock<(Wait, usize)>,
     /// Threads other than the workers.
     others: AtomicUsize,
@@ -121,7 +121,7 @@ impl IdleStrategy {
         }
     }
 
-    /// Waits like this from now on, on `cores` cores.
+    /// Sets how it waits from now on, on `cores` cores.
     pub(crate) fn adopt(&self, wait: Wait, cores: usize) {
         // One run takes a source.
         let _ = self.adopted.set((wait, cores));

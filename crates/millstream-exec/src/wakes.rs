@@ -4,7 +4,7 @@ use crate::sync::{AtomicBool, Mutex, MutexGuard, Ordering};
 use std::sync::{Arc, PoisonError};
 use std::task::{Wake, Waker};
 
-/// Collects the wakers' calls until the list is polled, and notifies.
+/// Collects the futures that were woken until the stage takes them, and notifies the stage.
 pub struct Wakes {
     woken: Mutex<Woken>,
     notify: Box<dyn Fn() + Send + Sync>,

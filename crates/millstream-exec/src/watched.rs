@@ -76,7 +76,7 @@ impl Calls {
         self.parked.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Counts what these do as well.
+    /// Counts in these, too.
     pub(crate) fn count_also(&self, others: Arc<Calls>) {
         // They are counted from the beginning, once.
         let _ = self.also.set(others);

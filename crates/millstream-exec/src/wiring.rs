@@ -21,7 +21,7 @@ use std::sync::atomic::AtomicU64;
 pub struct Wiring {
     pub(crate) slots: usize,
     pub(crate) batch: usize,
-    /// What holds for the stages deployed now.
+    /// The scope of the stages deployed now.
     pub(crate) scope: WiringScope,
     /// Whether everything runs on the calling thread.
     pub(crate) inline: bool,
@@ -61,7 +61,7 @@ pub struct Wiring {
     pub(crate) passed: bool,
 }
 
-/// What holds for the stages of a body.
+/// The properties that the stages of a body share.
 #[doc(hidden)]
 #[derive(Clone)]
 pub struct WiringScope {
@@ -256,8 +256,8 @@ impl Wiring {
         (self.one_thread || around.is_some()) && *width == 1 && keyed.is_none()
     }
 
-    /// Adds the stage of the plan that is deployed now to the loop that is added next; its place there.
-    /// Its ring would be a mask, or not; its output is filled where the loop's is, or it is not known where.
+    /// Adds the stage of the plan that is deployed now to the loop that is added next, and returns its place there. The
+    /// flags say whether its ring would be a mask, and whether its output is filled exactly where the loop's is.
     pub(crate) fn fuse(&mut self, calls: Option<Arc<Calls>>, masks: bool, filled_alike: bool) -> Place {
         match self.lookup.stage(&self.scope.id, 0) {
             Some(stage) => self.fused.add(Member { stage, calls, masks, filled_alike }),
@@ -301,13 +301,13 @@ impl Wiring {
         Some(Wiring { lends_source, ..of_loop })
     }
 
-    /// The stages that were walked as one loop, and what says which of them has failed.
+    /// The stages that were walked as one loop, and the record of which of them has failed.
     pub(crate) fn walked(&mut self) -> (Vec<Member>, Failing) {
         let name = |stage: usize| self.plan.stages[stage].name.clone();
         std::mem::take(&mut self.fused).finish(name)
     }
 
-    /// From now on each stage has a tasklet and a ring of its own: a loop goes past them.
+    /// Gives each further stage a tasklet and a ring of its own, which a loop goes past.
     pub(crate) fn is_passed(&mut self) {
         (self.one_thread, self.passed) = (false, true);
     }
@@ -341,7 +341,7 @@ impl Wiring {
 
     /// Adds a tasklet that is not a stage of the plan: the source or the sink.
     pub(crate) fn end(&mut self, name: &str, role: Role, tasklet: Box<dyn Tasklet>) {
-        // Behind the sink no stage is added, in no version.
+        // No version adds a stage after the sink.
         let order = if role == Role::Sink { usize::MAX } else { self.next_order() };
         self.tasklets.push(Named::apart(name.to_owned(), role, order, tasklet));
     }

@@ -70,7 +70,7 @@ pub struct FileSink<C: Clock = SystemClock> {
     capacity: usize,
     /// Whether a pause writes the buffer.
     flushes: bool,
-    /// What an empty file begins with.
+    /// The header of an empty file.
     header: Vec<u8>,
     last: Option<SequenceNumber>,
     /// The same as `last`, but with the values in the buffer.

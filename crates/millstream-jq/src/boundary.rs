@@ -33,7 +33,7 @@ impl Framing for JsonValues {
     }
 }
 
-/// What a byte means between strings.
+/// The meaning of a byte between strings.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Class {
     Other,

@@ -27,7 +27,7 @@ impl Default for Demand {
 }
 
 impl Demand {
-    /// What the filter reads if the whole of its output is used.
+    /// The fields that the filter reads if the whole of its output is used.
     pub(crate) fn of(filter: &str) -> Self {
         let term = jaq_core::load::parse(filter, |parser| parser.term());
         term.map_or(Demand::All, |term| of(&term, &Demand::All))
@@ -54,7 +54,7 @@ impl Demand {
     }
 }
 
-/// What `term` reads of its input, if `output` is what is used of its outputs.
+/// The part of its input that `term` reads, if `output` is the used part of its outputs.
 fn of(term: &Term<&str>, output: &Demand) -> Demand {
     let whole = |term| of(term, &Demand::All);
     match term {
@@ -104,7 +104,7 @@ fn of_both(left: &Term<&str>, how: &BinaryOp<&str>, right: &Term<&str>, output: 
     }
 }
 
-/// What a path reads of the value that it begins at; `None` if it reads everything, the input included.
+/// The part that a path reads of the value at which it begins; `None` if it reads everything, the input included.
 fn of_path(path: &Path<Term<&str>>, output: &Demand) -> Option<Demand> {
     path.0.iter().rev().try_fold(output.clone(), |demand, (part, _)| match part {
         Part::Index(Term::Str(None, parts)) => Some(Demand::field(&plain(parts)?, demand)),
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn what_can_see_other_fields_asks_for_everything() {
+    fn a_filter_that_can_see_other_fields_asks_for_everything() {
         for filter in [
             "keys",
             "length",

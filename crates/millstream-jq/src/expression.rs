@@ -54,7 +54,7 @@ pub struct Fields<'a> {
     found: FoundFields,
 }
 
-/// What was found at each path. Few paths need no allocation.
+/// The field at each path. Few paths need no allocation.
 #[derive(Debug)]
 enum FoundFields {
     Few([Found; FEW]),
@@ -99,7 +99,7 @@ pub struct Outputs {
     pub ends: Vec<usize>,
 }
 
-/// What an expression yields for a row.
+/// The result of an expression for a row.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Values<'a> {
     /// One scalar.

@@ -13,14 +13,14 @@ use std::cell::RefCell;
 #[derive(Debug)]
 pub(crate) enum Kind {}
 
-/// What a filter can reach beside its input.
+/// The data that a filter can reach beside its input.
 pub(crate) struct Around<'a> {
     pub(crate) lut: &'a Lut<Kind>,
     /// The messages of `debug` and `stderr` since this was last emptied.
     pub(crate) said: RefCell<Vec<Message>>,
 }
 
-/// What a filter says beside its output.
+/// The messages of a filter beside its output.
 #[derive(Debug)]
 pub(crate) enum Message {
     Debug(Val),

@@ -43,7 +43,7 @@ enum Expr {
     Not(Box<Expr>),
 }
 
-/// What a field holds.
+/// The contents of a field.
 #[derive(Clone, Debug)]
 pub enum Cell<'a> {
     /// A scalar.

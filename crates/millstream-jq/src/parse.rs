@@ -346,7 +346,7 @@ mod tests {
         }
 
         #[test]
-        fn what_is_left_out_is_checked_all_the_same(pieces in prop::collection::vec(0..PIECES.len(), 0..12)) {
+        fn skipped_fields_are_checked_too(pieces in prop::collection::vec(0..PIECES.len(), 0..12)) {
             let bytes: String = pieces.iter().map(|piece| PIECES[*piece]).collect();
             let (all, ended) = ours(bytes.as_bytes(), &Demand::All);
             let (some, some_ended) = ours(bytes.as_bytes(), &Demand::default());

@@ -67,7 +67,7 @@ struct Write<'a> {
     statements: usize,
 }
 
-/// What an expression becomes: statements before it, and the expression.
+/// The translation of an expression: statements before it, and the expression.
 type Written = (TokenStream, TokenStream);
 
 impl Write<'_> {

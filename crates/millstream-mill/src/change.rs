@@ -16,10 +16,10 @@ use millstream_exec::{Migrations, Upgrade};
 use millstream_registry::{Called, Literal, TextPipeline};
 use std::collections::{BTreeSet, HashMap};
 
-/// What the author of a change says about states.
+/// The rules for states that the author of a change gives.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Allowed {
-    /// Stages that keep their states although they read something else or have other parameters; those behind `keep` in
+    /// Stages that keep their states although they read something else or have other parameters; those after `keep` in
     /// the text are as well.
     pub keeps: Vec<String>,
     /// Stages whose states are lost. One that the new text has, too, begins fresh.
@@ -27,7 +27,7 @@ pub struct Allowed {
 }
 
 impl Program {
-    /// What would become of a run of this text if it went on with `next`, which is a [next](Program::next) one.
+    /// The verdict on a run of this text that would go on with `next`, which is a [next](Program::next) one.
     ///
     /// A state goes on in the stage of the same name, if that is the same stage. If it reads something else, or has
     /// other parameters, `next` or `allowed` has to say that it keeps its state. A state that would be lost has to be
@@ -148,7 +148,7 @@ impl<'a> Two<'a> {
         Two { old, new, plans, states, origins }
     }
 
-    /// What is lost, and what begins fresh.
+    /// The states that are lost, and the stages that begin fresh.
     fn rules(&self, allowed: &Allowed) -> UpgradeRules {
         let mut rules = UpgradeRules::default();
         let names = |plan: &Plan, name: &str| plan.stages.iter().any(|stage| stage.name == name);
@@ -218,7 +218,7 @@ impl<'a> Two<'a> {
         self.origins[0].get(&before) == self.origins[1].get(&after)
     }
 
-    /// What differs in what two calls of one stage read.
+    /// The differences in the wires that two calls of one stage read.
     fn other_input(&self, mut before: &'a Called, mut after: &'a Called) -> Option<String> {
         let differs = |before: &'a Called, after: &'a Called| {
             let mut pairs = before.reads.iter().zip(&after.reads);
@@ -287,7 +287,7 @@ fn is_sink(call: &Called) -> bool {
     call.output == "Output" && call.stage != "both"
 }
 
-/// What has to be the same so that a state means the same.
+/// The properties that must be equal for a state to have the same meaning.
 fn kind_of_state(call: &Called) -> Vec<String> {
     let mut kind = vec![call.stage.clone(), call.version.to_string()];
     let given = |name: &str| call.given(name).map(ToString::to_string).unwrap_or_default();
@@ -302,7 +302,7 @@ fn kind_of_state(call: &Called) -> Vec<String> {
     kind
 }
 
-/// What differs in the parameters of two calls of one stage.
+/// The differences in the parameters of two calls of one stage.
 fn other_parameter(before: &Called, after: &Called) -> Option<String> {
     let mut pairs = before.parameters.iter().zip(&after.parameters);
     let ((name, was), (_, is)) = pairs.find(|((_, was), (_, is))| was != is)?;

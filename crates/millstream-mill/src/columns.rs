@@ -16,13 +16,13 @@ pub struct Columns {
 pub struct Column {
     /// Its name.
     pub name: String,
-    /// What its cells hold.
+    /// The type of its cells.
     pub of: Type,
     /// Whether a cell may be empty, which is null.
     pub optional: bool,
 }
 
-/// What cells hold.
+/// A type of cells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Type {
     /// A whole number, as JSON writes it.
@@ -59,7 +59,7 @@ impl Type {
         }
     }
 
-    /// What a value has to be.
+    /// The description of a value of this type.
     pub(crate) fn wanted(self) -> &'static str {
         match self {
             Type::Int => "a whole number",

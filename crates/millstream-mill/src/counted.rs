@@ -17,7 +17,7 @@ impl RowCount {
     }
 }
 
-/// What a stage is in a text.
+/// The role of a stage in a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Role {
     Source,
@@ -27,7 +27,7 @@ pub(crate) enum Role {
     None,
 }
 
-/// What a join has found.
+/// The counts of a join.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Partners(Arc<Found>);
 
@@ -56,7 +56,7 @@ impl Partners {
     }
 }
 
-/// What a join of a program has found since the program was loaded.
+/// The counts of a program's join since the program was loaded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JoinCount {
     /// The name of the join.
@@ -113,7 +113,7 @@ impl Counting {
 pub struct RowCounts(Arc<[(String, Counted)]>);
 
 impl RowCounts {
-    /// What the joins have found, in the order of the text.
+    /// The counts of the joins, in the order of the text.
     #[must_use]
     pub fn joins(&self) -> Vec<JoinCount> {
         let joins = self.0.iter().filter_map(|(name, counted)| Some((name, counted.partners.as_ref()?)));

@@ -1,4 +1,4 @@
-//! What texts read and write, by the numbers that it has in a run.
+//! The sources and sinks of a text, by their numbers in a run.
 
 use crate::sink::SinkOf;
 use crate::source::SourceOf;
@@ -66,7 +66,7 @@ impl Numbers {
     }
 }
 
-/// What a source of a text reads, by its numbers in the run.
+/// The blocks that a source's readers take, by the source's number in the run.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Reads {
     /// Blocks with this number.
@@ -148,7 +148,7 @@ impl Collected {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds a source, and returns what it reads.
+    /// Adds a source, and returns its [`Reads`].
     pub(crate) fn source(&self, source: SourceOf) -> Reads {
         self.ends().source(source)
     }

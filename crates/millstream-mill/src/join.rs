@@ -25,7 +25,7 @@ pub(crate) struct Join {
     pub(crate) keeps: bool,
     /// The most rows of the other wire.
     pub(crate) most: usize,
-    /// What it finds.
+    /// Counts the partners that it finds.
     pub(crate) partners: Partners,
 }
 
@@ -39,7 +39,7 @@ pub(crate) struct Joined {
     count: usize,
 }
 
-/// The rows in a slot: of this wire, of the other one, or of both.
+/// The rows in a slot: of this wire, of the other wire, or of both.
 #[derive(Clone, Debug)]
 pub(crate) enum Sides {
     These(Rows),
@@ -48,7 +48,7 @@ pub(crate) enum Sides {
 }
 
 impl Sides {
-    /// The rows of this wire, and of the other one.
+    /// The rows of this wire, and of the other wire.
     pub(crate) fn rows(&self) -> [Option<&Rows>; 2] {
         match self {
             Sides::These(rows) => [Some(rows), None],
@@ -58,7 +58,7 @@ impl Sides {
     }
 }
 
-/// What a step answers.
+/// The answer of a step.
 #[derive(Default)]
 struct Matched {
     text: Vec<u8>,

@@ -1,7 +1,7 @@
 //! In which order the sources of a program are read: what a join looks up comes before the rows that it looks up for.
 //!
 //! A wire has the rows of one source, since a join passes on those of its first wire. They come while the source is
-//! read, or at the end of all input, behind a fold without windows.
+//! read, or at the end of all input, after a fold without windows.
 
 use millstream_registry::{Called, Mistake, Span};
 use std::collections::HashMap;
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_join_looks_up_is_read_first() {
+    fn the_rows_that_a_join_looks_up_are_read_first() {
         check("csv(\"a\") | count; csv(\"b\") | count | jsonl(\"c\")", &[0, 1]);
         check("csv(\"a\") | join(jsonl(\"b\"), on: .k)", &[1, 0]);
         check("let b = csv(\"b\"); csv(\"a\") | join(b, on: .k)", &[0, 1]);

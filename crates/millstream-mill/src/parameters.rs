@@ -1,4 +1,4 @@
-//! What text can give to the stages.
+//! The parameters that a text can give to the stages.
 
 use crate::columns::Columns;
 use millstream_core::failure::fail;

@@ -12,7 +12,7 @@ use millstream_registry::{self as registry, Called, Mistake, StageInfo, TextPipe
 /// A text as a pipeline, with what it reads and writes.
 #[derive(Clone, Debug)]
 pub struct Program {
-    /// From blocks of all sources to what leaves.
+    /// The pipeline from blocks of all sources to the outputs.
     pub pipeline: TextPipeline<Raw, Written, Boxes>,
     /// The sources, in the order of the text. They are read one after the other, in [`order`](Program::order).
     pub sources: Vec<SourceOf>,
@@ -32,7 +32,7 @@ pub struct Program {
 /// once for rings of both kinds.
 pub type Boxes = OnQueues<OnDurable>;
 
-/// What a text says.
+/// The contents of a text.
 #[derive(Clone, Debug)]
 pub(crate) struct Text {
     pub(crate) calls: Vec<Called>,
@@ -138,7 +138,7 @@ impl Program {
         Ok(Program { pipeline, sources, order, sinks, dead, text })
     }
 
-    /// What the text calls. Two texts with the same calls are one program.
+    /// The calls in the text. Two texts with the same calls are one program.
     #[must_use]
     pub fn calls(&self) -> &[Called] {
         &self.text.calls

@@ -6,7 +6,7 @@ use millstream_jq::{Cell, Cells, Expression, Fields, Row, Scalar};
 use std::borrow::Cow;
 use std::sync::Arc;
 
-/// The rows in a slot, and what has failed on the way to it. A stage passes on the failures of what it reads.
+/// The rows in a slot, and the failures on the way to it. A stage passes on the failures of its inputs.
 #[derive(Clone, Debug)]
 pub struct Rows {
     pub(crate) file: Arc<str>,
@@ -99,7 +99,7 @@ impl Rows {
         Rows { file: "".into(), form: Form::Json, text, at: Vec::new(), dead: Vec::new(), source: 0 }
     }
 
-    /// The same without rows: with what has failed alone.
+    /// The failures of a slot, without its rows.
     pub(crate) fn emptied(&self) -> Self {
         Rows { form: Form::Json, text: Vec::new().into(), at: Vec::new(), ..self.clone() }
     }

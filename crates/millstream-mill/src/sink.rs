@@ -8,7 +8,7 @@ use millstream_jq::{Expression, Outputs, Scalar, scalar_of};
 use serde::{Deserialize, Serialize};
 use std::sync::{Arc, OnceLock};
 
-/// What a sink of a text writes to.
+/// The destination of a text's sink.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SinkOf {
     /// The file; `None` for standard output. A table of a database is a name that `table_of` takes apart, and its rows

@@ -14,7 +14,7 @@ pub(crate) struct Sketch {
 
 /// A bucket reaches up to this many times its least value.
 const WIDTH: f64 = 1.02;
-/// Places are counted from here: those of smaller values from the smallest one on, behind `TINY`.
+/// Places are counted from here: those of smaller values from the smallest one on, after `TINY`.
 const SMALL: f64 = 1e-12;
 const SMALLEST: f64 = 5e-324;
 const TINY: i32 = 1 << 20;
@@ -31,7 +31,7 @@ impl Sketch {
         *self.counts.entry(place(value)).or_default() += 1;
     }
 
-    /// The value below which this part of the values lies; `None` if there are none.
+    /// The value that this part of the values, from 0 to 1, does not exceed; `None` if there are none.
     pub(crate) fn quantile(&self, part: f64) -> Option<f64> {
         let last = self.all.checked_sub(1)?;
         let rank = (part * last as f64).round() as u64;

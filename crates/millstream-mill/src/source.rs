@@ -1,4 +1,4 @@
-//! What a source of a text reads, and its files as blocks of whole rows.
+//! A source of a text, and its files as blocks of whole rows.
 
 use crate::columns::{Column, Columns, Type, type_of};
 use crate::raw::{Format, Raw};
@@ -63,7 +63,7 @@ impl SourceOf {
         *self == SourceOf { dead: self.dead.clone(), ..other.clone() }
     }
 
-    /// What a reader has, as blocks. What comes is passed on at once. A row has at most `longest` bytes.
+    /// The bytes of a reader, as blocks. Bytes that come are passed on at once. A row has at most `longest` bytes.
     pub fn blocks(&self, input: impl Read + Send + 'static, longest: usize) -> RowBlocks {
         self.cut(input, longest, false, &FilePlace::default())
     }
@@ -125,7 +125,7 @@ pub struct FileBlocks {
     waiting: VecDeque<Block>,
     columns: Option<Arc<Columns>>,
     sample: usize,
-    /// Whether more may come at any time, so that a sample is what is there.
+    /// Whether more may come at any time, so that a sample takes only the rows that are there.
     follow: bool,
     /// `None` once the header is known.
     declared: Option<Option<Columns>>,
@@ -173,7 +173,7 @@ impl FileBlocks {
         }
     }
 
-    /// Where it is: behind the block that was returned last.
+    /// Its position: after the block that was returned last.
     pub fn place(&self) -> FilePlace {
         // Of no block yet, nothing is found out for good.
         let columns = self.columns.clone().filter(|_| self.offset > 0);

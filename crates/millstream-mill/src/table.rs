@@ -136,7 +136,7 @@ impl Split {
     /// A row, up to and with its line end if it has one.
     fn row(&mut self, bytes: &[u8], (from, to): (usize, usize), is_ended: bool, separator: u8) {
         let line = &bytes[from..to];
-        // The last row may have no end: then a line end in it stands in quotes.
+        // The last row may have no end: then a line end in it is in quotes.
         let line = match line.strip_suffix(b"\n") {
             Some(line) if is_ended => line.strip_suffix(b"\r").unwrap_or(line),
             _ if memchr(b'"', line).is_none() => line.strip_suffix(b"\r").unwrap_or(line),

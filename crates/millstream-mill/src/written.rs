@@ -1,8 +1,8 @@
-//! What leaves a program, by slot.
+//! The outputs of a program, by slot.
 
 use crate::rows::FailedRow;
 
-/// What leaves at a number: text for its sinks, and the rows that failed.
+/// The outputs at a number: text for its sinks, and the rows that failed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Written {
     /// For each sink that gets something, its number and the bytes.
@@ -26,7 +26,7 @@ impl Written {
         Written::new(parts, one.dead.iter().chain(others).cloned().collect())
     }
 
-    /// What a step at END has written, and what comes after it.
+    /// The text that a step at END has written, and the outputs after it.
     pub(crate) fn together(own: Option<Written>, last: Option<Written>) -> Option<Written> {
         match (own, last) {
             (Some(own), Some(last)) => {

@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_behind_skips_or_goes_and_the_others_miss_nothing() {
+    fn a_slow_reader_skips_or_is_disconnected_and_the_others_miss_nothing() {
         let (publisher, values) = broadcast(4);
         publish(&publisher, 0..3);
         let (mut fast, mut slow, mut gone) =
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_published_comes_before_the_end() {
+    fn published_values_come_before_the_end() {
         let (publisher, values) = broadcast(4);
         let mut reader = values.reader(WhenSlow::Skip);
         publish(&publisher, 0..2);

@@ -102,7 +102,7 @@ mod tests {
     use tokio::sync::Semaphore;
 
     #[test]
-    fn who_still_sends_reads_what_was_said_before_the_end() {
+    fn a_client_that_still_sends_reads_the_answer_before_the_end() {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async {
             let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();

@@ -207,7 +207,7 @@ mod tests {
     use super::{FirstAnswers, Look};
 
     #[test]
-    fn the_last_answers_are_there_then_the_ids_then_nothing() {
+    fn old_answers_are_forgotten_first_and_their_ids_later() {
         let mut answers = FirstAnswers::new(160);
         for number in 0..3000_u64 {
             let id = number.to_string();

@@ -3,7 +3,7 @@
 //! | function | what it receives or sends |
 //! | --- | --- |
 //! | [`take_lines`] | lines, as blocks of whole lines |
-//! | [`take_records`] | records, each with its length in front |
+//! | [`take_records`] | records, each after its length |
 //! | [`send_lines`] | the values of a [`broadcast`](crate::broadcast), to every connection |
 //!
 //! TCP does not tell whether the other end has sent everything. If a connection ends within a line or a record, that

@@ -29,7 +29,7 @@ pub struct WholeRecords {
 pub struct RecordTooLong {
     /// The most bytes of a record, without its length.
     pub longest: usize,
-    /// The length in front of the record.
+    /// The length that the record's header states.
     pub length: u32,
 }
 

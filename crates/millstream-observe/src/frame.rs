@@ -3,7 +3,7 @@
 use millstream_exec::{Bottleneck, ChangeReport, State};
 use serde::{Deserialize, Serialize};
 
-/// What happened in a run since the previous frame, and its counters up to then.
+/// The events in a run since the previous frame, and its counters up to then.
 ///
 /// Times are in seconds unless the name says otherwise, and shares are from 0 to 1. END counts as a number, so a ring
 /// of a run that has ended has counted one number more than its clock is long. The names and kinds of stages and rings
@@ -54,7 +54,7 @@ pub struct Change {
     pub at: u64,
     /// How many states went from a tasklet of the old version to one of the new version.
     pub states_moved: u64,
-    /// What became of each stage, as `upgrade --check` says it, a line each.
+    /// The outcome of each stage, as `upgrade --check` reports it, a line each.
     pub stages: String,
     /// The seconds for which each stage of the old version took nothing.
     pub pauses: Vec<(String, f64)>,

@@ -114,7 +114,7 @@ struct Loader<'a, K: BoxKind> {
     mistakes: Vec<Mistake>,
     /// The input of a program, which sources read.
     input: Option<Typed>,
-    /// The type of what leaves, in a program.
+    /// The type of a program's outputs.
     output: Option<TypeId>,
     has_source: bool,
     /// How often each name of a wire or of an unnamed stage was used.
@@ -280,7 +280,8 @@ impl<'a, K: BoxKind> Loader<'a, K> {
             }
         }
         if self.mistakes.len() > before || reads.iter().any(|(read, _)| read.is_none()) {
-            // Its type is known all the same, so its readers can be checked. Nothing is deployed.
+            // The output's type is known in spite of the mistake, so its readers can be checked. The pipeline is not
+            // made.
             return Some(Typed { id: 0, of: entry.output, from: None });
         }
         let ids: Vec<usize> = reads.into_iter().filter_map(|(read, _)| read).map(|read| read.id).collect();
@@ -315,7 +316,8 @@ impl<'a, K: BoxKind> Loader<'a, K> {
         Some(self.apply(print, vec![leaving], end..end))
     }
 
-    /// Adds a stage without parameters that reads these wires, for the text before this place.
+    /// Adds a stage that the text does not name, such as `print`. It reads these wires, and its place in the text is
+    /// `at`.
     ///
     /// # Panics
     ///

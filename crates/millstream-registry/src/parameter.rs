@@ -78,7 +78,7 @@ pub trait Parameter: Sized + Send + Sync + 'static {
 pub struct WrongCode {
     /// Where, as bytes of the expression.
     pub at: Span,
-    /// What it is.
+    /// What is wrong.
     pub what: String,
 }
 

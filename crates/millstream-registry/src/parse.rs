@@ -247,7 +247,7 @@ impl<'a> Parser<'a> {
             if matches!(self.words.get(self.next + 1), Some((Word::Sign(b':'), _))) {
                 parameters.extend(self.parameter(stage)?);
             } else if is_piped && self.bare_expression(stage, false) {
-                // It was passed over.
+                // The expression was skipped, with a note.
             } else if let Some((Word::Literal(literal), at)) = self.words.get(self.next) {
                 parameters.push(Given { name: None, literal: literal.clone(), at: at.clone() });
                 self.next += 1;
@@ -266,7 +266,7 @@ impl<'a> Parser<'a> {
         Ok((reads, parameters, end))
     }
 
-    /// A parameter with a name; `None` after an expression that stands in no brackets.
+    /// A parameter with a name; `None` if its value was an expression without brackets.
     fn parameter(&mut self, stage: &Name<'a>) -> Parsed<Option<Given<'a>>> {
         let name = self.name("a parameter has a name")?;
         self.next += 1;

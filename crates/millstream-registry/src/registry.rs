@@ -262,8 +262,8 @@ impl<Known: BoxKind> Registry<Known> {
         self
     }
 
-    /// Names the stage whose first parameter is an expression that makes values of others. If an expression stands in
-    /// the place of a stage, the message says to write it as the parameter of this one.
+    /// Names the stage whose first parameter is an expression that makes values of others. If a text has an expression
+    /// in place of a stage, the message says to write it as the parameter of this stage.
     pub fn by_expression(&mut self, stage: &'static str) -> &mut Self {
         self.by_expression = Some(stage);
         self

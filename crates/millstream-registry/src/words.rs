@@ -95,12 +95,12 @@ fn run(text: &str, is_in: impl Fn(char) -> bool) -> usize {
     text.find(|letter| !is_in(letter)).unwrap_or(text.len())
 }
 
-/// Whether the next text is an argument of a call.
+/// Whether an argument of a call comes next.
 fn begins_argument(words: &[(Word<'_>, Span)]) -> bool {
     matches!(words.last(), Some((Word::Sign(b'(' | b',' | b':'), _)))
 }
 
-/// Whether an argument that begins so is an expression. A sign may stand before it, but not before digits.
+/// Whether an argument that begins with this text is an expression. A minus sign may come first, but not before digits.
 pub(crate) fn begins_expression(rest: &str) -> bool {
     match rest.as_bytes() {
         [b'.' | b'{' | b'[' | b'(' | b'$', ..] | [b'-', b'(' | b'$', ..] => true,
@@ -115,7 +115,7 @@ pub(crate) fn expression(rest: &str) -> usize {
     up_to(rest, b",")
 }
 
-/// As [`expression`], for one that stands in the place of a stage: it ends before the next stage or statement.
+/// As [`expression`], for one in place of a stage: it ends before the next stage or statement.
 pub(crate) fn stage_expression(rest: &str) -> usize {
     up_to(rest, b"|;")
 }

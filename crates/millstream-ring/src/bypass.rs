@@ -40,7 +40,7 @@ pub trait RingEnd: sealed::Sealed {
     #[doc(hidden)]
     fn pass_by(&mut self, n: usize, filled: Option<usize>);
 
-    /// Itself, for one who knows its type.
+    /// The end itself, for a caller that knows its type.
     #[doc(hidden)]
     fn any(&mut self) -> &mut dyn Any;
 }
@@ -177,11 +177,12 @@ impl<'e, 'r> IdleRings<'e, 'r> {
     }
 
     /// Takes at most `n` values, and calls `f` with each and its number, on the first clock of the rings, and with the
-    /// state of a loop and a sink. `f` returns what became of the slot. There are fewer than `n` if the values have
-    /// ended, if a [mark](IdleRings::before_mark) lies ahead, or if a slot [does not go on](Fill::goes_on). The numbers
-    /// of a later clock pass by [`pass_clock`](IdleRings::pass_clock).
+    /// state of a loop and a sink. `f` returns the outcome of the slot. There are fewer than `n` if the values end, if
+    /// a [mark](IdleRings::before_mark) comes first, or if a slot [does not go on](Fill::goes_on). The numbers of a
+    /// later clock pass by [`pass_clock`](IdleRings::pass_clock).
     ///
-    /// What went past is stored in `passed`. If `values` or `f` panics, that are the numbers before the present one.
+    /// The numbers that went past are counted in `passed`. If `values` or `f` panics, those are the numbers before the
+    /// present one.
     ///
     /// ```
     /// use millstream::{core::fusion::Fill, prelude::*, ring::{IdleRings, Passed, ring}};
@@ -209,8 +210,8 @@ impl<'e, 'r> IdleRings<'e, 'r> {
         self.each(n, passed, f, |each| vectorised3(values, work, sink, each));
     }
 
-    /// As [`bypass`](IdleRings::bypass), by a loop that is compiled once, for any machine: where one value stands for
-    /// many behind it, wider vectors gain nothing.
+    /// As [`bypass`](IdleRings::bypass), by a loop that is compiled once, for any machine: if one value becomes many
+    /// after a later stage, wider vectors gain nothing.
     #[inline]
     pub fn bypass_one_by_one<I: Iterator, W, K>(
         &mut self,
@@ -291,7 +292,7 @@ fn are_all(ends: &[&mut dyn RingEnd], clocks: &[usize]) -> bool {
         let of_clock = clocks.iter().copied().find(|first| *first > i).unwrap_or(ends.len());
         producer.held_by(&mut |gate| {
             held += 1;
-            // Its readers come behind it, mostly at once.
+            // Its readers come after it, mostly at once.
             known &= ends[i + 1..of_clock].iter().any(|reader| {
                 let mut is_there = false;
                 reader.holds(&mut |other| is_there |= gate == Some(other));
@@ -302,7 +303,7 @@ fn are_all(ends: &[&mut dyn RingEnd], clocks: &[usize]) -> bool {
     known && held == gates
 }
 
-/// What went past the rings.
+/// The numbers that went past the rings.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Passed {
     /// How many numbers.

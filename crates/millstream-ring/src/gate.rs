@@ -32,7 +32,7 @@ impl Gate {
         }
     }
 
-    /// What tells it from the gates of other readers; none for a group.
+    /// The identity that distinguishes it from the gates of other readers; `None` for a group.
     pub(crate) fn id(&self) -> Option<GateId> {
         match self {
             Gate::Reader(position) => Some(GateId(Arc::as_ptr(position).addr())),
@@ -41,7 +41,7 @@ impl Gate {
     }
 }
 
-/// What tells a gate from others, as long as it is there.
+/// The identity of a gate, valid as long as the gate exists.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GateId(usize);

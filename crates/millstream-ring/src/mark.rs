@@ -19,17 +19,17 @@ pub struct Mark {
     pub at: SequenceNumber,
     /// The id of the request, which is the same on all clocks.
     pub id: u64,
-    /// What is requested.
+    /// The request.
     pub kind: MarkKind,
 }
 
-/// What a [`Mark`] requests of a stage.
+/// The request of a [`Mark`] to a stage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum MarkKind {
     /// To show its state and to go on.
     Snapshot,
-    /// To go on: what matters is its number on each clock.
+    /// To go on: only the mark's number on each clock matters.
     Cut,
     /// To show its state and to take nothing from the mark's number on.
     Retire,

@@ -28,7 +28,7 @@ impl<F: RingLayout> Reader<F> {
 
     /// Lends at most `max` contiguous published slots; none if nothing is published, or only END remains.
     ///
-    /// A batch is shorter than the published slots if a ring wraps around or a mark lies among them.
+    /// A batch is shorter than the published slots if a ring wraps around or there is a mark among them.
     #[inline]
     #[must_use = "a batch that is dropped releases its slots, read or not"]
     pub fn batch(&mut self, max: usize) -> Option<Batch<'_, F>> {

@@ -256,7 +256,7 @@ impl<F: RingLayout, S: Item> RunWriter<F, S> {
         unpassed.iter().position(|mark| mark.at.0 <= n)
     }
 
-    /// The group goes on behind a mark that has retired it.
+    /// Lets the group go on after a mark that has retired it.
     pub fn resume(&self) {
         self.group.remove_wall();
     }

@@ -135,7 +135,7 @@ fn a_producer_and_a_reader(capacity: usize, count: u64) {
 }
 
 /// Lays a mark while a writer looks for one: what it passes is on its output. A mark that was laid between its copy and
-/// its pass was passed alone, and the stages behind waited for it for ever.
+/// its pass was passed alone, and the later stages waited for it for ever.
 fn passes_what_it_has_copied(
     mut producer: Producer<u64>,
     pass: impl FnOnce() -> Option<Mark>,
@@ -332,7 +332,7 @@ fn a_mark_is_seen_at_its_number() {
 }
 
 #[test]
-fn a_group_that_retires_claims_no_number_behind_the_mark() {
+fn a_group_that_retires_claims_no_number_after_the_mark() {
     loom::model(|| {
         let (mut producer, reader) = ring::<u64, Dense>(2).unwrap();
         let (writers, _output) = run_writers::<_, u64, Dense>(reader, 2, 2).unwrap();

@@ -11,7 +11,7 @@ pub(crate) fn begin(place: u64) -> u64 {
     place.saturating_sub(BEFORE)
 }
 
-/// The hash of what is before this place, by a reader at its [beginning](begin); none if the reader ends before.
+/// The hash of the bytes before this place, by a reader at their [beginning](begin); `None` if the reader ends before.
 pub(crate) fn hash(place: u64, reader: impl Read) -> io::Result<Option<String>> {
     let length = place - begin(place);
     let mut bytes = Vec::new();

@@ -1,4 +1,4 @@
-//! Sinks that say what they hold, and can go back to it.
+//! Sinks that report what they hold, and can go back to it.
 
 mod files;
 #[cfg(feature = "postgres")]
@@ -39,7 +39,7 @@ pub trait ClaimingSink<A: Shape> {
     /// The open sink.
     type Open: Sink<A> + Claims;
 
-    /// Opens the sink for the numbers from `next` on, at a claim that it made there; as it is, if it made none.
+    /// Opens the sink for the numbers from `next` on: at the claim that it made there, or as it is if it made none.
     ///
     /// # Errors
     ///
@@ -47,18 +47,18 @@ pub trait ClaimingSink<A: Shape> {
     /// cannot be opened.
     fn open(&self, claim: Option<(SequenceNumber, &Value)>) -> Result<Self::Open, OpenError>;
 
-    /// Whether it gives up what it got since an earlier claim when it is opened there, as a file that is cut does. A
-    /// sink that keeps it, such as a table that skips the numbers that it has, returns false: its numbers cannot be
+    /// Whether the sink gives up the values since an earlier claim when it is opened there, as a file that is cut does.
+    /// A sink that keeps them, such as a table that skips the numbers that it has, returns false: its numbers cannot be
     /// [done again](crate::Persistent::redo).
     fn goes_back(&self) -> bool {
         false
     }
 }
 
-/// What a run returns whose output goes to `K`.
+/// The result of a run whose output goes to `K`.
 pub type OutputOf<A, K> = <<K as ClaimingSink<A>>::Open as Sink<A>>::Output;
 
-/// An open sink that says what it holds.
+/// An open sink that reports what it holds.
 pub trait Claims {
     /// Stores everything that was put, so that it survives the end of the process, and returns what the sink holds now.
     ///
@@ -111,7 +111,7 @@ impl Claimed {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The claim in front of this number. Earlier ones are forgotten.
+    /// The claim before this number. Earlier claims are forgotten.
     pub(crate) fn at(&self, next: SequenceNumber) -> Option<Value> {
         let mut claims = self.claims();
         while claims.front().is_some_and(|(at, _)| *at < next) {

@@ -1,5 +1,5 @@
-//! Dead letters that come home: failures that were set aside keep their number, and a fixed version of the program does
-//! them again.
+//! Dead letters that can be done again: a failure that was set aside keeps its number, and a fixed version of the
+//! program processes it again.
 //!
 //! [`KeptLetters`] keeps the failures of a job in its state directory, durably before a snapshot passes them. While
 //! there are any, the newest snapshot before the first one stays. [`Persistent::redo`](crate::Persistent::redo) starts
@@ -85,8 +85,8 @@ enum Entry {
         why: String,
         input: Vec<u8>,
     },
-    /// A run begins: at these numbers of stages, and at this one elsewhere. Letters from there on come again, if they
-    /// do.
+    /// A run begins, at these numbers of stages, and at this one elsewhere. Letters from there on are removed: they
+    /// come again if they fail again.
     Begins {
         stages: Vec<(String, u64)>,
         at: u64,
@@ -157,9 +157,9 @@ impl KeptLetters {
         Ok(KeptLetters { kept: Arc::new(Mutex::new(kept)) })
     }
 
-    /// What keeps the failures of a stage: for
-    /// [`try_map_or_dead_letter`](millstream_core::TryMapExt::try_map_or_dead_letter) and its kin. It returns when the
-    /// letter is durable, so no snapshot passes it before. If it cannot be kept, the run fails.
+    /// A function that keeps the failures of a stage: for
+    /// [`try_map_or_dead_letter`](millstream_core::TryMapExt::try_map_or_dead_letter) and its variants. It returns once
+    /// the letter is durable, so no snapshot passes the letter before. If the letter cannot be kept, the run fails.
     pub fn taking<I: Serialize, E: Display>(
         &self,
     ) -> impl for<'a> Fn(DeadLetter<'a, I, E>) + Clone + Send + Sync + 'static + use<I, E> {
@@ -189,13 +189,14 @@ impl KeptLetters {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A run begins at these numbers of its stages, and at `at`: letters from there on go.
+    /// Notes that a run begins at these numbers of its stages, and elsewhere at `at`: letters from there on are
+    /// removed.
     pub(crate) fn begin(&self, stages: Vec<(String, u64)>, at: u64) -> Result<(), JournalError> {
         let mut kept = self.kept();
         if kept.letters.is_empty() { Ok(()) } else { kept.put(Entry::Begins { stages, at }) }
     }
 
-    /// Whether a run that begins at these numbers of its stages, and at `at`, does all of them again.
+    /// Whether a run that begins at these numbers of its stages, and elsewhere at `at`, processes all letters again.
     pub(crate) fn all_from(&self, stages: &[(String, u64)], at: u64) -> bool {
         let begins = |stage: &str| stages.iter().find(|(name, _)| name == stage).map_or(at, |(_, number)| *number);
         self.kept().letters.keys().all(|(stage, number)| *number >= begins(stage))

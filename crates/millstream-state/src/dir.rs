@@ -31,7 +31,7 @@ pub struct StateDir {
     disk: Arc<dyn Disk>,
     path: PathBuf,
     identity: Identity,
-    /// `None` if it is to be read alone.
+    /// `None` if the directory was opened only to be read.
     _lock: Option<Box<dyn DiskLock>>,
     removed: Vec<String>,
     saving: Option<Mutex<save::Saving>>,
@@ -60,9 +60,8 @@ impl StateDir {
     ///
     /// # Errors
     ///
-    /// If another process has it, it is another program's, it has files and is no state directory, its format is
-    /// later, its file `job` is damaged, or the system refuses an operation. Only in the last case has it changed
-    /// anything.
+    /// If another process has it, it is another program's, it has files and is no state directory, its format is later,
+    /// its file `job` is damaged, or the system refuses an operation. Only in the last case may something have changed.
     pub fn open(path: impl Into<PathBuf>, program: &str) -> Result<StateDir, StateError> {
         let path = path.into();
         let path = std::path::absolute(&path).map_err(StateError::io("find", &path))?;
@@ -157,8 +156,9 @@ impl StateDir {
         self.saving.is_none()
     }
 
-    /// How often the directory was opened to write, this time included. Each snapshot has it in its manifest and in the
-    /// name of its file, which distinguishes what a process writes that was thought dead.
+    /// How often the directory was opened to write, this time included. Each snapshot has the epoch in its manifest and
+    /// in the name of its file. So the snapshots of a process that was thought dead can be told from those of its
+    /// successor.
     #[must_use]
     pub fn epoch(&self) -> u64 {
         self.identity.epoch

@@ -1,11 +1,11 @@
 //! Everything that this crate does to a disk.
 //!
-//! The rules of a POSIX file system are what the crate counts on, and nothing beyond: what was written, and the length
-//! of a file, may be lost or half there until the file is synced; a name that was made, renamed or removed may come
-//! back or be lost until its directory is synced; a rename shows the old file or the new one and nothing between. A
-//! sync that failed has lost what it was to sync, also if a later one succeeds.
+//! The crate relies on the rules of a POSIX file system, and on nothing more. Written bytes, and the length of a file,
+//! may be lost or half there until the file is synced. A name that was made, renamed or removed may come back or be
+//! lost until its directory is synced. A rename shows the old file or the new one, and nothing between. A failed sync
+//! has lost the bytes that it should have synced, even if a later one succeeds.
 //!
-//! [`RealDisk`] is the machine's. A test's disk implements the same traits, fails where it is told to, and crashes.
+//! [`RealDisk`] is the machine's. A test's disk implements the same traits, fails on request, and crashes.
 
 mod real;
 
@@ -39,7 +39,7 @@ pub trait Disk: fmt::Debug + Send + Sync {
     /// If there is none, except to create it, or the system refuses.
     fn open(&self, path: &Path, mode: OpenMode) -> io::Result<Box<dyn DiskFile>>;
 
-    /// The names in a directory, sorted. A name that is no UTF-8 is there with the replacement character.
+    /// The names in a directory, sorted. A name that is not UTF-8 has replacement characters.
     ///
     /// # Errors
     ///
@@ -68,14 +68,14 @@ pub trait Disk: fmt::Debug + Send + Sync {
     /// If there is none, or the system refuses.
     fn remove(&self, path: &Path) -> io::Result<()>;
 
-    /// Makes the names in a directory durable. What the files hold is not.
+    /// Makes the names in a directory durable, but not the contents of the files.
     ///
     /// # Errors
     ///
-    /// If the system refuses; then what was to be durable may be lost at any later time.
+    /// If the system refuses; then the names may be lost at any later time.
     fn sync_dir(&self, dir: &Path) -> io::Result<()>;
 
-    /// Locks a file against other processes, and against other calls in this one, until what it returns is dropped or
+    /// Locks a file against other processes, and against other calls in this one, until the returned lock is dropped or
     /// the process ends. Writes `holder` into it. Creates the file if there is none.
     ///
     /// # Errors
@@ -97,7 +97,7 @@ pub trait DiskFile: fmt::Debug + Send {
     /// If the system refuses.
     fn read_at(&mut self, buffer: &mut [u8], offset: u64) -> io::Result<usize>;
 
-    /// Writes all bytes at an offset. A gap behind the end of the file is filled with zeros.
+    /// Writes all bytes at an offset. A gap after the end of the file is filled with zeros.
     ///
     /// # Errors
     ///
@@ -118,11 +118,11 @@ pub trait DiskFile: fmt::Debug + Send {
     /// If the system refuses.
     fn length(&self) -> io::Result<u64>;
 
-    /// Makes the bytes and the length durable. The file's name is not.
+    /// Makes the bytes and the length durable, but not the file's name.
     ///
     /// # Errors
     ///
-    /// If the system refuses; then what was written since the last sync may be lost, also if a later sync succeeds.
+    /// If the system refuses; then the bytes written since the last sync may be lost, even if a later sync succeeds.
     fn sync(&mut self) -> io::Result<()>;
 }
 
@@ -169,7 +169,7 @@ pub(crate) fn make_dirs(disk: &dyn Disk, dir: &Path) -> io::Result<()> {
 pub(crate) fn sync_above(disk: &dyn Disk, dir: &Path) -> io::Result<()> {
     for above in dir.ancestors().skip(1).filter(|above| !above.as_os_str().is_empty()) {
         match disk.sync_dir(above) {
-            // One that this process may not open was not made by it, and is older.
+            // A directory that this process may not open was not made by it, and is older.
             Err(error) if is_refused(&error) => (),
             synced => synced?,
         }

@@ -1,6 +1,6 @@
-//! The socket in a state directory by which a new process finds the one that has it, and what they say there.
+//! The socket in a state directory by which a new process finds the one that has the directory, and their messages.
 //!
-//! A job and a service say the same, up to where the state is free. What then passes between two services is in
+//! A job and a service have the same messages until the state is free. The later messages of two services are in
 //! `millstream_net`.
 
 mod words;
@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 /// The name of the socket.
 const NAME: &str = "take-over";
 
-/// As other files that are being made: the next process that opens the directory removes it.
+/// The name has the form of unfinished files: the next process that opens the directory removes it.
 const UNFINISHED: &str = "take-over.unfinished";
 
 /// The address of a socket has 108 bytes on Linux, and 104 elsewhere.
@@ -49,7 +49,7 @@ impl Door {
             let why = format!("{} is too long a name for a directory with a socket: shorten it", path.display());
             return Err(io::Error::new(io::ErrorKind::InvalidFilename, why));
         }
-        // Linux has a short name for what is open.
+        // Linux has a short name for an open directory.
         let dir = File::open(&path)?;
         Ok(Door { path: format!("/proc/self/fd/{}", dir.as_raw_fd()).into(), _dir: Some(dir) })
     }
@@ -60,7 +60,7 @@ impl Door {
         self.path.join(NAME)
     }
 
-    /// Connects to who has it; `None` if no one does.
+    /// Connects to the process that listens at this door; `None` if no process does.
     ///
     /// # Errors
     ///
@@ -75,7 +75,7 @@ impl Door {
         }
     }
 
-    /// Listens, in the place of the last who did, for this user alone.
+    /// Listens in place of the last process that did, for this user alone.
     ///
     /// # Errors
     ///
@@ -87,7 +87,7 @@ impl Door {
             _ => {}
         }
         let listener = UnixListener::bind(&unfinished)?;
-        // It has its name when it has its rights.
+        // The socket gets its name only once it has its permissions.
         fs::set_permissions(&unfinished, Permissions::from_mode(0o600))?;
         fs::rename(&unfinished, self.path())?;
         Ok(listener)
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn who_knocks_is_heard_by_the_last_who_listens() {
+    fn a_knock_reaches_the_process_that_listened_last() {
         let home = tempfile::tempdir().unwrap();
         is_open(&Door::of(home.path()).unwrap());
     }

@@ -60,8 +60,10 @@ pub type EffectFuture<B> = Pin<Box<dyn Future<Output = Result<B, OutcomeUnknown>
 /// let run = || -> Result<(), Box<dyn std::error::Error>> {
 ///     let state = StateDir::open("state", "orders")?;
 ///     let (effects, _) = Effects::open(&state, Default::default())?;
-///     let charge = effects.recorded("charge", Unknown::retry(), |key, amount: &u64| charge(&key.to_string(),
-/// *amount));     let orders = pipeline::<u64>()
+///     let charge = effects.recorded("charge", Unknown::retry(), |key, amount: &u64| {
+///         charge(&key.to_string(), *amount)
+///     });
+///     let orders = pipeline::<u64>()
 ///         .enumerate()
 ///         .map_blocking(charge)
 ///         .try_map(|charged| charged.clone())
@@ -82,15 +84,14 @@ pub struct Effects {
 }
 
 impl Effects {
-    /// Opens the record of a state directory, and reads all of it. If the directory was only opened to be
-    /// [read](StateDir::read), no calls are made. Also returns what was found there, in a sentence, if the directory
-    /// may be written.
+    /// Opens the record of a state directory, and reads all of it. If the directory was opened only to be
+    /// [read](StateDir::read), no calls are made. Otherwise the text says, in a sentence, what was found in the record.
     ///
     /// The answers of all numbers since the oldest snapshot are kept in memory.
     ///
     /// # Errors
     ///
-    /// As [`Journal::open`](crate::journal::Journal::open); or if it has an entry that is none.
+    /// As [`Journal::open`](crate::journal::Journal::open); or if it has an invalid entry.
     pub fn open(state: &StateDir, options: JournalOptions) -> Result<(Effects, Option<String>), JournalError> {
         let (record, recovered) = Record::open(state, options)?;
         Ok((Effects { record: Arc::new(record) }, recovered))
@@ -131,8 +132,9 @@ impl Effects {
         }
     }
 
-    /// The same for [`map_async`](millstream_core::AsyncExt::map_async). `f` gets a clone of the value. A thread of the
-    /// record waits for the disk, and not the one that polls; [`Unknown::ask`] waits there.
+    /// As [`recorded`](Effects::recorded), for [`map_async`](millstream_core::AsyncExt::map_async). `f` gets a clone of
+    /// the value. A thread of the record waits for the disk and for [`Unknown::ask`], so the thread that polls does
+    /// not.
     pub fn recorded_async<A: Item + Clone, B, F, Fut>(
         &self,
         name: &str,
@@ -171,8 +173,8 @@ impl Effects {
         }
     }
 
-    /// No run begins any more before these numbers of effects: answers to earlier ones are forgotten, and their bytes
-    /// on the disk can go.
+    /// Forgets the answers of effects below these numbers, since no run begins before them any more. Their bytes on the
+    /// disk can then be removed.
     ///
     /// # Errors
     ///

@@ -59,7 +59,7 @@ pub(crate) fn list(
         };
         found.push(((epoch, id), entry));
     }
-    // What a process wrote that was taken for dead is older than what its successor wrote, whatever the ids.
+    // Snapshots of a process that was taken for dead count as older than those of its successor, whatever the ids.
     found.sort_by_key(|(order, _)| *order);
     found.into_iter().map(|(_, entry)| entry).collect()
 }

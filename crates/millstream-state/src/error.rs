@@ -33,7 +33,7 @@ pub enum StateError {
         /// The program that opens it.
         ours: String,
     },
-    /// The directory has files, and they are no state.
+    /// The directory has files that are not a state.
     #[error("{} is not a state directory, and not empty: it has {found}. Use an empty or a new one", path.display())]
     NotState {
         /// The directory.
@@ -65,7 +65,7 @@ pub enum StateError {
         /// What is wrong with it.
         why: String,
     },
-    /// What was to be saved cannot be.
+    /// The snapshot cannot be saved as it is.
     #[error("cannot save a snapshot in {}: {why}", path.display())]
     Refused {
         /// The directory.
@@ -100,7 +100,7 @@ pub enum StateError {
 }
 
 impl StateError {
-    /// For `map_err`: what the system said of this operation.
+    /// For `map_err`: the system's error in this operation.
     pub(crate) fn io(operation: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_owned();
         move |source| StateError::Io { operation, path, source }

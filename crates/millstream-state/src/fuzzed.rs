@@ -1,5 +1,5 @@
-//! The targets of the fuzzer: no bytes on a disk make a process panic, hang, or take more memory than they have; and
-//! what was appended behind them is read again.
+//! The targets of the fuzzer: no bytes on a disk make a process panic, hang, or take more memory than their own length;
+//! and values that are appended after them are read again.
 //!
 //! The checksums are right, since a fuzzer guesses none. Each target also takes the bytes as they are.
 
@@ -13,8 +13,8 @@ use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Any bytes, as a snapshot and as the file `job`: the first byte says how many of them are in front of the JSON.
-/// Returns how many parts were loaded.
+/// Any bytes, as a snapshot and as the file `job`: the first byte says how many of them come before the JSON. Returns
+/// how many parts were loaded.
 pub fn manifest(bytes: &[u8]) -> usize {
     let Some((in_front, rest)) = bytes.split_first() else { return 0 };
     let mut parts_loaded = 0;
@@ -37,8 +37,8 @@ pub fn manifest(bytes: &[u8]) -> usize {
     parts_loaded
 }
 
-/// Any bytes, as a segment of a journal. Each record takes 20 of them for its header, and as many as the last of these
-/// says for its payload. Returns how many values were read.
+/// Any bytes, as a segment of a journal. Each record takes 20 of them for its header, and for its payload as many as
+/// the last of the 20 says. Returns how many values were read.
 pub fn segment(bytes: &[u8]) -> usize {
     let (mut made, mut next) = (Vec::new(), 0);
     let mut rest = bytes;
@@ -54,14 +54,14 @@ pub fn segment(bytes: &[u8]) -> usize {
         .sum()
 }
 
-/// If the journal opens, all of it is read, and so is what is appended.
+/// If the journal opens, all of it is read, and so are appended values.
 fn goes_on(disk: &Arc<Files>, skip_corrupt: bool) -> usize {
     let options = JournalOptions { skip_corrupt, ..JournalOptions::default() };
     let open = |epoch| Journal::open(Arc::clone(disk) as Arc<dyn Disk>, "/j", options, epoch);
     let Ok((mut journal, recovered)) = open(2) else { return 0 };
     let lost: u64 = recovered.lost.iter().map(|lost| lost.end - lost.start).sum();
     let held = recovered.next - recovered.first - lost;
-    // A fuzzer may say that 2^64 numbers are lost, and never that they are held.
+    // A fuzzer can claim that 2^64 numbers are lost, but not that they are held.
     let read =
         journal.read_from(recovered.first).expect("nothing was trimmed").map(|record| record.expect("it is whole"));
     let read = read.count();
@@ -208,7 +208,7 @@ mod tests {
         }
     }
 
-    /// The bytes that a fuzzer began with, and those that it found to reach new code.
+    /// The fuzzer's seeds, and the inputs with which it reached new code.
     #[test]
     fn the_corpus_is_survived() {
         for (target, run) in [("manifest", manifest as fn(&[u8]) -> usize), ("segment", segment)] {

@@ -81,11 +81,11 @@ pub struct Journal {
     count: u32,
     /// A record that is compressed.
     packed: Vec<u8>,
-    /// The numbers: behind the open group, behind the last commit, and behind what is synced.
+    /// The numbers after the open group, after the last commit, and after the last synced value.
     next: u64,
     written: u64,
     synced: u64,
-    /// What the last record says to be durable.
+    /// The number below which all is durable, as the last record says.
     said: u64,
     mark: DurableMark,
     last_sync: Instant,
@@ -110,8 +110,8 @@ impl Journal {
         Journal::open_behind(disk, dir, options, epoch, None)
     }
 
-    /// As [`open`](Journal::open), by a process that has read the journal up to this place: it looks only at what is
-    /// behind it.
+    /// As [`open`](Journal::open), by a process that has read the journal up to this place: it looks only at the bytes
+    /// after it.
     pub(crate) fn open_behind(
         disk: Arc<dyn Disk>,
         dir: impl Into<PathBuf>,
@@ -192,7 +192,7 @@ impl Journal {
     ///
     /// If the disk is full, the group stays as it is, and this may be called again when there is room. If any other
     /// write or a sync fails, the journal is [poisoned](JournalError::Poisoned): this call and all later ones return
-    /// that error, and what was not durable before may be lost.
+    /// that error, and values that were not durable before may be lost.
     pub fn commit(&mut self) -> Result<u64, JournalError> {
         self.check()?;
         if self.count > 0 {
@@ -250,7 +250,7 @@ impl Journal {
         self.synced
     }
 
-    /// The same number, for other threads: what leaves the process waits for it.
+    /// The same number, for other threads, which wait for it before a value leaves the process.
     #[must_use]
     pub fn durable_mark(&self) -> DurableMark {
         self.mark.clone()
@@ -323,7 +323,7 @@ impl Journal {
         if let Err(error) = file.write_at(record, *offset) {
             let full = is_full(&error);
             let why = JournalError::io("write", &segment.path)(error);
-            // What was written of it gives its room back, or else is written over by the next try.
+            // Returns the room of a half-written record. If that fails, the next try writes over it.
             drop(file.set_len(*offset));
             return if full { Err(why) } else { Err(self.poison(&why)) };
         }

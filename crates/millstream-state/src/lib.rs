@@ -44,14 +44,14 @@
 //! process dies (`effects`); rows in a database are there once, whatever dies, and a process that was replaced changes
 //! none (`databases`, `postgres`); a store that fails or is slow loses nothing (`stores`, `s3`).
 //!
-//! **The journal is in front of the ring.** A source commits a group and then passes it on, so no stage, sink, effect
-//! or caller ever sees a value that a crash could take back, and none of them has to wait for a mark: there is one
-//! place that could forget to. While a group is processed, the next one is gathered and synced, so the journal costs no
-//! throughput that a reader of the ring beside the stages would save. It costs latency: a value waits for its commit
-//! and then for the stages, and not for the slower of the two. Two effects in a row wait for one sync each.
+//! **The journal comes before the ring.** A source commits a group and then passes it on, so no stage, sink, effect or
+//! caller ever sees a value that a crash could take back, and none of them has to wait for a mark. So only one place
+//! could forget to wait. While a group is processed, the next one is gathered and synced, so the journal costs no more
+//! throughput than a reader of the ring beside the stages would. It costs latency: a value waits for its commit and
+//! then for the stages, instead of for the slower of the two. Two effects in a row wait for one sync each.
 //!
 //! **Words**: an *effect* is a call to the outside whose answer is recorded by number; its *intent* is the record that
-//! it is going to be made.
+//! the call is about to be made.
 
 #![forbid(unsafe_code)]
 

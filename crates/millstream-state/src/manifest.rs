@@ -1,15 +1,15 @@
-//! What a snapshot's file says of itself, and its bytes.
+//! The manifest in a snapshot's file, and the file's bytes.
 //!
 //! # The file
 //!
 //! `snapshots/IIIIIIIIII-E.snapshot`, with the snapshot's id and the epoch of the process that wrote it:
 //!
-//! 1. the bytes of its parts, one behind the other, but for those that it has from an earlier snapshot's file;
+//! 1. the bytes of its parts, one after the other, except for parts that are in an earlier snapshot's file;
 //! 2. a line of JSON, the [`Manifest`];
 //! 3. a last line, `millstream-snapshot FORMAT LENGTH CRC`: the number of the format; the bytes of the line of JSON and
 //!    both its line ends; the CRC-32 (as in gzip) of these bytes and of the last line up to it.
 //!
-//! So `tail -n 2` shows what a snapshot is. One file is one sync and one rename, however many parts there are.
+//! So `tail -n 2` shows the manifest. One file is one sync and one rename, however many parts there are.
 
 use crate::StateError;
 use crate::disk::{DiskFile, read_exact};
@@ -24,11 +24,11 @@ pub(crate) const KIND: Kind = Kind { name: "millstream-snapshot", format: FORMAT
 
 /// The number of the format that [`StateDir::save`](crate::StateDir::save) writes, and the last that is read.
 ///
-/// In format 2 a part may have what has changed in a state since another part: see
+/// In format 2 a part may have only the changes of a state since another part: see
 /// [`Snapshot::to_parts_since`](millstream_exec::Snapshot::to_parts_since).
 pub const FORMAT: u32 = 2;
 
-/// What a snapshot says of itself. It is written last, and never changed.
+/// The description of a snapshot in its own file. It is written last, and never changed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Manifest {
@@ -40,21 +40,22 @@ pub struct Manifest {
     pub id: u64,
     /// The number of the mark: everything below it is in the snapshot, and nothing else.
     pub at: u64,
-    /// The number of the output's clock at the mark; `None` where the program did not say.
+    /// The number of the output's clock at the mark; `None` if the program did not pass it.
     pub output_at: Option<u64>,
     /// The epoch of the process that wrote it.
     pub epoch: u64,
     /// When it was written, in milliseconds since 1970, by the clock of that machine.
     pub written_unix_ms: u64,
-    /// Where the source was.
+    /// The position of the source.
     pub source: Value,
-    /// What the sink said that it holds.
+    /// The claim of the sink.
     pub sink: Value,
     /// The plan of the pipeline.
     pub plan: Value,
     /// The plan's fingerprint: two programs with equal plans have equal ones.
     pub fingerprint: String,
-    /// The number that each stage with a state takes next, on the stage's own clock. Empty in snapshots of before.
+    /// The number that each stage with a state takes next, on the stage's own clock. Empty in snapshots of versions
+    /// that did not store it.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub numbers: BTreeMap<String, u64>,
     /// The parts, in the order in which they were saved.
@@ -65,7 +66,7 @@ pub struct Manifest {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct PartEntry {
-    /// Its name, one of its kind in a snapshot.
+    /// Its name, which no other part of the snapshot has.
     pub name: String,
     /// The name of the file in the directory `snapshots`: the snapshot's own, or that of an earlier one where the part
     /// has not changed since.
@@ -101,7 +102,7 @@ impl Manifest {
         self.parts.iter().fold(0, |sum: u64, part| sum.saturating_add(part.length))
     }
 
-    /// The same, of those in its own file: what was written for it.
+    /// The sum of the lengths of the parts in its own file: the bytes that were written for it.
     #[must_use]
     pub fn written_bytes(&self) -> u64 {
         let file = self.file();
@@ -127,7 +128,7 @@ pub(crate) fn parse_name(name: &str) -> Option<(u64, u64)> {
     (file_name(id, epoch) == name).then_some((id, epoch))
 }
 
-/// The entries of parts, and the bytes of those that are to be written, one behind the other: all but those that the
+/// The entries of parts, and the bytes of the parts that must be written, one after the other: all but those that the
 /// base has as they are.
 pub(crate) fn entries<'a>(
     file: &str,

@@ -1,4 +1,4 @@
-//! Jobs that go on where they were, whatever ended their process.
+//! Jobs that go on where they were, whatever ended the process.
 
 mod changed;
 mod described;
@@ -42,7 +42,7 @@ use storing::{Records, Storing};
 /// A snapshot has the states of all stages at a number, the position of the source there, and what the sink claimed to
 /// hold. When the job starts again, it takes the newest snapshot whose claim the sink still holds: the sink goes back
 /// to that claim, the source begins at its position, and every stage with its state. So each number's value is in the
-/// sink's output once, whatever died and when. What is stored is as safe as the file system keeps what was synced.
+/// sink's output once, whatever dies at any time. The stored state is as safe as synced files are in the file system.
 ///
 /// The stream does not pause: each stage clones its state, and a separate thread writes the clones. One snapshot is
 /// stored at a time; if the next is taken before the last is stored, it waits, and later ones are left out. A snapshot
@@ -102,7 +102,7 @@ impl Persistent {
         Persistent { cadence, ..self }
     }
 
-    /// Sets which snapshots are kept. Those that were taken since the sink was last looked at are kept as well.
+    /// Sets which snapshots are kept. Snapshots that were taken since the last look at the sink are kept as well.
     #[must_use]
     pub fn keep(self, retention: Retention) -> Self {
         Persistent { retention, ..self }
@@ -123,10 +123,10 @@ impl Persistent {
         Persistent { letters: Some(letters.clone()), ..self }
     }
 
-    /// Begins before the first dead letter, if there is one, and does all numbers from there again, with a version of
-    /// the pipeline that should no longer fail there. The sink gives up what it got since then, and the output is that
-    /// of a run that never failed. Answers of effects come from their record. A value that fails again is a dead letter
-    /// again.
+    /// Begins before the first dead letter, if there is one, and processes all numbers from there again, with a version
+    /// of the pipeline that should no longer fail there. The sink gives up the values since then, and the output is
+    /// that of a run that never failed. Answers of effects come from their record. A value that fails again is a dead
+    /// letter again.
     ///
     /// It is an error if the sink does not [go back](ClaimingSink::goes_back).
     #[must_use]
@@ -134,7 +134,7 @@ impl Persistent {
         Persistent { redo: true, ..self }
     }
 
-    /// Sets what the manifests say of the job: how it was started, for tools that start it again.
+    /// Sets the description of the job in the manifests: how it was started, for tools that start it again.
     #[must_use]
     pub fn described_as(self, job: Value) -> Self {
         Persistent { job, ..self }
@@ -159,9 +159,9 @@ impl Persistent {
     ///
     /// # Errors
     ///
-    /// Before anything is run: if the pipeline has no place for a state that was stored, if the sink holds less
-    /// than it did at every snapshot, if the source cannot begin at its position, if the directory cannot be read or
-    /// written; and as [`Runner::start`].
+    /// Before anything runs: if the pipeline has no place for a stored state, if the sink holds less than it did at
+    /// every snapshot, if the source cannot begin at its position, if the directory cannot be read or written; and as
+    /// [`Runner::start`].
     pub fn start<T, P, X, K>(self, pipeline: &P, source: X, sink: K) -> Result<Running<OutputOf<P::Out, K>>, JobError>
     where
         T: Item,
@@ -200,8 +200,8 @@ impl Persistent {
         let confirmed = id.filter(|_| position.is_some() || snapshot.is_some());
         let numbers = snapshot.as_ref().map(numbers_of).unwrap_or_default();
         if let (true, Some(id)) = (self.redo, id) {
-            // They are of the version that failed. Once its letters are gone, nothing would tell them from those to
-            // come, and the sink may soon hold as much as they say.
+            // These snapshots are of the version that failed. Once its letters are gone, nothing would distinguish them
+            // from later snapshots, and the sink may soon hold as much as they claim.
             self.dir.discard_after(id)?;
         }
         if let Some(letters) = &self.letters {
@@ -213,7 +213,7 @@ impl Persistent {
             Some(id) => id,
             None => {
                 let claim = opened.claim().map_err(|error| JobError::sink(error.into()))?;
-                // What is followed may have another name when it begins there again.
+                // A followed file may have another name when the job begins there again.
                 let first = trail.at(0).filter(|_| !source.repeats());
                 let first = first.and_then(|(number, mark)| Some((number, source.position(&mark).ok()?)));
                 self.begin(&plan, claim, first)?
@@ -251,7 +251,7 @@ impl Persistent {
         if follows { Ok(running) } else { running.timed() }
     }
 
-    /// The newest snapshot whose claim the sink holds, and the sink, opened there; none if nothing was stored.
+    /// The newest snapshot whose claim the sink holds, and the sink, opened there; `None` if nothing was stored.
     fn resume<A: Shape, K: ClaimingSink<A>>(
         &self,
         plan: &Plan,
@@ -299,7 +299,7 @@ impl Persistent {
         }
     }
 
-    /// What a snapshot has for a run that begins with it.
+    /// The beginning of a run with a snapshot.
     fn begins(dir: &StateDir, manifest: &Manifest) -> Result<Begins, JobError> {
         let (number, position) = (manifest.source["number"].as_u64(), &manifest.source["position"]);
         let position = number.map(|number| (number, position.clone()));
@@ -312,8 +312,8 @@ impl Persistent {
         Ok(Begins { snapshot: Some(snapshot), at: manifest.at, position, id: Some(manifest.id), changed: None })
     }
 
-    /// Stores what the sink holds before the first number, and where the source is if that cannot be found again: a job
-    /// that dies before its first snapshot goes back to it.
+    /// Stores the sink's claim before the first number, and the source's position if it cannot be found again: a job
+    /// that dies before its first snapshot goes back to these.
     fn begin(&self, plan: &Plan, claim: Value, first: Option<(u64, Value)>) -> Result<u64, JobError> {
         let Described { plan, fingerprint } = &Described::new(plan, self.job.clone());
         let source = first.map_or(Value::Null, |(number, position)| json!({ "number": number, "position": position }));

@@ -1,4 +1,4 @@
-//! Sources that can begin in the middle, and the trail of where a source was.
+//! Sources that can begin in the middle, and the trail of a source's positions.
 
 #[cfg_attr(not(feature = "service"), expect(dead_code, reason = "services follow"))]
 mod behind;
@@ -82,7 +82,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
     note = "files are: `TextFiles`, `FollowedFile`; `again(values)` is one of values that are the same each time"
 )]
 pub trait Resumable<T: Item>: Send + Sync + 'static {
-    /// Where it is, between two values.
+    /// A position between two values, in memory.
     type Mark: Clone + Send + 'static;
     /// Its values.
     type Values: Places<Item = T, Mark = Self::Mark> + Send + 'static;
@@ -94,8 +94,9 @@ pub trait Resumable<T: Item>: Send + Sync + 'static {
         Self::WAITS
     }
 
-    /// Whether its values from a position on are the same each time, one by one. If not (where they are cut depends on
-    /// when they are read), every number has a mark of its own, and none is reached by reading on from an earlier one.
+    /// Whether its values from a position on are the same each time, one by one. If not, as when the cuts between
+    /// values depend on the time of the read, every number has a mark of its own, and no number is reached by reading
+    /// on from an earlier mark.
     fn repeats(&self) -> bool {
         true
     }
@@ -107,19 +108,19 @@ pub trait Resumable<T: Item>: Send + Sync + 'static {
     /// If it cannot begin there: a file has changed, for example.
     fn begin(&self, position: Option<&Value>) -> io::Result<Self::Values>;
 
-    /// What is stored of a mark.
+    /// The stored form of a mark.
     ///
     /// # Errors
     ///
-    /// If that cannot be found out. Then the snapshot is not stored.
+    /// If it cannot be determined. Then the snapshot is not stored.
     fn position(&self, mark: &Self::Mark) -> io::Result<Value>;
 
-    /// No snapshot from before this position is kept any longer: what is stored for those can go.
+    /// Called when no snapshot from before this position is kept any longer: data for those can be removed.
     fn forget(&self, oldest: &Position) {
         let _ = oldest;
     }
 
-    /// The run is over: another process may write what this source has written.
+    /// Called when the run is over: another process may then write where this source has written.
     fn let_go(&self) {}
 
     /// The error that ended its values early, if there was one. Called when the run is over.
@@ -323,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn a_trail_that_begins_behind_a_number_has_no_mark_for_it() {
+    fn a_trail_that_begins_after_a_number_has_no_mark_for_it() {
         let trail = Trail::new(true);
         trail.put(6, || ());
         assert_eq!(trail.at(5), None);

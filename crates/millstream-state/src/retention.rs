@@ -2,10 +2,10 @@ use crate::Manifest;
 use std::collections::HashSet;
 use std::time::Duration;
 
-/// Which snapshots stay. One stays if any rule keeps it; all that are later than one that stays do, too, and those
-/// that have parts of it.
+/// Which snapshots stay. A snapshot stays if any rule keeps it, if an earlier one stays, or if its file has parts of
+/// one that stays.
 ///
-/// The newest always stays. Without a count and an age, all do.
+/// The newest always stays. Without a count and an age, all stay.
 ///
 /// ```
 /// use millstream::state::{Retention, Saved, StateDir};
@@ -25,13 +25,13 @@ use std::time::Duration;
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Retention {
-    /// The newest of this number stay; 0 is as 1.
+    /// This number of the newest snapshots stay; 0 is the same as 1.
     pub count: Option<usize>,
-    /// Those that were written within this time stay, by the clocks of the writer and of this machine. One that seems
-    /// to be from the future stays; a clock that jumps ahead removes what the other rules do not keep.
+    /// Snapshots that were written within this time stay, by the clocks of the writer and of this machine. One that
+    /// seems to be from the future stays. If this machine's clock jumps ahead, only the other rules protect snapshots.
     pub age: Option<Duration>,
     /// The id of the newest snapshot that a later look at the sink has confirmed: from this one on all stay, since a
-    /// start may need them. `None` is "none is confirmed", and then all stay.
+    /// start may need them. `None` means that none is confirmed: then all stay.
     pub confirmed_from: Option<u64>,
 }
 
@@ -60,7 +60,7 @@ impl Retention {
     }
 }
 
-/// The first snapshot whose file has parts of one from `stays` on, if it is in front of these.
+/// The first snapshot before `stays` whose file has parts of one from `stays` on, if there is one.
 fn needed_by(snapshots: &[Manifest], stays: usize) -> Option<usize> {
     let needed: HashSet<&str> = snapshots[stays..].iter().flat_map(Manifest::needs).collect();
     snapshots[..stays].iter().position(|snapshot| needed.contains(snapshot.file().as_str()))

@@ -2,16 +2,16 @@ use crate::manifest::{self, Manifest};
 use serde_json::Value;
 use std::collections::BTreeSet;
 
-/// What a snapshot is made of. A field that a program has nothing for is left at its default.
+/// The contents of a snapshot to be saved. Leave a field that the program does not need at its default.
 #[derive(Clone, Debug, Default)]
 pub struct Saved<'a> {
     /// The number of the mark.
     pub at: u64,
     /// The number of the output's clock at the mark.
     pub output_at: Option<u64>,
-    /// Where the source was.
+    /// The position of the source.
     pub source: Value,
-    /// What the sink said that it holds.
+    /// The claim of the sink.
     pub sink: Value,
     /// The plan of the pipeline.
     pub plan: Value,
@@ -35,9 +35,9 @@ pub struct Saved<'a> {
 /// A snapshot that is ready to be written.
 pub(crate) struct Prepared<'a> {
     pub(crate) manifest: Manifest,
-    /// The parts that are to be written.
+    /// The parts that must be written.
     pub(crate) parts: Vec<&'a [u8]>,
-    /// What is behind them.
+    /// The bytes after the parts: the manifest and the last line.
     pub(crate) sealed: Vec<u8>,
 }
 

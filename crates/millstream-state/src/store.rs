@@ -3,9 +3,9 @@
 //! A [`Store`] has objects by name. A [`StoreDir`] keeps a job's snapshots there, as a [`StateDir`](crate::StateDir)
 //! does on a disk, in the same bytes and under the same names.
 //!
-//! A store has no locks. Each [`open`](StoreDir::open) makes an object of the next epoch, which one process alone can
-//! make; from then on the process before it saves nothing more. What it was saving at that time may still appear,
-//! under a name with its own epoch, and counts as older than everything of the later process.
+//! A store has no locks. Each [`open`](StoreDir::open) makes an object of the next epoch, which only one process can
+//! make; from then on the process before it saves nothing more. A snapshot that it was saving at that time may still
+//! appear, under a name with its own epoch, and counts as older than everything of the later process.
 //!
 //! | object | what it is |
 //! | --- | --- |
@@ -29,16 +29,16 @@ pub use memory::MemoryStore;
 #[cfg(feature = "object-store")]
 pub use object::ObjectStorage;
 
-/// Objects by name. An object is put as a whole, is durable when it is there, and is never changed.
+/// A store of objects by name. An object is put as a whole, is durable once it is there, and is never changed.
 ///
 /// Names have `/` in them, as paths do. Calls may come from several threads.
 pub trait Store: fmt::Debug + Send + Sync {
-    /// Puts an object, whose bytes are these pieces, one behind the other. Returns when it is durable.
+    /// Puts an object, whose bytes are these pieces, one after the other. Returns when it is durable.
     ///
     /// # Errors
     ///
     /// If there is one of this name ([`AlreadyExists`](io::ErrorKind::AlreadyExists)): of several calls with one name,
-    /// one alone succeeds. If the store fails; then the object may be there nevertheless.
+    /// one alone succeeds. If the store fails; then the object may be there all the same.
     fn put(&self, name: &str, pieces: &[&[u8]]) -> io::Result<()>;
 
     /// The bytes of an object in a range, which is inside it.
@@ -56,7 +56,7 @@ pub trait Store: fmt::Debug + Send + Sync {
     /// If the store fails.
     fn list(&self, prefix: &str) -> io::Result<Vec<(String, u64)>>;
 
-    /// Removes an object; that there is none is no error.
+    /// Removes an object. It is no error if there is none.
     ///
     /// # Errors
     ///

@@ -8,7 +8,7 @@
 use millstream::prelude::*;
 use std::fmt;
 
-/// An order, as it stands on a line: `ID USER ITEM COUNT`.
+/// An order, as on a line: `ID USER ITEM COUNT`.
 #[derive(Debug)]
 struct Order {
     id: u64,
@@ -46,7 +46,7 @@ fn parse(line: &str) -> Result<Order, String> {
     Ok(Order { id: number(id)?, user: user.to_owned(), item: item.to_owned(), count: number(count)? })
 }
 
-/// What a server knows of a user.
+/// A server's data of a user.
 fn find(name: &String) -> User {
     User { name: name.clone(), limit: if name == "ann" { 100 } else { 10 } }
 }

@@ -10,7 +10,7 @@ use millstream::prelude::*;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// What a client asks for: `deposit NAME AMOUNT`, `transfer FROM TO AMOUNT` or `balance NAME`.
+/// A request of a client: `deposit NAME AMOUNT`, `transfer FROM TO AMOUNT` or `balance NAME`.
 #[derive(Clone, Debug, PartialEq)]
 enum Command {
     Deposit { to: String, amount: u64 },
@@ -24,7 +24,7 @@ enum Reply {
     Refused(String),
 }
 
-/// The accounts, and what each has.
+/// The accounts, and the balance of each.
 #[derive(Clone, Debug, Default)]
 struct Ledger(BTreeMap<String, u64>);
 

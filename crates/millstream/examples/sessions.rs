@@ -17,11 +17,11 @@ struct Request {
     user: u32,
     /// In seconds.
     time: u64,
-    /// What was bought, in cents; mostly nothing.
+    /// The amount spent, in cents; mostly 0.
     paid: u64,
 }
 
-/// What is kept of a visit.
+/// The state of a visit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Visit {
     requests: u64,

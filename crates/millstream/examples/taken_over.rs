@@ -36,7 +36,7 @@ fn sums() -> impl Stage<AnyEdge<String>, u64> + Lasting {
     requests::<String>().scan(0, add).named("sum")
 }
 
-/// A run beside that of the process that has the state, and close behind it; none if there is nothing to follow.
+/// A run that follows that of the process that has the state, and is close to it; `None` if there is nothing to follow.
 fn follow(dir: &Path) -> Result<Option<Following<String, u64>>, JobError> {
     let Ok(state) = StateDir::read(dir) else { return Ok(None) };
     let job = Persistent::new(Rings::new(), state);

@@ -21,7 +21,7 @@ struct Reading {
     value: i64,
 }
 
-/// What is kept of ten seconds.
+/// The state of ten seconds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Summary {
     readings: i64,

@@ -1,9 +1,9 @@
 //! Guy Steele's word split: a text is cut anywhere, any free worker splits a piece, and the results are joined in
 //! order.
 //!
-//! What makes it parallel is that pieces can be put together without looking at the text again: a piece is either
-//! without a blank, or it is what stands in front of its first blank, whole words, and what stands behind its last one.
-//! (Steele, "Organizing functions for parallel execution; or, foldl and foldr considered slightly harmful", ICFP 2009.)
+//! It is parallel because pieces can be joined without a second look at the text: a piece either has no blank, or it is
+//! the part before its first blank, whole words, and the part after its last blank. (Steele, "Organizing functions for
+//! parallel execution; or, foldl and foldr considered slightly harmful", ICFP 2009.)
 //!
 //! `cargo run --release -p millstream --features queues --example word_split < FILE` counts the words of a text.
 

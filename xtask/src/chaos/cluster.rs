@@ -17,7 +17,7 @@ use watch::Watch;
 
 /// How long the servers elect a leader at most, and some time to catch up: no second one is killed before.
 const ELECTION: Duration = Duration::from_secs(15);
-/// How long it all may take behind the last kill.
+/// How long everything may take after the last kill.
 const PATIENCE: Duration = Duration::from_secs(1800);
 
 /// A process that is started again with the same arguments.
@@ -97,7 +97,7 @@ fn spawn(program: &Path, args: &[String], into: Option<&Path>) -> Result<Child> 
     command.spawn().map_err(io("start a program"))
 }
 
-/// What was done to whom.
+/// How often each kind of process was hit.
 #[derive(Default)]
 struct Done {
     workers: u32,

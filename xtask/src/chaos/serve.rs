@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 
 const CLIENTS: u64 = 8;
 
-/// What is paid in at the beginning.
+/// The amount that is paid in at the beginning.
 const PAID_IN: u64 = 1 << 40;
 
 /// One life in this many is ended by SIGTERM, and has to answer what it accepted.
@@ -56,7 +56,7 @@ pub(super) fn run(args: &Args) -> Result {
     Ok(())
 }
 
-/// What must never be.
+/// A failure of the ledger, which must never occur.
 fn violation(message: String) -> Failure {
     Failure { message, code: 4 }
 }
@@ -164,11 +164,11 @@ fn terminate(server: &mut Child) -> Result<ExitStatus> {
     Err(violation("it does not end after SIGTERM".to_owned()))
 }
 
-/// What all clients have done.
+/// The work of all clients.
 #[derive(Default)]
 struct All {
     over: AtomicBool,
-    /// What each account has to have.
+    /// The balance that each account must have.
     accounts: Mutex<BTreeMap<String, u64>>,
     transfers: AtomicU64,
     /// Requests that were sent again, since there was no answer, or although there was one.
@@ -209,7 +209,7 @@ impl All {
         Ok(())
     }
 
-    /// Compares the ledger with what was answered. Returns the number of transfers. `filled` accounts have 1 each.
+    /// Compares the ledger with the answers. Returns the number of transfers. `filled` accounts have 1 each.
     fn check(&self, client: &mut Client, filled: u64) -> Result<u64> {
         let expected = self.accounts.lock().unwrap_or_else(PoisonError::into_inner);
         let mut there = client.accounts(PATIENCE)?;

@@ -1,6 +1,6 @@
 //! The examples of the docs: programs that depend on `millstream` alone.
 
-/// The crates that the shown lines of an example may `use`: what a reader who copies it has.
+/// The crates that the shown lines of an example may `use`: those that a reader who copies it has.
 const CRATES: [&str; 5] = ["alloc", "core", "millstream", "self", "std"];
 
 /// And these: async code needs an executor, which a program has already.
@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn other_blocks_and_local_names_are_none() {
+    fn other_blocks_and_local_names_are_no_offence() {
         let page = "```text\nuse millstream_core::Arrow;\n```\n```rust,no_run\nuse std::fs;\nuse Side::*;\n```\n";
         assert_eq!(in_markdown("a.md", page), [""; 0]);
         let page = "    ```should_panic\n    use rand::random;\n    ```\nuse rand::random;\n";

@@ -97,7 +97,7 @@ pub(super) fn in_markdown(name: &str, text: &str) -> Vec<String> {
     found
 }
 
-/// The refused words of a line; what stands between backticks is code.
+/// The refused words of a line; text between backticks is code.
 fn in_prose(line: &str) -> impl Iterator<Item = String> {
     let prose: String = line.split('`').step_by(2).collect::<Vec<_>>().join(" ").to_lowercase();
     PROSE

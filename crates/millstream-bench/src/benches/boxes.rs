@@ -1,7 +1,7 @@
 //! Pipelines in boxes whose types name the items, and the same pipelines with complete types, on one worker. In case
-//! `map` the boxed edge is one ring, in case `filter` a ring and a mask, and in case `filters` a ring and two masks, of
-//! which a reader asks for every slot. Case `text` is five stages from a text, beside the same block of wires with
-//! complete types: a stage costs at most 1.5 ns a number more.
+//! `map` the boxed edge is one ring, in case `filter` a ring and a mask, and in case `filters` a ring and two masks,
+//! both of which a reader consults for every slot. Case `text` is five stages from a text, beside the same block of
+//! wires with complete types: a stage may cost at most 1.5 ns a number more.
 
 use crate::failure::Failure;
 use crate::figure::{Results, Unit};
@@ -47,7 +47,7 @@ fn filters(setting: &Setting) -> Result<Results, Failure> {
     case(setting, "filters", expected, exact, boxed)
 }
 
-/// The bound: by how many nanoseconds a number a stage from a text may cost more than one whose type is known.
+/// The bound: the nanoseconds a number by which a stage from a text may cost more than one whose type is known.
 const MOST: f64 = 1.5;
 const STAGES: u32 = 5;
 

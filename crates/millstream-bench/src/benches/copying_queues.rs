@@ -71,7 +71,7 @@ impl Halves for &Shared {
     }
 }
 
-/// One fan-out: the names of its cases, its number of ways, and the bounds. They are the times by which rings must be
+/// One fan-out: the names of its cases, its number of ways, and the bounds. They are the factors by which rings must be
 /// faster than queues, and by which queues must allocate more bytes.
 struct Case {
     time: &'static str,
@@ -95,8 +95,8 @@ macro_rules! case {
     };
 }
 
-/// A visitor of all pipelines. It is not a trait: a closure in a generic function has a type for each of that
-/// function's types, so every visitor would have its own pipelines, whose code is most of this program.
+/// A visitor of all pipelines. It is no trait: a closure in a generic function has a type for each of that function's
+/// types, so each visitor would compile all pipelines again, whose code is most of this program.
 enum Visit<'a> {
     Measured(Measured<'a>),
     One(One<'a>),

@@ -2,8 +2,8 @@
 //! stream. What is left is the overhead of a value.
 //!
 //! `buffered` is that of the futures crate, in a task of the same tokio runtime. In case `ready` the futures are ready
-//! when they are first polled, in case `yielding` at the second poll. The ids are there. In case `channel` they come
-//! one by one from another task.
+//! when they are first polled, in case `yielding` at the second poll. In both cases all ids are there at the start. In
+//! case `channel` they come one by one from another task.
 
 use crate::failure::Failure;
 use crate::figure::{Results, Unit};

@@ -18,7 +18,7 @@ struct Case {
     /// The name of the case on two workers.
     two: &'static str,
     ours: &'static str,
-    /// The words of Miller. Its output has the bytes of ours.
+    /// The arguments of Miller, whose output is ours byte for byte.
     miller: &'static [&'static str],
     mawk: &'static str,
     /// The selection of DuckDB, whose table has the same types as ours.

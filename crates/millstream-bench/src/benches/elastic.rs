@@ -72,7 +72,7 @@ fn waves(setting: &Setting) -> Result<Results, Failure> {
         Ratio::new("held", "largest", held, Some(1.0)),
     ];
     let figures = figures.collect();
-    // The slower turns show what other processes do to the machine.
+    // Slower turns show the load of other processes.
     let drawn = ours.iter().min_by(|a, b| a.seconds.total_cmp(&b.seconds));
     let notes =
         drawn.map(|live| format!("decisions in the wave that is drawn, the fastest: {}", live.decisions.join("; ")));

@@ -1,5 +1,5 @@
-//! A population on workers that wait, over TCP: with one master thread, and in the first design. And a population on
-//! workers that compute, in threads.
+//! Two populations. The workers of one wait, and are connected over TCP: once with one master thread, and once in the
+//! first design. The workers of the other are threads that compute.
 
 mod populations;
 mod rates;

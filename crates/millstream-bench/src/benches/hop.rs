@@ -9,7 +9,7 @@
 //!
 //! The limit is two bare threads with a few buffers between them. One thread writes a buffer, the other reads it and
 //! returns it, and nothing else is done: the speed at which these two cores can hand data over. The limit and rtrb's
-//! chunks have bounds, since both are about as fast as the cores are, and ours must be too.
+//! chunks have bounds, since both are about as fast as the cores allow, and ours must be too.
 //!
 //! The two cores of a virtual machine may move. Case `line` is the number of times a second that one cache line goes
 //! from one core to the other, in many short goes. Its extremes show how much the machine itself changed meanwhile.

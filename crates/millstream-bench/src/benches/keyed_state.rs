@@ -25,7 +25,7 @@ pub(super) struct Numbers {
     pub(super) keys: u64,
     pub(super) spread: u64,
     pub(super) end: u64,
-    /// A pause, and after how many numbers.
+    /// A pause, and the number of numbers between two of them.
     pub(super) pause: Option<(u64, Duration)>,
 }
 

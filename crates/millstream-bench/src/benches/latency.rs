@@ -15,7 +15,8 @@ use std::sync::mpsc::{Receiver, sync_channel};
 use std::thread;
 use std::time::Duration;
 
-/// A rate, and the names of its cases: the median, and one value in a hundred and in a thousand that take longer.
+/// A rate, and the names of its cases: the median wait, and the waits that one value in a hundred and one in a thousand
+/// exceed.
 struct Rate {
     a_second: u64,
     hop: [&'static str; 3],

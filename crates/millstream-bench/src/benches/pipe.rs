@@ -10,7 +10,7 @@ use crate::text::Text;
 use crate::turns::{Work, take_turns};
 use std::path::Path;
 
-/// The block sizes, and the times by which we must be faster than GNU parallel.
+/// The block sizes, and the factors by which we must be faster than GNU parallel.
 const CASES: [(&str, f64); 2] = [("1M", 3.0), ("10M", 1.0)];
 
 pub(crate) fn run(setting: &Setting) -> Result<Results, Failure> {

@@ -1,7 +1,7 @@
 //! The six stages of `millstream serve` over loopback, and the same handler in plain axum with a `Mutex`: requests a
 //! second on 64 connections, and the wait of one in a hundred; with `--state`, beside the same handler that waits for a
-//! journal of its own, with as many syncs. Lines in large bodies, idle connections, and more requests than it can
-//! answer.
+//! journal of its own, with as many syncs. Further cases are lines in large bodies, idle connections, and more requests
+//! than the server can answer.
 
 mod client;
 mod idle;
@@ -80,7 +80,7 @@ fn paid_in(client: &mut Client) -> Result<u64, Failure> {
     said["paid_in"].as_u64().ok_or(Failure::Threads("the audit has no sum"))
 }
 
-/// Requests a second, and the wait than which one in a hundred is longer.
+/// Requests a second, and the wait that one in a hundred exceeds.
 fn speed(setting: &Setting, names: &Case, n: u64, started: Started) -> Result<Results, Failure> {
     let Case { case, p99, bound, .. } = *names;
     let (ours, axum) = (RefCell::new(Vec::new()), RefCell::new(Vec::new()));

@@ -104,7 +104,7 @@ fn order(id: u64) -> Order {
     Order { id, buys: drawn & 1 == 0, price, quantity: 1 + (drawn >> 40) as u32 % 100 }
 }
 
-/// The checksum: every order is answered once, and by at most the quantity that it asks for.
+/// The checksum. It is right only if every order is answered once, and by at most the quantity that it asks for.
 fn ids(n: u64) -> u64 {
     (0..n).fold(0, u64::wrapping_add)
 }

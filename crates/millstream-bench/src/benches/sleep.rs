@@ -25,7 +25,7 @@ struct Set {
     alloc: &'static str,
     items: u64,
     nap: Duration,
-    /// The times by which rings, sharded rings, queues and sharded queues must be faster than the model.
+    /// The factors by which rings, sharded rings, queues and sharded queues must be faster than the model.
     bounds: [Option<f64>; 4],
 }
 

@@ -1,7 +1,7 @@
 //! Snapshots of a job that runs: 100 MB of keyed state, one every second, and none.
 //!
-//! In case `tenth` one key in ten is touched between two snapshots, in case `all` every key is. The time is that from
-//! the number on at which every key has its state. Case `stop` is the longest time for which a stage stopped at a mark.
+//! In case `tenth` one key in ten is touched between two snapshots, in case `all` every key is. The time begins at the
+//! number at which every key has its state. Case `stop` is the longest time for which a stage stopped at a mark.
 
 use super::keyed_state::{KEYS, Numbers, SumFrom, totals};
 use crate::failure::Failure;
@@ -15,7 +15,7 @@ use std::time::Duration;
 /// The longest time for which a stage may stop, in seconds.
 const STOP: f64 = 5e-3;
 
-/// One key in `spread` is touched, and the speed is at least this share of that without snapshots.
+/// One key in `spread` is touched, and the speed must be at least this share of the speed without snapshots.
 struct Case {
     case: &'static str,
     spread: u64,

@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 const RIVALS: [&str; 6] =
     ["std-baseline", "std-64k", "tokio-baseline", "tokio-pipeline", "tokio-threads", "futures-streams"];
 
-/// The times by which one worker must be faster than these, with files. `tokio-threads` has three threads.
+/// The factor by which one worker must be faster than this rival, with files. `tokio-threads` has three threads.
 fn bound(rival: &str) -> Option<f64> {
     match rival {
         "std-baseline" => Some(2.5),

@@ -27,7 +27,7 @@ pub(crate) fn run(setting: &Setting) -> Result<Results, Failure> {
     expected.write_all(&gnu.output()?).map_err(Failure::io("a hash"))?;
     let expected = expected.finish();
     let in_utf8 = gnu.clone().in_locale("C.UTF-8");
-    // There, letters beyond ASCII may or may not be white space, so its own answer is the expected one.
+    // In UTF-8 the system decides which letters beyond ASCII are white space, so GNU's own answer is the expected one.
     let counted_in_utf8 = in_utf8.hash()?;
     let mut contestants = vec![
         ours.contestant("ours", expected)?,

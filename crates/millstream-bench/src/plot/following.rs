@@ -46,7 +46,7 @@ fn counts(area: &Area<'_>, following: &Following) -> Drawn {
     panel(area, following, &lines, ("number", &|value| format!("{value}")), 24)
 }
 
-/// Lines over one time. A value holds since the moment before its own.
+/// Lines over one time. A value covers the time since the previous moment.
 fn panel(
     area: &Area<'_>,
     Following { at, .. }: &Following,
@@ -60,7 +60,7 @@ fn panel(
         .margin(8)
         .x_label_area_size(16 + room_for_seconds)
         .y_label_area_size(64)
-        // The legend has the room above the lines.
+        // Leaves room above the lines for the legend.
         .build_cartesian_2d(0.0..last, 0.0..most * 1.45)?;
     let mut mesh = chart.configure_mesh();
     mesh.light_line_style(TRANSPARENT).bold_line_style(BLACK.mix(0.1));

@@ -42,7 +42,7 @@ fn draw_panel(area: &DrawingArea<SVGBackend<'_>, Shift>, Timeline { title, traff
         .margin(8)
         .x_label_area_size(32)
         .y_label_area_size(52)
-        // The legend has the room above the lines. Lines on top of each other are all visible: earlier ones are
+        // Leaves room above the lines for the legend. Lines on top of each other are all visible: earlier ones are
         // thicker.
         .build_cartesian_2d(0.0..last, 0.0..most * (1.25 + 0.07 * lines.len() as f64))?;
     let mut mesh = chart.configure_mesh();

@@ -323,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_slower_is_listed() {
+    fn slower_contestants_are_listed() {
         let lost = |median| filled("{{results chain2}}\n{{lost}}", &kept(0.0, median)).unwrap();
         assert!(lost(0.7).contains("\n| chain2 | speed | fused | 0.70 (0.50 to 2.00) | 0.9, **missed** |\n"));
         assert!(!lost(1.7).contains("\n| chain2 | speed | fused | 1.70 (0.50 to 2.00) |"));

@@ -115,7 +115,7 @@ mod tests {
 
     /// Keys are set in any order and are taken in the order of their times, also if they are several turns ahead.
     #[test]
-    fn they_come_out_in_order() {
+    fn keys_come_out_in_order() {
         for (keys, most) in [(1, 10), (450, 1_000), (450, 60_000_000), (300, 3_000_000_000)] {
             let (mut wheel, mut random, mut expected) = (Wheel::new(keys), 7_u64, Vec::new());
             let mut now = Duration::from_secs(5);

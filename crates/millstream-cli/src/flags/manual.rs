@@ -1,4 +1,4 @@
-//! What a shell and `man` know of the command.
+//! The command's completions for shells, and its pages for `man`.
 
 use clap::{Args, ValueHint};
 use std::ffi::OsString;

@@ -174,9 +174,9 @@ fn a_full_edge_holds_the_feed_back() {
 }
 
 #[test]
-fn a_login_is_asked_for_and_not_told() {
+fn a_login_is_required_and_not_shown() {
     let users = "authorization { users: [ { user: \"me\", password: \"knows\" } ] }";
-    let Some(cluster) = Cluster::start("a_login_is_asked_for_and_not_told", users) else { return };
+    let Some(cluster) = Cluster::start("a_login_is_required_and_not_shown", users) else { return };
     let refused = cluster.run("cluster apply wc --app a", b"");
     assert_eq!(refused.code, Some(1));
     assert!(refused.stderr.contains("refuses this login: "), "{}", refused.stderr);

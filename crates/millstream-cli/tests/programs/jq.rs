@@ -124,7 +124,7 @@ fn a_file_ends_at_bytes_that_are_no_json() {
 }
 
 #[test]
-fn a_filter_that_is_none_is_refused_with_all_its_mistakes() {
+fn a_text_that_is_no_filter_is_refused_with_all_its_mistakes() {
     let message =
         "there is no filter `foo`, at column 1\n  foo | bar(1)\n  ^^^\nthere is no filter `bar` with an argument";
     refused(&["foo | bar(1)"], "0", "", message, 3);

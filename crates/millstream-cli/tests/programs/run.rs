@@ -50,7 +50,7 @@ fn files_come_from_the_text_or_from_the_command_line() {
 }
 
 #[test]
-fn what_a_join_looks_up_is_read_first() {
+fn the_rows_that_a_join_looks_up_are_read_first() {
     let scene = Scene::new().file("a.csv", ORDERS).file("users.jsonl", "{\"user\":\"ann\",\"city\":\"Ulm\"}\n");
     let text = "csv(\"a.csv\") | join(jsonl(\"users.jsonl\"), on: .user) | map([.id, .city])";
     check(&scene, &["-e", text], "[1,\"Ulm\"]\n[3,\"Ulm\"]\n");
@@ -99,7 +99,7 @@ fn a_join_says_that_rows_found_no_partner() {
 }
 
 #[test]
-fn what_is_compressed_is_read() {
+fn compressed_files_are_read() {
     let mut gzip = GzEncoder::new(Vec::new(), Compression::fast());
     gzip.write_all(ORDERS.as_bytes()).expect("a vector takes everything");
     let zstd = zstd::encode_all(ORDERS.as_bytes(), 1).expect("it can be compressed");
@@ -162,7 +162,7 @@ fn json_is_made_of_utf8_alone() {
 }
 
 #[test]
-fn rows_in_the_place_of_a_program_are_told_from_one() {
+fn rows_in_place_of_a_program_are_recognized() {
     let scene = Scene::new().file("a.csv", ORDERS).file("b", "{\"a\":1}\n").file("c.csv", b"n\xf8\n");
     let scene = scene.file("d.jsonl.gz", b"\x1f\x8b\x08\xff").file("long", "a b\n".repeat(20_000));
     let scene = scene.file("e.mill", "[1]").file("f", "csv | nosuch");
@@ -217,7 +217,7 @@ fn files_are_complete_when_the_reader_of_standard_output_has_gone() {
 }
 
 #[test]
-fn rows_that_fail_are_said_and_the_rest_is_processed() {
+fn rows_that_fail_are_reported_and_the_rest_is_processed() {
     let scene = Scene::new().file("rows", "{\"a\":1}\n{\"a\":\n".repeat(12));
     let seen = run(&scene, &["-e", "jsonl | map(.a) | sum(.)", "rows"]);
     assert_eq!((seen.text().as_str(), seen.code), ("{\"sum\":12}\n", Some(1)));

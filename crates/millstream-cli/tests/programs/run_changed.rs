@@ -138,7 +138,7 @@ pub(crate) fn append(scene: &Scene, rows: std::ops::Range<u64>, file: &str) {
 }
 
 #[test]
-fn what_was_read_went_through_the_old_text_and_the_rest_goes_through_the_new_one() {
+fn rows_already_read_went_through_the_old_text_and_the_rest_goes_through_the_new_one() {
     for round in 0..4 {
         let scene = Scene::new().file("log", "").file("new.jsonl", "of before\n").file("p.mill", OLD);
         let old = "--snapshot-every 0.03s";
@@ -244,7 +244,7 @@ fn a_sink_that_comes_back_goes_on_with_its_file() {
 }
 
 #[test]
-fn what_is_kept_although_it_has_changed_is_said() {
+fn a_kept_stage_that_has_changed_is_reported() {
     let scene = Scene::new()
         .file("a.jsonl", "{\"n\":2}\n{\"n\":5}\n")
         .file("p.mill", "let s = jsonl(\"a.jsonl\") | sum(.n); s");

@@ -100,7 +100,7 @@ fn every_row_that_was_accepted_is_in_the_output() {
 }
 
 #[test]
-fn rows_that_are_none_are_dead_letters_of_the_address() {
+fn posted_lines_that_are_no_rows_are_dead_letters_of_the_address() {
     let run = Listens::run("jsonl(listen: \"127.0.0.1:0\", dead: \"bad\") | count");
     assert_eq!(run.post("1\nx\n2\n"), (202, "{\"taken\":3}\n".to_owned()));
     let (bad, expected) = (run.scene.path("bad"), format!("{{\"file\":\"{}\",\"number\":2,", run.address));
@@ -162,7 +162,7 @@ fn a_url_is_read_as_a_file_is() {
 }
 
 #[test]
-fn what_cannot_be_done_on_the_network_is_said() {
+fn mistakes_and_failures_on_the_network_are_reported() {
     let cases = [
         ("jsonl(listen: \"0.0.0.0:0\") | count", "", 2, "so a token is needed"),
         ("jsonl(listen: \"nowhere\") | count", "", 1, "listen: nowhere: "),

@@ -162,7 +162,7 @@ fn in_order(scene: &Scene) -> Vec<String> {
 }
 
 #[test]
-fn what_was_answered_is_in_every_output_whatever_is_killed() {
+fn answered_rows_are_in_every_output_whatever_is_killed() {
     let scene = Scene::new().file("p.mill", TEXT);
     let args = "--snapshot-every 0.05s";
     let mut run = Run::start(&scene, args);
@@ -214,7 +214,7 @@ fn what_was_answered_is_in_every_output_whatever_is_killed() {
 
 /// The rows that a join looks up are read before the posted rows, and not again.
 #[test]
-fn a_file_can_be_read_before_what_is_posted() {
+fn a_file_can_be_read_before_posted_rows() {
     let text = "jsonl(listen: \"127.0.0.1:0\") | join(jsonl(\"users\"), on: .user)";
     let scene = Scene::new().file("p.mill", text).file("users", "{\"user\":\"ann\",\"city\":\"Ulm\"}\n");
     let mut expected = String::new();
@@ -232,7 +232,7 @@ fn a_file_can_be_read_before_what_is_posted() {
 }
 
 #[test]
-fn an_address_that_is_in_use_is_said() {
+fn an_address_that_is_in_use_is_reported() {
     let used = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = used.local_addr().expect("an address");
     let scene = Scene::new().file("p.mill", format!("jsonl(listen: \"{address}\") | jsonl(\"rows\")"));

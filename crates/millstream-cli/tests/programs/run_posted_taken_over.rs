@@ -113,7 +113,7 @@ fn silent(scene: &Scene) -> UnixStream {
 }
 
 #[test]
-fn who_posts_sees_nothing_of_six_take_overs_and_each_row_is_there_once() {
+fn a_client_sees_nothing_of_six_take_overs_and_each_row_is_there_once() {
     let scene = Scene::new().file("p.mill", TEXT);
     let mut present = Run::start(&scene, OFTEN);
     let over = Arc::new(AtomicBool::new(false));
@@ -205,7 +205,7 @@ fn the_old_run_still_listens_if_the_new_one_is_killed_before_its_first_snapshot(
 }
 
 #[test]
-fn a_run_that_was_told_to_end_leaves_its_socket_to_the_next_one() {
+fn a_run_that_ends_on_request_leaves_its_socket_to_the_next_one() {
     let scene = Scene::new().file("p.mill", TEXT);
     let mut run = Run::start(&scene, SELDOM);
     assert_eq!(post(run.port, "{\"id\":\"one\"}"), Some(200));
@@ -221,7 +221,7 @@ fn a_run_that_was_told_to_end_leaves_its_socket_to_the_next_one() {
 /// A source that listens takes the socket of a supervisor, with and without a state.
 #[cfg(target_os = "linux")]
 #[test]
-fn who_posts_to_a_supervisors_socket_waits_while_no_process_listens() {
+fn a_client_of_a_supervisors_socket_waits_while_no_process_listens() {
     let scene = Scene::new().file("p.mill", TEXT);
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let port = listener.local_addr().expect("an address").port();

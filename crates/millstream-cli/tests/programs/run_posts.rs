@@ -113,7 +113,7 @@ fn a_repeated_body_has_the_key_that_it_had() {
 }
 
 #[test]
-fn what_cannot_be_posted_ends_the_run_and_is_posted_by_the_next_one() {
+fn rows_that_cannot_be_posted_end_the_run_and_the_next_one_posts_them() {
     let refuses = Arc::new(AtomicUsize::new(1));
     let (posted, of_server) = (Arc::new(AtomicUsize::new(0)), refuses.clone());
     let count = posted.clone();

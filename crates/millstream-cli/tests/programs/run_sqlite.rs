@@ -127,7 +127,7 @@ millstream run: twice: row 2, sqlite: the first row has no fields, so the table 
 }
 
 #[test]
-fn what_is_wrong_with_a_query_is_said_with_its_place() {
+fn a_mistake_in_a_query_is_reported_with_its_place() {
     let scene = Scene::new().file("no.db", "this is no database, but long enough to be looked at as one".repeat(30));
     let made = database(&scene, "t.db", "CREATE TABLE t (n); INSERT INTO t VALUES (1); CREATE VIEW v AS SELECT 1");
     drop(made);
@@ -168,7 +168,7 @@ fn what_is_wrong_with_a_query_is_said_with_its_place() {
 }
 
 #[test]
-fn what_cannot_be_written_is_said() {
+fn files_tables_and_rows_that_cannot_be_written_are_reported() {
     let scene = Scene::new()
         .file("rows", "{\"n\":1}\n{\"n\":2}\n{\"n\":1}\n{\"n\":3}\n")
         .file("no.db", "no database".repeat(99));

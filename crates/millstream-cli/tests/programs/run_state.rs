@@ -213,7 +213,7 @@ fn a_directory_has_its_text() {
 }
 
 #[test]
-fn what_was_changed_in_between_is_refused() {
+fn files_that_changed_between_two_runs_are_refused() {
     let scene = Scene::new().file("a.csv", orders(25_000));
     let text = format!("csv({SCHEMA}) | where(.qty >= 0) | csv(\"all.csv\")");
     let args = ["--quiet", "-e", &text, "--state", "state", "--snapshot-every", "1", "--snapshots", "1", "a.csv"];
@@ -245,7 +245,7 @@ fn what_was_changed_in_between_is_refused() {
 }
 
 #[test]
-fn what_cannot_go_on_is_refused_before_the_work() {
+fn a_run_that_cannot_go_on_is_refused_before_the_work() {
     let scene = Scene::new().file("a.csv", "id\n1\n");
     let piped = |args: &str| scene.millstream(args, Input::Nothing);
     let seen = piped("run a.mill --state state");

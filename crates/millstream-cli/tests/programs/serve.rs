@@ -135,7 +135,7 @@ fn a_ledger_answers_and_shows_itself_and_ends_by_a_signal() {
 }
 
 #[test]
-fn what_was_answered_survives_a_kill_and_a_repeated_id_gets_the_first_answer() {
+fn an_answered_request_survives_a_kill_and_a_repeated_id_gets_the_first_answer() {
     let scene = Scene::new();
     let ledger = Ledger::start(&scene, "--state state --snapshot-every 0.05s");
     let deposited = ledger.ask("POST /deposit", "d", r#"{"to":"ann","amount":100}"#);
@@ -160,7 +160,7 @@ fn what_was_answered_survives_a_kill_and_a_repeated_id_gets_the_first_answer() {
 }
 
 #[test]
-fn clients_that_repeat_what_was_not_answered_are_served_once_whatever_is_killed() {
+fn clients_that_repeat_unanswered_requests_are_served_once_whatever_is_killed() {
     const CLIENTS: u64 = 4;
     const TRANSFERS: u64 = 60;
     let scene = Scene::new();

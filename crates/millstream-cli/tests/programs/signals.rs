@@ -145,7 +145,7 @@ fn a_fifo_without_a_writer_delays_no_signal() {
 }
 
 #[test]
-fn what_was_accepted_comes_out() {
+fn accepted_input_comes_out() {
     let others = "uppercase --deploy inline";
     for args in ["uppercase", "uppercase --shards 2", "uppercase --ring 1 --workers 2", others] {
         let mut child = start(args);

@@ -183,7 +183,7 @@ fn two_processes_cannot_keep_their_state_in_one_directory() {
 }
 
 #[test]
-fn what_cannot_go_on_is_refused_before_the_work() {
+fn a_run_that_cannot_go_on_is_refused_before_the_work() {
     let scene = Scene::new().file("text", prose(300_000)).file("other", "a\n");
     let refused = |args: &str, code: i32, why: &str| {
         let seen = tool(&scene, args);
@@ -232,7 +232,7 @@ fn what_cannot_go_on_is_refused_before_the_work() {
 }
 
 #[test]
-fn what_a_damaged_journal_has_lost_is_named_and_the_run_goes_on() {
+fn losses_of_a_damaged_journal_are_named_and_the_run_goes_on() {
     let scene = Scene::new();
     let life = |args: &str, input: &[u8]| {
         let out = File::options().append(true).create(true).open(scene.path("out")).unwrap();

@@ -70,7 +70,7 @@ fn a_run_that_follows_a_file_is_taken_over_again_and_again() {
 }
 
 #[test]
-fn what_reads_standard_input_is_not_taken_over() {
+fn a_run_that_reads_standard_input_is_not_taken_over() {
     let scene = Scene::new();
     let mut old = appends(&scene, "uppercase --state state").stdin(Stdio::piped()).spawn().unwrap();
     let mut stdin = old.stdin.take().unwrap();

@@ -173,7 +173,7 @@ fn standard_input_may_be_empty() {
 }
 
 #[test]
-fn what_is_written_is_not_read_again() {
+fn an_output_is_not_read_as_input() {
     let text = prose(100_000);
     for args in [
         "uppercase text",

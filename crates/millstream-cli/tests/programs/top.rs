@@ -84,7 +84,7 @@ fn rows_are_shown_and_measured() {
 
 #[cfg(feature = "run")]
 #[test]
-fn what_is_read_of_a_followed_file_is_measured() {
+fn reads_of_a_followed_file_are_measured() {
     let scene = Scene::new().file("p.mill", "lines(\"in\", follow: true) | lines").file("in", "to be\n".repeat(100));
     let (mut child, _stderr, address) = shown(&scene, "run --page 127.0.0.1:0 p.mill");
     top(&scene, &address, " 100");

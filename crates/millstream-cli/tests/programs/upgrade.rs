@@ -42,7 +42,7 @@ fn a_change_that_loses_a_state_is_refused_with_4() {
 }
 
 #[test]
-fn states_are_migrated_and_dropped_if_that_is_said() {
+fn states_are_migrated_and_dropped_if_the_flags_say_so() {
     let drops = "upgrade --check wc.json up.json --drop lines --drop words --drop bytes";
     let seen = scene().millstream(drops, Input::Nothing);
     let text = "new      uppercase (map_text)\ndropped  lines (fold), with its state\ndropped  words (fold), with its state\n\
@@ -62,7 +62,7 @@ fn states_are_migrated_and_dropped_if_that_is_said() {
 }
 
 #[test]
-fn what_is_no_plan_or_no_check_is_said() {
+fn a_missing_plan_and_a_missing_check_are_reported() {
     for (args, code, why) in [
         ("upgrade --check nosuch up.json", 1, "millstream upgrade: nosuch: No such file or directory\n"),
         ("upgrade --check - -", 2, "millstream upgrade: only one of the two plans can be standard input\n"),

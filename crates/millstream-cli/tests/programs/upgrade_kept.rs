@@ -260,7 +260,7 @@ fn post(port: &str, rows: &str) -> u16 {
 /// Senders do not notice a change: no row is refused, and each is in the output of one text.
 #[cfg(feature = "serve")]
 #[test]
-fn what_is_posted_meanwhile_is_taken() {
+fn rows_posted_during_a_change_are_taken() {
     let text = |word: &str| {
         let sinks = format!("row | map({{{word}: .n}}) | jsonl(\"{word}.jsonl\"); row | map(.n)");
         format!("let row = jsonl(listen: \"127.0.0.1:0\"); {sinks}")

@@ -158,7 +158,7 @@ fn every_byte_is_that_of_the_old_text_or_of_the_new_one() {
 }
 
 #[test]
-fn what_would_lose_or_mix_a_state_is_refused() {
+fn a_text_that_would_lose_or_mix_a_state_is_refused() {
     let shown = followed();
     for (text, args, code, said) in [
         (

@@ -1,4 +1,4 @@
-//! Logins, servers, and what is made on them.
+//! Logins, servers, and the streams and buckets that are made on them.
 
 use super::answers::{Said, forbidden, with_causes};
 use super::{ANSWER, JetStream, stream_name};
@@ -13,26 +13,26 @@ use std::time::{Duration, Instant};
 use tokio::runtime::Builder;
 use tokio::time::{sleep, timeout};
 
-/// How long no server may answer at all.
+/// Connecting fails if no server has answered at all for this long.
 const CONNECTING: Duration = Duration::from_secs(3);
 
-/// Which application on which servers, and who asks.
+/// Which application on which servers, and the identity of the client.
 #[derive(Clone, Debug, Default)]
 pub struct Access {
     /// The servers: `nats://HOST:PORT`, or `tls://` to ask for encryption; several are separated by commas.
     pub url: String,
     /// The name of the application: letters, digits, `-` and `_`. Its streams and buckets begin with it.
     pub app: String,
-    /// Who connects.
+    /// The identity with which this client connects.
     pub login: Login,
     /// How connections are encrypted.
     pub tls: Tls,
 }
 
-/// Who connects to the servers.
+/// An identity for the servers.
 #[derive(Clone, Default)]
 pub enum Login {
-    /// What the URL has, or a client without a name.
+    /// The user in the URL, or a client without a name.
     #[default]
     Open,
     /// A user with a password.
@@ -60,7 +60,7 @@ impl fmt::Debug for Login {
     }
 }
 
-/// The files of encrypted connections. Any of them makes encryption a must.
+/// The files of encrypted connections. If any of them is set, connections must be encrypted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tls {
     /// The certificates that vouch for the servers, as PEM, beside those of this machine.
@@ -69,7 +69,7 @@ pub struct Tls {
     pub certificate: Option<(PathBuf, PathBuf)>,
 }
 
-/// What an application has on the servers.
+/// The streams of an application on the servers.
 #[derive(Clone, Debug)]
 pub struct Streams {
     /// Its edges.
@@ -80,7 +80,7 @@ pub struct Streams {
     pub capacity: u32,
 }
 
-/// Why there is no [`JetStream`].
+/// Why a [`JetStream`] could not be opened.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum OpenError {
@@ -108,7 +108,7 @@ pub enum OpenError {
         /// Its name.
         app: String,
     },
-    /// The servers refuse what was asked.
+    /// The servers refuse the request.
     #[error("the servers at {url} refuse: {why}")]
     Refused {
         /// Where.
@@ -120,7 +120,7 @@ pub enum OpenError {
 
 /// One attempt.
 enum Attempt {
-    /// To be made again: the last reason.
+    /// It must be made again; the last reason.
     Again(String),
     Failed(OpenError),
 }
@@ -132,7 +132,7 @@ struct Made {
 }
 
 impl JetStream {
-    /// Connects, and makes the application's streams and buckets where they are not there. Tries for this long.
+    /// Connects, and makes the application's streams and buckets that do not exist. Tries for this long.
     ///
     /// # Errors
     ///
@@ -141,7 +141,7 @@ impl JetStream {
         Self::connect(access, Some(streams), patience)
     }
 
-    /// Connects to an application that is there. Tries for this long.
+    /// Connects to an existing application. Tries for this long.
     ///
     /// # Errors
     ///
@@ -172,7 +172,7 @@ impl JetStream {
                     match attempt.await {
                         Ok(made) => return Ok(made),
                         Err(Attempt::Failed(error)) => return Err(error),
-                        // Servers that elect a leader take longer than a URL that is wrong deserves.
+                        // Servers that elect a leader may take longer, but a wrong URL should fail soon.
                         Err(Attempt::Again(why)) if client.is_none() && begun.elapsed() > CONNECTING => {
                             return Err(OpenError::NoServer { url: url(), why });
                         }
@@ -241,7 +241,7 @@ async fn login(access: &Access, said: Said) -> Result<Client, Attempt> {
             }
         }
     });
-    // An application's clients may be allowed to hear no answers but its own.
+    // The rights of an application's clients may be limited to their own answers.
     let with = with.name(app).custom_inbox_prefix(format!("_INBOX_{app}")).connection_timeout(ANSWER * 2);
     let servers: Vec<&str> = url.split(',').collect();
     with.connect(servers).await.map_err(|error| match error.kind() {

@@ -1,4 +1,4 @@
-//! What the servers' answers mean.
+//! The meaning of the servers' answers.
 
 use super::Bell;
 use crate::{LogError, Sent};
@@ -8,21 +8,21 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::oneshot;
 
-/// What the servers say of a condition on one subject that is not met.
+/// The servers' code for a condition on one subject that is not met.
 const WRONG_LAST_OF_SUBJECT: &str = "10164";
-/// What the servers say of a stream that is full.
+/// The servers' texts for a stream that is full.
 const FULL: [&str; 2] = ["maximum messages exceeded", "maximum bytes exceeded"];
 
-/// What the servers said last that was no answer.
+/// The servers' last message that was not an answer.
 pub(super) type Said = Arc<Mutex<Option<String>>>;
 
-/// What the servers said that this login may not do, if they did.
+/// The servers' message that this login may not do something, if there was one.
 pub(super) fn forbidden(said: &Said) -> Option<String> {
     let said = said.lock().unwrap_or_else(PoisonError::into_inner);
     said.clone().filter(|said| said.to_lowercase().contains("permissions violation"))
 }
 
-/// A call that has no answer, since it is forbidden, never gets one.
+/// Replaces the error of a call that the servers forbid: such a call gets no answer.
 pub(super) fn unless_forbidden(error: LogError, said: &Said) -> LogError {
     match error {
         LogError::Unavailable(why) => forbidden(said).map_or(LogError::Unavailable(why), LogError::Refused),
@@ -51,7 +51,7 @@ pub(super) fn unavailable(error: &dyn Error) -> LogError {
     LogError::Unavailable(with_causes(error))
 }
 
-/// What a publication was refused for, by the code or the text of the server.
+/// The reason of a refused publication, by the code or the text of the server.
 pub(super) fn not_published(error: &dyn Error) -> LogError {
     match unavailable(error) {
         LogError::Unavailable(why) if why.contains(WRONG_LAST_OF_SUBJECT) => LogError::Conflict,
@@ -71,7 +71,7 @@ pub(super) fn not_appended(error: &PublishError) -> LogError {
 /// An append whose answer a task waits for.
 pub(super) struct Waiting(oneshot::Receiver<Result<(), LogError>>);
 
-/// Where that task puts the answer.
+/// Takes the answer from that task.
 pub(super) struct Answers {
     sends: oneshot::Sender<Result<(), LogError>>,
     bell: Bell,
@@ -84,7 +84,7 @@ pub(super) fn answer(bell: Bell) -> (Answers, Waiting) {
 
 impl Answers {
     pub(super) fn put(self, answer: Result<(), LogError>) {
-        // Nothing waits any more if the replica is gone.
+        // An error means that the replica is gone and nothing waits.
         _ = self.sends.send(answer);
         self.bell.ring();
     }

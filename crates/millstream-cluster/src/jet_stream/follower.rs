@@ -1,4 +1,4 @@
-//! A reader that has read all: what comes is sent to it.
+//! A reader that has read all entries: the server sends it new ones.
 
 use super::Bell;
 use crate::Entry;
@@ -14,10 +14,10 @@ use tokio::time::sleep;
 
 /// How many entries wait for the reader, and how many the server sends ahead.
 const AHEAD: usize = 128;
-/// Twice this long without a word from the server, and the consumer is made again.
+/// After twice this long without a message from the server, the consumer is made again.
 const HEARTBEAT: Duration = Duration::from_millis(500);
 
-/// Brings the entries of an edge as they come. Its consumer on the server is forgotten with it: positions are in
+/// Gets the entries of an edge as they come. When it is dropped, the server forgets its consumer: positions are in
 /// snapshots.
 pub(super) struct Follower {
     /// The number of the entry that is read next.
@@ -38,7 +38,7 @@ impl Follower {
         let task = runtime.spawn(async move {
             let mut next = next;
             loop {
-                // The failure is the server's, and passes.
+                // The failure is the server's, and temporary.
                 _ = follow(&context, &stream, &mut next, &sender, &bell).await;
                 if sender.is_closed() {
                     return;
@@ -49,7 +49,7 @@ impl Follower {
         Follower { next, entries, task }
     }
 
-    /// What has come, at most this many entries.
+    /// The entries that have come, at most this many.
     pub(super) fn take(&mut self, most: usize) -> Vec<Entry> {
         let mut taken = Vec::new();
         while taken.len() < most
@@ -87,7 +87,7 @@ async fn follow(
             continue;
         }
         if number > *next {
-            // Those between are trimmed, or one was lost on the way.
+            // The entries between are trimmed, or one was lost on the way.
             let info = context.get_stream_no_info(stream).await?.get_info().await?;
             if info.state.first_sequence < number {
                 return Ok(());

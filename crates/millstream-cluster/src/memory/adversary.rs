@@ -1,13 +1,13 @@
-//! A network between callers and a log that does all that a network may.
+//! A network between callers and a log, with every fault that a network may have.
 
 use super::MemoryLog;
 use crate::{Entry, Log, LogError, Record, Sent};
 use bytes::Bytes;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// A [`MemoryLog`] behind a bad network: a write is carried out and its answer is lost, is lost itself, or arrives
-/// later, behind other writes, once or twice; a read is refused, or sees an older end. What happens is decided by a
-/// seed: the same calls have the same fate. Clones are the same network.
+/// A [`MemoryLog`] behind a bad network. A write is carried out but its answer is lost, or it is lost itself, or it
+/// arrives late, after other writes, once or twice. A read is refused, or sees an older end. A seed decides what
+/// happens: the same calls have the same fate. Clones are the same network.
 ///
 /// ```
 /// use millstream::cluster::{Adversary, Log, LogError, MemoryLog};
@@ -93,7 +93,7 @@ impl Adversary {
         self.network.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Some of the delayed writes arrive, in any order.
+    /// Lets some of the delayed writes arrive, in any order.
     fn arrivals(&self, network: &mut Network) {
         while !network.delayed.is_empty() && network.below(4) == 0 {
             let place = network.below(network.delayed.len() as u64);
@@ -191,7 +191,7 @@ impl Log for Adversary {
     }
 }
 
-/// An answer that is not there for the first few looks.
+/// An answer that comes only after a few looks.
 struct Late {
     answer: Option<Result<(), LogError>>,
     later: u64,

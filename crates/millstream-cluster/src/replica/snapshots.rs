@@ -33,7 +33,7 @@ fn key_of(output: &str) -> String {
     format!("snapshot.{output}")
 }
 
-/// The last batch that is in the newest snapshot of the segment with this output edge; none if it has no snapshot.
+/// The last batch in the newest snapshot of the segment with this output edge; `None` if it has no snapshot.
 ///
 /// # Errors
 ///
@@ -71,7 +71,7 @@ impl<S: Segment, L: Log> Replica<S, L> {
             return Ok((Phase::Fetches(manifest, revision), Step::Idle));
         };
         let Some(state) = state else {
-            // It is dropped behind newer ones; but then there is a newer record.
+            // A blob is dropped when newer ones are stored; but then there is a newer record.
             let Some(record) = brought(self.log.get(&self.key()))? else {
                 return Ok((Phase::Fetches(manifest, revision), Step::Idle));
             };
@@ -94,7 +94,7 @@ impl<S: Segment, L: Log> Replica<S, L> {
         format!("{}.{input}.{:016x}", self.edges.output, hash(state))
     }
 
-    /// What a replica needs is not there: a newer snapshot has it, or it is lost.
+    /// The batch that a replica needs is not there: a newer snapshot contains it, or it is lost.
     pub(super) fn trimmed(&self, running: &mut Running<S::Run>, number: u64) -> Result<Option<bool>, ReplicaError> {
         let Some(record) = brought(self.log.get(&self.key()))? else { return Ok(Some(false)) };
         if record.is_some_and(|record| record.revision > running.manifest.1) {
@@ -103,8 +103,8 @@ impl<S: Segment, L: Log> Replica<S, L> {
         Err(ReplicaError::Trimmed { edge: self.edges.input.clone(), number })
     }
 
-    /// Nothing came for some reads. If that is because the input edge is full, it stays so until it is trimmed, and a
-    /// replica that died may have left that to others.
+    /// Called after some reads that brought nothing. If the reason is a full input edge, it stays full until it is
+    /// trimmed, and a replica that died may have left that to others.
     pub(super) fn quiet(&self, running: &mut Running<S::Run>) -> Result<(), ReplicaError> {
         running.quiet = running.quiet.saturating_add(1);
         if running.quiet != QUIET || running.end.is_some() || running.position == 0 {
@@ -114,14 +114,14 @@ impl<S: Segment, L: Log> Replica<S, L> {
         self.hold_behind(running, (self.options.snapshot_every / 2).max(1))
     }
 
-    /// Takes a snapshot behind the batch that was computed, if one is due. The replica that appends leaves that to
-    /// others for as long again.
+    /// Takes a snapshot after the computed batch, if one is due. The replica that appends waits twice as long, so that
+    /// others take it.
     pub(super) fn hold(&self, running: &mut Running<S::Run>) -> Result<(), ReplicaError> {
         let every = self.options.snapshot_every.max(1);
         self.hold_behind(running, every.saturating_mul(if running.active { 2 } else { 1 }))
     }
 
-    /// Takes one if the newest is this many batches old.
+    /// Takes a snapshot if the newest is this many batches old.
     fn hold_behind(&self, running: &mut Running<S::Run>, every: u64) -> Result<(), ReplicaError> {
         let due = running.position >= running.manifest.0.input.saturating_add(every);
         if due && running.held.is_none() && running.end.is_none() {
@@ -132,7 +132,8 @@ impl<S: Segment, L: Log> Replica<S, L> {
         Ok(())
     }
 
-    /// Stores the states first, and then the manifest: only forward, and only when the output is durable so far.
+    /// Stores the states first, and then the manifest: only of a newer snapshot, and only once the output is durable up
+    /// to it.
     pub(super) fn store(&self, running: &mut Running<S::Run>) -> Result<bool, ReplicaError> {
         if running.asks {
             return self.refresh(running);
@@ -168,7 +169,7 @@ impl<S: Segment, L: Log> Replica<S, L> {
         }
     }
 
-    /// Learns the newest manifest. What is held goes if that is as new.
+    /// Learns the newest manifest. Drops the held snapshot if that manifest is as new.
     fn refresh(&self, running: &mut Running<S::Run>) -> Result<bool, ReplicaError> {
         let Some(record) = brought(self.log.get(&self.key()))? else { return Ok(false) };
         if let Some(record) = record {
@@ -178,7 +179,7 @@ impl<S: Segment, L: Log> Replica<S, L> {
         running.asks = false;
         let Manifest { input: newest, blob, before, .. } = &running.manifest.0;
         if self.options.trims && *newest > 0 {
-            // The replica that stored it may have died before it did this.
+            // The replica that stored the snapshot may have died before it trimmed.
             running.trim = Some(*newest);
         }
         let late = running.held.take_if(|held| held.input <= *newest).and_then(|held| held.stored);
@@ -189,7 +190,7 @@ impl<S: Segment, L: Log> Replica<S, L> {
         Ok(true)
     }
 
-    /// Drops the blob behind those that are kept.
+    /// Drops the blob that is older than those that are kept.
     pub(super) fn drop_old(&self, running: &mut Running<S::Run>) -> Result<bool, ReplicaError> {
         let Some(name) = &running.drops else { return Ok(false) };
         let dropped = brought(self.log.remove_blob(name))?.is_some();

@@ -71,7 +71,7 @@ fn workers_take_places_and_end_with_the_output() {
 }
 
 #[test]
-fn one_worker_more_waits_for_a_place_and_one_that_leaves_frees_its_own() {
+fn a_worker_too_many_waits_for_a_place_and_one_that_leaves_frees_its_own() {
     let log = MemoryLog::default();
     let segment = OnRings::new(lengths(), Rings::new().workers(1));
     let (taken, waited) = (Cell::new(false), Cell::new(false));

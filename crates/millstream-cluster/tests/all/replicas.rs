@@ -1,4 +1,4 @@
-//! Replicas on a good network: who appends, what a difference does, where a restart begins.
+//! Replicas on a good network: which of them appends, what a difference does, where a restart begins.
 
 use crate::schedules::edges;
 use crate::sums::{self, RIGHT, Sums};
@@ -74,7 +74,7 @@ fn a_restart_begins_at_the_snapshot_and_the_edge_is_trimmed_there() {
 }
 
 #[test]
-fn blobs_behind_the_two_newest_snapshots_are_dropped() {
+fn blobs_of_all_but_the_two_newest_snapshots_are_dropped() {
     let log = fed(400);
     let options = Options { snapshot_every: 3, window: 4, ..Options::default() };
     let mut replica = Replica::new(RIGHT, log.clone(), edges(), options);
@@ -86,7 +86,7 @@ fn blobs_behind_the_two_newest_snapshots_are_dropped() {
 }
 
 #[test]
-fn what_is_lost_or_damaged_is_named() {
+fn lost_and_damaged_batches_are_named() {
     let log = fed(10);
     log.trim("in", 3).unwrap();
     let error = to_the_end(&mut rank(0, RIGHT, &log)).unwrap_err();

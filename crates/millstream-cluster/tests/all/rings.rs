@@ -43,7 +43,7 @@ fn a_batch_does_not_depend_on_workers_rings_or_restarts() {
 }
 
 #[test]
-fn what_end_brings_is_in_the_last_batch() {
+fn the_value_of_end_is_in_the_last_batch() {
     let segment = OnRings::new(pipeline::<u64>().fold(0, |sum, x| *sum += x, |sum| sum).named("sum"), Rings::new());
     let mut run = segment.start(None).unwrap();
     assert_eq!(run.batch(vec![1, 2], false).unwrap().values, []);

@@ -2,7 +2,7 @@ use crate::pipe::{Answer, Count, EVERY, Extreme, ExtremeByKey, Find, GREATEST, L
 use crate::pipe::{Sum, Then, TopN, TopNByKey};
 use crate::{Arrow, Item, Shape, ToOwnedItem};
 
-/// What one of the folds of [`FoldExt`] makes of a pipeline.
+/// The pipeline that one of the folds of [`FoldExt`] returns.
 pub type Answered<P, K> = Then<P, ScanBy<Answer<K>>>;
 
 /// Folds with names: each yields one answer about all values, at END, as [`fold`](Arrow::fold) does. For every

@@ -1,10 +1,10 @@
-//! What stages do with a slot that passes all their rings.
+//! The work of stages on a slot that passes all their rings.
 
 use crate::{Arrow, Backend, Deploy, SequenceNumber, Shape};
 use std::any::Any;
 use std::marker::PhantomData;
 
-/// What one or more stages do with a slot of an edge of shape `A`, with no ring between them: their output, of shape
+/// The work of one or more stages on a slot of an edge of shape `A`, with no ring between them: their output, of shape
 /// `X`, goes to a function at once.
 pub trait Passage<A: Shape, X: Shape>: Send + 'static {
     /// The states of the stages.
@@ -20,21 +20,21 @@ pub trait Passage<A: Shape, X: Shape>: Send + 'static {
     /// Whether one of the stages starts a clock.
     const RENUMBERS: bool = false;
 
-    /// Whether the first stage cuts the source's values into pieces: each stands for many numbers behind it.
+    /// Whether the first stage cuts the source's values into pieces, so that each value becomes many numbers.
     const CUTS: bool = false;
 
     /// Whether the last stage yields its outputs not at their slots, but in [`flush`](Passage::flush): it writes text,
     /// of which a whole block goes on at once.
     const DEFERS: bool = false;
 
-    /// Whether slots can pass: behind a stage that defers, no other stage can be.
+    /// Whether slots can pass: no stage can come after one that defers.
     const FITS: bool = true;
 
     /// Calls `f` with the clock of each stage that starts one, in order.
     fn clocks(&self, _: &mut Self::State, _: &mut dyn FnMut(&mut Clock)) {}
 
-    /// Passes the output at a slot to `next`, and returns what that returns. A stage that starts a clock passes it all
-    /// outputs of the slot, one after another, and returns what became of them together.
+    /// Passes the output at a slot to `next`, and returns its result. A stage that starts a clock passes it all outputs
+    /// of the slot, one after another, and returns their joint outcome.
     fn pass<N: Next<X>>(
         &self,
         state: &mut Self::State,
@@ -59,7 +59,7 @@ pub struct Clock {
     pub most: usize,
 }
 
-/// What became of a slot: how many slots of the last stage's output were filled, and whether the next slot may follow.
+/// The outcome of a slot: how many slots of the last stage's output were filled, and whether the next slot may follow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Fill(usize);
 
@@ -125,7 +125,7 @@ impl Fill {
     }
 }
 
-/// What takes the output of a passage at a slot.
+/// The receiver of a passage's output at a slot.
 ///
 /// It is a trait of its own: a closure in a closure in a closure has a type whose length doubles with each.
 pub trait Next<X: Shape> {
@@ -134,16 +134,16 @@ pub trait Next<X: Shape> {
     where
         Self: 'n;
 
-    /// What takes one of several outputs.
+    /// The receiver of one of several outputs.
     fn again(&mut self) -> Self::Again<'_>;
 
     /// Takes it, at its number.
     fn take(self, number: SequenceNumber, slot: Option<X::Ref<'_>>) -> Fill;
 }
 
-/// What is made of a passage, whose type only its stages know.
+/// A use of a passage, whose type only its stages know.
 pub trait OfPassage<K: Backend, A: Shape, X: Shape>: Sized {
-    /// What is made of it.
+    /// The result.
     type Made;
 
     /// Makes it.
@@ -215,7 +215,7 @@ impl<A: Shape, B: Shape, C: Shape, P: Passage<A, B>, Q: Passage<B, C>> Passage<A
     }
 }
 
-/// The second passage of two, and what comes behind it; `C` is the shape of its output.
+/// The second passage of two, and the stages after it; `C` is the shape of its output.
 struct Rest<'p, Q, S, N, C> {
     passage: &'p Q,
     state: &'p mut S,
@@ -240,7 +240,7 @@ impl<B: Shape, C: Shape, Q: Passage<B, C>, N: Next<C>> Next<B> for Rest<'_, Q, Q
     }
 }
 
-/// What `then` makes of the passage of `first` and then `second`.
+/// The result of `then` for the passage of `first` and then `second`.
 pub fn chain<K: Backend, P: Deploy<K>, Q: Deploy<K> + Arrow<In = P::Out>, V: OfPassage<K, P::In, Q::Out>>(
     first: &P,
     second: &Q,

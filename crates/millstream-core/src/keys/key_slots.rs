@@ -249,7 +249,7 @@ impl<K: Hash + Eq + Clone> KeySlots<K> {
     pub(crate) const BYTES_OF_KEY: usize =
         PlaceTable::<LruEntry<K>>::BYTES_EACH + (2 * (size_of::<(K, u32)>() + 1) * 8).div_ceil(7);
 
-    /// The bytes of the entries and of the map, without what keys own elsewhere.
+    /// The bytes of the entries and of the map, without memory that keys own elsewhere.
     pub(crate) fn bytes(&self) -> usize {
         self.entries.bytes() + self.entry_of.capacity() * (size_of::<(K, u32)>() + 1)
     }

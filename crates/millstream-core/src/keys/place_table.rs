@@ -1,8 +1,8 @@
-//! Values by place, of which a copy is cheap and says what has changed.
+//! Values by place. A copy is cheap, and knows what has changed since an earlier one.
 //!
 //! The values are in segments. A copy shares all segments with the table; the table copies a segment when one of its
-//! values is touched first, so to take a copy does not take long. Each segment knows which of its places were
-//! touched before each of the last copies, so a copy can be written down as what has changed since an earlier one.
+//! values is touched first, so to take a copy does not take long. Each segment knows which of its places were touched
+//! before each of the last copies, so a copy can be written as the changes since an earlier one.
 
 #[cfg(feature = "serde")]
 mod written;
@@ -122,13 +122,13 @@ impl<S> PlaceTable<S> {
         self.segments.iter().flat_map(Segment::values)
     }
 
-    /// The bytes of the table, without what its values own elsewhere.
+    /// The bytes of the table, without memory that its values own elsewhere.
     #[must_use]
     pub fn bytes(&self) -> usize {
         self.length * size_of::<S>() + self.segments.len() * (size_of::<Segment<S>>() + size_of::<Past>())
     }
 
-    /// Removes all values. Copies that are taken later do not say what has changed since an earlier one.
+    /// Removes all values. Later copies do not know the changes since an earlier one.
     pub fn clear(&mut self) {
         *self = PlaceTable::new();
     }

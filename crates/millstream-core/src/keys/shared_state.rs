@@ -1,4 +1,4 @@
-//! States that share their tables with copies, and are written as what has changed.
+//! States that share their tables with copies, and can be written as changes.
 
 #[cfg(feature = "serde")]
 mod written;
@@ -10,12 +10,12 @@ use super::{CopyStamp, PlaceTable};
 
 /// A state that is tables of one type, and something small beside them. To copy it is quick, however large it is.
 pub trait SharedState: Sized {
-    /// What is at a place of its tables.
+    /// The value at a place of its tables.
     type Value: Clone;
-    /// What is beside them.
+    /// The part beside the tables.
     type Plain;
 
-    /// A copy. The state and the copy share what neither of them changes.
+    /// A copy. The state and the copy share the parts that neither of them changes.
     fn share(&mut self) -> Self;
 
     /// Its tables, in an order of their own. It is never written as changes if there are none.
@@ -24,10 +24,10 @@ pub trait SharedState: Sized {
     /// The same.
     fn tables_mut(&mut self) -> Vec<&mut PlaceTable<Self::Value>>;
 
-    /// A copy of what is beside the tables.
+    /// A copy of the part beside the tables.
     fn plain(&self) -> Self::Plain;
 
-    /// Takes what is beside the tables from a later copy.
+    /// Takes the part beside the tables from a later copy.
     ///
     /// # Errors
     ///

@@ -166,7 +166,7 @@ impl<K: Ord + Clone, S: Item + Clone> Folded<K, S> {
         entered
     }
 
-    /// Closes what is to be closed after the watermark of this key has moved.
+    /// Closes the windows that end after the watermark of this key has moved.
     fn close<A: Shape, L: WindowKey<A, Key = K>, T, F, J: JoinStates<S>>(
         &mut self,
         rules: &FoldWindows<A, S, L, T, F, J>,

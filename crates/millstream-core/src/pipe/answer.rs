@@ -29,13 +29,13 @@ use crate::{AtEnd, Bound, Item, SequenceNumber, Shape};
 use std::collections::BTreeMap;
 use std::marker::PhantomData;
 
-/// What a fold keeps of the values, and its answer at END.
+/// The state of a fold, and its answer at END.
 pub trait AnswerKernel: Send + Sync + 'static {
-    /// What it reads.
+    /// The values that it reads.
     type In: Shape;
     /// The answer.
     type Out: Item;
-    /// What it keeps of the values.
+    /// The state that it keeps.
     type State: Item + Clone;
     /// The combinator's name.
     const NAME: &'static str;
@@ -43,11 +43,11 @@ pub trait AnswerKernel: Send + Sync + 'static {
     const NAME_BY_KEY: &'static str = "fold_by";
     /// The state before the first value.
     fn start(&self) -> Self::State;
-    /// What a value does to the state.
+    /// Adds a value to the state.
     fn add(&self, state: &mut Self::State, value: <Self::In as Shape>::Ref<'_>);
     /// The answer; where it is `None`, END is left empty.
     fn answer(&self, state: Self::State) -> Option<Self::Out>;
-    /// What the answer means: a function of all values, written apart from the fold.
+    /// The definition of the answer: a function of all values, written apart from the fold.
     fn model(&self, values: Vec<<Self::In as Shape>::Ref<'_>>) -> Option<Self::Out>;
 }
 

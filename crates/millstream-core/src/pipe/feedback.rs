@@ -19,7 +19,7 @@ impl<A, S, P> Feedback<A, S, P> {
     }
 }
 
-/// What the body of a [`Feedback`] reads: the input, and the state beside it at every number.
+/// The input of a [`Feedback`]'s body: the outer input, and the state beside it at every number.
 pub type Looped<A, S> = Pair<A, Val<S, <A as Shape>::Density>>;
 
 /// An edge of pairs of which the second half is a state.

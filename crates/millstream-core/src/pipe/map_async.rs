@@ -28,7 +28,7 @@ impl<A, F, Fut, P: Clone> Clone for MapAsync<A, F, Fut, P> {
 #[derive(Clone, Copy, Debug)]
 pub struct AsIs;
 
-/// What the result `R` of a future, or its panic, makes of the slot.
+/// The policy for a slot, given the result `R` of its future, or its panic.
 pub trait Settle<R>: Clone + Send + Sync + 'static {
     /// The item of the output.
     type Value: Item;

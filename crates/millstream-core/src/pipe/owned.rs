@@ -7,9 +7,9 @@ use std::{marker::PhantomData, sync::Arc};
 
 /// A function of an owned value.
 pub trait OwnedKernel: Send + Sync + 'static {
-    /// What it reads.
+    /// The values that it reads.
     type In: ToOwnedItem;
-    /// What it returns.
+    /// The values that it returns.
     type Out: Item;
     /// The combinator's name.
     const NAME: &'static str;

@@ -6,7 +6,7 @@ use std::{marker::PhantomData, sync::Arc};
 
 /// The same slots, each as a part of its value that a closure shows. There is no stage.
 pub struct ShowPart<A, C, T> {
-    /// What shows the part, shared by every deployment.
+    /// The function that shows the part, shared by every deployment.
     pub shows: Arc<C>,
     shape: PhantomData<fn() -> (A, T)>,
 }

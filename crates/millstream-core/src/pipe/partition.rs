@@ -16,7 +16,7 @@ combinator!(Partition<A, F>: KeepsClock Quiet Shardable Determinate; through :);
 /// The answers of a [`Partition`], and its input, side by side.
 pub type WithVerdict<A> = Pair<Val<bool, <A as Shape>::Density>, A>;
 
-/// What a [`Partition`] writes: a choice whose lanes are parts of the same edge.
+/// The output of a [`Partition`]: a choice whose lanes are parts of the same edge.
 pub type InLanes<A> = Projected<WithVerdict<A>, Partitioned>;
 
 impl<A, F> Partition<A, F> {

@@ -2,7 +2,7 @@
 //!
 //! A [`ScanKernel`] writes a ring of its own ([`ScanBy`]), or one that is read beside its input ([`Annotate`]:
 //! `enumerate`, `pairwise`). A [`FilterKernel`](super::FilterKernel) writes a mask. A deployment runs either family by
-//! one impl; the model runs the definition that stands beside each step. A program brings kernels of its own to
+//! one impl; the model runs the definition beside each step. A program brings kernels of its own to
 //! [`KernelsExt`](crate::KernelsExt). `scan`, `fold`, `delay`, `inspect` and `try_map_or_park` are in neither family:
 //! each deployment has an impl for each of them.
 

@@ -29,7 +29,7 @@ pub struct LeaveEmpty;
 #[derive(Clone, Copy, Debug)]
 pub struct GiveFault;
 
-/// What a failure at one value does, and the density of the output.
+/// The policy for a failure at one value, and the density of the output.
 pub trait Policy: Clone + Send + Sync + 'static {
     /// The output for a function that returns a `B` or fails with an `E`.
     type Output<B, E>;

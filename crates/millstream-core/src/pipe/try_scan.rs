@@ -6,21 +6,21 @@ use crate::model::ModelSlots;
 use crate::{KeepsClock, Quiet, SequenceNumber, Shape};
 use std::marker::PhantomData;
 
-/// A Mealy kernel that can fail. What a failure does is its policy, `P`.
+/// A Mealy kernel that can fail. Its policy for failures is `P`.
 pub struct TryScan<A, T, P> {
     /// The step.
     pub step: T,
-    /// What a failure does.
+    /// A policy for failures.
     pub policy: P,
     shape: PhantomData<fn() -> A>,
 }
 super::debug!(TryScan<A, T, P>);
 
-/// What a failure at one value does to the state.
+/// The policy for the state after a failure at one value.
 pub trait ScanPolicy: Policy {
     /// The combinator's name.
     const SCAN: &'static str;
-    /// What a call returns, or nothing if it fails; or it ends the run.
+    /// The result of a call, or nothing if it fails; or it ends the run.
     fn kept<B, E: Cause>(&self, f: impl Fn() -> Result<B, E>) -> Option<B>;
     /// The output of one value, or an empty slot with the state of before; or it ends the run.
     fn step<A: Shape, T: FallibleStep<A>>(step: &T, state: &mut T::State, value: A::Ref<'_>) -> Option<T::Out>;

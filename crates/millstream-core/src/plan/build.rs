@@ -20,7 +20,7 @@ pub struct Describe {
     warnings: Vec<Warning>,
 }
 
-/// What holds for the nodes of a body.
+/// The properties that the nodes of a body share.
 #[doc(hidden)]
 #[derive(Clone, Debug)]
 pub struct DescribeScope {

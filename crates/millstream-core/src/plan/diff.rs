@@ -1,4 +1,4 @@
-//! What changed from one plan to another.
+//! The changes from one plan to another.
 
 mod show;
 
@@ -35,7 +35,7 @@ use std::collections::BTreeMap;
 pub struct PlanDiff {
     /// The stages of the new plan, in pipeline order, and then the dropped ones, in the order of the old plan.
     pub stages: Vec<StageDiff>,
-    /// What the pipeline's output is read from, if that changed.
+    /// The stages from which the pipeline's output is read, if they changed.
     pub output: Option<EdgeDiff>,
 }
 
@@ -49,11 +49,11 @@ pub struct StageDiff {
     pub kind: String,
     /// The state that it keeps, or kept before it was dropped.
     pub state: Option<StateInfo>,
-    /// What happened to it.
+    /// The change of the stage.
     pub fate: Fate,
 }
 
-/// What happened to a stage.
+/// A change of a stage.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum Fate {
@@ -67,7 +67,7 @@ pub enum Fate {
     Dropped,
 }
 
-/// A change of a stage: what it was, and what it is.
+/// A change of a stage's property: the value before, and the value now.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(
     feature = "serde",
@@ -92,7 +92,7 @@ pub enum Change {
     SlotBytes { before: usize, after: usize },
 }
 
-/// What is read: the names of the stages that write the edges, in each plan by its own names. `source` is the source,
+/// The names of the stages that write the edges that are read, in each plan by its own names. `source` is the source,
 /// and `outside` a ring that code outside the pipeline fills.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
@@ -103,7 +103,7 @@ pub struct EdgeDiff {
 }
 
 impl Plan {
-    /// What changed from this plan to `new`.
+    /// The changes from this plan to `new`.
     #[must_use]
     pub fn diff(&self, new: &Plan) -> PlanDiff {
         let pairs = Pairs::of(self, new);

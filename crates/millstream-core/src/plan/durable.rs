@@ -1,4 +1,4 @@
-//! What a plan lacks for its states to outlive a process.
+//! The names that a plan lacks for its states to outlive a process.
 
 use super::{Plan, Stage, StateInfo, Warning};
 use std::collections::BTreeSet;
@@ -76,7 +76,7 @@ pub struct NotDurable {
 pub struct UnnamedState {
     /// The stage's derived name.
     pub stage: String,
-    /// What it keeps.
+    /// The state that it keeps.
     pub state: StateInfo,
     /// The combinator after which [`named`](crate::Arrow::named) names it.
     pub combinator: String,

@@ -10,7 +10,7 @@ pub(super) struct Node {
     pub(super) branch: Branch,
     pub(super) kind: &'static str,
     pub(super) user_name: Option<String>,
-    /// What it is to a wire of a block.
+    /// Its role for a wire of a block.
     pub(super) wire: Option<OfWire>,
     pub(super) stage: Option<Planned>,
     pub(super) never_joins: bool,
@@ -18,7 +18,7 @@ pub(super) struct Node {
     pub(super) version: Option<u32>,
 }
 
-/// What a node is to a named wire.
+/// The role of a node for a named wire.
 pub(super) enum OfWire {
     /// The statement that binds the wire, with the wire's name.
     Statement(String),

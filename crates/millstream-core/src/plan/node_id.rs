@@ -114,7 +114,7 @@ impl fmt::Display for Branch {
 /// A walk over a pipeline value, with a scope: what holds for the nodes of one body, as their id and whether they are
 /// sharded.
 pub trait Walk {
-    /// What holds for the nodes of a body.
+    /// The properties that the nodes of a body share.
     type Scope: Clone;
     /// The scope of the nodes that are visited now.
     fn scope(&mut self) -> &mut Self::Scope;

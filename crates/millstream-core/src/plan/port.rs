@@ -45,7 +45,7 @@ pub(super) struct ScopePorts {
     wires: RefCell<Vec<(Port, usize)>>,
     /// The scope around a lane.
     outer: Option<Port>,
-    /// What stands for every wire, where only the readers are counted.
+    /// The one port of all wires, if only their readers are counted.
     any: Option<Port>,
 }
 

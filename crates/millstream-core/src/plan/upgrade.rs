@@ -1,4 +1,4 @@
-//! What would become of the stages, and their states, if a run went on with another pipeline.
+//! The verdict on the stages, and their states, if a run went on with another pipeline.
 
 mod carried;
 mod show;
@@ -6,7 +6,7 @@ mod show;
 use super::{Plan, Stage, StateInfo};
 use carried::{Keeps, carried, kept_by};
 
-/// What would become of a run of one plan if it went on with another one, as by `Handle::upgrade`.
+/// The verdict on a run of one plan that would go on with another one, as by `Handle::upgrade`.
 ///
 /// A run's states go to the stages of the same names. So the rule is stricter than that of a
 /// [`PlanDiff`](super::PlanDiff), which also finds a stage that was renamed:
@@ -20,8 +20,9 @@ use carried::{Keeps, carried, kept_by};
 /// - A stage that keeps nothing may come and go.
 ///
 /// A plan has no types of the pipeline's ends, and no limit of memory; of the ends it has the size of the source's
-/// values, which is compared. So what is allowed here may still be refused by the run, for its ends or for its memory.
-/// The functions of the stages are not compared: `kept` says that the state goes on, and not that the code is the same.
+/// values, which is compared. So the run may still refuse a change that is allowed here, because of its ends or its
+/// memory. The functions of the stages are not compared: `kept` says that the state goes on, and not that the code is
+/// the same.
 ///
 /// ```
 /// use millstream::prelude::*;
@@ -46,7 +47,7 @@ pub struct UpgradeCheck {
     pub ends: Vec<String>,
 }
 
-/// What would become of one stage.
+/// The verdict on one stage.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct StageCheck {
@@ -56,11 +57,11 @@ pub struct StageCheck {
     pub kind: String,
     /// The state that it keeps.
     pub state: Option<StateInfo>,
-    /// What would become of it.
+    /// The verdict.
     pub verdict: Verdict,
 }
 
-/// What would become of a stage.
+/// A verdict on a stage.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(tag = "verdict", rename_all = "kebab-case"))]
@@ -78,12 +79,12 @@ pub enum Verdict {
     Dropped,
     /// The run would refuse the new pipeline because of it.
     Refused {
-        /// What does not fit.
+        /// The reason.
         why: String,
     },
 }
 
-/// What the author of an upgrade has said about states that do not go on as they are.
+/// The rules of an upgrade's author for states that do not go on as they are.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct UpgradeRules {
     /// The stages whose new state a migration makes of the old one.
@@ -108,7 +109,7 @@ impl UpgradeRules {
 }
 
 impl Plan {
-    /// What would become of a run of this plan if it went on with `new`.
+    /// The verdict on a run of this plan that would go on with `new`.
     #[must_use]
     pub fn check_upgrade(&self, new: &Plan) -> UpgradeCheck {
         self.check_upgrade_by(new, &UpgradeRules::default())
@@ -187,8 +188,8 @@ impl StageCheck {
     }
 }
 
-/// What of the ends differs, as far as plans know it. The output is left out: its rings say nothing of the shape that
-/// the sink takes, since `any_edge` makes shapes equal.
+/// The differences of the ends, as far as plans know them. The output is left out: its rings say nothing of the shape
+/// that the sink takes, since `any_edge` makes shapes equal.
 fn ends(old: &Plan, new: &Plan) -> Vec<String> {
     let bytes = |plan: &Plan| plan.rings.first().map(|ring| ring.slot_bytes);
     match (bytes(old), bytes(new)) {

@@ -16,7 +16,7 @@ use std::cmp::Ordering;
     note = "`boxed_exact` boxes a pipeline as it is; the type of the box then names the shapes of both ends"
 )]
 pub trait ItemShape: Shape {
-    /// What a filled slot lends.
+    /// The reference that a filled slot lends.
     type Item: Item;
     /// The item of a slot.
     fn item<'a>(value: Self::Ref<'a>) -> &'a Self::Item;

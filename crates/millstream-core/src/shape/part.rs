@@ -8,7 +8,8 @@ use std::{cmp::Ordering, fmt};
 /// A part of every value of `F`, which is a `T` that `C` shows. Nothing is copied.
 pub struct Part<F, C, T>(Phantom<(F, C, T)>);
 
-/// What shows a part of a value of `F`. Nothing to implement: [`part`](crate::ViewExt::part) takes a closure.
+/// A function that shows a part of a value of `F`. Nothing to implement: [`part`](crate::ViewExt::part) takes a
+/// closure.
 pub trait Shows<F: Shape, T: Item>: Send + Sync + 'static {
     /// The part.
     fn show<'a>(&self, whole: F::Ref<'a>) -> &'a T;
@@ -21,7 +22,7 @@ pub struct ShownBy<C, U> {
 }
 
 impl<C, U> ShownBy<C, U> {
-    /// What this closure shows.
+    /// The part that this closure shows.
     pub fn new<T>(show: C) -> Self
     where
         C: for<'a> Fn(&'a U) -> &'a T,

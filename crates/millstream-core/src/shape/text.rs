@@ -44,7 +44,7 @@ impl<T: ?Sized, D> std::fmt::Debug for Text<T, D> {
     note = "`map_bytes` and `map_str` write text at every value of any edge"
 )]
 pub trait OfPieces: Shape {
-    /// What the pieces are read as.
+    /// The type as which the pieces are read.
     type Kind: Textual + ?Sized;
     /// The piece of a value.
     fn piece<'a>(value: Self::Ref<'a>) -> Piece<'a, Self::Kind>;

@@ -1,4 +1,4 @@
-//! What a deployment needs for blocks of wires.
+//! The operations that a deployment needs for blocks of wires.
 
 use crate::plan::Branch;
 use crate::{Backend, Merged, On, Otherwise, Pair, SameItem};

@@ -1,4 +1,4 @@
-//! Blocks: statements that bind wires, and what comes out.
+//! Blocks: statements that bind wires, and a result.
 
 use super::as_parts;
 use super::{BlockBackend, Edges, Forks, Scope, Wire};
@@ -42,7 +42,7 @@ impl<A, S: 'static, D, G> BlockBuilder<A, S, D, G> {
     ///
     /// The last stage of `pipeline` has the name `name`, in plans, reports, errors and snapshots, unless it has a name
     /// already. A wire that nothing reads is computed for its effects alone.
-    // The bound stands on one line with the name: the compiler prints both.
+    // The bound is on one line with the name because the compiler prints both.
     pub fn wire<P: Arrow<In = Scope<S>> + KeepsClock>(
         self,
         name: impl Into<Cow<'static, str>>,

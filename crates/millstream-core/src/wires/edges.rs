@@ -97,7 +97,7 @@ impl<K: Backend> Edges<K> {
         one
     }
 
-    /// Gives up what is not read any more: a reading end that is held back would stop its writer.
+    /// Drops the reading ends that are no longer read: an unused reading end would stop its writer.
     pub(super) fn close(&self, wiring: &mut K::Wiring) {
         for held in self.0.held.borrow_mut().iter_mut() {
             held.finish(wiring);

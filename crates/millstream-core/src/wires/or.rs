@@ -14,9 +14,9 @@ pub struct Or<P, Q> {
 debug!(Or<P, Q>);
 as_parts!(Or<P, Q>: P Q; KeepsClock Quiet Shardable Determinate);
 
-/// What wires and tuples of wires have beyond the combinators: for every pipeline over a block.
+/// The methods of wires and tuples of wires beyond the combinators: for every pipeline over a block.
 pub trait WireExt<S: 'static>: Arrow<In = Scope<S>> {
-    /// This wire, and at the numbers at which it is empty the other one: filled where one of the two is.
+    /// This wire, and `other` at the numbers at which this wire is empty. It is filled where either is.
     ///
     /// Both have items of one type. At END it is the same: END's value is that of `other` if this wire has none there.
     /// No value is copied on rings, and there is no stage.

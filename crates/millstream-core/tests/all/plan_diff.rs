@@ -1,4 +1,4 @@
-//! What changed from one plan to another.
+//! The changes from one plan to another.
 
 use millstream_core::plan::{Change, EdgeDiff, Fate, PlanDiff};
 use millstream_core::{Arrow, Bound, KeysExt, Plan, StreamsExt, pipeline};

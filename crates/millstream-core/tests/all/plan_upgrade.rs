@@ -1,4 +1,4 @@
-//! What would become of a run that goes on with another pipeline.
+//! The verdict on a run that goes on with another pipeline.
 
 use millstream_core::plan::Verdict;
 use millstream_core::{Arrow, ClockExt, KeysExt, Plan, StreamsExt, pipeline};
@@ -14,7 +14,7 @@ macro_rules! sum {
 }
 
 #[test]
-fn what_keeps_nothing_comes_and_goes() {
+fn a_stage_without_a_state_comes_and_goes() {
     let old = sum!(pipeline::<u64>().map(|x| x + 1)).plan();
     let new = sum!(pipeline::<u64>().filter(|x| *x > 0)).plan();
     let text = "new      filter-1 (filter)\nkept     sum, with its state\ndropped  map-1 (map)\n\
@@ -23,9 +23,9 @@ fn what_keeps_nothing_comes_and_goes() {
     assert!(Plan::default().check_upgrade(&Plan::default()).is_allowed());
 }
 
-/// A `take` has a clock of its own, and what is behind it reads rings of two clocks.
+/// A `take` has a clock of its own, and the stages after it read rings of two clocks.
 #[test]
-fn what_keeps_nothing_behind_the_end_of_a_stream_comes_and_goes() {
+fn a_stage_without_a_state_after_the_end_of_a_stream_comes_and_goes() {
     let taken = || pipeline::<u64>().take(5).named("take");
     let (old, new) = (taken().map(|x| x + 1).plan(), taken().filter(|x| *x > 0).plan());
     let text = "kept     take, with its state\nnew      filter-1 (filter)\ndropped  map-1 (map)\n\

@@ -14,7 +14,7 @@ use std::time::Duration;
 /// The most connections without a handshake. A further one closes the oldest of them.
 pub(super) const STRANGERS: usize = 1024;
 
-/// After this many accepted connections, others get their turn.
+/// After this many accepted connections, the existing connections get their turn.
 pub(super) const ACCEPTS: usize = 64;
 
 #[derive(Debug)]
@@ -86,7 +86,7 @@ impl Hub {
         }
     }
 
-    /// Returns whether there was one.
+    /// Closes the connection that has gone longest without a handshake. Returns false if there is none.
     fn close_oldest_stranger(&mut self) -> bool {
         let since = |key: &usize| match self.connections[*key] {
             Some(Connection { peer: Peer::Stranger(_, since), .. }) => Some(since),
@@ -112,12 +112,12 @@ impl Listener {
     }
 }
 
-/// The error is of one connection, which has gone, or of none.
+/// Whether the error concerns one connection that has gone, or only interrupted the call.
 fn is_of_one(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::Interrupted | io::ErrorKind::ConnectionAborted)
 }
 
-/// The system has no descriptor or no memory for a further connection.
+/// Whether the system has no descriptor or no memory for a further connection.
 fn is_lack(error: &io::Error) -> bool {
     let lacks = [Errno::MFILE, Errno::NFILE, Errno::NOBUFS, Errno::NOMEM];
     Errno::from_io_error(error).is_some_and(|errno| lacks.contains(&errno))

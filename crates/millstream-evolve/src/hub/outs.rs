@@ -22,14 +22,14 @@ struct Out {
     bytes: Vec<u8>,
     sent: usize,
     fresh: bool,
-    /// The last write could not send everything.
+    /// Whether the last write could not send everything.
     stalled: bool,
 }
 
 /// The result of a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Written {
-    /// Nothing waits any more.
+    /// No byte is left to be sent.
     pub(super) all: bool,
     /// The worker took bytes after others had waited for it.
     pub(super) goes_on: bool,

@@ -1,12 +1,12 @@
-//! The master does not sleep where events follow each other closely: more often than every 0.1 ms on average.
+//! The master does not sleep while events follow each other closely: more often than every 0.1 ms on average.
 //!
-//! A message takes some 10 us, and to wake a thread that waits for it several times as long, at the sender's cost too.
+//! A message takes some 10 us. Waking a thread that waits for it takes several times as long, and costs the sender too.
 //! So the master writes what an event has caused before it looks at the next one, and first reads the workers that were
 //! asked for states, since another worker waits for those.
 
 use std::time::Duration;
 
-/// For this long the master looks for events before it sleeps, if they come more often than that.
+/// How long the master looks for events before it sleeps, if they come more often than that.
 const AWAKE: Duration = Duration::from_micros(100);
 
 /// A longer time without events counts as this one.
@@ -27,7 +27,7 @@ impl Default for Pace {
 }
 
 impl Pace {
-    /// An event has occurred.
+    /// Notes that an event has occurred.
     pub(super) fn event(&mut self, now: Duration) {
         let since = now.saturating_sub(self.last).min(PAUSE);
         self.between = (self.between * 7 + since) / 8;
@@ -45,7 +45,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_stays_awake_while_events_are_frequent() {
+    fn the_master_stays_awake_while_events_are_frequent() {
         let (mut pace, mut now) = (Pace::default(), Duration::from_secs(1));
         let mut every = |between, times| {
             for _ in 0..times {

@@ -20,7 +20,7 @@ fn begun(workers: usize, states: u64, bytes: usize) -> (Hub, Vec<Socket>) {
     (hub, sockets)
 }
 
-/// The master looks at its sockets until this time has gone by.
+/// Lets the master look at its sockets for this time.
 fn look_for(hub: &mut Hub, time: Duration) {
     let step = Duration::from_millis(500);
     for _ in 0..time.as_millis() / step.as_millis() {
@@ -124,7 +124,7 @@ fn a_new_stranger_closes_the_oldest() {
     }
 }
 
-/// All of them are accepted, a few in each turn.
+/// A turn accepts only a few of them; later turns accept the others.
 #[test]
 fn a_crowd_is_accepted_in_several_turns() {
     let mut hub = hub();

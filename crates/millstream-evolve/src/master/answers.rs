@@ -54,7 +54,7 @@ impl Master {
         self.look_after_idle(out);
         let record = &mut self.roster.workers[worker];
         if record.listed > 0 || !(record.incoming || record.idle || record.is_asked()) {
-            // It does not wait, or there is nothing to wait for.
+            // It has work, or no work is on its way to it: neither is a wait for the master.
             record.answered = None;
         }
         Ok(())

@@ -18,7 +18,7 @@ pub(super) struct Cell {
     /// The worker that has it.
     pub(super) home: Option<usize>,
     pub(super) stage: Stage,
-    /// It has evolved before, and evolves again for children that were lost.
+    /// Whether it has evolved before, and evolves again for children that were lost.
     pub(super) again: bool,
     /// The number of workers in turn that were lost while they evolved it.
     pub(super) deaths: u8,
@@ -29,7 +29,7 @@ pub(super) struct Cell {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stage {
-    /// It is not to evolve.
+    /// It does not evolve in this round.
     Rest,
     /// It is in its worker's list, and not handed out.
     Queued,

@@ -68,7 +68,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn each_is_a_queue(steps in prop::collection::vec((0..4_usize, 0..3_u8, any::<u16>()), 0..300)) {
+        fn each_line_is_a_queue(steps in prop::collection::vec((0..4_usize, 0..3_u8, any::<u16>()), 0..300)) {
             let (mut lines, mut queues, mut known) = (Lines::default(), [const { VecDeque::new() }; 4], 0);
             let mut heads: [Line; 4] = Default::default();
             for (at, step, item) in steps {

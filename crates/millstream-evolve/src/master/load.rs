@@ -74,7 +74,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn it_is_the_maximum(sets in prop::collection::vec((0..8_usize, 0..20_usize), 0..200)) {
+        fn the_found_level_is_the_maximum(sets in prop::collection::vec((0..8_usize, 0..20_usize), 0..200)) {
             let (mut load, mut levels) = (Load::default(), [0; 8]);
             for (worker, level) in sets {
                 load.set(worker, level);

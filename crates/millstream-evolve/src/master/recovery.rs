@@ -2,7 +2,7 @@
 //!
 //! A state is a function of an ancestor's state and of the inputs since, all of which the master has. A lost state that
 //! must evolve therefore makes its parent evolve again, and so on up to the nearest ancestor that survives. A lost
-//! state that the next round does not name is not computed again. A state that ten workers in turn were lost over ends
+//! state that the next round does not name is not computed again. A state over which ten workers in turn are lost ends
 //! the round with an error.
 
 use super::cells::Stage;
@@ -15,7 +15,7 @@ use std::time::Duration;
 const DEADLY: u8 = 10;
 
 impl Master {
-    /// A worker is gone, with all states that it had. Other workers get them, and their time for that begins at `now`.
+    /// Hands the states of a worker that is gone to other workers. Their time for an answer begins at `now`.
     pub(crate) fn lost(&mut self, worker: usize, now: Duration, out: &mut impl Outbox) {
         self.now = now;
         self.counts.lost += 1;
@@ -55,7 +55,7 @@ impl Master {
         self.look_after_idle(out);
     }
 
-    /// Marks a state to evolve that no worker has.
+    /// Arranges that a state that no worker has evolves again.
     pub(super) fn revive(&mut self, mut cell: u32, out: &mut impl Outbox) {
         loop {
             self.cells.at(cell).stage = Stage::Wanted;
@@ -66,7 +66,7 @@ impl Master {
             let parent = entry.parent.expect("a state without parent was kept");
             let above = self.cells.at(parent);
             if above.stage != Stage::Evolved {
-                return; // It is to evolve already; its wanted children are taken when they arrive.
+                return; // It evolves anyway; its wanted children are taken when they arrive.
             }
             above.again = true;
             cell = parent;

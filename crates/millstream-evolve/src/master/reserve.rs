@@ -53,7 +53,8 @@ impl Reserve {
         self.bytes.clear();
     }
 
-    /// Drops the bytes of taken states once they are more than the others. On average each byte moves at most once.
+    /// Drops the bytes of taken states once they outnumber those of the states still here. On average each byte moves
+    /// at most once.
     fn shrink(&mut self) {
         let gone = self.waiting.front().map_or(self.bytes.len(), |(_, state)| state.start);
         if gone * 2 >= self.bytes.len() {
@@ -72,7 +73,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn it_is_a_queue_of_bounded_memory(
+        fn the_reserve_is_a_queue_of_bounded_memory(
             steps in prop::collection::vec(prop::option::of(prop::collection::vec(any::<u8>(), 0..50)), 0..200),
         ) {
             let (mut reserve, mut model) = (Reserve::default(), VecDeque::new());

@@ -1,4 +1,4 @@
-//! The workers, and the list of states that each of them has still to evolve: first those handed out, in the order in
+//! The workers, and the list of states that each of them still has to evolve: first those handed out, in the order in
 //! which the worker takes them, then the others.
 
 use super::cells::{Cells, Stage};
@@ -16,7 +16,7 @@ pub(super) struct Roster {
     pub(super) idle: VecDeque<usize>,
     /// The number of workers that have at most one state.
     pub(super) hungry: usize,
-    /// Workers that are to forget states.
+    /// Workers that must forget states.
     pub(super) dropping: Vec<usize>,
     /// The states that workers are asked to give back.
     pub(super) leaving: Lines<u32>,
@@ -35,31 +35,32 @@ pub(super) struct WorkerRecord {
     pub(super) handed: usize,
     /// How many of these are known to have begun, since the worker did not give them back.
     begun: usize,
-    /// States that were stolen for it are under way.
+    /// Whether stolen states are on their way to it.
     pub(super) incoming: bool,
     pub(super) idle: bool,
     hungry: bool,
     /// The requests to give states back, oldest first. Their states are in `leaving`.
     pub(super) removals: VecDeque<Removal>,
     pub(super) leaving: Line,
-    /// The states that it is to forget.
+    /// The states that it must forget.
     drops: Vec<u32>,
     /// The number of messages that it has to answer with `StatesAdded`.
     pub(super) adding: u32,
-    /// Its socket did not take all bytes.
+    /// Whether its socket did not take all bytes.
     pub(super) stalled: bool,
     pub(super) heard: Duration,
     /// When something was last written to it.
     pub(super) last_sent: Duration,
-    /// When the answer arrived that left it without work, until work is handed out.
+    /// When the answer arrived that left it without work; `None` once work is handed out.
     pub(super) answered: Option<Duration>,
-    /// The same time, from then until the request has been written.
+    /// The time of that answer, from the moment at which work is handed out until the request has been written.
     pub(super) handed_for: Option<Duration>,
     pub(super) spent: Spent,
     pub(super) evolved: u64,
 }
 
-/// The initial capacity for requests to give back. Each asks for half of what a worker can spare, so more are rare.
+/// The initial capacity for requests to give back. Each asks for half of what a worker can spare, so more requests than
+/// this are rare.
 const REMOVALS: usize = 32;
 
 #[derive(Clone, Copy, Debug)]
@@ -182,7 +183,7 @@ impl Roster {
         self.load.set(worker, if record.here { record.spare() } else { 0 });
     }
 
-    /// The worker is to forget this state.
+    /// Notes that the worker must forget this state.
     pub(super) fn drop_later(&mut self, worker: usize, cell: u32) {
         let drops = &mut self.workers[worker].drops;
         if drops.is_empty() {
@@ -191,7 +192,7 @@ impl Roster {
         drops.push(cell);
     }
 
-    /// A worker that is to forget states, and these states. `return_drops` takes the list back, for its memory.
+    /// A worker that must forget states, and these states. `return_drops` takes the list back, for its memory.
     pub(super) fn next_drops(&mut self) -> Option<(usize, Vec<u32>)> {
         let worker = self.dropping.pop()?;
         Some((worker, std::mem::take(&mut self.workers[worker].drops)))

@@ -108,7 +108,7 @@ impl Master {
         Ok(())
     }
 
-    /// Begins the round once all states are named. States that were not named are forgotten.
+    /// Begins the round after all its states have been named. States that were not named are forgotten.
     pub(crate) fn go(&mut self, now: Duration, out: &mut impl Outbox) {
         for at in 0..self.alive.len() {
             let cell = self.alive[at];

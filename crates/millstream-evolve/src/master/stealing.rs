@@ -1,14 +1,14 @@
 //! A worker that has nothing to do gets states of the worker that has the most to spare.
 //!
 //! Workers are in lists by what they can spare (`load.rs`), so a decision takes the same time for 2 workers as for 450.
-//! States are taken from the end of the fullest list, half of what it can spare. The first state of a list is under way
-//! and stays. States that a worker does not return have begun. A worker that is asked for states and has no other gets
-//! none before it answers, since it may have begun those.
+//! States are taken from the end of the fullest list, half of what it can spare. The first state of a list is being
+//! evolved and stays. States that a worker does not return have begun. A worker that is asked for states and has no
+//! other gets none before it answers, since it may have begun those.
 //!
 //! If workers are at their last states, the master takes a few from others before any worker has none, and holds them
 //! (`reserve.rs`). A worker that runs dry is then sent one at once, and waits for no other worker's answer. The reserve
-//! begins with four states and grows as workers do run dry: if all workers end at the same time, a state is done sooner
-//! where it is.
+//! begins with four states, and grows only as workers run dry: if all workers end at the same time, moving a state only
+//! delays it.
 
 use super::cells::Stage;
 use super::roster::Removal;
@@ -87,8 +87,7 @@ impl Master {
     }
 
     /// Fills the reserve up to the number of workers that will soon run dry, but at most up to one state for every
-    /// `RESERVE` workers. It begins small, and grows as workers do run dry: if all end at the same time, a state is
-    /// done sooner where it is.
+    /// `RESERVE` workers. It begins small, and grows only as workers run dry: see the head of this file.
     pub(super) fn fill_reserve(&mut self, out: &mut impl Outbox) {
         if !self.tuning.steal {
             return;
@@ -109,7 +108,7 @@ impl Master {
         self.roster.workers[worker].is_asked()
     }
 
-    /// Waits for the next state of the reserve.
+    /// Puts a worker in the queue for the reserve's next state.
     fn rest(&mut self, worker: usize) {
         let record = &mut self.roster.workers[worker];
         let is_new = !std::mem::replace(&mut record.idle, true);
@@ -118,7 +117,7 @@ impl Master {
         }
         let promised = self.reserve.promised;
         if promised == 0 || (is_new && self.roster.idle.len() > promised) {
-            // The states under way are for those before it, so there is nothing to wait for.
+            // The states on their way to the reserve are for the workers before it, so it does not wait for the master.
             self.roster.workers[worker].answered = None;
         }
     }
@@ -129,7 +128,7 @@ impl Master {
             let worker = if !self.reserve.is_empty() {
                 self.roster.idle.pop_front()
             } else if self.roster.idle.len() > self.reserve.promised && self.roster.load.most().is_some() {
-                // Those before it get the states under way.
+                // The states on their way to the reserve are for the workers before it.
                 self.roster.idle.pop_back()
             } else {
                 break;
@@ -144,7 +143,7 @@ impl Master {
         self.fill_reserve(out);
     }
 
-    /// This number of states does not arrive in the reserve, so the last workers that wait for one do not get it.
+    /// This number of states will not reach the reserve after all, so the last workers in its queue get none of them.
     pub(super) fn forget_promise(&mut self, cells: usize) {
         let before = self.reserve.len() + self.reserve.promised;
         self.reserve.promised -= cells;

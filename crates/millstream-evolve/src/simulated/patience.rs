@@ -13,22 +13,22 @@ fn impatient(steal: bool) -> Tuning {
 }
 
 impl Simulation {
-    /// The longest time for which each worker received nothing of the master.
+    /// For each worker, the longest time without bytes from the master.
     pub(crate) fn silences(&self) -> Vec<Duration> {
         self.workers.iter().flatten().map(|one| one.silence.max(self.now - one.heard)).collect()
     }
 
-    /// From now on this worker neither answers nor receives.
+    /// Makes this worker neither answer nor receive from now on.
     fn hang(&mut self, worker: usize) {
         self.workers[worker].as_mut().expect("it lives").hangs = true;
     }
 
-    /// Lost workers are not replaced.
+    /// From now on lost workers are not replaced.
     fn replace_none(&mut self) {
         self.replaced = false;
     }
 
-    /// Nothing happens for this time.
+    /// Lets this time pass without a call of the program.
     fn rest(&mut self, time: Duration) {
         let until = self.now + time;
         while self.events.peek().is_some_and(|Reverse((at, ..))| *at <= until) {
@@ -41,8 +41,8 @@ impl Simulation {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
 
-    /// The other workers have finished, and the master has received nothing of them for as long. It gives them the
-    /// silent worker's states, and their time for an answer begins then.
+    /// The other workers have finished, so the master has heard nothing from them for as long. Once it gives them the
+    /// silent worker's states, their time for an answer begins.
     #[test]
     fn one_silent_worker_costs_itself_alone(workers in 2..9_usize, silent in 0..9_usize, steal in any::<bool>()) {
         let mut simulation = Simulation::new(impatient(steal), workers, 1, DELAY, Trouble::default());
@@ -61,7 +61,7 @@ fn a_population_that_begins_late_finds_its_workers() {
     let mut simulation = Simulation::new(Tuning { patience, ..Tuning::default() }, 3, 1, slow, Trouble::default());
     for _ in 0..3 {
         simulation.rest(Duration::from_secs(1_009));
-        // The next look comes before any answer can.
+        // The master's next look comes before any answer can arrive.
         rounds(&mut simulation, 30, 3_000, 1);
     }
     assert_eq!(simulation.counts().lost, 0);

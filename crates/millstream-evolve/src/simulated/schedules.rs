@@ -19,10 +19,10 @@ fn trouble() -> impl Strategy<Value = Trouble> {
         .prop_map(|(deaths, hangs, rubbish, joins)| Trouble { deaths, hangs, rubbish, joins, garbled: None })
 }
 
-/// The same trouble, no more often than the workers can bear. A lost worker takes its states along, and they are
-/// evolved again from the last backup: if workers are lost too often for that, rounds go on for ever.
+/// The same faults, but no more often than the workers can bear. The states of a lost worker evolve again from the last
+/// backup. If workers are lost more often than that takes, a round never ends.
 fn bearable(trouble: Trouble, states: u64, backup_every: u64, workers: usize) -> Trouble {
-    // Each state of a worker is a message there and one back, in each round since the backup.
+    // In each round since the backup, each state of a worker costs a message to it and one back.
     let between_backups = (2 * states * backup_every).div_ceil(workers as u64);
     let rarest = u32::try_from(between_backups).unwrap_or(u32::MAX);
     let no_more_often = |one_in: Option<u32>| one_in.map(|one_in| one_in.max(rarest));

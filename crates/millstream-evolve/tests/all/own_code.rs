@@ -7,7 +7,7 @@ use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// A number that can panic in each operation of a worker on it.
+/// A number that can panic in each operation of a worker.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Fragile(u64);
 
@@ -149,7 +149,8 @@ fn a_worker_that_ends_by_a_panic_says_so() {
                 other => format!("something else: {other}"),
             })
         });
-        while population.wait_for(1).is_err() {} // it is in no haste to join
+        // The options' time to join is short, so the first calls may fail.
+        while population.wait_for(1).is_err() {}
         let tokens = population.reset_states([UNDROPPABLE, 1].map(|state| State(Fragile(state))).to_vec()).unwrap();
         drop(population.evolve_many([(tokens[1], Fragile(1))].into()));
         drop(population);

@@ -16,8 +16,8 @@ pub(super) struct Model {
 }
 
 impl Load {
-    /// The load of its busiest tasklet, with `more` tasklets added that share evenly what can be shared. How the stages
-    /// of a loop would share its time is not known: at best they do evenly.
+    /// The load of its busiest tasklet, with `more` tasklets added, which share the divisible work evenly. How the
+    /// stages of a loop would share its time is not known: at best they do evenly.
     fn greatest(&self, more: usize, workers: usize) -> f64 {
         if let Some(open) = self.open {
             return open;

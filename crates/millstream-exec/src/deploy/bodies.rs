@@ -168,7 +168,7 @@ impl<R: RingRunner, P: Deploy<RingBackend<R>>> Deploy<RingBackend<R>> for Shard<
     }
 }
 
-/// What is made of the passage of a body that is all of its combinator.
+/// The use of a body's passage, if the body is all of its combinator.
 struct BehindBody<V> {
     /// The scope of the combinator.
     scope: WiringScope,

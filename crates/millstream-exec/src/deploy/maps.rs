@@ -28,7 +28,7 @@ impl<R: RingRunner, K: OwnedKernel<In: RingShape<R>>> Deploy<RingBackend<R>> for
     }
 }
 
-/// What such a stage makes of a slot.
+/// The work of such a stage on a slot.
 fn owning<K: OwnedKernel>(
     kernel: &Arc<K>,
 ) -> impl for<'a> Fn(Option<<K::In as Shape>::Ref<'a>>) -> Option<K::Out> + Clone + Send + 'static {

@@ -28,7 +28,7 @@ fn scan_stage<R: Keeps<M::State>, M: ScanKernel<In: RingLayout>>(
     stateful_stage::<M::In, M::State, M::Out, M::Density>(input, wiring, end, start, at_slot(kernel, calls))
 }
 
-/// What a scan kernel makes of a slot.
+/// The work of a scan kernel on a slot.
 #[expect(clippy::type_complexity, reason = "the type of a closure, and used once")]
 fn at_slot<M: ScanKernel>(
     kernel: &Arc<M>,
@@ -122,7 +122,7 @@ impl<R: Keeps<K::State>, K: FilterKernel<In: RingShape<R>>> Deploy<RingBackend<R
         wiring: &mut Wiring,
         then: V,
     ) -> Option<V::Made> {
-        // One that ends the stream cannot do without its ring.
+        // A kernel that ends the stream needs its ring.
         if K::ENDS {
             return None;
         }

@@ -10,7 +10,7 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// How often a window looks at the ring in front of the stage.
+/// How often a window looks at the ring before the stage.
 const LOOKS: u32 = 20;
 
 /// Changes a run by its load, until it is dropped or the run ends.
@@ -42,12 +42,11 @@ impl Ends {
 }
 
 impl ElasticRun {
-    /// Ends the changes, and not the run.
+    /// Ends the changes; the run goes on.
     ///
     /// # Errors
     ///
-    /// If an upgrade was refused: then the run has gone on with the shards that it had, and there were no changes
-    /// since.
+    /// If an upgrade was refused. The run has gone on with the shards that it had, and no change was made since.
     pub fn finish(mut self) -> Result<(), UpgradeError> {
         self.end()
     }
@@ -70,9 +69,10 @@ impl Drop for ElasticRun {
 }
 
 impl<O, R: RingRunner> Handle<O, R> {
-    /// Gives a stage more or fewer shards by its load: [`Elastic`] says when. `version` makes the pipeline with a
-    /// number of shards; the run goes on with it at a number, as by [`upgrade`](Handle::upgrade), and begins with the
-    /// least number. Keys go to their new shards with their states. Each decision is in the report, with its reason.
+    /// Changes a stage's number of shards with its load, as [`Elastic`] decides. `version` makes the pipeline for a
+    /// number of shards. The run begins with the least number, and each change replaces its pipeline, as
+    /// [`upgrade`](Handle::upgrade) does. Keys go to their new shards with their states. Each decision is in the
+    /// report, with its reason.
     ///
     /// ```
     /// use millstream::{exec::Elastic, prelude::*};

@@ -10,19 +10,19 @@ use std::sync::{PoisonError, TryLockError};
 #[derive(Debug)]
 pub struct Gate<R> {
     ring: Mutex<R>,
-    /// The holder of the ring is running an iterator, and must pass before its values become visible.
+    /// Whether the holder of the ring is running an iterator, and must pass before its values become visible.
     iterating: AtomicBool,
-    /// No further value is accepted.
+    /// Whether further values are refused.
     refusing: AtomicBool,
-    /// No accepted value is still being written. The merge reads this whenever the ring is empty; it has its own cache
-    /// line because every batch writes the other one.
+    /// Whether no accepted value is still being written. The merge reads this whenever the ring is empty. It has its
+    /// own cache line because every batch writes the flags above.
     closed: CachePadded<AtomicBool>,
 }
 
 /// The result of [`show`](Gate::show).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shown<O> {
-    /// It was done.
+    /// The call was made.
     Did(O),
     /// An iterator holds the ring.
     Taken,

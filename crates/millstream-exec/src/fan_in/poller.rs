@@ -37,7 +37,7 @@ use std::time::{Duration, Instant};
 /// # Ok::<(), RunError>(())
 /// ```
 pub struct Poller<T: Item, O: ItemFormat<T> = Plain> {
-    /// Dropped first: the senders are told that nothing is taken any more.
+    /// Dropped first, so that the senders learn that nothing is taken any more.
     stop: StopOnDrop,
     merge: Merge<T>,
     shared: Arc<Shared>,
@@ -101,8 +101,8 @@ impl<T: Item, O: ItemFormat<T>> Poller<T, O> {
     ///
     /// # Errors
     ///
-    /// If a producer has panicked: the error names it. If the rule cannot go on. If `f`, the record, or the function of
-    /// a value's time has panicked before. No further values come then, and senders get an error.
+    /// If a producer has panicked, which the error names; if the rule cannot go on; or if `f`, the record, or the
+    /// function of a value's time has panicked before. No further values come then, and senders get an error.
     pub fn poll(&mut self, mut f: impl FnMut(SequenceNumber, O::Item)) -> Result<Polled, RunError> {
         self.poll_into(&mut f, |f, number, value| f(number, value))
     }

@@ -37,11 +37,11 @@ impl<T: Item, O: ItemFormat<T>> Source<O::Item> for Poller<T, O> {
     }
 }
 
-/// What comes out of a [`Poller`], value by value; it waits while nothing is there, and ends when all senders are gone.
-/// So a fan-in is a source as any iterator is, of whatever runs a pipeline: queues, or a lone thread.
+/// The values of a [`Poller`], as an iterator. It waits while no value is there, and ends when all senders are gone. A
+/// fan-in can therefore feed any deployment, as any iterator can: queues, or a single thread.
 ///
-/// A batch of the [`Rings`](crate::Rings) that it was opened with is polled at once and kept aside, at most. What was
-/// sent and not asked for is dropped with the iterator.
+/// It polls at most a batch of the [`Rings`](crate::Rings) that it was opened with, and keeps it until it is asked for.
+/// Values that were sent and not asked for are dropped with the iterator.
 ///
 /// # Panics
 ///

@@ -7,8 +7,8 @@ use std::collections::VecDeque;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ended;
 
-/// What was sent before a run on rings took the receiver, or is sent to a run on something else: a bounded queue. While
-/// a run goes on: what waits for the mark of a change.
+/// A bounded queue of the values that were sent before a run on rings took the receiver, or that are sent to a run on
+/// another deployment. While a run goes on: the values that wait for the mark of a change.
 pub(super) struct Early<T> {
     values: VecDeque<T>,
     slots: usize,
@@ -24,7 +24,7 @@ impl<T> Early<T> {
         Early { values: VecDeque::new(), slots, sent: 0, ended: false, given_up: 0 }
     }
 
-    /// Takes the value if there is room; whether there is none.
+    /// Takes the value if there is room. Returns whether there was none.
     pub(super) fn offer(&mut self, unsent: &mut Option<T>) -> bool {
         if self.ended {
             return false;
@@ -37,7 +37,7 @@ impl<T> Early<T> {
         full
     }
 
-    /// Takes as many values as there is room for; none if it takes no more.
+    /// Takes as many values as fit; `None` if it takes no more.
     pub(super) fn give(&mut self, values: &mut VecDeque<T>) -> Option<usize> {
         if self.ended {
             return None;
@@ -76,7 +76,7 @@ impl<T> Early<T> {
         self.values.is_empty()
     }
 
-    /// How many of the values went nowhere.
+    /// How many of the values no run has taken.
     pub(super) fn kept(&self) -> u64 {
         self.values.len() as u64 + self.given_up
     }
@@ -87,7 +87,7 @@ impl<T> Early<T> {
         std::mem::take(&mut self.values)
     }
 
-    /// All of it, for a run that begins.
+    /// The whole queue, for a run that begins.
     pub(super) fn take_over(&mut self) -> Self {
         Early { values: std::mem::take(&mut self.values), ..*self }
     }

@@ -3,7 +3,7 @@
 /// The clocks of the stages. That of the source is clock 0.
 #[derive(Default)]
 pub(super) struct Clocks {
-    /// The first end of each later clock, among those behind the first stage's reader.
+    /// The first end of each later clock, among the ends after the first stage's reader.
     pub(super) ends: Vec<usize>,
     /// How many numbers have passed on each in a step.
     pub(super) moved: Vec<usize>,

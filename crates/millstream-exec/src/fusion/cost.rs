@@ -1,22 +1,22 @@
-//! What the numbers cost that go past the rings.
+//! The cost of the numbers that go past the rings.
 
 use std::time::Duration;
 
-/// How many numbers go past the rings first, to see what they cost; while they are cheap, each batch is this many times
+/// How many numbers go past the rings first, to measure their cost; while they are cheap, each batch is this many times
 /// as long as the one before, up to [`LONGEST`].
 const FIRST: usize = 1;
 const GROWS: usize = 16;
 
-/// A batch is shorter than this, by what the one before it took, and has at most [`MOST`] numbers.
+/// A batch is shorter than this, as estimated from the one before it, and has at most [`MOST`] numbers.
 const LONGEST: Duration = Duration::from_micros(25);
 const MOST: usize = 1 << 16;
 
-/// Beside numbers that take this long a slot costs nothing. They go through the slots, which shows whose time it is:
-/// the source's, a stage's or the sink's. A batch may take some more, for what is cold.
+/// Compared with numbers that take this long, a slot costs nothing. They go through the slots, which shows whose time
+/// it is: the source's, a stage's or the sink's. A batch may take some more, for a cold cache.
 const DEAR: Duration = Duration::from_micros(1);
 const COLD: Duration = Duration::from_micros(20);
 
-/// What the last numbers have cost that went past the rings.
+/// The cost of the last numbers that went past the rings.
 pub(super) struct Cost {
     /// The length of the next batch.
     most: usize,

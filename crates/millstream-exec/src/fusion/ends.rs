@@ -1,4 +1,4 @@
-//! The ends of a run that one thread runs: a source and a sink that the loop between them may use in its own step.
+//! The ends of a run on one thread: a source and a sink that the loop between them may use in its own step.
 
 use super::link::{EndsOfRun, Link};
 use crate::lock::try_lock;
@@ -25,7 +25,7 @@ pub(crate) trait RunEnds<O: Shape>: Send + 'static {
     type Behind: RunEnds<O>;
     /// The source's values.
     type Values: Iterator<Item: Item> + Send + 'static;
-    /// What takes the output.
+    /// The sink of the output.
     type Sink: Sink<O>;
 }
 
@@ -63,7 +63,7 @@ impl<O: Shape, I: Iterator<Item: Item> + Send + 'static, K: Sink<O>> RunEnds<O> 
     type Sink = K;
 }
 
-/// The ends of a loop behind the source's ring.
+/// The ends of a loop after the source's ring.
 pub(crate) struct BehindRing<T, K>(PhantomData<fn() -> (T, K)>);
 
 impl<O: Shape, T: Item, K: Sink<O>> RunEnds<O> for BehindRing<T, K> {
@@ -91,12 +91,12 @@ impl<X> Lent<X> {
         Lent(Arc::new(Mutex::new(None)))
     }
 
-    /// Not for a step, in which the user's code may hold the lock.
+    /// Waits for the lock. A step must not, since the user's code may hold it.
     pub(super) fn lock(&self) -> MutexGuard<'_, Option<X>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// None while another one uses it: it may be in the user's code, on this very thread.
+    /// `None` while it is in use, perhaps in the user's code on this very thread.
     pub(crate) fn try_lock(&self) -> Option<MutexGuard<'_, Option<X>>> {
         try_lock(&self.0)
     }

@@ -1,4 +1,4 @@
-//! What a loop and the ends of its run agree on.
+//! The state that a loop shares with the ends of its run.
 
 use crate::tasklet::Progress;
 use std::any::Any;
@@ -76,20 +76,20 @@ impl Link {
         self.sink.swap(0, Ordering::Relaxed)
     }
 
-    /// The loop has found an end in use. It looks once more, and may sleep then: the end's task sees this after its
-    /// use.
+    /// Notes that the loop has found an end in use. The loop looks once more, and then may sleep: the end's task sees
+    /// the note after its use.
     pub(crate) fn wait(&self) {
         self.waits.store(true, Ordering::Relaxed);
         fence(Ordering::SeqCst);
     }
 
-    /// An end was in use and is free; whether the loop has to be told.
+    /// Called when an end that was in use is free. Returns whether the loop has to be woken.
     pub(crate) fn is_awaited(&self) -> bool {
         fence(Ordering::SeqCst);
         self.waits.load(Ordering::Relaxed) && self.waits.swap(false, Ordering::Relaxed)
     }
 
-    /// The source publishes its values from now on. It may sleep, so it is told.
+    /// From now on the source publishes its values. It may sleep, so the returned progress wakes it.
     pub(crate) fn rest(&self) -> Progress {
         if self.takes.swap(false, Ordering::Relaxed) { Progress::WORKED } else { Progress::NONE }
     }

@@ -1,9 +1,9 @@
 //! A loop over stages that have tasklets and rings of their own.
 //!
-//! Each stage has a tasklet, so that workers can share them. While there is one worker, the rings between are a detour.
-//! So the last tasklet has a loop over all stages beside its own, and goes past all the rings with it. The stages keep
-//! their rings and states: they go on where another worker is tried, a mark is due, or a ring is not idle. Their states
-//! are moved into the loop for a step, and back; the loop keeps start states meanwhile.
+//! Each stage has a tasklet, so that workers can share them. While there is one worker, the rings between them are a
+//! detour. So the last tasklet also has a loop over all stages, which goes past all the rings. The stages keep their
+//! rings and states, and work slot by slot when another worker is tried, a mark is due, or a ring is not idle. For a
+//! step of the loop their states are moved into it, and back; meanwhile the stages hold start states.
 
 use super::clocks::Clocks;
 use super::ends::{Lent, RunEnds};
@@ -24,7 +24,7 @@ use std::marker::PhantomData;
 /// Makes the tasklets of stages into those of a run with a loop over all of them.
 pub(crate) type MakesLoop = Box<dyn FnOnce(Vec<Named>, &mut Wiring) -> Vec<Named>>;
 
-/// Makes the loop between the ends `W` of what the stages do with a slot.
+/// Makes the loop between the ends `W`, of the stages' work on a slot.
 pub(crate) struct MakeLoop<W>(PhantomData<fn() -> W>);
 
 impl<W> MakeLoop<W> {
@@ -46,8 +46,8 @@ impl<R: RingRunner, A: Shape, O: RingLayout, W: RunEnds<O>> OfPassage<RingBacken
         if !P::FITS || P::DEFERS && !P::CUTS {
             return None;
         }
-        // Behind the source's ring a loop gains where a slot there stands for many others. Behind a `flat_map` of a few
-        // outputs, stages that work slot by slot are as fast.
+        // After the source's ring, a loop is faster only if a slot there becomes many later ones. After a `flat_map`
+        // with few outputs, stages that work slot by slot are as fast.
         if !P::CUTS && (P::RENUMBERS || !W::TAKES_VALUES || !of_loop.lends_source) {
             return None;
         }

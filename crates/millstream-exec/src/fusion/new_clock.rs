@@ -1,8 +1,8 @@
-//! What stages that start a clock do with a slot that passes their rings: they give its outputs to the next stage, one
-//! after another, at the numbers of their clock.
+//! Stages that start a clock, in a loop past the rings: they pass the outputs of a slot to the next stage, one after
+//! another, at the numbers of their clock.
 //!
-//! A step has to end. So a stage gives only as many outputs as its [`Clock`] allows, and some more of the last value,
-//! so that a value with a few outputs passes whole. What is left of a value after that goes through the slots. A text
+//! A step has to end. So a stage passes on only as many outputs as its [`Clock`] allows, and some more of the last
+//! value, so that a value with a few outputs passes whole. The rest of a value's outputs goes through the slots. A text
 //! that a stage cuts is in the source's ring: it remains there until the last piece is cut. Text that the last stage
 //! writes goes to the sink block by block ([`OfFormat`](super::OfFormat)), at the latest when the step ends.
 
@@ -17,7 +17,7 @@ use std::any::Any;
 use std::mem::swap;
 use std::sync::Arc;
 
-/// The outputs of a value that are given beyond what the clock allows.
+/// The most outputs of a value that are passed on beyond the clock's limit.
 const FURTHER: usize = 1024;
 
 /// A stage of an [`ExpandKernel`], and its place in the pipeline.

@@ -1,4 +1,4 @@
-//! What stages do with a slot that passes their rings.
+//! Stages in a loop past the rings: the work on one slot.
 
 use super::stages::{InFront, LastWithState};
 use crate::onlooker::Place;
@@ -159,13 +159,13 @@ impl<A: Shape, L: Lens<A>> Passage<A, Projected<A, L>> for Shown<L> {
     }
 }
 
-/// What a body sees of an edge.
+/// The view of an edge that a body reads.
 pub(crate) trait Sees<A: Shape>: 'static {
     type Shape: Shape;
     fn see(slot: Option<A::Ref<'_>>) -> Option<<Self::Shape as Shape>::Ref<'_>>;
 }
 
-/// All of it.
+/// The whole edge.
 pub(crate) enum Unfocused {}
 
 impl<A: Shape> Sees<A> for Unfocused {
@@ -177,7 +177,7 @@ impl<A: Shape> Sees<A> for Unfocused {
     }
 }
 
-/// What a lens shows.
+/// The part that a lens shows.
 pub(crate) struct Focused<L>(PhantomData<fn() -> L>);
 
 impl<A: Shape, L: Lens<A>> Sees<A> for Focused<L> {
@@ -189,7 +189,7 @@ impl<A: Shape, L: Lens<A>> Sees<A> for Focused<L> {
     }
 }
 
-/// Two bodies that see an edge each in its way, and their outputs side by side.
+/// Two bodies, each with its own view of an edge, and their outputs side by side.
 struct Sides<P, Q, S, T> {
     first: P,
     second: Q,
@@ -230,7 +230,7 @@ where
     }
 }
 
-/// The second body, what it sees, and what comes behind both.
+/// The second body, the slot that it sees, and the stages after both bodies.
 struct Second<'p, 'a, Q, S, N, A: Shape, X, U> {
     passage: &'p Q,
     state: &'p mut S,
@@ -265,7 +265,7 @@ where
     }
 }
 
-/// The output of the first body, and what comes behind both.
+/// The output of the first body, and the stages after both bodies.
 struct Joined<'a, X: SideBySide, N> {
     one: Option<<X::First as Shape>::Ref<'a>>,
     next: N,
@@ -288,7 +288,7 @@ impl<X: SideBySide, N: Next<X>> Next<X::Second> for Joined<'_, X, N> {
     }
 }
 
-/// What `then` makes of the passage of two bodies, which are on these branches.
+/// The result of `then` for the passage of two bodies, which are on these branches.
 pub(crate) fn sides<R, A, X, S, U, P, Q, V>(
     (first, second): (&P, &Q),
     branches: [Branch; 2],
@@ -311,7 +311,7 @@ where
     first.passage(&mut wiring.body(one), next)
 }
 
-/// What is made of the first body's passage, once the second one's is there.
+/// The use of the first body's passage, once the second one's is there.
 struct SecondSide<'q, Q, V, A, X, S, U> {
     second: &'q Q,
     branch: Branch,
@@ -342,7 +342,7 @@ where
     }
 }
 
-/// What is made of the second body's passage.
+/// The use of the second body's passage.
 struct BothSides<P, V, A, X, S, U> {
     first: P,
     scope: crate::wiring::WiringScope,

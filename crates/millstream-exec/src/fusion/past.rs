@@ -14,11 +14,11 @@ use std::cell::Cell;
 use std::marker::PhantomData;
 use std::time::{Duration, Instant};
 
-/// How long a step takes further batches past the rings: long beside what a step costs by itself, and short beside a
-/// time slice.
+/// How long a step takes further batches past the rings: long compared with the cost of a step itself, and short
+/// compared with a time slice.
 const STEP: Duration = Duration::from_micros(50);
 
-/// What was at work when a number failed, if that was not a stage.
+/// The end that was at work when a number failed, if it was not a stage.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum At {
     Stage,
@@ -50,20 +50,21 @@ impl Drop for Unwinding<'_> {
     }
 }
 
-/// What a step has taken past the rings, and why it has stopped.
+/// The result of a step past the rings: how far it came, and why it stopped.
 #[derive(Default)]
 pub(super) struct Ran {
     /// How many numbers have passed, on the clock that has moved most.
     pub(super) most: usize,
     pub(super) filled: usize,
-    /// No further value comes.
+    /// Whether no further value comes.
     pub(super) exhausted: bool,
-    /// The numbers were dear.
+    /// Whether the numbers were dear.
     pub(super) dear: bool,
     pub(super) failure: Option<Payload>,
 }
 
-/// The sink. `COUNTS` says whether it counts what it gets: of a number that fails, some may have come.
+/// The sink. `COUNTS` says whether it counts the values that it gets: some outputs of a number that fails may have
+/// arrived.
 struct ToSink<'s, O, K, const COUNTS: bool> {
     sink: &'s mut K,
     from: &'s Cell<At>,
@@ -135,7 +136,7 @@ impl<'l> Going<'l> {
     }
 }
 
-/// Takes values past the rings, batch by batch. Stores what was at work when a number failed.
+/// Takes values past the rings, batch by batch. Stores which stage or end was at work when a number failed.
 pub(super) fn run<A: Shape, O: RingLayout, P: Passage<A, O>, W: RunEnds<O>>(
     mut rings: IdleRings<'_, '_>,
     (values, work, to): (&mut W::Values, (&mut P, &mut P::State), &mut W::Sink),
@@ -219,7 +220,7 @@ pub(super) fn run_behind<T: Item, A: Shape, O: RingLayout, P: Passage<A, O>, K: 
         drop(batch);
         let (mut clock, mut numbers) = (0, passed.numbers);
         moved[0] += passed.numbers;
-        // The sink's clock is the last one. What comes behind its failure has not passed.
+        // The sink's clock is the last one. Numbers after its failure have not passed.
         let most = match (&outcome, from.get()) {
             (Err(_), At::Sink(number)) => number,
             _ => u64::MAX,
@@ -246,8 +247,8 @@ pub(super) fn run_behind<T: Item, A: Shape, O: RingLayout, P: Passage<A, O>, K: 
     going.ran
 }
 
-/// What has come of a batch, once its deferred outputs are with the sink: also those before the number at which a stage
-/// has failed. If the sink fails, that is the first failure.
+/// The outcome of a batch, once its deferred outputs are with the sink, those before a failed stage's number among
+/// them. If the sink fails, that is the first failure.
 fn flushed<A: Shape, O: RingLayout, P: Passage<A, O>, K: Sink<O>>(
     outcome: Result<(), Payload>,
     passage: &P,

@@ -1,4 +1,4 @@
-//! What a stage does in a loop: in front, or last.
+//! A stage in a loop: before others, or last.
 
 use crate::keeper::Keeper;
 use crate::onlooker::Place;
@@ -12,14 +12,14 @@ use millstream_ring::Reader;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-/// A stage that can be in front: it keeps its clock and no state, and its output is an edge of shape `X`.
+/// A stage that can be before others: it keeps its clock and no state, and its output is an edge of shape `X`.
 pub(crate) trait InFront<A: Shape, X: Shape>: Send + 'static {
     /// Whether it can leave a slot empty where its input is filled.
     const EMPTIES: bool;
     /// Whether its own ring would be a mask, whose slots are all filled.
     const MASKS: bool = false;
 
-    /// What `next` makes of this stage's output at a slot. The user's code is called at `place`.
+    /// Passes this stage's output at a slot to `next`, and returns its result. The user's code is called at `place`.
     fn pass<T>(&self, place: &Place, slot: Option<A::Ref<'_>>, next: impl FnOnce(Option<X::Ref<'_>>) -> T) -> T;
 
     /// The counters of its failures.
@@ -28,7 +28,7 @@ pub(crate) trait InFront<A: Shape, X: Shape>: Send + 'static {
     }
 }
 
-/// What a stage makes of a slot: an item for a ring of density `D`, or nothing. `EMPTIES` says whether that can be
+/// The output of a stage for a slot: an item for a ring of density `D`, or nothing. `EMPTIES` says whether that can be
 /// nothing where the slot is filled.
 pub(crate) struct Making<F, B, D, const EMPTIES: bool = false> {
     f: F,
@@ -57,7 +57,7 @@ where
     fn pass<T>(&self, place: &Place, slot: Option<A::Ref<'_>>, next: impl FnOnce(Option<&B>) -> T) -> T {
         let made = place.call(|| (self.f)(slot));
         let passed = next(made.as_ref());
-        // Here, and not on the way out: a panic of its drop would leak what is returned (rust-lang/rust#47949).
+        // Here, and not on the way out: a panic of its drop would leak the returned value (rust-lang/rust#47949).
         drop(made);
         passed
     }
@@ -67,7 +67,7 @@ where
     }
 }
 
-/// A stage in front of others.
+/// A stage before others.
 struct Before<V, X, N> {
     stage: V,
     place: Place,
@@ -207,7 +207,7 @@ where
     }
 }
 
-/// `before`, and then a stage that is in front of `next`.
+/// Fuses `before`, the stage `in_front`, and `next`, in this order.
 pub(crate) fn fuse_on<R, A, X, P, V, N>(
     before: &P,
     input: <P::In as On<RingBackend<R>>>::Edge,
@@ -228,7 +228,7 @@ where
     Fusing::Done(fuse::<R, A, P, _>(before, input, next, level, wiring))
 }
 
-/// The tasklet of the loop. The walk is at what is in front of it.
+/// The tasklet of the loop. The walk over the plan has come to the stage before it.
 fn fused_loop<A: RingShape<R>, R: RingRunner, N: SlotKernel<RingBackend<R>, A>>(
     input: Reader<A>,
     mut kernel: N,

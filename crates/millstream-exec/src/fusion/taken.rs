@@ -1,4 +1,4 @@
-//! What a loop takes for a step, and gives back: the stages, the ends of their rings, and their states.
+//! The things that a loop takes for a step, and returns: the stages, the ends of their rings, and their states.
 
 use super::clocks::{Clocks, clock_before};
 use super::ends::Lent;
@@ -8,7 +8,7 @@ use millstream_core::{Item, Val};
 use millstream_ring::{Reader, RingEnd};
 use std::any::Any;
 
-/// Room for what a step collects, kept so that a step does not allocate. It is empty between steps.
+/// Lists for a step, kept so that a step does not allocate. It is empty between steps.
 #[derive(Default)]
 pub(super) struct Spare {
     pub(super) taken: Vec<Box<dyn Tasklet>>,
@@ -19,11 +19,11 @@ pub(super) struct Spare {
 /// An empty list with the room of this one.
 pub(super) fn recycled<A, B>(mut list: Vec<A>) -> Vec<B> {
     list.clear();
-    // Of nothing; it is collected in place.
+    // There is nothing in it; it is collected in place.
     list.into_iter().map(|_| unreachable!("it is empty")).collect()
 }
 
-/// The tasklets of the stages before the last one, which are given back when this is dropped.
+/// The tasklets of the stages before the last one, which are returned when this is dropped.
 pub(super) struct Taken<'t> {
     lent: &'t [Lent<Passer>],
     pub(super) stages: &'t mut Vec<Box<dyn Tasklet>>,

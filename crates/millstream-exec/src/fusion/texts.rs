@@ -1,4 +1,4 @@
-//! What stages of text do with a slot that passes their rings.
+//! Stages of text in a loop past the rings: the work on one slot.
 
 use super::stages::InFront;
 use crate::Wiring;
@@ -41,7 +41,7 @@ impl<W> OfFormat<W> {
     }
 }
 
-/// What is written, and the number of the first slot of it.
+/// The written text, and the number of its first slot.
 #[derive(Default)]
 pub(crate) struct Written<T: ?Sized + Kind> {
     sheet: Sheet<T>,

@@ -1,9 +1,8 @@
-//! A run with one worker: a loop takes the values from the source and gives its output to the sink, past all rings.
+//! A run with one worker: a loop takes the values from the source and passes its output to the sink, past all rings.
 //!
-//! Source, stages and sink remain tasklets, with their rings. Where a ring has something in it, or another reader, or a
-//! mark that was not passed, values go through the slots as usual, and also where there are more workers. Where all
-//! rings are idle, the loop [goes past](millstream_ring::IdleRings) them in its own step. Meanwhile the source
-//! publishes nothing.
+//! Source, stages and sink remain tasklets, with their rings. Values go through the slots as usual if a ring holds
+//! values, has another reader or a mark that was not passed, or if there are more workers. If all rings are idle, the
+//! loop [goes past](millstream_ring::IdleRings) them in its own step. Meanwhile the source publishes nothing.
 //!
 //! A run begins with steps through the slots, and so does each trial of another worker; and a few of each hundred are
 //! such steps. They show what a stage costs.
@@ -39,13 +38,14 @@ const AGAIN: u32 = 16;
 /// As [`AGAIN`], after numbers that were dear.
 const AGAIN_IF_DEAR: u32 = 256;
 
-/// After this many steps past the rings some go through the slots, to see what each stage costs, and leaves empty: of
-/// several batches each, of one batch, and where the run is observed.
+/// After this many steps past the rings some go through the slots, to measure what each stage costs and leaves empty:
+/// of several batches each, of one batch, and where the run is observed.
 const LOOKS: u32 = 64;
 const LOOKS_AFTER_BATCHES: u32 = 1_024;
 const LOOKS_IF_OBSERVED: u32 = 16;
 
-/// Steps through the slots are this many times as rare where a number stands for many behind it: each takes longer.
+/// Steps through the slots are this many times as rare if a number becomes many at a later stage: each step takes
+/// longer.
 const RARER: u32 = 8;
 
 /// The values of the ends `W`, and their tasklets.
@@ -53,7 +53,7 @@ pub(super) type Value<W, O> = <<W as RunEnds<O>>::Values as Iterator>::Item;
 pub(super) type SourceOf<W, O> = SourceTasklet<Value<W, O>, <W as RunEnds<O>>::Values>;
 pub(super) type SinkOf<W, O> = SinkTasklet<O, <W as RunEnds<O>>::Sink>;
 
-/// What all stages do with a slot, and their states while they do. Otherwise these are start states.
+/// The work of all stages on a slot, and their states meanwhile. Between two steps these are start states.
 pub(super) struct Loop<P, S> {
     pub(super) passage: P,
     pub(super) state: S,
@@ -86,12 +86,12 @@ where
     /// How many steps past the rings there were since.
     past: u32,
     at: At,
-    /// Where it has failed: at a number of a clock.
+    /// The clock and the number at which it has failed.
     failed: Option<(usize, u64)>,
     shape: PhantomData<fn() -> A>,
 }
 
-/// The ends of the run, and what they agree on.
+/// The ends of the run, and the state that they share with the loop.
 type LentEnds<W, O> = (Option<Lent<SourceOf<W, O>>>, Lent<SinkOf<W, O>>, Arc<Link>);
 
 impl<A: Shape, O: RingLayout, P: Passage<A, O>, W: RunEnds<O>> Whole<A, O, P, W> {
@@ -131,7 +131,7 @@ impl<A: Shape, O: RingLayout, P: Passage<A, O>, W: RunEnds<O>> Whole<A, O, P, W>
         }
     }
 
-    /// Whether it is time to see what the stages do.
+    /// Whether it is time to measure the stages.
     fn looks(&self) -> bool {
         let steps = match self.pace {
             Pace::Untimed => u32::MAX,

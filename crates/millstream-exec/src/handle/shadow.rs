@@ -10,8 +10,8 @@ use std::fmt::Debug;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-/// A version of the pipeline that runs beside the running one and is compared with it. Dropping it ends it, and not the
-/// run.
+/// A version of the pipeline that runs beside the running one and is compared with it. Dropping it ends the shadow; the
+/// run goes on.
 pub struct Shadow<R: RingRunner = Rings> {
     upgrader: Upgrader<R>,
     shadow: Arc<dyn AnyShadow>,
@@ -23,7 +23,7 @@ impl<O, R: RingRunner> Handle<O, R> {
     /// states, and compares the outputs number by number, empty slots and END among them. The output of `next` goes
     /// nowhere. The stream does not pause, but each stage does while its state is cloned, as for a snapshot.
     ///
-    /// A difference, or a failure in `next`, ends the shadow and not the run. The shadow reads the source's ring and
+    /// A difference, or a failure in `next`, ends the shadow; the run goes on. The shadow reads the source's ring and
     /// the output, so a slow shadow slows the run. The functions of `next` are called for the same numbers as those of
     /// the run's pipeline: do not shadow a stage that calls a server. Side outputs, loops and a `take` that ends the
     /// stream are refused.
@@ -98,7 +98,7 @@ impl<O, R: RingRunner> Handle<O, R> {
 }
 
 impl<R: RingRunner> Shadow<R> {
-    /// The first number that it got.
+    /// The first number that the shadow got.
     #[must_use]
     pub fn at(&self) -> SequenceNumber {
         self.at
@@ -110,7 +110,7 @@ impl<R: RingRunner> Shadow<R> {
         self.shadow.state().agreed.load(Ordering::Relaxed)
     }
 
-    /// Why it is over; none if it goes on.
+    /// Why the shadow is over; `None` if it goes on.
     #[must_use]
     pub fn end(&self) -> Option<ShadowEnd> {
         self.shadow.state().end()
@@ -140,8 +140,8 @@ impl<R: RingRunner> Shadow<R> {
     ///
     /// # Errors
     ///
-    /// If the shadow is over, or differs below the number, the running version goes on. As
-    /// [`upgrade`](Handle::upgrade) otherwise.
+    /// If the shadow is over, or differs below the number; then the running version goes on. Otherwise as
+    /// [`upgrade`](Handle::upgrade).
     pub fn cut_over(self) -> Result<SequenceNumber, UpgradeError> {
         if let Some(end) = self.end() {
             return Err(UpgradeError::Shadow(end));
@@ -149,10 +149,10 @@ impl<R: RingRunner> Shadow<R> {
         self.upgrader.change(|answer| Ok(self.shadow.clone().cut_over(answer)))
     }
 
-    /// As [`cut_over`](Shadow::cut_over), and the version that retires goes on beside the run, from the number on at
-    /// which the shadow takes its place: it is the shadow that is returned, and is compared in the same way. If that
-    /// one is cut over in its turn, the run is back at its first version, with the states that it has by then. Nothing
-    /// is migrated back, so the new version's states may be of any types.
+    /// As [`cut_over`](Shadow::cut_over), but the replaced version goes on beside the run, from the number at which the
+    /// shadow takes its place. It is the returned shadow, and is compared in the same way. If it is cut over in turn,
+    /// the run is back at its first version, with the states that this version has by then. Nothing is migrated back,
+    /// so the new version's states may be of any types.
     ///
     /// ```
     /// use millstream::prelude::*;

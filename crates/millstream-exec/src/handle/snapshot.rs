@@ -43,7 +43,7 @@ impl std::fmt::Debug for Snapshotter {
 
 impl<O, R: RingRunner> Handle<O, R> {
     /// Takes a snapshot at the next number that the source publishes, and waits until every stage has reached it. The
-    /// stream does not pause. None if the run ends before.
+    /// stream does not pause. `None` if the run ends before.
     ///
     /// ```
     /// use millstream::prelude::*;
@@ -69,7 +69,7 @@ impl<O, R: RingRunner> Handle<O, R> {
 
     /// Lays a mark at the next number that the source publishes, and waits until every stage has reached it: the sink
     /// then has every value of the numbers before. Returns that number and its image on the output's clock. No state is
-    /// cloned, and the stream does not pause. None if the run ends before.
+    /// cloned, and the stream does not pause. `None` if the run ends before.
     ///
     /// ```
     /// use millstream::prelude::*;

@@ -38,10 +38,10 @@ impl<R: RingRunner> Upgrader<R> {
 
     /// As [`upgrade`](Upgrader::upgrade), and takes a snapshot of the new version at that number: a run that begins
     /// with it begins with the change. The source publishes nothing from the number on until the snapshot is taken, so
-    /// there is one even if the stream has ended; none if the run has failed, or was stopped.
+    /// there is a snapshot even if the stream has ended. It is `None` if the run has failed, or was stopped.
     ///
-    /// `begins` is called with the number when the sink has got everything below it, and the new version has all states
-    /// and takes nothing yet. It is not called if the old pipeline goes on. If it panics, the run fails.
+    /// `begins` is called with the number once the sink has everything below it, and the new version has all states but
+    /// has taken no value. It is not called if the old pipeline goes on. If it panics, the run fails.
     ///
     /// ```
     /// use millstream::prelude::*;
@@ -185,8 +185,8 @@ impl<O, R: RingRunner> Handle<O, R> {
     ///
     /// If the run is over or being drained, if another change is under way, if `next` has other ends, or if the states
     /// do not fit: a state without a stage, another type, a migration that panics, or is
-    /// [late](crate::Upgrade::within). Then the old pipeline goes on at the same number, and nothing is lost. If `next`
-    /// is [tried](crate::Upgrade::tried), also if it fails in that time.
+    /// [late](crate::Upgrade::within). If `next` is [tried](crate::Upgrade::tried), also if it fails in that time. In
+    /// each case the old pipeline goes on at the same number, and nothing is lost.
     pub fn upgrade<T: Item, U: IntoUpgrade>(&self, next: U) -> Result<SequenceNumber, UpgradeError>
     where
         U::Next: Deploy<RingBackend<R>> + Arrow<In = Val<T>, Out: RingShape<R>> + Send + Sync,

@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::any::{Any, type_name};
 
-/// What is kept of a tasklet, as it is written.
+/// The kept state of a tasklet, as it is written.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct WrittenLane {
     next: Option<SequenceNumber>,
@@ -46,7 +46,7 @@ impl<S: Item + Clone + Serialize> State for Writable<S> {
     }
 }
 
-/// A shared state that can be written down, whole or as what has changed in it.
+/// A shared state that can be written, whole or as changes.
 struct WritableShared<S>(S);
 
 impl<S> State for WritableShared<S>
@@ -66,8 +66,8 @@ where
         Box::new(self.0)
     }
 
-    /// Its tables and those of the stage that it was copied from go different ways from here on. So it is a clone,
-    /// whose tables do not count as copies of theirs; what they hold is still shared.
+    /// From here on its tables and those of the stage that it was copied from change separately. So the result is a
+    /// clone, whose tables do not count as copies of theirs; their contents are still shared.
     fn into_held(self: Box<Self>, version: u32) -> Box<dyn HeldState> {
         Box::new(CopiedState { state: self.0.clone(), version })
     }
@@ -94,10 +94,10 @@ where
     }
 }
 
-/// What a later copy of a lane's state has to know of this one, to be written as what has changed.
+/// The stamps of a lane's state, by which a later copy can be written as changes.
 pub(crate) type LaneStamps = Option<Vec<CopyStamp>>;
 
-/// What is kept of a tasklet, as what has changed since an earlier mark. Each lane has its own tag.
+/// The kept state of a tasklet, as changes since an earlier mark. Each lane has its own tag.
 #[derive(Serialize, Deserialize)]
 pub(crate) enum ChangedLane {
     Whole(WrittenLane),
@@ -105,11 +105,11 @@ pub(crate) enum ChangedLane {
 }
 
 impl ChangedLane {
-    /// Turns the earlier lane into what it became.
+    /// Applies the changes to the earlier lane.
     ///
     /// # Errors
     ///
-    /// If the earlier one has no state that was written.
+    /// If the earlier lane has no written state.
     pub(crate) fn apply(self, lane: &mut Kept) -> Result<(), String> {
         match self {
             ChangedLane::Whole(whole) => *lane = whole.into(),
@@ -126,7 +126,7 @@ impl ChangedLane {
 }
 
 impl Kept {
-    /// A copy of this state, which shares what does not change, and can be written down.
+    /// A copy of this state, which shares unchanged parts, and can be written.
     pub(crate) fn writable_shared<S>(state: &mut S) -> Self
     where
         S: Item + Clone + Serialize,
@@ -135,7 +135,7 @@ impl Kept {
         Kept { next: None, version: 1, state: Some(Held::Live(Box::new(WritableShared(state.share())))) }
     }
 
-    /// As [`read`](Kept::read), of a state that may be there as an earlier one, and what has changed since then.
+    /// As [`read`](Kept::read), for a state that may be stored as an earlier one and the changes since then.
     ///
     /// # Errors
     ///
@@ -162,7 +162,7 @@ impl Kept {
         Ok(state)
     }
 
-    /// What a later mark has to know of this one; none if it has no state that is written as changes.
+    /// The stamps for a later mark; `None` if this has no state that can be written as changes.
     pub(crate) fn stamps(&self) -> LaneStamps {
         match &self.state {
             Some(Held::Live(state)) => (**state).stamps(),
@@ -179,7 +179,7 @@ impl Kept {
         }
     }
 
-    /// As what has changed since an earlier mark, or whole if that is not known.
+    /// The state as changes since an earlier mark, or whole if the changes are unknown.
     ///
     /// # Errors
     ///
@@ -219,7 +219,7 @@ impl Kept {
         }
     }
 
-    /// As a state of type `S`, whatever the name was that its type had when it was written.
+    /// As a state of type `S`, whatever name its type had when it was written.
     pub(crate) fn renamed<S>(mut self) -> Self {
         if let Some(Held::Written { type_name: name, .. }) = &mut self.state {
             *name = type_name::<S>().to_owned();

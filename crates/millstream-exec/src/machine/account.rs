@@ -11,7 +11,7 @@ const SELDOM: Duration = Duration::from_millis(10);
 /// takes some microseconds even on a free core.
 const LONG: Duration = Duration::from_micros(250);
 
-/// What each thread of a run did: its time on a core, and its long waits for one.
+/// The times of each thread of a run: on a core, and in long waits for one.
 #[derive(Debug)]
 pub(crate) struct Accounts {
     threads: Box<[Sums]>,
@@ -42,7 +42,7 @@ impl Accounts {
         Duration::from_nanos(self.threads.iter().take(threads).map(waited).sum())
     }
 
-    /// Adds what a thread did. Only that thread calls it.
+    /// Adds the times of a thread. Only that thread calls it.
     fn add(&self, thread: usize, Did { ran_ns, waited_ns }: Did) {
         let Some(sums) = self.threads.get(thread) else { return };
         let add = |to: &AtomicU64, ns: u64| to.store(to.load(Ordering::Relaxed) + ns, Ordering::Relaxed);
@@ -66,7 +66,7 @@ struct Statement {
     turns: u64,
 }
 
-/// What a thread did between two statements.
+/// The times of a thread between two statements.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Did {
     ran_ns: u64,
@@ -88,7 +88,7 @@ impl Account {
         due
     }
 
-    /// Reads the account and adds what the thread did. Returns how long it waited for a core since the last time.
+    /// Reads the account and adds the thread's times. Returns how long it waited for a core since the last time.
     pub(crate) fn settle(&mut self, now: Instant, thread: usize, into: &Accounts) -> Duration {
         self.next = now + SELDOM;
         let Some(statement) = self.read() else { return Duration::ZERO };

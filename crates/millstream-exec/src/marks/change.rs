@@ -1,4 +1,4 @@
-//! What is done to a run at a number, and what its tasklets leave there.
+//! A change of a run at a number, and the states that its tasklets leave there.
 
 use crate::kept::Kept;
 use crate::watched::Role;
@@ -7,9 +7,9 @@ use millstream_ring::MarkKind;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-/// What is done to a run at a number, while its stages take nothing from that number on.
+/// A change of a run at a number, while its stages take nothing from that number on.
 pub(crate) trait Change: Send {
-    /// What its mark asks of the stages.
+    /// The request of its mark to the stages.
     fn kind(&self) -> MarkKind {
         MarkKind::Retire
     }
@@ -19,13 +19,13 @@ pub(crate) trait Change: Send {
         true
     }
 
-    /// Whether it is of the version that runs beside the run's. While there is one, others are refused.
+    /// Whether it concerns the version that runs beside the run's. While there is one, others are refused.
     fn of_shadow(&self) -> bool {
         false
     }
 
-    /// Its mark is laid at this number: what the source's end leaves there is for this change. Returns the change that
-    /// follows it, and the number of that.
+    /// Called when its mark is laid at this number: what the source's end leaves there is for this change. Returns the
+    /// change that follows it, with its number.
     fn laid(&mut self, _at: SequenceNumber) -> Option<(SequenceNumber, Box<dyn Change>)> {
         None
     }
@@ -35,7 +35,7 @@ pub(crate) trait Change: Send {
         false
     }
 
-    /// It is moot, and planned no longer. The caller holds no lock.
+    /// Called when it is moot and no longer planned. The caller holds no lock.
     fn withdraw(self: Box<Self>) {}
 
     /// Carries it out, and lets the run go on. The caller is a thread of the run, and holds no lock. Returns how many
@@ -129,6 +129,6 @@ pub(crate) enum BesideRun {
 pub(crate) struct Passed {
     /// Whether there were any.
     pub(crate) any: bool,
-    /// Whether it takes nothing behind them.
+    /// Whether it takes nothing after them.
     pub(crate) retires: bool,
 }

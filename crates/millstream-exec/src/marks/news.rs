@@ -1,4 +1,4 @@
-//! What is done when all have passed a mark.
+//! The work that follows once all tasklets have passed a mark.
 
 use super::{Cut, Marks};
 use crate::shared::Shared;
@@ -10,7 +10,7 @@ impl Marks {
     /// user's code: the caller holds no lock.
     #[inline]
     pub(crate) fn tell(&self, shared: &Shared) {
-        // To carry out a change may end a version beside the run's, which is news.
+        // Carrying out a change may end a version beside the run's, which is news.
         while self.news.load(Ordering::Relaxed) {
             self.tell_news(shared);
         }
@@ -71,7 +71,7 @@ impl Shared {
         let id = self.marks.ask(states);
         self.wake();
         let passed = || {
-            // Once more if another mark was under way.
+            // Repeated if another mark was under way.
             self.marks.lay_outside();
             passed(&self.marks, id).map(Some).or_else(|| ended().then_some(None))
         };

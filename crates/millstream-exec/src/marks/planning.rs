@@ -29,7 +29,7 @@ impl Marks {
         self.settle(&book);
     }
 
-    /// Plans nothing any more that is moot.
+    /// Drops the planned changes that are moot.
     pub(crate) fn drop_moot(&self) {
         let mut book = self.book();
         let moot = book.take_moot();
@@ -54,13 +54,13 @@ impl Marks {
         Ok(())
     }
 
-    /// From now on this number of tasklets of a version beside the run's pass each mark.
+    /// Sets how many tasklets of a version beside the run's pass each mark from now on.
     pub(crate) fn shadow_tasks(&self, shadows: usize) {
         self.book().shadows = shadows;
     }
 
-    /// No version runs beside the run's any more, for this reason. A mark may be passed by all with that. The next step
-    /// of a tasklet tells it: the caller may hold a lock.
+    /// Notes that no version runs beside the run's any more, for this reason. All tasklets may thereby have passed a
+    /// mark. The next step of a tasklet reports it, since the caller may hold a lock.
     pub(crate) fn shadow_is_over(&self, end: ShadowEnd) {
         let mut book = self.book();
         book.shadows = 0;

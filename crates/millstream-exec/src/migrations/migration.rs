@@ -17,7 +17,7 @@ pub(crate) struct Migration {
     migrate: Arc<Migrate>,
     /// Clones of the old state and of the new one.
     copies: [Copies; 2],
-    /// Reads the old state of what was kept of it.
+    /// Reads the old state from its kept form.
     read: fn(Kept) -> Result<Box<dyn HeldState>, String>,
 }
 
@@ -64,7 +64,7 @@ impl Migration {
         Migration { stage, types, migrate: Arc::new(migrate), copies: [copy::<Old>, copy::<New>], read }
     }
 
-    /// As [`new`](Migration::new), also of a state that was written down. The old type may have another name now.
+    /// As [`new`](Migration::new), also for a state that was written. The old type may have another name now.
     #[cfg(feature = "durable")]
     pub(crate) fn of_written<Old, New>(stage: String, migrate: impl Fn(Old) -> New + Send + Sync + 'static) -> Self
     where
@@ -74,7 +74,7 @@ impl Migration {
         Migration { read: read::<Old>, ..Migration::new(stage, migrate) }
     }
 
-    /// The old state, of what was kept of it. May run the user's code.
+    /// The old state, from its kept form. May run the user's code.
     ///
     /// # Errors
     ///
@@ -115,7 +115,7 @@ impl Migration {
         }
     }
 
-    /// The migration of clones, on a thread of its own. If that is late, it goes on, and what it makes is dropped.
+    /// The migration of clones, on a thread of its own. If that is late, it goes on, and its result is dropped.
     fn apart(&self, old: &dyn Any, new: &dyn Any, Limit { within, until }: Limit) -> Result<Made, String> {
         let copied = caught(|| {
             let [old_state, new_state] = self.copies;
@@ -138,7 +138,7 @@ impl Migration {
     }
 }
 
-/// What a migration made, for a stage whose state has this type and version.
+/// The result of a migration, for a stage whose state has this type and version.
 struct MigratedState {
     state: Box<dyn Any>,
     type_name: &'static str,
@@ -163,7 +163,7 @@ impl HeldState for MigratedState {
     }
 }
 
-/// What a migration made, if the types were its own; or its panic.
+/// The result of a migration, if the types were its own; or its panic.
 type Made = Result<Option<Box<dyn Any + Send>>, Box<dyn Any + Send>>;
 
 /// A clone of a state of type `S`, alone or by key.
@@ -174,10 +174,10 @@ fn copy<S: Item + Clone>(state: &dyn Any) -> Option<Box<dyn Any + Send>> {
     cloned::<S>(state).or_else(|| cloned::<States<S>>(state)).or_else(|| cloned::<Vec<States<S>>>(state))
 }
 
-/// A migration that is not told how to read bytes.
+/// The reason if a migration without a reader of bytes meets a state that is bytes.
 const NOT_READ: &str = "has its state in the snapshot as bytes: use `migrate_written`, which reads them";
 
-/// A state of type `Old`, alone or by key, that was written down.
+/// A written state of type `Old`, alone or by key.
 #[cfg(feature = "durable")]
 fn read<Old: Item + Clone + serde::de::DeserializeOwned>(kept: Kept) -> Result<Box<dyn HeldState>, String> {
     use crate::in_place::CopiedState;

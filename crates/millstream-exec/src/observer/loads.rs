@@ -60,8 +60,8 @@ pub(super) fn between(
     loads
 }
 
-/// Numbers that go past the rings cost less than those by which a stage's cost is known. The stages share the time that
-/// their workers had as those costs do.
+/// Numbers that go past the rings cost less than the timed ones, by which a stage's cost is known. So the time of the
+/// workers is divided among their stages in proportion to those costs.
 fn fit_into(loads: &mut Loads) {
     let most = loads.seconds * loads.workers as f64;
     let on_workers = loads.stages.iter_mut().filter(|load| !load.own_thread);

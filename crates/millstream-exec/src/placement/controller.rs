@@ -57,7 +57,7 @@ pub(crate) struct Controller {
     upwards: bool,
     /// Whether the last trial that was kept added workers.
     added: Option<bool>,
-    /// How many trials took back what the one kept before them had changed.
+    /// How many trials took back the change of the last kept trial before them.
     reversals: u32,
     /// Whether other processes used the cores when the last trial was due.
     contended: bool,

@@ -39,7 +39,7 @@ impl Pool {
         let tasks = old.tasks.iter().cloned().chain(new.iter().map(|(task, _)| task.clone()));
         let roster = Arc::new(Roster::new(tasks.collect(), old.passes.clone()));
         {
-            // Held until the groups are cut: the number of workers is the one that was set last.
+            // Held until the groups are cut, so that the last set number of workers holds.
             let controller = self.controller();
             let mut placed = self.placed();
             cut_evenly(roster.cooperative.len(), controller.workers(), &mut placed.cuts);

@@ -1,7 +1,7 @@
 //! A run that fails or is stopped can drop its values when its last thread leaves, before the program waits for it.
 //!
-//! A value may be what another thread waits for: a request that is dropped tells its caller that no answer comes. The
-//! program may keep the handle of the run for as long as it likes.
+//! Another thread may wait for a value: the drop of a request tells its caller that no answer comes. The program may
+//! keep the handle of the run for as long as it likes.
 
 mod visitors;
 
@@ -20,7 +20,7 @@ pub(super) struct Release {
     remains: Mutex<Option<Remains>>,
 }
 
-/// What the report of a run says of values that were dropped before it.
+/// The figures in a run's report about values that were dropped before the report.
 pub(crate) struct Remains {
     pub(crate) stages: Vec<StageReport>,
     pub(crate) accepted: Option<Accepted>,
@@ -35,8 +35,8 @@ impl Pool {
         self.release_if_over();
     }
 
-    /// Of the last thread that leaves, the last visitor and the thread that asks for the release, the latest one sees
-    /// what the others have stored. If several do, all but the first find nothing to drop.
+    /// The last thread that leaves, the last visitor and the thread that asks for the release call this. The latest of
+    /// them sees what the others have stored. If several see it, all but the first find nothing to drop.
     pub(super) fn release_if_over(&self) {
         let Some(source) = self.release.source.get() else { return };
         if !self.shared.stopped() || self.alive.load(Ordering::SeqCst) > 0 || self.visitors.load(Ordering::SeqCst) > 0 {
@@ -52,7 +52,7 @@ impl Pool {
         remains.get_or_insert(Remains { stages, accepted });
     }
 
-    /// What was released.
+    /// The figures about the released values.
     pub(crate) fn remains(&self) -> Option<Remains> {
         self.release.remains.lock().unwrap_or_else(PoisonError::into_inner).take()
     }

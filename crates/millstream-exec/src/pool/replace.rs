@@ -1,4 +1,4 @@
-//! Other tasklets for a run that goes on: all but the source's and the sink are replaced.
+//! Replaces the tasklets of a run that goes on, all but those of the source and the sink.
 //!
 //! The tasklets of the old version have retired at one mark, and step no more. Those of the new version are wired. The
 //! sink keeps its tasklet, which reads another ring from now on; its task is a new one.
@@ -40,7 +40,7 @@ impl Pool {
         let retired: Vec<_> = old.tasks.iter().filter(|task| !is_source(task.watched.role)).collect();
         retired.iter().for_each(|task| task.replace());
         {
-            // Held until the groups are cut: the number of workers is the one that was set last.
+            // Held until the groups are cut, so that the last set number of workers holds.
             let controller = self.controller();
             let mut placed = self.placed();
             placed.moved_before += retired.iter().map(|task| task.moved()).sum::<u64>();
@@ -64,15 +64,15 @@ impl Pool {
         expected
     }
 
-    /// The order of a tasklet behind all that the run has had, but for the sink.
+    /// The order of a tasklet after all that the run has had, except the sink.
     pub(crate) fn next_order(&self) -> usize {
         let roster = self.roster();
         let behind = roster.tasks.iter().map(|task| task.order).filter(|order| *order < usize::MAX).max();
         behind.map_or(0, |last| last + 1)
     }
 
-    /// The tasklets that have retired go on: nothing takes their place. One that has passed the mark may still be in
-    /// that step, and has not noted that it retires: each is waited for.
+    /// Lets the retired tasklets go on, since nothing takes their place. A tasklet that has passed the mark may still
+    /// be in that step, and not have noted that it retires, so this waits for each.
     pub(crate) fn go_on(&self) {
         let retired = |task: &&Arc<Task>| task.watched.role != Role::Source;
         self.roster().tasks.iter().filter(retired).for_each(|task| task.resume());
@@ -86,7 +86,7 @@ impl Pool {
     }
 }
 
-/// Adds what the stages of an earlier version did to the report: to the stages of their names, or behind those, or
+/// Adds the counters of an earlier version's stages to the report: to the stages of their names, or after those, or
 /// before the sink.
 pub(super) fn add_retired(stages: &mut Vec<StageReport>, retired: &[StageReport]) {
     let mut added = vec![false; stages.len()];

@@ -1,8 +1,8 @@
-//! Values before a failure are delivered first, where the output is taken one by one (`Through`, a stream).
+//! Values before a failure are delivered first, if the program takes the output one by one (`Through`, a stream).
 //!
-//! The failing stage publishes what it had written of its batch. When all threads have left their last step, the last
-//! of them steps the stages downstream until nothing is left to do. END is not published, so no stage writes what it
-//! would write only at END.
+//! The failing stage publishes the outputs that it had written of its batch. When all threads have left their last
+//! step, the last of them steps the downstream stages until nothing is left to do. END is not published, so no stage
+//! writes outputs that come only at END.
 
 use super::Pool;
 use super::roster::Roster;

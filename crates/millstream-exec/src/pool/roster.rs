@@ -8,7 +8,7 @@ use millstream_core::Plan;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// All tasks of a run, and what follows from their order.
+/// All tasks of a run, and the tables that follow from their order.
 pub(crate) struct Roster {
     pub(crate) tasks: Vec<Arc<Task>>,
     /// The tasks that workers share; the others have a thread each. The tasks of a feedback loop form one entry.

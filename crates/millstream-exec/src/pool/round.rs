@@ -96,7 +96,7 @@ impl Pool {
                 && let Some(many) = Task::turns(&roster.tasks, tasks, TURNS - turn, &self.shared)
             {
                 many.done.into_iter().for_each(|index| self.is_done(&roster.tasks[index]));
-                // The step that follows does not begin before.
+                // The next step does not begin earlier.
                 clock.as_mut().into_iter().for_each(|clock| *clock = Instant::now());
                 moved += many.moved;
                 break;
@@ -131,8 +131,8 @@ impl Pool {
         Some(progress.moved.max(usize::from(progress.done || progress.worked)))
     }
 
-    /// A task has become done. Others wait for that, a side output of a cancelled stream for one, and no number comes
-    /// that would wake them.
+    /// Called when a task has become done. Others, such as a side output of a cancelled stream, wait for that, and no
+    /// number comes that would wake them.
     fn is_done(&self, task: &Task) {
         if !task.done.swap(true, Ordering::Release) {
             self.left.fetch_sub(1, Ordering::Relaxed);

@@ -168,7 +168,7 @@ impl Control {
     }
 }
 
-/// What the threads of a stage need in order to pause.
+/// The means by which the threads of a stage pause.
 #[derive(Clone)]
 pub(crate) struct Pauses {
     pub(crate) control: Arc<Control>,

@@ -72,7 +72,7 @@ impl<O> QueuesHandle<O> {
     ) -> Result<Self, RunError> {
         let (ends, threads, since) = (Arc::new(ends), Vec::new(), Instant::now());
         let mut handle = QueuesHandle { ends, threads, queue_bytes, renumbered, since, side_sinks, sink };
-        // Where one cannot be started, the handle is dropped, and so ends those that were.
+        // If one cannot be started, the dropped handle ends those that were.
         spawn_all(&handle.ends.control, works, &mut handle.threads)?;
         Ok(handle)
     }
@@ -199,7 +199,7 @@ impl<O> std::fmt::Debug for QueuesHandle<O> {
     }
 }
 
-/// Starts a thread for each; `threads` has those that were started, also where one cannot be.
+/// Starts a thread for each. `threads` has those that were started, even if one cannot be.
 fn spawn_all(
     control: &Arc<Control>,
     works: Vec<Thread>,

@@ -43,7 +43,8 @@ impl<T: Item, I: Iterator<Item = T> + Send> Work for Ready<T, I> {
 }
 
 /// The first queue of a source that may wait for its next value, perhaps for ever. Draining, stopping or cancelling
-/// closes the queue without waiting for the source; but draining lets a source with senders give what they have sent.
+/// closes the queue without waiting for the source; but draining lets a source with senders yield the values that were
+/// sent.
 pub(crate) struct Tap<T> {
     outlet: Mutex<Option<Outlet<T>>>,
     accepted: AtomicU64,
@@ -144,7 +145,7 @@ impl<T: Item> ExternalSource for Tap<T> {
         }
     }
 
-    /// Includes what waits at the senders, if they count it: a drain has to take that, too.
+    /// Includes the values that wait at the senders, if they count them: a drain has to take those, too.
     fn accepted(&self) -> Option<Accepted> {
         let drained = self.closer.as_ref().filter(|_| self.control.draining());
         let sent = drained.and_then(|closer| closer.senders.accepted());

@@ -21,7 +21,7 @@ pub struct QueuesWiring {
     pub(crate) side_sinks: SideSinks,
     control: Arc<Control>,
     reactor: Option<Arc<Reactor>>,
-    /// What holds for the stages deployed now.
+    /// The scope of the stages deployed now.
     pub(crate) scope: QueuesScope,
 }
 
@@ -35,7 +35,7 @@ impl Backend for Queues {
     }
 }
 
-/// What holds for the stages of a body.
+/// The properties that the stages of a body share.
 #[doc(hidden)]
 #[derive(Clone, Default)]
 pub struct QueuesScope {

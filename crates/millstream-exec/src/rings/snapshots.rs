@@ -9,9 +9,10 @@ use millstream_core::Plan;
 use std::sync::Arc;
 
 impl Rings {
-    /// Takes a snapshot whenever at least `numbers` more numbers of the source were taken, and calls `take` with it, on
-    /// one of the run's threads. One snapshot is under way at a time, so that there may be fewer. The stream does not
-    /// pause; each stage clones its state. [`Handle::snapshot`](crate::Handle::snapshot) takes one when asked.
+    /// Takes a snapshot each time that the run has taken at least `numbers` more numbers from the source, and calls
+    /// `take` with it, on one of the run's threads. Only one snapshot is under way at a time, so there may be fewer.
+    /// The stream does not pause; each stage clones its state. [`Handle::snapshot`](crate::Handle::snapshot) takes one
+    /// when asked.
     ///
     /// ```
     /// use millstream::prelude::*;
@@ -39,9 +40,9 @@ impl Rings {
         self
     }
 
-    /// Begins runs with this snapshot: at its number, and every stage with its state. The source's values are those
-    /// from the snapshot's number on. The output has no slots below [`Snapshot::output_at`]. A snapshot of another
-    /// pipeline is refused before anything starts.
+    /// Begins runs with this snapshot: at its number, and each stage with its state. The source's values are those from
+    /// the snapshot's number on. The output has no slots below [`Snapshot::output_at`]. A snapshot of another pipeline
+    /// is refused before anything starts.
     #[must_use]
     pub fn resume(mut self, snapshot: Snapshot) -> Self {
         self.beginning = Some(Start::With(snapshot));
@@ -51,7 +52,7 @@ impl Rings {
     /// As [`resume`](Rings::resume), with a snapshot of another version of the pipeline, whose plan is `old`. The rules
     /// are those of an [upgrade](crate::Handle::upgrade): a state goes to the stage of its name, keyed states also to
     /// another number of shards; a stage that only the new pipeline has begins fresh; and `migrations` say which states
-    /// have changed their types, and which may be lost. What does not fit is refused before anything starts.
+    /// have changed their types, and which may be lost. A snapshot that does not fit is refused before anything starts.
     ///
     /// ```
     /// use millstream::prelude::*;

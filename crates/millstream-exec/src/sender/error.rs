@@ -33,7 +33,7 @@ impl<T> fmt::Display for SendError<T> {
     }
 }
 
-// The value is not shown: it need not be `Debug`.
+// Leaves the value out, which need not be `Debug`.
 impl<T> fmt::Debug for TrySendError<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)

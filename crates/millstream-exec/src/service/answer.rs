@@ -9,12 +9,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-/// A request of a [`Client`](crate::Client) that has arrived, and the way back of its answer: see
+/// A request of a [`Client`](crate::Client) that has arrived, and the return channel of its answer: see
 /// [`Reception`](crate::Reception).
 pub struct Request<Q, A> {
     pub(super) value: Q,
-    /// `None` after the answer was sent. What drops it unsent, such as a run that ends, tells the caller that no answer
-    /// comes.
+    /// `None` after the answer was sent. If it is dropped unsent, as by a run that ends, the caller learns that no
+    /// answer comes.
     reply: Mutex<Option<oneshot::Sender<Option<A>>>>,
 }
 
@@ -30,7 +30,7 @@ impl<Q, A> Request<Q, A> {
         (self.value, Reply(self.reply.into_inner().unwrap_or_else(PoisonError::into_inner)))
     }
 
-    /// Sends the answer to the caller, or tells it that there is none. A caller that waits no more does not get it.
+    /// Sends the answer to the caller, or that there is none. The answer is dropped if the caller no longer waits.
     pub(super) fn answer(&self, answer: Option<A>) {
         let reply = self.reply.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(reply) = reply {
@@ -46,13 +46,13 @@ impl<Q, A> fmt::Debug for Request<Q, A> {
     }
 }
 
-/// The way back of one answer. Dropped without an answer, it tells the caller that the service has ended.
+/// The return channel of one answer. If it is dropped without an answer, the caller learns that the service has ended.
 #[must_use = "its caller waits"]
 pub struct Reply<A>(Option<oneshot::Sender<Option<A>>>);
 
 impl<A> Reply<A> {
-    /// Sends the answer to the caller; `None` means that its slot is empty. A caller that waits no more does not get
-    /// it.
+    /// Sends the answer to the caller; `None` means that its slot is empty. The answer is dropped if the caller no
+    /// longer waits.
     pub fn send(self, answer: Option<A>) {
         if let Some(reply) = self.0 {
             // A caller that gave up is no failure.

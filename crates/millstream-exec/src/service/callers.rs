@@ -1,12 +1,12 @@
-//! The thread of a caller runs the stages, if a request takes little.
+//! The thread of a caller runs the stages, if a request takes little time.
 //!
 //! A request that wakes a worker, and an answer that wakes its caller, cost two switches of threads: more than most
 //! services work for. And a worker that stays awake between two requests takes a core from their callers. So a caller
 //! runs the stages on its own thread, and the answer is there when it looks. That is flat combining (Hendler, Incze,
 //! Shavit, Tzafrir, 2010): one thread at a time works, and the callers that come meanwhile leave their requests to it.
 //!
-//! The workers do it where it pays: if a request takes long, if more requests come than one thread answers, if a stage
-//! has a thread of its own or waits for futures, and while a mark is under way.
+//! The workers run the stages if that pays: if a request takes long, if more requests come than one thread answers, if
+//! a stage has a thread of its own or waits for futures, and while a mark is under way.
 
 use crate::baton::Baton;
 use crate::pool::roster::Roster;
@@ -73,14 +73,14 @@ impl Callers {
         }
     }
 
-    /// Whether the caller of a request that was published now runs the stages, or waits for another who does. If not,
-    /// a worker has to be woken.
+    /// Whether the caller of a request that is about to be published will run the stages, or wait for another caller
+    /// that runs them. If not, a worker has to be woken.
     pub(super) fn attend(&self) -> bool {
         self.pool.upgrade().is_some_and(|pool| self.may_run(&pool, Instant::now()))
     }
 
-    /// A request was published. Runs the stages, or leaves it to a caller who does. Returns false if a worker has to
-    /// be woken for it.
+    /// Called after a request was published. Runs the stages, unless another caller is running them. Returns false if a
+    /// worker has to be woken instead.
     pub(super) fn run(&self) -> bool {
         let Some(pool) = self.pool.upgrade() else { return false };
         let began = Instant::now();
@@ -146,7 +146,7 @@ impl Callers {
         pool.shared.signal.notify_progress();
     }
 
-    /// Counts requests that took this time. Whether most still cost little.
+    /// Counts requests that took this time. Returns whether most still cost little.
     fn pays(&self, requests: u32, took: Duration) -> bool {
         let mut cost = self.cost.lock().unwrap_or_else(PoisonError::into_inner);
         cost.requests += requests;
@@ -206,7 +206,7 @@ fn is_through(roster: &Roster) -> bool {
     published.zip(of(Role::Sink)).is_some_and(|(published, sink)| sink.has_passed(published, false))
 }
 
-/// The one thread that works. Dropped, also by a panic, it lets the next caller work, or wakes the workers.
+/// The one thread that works. When it is dropped, even by a panic, it lets the next caller work, or wakes the workers.
 struct AtWork<'c> {
     baton: &'c Baton,
     pool: &'c Pool,

@@ -17,13 +17,13 @@ use std::task::Poll;
 /// service.
 ///
 /// A *call* ([`call`](Client::call), [`try_call`](Client::try_call), [`call_blocking`](Client::call_blocking)) may run
-/// the stages on the calling thread, for its request and for those of others who call meanwhile. It does so while a
-/// request takes at most 20 microseconds, since to wake a worker, and to be woken by it, takes as long. An async call
+/// the stages on the calling thread, for its own request and for those of other callers meanwhile. It does so as long
+/// as a request takes at most 20 microseconds, since waking a worker and being woken by it takes as long. An async call
 /// first lets the ready tasks of its executor go on, so that their requests are done in the same turn. Its request may
-/// wait until its future is polled again or dropped, or until there is another call. A stage that may wait belongs into
-/// `map_blocking` or `map_async`, with which the service's own threads run everything.
+/// wait until its future is polled again or dropped, or until there is another call. A stage that may wait belongs in
+/// `map_blocking` or `map_async`: with one of them, the service's own threads run everything.
 ///
-/// To *send* ([`send`](Client::send), [`send_async`](Client::send_async), [`try_send`](Client::try_send)) never runs a
+/// A *send* ([`send`](Client::send), [`send_async`](Client::send_async), [`try_send`](Client::try_send)) never runs a
 /// stage. The answers are the same either way.
 ///
 /// The service ends when its last client is dropped. Requests that wait for a full ring are sent in no particular
@@ -31,7 +31,7 @@ use std::task::Poll;
 pub struct Client<Q: Item, A: Item> {
     requests: Arc<Sender<Request<Q, A>>>,
     run: Arc<Shared>,
-    /// None if the requests go through a journal first.
+    /// `None` if the requests go through a journal first.
     callers: Option<Arc<Callers>>,
 }
 
@@ -195,7 +195,7 @@ impl<Q: Item, A: Item> Client<Q, A> {
     /// The failure of the service's run, if there is one: the stage, the number and the cause. `Handle::wait` returns
     /// it as well, to the one owner of the run's handle.
     ///
-    /// While the run's threads are leaving, it may still become one at a lesser number, as [`RunError`] says.
+    /// While the run's threads are leaving, a failure at a lesser number may still replace it: see [`RunError`].
     #[must_use]
     pub fn failure(&self) -> Option<RunError> {
         self.run.failure()
@@ -211,7 +211,7 @@ impl<Q: Item, A: Item> Client<Q, A> {
         Client { callers: Some(Arc::new(callers)), ..self }
     }
 
-    /// Sends a request if there is room for it now. If its caller is to run the stages, no worker was woken.
+    /// Sends a request if there is room for it now. If its caller must run the stages, no worker was woken.
     fn give(&self, request: Request<Q, A>) -> Result<Option<Unattended<'_>>, TrySendError<Request<Q, A>>> {
         let mut unattended = None;
         self.requests.try_send_then(request, || match &self.callers {
@@ -245,7 +245,7 @@ impl<Q: Item, A: Item> Client<Q, A> {
 type Receiver<A> = oneshot::Receiver<Option<A>>;
 type Received<A> = Result<Option<A>, oneshot::RecvError>;
 
-/// A request that was published without waking a worker. Dropped, it wakes one.
+/// A request that was published without waking a worker. If it is dropped, it wakes one.
 struct Unattended<'c> {
     callers: &'c Callers,
     run: &'c Shared,
@@ -259,7 +259,7 @@ impl Unattended<'_> {
         }
     }
 
-    /// Another caller has.
+    /// Another caller has run them.
     fn done(self) {
         std::mem::forget(self);
     }

@@ -1,4 +1,4 @@
-//! Where the requests of clients arrive, for a service that a program runs by itself.
+//! Receives the requests of clients, for a service that a program runs by itself.
 
 use super::answer::Request;
 use super::client::Client;
@@ -35,7 +35,7 @@ use std::sync::Arc;
 /// ```
 pub struct Reception<Q: Item, A: Item> {
     sender: Sender<Request<Q, A>>,
-    /// What the poller waits at.
+    /// The state at which the poller waits.
     arriving: Arc<Shared>,
 }
 
@@ -65,8 +65,8 @@ impl<Q: Item, A: Item> Reception<Q, A> {
         Client::new(self.sender, run.started.release_at_end())
     }
 
-    /// The client of a source that answers its requests by itself, before it passes their values on, as one with a
-    /// journal does. There need be no run yet. A request that waits when the poller is dropped gets no answer.
+    /// The client of a source that answers its requests itself, before it passes their values on, as a source with a
+    /// journal does. No run need exist yet. A request that waits when the poller is dropped gets no answer.
     ///
     /// ```
     /// use millstream::prelude::*;

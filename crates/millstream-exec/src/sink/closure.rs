@@ -47,7 +47,7 @@ where
 }
 
 impl<S, F, R> Fold<S, F, R> {
-    /// Calls `pause` on the state where there is nothing more for now: see [`Sink::pause`].
+    /// Calls `pause` on the state when no further value waits: see [`Sink::pause`].
     ///
     /// ```
     /// use millstream::prelude::*;
@@ -66,7 +66,7 @@ impl<S, F, R> Fold<S, F, R> {
     }
 }
 
-/// A [`Fold`] that is told where there is nothing more for now: see [`Fold::on_pause`].
+/// A [`Fold`] with a function for the moments when no further value waits: see [`Fold::on_pause`].
 pub struct OnPause<S, F, G, R = ()> {
     fold: Fold<S, F, R>,
     pause: G,

@@ -39,8 +39,8 @@ impl<A: ToOwnedItem> Sink<A> for Collect<A::Owned> {
 #[derive(Clone, Debug)]
 pub struct CollectSlots<T>(Vec<Option<T>>);
 
-/// A sink that keeps a clone of every value at its number, and returns the slots up to the last value: of the empty
-/// slots after it, and of an empty END, it hears nothing. [`Runner::collect_slots`](crate::Runner::collect_slots) adds
+/// A sink that keeps a clone of every value at its number, and returns the slots up to the last value. It does not see
+/// the empty slots after that value, nor an empty END. [`Runner::collect_slots`](crate::Runner::collect_slots) adds
 /// those.
 #[must_use]
 pub fn collect_slots<T>() -> CollectSlots<T> {

@@ -10,11 +10,11 @@ pub struct WithOutput<K, O> {
     output: Output<O>,
 }
 
-/// What a sink has returned: see [`with_output`].
+/// The output of a sink: see [`with_output`].
 pub struct Output<O>(Arc<Mutex<Option<O>>>);
 
-/// A sink, and the place where its output is had after a run. It is for the sinks with names that hang on a pipeline
-/// ([`tee_to`](millstream_core::PartsExt::tee_to)): what the sink of a job returns, the run returns.
+/// A sink, and an [`Output`] that has the sink's output after a run. It is for the named sinks of a pipeline
+/// ([`tee_to`](millstream_core::PartsExt::tee_to)): the output of a job's own sink is returned by the run.
 ///
 /// ```
 /// use millstream::prelude::*;
@@ -28,7 +28,7 @@ pub struct Output<O>(Arc<Mutex<Option<O>>>);
 /// # Ok::<(), RunError>(())
 /// ```
 ///
-/// All runs of the pipeline share one place, which has the output of the run that ended last. For runs at the same
+/// All runs of the pipeline share one [`Output`], which has the output of the run that ended last. For runs at the same
 /// time, build a pipeline each.
 pub fn with_output<K, O>(sink: K) -> (WithOutput<K, O>, Output<O>) {
     let output = Output(Arc::new(Mutex::new(None)));
@@ -36,8 +36,8 @@ pub fn with_output<K, O>(sink: K) -> (WithOutput<K, O>, Output<O>) {
 }
 
 impl<O> Output<O> {
-    /// What the sink has returned at the end of the last run; none before the first one has ended, if the sink failed
-    /// to finish, and if it was taken.
+    /// Takes the output of the sink in the last run. `None` before the first run has ended, if the sink failed to
+    /// finish, or if the output was taken already.
     #[must_use]
     pub fn take(&self) -> Option<O> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).take()

@@ -1,10 +1,10 @@
-//! Snapshots in parts, of which some are what has changed since an earlier snapshot.
+//! Snapshots in parts, some of which hold only the changes since an earlier snapshot.
 //!
 //! # The parts
 //!
 //! A part has a name of one of three kinds: `run:` has the numbers, `whole:STAGE` has all states of a stage, and
-//! `changes-N:STAGE` what has changed in them since the part with the next lower N, or since the whole one. In a part
-//! of changes each lane has a tag that says whether its state is there whole or as changes, and so has each table of a
+//! `changes-N:STAGE` has the changes in them since the part with the next lower N, or since the whole one. In a part of
+//! changes each lane has a tag that says whether its state is there whole or as changes, and so has each table of a
 //! state. This is format 2 of the parts; those of format 1 are the parts of [`Snapshot::to_parts`].
 
 use super::parts::{Run, read};
@@ -25,7 +25,7 @@ const LONGEST: usize = 7;
 /// of the whole part that its changes have together. They bound how much longer a start from a chain takes.
 const SHARE: (usize, usize) = (1, 2);
 
-/// What a later snapshot has to know of one that is stored, to be stored as what has changed.
+/// The facts about a stored snapshot with which a later one can be stored as changes.
 #[derive(Clone, Debug, Default)]
 pub struct StoredParts {
     stages: BTreeMap<String, Chain>,
@@ -40,25 +40,25 @@ struct Chain {
     changes: usize,
 }
 
-/// The parts of a snapshot that is to be stored: see [`Snapshot::to_parts_since`].
+/// The parts of a snapshot, ready to be stored: see [`Snapshot::to_parts_since`].
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct SnapshotParts {
-    /// Names and bytes of the parts that are to be written.
+    /// Names and bytes of the parts that must be written.
     pub written: Vec<(String, Vec<u8>)>,
     /// The names of parts of the earlier snapshot that belong to this one as well, as they are.
     pub kept: Vec<String>,
-    /// What the next snapshot has to know, once these are stored.
+    /// For the next call of `to_parts_since`, once these parts are stored.
     pub stored: StoredParts,
 }
 
 impl Snapshot {
-    /// This snapshot in parts, those that an earlier one has left out. States of keys are written as what has changed
-    /// since the earlier snapshot, if that is less than half of them; so a chain of changes is at most 7 long, and
-    /// has at most half as many bytes as what it begins with.
+    /// This snapshot in parts, without those that are the same as in an earlier snapshot. States of keys are written as
+    /// changes since the earlier snapshot, if those are less than half of them. A chain of changes is at most 7 long,
+    /// and has at most half as many bytes as the part that it begins with.
     ///
-    /// `earlier` is what the [`stored`](SnapshotParts::stored) snapshot said that has the parts; by default nothing is
-    /// left out. Parts have no checksum: where they are stored is to keep one.
+    /// `earlier` is the [`stored`](SnapshotParts::stored) of the earlier snapshot; with the default, all parts are
+    /// written. Parts have no checksum: whatever stores them must add one.
     ///
     /// ```
     /// use millstream::exec::StoredParts;

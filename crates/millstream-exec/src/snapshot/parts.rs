@@ -8,10 +8,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The name of the part that is no stage's. A stage cannot have it: a name is not empty.
+/// The name of the part with the numbers. No stage can have it, since a name is not empty.
 const RUN: &str = "";
 
-/// What is not a stage's.
+/// The numbers of the run.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Run {
     pub(super) at: SequenceNumber,
@@ -20,10 +20,10 @@ pub(super) struct Run {
 }
 
 impl Snapshot {
-    /// This snapshot as bytes in parts, by their names: one for each stage with a state, in order, and in front of them
-    /// one of the empty name for the numbers. A part is equal to one of another snapshot if and only if the stage's
-    /// states are written as the same bytes. Parts have no checksum: where they are stored is to keep one. Otherwise as
-    /// [`to_bytes`](Snapshot::to_bytes).
+    /// This snapshot as parts, each a name and bytes: first a part with the empty name, which holds the numbers, then a
+    /// part for each stage with a state, in order. A part is equal to that of another snapshot if and only if the
+    /// stage's states are written as the same bytes. Parts have no checksum: whatever stores them must add one.
+    /// Otherwise as [`to_bytes`](Snapshot::to_bytes).
     ///
     /// ```
     /// use millstream::prelude::*;
@@ -64,12 +64,12 @@ impl Snapshot {
         Ok(parts)
     }
 
-    /// The snapshot of which these are all [parts](Snapshot::to_parts), in any order; or those that it was
-    /// [stored as](Snapshot::to_parts_since). Its states are read when a run begins with it.
+    /// The snapshot that has exactly these [parts](Snapshot::to_parts), in any order, or that was [stored
+    /// as](Snapshot::to_parts_since) these. Its states are read when a run begins with it.
     ///
     /// # Errors
     ///
-    /// If one cannot be read, stands there twice, or is the numbers' and lacks.
+    /// If a part cannot be read or is there twice, or the part with the numbers is missing.
     pub fn from_parts(parts: impl IntoIterator<Item = (String, Vec<u8>)>) -> Result<Self, CorruptSnapshot> {
         let parts: Vec<(String, Vec<u8>)> = parts.into_iter().collect();
         if !parts.iter().any(|(name, _)| name == RUN) {
@@ -97,8 +97,8 @@ impl Snapshot {
     ///
     /// # Errors
     ///
-    /// If there is no such stage, or its state is none that JSON can say, a map whose keys are no texts for one; or if
-    /// the snapshot was [read](Snapshot::from_parts), since only a run that began with it knows the types.
+    /// If there is no such stage; if JSON cannot express its state, such as a map whose keys are not texts; or if the
+    /// snapshot was [read](Snapshot::from_parts), since only a run that began with it knows the types.
     pub fn json(&self, stage: &str) -> Result<serde_json::Value, SnapshotMismatch> {
         let failed = |why: String| SnapshotMismatch { stage: stage.to_owned(), why };
         let lanes = self.0.stages.get(stage).ok_or_else(|| failed("has no state in the snapshot".to_owned()))?;

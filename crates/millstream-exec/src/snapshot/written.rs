@@ -24,15 +24,17 @@ struct Written {
 
 impl Snapshot {
     /// This snapshot as bytes, for another process: with [`from_bytes`](Snapshot::from_bytes) a run there begins with
-    /// it. It takes a run on [`Durable`](crate::Durable) rings; those on [`Rings`](crate::Rings) keep clones.
+    /// it. The run must be on [`Durable`](crate::Durable) rings: on [`Rings`](crate::Rings) a snapshot keeps clones of
+    /// the states, which have no bytes.
     ///
-    /// The states are written by [postcard](https://docs.rs/postcard), each with the name of its type, behind the
-    /// number of this format, 1, and in front of a checksum. What postcard cannot read back, such as
-    /// `#[serde(skip_serializing_if)]`, `#[serde(untagged)]` or a `serde_json::Value`, is found out in the process that
+    /// The bytes are the number of this format, 1, then the states, each with the name of its type, then a checksum.
+    /// [postcard](https://docs.rs/postcard) writes the states. A state that postcard cannot read back, such as one with
+    /// `#[serde(skip_serializing_if)]`, `#[serde(untagged)]` or a `serde_json::Value`, fails only in the process that
     /// reads it: try it in a test. A type is known by its name as this compiler prints it.
     ///
-    /// Keep the bytes when the sink has stored everything below [`output_at`](Snapshot::output_at): sinks
-    /// [pause](crate::Sink::pause) before they pass the snapshot's mark, but what a sink still holds is not in it.
+    /// Keep the bytes once the sink has stored everything below [`output_at`](Snapshot::output_at): a sink
+    /// [pauses](crate::Sink::pause) before it passes the snapshot's mark, but values that it still holds are not in the
+    /// snapshot.
     ///
     /// ```
     /// use millstream::prelude::*;
@@ -75,7 +77,7 @@ impl Snapshot {
     ///
     /// # Errors
     ///
-    /// If these are no such bytes, or of a later format.
+    /// If the bytes are no snapshot, or have a later format.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, CorruptSnapshot> {
         let behind = bytes.strip_prefix(MAGIC).ok_or(CorruptSnapshot(Fault::Other))?;
         let (format, rest) = behind.split_first_chunk().ok_or(CorruptSnapshot(Fault::Other))?;

@@ -1,7 +1,7 @@
 use super::Source;
 use millstream_core::Item;
 
-/// A source that can be had again: see [`again`](crate::source::again).
+/// A source that can be started again: see [`again`](crate::source::again).
 #[derive(Clone, Debug)]
 pub struct Again<F>(pub(crate) F);
 

@@ -64,9 +64,9 @@ where
 
 /// The values of a [`ByTimestamp`].
 ///
-/// The times of their next values are in a tournament: a tree whose leaves are the sources, and whose inner nodes have
-/// the later one of the two that met there. When the first of all leaves, its source's next value meets those on the
-/// way up alone.
+/// The times of the next values are in a tournament: a tree whose leaves are the sources, and whose inner nodes hold
+/// the later of the two that met there. When the earliest value leaves, its source's next value is compared only with
+/// those on the way up.
 #[derive(Debug)]
 pub struct InTime<I, K, T, F> {
     /// Each with the number of values it has yielded.
@@ -126,7 +126,7 @@ impl<I: Iterator<Item = T>, K: Ord + Debug, T, F: Fn(&T) -> K> InTime<I, K, T, F
         for source in 0..count {
             entrants.push(Entrant { time: self.ask(source, None), source });
         }
-        // What meets at a node are the winners at its children; the loser stays there, and the winner goes up.
+        // The winners at a node's children meet at the node; the loser stays there, and the winner goes up.
         self.tree = (0..count.max(1)).map(absent).collect();
         for node in (1..count).rev() {
             let [mut winner, mut loser] =

@@ -18,8 +18,8 @@ use std::sync::Arc;
 /// a power of two, whatever the other rings have. Before the run starts, as many values fit; then `send` waits for it.
 /// On every other deployment the channel is a queue of that many values.
 ///
-/// Where the run takes no more, because it was drained or stopped, has failed, or was never started and the
-/// [`Receiver`] is gone, the sender's methods return the value in an error. A drain lets the stages finish what was
+/// If the run takes no more, because it was drained or stopped, has failed, or was never started and the [`Receiver`]
+/// is gone, the sender's methods return the value in an error. A drain lets the stages finish the values that were
 /// sent.
 ///
 /// ```
@@ -57,7 +57,7 @@ pub struct Receiver<T: Item> {
     slots: usize,
 }
 
-/// Tells the senders that nothing is taken any more, unless a run does that.
+/// Reports to the senders that nothing is taken any more, unless a run does that.
 pub(crate) struct StopOnDrop(pub(crate) Option<Arc<Shared>>);
 
 impl StopOnDrop {
@@ -108,7 +108,7 @@ impl<T: Item> Connect<T> for Receiver<T> {
     }
 }
 
-/// The values of a [`channel`], where no ring takes them.
+/// The values of a [`channel`], on deployments without rings.
 pub struct Received<T: Item>(Receiver<T>);
 
 impl<T: Item> Iterator for Received<T> {

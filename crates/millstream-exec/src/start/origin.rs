@@ -19,10 +19,10 @@ use std::sync::Arc;
 /// Starts the thread of a source that may wait, outside the workers.
 pub(super) type StartFeed = Box<dyn FnOnce(&Arc<Pool>) -> std::io::Result<()> + Send>;
 
-/// Where a run's values come from.
+/// The origin of a run's values.
 pub(super) struct Origin<T: Item> {
     pub(super) feeding: Feed,
-    /// What the source shares with its senders, and then with all threads of the run.
+    /// The state that the source shares with its senders, and later with all threads of the run.
     pub(super) shared: Option<Arc<Shared>>,
     pub(super) connect: Box<ConnectSource<T>>,
 }
@@ -92,7 +92,7 @@ fn fed_by_thread<T: Item>(
     Connected { end: Some(end), feed: Some(Box::new(feed)) }
 }
 
-/// Adds what drops the values that were released while nothing comes, if such values have to be dropped.
+/// Adds the tasklet that drops released values while no new ones come, if such values need a drop.
 pub(crate) fn sweeps<T: Item>(output: &Output<T>, wiring: &mut Wiring) {
     if Feed::sweeps::<T>() {
         wiring.end("source", Role::Source, Box::new(SweepTasklet(output.clone())));

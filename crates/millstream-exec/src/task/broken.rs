@@ -1,4 +1,4 @@
-//! What becomes of panics.
+//! How a task ends after a panic.
 
 use super::Task;
 use crate::RunError;

@@ -1,4 +1,4 @@
-//! What the numbers of a task cost, by its timed steps.
+//! The cost of a task's numbers, from its timed steps.
 
 use super::{Task, add};
 use std::sync::atomic::Ordering;
@@ -13,8 +13,8 @@ impl Task {
         self.elsewhere.load(Ordering::Relaxed) * 2 > self.moved()
     }
 
-    /// The numbers that timed steps moved, and the nanoseconds those steps took. None of a task that
-    /// [is elsewhere](Task::is_elsewhere), if they were few: END by itself says nothing of a number's cost.
+    /// The numbers that timed steps moved, and the nanoseconds those steps took. Zero for a task that [is
+    /// elsewhere](Task::is_elsewhere), if they were few: END by itself says nothing about the cost of a number.
     pub(crate) fn timed(&self) -> (u64, u64) {
         let moved = self.timed_moved.load(Ordering::Relaxed);
         if moved < ENOUGH && self.is_elsewhere() {

@@ -1,9 +1,9 @@
 //! Many turns of a feedback loop's tasks under one set of locks.
 //!
-//! One number at a time passes through a loop, so a step moves one number, and what a step costs beside its work is
-//! paid for every number: a lock, a catch for panics, a look at marks and markers, the counters. Here all of that is
-//! paid once for many turns. Nothing is timed. When something is under way that concerns single steps, as a mark or the
-//! end of the stream downstream, the caller steps the tasks one by one.
+//! One number at a time passes through a loop, so a step moves one number, and the overhead of a step is paid for every
+//! number: a lock, a catch for panics, a look at marks and markers, the counters. Here all of that is paid once for
+//! many turns. Nothing is timed. When something is under way that concerns single steps, as a mark or the end of the
+//! stream downstream, the caller steps the tasks one by one.
 
 use super::{Task, add};
 use crate::shared::Shared;
@@ -27,14 +27,14 @@ pub(crate) struct Turns {
     pub(crate) done: Option<usize>,
 }
 
-/// What one task did.
+/// The work of one task.
 #[derive(Clone, Copy, Default)]
 struct Moved {
     numbers: u64,
     steps: u64,
 }
 
-/// What all of them did, also if one has panicked.
+/// The work of all tasks, even if one has panicked.
 #[derive(Default)]
 struct Sum {
     of: [Moved; MOST],
@@ -47,7 +47,7 @@ struct Sum {
 
 impl Task {
     /// Steps these of the tasks in turn, at most `most` times each, until a turn moves nothing or one of them is done.
-    /// None, and nothing is done, if their steps must be taken one by one, or another thread holds a lock.
+    /// Does nothing and returns `None` if their steps must be taken one by one, or if another thread holds a lock.
     pub(crate) fn turns(tasks: &[Arc<Task>], indices: &[usize], most: usize, shared: &Shared) -> Option<Turns> {
         let count = indices.len();
         if count > MOST {

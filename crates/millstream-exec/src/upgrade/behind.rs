@@ -1,7 +1,7 @@
 //! The snapshot that an upgrade leaves at its own number.
 //!
-//! Its mark is planned at the number of the change when the mark of that is laid, so the source publishes nothing from
-//! there on before both are over: no number is between the old version's last one and the snapshot.
+//! Its mark is planned at the number of the change, when the mark of the change is laid. So the source publishes
+//! nothing from that number on before both are over: no number is between the old version's last one and the snapshot.
 
 use crate::marks::{Change, Retired};
 use crate::snapshot::Snapshot;
@@ -11,7 +11,7 @@ use millstream_core::failure::{caught, into_message};
 use millstream_ring::MarkKind;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// What a change does when its version begins, and the snapshot that it leaves.
+/// The function that a change calls when its version begins, and the snapshot that it leaves.
 pub(crate) struct Behind {
     begins: Option<Box<dyn FnOnce(SequenceNumber) + Send>>,
     left: Left,
@@ -54,11 +54,11 @@ impl Behind {
         Box::new(Takes(self.left.clone()))
     }
 
-    /// The version begins.
+    /// Calls the program's function: the version begins.
     ///
     /// # Errors
     ///
-    /// If what was to be called then has panicked.
+    /// If that function panics.
     pub(super) fn begin(&mut self, at: SequenceNumber) -> Result<(), UpgradeError> {
         let Some(begins) = self.begins.take() else { return Ok(()) };
         caught(|| begins(at)).map_err(|payload| UpgradeError::Panicked(into_message(payload)))

@@ -9,7 +9,7 @@ use std::fmt;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum UpgradeError {
-    /// The run was over before.
+    /// The run has ended.
     Ended,
     /// The new pipeline reads other items, or yields another shape, than the run's.
     OtherEnds {
@@ -91,7 +91,7 @@ impl Error for UpgradeError {
     }
 }
 
-/// What does not fit, and what can be done about states.
+/// Writes the parts that do not fit, and the remedies for states.
 fn refusals(check: &UpgradeCheck, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     let (mut before, mut dropped) = ("", false);
     for stage in check.refused() {

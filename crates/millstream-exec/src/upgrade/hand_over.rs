@@ -1,7 +1,7 @@
 //! The states of a version that has retired go to the stages of the one that goes on.
 //!
-//! First everything is asked that can fail: types, versions, bounds, migrations. Then the states are exchanged,
-//! which cannot fail. So the old version either keeps all its states or has left all of them.
+//! First everything that can fail is checked: types, versions, bounds, migrations. Then the states are exchanged, which
+//! cannot fail. So the old version either keeps all its states or has left all of them.
 
 use super::error::StateMismatch;
 use crate::in_place::{HeldState, InPlace};
@@ -45,7 +45,7 @@ impl<'t> OldTasklets<'t> {
 /// The states of each stage, one for each of its tasklets that keep one.
 pub(super) type ByStage<'s> = BTreeMap<String, Vec<Box<dyn HeldState + 's>>>;
 
-/// Those of which copies were left.
+/// The states of which copies were left.
 pub(super) fn copies<'s>(kept: Vec<(String, Kept)>) -> ByStage<'s> {
     let mut states = ByStage::new();
     for (stage, kept) in kept {
@@ -87,7 +87,7 @@ pub(super) fn hand_over(
         migrated.extend(states.map(|states| (stage.clone(), states)));
     }
     before.extend(migrated);
-    // Those that tell keys apart come first, the outermost in front: they say where each key is.
+    // The states of key routers come first, the outermost before the inner ones: they say where each key is.
     let keys_first = |stage: &&Stage| stage.kind != "key";
     let mut stages: Vec<_> = plan.stages.iter().collect();
     stages.sort_by_key(keys_first);
@@ -116,7 +116,7 @@ fn spread(old: &mut [Box<dyn HeldState + '_>], new: &mut [Box<dyn InPlace + '_>]
     spread(&mut old, &mut new, moves);
 }
 
-/// What a migration makes of the states of a stage, in the lanes in which they were; none if they go on as they are.
+/// The migrated states of a stage, in the lanes in which they were; `None` if they go on as they are.
 fn judge(
     old: &[Box<dyn HeldState + '_>],
     new: &[Box<dyn InPlace + '_>],

@@ -29,7 +29,7 @@ where
 {
     fn change(&self, ends: Option<&Ends>, site: Site) -> Result<Box<dyn Change>, UpgradeError> {
         let (version, trial) = ((self.next.clone(), self.states.clone()), self.trial.clone());
-        // What a trial finds is no failure of the run.
+        // The result of a trial is no failure of the run.
         let answer = if trial.is_some() { Answer::Reported } else { Answer::FailsRun };
         change_to::<R, T, P>(version, trial, ends, site, (answer, None))
     }

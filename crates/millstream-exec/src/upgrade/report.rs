@@ -18,10 +18,10 @@ pub struct ChangeReport {
     pub reason: Option<String>,
     /// What became of each stage.
     pub stages: UpgradeCheck,
-    /// How many states went from a tasklet of the old version to one of the new version.
+    /// The number of states that went from a tasklet of the old version to one of the new version.
     pub states_moved: usize,
-    /// How long each stage of the old version had taken nothing when the new version began, in pipeline order: its
-    /// pause, in which the stages after it worked on what was in their rings.
+    /// The pause of each stage of the old version, in pipeline order: the time for which it had taken nothing when the
+    /// new version began. Meanwhile the stages after it worked on the values in their rings.
     pub pauses: Vec<StagePause>,
     /// How long the new version took to be wired and to get its states: the part of the pauses in which no stage
     /// worked.
@@ -52,7 +52,7 @@ impl fmt::Display for RefusedChange {
     }
 }
 
-/// For how long a stage took nothing.
+/// The time for which a stage took nothing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[expect(missing_docs, reason = "the names say it")]

@@ -1,4 +1,4 @@
-//! The states of a snapshot that another version of the pipeline took go to the stages of the present one.
+//! Moves the states of a snapshot of another version of the pipeline to the stages of the present one.
 //!
 //! The stages are wired with fresh states, on the clocks of the snapshot. Then its states are handed over to them, as
 //! those of a version that has retired are.

@@ -2,8 +2,8 @@
 //!
 //! At a mark at number N every stage of the running version leaves a clone of its state, and goes on. The shadow begins
 //! at N with the clones, reads the source's ring by a reader of its own, and its tasklets are stepped by the same
-//! workers. A tasklet at its end reads both outputs side by side ([`Comparer`](compare::Comparer)). What fails in the
-//! shadow ends the shadow, and not the run: its tasklets are dropped, and nothing is left of it.
+//! workers. A tasklet at its end reads both outputs side by side ([`Comparer`](compare::Comparer)). A failure in the
+//! shadow ends the shadow and leaves the run alone: the shadow's tasklets are dropped, and nothing is left of it.
 //!
 //! To cut over at number M is an upgrade without a hand-over: the running version retires at M, the comparer leaves its
 //! reader of the shadow's output at M to the sink, and the shadow's tasklets, which have gone on meanwhile, are the
@@ -36,11 +36,11 @@ use millstream_core::{Arrow, Deploy, Item, Val};
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-/// The change by which a shadow begins, and what it is from then on.
+/// The change by which a shadow begins, and the shadow itself.
 pub(crate) type Begins = (Box<dyn Change>, Arc<dyn AnyShadow>);
 
-/// The change by which a pipeline begins to run beside that of a run, if the run's ends have its types. `tried` is for
-/// how many numbers it does, if it then takes its place.
+/// The change by which a pipeline begins to run beside that of a run, if the run's ends have its types. `tried` is the
+/// number of numbers for which it runs before it takes the other's place, if it is a trial.
 pub(crate) fn beside<R: RingRunner, T: Item, P>(
     (next, states): (Arc<P>, StateRules),
     ends: Option<&Ends>,

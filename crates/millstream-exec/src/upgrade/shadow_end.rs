@@ -18,7 +18,7 @@ pub enum ShadowEnd {
         /// The shadow's.
         shadow: String,
     },
-    /// For the same input one version has given more outputs than the other, so that they do not go on side by side.
+    /// For the same input one version has yielded more outputs than the other, so they cannot be compared any longer.
     OtherNumbers {
         /// The stage that writes the output.
         stage: String,
@@ -36,7 +36,7 @@ pub enum ShadowEnd {
         /// Why.
         cause: String,
     },
-    /// It was ended: the program did not want it any more, the pipeline was replaced by another one, or the run ended.
+    /// The program dropped it, another pipeline replaced the running one, or the run ended.
     Dropped,
     /// It has taken the place of the running version.
     CutOver,

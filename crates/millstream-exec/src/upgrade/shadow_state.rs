@@ -22,7 +22,7 @@ impl ShadowState {
         self.end.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Ends the shadow, unless it has ended before. Its tasklets drop what they have at their next step.
+    /// Ends the shadow, unless it has ended before. Its tasklets drop their values at their next step.
     pub(crate) fn finish(&self, end: ShadowEnd, marks: &Marks) {
         let mut known = self.lock();
         // Another shadow may run by now, which this end does not concern.

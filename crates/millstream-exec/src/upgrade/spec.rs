@@ -1,4 +1,4 @@
-//! What an upgrade goes on with, and what its author says about states.
+//! The pipeline of an upgrade, and its options for states.
 
 use super::shadow::{Trial, equal};
 use crate::migrations::{Migration, StateRules};
@@ -8,7 +8,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A pipeline that is to take the place of a running one, with migrations for the states whose types have changed.
+/// A pipeline that will replace a running one, with migrations for the states whose types have changed.
 ///
 /// [`Handle::upgrade`](crate::Handle::upgrade) and [`Rings::upgrade_at`](crate::Rings::upgrade_at) take one, or a
 /// pipeline alone.
@@ -49,7 +49,7 @@ impl<P: Arrow> Upgrade<P> {
         Upgrade { next: Arc::new(next), states: StateRules::default(), trial: None }
     }
 
-    /// This stage begins with the state that `migrate` makes from the old one. For a stage inside `shard_by` it is
+    /// Begins this stage with the state that `migrate` makes from the old one. For a stage inside `shard_by` it is
     /// called once for each key; for a `feedback`, once for its state. It is called while no stage takes a number, so
     /// it should not take long; [`within`](Upgrade::within) sets a limit.
     ///
@@ -65,15 +65,16 @@ impl<P: Arrow> Upgrade<P> {
         self
     }
 
-    /// The state of this stage may be lost: the new pipeline has no such stage. Without this that is an error.
+    /// Allows the state of this stage to be lost, since the new pipeline has no such stage. Without this call that is
+    /// an error.
     #[must_use]
     pub fn dropping(mut self, stage: impl Into<String>) -> Self {
         self.states.drop(stage.into());
         self
     }
 
-    /// This stage begins fresh, although the running pipeline has a stage of its name: what that stage kept is lost.
-    /// The state may be of any type. In a `shard_by`, the states of the keys still go on.
+    /// Makes this stage begin fresh, although the running pipeline has a stage of its name: the state of that stage is
+    /// lost. The state may be of any type. In a `shard_by`, the states of the keys still go on.
     ///
     /// ```
     /// use millstream::prelude::*;
@@ -88,12 +89,12 @@ impl<P: Arrow> Upgrade<P> {
         self
     }
 
-    /// All migrations together have this time. If they have not ended by then, the upgrade is refused
+    /// Limits the time of all migrations together. If they have not ended by then, the upgrade is refused
     /// ([`UpgradeError::State`](crate::UpgradeError::State)), and the old pipeline goes on at the same number. Without
     /// a limit it would wait for as long as they take.
     ///
-    /// Each migration then runs on a thread of its own, with a clone of the old state, and of the new one as it would
-    /// begin. One that is too late goes on there until it ends by itself, and what it makes is dropped.
+    /// With a limit, each migration runs on a thread of its own, with a clone of the old state, and of the new one as
+    /// it would begin. A migration that is too late goes on there until it ends by itself, and its result is dropped.
     ///
     /// ```
     /// use millstream::prelude::*;
@@ -125,15 +126,15 @@ impl<P: Arrow> Upgrade<P> {
         self
     }
 
-    /// Tries the pipeline for `numbers` numbers of the source, before it takes the place of the running one: it begins
-    /// beside that at a number N, as a [shadow](crate::Handle::shadow), with clones of the states, and takes over at
-    /// N + `numbers`, which the source does not pass before. Up to then its output goes nowhere, and is not compared;
-    /// [`tried_alike`](Upgrade::tried_alike) compares it.
+    /// Tries the pipeline for `numbers` numbers of the source before it replaces the running one. It begins beside the
+    /// running one at a number N, as a [shadow](crate::Handle::shadow), with clones of the states, and takes over at N
+    /// + `numbers`. The source does not pass that number earlier. Until then the output of the trial goes nowhere, and
+    /// is not compared; [`tried_alike`](Upgrade::tried_alike) compares it.
     ///
-    /// If it fails in that time, by an error or a panic, the running pipeline goes on, which it has done all the time:
-    /// no number is lost, and no stage has paused. `upgrade` returns [`UpgradeError::Shadow`](crate::UpgradeError),
-    /// with the stage, the number and the cause; the report has the same in `refused_changes`. With `upgrade_at` that
-    /// is all: the run does not fail.
+    /// If it fails in that time, by an error or a panic, the running pipeline simply goes on: no number is lost, and no
+    /// stage has paused. `upgrade` returns [`UpgradeError::Shadow`](crate::UpgradeError), with the stage, the number
+    /// and the cause; the report has the same in `refused_changes`. With `upgrade_at` that is all: the run does not
+    /// fail.
     ///
     /// A pipeline that cannot run beside another one cannot be tried ([`UpgradeError::NoShadow`](crate::UpgradeError)),
     /// and one whose output has more or fewer numbers for the same input is refused. `upgrade` waits until the source
@@ -191,7 +192,7 @@ impl<P: Arrow> Upgrade<P> {
         self.next.plan()
     }
 
-    /// What would become of a run of a pipeline with the plan `old`.
+    /// The verdict on every stage if a run of a pipeline with the plan `old` were upgraded.
     ///
     /// ```
     /// use millstream::prelude::*;
@@ -212,7 +213,7 @@ impl<P: Arrow> fmt::Debug for Upgrade<P> {
     }
 }
 
-/// What can take the place of a running pipeline: a pipeline, or an [`Upgrade`] to one. Nothing to implement.
+/// A value that can replace a running pipeline: a pipeline, or an [`Upgrade`] to one. Nothing to implement.
 pub trait IntoUpgrade {
     /// The pipeline.
     type Next: Arrow;

@@ -37,7 +37,7 @@ fn a_call_of_a_service_that_takes_little_runs_the_stages() {
 }
 
 #[test]
-fn what_is_only_sent_runs_on_the_workers() {
+fn a_request_that_is_only_sent_runs_on_the_workers() {
     within(LONG, || {
         let (client, _run) = stage_thread();
         until_here(|| client.call_blocking(1).unwrap());

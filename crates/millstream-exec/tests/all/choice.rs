@@ -136,7 +136,7 @@ fn a_lane_of_a_shared_ring_that_panics_is_named() {
     }
 }
 
-/// The two maps have one ring: while one of them is held up, no output of the other one is published.
+/// The two maps write one ring: while one map is held up, no output of the other is published.
 #[test]
 fn two_maps_fill_one_ring() {
     // A worker that has both lanes may come to the one that is held first; then the run is repeated.

@@ -32,7 +32,7 @@ fn goes_on<Known: BoxKind<Rings = Durable>>(p: &BoxPipeline<u64, u64, Known>) {
 }
 
 #[test]
-fn what_is_in_a_box_goes_on_from_bytes() {
+fn the_states_of_a_box_go_on_from_bytes() {
     type Boxed = BoxEverywhere<u64, u64, OnDurable>;
     let p: Boxed = pipeline::<u64>().scan(0, sum).named("sum").boxed_as();
     let p: Boxed = p.filter(|x| x % 3 != 0).scan(1, sum).named("more").boxed_as();
@@ -41,7 +41,7 @@ fn what_is_in_a_box_goes_on_from_bytes() {
 }
 
 #[test]
-fn so_do_the_statements_of_a_block() {
+fn the_states_of_a_block_go_on_from_bytes() {
     enum Sums {}
     let (mut w, x) = BoxBlock::<Val<u64>, Sums, OnDurable>::new();
     let first = w.wire("first", x.scan(0, sum).any_edge());

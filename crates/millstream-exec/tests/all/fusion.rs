@@ -68,7 +68,7 @@ fn a_failure_names_the_stage_of_the_loop_and_the_number() {
 }
 
 #[test]
-fn what_was_made_before_a_failure_comes_out() {
+fn outputs_from_before_a_failure_come_out() {
     let p = pipeline::<u64>().try_map(|x| if *x < 500 { Ok(*x) } else { Err("enough") }).named("part").map(|x| x + 1);
     let mut outputs = Rings::new().workers(1).batch(64).iter(p.from(0..10_000)).unwrap();
     assert!((1..=500).all(|x| outputs.try_next().unwrap() == Some(x)));

@@ -147,7 +147,7 @@ fn little_that_has_changed_is_written_as_changes() {
     }
 }
 
-/// The states of a version that ran beside the other one began as copies, and went their own way.
+/// The states of a version that ran beside the earlier one began as copies of its states, and then differed.
 #[test]
 fn a_version_that_ran_beside_is_not_written_as_changes_of_the_one_before() {
     let counting = |step: u64| {

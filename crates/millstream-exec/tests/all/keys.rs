@@ -62,7 +62,7 @@ fn every_k_on_every_deployment_equals_a_map_of_states() {
 }
 
 #[test]
-fn the_model_equals_that_too() {
+fn the_model_equals_a_map_of_states_too() {
     let p = pipeline::<u64>().shard_by(
         |x| x % 7,
         3,

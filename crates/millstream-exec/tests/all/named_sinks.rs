@@ -70,7 +70,7 @@ fn a_sink_in_a_loop_and_one_on_a_new_clock_get_every_value_once() {
     }
 }
 
-/// What a sink was told.
+/// A sink that records its outcome, and may refuse a number.
 #[derive(Clone, Default)]
 struct Told {
     told: Arc<Mutex<Vec<String>>>,
@@ -134,7 +134,7 @@ fn a_sink_that_cannot_finish_is_a_failure_of_which_later_ones_know() {
 }
 
 #[test]
-fn sinks_are_told_how_the_run_ended() {
+fn sinks_get_the_outcome_of_the_run() {
     let told = Told { name: "kept", ..Told::default() };
     let p = pipeline::<u64>().tee_to("kept", told.clone()).map(|x| 100 / (5 - x)).named("divide");
     assert!(Rings::new().collect((&p).from(0..9)).is_err());

@@ -1,4 +1,4 @@
-//! Runs of one loop through stages that start a clock, and stages of text: values go past the slots behind the source's
+//! Runs of one loop through stages that start a clock, and stages of text: values go past the slots after the source's
 //! ring, and nothing else of it shows.
 
 use millstream_core::text::{Block, OwnedPiece, Splitter};

@@ -13,7 +13,7 @@ fn push(all: &mut Vec<u64>, _: SequenceNumber, x: &u64) {
     all.push(*x);
 }
 
-/// What a sender was told to be accepted comes out, although it waits in the sender's own queue when the drain begins.
+/// Every value that a sender accepted comes out, although it waits in the sender's own queue when the drain begins.
 #[test]
 fn a_drain_on_queues_takes_what_was_sent() {
     fn drained<X: Source<u64> + Send + 'static>(send: impl Fn(u64) -> bool, source: X) {

@@ -76,7 +76,7 @@ fn a_run_that_chooses_its_workers_sees_what_each_stage_costs() {
 }
 
 #[test]
-fn the_time_of_dear_values_is_told_apart() {
+fn a_stage_with_dear_values_has_its_own_cost() {
     let p = pipeline::<u64>().map(|x| x + 1).map(|x| x * 2);
     let nap = |_: SequenceNumber, _: &u64| std::thread::sleep(Duration::from_millis(1));
     let report = Rings::new().workers(1).for_each(p.from(source::ready(0..100)), nap).unwrap();
@@ -222,7 +222,7 @@ fn an_error_of_the_sink_is_the_failure_of_the_run() {
     assert_eq!((stage.as_str(), number), ("sink", Some(SequenceNumber(299))));
 }
 
-/// What a sink is told beside values: the number of each mark, and `None` for a pause.
+/// A sink that records the number of each mark, and `None` for a pause.
 struct Told(Arc<Mutex<Vec<Option<u64>>>>, bool);
 
 impl Sink<Val<u64>> for Told {

@@ -78,8 +78,8 @@ fn a_failure_names_the_stage_and_its_number_and_what_comes_before_is_written() {
 }
 
 #[test]
-fn a_failure_of_the_sink_is_the_one_that_is_told() {
-    // The stage in front of the sink has failed before, at a later number of the same block.
+fn a_failure_of_the_sink_is_the_one_that_is_reported() {
+    // The stage before the sink has failed earlier, at a later number of the same block.
     let p = pipeline::<Block>().lines().map_bytes(|line, out| {
         assert!(number(&line) != 9, "the ninth");
         out.extend(&line);

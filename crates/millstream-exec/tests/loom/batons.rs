@@ -22,7 +22,7 @@ fn publish_and_work(baton: &Baton, published: &AtomicUsize, done: &AtomicUsize) 
 }
 
 #[test]
-fn what_is_left_to_the_holder_of_a_baton_is_done() {
+fn a_request_that_is_left_to_the_holder_of_a_baton_is_done() {
     loom::model(|| {
         let baton = Arc::new(Baton::new());
         let [published, done] = [(); 2].map(|()| Arc::new(AtomicUsize::new(0)));

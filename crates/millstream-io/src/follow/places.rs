@@ -39,7 +39,7 @@ impl FollowPlaces {
         places.push_back((read, FollowPlace { device, inode, offset }));
     }
 
-    /// Where the byte behind the first `read` ones is; behind the last byte of a file if the next file was not begun.
+    /// The place of the byte after the first `read` ones: after the last byte of a file if the next file was not begun.
     /// None before the first file, and for bytes of files that were [forgotten](FollowPlaces::forget).
     #[must_use]
     pub fn of(&self, read: u64) -> Option<FollowPlace> {

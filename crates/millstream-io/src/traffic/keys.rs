@@ -20,7 +20,7 @@ impl Keys {
             (below / all * 18_446_744_073_709_551_616.0) as u64
         };
         let mut ends: Box<[u64]> = (0..keys).map(part).collect();
-        // The last key has what rounding left over.
+        // The last key gets the remainder of the rounding.
         ends[keys as usize - 1] = u64::MAX;
         Keys::Skewed(ends)
     }

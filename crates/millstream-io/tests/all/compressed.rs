@@ -97,7 +97,7 @@ fn other_data_is_an_error() {
 }
 
 #[test]
-fn bytes_behind_the_last_member_are_an_error_and_no_truncation() {
+fn bytes_after_the_last_member_are_an_error_and_no_truncation() {
     for rest in [&b"x"[..], b"\0", b"and something else"] {
         let (bytes, error) = read("gz", &[&gzip(b"to be\n")[..], &gzip(b"or not\n"), rest].concat());
         let error = error.unwrap_or_else(|| panic!("{rest:?}: no error"));

@@ -183,7 +183,7 @@ fn every_file_begins_with_its_header_once() {
         }
         sink.finish().unwrap();
     }
-    // Two values have room behind a header.
+    // Two values have room after a header.
     assert_eq!((read("out.1"), read("out")), ("n\n0\n1\n".to_owned(), "n\n2\n3\n".to_owned()));
 
     let mut sink = FileSink::append(dir.path().join("resumed")).header("n\n").open().unwrap();

@@ -22,7 +22,7 @@ pub struct Said {
     pub line: u64,
     /// The number of the input, in its block, from 0.
     pub number: u64,
-    /// What the message is.
+    /// The kind of message.
     pub what: What,
 }
 
@@ -35,9 +35,9 @@ pub enum What {
     Invalid(String),
     /// `halt`, with an exit code. The answer ends here.
     Halted(i32),
-    /// What `debug` prints.
+    /// A message of `debug`.
     Debug(String),
-    /// What `stderr` prints.
+    /// A text of `stderr`.
     Stderr(Vec<u8>),
 }
 

@@ -10,7 +10,7 @@ pub(crate) struct FieldTree {
     path: Option<usize>,
 }
 
-/// What was found at a path.
+/// The field at a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Found {
     /// No such field, or `null` on the way.

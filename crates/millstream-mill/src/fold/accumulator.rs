@@ -9,7 +9,7 @@ use std::io::Write;
 /// A value, and its row.
 type Ranked = (Bytes, Bytes);
 
-/// What a fold keeps of the rows of a key.
+/// The state of a fold for the rows of a key.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) enum Accumulator {
     Count(u64),

@@ -31,7 +31,7 @@ pub(crate) struct Entry {
     pub(crate) row: (u32, u32),
 }
 
-/// What an aggregate adds for a row.
+/// The value that an aggregate adds for a row.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Value {
     Nothing,

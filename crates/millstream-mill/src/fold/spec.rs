@@ -4,14 +4,14 @@ use millstream_jq::Expression;
 use millstream_registry::{Literal, Parameter, WrongCode};
 use std::sync::Arc;
 
-/// What a fold computes.
+/// The specification of a fold.
 #[derive(Clone, Debug)]
 pub(crate) struct Fold {
     pub(crate) stage: Arc<str>,
     pub(crate) aggregates: Vec<Aggregate>,
     /// `None` for one answer of all rows.
     pub(crate) key: Option<Expression>,
-    /// What the key is called, if it is no object.
+    /// The name of the key, if the key is not an object.
     pub(crate) key_name: String,
     pub(crate) windows: Option<Windows>,
     /// The most keys, or keys of open windows.
@@ -61,7 +61,7 @@ impl Kind {
 }
 
 impl Fold {
-    /// What a key is called: the last name on the way to it.
+    /// The name of a key: the last name in its path.
     pub(crate) fn name_of(key: Option<&Expression>) -> String {
         let text = key.map_or("", Expression::text).trim();
         let name = text.rsplit('.').next().unwrap_or("").trim_matches('"');

@@ -74,7 +74,7 @@ pub(super) fn register(stages: &mut Stages, building: &Building) {
         .about("two outputs merged into one");
 }
 
-/// What a sink knows of the rows so far.
+/// A sink's knowledge of the rows so far.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct SoFar {
     pub(super) header: Header,
@@ -84,7 +84,7 @@ pub(super) struct SoFar {
 
 /// Makes a text of rows; the flag says whether this is END.
 pub(super) type WriteRows = Box<dyn Fn(&mut SoFar, &Rows, bool) -> Written + Send + Sync>;
-/// What a text ends with.
+/// Makes the end of a text.
 pub(super) type EndRows = Box<dyn Fn(SoFar, Option<Written>) -> Option<Written> + Send + Sync>;
 
 /// A sink with a state. In boxes its functions make one type of all such sinks, which is compiled once.
@@ -112,7 +112,7 @@ fn written_table(
     text_of_rows(count, write, |_, own| own)
 }
 
-/// What rows without a sink go through.
+/// Adds `print`, the stage for rows without a sink.
 fn printed(stages: &mut Stages, building: &Building) {
     let (sinks, terminal) = (building.clone(), building.terminal);
     stages

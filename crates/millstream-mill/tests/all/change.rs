@@ -24,7 +24,7 @@ pub(crate) fn drops(stages: &[&str]) -> Allowed {
     Allowed { drops: names(stages), ..Allowed::default() }
 }
 
-/// What would become of a run, without the stages that keep nothing.
+/// The verdict on a run, without the stages that keep nothing.
 fn check(old: &str, new: &str, allowed: &Allowed) -> Vec<String> {
     let old = load(old, 1);
     let next = next(&old, new);
@@ -90,7 +90,7 @@ fn a_kept_stage_that_has_changed_is_confirmed() {
     let why = "it reads `where(.n)`, and read `jsonl`: `keep count` keeps its state nevertheless";
     let lines = check(old, new, &Allowed::default());
     assert!(lines.contains(&format!("refused  count: {why}")), "{lines:?}");
-    // A state behind another one that has changed.
+    // A state after another one that has changed.
     let old = "let few = jsonl | take(3); let n = few | count; n";
     let why = "it reads `take(4)`, and read `take(3)`: `keep n` keeps its state nevertheless";
     let lines = check(old, &old.replace('3', "4"), &keeps(&["few"]));
@@ -192,7 +192,7 @@ fn the_sources_are_those_of_the_run() {
 }
 
 #[test]
-fn wrong_texts_are_said_with_all_mistakes() {
+fn wrong_texts_are_refused_with_all_mistakes() {
     let program = load(OLD, 1);
     let wrong = program.next("jsonl | cuont | where(.n >); keep all").map(drop).unwrap_err().to_string();
     for part in ["there is no stage `cuont`", "expected term, found the end"] {

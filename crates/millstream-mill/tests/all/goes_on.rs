@@ -8,7 +8,7 @@ use millstream_mill::{Allowed, Program, Raw, Written};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
-/// Blocks whose rows have a field `v`, which is 0 in front of a number and 1 from there on.
+/// Blocks whose rows have a field `v`, which is 0 before a number and 1 from it on.
 fn versions(program: &Program, input: &str, cut: usize, at: usize) -> Vec<Raw> {
     let tagged = |(n, raw): (usize, Raw)| {
         let text = String::from_utf8(raw.block.to_vec()).expect("text");
@@ -33,7 +33,7 @@ fn out(program: &Program, all: Vec<Written>) -> (BTreeMap<String, String>, Out) 
     (files, out)
 }
 
-/// What a run writes that goes on with another text at a number.
+/// The output of a run that goes on with another text at a number.
 fn changed(
     old: &Program,
     new: &Program,

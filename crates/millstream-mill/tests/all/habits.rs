@@ -1,11 +1,11 @@
-//! What those who know jq expect.
+//! The habits of jq users, and the messages for them.
 
 use crate::meaning::{check, check_dead};
 use crate::running::of;
 use millstream_mill::Program;
 
 #[test]
-fn what_is_written_is_json() {
+fn the_outputs_are_json() {
     let rows = "{\"a\":1e300,\"b\":-1}\n";
     let largest = "1.7976931348623157e+308";
     check(
@@ -70,7 +70,7 @@ fn an_expression_without_brackets_has_one_message() {
 }
 
 #[test]
-fn an_expression_in_the_place_of_a_stage_is_told_of_map() {
+fn the_message_for_an_expression_in_place_of_a_stage_names_map() {
     for (stage, help) in [
         (".a", "write `map(.a)`"),
         (".[]", "write `map(.[])`"),
@@ -96,7 +96,7 @@ fn an_argument_may_begin_with_a_sign() {
 }
 
 #[test]
-fn a_late_row_is_told_of_a_lateness_that_would_take_it() {
+fn the_message_for_a_late_row_names_a_lateness_that_would_take_it() {
     let rows = |late: u64| format!("{{\"t\":1000000}}\n{{\"t\":{}}}\n", 1_000_000 - late);
     for (set, late, advised) in [("0s", 61, "2m"), ("1m", 200, "5m"), ("1m", 86_400, "2d"), ("30s", 3599, "1h")] {
         let late = rows(late);

@@ -1,4 +1,4 @@
-//! What is one key.
+//! Values that are one key.
 
 use crate::meaning::check;
 

@@ -262,7 +262,7 @@ fn answers_on_a_terminal_are_aligned() {
 }
 
 #[test]
-fn what_does_not_fit_is_a_dead_letter() {
+fn a_row_that_does_not_fit_is_a_dead_letter() {
     check_dead(
         "csv(schema: {qty: int, price: float}) | map(.id)",
         &[ORDERS],
@@ -382,7 +382,7 @@ fn a_guess_at_a_call_is_answered_by_the_call() {
 }
 
 #[test]
-fn a_text_without_a_source_is_told_of_sources() {
+fn the_message_for_a_text_without_a_source_lists_sources() {
     for text in ["count", "where(.n > 3) | count", "\"f.csv\" | count", ".n", "f.jsonl | count", "-3"] {
         let sqlite = if cfg!(feature = "sqlite") { "`sqlite`, " } else { "" };
         let help = "a program begins with a source: `csv`, `jsonl`, `lines`, ";

@@ -7,7 +7,7 @@ fn rows(row: impl Fn(u64) -> String) -> String {
     (1..=20_000).map(row).collect()
 }
 
-/// What a block says of itself.
+/// The contents of a block.
 fn told(raw: &Raw) -> (Vec<u8>, usize, u64, Option<String>) {
     (raw.block.to_vec(), raw.skip, raw.first, raw.columns.as_ref().map(ToString::to_string))
 }

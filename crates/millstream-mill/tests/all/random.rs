@@ -117,8 +117,8 @@ proptest! {
         }
     }
 
-    /// Stopped in front of any number, and begun there again with its states as bytes, a program ends as the model,
-    /// also with another number of shards and workers.
+    /// A program is stopped before any number, and begun there again with its states as bytes, also with another number
+    /// of shards and workers. It ends as the model does.
     #[test]
     fn a_program_goes_on_from_its_states(
         (text, input) in programs(),

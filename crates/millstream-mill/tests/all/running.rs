@@ -26,7 +26,7 @@ pub(crate) enum Way {
     Rings { workers: usize, ring: usize },
 }
 
-/// What comes out of a program.
+/// The outputs of a program.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Out {
     /// By the number of a sink.
@@ -68,7 +68,7 @@ pub(crate) fn run(program: &Program, input: Vec<Raw>, way: Way) -> Out {
     out
 }
 
-/// What leaves, by number.
+/// The outputs, by number.
 pub(crate) type Numbered = Vec<(u64, Written)>;
 
 /// By the model.
@@ -78,7 +78,7 @@ pub(crate) fn numbered(program: &Program, input: Vec<Raw>) -> Numbered {
     all
 }
 
-/// The states in front of the number after this input, as bytes. They are also shown as JSON.
+/// The states after this input, as bytes. They are also shown as JSON.
 pub(crate) fn states(program: &Program, input: Vec<Raw>) -> Vec<u8> {
     let (sender, receiver) = source::channel(input.len() + 1);
     let pipeline = &program.pipeline;
@@ -104,7 +104,7 @@ pub(crate) fn from_states(program: &Program, bytes: &[u8], input: Vec<Raw>, work
     Durable::new(rings).run(job).expect("it goes on").0
 }
 
-/// What a right text makes of its inputs, by the model.
+/// The outputs of a right text for its inputs, by the model.
 pub(crate) fn of(text: &str, inputs: &[&str]) -> Out {
     let program = Program::load(text, 1, false).unwrap_or_else(|wrong| panic!("{wrong}"));
     let input = blocks(&program, inputs, usize::MAX);

@@ -153,14 +153,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_compressed_is_refused() {
+    fn a_compressed_body_is_refused() {
         let with = |coding| status(&Limits::default(), "127.0.0.1:80", Method::POST, &[("content-encoding", coding)]);
         assert_eq!(with("gzip"), 415);
         assert_eq!(with("identity"), 200);
     }
 
     #[test]
-    fn one_address_has_so_many_requests_under_way() {
+    fn one_address_has_a_bounded_number_of_requests_under_way() {
         let guard = Arc::new(Guard::new(&Limits::default().requests_of_one(2), "10.0.0.1:80".parse().unwrap()));
         let admit = |peer: &str| guard.admit(&Method::GET, &HeaderMap::new(), peer.parse().unwrap());
         let first = admit("10.0.0.2").unwrap();

@@ -86,8 +86,8 @@ fn message(bytes: Bytes) -> Message {
 }
 
 /// A route that takes the messages of WebSockets: each, text or bytes, is a record for the client. The messages of one
-/// connection keep their order. When the source has taken a message, the answer is a message with the number of taken
-/// ones.
+/// connection keep their order. When the source has taken a message, the route answers with a message that has the
+/// number of taken messages.
 ///
 /// A connection is read only while there is room in the first ring. A message of more than `longest` bytes closes the
 /// connection; so does the time `idle` without a message.

@@ -22,7 +22,7 @@ fn number(body: &[u8]) -> Result<u64, (StatusCode, &'static str)> {
 }
 
 #[test]
-fn a_failure_at_its_number_is_that_requests_500_and_no_one_elses() {
+fn a_failure_at_a_number_is_the_500_of_that_request_alone() {
     let halves = requests::<u64>().try_map_or_empty(|n| if n % 2 == 0 { Ok(n / 2) } else { Err("odd") });
     let (client, run) = service(halves).start().unwrap();
     let half = Endpoint::new(client, |_, body| number(&body), |n| format!("{n}\n"));

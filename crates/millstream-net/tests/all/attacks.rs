@@ -161,9 +161,9 @@ fn heads_have_a_limit() {
     assert!(!peer.rest().contains("200"));
 }
 
-/// What is behind a request of two lengths is never a request of its own.
+/// Bytes after a request of two lengths are never a request of their own.
 #[test]
-fn no_request_is_smuggled_in_behind_another() {
+fn no_request_is_smuggled_in_after_another() {
     let (server, _run) = lengths(Limits::default());
     let hidden = "POST /length HTTP/1.1\r\nhost: localhost\r\ncontent-length: 1\r\n\r\nx";
     let (length, chunked) = ("content-length: 6\r\n", "transfer-encoding: chunked\r\n");

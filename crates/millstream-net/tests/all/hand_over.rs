@@ -42,7 +42,7 @@ fn before(dir: &Path) -> Predecessor {
     ask(dir, PATIENCE).unwrap().expect("a process has it")
 }
 
-/// A new process: it takes over, and keeps the server until it is told to end.
+/// A new process: it takes over, and keeps the server until `end` opens.
 fn new(dir: &Path, end: Arc<Gate>, settles: bool) -> std::thread::JoinHandle<()> {
     let dir = dir.to_owned();
     spawn(move || {
@@ -118,7 +118,7 @@ fn every_kind_of_connection_is_answered_by_the_new_process_and_none_is_reset() {
 }
 
 #[test]
-fn what_is_held_is_answered_by_the_old_process_if_the_new_one_dies_before_it_is_up() {
+fn held_requests_are_answered_by_the_old_process_if_the_new_one_dies_before_it_is_up() {
     let (home, server, offer) = old();
     let mut idle = Peer::of(server.address());
     let dir = home.path().to_owned();
@@ -367,7 +367,7 @@ fn the_rest_of_a_body_that_has_begun_goes_to_the_new_process() {
 }
 
 #[test]
-fn what_was_taken_of_a_body_is_said_if_no_one_takes_the_rest() {
+fn the_taken_part_of_a_body_is_reported_if_no_process_takes_the_rest() {
     let lines = Lines::default();
     let server = Server::open("127.0.0.1:0", takes(&lines)).unwrap();
     let mut peer = Peer::of(server.address());

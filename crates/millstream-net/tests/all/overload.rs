@@ -1,4 +1,4 @@
-//! More than the pipeline takes: what is refused is told, and what is accepted comes out.
+//! More requests than the pipeline takes: a refusal is reported, and every accepted value comes out.
 
 use crate::peer::{Gate, PATIENCE, post, status};
 use millstream_core::text::Block;

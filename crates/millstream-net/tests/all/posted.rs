@@ -15,7 +15,7 @@ use std::time::Duration;
 /// The key and the body of each request.
 type Seen = Arc<Mutex<Vec<(String, String)>>>;
 
-/// A server that gives the n-th request the n-th status, and 200 to all behind them.
+/// A server that answers the n-th request with the n-th status, and all later ones with 200.
 fn receiver(statuses: &'static [u16]) -> (Server, Seen) {
     let seen = Seen::default();
     let take = move |State(seen): State<Seen>, headers: HeaderMap, body: String| async move {
@@ -50,7 +50,7 @@ fn all(parts: &[(&str, &str)]) -> Vec<(String, String)> {
 }
 
 #[test]
-fn what_is_not_taken_is_repeated_with_its_key_and_its_bytes() {
+fn a_batch_that_is_not_taken_is_repeated_with_its_key_and_its_bytes() {
     let (server, bodies) = receiver(&[503, 200, 429, 500]);
     let posted = run(sink(server.address()).batch(1)).unwrap();
     let (one, three) = (("odd:1", "1\n"), ("odd:3", "3\n"));
@@ -77,7 +77,7 @@ fn a_batch_has_the_numbers_of_its_first_and_last_value() {
 }
 
 #[test]
-fn what_is_refused_is_the_runs_failure_and_not_repeated() {
+fn a_batch_that_is_refused_fails_the_run_and_is_not_repeated() {
     for status in [&[400], &[307]] {
         let (server, bodies) = receiver(status);
         let error = run(sink(server.address()).batch(1)).unwrap_err();

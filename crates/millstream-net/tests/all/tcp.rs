@@ -79,7 +79,7 @@ fn lines_of_many_connections_are_whole_and_each_keeps_its_order() {
 }
 
 #[test]
-fn what_is_not_whole_when_a_connection_ends_is_left_out() {
+fn a_line_that_is_not_whole_when_its_connection_ends_is_left_out() {
     let (listener, run, seen) = lines(Options::default().acknowledge());
     for reset in [false, true] {
         let mut peer = Peer::of(listener.address());
@@ -151,7 +151,7 @@ fn a_full_ring_holds_a_sender_back_and_loses_nothing() {
 }
 
 #[test]
-fn who_has_no_token_says_nothing() {
+fn a_connection_without_the_token_is_refused() {
     let options = Options::default().token("secret").acknowledge();
     let (listener, run, seen) = lines(options.clone());
     for wrong in ["secre\none\n", "secrets\none\n", "\none\n", &"x".repeat(100)] {
@@ -227,7 +227,7 @@ fn beside_a_slow_reader(when_slow: WhenSlow) -> (u64, u64, String) {
     });
     run.run().unwrap();
     assert_eq!(reading.join().unwrap() as u64, published, "the fast one misses nothing");
-    // Now it reads, and then it is seen how far behind it was.
+    // Now it reads, and only then the lag shows.
     let read = slow.rest();
     (values.skipped(), values.disconnected(), read)
 }

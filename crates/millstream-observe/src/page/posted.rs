@@ -1,4 +1,4 @@
-//! What is posted to a page: the one request by which a reader changes something.
+//! Posts to a page: the one request by which a reader changes something.
 
 use super::Stage;
 use axum::body::{Body, to_bytes};
@@ -16,10 +16,10 @@ const MOST: usize = 1 << 20;
 /// A request has to be here after this time.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// What answers a request: with a status of HTTP, and JSON.
+/// Answers a request, with a status of HTTP and JSON.
 pub(super) type By = dyn Fn(&Value) -> (u16, Value) + Send + Sync;
 
-/// What answers requests that are posted to `/upgrade`.
+/// The function that answers requests that are posted to `/upgrade`.
 #[derive(Clone)]
 pub(super) struct Answers {
     /// The token that requests have to show.

@@ -1,4 +1,4 @@
-//! What was recorded of one version of a pipeline.
+//! The recording of one version of a pipeline.
 
 use super::Moment;
 use crate::frame::{Change, Frame, RingFrame, StageFrame};

@@ -1,4 +1,4 @@
-//! What is posted to a page.
+//! Posts to a page.
 
 use millstream_observe::Page;
 use millstream_observe::serde_json::json;
@@ -45,7 +45,7 @@ fn json_is_answered_by_the_function_of_the_program() {
 }
 
 #[test]
-fn what_is_posted_shows_the_token_if_there_is_one() {
+fn a_post_needs_the_token_if_there_is_one() {
     let page = Page::open("127.0.0.1:0").unwrap();
     page.on_upgrade(Some("secret".to_owned()), |_| (200, json!(null)));
     let head = format!("{POST}\r\n{JSON}");

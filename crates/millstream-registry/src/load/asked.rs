@@ -2,7 +2,7 @@ use crate::parse::Stages;
 use crate::{Literal, Registry};
 use millstream_exec::BoxKind;
 
-/// What a parser asks of a registry.
+/// A registry, as the parser sees it.
 pub(super) struct Asked<'a, K: BoxKind> {
     pub(super) registry: &'a Registry<K>,
     pub(super) begins: String,

@@ -9,7 +9,8 @@ use millstream_exec::BoxKind;
 use std::borrow::Cow;
 
 impl<'a, K: BoxKind> Loader<'a, K> {
-    /// The name of a statement: the text's, or in a program the stage's, which may occur more than once.
+    /// The name of a statement. A statement of a program that binds no name is named after its stage; a further one
+    /// gets a number as well.
     pub(super) fn named(
         &mut self,
         name: Cow<'static, str>,

@@ -33,7 +33,8 @@ impl<'a, K: BoxKind> Loader<'a, K> {
         format!("a program begins with a source: `{}`{example}", all.join("`, `"))
     }
 
-    /// A name that no statement binds, and a wire too many: probably meant as a parameter of the stage.
+    /// The first name that no statement binds, in a call that has more wires than its stage reads: it was probably
+    /// meant as a parameter.
     pub(super) fn no_wire<'b>(&self, call: &'b Call<'a>) -> Option<&'b Name<'a>> {
         let all = self.registry.stages.get(&(call.stage.text, call.version))?;
         if all.iter().any(|entry| entry.reads.len() >= call.reads.len()) {
@@ -45,7 +46,7 @@ impl<'a, K: BoxKind> Loader<'a, K> {
         })
     }
 
-    /// What to write if a stage is to read what another one has written.
+    /// The help for a stage whose wire is already an output: how to write a value and read it as well.
     pub(super) fn written(&self, call: &Call<'a>) -> String {
         let then = &self.text[call.at.clone()];
         let writes = call.reads.first().map_or("jsonl(\"FILE\")", |read| &self.text[read.at()]);

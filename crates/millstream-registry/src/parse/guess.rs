@@ -6,17 +6,17 @@ use crate::words::{Word, expression, stage_expression};
 use crate::wrong::Mistake;
 use crate::{Literal, Span};
 
-/// What a parser asks about the stages, to say what was meant.
+/// What the parser must know of the stages to guess what was meant.
 pub(crate) trait Stages {
     /// What a program begins with.
     fn begins(&self) -> &str;
     /// Whether there is a stage of this name.
     fn is_stage(&self, name: &str) -> bool;
-    /// Whether there is none of this name, and a help for those who look for it.
+    /// Whether there is no stage of this name, but a help for it.
     fn has_help(&self, name: &str) -> bool;
     /// Whether a stage reads only what is piped into it, and has a parameter for expressions.
     fn takes_expressions(&self, stage: &str) -> bool;
-    /// The stage that makes values by an expression, if this is one.
+    /// The stage that makes values by an expression; `None` if this is not an expression.
     fn of_expression(&self, code: &str) -> Option<&'static str>;
 }
 
@@ -79,7 +79,7 @@ impl<'a> Parser<'a> {
                 return self.fail(Mistake::new("`:` is expected here", at, "").help(help));
             }
             Word::Sign(b'.') if is_near => return Ok(()),
-            // There may be letters without a meaning between them.
+            // Characters that are no words may separate the two.
             Word::Sign(b'(' | b')' | b'|' | b',' | b'@' | b';' | b'}' | b':')
                 if self.text[at.end..beyond.start].trim().is_empty() =>
             {
@@ -94,9 +94,8 @@ impl<'a> Parser<'a> {
         Err(Noted)
     }
 
-    /// Passes over an argument that is an expression and stands in no brackets, and notes how it is written. What
-    /// reads wires may read the value of a call there, and not every parameter with a name is an expression; `is_sure`
-    /// asks for an expression without mistakes.
+    /// Skips an argument that is an expression without brackets, and notes how to write it. With `is_sure` it skips
+    /// only a valid expression, since a parameter with a name need not be an expression.
     pub(super) fn bare_expression(&mut self, outer: &Name<'a>, is_sure: bool) -> bool {
         let Some(stages) = self.stages.filter(|stages| stages.takes_expressions(outer.text)) else { return false };
         let Some((word, at)) = self.words.get(self.next) else { return false };
@@ -138,7 +137,7 @@ impl<'a> Parser<'a> {
         self.pass_over(from..to, EXPRESSION, help)
     }
 
-    /// Passes over an expression that stands behind `|`, in the place of a stage, and notes how it is written.
+    /// Skips an expression that is written after `|` in place of a stage, and notes how to write it.
     pub(super) fn expression_as_stage(&mut self) -> bool {
         let Some(stages) = self.stages else { return false };
         if let Some((Word::Name(name), _)) = self.words.get(self.next)
@@ -157,7 +156,7 @@ impl<'a> Parser<'a> {
         self.pass_over(from..from + code.len(), what, format!("write `{stage}({written})`"))
     }
 
-    /// Passes over words, of which something is said in the place of everything else.
+    /// Skips words, and notes one mistake in place of all others there.
     fn pass_over(&mut self, at: Span, what: &str, help: String) -> bool {
         self.next += self.words[self.next..].iter().take_while(|(_, word)| word.start < at.end).count();
         self.instead(at.clone(), Mistake::new(what, at, "").help(help));
@@ -171,7 +170,7 @@ impl<'a> Parser<'a> {
         sign(1) && sign(2)
     }
 
-    /// Refuses the value of a parameter, which was read and is no literal.
+    /// Refuses the last word, which is the value of a parameter but no literal.
     pub(super) fn no_literal<T>(&mut self, at: Span, what: &str) -> Parsed<T> {
         let help = match self.words.get(self.next - 1) {
             Some((Word::Name(name), _)) => {
@@ -195,7 +194,7 @@ impl<'a> Parser<'a> {
     }
 }
 
-/// Whether this begins with the name of a call, and ends with its bracket.
+/// Whether this is one call of `name`, and nothing after it.
 fn is_one_call(given: &str, name: &str) -> bool {
     let arguments = given[name.len()..].strip_prefix('(');
     arguments.is_some_and(|arguments| expression(arguments) + 1 == arguments.trim_end().len())

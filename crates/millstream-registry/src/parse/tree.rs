@@ -1,4 +1,4 @@
-//! What a text is made of.
+//! The parts of a parsed text.
 
 use super::Kept;
 use crate::{Literal, Span};
@@ -31,7 +31,7 @@ pub(crate) enum Value<'a> {
     Call(Call<'a>),
 }
 
-/// A text as a program: statements, each of which binds a wire or is one whose values leave.
+/// A text as a program: statements, each of which binds a wire, is an output, or names stages to keep.
 #[derive(Debug)]
 pub(crate) struct Program<'a> {
     pub(crate) steps: Vec<Step<'a>>,
@@ -50,9 +50,9 @@ pub(crate) struct Call<'a> {
     pub(crate) version: u32,
     pub(crate) reads: Vec<Value<'a>>,
     pub(crate) parameters: Vec<Given<'a>>,
-    /// All of it, without what is piped into it.
+    /// The place of the call, without the value that is piped into it.
     pub(crate) at: Span,
-    /// How many calls and fields are nested here, with this one.
+    /// How deep calls and fields are nested here, this one included.
     pub(super) height: usize,
 }
 
@@ -67,7 +67,7 @@ impl<'a> Call<'a> {
 /// A parameter and its value.
 #[derive(Debug)]
 pub(crate) struct Given<'a> {
-    /// `None` for a value whose place says which parameter it is.
+    /// `None` for a value without a name: its place among the others selects the parameter.
     pub(crate) name: Option<Name<'a>>,
     pub(crate) literal: Literal,
     pub(crate) at: Span,

@@ -81,7 +81,7 @@ fn a_pipe_is_a_call() {
 }
 
 #[test]
-fn it_runs_on_queues_if_its_registry_does() {
+fn a_text_runs_on_queues_if_its_registry_does() {
     let mut stages = Registry::<OnQueues>::empty();
     stages.stage_with("above", ["limit"], |n: In<u64>, limit: u64| n.filter(move |n| *n > limit));
     stages.stage_with("every", ["time", "code"], |n: In<u64>, (time, code): (Option<Duration>, Option<Code>)| {
@@ -165,7 +165,7 @@ fn wires_are_the_names_of_stages() {
 }
 
 #[test]
-fn what_comes_in_can_come_out() {
+fn the_input_can_be_the_output() {
     let p = registry().load::<u64, u64>("|n| { n }").unwrap();
     assert_eq!((p.model([3, 4]), p.collect([3, 4]).unwrap()), (vec![3, 4], vec![3, 4]));
     let users = registry().load::<u64, String>("|n| { order(n).user }").unwrap();

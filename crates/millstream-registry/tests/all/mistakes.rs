@@ -1,6 +1,6 @@
 use crate::meaning::registry;
 
-/// What is wrong with a text, each without its place.
+/// Checks what is wrong with a text: each mistake without its place.
 #[track_caller]
 fn check(text: &str, expected: &[&str]) {
     let wrong = registry().load::<u64, u64>(text).map(drop).expect_err(text);
@@ -9,7 +9,7 @@ fn check(text: &str, expected: &[&str]) {
 }
 
 #[test]
-fn all_mistakes_are_said_in_one_pass() {
+fn all_mistakes_are_reported_in_one_pass() {
     let text = "|n| {
     let order = order(n);
     let price = quoet(order, n);

@@ -8,7 +8,7 @@ const PIECES: [&str; 30] = [
 ];
 
 proptest! {
-    /// It is refused with a message for each mistake, or it runs.
+    /// A text is refused with a message for each mistake, or it runs.
     #[test]
     fn any_text_is_a_pipeline_or_has_a_message(
         pieces in prop::collection::vec(prop::sample::select(&PIECES[..]), 0..30),

@@ -71,7 +71,7 @@ impl<T: Kind + ?Sized> Sheet<T> {
     #[inline(always)]
     pub fn write(&mut self, f: impl FnOnce(&mut Writer<'_, T>) -> bool) {
         let bytes = &mut self.draft.bytes;
-        // What a writer left that has panicked.
+        // Removes the bytes of a write that panicked.
         bytes.truncate(self.filled);
         if f(&mut Writer::new(bytes)) {
             let len = bytes.len() - self.filled;
@@ -110,7 +110,7 @@ impl<T: Kind + ?Sized> Sheet<T> {
         self.ends = ends;
     }
 
-    /// The block of what is written. The next one begins.
+    /// Takes the block of the written slots. The next block begins.
     fn finished(&mut self) -> Block {
         let (draft, filled) = (take(&mut self.draft), take(&mut self.filled));
         let block = self.pool.finish(draft, filled);

@@ -27,7 +27,7 @@ enum Layout<'a, T: Item> {
     Other(Other<T>),
 }
 
-/// What is no ring.
+/// An edge that is not a ring.
 enum Other<T: Item> {
     /// Every slot is empty.
     Empty,

@@ -61,7 +61,7 @@ fn fewer_values_than_asked_for_are_the_end_of_the_values() {
 }
 
 #[test]
-fn what_passed_before_a_panic_has_passed() {
+fn numbers_from_before_a_panic_have_passed() {
     let (mut input, mut output) = (values(4), values(4));
     let panicked = catch_unwind(AssertUnwindSafe(|| pass(&mut input, &mut output, 9, 10..20)));
     assert!(panicked.is_err());
@@ -116,7 +116,7 @@ fn a_mark_is_not_passed_before_its_reader_has_seen_it() {
 }
 
 #[test]
-fn what_is_filled_is_counted_where_someone_looks() {
+fn filled_slots_are_counted_where_a_probe_looks() {
     let (mut input, mut from) = ring::<u64, Dense>(4).unwrap();
     let (mut output, mut to) = ring::<u64, Sparse>(4).unwrap();
     let probe = output.probe();
@@ -161,7 +161,7 @@ fn an_edge_of_two_rings_is_passed_with_both() {
     assert_eq!(Arc::strong_count(&sent), 1);
 }
 
-/// The ends of a stage that starts a clock, behind its reader: `clocks` is where its clock begins.
+/// The ends of a stage that starts a clock, after its reader: `clocks` is where its clock begins.
 fn behind(middle: &mut Values, output: &mut Values, at: u64, clocks: &[usize]) -> Option<(u64, u64)> {
     let mut ends: [&mut dyn RingEnd; 4] = [&mut middle.0, &mut middle.1, &mut output.0, &mut output.1];
     let mut rings = IdleRings::behind(SequenceNumber(at), &mut ends, clocks)?;

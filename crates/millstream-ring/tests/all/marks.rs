@@ -1,4 +1,4 @@
-//! Marks: who stops at them, who copies them, and rings that begin at a number.
+//! Marks: which ends stop at them, which copy them, and rings that begin at a number.
 
 use millstream_core::keys::KeySlot;
 use millstream_core::{Dense, SequenceNumber, Sparse, Val};
@@ -129,7 +129,7 @@ fn any_number_of_marks_can_follow_each_other_at_one_number() {
 }
 
 #[test]
-fn a_group_claims_nothing_behind_a_mark_that_retires_it() {
+fn a_group_claims_nothing_after_a_mark_that_retires_it() {
     let (mut producer, reader) = ring::<u64, Dense>(8).unwrap();
     let (mut writers, mut output) = run_writers::<Val<u64>, u64, Dense>(reader, 2, 8).unwrap();
     fill(&mut producer, 3);
@@ -145,7 +145,7 @@ fn a_group_claims_nothing_behind_a_mark_that_retires_it() {
     assert_eq!(writers[1].pass_mark(), Some(retire));
     assert_eq!(writers[1].pass_mark(), None);
     assert_eq!(writers[0].pass_mark(), Some(retire));
-    // END is behind the mark, too.
+    // END comes after the mark, too.
     producer.try_end(None).unwrap();
     work(&mut writers);
     assert!(!writers[0].end(|_| None));
@@ -157,7 +157,7 @@ fn a_group_claims_nothing_behind_a_mark_that_retires_it() {
 }
 
 #[test]
-fn end_right_behind_a_mark_that_retires_a_group_is_not_taken() {
+fn end_right_after_a_mark_that_retires_a_group_is_not_taken() {
     let (mut producer, reader) = ring::<u64, Dense>(8).unwrap();
     let (mut writers, mut output) = run_writers::<Val<u64>, u64, Dense>(reader, 1, 8).unwrap();
     fill(&mut producer, 1);

@@ -16,7 +16,7 @@ fn read(sheet: &mut Sheet<str>) -> Vec<Option<OwnedPiece<str>>> {
 }
 
 #[test]
-fn what_is_kept_is_not_written_over_and_shares_a_block() {
+fn kept_text_is_not_written_over_and_shares_a_block() {
     let (mut sheet, mut kept) = (Sheet::new(), Vec::new());
     for round in 0..5 {
         write(&mut sheet, &format!("ü{round}"));
@@ -64,7 +64,7 @@ fn a_writer_that_panics_leaves_nothing_and_a_reader_that_panics_the_rest() {
 }
 
 #[test]
-fn it_is_full_at_a_block_and_takes_longer_values_whole() {
+fn a_sheet_is_full_at_a_block_and_takes_longer_values_whole() {
     let mut sheet = Sheet::<[u8]>::new();
     let long = vec![b'x'; Pen::<[u8]>::BLOCK - 1];
     let write = |sheet: &mut Sheet, text: &[u8]| {

@@ -48,10 +48,10 @@ pub(super) fn open<C: Clock + Clone>(
     Ok(at(options, position).open()?)
 }
 
-/// Several appended files, each at its part of a claim, in their order, or as they are. None is opened, and so none is
-/// cut, before all hold what they claimed.
+/// Opens several appended files, in their order, each at its part of a claim, or as it is. No file is opened, and thus
+/// none is cut, before all are known to hold what they claimed.
 ///
-/// They are the sink of a job together: its claim is a list of theirs.
+/// Together they are the sink of a job, whose claim is a list of theirs.
 ///
 /// ```
 /// use millstream::{io::FileSink, prelude::*, state::{Claims, OpenError, claims::open_together}};
@@ -110,7 +110,7 @@ fn at<C: Clock + Clone>(options: &FileSinkOptions<C>, position: Option<Position>
     }
 }
 
-/// Where the file is cut to hold what it claimed in front of this number.
+/// The position at which the file is cut, so that it holds what it had claimed before this number.
 fn held<C: Clock + Clone>(
     options: &FileSinkOptions<C>,
     next: SequenceNumber,

@@ -31,13 +31,13 @@ pub struct Postgres<F> {
     write: F,
 }
 
-/// A PostgreSQL database as a sink that has each number's rows once, whatever died when: this process, the server, or
-/// the connection. Needs the feature `postgres`.
+/// A PostgreSQL database as a sink that has each number's rows once, whatever dies at any time: this process, the
+/// server, or the connection. Needs the feature `postgres`.
 ///
 /// `config` says where the database is, as a URL or as `key=value` pairs, as everywhere with PostgreSQL. `write` gets
 /// the transaction, the number and the value; what it executes is that number's rows. `job` names the job: a row of the
-/// table `millstream_progress` says which number it puts next, and is set in the transaction of the rows before it. So
-/// rows and number cannot part, and a job that goes on passes over the numbers that the database has.
+/// table `millstream_progress` has the number that it puts next, and is set in the transaction of the rows before that
+/// number. So rows and number always agree, and a job that goes on skips the numbers that the database has.
 ///
 /// A transaction is committed at a pause of the stream, before a snapshot, and after 10,000 values.
 ///
@@ -47,11 +47,11 @@ pub struct Postgres<F> {
 /// * **A lost answer.** If a COMMIT has no answer, the sink connects again, ends the old session, and reads the job's
 ///   row. If the rows are there, the run goes on. If they are not, or if the server stays away, the run fails; started
 ///   again, the job goes on where the database is.
-/// * **A lost server.** Each statement has [10 seconds](Postgres::patience), and so has a server that restarts. Then
-///   the run fails with the reason. The rows of the open transaction are gone, and the job that is started again puts
-///   them again.
-/// * **A database that forgets**, since an older backup was restored: the job goes on at an older snapshot if one is
-///   kept that fits, and is refused otherwise ([`SinkHoldsLess`](crate::JobError::SinkHoldsLess)).
+/// * **A lost server.** Each statement has [10 seconds](Postgres::patience), and so has a server to restart. Then the
+///   run fails with the reason. The rows of the open transaction are gone; the job puts them again when it is started
+///   again.
+/// * **A database that was restored** from an older backup: the job goes on at an older snapshot if one is kept that
+///   fits, and is refused otherwise ([`SinkHoldsLess`](crate::JobError::SinkHoldsLess)).
 ///
 /// The user needs the right to read and change `millstream_progress`, and to make it if it is not there. A pooler of
 /// connections must give each session a connection of its own. `synchronous_commit` is `on` in these sessions if it
@@ -83,8 +83,8 @@ where
 }
 
 impl<F> Postgres<F> {
-    /// Executes these statements when the database is opened, in a transaction: tables that may be there already, for
-    /// example.
+    /// Executes these statements when the database is opened, in a transaction: for example a `CREATE TABLE IF NOT
+    /// EXISTS`.
     #[must_use]
     pub fn setup(self, statements: impl Into<String>) -> Self {
         Postgres { setup: statements.into(), ..self }
@@ -136,14 +136,15 @@ where
     }
 }
 
-/// Where rows are read and changed as the last commit has left them, also by a statement that has waited for it.
+/// In this isolation a statement reads and changes rows as the last commit left them, even if it has waited for that
+/// commit.
 const BEGIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED";
 
 /// One process at a time opens jobs, since two cannot make a table at once. Only this uses the lock's number.
 const ALONE: &str = "SELECT pg_advisory_xact_lock(7811882236424023653)";
 
-/// The number of the table, since a table of that name may also be in another schema. Asked for in this way, the table
-/// may also be there for a user who may make none.
+/// The number of the table, since another schema may have a table of the same name. This query needs no right to create
+/// tables.
 const FIND_TABLE: &str = "SELECT to_regclass('millstream_progress')::oid::bigint";
 
 /// Ends the sessions of this user whose label begins with `$1`.
@@ -169,7 +170,7 @@ fn take_over(session: &mut Session, job: &str, setup: &str) -> io::Result<(JobRo
     let label = format!("millstream {table} {:016x} ", xxh64(job.as_bytes()));
     session.query(END_SESSIONS, &[&label])?;
     let row = job_row(session, TAKE_OVER, job)?.ok_or_else(|| session.error("a statement returned no row"))?;
-    // With an end, or that of epoch 1 would be the beginning of another.
+    // The label has an end, or the label of epoch 1 would be the beginning of others.
     let label = format!("{label}{}.", row.epoch);
     session.query(LABEL, &[&label])?;
     session.execute_batch("COMMIT")?;

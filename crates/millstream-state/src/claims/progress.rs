@@ -1,4 +1,4 @@
-//! What databases have in common as sinks: the row that says which number a job puts next, and whose the job is.
+//! The common part of databases as sinks: the row with the number that a job puts next, and with the job's owner.
 
 use super::OpenError;
 use millstream_core::{RunOutcome, SequenceNumber};
@@ -23,7 +23,7 @@ const ADVANCE: &str = "UPDATE millstream_progress SET next = $1 WHERE job = $2 A
 /// The most values of a transaction.
 const MOST: u64 = 10_000;
 
-/// What the table says of a job.
+/// The row of a job in the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct JobRow {
     /// The number that the job puts next.
@@ -122,7 +122,7 @@ impl<D: Database> Progress<D> {
         if self.values == 0 {
             self.database.begin()?;
         }
-        // Until all is well.
+        // Cleared once the commit has succeeded.
         self.failed = true;
         let [held, next] = [self.held, self.next].map(|number| i64::try_from(number).unwrap_or(i64::MAX));
         let row = JobRow { next: held, epoch: self.epoch };
@@ -212,7 +212,7 @@ mod tests {
         away: bool,
     }
 
-    /// A connection, with what its transaction has.
+    /// A connection, with the rows of its transaction.
     #[derive(Debug, Default)]
     struct Connection {
         server: Rc<RefCell<Server>>,
@@ -262,7 +262,7 @@ mod tests {
         }
     }
 
-    /// What a process does that starts.
+    /// The start of a process.
     fn start(server: &Rc<RefCell<Server>>) -> Progress<Connection> {
         let row = server.borrow().job.unwrap_or(JobRow { next: 0, epoch: 0 });
         let row = JobRow { epoch: row.epoch + 1, ..row };
@@ -305,7 +305,7 @@ mod tests {
                 put(&mut sink, 20..30);
                 sink.commit().unwrap();
             }
-            // Another start puts all again, and the server gets what it has not.
+            // Another start puts all numbers again, and the server gets those that it does not have.
             let mut sink = start(&server);
             put(&mut sink, 0..40);
             sink.commit().unwrap();

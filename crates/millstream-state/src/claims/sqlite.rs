@@ -19,14 +19,15 @@ pub struct Sqlite<F> {
     write: F,
 }
 
-/// A SQLite database as a sink that has each number's rows once, whatever died when. `write` gets the connection,
-/// within a transaction, the number and the value; what it executes is that number's rows. `job` names the job: a row
-/// of the table `millstream_progress` says which number it puts next, and is set in the transaction of the rows before
-/// it. So rows and number cannot part, and a job that goes on passes over the numbers that the database has.
+/// A SQLite database as a sink that has each number's rows once, whatever dies at any time. `write` gets the
+/// connection, within a transaction, the number and the value; what it executes is that number's rows. `job` names the
+/// job: a row of the table `millstream_progress` has the number that it puts next, and is set in the transaction of the
+/// rows before that number. So rows and number always agree, and a job that goes on skips the numbers that the database
+/// has.
 ///
-/// A transaction is committed at a pause of the stream, in front of a snapshot, and after 10,000 values. The process
-/// that has opened the job last owns it: each commit checks the epoch in that row, so a process that was taken for dead
-/// and wakes up fails at its next commit, and changes nothing.
+/// A transaction is committed at a pause of the stream, before a snapshot, and after 10,000 values. The process that
+/// has opened the job last owns it: each commit checks the epoch in that row, so a process that was taken for dead and
+/// wakes up fails at its next commit, and changes nothing.
 ///
 /// ```
 /// use millstream::{prelude::*, state::{Persistent, StateDir, again, sqlite}};
@@ -53,7 +54,7 @@ where
 }
 
 impl<F> Sqlite<F> {
-    /// Executes these statements when the database is opened, tables that may be there already for example.
+    /// Executes these statements when the database is opened: for example a `CREATE TABLE IF NOT EXISTS`.
     #[must_use]
     pub fn setup(self, statements: impl Into<String>) -> Self {
         Sqlite { setup: statements.into(), ..self }

@@ -1,4 +1,4 @@
-//! Files of values that are no bytes.
+//! Files of values that are not bytes.
 
 use super::{ClaimingSink, Claims, OpenError};
 use millstream_core::{RunOutcome, SequenceNumber, Shape, Sink};
@@ -14,8 +14,7 @@ pub struct Written<C, F> {
     write: F,
 }
 
-/// An appended file as a sink of values that are no bytes: `write` appends the bytes of a value to a buffer that is
-/// empty.
+/// An appended file as a sink of values that are not bytes: `write` appends the bytes of a value to an empty buffer.
 ///
 /// ```
 /// use millstream::{io::FileSink, prelude::*, state::{Persistent, StateDir, again, written}};

@@ -14,7 +14,7 @@ const JOB: &str = "job";
 pub(super) const LOCK: &str = "lock";
 pub(crate) const KIND: Kind = Kind { name: "millstream-job", format: 1 };
 
-/// What the file `job` has.
+/// The contents of the file `job`.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Identity {
     pub(crate) program: String,
@@ -44,7 +44,7 @@ impl Identity {
     }
 }
 
-/// Writes a file under a name for what is unfinished, and syncs it. If that fails, it removes the file, so that a full
+/// Writes a file under the name of an unfinished one, and syncs it. If that fails, it removes the file, so that a full
 /// disk has its room back.
 pub(super) fn write_beside(disk: &dyn Disk, path: &Path, pieces: &[&[u8]]) -> Result<(), StateError> {
     let beside = path.with_file_name(unfinished(path));
@@ -60,7 +60,7 @@ pub(super) fn write_beside(disk: &dyn Disk, path: &Path, pieces: &[&[u8]]) -> Re
     written().inspect_err(|_| drop(disk.remove(&beside)))
 }
 
-/// Gives what was written beside its name.
+/// Renames the written file to its proper name.
 pub(super) fn finish(disk: &dyn Disk, path: &Path) -> Result<(), StateError> {
     disk.rename(&path.with_file_name(unfinished(path)), path).map_err(StateError::io("rename a file to", path))
 }

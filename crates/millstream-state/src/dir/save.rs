@@ -9,12 +9,12 @@ use crate::{Saved, StateError};
 use std::path::Path;
 use std::sync::{MutexGuard, PoisonError};
 
-/// What the writer of snapshots knows.
+/// The state of the writer of snapshots.
 #[derive(Debug)]
 pub(super) struct Saving {
     /// The id of the next one.
     next: u64,
-    /// Why what is durable in the directory is not known.
+    /// Why it is unknown which names in the directory are durable.
     failed: Option<String>,
 }
 
@@ -28,11 +28,12 @@ impl Saving {
 }
 
 impl StateDir {
-    /// Writes a snapshot, and returns when it is durable. It writes one file beside, syncs it, renames it and syncs
-    /// the directory. Ids are given in order, from 1. Snapshots that are there stay as they are.
+    /// Writes a snapshot, and returns when it is durable. It writes one file under another name, syncs it, renames it
+    /// and syncs the directory. Ids are given in order, from 1. Snapshots that are there stay as they are.
     ///
-    /// If it fails, there is no snapshot; if the process ends before it returns, there is none or a whole one. Older
-    /// ones are as they were. After a full disk it may be called again. It copies no part, and waits for other calls.
+    /// If it fails, there is no new snapshot. If the process ends before it returns, there is none or a whole one.
+    /// Older snapshots stay as they are. After a full disk it may be called again. It copies no part, and waits for
+    /// other calls.
     ///
     /// ```
     /// use millstream::state::{Saved, StateDir};
@@ -67,7 +68,7 @@ impl StateDir {
         self.still_ours()?;
         identity::finish(&*self.disk, &path)?;
         self.sync_snapshots(&mut saving).inspect_err(|_| {
-            // It may be lost at any time, so a later process must not begin with it.
+            // The snapshot may be lost at any time, so a later process must not begin with it.
             drop(self.disk.remove(&path));
         })?;
         saving.next = manifest.id + 1;

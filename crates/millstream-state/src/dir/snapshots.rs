@@ -13,8 +13,8 @@ use std::path::Path;
 const MOST_LISTS: u32 = 10;
 
 impl StateDir {
-    /// The snapshots, oldest first, and the files there that are none or are damaged, each with the reason. It reads
-    /// the manifests and no part.
+    /// The snapshots, oldest first, and the files there that are not snapshots or are damaged, each with the reason. It
+    /// reads the manifests, but no part.
     ///
     /// ```
     /// use millstream::state::{Saved, SnapshotEntry, StateDir};
@@ -92,8 +92,8 @@ impl StateDir {
         manifest::read_parts(&self.snapshots_dir(), manifest, open, with)
     }
 
-    /// Removes the snapshots that do not [stay](Retention), the newest of them first, and returns them, the oldest
-    /// first. Files that cannot be read stay.
+    /// Removes the snapshots that do not [stay](Retention), newest first, and returns them, oldest first. Files that
+    /// cannot be read stay.
     ///
     /// # Errors
     ///

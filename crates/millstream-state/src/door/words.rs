@@ -1,18 +1,18 @@
-//! What the two processes of a hand-over say to each other: single bytes, one with a reason, one with a number.
+//! The messages of the two processes of a hand-over: single bytes, some with a reason, a number or an address.
 
 use std::io::{self, Read, Write};
 use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
-/// The version of what is said here.
+/// The version of these messages.
 pub const VERSION: u8 = 1;
 
 /// The new process asks for everything. Its version follows.
 pub const ASK: u8 = b'T';
-/// A connection with a request of another process. The client's address follows, behind its length.
+/// A connection with a request of another process. The length of the client's address follows, then the address.
 pub const FORWARDED: u8 = b'F';
-/// Another one has asked before.
+/// Another process has asked before.
 pub const BUSY: u8 = b'B';
 /// No, or no more. The reason follows.
 pub const NO: u8 = b'N';
@@ -20,14 +20,14 @@ pub const NO: u8 = b'N';
 pub const SOCKETS: u8 = b'L';
 /// The new process could begin.
 pub const UP: u8 = b'U';
-/// It is to begin.
+/// The new process may begin.
 pub const GO: u8 = b'G';
-/// It has begun, and does not need the old one any more.
+/// The new process has begun, and does not need the old one any more.
 pub const SETTLED: u8 = b'S';
 /// The state of a job is free, at the number that follows.
 pub const FREE: u8 = b'R';
 
-/// Says a word.
+/// Sends a message.
 ///
 /// # Errors
 ///
@@ -36,27 +36,27 @@ pub fn say(link: &UnixStream, word: u8) -> io::Result<()> {
     (&*link).write_all(&[word])
 }
 
-/// Says no. The reason is for people. An error means that no one listens any more.
+/// Sends a refusal. The reason is for people. An error is ignored: it means that the other process is gone.
 pub fn say_no(link: &UnixStream, why: &str) {
     let said = [&[NO], why.as_bytes()].concat();
     let _ = (&*link).write_all(&said).and_then(|()| link.shutdown(Shutdown::Both));
 }
 
-/// The next word; none if the other process is gone.
+/// The next message; `None` if the other process is gone.
 ///
 /// # Errors
 ///
 /// If nothing comes in this time.
 pub fn hear(link: &UnixStream, within: Duration) -> io::Result<Option<u8>> {
     let mut word = [0];
-    // A time of zero would be none at all.
+    // A time of zero would mean no limit.
     link.set_read_timeout(Some(within.max(Duration::from_millis(1))))?;
     loop {
         return match (&*link).read(&mut word) {
             Ok(0) => Ok(None),
             Ok(_) => Ok(Some(word[0])),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-            // Killed with something unread.
+            // The other process was killed with unread bytes.
             Err(error) if error.kind() == io::ErrorKind::ConnectionReset => Ok(None),
             Err(error) => Err(error),
         };
@@ -69,7 +69,7 @@ pub fn is_silence(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut)
 }
 
-/// The reason behind a `NO`.
+/// The reason after a `NO`.
 #[must_use]
 pub fn reason(link: &UnixStream) -> String {
     let mut why = Vec::new();
@@ -77,7 +77,7 @@ pub fn reason(link: &UnixStream) -> String {
     String::from_utf8_lossy(&why).into_owned()
 }
 
-/// Says that the state is free, at this number.
+/// Reports that the state is free, at this number.
 ///
 /// # Errors
 ///
@@ -86,7 +86,7 @@ pub fn say_free(mut link: &UnixStream, number: u64) -> io::Result<()> {
     link.write_all(&[&[FREE][..], &number.to_be_bytes()].concat())
 }
 
-/// The number behind a `FREE`.
+/// The number after a `FREE`.
 ///
 /// # Errors
 ///

@@ -1,4 +1,4 @@
-//! What is written of an effect.
+//! The entries of an effect, as they are written.
 //!
 //! An entry is a value of a journal: one byte that says what it is (1 an intent, 2 an answer, 3 that the outcome is not
 //! known), the number in 8 bytes with the least first, the length of the effect's name in 2, the name, and the answer.
@@ -8,13 +8,13 @@ use millstream_core::failure::fail;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// What is known of an effect at a number.
+/// The known outcome of an effect at a number.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Known {
-    /// It was going to be performed.
+    /// The call was intended.
     Intent,
     Answer(Vec<u8>),
-    /// An intent without an answer was found, and the policy is to say so.
+    /// An intent without an answer was found, and the policy is to report it.
     Unknown,
 }
 
@@ -31,7 +31,7 @@ impl Known {
         [&[kind], &number.to_le_bytes()[..], &length.to_le_bytes(), name, answer].concat()
     }
 
-    /// The effect, the number, and what is known.
+    /// The effect, the number, and the known outcome.
     pub(super) fn read(bytes: &[u8]) -> Option<(&str, u64, Known)> {
         let (kind, rest) = bytes.split_first()?;
         let (number, rest) = rest.split_first_chunk()?;

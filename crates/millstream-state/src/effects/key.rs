@@ -1,8 +1,8 @@
 use std::fmt;
 use std::sync::Arc;
 
-/// What is the same each time an effect is performed for a number: hand it on as an idempotency key. It says nothing of
-/// the version of the program or of the attempt. Shown as `JOB/EFFECT/NUMBER`.
+/// A key that is the same each time an effect is performed for a number: pass it on as an idempotency key. It does not
+/// depend on the version of the program or on the attempt. Its text is `JOB/EFFECT/NUMBER`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct EffectKey {
     pub(super) job: Arc<str>,
@@ -40,11 +40,11 @@ impl fmt::Display for EffectKey {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("it is not known whether {key} had an effect: the process ended between the intent and the answer")]
 pub struct OutcomeUnknown {
-    /// Whose effect.
+    /// The key of the call.
     pub key: EffectKey,
 }
 
-/// What is done about a call of which a crash took the answer.
+/// The policy for a call whose answer was lost in a crash.
 pub struct Unknown<B>(Policy<B>);
 
 type Asks<B> = Arc<dyn Fn(&EffectKey) -> Option<B> + Send + Sync>;
@@ -63,14 +63,14 @@ impl<B> Unknown<B> {
         Unknown(Policy::Retry)
     }
 
-    /// Asks the other side by the key: the answer that it gave; none if the call did not come there, and then it is
-    /// made.
+    /// Asks the other side by the key. `f` returns the answer that the other side gave, or `None` if the call did not
+    /// arrive there; then it is made.
     #[must_use]
     pub fn ask(f: impl Fn(&EffectKey) -> Option<B> + Send + Sync + 'static) -> Self {
         Unknown(Policy::Ask(Arc::new(f)))
     }
 
-    /// Gives [`OutcomeUnknown`], now and whenever the number comes again: at most once, or flagged.
+    /// Returns [`OutcomeUnknown`], now and whenever the number comes again: at most once, or reported.
     #[must_use]
     pub fn fail() -> Self {
         Unknown(Policy::Fail)
@@ -80,8 +80,8 @@ impl<B> Unknown<B> {
         !matches!(self.0, Policy::Retry)
     }
 
-    /// For an intent without an answer: the answer, if it is known; none inside if the call is to be made, and none if
-    /// that is not known.
+    /// For an intent without an answer: `Some(Some(answer))` if the answer is known, `Some(None)` if the call must be
+    /// made, and `None` if neither is known.
     pub(super) fn settle(&self, key: &EffectKey) -> Option<Option<B>> {
         match &self.0 {
             Policy::Retry => Some(None),

@@ -1,4 +1,4 @@
-//! What is known of the effects at each number, and which thread performs one.
+//! The known outcomes of effects at each number, and the thread that performs one.
 
 use super::EffectKey;
 use super::entry::Known;
@@ -23,7 +23,7 @@ pub(super) struct Record {
     /// None if the directory is read alone.
     writer: Option<Writer>,
     table: Mutex<Table>,
-    /// An effect is not under way any more.
+    /// Notified when an effect is no longer under way.
     ended: Condvar,
 }
 
@@ -36,7 +36,7 @@ enum Slot {
     Performing,
 }
 
-/// What is to be done at a number.
+/// What the caller must do at a number.
 pub(super) enum Begun {
     Answered(Vec<u8>),
     Unknown,
@@ -45,7 +45,7 @@ pub(super) enum Begun {
     Intended(Performing),
 }
 
-/// The right to perform an effect at a number. If it is dropped without an end, the next one has it.
+/// The right to perform an effect at a number. If it is dropped without an end, the next caller gets it.
 pub(super) struct Performing {
     record: Arc<Record>,
     key: EffectKey,
@@ -91,7 +91,7 @@ impl Record {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What is to be done for this key. It waits while another thread performs it.
+    /// What the caller must do for this key. Waits while another thread performs it.
     fn look(self: &Arc<Self>, key: &EffectKey) -> Result<Begun, RecordError> {
         let mut table = self.table();
         let intended = loop {
@@ -113,7 +113,8 @@ impl Record {
         Ok(if intended { Begun::Intended(performing) } else { Begun::Performs(performing) })
     }
 
-    /// What is to be done for this key. If it is to be performed and has an intent, that is durable then.
+    /// What the caller must do for this key. If it must perform the effect and the policy wants an intent, the intent
+    /// is durable then.
     pub(super) fn begin(self: &Arc<Self>, key: &EffectKey, intent: bool) -> Result<Begun, RecordError> {
         let begun = self.look(key)?;
         match begun {

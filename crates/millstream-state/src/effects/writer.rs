@@ -18,7 +18,7 @@ pub(super) struct Writer {
     thread: OnceLock<Committing>,
 }
 
-/// It ends, and the journal is free, when this is dropped.
+/// When this is dropped, the thread ends and the journal is free.
 struct Committing {
     waiting: Option<Sender<Waiting>>,
     thread: Option<JoinHandle<()>>,
@@ -32,7 +32,7 @@ struct Shared {
 
 #[derive(Default)]
 struct Pending {
-    /// How many there ever were.
+    /// The number of entries that there ever were.
     count: u64,
     entries: VecDeque<Entry>,
 }
@@ -49,7 +49,7 @@ struct Written {
     taken: VecDeque<Entry>,
     /// How many are durable.
     durable: u64,
-    /// Those that are not forgotten: places in the journal, effects and numbers.
+    /// The entries that are not forgotten: their places in the journal, effects and numbers.
     live: VecDeque<(u64, Arc<str>, u64)>,
 }
 
@@ -79,7 +79,7 @@ impl Writer {
         self.shared.commit(ticket)
     }
 
-    /// The same; another thread waits.
+    /// As [`put`](Writer::put), but another thread waits.
     pub(super) async fn put_async(&self, bytes: Vec<u8>, effect: &Arc<str>, number: u64) -> Result<(), String> {
         let ticket = self.shared.add(bytes, effect, number);
         let answer = Arc::new(Mutex::new((None, None)));
@@ -167,8 +167,8 @@ impl Shared {
 }
 
 impl Written {
-    /// Writes what was taken, and commits. `false` if there is no room for all of it: it comes when the journal is
-    /// trimmed.
+    /// Writes the taken entries, and commits. Returns `false` if there is no room for all of them: there is again when
+    /// the journal is trimmed.
     fn append(&mut self) -> Result<bool, JournalError> {
         while let Some(entry) = self.taken.front() {
             let next = self.journal.next_number();
@@ -189,17 +189,17 @@ impl Written {
 impl Drop for Committing {
     fn drop(&mut self) {
         drop(self.waiting.take());
-        // What a future holds may be dropped where it is woken.
+        // A future's values may be dropped on the thread that wakes it.
         if let Some(thread) = self.thread.take().filter(|thread| thread.thread().id() != current().id()) {
             let _ = thread.join();
         }
     }
 }
 
-/// Says in the journal that all of it is durable, for later readers.
+/// Marks the whole journal as durable, for later readers.
 impl Drop for Written {
     fn drop(&mut self) {
-        // Without it a reader does not see the last entries, and the next writer does.
+        // If this fails, a reader does not see the last entries, but the next writer does.
         let _ = self.journal.mark();
     }
 }

@@ -15,7 +15,7 @@ pub enum JournalError {
         /// What the system said.
         source: io::Error,
     },
-    /// What was durable is not as it was written.
+    /// Durable bytes are not as they were written.
     #[error("{} is damaged at byte {offset}: {why}", path.display())]
     Corrupt {
         /// The file.
@@ -52,9 +52,9 @@ pub enum JournalError {
     Behind {
         /// The directory.
         path: PathBuf,
-        /// The number behind its last value.
+        /// The number after its last value.
         next: u64,
-        /// What [`JournalOptions::at_least`](crate::journal::JournalOptions::at_least) said.
+        /// The number in [`JournalOptions::at_least`](crate::journal::JournalOptions::at_least).
         at_least: u64,
     },
     /// A process has the journal open.
@@ -97,7 +97,7 @@ pub enum JournalError {
         /// The most that one may have.
         max: usize,
     },
-    /// What is to be read was trimmed.
+    /// The values to be read were trimmed.
     #[error("number {number} was trimmed: the journal begins at {first}")]
     Trimmed {
         /// The number.
@@ -120,7 +120,7 @@ pub enum JournalError {
 }
 
 impl JournalError {
-    /// For `map_err`: what the system said of this operation.
+    /// For `map_err`: the system's error in this operation.
     pub(crate) fn io(operation: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_owned();
         move |source| JournalError::Io { operation, path, source }

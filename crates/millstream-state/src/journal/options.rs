@@ -6,10 +6,10 @@ pub enum Fsync {
     /// By each commit, before it returns.
     #[default]
     Every,
-    /// By the first commit after this time since the last sync, and by [`Journal::sync`](super::Journal::sync). What a
-    /// commit returns says up to where it is durable.
+    /// By the first commit after this time since the last sync, and by [`Journal::sync`](super::Journal::sync). The
+    /// number that a commit returns says up to where the journal is durable.
     Interval(Duration),
-    /// By no commit. What a commit returns then survives the process, and not the machine.
+    /// By no commit. Values below the number that a commit returns then survive the process, but not the machine.
     Never,
 }
 
@@ -35,14 +35,14 @@ pub struct JournalOptions {
     /// When a commit is made durable. By default each is.
     pub fsync: Fsync,
     /// Whether each group is compressed, by LZ4, where that makes it shorter. Reading needs no option: a journal may
-    /// have groups of both kinds. A version from before that reads no compressed ones, and says so. By default no group
-    /// is.
+    /// have groups of both kinds. An earlier version of this crate, which cannot read compressed groups, reports so. By
+    /// default no group is compressed.
     pub compress: bool,
-    /// Whether a damaged journal is opened and read all the same, without what is lost. By default it is refused.
+    /// Whether a damaged journal is opened and read in spite of the damage, without the lost values. By default it is
+    /// refused.
     pub skip_corrupt: bool,
-    /// A number up to which the journal is known to have been durable, from another place: a manifest, or the sink. A
-    /// journal that ends before it is refused, since otherwise damage of the last commit looks like one that was never
-    /// finished. By default 0.
+    /// A number up to which the journal was durable, as a manifest or the sink proves. A journal that ends before it is
+    /// refused; otherwise a damaged last commit looks like a commit that was never finished. By default 0.
     pub at_least: u64,
 }
 

@@ -4,11 +4,11 @@ use lz4_flex::block::{compress_into, decompress_into, get_maximum_output_size};
 
 /// A shorter payload stays as it is.
 const LEAST: usize = 64;
-/// LZ4 makes at most this of a byte; a length beyond it is none that was written.
+/// LZ4 makes at most this many bytes of one; no written length is beyond that.
 const MOST_OF_A_BYTE: usize = 255;
 
-/// Makes a record of the compressed payload, behind this room for a header. `false`, and an empty record, if it would
-/// be no shorter.
+/// Makes a record of the compressed payload, after this room for a header. Returns `false`, with an empty record, if it
+/// would be no shorter.
 pub(super) fn pack(payload: &[u8], room: usize, record: &mut Vec<u8>) -> bool {
     record.clear();
     let Some(length) = u32::try_from(payload.len()).ok().filter(|_| payload.len() >= LEAST) else { return false };
@@ -38,7 +38,7 @@ mod tests {
     use super::{pack, unpack};
 
     #[test]
-    fn what_repeats_is_shorter_and_comes_back() {
+    fn bytes_that_repeat_are_shortened_and_come_back() {
         for length in [64, 100, 5000, 200_000] {
             let payload: Vec<u8> = (0..length).map(|n| (n / 40 % 9) as u8).collect();
             let (mut record, mut unpacked) = (vec![7; 30], Vec::new());
@@ -48,7 +48,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_short_or_does_not_repeat_stays() {
+    fn short_bytes_and_bytes_that_do_not_repeat_stay() {
         let mut random = millstream_core::SplitMix64::new(1);
         let mixed: Vec<u8> = (0..1000).map(|_| random.draw() as u8).collect();
         for payload in [&mixed[..], &[0; 63], &[]] {

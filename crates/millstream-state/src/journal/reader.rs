@@ -25,8 +25,8 @@ impl DurableMark {
 
 /// Follows a journal that another process, or another part of this one, writes.
 ///
-/// A value is read only when it is known to be durable: a power failure would take one that is not from the writer,
-/// and it would write another at the same number. The records say up to where the journal was durable before each of
+/// A value is read only when it is known to be durable: the writer would lose any other value in a power failure, and
+/// would then write another one at the same number. The records say up to where the journal was durable before each of
 /// them, so the last commit is read when the next one, or a [mark](super::Journal::mark), was written, or by the
 /// writer's own [`DurableMark`].
 ///
@@ -69,22 +69,22 @@ impl JournalReader {
         JournalReader { disk, dir, skip_corrupt: false, mark, known: 0, tail: None }
     }
 
-    /// Reads on behind damage, without what is lost.
+    /// Reads on after damage, without the lost values.
     #[must_use]
     pub fn skip_corrupt(mut self) -> Self {
         self.skip_corrupt = true;
         self
     }
 
-    /// Also reads what this mark says to be durable: that of the journal's writer, in the same process.
+    /// Also reads the values that are durable by this mark, which is that of the journal's writer in the same process.
     #[must_use]
     pub fn marked_by(mut self, mark: DurableMark) -> Self {
         self.mark = mark;
         self
     }
 
-    /// Up to where the journal is known to be durable: the number below which all can be read. It looks at what was
-    /// written since the last call.
+    /// Up to where the journal is known to be durable: the number below which all values can be read. It looks at the
+    /// bytes written since the last call.
     ///
     /// # Errors
     ///
@@ -123,8 +123,8 @@ impl JournalReader {
         Records::new(Arc::clone(&self.disk), segments, number..to, self.skip_corrupt)
     }
 
-    /// Lets values that [`read_from`](JournalReader::read_from) has returned, and that have ended, go on where they
-    /// did, up to where the journal is known to be durable now. It reads only what is new.
+    /// Makes the values that [`read_from`](JournalReader::read_from) returned, and that have ended, go on from there,
+    /// up to where the journal is known to be durable now. It reads only new bytes.
     ///
     /// ```
     /// use millstream::state::disk::RealDisk;

@@ -15,7 +15,8 @@
 //! | length | the payload: for each value its length, 4 bytes, and its bytes; all of it compressed, or as it is |
 //!
 //! Integers are little-endian. The checksum is over the first number of the segment, the offset of the record in it,
-//! the header so far, and the payload: so a record that is copied to another place, into a value for example, is none.
+//! the header so far, and the payload: so a record that is copied to another place, into a value for example, is not
+//! valid there.
 
 pub(crate) const HEADER: usize = 48;
 const MAGIC: &[u8; 4] = b"msjr";
@@ -32,7 +33,7 @@ pub(crate) struct Place {
     pub(crate) offset: u64,
 }
 
-/// What is in front of the values of one commit.
+/// The header before the values of one commit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Header {
     /// With the flags in its upper half, as a format with flags is a later one.
@@ -45,7 +46,7 @@ pub(crate) struct Header {
 }
 
 impl Header {
-    /// The number behind the last value.
+    /// The number after the last value.
     pub(crate) fn end(&self) -> u64 {
         self.first + u64::from(self.count)
     }
@@ -71,7 +72,7 @@ impl Header {
         (zero == 0 && numbers.is_some()).then_some(Header { format, epoch, first, durable, count, length })
     }
 
-    /// Writes the header in front of a payload, for which the first bytes have room.
+    /// Writes the header into the first bytes of a record, which have room for it before the payload.
     pub(crate) fn write(&self, record: &mut [u8], place: Place) {
         let (header, payload) = record.split_at_mut(HEADER);
         let mut bytes = Vec::with_capacity(HEADER);
@@ -111,7 +112,7 @@ pub(crate) fn push(payload: &mut Vec<u8>, value: &[u8]) {
     payload.extend(value);
 }
 
-/// The first value of the rest of a payload, and what is behind it.
+/// The first value of the rest of a payload, and the bytes after it.
 pub(crate) fn split_value(payload: &[u8]) -> Option<(&[u8], &[u8])> {
     let (length, rest) = payload.split_first_chunk::<4>()?;
     rest.split_at_checked(usize::try_from(u32::from_le_bytes(*length)).ok()?)

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 /// The values of a journal from a number on, in order, each with its number. It needs the memory of one group.
 ///
-/// It ends before the first number that may not be read yet, or behind an error.
+/// It ends before the first number that may not be read yet, or after an error.
 #[derive(Debug)]
 pub struct Records {
     disk: Arc<dyn Disk>,
@@ -26,7 +26,7 @@ pub struct Records {
     skip: bool,
 }
 
-/// A place in a journal: everything in front of it was read, and is durable.
+/// A place in a journal: everything before it was read, and is durable.
 #[derive(Clone, Debug)]
 pub(crate) struct ReadTo {
     pub(super) segment: Segment,
@@ -79,7 +79,7 @@ impl Records {
         self.from
     }
 
-    /// Up to where it was read, if that is behind a whole record.
+    /// The place up to which it was read, if that is the end of a record.
     pub(crate) fn place(&self) -> Option<ReadTo> {
         let scan = self.scan.as_ref().filter(|_| self.left == 0)?;
         Some(ReadTo { segment: scan.segment.clone(), offset: scan.offset, next: self.next })
@@ -122,7 +122,8 @@ impl Records {
                 (self.next, self.left, self.at) = (header.first, header.count, 0);
             }
             None if self.skip => match (scan.find_behind(offset)?, until) {
-                // Not what a process wrote that was taken for dead, behind the beginning of the next segment.
+                // A process that was taken for dead may have written past the beginning of the next segment: such a
+                // record does not count.
                 (Some((at, header)), until) if until.is_none_or(|until| header.first < until) => scan.offset = at,
                 (_, Some(until)) => self.next = until,
                 _ => return Ok(false),

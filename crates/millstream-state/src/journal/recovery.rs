@@ -1,7 +1,7 @@
-//! What is in a journal's files when a process starts: what is whole, what was never finished, and what is damaged.
+//! Sorts the records of a journal's files when a process starts: whole, never finished, or damaged.
 //!
-//! A record that is not whole was never finished if nothing behind it says that its number was durable. Otherwise it
-//! is damaged, and so is one in front of the last segment, since a segment is synced before the next one is made.
+//! A record that is not whole was never finished if no later record says that its number was durable. Otherwise it is
+//! damaged. So is any such record before the last segment, since a segment is synced before the next one is made.
 
 use super::segment::{Scan, Segment};
 use super::{JournalError, JournalOptions, ReadTo};
@@ -11,15 +11,15 @@ use std::fmt;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-/// What [`Journal::open`](super::Journal::open) found. As text it is one line for a log.
+/// The findings of [`Journal::open`](super::Journal::open). The text is one line for a log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Recovered {
     /// The first number that is there.
     pub first: u64,
-    /// The number behind the last one that is there: the next one to append. In a new journal it is 0, as `first` is.
+    /// The number after the last one that is there: the next one to append. In a new journal it is 0, as `first` is.
     pub next: u64,
-    /// What was cut off at the end: a commit that was never finished.
+    /// The tail that was cut off: a commit that was never finished.
     pub cut: Option<TornTail>,
     /// With [`skip_corrupt`](JournalOptions::skip_corrupt), the numbers that are lost, in order.
     pub lost: Vec<Range<u64>>,
@@ -56,8 +56,8 @@ impl fmt::Display for Recovered {
 /// The segments that are there, each with its bytes.
 pub(super) type Segments = VecDeque<(Segment, u64)>;
 
-/// Reads all of a journal, or what is behind a place, and leaves it so that new segments can follow: it has no tail,
-/// and is durable.
+/// Reads all of a journal, or the part after a place, and leaves it so that new segments can follow: without a tail,
+/// and durable.
 pub(super) fn recover(
     disk: &dyn Disk,
     dir: &Path,
@@ -75,7 +75,7 @@ pub(super) fn recover(
         Walk { expected: first, durable: first, lost: Vec::new(), open: VecDeque::new(), skip: options.skip_corrupt };
     let mut segments = Segments::new();
     let mut cut = None;
-    // A segment that is gone, or was cut, says nothing of what is there now.
+    // If the segment is gone or was cut, the place says nothing about the present files.
     let read = read.filter(|read| all.contains(&read.segment));
     for (segment, next) in all.iter().zip(all.iter().skip(1).map(Some).chain([None])) {
         let mut scan = Scan::open(disk, segment.clone())?;
@@ -114,11 +114,12 @@ pub(super) fn recover(
     Ok((segments, Recovered { first, next, cut, lost: walk.lost }))
 }
 
-/// Cuts the tail off the last segment, and makes what is not proved to be durable so. It is written again: if a sync
-/// of it failed in an earlier process, the system takes its pages for written, and a sync alone would do nothing.
+/// Cuts the tail off the last segment, and makes the part durable that is not proved to be so. That part is written
+/// again: if a sync failed in an earlier process, the system takes its pages for written, and a sync alone would do
+/// nothing.
 ///
-/// Its name is durable, since it had one before its first record. One that is removed, and comes back with a crash,
-/// has nothing that counts in front of the segment that follows.
+/// The segment's name is durable, since the segment got it before its first record. A removed segment that comes back
+/// with a crash has no record that counts before the next segment.
 fn settle(disk: &dyn Disk, path: &Path, unproved: u64, end: u64) -> Result<(), JournalError> {
     let mut file = disk.open(path, OpenMode::Write).map_err(JournalError::io("open", path))?;
     file.set_len(end).map_err(JournalError::io("cut", path))?;
@@ -133,7 +134,7 @@ fn settle(disk: &dyn Disk, path: &Path, unproved: u64, end: u64) -> Result<(), J
     file.sync().map_err(JournalError::io("sync", path))
 }
 
-/// What is known on the way through the records.
+/// The findings so far, on the way through the records.
 struct Walk {
     /// The number of the next value.
     expected: u64,
@@ -154,7 +155,7 @@ impl Walk {
             let why = format!("it begins with number {base}, where {} is next", self.expected);
             self.lose(scan, 0, base, &why)?;
         }
-        // Behind the beginning of the next segment is what a process wrote that was taken for dead.
+        // Records past the beginning of the next segment are those of a process that was taken for dead.
         while until.is_none_or(|until| self.expected < until) {
             let offset = scan.offset;
             match scan.next()? {
@@ -176,7 +177,7 @@ impl Walk {
         Ok(scan.offset)
     }
 
-    /// Whether a record behind an offset says that the next number was durable.
+    /// Whether a record after an offset says that the next number was durable.
     fn was_durable(&self, scan: &mut Scan, mut offset: u64) -> Result<bool, JournalError> {
         while let Some((found, header)) = scan.find_behind(offset)? {
             if header.durable > self.expected {
@@ -254,7 +255,7 @@ mod tests {
         to
     }
 
-    /// All that is known of a journal that was opened.
+    /// All findings of an opened journal.
     fn recovered(dir: &Path, read: Option<&ReadTo>) -> (Segments, Recovered) {
         let moved =
             read.map(|read| ReadTo { segment: Segment::new(dir, read.segment.base, read.segment.epoch), ..*read });
@@ -265,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_read_need_not_be_read_again() {
+    fn records_that_were_read_are_not_read_again() {
         let home = tempfile::tempdir().unwrap();
         let dir = home.path().join("journal");
         let (mut reader, mut journal) = (JournalReader::new(Arc::new(RealDisk), &dir), open(&dir, 1));
@@ -300,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn damage_in_front_of_the_place_is_not_looked_for_and_behind_it_is() {
+    fn damage_after_the_place_is_looked_for_and_damage_before_it_is_not() {
         let home = tempfile::tempdir().unwrap();
         let dir = home.path().join("journal");
         let mut journal = open(&dir, 1);

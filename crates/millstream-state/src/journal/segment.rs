@@ -6,7 +6,7 @@ use super::record::{self, FORMAT, HEADER, Header, PACKED, PLAIN, Place};
 use crate::disk::{Disk, DiskFile, OpenMode, read_exact};
 use std::path::{Path, PathBuf};
 
-/// What is read at once where a record is looked for.
+/// The bytes that are read at once in the search for a record.
 const CHUNK: usize = 64 << 10;
 
 /// A file of the journal.
@@ -15,7 +15,7 @@ pub(super) struct Segment {
     pub(super) path: PathBuf,
     /// The number of its first value.
     pub(super) base: u64,
-    /// The epoch of the process that made it; no other one writes to it.
+    /// The epoch of the process that made it. No other process writes to it.
     pub(super) epoch: u64,
 }
 
@@ -67,7 +67,7 @@ impl Scan {
         Ok(())
     }
 
-    /// The record at the offset, if a whole one is there; then the offset is behind it.
+    /// The record at the offset, if a whole one is there. The offset then moves past it.
     pub(super) fn next(&mut self) -> Result<Option<Header>, JournalError> {
         let header = self.at(self.offset)?;
         if let Some(header) = &header {
@@ -111,7 +111,7 @@ impl Scan {
         Ok(Some(header).filter(|header| header.format > 0 && record::has_values(&self.payload, header.count)))
     }
 
-    /// The first whole record behind an offset, and where it begins.
+    /// The first whole record after an offset, and where it begins.
     pub(super) fn find_behind(&mut self, offset: u64) -> Result<Option<(u64, Header)>, JournalError> {
         let mut begin = offset + 1;
         let mut chunk = Vec::new();

@@ -11,7 +11,7 @@ use serde_json::Value;
 use std::fmt;
 use std::sync::Arc;
 
-/// What becomes of the states of other versions.
+/// The rules for the states of other versions.
 #[derive(Clone, Default)]
 pub(super) struct Versions {
     migrations: Migrations,
@@ -34,8 +34,8 @@ pub(super) struct Changed {
 
 impl Persistent {
     /// Lets the job go on with another version of the pipeline, in which the state of this stage has another type: the
-    /// stage begins with what `migrate` makes from the stored state. For a stage inside `shard_by` it is called once
-    /// for each key. `Old` has the fields that were stored; its name may differ.
+    /// stage begins with the state that `migrate` makes from the stored one. For a stage inside `shard_by` it is called
+    /// once for each key. `Old` has the fields that were stored; its name may differ.
     ///
     /// Without a migration, a state goes to the stage of its name, even with another number of shards. A stage that
     /// only this version has begins fresh at the number, and stages without a state come and go.
@@ -82,25 +82,25 @@ impl Persistent {
         self
     }
 
-    /// The stored state of this stage may be lost, since the pipeline no longer has such a stage. Without this that is
-    /// an error.
+    /// Allows the stored state of this stage to be lost, since the pipeline no longer has such a stage. Without this
+    /// call that is an error.
     #[must_use]
     pub fn dropping(mut self, stage: impl Into<String>) -> Self {
         self.versions.migrations = std::mem::take(&mut self.versions.migrations).dropping(stage);
         self
     }
 
-    /// With these migrations, in place of those that were set.
+    /// Sets these migrations in place of earlier ones.
     #[must_use]
     pub fn with_migrations(mut self, migrations: Migrations) -> Self {
         self.versions.migrations = migrations;
         self
     }
 
-    /// Lets `judge` say whether the job can go on with what another version has stored. It gets what the manifest says
-    /// of the [job](Persistent::described_as) that took the snapshot, and returns what becomes of its states: `None`
-    /// is the same version, for which the migrations that were set are enough. It is for programs that are data, whose
-    /// plans do not say all: two filters have one plan.
+    /// Lets `judge` decide whether the job can go on with the states that another version has stored. It gets the
+    /// [description](Persistent::described_as) of the job that took the snapshot, and returns the migrations of its
+    /// states. `None` means the same version, for which the migrations that were set suffice. It is for programs that
+    /// are data, whose plans do not show every difference: two different filters have the same plan.
     ///
     /// ```
     /// use millstream::{io::FileSink, prelude::*, state::{JobError, Persistent, StateDir, again}};
@@ -144,7 +144,7 @@ impl Persistent {
     }
 }
 
-/// These rings, which begin with a snapshot, perhaps that of another version.
+/// Makes the rings begin with a snapshot, perhaps of another version.
 pub(super) fn resumed(rings: Rings, snapshot: Snapshot, changed: Option<Changed>) -> Rings {
     match changed {
         Some(Changed { plan, migrations }) => rings.resume_changed(snapshot, plan, migrations),
@@ -157,7 +157,7 @@ impl Versions {
     ///
     /// # Errors
     ///
-    /// If a state that was stored has no place in this version, or the version is refused.
+    /// If a stored state has no place in this version, or the version is refused.
     pub(super) fn changed_from(&self, manifest: &Manifest, plan: &Plan) -> Result<Option<Changed>, JobError> {
         let judged = match &self.judge {
             Some(judge) => {

@@ -1,4 +1,4 @@
-//! What the manifests of a job say of the program that wrote them.
+//! The description in a job's manifests of the program that wrote them.
 
 use crate::xxh64::xxh64;
 use millstream_core::Plan;
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 /// The job and its plan.
 pub(super) struct Described {
     pub(super) plan: Value,
-    /// That of the plan alone.
+    /// The fingerprint of the plan alone.
     pub(super) fingerprint: String,
 }
 

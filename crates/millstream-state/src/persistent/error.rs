@@ -13,21 +13,21 @@ use std::{error, fmt, io};
 pub enum JobError {
     /// The state directory cannot be read or written.
     State(StateError),
-    /// A snapshot's parts are whole, and cannot be read.
+    /// A snapshot's parts are whole, but cannot be read.
     Corrupt {
         /// The snapshot's id.
         snapshot: u64,
         /// What is wrong with it.
         why: CorruptSnapshot,
     },
-    /// A state that was stored has no place in the pipeline.
+    /// A stored state has no place in the pipeline.
     OtherStates {
         /// The snapshot's id.
         snapshot: u64,
         /// A line for each stage.
         states: Vec<String>,
     },
-    /// The snapshot is of a version with which the job does not go on: see
+    /// The snapshot is of a version from which the job cannot go on: see
     /// [`Persistent::judged_by`](crate::Persistent::judged_by).
     OtherVersion {
         /// The snapshot's id.
@@ -37,17 +37,18 @@ pub enum JobError {
     },
     /// The sink holds less than it claimed at every snapshot that is kept.
     SinkHoldsLess {
-        /// The number that it got next at the newest of them.
+        /// The number that came next for the sink at the newest of them.
         next: SequenceNumber,
         /// What it holds.
         why: String,
     },
-    /// The sink keeps what it got, and numbers are to be done again: see [`Persistent::redo`](crate::Persistent::redo).
+    /// Numbers should be done again, but the sink cannot give up values: see
+    /// [`Persistent::redo`](crate::Persistent::redo).
     SinkStays,
-    /// The job has effects, dead letters, or numbers to do again. What is recorded of those, the process writes that
-    /// has the directory, so no other one can follow: see [`Persistent::follow`](crate::Persistent::follow).
+    /// The job has effects, dead letters, or numbers to do again. Only the process that owns the directory writes their
+    /// records, so no other process can follow: see [`Persistent::follow`](crate::Persistent::follow).
     CannotFollow,
-    /// No snapshot is there any more from in front of the first dead letter.
+    /// No snapshot from before the first dead letter is kept any more.
     LettersTooOld,
     /// The dead letters cannot be written.
     Letters(JournalError),
@@ -60,8 +61,8 @@ pub enum JobError {
 }
 
 impl JobError {
-    /// Whether what a [follower](crate::Persistent::follow) was about to read is gone, since the other process does not
-    /// keep it any more. It may follow again: there is a newer snapshot.
+    /// Whether the other process has removed what a [follower](crate::Persistent::follow) was about to read. The
+    /// follower may follow again: there is a newer snapshot.
     #[must_use]
     pub fn is_left_behind(&self) -> bool {
         let is_gone = |error: &io::Error| error.kind() == io::ErrorKind::NotFound;

@@ -1,4 +1,4 @@
-//! A service that is beside the one of another process, to take its place.
+//! A service that follows the one of another process, to take its place.
 
 use super::serving::{Served, Waiting};
 use super::{JobError, Persistent, Running};
@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// The time in which a process that has let the directory go has let its journal go, too.
+/// A process that has released the directory releases its journal within this time.
 const LET_GO_WITHIN: Duration = Duration::from_secs(5);
 
 /// The time between two looks at how far the stages are.
@@ -20,11 +20,11 @@ const LOOK: Duration = Duration::from_millis(1);
 
 impl Persistent {
     /// Starts a service beside the process that has it, with a directory that was [opened to be read](StateDir::read):
-    /// it begins at the newest snapshot, with the requests of the journal behind it, and [follows](Following) the other
-    /// process. None if the directory has no snapshot yet.
+    /// it begins at the newest snapshot, with the journal's requests after it, and [follows](Following) the other
+    /// process. `None` if the directory has no snapshot yet.
     ///
-    /// It answers nothing, and changes nothing in the directory. It reads nothing of which it is not known that it is
-    /// durable: what a crash of the machine could take from the other process would be another request then.
+    /// It answers nothing, and changes nothing in the directory. It reads only requests that are known to be durable:
+    /// after a crash of the machine, the other process could have another request at the number of any other.
     ///
     /// ```
     /// use millstream::{prelude::*, state::{Persistent, StateDir}};
@@ -54,7 +54,7 @@ impl Persistent {
     ///
     /// # Errors
     ///
-    /// As [`start`](Persistent::start); if the other process removes what is to be read
+    /// As [`start`](Persistent::start); if the other process removes files before they are read
     /// ([`is_left_behind`](JobError::is_left_behind)); and if the job has effects or dead letters.
     pub fn follow<Q, A, P>(self, stages: P, journal: JournalOptions) -> Result<Option<Following<Q, A>>, JobError>
     where
@@ -66,7 +66,7 @@ impl Persistent {
         if !self.effects.is_empty() || self.letters.is_some() || self.redo {
             return Err(JobError::CannotFollow);
         }
-        // If they are damaged, it says so while the other process serves.
+        // Damaged snapshots are then reported while the other process still serves.
         if self.dir.snapshots()?.is_empty() {
             return Ok(None);
         }
@@ -86,14 +86,14 @@ pub struct Following<Q: Item, A: Item> {
     reception: Reception<Q, A>,
     waiting: Arc<Waiting<A>>,
     journal: JournalOptions,
-    /// What is waited for.
+    /// The goal of the wait, while one is under way.
     to: Option<To>,
 }
 
-/// Where the stages are to be.
+/// The number that the stages must reach.
 #[derive(Clone, Copy)]
 enum To {
-    /// At what this look finds.
+    /// The number that this look finds.
     Look(u64),
     Number(u64),
 }
@@ -108,8 +108,9 @@ impl Drop for Ends {
 }
 
 impl<Q: Recorded, A: Item + Clone> Following<Q, A> {
-    /// Waits until the stages are where the journal was known to be durable when this was called first, or was called
-    /// behind a `true`; at most for this time. Also `false` if it is [over](Following::check).
+    /// Waits, at most for this time, until the stages have reached the number up to which the journal was known to be
+    /// durable at the first call, or at the first call after a `true`. Returns `false` if they have not, or if the
+    /// follower is [over](Following::check).
     pub fn catches_up(&mut self, within: Duration) -> bool {
         let since = Instant::now();
         loop {
@@ -149,11 +150,11 @@ impl<Q: Recorded, A: Item + Clone> Following<Q, A> {
         self.running.handle().is_finished()
     }
 
-    /// This, while it follows.
+    /// Returns the follower, if it still follows.
     ///
     /// # Errors
     ///
-    /// If it is over: a stage has failed, or what was to be read is damaged, or gone
+    /// If it is over: a stage has failed, or the next files are damaged, or gone
     /// ([`is_left_behind`](JobError::is_left_behind)).
     pub fn check(self) -> Result<Self, JobError> {
         if !self.is_over() {
@@ -167,12 +168,12 @@ impl<Q: Recorded, A: Item + Clone> Following<Q, A> {
         }
     }
 
-    /// Goes on with the directory, which the other process has let go: with what the journal has got since, and then
-    /// with what clients ask. This takes the time of those requests, and not that of the whole state. The run
-    /// [began](Running::began) at the number of the first request that is its own.
+    /// Takes over the directory, which the other process has released: processes the requests that the journal has
+    /// received since, and then those of its clients. This takes the time of those requests, and not that of the whole
+    /// state. The run [began](Running::began) at the number of the first request that is its own.
     ///
-    /// No snapshot is stored before that request is in the journal. So if this process dies without one, the other one
-    /// can go on, also if the states of this version are of types that it does not have.
+    /// No snapshot is stored before that request is in the journal. So if this process dies before any request of its
+    /// own, the other process can go on, even if the states of this version have types that it does not know.
     ///
     /// # Errors
     ///
@@ -182,7 +183,7 @@ impl<Q: Recorded, A: Item + Clone> Following<Q, A> {
         let Following { ends, running, reception, journal, .. } = self.check()?;
         let At { next, passed, place } = ends.0.place();
         let options = JournalOptions { at_least: next, ..journal };
-        // Behind damage that is left out, all is looked at.
+        // If damage is skipped, the whole journal is read again.
         let place = place.filter(|_| !journal.skip_corrupt);
         let since = Instant::now();
         let there = loop {

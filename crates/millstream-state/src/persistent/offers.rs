@@ -11,10 +11,10 @@ use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// What gets the number of a stored snapshot, or why it is not stored.
+/// Receives the number of a stored snapshot, or why it is not stored.
 pub(super) type Answer = SyncSender<Result<u64, String>>;
 
-/// What the thread is to do.
+/// An order to the thread that stores.
 pub(super) enum Order {
     /// Store a snapshot, with the sink's claim at it.
     Store(Snapshot, Option<Value>, Option<Answer>),
@@ -64,8 +64,8 @@ impl Stores {
         self.check().is_ok()
     }
 
-    /// From the first request on that a service has in its journal. Before, it has changed nothing that the process
-    /// before it, perhaps of another version, could not go on with.
+    /// Stores snapshots only from the first request on that the service itself has put into the journal. Until then it
+    /// has changed nothing, so the process before it, perhaps of another version, could still go on.
     pub(super) fn wait_for_commit(&self) {
         if self.is_service {
             self.state.store(AT_COMMIT, Ordering::Release);
@@ -95,13 +95,14 @@ pub(super) struct Offers {
     last: Arc<Mutex<Last>>,
 }
 
-/// What was offered.
+/// The last offers.
 #[derive(Default)]
 struct Last {
     /// The number of the last snapshot. Two threads of a run may offer two at once, the later one first; the earlier
     /// one has no claim then, and is not needed.
     at: Option<u64>,
-    /// The mark of the present version's first snapshot. Those before it would be described as what they are not.
+    /// The mark of the present version's first snapshot. Earlier snapshots would get the description of a version that
+    /// did not take them.
     first: u64,
     /// Whether another version is about to take the place of the present one.
     changing: bool,
@@ -130,14 +131,14 @@ impl Offers {
         self.stored.load(Ordering::Acquire)
     }
 
-    /// Stores it, unless one is being stored and another one waits.
+    /// Stores a snapshot, unless one is being stored and another one waits.
     pub(super) fn offer(&self, snapshot: Snapshot) {
         if let Some(claim) = self.claim(&snapshot) {
             let _ = self.orders.try_send(Order::Store(snapshot, claim, None));
         }
     }
 
-    /// Stores it, and waits for that; unless a later one is stored. Returns its number.
+    /// Stores a snapshot, waits until it is stored, and returns its number. Returns at once if a later one was offered.
     pub(super) fn store(&self, snapshot: Snapshot) -> Result<u64, String> {
         self.stores.check()?;
         let Some(claim) = self.claim(&snapshot) else {
@@ -156,8 +157,8 @@ impl Offers {
         Ok(Answered(answered))
     }
 
-    /// The sink's claim, if it was one; none if a later snapshot was offered, or none is stored. It is taken now: the
-    /// sink goes on, and keeps few.
+    /// The sink's claim, if the sink makes claims; `None` if a later snapshot was offered, or none is stored. It is
+    /// taken now, since the sink goes on and keeps only a few claims.
     fn claim(&self, snapshot: &Snapshot) -> Option<Option<Value>> {
         if !self.stores.are_stored() {
             return None;
@@ -195,7 +196,8 @@ impl Answered {
 }
 
 impl Changing<'_> {
-    /// The first snapshot of another version, which this describes. Waits until it is stored. Returns its number.
+    /// Offers the first snapshot of another version, with its description. Waits until it is stored. Returns its
+    /// number.
     pub(super) fn made(self, next: Described, snapshot: Snapshot) -> Result<u64, String> {
         self.0.stores.check()?;
         let claim = {

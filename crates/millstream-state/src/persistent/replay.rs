@@ -1,4 +1,4 @@
-//! A look at what a job was at a number.
+//! A look at a job at an earlier number.
 
 use super::changed::{Versions, resumed};
 use super::{Begins, JobError, Persistent};
@@ -8,32 +8,32 @@ use millstream_core::{Arrow, Item, Val};
 use millstream_exec::{Durable, JobRefExt, Lasting, Rings, Runner, Sink, Snapshot, Source, source};
 use std::io;
 
-/// What a [replay](replay) has found.
+/// The result of a [replay](replay).
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Replayed<O> {
-    /// The number of the stored snapshot that it began with.
+    /// The number of the stored snapshot with which the replay began.
     pub began: u64,
-    /// The states at the number that it was to reach, or behind the source's last value. Their types are known, so
-    /// [`Snapshot::json`] shows them.
+    /// The states at the number that the replay had to reach, or after the source's last value. Their types are known,
+    /// so [`Snapshot::json`] shows them.
     pub snapshot: Snapshot,
-    /// What the sink returns: it got what the pipeline gives for the numbers from `began` to that number.
+    /// The result of the sink, which got the pipeline's outputs for the numbers from `began` to that number.
     pub output: O,
 }
 
-/// What of a job is run again.
+/// The part of a job that is run again.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Span {
-    /// The number that is to be among them: it begins with the newest snapshot at or before that. `None` is the number
-    /// at which it ends.
+    /// A number that the part must contain: it begins with the newest snapshot at or before this number. `None` means
+    /// the number at which the part ends.
     pub from: Option<u64>,
-    /// The number in front of which it ends. `None` is the end of the source, at which the pipeline sees END.
+    /// The number before which the part ends. `None` means the end of the source, at which the pipeline sees END.
     pub to: Option<u64>,
 }
 
 /// Runs a part of a stored job again, and stores nothing. It begins with the newest snapshot that the [span](Span)
-/// allows; if no such snapshot is kept, at the source's beginning. The sink is another one than the
-/// job's, which is not touched. It may be done while the job runs.
+/// allows; if no such snapshot is kept, at the source's beginning. Pass a sink of its own: the job's sink is not
+/// touched. A replay may run while the job runs.
 ///
 /// ```
 /// use millstream::{io::FileSink, prelude::*, state::{Cadence, Persistent, Span, StateDir, again, replay}};
@@ -55,8 +55,8 @@ pub struct Span {
 ///
 /// # Errors
 ///
-/// If a state that was stored has no place in the pipeline, if the source cannot begin at its position or ends before
-/// that number; and as the run: a stage that fails again fails with the same number and cause.
+/// If a stored state has no place in the pipeline; if the source cannot begin at its position, or ends before that
+/// number; and as the run: a stage that fails again fails with the same number and cause.
 pub fn replay<T, P, X, K>(
     dir: &StateDir,
     rings: &Rings,
@@ -115,7 +115,7 @@ where
             }
         }
     }
-    // The mark is laid behind what was sent.
+    // The mark is laid after the values that were sent.
     let snapshot = run.snapshot();
     drop(sender);
     let ended = if to.is_some() { run.stop_now() } else { run.wait() };

@@ -15,7 +15,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
 
-/// How long it may take until the end of a job is noticed whose directory is waited for.
+/// The time between two looks for the end of a job whose directory another process waits for.
 const LOOK: Duration = Duration::from_millis(1);
 
 /// The source of a job, of whatever values.
@@ -53,7 +53,7 @@ pub struct Running<O: Send + 'static> {
     close: Option<Box<dyn Fn() + Send>>,
 }
 
-/// What became of a job's snapshots, and where it began.
+/// Where a job began, and the outcome of its snapshots.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Stored {
@@ -63,11 +63,11 @@ pub struct Stored {
     pub snapshots: u64,
     /// The number of the last one.
     pub last: Option<u64>,
-    /// The bytes of state that were written for them: less than they have where a state has not changed in between.
+    /// The bytes of state that were written for them: less than their size if a state has not changed in between.
     pub written_bytes: u64,
     /// The longest time for which a stage stopped at one of them, to leave its state there.
     pub longest_stop: Duration,
-    /// How many could not be stored, and why the last of them could not.
+    /// How many could not be stored.
     pub failed: u64,
     /// Why the last of those could not be stored.
     pub last_failure: Option<String>,
@@ -93,7 +93,7 @@ impl<O: Send + 'static> Running<O> {
         Ok(self)
     }
 
-    /// The directory is this process's now: snapshots are taken and stored.
+    /// Called when this process has the directory: snapshots are taken and stored from now on.
     #[cfg(feature = "service")]
     pub(super) fn own(mut self, dir: StateDir, at: u64) -> Result<Self, JobError> {
         self.began = at;
@@ -108,8 +108,8 @@ impl<O: Send + 'static> Running<O> {
         self.began
     }
 
-    /// Takes no more snapshots, and waits for the one that is being stored, while the job goes on: it can end at once
-    /// then.
+    /// Takes no more snapshots, and waits for the one that is being stored, so that the job can later end at once. The
+    /// job goes on.
     pub fn rest(&mut self) {
         if let Some(timer) = &mut self.timer {
             timer.end = None;
@@ -118,7 +118,7 @@ impl<O: Send + 'static> Running<O> {
     }
 
     /// Takes a snapshot at the next number that the source publishes, and waits until it is stored. Returns the number;
-    /// none if the job ends before.
+    /// `None` if the job ends before.
     ///
     /// # Errors
     ///
@@ -132,8 +132,8 @@ impl<O: Send + 'static> Running<O> {
         Running { close: Some(Box::new(close)), ..self }
     }
 
-    /// Accepts no request any more, although there are clients, and ends the job when those are answered that it has
-    /// accepted. A job that is no [service](super::Persistent::serve) is drained.
+    /// Refuses further requests, although there are clients, and ends the job once it has answered the accepted ones. A
+    /// job that is not a [service](super::Persistent::serve) is drained.
     ///
     /// ```
     /// use millstream::{prelude::*, state::{Persistent, StateDir}};
@@ -193,8 +193,8 @@ impl<O: Send + 'static> Running<O> {
         self.source.let_go();
     }
 
-    /// The run itself: what it does can be observed there, and its workers set. An [upgrade](Handle::upgrade) there is
-    /// not stored, so replace its pipeline by an [`upgrader`](Running::upgrader).
+    /// The handle of the run, to observe it or to set its workers. An [upgrade](Handle::upgrade) there is not stored,
+    /// so replace its pipeline by an [`upgrader`](Running::upgrader).
     pub fn handle(&self) -> &Handle<O, Durable> {
         &self.handle
     }
@@ -204,7 +204,7 @@ impl<O: Send + 'static> Running<O> {
         self.handle.stopper()
     }
 
-    /// Waits for the end of the job. Returns what the sink does, and what became of the snapshots.
+    /// Waits for the end of the job. Returns the sink's result, and the outcome of the snapshots.
     ///
     /// # Errors
     ///
@@ -220,8 +220,8 @@ impl<O: Send + 'static> Running<O> {
         }
     }
 
-    /// Waits for the end of the job, and returns what there is then, also if it failed: how the run ended, what became
-    /// of the snapshots, and the error that has ended the source early.
+    /// Waits for the end of the job. Returns, even if it failed, how the run ended, the outcome of the snapshots, and
+    /// the error that ended the source early.
     pub fn join(self) -> (RunEnd<O>, Stored, Option<io::Error>) {
         let Running { handle, storing, cadence: _, timer, source, began, close: _ } = self;
         let ended = handle.join();
@@ -267,7 +267,7 @@ impl std::fmt::Debug for Storer {
     }
 }
 
-/// A thread that takes a snapshot now and then. It ends with this.
+/// A thread that takes a snapshot at intervals. It ends when this is dropped.
 struct Timer {
     end: Option<SyncSender<()>>,
     thread: Option<JoinHandle<()>>,

@@ -19,16 +19,16 @@ use std::time::Duration;
 impl Persistent {
     /// Starts a service that survives: a pipeline whose slot n answers the request with number n, as in
     /// [`service`](millstream_exec::service). Each request is in the journal before a stage gets it, durable as the
-    /// journal's [`Fsync`](crate::journal::Fsync) says, so what a caller was told is true also after a crash. The
-    /// requests that come while others are synced are the next commit, so a sync is shared by all that wait for it.
+    /// journal's [`Fsync`](crate::journal::Fsync) says, so an answer that a caller got holds after a crash too.
+    /// Requests that arrive during a sync become the next commit, so all that wait for a sync share it.
     ///
-    /// After a crash the run begins at the newest snapshot and with the requests of the journal behind it. No caller
-    /// waits for their answers any more: one that got none does not know whether its request was accepted, and asks
-    /// again. A service that must not do twice what is asked twice keeps the ids of requests, and their answers, in its
+    /// After a crash the run begins at the newest snapshot, and with the journal's requests after it. Their callers no
+    /// longer wait: a caller without an answer does not know whether its request was accepted, and repeats it. A
+    /// service that must not carry out a repeated request twice keeps the ids of requests, and their answers, in its
     /// state.
     ///
-    /// The run ends when the last client is dropped, or when it is [closed](Running::close). What was accepted is
-    /// answered then.
+    /// The run ends when the last client is dropped, or when it is [closed](Running::close). All accepted requests are
+    /// answered first.
     ///
     /// ```
     /// use millstream::{prelude::*, state::{Persistent, StateDir}};
@@ -64,7 +64,7 @@ impl Persistent {
         Ok((client, running))
     }
 
-    /// The run of a service, that of a follower if it has what that needs.
+    /// The run of a service; with `behind` it is that of a follower.
     pub(super) fn served<Q, A, P>(
         self,
         stages: P,
@@ -109,7 +109,7 @@ type Replies<A> = VecDeque<(u64, Reply<A>)>;
 #[derive(Debug)]
 pub(super) struct Waiting<A> {
     replies: Mutex<Option<Replies<A>>>,
-    /// The number behind the last one that the sink has.
+    /// The number after the last one that the sink has.
     reached: AtomicU64,
 }
 

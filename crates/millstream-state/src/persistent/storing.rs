@@ -42,7 +42,7 @@ const WHOLE: u64 = 8;
 /// The position of the source at a number, as it is stored; none if it is not known any more.
 type Position = Box<dyn Fn(u64) -> io::Result<Option<Value>> + Send>;
 
-/// Tells the source from which position on it is to keep what it has.
+/// Tells the source from which position on it must keep its data.
 type Forget = Box<dyn Fn(&Value) + Send>;
 
 /// A thread that stores snapshots, one after the other.
@@ -117,7 +117,7 @@ impl Storing {
         self.offers.clone()
     }
 
-    /// Waits until what was offered is stored.
+    /// Waits until all offered snapshots are stored.
     pub(super) fn join(mut self) -> Stored {
         self.end().unwrap_or_default()
     }
@@ -143,7 +143,8 @@ struct Store {
     retention: Retention,
     /// The last snapshot whose claim was made before the sink was looked at again.
     confirmed: Option<u64>,
-    /// The last snapshot of this process: the next one has what is the same from there, and says what has changed.
+    /// The last snapshot of this process: the next one shares its unchanged parts, and has only the changes of the
+    /// others.
     last: Option<(Manifest, StoredParts)>,
     /// How many snapshots this process has stored.
     stored: u64,
@@ -201,7 +202,7 @@ impl Store {
             };
             let at = snapshot.at().0;
             stored.longest_stop = stored.longest_stop.max(snapshot.longest_stop());
-            // One of the version before may have waited behind the change.
+            // A snapshot of the version before may have waited until after the change.
             let overtaken = snapshot.mark() < first || newest.is_some_and(|newest| newest >= at);
             let outcome = if overtaken { Ok(at) } else { self.store(&snapshot, claim).map(|()| at) };
             match &outcome {

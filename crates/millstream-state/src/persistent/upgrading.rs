@@ -13,7 +13,7 @@ pub struct JobUpgrader {
     offers: Offers,
 }
 
-/// A change of a job's pipeline that was made.
+/// A completed change of a job's pipeline.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Upgraded {
@@ -30,17 +30,16 @@ impl JobUpgrader {
     }
 
     /// Goes on with another version of the pipeline, as [`Handle::upgrade`](millstream_exec::Handle::upgrade) does, and
-    /// stores a snapshot of it, at the number from which on values go through it. All later snapshots are described by
-    /// its plan, and by what `job` returns for that number, in the place of what the job was
-    /// [described as](super::Persistent::described_as).
+    /// stores a snapshot of it, at the number from which on values go through it. All later snapshots have its plan,
+    /// and the [description](super::Persistent::described_as) that `job` returns for that number.
     ///
     /// Once the snapshot is stored, a job that is started again begins with the new version's states, at that number or
     /// later. If the process dies before, it begins with a snapshot of the old version, and the sink goes back to that,
     /// or keeps the numbers that it has, whatever version they are from. No number is lost in either case, and none is
-    /// in the output twice. Start it again with the version that it is to go on with: it is judged like any other one.
+    /// in the output twice. Start it again with the version that should go on: it is judged like any other.
     ///
-    /// `begins` is called with the number when the sink has got everything below it, and before it gets a value of the
-    /// new version. It is not called if the old version goes on.
+    /// `begins` is called with the number once the sink has everything below it, before it gets a value of the new
+    /// version. It is not called if the old version goes on.
     ///
     /// ```
     /// use millstream::{io::FileSink, prelude::*, state::{Cadence, Persistent, StateDir, again}};

@@ -1,13 +1,13 @@
-//! A source that is behind the one of another process, until its own process has the directory.
+//! A source that follows the one of another process, until its own process has the directory.
 
 use crate::journal::{Journal, JournalError, JournalReader, ReadTo, Records};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// The time between two looks at what the other process has written.
+/// The time between two looks at the other process's journal.
 const LOOK: Duration = Duration::from_millis(5);
 
-/// What the source of a follower and its process say to each other.
+/// The state that the source of a follower shares with its process.
 #[derive(Debug, Default)]
 pub(crate) struct Behind {
     state: Mutex<State>,
@@ -16,24 +16,25 @@ pub(crate) struct Behind {
 
 #[derive(Debug, Default)]
 struct State {
-    /// How often the source has begun to look at what is there, and how often it has passed on all that was.
+    /// How often the source has begun a look at the journal, and how often it has passed on everything that a look
+    /// found.
     begun: u64,
     done: u64,
     at: At,
     given: Given,
 }
 
-/// Where a source was when it had last passed on all that was there.
+/// The position of a source when it had last passed on everything.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct At {
-    /// The number in the stream behind what it had passed on.
+    /// The number in the stream after the last value that it had passed on.
     pub(crate) passed: u64,
     /// The next number of the journal, and where that is.
     pub(crate) next: u64,
     pub(crate) place: Option<ReadTo>,
 }
 
-/// What becomes of a follower.
+/// How a follower ends.
 #[derive(Debug, Default)]
 enum Given {
     #[default]
@@ -65,13 +66,13 @@ impl Behind {
         self.lock().at.clone()
     }
 
-    /// The source goes on with what the journal has now, and then with what is live.
+    /// Lets the source go on with the journal's further values, and then with live ones.
     pub(crate) fn give(&self, journal: Journal) {
         self.lock().given = Given::Writer(Box::new(journal));
         self.changed.notify_all();
     }
 
-    /// The source ends, unless it has the writer.
+    /// Ends the source, unless it has the writer.
     pub(crate) fn over(&self) {
         let mut state = self.lock();
         if let Given::NotYet = state.given {
@@ -90,7 +91,7 @@ pub(super) struct Followed {
     looked: Instant,
 }
 
-/// What comes next.
+/// The next value, or the end of the following.
 pub(super) enum Next {
     Value(u64, Vec<u8>),
     /// The writer is this process now.
@@ -112,12 +113,12 @@ impl Followed {
         Ok(Followed { reader, values, behind, looked: Instant::now() })
     }
 
-    /// Waits for the next value. `passed` is the number in the stream behind the last one.
+    /// Waits for the next value. `passed` is the number in the stream after the last one.
     pub(super) fn next(&mut self, passed: u64) -> Result<Next, JournalError> {
         loop {
             if let Some(value) = self.values.next() {
                 let (number, bytes) = value?;
-                // A follower that is far behind ends in time, too.
+                // Even a follower that lags far behind ends in time.
                 if self.looked.elapsed() >= LOOK {
                     self.looked = Instant::now();
                     if matches!(self.behind.lock().given, Given::Over) {

@@ -19,11 +19,11 @@ use std::time::Duration;
 ///
 /// A position is a file, by its inode, and the bytes of it that were read. If the file was rotated by renaming while no
 /// process followed it, the one of that inode in the same directory is read to its end first, and then the one that has
-/// the name. A file that is gone, was emptied or has other bytes before the position is an error: what was not read of
-/// it is lost, and a person has to decide that. Files that came and went meanwhile are not read.
+/// the name. A file that is gone, was emptied or has other bytes before the position is an error: its unread bytes are
+/// lost, and only a person can accept that. Files that came and went meanwhile are not read.
 ///
-/// Lines are the same in every process; the cuts between blocks depend on what was there when the file was read, so
-/// numbers in front of a stage that splits blocks into lines can differ. [`stopper`](FollowedFile::stopper) ends it.
+/// Lines are the same in every process; the cuts between blocks depend on what was there when the file was read, so the
+/// numbers before a stage that splits blocks into lines can differ. [`stopper`](FollowedFile::stopper) ends it.
 ///
 /// ```
 /// use millstream::state::{FollowedFile, Places, Resumable};
@@ -67,7 +67,7 @@ struct Stop {
 pub struct FollowedFileStopper(Arc<Mutex<Stop>>);
 
 impl FollowedFileStopper {
-    /// Ends its values behind what the file has when that is noticed.
+    /// Ends its values after the bytes that the file has when the source notices this call.
     pub fn stop(&self) {
         let mut stop = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         stop.stopped = true;
@@ -88,7 +88,7 @@ struct Begun {
 }
 
 impl FollowedFile {
-    /// The file of this name, or the one that gets the name.
+    /// The file of this name; if there is none, the one that gets the name.
     pub fn new(path: impl Into<PathBuf>) -> Self {
         FollowedFile {
             path: path.into(),
@@ -105,7 +105,7 @@ impl FollowedFile {
         FollowedFile { interval, ..self }
     }
 
-    /// What ends it, from any thread.
+    /// A handle that ends it from any thread.
     pub fn stopper(&self) -> FollowedFileStopper {
         FollowedFileStopper(self.stopper.clone())
     }
@@ -122,7 +122,7 @@ struct Stored {
     before: String,
 }
 
-/// A file that was rotated away, at the place from which it is read, and the bytes behind that.
+/// A file that was rotated away, at the place from which it is read, and the number of bytes after that place.
 struct Rotated {
     file: File,
     place: FollowPlace,
@@ -159,7 +159,7 @@ impl Read for FollowedBytes {
 }
 
 impl FollowedFile {
-    /// Its bytes from a [position](Resumable::position) on, for a source that is not of lines. A mark of it is the
+    /// Its bytes from a [position](Resumable::position) on, for a source of something other than lines. A mark is the
     /// number of those bytes that were passed on.
     ///
     /// # Errors
@@ -235,7 +235,7 @@ impl Resumable<Block> for FollowedFile {
 }
 
 impl FollowedFile {
-    /// A reader from this place on: of the file that has the name, with what is to be read before it.
+    /// A reader from this place on: of the file that has the name, with the rotated file that must be read before it.
     fn found(&self, follow: Follow, stored: Stored) -> io::Result<(Follow, Option<Rotated>)> {
         let Stored { path, device, inode, offset, before } = stored;
         if path != self.path {

@@ -1,4 +1,4 @@
-//! Live values that are written down in groups: one sync for all that have come meanwhile.
+//! Live values that are written in groups: one sync for all values that have come meanwhile.
 
 use super::Recorded;
 use super::journaled::Journaled;
@@ -6,7 +6,7 @@ use crate::StateDir;
 use crate::journal::JournalOptions;
 use std::collections::VecDeque;
 
-/// Live values that come in groups, as those of many clients do: see [`journaled_in_groups`].
+/// A source of live values in groups, as those of many clients are: see [`journaled_in_groups`].
 pub trait Groups {
     /// The values.
     type Item: Recorded;
@@ -14,15 +14,16 @@ pub trait Groups {
     /// Appends the values that are there now; waits for one if there is none. `false` if no more come.
     fn next_group(&mut self, group: &mut VecDeque<Self::Item>) -> bool;
 
-    /// The group is in the journal, durable as the [`Fsync`](crate::journal::Fsync) of the journal says, and its first
-    /// value has this number: what waits for that can be told. Its values are passed on when this returns.
+    /// Called when the group is in the journal, durable as the journal's [`Fsync`](crate::journal::Fsync) says. Its
+    /// first value has the number `first`. The source can now confirm the values to their senders. They are passed on
+    /// when this returns.
     fn committed(&mut self, first: u64) {
         let _ = first;
     }
 }
 
 /// As [`journaled`](super::journaled), for a live source whose values come in groups. Each group is one commit: while
-/// one is being synced, the next one gathers. So the sync is no limit to how many values come in a second.
+/// one is being synced, the next one gathers. So the time of a sync does not limit the rate of values.
 ///
 /// ```
 /// use millstream::{io::FileSink, prelude::*};

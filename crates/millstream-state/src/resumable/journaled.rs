@@ -1,4 +1,4 @@
-//! Live values, which are written down before they are passed on.
+//! Live values that are written to a journal before they are passed on.
 
 use super::Recorded;
 use super::behind::{Behind, Followed, Next};
@@ -19,14 +19,14 @@ pub struct Journaled<F> {
     disk: Arc<dyn Disk>,
     epoch: u64,
     options: JournalOptions,
-    /// Whether it only reads what is there.
+    /// Whether it only reads the journal.
     read_only: bool,
     live: Mutex<Option<F>>,
     journal: Arc<Mutex<Option<Journal>>>,
     failure: Arc<Mutex<Option<io::Error>>>,
     recovered: Arc<Mutex<Option<String>>>,
     on_recovery: Option<OnRecovery>,
-    /// If it follows the journal of another process, which this one is to take over.
+    /// Set if it follows the journal of another process, from which this one takes over.
     behind: Option<Arc<Behind>>,
 }
 
@@ -37,7 +37,7 @@ type OnRecovery = Box<dyn Fn(&Recovered) + Send + Sync>;
 pub struct JournalPlace {
     /// The number of the next one in the journal.
     next: u64,
-    /// How many before it were lost, and left out: by so much less is its number in the stream.
+    /// How many before it were lost, and left out: its number in the stream is less by this.
     lost: u64,
 }
 
@@ -55,7 +55,7 @@ impl JournalPlace {
         }
     }
 
-    /// Goes to this number of the journal, which is at or behind the next one.
+    /// Skips to this number of the journal, which is the next one or a later one.
     fn pass_to(&mut self, number: u64) {
         self.lost += number - self.next;
         self.next = number;
@@ -64,13 +64,13 @@ impl JournalPlace {
 
 /// A source that cannot be read again, such as standard input or a socket, as one that can: each value is in a journal
 /// in the state directory before it is passed on. After a crash its values are first those of the journal, from the
-/// snapshot's number on, and then what `live` brings. What was read and was not in the journal yet is lost with the
-/// process: only its sender could know.
+/// snapshot's number on, and then those of `live`. A value that was read but not yet in the journal is lost with the
+/// process, and only its sender can repeat it.
 ///
 /// A value is passed on when its commit has returned, so with [`Fsync::Every`](crate::journal::Fsync) nothing leaves
 /// the job for a value that a crash of the machine could take back; each value then costs a sync. With the other
 /// policies a crash of the machine, but not of the process, may lose values whose output has left. The journal is
-/// synced before a snapshot is stored, and trimmed behind the oldest snapshot that is kept. A full journal holds the
+/// synced before a snapshot is stored, and trimmed up to the oldest snapshot that is kept. A full journal holds the
 /// source back until then.
 ///
 /// With a directory that was [opened to be read](StateDir::read) its values are those of the journal alone, up to where
@@ -126,7 +126,7 @@ impl<F> Journaled<F> {
         Journaled { behind: Some(behind), ..self }
     }
 
-    /// Calls `f` with what is found in the journal, when its values begin.
+    /// Calls `f` with the findings in the journal, when its values begin.
     #[must_use]
     pub fn on_recovery(self, f: impl Fn(&Recovered) + Send + Sync + 'static) -> Self {
         Journaled { on_recovery: Some(Box::new(f)), ..self }
@@ -216,7 +216,7 @@ where
     }
 
     fn position(&self, mark: &JournalPlace) -> io::Result<Position> {
-        // A crash of the machine must not take what a snapshot is said to be behind.
+        // A crash of the machine must not take values that the snapshot contains.
         if let Some(journal) = &mut *locked(&self.journal)
             && journal.durable() < mark.next
         {
@@ -250,7 +250,7 @@ pub struct JournaledValues<G: Groups> {
     /// Those of another process's journal, while it has that.
     followed: Option<Followed>,
     live: Option<G>,
-    /// Values that are committed and not passed on yet.
+    /// Values that are committed but not yet passed on.
     group: VecDeque<G::Item>,
     /// The place of the next value that is passed on.
     place: JournalPlace,
@@ -323,7 +323,7 @@ impl<G: Groups> JournaledValues<G> {
         })
     }
 
-    /// Says in the journal that all of it is durable, for later readers.
+    /// Marks the whole journal as durable, for later readers.
     fn end(&mut self) -> Option<G::Item> {
         let marked = locked(&self.journal).as_mut().map_or(Ok(()), Journal::mark);
         marked.err().and_then(|error| self.fail(io::Error::other(error)))
@@ -345,7 +345,7 @@ fn append(journal: &mut Option<Journal>, number: u64, bytes: &[u8]) -> Result<bo
             journal.commit()?;
             journal.append(number, bytes)?;
         }
-        // What is in the group need not wait for that.
+        // The values in the group need not wait for that.
         Err(JournalError::Full { .. }) => return journal.commit().map(|_| false),
         appended => appended?,
     }

@@ -1,12 +1,12 @@
-//! Values as a journal holds them.
+//! Values as bytes in a journal.
 
 use millstream_core::Item;
 use millstream_core::text::Block;
 
 /// A value that a journal can hold. [`recorded!`](crate::recorded) makes one of a type with `serde`.
 ///
-/// A journal is read by the next version of the program, too. So bytes that were written stay readable: a field that is
-/// added later needs an implementation by hand, or a format that allows it.
+/// The next version of the program reads the journal too, so it must be able to read the bytes of earlier versions: a
+/// field that is added later needs an implementation by hand, or a format that allows it.
 pub trait Recorded: Item + Sized {
     /// Appends its bytes.
     fn write(&self, bytes: &mut Vec<u8>);
@@ -15,7 +15,7 @@ pub trait Recorded: Item + Sized {
     ///
     /// # Errors
     ///
-    /// Why they are none.
+    /// Why the bytes are not a value.
     fn read(bytes: Vec<u8>) -> Result<Self, String>;
 }
 
@@ -49,7 +49,7 @@ macro_rules! recorded {
     )+};
 }
 
-/// What [`recorded!`](crate::recorded) writes.
+/// Writes a value as [`recorded!`](crate::recorded) does.
 ///
 /// # Panics
 ///
@@ -60,7 +60,7 @@ pub fn as_postcard<T: serde::Serialize>(value: &T, bytes: &mut Vec<u8>) {
     *bytes = written.unwrap_or_else(|error| panic!("a value cannot be written to the journal: {error}"));
 }
 
-/// What [`recorded!`](crate::recorded) reads.
+/// Reads a value as [`recorded!`](crate::recorded) does.
 #[doc(hidden)]
 pub fn of_postcard<T: serde::de::DeserializeOwned>(bytes: &[u8]) -> Result<T, String> {
     match postcard::take_from_bytes(bytes) {

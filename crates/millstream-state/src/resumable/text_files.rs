@@ -14,9 +14,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// Several files of lines, one after the other, as a source that can begin in the middle: blocks of whole lines, whose
 /// cuts depend on the bytes alone.
 ///
-/// A position is a file and the bytes of it that were read. With it stands a hash of up to 4096 bytes before that
-/// place: if the file of that name has other bytes there, or is shorter, the source does not begin. It may have grown.
-/// A compressed file is read again up to the position, and one that is not is not.
+/// A position is a file, the number of its bytes that were read, and a hash of up to 4096 bytes before that place. If
+/// the file of that name has other bytes there, or is shorter, the source does not begin. It may have grown. A
+/// compressed file is read again up to the position; any other file is read from the position on.
 ///
 /// **Memory**: as [`LineBlocks`], for the file that is open.
 ///
@@ -109,7 +109,7 @@ pub struct FilePlace {
 }
 
 impl FilePlace {
-    /// The file, counted from 0; the number of files behind the last one.
+    /// The file, counted from 0; after the last file, the number of files.
     #[must_use]
     pub fn file(self) -> usize {
         self.file

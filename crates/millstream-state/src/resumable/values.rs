@@ -10,8 +10,8 @@ use std::io;
 pub struct Again<F>(F);
 
 /// A source whose values are the same each time that `values` is called, such as generated ones. It begins in the
-/// middle by leaving out what was before, so a restart takes as long as it takes to make the values again. They never
-/// wait, as those of [`ready`](millstream_exec::source::ready).
+/// middle by skipping the earlier values, so a restart takes the time to make those again. The values never wait, as
+/// those of [`ready`](millstream_exec::source::ready).
 ///
 /// ```
 /// use millstream::state::{Resumable, again};

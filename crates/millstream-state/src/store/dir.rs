@@ -34,7 +34,7 @@ const SNAPSHOTS: &str = "snapshots/";
 pub struct StoreDir {
     store: Arc<dyn Store>,
     job: Identity,
-    /// The id of the next snapshot; `None` if it is to be read alone.
+    /// The id of the next snapshot; `None` if the store was opened only to be read.
     next: Option<Mutex<u64>>,
 }
 
@@ -44,8 +44,8 @@ impl StoreDir {
     ///
     /// # Errors
     ///
-    /// If the store is another program's, it has objects and is no state, its format is later, other processes take it
-    /// at the same time again and again, or the store fails.
+    /// If the store is another program's, has objects that are not a state, or has a later format; if other processes
+    /// take it at the same time again and again; or if the store fails.
     pub fn open(store: Arc<dyn Store>, program: &str) -> Result<StoreDir, StateError> {
         for _ in 0..100 {
             let known = newest_job(&store)?;
@@ -87,7 +87,7 @@ impl StoreDir {
         Err(StateError::InUse { path: JOBS.into(), holder: "processes that open it again and again".to_owned() })
     }
 
-    /// Opens a store to read it alone, also while a process uses it. Changes nothing in it.
+    /// Opens a store only to read it, even while a process uses it. Changes nothing in it.
     ///
     /// # Errors
     ///
@@ -105,7 +105,7 @@ impl StoreDir {
         &self.job.program
     }
 
-    /// The epoch of this process; of one that reads alone, the newest epoch when it opened the store.
+    /// The epoch of this process. If it only reads, the newest epoch when it opened the store.
     #[must_use]
     pub fn epoch(&self) -> u64 {
         self.job.epoch
@@ -158,7 +158,7 @@ impl StoreDir {
         parts.push(&sealed);
         let name = format!("{SNAPSHOTS}{}", manifest.file());
         match self.store.put(&name, &parts) {
-            // No other process uses this name: it was put by a try whose answer was lost, and which was repeated.
+            // No other process uses this name: an earlier try has put the object, and its answer was lost.
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => self.verify(&manifest)?,
             put => put.map_err(StateError::io("put", Path::new(&name)))?,
         }
@@ -238,7 +238,7 @@ fn list(store: &dyn Store, prefix: &str) -> Result<Vec<(String, u64)>, StateErro
     store.list(prefix).map_err(StateError::io("list", Path::new(prefix)))
 }
 
-/// What the object of the newest epoch has; `None` if there is none.
+/// The contents of the newest epoch's object; `None` if there is none.
 fn newest_job(store: &Arc<dyn Store>) -> Result<Option<Identity>, StateError> {
     let Some(mut newest) = list(&**store, JOBS)?.pop() else { return Ok(None) };
     loop {
@@ -255,7 +255,7 @@ fn newest_job(store: &Arc<dyn Store>) -> Result<Option<Identity>, StateError> {
     }
 }
 
-/// What the object of an epoch has.
+/// The contents of an epoch's object.
 fn job(store: &Arc<dyn Store>, (name, length): (String, u64)) -> Result<Identity, StateError> {
     let (path, mut object) = (Path::new(&name), Object { store: Arc::clone(store), name: name.clone(), length });
     let (job, _): (Identity, u64) = JOB_KIND.read(&mut object).map_err(|why| why.at(path, &JOB_KIND))?;

@@ -11,10 +11,10 @@ use tokio::runtime::{Builder, Runtime};
 /// A [`Store`] in any store of the crate [`object_store`](https://docs.rs/object_store), below a path. Needs the
 /// feature `object-store`.
 ///
-/// It has a thread of its own, on which the store's requests run; so it may be called from anywhere, and blocks its
-/// caller. A store in S3 needs that crate's feature `aws`, and puts on the condition that there is no such object,
-/// which all stores but the oldest imitations of S3 know. A store in local files must be made with `with_fsync(true)`,
-/// or what it holds is not durable.
+/// The store's requests run on a thread of their own, so it may be called from anywhere, and blocks its caller. A store
+/// in S3 needs that crate's feature `aws`. A put there has the condition that there is no such object; all but the
+/// oldest imitations of S3 support that. A store in local files must be made with `with_fsync(true)`, or its objects
+/// are not durable.
 ///
 /// ```
 /// # use object_store::memory::InMemory;
@@ -41,7 +41,7 @@ impl ObjectStorage {
     ///
     /// # Errors
     ///
-    /// If the path is none of an object store, or the system refuses a thread.
+    /// If the path is not valid in an object store, or the system refuses a thread.
     pub fn new(store: Arc<dyn ObjectStore>, below: &str) -> io::Result<Self> {
         let below = Path::parse(below).map_err(io::Error::other)?.to_string();
         let below = if below.is_empty() { below } else { format!("{below}/") };

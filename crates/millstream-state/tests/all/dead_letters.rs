@@ -21,7 +21,7 @@ enum Wrong {
     WithItsKey,
 }
 
-/// Sums by key, and a running sum, behind a stage that sets numbers aside.
+/// Sums by key, and a running sum, after a stage that sets numbers aside.
 macro_rules! sums {
     ($checked:expr) => {
         $checked
@@ -81,7 +81,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 32, ..ProptestConfig::default() })]
 
     #[test]
-    fn what_was_set_aside_is_done_again_and_the_output_is_that_of_a_run_that_never_failed(
+    fn parked_values_are_done_again_and_the_output_is_that_of_a_run_that_never_failed(
         n in 1_u64..120,
         wrong in 1_u64..64,
         every in 1_u64..40,
@@ -103,7 +103,7 @@ proptest! {
 }
 
 #[test]
-fn the_snapshot_in_front_of_the_first_letter_stays_and_later_ones_go_when_it_is_gone() {
+fn the_snapshot_before_the_first_letter_stays_and_later_ones_go_when_it_is_gone() {
     let home = tempfile::tempdir().unwrap();
     let at = || -> Vec<u64> {
         let state = StateDir::read(home.path().join("state")).unwrap();
@@ -131,7 +131,8 @@ fn a_run_that_is_done_again_leaves_no_snapshot_of_the_one_that_failed() {
         state.snapshots().unwrap().iter().map(|entry| entry.manifest().unwrap().at).collect()
     };
     let mut n = 0;
-    // Where a number is passed while a snapshot is stored, there is none: until one is behind the first letter.
+    // There is no snapshot at numbers that pass while another one is stored, so this waits until one is after the first
+    // letter.
     while n == 0 || at().iter().all(|at| *at <= 64) {
         n += 400;
         run(home.path(), n, 64, 10, None, false).unwrap();

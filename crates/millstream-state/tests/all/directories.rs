@@ -94,7 +94,7 @@ const HELD: &str = "MILLSTREAM_STATE_HELD";
 /// What the other child finds there.
 const SMALL: &str = "MILLSTREAM_STATE_SMALL";
 
-/// This program again, for one test, behind a shell that runs `first`.
+/// This program again, for one test, started by a shell that first runs `first`.
 fn child(first: &str, test: &str, variable: &str, path: &Path) -> Command {
     let mut command = Command::new("sh");
     command.args(["-c", &format!("{first} exec \"$0\" --exact directories::{test}")]);
@@ -162,7 +162,7 @@ fn an_empty_directory_and_a_mount_point_are_taken() {
 }
 
 #[test]
-fn what_is_unfinished_is_removed_and_said() {
+fn unfinished_files_are_removed_and_reported() {
     let (_home, path) = temporary();
     save(&StateDir::open(&path, "orders").unwrap(), 100);
     fs::write(path.join("job.unfinished"), "{").unwrap();
@@ -252,7 +252,7 @@ fn format_1_is_read_for_ever() {
 }
 
 #[test]
-fn they_may_be_shared_by_threads() {
+fn directories_and_journals_may_be_shared_by_threads() {
     fn shared<T: Send + Sync>() {}
     fn moved<T: Send>() {}
     shared::<StateDir>();

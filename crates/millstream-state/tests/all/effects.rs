@@ -65,7 +65,7 @@ fn check(policy: Policy) {
     process(&disk, policy);
     let mut worlds = disk.history();
     assert!(worlds.len() > 20, "{}", worlds.len());
-    // And crashes of a process that goes on behind the first crash.
+    // And crashes of a process that goes on after the first crash.
     let half = worlds[worlds.len() / 2].crashes().swap_remove(0);
     let second = Simulated::recording_on(half);
     process(&second, policy);

@@ -32,7 +32,7 @@ pub(crate) fn add(sum: &mut u64, x: &u64) -> u64 {
     *sum
 }
 
-/// The balance behind each payment; its state has this name.
+/// The balance after each payment; its state has this name.
 macro_rules! sums {
     ($name:literal) => {
         pipeline::<Paid>().map(|paid| paid.0).scan(0, add).named($name)
@@ -87,7 +87,7 @@ pub(crate) fn end<Q: Item>((client, running): (Client<Q, u64>, Running<()>)) {
 }
 
 #[test]
-fn it_goes_on_where_the_other_one_was_and_changes_nothing_before() {
+fn a_follower_goes_on_where_the_other_process_was_and_changes_nothing_before() {
     let (_home, dir) = home();
     let small = JournalOptions { segment_bytes: 500, ..JournalOptions::default() };
     let mut balance = 0;
@@ -128,7 +128,7 @@ fn it_goes_on_where_the_other_one_was_and_changes_nothing_before() {
 }
 
 #[test]
-fn it_reads_nothing_that_is_not_known_to_be_durable() {
+fn a_follower_reads_nothing_that_is_not_known_to_be_durable() {
     let (_home, dir) = home();
     let present = serve(&dir, JournalOptions::default());
     let mut following = follow(&dir, JournalOptions::default());
@@ -177,7 +177,7 @@ fn copy(from: &Path, to: &Path) {
 }
 
 #[test]
-fn it_follows_while_the_other_one_is_busy_and_is_close_behind_it() {
+fn a_follower_of_a_busy_process_stays_close_to_it() {
     let (_home, dir) = home();
     let small = JournalOptions { segment_bytes: 5000, ..JournalOptions::default() };
     let (client, running) = serve(&dir, small);
@@ -222,7 +222,7 @@ pub(crate) fn slow(dir: &Path, goes: &Arc<AtomicBool>) -> Following<Paid, u64> {
 }
 
 #[test]
-fn it_says_that_it_was_left_behind_and_can_follow_again() {
+fn a_follower_reports_that_it_was_left_behind_and_can_follow_again() {
     let (_home, dir) = home();
     let small = JournalOptions { segment_bytes: 200, ..JournalOptions::default() };
     let keep = Retention { count: Some(1), ..Retention::default() };
@@ -257,7 +257,7 @@ fn it_says_that_it_was_left_behind_and_can_follow_again() {
 }
 
 #[test]
-fn one_that_fails_or_is_dropped_does_not_disturb_the_other_one() {
+fn a_follower_that_fails_or_is_dropped_does_not_disturb_the_other_process() {
     let (_home, dir) = home();
     let present = serve(&dir, JournalOptions::default());
     drop(follow(&dir, JournalOptions::default()));
@@ -288,7 +288,7 @@ fn another_plan_is_refused_before_anything_is_read() {
 }
 
 #[test]
-fn it_does_not_begin_if_the_journal_ends_before_what_it_has_read() {
+fn a_follower_does_not_take_over_a_journal_that_ends_before_what_it_has_read() {
     let (_home, dir) = home();
     let small = JournalOptions { segment_bytes: 100, ..JournalOptions::default() };
     let present = serve(&dir, small);

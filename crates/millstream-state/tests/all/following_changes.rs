@@ -40,7 +40,7 @@ impl Recorded for Counted {
 }
 
 #[test]
-fn what_it_has_restored_is_not_restored_when_the_other_one_has_let_go() {
+fn restored_states_are_not_restored_again_at_the_take_over() {
     let (_home, dir) = home();
     let sums = || {
         let add = |sum: &mut Sum, paid: &Counted| {
@@ -72,7 +72,7 @@ fn what_it_has_restored_is_not_restored_when_the_other_one_has_let_go() {
 }
 
 #[test]
-fn the_snapshot_that_it_began_with_may_be_pruned_meanwhile() {
+fn the_snapshot_that_a_follower_began_with_may_be_pruned() {
     let (_home, dir) = home();
     let small = JournalOptions { segment_bytes: 200, ..JournalOptions::default() };
     let keep = Retention { count: Some(1), ..Retention::default() };
@@ -104,7 +104,7 @@ fn the_snapshot_that_it_began_with_may_be_pruned_meanwhile() {
 }
 
 #[test]
-fn one_that_dies_while_it_reads_has_changed_nothing() {
+fn a_follower_that_dies_while_it_reads_has_changed_nothing() {
     let (_home, dir) = home();
     let present = serve(&dir, JournalOptions::default());
     (0..50).for_each(|_| _ = pay(&present.0, 1));

@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex};
 /// What the other process does.
 type Other = Box<dyn FnOnce() + Send>;
 
-/// A disk that is only read, and on which another process is busy in front of one operation.
+/// A disk that is only read. Before one of its operations another process does its work.
 struct Busy {
     left: AtomicU64,
     other: Mutex<Option<Other>>,
@@ -93,7 +93,7 @@ fn goes_on(client: &Client<Paid, u64>, storer: &Storer) {
     }
 }
 
-/// Follows until the other process has gone on, and is close behind it then.
+/// Follows until the other process has gone on, and is then close to it.
 fn followed(dir: &Path, busy: &Arc<Busy>) -> Result<Following<Paid, u64>, JobError> {
     let state = StateDir::read_on(busy.clone(), dir)?;
     let sums = pipeline::<Paid>().map(|paid| paid.0).scan(0, add).named("sum");
@@ -106,7 +106,7 @@ fn followed(dir: &Path, busy: &Arc<Busy>) -> Result<Following<Paid, u64>, JobErr
 }
 
 #[test]
-fn whenever_it_is_removed_it_says_so_or_has_read_it() {
+fn a_follower_has_read_a_removed_file_or_reports_that_it_was_left_behind() {
     let (mut left_behind, mut read) = (0, 0);
     for left in 0..16 {
         let (_home, dir) = home();

@@ -29,7 +29,7 @@ fn whole(dir: &StateDir) -> Vec<u64> {
 }
 
 #[test]
-fn what_has_not_changed_is_not_written_again() {
+fn unchanged_states_are_not_written_again() {
     let home = tempfile::tempdir().unwrap();
     let dir = StateDir::open(home.path().join("state"), "orders").unwrap();
     let mut last: Option<Manifest> = None;
@@ -100,7 +100,7 @@ fn damage_of_a_file_is_found_in_all_snapshots_with_parts_of_it() {
 }
 
 #[test]
-fn a_store_writes_what_has_changed_too() {
+fn a_store_writes_only_changed_states_too() {
     let dir = StoreDir::open(Arc::new(MemoryStore::default()), "orders").unwrap();
     let base = save(200, None, |snapshot| dir.save(snapshot)).unwrap();
     let later = save(300, Some(&base), |snapshot| dir.save(snapshot)).unwrap();

@@ -114,7 +114,7 @@ impl Machine {
         let Some(world) = history.get(pick as usize % history.len().max(1)) else { return self };
         let rows = if world.notes.iter().any(|(of, _)| *of == "claimed") {
             let (claimed, put) = (noted(world, "claimed"), noted(world, "put"));
-            // Of the rows behind the last claim, some.
+            // Keeps some of the rows after the last claim.
             let kept = claimed + pick / 7 % (put.max(claimed) - claimed + 1);
             let all = table.rows.lock().unwrap();
             all[..all.len().min(kept as usize)].to_vec()

@@ -78,7 +78,7 @@ proptest! {
             let keep = Retention { count: Some(kept), ..Retention::default() };
             let job = job(home.path(), Cadence::Numbers(every)).keep(keep);
             let run = || job.run(&lines(), again(numbers(n, Some(dies))), FileSink::append(&out));
-            // It may die while it leaves out what is behind it.
+            // It may die while it skips the values before its position.
             match catch_unwind(AssertUnwindSafe(run)) {
                 Ok(Err(JobError::Run(error))) => assert!(error.to_string().contains("the end of this"), "{error}"),
                 Ok(Err(other)) => panic!("{other}"),
@@ -179,7 +179,7 @@ fn a_file_that_is_followed_is_read_on_when_it_has_grown_and_was_rotated() {
             std::thread::sleep(Duration::from_millis(1));
         }
         running.snapshot().unwrap().unwrap();
-        // This one comes behind the snapshot, and is done again.
+        // This value comes after the snapshot, and is processed again.
         write(until, until + 1);
         stopper.stop();
         running.wait().unwrap();
@@ -222,7 +222,7 @@ fn live_values_survive_the_process_and_their_journal_is_trimmed() {
         let state = StateDir::open(home.path().join("state"), "count").unwrap();
         let live = journaled(&state, options, move || {
             (0..100_u64).map(move |n| {
-                // What comes behind this number is not read in this life.
+                // Values after this number are not read in this life.
                 assert!(n < 50 + life, "the end of this process");
                 format!("{life}/{n}")
             })
@@ -300,7 +300,7 @@ fn a_journal_that_has_lost_values_goes_on_with_new_ones() {
 
     assert_eq!(life(&["five", "six"], true).unwrap(), (0, vec![3, 4], vec![1]));
     assert_eq!(fs::read_to_string(&out).unwrap(), "1 one\n2 three\n3 four\n4 five\n5 six\n");
-    // It goes on behind the place of the snapshot, where the numbers of the journal are other ones than the stream's.
+    // It goes on after the snapshot, where the numbers of the journal differ from the stream's.
     let (began, numbers, _) = life(&["seven"], true).unwrap();
     assert!(began > 0 && numbers == [5], "{began} {numbers:?}");
     assert_eq!(fs::read_to_string(&out).unwrap(), "1 one\n2 three\n3 four\n4 five\n5 six\n6 seven\n");

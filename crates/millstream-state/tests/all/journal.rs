@@ -190,7 +190,7 @@ fn a_zombie_is_refused() {
 }
 
 #[test]
-fn what_a_zombie_writes_behind_the_take_over_does_not_count() {
+fn what_a_zombie_writes_after_the_take_over_does_not_count() {
     let (_home, dir) = temporary();
     let (mut zombie, _) = open(&dir, SMALL, 1).unwrap();
     append(&mut zombie, 0..3);

@@ -222,7 +222,7 @@ fn commits_that_are_lost_in_any_order_are_no_damage() {
     let (mut journal, _) = open(&disk, JournalOptions { fsync, segment_bytes: 1 << 20, ..SMALL }, 1).unwrap();
     commit(&disk, &mut journal, 3).unwrap();
     journal.sync().unwrap();
-    // Each of them has pages of its own, so that a later one may be whole behind one that is not.
+    // Each of them has pages of its own, so a later one may be whole although an earlier one is not.
     for _ in 0..3 {
         commit(&disk, &mut journal, 60).unwrap();
     }
@@ -234,7 +234,7 @@ fn commits_that_are_lost_in_any_order_are_no_damage() {
 }
 
 #[test]
-fn a_write_that_fails_but_for_want_of_room_ends_the_journal() {
+fn a_failed_write_ends_the_journal_unless_only_room_is_missing() {
     let disk = Simulated::recording();
     let (mut journal, _) = open(&disk, SMALL, 1).unwrap();
     commit(&disk, &mut journal, 3).unwrap();

@@ -24,7 +24,7 @@ fn four_commits(values: u64) -> (Simulated, String, Vec<u8>, Vec<usize>) {
 }
 
 #[test]
-fn torn_tail_then_append_behind_it_at_every_byte_of_the_last_two_commits() {
+fn a_tail_is_torn_and_appended_to_at_every_byte_of_the_last_two_commits() {
     let (disk, path, bytes, ends) = four_commits(4);
     for at in ends[1]..=bytes.len() {
         let commits = ends.iter().filter(|end| **end <= at).count();
@@ -55,7 +55,7 @@ fn torn_tail_then_append_behind_it_at_every_byte_of_the_last_two_commits() {
 }
 
 #[test]
-fn damage_of_any_byte_in_front_of_the_last_commit_is_refused_or_skipped() {
+fn damage_of_any_byte_before_the_last_commit_is_refused_or_skipped() {
     damage_of_any_byte(4, |lost| format!("from {} to {} are lost", lost.start, lost.end - 1));
     damage_of_any_byte(1, |lost| format!("from {} to {0} are lost", lost.start));
 }
@@ -187,7 +187,7 @@ fn a_later_format_is_named() {
 }
 
 #[test]
-fn damage_in_front_of_what_a_zombie_wrote_loses_no_more() {
+fn damage_before_the_records_of_a_zombie_loses_no_more() {
     let (disk, path, bytes, ends) = four_commits(4);
     // The second commit and the third are damaged; the last two are those of a zombie, since another process took over.
     let (mut journal, _) = open(&disk, SMALL, 2).unwrap();

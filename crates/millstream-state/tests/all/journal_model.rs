@@ -46,7 +46,7 @@ struct Model {
     disk: Simulated,
     options: JournalOptions,
     epoch: u64,
-    /// All values from number 0 on, trimmed ones too; behind `written` is the open group.
+    /// All values from number 0 on, trimmed ones too; the open group begins at `written`.
     values: Vec<Vec<u8>>,
     written: usize,
     durable: usize,

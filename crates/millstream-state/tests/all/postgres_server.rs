@@ -106,7 +106,7 @@ fn is_root() -> bool {
     fs::metadata("/proc/self").is_ok_and(|own| own.uid() == 0)
 }
 
-/// A program that runs for a user that the server accepts, who owns `home`.
+/// A program that runs as the user that owns `home`, and that the server accepts.
 fn command(programs: &Path, program: &str, home: &Path) -> io::Result<Command> {
     let command = Command::new(programs.join(program));
     for_user(command, home)

@@ -1,4 +1,4 @@
-//! What lies between a client and a server of PostgreSQL, and breaks at a COMMIT.
+//! A proxy between a client and a server of PostgreSQL, which breaks at a COMMIT.
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};

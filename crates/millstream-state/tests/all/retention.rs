@@ -16,7 +16,7 @@ fn three() -> (tempfile::TempDir, StateDir) {
 }
 
 #[test]
-fn the_count_the_confirmed_one_and_the_newest_stay() {
+fn the_newest_by_count_and_the_confirmed_snapshot_stay() {
     let all = Some(u64::MAX);
     for (count, confirmed_from, left) in [
         (Some(2), all, &[200, 300][..]),
@@ -37,7 +37,7 @@ fn the_count_the_confirmed_one_and_the_newest_stay() {
 }
 
 #[test]
-fn the_young_stay() {
+fn young_snapshots_stay() {
     let (_home, dir) = three();
     let young = Retention { count: None, age: Some(Duration::from_secs(3600)), confirmed_from: Some(9) };
     assert!(dir.prune(young).unwrap().is_empty());
@@ -50,7 +50,7 @@ fn the_young_stay() {
 }
 
 #[test]
-fn clocks_jump_and_the_newest_and_the_confirmed_stay() {
+fn the_newest_and_the_confirmed_snapshot_stay_when_clocks_jump() {
     const HOUR: u64 = 3_600_000;
     let disk = Simulated::recording();
     let dir = StateDir::open_on(disk.disk(), "/state", "orders").unwrap();
@@ -61,7 +61,7 @@ fn clocks_jump_and_the_newest_and_the_confirmed_stay() {
     }
     let within_half_an_hour =
         Retention { count: None, age: Some(Duration::from_millis(HOUR / 2)), confirmed_from: Some(9) };
-    // One that seems to be from the future stays, and so do those behind it.
+    // A snapshot that seems to be from the future stays, and so do later ones.
     disk.set_clock(6 * HOUR);
     assert_eq!(dir.prune(within_half_an_hour).unwrap().len(), 1);
     assert_eq!(whole(&dir), [200, 300, 400]);

@@ -190,7 +190,7 @@ fn an_s3_that_fails_half_of_the_time_keeps_snapshots() {
     }
 }
 
-/// What a life of the job in the next test is told: the port, and the file for what it says at its end.
+/// The variable with the arguments of a life of the job in the next test: the port, and the file for its last words.
 const LIFE: &str = "MILLSTREAM_STATE_S3";
 
 const NUMBERS: u64 = 2000;

@@ -1,4 +1,4 @@
-//! A disk that records, fails where it is told to, and crashes.
+//! A disk that records, fails on request, and crashes.
 //!
 //! It knows two truths: what programs see, and what is durable. Between them are the pages of files that were written
 //! since their last sync, the lengths that files had, and the names that changed since their directory's last sync.

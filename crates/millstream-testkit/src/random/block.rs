@@ -15,7 +15,7 @@ enum Here {}
 
 type AnyWire = Wire<Here, Any>;
 
-/// What is in a block of the library, on every deployment.
+/// The statements of a library block, on every deployment.
 type Statements = BoxBlock<Any, Here, OnQueues<AnyPipe>>;
 
 /// The block, by the library's own blocks. Each edge in it is an edge of any shape.

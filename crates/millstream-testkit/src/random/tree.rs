@@ -69,7 +69,7 @@ pub enum Pipe {
     Distribute,
     /// Nothing.
     DeadEnd,
-    /// What is [inside](super::Value::inside) the value, by reference.
+    /// The part [inside](super::Value::inside) the value, by reference.
     Part,
     /// The value, or -7 in an empty slot.
     Maybe,

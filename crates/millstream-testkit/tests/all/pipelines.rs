@@ -113,7 +113,7 @@ proptest! {
     }
 
     #[test]
-    fn a_random_pipeline_goes_on_behind_states_that_are_migrated_and_rescaled(
+    fn a_random_pipeline_goes_on_after_states_that_are_migrated_and_rescaled(
         tree in streams(16),
         inputs in values(200),
         deployment in deployments(),

@@ -360,7 +360,7 @@ fn blocks_without_the_macro_and_in_boxes_are_the_same() {
 }
 
 #[test]
-fn what_renumbers_stands_around_a_block() {
+fn a_stage_that_renumbers_comes_after_a_block() {
     let p = wires!(|x: Val<u64>| {
         let next = |x| x + 1;
         |x, next| vec![*x, *next]

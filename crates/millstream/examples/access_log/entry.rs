@@ -21,7 +21,7 @@ pub(crate) struct Entry {
     path: (u32, u32),
 }
 
-/// Why a line is none of the log.
+/// Why a line is not a log entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Malformed {
     Time,

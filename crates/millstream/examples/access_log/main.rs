@@ -71,7 +71,7 @@ impl Parsed {
     }
 }
 
-/// What takes a malformed line, with its number, from 1.
+/// The function that takes a malformed line, with its number, from 1.
 trait Dead: Fn(u64, Malformed, &[u8]) + Clone + Send + Sync + 'static {}
 impl<F: Fn(u64, Malformed, &[u8]) + Clone + Send + Sync + 'static> Dead for F {}
 

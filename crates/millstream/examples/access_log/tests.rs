@@ -66,7 +66,7 @@ fn fields(line: &str) -> Result<(u64, &str, u64, u32), &'static str> {
     Ok((time, path, bytes, micros.parse().map_err(|_| "no response time")?))
 }
 
-/// What receives dead letters, and what it has received.
+/// A receiver of dead letters, and the letters that it has received.
 fn letters() -> (Arc<Mutex<String>>, impl Dead) {
     let received = Arc::new(Mutex::new(String::new()));
     let letters = received.clone();

@@ -24,7 +24,7 @@ impl Process {
         let out = File::options().append(true).create(true).open(home.join("out")).expect("a file");
         let mut command = Command::new(std::env::current_exe().expect("the path of this program"));
         command.env(AS, "slow").env("STATE_NAME", state).current_dir(home).stdin(Stdio::null()).stdout(out);
-        // In small rings the source is not far ahead: behind its end a run cannot be taken over.
+        // In small rings the source is not far ahead: a run whose source has ended cannot be taken over.
         command.args(["run", "--state", "state", "--snapshot-every", "0.02s", "--ring", "8", "numbers.txt"]);
         command.args(args.split_whitespace()).stderr(File::create(&said).expect("a file"));
         Process { child: command.spawn().expect("it starts"), said }

@@ -231,7 +231,7 @@ impl<'l> Change<'l> {
         ))
     }
 
-    /// Waits until it is clear who serves. If no one can, starts another process, as a supervisor does.
+    /// Waits until it is clear which process serves. If none can, starts another process, as a supervisor does.
     fn settle(&mut self, mut next: Process) -> Result<Settled> {
         let since = Instant::now();
         loop {

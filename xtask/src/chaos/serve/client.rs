@@ -1,4 +1,4 @@
-//! A client that repeats what was not answered.
+//! A client that repeats requests without an answer.
 
 use super::{Failure, errors, violation};
 use crate::cmd::{Result, failure};

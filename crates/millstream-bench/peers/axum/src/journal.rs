@@ -1,4 +1,4 @@
-//! What a service writes down before it answers.
+//! The journal of requests that a service writes before it answers.
 
 use crate::steps::Request;
 use std::fs::File;
@@ -7,10 +7,10 @@ use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use tokio::sync::oneshot;
 
-/// A journal whose records that come while others are synced are synced together.
+/// A journal. Records that arrive during a sync are synced together by the next one.
 #[derive(Debug, Default)]
 pub(crate) struct Journal {
-    /// The records that are not written yet, and who waits for them.
+    /// The records that are not written yet, and a sender for each request that waits for that.
     waiting: Mutex<(Vec<u8>, Vec<oneshot::Sender<()>>)>,
     more: Condvar,
 }
@@ -41,7 +41,7 @@ impl Journal {
         std::mem::take(&mut *self.more.wait_while(waiting, none).unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Appends a record. It is durable when something comes.
+    /// Appends a record. The receiver gets a message once the record is durable.
     pub(crate) fn append(&self, request: &Request) -> oneshot::Receiver<()> {
         let (done, durable) = oneshot::channel();
         let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);

@@ -29,7 +29,7 @@ impl Service {
         let (answer, durable) = match command {
             Ok(command) => {
                 let mut ledger = self.ledger.lock().unwrap_or_else(PoisonError::into_inner);
-                // In the order in which they are done.
+                // The lock is held, so the journal has the requests in the order in which the ledger applies them.
                 let durable = self.journal.as_ref().map(|journal| journal.append(&request));
                 (ledger.apply(&command), durable)
             }

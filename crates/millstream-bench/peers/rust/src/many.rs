@@ -31,7 +31,7 @@ pub(crate) fn crossbeam(producers: u64, items: u64, size: usize) -> u64 {
     })
 }
 
-/// Takes the entries that are there before it waits.
+/// Adds the entries up. Takes all that are there before it yields.
 fn received(receiver: &Receiver<[u64; 3]>) -> u64 {
     let mut sum = 0;
     loop {

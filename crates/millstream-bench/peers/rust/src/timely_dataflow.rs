@@ -23,7 +23,7 @@ macro_rules! summed {
     };
 }
 
-/// From one worker to the other.
+/// Items from one worker to the other.
 pub(crate) fn hop(items: u64) -> u64 {
     on(Config::process(2), move |worker, total| {
         let items = if worker.index() == 0 { items } else { 0 };

@@ -8,7 +8,8 @@ use std::os::fd::AsFd;
 /// job of another thread.
 pub(crate) const OF_TOKIO: usize = 256 * 1024;
 
-/// For programs that read and write on their own thread 64 KiB took the least, and more was no better.
+/// For programs that read and write on their own thread, 64 KiB took the least processor time; larger sizes were no
+/// better.
 pub(crate) const OF_BLOCKING: usize = 64 * 1024;
 
 /// Standard input, without a buffer.

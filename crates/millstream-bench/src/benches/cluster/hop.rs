@@ -1,6 +1,6 @@
 //! One hop between machines: batches of 32 KiB of u64 from one edge to another, through a map, and the same in a bare
 //! loop with the same window (`loop`). Then 1,000 batches a second: the time from the append of a batch until a reader
-//! has it (`hop`), and until a reader behind the replica has its output (`through`).
+//! has it (`hop`), and until a reader after the replica has its output (`through`).
 
 use super::{INPUT, OUTPUT, Server, bare, failed, fill};
 use crate::failure::Failure;

@@ -28,7 +28,7 @@ pub(super) struct Rounds {
     pub(super) batches: f64,
     /// Processor seconds of the master's process for each batch.
     pub(super) processor: f64,
-    /// The share of their time in which workers wait.
+    /// The share of the workers' time that they wait.
     pub(super) idle: f64,
     pub(super) latency: Histogram,
 }

@@ -18,7 +18,7 @@ const SCENARIOS: [(&str, Costs); 6] = [
     ("F: 30 ms, uneven", Costs { micros: 30_000, uneven: 100 }),
 ];
 
-/// The numbers of workers. With one worker a round of D takes a minute, so that is for a full run.
+/// The numbers of workers. With one worker a round of D takes a minute, so only a full run has that.
 const USUAL: [usize; 5] = [30, 60, 120, 240, 450];
 const FULL: [usize; 10] = [1, 2, 5, 10, 20, 40, 80, 160, 300, 450];
 

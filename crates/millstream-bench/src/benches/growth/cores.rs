@@ -20,7 +20,7 @@ const DEAR: [&str; 9] = ["1us-1", "1us-2", "1us-4", "1us-8", "1us-16", "1us-32",
 pub(crate) fn run(setting: &Setting) -> Result<Results, Failure> {
     let cheap = of_work(setting, "100 ns", &CHEAP, 60, setting.items(1_000_000, 200_000))?;
     let mut dear = of_work(setting, "1 us", &DEAR, work::ROUNDS, setting.items(100_000, 40_000))?;
-    // Where a value is worth a microsecond, all cores outperform one loop.
+    // If a value takes a microsecond, all cores outperform one loop.
     if let Some(all_cores) = dear.ratios.last_mut().filter(|_| cores() > 1) {
         all_cores.bound = Some(1.0);
     }

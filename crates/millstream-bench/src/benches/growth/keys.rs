@@ -1,5 +1,5 @@
-//! More keys, each with a running sum, on one worker; and a map of the standard library in a loop. Both bend where the
-//! table leaves a cache.
+//! More keys, each with a running sum, on one worker; and a map of the standard library in a loop. Both curves bend
+//! where the table outgrows a cache.
 
 use super::{Place, Step, curve, places, summed};
 use crate::failure::Failure;

@@ -32,7 +32,7 @@ pub(super) struct Alarm {
 }
 
 impl Alarm {
-    /// One checksum of this and of those before it.
+    /// Joins this alarm to the checksum of those before it.
     pub(super) fn joined(&self, all: u64) -> u64 {
         work::joined(all, self.time ^ u64::from(self.sensor) << 40 ^ u64::from(self.on) << 63)
     }

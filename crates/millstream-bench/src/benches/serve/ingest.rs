@@ -65,7 +65,7 @@ fn number(text: &str) -> Option<u64> {
     text.trim_matches(|c: char| !c.is_ascii_digit()).parse().ok()
 }
 
-/// Posts this many bytes. Returns the lines that were taken, which `lines` reads in a response.
+/// Posts this many bytes. Returns the number of accepted lines, which `lines` reads from a response.
 fn posted(at: SocketAddr, bytes: u64, lines: fn(&str) -> Option<u64>) -> Result<u64, Failure> {
     let piece = format!("{}\n", "x".repeat(LINE as usize - 1)).repeat((PIECE / LINE) as usize);
     let bodies = bytes / BODY / CONNECTIONS;

@@ -37,7 +37,7 @@ impl TryFrom<flags::Apply> for Numbers {
     }
 }
 
-/// What distinguishes the stages of a plan from those of another plan.
+/// The lines that distinguish the stages of a plan from those of another plan.
 pub(crate) fn stages(plan: &Plan) -> Vec<String> {
     plan.stages.iter().map(|stage| format!("{} {}", stage.name, stage.kind)).collect()
 }

@@ -20,7 +20,7 @@ pub(crate) struct Status {
     pub(super) json: bool,
 }
 
-/// What `status` shows.
+/// The output of `status`.
 struct Seen {
     app: App,
     input: EdgeState,

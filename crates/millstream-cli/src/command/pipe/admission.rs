@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_read_before_any_is_run_is_run_after_a_signal() {
+    fn blocks_that_were_read_before_the_first_one_runs_are_run_after_a_signal() {
         let admission = Admission::default();
         admission.runs_after_all();
         assert!(admission.drain() && !admission.is_closed());

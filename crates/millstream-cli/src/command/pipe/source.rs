@@ -39,7 +39,7 @@ mod tests {
     use super::*;
     use crate::command::pipe::processes::Processes;
 
-    /// The numbers of three lines that were read with one read, if a signal comes behind the first one.
+    /// The numbers of three lines that were read with one read, if a signal comes after the first one.
     fn numbers_around_a_signal(after_all: bool) -> Vec<u64> {
         let admission = Arc::new(Admission::of(Arc::new(Processes::default())));
         if after_all {

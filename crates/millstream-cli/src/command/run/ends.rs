@@ -1,4 +1,4 @@
-//! What is said at the end of a run.
+//! The messages at the end of a run.
 
 use super::many;
 use crate::message::{Complaints, quoted};

@@ -152,7 +152,7 @@ struct Wanted {
     dead: Vec<(Option<String>, Known)>,
 }
 
-/// What the run knows about a file.
+/// The run's record of a file.
 enum Known {
     No,
     /// The run has written the file before.

@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn behind_the_bound_an_id_is_refused() {
+    fn beyond_the_bound_an_id_is_refused() {
         let mut ledger = Ledger::new(1000, 16);
         (0..100).for_each(|n| drop(ledger.apply(&deposit(&n.to_string(), "ann", 1))));
         assert_eq!(ledger.apply(&deposit("5", "ann", 1)), Answer::Forgotten);

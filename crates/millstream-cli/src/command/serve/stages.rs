@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_journal_has_is_read_again() {
+    fn requests_in_the_journal_are_read_again() {
         for request in script() {
             let mut bytes = Vec::new();
             request.write(&mut bytes);

@@ -23,7 +23,7 @@ use std::time::{Duration, Instant};
 /// The interval between checks whether a process asks, or the run is over.
 pub(super) const LOOK: Duration = Duration::from_millis(20);
 
-/// The time limit for a process that has connected to say what it wants.
+/// The time limit for the request of a process that has connected.
 const SAYS_WITHIN: Duration = Duration::from_secs(5);
 
 /// The time limit for the new process to open the directory, or for the directory of a killed process to become free.
@@ -45,7 +45,7 @@ pub(super) struct Asked {
     pub(super) at: u64,
 }
 
-/// What the process gets.
+/// The answer to the process.
 pub(super) enum Of {
     State(UnixStream),
     #[cfg(all(feature = "run", feature = "serve"))]
@@ -195,7 +195,7 @@ pub(super) fn hand_over(link: &UnixStream, at: u64, interrupts: &Interrupts) -> 
     loop {
         match door::hear(link, LOOK) {
             Ok(Some(SETTLED)) => return Ok(()),
-            // A signal ends this process, even if the other one fails.
+            // A signal ends this process, even if the other process fails.
             Err(error) if is_silence(&error) && interrupts.first().is_some() => return Ok(()),
             Err(error) if is_silence(&error) => {}
             Ok(_) | Err(_) => return Err("it ended before it had stored anything".to_owned()),

@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_says_what_the_pause_was_and_what_was_not_in_it() {
+    fn the_message_has_the_pause_and_what_was_outside_of_it() {
         let followed = Followed { took: Duration::from_millis(12_345), to: 995 };
         let took_over = TookOver { at: 1000, followed: Some(followed), paused: Duration::from_micros(71_999) };
         let said = "at number 1000: followed it to number 995 in 12 s, and asked; the pause was 71 ms";

@@ -14,7 +14,7 @@ impl<S: Serialize> Serialize for PlaceTable<S> {
     }
 }
 
-/// An iterator whose length is known: a list's is in front of it.
+/// An iterator whose length is known, since the encoding of a list begins with its length.
 struct Counted<I>(I, usize);
 
 impl<I: Iterator> Iterator for Counted<I> {
@@ -52,7 +52,7 @@ impl<'de, S: Deserialize<'de> + Clone> Deserialize<'de> for PlaceTable<S> {
     }
 }
 
-/// What has changed in a copy since an earlier one, to be written: the length, and places with their values.
+/// The changes in a copy since an earlier one, to be written: the length, and places with their values.
 #[derive(Debug)]
 pub struct TableChanges<'t, S> {
     table: &'t PlaceTable<S>,
@@ -61,7 +61,7 @@ pub struct TableChanges<'t, S> {
 }
 
 impl<S> PlaceTable<S> {
-    /// What has changed since an earlier copy; none if that is not known.
+    /// The changes since an earlier copy; `None` if they are not known.
     #[must_use]
     pub fn changes_since(&self, earlier: CopyStamp) -> Option<TableChanges<'_, S>> {
         self.changed(earlier).map(|count| TableChanges { table: self, earlier, count })
@@ -86,7 +86,7 @@ impl<S: Serialize> Serialize for TableChanges<'_, S> {
     }
 }
 
-/// Makes of a table, as it was, what it is by [`TableChanges`] that are read.
+/// Reads [`TableChanges`], and applies them to the earlier table.
 #[derive(Debug)]
 pub(crate) struct ApplyChanges<'t, S>(pub(crate) &'t mut PlaceTable<S>);
 

@@ -1,5 +1,5 @@
-//! What has changed in a shared state, written down: what is beside the tables, and the tables in order, each whole or
-//! as changes, with a tag that says which.
+//! The changes in a shared state, as they are written: the part beside the tables, and the tables in order, each whole
+//! or as changes, with a tag that says which.
 
 use super::SharedState;
 use crate::keys::place_table::ApplyChanges;
@@ -8,7 +8,7 @@ use serde::de::{DeserializeSeed, EnumAccess, Error, SeqAccess, VariantAccess, Vi
 use serde::{Deserialize, Deserializer, Serialize};
 use std::fmt;
 
-/// What has changed in a state since an earlier copy with these stamps, to be written.
+/// The changes in a state since an earlier copy with these stamps, to be written.
 #[derive(Debug)]
 pub struct StateChanges<'s, P> {
     /// The state.
@@ -36,7 +36,7 @@ impl<P: SharedState<Plain: Serialize, Value: Serialize>> Serialize for StateChan
     }
 }
 
-/// Makes of a state what it became by [`StateChanges`] that are read.
+/// Reads [`StateChanges`], and applies them to the earlier state.
 ///
 /// # Errors
 ///
@@ -97,7 +97,7 @@ impl<'de, S: Deserialize<'de> + Clone> Visitor<'de> for Tables<'_, S> {
 
 struct ApplyPart<'t, S>(&'t mut PlaceTable<S>);
 
-/// The tag in front of a table.
+/// The tag before a table.
 #[derive(Deserialize)]
 enum Tag {
     Whole,

@@ -15,7 +15,7 @@ pub struct Extreme<A, const MAX: bool> {
 
 /// As [`Extreme`], by something that each value has.
 pub struct ExtremeByKey<A, K, F, const MAX: bool> {
-    /// What values are compared by.
+    /// The key by which values are compared.
     pub key: F,
     shape: PhantomData<fn() -> (A, K)>,
 }

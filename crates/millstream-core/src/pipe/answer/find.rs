@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 
 /// The first value that is wanted.
 pub struct Find<A, F> {
-    /// What is wanted.
+    /// The condition on the wanted value.
     pub wanted: F,
     shape: PhantomData<fn() -> A>,
 }

@@ -9,7 +9,7 @@ pub const EVERY: bool = true;
 
 /// Whether something is so of some value, or of every value.
 pub struct Quantifier<A, F, const ALL: bool> {
-    /// What is so of a value or not.
+    /// The condition on a value.
     pub is_so: F,
     shape: PhantomData<fn() -> A>,
 }

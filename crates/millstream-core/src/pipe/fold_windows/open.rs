@@ -103,7 +103,7 @@ impl<K: Ord + Clone, S: Clone> OpenFolds<K, S> {
         self.clock.greatest
     }
 
-    /// Outputs all windows, and then what no window has reported, in the order of the keys.
+    /// Outputs all windows, and then the late values that no window has reported, in the order of the keys.
     pub(super) fn finish(mut self, window: &Window, start: &S, results: &mut Vec<FoldedWindow<S, K>>) {
         let left = self.clock.watermark;
         let listed = std::mem::take(&mut self.due).into_iter().map(|(when, key, at)| {

@@ -1,4 +1,4 @@
-//! What assigns numbers their key slots.
+//! The router, which assigns key slots to numbers.
 
 use super::{Key, KeyRouter, Sets};
 use crate::failure::fail;

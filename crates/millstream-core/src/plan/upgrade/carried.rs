@@ -3,7 +3,7 @@
 use super::Verdict;
 use crate::plan::{Plan, Stage, StateInfo};
 
-/// What of a stage outlives a number.
+/// The part of a stage that outlives a number.
 #[derive(Clone, Copy)]
 pub(super) enum Keeps<'a> {
     Nothing,
@@ -21,7 +21,7 @@ pub(super) fn kept_by<'a>(plan: &Plan, stage: &'a Stage) -> Keeps<'a> {
 }
 
 /// Whether its next number is kept. A stage that ends the stream has a clock of its own in the plan, and the numbers of
-/// its input; so what is behind it reads rings of both clocks.
+/// its input; so the stages after it read rings of both clocks.
 fn starts_clock(plan: &Plan, stage: &Stage) -> bool {
     if matches!(&*stage.kind, "take" | "take_while") {
         return false;

@@ -206,7 +206,7 @@ fn a_run_whose_rates_waver_changes_its_mind_seldom() {
 }
 
 #[test]
-fn what_stays_the_same_is_said_once() {
+fn an_unchanged_decision_is_reported_once() {
     let mut controller = Controller::automatic(2, String::new());
     let (mut now, mut waited) = (Instant::now(), Duration::ZERO);
     for moved in 0..10_000 {

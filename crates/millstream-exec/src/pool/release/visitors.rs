@@ -4,7 +4,7 @@ use crate::pool::Pool;
 use std::cell::Cell;
 use std::sync::atomic::Ordering;
 
-/// A stage may call another service, and so on: at most so deep.
+/// A stage may call another service, and so on: this is the greatest depth.
 const DEEPEST: usize = 4;
 
 thread_local! {

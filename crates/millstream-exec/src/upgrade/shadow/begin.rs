@@ -16,13 +16,13 @@ use millstream_ring::{MarkKind, RingLayout};
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-/// A pipeline that is to run beside the present one.
+/// A pipeline that will run beside the present one.
 pub(crate) struct Begin<R, T: Item, P: Arrow<Out: RingLayout>> {
     pub(super) next: Arc<P>,
     pub(super) states: StateRules,
     pub(super) runner: PhantomData<fn() -> R>,
     pub(super) common: Arc<Common<T, P::Out>>,
-    /// For how many numbers, if it then takes the place of that one.
+    /// The number of numbers for which it runs beside it, if it then takes its place.
     pub(super) tried: Option<u64>,
     pub(super) answer: Answer,
     pub(super) laid: bool,

@@ -74,7 +74,7 @@ impl<A: RingLayout> Comparer<A> {
     /// the end of the shadow.
     fn runs_apart(&mut self) -> Option<ShadowEnd> {
         let shadow = self.shadow.as_mut()?;
-        // A number is published behind the marks at it: so this is read before them.
+        // A number is published after the marks at it, so this is read before them.
         let (running_goes_on, shadow_goes_on) = (self.running.backlog() > 0, shadow.backlog() > 0);
         let more = match (self.running.mark(), shadow.mark()) {
             (Some(_), None) if shadow_goes_on => true,

@@ -64,7 +64,7 @@ impl<T: Item, A: RingLayout> Drop for CutOver<T, A> {
 }
 
 impl<T: Item, A: RingLayout> CutOver<T, A> {
-    /// Takes what there is to cut over to.
+    /// Takes the shadow to which the run cuts over.
     fn take(&self, pool: &Pool) -> Result<(Beside, Reader<A>), UpgradeError> {
         let Common { state, place, left, .. } = &*self.common;
         let over = |end| Err(UpgradeError::Shadow(end));

@@ -50,7 +50,7 @@ impl<A: RingLayout> Kept<A> {
         let Kept { mut tasklets, plan, ring_bytes, running } = self;
         let Some(shadow) = common.splice.take_old() else { return };
         tasklets.iter_mut().filter_map(|named| named.tasklet.at_marks()).for_each(|at_marks| at_marks.resume());
-        // If it takes its place again, it goes on with what it has.
+        // If this version takes its place again, it goes on with its present state.
         let check = plan.check_upgrade(&plan);
         let (tasks, side_sinks) = (Vec::new(), Default::default());
         let beside = Beside { tasks, plan, ring_bytes, side_sinks, check, states: 0, batch };

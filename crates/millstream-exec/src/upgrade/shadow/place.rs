@@ -1,4 +1,4 @@
-//! What there is to cut over to.
+//! The shadow to which the run can cut over.
 
 use crate::UpgradeError;
 use crate::side_sinks::SideSinks;
@@ -9,10 +9,10 @@ use millstream_core::Plan;
 use millstream_core::plan::UpgradeCheck;
 use std::sync::{Arc, Mutex};
 
-/// Where a shadow that has begun leaves it.
+/// The place where a shadow that has begun leaves its tasklets.
 pub(super) type Place = Mutex<Option<Beside>>;
 
-/// A shadow's tasklets and what belongs to them.
+/// A shadow's tasklets, with their plan and counts.
 pub(crate) struct Beside {
     /// With their roles in its own plan.
     pub(super) tasks: Vec<(Arc<Task>, Role)>,
@@ -33,7 +33,7 @@ pub(super) fn named((task, role): &(Arc<Task>, Role)) -> Option<Named> {
     Some(Named { name, role, order, tasklet, home, side_output, around, fused_into, keys, calls })
 }
 
-/// Refuses what a shadow would do a second time, side outputs that it `writes` among that.
+/// Refuses a pipeline whose effects a shadow would repeat, such as side outputs that it `writes`.
 pub(super) fn may_run_twice(writes: bool, plan: &Plan) -> Result<(), UpgradeError> {
     let refused = |why: &str| Err(UpgradeError::NoShadow(why.to_owned()));
     if writes {

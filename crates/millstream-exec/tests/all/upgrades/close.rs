@@ -56,7 +56,7 @@ fn changes_close_to_one_another_begin_at_their_numbers() {
 
 /// By a sender that ends before the run begins, and by ones that send meanwhile.
 #[test]
-fn a_channel_in_front_of_changes_close_to_one_another_keeps_its_values() {
+fn a_channel_before_changes_close_to_one_another_keeps_its_values() {
     let all = || {
         for n in LENGTHS {
             let rings = changing(Rings::new().workers(2).snapshot_every(2, drop));
@@ -117,7 +117,7 @@ impl Drop for Counted {
     }
 }
 
-/// Values that wait for the mark of a change, in front of a stage that does not come to it.
+/// Values wait for the mark of a change before a stage that never reaches the mark.
 #[test]
 fn a_stopped_run_drops_what_waited_for_a_change() {
     let dropped: Arc<AtomicU64> = Arc::default();

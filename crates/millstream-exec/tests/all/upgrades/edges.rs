@@ -74,7 +74,7 @@ fn several_threads_may_upgrade_a_run_whose_source_is_silent() {
 }
 
 #[test]
-fn what_was_sent_before_the_run_has_its_numbers() {
+fn values_sent_before_the_run_have_their_numbers() {
     let (sender, receiver) = source::channel(64);
     sender.send_all(0..50).unwrap();
     drop(sender);
@@ -82,7 +82,8 @@ fn what_was_sent_before_the_run_has_its_numbers() {
     assert_eq!(rings.collect(sums!(0).from(receiver)), Ok(sums_from(AT.0, 50)));
 }
 
-/// At END the new pipeline has its word, whatever the source is; behind it, the old one.
+/// With an upgrade at END the new pipeline yields END's value, whatever the source is. An upgrade after END does not
+/// take place, so the old one does.
 #[test]
 fn an_upgrade_at_end_lets_the_new_pipeline_speak() {
     let last = |plus: u64| pipeline::<u64>().fold(0, |sum, x| *sum += x, move |sum| sum + plus).named("sum");

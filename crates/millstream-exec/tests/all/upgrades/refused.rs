@@ -159,7 +159,7 @@ fn an_output_that_would_go_on_with_another_number() {
     sender.send_all(0..3).unwrap();
     let why = run.upgrade(pipeline::<u64>().map(|x| *x)).unwrap_err().to_string();
     assert!(why.contains("stage \"twice\": it numbers its output by itself"), "{why}");
-    // Another clock in front of it: the one behind goes on with its own numbers, so that it fits.
+    // The new version has another clock before this one, which continues with its own numbers, so it fits.
     let first = pipeline::<u64>().flat_map(|x: &u64| vec![*x; 2]).named("first");
     let behind = first.flat_map(|x: &u64| vec![*x; 2]).named("twice");
     assert_eq!(run.upgrade(behind), Ok(number(3)));

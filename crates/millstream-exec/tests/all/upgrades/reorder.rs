@@ -75,7 +75,7 @@ fn one_stage_goes_and_one_is_replaced_while_another_changes_its_place() {
         *n += 1;
         x.wrapping_add(*n)
     };
-    // The count is another type from now on, and is in front.
+    // From now on the count has another type, and comes first.
     let recount = |(n, last): &mut (u32, u64), x: &u64| {
         *n += 1;
         std::mem::replace(last, *x).wrapping_mul(u64::from(*n))

@@ -239,7 +239,7 @@ fn totals(k: usize) -> impl Pipeline<u64, u64> {
 }
 
 #[test]
-fn end_is_compared_and_the_last_word_is_said() {
+fn a_shadow_compares_end_and_gives_its_verdict() {
     for k in [1, 3] {
         soon(move || {
             let (sender, receiver) = source::channel(16);

@@ -149,7 +149,7 @@ fn a_version_that_is_compared_has_to_agree() {
 }
 
 #[test]
-fn what_cannot_be_tried_is_refused_and_the_run_goes_on() {
+fn a_version_that_cannot_be_tried_is_refused_and_the_run_goes_on() {
     type Boxed = BoxPipeline<u64, u64>;
     let refusal = |next: Upgrade<Boxed>| {
         let old: Boxed = sums!(0).boxed();

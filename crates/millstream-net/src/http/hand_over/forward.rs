@@ -132,7 +132,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_concerns_one_connection_stays_there() {
+    fn headers_of_one_connection_are_not_forwarded() {
         let mut request = Request::post("/a/b?c=d").body(Body::empty()).unwrap().into_parts().0;
         let all = [
             ("connection", "close, X-Hop"),

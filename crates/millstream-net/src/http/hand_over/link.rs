@@ -1,4 +1,4 @@
-//! The message between the two processes of a service that other jobs do not have: a byte with the sockets.
+//! The one message between two processes that only services have: a byte with the sockets.
 
 pub(super) use millstream_state::door::{
     ASK, BUSY, FORWARDED, GO, NO, SETTLED, SOCKETS, UP, VERSION, hear, reason, say, say_no,

@@ -19,7 +19,7 @@ use tokio::io::AsyncReadExt;
 use tokio::sync::watch;
 use tokio::time::timeout;
 
-/// The time limit for a process that has connected to say what it wants.
+/// The time limit for the request of a process that has connected.
 const SAYS_WITHIN: Duration = Duration::from_secs(5);
 
 /// After this time, a process counts as settled even without a request.
@@ -223,19 +223,19 @@ impl Successor {
     }
 
     /// Hands the sockets over to a process that can begin now. The requests must be [held](Server::hold), and the state
-    /// free. Waits until the process can answer, at most for this time. Then all requests go to it, those that wait
-    /// included.
+    /// free. Waits until the process can answer, at most for this time. Then all requests go to it, including those
+    /// that wait.
     ///
     /// # Errors
     ///
-    /// If the process ends, reports that it cannot begin, or does not answer in time. It is told not to begin then, and
-    /// this process can [go on](Server::resume) when the state is free again.
+    /// If the process ends, reports that it cannot begin, or does not answer in time. That process is then refused, and
+    /// this process can [go on](Server::resume) once the state is free again.
     pub fn hand_over(self, server: &Server, offer: &Offer, within: Duration) -> Result<HandedOver, HandOverError> {
         self.hand_over_unless(server, offer, within, || false)
     }
 
-    /// As [`hand_over`](Successor::hand_over), but waits only until `ends` returns `true`. This process ends then, and
-    /// the other one begins without its permission.
+    /// As [`hand_over`](Successor::hand_over), but waits only until `ends` returns `true`. Then this process must end,
+    /// and the other process begins without its permission.
     ///
     /// # Errors
     ///

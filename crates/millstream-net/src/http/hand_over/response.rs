@@ -1,5 +1,5 @@
-//! Reads the response of the process that has taken over, which is a server of this crate. An HTTP client would be more
-//! code than all of this module.
+//! Reads the response of the process that has taken over, which is a server of this crate. An HTTP client would take
+//! more code than this module.
 
 use axum::body::Body;
 use axum::http::StatusCode;
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn a_response_is_what_was_said_however_it_comes() {
+    fn a_response_is_the_same_however_it_is_cut() {
         let chunked = "HTTP/1.1 200 OK\r\nx: 1\r\nX:2\r\ntransfer-encoding: chunked\r\n\r\n3\r\nabc\r\n1;e=f\r\nd\r\n0\r\nt: 1\r\n\r\n";
         let early = "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 413 Too\r\ncontent-length: 4\r\n\r\nlongmore";
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();

@@ -13,7 +13,7 @@ use tokio_postgres::error::SqlState;
 use tokio_postgres::tls::{MakeTlsConnect, TlsConnect};
 use tokio_postgres::{Client, Config, Error, Socket};
 
-/// How long a server that is away is left alone.
+/// The pause before the next attempt to reach a server that is away.
 const RETRY: Duration = Duration::from_millis(50);
 
 /// What a session does first: its commits are durable.
@@ -22,7 +22,7 @@ const SYNCHRONOUS: &str = "SELECT set_config('synchronous_commit', 'on', false) 
 
 type Later<R> = Pin<Box<dyn Future<Output = Result<R, Error>> + Send>>;
 
-/// A client, and what moves its bytes until the connection ends.
+/// A client, and the future that moves its bytes until the connection ends.
 type Connected = (Client, Later<()>);
 
 /// Connects, with encryption or without.

@@ -1,4 +1,4 @@
-//! A session with a server, in which no wait is without an end.
+//! A session with a server, in which every wait has a limit.
 
 use super::wait::after;
 use millstream_core::blocking::block_until;
@@ -21,7 +21,7 @@ const UNDER_WAY: usize = 1024;
 const PREPARED: usize = 256;
 
 /// An open transaction of a [`Postgres`](super::Postgres), for the rows of one number. The sink begins and ends it: a
-/// statement such as `COMMIT` would part the rows from their number.
+/// statement such as `COMMIT` would separate the rows from their number.
 #[derive(Debug)]
 pub struct PostgresTransaction<'a> {
     session: &'a mut Session,
@@ -32,9 +32,9 @@ impl<'a> PostgresTransaction<'a> {
         PostgresTransaction { session }
     }
 
-    /// Executes a statement, whose parameters are `$1`, `$2` and so on, and does not wait for its answer: many
-    /// statements are under way at a time. A failure is that of a later call, or of the commit. The statement is
-    /// prepared once for all numbers.
+    /// Executes a statement, whose parameters are `$1`, `$2` and so on, without waiting for its answer: many statements
+    /// can be under way at a time. If it fails, a later call or the commit returns the error. The statement is prepared
+    /// once for all numbers.
     ///
     /// # Errors
     ///
@@ -53,7 +53,7 @@ impl<'a> PostgresTransaction<'a> {
         self.session.execute(statement, values)
     }
 
-    /// The rows of a query, which sees what was sent before it.
+    /// The rows of a query, which sees the effects of earlier statements.
     ///
     /// # Errors
     ///
@@ -67,7 +67,7 @@ type Sent = Pin<Box<dyn Future<Output = Result<u64, Error>> + Send>>;
 
 pub(super) struct Session {
     client: Arc<Client>,
-    /// What moves the bytes.
+    /// The task that moves the bytes.
     driver: JoinHandle<()>,
     /// Why the connection has ended.
     ended: Arc<Mutex<Option<String>>>,
@@ -159,14 +159,14 @@ impl Session {
         match block_until(after(self.patience), request) {
             Some(answer) => answer.map_err(|error| self.said(&error)),
             None => {
-                // What comes later would be taken for an answer to the next request.
+                // A later answer would be taken for the answer to the next request.
                 self.driver.abort();
                 Err(self.error(&format!("the server has not answered for {:?}", self.patience)))
             }
         }
     }
 
-    /// What the server or the connection has said.
+    /// The error of the server or of the connection.
     fn said(&self, error: &Error) -> io::Error {
         let ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner).clone();
         match ended.filter(|_| error.is_closed()) {
@@ -181,7 +181,7 @@ impl Session {
     }
 }
 
-/// What an error says, with its cause, in one line.
+/// The text of an error, with its cause, in one line.
 pub(super) fn text_of(error: &Error) -> String {
     let text = match (error.as_db_error(), error::Error::source(error)) {
         (Some(said), _) => said.to_string(),

@@ -1,4 +1,4 @@
-//! How long the database is waited for.
+//! Waits for the database, with a limit.
 
 use std::time::{Duration, Instant};
 

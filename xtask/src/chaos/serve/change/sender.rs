@@ -40,7 +40,7 @@ pub(super) struct Sender {
     seen: Arc<Seen>,
 }
 
-/// What all clients have seen.
+/// The observations of all clients.
 #[derive(Default)]
 pub(super) struct Seen {
     /// The requests that were sent again.
@@ -94,7 +94,7 @@ impl Sender {
         Ok(())
     }
 
-    /// Sends what has no answer until all has one.
+    /// Sends requests without an answer again until each has one.
     fn all_answered(&mut self, mut left: &[Transfer]) -> Result {
         let since = Instant::now();
         while !left.is_empty() {

@@ -126,7 +126,7 @@ impl Left {
     }
 }
 
-/// What is needed to open an address.
+/// The arguments for opening an address.
 #[cfg_attr(not(feature = "serve"), expect(dead_code, reason = "nothing listens"))]
 pub(super) struct Opening {
     pub(super) most: usize,

@@ -144,7 +144,7 @@ impl OpenOutput {
         }
     }
 
-    /// What the output holds. Posted rows cannot be taken back.
+    /// The claim of the output. Posted rows cannot be taken back.
     pub(super) fn claim(&mut self) -> io::Result<Value> {
         match self {
             OpenOutput::File(file) => Claims::claim(&mut **file),

@@ -73,7 +73,7 @@ type Databases = Vec<(usize, OpenOutput)>;
 /// A file, and the claim about it.
 type Held = (Option<String>, Value);
 
-/// What the sink of a run's present text claimed, and about which files.
+/// The claims of the sink of a run's present text, and their files.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 struct Claim {

@@ -117,7 +117,7 @@ impl KeptProgram {
         Ok(KeptProgram { said, changed: true, ..kept(next, text_here) })
     }
 
-    /// What is stored of the program with a run's states.
+    /// The part of the program that is stored with a run's states.
     pub(super) fn describe(&self, keep: &mut Keep) {
         if let Doing::Run { job, .. } = &mut keep.doing {
             *job = described(job.clone(), &self.program, &self.text, self.changed);

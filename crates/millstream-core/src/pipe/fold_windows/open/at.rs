@@ -299,7 +299,7 @@ impl<K: Ord + Clone, S: Clone> At<'_, K, S> {
 }
 
 impl Window {
-    /// What the result of a window is, after a value was added: `None` if there is none.
+    /// The result of a window after a value was added: `None` if there is none.
     fn timing(&self, closed: bool, values: u64) -> Option<Timing> {
         let early = || self.early.is_some_and(|n| values.is_multiple_of(n)).then_some(Timing::Early);
         if closed { Some(Timing::Refined) } else { early() }
