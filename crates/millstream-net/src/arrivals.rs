@@ -29,7 +29,8 @@ use std::fmt;
 use std::time::Duration;
 
 /// A source of values as they arrive. It acknowledges a value when that is in the pipeline's first ring. A value that
-/// comes too late, since the run is drained or has failed, is not acknowledged. It ends when the last client is dropped.
+/// comes too late, since the run is drained or has failed, is not acknowledged. The source ends when the last client is
+/// dropped.
 pub fn taken<T: Item>(arriving: Poller<Request<T, ()>>) -> Taken<T> {
     Taken { arriving, next: VecDeque::new(), last: None }
 }

@@ -111,13 +111,14 @@ impl Claimed {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The claim before this number. Earlier claims are forgotten.
+    /// The claim before this number.
     pub(crate) fn at(&self, next: SequenceNumber) -> Option<Value> {
-        let mut claims = self.claims();
-        while claims.front().is_some_and(|(at, _)| *at < next) {
-            claims.pop_front();
-        }
-        claims.front().filter(|(at, _)| *at == next).map(|(_, claim)| claim.clone())
+        self.claims().iter().find(|(at, _)| *at == next).map(|(_, claim)| claim.clone())
+    }
+
+    /// Forgets the claims before those of this number: no snapshot will have them.
+    pub(crate) fn forget_before(&self, next: SequenceNumber) {
+        self.claims().retain(|(at, _)| *at >= next);
     }
 }
 

@@ -18,6 +18,8 @@ pub(super) type Answer = SyncSender<Result<u64, String>>;
 pub(super) enum Order {
     /// Store a snapshot, with the sink's claim at it.
     Store(Snapshot, Option<Value>, Option<Answer>),
+    /// Answer when all earlier orders are done: an error, unless a snapshot at this number or a later one is stored.
+    Cover(u64, Answer),
     /// Store the first snapshot of another version, to which all later ones belong.
     Change(Box<Described>, Snapshot, Option<Value>, Answer),
     /// Store in this directory from now on.
@@ -99,7 +101,7 @@ pub(super) struct Offers {
 #[derive(Default)]
 struct Last {
     /// The number of the last snapshot. Two threads of a run may offer two at once, the later one first; the earlier
-    /// one has no claim then, and is not needed.
+    /// one is not needed then.
     at: Option<u64>,
     /// The mark of the present version's first snapshot. Earlier snapshots would get the description of a version that
     /// did not take them.
@@ -133,20 +135,24 @@ impl Offers {
 
     /// Stores a snapshot, unless one is being stored and another one waits.
     pub(super) fn offer(&self, snapshot: Snapshot) {
-        if let Some(claim) = self.claim(&snapshot) {
-            let _ = self.orders.try_send(Order::Store(snapshot, claim, None));
+        let Some(offer) = self.next(&snapshot) else { return };
+        let claim = offer.claim();
+        if self.orders.try_send(Order::Store(snapshot, claim, None)).is_ok() {
+            offer.made();
         }
     }
 
-    /// Stores a snapshot, waits until it is stored, and returns its number. Returns at once if a later one was offered.
+    /// Stores a snapshot, waits until it is stored, and returns its number. If a later one was offered, waits for that.
     pub(super) fn store(&self, snapshot: Snapshot) -> Result<u64, String> {
         self.stores.check()?;
-        let Some(claim) = self.claim(&snapshot) else {
+        let Some(offer) = self.next(&snapshot) else {
             if self.last().changing {
                 return Err("another version is about to replace it".to_owned());
             }
-            return Ok(snapshot.at().0);
+            return self.order(|answer| Order::Cover(snapshot.at().0, answer))?.wait();
         };
+        let claim = offer.claim();
+        offer.made();
         self.order(|answer| Order::Store(snapshot, claim, Some(answer)))?.wait()
     }
 
@@ -157,19 +163,15 @@ impl Offers {
         Ok(Answered(answered))
     }
 
-    /// The sink's claim, if the sink makes claims; `None` if a later snapshot was offered, or none is stored. It is
-    /// taken now, since the sink goes on and keeps only a few claims.
-    fn claim(&self, snapshot: &Snapshot) -> Option<Option<Value>> {
+    /// The offer of a snapshot; `None` if a later snapshot was offered, or none is stored. Other offers wait meanwhile.
+    fn next(&self, snapshot: &Snapshot) -> Option<Offer<'_>> {
         if !self.stores.are_stored() {
             return None;
         }
-        let mut last = self.last();
+        let last = self.last();
         let at = snapshot.at().0;
-        if last.changing || snapshot.mark() < last.first || last.at.is_some_and(|last| last > at) {
-            return None;
-        }
-        last.at = Some(at);
-        Some(self.claimed.at(output_of(snapshot)))
+        let goes = !last.changing && snapshot.mark() >= last.first && last.at.is_none_or(|last| last <= at);
+        goes.then(|| Offer { last, at, output: output_of(snapshot), claimed: &self.claimed })
     }
 
     fn last(&self) -> MutexGuard<'_, Last> {
@@ -180,6 +182,27 @@ impl Offers {
     pub(super) fn change(&self) -> Option<Changing<'_>> {
         let was = std::mem::replace(&mut self.last().changing, true);
         (!was).then(|| Changing(self))
+    }
+}
+
+/// The next snapshot, which may be offered.
+struct Offer<'o> {
+    last: MutexGuard<'o, Last>,
+    at: u64,
+    output: SequenceNumber,
+    claimed: &'o Claimed,
+}
+
+impl Offer<'_> {
+    /// The sink's claim. It is taken now, since the sink goes on and keeps only a few claims.
+    fn claim(&self) -> Option<Value> {
+        self.claimed.at(self.output)
+    }
+
+    /// Earlier snapshots are not needed from now on.
+    fn made(mut self) {
+        self.last.at = Some(self.at);
+        self.claimed.forget_before(self.output);
     }
 }
 
@@ -203,7 +226,10 @@ impl Changing<'_> {
         let claim = {
             let mut last = self.0.last();
             (last.at, last.first) = (Some(snapshot.at().0), snapshot.mark());
-            self.0.claimed.at(output_of(&snapshot))
+            let output = output_of(&snapshot);
+            let claim = self.0.claimed.at(output);
+            self.0.claimed.forget_before(output);
+            claim
         };
         let answered = self.0.order(|answer| Order::Change(Box::new(next), snapshot, claim, answer))?;
         // Snapshots that are offered from now on are stored after this one.
@@ -215,4 +241,52 @@ impl Changing<'_> {
 /// The number that the sink gets next.
 pub(super) fn output_of(snapshot: &Snapshot) -> SequenceNumber {
     snapshot.output_at().unwrap_or(snapshot.at())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use millstream_core::pipeline;
+    use millstream_exec::{JobExt, Rings, Runner, source};
+    use std::thread::spawn;
+
+    /// Snapshots before the numbers 1, 2 and 3.
+    fn snapshots() -> [Snapshot; 3] {
+        let (sender, receiver) = source::channel(4);
+        let run = Rings::new().start(pipeline::<u64>().from(receiver).to_each(|_, _| ())).unwrap();
+        let snapshots = [0, 1, 2].map(|n| {
+            sender.send(n).unwrap();
+            run.snapshotter().snapshot().unwrap()
+        });
+        assert_eq!(snapshots.each_ref().map(|snapshot| snapshot.at().0), [1, 2, 3]);
+        snapshots
+    }
+
+    fn offers() -> (Offers, Receiver<Order>) {
+        let (orders, offered) = sync_channel(1);
+        (Offers::new(orders, Arc::new(Stores::of_job()), Arc::default(), Claimed::default()), offered)
+    }
+
+    #[test]
+    fn a_snapshot_that_finds_no_room_stands_for_no_earlier_one() {
+        let ([first, second, third], (offers, offered)) = (snapshots(), offers());
+        offers.offer(first);
+        offers.offer(third);
+        let storing = spawn(move || offers.store(second));
+        assert!(matches!(offered.recv(), Ok(Order::Store(snapshot, ..)) if snapshot.at().0 == 1));
+        let Ok(Order::Store(snapshot, _, Some(answer))) = offered.recv() else { panic!("it is not to be stored") };
+        answer.send(Ok(snapshot.at().0)).unwrap();
+        assert_eq!(storing.join().unwrap(), Ok(2));
+    }
+
+    #[test]
+    fn an_earlier_snapshot_is_stored_once_the_later_one_is() {
+        let ([_, second, third], (offers, offered)) = (snapshots(), offers());
+        offers.offer(third);
+        let storing = spawn(move || offers.store(second));
+        assert!(matches!(offered.recv(), Ok(Order::Store(snapshot, ..)) if snapshot.at().0 == 3));
+        let Ok(Order::Cover(2, answer)) = offered.recv() else { panic!("it does not wait for the later one") };
+        answer.send(Err("the disk is full".to_owned())).unwrap();
+        assert_eq!(storing.join().unwrap(), Err("the disk is full".to_owned()));
+    }
 }

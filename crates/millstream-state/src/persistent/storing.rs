@@ -191,6 +191,11 @@ impl Store {
                     let _ = say.send(());
                     continue;
                 }
+                Ok(Order::Cover(at, answer)) => {
+                    let missing = || "a later snapshot was taken, and is not stored yet".to_owned();
+                    let _ = answer.send(newest.filter(|newest| *newest >= at).ok_or_else(missing));
+                    continue;
+                }
                 Ok(Order::LetGo(say)) => {
                     stored.written_bytes = self.written_bytes;
                     // Before the rest, which may be large.
