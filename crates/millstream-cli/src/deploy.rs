@@ -307,7 +307,7 @@ impl Runs {
         O: ModelShape + ToOwnedItem,
     {
         let most = Most::of(&pipeline.plan(), &self.config.rings);
-        let input = input.values().enumerate().map(move |(number, value)| {
+        let input = input.into_values().enumerate().map(move |(number, value)| {
             most.check(number);
             value
         });

@@ -172,7 +172,7 @@ impl<T: Item, I: Iterator<Item = T> + Send + 'static> Source<T> for FromFiles<I>
         self.waits
     }
 
-    fn values(self) -> I {
+    fn into_values(self) -> I {
         self.values
     }
 }

@@ -248,8 +248,8 @@ impl<T: millstream_core::Item, X: Source<T>> Source<T> for Until<X> {
         self.0.waits()
     }
 
-    fn values(self) -> Self::Values {
-        UntilValues { values: self.0.values(), interrupts: self.1 }
+    fn into_values(self) -> Self::Values {
+        UntilValues { values: self.0.into_values(), interrupts: self.1 }
     }
 }
 

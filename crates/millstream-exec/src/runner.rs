@@ -307,7 +307,7 @@ impl<T: Item, P: Deploy<Model> + Determinate + Arrow<In = Val<T>, Out: ModelShap
         X: Source<T>,
         K: Sink<P::Out>,
     {
-        let (values, mut sink) = (source.values(), sink);
+        let (values, mut sink) = (source.into_values(), sink);
         let (mut report, at, since) = (Report::of_caller(), Cell::new(None), Instant::now());
         let ended = caught(|| {
             let end = self.model_each(values, |number, value| {

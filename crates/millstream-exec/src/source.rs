@@ -69,7 +69,7 @@ pub trait Source<T: Item> {
     const LOOP_BEHIND: bool = true;
 
     /// Returns the iterator.
-    fn values(self) -> Self::Values;
+    fn into_values(self) -> Self::Values;
 
     /// Whether this iterator may wait. By default its type decides; a source can know better, as a source of files does
     /// if all of them are on a disk.
@@ -139,7 +139,7 @@ impl<T: Item, I: IntoIterator<Item = T, IntoIter: Send + 'static>> Source<T> for
     type Values = I::IntoIter;
     const WAITS: bool = true;
 
-    fn values(self) -> I::IntoIter {
+    fn into_values(self) -> I::IntoIter {
         self.into_iter()
     }
 }
@@ -167,7 +167,7 @@ impl<T: Item, I: Iterator<Item = T> + Send + 'static> Source<T> for Ready<I> {
     type Values = I;
     const WAITS: bool = false;
 
-    fn values(self) -> I {
+    fn into_values(self) -> I {
         self.0
     }
 }
@@ -206,8 +206,8 @@ impl<T: Item, X: Source<T>, const SLOTS: usize> Source<T> for Few<X, SLOTS> {
     const IN_LOOP: bool = X::IN_LOOP;
     const LOOP_BEHIND: bool = X::LOOP_BEHIND;
 
-    fn values(self) -> X::Values {
-        self.0.values()
+    fn into_values(self) -> X::Values {
+        self.0.into_values()
     }
 
     fn waits(&self) -> bool {

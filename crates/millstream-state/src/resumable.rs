@@ -284,7 +284,7 @@ impl<T: Item, X: Resumable<T>> Source<T> for Trailing<T, X> {
         self.waits
     }
 
-    fn values(self) -> Self::Values {
+    fn into_values(self) -> Self::Values {
         self.values
     }
 }

@@ -135,7 +135,15 @@ pub use millstream_testkit as testkit;
 
 pub use millstream_core::{pipeline, wires};
 
-/// The names that most programs use.
+/// The names that most programs use. Its traits hide no method of a collection:
+///
+/// ```
+/// use millstream::prelude::*;
+/// use std::collections::BTreeMap;
+///
+/// let prices = BTreeMap::from([("bread", 3), ("milk", 1)]);
+/// assert_eq!(prices.values().sum::<i32>(), 4);
+/// ```
 pub mod prelude {
     pub use millstream_core::{
         AnyEdge, Arrow, AsyncExt, AtEnd, Bound, Choice, ChoiceExt, ClockExt, DeadLetter, Dense, Density, Determinate,

@@ -24,7 +24,7 @@ impl<T: Item, O: ItemFormat<T>> Source<O::Item> for Poller<T, O> {
     type Values = PolledValues<T, O>;
     const WAITS: bool = true;
 
-    fn values(self) -> PolledValues<T, O> {
+    fn into_values(self) -> PolledValues<T, O> {
         PolledValues { poller: self, polled: VecDeque::new() }
     }
 

@@ -89,7 +89,7 @@ fn feed<T: Item, X: Source<T>>(
     control: &Arc<Control>,
     wiring: &mut QueuesWiring,
 ) -> Option<Feed> {
-    let (closer, waits, values) = (source.closer(), source.waits(), source.values());
+    let (closer, waits, values) = (source.closer(), source.waits(), source.into_values());
     if !waits {
         wiring.thread("source", Ready { values, outlet, control: control.clone() });
         return None;

@@ -10,8 +10,8 @@ impl<T: Item, X: Source<T>, F: FnMut() -> X> Source<T> for Again<F> {
     const WAITS: bool = X::WAITS;
     const SLOTS: usize = X::SLOTS;
 
-    fn values(mut self) -> X::Values {
-        (self.0)().values()
+    fn into_values(mut self) -> X::Values {
+        (self.0)().into_values()
     }
 }
 

@@ -55,8 +55,8 @@ where
     const WAITS: bool = X::WAITS;
     const SLOTS: usize = X::SLOTS;
 
-    fn values(self) -> Self::Values {
-        let sources: Vec<_> = self.sources.into_iter().map(|source| (0, source.values())).collect();
+    fn into_values(self) -> Self::Values {
+        let sources: Vec<_> = self.sources.into_iter().map(|source| (0, source.into_values())).collect();
         let heads = sources.iter().map(|_| None).collect();
         InTime { sources, time: self.time, heads, tree: Vec::new() }
     }

@@ -29,7 +29,7 @@ impl<T: Item, X: Source<T>, Y: Source<T>> Source<T> for Chain<X, Y> {
     const WAITS: bool = X::WAITS || Y::WAITS;
     const SLOTS: usize = if X::SLOTS < Y::SLOTS { X::SLOTS } else { Y::SLOTS };
 
-    fn values(self) -> Self::Values {
-        self.first.values().chain(self.second.values())
+    fn into_values(self) -> Self::Values {
+        self.first.into_values().chain(self.second.into_values())
     }
 }

@@ -78,7 +78,7 @@ impl<T: Item> Source<T> for Receiver<T> {
     type Values = Received<T>;
     const WAITS: bool = true;
 
-    fn values(self) -> Received<T> {
+    fn into_values(self) -> Received<T> {
         Received(self)
     }
 

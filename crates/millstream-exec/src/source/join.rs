@@ -179,7 +179,7 @@ impl<X, Y, F, G> Join<X, Y, F, G> {
         F: Fn(u64, &A) -> (K, u64),
         G: Fn(u64, &B) -> (K, u64),
     {
-        let (first, second) = (self.first.values(), self.second.values());
+        let (first, second) = (self.first.into_values(), self.second.into_values());
         Matches::new((first, self.first_place), (second, self.second_place), self.bound)
     }
 }
@@ -200,7 +200,7 @@ where
     type Values = Pairs<Matches<X::Values, Y::Values, K, F, G>, A, B>;
     const WAITS: bool = X::WAITS || Y::WAITS;
 
-    fn values(self) -> Self::Values {
+    fn into_values(self) -> Self::Values {
         self.matches().filter_map(|joined| match joined {
             Joined::Both(a, b) => Some((a, b)),
             Joined::First(_) | Joined::Second(_) => None,
@@ -221,7 +221,7 @@ where
     type Values = Matches<X::Values, Y::Values, K, F, G>;
     const WAITS: bool = X::WAITS || Y::WAITS;
 
-    fn values(self) -> Self::Values {
+    fn into_values(self) -> Self::Values {
         self.0.matches()
     }
 }

@@ -33,8 +33,8 @@ impl<T: Item, X: Source<T>> Source<T> for RoundRobin<X> {
     const WAITS: bool = X::WAITS;
     const SLOTS: usize = X::SLOTS;
 
-    fn values(self) -> Self::Values {
-        InTurn { turns: self.sources.into_iter().map(Source::values).collect() }
+    fn into_values(self) -> Self::Values {
+        InTurn { turns: self.sources.into_iter().map(Source::into_values).collect() }
     }
 }
 

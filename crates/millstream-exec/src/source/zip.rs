@@ -33,7 +33,7 @@ impl<A: Item, B: Item, X: Source<A>, Y: Source<B>> Source<(A, B)> for Zip<X, Y> 
     type Values = std::iter::Zip<X::Values, Y::Values>;
     const WAITS: bool = X::WAITS || Y::WAITS;
 
-    fn values(self) -> Self::Values {
-        self.first.values().zip(self.second.values())
+    fn into_values(self) -> Self::Values {
+        self.first.into_values().zip(self.second.into_values())
     }
 }

@@ -40,7 +40,7 @@ impl<T: Item> Origin<T> {
     pub(super) fn values<X: Source<T>>(source: X, threads: Threads) -> Self {
         let (waits, slots) = (source.waits(), most_slots::<T, X>());
         let feeding = if threads == Threads::Workers { Feed::of(&source) } else { Feed::by_caller(slots) };
-        let values = source.values();
+        let values = source.into_values();
         let connect = move |ring, wiring: &mut Wiring| {
             if feeding.threads() > 0 {
                 return Ok(fed_by_thread(values, slots, ring, wiring));

@@ -89,7 +89,7 @@ where
     };
     let began = begins.at;
     let trailing = Trailing::<T, X>::new(values, begins.position, began, Trail::new(true), false);
-    let mut rest = trailing.map_err(JobError::Source)?.values();
+    let mut rest = trailing.map_err(JobError::Source)?.into_values();
     let (rings, changed) = (rings.clone(), begins.changed);
     let rings = match begins.snapshot {
         Some(snapshot) => resumed(rings, snapshot, changed),

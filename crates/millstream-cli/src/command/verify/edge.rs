@@ -101,7 +101,7 @@ impl<T: Item> Source<T> for Given<T> {
     const IN_LOOP: bool = false;
     const LOOP_BEHIND: bool = false;
 
-    fn values(self) -> Self::Values {
+    fn into_values(self) -> Self::Values {
         self.0.into_iter()
     }
 }
