@@ -151,6 +151,33 @@ impl Parameter for Lateness {
     }
 }
 
+/// When a fold without windows answers before the end.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Each {
+    /// After each n rows.
+    Rows(u64),
+    /// At each multiple of n milliseconds of event time.
+    Time(u64),
+}
+
+impl Each {
+    /// The field of an answer that says of which rows it is.
+    pub(crate) fn field(self) -> &'static str {
+        match self {
+            Each::Rows(_) => "rows",
+            Each::Time(_) => "end",
+        }
+    }
+}
+
+impl Parameter for Each {
+    const WANTED: &'static str = "a number of rows, at least 1, or a time of at least 1ms, such as `1000` or `10s`";
+    fn read(literal: &Literal) -> Option<Self> {
+        let rows = AtLeastOne::read(literal).map(|rows| Each::Rows(rows.0 as u64));
+        rows.or_else(|| Length::read(literal).map(|time| Each::Time(time.0)))
+    }
+}
+
 /// A length of time that is not 0.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Length(pub(crate) u64);
