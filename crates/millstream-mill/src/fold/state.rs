@@ -175,7 +175,7 @@ impl FoldKernel {
         };
         let mut results = Vec::new();
         let is_in_one = self.windows.fold(window, key.into(), entry.time, start, add, join, &mut results);
-        results.iter().for_each(|result| of_window(fold, result, entry.number, answers));
+        of_windows(fold, &mut results, entry.number, answers);
         let behind = self.windows.greatest().saturating_sub(entry.time);
         (!is_in_one).then_some(Late { number: entry.number, row: entry.row, behind })
     }
@@ -192,7 +192,7 @@ impl FoldKernel {
         if let Some(window) = &fold.windows {
             let mut results = Vec::new();
             self.windows.close(window, &InWindow::default(), &mut results);
-            results.iter().for_each(|result| of_window(fold, result, 0, &mut answers));
+            of_windows(fold, &mut results, 0, &mut answers);
         } else if fold.key.is_none() && self.keys.is_empty() {
             answers.row(fold, b"", &start(&fold.aggregates), when, 0);
         } else if fold.each.is_some() {
@@ -216,13 +216,17 @@ fn in_order<T>(items: &mut [T], key: impl Fn(&T) -> &Bytes) {
     millstream_jq::sort_by_json(items, |item| key(item));
 }
 
-fn of_window(fold: &Fold, result: &FoldedWindow<InWindow, Bytes>, number: u64, answers: &mut Answers) {
-    // A window that only tells how many rows came late has no values.
-    if result.state.all.is_empty() {
-        return;
+/// The answers of windows, which come in the order of their ends.
+fn of_windows(fold: &Fold, results: &mut [FoldedWindow<InWindow, Bytes>], number: u64, answers: &mut Answers) {
+    for results in results.chunk_by_mut(|one, other| one.end == other.end) {
+        in_order(results, |result| &result.key);
+        // A window that only tells how many rows came late has no values.
+        for FoldedWindow { key, start, end, state, .. } in results.iter().filter(|result| !result.state.all.is_empty())
+        {
+            let when = When::Window(*start, *end, state.time_is_text);
+            answers.row(fold, state.shown.as_ref().unwrap_or(key), &state.all, when, number);
+        }
     }
-    let when = When::Window(result.start, result.end, result.state.time_is_text);
-    answers.row(fold, result.state.shown.as_ref().unwrap_or(&result.key), &result.state.all, when, number);
 }
 
 fn start(aggregates: &[Aggregate]) -> Vec<Accumulator> {
