@@ -99,14 +99,16 @@ impl Parameter for AtLeastOne {
 /// The most keys of a fold, unless text sets another number.
 pub(crate) const KEYS: usize = 1_000_000;
 
-/// Fails the stage that has as many keys, or rows, as it may have.
-pub(crate) fn too_many(what: &str, most: usize) -> ! {
+/// Fails the stage that has as many keys, windows or rows as it may have, at a row of a file: 0 for an answer at the
+/// end. `besides` is more advice.
+pub(crate) fn too_many(what: &str, most: usize, (file, number): (&str, u64), besides: &str) -> ! {
     let advice = if most < KEYS {
         format!("without `most` there may be {KEYS}")
     } else {
         format!("`most: {}` allows more, and takes more memory", most.saturating_mul(10))
     };
-    fail(format!("there are more {what} than `most: {most}` allows: {advice}"))
+    let place = if number > 0 { format!("{file}: row {number}: ") } else { String::new() };
+    fail(format!("{place}there are more {what} than `most: {most}` allows: {advice}{besides}"))
 }
 
 /// A part of all: from 0 to 1.

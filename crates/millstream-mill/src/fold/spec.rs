@@ -13,7 +13,10 @@ pub(crate) struct Fold {
     pub(crate) key: Option<Expression>,
     /// What the key is called, if it is no object.
     pub(crate) key_name: String,
+    /// Without a bound: the fold has its own.
     pub(crate) windows: Option<Window>,
+    /// Whether its windows wait for rows that come late.
+    pub(crate) waits: bool,
     /// When it answers before the end, if it has no windows.
     pub(crate) each: Option<Each>,
     /// The time of a row, if it reads one.

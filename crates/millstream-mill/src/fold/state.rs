@@ -56,7 +56,7 @@ impl FoldKernel {
     ///
     /// # Panics
     ///
-    /// If there are more keys than the fold may have.
+    /// If there are more keys, or windows of keys, than the fold may have.
     pub(crate) fn add(&mut self, fold: &Fold, prepared: &Prepared) -> Rows {
         let kinds = fold.aggregates.len();
         let (mut answers, mut late) = (Answers::default(), Vec::new());
@@ -68,13 +68,14 @@ impl FoldKernel {
             let (key, shown) = (part(entry.key), (entry.shown != entry.key).then(|| part(entry.shown)));
             let values = &prepared.values[n * kinds..(n + 1) * kinds];
             let values = (values, &*prepared.text);
+            let place = (&*prepared.rest.file, entry.number);
             match (&fold.windows, fold.each) {
-                (None, None) => self.add_to_key(fold, (key, shown), values),
+                (None, None) => self.add_to_key(fold, (key, shown), values, place),
                 (None, Some(each)) => {
                     if let Some(when) = self.running.before(each, entry) {
                         self.answer(fold, when, entry.number, &mut answers);
                     }
-                    self.add_to_key(fold, (key, shown), values);
+                    self.add_to_key(fold, (key, shown), values, place);
                     if let Some(when) = self.running.after(each) {
                         self.answer(fold, when, entry.number, &mut answers);
                     }
@@ -82,6 +83,9 @@ impl FoldKernel {
                 (Some(window), _) => {
                     let start = &starts[usize::from(entry.time_is_text)];
                     late.extend(self.add_to_window((fold, window, start), (key, shown), entry, values, &mut answers));
+                    if self.windows.kept() > fold.most {
+                        too_many_windows(fold, place);
+                    }
                 }
             }
         }
@@ -117,7 +121,13 @@ impl FoldKernel {
         }
     }
 
-    fn add_to_key(&mut self, fold: &Fold, (key, shown): Key<'_>, (values, text): (&[Value], &[u8])) {
+    fn add_to_key(
+        &mut self,
+        fold: &Fold,
+        (key, shown): Key<'_>,
+        (values, text): (&[Value], &[u8]),
+        place: (&str, u64),
+    ) {
         let changed = &mut self.running.changed;
         if let Some(keyed) = self.keys.get_mut(key) {
             if let Some(changed) = changed
@@ -129,7 +139,7 @@ impl FoldKernel {
             return add(&fold.aggregates, &mut keyed.all, values, text);
         }
         if self.keys.len() >= fold.most {
-            too_many("keys", fold.most);
+            too_many("keys", fold.most, place, "");
         }
         if let Slot::Vacant(slot) = self.keys.entry(key.into()) {
             let mut all = start(&fold.aggregates);
@@ -176,6 +186,9 @@ impl FoldKernel {
         let mut results = Vec::new();
         let is_in_one = self.windows.fold(window, key.into(), entry.time, start, add, join, &mut results);
         of_windows(fold, &mut results, entry.number, answers);
+        if !is_in_one {
+            self.windows.forget_late(window, &key.into());
+        }
         let behind = self.windows.greatest().saturating_sub(entry.time);
         (!is_in_one).then_some(Late { number: entry.number, row: entry.row, behind })
     }
@@ -207,6 +220,12 @@ impl FoldKernel {
         }
         Some(answers.rows(&rest))
     }
+}
+
+fn too_many_windows(fold: &Fold, place: (&str, u64)) -> ! {
+    let what = if fold.key.is_some() { "open windows of keys" } else { "open windows" };
+    let besides = if fold.waits { "; a shorter `late` closes them sooner" } else { "" };
+    too_many(what, fold.most, place, besides)
 }
 
 /// The order of the keys in answers.

@@ -33,11 +33,22 @@ fn fold_of(stage: &str, aggregates: Vec<Aggregate>, (by, every, session, at, lat
         (None, Some(Length(gap))) => Some(Window::session(gap)),
         (None, None) => None,
     };
-    let windows = window.map(|window| window.lateness(late.map_or(0, |late| late.0)).at_most(most, Overflow::Fail));
+    let late = late.map_or(0, |late| late.0);
+    let windows = window.map(|window| window.lateness(late).at_most(usize::MAX, Overflow::Fail));
     let reads_time = windows.is_some() || matches!(each, Some(Each::Time(_)));
     let at = at.filter(|_| reads_time).map(|at| at.0);
     let key: Option<Expression> = by.map(|by| by.0);
-    Fold { stage: stage.into(), aggregates, key_name: Fold::name_of(key.as_ref()), key, windows, each, at, most }
+    Fold {
+        stage: stage.into(),
+        aggregates,
+        key_name: Fold::name_of(key.as_ref()),
+        key,
+        windows,
+        waits: late > 0,
+        each,
+        at,
+        most,
+    }
 }
 
 pub(super) fn register(stages: &mut Stages, building: &Building) {
