@@ -11,7 +11,7 @@ pub(super) struct Running {
     rows: u64,
     /// The greatest time so far, and whether it was a text.
     greatest: Option<(u64, bool)>,
-    /// The keys that have changed since their last answers; `None` while nothing is answered before the end.
+    /// The keys that have changed since their last answers; `None` until a fold answers before the end.
     pub(super) changed: Option<Vec<Bytes>>,
 }
 

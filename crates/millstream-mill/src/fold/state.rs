@@ -108,16 +108,11 @@ impl FoldKernel {
         out
     }
 
-    /// Notes which keys have changed, if that has to be known from here on.
+    /// From a fold with `each` on, it is known which keys have changed: before, nothing was answered.
     fn begin(&mut self, fold: &Fold) {
-        match (fold.each, &self.running.changed) {
-            (None, _) => self.running.changed = None,
-            (Some(_), Some(_)) => {}
-            // Nothing was answered yet.
-            (Some(_), None) => {
-                self.keys.values_mut().for_each(|keyed| keyed.changed = true);
-                self.running.changed = Some(self.keys.keys().cloned().collect());
-            }
+        if fold.each.is_some() && self.running.changed.is_none() {
+            self.keys.values_mut().for_each(|keyed| keyed.changed = true);
+            self.running.changed = Some(self.keys.keys().cloned().collect());
         }
     }
 
