@@ -146,7 +146,7 @@ impl Join {
                 Ok(Some((key, time))) => {
                     self.partners.key(true, &key);
                     if joined.count >= self.most {
-                        too_many("rows to join with", self.most);
+                        too_many("rows to join with", self.most, (&others.file, row.number), "");
                     }
                     let json = others.json(row);
                     if let Err(why) = others.check_utf8(row, &json) {

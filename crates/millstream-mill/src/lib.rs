@@ -8,7 +8,7 @@
 //!
 //! The grammar, the checks and their messages are those of [`millstream_registry`], the expressions those of
 //! [`millstream_jq`]. A slot carries all rows of one block, which share its cost. Every stage keeps the clock of the
-//! source: a fold answers at END, a window at the block with the row that closes it.
+//! source: a fold answers at END, or at the block of a row that closes a window or that `each` waits for.
 //!
 //! ```
 //! use millstream::{mill::{FileBlocks, Program}, prelude::*};
@@ -36,8 +36,9 @@
 //!
 //! **Promises, and their tests**: a program has the same bytes on every deployment, with any number of workers,
 //! wherever its input is cut; a run that begins with the states before any number ends as the whole run does
-//! (`tests/all/random.rs`, `places.rs`). A text that takes the place of another at a number goes on with its states,
-//! and with the numbers of its files (`tests/all/{change,goes_on}.rs`).
+//! (`tests/all/random.rs`, `places.rs`). Answers before the end are those of the rows before them (`each.rs`). A text
+//! that takes the place of another at a number goes on with its states, and with the numbers of its files
+//! (`tests/all/{change,goes_on}.rs`).
 
 mod bytes;
 mod change;

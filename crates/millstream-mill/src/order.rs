@@ -1,7 +1,7 @@
 //! In which order the sources of a program are read: what a join looks up comes before the rows that it looks up for.
 //!
 //! A wire has the rows of one source, since a join passes on those of its first wire. They come while the source is
-//! read, or at the end of all input, after a fold without windows.
+//! read, or at the end of all input, after a fold that answers only there.
 
 use millstream_registry::{Called, Mistake, Span};
 use std::collections::HashMap;
@@ -65,7 +65,8 @@ fn needed(called: &[Called]) -> (Vec<Before>, Vec<Mistake>) {
             next += 1;
             From { source: next - 1, at_end: false }
         });
-        let at_end = of.at_end || (is_fold(call) && call.given("every").or(call.given("session")).is_none());
+        let answers_before = || ["every", "session", "each"].iter().any(|name| call.given(name).is_some());
+        let at_end = of.at_end || (is_fold(call) && !answers_before());
         from.insert(call.writes, From { at_end, ..of });
         if let ("join", Some(other)) = (&*call.stage, call.reads.get(1).and_then(|wire| from.get(wire))) {
             match (of.at_end, other.at_end) {
@@ -88,8 +89,8 @@ fn too_late(call: &Called) -> Mistake {
         label: String::new(),
         because: None,
         help: Some(
-            "a join finds rows that came before: answers can be joined with answers, \
-             or be written to a file that another run joins with"
+            "a join finds rows that came before: a fold answers before the end with `each: 1000` or `every: 1m`; \
+             answers can be joined with answers, or be written to a file that another run joins with"
                 .to_owned(),
         ),
     }

@@ -99,14 +99,16 @@ impl Parameter for AtLeastOne {
 /// The most keys of a fold, unless text sets another number.
 pub(crate) const KEYS: usize = 1_000_000;
 
-/// Fails the stage that has as many keys, or rows, as it may have.
-pub(crate) fn too_many(what: &str, most: usize) -> ! {
+/// Fails the stage that has as many keys, windows or rows as it may have, at a row of a file: 0 for an answer at the
+/// end. `besides` is more advice.
+pub(crate) fn too_many(what: &str, most: usize, (file, number): (&str, u64), besides: &str) -> ! {
     let advice = if most < KEYS {
         format!("without `most` there may be {KEYS}")
     } else {
         format!("`most: {}` allows more, and takes more memory", most.saturating_mul(10))
     };
-    fail(format!("there are more {what} than `most: {most}` allows: {advice}"))
+    let place = if number > 0 { format!("{file}: row {number}: ") } else { String::new() };
+    fail(format!("{place}there are more {what} than `most: {most}` allows: {advice}{besides}"))
 }
 
 /// A part of all: from 0 to 1.
@@ -148,6 +150,33 @@ impl Parameter for Lateness {
             Literal::Time(time) => u64::try_from(time.as_millis()).ok().map(Lateness),
             _ => None,
         }
+    }
+}
+
+/// When a fold without windows answers before the end.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Each {
+    /// After each n rows.
+    Rows(u64),
+    /// At each multiple of n milliseconds of event time.
+    Time(u64),
+}
+
+impl Each {
+    /// The field of an answer that says of which rows it is.
+    pub(crate) fn field(self) -> &'static str {
+        match self {
+            Each::Rows(_) => "rows",
+            Each::Time(_) => "end",
+        }
+    }
+}
+
+impl Parameter for Each {
+    const WANTED: &'static str = "a number of rows, at least 1, or a time of at least 1ms, such as `1000` or `10s`";
+    fn read(literal: &Literal) -> Option<Self> {
+        let rows = AtLeastOne::read(literal).map(|rows| Each::Rows(rows.0 as u64));
+        rows.or_else(|| Length::read(literal).map(|time| Each::Time(time.0)))
     }
 }
 

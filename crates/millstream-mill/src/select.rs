@@ -57,7 +57,7 @@ impl Seen {
                 Ok(key) if self.0.contains(&key[..]) => {}
                 Ok(key) => {
                     if self.0.len() >= most {
-                        too_many("keys", most);
+                        too_many("keys", most, (&rows.file, row.number), "");
                     }
                     self.0.insert(key.into());
                     some.at.push(*row);

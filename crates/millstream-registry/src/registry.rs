@@ -214,7 +214,7 @@ impl<Known: BoxKind> Registry<Known> {
     }
 
     /// Registers a stage with parameters, which text sets by name: a number, a text, `true` or `false`, or a tuple of
-    /// two to nine of these. Text can leave out an `Option`. Values without a name set the parameters in their order.
+    /// two to ten of these. Text can leave out an `Option`. Values without a name set the parameters in their order.
     /// Loading a text calls the function.
     ///
     /// # Panics

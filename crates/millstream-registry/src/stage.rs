@@ -135,7 +135,7 @@ pub trait Reads: Sealed + 'static {
     fn wires(ids: &[usize]) -> Self;
 }
 
-/// The parameters of a stage: none, one [`Parameter`], or a tuple of two to nine. Implemented for all that fit.
+/// The parameters of a stage: none, one [`Parameter`], or a tuple of two to ten. Implemented for all that fit.
 pub trait Parameters<const N: usize>: Sized + 'static {
     #[doc(hidden)]
     fn all(names: [&'static str; N]) -> Vec<ParameterOf>;
@@ -215,4 +215,5 @@ parameters! {
     7: A 0, B 1, C 2, D 3, E 4, F 5, G 6;
     8: A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7;
     9: A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7, I 8;
+    10: A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7, I 8, J 9;
 }

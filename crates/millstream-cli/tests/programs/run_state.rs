@@ -62,11 +62,14 @@ fn program() -> String {
          order | count(by: .user, every: 1m, at: .at, as: \"n\") | jsonl(\"windows.jsonl\");
          order | fold({{total: sum(.qty), p: quantile(.id, 0.5)}}, by: .user) | table(\"sums\");
          order | top(3, .id) | jsonl(\"top.jsonl\");
+         order | mean(.qty, by: .user, each: 300) | jsonl(\"running.jsonl\");
+         order | count(by: .user, each: 40s, at: .at) | csv(\"steps.csv\");
          order | distinct(.user) | skip(5) | take(30) | map({{id, user}})"
     )
 }
 
-const OUTPUTS: [&str; 6] = ["out", "joined.csv", "windows.jsonl", "sums", "top.jsonl", "bad.jsonl"];
+const OUTPUTS: [&str; 8] =
+    ["out", "joined.csv", "windows.jsonl", "sums", "top.jsonl", "running.jsonl", "steps.csv", "bad.jsonl"];
 
 fn shop() -> Scene {
     let users: String =

@@ -51,6 +51,7 @@ proptest! {
             return Ok(());
         };
         let answer = ours.answer(json.as_bytes());
+        prop_assert!(answer.out.len() < 4 << 20, "{} bytes: {} of {}", answer.out.len(), filter, json);
         let failed = answer.said.iter().filter(|said| matches!(said.what, What::Failed(_))).count();
         let seen = (String::from_utf8_lossy(&answer.out).into_owned(), failed);
         prop_assert_eq!(seen, (out, failures), "{} of {}", filter, json);

@@ -54,7 +54,7 @@ pub(crate) fn prepare(rows: &Rows, fold: &Fold) -> Prepared {
     let places_of = |expression: Option<&Expression>| expression.map(|one| rows.places(one)).unwrap_or_default();
     let places = Places {
         key: places_of(fold.key.as_ref()),
-        at: places_of(fold.windows.as_ref().map(|windows| &windows.at)),
+        at: places_of(fold.at.as_ref()),
         of: fold.aggregates.iter().map(|aggregate| places_of(aggregate.of.as_ref())).collect(),
     };
     let mut text = Vec::new();
@@ -104,9 +104,9 @@ fn entry(
         },
     };
     let (mut time, mut time_is_text) = (0, false);
-    if let Some(windows) = &fold.windows {
-        let read = rows.row(row, &windows.at, &places.at)?;
-        (time, time_is_text) = match windows.at.values(&read)? {
+    if let Some(at) = &fold.at {
+        let read = rows.row(row, at, &places.at)?;
+        (time, time_is_text) = match at.values(&read)? {
             Values::One(scalar) => time_of(&scalar)?,
             Values::Many(outputs) => match outputs.iter().next().and_then(millstream_jq::scalar_of) {
                 Some(scalar) if outputs.ends.len() == 1 => time_of(&scalar)?,

@@ -1,4 +1,4 @@
-use crate::parameters::Filter;
+use crate::parameters::{Each, Filter};
 use millstream_core::Window;
 use millstream_jq::Expression;
 use millstream_registry::{Literal, Parameter, WrongCode};
@@ -13,16 +13,16 @@ pub(crate) struct Fold {
     pub(crate) key: Option<Expression>,
     /// The name of the key, if the key is not an object.
     pub(crate) key_name: String,
-    pub(crate) windows: Option<Windows>,
+    /// Without a bound: the fold has its own.
+    pub(crate) windows: Option<Window>,
+    /// Whether its windows wait for rows that come late.
+    pub(crate) waits: bool,
+    /// When it answers before the end, if it has no windows.
+    pub(crate) each: Option<Each>,
+    /// The time of a row, if it reads one.
+    pub(crate) at: Option<Expression>,
     /// The most keys, or keys of open windows.
     pub(crate) most: usize,
-}
-
-/// Windows of event time.
-#[derive(Clone, Debug)]
-pub(crate) struct Windows {
-    pub(crate) window: Window,
-    pub(crate) at: Expression,
 }
 
 /// A value that a fold computes of each key's rows.
@@ -70,7 +70,36 @@ impl Fold {
     }
 }
 
-/// Whether two fields of the answer have one name: of the window, of the key, and of what is computed.
+/// Whether the parameters that say when a fold answers do not fit together.
+pub(crate) fn ill_timed(stage: &str, given: &dyn Fn(&str) -> Option<Literal>) -> Option<(String, String)> {
+    let is_given = |name: &str| given(name).is_some();
+    let both = |one: &str, other: &str| is_given(one) && is_given(other);
+    let not_both = |one, other, help: &str| {
+        both(one, other).then(|| (format!("`{stage}` takes `{one}` or `{other}`, not both"), help.to_owned()))
+    };
+    let once = "a window answers once, when it closes; `each` is for answers of all rows so far";
+    let needs_at = |literal: &str| {
+        let help = "`at: .time`, the time of a row, an expression of jq";
+        (!is_given("at")).then(|| (format!("`{stage}` with `{literal}` needs `at`"), help.to_owned()))
+    };
+    not_both("each", "every", once)
+        .or_else(|| not_both("each", "session", once))
+        .or_else(|| not_both("each", "late", "a row that comes late is in the next answer"))
+        .or_else(|| not_both("every", "session", "a window has a length, or it ends when no row comes"))
+        .or_else(|| ["every", "session", "late"].into_iter().filter(|name| is_given(name)).find_map(needs_at))
+        .or_else(|| {
+            let literal = given("each")?;
+            match Each::read(&literal)? {
+                Each::Time(_) => needs_at(&format!("each: {literal}")),
+                Each::Rows(_) => is_given("at").then(|| {
+                    let help = format!("leave `at` out, or write `each: {literal}s` for a time");
+                    (format!("`each: {literal}` counts rows, and reads no time"), help)
+                }),
+            }
+        })
+}
+
+/// Whether two fields of the answer have one name: of when it was made, of the key, and of what is computed.
 pub(crate) fn same_names(stage: &str, given: &dyn Fn(&str) -> Option<Literal>) -> Option<(String, String)> {
     let code = |name: &str| match given(name) {
         Some(Literal::Code(code)) => code,
@@ -79,6 +108,8 @@ pub(crate) fn same_names(stage: &str, given: &dyn Fn(&str) -> Option<Literal>) -
     let mut names = Vec::new();
     if given("every").is_some() || given("session").is_some() {
         names.extend(["start".to_owned(), "end".to_owned()]);
+    } else {
+        names.extend(given("each").and_then(|each| Each::read(&each)).map(|each| each.field().to_owned()));
     }
     if let Ok(key) = Expression::new(&code("by")) {
         names.extend(names_of(&key));

@@ -1,10 +1,13 @@
 use super::accumulator::Accumulator;
+use super::answers::{Answers, When};
 use super::prepare::{Entry, Prepared, Value};
-use super::spec::{Aggregate, Fold, Windows};
+use super::running::Running;
+use super::spec::{Aggregate, Fold};
 use crate::bytes::Bytes;
 use crate::parameters::too_many;
-use crate::rows::{FailedRow, RowAt, Rows};
+use crate::rows::{FailedRow, Rows};
 use crate::time;
+use millstream_core::Window;
 use millstream_core::pipe::{FoldedWindow, OpenFolds};
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
@@ -19,6 +22,7 @@ type Key<'a> = (&'a [u8], Option<&'a [u8]>);
 pub(crate) struct FoldKernel {
     keys: HashMap<Bytes, Keyed>,
     windows: OpenFolds<Bytes, InWindow>,
+    running: Running,
     /// The file and the source of the last rows.
     of: Option<(Arc<str>, usize)>,
 }
@@ -28,6 +32,8 @@ pub(crate) struct FoldKernel {
 struct Keyed {
     all: Vec<Accumulator>,
     shown: Shown,
+    /// Whether it is one of the keys that have changed.
+    changed: bool,
 }
 
 /// The state of a window.
@@ -43,39 +49,51 @@ type Shown = Option<Bytes>;
 
 impl FoldKernel {
     pub(crate) fn new() -> Self {
-        FoldKernel { keys: HashMap::new(), windows: OpenFolds::default(), of: None }
+        FoldKernel { keys: HashMap::new(), windows: OpenFolds::default(), running: Running::default(), of: None }
     }
 
-    /// Adds rows. The results of windows that have closed are rows of the answer.
+    /// Adds rows. The results of windows that have closed, and the answers that are due, are rows of the answer.
     ///
     /// # Panics
     ///
-    /// If there are more keys than the fold may have.
+    /// If there are more keys, or windows of keys, than the fold may have.
     pub(crate) fn add(&mut self, fold: &Fold, prepared: &Prepared) -> Rows {
         let kinds = fold.aggregates.len();
-        let mut answers = Answers::default();
+        let (mut answers, mut late) = (Answers::default(), Vec::new());
+        self.begin(fold);
         let starts =
             [false, true].map(|time_is_text| InWindow { all: start(&fold.aggregates), time_is_text, shown: None });
         for (n, entry) in prepared.entries.iter().enumerate() {
             let part = |(from, to): (u32, u32)| &prepared.text[from as usize..to as usize];
             let (key, shown) = (part(entry.key), (entry.shown != entry.key).then(|| part(entry.shown)));
             let values = &prepared.values[n * kinds..(n + 1) * kinds];
-            match &fold.windows {
-                None => self.add_to_key(fold, (key, shown), values, &prepared.text),
-                Some(windows) => {
+            let values = (values, &*prepared.text);
+            let place = (&*prepared.rest.file, entry.number);
+            match (&fold.windows, fold.each) {
+                (None, None) => self.add_to_key(fold, (key, shown), values, place),
+                (None, Some(each)) => {
+                    if let Some(when) = self.running.before(each, entry) {
+                        self.answer(fold, when, entry.number, &mut answers);
+                    }
+                    self.add_to_key(fold, (key, shown), values, place);
+                    if let Some(when) = self.running.after(each) {
+                        self.answer(fold, when, entry.number, &mut answers);
+                    }
+                }
+                (Some(window), _) => {
                     let start = &starts[usize::from(entry.time_is_text)];
-                    self.add_to_window(
-                        (fold, windows, start),
-                        (key, shown),
-                        entry,
-                        (values, &prepared.text),
-                        &mut answers,
-                    );
+                    late.extend(self.add_to_window((fold, window, start), (key, shown), entry, values, &mut answers));
+                    if self.windows.kept() > fold.most {
+                        too_many_windows(fold, place);
+                    }
                 }
             }
         }
+        if fold.each.is_none() {
+            self.running.count(prepared.entries.len());
+        }
         let rest = Rows { dead: Vec::new(), ..prepared.rest.clone() };
-        let late = answers.late.iter().map(|Late { number, row, behind }| FailedRow {
+        let late = late.iter().map(|Late { number, row, behind }| FailedRow {
             stage: fold.stage.clone(),
             file: rest.file.clone(),
             number: *number,
@@ -90,28 +108,62 @@ impl FoldKernel {
         out
     }
 
-    fn add_to_key(&mut self, fold: &Fold, (key, shown): Key<'_>, values: &[Value], text: &[u8]) {
+    /// From a fold with `each` on, it is known which keys have changed: before, nothing was answered.
+    fn begin(&mut self, fold: &Fold) {
+        if fold.each.is_some() && self.running.changed.is_none() {
+            self.keys.values_mut().for_each(|keyed| keyed.changed = true);
+            self.running.changed = Some(self.keys.keys().cloned().collect());
+        }
+    }
+
+    fn add_to_key(
+        &mut self,
+        fold: &Fold,
+        (key, shown): Key<'_>,
+        (values, text): (&[Value], &[u8]),
+        place: (&str, u64),
+    ) {
+        let changed = &mut self.running.changed;
         if let Some(keyed) = self.keys.get_mut(key) {
+            if let Some(changed) = changed
+                && !keyed.changed
+            {
+                keyed.changed = true;
+                changed.push(key.into());
+            }
             return add(&fold.aggregates, &mut keyed.all, values, text);
         }
         if self.keys.len() >= fold.most {
-            too_many("keys", fold.most);
+            too_many("keys", fold.most, place, "");
         }
         if let Slot::Vacant(slot) = self.keys.entry(key.into()) {
             let mut all = start(&fold.aggregates);
             add(&fold.aggregates, &mut all, values, text);
-            slot.insert(Keyed { all, shown: shown.map(Into::into) });
+            let keyed = Keyed { all, shown: shown.map(Into::into), changed: changed.is_some() };
+            slot.insert(keyed);
+            changed.iter_mut().for_each(|changed| changed.push(key.into()));
+        }
+    }
+
+    /// The answers of the keys that have changed since their last ones.
+    fn answer(&mut self, fold: &Fold, when: When, number: u64, answers: &mut Answers) {
+        let mut changed = self.running.changed.replace(Vec::new()).unwrap_or_default();
+        in_order(&mut changed, |key| key);
+        for key in &changed {
+            let keyed = self.keys.get_mut(key).expect("a key that has changed is known");
+            keyed.changed = false;
+            answers.row(fold, keyed.shown.as_ref().unwrap_or(key), &keyed.all, when, number);
         }
     }
 
     fn add_to_window(
         &mut self,
-        (fold, windows, start): (&Fold, &Windows, &InWindow),
+        (fold, window, start): (&Fold, &Window, &InWindow),
         (key, shown): Key<'_>,
         entry: &Entry,
         (values, text): (&[Value], &[u8]),
         answers: &mut Answers,
-    ) {
+    ) -> Option<Late> {
         let with_shown;
         let start = match shown {
             None => start,
@@ -127,38 +179,67 @@ impl FoldKernel {
             }
         };
         let mut results = Vec::new();
-        let window = &windows.window;
-        if !self.windows.fold(window, key.into(), entry.time, start, add, join, &mut results) {
-            let behind = self.windows.greatest().saturating_sub(entry.time);
-            answers.late.push(Late { number: entry.number, row: entry.row, behind });
+        let is_in_one = self.windows.fold(window, key.into(), entry.time, start, add, join, &mut results);
+        of_windows(fold, &mut results, entry.number, answers);
+        if !is_in_one {
+            self.windows.forget_late(window, &key.into());
         }
-        results.iter().for_each(|result| answers.window(fold, result, entry.number));
+        let behind = self.windows.greatest().saturating_sub(entry.time);
+        (!is_in_one).then_some(Late { number: entry.number, row: entry.row, behind })
     }
 
     /// The answer at the end.
-    pub(crate) fn finish(self, fold: &Fold) -> Option<Rows> {
+    pub(crate) fn finish(mut self, fold: &Fold) -> Option<Rows> {
         // Of no rows, too, there is an answer.
-        let rest = match self.of {
-            Some((file, source)) => Rows { file, source, ..Rows::none() },
+        let rest = match &self.of {
+            Some((file, source)) => Rows { file: file.clone(), source: *source, ..Rows::none() },
             None => Rows::none(),
         };
         let mut answers = Answers::default();
-        if let Some(windows) = &fold.windows {
+        let when = fold.each.map_or(When::AtEnd, |each| self.running.now(each));
+        if let Some(window) = &fold.windows {
             let mut results = Vec::new();
-            self.windows.close(&windows.window, &InWindow::default(), &mut results);
-            results.iter().for_each(|result| answers.window(fold, result, 0));
+            self.windows.close(window, &InWindow::default(), &mut results);
+            of_windows(fold, &mut results, 0, &mut answers);
         } else if fold.key.is_none() && self.keys.is_empty() {
-            answers.row(fold, b"", &start(&fold.aggregates), None, 0);
+            answers.row(fold, b"", &start(&fold.aggregates), when, 0);
+        } else if fold.each.is_some() {
+            self.begin(fold);
+            self.answer(fold, when, 0, &mut answers);
         } else {
             let mut keys: Vec<(Bytes, Keyed)> = self.keys.into_iter().collect();
-            // Keys that are equal for jq and not the same text have an order, too.
-            keys.sort_by(|(one, _), (other, _)| one.cmp(other));
-            millstream_jq::sort_by_json(&mut keys, |(key, _)| key);
-            for (key, Keyed { all, shown }) in &keys {
-                answers.row(fold, shown.as_ref().unwrap_or(key), all, None, 0);
+            in_order(&mut keys, |(key, _)| key);
+            for (key, Keyed { all, shown, .. }) in &keys {
+                answers.row(fold, shown.as_ref().unwrap_or(key), all, when, 0);
             }
         }
         Some(answers.rows(&rest))
+    }
+}
+
+fn too_many_windows(fold: &Fold, place: (&str, u64)) -> ! {
+    let what = if fold.key.is_some() { "open windows of keys" } else { "open windows" };
+    let besides = if fold.waits { "; a shorter `late` closes them sooner" } else { "" };
+    too_many(what, fold.most, place, besides)
+}
+
+/// The order of the keys in answers.
+fn in_order<T>(items: &mut [T], key: impl Fn(&T) -> &Bytes) {
+    // Keys that are equal for jq and not the same text have an order, too.
+    items.sort_by(|one, other| key(one).cmp(key(other)));
+    millstream_jq::sort_by_json(items, |item| key(item));
+}
+
+/// The answers of windows, which come in the order of their ends.
+fn of_windows(fold: &Fold, results: &mut [FoldedWindow<InWindow, Bytes>], number: u64, answers: &mut Answers) {
+    for results in results.chunk_by_mut(|one, other| one.end == other.end) {
+        in_order(results, |result| &result.key);
+        // A window that only tells how many rows came late has no values.
+        for FoldedWindow { key, start, end, state, .. } in results.iter().filter(|result| !result.state.all.is_empty())
+        {
+            let when = When::Window(*start, *end, state.time_is_text);
+            answers.row(fold, state.shown.as_ref().unwrap_or(key), &state.all, when, number);
+        }
     }
 }
 
@@ -173,14 +254,6 @@ fn add(aggregates: &[Aggregate], all: &mut [Accumulator], values: &[Value], text
     }
 }
 
-/// Rows of an answer.
-#[derive(Debug, Default)]
-struct Answers {
-    text: Vec<u8>,
-    at: Vec<RowAt>,
-    late: Vec<Late>,
-}
-
 /// A row that came late.
 #[derive(Debug)]
 struct Late {
@@ -189,75 +262,4 @@ struct Late {
     row: (u32, u32),
     /// How many milliseconds it was behind the latest row.
     behind: u64,
-}
-
-impl Answers {
-    fn end(&mut self, from: usize, number: u64) {
-        self.at.push(RowAt { from: from as u32, to: self.text.len() as u32, cells: 0, number });
-    }
-
-    fn window(&mut self, fold: &Fold, result: &FoldedWindow<InWindow, Bytes>, number: u64) {
-        // A window that only tells how many rows came late has no values.
-        if result.state.all.is_empty() {
-            return;
-        }
-        let is_text = result.state.time_is_text;
-        let key = result.state.shown.as_ref().unwrap_or(&result.key);
-        self.row(fold, key, &result.state.all, Some((result.start, result.end, is_text)), number);
-    }
-
-    /// The row, or the rows, of a key.
-    fn row(&mut self, fold: &Fold, key: &[u8], all: &[Accumulator], window: Option<(u64, u64, bool)>, number: u64) {
-        if let [accumulator] = all
-            && fold.aggregates[0].kind.is_rows()
-        {
-            for row in accumulator.rows() {
-                let from = self.text.len();
-                self.text.extend_from_slice(row);
-                self.end(from, number);
-            }
-            return;
-        }
-        let from = self.text.len();
-        self.text.push(b'{');
-        if let Some((start, end, is_text)) = window {
-            self.text.extend_from_slice(b"\"start\":");
-            time::write(start, is_text, &mut self.text);
-            self.text.extend_from_slice(b",\"end\":");
-            time::write(end, is_text, &mut self.text);
-            self.text.push(b',');
-        }
-        if fold.key.is_some() {
-            match key.strip_prefix(b"{").and_then(|key| key.strip_suffix(b"}")) {
-                Some([]) => {}
-                Some(fields) => {
-                    self.text.extend_from_slice(fields);
-                    self.text.push(b',');
-                }
-                None => {
-                    self.name(&fold.key_name);
-                    self.text.extend_from_slice(key);
-                    self.text.push(b',');
-                }
-            }
-        }
-        for (n, (aggregate, accumulator)) in fold.aggregates.iter().zip(all).enumerate() {
-            if n > 0 {
-                self.text.push(b',');
-            }
-            self.name(&aggregate.name);
-            accumulator.write(aggregate.kind, &mut self.text);
-        }
-        self.text.push(b'}');
-        self.end(from, number);
-    }
-
-    fn name(&mut self, name: &str) {
-        millstream_jq::Scalar::Text(name.as_bytes().into()).write(&mut self.text);
-        self.text.push(b':');
-    }
-
-    fn rows(self, of: &Rows) -> Rows {
-        of.with_json(self.text, self.at, Vec::new())
-    }
 }

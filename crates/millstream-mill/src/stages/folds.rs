@@ -2,8 +2,8 @@
 
 use super::{Building, Stages};
 use crate::counted::Role;
-use crate::fold::{Aggregate, Aggregates, Fold, FoldKernel, Kind, Prepared, Windows, prepare, same_names, single};
-use crate::parameters::{AtLeastOne, Filter, KEYS, Lateness, Length, Part};
+use crate::fold::{Aggregate, Aggregates, Fold, FoldKernel, Kind, Prepared, ill_timed, prepare, same_names, single};
+use crate::parameters::{AtLeastOne, Each, Filter, KEYS, Lateness, Length, Part};
 use crate::program::Boxes;
 use crate::rolling::Rolling;
 use crate::rows::Rows;
@@ -12,36 +12,43 @@ use millstream_core::wires::Scope;
 use millstream_core::{Arrow, ItemShape, KernelsExt, Overflow, Window};
 use millstream_exec::FitsStatement;
 use millstream_jq::Expression;
-use millstream_registry::{In, Registered, TextBlock};
+use millstream_registry::{In, TextBlock};
 use std::sync::Arc;
 
-/// The rules of the parameters that every fold has.
-trait WithWindows {
-    fn windows(self) -> Self;
-}
+/// The parameters that every fold has: by, every, session, at, late, most, each.
+type Grouping = (
+    Option<Filter>,
+    Option<Length>,
+    Option<Length>,
+    Option<Filter>,
+    Option<Lateness>,
+    Option<AtLeastOne>,
+    Option<Each>,
+);
 
-impl WithWindows for Registered<'_> {
-    fn windows(self) -> Self {
-        self.needs("every", "at").needs("session", "at").needs("late", "at").excludes("every", "session")
-    }
-}
-
-/// The parameters that every fold has: by, every, session, at, late, most.
-type Grouping = (Option<Filter>, Option<Length>, Option<Length>, Option<Filter>, Option<Lateness>, Option<AtLeastOne>);
-
-fn fold_of(stage: &str, aggregates: Vec<Aggregate>, (by, every, session, at, late, most): Grouping) -> Fold {
+fn fold_of(stage: &str, aggregates: Vec<Aggregate>, (by, every, session, at, late, most, each): Grouping) -> Fold {
     let most = most.map_or(KEYS, |most| most.0);
     let window = match (every, session) {
         (Some(Length(every)), _) => Some(Window::tumbling(every)),
         (None, Some(Length(gap))) => Some(Window::session(gap)),
         (None, None) => None,
     };
-    let windows = window.zip(at).map(|(window, at)| Windows {
-        window: window.lateness(late.map_or(0, |late| late.0)).at_most(most, Overflow::Fail),
-        at: at.0,
-    });
+    let late = late.map_or(0, |late| late.0);
+    let windows = window.map(|window| window.lateness(late).at_most(usize::MAX, Overflow::Fail));
+    let reads_time = windows.is_some() || matches!(each, Some(Each::Time(_)));
+    let at = at.filter(|_| reads_time).map(|at| at.0);
     let key: Option<Expression> = by.map(|by| by.0);
-    Fold { stage: stage.into(), aggregates, key_name: Fold::name_of(key.as_ref()), key, windows, most }
+    Fold {
+        stage: stage.into(),
+        aggregates,
+        key_name: Fold::name_of(key.as_ref()),
+        key,
+        windows,
+        waits: late > 0,
+        each,
+        at,
+        most,
+    }
 }
 
 pub(super) fn register(stages: &mut Stages, building: &Building) {
@@ -77,18 +84,19 @@ where
         Option<Lateness>,
         Option<AtLeastOne>,
         Option<String>,
+        Option<Each>,
     );
-    let each = folded.clone();
+    let make = folded.clone();
     stages
         .stage_with(
             "count",
-            ["by", "every", "session", "at", "late", "most", "as"],
-            move |rows: In<Rows>, (by, every, session, at, late, most, named): Counting| {
+            ["by", "every", "session", "at", "late", "most", "as", "each"],
+            move |rows: In<Rows>, (by, every, session, at, late, most, named, each): Counting| {
                 let aggregates = vec![single("count", Kind::Count, None, named)];
-                each(rows, fold_of("count", aggregates, (by, every, session, at, late, most)))
+                make(rows, fold_of("count", aggregates, (by, every, session, at, late, most, each)))
             },
         )
-        .windows()
+        .refuses(ill_timed)
         .refuses(same_names)
         .about("how many rows there are, for each key and window");
     type Adding = (
@@ -100,6 +108,7 @@ where
         Option<Lateness>,
         Option<AtLeastOne>,
         Option<String>,
+        Option<Each>,
     );
     let numbers = [
         ("sum", Kind::Sum, "the sum of the numbers, for each key and window, added in the order of the rows"),
@@ -108,17 +117,17 @@ where
         ("max", Kind::Max, "the greatest value, for each key and window"),
     ];
     for (name, kind, about) in numbers {
-        let each = folded.clone();
+        let make = folded.clone();
         stages
             .stage_with(
                 name,
-                ["of", "by", "every", "session", "at", "late", "most", "as"],
-                move |rows: In<Rows>, (of, by, every, session, at, late, most, named): Adding| {
+                ["of", "by", "every", "session", "at", "late", "most", "as", "each"],
+                move |rows: In<Rows>, (of, by, every, session, at, late, most, named, each): Adding| {
                     let aggregates = vec![single(name, kind, Some(of), named)];
-                    each(rows, fold_of(name, aggregates, (by, every, session, at, late, most)))
+                    make(rows, fold_of(name, aggregates, (by, every, session, at, late, most, each)))
                 },
             )
-            .windows()
+            .refuses(ill_timed)
             .refuses(same_names)
             .about(about);
     }
@@ -132,18 +141,19 @@ where
         Option<Lateness>,
         Option<AtLeastOne>,
         Option<String>,
+        Option<Each>,
     );
-    let each = folded.clone();
+    let make = folded.clone();
     stages
         .stage_with(
             "quantile",
-            ["of", "part", "by", "every", "session", "at", "late", "most", "as"],
-            move |rows: In<Rows>, (of, part, by, every, session, at, late, most, named): Quantiles| {
+            ["of", "part", "by", "every", "session", "at", "late", "most", "as", "each"],
+            move |rows: In<Rows>, (of, part, by, every, session, at, late, most, named, each): Quantiles| {
                 let aggregates = vec![single("quantile", Kind::Quantile(part.0), Some(of), named)];
-                each(rows, fold_of("quantile", aggregates, (by, every, session, at, late, most)))
+                make(rows, fold_of("quantile", aggregates, (by, every, session, at, late, most, each)))
             },
         )
-        .windows()
+        .refuses(ill_timed)
         .refuses(same_names)
         .about("the number below which this part of the numbers lies, within 1 %, for each key and window");
     type Tops = (
@@ -155,30 +165,31 @@ where
         Option<Filter>,
         Option<Lateness>,
         Option<AtLeastOne>,
+        Option<Each>,
     );
-    let each = folded.clone();
+    let make = folded.clone();
     stages
         .stage_with(
             "top",
-            ["n", "of", "by", "every", "session", "at", "late", "most"],
-            move |rows: In<Rows>, (n, of, by, every, session, at, late, most): Tops| {
+            ["n", "of", "by", "every", "session", "at", "late", "most", "each"],
+            move |rows: In<Rows>, (n, of, by, every, session, at, late, most, each): Tops| {
                 let aggregates = vec![single("top", Kind::Top(n.0), Some(of), None)];
-                each(rows, fold_of("top", aggregates, (by, every, session, at, late, most)))
+                make(rows, fold_of("top", aggregates, (by, every, session, at, late, most, each)))
             },
         )
-        .windows()
+        .refuses(ill_timed)
         .about("the n rows with the greatest values, the greatest first, for each key and window");
-    let each = folded.clone();
+    let make = folded.clone();
     stages
         .stage_with(
             "latest",
-            ["by", "every", "session", "at", "late", "most"],
+            ["by", "every", "session", "at", "late", "most", "each"],
             move |rows: In<Rows>, given: Grouping| {
                 let aggregates = vec![single("latest", Kind::Latest, None, None)];
-                each(rows, fold_of("latest", aggregates, given))
+                make(rows, fold_of("latest", aggregates, given))
             },
         )
-        .windows()
+        .refuses(ill_timed)
         .about("the last row, for each key and window");
     type Several = (
         Aggregates,
@@ -188,17 +199,18 @@ where
         Option<Filter>,
         Option<Lateness>,
         Option<AtLeastOne>,
+        Option<Each>,
     );
-    let each = folded.clone();
+    let make = folded.clone();
     stages
         .stage_with(
             "fold",
-            ["to", "by", "every", "session", "at", "late", "most"],
-            move |rows: In<Rows>, (to, by, every, session, at, late, most): Several| {
-                each(rows, fold_of("fold", to.0, (by, every, session, at, late, most)))
+            ["to", "by", "every", "session", "at", "late", "most", "each"],
+            move |rows: In<Rows>, (to, by, every, session, at, late, most, each): Several| {
+                make(rows, fold_of("fold", to.0, (by, every, session, at, late, most, each)))
             },
         )
-        .windows()
+        .refuses(ill_timed)
         .refuses(same_names)
         .about("several of count, sum, mean, min, max and quantile, for each key and window");
 }

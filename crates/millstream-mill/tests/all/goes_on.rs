@@ -53,7 +53,7 @@ fn changed(
 }
 
 #[track_caller]
-fn goes_on(old: &str, new: &str, allowed: &Allowed, at: usize, expected: &[(&str, &str)]) {
+pub(crate) fn goes_on(old: &str, new: &str, allowed: &Allowed, at: usize, expected: &[(&str, &str)]) {
     let rows = "{\"k\":\"x\",\"n\":1}\n{\"k\":\"y\",\"n\":2}\n{\"k\":\"x\",\"n\":4}\n{\"k\":\"z\",\"n\":8}\n";
     let old = load(old, 1);
     let next = next(&old, new);
@@ -119,13 +119,15 @@ const STAGES: [(&str, &[&str]); 6] = [
     ("take(9)", &["."]),
     ("join(x | map({k, j: E}), on: .k, keep: true)", &[".a", ".b"]),
 ];
-const ENDS: [(&str, &[&str]); 7] = [
+const ENDS: [(&str, &[&str]); 9] = [
     ("jsonl(\"f\")", &["."]),
     ("map([.k, E]) | jsonl(\"f\")", &[".a", ".b"]),
     ("map({k, c: E}) | csv(\"f\")", &[".a", ".b"]),
     ("let S = R | sum(E, by: {k: .k}); S | jsonl(\"f\")", &[".a", ".b", "1"]),
     ("let S = R | count(by: {k: E}); S | csv(\"f\")", &[".k", ".a"]),
     ("let S = R | max(E, every: 3s, at: .a, by: {k: .k}); S | jsonl(\"f\")", &[".a", ".b"]),
+    ("let S = R | sum(E, by: {k: .k}, each: 2); S | jsonl(\"f\")", &[".a", ".b", "1"]),
+    ("let S = R | max(E, by: {k: .k}, each: 3s, at: .a); S | jsonl(\"f\")", &[".a", ".b"]),
     ("let S = R | top(2, E); S | map({k, a}) | table(\"f\")", &[".a", ".b"]),
 ];
 

@@ -14,6 +14,19 @@ fn numbers_that_are_equal_are_one_key() {
 }
 
 #[test]
+fn answers_are_in_the_order_of_the_keys() {
+    let rows = "{\"k\":\"a\",\"t\":1}\n{\"k\":10,\"t\":2}\n{\"k\":9,\"t\":3}\n{\"k\":null,\"t\":4}\n";
+    let later = format!("{rows}{{\"k\":9,\"t\":99}}\n{{\"k\":10,\"t\":98}}\n");
+    let all = "null\n9\n10\n\"a\"\n";
+    check("jsonl | count(by: .k) | map(.k)", &[rows], all);
+    check("jsonl | count(by: .k, each: 4) | map(.k)", &[rows], all);
+    check("jsonl | count(by: .k, every: 10s, at: .t) | map(.k)", &[&later], &format!("{all}9\n10\n"));
+    // Sessions that end at one time, and at others.
+    let rows = "{\"k\":10,\"t\":2}\n{\"k\":9,\"t\":2}\n{\"k\":1,\"t\":3}\n";
+    check("jsonl | count(by: .k, session: 5s, at: .t) | map(.k)", &[rows], "9\n10\n1\n");
+}
+
+#[test]
 fn objects_that_are_equal_are_one_key_and_the_first_one_is_shown() {
     let rows =
         "{\"t\":0,\"k\":{\"b\":2,\"a\":1}}\n{\"t\":1,\"k\":{\"a\":1,\"b\":2.0}}\n{\"t\":9,\"k\":{\"a\":1,\"b\":2}}\n";

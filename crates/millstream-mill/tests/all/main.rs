@@ -1,6 +1,8 @@
 //! Programs as text: what they mean, and that it is the same everywhere.
 
+mod bounds;
 mod change;
+mod each;
 mod goes_on;
 mod habits;
 mod keys;

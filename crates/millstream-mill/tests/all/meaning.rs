@@ -368,7 +368,7 @@ fn a_guess_at_a_call_is_answered_by_the_call() {
         ("csv | map(length)", &["any other expression needs brackets: `(length)`"]),
         ("csv | where(.n > 10", &["`)` is expected here"]),
         ("csv | head(3)", &["`take(10)` is the first rows"]),
-        ("csv | count(every: 1m)", &["`at: ..`, an expression of jq"]),
+        ("csv | count(every: 1m)", &["`at: .time`, the time of a row, an expression of jq"]),
     ];
     for (text, helps) in guesses {
         let wrong = Program::load(text, 1, false).map(drop).expect_err(text);

@@ -3,7 +3,7 @@ use millstream_mill::Program;
 use proptest::prelude::*;
 
 /// Stages that any rows can go through, and failures of some of them.
-const STAGES: [&str; 24] = [
+const STAGES: [&str; 30] = [
     "where(.a > 1)",
     "where(.k != \"x\")",
     "select(.a)",
@@ -24,6 +24,12 @@ const STAGES: [&str; 24] = [
     "fold({a: count, b: sum(.a)}, by: .k)",
     "count(by: .k, every: 3s, at: .a)",
     "sum(.b, session: 2s, at: .a, late: 2s, by: .k)",
+    "count(by: .k, each: 2)",
+    "sum(.a, by: .k, as: \"a\", each: 3s, at: .b)",
+    "fold({a: count, b: max(.a)}, each: 1)",
+    "top(2, .a, each: 3)",
+    "latest(by: .k, each: 2)",
+    "mean(.b, by: {k}, as: \"b\", each: 5s, at: .a)",
     "distinct(.k)",
     "take(3)",
     "skip(2)",
@@ -31,6 +37,7 @@ const STAGES: [&str; 24] = [
 ];
 const COUNT: &str = "count(by: .k)";
 const WINDOW: &str = "count(by: .k, every: 3s, at: .a)";
+const RUNNING: &str = "count(by: .k, each: 2)";
 const SOURCES: [&str; 5] = ["jsonl", "csv", "jsonl(schema: {a: int?})", "csv(schema: {a: float?})", "csv(sample: 2)"];
 const SINKS: &[&str] = &[
     "",
@@ -50,7 +57,7 @@ fn chain() -> impl Strategy<Value = String> {
 
 /// A text, and whether its source is a table.
 fn text() -> impl Strategy<Value = (String, bool)> {
-    let form = prop_oneof![4 => Just(0), 1 => Just(1), 3 => 2..5];
+    let form = prop_oneof![4 => Just(0), 1 => Just(1), 4 => 2..6];
     let sink = prop::sample::select(SINKS);
     (prop::sample::select(&SOURCES[..]), chain(), sink, chain(), form).prop_map(|(source, one, sink, other, form)| {
         let one = one + sink;
@@ -59,6 +66,7 @@ fn text() -> impl Strategy<Value = (String, bool)> {
             1 => format!("let x = {source}; x{one}; x{other} | jsonl(\"other\")"),
             2 => format!("let x = {source}; x | join(x | where(.a > 1), on: .k, keep: true){one}"),
             3 => format!("let x = {source}; x | join(x | {WINDOW}, on: .k, keep: true){one}"),
+            4 => format!("let x = {source}; x | join(x | {RUNNING}, on: .k, keep: true){one}"),
             _ => format!("let x = {source}; x | {COUNT} | join(x | {COUNT}{other}, on: .k, keep: true){one}"),
         };
         (text, source.starts_with("csv"))

@@ -103,6 +103,23 @@ impl<K: Ord + Clone, S: Clone> OpenFolds<K, S> {
         self.clock.greatest
     }
 
+    /// Forgets that values of this key came late, for a stage that tells of each of them itself: no result counts them,
+    /// and a key without a window is not kept, unless it has a watermark of its own.
+    pub fn forget_late(&mut self, window: &Window, key: &K) {
+        let Some(of_key) = self.keys.get_mut(key) else { return };
+        of_key.dropped = 0;
+        if of_key.windows.is_empty() && !window.by_key {
+            self.idle.remove(&(of_key.clock.watermark, key.clone()));
+            self.keys.remove(key);
+        }
+    }
+
+    /// How many windows it keeps, and keys without one: what [`Window::at_most`] bounds.
+    #[must_use]
+    pub fn kept(&self) -> usize {
+        self.due.len() + self.idle.len()
+    }
+
     /// Outputs all windows, and then the late values that no window has reported, in the order of the keys.
     pub(super) fn finish(mut self, window: &Window, start: &S, results: &mut Vec<FoldedWindow<S, K>>) {
         let left = self.clock.watermark;
