@@ -44,6 +44,9 @@ pub trait ViewExt: Arrow {
     /// let p = pipeline::<u64>().fanout(|p| p, |p| p.filter(|x| x % 2 == 0).maybe());
     /// assert_eq!(p.model([1, 2, 3]), [(1, None), (2, Some(2)), (3, None)]);
     /// ```
+    ///
+    /// What a stage yields at END, such as a fold's answer, is in no pair with values, which are empty there: the plan
+    /// [warns](crate::plan::Warning::LosesEnd). `values.or(answer)` in a [`wires!`](crate::wires!) block has both.
     #[doc(alias("left_join", "option", "outer_join"))]
     fn maybe(self) -> Then<Self, ToMaybe<Self::Out>> {
         Then::new(self, ToMaybe::new())
