@@ -2,8 +2,8 @@
 
 use millstream_core::plan::Warning;
 use millstream_core::{
-    Arrow, Bound, FeedbackExt, FoldExt, KeysExt, ModelExt, PartsExt, Retry, StreamsExt, TryMapExt, ViewExt, Window, WindowsExt,
-    pipeline,
+    Arrow, Bound, FeedbackExt, FoldExt, KeysExt, ModelExt, PartsExt, Retry, StreamsExt, TryMapExt, ViewExt, Window,
+    WindowsExt, pipeline,
 };
 
 fn names(p: &impl Arrow) -> Vec<String> {
@@ -151,10 +151,7 @@ fn a_join_that_loses_what_a_stage_yields_at_end_has_a_warning() {
     assert_eq!(beside_maybe!(|p: u64| p.fold_by(|x| *x, 0, |n, _| *n += 1, |n| n)), loses("fold_by"));
     assert_eq!(beside_maybe!(|p: u64| p.chunks(2)), loses("chunks"));
     assert_eq!(beside_maybe!(|p: u64| p.scan_finish(0, |n, _| Some(*n), |n| Some(Some(n)))), loses("scan_finish"));
-    assert_eq!(
-        beside_maybe!(|p: u64| p.fold_windows(tumbling(), |t| *t, 0, |n, _| *n += 1)),
-        loses("fold_windows")
-    );
+    assert_eq!(beside_maybe!(|p: u64| p.fold_windows(tumbling(), |t| *t, 0, |n, _| *n += 1)), loses("fold_windows"));
     assert_eq!(
         beside_maybe!(|p: u64| p.fold_windows_by(|x| *x, tumbling(), |t| *t, 0, |n, _| *n += 1)),
         loses("fold_windows_by")
@@ -181,7 +178,8 @@ fn a_stage_after_the_one_that_yields_at_end_is_named() {
 
 #[test]
 fn what_has_nothing_at_end_has_no_warning() {
-    let p = pipeline::<u64>().fanout3(|p| p.windows(2).maybe(), |p| p.filter(|x| *x > 2).maybe(), |p| p.dedup().maybe());
+    let p =
+        pipeline::<u64>().fanout3(|p| p.windows(2).maybe(), |p| p.filter(|x| *x > 2).maybe(), |p| p.dedup().maybe());
     assert_eq!(p.plan().warnings, []);
     let ends = pipeline::<u64>().fanout(|p| p.chunks(2).maybe(), |p| p.fold(0, |n, _| *n += 1, |n| n).maybe());
     assert_eq!(ends.plan().warnings, []);
