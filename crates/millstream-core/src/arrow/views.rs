@@ -35,6 +35,8 @@ pub trait ViewExt: Arrow {
 
     /// Turns every slot below END into an `Option`: `None` where it is empty. END is filled where it was.
     ///
+    /// What is read after it is an `Option<&T>`, and not an `&Option<T>`.
+    ///
     /// A join with this edge keeps the numbers at which the edge is empty: it is a left join by number. Since this view
     /// fills slots at which its input is empty, it cannot be in a lane of a choice, at a key or in a `shard`.
     ///
