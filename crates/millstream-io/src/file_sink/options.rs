@@ -158,9 +158,9 @@ impl<C: Clock> FileSinkOptions<C> {
         self.append && self.rotation.is_none()
     }
 
-    /// Refuses a file with contents other than its [header](FileSinkOptions::header), for a job that begins at its first
-    /// number; not if the options say [where](FileSinkOptions::resume) or [that](FileSinkOptions::after_contents) it
-    /// goes on.
+    /// Refuses a file with contents other than its [header](FileSinkOptions::header), for a job that begins at its
+    /// first number; not if the options say [where](FileSinkOptions::resume) or
+    /// [that](FileSinkOptions::after_contents) it goes on.
     ///
     /// # Errors
     ///
