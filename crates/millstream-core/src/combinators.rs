@@ -89,12 +89,11 @@
 //! - [`fanout6`](crate::PartsExt::fanout6): Runs the same values through six bodies, as `fanout3` does through three.
 //! - [`fanout7`](crate::PartsExt::fanout7): Runs the same values through seven bodies, as `fanout3` does through three.
 //! - [`fanout8`](crate::PartsExt::fanout8): Runs the same values through eight bodies, as `fanout3` does through three.
-//! - [`fork`](crate::PartsExt::fork): Pairs every value with itself: `model fork = map (\a -> (a, a))`.
-//! - [`tee`](crate::PartsExt::tee): Passes every value on, and runs a body on the side that reads the same values: the
-//!   article's `Tee`.
+//! - [`fork`](crate::PartsExt::fork): Pairs every value with itself: a becomes (a, a).
+//! - [`tee`](crate::PartsExt::tee): Passes every value on, and runs a body on the side that reads the same values.
 //! - [`tee_to`](crate::PartsExt::tee_to): Passes every value on, and puts it into a named sink as well.
 //! - [`maybe`](crate::ViewExt::maybe): Turns every slot below END into an `Option`: `None` where it is empty.
-//! - [`dead_end`](crate::PartsExt::dead_end): Leaves every slot empty: the article's `DeadEnd`.
+//! - [`dead_end`](crate::PartsExt::dead_end): Leaves every slot empty.
 //!
 //! # Pairs
 //!
@@ -107,7 +106,7 @@
 //!   as they are: Haskell's `second`.
 //! - [`firsts`](crate::PartsExt::firsts): Keeps the first half of every pair: Haskell's `arr fst`.
 //! - [`seconds`](crate::PartsExt::seconds): Keeps the second half of every pair: Haskell's `arr snd`.
-//! - [`swap`](crate::PartsExt::swap): Exchanges the halves of every pair: `model swap = map (\(a, b) -> (b, a))`.
+//! - [`swap`](crate::PartsExt::swap): Exchanges the halves of every pair: (a, b) becomes (b, a).
 //!
 //! # Choices
 //!
@@ -127,7 +126,7 @@
 //! - [`rights`](crate::PartsExt::rights): Keeps the right values of a choice, and leaves the slots of left values
 //!   empty.
 //! - [`distribute`](crate::PartsExt::distribute): Turns a pair whose second half is a choice into a choice of two
-//!   pairs: the article's `Distr`.
+//!   pairs.
 //!
 //! # Keys
 //!

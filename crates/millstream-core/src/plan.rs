@@ -113,6 +113,14 @@ pub enum Warning {
         /// The join.
         at: String,
     },
+    /// This join loses what a stage in one half yields at END, since another half is empty there, as in
+    /// `maybe &&& fold.maybe`.
+    LosesEnd {
+        /// The join.
+        at: String,
+        /// The stage.
+        of: String,
+    },
     /// Two stages have this name; the later ones have a number appended.
     SameName {
         /// The name.

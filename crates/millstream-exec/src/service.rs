@@ -80,6 +80,17 @@ impl<Q: Item, A: Item + Clone> Service<Q, A> {
 
     /// Starts the service on default [`Rings`]: see [`start_on`](Service::start_on).
     ///
+    /// Keep the handle while the service is to answer: dropping it stops the run. `let (client, _run) = ..` keeps it to
+    /// the end of the block. `let (client, _) = ..` drops it at once, without a warning of the compiler:
+    ///
+    /// ```
+    /// use millstream::prelude::*;
+    ///
+    /// let (client, _) = service(requests::<u64>().map(|x| x + 1)).start()?;
+    /// assert_eq!(client.call_blocking(1), Err(CallError::Ended));
+    /// # Ok::<(), RunError>(())
+    /// ```
+    ///
     /// # Errors
     ///
     /// As [`start_on`](Service::start_on).
@@ -87,8 +98,9 @@ impl<Q: Item, A: Item + Clone> Service<Q, A> {
         self.start_on(&Rings::new())
     }
 
-    /// Starts the service. The run goes on until the last clone of the client is dropped, or until it is drained or
-    /// stopped; then calls return [`CallError::Ended`].
+    /// Starts the service. The run goes on until the last clone of the client is dropped, until it is drained or
+    /// stopped, or until the handle is dropped, which stops it; then calls return [`CallError::Ended`]. Plans, reports
+    /// and errors call the service's own fan-out `service`, and a stage without a name by its place in it.
     ///
     /// A drain answers every request that was accepted. If the run is stopped, requests that have no answer yet end
     /// with [`CallError::Ended`]. If a stage panics, they end with [`CallError::Failed`], which has the run's error:
@@ -104,6 +116,7 @@ impl<Q: Item, A: Item + Clone> Service<Q, A> {
             |request| request.part(|request: &Request<Q, A>| &request.value).any_edge().then(stages).maybe(),
             |request| request,
         );
+        let answers = answers.named("service");
         let answer = |_, (answer, request): (Option<&A>, &Request<Q, A>)| request.answer(answer.cloned());
         let run = rings.start(answers.from(arriving).to_each(answer))?;
         let callers = Callers::of(&run.started.pool);

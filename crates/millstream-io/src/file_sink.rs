@@ -95,7 +95,9 @@ impl FileSink {
         FileSinkOptions::new(path.into(), false)
     }
 
-    /// Continues after the contents of the file, or makes the file. No other program may write to it meanwhile.
+    /// Continues after the contents of the file, or makes the file. No other program may write to it meanwhile. A job
+    /// that keeps its state goes on where its last snapshot says; without one it refuses contents, unless
+    /// [`after_contents`](FileSinkOptions::after_contents) allows them.
     pub fn append(path: impl Into<PathBuf>) -> FileSinkOptions {
         FileSinkOptions::new(path.into(), true)
     }

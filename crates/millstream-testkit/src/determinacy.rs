@@ -34,7 +34,8 @@ where
 }
 
 /// As [`assert_deterministic`], with every fourth case on queues. There each stage has its own thread and clones the
-/// values that it passes on, so a `Clone` that is not a true copy shows as a difference.
+/// values that it passes on, so a `Clone` that is not a true copy shows as a difference. `Durable` is not among its
+/// deployments: it has the rings of `Rings`, and writes states only at a snapshot.
 ///
 /// # Panics
 ///

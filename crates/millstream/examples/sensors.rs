@@ -1,5 +1,5 @@
 //! Readings of 150 sensors from three stations, in one stream by timestamp: an alarm where the moving average of a
-//! sensor's last twenty readings goes above 30 degrees, and its end where the average goes below 24.
+//! sensor's last twenty readings goes above 30 degrees, and its end where the average falls to 24 or below.
 //!
 //! ```console
 //! $ cargo run --release -p millstream --example sensors 100000 | head -3

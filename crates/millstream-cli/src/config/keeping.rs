@@ -30,7 +30,6 @@ pub(crate) struct Keep {
     pub(crate) take_over: bool,
     /// Whether this process had the run before. It then goes on with the text of the state, even if the text in the
     /// file has changed.
-    #[cfg_attr(not(feature = "run"), expect(dead_code, reason = "only a text changes under a process"))]
     pub(crate) goes_on: bool,
     /// The migrations of states of an earlier version of the program.
     pub(crate) migrations: Migrations,

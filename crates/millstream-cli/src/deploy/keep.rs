@@ -34,6 +34,7 @@ use std::convert::Infallible;
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io;
+use std::path::Path;
 
 /// The output of a run whose state is kept: standard output, which must be a file opened for appending. A look does not
 /// write to it.
@@ -53,7 +54,23 @@ pub(crate) fn output_of(keep: &Keep, files: &[OsString]) -> Result<FileSinkOptio
     if let (Doing::Run { .. }, Some(name)) = (&keep.doing, files.iter().find(is_read)) {
         return Err(format!("--state: {}: {IS_OUTPUT}", quoted(name)));
     }
-    Ok(FileSink::append(STANDARD_OUTPUT).buffered(1 << 16).flush_at_pauses())
+    if matches!(keep.doing, Doing::Run { .. }) && !keep.goes_on {
+        say_contents(&keep.dir);
+    }
+    Ok(FileSink::append(STANDARD_OUTPUT).after_contents().buffered(1 << 16).flush_at_pauses())
+}
+
+/// Says that a run without a snapshot writes after what standard output has: its state may have been lost.
+fn say_contents(dir: &Path) {
+    let bytes = fs::metadata(STANDARD_OUTPUT).map_or(0, |file| file.len());
+    let stored = StateDir::read(dir).and_then(|dir| dir.snapshots()).is_ok_and(|stored| !stored.is_empty());
+    if bytes > 0 && !stored {
+        let dir = quoted(dir.as_os_str());
+        crate::message::say(&format!(
+            "millstream: --state: standard output has {bytes} bytes already, and {dir} has no snapshot: \
+             this run writes all its output, after them"
+        ));
+    }
 }
 
 /// The files of these names, if they can be read again after a crash.

@@ -42,6 +42,21 @@ fn a_run_that_is_killed_again_and_again_ends_with_the_output_of_one() {
 }
 
 #[test]
+fn a_run_whose_state_is_gone_says_that_it_writes_after_what_is_there() {
+    let scene = Scene::new().file("text", "one\n");
+    let said = "standard output has 4 bytes already, and state has no snapshot";
+    let args = "uppercase --state state text";
+    for goes_on in [false, true] {
+        let seen = whole(&scene, args);
+        assert!(seen.code == Some(0) && !seen.stderr.contains(said), "{goes_on}: {}", seen.stderr);
+    }
+    fs::remove_dir_all(scene.path("state")).unwrap();
+    let seen = whole(&scene, args);
+    assert!(seen.code == Some(0) && seen.stderr.contains(said), "{}", seen.stderr);
+    assert_eq!(fs::read(scene.path("out")).unwrap(), b"ONE\nONE\n");
+}
+
+#[test]
 fn a_file_that_has_grown_is_counted_on() {
     let scene = Scene::new().file("log", "one two\n".repeat(40_000));
     let count = |columns: &str| {

@@ -73,7 +73,7 @@ pub trait PartsExt: Arrow {
         self.both(|first| first, body)
     }
 
-    /// Exchanges the halves of every pair: `model swap = map (\(a, b) -> (b, a))`.
+    /// Exchanges the halves of every pair: (a, b) becomes (b, a).
     ///
     /// ```
     /// use millstream::prelude::*;
@@ -86,7 +86,7 @@ pub trait PartsExt: Arrow {
         Then::new(self, Project::new())
     }
 
-    /// Pairs every value with itself: `model fork = map (\a -> (a, a))`.
+    /// Pairs every value with itself: a becomes (a, a).
     fn fork(self) -> Then<Self, Project<Self::Out, Twice>>
     where
         Twice: Lens<Self::Out>,
@@ -292,7 +292,7 @@ pub trait PartsExt: Arrow {
         Then::new(self, Choose::new(id(), body(id())))
     }
 
-    /// Turns a pair whose second half is a choice into a choice of two pairs: the article's `Distr`.
+    /// Turns a pair whose second half is a choice into a choice of two pairs.
     ///
     /// `(a, Left b)` becomes `Left (a, b)`, and `(a, Right c)` becomes `Right (a, c)`.
     ///
@@ -314,7 +314,7 @@ pub trait PartsExt: Arrow {
         Then::new(self, Project::new())
     }
 
-    /// Passes every value on, and runs a body on the side that reads the same values: the article's `Tee`.
+    /// Passes every value on, and runs a body on the side that reads the same values.
     ///
     /// No stage reads the output of the body. The run ends after the body has read everything. Before an outer
     /// [`take`](crate::StreamsExt::take) the body reads everything up to the last value taken; how much it reads after
@@ -357,7 +357,7 @@ pub trait PartsExt: Arrow {
         Then::new(self, TeeTo::new(name.into(), sink))
     }
 
-    /// Leaves every slot empty: the article's `DeadEnd`.
+    /// Leaves every slot empty.
     ///
     /// The stages before it run, and no value comes out.
     fn dead_end(self) -> Then<Self, Project<Self::Out, Nothing>>

@@ -35,6 +35,8 @@ pub trait ViewExt: Arrow {
 
     /// Turns every slot below END into an `Option`: `None` where it is empty. END is filled where it was.
     ///
+    /// What is read after it is an `Option<&T>`, and not an `&Option<T>`.
+    ///
     /// A join with this edge keeps the numbers at which the edge is empty: it is a left join by number. Since this view
     /// fills slots at which its input is empty, it cannot be in a lane of a choice, at a key or in a `shard`.
     ///
@@ -44,6 +46,9 @@ pub trait ViewExt: Arrow {
     /// let p = pipeline::<u64>().fanout(|p| p, |p| p.filter(|x| x % 2 == 0).maybe());
     /// assert_eq!(p.model([1, 2, 3]), [(1, None), (2, Some(2)), (3, None)]);
     /// ```
+    ///
+    /// What a stage yields at END, such as a fold's answer, is in no pair with values, which are empty there: the plan
+    /// [warns](crate::plan::Warning::LosesEnd). `values.or(answer)` in a [`wires!`](crate::wires!) block has both.
     #[doc(alias("left_join", "option", "outer_join"))]
     fn maybe(self) -> Then<Self, ToMaybe<Self::Out>> {
         Then::new(self, ToMaybe::new())

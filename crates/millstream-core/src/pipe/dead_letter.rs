@@ -31,7 +31,7 @@ super::debug!(DeadLetters<A, E, G>);
 pub enum Fault<E> {
     /// The function returned this error.
     Error(E),
-    /// The function panicked with this message.
+    /// The function panicked: `panicked: ` and the message of the panic.
     Panic(String),
     /// The function was not called: at this number a value of the same key failed
     /// ([`try_map_or_park`](crate::KeysExt::try_map_or_park)).

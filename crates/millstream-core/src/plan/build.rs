@@ -1,6 +1,6 @@
 //! How a pipeline describes itself: every combinator adds its nodes, in pipeline order.
 
-use super::node::{Node, Planned, named_stages};
+use super::node::{Node, Planned, Unjoined, named_stages};
 use super::{
     Body, Branch, Filled, NodeId, Plan, PlanFormat, Port, Ring, Scoped, Stage, StageKind, StageLookup, Walk, Warning,
 };
@@ -90,7 +90,7 @@ impl Describe {
     pub(super) fn node(&mut self, kind: &'static str) -> usize {
         let DescribeScope { parent, branch, .. } = self.scope;
         let (user_name, wire, stage, version) = (None, None, None, None);
-        self.nodes.push(Node { parent, branch, kind, user_name, wire, stage, never_joins: false, version });
+        self.nodes.push(Node { parent, branch, kind, user_name, wire, stage, unjoined: None, version });
         self.nodes.len() - 1
     }
 
@@ -209,11 +209,21 @@ impl Describe {
         };
         let ports: Vec<Port> = bodies.map(port).collect();
         self.last = Some(node);
-        let joined =
-            ports.into_iter().reduce(|a, b| Port::edge([a.rings, b.rings].concat(), a.filled.and(b.filled), a.clock));
-        let joined = joined.expect("a join has bodies");
-        self.nodes[node].never_joins = joined.filled == Filled { numbers: false, end: false };
-        joined
+        let filled = ports.iter().map(|port| port.filled).reduce(Filled::and).expect("a join has bodies");
+        self.nodes[node].unjoined = match filled {
+            Filled { numbers: false, end: false } => Some(Unjoined::All),
+            Filled { end: false, .. } => {
+                ports.iter().find(|port| port.filled.end).map(|port| Unjoined::End { of: self.writer(port) })
+            }
+            _ => None,
+        };
+        let clock = ports[0].clock;
+        Port::edge(ports.into_iter().flat_map(|port| port.rings).collect(), filled, clock)
+    }
+
+    /// The last stage that writes a ring of this edge.
+    fn writer(&self, port: &Port) -> Option<usize> {
+        port.rings.iter().rev().find_map(|ring| self.rings[*ring].writer)
     }
 
     /// Adds a combinator with two bodies; each value goes through one of them: the [left](Branch::Left) one or the

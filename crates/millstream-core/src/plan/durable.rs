@@ -39,7 +39,7 @@ impl Plan {
             unnamed.push(UnnamedState { stage, state, combinator: combinator.to_owned(), suggestion });
         }
         let repeated = |warning: &Warning| match warning {
-            Warning::SameName { name } => Some(name.clone()),
+            Warning::SameName { name } if self.stages.iter().any(|stage| stage.keeps_under(name)) => Some(name.clone()),
             _ => None,
         };
         let repeated: Vec<String> = self.warnings.iter().filter_map(repeated).collect();
@@ -48,6 +48,14 @@ impl Plan {
 }
 
 impl Stage {
+    /// Whether it keeps a state, and has this name of the user's, or that of a combinator around it has; the later
+    /// ones of a name have a number appended.
+    fn keeps_under(&self, name: &str) -> bool {
+        let Some(rest) = self.name.strip_prefix(name).filter(|_| self.state.is_some()) else { return false };
+        let rest = rest.strip_prefix('-').map_or(rest, |rest| rest.trim_start_matches(|c: char| c.is_ascii_digit()));
+        rest.is_empty() || rest.starts_with('.')
+    }
+
     /// What a user names so that this stage has a name: its place in the plan, and the combinator.
     fn naming(&self) -> (&str, &str) {
         // These two are parts of a combinator with a body.
@@ -66,7 +74,7 @@ impl Stage {
 pub struct NotDurable {
     /// The stages with a state and without a name that the user set, in pipeline order.
     pub unnamed: Vec<UnnamedState>,
-    /// The names that are set more than once.
+    /// The names that are set more than once, on a stage with a state among others.
     pub repeated: Vec<String>,
 }
 

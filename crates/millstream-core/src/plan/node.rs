@@ -13,7 +13,8 @@ pub(super) struct Node {
     /// Its role for a wire of a block.
     pub(super) wire: Option<OfWire>,
     pub(super) stage: Option<Planned>,
-    pub(super) never_joins: bool,
+    /// What of its halves is in no pair, if it is a join.
+    pub(super) unjoined: Option<Unjoined>,
     /// The version of the state, if the user set one.
     pub(super) version: Option<u32>,
 }
@@ -24,6 +25,14 @@ pub(super) enum OfWire {
     Statement(String),
     /// The last stage or combinator of that statement: it has the wire's name.
     End(usize),
+}
+
+/// What of the halves of a join is in no pair.
+pub(super) enum Unjoined {
+    /// All their values: they are never filled at the same number.
+    All,
+    /// What a half, which this stage writes, has at END, where another half is empty.
+    End { of: Option<usize> },
 }
 
 /// A stage without a name.
@@ -56,8 +65,13 @@ pub(super) fn named_stages(
     let Names { names, paths } = Names::of(&nodes, warnings);
     let (mut stages, mut index) = (Vec::new(), BTreeMap::new());
     for n in 0..nodes.len() {
-        if nodes[n].never_joins {
-            warnings.push(Warning::NeverJoins { at: names[n].clone() });
+        let at = || names[n].clone();
+        match nodes[n].unjoined {
+            Some(Unjoined::All) => warnings.push(Warning::NeverJoins { at: at() }),
+            Some(Unjoined::End { of }) => {
+                warnings.push(Warning::LosesEnd { at: at(), of: of.map_or_else(at, |stage| names[stage].clone()) });
+            }
+            None => {}
         }
         let owner = nodes[n].owner(n);
         let Some(Planned { stage, id, state, .. }) = nodes[n].stage.take() else { continue };

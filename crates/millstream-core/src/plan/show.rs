@@ -69,6 +69,11 @@ impl fmt::Display for Warning {
                 "`{at}` never yields a value: its halves are never filled at the same number \
                  (a fold yields only at END)"
             ),
+            Warning::LosesEnd { at, of } => write!(
+                f,
+                "`{at}` loses what `{of}` yields at END: another half of the join is empty there, so there is no \
+                 pair; `or` in a `wires!` block keeps it"
+            ),
             Warning::SameName { name } => {
                 write!(f, "the name `{name}` is set more than once; the later stages have a number appended")
             }

@@ -1,7 +1,10 @@
 //! Plans: names, rings and warnings.
 
 use millstream_core::plan::Warning;
-use millstream_core::{Arrow, Bound, FeedbackExt, KeysExt, PartsExt, Retry, TryMapExt, pipeline};
+use millstream_core::{
+    Arrow, Bound, FeedbackExt, FoldExt, KeysExt, ModelExt, PartsExt, Retry, StreamsExt, TryMapExt, ViewExt, Window,
+    WindowsExt, pipeline,
+};
 
 fn names(p: &impl Arrow) -> Vec<String> {
     p.plan().stages.into_iter().map(|stage| stage.name).collect()
@@ -118,6 +121,69 @@ fn a_join_of_a_fold_and_its_input_has_a_warning() {
     assert_eq!(p.plan().warnings, [Warning::NeverJoins { at: "fanout-1".into() }]);
     let folds = pipeline::<u64>().fanout(|p| p.fold(0, |n, _| *n += 1, |n| n), |p| p.fold(0, |n, _| *n += 1, |n| n));
     assert_eq!(folds.plan().warnings, []);
+}
+
+/// The warnings of a fan-out of the input and this stage, each with `maybe`, and how they read.
+macro_rules! beside_maybe {
+    (|$p:ident: $item:ty| $stage:expr) => {{
+        let p = pipeline::<$item>().fanout(|p| p.maybe(), |$p| $stage.maybe());
+        let alone = pipeline::<$item>().fanout(|$p| $stage.maybe(), |$p| $stage.maybe());
+        assert_eq!(alone.plan().warnings, [], "both halves are filled at END");
+        let $p = pipeline::<$item>();
+        assert_eq!($stage.maybe().plan().warnings, [], "there is no join");
+        p.plan().warnings
+    }};
+}
+
+#[test]
+fn a_join_that_loses_what_a_stage_yields_at_end_has_a_warning() {
+    let loses = |of: &str| [Warning::LosesEnd { at: "fanout-1".into(), of: format!("fanout-1.second.{of}-1") }];
+    let tumbling = || Window::tumbling(5);
+    let session = || Window::session(5);
+    let fold = beside_maybe!(|p: u64| p.fold(0, |n, _| *n += 1, |n| n));
+    assert_eq!(fold, loses("fold"));
+    assert_eq!(
+        fold[0].to_string(),
+        "`fanout-1` loses what `fanout-1.second.fold-1` yields at END: another half of the join is empty there, so \
+         there is no pair; `or` in a `wires!` block keeps it"
+    );
+    assert_eq!(beside_maybe!(|p: u64| p.sum()), loses("sum"));
+    assert_eq!(beside_maybe!(|p: u64| p.fold_by(|x| *x, 0, |n, _| *n += 1, |n| n)), loses("fold_by"));
+    assert_eq!(beside_maybe!(|p: u64| p.chunks(2)), loses("chunks"));
+    assert_eq!(beside_maybe!(|p: u64| p.scan_finish(0, |n, _| Some(*n), |n| Some(Some(n)))), loses("scan_finish"));
+    assert_eq!(beside_maybe!(|p: u64| p.fold_windows(tumbling(), |t| *t, 0, |n, _| *n += 1)), loses("fold_windows"));
+    assert_eq!(
+        beside_maybe!(|p: u64| p.fold_windows_by(|x| *x, tumbling(), |t| *t, 0, |n, _| *n += 1)),
+        loses("fold_windows_by")
+    );
+    assert_eq!(
+        beside_maybe!(|p: u64| p.fold_sessions(session(), |t| *t, 0, |n, _| *n += 1, |n, m| *n += m)),
+        loses("fold_sessions")
+    );
+    assert_eq!(
+        beside_maybe!(|p: u64| p.fold_sessions_by(|x| *x, session(), |t| *t, 0, |n, _| *n += 1, |n, m| *n += m)),
+        loses("fold_sessions_by")
+    );
+}
+
+#[test]
+fn a_stage_after_the_one_that_yields_at_end_is_named() {
+    let p = pipeline::<u64>().fanout(|p| p, |p| p.chunks(2).filter(|chunk| chunk.len() == 1).map(Vec::len).named("n"));
+    assert_eq!(p.plan().warnings, [Warning::LosesEnd { at: "fanout-1".into(), of: "n".into() }]);
+    let inner = pipeline::<u64>().fanout(|p| p, |p| p.fanout(|p| p, |p| p.chunks(2)));
+    let at = || "fanout-1.second.fanout-1".to_owned();
+    let of = format!("{}.second.chunks-1", at());
+    assert_eq!(inner.plan().warnings, [Warning::LosesEnd { at: at(), of }], "the outer join has nothing to lose");
+}
+
+#[test]
+fn what_has_nothing_at_end_has_no_warning() {
+    let p =
+        pipeline::<u64>().fanout3(|p| p.windows(2).maybe(), |p| p.filter(|x| *x > 2).maybe(), |p| p.dedup().maybe());
+    assert_eq!(p.plan().warnings, []);
+    let ends = pipeline::<u64>().fanout(|p| p.chunks(2).maybe(), |p| p.fold(0, |n, _| *n += 1, |n| n).maybe());
+    assert_eq!(ends.plan().warnings, []);
+    assert_eq!(ends.model_slots(0..3).last(), Some(&Some((Some(vec![2]), Some(3)))));
 }
 
 #[test]

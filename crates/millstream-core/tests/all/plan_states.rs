@@ -101,8 +101,18 @@ fn a_name_that_is_set_twice_is_not_durable() {
     let p = pipeline::<u64>().dedup().named("a").dedup().named("a");
     assert_eq!(missing(&p), NotDurable { unnamed: Vec::new(), repeated: vec!["a".into()] });
     assert_eq!(missing(&p).to_string(), "the name \"a\" is set more than once");
+    let p = pipeline::<u64>().map(|x| *x).named("a").feedback(0, |p| p.map(|(x, _)| (*x, 0))).named("a");
+    assert_eq!(missing(&p).repeated, ["a"], "its state is `a-2.state-1`, and `a.state-1` without the map");
     let p = pipeline::<u64>().dedup().named("a").inspect(|_| ()).map(|x| *x).scan(0, |_, x| *x).named("b");
     assert_eq!(p.plan().check_durable(), Ok(()));
+}
+
+#[test]
+fn a_name_of_stages_without_a_state_may_be_set_twice() {
+    let p = pipeline::<u64>().map(|x| x + 1).named("add").dedup().named("new").map(|x| x + 2).named("add");
+    assert_eq!(p.plan().warnings.len(), 1);
+    assert_eq!(p.plan().check_durable(), Ok(()));
+    assert_eq!(missing(&p.dedup().named("add")).repeated, ["add"]);
 }
 
 #[cfg(feature = "serde")]

@@ -25,7 +25,7 @@ use std::sync::Arc;
 pub enum CallError {
     /// The service left the request's slot empty.
     NoAnswer,
-    /// The service has ended: it was drained or stopped.
+    /// The service has ended: it was drained or stopped, or the handle of its run was dropped, which stops it.
     Ended,
     /// A stage of the service failed, and it has ended before it answered. Its [`source`](Error::source) is the error
     /// that the stage's closure returned, if it returned one.
@@ -50,7 +50,9 @@ impl fmt::Display for CallError {
             CallError::NoAnswer => {
                 f.write_str("the service has no answer to this request: a stage left it out, or failed on it")
             }
-            CallError::Ended => f.write_str("the service has ended before it answered"),
+            CallError::Ended => f.write_str(
+                "the service has ended before it answered: it was drained or stopped, or its handle was dropped",
+            ),
             CallError::Failed(failure) => write!(f, "the service has failed: {failure}"),
             CallError::TimedOut => f.write_str("there was no answer in time"),
         }

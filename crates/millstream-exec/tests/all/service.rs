@@ -62,6 +62,14 @@ fn a_client_can_have_many_requests_under_way() {
 }
 
 #[test]
+fn a_handle_that_is_dropped_stops_the_service_and_calls_say_so() {
+    let (client, _) = service(requests::<u64>().map(|x| x + 1)).start().unwrap();
+    let ended = client.call_blocking(1).unwrap_err();
+    assert_eq!(ended, CallError::Ended);
+    assert!(ended.to_string().ends_with("or its handle was dropped"), "{ended}");
+}
+
+#[test]
 fn a_failure_is_the_answer_of_its_own_caller_alone() {
     let checked = |x: &u64| match x {
         13 => Err("unlucky"),
@@ -79,6 +87,8 @@ fn a_failure_is_the_answer_of_its_own_caller_alone() {
     drop(client);
     let (_, report) = run.wait().unwrap();
     assert_eq!(report.stages.iter().map(|stage| stage.failures).sum::<u64>(), 2);
+    let names: Vec<_> = report.stages.iter().map(|stage| &*stage.name).collect();
+    assert!(names.contains(&"service.first.scan-1"), "{names:?}");
 }
 
 /// A service whose stage waits until the returned sender sends or is dropped, for each request.

@@ -3,7 +3,7 @@ use super::sync::{SyncPolicy, Syncing};
 use super::{FileSink, Position};
 use crate::named::named;
 use crate::time::{Clock, SystemClock};
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{Error, ErrorKind, Result};
 use std::path::{Path, PathBuf};
 
@@ -19,6 +19,7 @@ pub struct FileSinkOptions<C = SystemClock> {
     capacity: usize,
     flushes: bool,
     header: Vec<u8>,
+    after: bool,
     clock: C,
 }
 
@@ -26,8 +27,8 @@ impl FileSinkOptions {
     pub(super) fn new(path: PathBuf, append: bool) -> Self {
         let clock = SystemClock::default();
         let sync = SyncPolicy::default();
-        let (capacity, flushes, header) = (0, false, Vec::new());
-        FileSinkOptions { path, append, rotation: None, resume: None, sync, capacity, flushes, header, clock }
+        let (capacity, flushes, header, after) = (0, false, Vec::new(), false);
+        FileSinkOptions { path, append, rotation: None, resume: None, sync, capacity, flushes, header, after, clock }
     }
 }
 
@@ -108,8 +109,15 @@ impl<C: Clock> FileSinkOptions<C> {
 
     /// Sets the clock of [`SyncPolicy::Every`], for example a virtual one in tests.
     pub fn clock<D: Clock>(self, clock: D) -> FileSinkOptions<D> {
-        let FileSinkOptions { path, append, rotation, resume, sync, capacity, flushes, header, .. } = self;
-        FileSinkOptions { path, append, rotation, resume, sync, capacity, flushes, header, clock }
+        let FileSinkOptions { path, append, rotation, resume, sync, capacity, flushes, header, after, .. } = self;
+        FileSinkOptions { path, append, rotation, resume, sync, capacity, flushes, header, after, clock }
+    }
+
+    /// Lets the first start of a job that keeps its state append to a file that has contents. Otherwise the job refuses
+    /// the file, since its state may be lost, and it would write all its values a second time. A run without a state
+    /// appends to any file.
+    pub fn after_contents(self) -> Self {
+        FileSinkOptions { after: true, ..self }
     }
 
     /// Opens the file.
@@ -148,6 +156,35 @@ impl<C: Clock> FileSinkOptions<C> {
     /// Whether it can go on at a [position](FileSink::position) in another process: it is appended to, and not rotated.
     pub fn can_resume(&self) -> bool {
         self.append && self.rotation.is_none()
+    }
+
+    /// Refuses a file with contents other than its [header](FileSinkOptions::header), for a job that begins at its
+    /// first number; not if the options say [where](FileSinkOptions::resume) or
+    /// [that](FileSinkOptions::after_contents) it goes on.
+    ///
+    /// # Errors
+    ///
+    /// [`AlreadyExists`](ErrorKind::AlreadyExists), with the file's name and length; or if the file cannot be read.
+    pub fn refuse_contents(&self) -> Result<()> {
+        if self.after || self.resume.is_some() {
+            return Ok(());
+        }
+        let of_file = |error| named(&self.path, "open", error);
+        let length = match fs::metadata(&self.path) {
+            Ok(file) if file.is_file() => file.len(),
+            Err(error) if error.kind() != ErrorKind::NotFound => return Err(of_file(error)),
+            _ => 0,
+        };
+        let is_header = |length| length == self.header.len() as u64;
+        if length == 0 || is_header(length) && fs::read(&self.path).map_err(of_file)? == self.header {
+            return Ok(());
+        }
+        let words = format!(
+            "it has {length} bytes already, and no snapshot says which values they are, so a job that begins would \
+             write its values after them. If the state directory was lost, bring it back, or move the file away; to \
+             append all the same, add `.after_contents()` to the `FileSink`"
+        );
+        Err(of_file(Error::new(ErrorKind::AlreadyExists, words)))
     }
 
     fn check(&self) -> Result<()> {

@@ -21,7 +21,8 @@ struct Held {
 
 /// A file that is appended to claims its length, and a hash of its last 4096 bytes: one that is longer is cut, and one
 /// that is shorter, or has other bytes there, holds less. At a claim it is synced, unless its policy is `Never`. One
-/// that is replaced or rotated is refused.
+/// that is replaced or rotated is refused; so is, without a claim, one that [has
+/// contents](FileSinkOptions::after_contents).
 impl<A, C> ClaimingSink<A> for FileSinkOptions<C>
 where
     A: for<'a> Shape<Ref<'a>: AsRef<[u8]>>,
@@ -44,6 +45,9 @@ pub(super) fn open<C: Clock + Clone>(
     claim: Option<(SequenceNumber, &Value)>,
 ) -> Result<FileSink<C>, OpenError> {
     can_go_on(options)?;
+    if claim.is_none() {
+        options.refuse_contents()?;
+    }
     let position = claim.map(|(next, claim)| held(options, next, claim)).transpose()?;
     Ok(at(options, position).open()?)
 }
@@ -82,7 +86,10 @@ pub fn open_together<C: Clock + Clone>(
 ) -> Result<Vec<FileSink<C>>, OpenError> {
     files.iter().try_for_each(can_go_on)?;
     let positions: Vec<Option<Position>> = match claims {
-        None => vec![None; files.len()],
+        None => {
+            files.iter().try_for_each(FileSinkOptions::refuse_contents)?;
+            vec![None; files.len()]
+        }
         Some((_, claims)) if claims.len() != files.len() => {
             let why = format!("the snapshot is of {} output files, and the sink has {}", claims.len(), files.len());
             return Err(Error::new(ErrorKind::InvalidData, why).into());

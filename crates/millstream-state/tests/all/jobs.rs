@@ -311,7 +311,8 @@ fn a_sink_that_has_lost_what_it_held_is_refused_with_both_numbers() {
     let home = tempfile::tempdir().unwrap();
     let out = home.path().join("out");
     fs::write(&out, "what was there before\n").unwrap();
-    let run = || job(home.path(), Cadence::Numbers(10)).run(&lines(), again(numbers(90, None)), FileSink::append(&out));
+    let after = || FileSink::append(&out).after_contents();
+    let run = || job(home.path(), Cadence::Numbers(10)).run(&lines(), again(numbers(90, None)), after());
     run().unwrap();
     let whole = fs::read_to_string(&out).unwrap();
     // A little less: an older snapshot serves.
@@ -353,6 +354,29 @@ fn snapshots_are_taken_on_call_and_by_time_and_one_that_cannot_be_stored_ends_no
     assert!(failed.is_err() || failed == Ok(None), "{failed:?}");
     assert_eq!((stored.snapshots, stored.failed), (0, u64::from(failed.is_err())));
     assert_eq!(fs::read_to_string(&out).unwrap(), expected(40));
+}
+
+#[test]
+fn a_job_without_its_state_does_not_append_to_its_output_again() {
+    let home = tempfile::tempdir().unwrap();
+    let out = home.path().join("out");
+    let run = |out| job(home.path(), Cadence::Numbers(10)).run(&lines(), again(numbers(40, None)), out);
+    let append = || FileSink::append(&out);
+    run(append()).unwrap();
+    fs::remove_dir_all(home.path().join("state")).unwrap();
+    let written = expected(40);
+    let why = run(append()).unwrap_err().to_string();
+    assert!(why.contains("out: cannot open: it has ") && why.contains("`.after_contents()`"), "{why}");
+    assert_eq!(fs::read_to_string(&out).unwrap(), written);
+    // Again, since nothing may be left in the state directory that says the job has begun.
+    run(append()).unwrap_err();
+    run(append().after_contents()).unwrap();
+    assert_eq!(fs::read_to_string(&out).unwrap(), written.repeat(2));
+    // What a file begins with is no contents.
+    fs::remove_dir_all(home.path().join("state")).unwrap();
+    fs::write(&out, "head\n").unwrap();
+    run(append().header("head\n")).unwrap();
+    assert_eq!(fs::read_to_string(&out).unwrap(), format!("head\n{written}"));
 }
 
 #[test]

@@ -51,7 +51,7 @@ impl To {
         if let Some((file, _)) = table_of(name) {
             return To::Database(file.to_owned());
         }
-        To::File(FileSink::append(name).buffered(BUFFER).flush_at_pauses())
+        To::File(FileSink::append(name).after_contents().buffered(BUFFER).flush_at_pauses())
     }
 }
 
