@@ -29,8 +29,8 @@ pub use views::{ViewExt, WithPart};
 pub use windows::WindowsExt;
 
 use crate::pipe::{
-    Both, Cloned, Delay, Fanout, Filter, FilterMap, Fold, Follows, Id, MapBlocking, MapFn, MapOwned, Named, OwnedBy,
-    Scan, Shard, Then, id,
+    Both, Cloned, Delay, Fanout, Filter, FilterMap, Fold, Follows, Id, Made, Map, MapBlocking, MapOwned, Named,
+    OwnedBy, Scan, Shard, StageFn, Then, Threaded, id,
 };
 use crate::plan::{Describe, Plan, Port};
 use crate::{Item, KeepsClock, PairShape, Shape, Shardable, ToOwnedItem};
@@ -82,7 +82,7 @@ pub trait Arrow: Sized + Send + Sync + 'static {
     ///
     /// The compiler infers that a closure written in the call accepts a reference of any lifetime. A closure with a
     /// name of its own needs a type annotation that says so. Without one it accepts references of one lifetime only,
-    /// and the compiler refuses it here ([`MapFn`]).
+    /// and the compiler refuses it here ([`StageFn`]).
     ///
     /// The result is a `Then<Self, Map<Self::Out, F, B>>`.
     ///
@@ -92,12 +92,13 @@ pub trait Arrow: Sized + Send + Sync + 'static {
     /// assert_eq!(pipeline::<u64>().map(add).model([1, 2]), [2, 3]);
     /// ```
     #[doc(alias = "select")]
-    fn map<B, F, By>(self, f: F) -> <F as MapFn<Self::Out, B, By>>::Mapped<Self>
+    #[expect(clippy::type_complexity, reason = "its last type is what it is")]
+    fn map<'x, B, F, X, By>(self, f: F) -> Made<'x, Self::Out, F, X, B, By, Then<Self, Map<Self::Out, F, B>>>
     where
         B: Item,
-        F: MapFn<Self::Out, B, By> + Send + Sync + 'static,
+        F: Threaded<X, B> + StageFn<Self::Out, <Self::Out as Shape>::Ref<'x>, X, B, By>,
     {
-        f.after(self)
+        F::made(Then::new(self, Map::new(f)))
     }
 
     /// Applies `f` to every value, which `f` then owns.
@@ -146,21 +147,29 @@ pub trait Arrow: Sized + Send + Sync + 'static {
     /// On rings the stage has a thread of its own; inside a `shard`, each of the k tasklets has one. It takes and
     /// publishes one value at a time.
     #[doc(alias = "spawn_blocking")]
-    fn map_blocking<B, F>(self, f: F) -> Then<Self, MapBlocking<Self::Out, F, B>>
+    #[expect(clippy::type_complexity, reason = "its last type is what it is")]
+    fn map_blocking<'x, B, F, X, By>(
+        self,
+        f: F,
+    ) -> Made<'x, Self::Out, F, X, B, By, Then<Self, MapBlocking<Self::Out, F, B>>>
     where
         B: Item,
-        F: for<'a> Fn(<Self::Out as Shape>::Ref<'a>) -> B + Send + Sync + 'static,
+        F: Threaded<X, B> + StageFn<Self::Out, <Self::Out as Shape>::Ref<'x>, X, B, By>,
     {
-        Then::new(self, MapBlocking::new(f))
+        F::made(Then::new(self, MapBlocking::new(f)))
     }
 
     /// Applies `f` to every value; `None` leaves the slot empty.
-    fn filter_map<B, F>(self, f: F) -> Then<Self, FilterMap<Self::Out, F, B>>
+    #[expect(clippy::type_complexity, reason = "its last type is what it is")]
+    fn filter_map<'x, B, F, X, By>(
+        self,
+        f: F,
+    ) -> Made<'x, Self::Out, F, X, Option<B>, By, Then<Self, FilterMap<Self::Out, F, B>>>
     where
         B: Item,
-        F: for<'a> Fn(<Self::Out as Shape>::Ref<'a>) -> Option<B> + Send + Sync + 'static,
+        F: Threaded<X, Option<B>> + StageFn<Self::Out, <Self::Out as Shape>::Ref<'x>, X, Option<B>, By>,
     {
-        Then::new(self, FilterMap::new(f))
+        F::made(Then::new(self, FilterMap::new(f)))
     }
 
     /// Keeps the values for which `keep` returns true, and leaves the other slots empty.
@@ -173,11 +182,12 @@ pub trait Arrow: Sized + Send + Sync + 'static {
     /// assert_eq!(p.model_slots([1, 2, 3]), [Some(1), None, Some(3), None]); // END is empty
     /// ```
     #[doc(alias = "where")]
-    fn filter<F>(self, keep: F) -> Then<Self, Filter<Self::Out, F>>
+    #[expect(clippy::type_complexity, reason = "its last type is what it is")]
+    fn filter<'x, F, X, By>(self, keep: F) -> Made<'x, Self::Out, F, X, bool, By, Then<Self, Filter<Self::Out, F>>>
     where
-        F: for<'a> Fn(<Self::Out as Shape>::Ref<'a>) -> bool + Send + Sync + 'static,
+        F: Threaded<X, bool> + StageFn<Self::Out, <Self::Out as Shape>::Ref<'x>, X, bool, By>,
     {
-        Then::new(self, Filter::new(keep))
+        F::made(Then::new(self, Filter::new(keep)))
     }
 
     /// Applies `f` to a state and every value; `f` may change the state and returns the output.
