@@ -35,6 +35,13 @@ use crate::pipe::{
 use crate::plan::{Describe, Plan, Port};
 use crate::{Item, KeepsClock, PairShape, Shape, Shardable, ToOwnedItem};
 
+/// Every type. Nothing to implement.
+///
+/// A trait whose supertrait mentions `Self` is refused where a `dyn` of it is written. For another reason, such as
+/// `Sized`, the compiler goes on, and reports each use as well.
+pub trait NoObject<T> {}
+impl<T> NoObject<T> for T {}
+
 /// A pipeline from edges of shape [`In`](Arrow::In) to edges of shape [`Out`](Arrow::Out), as a value.
 ///
 /// Building a pipeline starts nothing, and one value can be deployed any number of times. The combinators are methods,
@@ -49,7 +56,13 @@ use crate::{Item, KeepsClock, PairShape, Shape, Shardable, ToOwnedItem};
 ///
 /// Closures are `Fn`, and state is explicit. A closure that hides state behind a lock or an atomic, or that reads a
 /// clock, breaks the promise that every deployment produces the same output. The compiler cannot detect this.
-pub trait Arrow: Sized + Send + Sync + 'static {
+pub trait Arrow:
+    NoObject<Self> // for `Box<dyn Pipeline<A, B>>` write `BoxPipeline<A, B>`; `.boxed()` makes one
+    + Sized
+    + Send
+    + Sync
+    + 'static
+{
     /// The shape of the edge that the pipeline reads.
     type In: Shape;
     /// The shape of the edge that the pipeline writes.
