@@ -279,7 +279,7 @@ pub trait Arrow:
     /// assert_eq!(p.model([1, 2, 3]), [(10, 1), (30, 3)]);
     /// ```
     #[doc(alias("zip", "broadcast", "split"))]
-    fn fanout<P, Q>(
+    fn fanout<P, Q /* for three bodies write `fanout3` */>(
         self,
         first: impl FnOnce(Id<Self::Out>) -> P,
         second: impl FnOnce(Id<Self::Out>) -> Q,
