@@ -148,8 +148,8 @@ pub use fan_in::{Gate, Shown};
 pub use handle::{Handle, Shadow, Snapshotter, Stopper, Unfinished, Upgrader};
 pub use inline::Inline;
 pub use iterator::{OrderedParMap, ParMapExt, Through, ThroughExt};
-pub use job::{Job, NoSink};
-pub use job_run::{JobExt, JobRefExt};
+pub use job::{Job, JobSink, NoSink};
+pub use job_run::{JobExt, JobRefExt, Sourced};
 pub use keeps::{Keeps, RingBackend, RingRunner};
 #[doc(hidden)]
 pub use machine::is_here;
