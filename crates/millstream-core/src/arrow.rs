@@ -78,17 +78,19 @@ pub trait Arrow:
 
     /// Runs `next` on the output of `self`: Haskell's `>>>`.
     ///
+    /// The result is a `Then<Self, Q>`.
+    ///
     /// ```
     /// use millstream::prelude::*;
     /// let p = pipeline::<u64>().map(|x| x + 1).then(pipeline::<u64>().filter(|x| x % 2 == 0));
     /// assert_eq!(p.model([1, 2, 3]), [2, 4]);
     /// ```
     #[doc(alias("compose", "pipe"))]
-    fn then<Q>(self, next: Q) -> Then<Self, Q>
+    fn then<Q>(self, next: Q) -> <Q as Follows<Self::Out, <Q as Arrow>::In>>::After<Self>
     where
         Q: Arrow + Follows<Self::Out, <Q as Arrow>::In>,
     {
-        Then::new(self, next)
+        next.after(self)
     }
 
     /// Applies `f` to a reference to every value.
