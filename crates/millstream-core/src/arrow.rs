@@ -29,11 +29,18 @@ pub use views::{ViewExt, WithPart};
 pub use windows::WindowsExt;
 
 use crate::pipe::{
-    Both, Cloned, Delay, Fanout, Filter, FilterMap, Fold, Follows, Id, MapBlocking, MapFn, MapOwned, Named, OwnedBy,
-    Scan, Shard, Then, id,
+    Both, Cloned, Delay, Fanout, Filter, FilterMap, Fold, Follows, Id, Made, Map, MapBlocking, MapOwned, Named,
+    OwnedBy, Scan, Shard, StageFn, Then, Threaded, id,
 };
 use crate::plan::{Describe, Plan, Port};
 use crate::{Item, KeepsClock, PairShape, Shape, Shardable, ToOwnedItem};
+
+/// Every type. Nothing to implement.
+///
+/// A trait whose supertrait mentions `Self` is refused where a `dyn` of it is written. For another reason, such as
+/// `Sized`, the compiler goes on, and reports each use as well.
+pub trait NoObject<T> {}
+impl<T> NoObject<T> for T {}
 
 /// A pipeline from edges of shape [`In`](Arrow::In) to edges of shape [`Out`](Arrow::Out), as a value.
 ///
@@ -49,7 +56,13 @@ use crate::{Item, KeepsClock, PairShape, Shape, Shardable, ToOwnedItem};
 ///
 /// Closures are `Fn`, and state is explicit. A closure that hides state behind a lock or an atomic, or that reads a
 /// clock, breaks the promise that every deployment produces the same output. The compiler cannot detect this.
-pub trait Arrow: Sized + Send + Sync + 'static {
+pub trait Arrow:
+    NoObject<Self> // for `Box<dyn Pipeline<A, B>>` write `BoxPipeline<A, B>`; `.boxed()` makes one
+    + Sized
+    + Send
+    + Sync
+    + 'static
+{
     /// The shape of the edge that the pipeline reads.
     type In: Shape;
     /// The shape of the edge that the pipeline writes.
@@ -65,24 +78,26 @@ pub trait Arrow: Sized + Send + Sync + 'static {
 
     /// Runs `next` on the output of `self`: Haskell's `>>>`.
     ///
+    /// The result is a `Then<Self, Q>`.
+    ///
     /// ```
     /// use millstream::prelude::*;
     /// let p = pipeline::<u64>().map(|x| x + 1).then(pipeline::<u64>().filter(|x| x % 2 == 0));
     /// assert_eq!(p.model([1, 2, 3]), [2, 4]);
     /// ```
     #[doc(alias("compose", "pipe"))]
-    fn then<Q>(self, next: Q) -> Then<Self, Q>
+    fn then<Q>(self, next: Q) -> <Q as Follows<Self::Out, <Q as Arrow>::In>>::After<Self>
     where
         Q: Arrow + Follows<Self::Out, <Q as Arrow>::In>,
     {
-        Then::new(self, next)
+        next.after(self)
     }
 
     /// Applies `f` to a reference to every value.
     ///
     /// The compiler infers that a closure written in the call accepts a reference of any lifetime. A closure with a
     /// name of its own needs a type annotation that says so. Without one it accepts references of one lifetime only,
-    /// and the compiler refuses it here ([`MapFn`]).
+    /// and the compiler refuses it here ([`StageFn`]).
     ///
     /// The result is a `Then<Self, Map<Self::Out, F, B>>`.
     ///
@@ -92,12 +107,13 @@ pub trait Arrow: Sized + Send + Sync + 'static {
     /// assert_eq!(pipeline::<u64>().map(add).model([1, 2]), [2, 3]);
     /// ```
     #[doc(alias = "select")]
-    fn map<B, F, By>(self, f: F) -> <F as MapFn<Self::Out, B, By>>::Mapped<Self>
+    #[expect(clippy::type_complexity, reason = "its last type is what it is")]
+    fn map<'x, B, F, X, By>(self, f: F) -> Made<'x, Self::Out, F, X, B, By, Then<Self, Map<Self::Out, F, B>>>
     where
         B: Item,
-        F: MapFn<Self::Out, B, By> + Send + Sync + 'static,
+        F: Threaded<X, B> + StageFn<Self::Out, <Self::Out as Shape>::Ref<'x>, X, B, By>,
     {
-        f.after(self)
+        F::made(Then::new(self, Map::new(f)))
     }
 
     /// Applies `f` to every value, which `f` then owns.
@@ -146,21 +162,29 @@ pub trait Arrow: Sized + Send + Sync + 'static {
     /// On rings the stage has a thread of its own; inside a `shard`, each of the k tasklets has one. It takes and
     /// publishes one value at a time.
     #[doc(alias = "spawn_blocking")]
-    fn map_blocking<B, F>(self, f: F) -> Then<Self, MapBlocking<Self::Out, F, B>>
+    #[expect(clippy::type_complexity, reason = "its last type is what it is")]
+    fn map_blocking<'x, B, F, X, By>(
+        self,
+        f: F,
+    ) -> Made<'x, Self::Out, F, X, B, By, Then<Self, MapBlocking<Self::Out, F, B>>>
     where
         B: Item,
-        F: for<'a> Fn(<Self::Out as Shape>::Ref<'a>) -> B + Send + Sync + 'static,
+        F: Threaded<X, B> + StageFn<Self::Out, <Self::Out as Shape>::Ref<'x>, X, B, By>,
     {
-        Then::new(self, MapBlocking::new(f))
+        F::made(Then::new(self, MapBlocking::new(f)))
     }
 
     /// Applies `f` to every value; `None` leaves the slot empty.
-    fn filter_map<B, F>(self, f: F) -> Then<Self, FilterMap<Self::Out, F, B>>
+    #[expect(clippy::type_complexity, reason = "its last type is what it is")]
+    fn filter_map<'x, B, F, X, By>(
+        self,
+        f: F,
+    ) -> Made<'x, Self::Out, F, X, Option<B>, By, Then<Self, FilterMap<Self::Out, F, B>>>
     where
         B: Item,
-        F: for<'a> Fn(<Self::Out as Shape>::Ref<'a>) -> Option<B> + Send + Sync + 'static,
+        F: Threaded<X, Option<B>> + StageFn<Self::Out, <Self::Out as Shape>::Ref<'x>, X, Option<B>, By>,
     {
-        Then::new(self, FilterMap::new(f))
+        F::made(Then::new(self, FilterMap::new(f)))
     }
 
     /// Keeps the values for which `keep` returns true, and leaves the other slots empty.
@@ -173,11 +197,12 @@ pub trait Arrow: Sized + Send + Sync + 'static {
     /// assert_eq!(p.model_slots([1, 2, 3]), [Some(1), None, Some(3), None]); // END is empty
     /// ```
     #[doc(alias = "where")]
-    fn filter<F>(self, keep: F) -> Then<Self, Filter<Self::Out, F>>
+    #[expect(clippy::type_complexity, reason = "its last type is what it is")]
+    fn filter<'x, F, X, By>(self, keep: F) -> Made<'x, Self::Out, F, X, bool, By, Then<Self, Filter<Self::Out, F>>>
     where
-        F: for<'a> Fn(<Self::Out as Shape>::Ref<'a>) -> bool + Send + Sync + 'static,
+        F: Threaded<X, bool> + StageFn<Self::Out, <Self::Out as Shape>::Ref<'x>, X, bool, By>,
     {
-        Then::new(self, Filter::new(keep))
+        F::made(Then::new(self, Filter::new(keep)))
     }
 
     /// Applies `f` to a state and every value; `f` may change the state and returns the output.
@@ -256,7 +281,7 @@ pub trait Arrow: Sized + Send + Sync + 'static {
     /// assert_eq!(p.model([1, 2, 3]), [(10, 1), (30, 3)]);
     /// ```
     #[doc(alias("zip", "broadcast", "split"))]
-    fn fanout<P, Q>(
+    fn fanout<P, Q /* for three bodies write `fanout3` */>(
         self,
         first: impl FnOnce(Id<Self::Out>) -> P,
         second: impl FnOnce(Id<Self::Out>) -> Q,

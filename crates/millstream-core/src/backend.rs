@@ -37,7 +37,7 @@ pub trait On<K: Backend>: Shape {
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not known to run on `{K}`",
     label = "this pipeline is not known to run on `{K}`",
-    note = "`Queues` run a function's pipeline if its type says `+ Everywhere`, and a box that `.boxed_everywhere()` made"
+    note = "a function says that `Queues` run its pipeline by `+ Everywhere`, and that `Durable` rings do by `+ Lasting`"
 )]
 pub trait Deploy<K: Backend>: Arrow<In: On<K>, Out: On<K>> {
     /// Adds this pipeline's stages to `wiring`, in pipeline order.

@@ -40,8 +40,8 @@ pub trait Quiet: KeepsClock {}
 /// # let _ = pipeline::<u64>().shard(4, |p| p.then(square()));
 /// ```
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` cannot be inside `shard`: it keeps state, may fill END's slot or numbers its outputs again",
-    label = "this body is not shardable",
+    message = "`{Self}` is not known to be shardable, so it cannot be inside `shard`",
+    label = "a stage of this body may keep state, fill END's slot or number its outputs again",
     note = "such a stage belongs before or after the `shard`, or, with a state for every key, inside `shard_by(key, k, body)`",
     note = "a function says that its pipeline is shardable by `impl Stage<E, B> + Shardable`, or `impl Pipeline<A, B> + Shardable`; a box by `.boxed_as::<PurePipe>()`"
 )]

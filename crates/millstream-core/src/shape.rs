@@ -18,7 +18,13 @@ use crate::{Dense, Density, Sparse};
 use std::{any::Any, cmp::Ordering, fmt, marker::PhantomData};
 
 /// What can flow on an edge: anything that can be shared between threads. Nothing to implement.
+#[diagnostic::on_unimplemented(
+    message = "values of type `{Self}` cannot flow on an edge: they are not `Send + Sync`",
+    label = "another thread may read this `{Self}`",
+    note = "write `Arc` for `Rc`, a `Mutex` or an atomic for a `RefCell` or a `Cell`, and `dyn Trait + Send + Sync` for `dyn Trait`"
+)]
 pub trait Item: Send + Sync + 'static {}
+#[diagnostic::do_not_recommend]
 impl<T: Send + Sync + 'static> Item for T {}
 
 /// The shape of an edge, as a type.

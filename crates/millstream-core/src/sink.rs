@@ -59,9 +59,9 @@ impl RunOutcome {
 /// # Ok::<(), io::Error>(())
 /// ```
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is not a sink for the edge `{A}`",
+    message = "`{Self}` is not a sink for the edge `{A}`: write `.to_each(..)`, `.to_fold(..)` or `.to(sink)`",
     label = "this job needs a sink for `{A}`",
-    note = "a job without a sink (`NoSink`) gets one by `.to(sink)`, `.to_each(..)` or `.to_fold(..)`; `collect` and `for_each` need none"
+    note = "a job with `NoSink` has none yet; `collect`, `for_each`, `last` and `iter` need none"
 )]
 pub trait Sink<A: Shape>: Send + 'static {
     /// The type of the run's result.

@@ -1,6 +1,6 @@
 use crate::boxed_block::ErasedStatements;
 use crate::keeps::RingBackend;
-use crate::{Deployable, RingRunner, RingShape, Rings, Wiring};
+use crate::{Boxable, Deployable, RingRunner, RingShape, Rings, Wiring};
 use millstream_core::model::{Extent, Model, ModelShape};
 use millstream_core::pipe::{Then, ToAnyEdge};
 use millstream_core::plan::{Describe, Port};
@@ -204,7 +204,7 @@ pub trait BoxExt: Deployable<In: BoxShape, Out: BoxShape> {
     /// output, and not its shape: it is a [`BoxPipeline`] if this pipeline begins at a source.
     fn boxed(self) -> BoxExact<Self::In, AnyEdge<<Self::Out as ItemShape>::Item>>
     where
-        Self: KeepsClock,
+        Self: Boxable,
         Self::Out: ItemShape,
     {
         self.boxed_as()

@@ -67,12 +67,21 @@ impl<Known: Quiet> Quiet for OnDurable<Known> {}
 #[diagnostic::do_not_recommend]
 impl<Known: Shardable> Shardable for OnDurable<Known> {}
 
+/// A kind of box that [`Durable`] rings run. Nothing to implement.
+#[diagnostic::on_unimplemented(
+    message = "`Durable` rings do not run a box of the kind `{Self}`, whose states may not be written",
+    label = "a box in this pipeline is not of the kind `OnDurable`",
+    note = "write `.boxed_as()` for `.boxed()`, and the type `BoxPipeline<A, B, OnDurable>`, or `OnDurable<{Self}>`"
+)]
+pub trait KindOnDurable: BoxKind<Rings = Durable> {}
 #[diagnostic::do_not_recommend]
+impl<Known: BoxKind<Rings = Durable>> KindOnDurable for Known {}
+
 impl<A, B, Known> Deploy<RingBackend<Durable>> for BoxExact<A, B, Known>
 where
     A: BoxShape + RingShape<Durable>,
     B: BoxShape + RingShape<Durable>,
-    Known: BoxKind<Rings = Durable>,
+    Known: KindOnDurable,
 {
     fn deploy(&self, input: Reader<A>, wiring: &mut Wiring) -> Reader<B> {
         self.inside().rings_erased(input, wiring, false)

@@ -1,7 +1,8 @@
 use crate::boxed::{Erased, sealed};
 use crate::boxed_block::ErasedStatementsOnQueues;
 use crate::{
-    AnyPipe, BoxExact, BoxExt, BoxKind, BoxShape, Everywhere, Fits, Queue, QueueShape, Queues, QueuesWiring, Rings,
+    AnyPipe, BoxExact, BoxExt, BoxKind, BoxShape, Boxable, Everywhere, Fits, Queue, QueueShape, Queues, QueuesWiring,
+    Rings,
 };
 use millstream_core::{AnyEdge, Arrow, Deploy, Item, ItemShape, KeepsClock, Quiet, Shardable, ToOwnedItem, Val};
 use std::marker::PhantomData;
@@ -83,7 +84,7 @@ pub trait BoxEverywhereExt: Everywhere<In: EveryShape, Out: EveryShape> {
     /// This pipeline in a box that can be a body wherever the clock is kept.
     fn boxed_everywhere<T: Item + Clone>(self) -> BoxExact<Self::In, AnyEdge<T>, OnQueues>
     where
-        Self: KeepsClock,
+        Self: Boxable,
         Self::Out: ItemShape<Item = T> + ToOwnedItem<Owned = T>,
     {
         self.boxed_as()
@@ -92,12 +93,40 @@ pub trait BoxEverywhereExt: Everywhere<In: EveryShape, Out: EveryShape> {
 
 impl<P: Everywhere<In: EveryShape, Out: EveryShape>> BoxEverywhereExt for P {}
 
-impl<A: EveryShape, B: EveryShape, Known: BoxKind> Deploy<Queues> for BoxExact<A, B, OnQueues<Known>> {
+/// A kind of box that [`Queues`] run. Nothing to implement.
+#[diagnostic::on_unimplemented(
+    message = "`Queues` do not run a box of the kind `{Self}`, whose values may not be `Clone`",
+    label = "a box in this pipeline is not of the kind `OnQueues`",
+    note = "write `.boxed_everywhere()` for `.boxed()`, and the type `BoxEverywhere<A, B>`, or `.boxed_as()` and `OnQueues<{Self}>`"
+)]
+pub trait KindOnQueues: BoxKind {
+    #[doc(hidden)]
+    fn deploy<A: EveryShape, B: EveryShape>(
+        inside: &Self::Boxed<A, B>,
+        input: Owning<A>,
+        wiring: &mut QueuesWiring,
+        outer: bool,
+    ) -> Owning<B>;
+}
+
+#[diagnostic::do_not_recommend]
+impl<Known: BoxKind> KindOnQueues for OnQueues<Known> {
+    fn deploy<A: EveryShape, B: EveryShape>(
+        inside: &Self::Boxed<A, B>,
+        input: Owning<A>,
+        wiring: &mut QueuesWiring,
+        outer: bool,
+    ) -> Owning<B> {
+        inside.queues_erased(input, wiring, outer)
+    }
+}
+
+impl<A: EveryShape, B: EveryShape, Known: KindOnQueues> Deploy<Queues> for BoxExact<A, B, Known> {
     fn deploy(&self, input: Owning<A>, wiring: &mut QueuesWiring) -> Owning<B> {
-        self.inside().queues_erased(input, wiring, false)
+        Known::deploy(self.inside(), input, wiring, false)
     }
 
     fn deploy_outer(&self, input: Owning<A>, wiring: &mut QueuesWiring) -> Owning<B> {
-        self.inside().queues_erased(input, wiring, true)
+        Known::deploy(self.inside(), input, wiring, true)
     }
 }

@@ -37,6 +37,16 @@ pub struct Job<P, X, K = NoSink, B = P> {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoSink;
 
+/// A sink for the edge `A`, which a job that runs has. Nothing to implement: every [`Sink`] is one.
+#[diagnostic::on_unimplemented(
+    message = "this job has no sink: write `.to_each(..)`, `.to_fold(..)` or `.to(sink)` after `.from(source)`",
+    label = "its sink is `{Self}`, which takes nothing from the edge `{A}`",
+    note = "`collect`, `for_each`, `last` and `iter` need no sink: `p.collect(source)`, `p.from(source).for_each(|number, x| ..)`"
+)]
+pub trait JobSink<A: Shape>: Sink<A> {}
+#[diagnostic::do_not_recommend]
+impl<A: Shape, K: Sink<A>> JobSink<A> for K {}
+
 impl<P: Arrow, X, B: Borrow<P>> Job<P, X, NoSink, B> {
     /// Adds this sink, after which the job can be [run](crate::Runner::run) and [started](crate::Runner::start).
     pub fn to<K: Sink<P::Out>>(self, sink: K) -> Job<P, X, K, B> {

@@ -3,8 +3,8 @@
 use crate::keeps::RingBackend;
 use crate::sink::SinkResult;
 use crate::{
-    Handle, Job, NoSink, Report, RingShape, Rings, RunError, Runner, RunsOn, Sink, Source, SourceItem, SourceShape,
-    Through,
+    Handle, Job, JobSink, NoSink, Report, RingShape, Rings, RunError, Runner, RunsOn, Sink, Source, SourceItem,
+    SourceShape, Through,
 };
 use millstream_core::{Arrow, Deploy, Item, SequenceNumber, Shape, ToOwnedItem, Val};
 use std::borrow::Borrow;
@@ -48,6 +48,63 @@ pub trait JobExt: Arrow {
         let job: Job<Self, X, NoSink, &Self> = Job { pipeline: self, source, sink: NoSink, kind: PhantomData };
         Rings::new().collect(job)
     }
+
+    // The methods of a job, which no pipeline has: each says so in a message.
+
+    #[doc(hidden)]
+    fn to<K: Sink<Self::Out>>(self, _: K) -> Self::Job
+    where
+        Self: Sourced,
+    {
+        self.job()
+    }
+
+    #[doc(hidden)]
+    fn to_each<R, F>(self, _: F) -> Self::Job
+    where
+        Self: Sourced,
+        F: for<'a> FnMut(SequenceNumber, <Self::Out as Shape>::Ref<'a>) -> R,
+    {
+        self.job()
+    }
+
+    #[doc(hidden)]
+    fn to_fold<S, R, F>(self, _: S, _: F) -> Self::Job
+    where
+        Self: Sourced,
+        F: for<'a> FnMut(&mut S, SequenceNumber, <Self::Out as Shape>::Ref<'a>) -> R,
+    {
+        self.job()
+    }
+
+    #[doc(hidden)]
+    fn run(self) -> Self::Job
+    where
+        Self: Sourced,
+    {
+        self.job()
+    }
+
+    #[doc(hidden)]
+    fn start(self) -> Self::Job
+    where
+        Self: Sourced,
+    {
+        self.job()
+    }
+}
+
+/// A pipeline that has a source, and so is a job: none is.
+#[diagnostic::on_unimplemented(
+    message = "this pipeline has no source: write `.from(source)` before its sink",
+    label = "`.from(source)` makes a job of a pipeline; a job has sinks, and runs",
+    note = "for example `p.from(source).to_each(|number, x| ..).run()`, or `p.collect(source)`"
+)]
+pub trait Sourced {
+    /// The job.
+    type Job;
+    /// This pipeline as a job.
+    fn job(self) -> Self::Job;
 }
 
 impl<P: Arrow> JobExt for P {}
@@ -94,7 +151,7 @@ where
     /// As [`Runner::run`].
     pub fn run<O: Send + 'static>(self) -> Result<(O, Report), RunError>
     where
-        K: Sink<P::Out, Output = O>,
+        K: JobSink<P::Out, Output = O>,
     {
         Rings::new().run(self)
     }
@@ -106,7 +163,7 @@ where
     /// As [`Runner::start`].
     pub fn start<O: Send + 'static>(self) -> Result<Handle<O>, RunError>
     where
-        K: Sink<P::Out, Output = O>,
+        K: JobSink<P::Out, Output = O>,
     {
         Rings::new().start(self)
     }

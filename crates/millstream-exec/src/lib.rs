@@ -34,6 +34,7 @@ mod boxed_durable;
 #[cfg(feature = "queues")]
 mod boxed_on_queues;
 mod budget;
+mod clocks;
 mod contention;
 mod cut_stage;
 mod deploy;
@@ -129,9 +130,10 @@ pub use boxed::{
 };
 pub use boxed_block::{BoxBlock, BoxStatements, ErasedStatements, FitsStatement};
 #[cfg(feature = "durable")]
-pub use boxed_durable::OnDurable;
+pub use boxed_durable::{KindOnDurable, OnDurable};
 #[cfg(feature = "queues")]
-pub use boxed_on_queues::{BoxEverywhere, BoxEverywhereExt, EveryShape, OnQueues};
+pub use boxed_on_queues::{BoxEverywhere, BoxEverywhereExt, EveryShape, KindOnQueues, OnQueues};
+pub use clocks::{Boxable, OneClock};
 #[cfg(feature = "durable")]
 pub use durable::{Durable, Lasting, LastingEdge};
 pub use elastic::{Elastic, ElasticDecision, ElasticRun, LoadWindow};
@@ -146,8 +148,8 @@ pub use fan_in::{Gate, Shown};
 pub use handle::{Handle, Shadow, Snapshotter, Stopper, Unfinished, Upgrader};
 pub use inline::Inline;
 pub use iterator::{OrderedParMap, ParMapExt, Through, ThroughExt};
-pub use job::{Job, NoSink};
-pub use job_run::{JobExt, JobRefExt};
+pub use job::{Job, JobSink, NoSink};
+pub use job_run::{JobExt, JobRefExt, Sourced};
 pub use keeps::{Keeps, RingBackend, RingRunner};
 #[doc(hidden)]
 pub use machine::is_here;
@@ -172,7 +174,9 @@ pub use runner::{Runner, RunsOn, SourceItem, SourceShape};
 pub use sender::{JoinError, SendError, Sender, TrySendError};
 pub use sending::{Room, Sending};
 #[cfg(feature = "service")]
-pub use service::{Answer, AnswerFuture, CallError, Client, Reception, Reply, Request, Service, requests, service};
+pub use service::{
+    Answer, AnswerFuture, Answers, CallError, Client, Reception, Reply, Request, Service, requests, service,
+};
 pub use signal::{Condition, Signal, Ticket, WakerSlot};
 #[cfg(feature = "durable")]
 pub use snapshot::{CorruptSnapshot, SnapshotParts, StoredParts};

@@ -1,5 +1,5 @@
-use crate::RingShape;
 use crate::keeps::RingBackend;
+use crate::{OneClock, RingShape};
 use millstream_core::model::ModelShape;
 use millstream_core::{Arrow, Deploy, Determinate, ItemShape, KeepsClock, Model, Shape, ToOwnedItem, Val};
 
@@ -102,11 +102,13 @@ impl<A: 'static, B, P: Deployable + Arrow<In = Val<A>, Out: Edge<B>>> Pipeline<A
 /// );
 /// ```
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is not a stage from `{E}` to `{B}`",
-    note = "one that starts a new clock (`flat_map`, `flatten`, `windows_by`, ..) is `impl Pipeline<A, {B}>`"
+    message = "an `impl Stage<{E}, {B}>` keeps the clock of its edge, and this pipeline is not known to",
+    label = "a stage of this pipeline may start a new clock",
+    note = "`flat_map`, `flatten`, `lines`, `compact`, `windows_by` and the like start one: return `impl Pipeline<A, {B}>`, and begin with `pipeline::<A>()`",
+    note = "after any edge `{E}` that is `impl Deployable<In = {E}, Out = Val<{B}>>`"
 )]
 pub trait Stage<E, B>: Deployable + KeepsClock + Arrow<In = E, Out: Edge<B>> {}
-impl<E, B, P: Deployable + KeepsClock + Arrow<In = E, Out: Edge<B>>> Stage<E, B> for P {}
+impl<E, B, P: Deployable + OneClock + Arrow<In = E, Out: Edge<B>>> Stage<E, B> for P {}
 
 /// A pipeline that [`Queues`](crate::Queues) can run as well, since the values of every stage are `Clone`.
 ///

@@ -5,7 +5,9 @@ use crate::sink::{SinkResult, collect, collect_slots, each, last};
 use crate::sink_tasklet::{Finish, Left};
 use crate::source::Again;
 use crate::start::{Threads, wire};
-use crate::{Handle, Inline, Job, NoSink, Report, RingShape, Rings, RunEnd, RunError, RunOutcome, Sink, Source};
+use crate::{
+    Handle, Inline, Job, JobSink, NoSink, Report, RingShape, Rings, RunEnd, RunError, RunOutcome, Sink, Source,
+};
 use millstream_core::failure::{StageFailure, caught, fail};
 use millstream_core::model::ModelShape;
 use millstream_core::{
@@ -67,7 +69,7 @@ pub trait Runner: Sized {
     where
         P: RunsOn<Self>,
         X: Source<P::Item>,
-        K: Sink<P::Out>,
+        K: JobSink<P::Out>,
         B: Borrow<P>,
     {
         let ended: RunEnd<K::Output> = self.start(job)?.into();
@@ -93,7 +95,7 @@ pub trait Runner: Sized {
     where
         P: RunsOn<Self>,
         X: Source<P::Item>,
-        K: Sink<P::Out>,
+        K: JobSink<P::Out>,
         B: Borrow<P>,
     {
         job.pipeline.borrow().start_on(self, job.source, job.sink)
@@ -220,7 +222,7 @@ pub trait Runner: Sized {
     where
         X: Source<P::Item>,
         F: FnMut() -> X,
-        K: Sink<P::Out>,
+        K: JobSink<P::Out>,
         B: Borrow<P>,
     {
         run_again(self, job, retry)

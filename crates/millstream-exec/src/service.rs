@@ -11,7 +11,7 @@ pub use client::Client;
 pub use error::CallError;
 pub use reception::Reception;
 
-use crate::{BoxExt, BoxShape, BoxStage, Handle, JobExt, Rings, RunError, Runner, Stage};
+use crate::{BoxExt, BoxShape, BoxStage, Deployable, Edge, Handle, JobExt, OneClock, Rings, RunError, Runner, Stage};
 use callers::Callers;
 use millstream_core::pipe::Id;
 use millstream_core::{AnyEdge, Arrow, Item, PartsExt, ViewExt, id, pipeline};
@@ -57,10 +57,20 @@ where
     Q: Item,
     A: Item + Clone,
     AnyEdge<Q>: BoxShape,
-    P: Stage<AnyEdge<Q>, A>,
+    P: Answers<Q, A>,
 {
     Service { stages: stages.boxed(), ring: None }
 }
+
+/// The stages of a [`service`]: they make an `A` of each `Q`, or leave its slot empty. Nothing to implement.
+#[diagnostic::on_unimplemented(
+    message = "the stages of a service keep the clock of the requests, and these are not known to",
+    label = "a request may have no slot of its own for its answer",
+    note = "`flat_map`, `flatten`, `lines`, `compact`, `windows_by` and the like start a new clock: answer with a `Vec`, by `.map(..)`",
+    note = "a function says that its stages keep the clock by `impl Stage<E, B>`"
+)]
+pub trait Answers<Q, A>: Stage<AnyEdge<Q>, A> {}
+impl<Q: Item, A, P: Deployable + OneClock + Arrow<In = AnyEdge<Q>, Out: Edge<A>>> Answers<Q, A> for P {}
 
 /// The beginning of a [`service`]'s stages: the edge of its requests, whatever carries them.
 ///

@@ -1,4 +1,6 @@
-use crate::pipe::{Compact, FlatMap, FlatScan, FlatScanFinish, Flatten, Renumber, Then, Window, WindowsBy};
+use crate::pipe::{
+    Compact, FlatMap, FlatScan, FlatScanFinish, Flatten, Made, Renumber, StageFn, Then, Threaded, Window, WindowsBy,
+};
 use crate::{Arrow, Item, Shape, ToOwnedItem};
 
 /// Stages that number their outputs from 0 again. For every [`Arrow`].
@@ -33,12 +35,16 @@ pub trait ClockExt: Arrow {
     /// assert_eq!(p.model_slots([2, 0, 3]), [Some(0), Some(1), Some(0), Some(1), Some(2), None]);
     /// ```
     #[doc(alias = "concat_map")]
-    fn flat_map<I, F>(self, f: F) -> Then<Self, Renumber<FlatMap<Self::Out, F, I>>>
+    #[expect(clippy::type_complexity, reason = "its last type is what it is")]
+    fn flat_map<'x, I, F, X, By>(
+        self,
+        f: F,
+    ) -> Made<'x, Self::Out, F, X, I, By, Then<Self, Renumber<FlatMap<Self::Out, F, I>>>>
     where
         I: IntoIterator<Item: Item, IntoIter: Send + 'static> + 'static,
-        F: for<'a> Fn(<Self::Out as Shape>::Ref<'a>) -> I + Send + Sync + 'static,
+        F: Threaded<X, I> + StageFn<Self::Out, <Self::Out as Shape>::Ref<'x>, X, I, By>,
     {
-        Then::new(self, Renumber::new(FlatMap::new(f)))
+        F::made(Then::new(self, Renumber::new(FlatMap::new(f))))
     }
 
     /// Applies `f` to a state and every value, and yields every item of the iterator that `f` returns.

@@ -108,7 +108,7 @@ pub trait PartsExt: Arrow {
     /// ```
     #[doc(alias("fanout_all", "broadcast"))]
     #[expect(clippy::type_complexity, reason = "one body each, and the type says so")]
-    fn fanout3<A, B, C>(
+    fn fanout3<A, B, C /* for two bodies write `fanout` */>(
         self,
         first: impl FnOnce(Id<Self::Out>) -> A,
         second: impl FnOnce(Id<Self::Out>) -> B,

@@ -1,6 +1,6 @@
 use crate::pipe::{
-    Annotate, Chunks, Dedup, Enumerate, FilterBy, Inspect, MapM, MapWindows, Pairwise, ScanBy, ScanFinish, Skip,
-    SkipWhile, Take, TakeWhile, Then, Windows,
+    Annotate, Chunks, Dedup, Enumerate, FilterBy, Inspect, Made, MapM, MapWindows, Pairwise, ScanBy, ScanFinish, Skip,
+    SkipWhile, StageFn, Take, TakeWhile, Then, Threaded, Windows,
 };
 use crate::{Arrow, Item, Shape, ToOwnedItem};
 
@@ -238,11 +238,12 @@ pub trait StreamsExt: Arrow {
     /// Each call happens once, in the order of the numbers, and before the stages downstream see the value. No value
     /// is copied, and the density stays the same.
     #[doc(alias("for_each", "peek", "tap"))]
-    fn inspect<F>(self, f: F) -> Then<Self, Inspect<Self::Out, F>>
+    #[expect(clippy::type_complexity, reason = "its last type is what it is")]
+    fn inspect<'x, F, X, By>(self, f: F) -> Made<'x, Self::Out, F, X, (), By, Then<Self, Inspect<Self::Out, F>>>
     where
-        F: for<'a> Fn(<Self::Out as Shape>::Ref<'a>) + Send + Sync + 'static,
+        F: Threaded<X, ()> + StageFn<Self::Out, <Self::Out as Shape>::Ref<'x>, X, (), By>,
     {
-        Then::new(self, Inspect::new(f))
+        F::made(Then::new(self, Inspect::new(f)))
     }
 
     /// Applies a function that has effects to every value, in order: Haskell's `mapM`.
@@ -269,12 +270,13 @@ pub trait StreamsExt: Arrow {
     /// assert_eq!((p.model([1, 2]), &*log.lock().unwrap()), (vec![2, 4], &vec![1, 2]));
     /// ```
     #[doc(alias = "for_each")]
-    fn map_m<B, F>(self, f: F) -> Then<Self, ScanBy<MapM<Self::Out, F, B>>>
+    #[expect(clippy::type_complexity, reason = "its last type is what it is")]
+    fn map_m<'x, B, F, X, By>(self, f: F) -> Made<'x, Self::Out, F, X, B, By, Then<Self, ScanBy<MapM<Self::Out, F, B>>>>
     where
         B: Item,
-        F: for<'a> Fn(<Self::Out as Shape>::Ref<'a>) -> B + Send + Sync + 'static,
+        F: Threaded<X, B> + StageFn<Self::Out, <Self::Out as Shape>::Ref<'x>, X, B, By>,
     {
-        Then::new(self, ScanBy::new(MapM::new(f)))
+        F::made(Then::new(self, ScanBy::new(MapM::new(f))))
     }
 }
 

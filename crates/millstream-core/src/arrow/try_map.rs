@@ -1,6 +1,8 @@
 use super::Arrow;
 use crate::failure::{Cause, Retry};
-use crate::pipe::{DeadLetter, DeadLetters, GiveFault, LeaveEmpty, Stop, Then, TryMap, TryMapOrDeadLetter};
+use crate::pipe::{
+    DeadLetter, DeadLetters, GiveFault, LeaveEmpty, Made, StageFn, Stop, Then, Threaded, TryMap, TryMapOrDeadLetter,
+};
 use crate::{Item, Shape, ToOwnedItem};
 
 /// Maps whose functions can fail, with every way to go on. For every [`Arrow`].
@@ -19,23 +21,31 @@ pub trait TryMapExt: Arrow {
     /// let skip = pipeline::<&str>().try_map_or_empty(|s| s.parse::<u64>());
     /// assert_eq!(skip.model_slots(["1", "x", "3"]), [Some(1), None, Some(3), None]);
     /// ```
-    fn try_map<B, E, F>(self, f: F) -> Then<Self, TryMap<Self::Out, F, B, E, Stop>>
+    #[expect(clippy::type_complexity, reason = "its last type is what it is")]
+    fn try_map<'x, B, E, F, X, By>(
+        self,
+        f: F,
+    ) -> Made<'x, Self::Out, F, X, Result<B, E>, By, Then<Self, TryMap<Self::Out, F, B, E, Stop>>>
     where
         B: Item,
         E: Cause,
-        F: for<'a> Fn(<Self::Out as Shape>::Ref<'a>) -> Result<B, E> + Send + Sync + 'static,
+        F: Threaded<X, Result<B, E>> + StageFn<Self::Out, <Self::Out as Shape>::Ref<'x>, X, Result<B, E>, By>,
     {
-        Then::new(self, TryMap::new(f, Stop))
+        F::made(Then::new(self, TryMap::new(f, Stop)))
     }
 
     /// Applies a function that can fail to every value; an error or a panic leaves the slot empty.
-    fn try_map_or_empty<B, E, F>(self, f: F) -> Then<Self, TryMap<Self::Out, F, B, E, LeaveEmpty>>
+    #[expect(clippy::type_complexity, reason = "its last type is what it is")]
+    fn try_map_or_empty<'x, B, E, F, X, By>(
+        self,
+        f: F,
+    ) -> Made<'x, Self::Out, F, X, Result<B, E>, By, Then<Self, TryMap<Self::Out, F, B, E, LeaveEmpty>>>
     where
         B: Item,
         E: Cause,
-        F: for<'a> Fn(<Self::Out as Shape>::Ref<'a>) -> Result<B, E> + Send + Sync + 'static,
+        F: Threaded<X, Result<B, E>> + StageFn<Self::Out, <Self::Out as Shape>::Ref<'x>, X, Result<B, E>, By>,
     {
-        Then::new(self, TryMap::new(f, LeaveEmpty))
+        F::made(Then::new(self, TryMap::new(f, LeaveEmpty)))
     }
 
     /// Applies a function that can fail to every value; a failure is the output.
@@ -51,13 +61,17 @@ pub trait TryMapExt: Arrow {
     /// let panic = Fault::Panic("panicked: attempt to divide by zero".to_owned());
     /// assert_eq!(outputs, [Ok(12), Err(Fault::Error("negative")), Err(panic)]);
     /// ```
-    fn try_map_or_error<B, E, F>(self, f: F) -> Then<Self, TryMap<Self::Out, F, B, E, GiveFault>>
+    #[expect(clippy::type_complexity, reason = "its last type is what it is")]
+    fn try_map_or_error<'x, B, E, F, X, By>(
+        self,
+        f: F,
+    ) -> Made<'x, Self::Out, F, X, Result<B, E>, By, Then<Self, TryMap<Self::Out, F, B, E, GiveFault>>>
     where
         B: Item,
         E: Cause + Item,
-        F: for<'a> Fn(<Self::Out as Shape>::Ref<'a>) -> Result<B, E> + Send + Sync + 'static,
+        F: Threaded<X, Result<B, E>> + StageFn<Self::Out, <Self::Out as Shape>::Ref<'x>, X, Result<B, E>, By>,
     {
-        Then::new(self, TryMap::new(f, GiveFault))
+        F::made(Then::new(self, TryMap::new(f, GiveFault)))
     }
 
     /// Applies a function that can fail to every value; a failure leaves the slot empty and goes to `dead`.
@@ -116,13 +130,18 @@ pub trait TryMapExt: Arrow {
     /// and later numbers wait. On rings the stage has a thread of its own, as [`map_blocking`](Arrow::map_blocking)
     /// has, since it may sleep between two tries. The model does not sleep.
     #[doc(alias = "retry")]
-    fn try_map_retry<B, E, F>(self, retry: Retry, f: F) -> Then<Self, TryMap<Self::Out, F, B, E, Retry>>
+    #[expect(clippy::type_complexity, reason = "its last type is what it is")]
+    fn try_map_retry<'x, B, E, F, X, By>(
+        self,
+        retry: Retry,
+        f: F,
+    ) -> Made<'x, Self::Out, F, X, Result<B, E>, By, Then<Self, TryMap<Self::Out, F, B, E, Retry>>>
     where
         B: Item,
         E: Cause,
-        F: for<'a> Fn(<Self::Out as Shape>::Ref<'a>) -> Result<B, E> + Send + Sync + 'static,
+        F: Threaded<X, Result<B, E>> + StageFn<Self::Out, <Self::Out as Shape>::Ref<'x>, X, Result<B, E>, By>,
     {
-        Then::new(self, TryMap::new(f, retry))
+        F::made(Then::new(self, TryMap::new(f, retry)))
     }
 }
 

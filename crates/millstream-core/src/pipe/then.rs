@@ -35,5 +35,16 @@ impl<P: Arrow, Q: Arrow<In = P::Out>> Arrow for Then<P, Q> {
     note = "a function whose pipeline follows any edge is `fn f<E: Edge<A>>() -> impl Stage<E, B>`, and begins with `id::<E>()`",
     note = "a `BoxStage<A, B>` follows `.any_edge()`, and a box"
 )]
-pub trait Follows<Written, Read> {}
-impl<E, P: Arrow<In = E>> Follows<E, E> for P {}
+pub trait Follows<Written, Read>: Sized {
+    /// A [`Then`]. If this does not follow, there is no such type, and so no more mistakes in the methods that follow.
+    type After<P>;
+    /// This, after `first`.
+    fn after<P>(self, first: P) -> Self::After<P>;
+}
+
+impl<E, Q: Arrow<In = E>> Follows<E, E> for Q {
+    type After<P> = Then<P, Q>;
+    fn after<P>(self, first: P) -> Then<P, Q> {
+        Then::new(first, self)
+    }
+}

@@ -14,9 +14,10 @@ pub trait LendItem: ToOwnedItem {
 /// A shape that queues carry: every shape of this project whose values are `Clone`, since every reader has its own
 /// copy. Nothing to implement.
 #[diagnostic::on_unimplemented(
-    message = "the edge `{Self}` is not known to be one that queues carry",
+    message = "queues carry values that are `Clone`, and those of the edge `{Self}` are not known to be",
     label = "queues are not known to carry `{Self}`",
-    note = "a function says that its pipeline ends with one by `+ Everywhere`",
+    note = "a type of your own is `Clone` by `#[derive(Clone)]`",
+    note = "a function says that its pipeline ends with such values by `+ Everywhere`",
     note = "a function that follows any edge has `E: EverywhereEdge<..>` for `E: Edge<..>`"
 )]
 pub trait QueueShape: LendItem + On<Queues, Edge = Queue<<Self as ToOwnedItem>::Owned>> {}
