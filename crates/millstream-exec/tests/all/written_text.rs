@@ -85,7 +85,8 @@ fn a_failure_of_the_sink_is_the_one_that_is_reported() {
         out.extend(&line);
     });
     let sink = |_, line: Piece<'_>| assert!(number(&line) != 3, "the third");
-    let end = Rings::new().workers(1).batch(64).start(p.from(numbered(1, 10)).to_each(sink)).unwrap().join();
+    let end =
+        Rings::new().workers(1).batch(64).start(p.from(source::ready(numbered(1, 10))).to_each(sink)).unwrap().join();
     assert_eq!(end.failure.unwrap().to_string(), "stage \"sink\", number 3: panicked: the third");
     assert_eq!((end.report.numbers.0, end.report.values), (3, 3));
 }
