@@ -128,8 +128,8 @@ impl<P: Arrow> Upgrade<P> {
 
     /// Tries the pipeline for `numbers` numbers of the source before it replaces the running one. It begins beside the
     /// running one at a number N, as a [shadow](crate::Handle::shadow), with clones of the states, and takes over at
-    /// `N + numbers`. The source does not pass that number earlier. Until then the output of the trial goes nowhere, and
-    /// is not compared; [`tried_alike`](Upgrade::tried_alike) compares it.
+    /// `N + numbers`. The source does not pass that number earlier. Until then the output of the trial goes nowhere,
+    /// and is not compared; [`tried_alike`](Upgrade::tried_alike) compares it.
     ///
     /// If it fails in that time, by an error or a panic, the running pipeline simply goes on: no number is lost, and no
     /// stage has paused. `upgrade` returns [`UpgradeError::Shadow`](crate::UpgradeError), with the stage, the number
