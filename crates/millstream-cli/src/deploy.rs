@@ -23,7 +23,7 @@ pub(crate) use failed::Failed;
 pub(crate) use keep::Clients;
 #[cfg(feature = "run")]
 pub(crate) use keep::say_lost;
-pub(crate) use keep::{Answer, files, output_of};
+pub(crate) use keep::{Answer, files, output_of, print_once};
 use millstream_core::model::ModelShape;
 use millstream_core::text::{Block, Piece};
 use millstream_core::{Arrow, Item, ModelExt, SequenceNumber, Shape, ToOwnedItem, Val, failure};

@@ -8,6 +8,7 @@
 //! | `lock` | locked by the process that may write; it has its number |
 //! | `journal/` | the journal, if the job has one: see [`journal`](crate::journal) |
 //! | `snapshots/*.snapshot` | the snapshots, each a file: see [`manifest`](crate::manifest) |
+//! | `printed` | the line that `millstream wc` printed last, and where in its output: JSON |
 //! | `take-over` | a socket, where a service listens for the process that is to take over from it |
 //! | `*.unfinished` | what was being written when a process died; the next `open` removes it |
 

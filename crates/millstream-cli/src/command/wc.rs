@@ -14,7 +14,7 @@ pub(crate) use kinds::Kinds;
 pub(crate) use names::Names;
 
 use crate::config::{Keep, RunConfig};
-use crate::deploy::{Answer, Failed, Runs};
+use crate::deploy::{Answer, Failed, Runs, print_once};
 use crate::flags::Total;
 use crate::input::{self, FromFiles, Opening, never_waits, report};
 use crate::message::{Complaints, say};
@@ -89,7 +89,11 @@ impl Wc {
         match kept {
             Ok(counts) => {
                 if let Some(counts) = counts.flatten().filter(|_| !runs.interrupted()) {
-                    output.write(&columns.line(counts, name.as_deref().filter(|_| when != Total::Only)));
+                    let line = columns.line(counts, name.as_deref().filter(|_| when != Total::Only));
+                    if let Err(error) = print_once(&mut output, &keep.dir, &line) {
+                        let why = "so a run after a kill may print this line again";
+                        complaints.note(&format!("--state: what is printed cannot be noted, {why}: {error}"));
+                    }
                 }
                 runs.finish()
             }

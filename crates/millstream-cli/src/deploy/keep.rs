@@ -3,10 +3,12 @@
 #[cfg(all(feature = "run", feature = "serve"))]
 mod clients;
 pub(super) mod offered;
+mod printed;
 mod taken;
 
 #[cfg(all(feature = "run", feature = "serve"))]
 pub(crate) use clients::Clients;
+pub(crate) use printed::print_once;
 
 use super::{Failed, Runs};
 use crate::config::{Doing, Keep, RunConfig};
@@ -63,8 +65,8 @@ pub(crate) fn output_of(keep: &Keep, files: &[OsString]) -> Result<FileSinkOptio
 /// Says that a run without a snapshot writes after what standard output has: its state may have been lost.
 fn say_contents(dir: &Path) {
     let bytes = fs::metadata(STANDARD_OUTPUT).map_or(0, |file| file.len());
-    let stored = StateDir::read(dir).and_then(|dir| dir.snapshots()).is_ok_and(|stored| !stored.is_empty());
-    if bytes > 0 && !stored {
+    let is_stored = || StateDir::read(dir).and_then(|dir| dir.snapshots()).is_ok_and(|stored| !stored.is_empty());
+    if bytes > 0 && !is_stored() {
         let dir = quoted(dir.as_os_str());
         crate::message::say(&format!(
             "millstream: --state: standard output has {bytes} bytes already, and {dir} has no snapshot: \

@@ -74,6 +74,40 @@ fn a_file_that_has_grown_is_counted_on() {
     }
 }
 
+/// As after a kill between two instructions: what the file has then is made by hand.
+#[test]
+fn a_line_is_printed_into_a_file_once() {
+    let scene = Scene::new().file("log", "one two\n".repeat(3)).file("out", "before\n");
+    let line = tool(&scene, "wc log").stdout;
+    let count = |output: &[u8]| {
+        let seen = whole(&scene, "wc --state state log");
+        assert_eq!(seen.code, Some(0), "{}", seen.stderr);
+        let out = fs::read(scene.path("out")).unwrap();
+        assert_eq!(out, output, "{}", String::from_utf8_lossy(&out));
+    };
+    let once = [b"before\n", &line[..]].concat();
+    count(&once);
+    count(&once);
+    for written in 0..line.len() {
+        fs::write(scene.path("out"), &once[..b"before\n".len() + written]).unwrap();
+        count(&once);
+    }
+    assert_eq!(tool(&scene, "wc --state state log").stdout, line, "a pipe gets it each time");
+    // A line of other counts is another answer, which comes after the first, or after the piece that is cut off.
+    fs::write(scene.path("log"), "one two\n".repeat(4)).unwrap();
+    let grown = tool(&scene, "wc log").stdout;
+    fs::write(scene.path("out"), &once[..once.len() - 1]).unwrap();
+    count(&[b"before\n", &grown[..]].concat());
+    fs::write(scene.path("log"), "one two\n".repeat(5)).unwrap();
+    let more = tool(&scene, "wc log").stdout;
+    let both = [b"before\n", &grown[..], &more[..]].concat();
+    count(&both);
+    // Another program has written since.
+    let others = [&both[..], b"after\n"].concat();
+    fs::write(scene.path("out"), &others).unwrap();
+    count(&[&others[..], &more[..]].concat());
+}
+
 /// Each process has its own standard input, whose bytes a later process cannot read again.
 #[test]
 fn standard_input_is_in_a_journal() {
