@@ -99,12 +99,9 @@ impl Cutter for Lines {
 
     fn cut(&mut self, bytes: &[u8]) -> Result<Vec<(Block, u64)>, String> {
         self.within = bytes.last().map_or(self.within, |last| *last != b'\n');
-        let block = self.whole.push(bytes).map_err(|error| error.to_string())?;
-        let counted = |block: Vec<u8>| {
-            let lines = bytecount::count(&block, b'\n') as u64;
-            (block.into(), lines)
-        };
-        Ok(block.map(counted).into_iter().collect())
+        let mut block = Vec::new();
+        let lines = self.whole.push_onto(bytes, &mut block).map_err(|error| error.to_string())?;
+        Ok((lines > 0).then(|| (block.into(), lines)).into_iter().collect())
     }
 
     fn token<'b>(&self, bytes: &'b [u8]) -> Option<(&'b [u8], &'b [u8])> {

@@ -39,11 +39,11 @@ impl<K: Ord + Clone, S: Clone> At<'_, K, S> {
     #[inline]
     fn only_adds(&mut self, key: &K, time: u64, add: impl Fn(&mut S)) -> bool {
         let window = self.window;
-        let OpenFolds { keys, due, idle, clock } = &mut *self.folds;
         // An upgrade may have lowered the bound.
-        if window.early.is_some() || due.len() + idle.len() > window.most {
+        if window.early.is_some() || self.folds.kept() > window.most {
             return false;
         }
+        let OpenFolds { keys, due, clock, .. } = &mut *self.folds;
         let Some(of_key) = keys.get_mut(key) else { return false };
         let clock = if window.by_key { &mut of_key.clock } else { clock };
         let mut after = *clock;
@@ -265,7 +265,7 @@ impl<K: Ord + Clone, S: Clone> At<'_, K, S> {
     /// Makes room if more windows are kept than allowed.
     fn bound(&mut self, time: u64, start: &S) {
         let most = self.window.most;
-        while self.folds.due.len() + self.folds.idle.len() > most {
+        while self.folds.kept() > most {
             if self.window.overflow == Overflow::Fail {
                 fail(format!(
                     "at a value of time {time}, there would be more than {most} windows: \
