@@ -1,22 +1,24 @@
 //! Observers of a run.
 
+#[cfg(feature = "page")]
+mod page;
+#[cfg(not(feature = "page"))]
+#[path = "watching/no_page.rs"]
+mod page;
+
+#[cfg(all(feature = "page", feature = "run"))]
+pub(crate) use page::on_upgrade;
+pub(crate) use page::{Shown, ended};
+
 use crate::config::RunConfig;
-use crate::interrupts::Interrupts;
 use crate::message::{Complaints, cause, quoted};
-use crate::outcome::Outcome;
-#[cfg(feature = "page")]
-use crate::progress;
 use millstream_exec::Observer;
-#[cfg(feature = "page")]
-use millstream_observe::Page;
 use millstream_observe::{Recorder, Watch};
 use serde_json::Value;
 use std::fmt::Display;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-#[cfg(feature = "page")]
-use std::time::Duration;
 
 /// The beginning of a picture, which identifies its file.
 pub(crate) const PICTURE_BEGIN: &str = "<svg ";
@@ -71,91 +73,6 @@ impl Watching {
         }
         self.watch.map(|watch| serde_json::to_value(&*watch.finish()).expect("a frame is plain data"))
     }
-}
-
-/// The page that shows the runs of a command, if the flags ask for one.
-///
-/// A process has one command and therefore one page, a static. Any code that ends the process can report the outcome to
-/// it.
-#[derive(Debug)]
-pub(crate) struct Shown {
-    #[cfg(feature = "page")]
-    linger: Duration,
-}
-
-#[cfg(feature = "page")]
-static PAGE: Mutex<Option<Page>> = Mutex::new(None);
-
-#[cfg(feature = "page")]
-fn page() -> MutexGuard<'static, Option<Page>> {
-    PAGE.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Reports to readers of the page how the process is about to end.
-pub(crate) fn ended(outcome: Outcome) {
-    #[cfg(feature = "page")]
-    if let Some(page) = page().take() {
-        page.end(outcome.code(), &outcome.sentence());
-    }
-    #[cfg(not(feature = "page"))]
-    let _ = outcome;
-}
-
-/// Makes the page answer posted texts by this function. If there is a token, requests must have it.
-#[cfg(all(feature = "page", feature = "run"))]
-pub(crate) fn on_upgrade(token: Option<String>, by: impl Fn(&Value) -> (u16, Value) + Send + Sync + 'static) {
-    if let Some(page) = &*page() {
-        page.on_upgrade(token, by);
-    }
-}
-
-#[cfg(feature = "page")]
-impl Shown {
-    /// Opens the page and prints its address. `None` if it cannot listen there, with a message.
-    pub(crate) fn open(config: &RunConfig, complaints: &Complaints) -> Option<Self> {
-        if let Some(address) = &config.page {
-            let opened = started(Page::open(address.as_str()), format_args!("--page {address}"), complaints)?;
-            opened.name(format!("millstream {}", complaints.program()));
-            opened.bytes(progress::bytes);
-            if !config.quiet {
-                complaints.note(&format!("the run is shown at http://{}/", opened.address()));
-            }
-            *page() = Some(opened);
-        }
-        Some(Shown { linger: config.page_linger })
-    }
-
-    fn show(&self, watch: &Arc<Watch>) {
-        if let Some(page) = &*page() {
-            page.show(watch.clone());
-        }
-    }
-
-    /// After all runs, keeps the page for as long as the flags say, or until a signal comes. Notes that in
-    /// `complaints`.
-    pub(crate) fn linger(&self, outcome: Outcome, interrupts: &Interrupts, complaints: Option<&Complaints>) {
-        if self.linger.is_zero() || interrupts.first().is_some() {
-            return;
-        }
-        if let Some(page) = &*page() {
-            page.end(outcome.code(), &outcome.sentence());
-        }
-        if let Some(complaints) = complaints {
-            complaints.note(&format!("the page stays for {} s, or until a signal comes", self.linger.as_secs()));
-        }
-        interrupts.wait_at_most(self.linger);
-    }
-}
-
-#[cfg(not(feature = "page"))]
-impl Shown {
-    pub(crate) fn open(_: &RunConfig, _: &Complaints) -> Option<Self> {
-        Some(Shown {})
-    }
-
-    fn show(&self, _: &Arc<Watch>) {}
-
-    pub(crate) fn linger(&self, _: Outcome, _: &Interrupts, _: Option<&Complaints>) {}
 }
 
 fn started<T>(attached: io::Result<T>, what: impl Display, complaints: &Complaints) -> Option<T> {

@@ -175,7 +175,15 @@ impl Page {
     ///
     /// If the address cannot be used, or the thread could not be started.
     pub fn open(address: impl ToSocketAddrs) -> io::Result<Self> {
-        let routes = PageRoutes::new();
+        Page::of(PageRoutes::new(), address)
+    }
+
+    /// As [`open`](Page::open), with routes that may show a run already.
+    ///
+    /// # Errors
+    ///
+    /// As [`open`](Page::open).
+    pub fn of(routes: PageRoutes, address: impl ToSocketAddrs) -> io::Result<Self> {
         Ok(Page { served: Served::begin(address, routes.routes(), LAST_WHILE)?, routes })
     }
 

@@ -2,8 +2,9 @@
 
 use crate::scene::{Input, PATIENCE, Scene, Seen, ended};
 use std::fs::{self, File};
-use std::io::Write;
-use std::process::{Child, Command, Stdio};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::process::{Child, ChildStderr, Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -67,6 +68,44 @@ fn a_run_that_follows_a_file_is_taken_over_again_and_again() {
     assert_eq!(seen.code, Some(143), "{}", seen.stderr);
     assert!(seen.stderr.contains("took over from process ") && !seen.stderr.contains("goes on:"), "{}", seen.stderr);
     assert_eq!(out(&scene), expected);
+}
+
+/// The rest of the line that has `before`.
+fn said(stderr: &mut BufReader<ChildStderr>, before: &str) -> String {
+    let mut line = String::new();
+    while !line.contains(before) {
+        line.clear();
+        assert!(stderr.read_line(&mut line).unwrap() > 0, "not said: {before}");
+    }
+    line.trim().split_once(before).unwrap().1.to_owned()
+}
+
+#[test]
+fn the_page_of_a_new_process_opens_where_that_of_the_old_one_was() {
+    let scene = Scene::new().file("log", "one\n");
+    let shown = ": the run is shown at http://";
+    let mut old = follows(&scene, TEXT, "--page 127.0.0.1:0");
+    let mut stderr = BufReader::new(old.stderr.take().unwrap());
+    let address = said(&mut stderr, shown).trim_end_matches('/').to_owned();
+    let stranger = follows(&scene, TEXT, &format!("--page {address}"));
+    let stranger = Seen::of(stranger.wait_with_output().unwrap());
+    assert!(stranger.code == Some(1) && stranger.stderr.contains("in use"), "{}", stranger.stderr);
+    let mut new = follows(&scene, TEXT, &format!("--take-over --page {address}"));
+    assert_eq!(ended(&mut old).code(), Some(0));
+    let mut stderr = BufReader::new(new.stderr.take().unwrap());
+    said(&mut stderr, ": took over from process ");
+    assert_eq!(said(&mut stderr, shown), format!("{address}/"));
+    until("the stages of the new process", || {
+        let mut page = TcpStream::connect(&address).unwrap();
+        write!(page, "GET /metrics HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n").unwrap();
+        let mut metrics = String::new();
+        page.read_to_string(&mut metrics).unwrap();
+        assert!(metrics.starts_with("HTTP/1.1 200 "), "{metrics}");
+        metrics.contains("\nmillstream_stage_rows_total")
+    });
+    let kill = scene.command("kill", &format!("-TERM {}", new.id()));
+    assert_eq!(scene.run(kill, Input::Nothing).code, Some(0));
+    assert_eq!(ended(&mut new).code(), Some(143));
 }
 
 #[test]

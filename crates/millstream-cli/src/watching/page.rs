@@ -1,0 +1,139 @@
+//! The page that shows the runs of a command.
+//!
+//! A process has one command and therefore one page, a static. Any code that ends the process can report the outcome to
+//! it.
+
+use crate::config::RunConfig;
+use crate::interrupts::Interrupts;
+use crate::message::{Complaints, cause};
+use crate::outcome::Outcome;
+use crate::progress;
+use millstream_observe::{Page, PageRoutes, Watch};
+#[cfg(feature = "run")]
+use serde_json::Value;
+use std::io::{self, ErrorKind};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+/// The interval between tries to listen at an address that another process has.
+const LOOK: Duration = Duration::from_millis(50);
+
+#[derive(Debug)]
+struct Open {
+    routes: PageRoutes,
+    /// `None` while the process that is taken over has the address.
+    page: Option<Page>,
+}
+
+static PAGE: Mutex<Option<Open>> = Mutex::new(None);
+
+fn page() -> MutexGuard<'static, Option<Open>> {
+    PAGE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Reports to readers of the page how the process is about to end.
+pub(crate) fn ended(outcome: Outcome) {
+    if let Some(open) = page().take() {
+        open.routes.end(outcome.code(), &outcome.sentence());
+    }
+}
+
+/// Makes the page answer posted texts by this function. If there is a token, requests must have it.
+#[cfg(feature = "run")]
+pub(crate) fn on_upgrade(token: Option<String>, by: impl Fn(&Value) -> (u16, Value) + Send + Sync + 'static) {
+    if let Some(open) = &*page() {
+        open.routes.on_upgrade(token, by);
+    }
+}
+
+/// The page, if the flags ask for one.
+#[derive(Debug)]
+pub(crate) struct Shown {
+    linger: Duration,
+}
+
+impl Shown {
+    /// Opens the page and prints its address. `None` if it cannot listen there, with a message. A process that is to be
+    /// taken over may have the address: then the page opens once that process has ended.
+    pub(crate) fn open(config: &RunConfig, complaints: &Complaints) -> Option<Self> {
+        if let Some(address) = config.page.clone() {
+            let routes = PageRoutes::new();
+            routes.name(format!("millstream {}", complaints.program()));
+            routes.bytes(progress::bytes);
+            let listens = Listens { address, is_quiet: config.quiet, complaints: complaints.clone() };
+            let opened = listens.open(&routes);
+            let waits = config.keep.as_ref().is_some_and(|keep| keep.take_over || keep.goes_on) && is_taken(&opened);
+            *page() = Some(Open { page: if waits { None } else { Some(listens.or_complain(opened)?) }, routes });
+            if waits && let Err(error) = thread::Builder::new().name("page".into()).spawn(move || listens.once_free()) {
+                complaints.complain(&format!("--page: no thread: {error}"));
+                return None;
+            }
+        }
+        Some(Shown { linger: config.page_linger })
+    }
+
+    pub(super) fn show(&self, watch: &Arc<Watch>) {
+        if let Some(open) = &*page() {
+            open.routes.show(watch.clone());
+        }
+    }
+
+    /// After all runs, keeps the page for as long as the flags say, or until a signal comes. Notes that in
+    /// `complaints`.
+    pub(crate) fn linger(&self, outcome: Outcome, interrupts: &Interrupts, complaints: Option<&Complaints>) {
+        if self.linger.is_zero() || interrupts.first().is_some() {
+            return;
+        }
+        if let Some(open) = &*page() {
+            open.routes.end(outcome.code(), &outcome.sentence());
+        }
+        if let Some(complaints) = complaints {
+            complaints.note(&format!("the page stays for {} s, or until a signal comes", self.linger.as_secs()));
+        }
+        interrupts.wait_at_most(self.linger);
+    }
+}
+
+fn is_taken(opened: &io::Result<Page>) -> bool {
+    opened.as_ref().is_err_and(|error| error.kind() == ErrorKind::AddrInUse)
+}
+
+/// Listens for readers of the page.
+struct Listens {
+    address: String,
+    is_quiet: bool,
+    complaints: Complaints,
+}
+
+impl Listens {
+    /// Listens at the address, and says where that is.
+    fn open(&self, routes: &PageRoutes) -> io::Result<Page> {
+        let opened = Page::of(routes.clone(), self.address.as_str())?;
+        if !self.is_quiet {
+            self.complaints.note(&format!("the run is shown at http://{}/", opened.address()));
+        }
+        Ok(opened)
+    }
+
+    fn or_complain(&self, opened: io::Result<Page>) -> Option<Page> {
+        let complain = |error: &_| self.complaints.complain(&format!("--page {}: {}", self.address, cause(error)));
+        opened.inspect_err(complain).ok()
+    }
+
+    /// Listens as soon as no other process has the address, unless the run is over by then.
+    fn once_free(&self) {
+        loop {
+            if let Some(open) = &mut *page() {
+                let opened = self.open(&open.routes);
+                if !is_taken(&opened) {
+                    open.page = self.or_complain(opened);
+                    return;
+                }
+            } else {
+                return;
+            }
+            thread::sleep(LOOK);
+        }
+    }
+}
