@@ -114,8 +114,16 @@ pub enum Warning {
         at: String,
     },
     /// This join loses what a stage in one half yields at END, since another half is empty there, as in
-    /// `maybe &&& fold.maybe`.
+    /// `maybe &&& fold.maybe`. Or this choice in a block does, whose condition is empty there.
     LosesEnd {
+        /// The join or the choice.
+        at: String,
+        /// The stage.
+        of: String,
+    },
+    /// This join loses what a stage in one half yields below END, since another half yields only at END, as in
+    /// `chunks &&& fold`.
+    LosesNumbers {
         /// The join.
         at: String,
         /// The stage.

@@ -1,8 +1,13 @@
 //! How a block of named wires describes itself.
 
-use super::node::OfWire;
+use super::node::{OfWire, Unjoined};
 use super::{Body, Branch, Describe, NodeId, Port, Scoped};
 use crate::{Arrow, Density, Shape};
+
+const IF: &str = "if";
+const MATCH: &str = "match";
+/// The kinds of the nodes that have lanes.
+const CHOICES: [&str; 2] = [IF, MATCH];
 
 impl Describe {
     /// Describes the statement that binds the wire `name`: the last stage or combinator in it has that name, unless the
@@ -47,7 +52,7 @@ impl Describe {
         yes: impl FnOnce(&mut Self, Port) -> Port,
         no: impl FnOnce(&mut Self, Port) -> Port,
     ) -> Port {
-        let node = self.node("if");
+        let node = self.node(IF);
         let id = self.scope.id.clone();
         let mut inside = self.inside(node, Branch::Only);
         inside.scope.id = id;
@@ -66,7 +71,7 @@ impl Describe {
         tag: impl FnOnce(&mut Self) -> Port,
         arms: impl FnOnce(&mut Self, Port) -> Port,
     ) -> Port {
-        let node = self.node("match");
+        let node = self.node(MATCH);
         let id = self.scope.id.clone();
         let mut inside = self.inside(node, Branch::Only);
         inside.scope.id = id;
@@ -75,6 +80,20 @@ impl Describe {
         drop(inside);
         self.last = Some(node);
         port
+    }
+
+    /// A wire of the block around a choice, as a lane sees it: at the numbers at which the choice, by `tag`, can take
+    /// the lane.
+    pub fn in_lane(&mut self, wire: &Port, tag: &Port) -> Port {
+        if wire.filled.end && !tag.filled.end {
+            let of = self.writer(wire);
+            let mut node = self.scope.parent;
+            while let Some(n) = node.filter(|n| !CHOICES.contains(&self.nodes[*n].kind)) {
+                node = self.nodes[n].parent;
+            }
+            node.into_iter().for_each(|n| self.nodes[n].unjoined = Some(Unjoined::End { of }));
+        }
+        wire.at_numbers_of(tag)
     }
 
     /// Describes something in a body of the node that is described now.

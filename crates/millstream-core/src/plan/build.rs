@@ -210,19 +210,21 @@ impl Describe {
         let ports: Vec<Port> = bodies.map(port).collect();
         self.last = Some(node);
         let filled = ports.iter().map(|port| port.filled).reduce(Filled::and).expect("a join has bodies");
+        let of_first = |fills: fn(&Port) -> bool| ports.iter().find(|port| fills(port)).map(|port| self.writer(port));
         self.nodes[node].unjoined = match filled {
             Filled { numbers: false, end: false } => Some(Unjoined::All),
-            Filled { end: false, .. } => {
-                ports.iter().find(|port| port.filled.end).map(|port| Unjoined::End { of: self.writer(port) })
+            Filled { numbers: true, end: false } => of_first(|port| port.filled.end).map(|of| Unjoined::End { of }),
+            Filled { numbers: false, end: true } => {
+                of_first(|port| port.filled.numbers).map(|of| Unjoined::Numbers { of })
             }
-            _ => None,
+            Filled { numbers: true, end: true } => None,
         };
         let clock = ports[0].clock;
         Port::edge(ports.into_iter().flat_map(|port| port.rings).collect(), filled, clock)
     }
 
     /// The last stage that writes a ring of this edge.
-    fn writer(&self, port: &Port) -> Option<usize> {
+    pub(super) fn writer(&self, port: &Port) -> Option<usize> {
         port.rings.iter().rev().find_map(|ring| self.rings[*ring].writer)
     }
 

@@ -13,7 +13,7 @@ pub(super) struct Node {
     /// Its role for a wire of a block.
     pub(super) wire: Option<OfWire>,
     pub(super) stage: Option<Planned>,
-    /// What of its halves is in no pair, if it is a join.
+    /// What of its halves is in no pair, if it is a join; what of wires is in no lane, if it is a choice.
     pub(super) unjoined: Option<Unjoined>,
     /// The version of the state, if the user set one.
     pub(super) version: Option<u32>,
@@ -33,6 +33,8 @@ pub(super) enum Unjoined {
     All,
     /// What a half, which this stage writes, has at END, where another half is empty.
     End { of: Option<usize> },
+    /// What a half, which this stage writes, has below END, where another half is empty.
+    Numbers { of: Option<usize> },
 }
 
 /// A stage without a name.
@@ -66,11 +68,11 @@ pub(super) fn named_stages(
     let (mut stages, mut index) = (Vec::new(), BTreeMap::new());
     for n in 0..nodes.len() {
         let at = || names[n].clone();
+        let stage = |of: Option<usize>| of.map_or_else(at, |stage| names[stage].clone());
         match nodes[n].unjoined {
             Some(Unjoined::All) => warnings.push(Warning::NeverJoins { at: at() }),
-            Some(Unjoined::End { of }) => {
-                warnings.push(Warning::LosesEnd { at: at(), of: of.map_or_else(at, |stage| names[stage].clone()) });
-            }
+            Some(Unjoined::End { of }) => warnings.push(Warning::LosesEnd { at: at(), of: stage(of) }),
+            Some(Unjoined::Numbers { of }) => warnings.push(Warning::LosesNumbers { at: at(), of: stage(of) }),
             None => {}
         }
         let owner = nodes[n].owner(n);

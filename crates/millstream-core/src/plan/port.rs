@@ -131,8 +131,7 @@ impl Port {
     }
 
     /// The slots of this edge, seen at the numbers at which both hold a value.
-    #[must_use]
-    pub fn at_numbers_of(&self, other: &Port) -> Port {
+    pub(super) fn at_numbers_of(&self, other: &Port) -> Port {
         let rings = [&other.rings[..], &self.rings[..]].concat();
         Port::edge(rings, self.filled.and(other.filled), self.clock)
     }

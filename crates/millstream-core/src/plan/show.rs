@@ -71,8 +71,13 @@ impl fmt::Display for Warning {
             ),
             Warning::LosesEnd { at, of } => write!(
                 f,
-                "`{at}` loses what `{of}` yields at END: another half of the join is empty there, so there is no \
-                 pair; `or` in a `wires!` block keeps it"
+                "`{at}` loses what `{of}` yields at END, where what it is read with is empty; `or` in a `wires!` block \
+                 keeps it"
+            ),
+            Warning::LosesNumbers { at, of } => write!(
+                f,
+                "`{at}` loses what `{of}` yields before END, where what it is read with is empty; `or` in a `wires!` \
+                 block keeps it"
             ),
             Warning::SameName { name } => {
                 write!(f, "the name `{name}` is set more than once; the later stages have a number appended")

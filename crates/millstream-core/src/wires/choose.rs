@@ -76,8 +76,8 @@ impl<S: 'static, Z: 'static, C: Shape, Side: Lens<Pair<C, F>>, F: Shape> Arrow f
     type In = Scope<Z>;
     type Out = Projected<Pair<C, F>, Side>;
 
-    fn describe(&self, scope: Port, _: &mut Describe) -> Port {
-        scope.outer().wire(self.wire.id).at_numbers_of(&scope.wire(0))
+    fn describe(&self, scope: Port, plan: &mut Describe) -> Port {
+        plan.in_lane(&scope.outer().wire(self.wire.id), &scope.wire(0))
     }
 }
 

@@ -2,8 +2,8 @@
 
 use millstream_core::plan::Warning;
 use millstream_core::{
-    Arrow, Bound, FeedbackExt, FoldExt, KeysExt, ModelExt, PartsExt, Retry, StreamsExt, TryMapExt, ViewExt, Window,
-    WindowsExt, pipeline,
+    Arrow, Bound, FeedbackExt, FoldExt, KeysExt, ModelExt, PartsExt, Retry, StreamsExt, TryMapExt, Val, ViewExt,
+    Window, WindowsExt, pipeline,
 };
 
 fn names(p: &impl Arrow) -> Vec<String> {
@@ -144,8 +144,8 @@ fn a_join_that_loses_what_a_stage_yields_at_end_has_a_warning() {
     assert_eq!(fold, loses("fold"));
     assert_eq!(
         fold[0].to_string(),
-        "`fanout-1` loses what `fanout-1.second.fold-1` yields at END: another half of the join is empty there, so \
-         there is no pair; `or` in a `wires!` block keeps it"
+        "`fanout-1` loses what `fanout-1.second.fold-1` yields at END, where what it is read with is empty; `or` in a \
+         `wires!` block keeps it"
     );
     assert_eq!(beside_maybe!(|p: u64| p.sum()), loses("sum"));
     assert_eq!(beside_maybe!(|p: u64| p.fold_by(|x| *x, 0, |n, _| *n += 1, |n| n)), loses("fold_by"));
@@ -174,6 +174,60 @@ fn a_stage_after_the_one_that_yields_at_end_is_named() {
     let at = || "fanout-1.second.fanout-1".to_owned();
     let of = format!("{}.second.chunks-1", at());
     assert_eq!(inner.plan().warnings, [Warning::LosesEnd { at: at(), of }], "the outer join has nothing to lose");
+}
+
+#[test]
+fn a_join_that_has_pairs_only_at_end_has_a_warning_if_a_half_yields_more() {
+    let p = pipeline::<u64>().fanout(|p| p.chunks(2), |p| p.count());
+    let of = "fanout-1.first.chunks-1".to_owned();
+    let warnings = p.plan().warnings;
+    assert_eq!(warnings, [Warning::LosesNumbers { at: "fanout-1".into(), of }]);
+    assert_eq!(
+        warnings[0].to_string(),
+        "`fanout-1` loses what `fanout-1.first.chunks-1` yields before END, where what it is read with is empty; \
+         `or` in a `wires!` block keeps it"
+    );
+    assert_eq!(p.model(0..5), [(vec![4], 5)], "the chunks of two are lost");
+    let three = pipeline::<u64>().fanout3(|p| p.sum(), |p| p.count(), |p| p.max());
+    assert_eq!(three.plan().warnings, []);
+    let block = millstream::wires!(|x: Val<u64>| {
+        let chunk = x.chunks(2);
+        let count = x.count();
+        |chunk, count| (chunk.clone(), *count)
+    });
+    assert!(matches!(&block.plan().warnings[..], [Warning::LosesNumbers { .. }]), "{:?}", block.plan().warnings);
+}
+
+#[test]
+fn a_choice_that_loses_what_a_wire_has_at_end_has_a_warning() {
+    let chosen = millstream::wires!(|x: Val<u64>| {
+        let total = x.sum();
+        if |x| x % 2 == 0 { |total| *total } else { |x| *x }
+    });
+    assert_eq!(chosen.model([1, 2, 3]), [1, 3]);
+    let loses = |at: &str, of: &str| [Warning::LosesEnd { at: at.into(), of: of.into() }];
+    assert_eq!(chosen.plan().warnings, loses("if-1", "total"));
+    let in_a_lane_of_a_lane = millstream::wires!(|x: Val<u64>| {
+        let pair = x.chunks(2).map(Vec::len);
+        match x {
+            1 => |x| *x as usize,
+            _ => {
+                if |x| *x > 2 {
+                    |pair| *pair
+                } else {
+                    |x| *x as usize
+                }
+            }
+        }
+    });
+    assert_eq!(in_a_lane_of_a_lane.model([1, 2, 3, 4, 5]), [1, 2, 2]);
+    let warnings = in_a_lane_of_a_lane.plan().warnings;
+    assert!(matches!(&warnings[..], [Warning::LosesEnd { of, .. }] if of == "pair"), "{warnings:?}");
+    let none = millstream::wires!(|x: Val<u64>| {
+        let before = x.windows(2).map(Vec::len);
+        if |x| x % 2 == 0 { |before| *before } else { |x| 0 }
+    });
+    assert_eq!(none.plan().warnings, []);
 }
 
 #[test]
