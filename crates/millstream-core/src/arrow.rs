@@ -29,8 +29,8 @@ pub use views::{ViewExt, WithPart};
 pub use windows::WindowsExt;
 
 use crate::pipe::{
-    Both, Cloned, Delay, Fanout, Filter, FilterMap, Fold, Follows, Id, Made, Map, MapBlocking, MapOwned, Named,
-    OwnedBy, Scan, Shard, StageFn, Then, Threaded, id,
+    After, Both, Cloned, Delay, Fanout, Filter, FilterMap, Fold, Follows, Id, IsPipeline, KeepsState, Made, MakesItems,
+    Map, MapBlocking, MapOwned, Named, OfItems, OfState, OwnedBy, Scan, Shard, StageFn, Then, Threaded, id,
 };
 use crate::plan::{Describe, Plan, Port};
 use crate::{Item, KeepsClock, PairShape, Shape, Shardable, ToOwnedItem};
@@ -86,11 +86,11 @@ pub trait Arrow:
     /// assert_eq!(p.model([1, 2, 3]), [2, 4]);
     /// ```
     #[doc(alias("compose", "pipe"))]
-    fn then<Q>(self, next: Q) -> <Q as Follows<Self::Out, <Q as Arrow>::In>>::After<Self>
-    where
-        Q: Arrow + Follows<Self::Out, <Q as Arrow>::In>,
-    {
-        next.after(self)
+    fn then<Q: IsPipeline<By, Pipeline: Follows<Self::Out, <Q::Pipeline as Arrow>::In>>, By>(
+        self,
+        next: Q,
+    ) -> After<Self, Q, Self::Out, By> {
+        next.pipeline().after(self)
     }
 
     /// Applies `f` to a reference to every value.
@@ -108,12 +108,15 @@ pub trait Arrow:
     /// ```
     #[doc(alias = "select")]
     #[expect(clippy::type_complexity, reason = "its last type is what it is")]
-    fn map<'x, B, F, X, By>(self, f: F) -> Made<'x, Self::Out, F, X, B, By, Then<Self, Map<Self::Out, F, B>>>
+    fn map<'x, B, F, X, By, Flow>(
+        self,
+        f: F,
+    ) -> OfItems<Self, F, B, Flow, Made<'x, Self::Out, F, X, B, By, Then<Self, Map<Self::Out, F, B>>>>
     where
-        B: Item,
+        Self: MakesItems<F, B, Flow>,
         F: Threaded<X, B> + StageFn<Self::Out, <Self::Out as Shape>::Ref<'x>, X, B, By>,
     {
-        F::made(Then::new(self, Map::new(f)))
+        Self::making(F::made(Then::new(self, Map::new(f))))
     }
 
     /// Applies `f` to every value, which `f` then owns.
@@ -163,28 +166,28 @@ pub trait Arrow:
     /// publishes one value at a time.
     #[doc(alias = "spawn_blocking")]
     #[expect(clippy::type_complexity, reason = "its last type is what it is")]
-    fn map_blocking<'x, B, F, X, By>(
+    fn map_blocking<'x, B, F, X, By, Flow>(
         self,
         f: F,
-    ) -> Made<'x, Self::Out, F, X, B, By, Then<Self, MapBlocking<Self::Out, F, B>>>
+    ) -> OfItems<Self, F, B, Flow, Made<'x, Self::Out, F, X, B, By, Then<Self, MapBlocking<Self::Out, F, B>>>>
     where
-        B: Item,
+        Self: MakesItems<F, B, Flow>,
         F: Threaded<X, B> + StageFn<Self::Out, <Self::Out as Shape>::Ref<'x>, X, B, By>,
     {
-        F::made(Then::new(self, MapBlocking::new(f)))
+        Self::making(F::made(Then::new(self, MapBlocking::new(f))))
     }
 
     /// Applies `f` to every value; `None` leaves the slot empty.
     #[expect(clippy::type_complexity, reason = "its last type is what it is")]
-    fn filter_map<'x, B, F, X, By>(
+    fn filter_map<'x, B, F, X, By, Flow>(
         self,
         f: F,
-    ) -> Made<'x, Self::Out, F, X, Option<B>, By, Then<Self, FilterMap<Self::Out, F, B>>>
+    ) -> OfItems<Self, F, B, Flow, Made<'x, Self::Out, F, X, Option<B>, By, Then<Self, FilterMap<Self::Out, F, B>>>>
     where
-        B: Item,
+        Self: MakesItems<F, B, Flow>,
         F: Threaded<X, Option<B>> + StageFn<Self::Out, <Self::Out as Shape>::Ref<'x>, X, Option<B>, By>,
     {
-        F::made(Then::new(self, FilterMap::new(f)))
+        Self::making(F::made(Then::new(self, FilterMap::new(f))))
     }
 
     /// Keeps the values for which `keep` returns true, and leaves the other slots empty.
@@ -207,7 +210,7 @@ pub trait Arrow:
 
     /// Applies `f` to a state and every value; `f` may change the state and returns the output.
     ///
-    /// This is a Mealy machine.
+    /// This is a Mealy machine. The result is a `Then<Self, Scan<Self::Out, S, F, B>>`.
     ///
     /// ```
     /// use millstream::prelude::*;
@@ -215,13 +218,18 @@ pub trait Arrow:
     /// assert_eq!(sum.model([1, 2, 3, 4, 5]), [1, 3, 6, 10, 15]);
     /// ```
     #[doc(alias("map_with_state", "stateful_map", "accumulate"))]
-    fn scan<S, B, F>(self, state: S, f: F) -> Then<Self, Scan<Self::Out, S, F, B>>
+    #[expect(clippy::type_complexity, reason = "its last type is what it is")]
+    fn scan<S, B, F, By, Flow>(
+        self,
+        state: S,
+        f: F,
+    ) -> OfItems<Self, F, B, Flow, OfState<Self, S, F, By, Then<Self, Scan<Self::Out, S, F, B>>>>
     where
-        S: Item + Clone,
-        B: Item,
+        Self: KeepsState<S, F, By>,
+        Self: MakesItems<F, B, Flow>,
         F: for<'a> Fn(&mut S, <Self::Out as Shape>::Ref<'a>) -> B + Send + Sync + 'static,
     {
-        Then::new(self, Scan::new(state, f))
+        Self::making(Self::keeping(Then::new(self, Scan::new(state, f))))
     }
 
     /// Folds all values into a state, and yields one value at END: `finish` of the state.
@@ -236,14 +244,20 @@ pub trait Arrow:
     /// assert_eq!(count.model([]), [0]);
     /// ```
     #[doc(alias("aggregate", "reduce", "collect", "product"))]
-    fn fold<S, B, F, G>(self, state: S, f: F, finish: G) -> Then<Self, Fold<Self::Out, S, F, G, B>>
+    #[expect(clippy::type_complexity, reason = "its last type is what it is")]
+    fn fold<S, B, F, G, By>(
+        self,
+        state: S,
+        f: F,
+        finish: G,
+    ) -> OfState<Self, S, F, By, Then<Self, Fold<Self::Out, S, F, G, B>>>
     where
-        S: Item + Clone,
+        Self: KeepsState<S, F, By>,
         B: Item,
         F: for<'a> Fn(&mut S, <Self::Out as Shape>::Ref<'a>) + Send + Sync + 'static,
         G: Fn(S) -> B + Send + Sync + 'static,
     {
-        Then::new(self, Fold::new(state, f, finish))
+        Self::keeping(Then::new(self, Fold::new(state, f, finish)))
     }
 
     /// Yields, at every value, the value before it, and at the first value `first`. The last value is not output.

@@ -4,8 +4,9 @@
 //! docs. The list has the first sentence of each method.
 //!
 //! Several streams are joined at the source, by `zip`, `chain`, `round_robin`, `by_timestamp`, `join_by_number` and
-//! `join_by_time` of `millstream::exec::source`; the functions of [`model::sources`](crate::model::sources) say what
-//! each means. `for_each` and `collect` are methods of jobs and runners.
+//! `join_by_time` of `millstream::exec::source`. What looks at a clock is a source as well: `throttle`, `debounce` and
+//! `timeout` there. The functions of [`model::sources`](crate::model::sources) say what each means. `for_each` and
+//! `collect` are methods of jobs and runners.
 //!
 //! # One value
 //!

@@ -27,6 +27,7 @@ mod fold_windows;
 mod format;
 mod id;
 mod inspect;
+mod known;
 mod map;
 mod map_async;
 mod map_blocking;
@@ -101,6 +102,9 @@ pub use fold_windows::{
 pub use format::{FilterMapText, Format, FormatAll, FormatKernel, FormatSome, MapText};
 pub use id::{Id, id, pipeline};
 pub use inspect::{Inspect, Inspected};
+pub use known::{
+    After, ClonesItems, Holds, IsPipeline, KeepsState, MakesItems, NeverHolds, OfClones, OfItems, OfState,
+};
 pub use map::Map;
 pub use map_async::{AsIs, MapAsync, Settle};
 pub use map_blocking::MapBlocking;

@@ -48,17 +48,21 @@ impl Feed {
     /// ```
     #[must_use]
     pub fn of<T: Item, X: Source<T>>(source: &X) -> Self {
-        Feed::source_that::<T>(source.waits(), most_slots::<T, X>())
+        Feed::source_that::<T>(source.waits(), X::THREADS, most_slots::<T, X>())
     }
 
     /// From a source of this type: see [`of`](Feed::of) for one whose type has no name.
     #[must_use]
     pub fn source<T: Item, X: Source<T>>() -> Self {
-        Feed::source_that::<T>(X::WAITS, most_slots::<T, X>())
+        Feed::source_that::<T>(X::WAITS, X::THREADS, most_slots::<T, X>())
     }
 
-    fn source_that<T>(waits: bool, slots: usize) -> Self {
+    fn source_that<T>(waits: bool, threads: usize, slots: usize) -> Self {
         let words = match (waits, Feed::sweeps::<T>()) {
+            (true, false) if threads > 1 => "may wait and looks at a clock, so it has more than one thread",
+            (true, true) if threads > 1 => {
+                "may wait and looks at a clock, so it has more than one thread; a tasklet drops released values"
+            }
             (false, _) => {
                 let words = "never waits, so a worker runs it";
                 return Feed { threads: 0, tasklet: true, slots, exact: false, fed: None, words };
@@ -66,7 +70,7 @@ impl Feed {
             (true, false) => "may wait, so it has a thread",
             (true, true) => "may wait, so it has a thread; a tasklet drops released values",
         };
-        Feed { threads: 1, tasklet: Feed::sweeps::<T>(), slots, exact: false, fed: None, words }
+        Feed { threads, tasklet: Feed::sweeps::<T>(), slots, exact: false, fed: None, words }
     }
 
     /// From a [`channel`](crate::source::channel) of such values, with this number of slots.

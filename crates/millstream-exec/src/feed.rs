@@ -17,6 +17,7 @@ pub(crate) use sweep::SweepTasklet;
 use crate::external_source::{Accepted, ExternalSource};
 use crate::shared::Shared;
 use crate::signal::Condition;
+use crate::source::Attended;
 use crate::source_ring::SourceRing;
 use crate::together::Together;
 use early::Early;
@@ -268,6 +269,7 @@ impl<T: Item> ExternalSource for Output<T> {
             Line::Ring(_, early) | Line::Early(early, _) => early.end(),
         }
         self.lay_mark();
+        self.shared.source_waits.end();
     }
 
     fn accepted(&self) -> Option<Accepted> {
@@ -320,7 +322,7 @@ pub(crate) fn spawn<T: Item>(
 fn feed<T: Item>(values: impl Iterator<Item = T>, output: &Output<T>, shared: &Shared, mut together: Option<Together>) {
     let room = output.is_half_free();
     let outcome = catch_unwind(AssertUnwindSafe(|| {
-        for value in values {
+        for value in Attended::new(values, shared.source_waits.clone()) {
             let published = match &mut together {
                 Some(together) => publish_together(value, output, shared, together, room.as_ref()),
                 None => publish(value, output, shared, room.as_ref()),

@@ -14,6 +14,7 @@ use crate::latency_markers::LatencyMarkers;
 use crate::machine::usable_cores;
 use crate::marks::Marks;
 use crate::signal::Condition;
+use crate::source::Waits;
 use crate::trace::Trace;
 use crate::wait::IdleStrategy;
 use crate::{RunError, Signal, Wait};
@@ -21,7 +22,7 @@ use millstream_core::failure::discard;
 use std::any::Any;
 use std::cmp::Reverse;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// The payload of a panic in user code.
 pub(crate) type Payload = Box<dyn Any + Send>;
@@ -48,6 +49,8 @@ pub(crate) struct Shared {
     pub(crate) trace: Trace,
     /// The source has published END.
     source_ended: AtomicBool,
+    /// How the thread of a source waits for a time.
+    pub(crate) source_waits: Arc<Waits>,
     /// The source's thread or a caller's runs the stages; meanwhile workers wait for `surplus`.
     together: AtomicBool,
     /// How many times such a thread has run the stages.
@@ -139,6 +142,7 @@ impl Shared {
             marks: Marks::new(),
             trace: Trace::default(),
             source_ended: AtomicBool::new(false),
+            source_waits: Arc::default(),
             together: AtomicBool::new(false),
             turns: AtomicU64::new(0),
             one_worker: AtomicBool::new(false),
@@ -174,6 +178,7 @@ impl Shared {
         self.stopped.store(true, Ordering::Relaxed);
         self.signal.notify();
         self.surplus.notify();
+        self.source_waits.end();
     }
 
     pub(crate) fn draining(&self) -> bool {

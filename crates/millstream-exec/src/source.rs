@@ -1,4 +1,4 @@
-//! Sources of values: an iterator, or several joined by a determinate rule.
+//! Sources of values: an iterator, several joined by a determinate rule, or one that looks at a clock.
 //!
 //! Any iterator is a source. It may wait for its next value, so it gets a thread of its own, and each value is
 //! published at once; [`ready`] marks an iterator that never waits. A [`Sender`](crate::Sender) feeds a
@@ -11,14 +11,26 @@
 //! depend on which source is faster, it keeps no more than its rule says, and back-pressure reaches each source, which
 //! is simply not asked. The price is that a join waits for a silent source. Joined streams have one clock. The
 //! functions of [`model::sources`](millstream_core::model::sources) say, on lists, what each join means.
+//!
+//! A stage knows no time, so what looks at a clock is a source: [`throttle`](fn@throttle) limits the rate,
+//! [`debounce`](fn@debounce) passes a value that nothing newer follows soon, and [`timeout`](fn@timeout) says where
+//! none comes. They take any source and run on every deployment. Which values pass may depend on the clock; it can be
+//! recorded in a journal. What the stages make of them does not.
 
 mod again;
+mod ahead;
 mod by_timestamp;
 mod chain;
 mod channel;
+mod debounce;
+#[cfg(feature = "stream")]
+mod from_stream;
 mod join;
 mod matches;
 mod round_robin;
+mod throttle;
+mod timeout;
+mod waits;
 mod zip;
 
 pub use again::{Again, again};
@@ -26,9 +38,15 @@ pub use by_timestamp::{ByTimestamp, InTime, by_timestamp};
 pub use chain::{Chain, chain};
 pub(crate) use channel::StopOnDrop;
 pub use channel::{Received, Receiver, channel};
+pub use debounce::{Debounce, Debounced, debounce};
+#[cfg(feature = "stream")]
+pub use from_stream::{FromStream, Streamed, from_stream};
 pub use join::{Join, OuterJoin, join_by_number, join_by_time};
 pub use matches::Matches;
 pub use round_robin::{InTurn, RoundRobin, round_robin};
+pub use throttle::{Throttle, Throttled, throttle};
+pub use timeout::{Elapsed, Timed, Timeout, timeout};
+pub(crate) use waits::{Attended, Waits};
 pub use zip::{Zip, zip};
 
 use crate::Wiring;
@@ -67,6 +85,10 @@ pub trait Source<T: Item> {
 
     /// As [`IN_LOOP`](Source::IN_LOOP), for a loop after the source's ring, if the first stage cuts text.
     const LOOP_BEHIND: bool = true;
+
+    /// How many threads it has besides the workers.
+    #[doc(hidden)]
+    const THREADS: usize = Self::WAITS as usize;
 
     /// Returns the iterator.
     fn into_values(self) -> Self::Values;
@@ -203,6 +225,7 @@ impl<T: Item, X: Source<T>, const SLOTS: usize> Source<T> for Few<X, SLOTS> {
     type Values = X::Values;
     const WAITS: bool = X::WAITS;
     const SLOTS: usize = SLOTS;
+    const THREADS: usize = X::THREADS;
     const IN_LOOP: bool = X::IN_LOOP;
     const LOOP_BEHIND: bool = X::LOOP_BEHIND;
 

@@ -71,7 +71,7 @@
 //! | `service` | [`service`](prelude::service): pipelines that answer their callers |
 //! | `sqlite` | [`state::sqlite`]: a table as a sink that goes on after a crash; needs a C compiler |
 //! | `state` | [`state`]: directories where a job keeps its snapshots and its journal |
-//! | `stream` | [`Through::stream`](prelude::Through::stream): outputs as async streams |
+//! | `stream` | async streams as sources, and [outputs](prelude::Through::stream) as async streams |
 //! | `testkit` | [`testkit`]: random inputs, schedules and deployments for tests of pipelines |
 //! | `testkit-random` | random pipelines as well; they take minutes to compile |
 //! | `tls` | [`net::http::Certificate`]: encrypted connections; needs a C compiler |

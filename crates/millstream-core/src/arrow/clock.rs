@@ -1,5 +1,6 @@
 use crate::pipe::{
-    Compact, FlatMap, FlatScan, FlatScanFinish, Flatten, Made, Renumber, StageFn, Then, Threaded, Window, WindowsBy,
+    Compact, FlatMap, FlatScan, FlatScanFinish, Flatten, KeepsState, Made, OfState, Renumber, StageFn, Then, Threaded,
+    Window, WindowsBy,
 };
 use crate::{Arrow, Item, Shape, ToOwnedItem};
 
@@ -65,13 +66,17 @@ pub trait ClockExt: Arrow {
     /// ```
     #[doc(alias("flat_map_with_state", "process"))]
     #[expect(clippy::type_complexity, reason = "the combinator says what it is made of")]
-    fn flat_scan<S, I, F>(self, state: S, f: F) -> Then<Self, Renumber<FlatScan<Self::Out, S, F, I>>>
+    fn flat_scan<S, I, F, By>(
+        self,
+        state: S,
+        f: F,
+    ) -> OfState<Self, S, F, By, Then<Self, Renumber<FlatScan<Self::Out, S, F, I>>>>
     where
-        S: Item + Clone,
+        Self: KeepsState<S, F, By>,
         I: IntoIterator<Item: Item, IntoIter: Send + 'static> + 'static,
         F: for<'a> Fn(&mut S, <Self::Out as Shape>::Ref<'a>) -> I + Send + Sync + 'static,
     {
-        Then::new(self, Renumber::new(FlatScan::new(state, f)))
+        Self::keeping(Then::new(self, Renumber::new(FlatScan::new(state, f))))
     }
 
     /// Runs a [`flat_scan`](ClockExt::flat_scan) whose state has outputs after the last value, too.
@@ -95,19 +100,19 @@ pub trait ClockExt: Arrow {
     /// assert_eq!(batches.model([4, 5, 2, 9]), [vec![4, 5], vec![2], vec![9]]);
     /// ```
     #[expect(clippy::type_complexity, reason = "the combinator says what it is made of")]
-    fn flat_scan_finish<S, I, F, G>(
+    fn flat_scan_finish<S, I, F, G, By>(
         self,
         state: S,
         f: F,
         finish: G,
-    ) -> Then<Self, Renumber<FlatScanFinish<Self::Out, S, F, G, I>>>
+    ) -> OfState<Self, S, F, By, Then<Self, Renumber<FlatScanFinish<Self::Out, S, F, G, I>>>>
     where
-        S: Item + Clone,
+        Self: KeepsState<S, F, By>,
         I: IntoIterator<Item: Item, IntoIter: Send + 'static> + 'static,
         F: for<'a> Fn(&mut S, <Self::Out as Shape>::Ref<'a>) -> I + Send + Sync + 'static,
         G: Fn(S) -> I + Send + Sync + 'static,
     {
-        Then::new(self, Renumber::new(FlatScanFinish::new(state, f, finish)))
+        Self::keeping(Then::new(self, Renumber::new(FlatScanFinish::new(state, f, finish))))
     }
 
     /// Yields every item of every value, one after another.

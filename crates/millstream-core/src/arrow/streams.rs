@@ -1,6 +1,6 @@
 use crate::pipe::{
-    Annotate, Chunks, Dedup, Enumerate, FilterBy, Inspect, Made, MapM, MapWindows, Pairwise, ScanBy, ScanFinish, Skip,
-    SkipWhile, StageFn, Take, TakeWhile, Then, Threaded, Windows,
+    Annotate, Chunks, ClonesItems, Dedup, Enumerate, FilterBy, Inspect, KeepsState, Made, MapM, MapWindows, OfClones,
+    OfState, Pairwise, ScanBy, ScanFinish, Skip, SkipWhile, StageFn, Take, TakeWhile, Then, Threaded, Windows,
 };
 use crate::{Arrow, Item, Shape, ToOwnedItem};
 
@@ -108,11 +108,12 @@ pub trait StreamsExt: Arrow {
     ///
     /// If `n` is 0.
     #[doc(alias("buffer", "batch", "array_chunks"))]
-    fn chunks(self, n: usize) -> Then<Self, ScanBy<Chunks<Self::Out>>>
+    #[expect(clippy::type_complexity, reason = "its last type is what it is")]
+    fn chunks<'x, By>(self, n: usize) -> OfClones<'x, Self::Out, By, Then<Self, ScanBy<Chunks<Self::Out>>>>
     where
-        Self::Out: ToOwnedItem<Owned: Clone>,
+        Self::Out: ClonesItems<<Self::Out as Shape>::Ref<'x>, By>,
     {
-        Then::new(self, ScanBy::new(Chunks::new(n)))
+        Self::Out::cloning(Then::new(self, ScanBy::new(Chunks::new(n))))
     }
 
     /// Runs a [`scan`](Arrow::scan) whose state may also make END's output.
@@ -142,14 +143,19 @@ pub trait StreamsExt: Arrow {
     /// ```
     #[doc(alias("scan_with_end", "on_completed", "flush"))]
     #[expect(clippy::type_complexity, reason = "the combinator says what it is made of")]
-    fn scan_finish<S, B, F, G>(self, state: S, f: F, finish: G) -> Then<Self, ScanBy<ScanFinish<Self::Out, S, F, G, B>>>
+    fn scan_finish<S, B, F, G, By>(
+        self,
+        state: S,
+        f: F,
+        finish: G,
+    ) -> OfState<Self, S, F, By, Then<Self, ScanBy<ScanFinish<Self::Out, S, F, G, B>>>>
     where
-        S: Item + Clone,
+        Self: KeepsState<S, F, By>,
         B: Item,
         F: for<'a> Fn(&mut S, <Self::Out as Shape>::Ref<'a>) -> B + Send + Sync + 'static,
         G: Fn(S) -> Option<B> + Send + Sync + 'static,
     {
-        Then::new(self, ScanBy::new(ScanFinish::new(state, f, finish)))
+        Self::keeping(Then::new(self, ScanBy::new(ScanFinish::new(state, f, finish))))
     }
 
     /// Yields the last `n` values, the oldest first, at every value from the `n`-th on.
@@ -167,11 +173,12 @@ pub trait StreamsExt: Arrow {
     ///
     /// If `n` is 0.
     #[doc(alias = "sliding_window")]
-    fn windows(self, n: usize) -> Then<Self, ScanBy<Windows<Self::Out>>>
+    #[expect(clippy::type_complexity, reason = "its last type is what it is")]
+    fn windows<'x, By>(self, n: usize) -> OfClones<'x, Self::Out, By, Then<Self, ScanBy<Windows<Self::Out>>>>
     where
-        Self::Out: ToOwnedItem<Owned: Clone>,
+        Self::Out: ClonesItems<<Self::Out as Shape>::Ref<'x>, By>,
     {
-        Then::new(self, ScanBy::new(Windows::new(n)))
+        Self::Out::cloning(Then::new(self, ScanBy::new(Windows::new(n))))
     }
 
     /// Applies `f` to the last `n` values, the oldest first, at every value from the `n`-th on.
@@ -190,13 +197,18 @@ pub trait StreamsExt: Arrow {
     ///
     /// If `n` is 0.
     #[doc(alias("sliding_window", "moving_average"))]
-    fn map_windows<F, B>(self, n: usize, f: F) -> Then<Self, ScanBy<MapWindows<Self::Out, F, B>>>
+    #[expect(clippy::type_complexity, reason = "its last type is what it is")]
+    fn map_windows<'x, F, B, By>(
+        self,
+        n: usize,
+        f: F,
+    ) -> OfClones<'x, Self::Out, By, Then<Self, ScanBy<MapWindows<Self::Out, F, B>>>>
     where
-        Self::Out: ToOwnedItem<Owned: Clone>,
+        Self::Out: ClonesItems<<Self::Out as Shape>::Ref<'x>, By>,
         F: Fn(&[<Self::Out as ToOwnedItem>::Owned]) -> B + Send + Sync + 'static,
         B: Item,
     {
-        Then::new(self, ScanBy::new(MapWindows::new(n, f)))
+        Self::Out::cloning(Then::new(self, ScanBy::new(MapWindows::new(n, f))))
     }
 
     /// Pairs every value with the value before it; the slot of the first value is empty.
@@ -209,11 +221,12 @@ pub trait StreamsExt: Arrow {
     /// assert_eq!(rises.model_slots([1, 2, 5]), [None, Some(1), Some(3), None]);
     /// ```
     #[doc(alias = "tuple_windows")]
-    fn pairwise(self) -> Then<Self, Annotate<Pairwise<Self::Out>>>
+    #[expect(clippy::type_complexity, reason = "its last type is what it is")]
+    fn pairwise<'x, By>(self) -> OfClones<'x, Self::Out, By, Then<Self, Annotate<Pairwise<Self::Out>>>>
     where
-        Self::Out: ToOwnedItem<Owned: Clone>,
+        Self::Out: ClonesItems<<Self::Out as Shape>::Ref<'x>, By>,
     {
-        Then::new(self, Annotate::new(Pairwise::new()))
+        Self::Out::cloning(Then::new(self, Annotate::new(Pairwise::new())))
     }
 
     /// Pairs every value with its number.

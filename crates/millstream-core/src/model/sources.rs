@@ -1,7 +1,8 @@
-//! Joins of sources, on lists: the values that a join yields as a source. A deployment is not involved, as with any
-//! source.
+//! Sources, on lists: the values that a join of sources yields, or a source that looks at a clock. A deployment is not
+//! involved, as with any source.
 
 use crate::Joined;
+use std::time::Duration;
 
 /// Pairs value n of the first with value n of the second.
 #[must_use]
@@ -38,6 +39,43 @@ pub fn as_chosen<T>(sources: Vec<Vec<T>>, choices: impl IntoIterator<Item = (u32
     let mut left: Vec<_> = sources.into_iter().map(Vec::into_iter).collect();
     let each = choices.into_iter().flat_map(|(source, count)| (0..count).map(move |_| source as usize));
     each.map(|source| left.get_mut(source)?.next()).collect()
+}
+
+/// The values that pass a debounce: each one that no newer one followed within `quiet`, and the last one. Each value
+/// has the time at which it came; the times do not decrease.
+///
+/// ```
+/// use millstream::core::model::sources;
+/// use std::time::Duration;
+///
+/// let came = [(0, 'a'), (3, 'b'), (13, 'c')].map(|(ms, x)| (Duration::from_millis(ms), x));
+/// assert_eq!(sources::debounce(Duration::from_millis(10), came.to_vec()), ['b', 'c']);
+/// ```
+#[must_use]
+pub fn debounce<T>(quiet: Duration, came: Vec<(Duration, T)>) -> Vec<T> {
+    let next: Vec<_> = came.iter().skip(1).map(|(at, _)| Some(*at)).chain([None]).collect();
+    let passes = |(at, _): &(Duration, T), next: Option<Duration>| next.is_none_or(|next| next - *at >= quiet);
+    came.into_iter().zip(next).filter(|(value, next)| passes(value, *next)).map(|((_, value), _)| value).collect()
+}
+
+/// What comes with a timeout of `within`: each value, after a `None` if it took that long. Each value has the time for
+/// which the source was asked for it; `end` is the time that the end took.
+///
+/// ```
+/// use millstream::core::model::sources;
+/// use std::time::Duration;
+///
+/// let ms = Duration::from_millis;
+/// let took = vec![(ms(3), 'a'), (ms(30), 'b')];
+/// assert_eq!(sources::timeout(ms(10), took, ms(0)), [Some('a'), None, Some('b')]);
+/// ```
+#[must_use]
+pub fn timeout<T>(within: Duration, took: Vec<(Duration, T)>, end: Duration) -> Vec<Option<T>> {
+    let late = |time: Duration| (time >= within).then_some(None);
+    let mut all: Vec<_> =
+        took.into_iter().flat_map(|(time, value)| late(time).into_iter().chain([Some(value)])).collect();
+    all.extend(late(end));
+    all
 }
 
 /// The rank of an output: the index of the arrival that causes it; 0 for a value without a partner, 1 for a pair; and

@@ -5,7 +5,7 @@ use super::message::{At, Outlet};
 use super::wiring::Work;
 use crate::external_source::{Accepted, ExternalSource};
 use crate::shared::FailedAt;
-use crate::source::Closer;
+use crate::source::{Attended, Closer, Waits};
 use millstream_core::Item;
 use millstream_core::failure::{caught, discard};
 use std::sync::atomic::{AtomicU64, Ordering, fence};
@@ -51,11 +51,14 @@ pub(crate) struct Tap<T> {
     control: Arc<Control>,
     /// Closes the senders of the source, if it has any.
     closer: Option<Closer>,
+    /// How the source's thread waits for a time.
+    waits: Arc<Waits>,
 }
 
 impl<T: Item> Tap<T> {
     pub(crate) fn new(outlet: Outlet<T>, control: Arc<Control>, closer: Option<Closer>) -> Arc<Self> {
-        Arc::new(Tap { outlet: Mutex::new(Some(outlet)), accepted: AtomicU64::new(0), control, closer })
+        let (outlet, accepted) = (Mutex::new(Some(outlet)), AtomicU64::new(0));
+        Arc::new(Tap { outlet, accepted, control, closer, waits: Arc::default() })
     }
 
     /// Whether the run takes the source's next value.
@@ -98,8 +101,8 @@ impl<T: Item> Tap<T> {
         builder.spawn(move || self.feed_all(values)).map(drop)
     }
 
-    fn feed_all(&self, mut values: impl Iterator<Item = T>) {
-        let mut number = 0;
+    fn feed_all(&self, values: impl Iterator<Item = T>) {
+        let (mut values, mut number) = (Attended::new(values, self.waits.clone()), 0);
         let outcome = caught(|| {
             while self.put(number, values.next()) {
                 number += 1;
@@ -130,6 +133,7 @@ impl<T: Item> ExternalSource for Tap<T> {
         // This comes after the store of the flags and before the try_lock; the source unlocks and then loads the flags.
         // With a fence on both sides, one of the two sees the other's change.
         fence(Ordering::SeqCst);
+        self.waits.end();
         match self.outlet.try_lock() {
             Ok(mut outlet) => self.cut(&mut outlet),
             Err(TryLockError::Poisoned(outlet)) => self.cut(&mut outlet.into_inner()),

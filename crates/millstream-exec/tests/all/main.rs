@@ -24,6 +24,8 @@ mod failures;
 mod fan_in;
 mod feedback;
 mod fold_windows;
+#[cfg(feature = "stream")]
+mod from_stream;
 mod fusion;
 mod futures;
 mod handles;
@@ -53,6 +55,8 @@ mod stepped;
 mod streams;
 mod text;
 mod through;
+#[cfg(feature = "queues")]
+mod timed_sources;
 #[cfg(feature = "tokio")]
 mod tokio;
 mod try_scan;

@@ -2,6 +2,8 @@
 
 use millstream_core::Item;
 use millstream_core::text::Block;
+use millstream_exec::source::Elapsed;
+use std::time::Duration;
 
 /// A value that a journal can hold. [`recorded!`](crate::recorded) makes one of a type with `serde`.
 ///
@@ -97,5 +99,57 @@ impl Recorded for Vec<u8> {
 
     fn read(bytes: Vec<u8>) -> Result<Self, String> {
         Ok(bytes)
+    }
+}
+
+/// What [`source::timeout`](millstream_exec::source::timeout) yields: a byte that is 1 before a value, and 0 before the
+/// time within which none came.
+impl<T: Recorded> Recorded for Result<T, Elapsed> {
+    fn write(&self, bytes: &mut Vec<u8>) {
+        match self {
+            Ok(value) => {
+                bytes.push(1);
+                value.write(bytes);
+            }
+            Err(Elapsed { within }) => {
+                bytes.push(0);
+                bytes.extend(within.as_secs().to_le_bytes());
+                bytes.extend(within.subsec_nanos().to_le_bytes());
+            }
+        }
+    }
+
+    fn read(mut bytes: Vec<u8>) -> Result<Self, String> {
+        match *bytes {
+            [1, ..] => {
+                bytes.remove(0);
+                T::read(bytes).map(Ok)
+            }
+            [0, a, b, c, d, e, f, g, h, i, j, k, l] => {
+                let (seconds, nanos) = (u64::from_le_bytes([a, b, c, d, e, f, g, h]), u32::from_le_bytes([i, j, k, l]));
+                // More would be carried over to the seconds.
+                let within = (nanos < 1_000_000_000).then(|| Duration::new(seconds, nanos));
+                within.map(|within| Err(Elapsed { within })).ok_or_else(|| format!("{nanos} nanoseconds in a second"))
+            }
+            _ => Err(format!("{} bytes that are neither a value nor a time", bytes.len())),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_timeout_yields_is_read_as_it_was_written() {
+        let within = Duration::new(u64::MAX, 999_999_999);
+        for item in [Ok("a line".to_owned()), Ok(String::new()), Err(Elapsed { within })] {
+            let mut bytes = Vec::new();
+            item.write(&mut bytes);
+            assert_eq!(Recorded::read(bytes), Ok(item));
+        }
+        for bytes in [vec![], vec![2], vec![0; 12], vec![1, 0xff], [vec![0; 9], vec![0xff; 4]].concat()] {
+            assert!(Result::<String, Elapsed>::read(bytes.clone()).is_err(), "{bytes:?}");
+        }
     }
 }

@@ -28,5 +28,6 @@ mod s3;
 mod simulated;
 mod stores;
 mod sums;
+mod timed;
 mod unsynced;
 mod upgraded;

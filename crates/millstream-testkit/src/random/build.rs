@@ -69,6 +69,8 @@ pub(super) trait Runs: Send + Sync {
     ) -> Result<Slots<Value>, RunError>;
     fn collect_fan_in(&self, fan_in: FanIn<Value>, way: Way, start: Start)
     -> Result<(Slots<Value>, Threads), RunError>;
+    /// After values that come when they come.
+    fn collect_live(&self, rings: Rings, inputs: Values) -> Result<Slots<Value>, RunError>;
     fn start_fed(&self, rings: &Rings) -> Result<(Sender<Value>, Handle<u64>), RunError>;
     fn start_fan_in(&self, rings: &Rings, fan_in: FanIn<Value>) -> Result<ManyFed, RunError>;
     /// With a sink that refuses every value from this number on.
@@ -142,6 +144,10 @@ impl<B: RandomShape> Runs for Boxed<F, B, FreePipe> {
             Way::Model => unreachable!("the model has no live producers"),
         };
         Ok((values::<B>(slots), threads))
+    }
+
+    fn collect_live(&self, rings: Rings, inputs: Values) -> Result<Slots<Value>, RunError> {
+        slots_of(rings.start(self.from(inputs).to(sink::collect_slots()))?.join()).map(values::<B>)
     }
 
     fn start_fed(&self, rings: &Rings) -> Result<(Sender<Value>, Handle<u64>), RunError> {

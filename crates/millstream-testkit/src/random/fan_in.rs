@@ -50,7 +50,8 @@ impl Built {
         self.judge(way, output, runs(producers.replay(choices))?)
     }
 
-    fn judge(&self, way: Way, model: Slots<Value>, deployed: Slots<Value>) -> Result<(), Difference> {
+    /// Compares slots; of stages that lose the order, in one order.
+    pub(super) fn judge(&self, way: Way, model: Slots<Value>, deployed: Slots<Value>) -> Result<(), Difference> {
         if self.gives_order_up() && matches!(way, Way::Rings(deployment) if deployment.has_workers()) {
             return same(&in_one_order(model), &in_one_order(deployed));
         }

@@ -5,7 +5,7 @@ use millstream_core::Plan;
 use millstream_core::plan::PlanDiff;
 use millstream_exec::Queues;
 use millstream_testkit::random::{
-    Joining, Pipe, Producers, Restart, Stream, Value, Windows, every_stage, producers, streams, values,
+    Joining, Pipe, Producers, Restart, Stream, Value, Windows, every_stage, producers, streams, timed, values,
 };
 use millstream_testkit::{Deployment, Feeding, QueueFeeding, deployments};
 use proptest::collection::vec;
@@ -208,6 +208,25 @@ proptest! {
         prop_assert_eq!(whole.by_rule(), by_rule);
         let slots = chosen.into_iter().map(Some).chain([None]).collect::<Vec<_>>();
         prop_assert_eq!(tree.build().model_slots(merged), reference::outer(&tree, &slots), "{}", tree);
+    }
+}
+
+proptest! {
+    // Every source has a thread or two, and sleeps.
+    #![proptest_config(ProptestConfig { cases: config().cases / 4, ..config() })]
+
+    #[test]
+    fn a_random_pipeline_after_a_source_with_a_clock_is_the_model_of_what_came(
+        tree in streams(12),
+        timed in timed(40),
+        deployment in deployments(),
+    ) {
+        match tree.build().check_timed(&timed, deployment) {
+            Ok(came) => prop_assert!(timed.may_begin_with(&came), "{timed:?}: {came:?}"),
+            Err(difference) => {
+                return Err(TestCaseError::fail(format!("{tree} after {timed:?}, {deployment:?}: {difference}")));
+            }
+        }
     }
 }
 

@@ -1,0 +1,142 @@
+//! How a source waits for a time, on a thread that has to end with the run.
+
+use crate::Signal;
+use std::cell::Cell;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+/// Wakes a thread that takes values from a source, if the source waits for more than its next value. It ends when the
+/// run takes no more values.
+#[derive(Debug, Default)]
+pub(crate) struct Waits {
+    signal: Signal,
+    ended: AtomicBool,
+}
+
+thread_local! {
+    /// That of the run whose source this thread is in, if any.
+    static OF_THREAD: Cell<Option<Arc<Waits>>> = const { Cell::new(None) };
+}
+
+impl Waits {
+    /// That of the run whose source this thread is in. Without a run that could end meanwhile, a new one.
+    pub(crate) fn of_thread() -> Arc<Self> {
+        let found = OF_THREAD.take().unwrap_or_default();
+        OF_THREAD.set(Some(found.clone()));
+        found
+    }
+
+    /// Ends all waiting, now and later.
+    pub(crate) fn end(&self) {
+        self.ended.store(true, Ordering::Relaxed);
+        self.signal.notify();
+    }
+
+    pub(crate) fn ended(&self) -> bool {
+        self.ended.load(Ordering::Relaxed)
+    }
+
+    /// Wakes the thread after the caller made a change visible.
+    pub(crate) fn notify(&self) {
+        self.signal.notify();
+    }
+
+    /// Waits until `ready` returns a value. It looks again when notified, and at the time that `ready` names, if it
+    /// names one. None once this has ended.
+    pub(crate) fn until<R>(&self, mut ready: impl FnMut() -> Result<R, Option<Instant>>) -> Option<R> {
+        let mut next = if self.ended() { return None } else { ready() };
+        loop {
+            if let Ok(found) = next {
+                return Some(found);
+            }
+            let ticket = self.signal.announce();
+            next = ready();
+            match &next {
+                _ if self.ended() => {
+                    self.signal.withdraw(ticket);
+                    return None;
+                }
+                Ok(_) => self.signal.withdraw(ticket),
+                Err(None) => self.signal.park(ticket),
+                Err(Some(then)) => self.signal.park_timeout(ticket, then.saturating_duration_since(Instant::now())),
+            }
+        }
+    }
+
+    /// Waits until this much time has gone by since `start`. Returns false if this has ended before.
+    pub(crate) fn sleep(&self, start: Instant, time: Duration) -> bool {
+        let over = || if start.elapsed() >= time { Ok(()) } else { Err(start.checked_add(time)) };
+        self.until(over).is_some()
+    }
+}
+
+/// The values of a source, asked for on a thread whose waits may end early.
+#[derive(Debug)]
+pub(crate) struct Attended<I> {
+    values: I,
+    waits: Option<Arc<Waits>>,
+}
+
+impl<I> Attended<I> {
+    pub(crate) fn new(values: I, waits: Arc<Waits>) -> Self {
+        Attended { values, waits: Some(waits) }
+    }
+}
+
+/// Puts things back, also if the source panics. The thread is in the source only during a call: meanwhile it may run
+/// stages, and sources of other runs in them.
+struct InSource<'w> {
+    waits: &'w mut Option<Arc<Waits>>,
+    before: Option<Arc<Waits>>,
+}
+
+impl Drop for InSource<'_> {
+    fn drop(&mut self) {
+        *self.waits = OF_THREAD.replace(self.before.take());
+    }
+}
+
+impl<I: Iterator> Iterator for Attended<I> {
+    type Item = I::Item;
+
+    #[inline]
+    fn next(&mut self) -> Option<I::Item> {
+        let before = OF_THREAD.replace(self.waits.take());
+        let _here = InSource { waits: &mut self.waits, before };
+        self.values.next()
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sleep_without_an_end_ends_with_the_waits() {
+        let waits = Arc::new(Waits::default());
+        let sleeper = {
+            let waits = waits.clone();
+            std::thread::spawn(move || waits.sleep(Instant::now(), Duration::MAX))
+        };
+        waits.end();
+        assert!(!sleeper.join().unwrap());
+        assert!(!waits.sleep(Instant::now(), Duration::MAX), "nor does it begin afterwards");
+    }
+
+    #[test]
+    fn a_thread_is_in_a_source_only_during_its_calls() {
+        let (outer, inner) = (Arc::new(Waits::default()), Arc::new(Waits::default()));
+        let here = |waits: &Arc<Waits>| Arc::ptr_eq(&Waits::of_thread(), waits);
+        let one = std::iter::once_with(|| here(&inner));
+        let mut nested = Attended::new(one, inner.clone());
+        let both = std::iter::once_with(|| (nested.next(), here(&outer)));
+        let mut values = Attended::new(both, outer.clone());
+        assert_eq!(values.next(), Some((Some(true), true)));
+        assert!(!here(&outer));
+        let mut panics = Attended::new(std::iter::once_with(|| panic!("of the source")), outer.clone());
+        let panicked: std::thread::Result<Option<()>> =
+            std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| panics.next()));
+        assert!(panicked.is_err() && !here(&outer));
+    }
+}
