@@ -8,6 +8,7 @@ mod dead_letters;
 mod directories;
 mod edited;
 mod effects;
+mod fan_in_jobs;
 mod followed;
 mod following;
 mod following_changes;
@@ -19,9 +20,13 @@ mod journal;
 mod journal_crashes;
 mod journal_damage;
 mod journal_model;
+#[path = "../../../millstream-testkit/tests/all/lasting.rs"]
+mod lasting;
+mod machine;
 mod postgres;
 mod postgres_server;
 mod proxy;
+mod random_jobs;
 mod retention;
 #[cfg(feature = "object-store")]
 mod s3;
