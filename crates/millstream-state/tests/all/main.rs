@@ -8,6 +8,7 @@ mod dead_letters;
 mod directories;
 mod edited;
 mod effects;
+mod ends;
 mod fan_in_jobs;
 mod followed;
 mod following;
