@@ -8,6 +8,7 @@ mod dead_letters;
 mod directories;
 mod edited;
 mod effects;
+mod elsewhere;
 mod ends;
 mod fan_in_jobs;
 mod followed;
