@@ -27,7 +27,6 @@ use crate::disk::{self, Disk, DiskFile, DiskLock, LockError, OpenMode};
 use record::{HEADER, Header, PACKED, PLAIN, Place};
 use recovery::Segments;
 use segment::Segment;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
@@ -327,11 +326,10 @@ impl Journal {
         let header = Header { format, epoch, first, durable, count, length: (record.len() - HEADER) as u32 };
         header.write(record, Place { base: segment.base, offset: *offset });
         if let Err(error) = file.write_at(record, *offset) {
-            let full = is_full(&error);
             let why = JournalError::io("write", &segment.path)(error);
             // Returns the room of a half-written record. If that fails, the next try writes over it.
             drop(file.set_len(*offset));
-            return if full { Err(why) } else { Err(self.poison(&why)) };
+            return if why.is_full() { Err(why) } else { Err(self.poison(&why)) };
         }
         *offset += record.len() as u64;
         self.total += record.len() as u64;
@@ -372,11 +370,6 @@ impl Journal {
         self.failed = Some(why.clone());
         JournalError::Poisoned { why }
     }
-}
-
-/// Whether a write may succeed later.
-fn is_full(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge)
 }
 
 fn lock(disk: &dyn Disk, dir: &Path) -> Result<Box<dyn DiskLock>, JournalError> {

@@ -13,6 +13,7 @@ mod evolve;
 mod evolve_page;
 mod failures;
 mod full;
+mod full_disk;
 mod graph;
 mod help;
 #[cfg(feature = "jq")]

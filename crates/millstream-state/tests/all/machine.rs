@@ -17,6 +17,12 @@ pub(crate) struct Table {
     disk: Simulated,
 }
 
+impl Table {
+    pub(crate) fn rows(&self) -> Arc<Mutex<Vec<String>>> {
+        self.rows.clone()
+    }
+}
+
 impl<A: for<'a> Shape<Ref<'a> = &'a String>> ClaimingSink<A> for Table {
     type Open = Table;
 

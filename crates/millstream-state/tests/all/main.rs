@@ -15,6 +15,7 @@ mod followed;
 mod following;
 mod following_changes;
 mod following_pruned;
+mod full_disks;
 mod increments;
 mod job_crashes;
 mod jobs;
