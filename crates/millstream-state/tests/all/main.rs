@@ -1,6 +1,7 @@
 //! The integration tests of this crate, in one binary.
 
 mod aged;
+mod aged_records;
 mod crashes;
 mod damage;
 mod databases;
