@@ -225,8 +225,8 @@ impl Journal {
     }
 
     /// Writes an empty record, unless the last record already says up to where the journal is durable; before the first
-    /// commit, it begins a segment instead. A [`JournalReader`] in another process thus sees the last commit, also of an
-    /// earlier process, before there is a next one. The record itself is not synced.
+    /// commit, it begins a segment instead. A [`JournalReader`] in another process thus sees the last commit before
+    /// there is a next one, also that of an earlier process. The record itself is not synced.
     ///
     /// # Errors
     ///

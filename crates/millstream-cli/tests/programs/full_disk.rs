@@ -4,8 +4,8 @@ use crate::scene::{Input, Scene, Seen};
 use millstream_testkit::programs::skipped;
 use std::fs;
 
-/// Runs a script in which `disk` is a disk of so many bytes, and `mounted SIZE` gives it another size. None if this user
-/// may not mount one: then the test did not run.
+/// Runs a script in which `disk` is a disk of this size, and `mounted SIZE` gives it another one. None if this user may
+/// not mount a disk: then the test did not run.
 fn with_disk(name: &str, scene: &Scene, size: &str, script: &str) -> Option<Seen> {
     let begin = format!(
         "mkdir -p disk && mount -t tmpfs -o size={size} tmpfs disk || exit 99\n\

@@ -58,6 +58,7 @@ mod serve;
 mod server;
 mod signals;
 mod sleep;
+mod snapshots;
 mod spaces;
 mod state;
 mod state_taken_over;

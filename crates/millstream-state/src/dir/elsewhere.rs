@@ -36,8 +36,8 @@ impl StateDir {
     ///
     /// # Errors
     ///
-    /// If the directory has snapshots of its own; and as [`StoreDir::open`], or, if the directory was opened to be read,
-    /// as [`StoreDir::read`].
+    /// If the directory has snapshots of its own; and as [`StoreDir::open`], or as [`StoreDir::read`] if the directory
+    /// was opened to be read.
     pub fn snapshots_in(mut self, store: Arc<dyn Store>) -> Result<StateDir, StateError> {
         if let Some(own) = self.names()?.first() {
             let why = format!("it has snapshots of its own, such as {own}; use an empty directory");

@@ -137,7 +137,7 @@ impl<F> Journaled<F> {
         Journaled { on_recovery: Some(Box::new(f)), ..self }
     }
 
-    /// If the disk is full, waits until there is room, so that no value is lost that was taken from the live source. Calls
+    /// If the disk is full, waits until there is room, so that no value is lost that the live source has yielded. Calls
     /// `f` when it begins to wait, with the journal's error. Without this, a full disk ends the source with that error.
     #[must_use]
     pub fn waiting_for_room(self, f: impl Fn(&JournalError) + Send + Sync + 'static) -> Self {

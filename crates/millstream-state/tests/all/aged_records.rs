@@ -25,7 +25,7 @@ fn receipt(number: u64) -> Receipt {
     Receipt { id: 1 << (number * 15), text: format!("number {number}, ä"), discount, lines }
 }
 
-/// The numbers at which `charge` has an answer; an intent alone, which a later process finds unknown; and a letter each.
+/// The numbers at which `charge` has an answer, has an intent alone, and at which there is a letter.
 const CHARGED: [u64; 3] = [0, 1, 2];
 const IN_DOUBT: u64 = 3;
 const LETTERS: [(u64, &str); 2] = [(1, "x"), (40_000, " 3")];

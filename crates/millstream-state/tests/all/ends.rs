@@ -1,5 +1,5 @@
-//! Jobs with a value at END, whose rows are in a database, which cannot go back as a file can. A job that was drained, or
-//! whose source has failed, goes on later, so END's value must not be there yet.
+//! Jobs with a value at END, whose rows are in a database, which cannot go back as a file can. A job that was drained
+//! goes on later, and so does one whose source has failed: END's value must not be there yet.
 
 use millstream::prelude::*;
 use millstream::state::{

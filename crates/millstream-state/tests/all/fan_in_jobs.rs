@@ -125,7 +125,7 @@ proptest! {
         let merged = merged(&state);
         prop_assert_eq!(&rows, &lines().model(merged.clone()));
         for producer in 0..PRODUCERS {
-            // A value that was sent again because nobody knew of it counts where it came first.
+            // A value that was sent again because its commit was not acknowledged counts where it came first.
             let mut numbers = Vec::new();
             for (of, number) in merged.iter().map(|value| parsed(value)) {
                 if of == producer && !numbers.contains(&number) {

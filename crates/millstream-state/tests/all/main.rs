@@ -37,5 +37,6 @@ mod s3;
 mod simulated;
 mod stores;
 mod sums;
+mod traffic;
 mod unsynced;
 mod upgraded;

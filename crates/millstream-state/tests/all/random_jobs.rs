@@ -29,7 +29,7 @@ enum Trouble {
     None,
     /// The process panics at this value.
     Panics(u64),
-    /// The disk has room for so many more bytes.
+    /// The disk has room for `n` more bytes.
     Full(usize),
     /// The operation of this number, among those whose name and path have the text, fails. Names that were made before
     /// may be lost.
@@ -93,12 +93,17 @@ fn live(machine: &Machine, trouble: Trouble, job: impl FnOnce() -> Result<Stored
     }
 }
 
-/// Lets all lives run, the last one without trouble. Returns how each of them went, what the sink had before the last
-/// one, and what it has in the end.
-fn lived(
-    lives: &[Life],
-    job: impl Fn(&Machine, Table, Trouble) -> Result<Went, String>,
-) -> Result<(Vec<Went>, Vec<String>, Vec<String>), String> {
+/// All lives of a job.
+struct Lived {
+    /// How each of them went.
+    went: Vec<Went>,
+    /// The rows of the sink before the last life, and after it.
+    held: Vec<String>,
+    ended: Vec<String>,
+}
+
+/// Lets all lives run, and then one without trouble.
+fn lived(lives: &[Life], job: impl Fn(&Machine, Table, Trouble) -> Result<Went, String>) -> Result<Lived, String> {
     let (mut machine, mut went) = (Machine::new(), Vec::new());
     for (trouble, pick, loses) in lives {
         let life = |machine: &Machine, table: Table| went.push(job(machine, table, *trouble));
@@ -106,7 +111,7 @@ fn lived(
     }
     let held = machine.rows.clone();
     let ended = machine.ended(|machine, table| went.push(job(machine, table, Trouble::None)));
-    Ok((went.into_iter().collect::<Result<_, _>>()?, held, ended))
+    Ok(Lived { went: went.into_iter().collect::<Result<_, _>>()?, held, ended })
 }
 
 /// The values at these places of a list that is repeated.
@@ -135,9 +140,9 @@ fn goes_on(tree: &Pipe, (inputs, n): (&[i64], u64), every: u64, lives: &[Life]) 
             ran.map(|(_, stored)| stored).map_err(|error| error.to_string())
         })
     };
-    let (went, _, held) = lived(lives, job)?;
+    let Lived { went, ended, .. } = lived(lives, job)?;
     let expected = expected(tree, at(inputs, 0..n));
-    if held == expected { Ok(went) } else { Err(format!("{held:?}, and not {expected:?}")) }
+    if ended == expected { Ok(went) } else { Err(format!("{ended:?}, and not {expected:?}")) }
 }
 
 /// A job over live values, which its journal keeps. A client repeats those that were not acknowledged.
@@ -173,7 +178,7 @@ fn goes_on_live(
             ran.map(|(_, stored)| stored).map_err(|error| error.to_string())
         })
     };
-    let (went, held, ended) = lived(lives, job)?;
+    let Lived { went, held, ended } = lived(lives, job)?;
     // A source that cannot write its journal ends its stream, so END's value may have left, before the sink goes back.
     if !went.contains(&Went::Refused) && !ended.starts_with(&held) {
         return Err(format!("what has left was taken back: {held:?} and then {ended:?}"));

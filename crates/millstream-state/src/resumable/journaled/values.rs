@@ -133,8 +133,8 @@ impl<G: Groups> JournaledValues<G> {
     }
 }
 
-/// Adds a value to the journal's open group. `true` if the journal may have no more bytes: there is room again after the
-/// next snapshot.
+/// Adds a value to the journal's open group. `true` if the journal may have no more bytes: after the next snapshot
+/// there is room again.
 fn must_wait(journal: &mut Journal, number: u64, bytes: &[u8]) -> Result<bool, JournalError> {
     match journal.append(number, bytes) {
         Err(JournalError::GroupFull { .. }) => {
