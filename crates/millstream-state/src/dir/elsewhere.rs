@@ -27,8 +27,7 @@ impl StateDir {
     /// for (machine, end) in [("one", 3), ("other", 5)] {
     ///     let state = StateDir::open(machine, "sums")?.snapshots_in(store.clone())?;
     ///     let job = Persistent::new(Rings::new(), state).snapshot_every(Cadence::Numbers(1));
-    ///     let (_, stored) = job.run(&sums, again(move || 0..end), FileSink::append("out"))?;
-    ///     assert_eq!(stored.began > 0, machine == "other");
+    ///     job.run(&sums, again(move || 0..end), FileSink::append("out"))?;
     /// }
     /// assert_eq!(std::fs::read_to_string("out")?, "0\n1\n3\n6\n10\n");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
