@@ -100,6 +100,18 @@ pub trait Sink<A: Shape>: Send + 'static {
         Ok(())
     }
 
+    /// Called when the stream ends, with END's number: everything below it was put, and what is put after this is END's
+    /// value. On `Rings` only. A sink that must not store END's value before it knows how the run has ended, since a
+    /// drained one goes on later, notes it here.
+    ///
+    /// # Errors
+    ///
+    /// The run ends.
+    fn end(&mut self, number: SequenceNumber) -> Result<(), Self::Error> {
+        let _ = number;
+        Ok(())
+    }
+
     /// Returns what the run returns. The thread that waits for the run calls it once, when all else is over, with the
     /// outcome of the run. A sink that must be complete or not be there at all, such as a file that replaces another,
     /// checks whether the outcome [is complete](RunOutcome::is_complete). It is not called if no thread waits: dropping

@@ -85,6 +85,13 @@ impl<A: Shape, K: Sink<A>> Sink<A> for Kept<K> {
         Ok(())
     }
 
+    fn end(&mut self, number: SequenceNumber) -> Result<(), K::Error> {
+        self.in_sink = true;
+        self.sink.end(number)?;
+        self.in_sink = false;
+        Ok(())
+    }
+
     fn finish(self, _: RunOutcome) -> Result<Self, K::Error> {
         Ok(self)
     }

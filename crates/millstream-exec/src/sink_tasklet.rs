@@ -295,6 +295,9 @@ impl<A: RingLayout, K: Sink<A>> Tasklet for SinkTasklet<A, K> {
         };
         let numbers = end.number();
         self.at_end = Some(numbers.0);
+        if let Err(error) = user.sink.end(numbers) {
+            fail(error);
+        }
         if let Some(value) = end.value() {
             user.see::<A>(numbers, value);
         }

@@ -129,6 +129,8 @@ const WAITING: usize = 8;
 pub(crate) struct AtMarks<K> {
     pub(crate) sink: K,
     pub(crate) claimed: Claimed,
+    /// Whether the source has failed. Then the stream has ended early, and goes on after a restart.
+    pub(crate) source_failed: Box<dyn Fn() -> bool + Send>,
 }
 
 impl<A: Shape, K: Sink<A> + Claims> Sink<A> for AtMarks<K> {
@@ -154,7 +156,12 @@ impl<A: Shape, K: Sink<A> + Claims> Sink<A> for AtMarks<K> {
         Ok(())
     }
 
+    fn end(&mut self, number: SequenceNumber) -> Result<(), Self::Error> {
+        self.sink.end(number).map_err(Into::into)
+    }
+
     fn finish(self, outcome: RunOutcome) -> Result<K::Output, Self::Error> {
+        let outcome = if (self.source_failed)() { RunOutcome::Failed } else { outcome };
         self.sink.finish(outcome).map_err(Into::into)
     }
 }

@@ -12,6 +12,7 @@
 //! | `take-over` | a socket, where a service listens for the process that is to take over from it |
 //! | `*.unfinished` | what was being written when a process died; the next `open` removes it |
 
+mod elsewhere;
 mod identity;
 mod save;
 mod snapshots;
@@ -19,6 +20,7 @@ mod snapshots;
 use crate::StateError;
 use crate::disk::{self, Disk, DiskLock, LockError, RealDisk};
 use crate::journal::{Journal, JournalError, JournalOptions, Recovered};
+use crate::store::StoreDir;
 use identity::SNAPSHOTS;
 pub(crate) use identity::{Identity, KIND as JOB_KIND};
 use std::path::{Path, PathBuf};
@@ -36,6 +38,8 @@ pub struct StateDir {
     _lock: Option<Box<dyn DiskLock>>,
     removed: Vec<String>,
     saving: Option<Mutex<save::Saving>>,
+    /// Where the snapshots are, if not here.
+    elsewhere: Option<StoreDir>,
 }
 
 impl StateDir {
@@ -93,7 +97,15 @@ impl StateDir {
         let identity = Identity::new(program, epoch);
         identity.write(&*disk, &path)?;
         let saving = save::Saving::begin(&*disk, &path)?;
-        Ok(StateDir { disk, path, identity, _lock: Some(lock), removed, saving: Some(Mutex::new(saving)) })
+        Ok(StateDir {
+            disk,
+            path,
+            identity,
+            _lock: Some(lock),
+            removed,
+            saving: Some(Mutex::new(saving)),
+            elsewhere: None,
+        })
     }
 
     /// Opens a state directory only to read it, without the lock: even while a process uses it, and whatever its
@@ -130,7 +142,7 @@ impl StateDir {
         let Some(identity) = identity::find(&*disk, &path, None)? else {
             return Err(StateError::Missing { path });
         };
-        Ok(StateDir { disk, path, identity, _lock: None, removed: Vec::new(), saving: None })
+        Ok(StateDir { disk, path, identity, _lock: None, removed: Vec::new(), saving: None, elsewhere: None })
     }
 
     /// The directory, as an absolute path.

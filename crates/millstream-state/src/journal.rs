@@ -27,7 +27,6 @@ use crate::disk::{self, Disk, DiskFile, DiskLock, LockError, OpenMode};
 use record::{HEADER, Header, PACKED, PLAIN, Place};
 use recovery::Segments;
 use segment::Segment;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
@@ -85,7 +84,7 @@ pub struct Journal {
     next: u64,
     written: u64,
     synced: u64,
-    /// The number below which all is durable, as the last record says.
+    /// The number below which all is durable, as the records and segments say.
     said: u64,
     mark: DurableMark,
     last_sync: Instant,
@@ -125,7 +124,7 @@ impl Journal {
         if Segment::list(&*disk, &dir)?.is_empty() {
             disk::sync_above(&*disk, &dir).map_err(JournalError::io("sync the directories above", &dir))?;
         }
-        let (segments, recovered) = recovery::recover(&*disk, &dir, &options, epoch, read.as_ref())?;
+        let (segments, recovered, said) = recovery::recover(&*disk, &dir, &options, epoch, read.as_ref())?;
         let next = recovered.next;
         let (group, mark, last_sync) = (vec![0; HEADER], DurableMark::default(), Instant::now());
         mark.raise(next);
@@ -144,7 +143,7 @@ impl Journal {
             next,
             written: next,
             synced: next,
-            said: next,
+            said,
             mark,
             last_sync,
             failed: None,
@@ -225,16 +224,22 @@ impl Journal {
         Ok(self.synced)
     }
 
-    /// Writes an empty record, unless the last record already says up to where the journal is durable. A
-    /// [`JournalReader`] in another process thus sees the last commit before there is a next one. The record itself is
-    /// not synced.
+    /// Writes an empty record, unless the last record already says up to where the journal is durable; before the first
+    /// commit, it begins a segment instead. A [`JournalReader`] in another process thus sees the last commit before
+    /// there is a next one, also that of an earlier process. The record itself is not synced.
     ///
     /// # Errors
     ///
     /// As [`commit`](Journal::commit).
     pub fn mark(&mut self) -> Result<(), JournalError> {
         self.check()?;
-        if self.said == self.synced || self.file.is_none() {
+        if self.said == self.synced {
+            return Ok(());
+        }
+        if self.file.is_none() {
+            // What an earlier process has written. The name of a segment says that all before it is durable.
+            self.next_segment()?;
+            self.said = self.synced;
             return Ok(());
         }
         let (values, count) = (self.group.split_off(HEADER), std::mem::take(&mut self.count));
@@ -321,11 +326,10 @@ impl Journal {
         let header = Header { format, epoch, first, durable, count, length: (record.len() - HEADER) as u32 };
         header.write(record, Place { base: segment.base, offset: *offset });
         if let Err(error) = file.write_at(record, *offset) {
-            let full = is_full(&error);
             let why = JournalError::io("write", &segment.path)(error);
             // Returns the room of a half-written record. If that fails, the next try writes over it.
             drop(file.set_len(*offset));
-            return if full { Err(why) } else { Err(self.poison(&why)) };
+            return if why.is_full() { Err(why) } else { Err(self.poison(&why)) };
         }
         *offset += record.len() as u64;
         self.total += record.len() as u64;
@@ -366,11 +370,6 @@ impl Journal {
         self.failed = Some(why.clone());
         JournalError::Poisoned { why }
     }
-}
-
-/// Whether a write may succeed later.
-fn is_full(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge)
 }
 
 fn lock(disk: &dyn Disk, dir: &Path) -> Result<Box<dyn DiskLock>, JournalError> {

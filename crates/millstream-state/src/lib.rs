@@ -39,10 +39,12 @@
 //!
 //! **Promises, and their tests** (in `tests/all`): a crash at any operation, or a failed sync, loses nothing that was
 //! acknowledged, and damage is refused (`crashes`, `damage`, `journal_*`; `src/fuzzed.rs`, fuzzed); a job whose machine
-//! crashes at any operation writes what an undisturbed one does (`job_crashes`); a chain of incremental snapshots holds
-//! what a whole one holds (`aged`); an effect that is not idempotent is performed once, or reported, wherever the
-//! process dies (`effects`); rows in a database are there once, whatever dies, and a process that was replaced changes
-//! none (`databases`, `postgres`); a store that fails or is slow loses nothing (`stores`, `s3`).
+//! crashes at any operation writes what an undisturbed one does (`job_crashes`), whatever its pipeline is and whatever
+//! else fails (`random_jobs`); the order in which producers arrived is kept (`fan_in_jobs`); a chain of incremental
+//! snapshots holds what a whole one holds (`aged`); an effect that is not idempotent is performed once,
+//! or reported, wherever the process dies (`effects`); rows in a database are there once, whatever dies, and a process
+//! that was replaced changes none (`databases`, `postgres`, `ends`); a store that fails or is slow loses nothing
+//! (`stores`, `s3`, `elsewhere`); a full disk holds up what is live (`full_disks`).
 //!
 //! **The journal comes before the ring.** A source commits a group and then passes it on, so no stage, sink, effect or
 //! caller ever sees a value that a crash could take back, and none of them has to wait for a mark. So only one place

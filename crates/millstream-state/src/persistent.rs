@@ -245,9 +245,14 @@ impl Persistent {
             let store = storing.sender();
             rings = rings.snapshot_every(numbers, move |snapshot| store.offer(snapshot));
         }
-        let into = AtMarks { sink: opened, claimed };
+        let source = running::Written::of::<T, _>(source);
+        let source_failed = {
+            let source = source.clone();
+            Box::new(move || source.has_failed())
+        };
+        let into = AtMarks { sink: opened, claimed, source_failed };
         let handle = Durable::new(rings).start(pipeline.from(values).to(into)).map_err(JobError::Run)?;
-        let running = Running::new(handle, storing, cadence, running::written::<T, _>(source), at);
+        let running = Running::new(handle, storing, cadence, source, at);
         if follows { Ok(running) } else { running.timed() }
     }
 

@@ -12,6 +12,8 @@
 //! | `job/EPOCH` | the program whose state it is, and the epoch; the last two stay |
 //! | `snapshots/ID-EPOCH.snapshot` | the snapshots: see [`manifest`](crate::manifest) |
 //!
+//! A job keeps its snapshots there if its directory says so: [`snapshots_in`](crate::StateDir::snapshots_in).
+//!
 //! With the feature `object-store`, `ObjectStorage` is a [`Store`] in any store of the crate
 //! [`object_store`](https://docs.rs/object_store).
 

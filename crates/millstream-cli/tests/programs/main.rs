@@ -13,6 +13,7 @@ mod evolve;
 mod evolve_page;
 mod failures;
 mod full;
+mod full_disk;
 mod graph;
 mod help;
 #[cfg(feature = "jq")]
@@ -57,6 +58,7 @@ mod serve;
 mod server;
 mod signals;
 mod sleep;
+mod snapshots;
 mod spaces;
 mod state;
 mod state_taken_over;

@@ -79,6 +79,10 @@ where
         self.sink.as_mut().map_or(Ok(()), |sink| sink.mark(next).map_err(Into::into))
     }
 
+    fn end(&mut self, number: SequenceNumber) -> Result<(), AnyError> {
+        self.sink.as_mut().map_or(Ok(()), |sink| sink.end(number).map_err(Into::into))
+    }
+
     fn finish(mut self, outcome: RunOutcome) -> Result<K::Output, AnyError> {
         self.made()?;
         self.sink.expect("it was made").finish(outcome).map_err(Into::into)

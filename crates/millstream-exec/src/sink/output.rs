@@ -67,6 +67,10 @@ impl<A: Shape, O: Send + 'static, K: Sink<A, Output = O>> Sink<A> for WithOutput
         self.sink.mark(next)
     }
 
+    fn end(&mut self, number: SequenceNumber) -> Result<(), K::Error> {
+        self.sink.end(number)
+    }
+
     fn finish(self, outcome: RunOutcome) -> Result<(), K::Error> {
         let finished = self.sink.finish(outcome).map(Some);
         let (output, result) = finished.map_or_else(|error| (None, Err(error)), |output| (output, Ok(())));

@@ -41,6 +41,9 @@ pub struct Postgres<F> {
 ///
 /// A transaction is committed at a pause of the stream, before a snapshot, and after 10,000 values.
 ///
+/// END's value is stored when the source has ended: not after a drain, or if the source has failed, since the job then
+/// goes on later. A job that has ended and is started with further input fails, because the database has END's rows.
+///
 /// * **One owner.** The process that has opened the job last owns it. It ends the sessions that the same user has left
 ///   behind in this job, so their locks do not hold it up. And each commit locks the job's row and checks its epoch: a
 ///   process that was taken for dead and wakes up fails at its next commit, and changes nothing.
@@ -254,12 +257,15 @@ where
     }
 
     fn pause(&mut self) -> io::Result<()> {
-        self.progress.commit()
+        self.progress.pause()
     }
 
     fn mark(&mut self, next: SequenceNumber) -> io::Result<()> {
-        self.progress.mark(next);
-        Ok(())
+        self.progress.mark(next)
+    }
+
+    fn end(&mut self, number: SequenceNumber) -> io::Result<()> {
+        self.progress.end(number)
     }
 
     fn finish(self, outcome: RunOutcome) -> io::Result<SequenceNumber> {

@@ -26,7 +26,7 @@ const MOST: u64 = 10_000;
 /// The row of a job in the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct JobRow {
-    /// The number that the job puts next.
+    /// The number that the job puts next; negative if the last one that it has put is END's.
     pub(super) next: i64,
     /// How often it was opened.
     pub(super) epoch: i64,
@@ -60,6 +60,11 @@ pub(super) struct Progress<D> {
     job: String,
     /// The number up to which the database holds everything.
     held: u64,
+    /// END's number, if an earlier run has ended there and the database has what it yielded.
+    ended: Option<u64>,
+    /// Whether this run has ended: what follows is END's value, which is committed when it is known that the job does
+    /// not go on.
+    at_end: bool,
     /// The next number to put, and the values since the last commit.
     next: u64,
     values: u64,
@@ -87,7 +92,9 @@ impl<D: Database> Progress<D> {
             return Err(OpenError::HoldsLess(format!("{}: {why}", database.name())));
         }
         let job = job.to_owned();
-        Ok(Progress { database, job, held, next: held, values: 0, epoch: row.epoch, failed: false })
+        let ended = (row.next < 0).then(|| held - 1);
+        let (next, epoch) = (held, row.epoch);
+        Ok(Progress { database, job, held, ended, at_end: false, next, values: 0, epoch, failed: false })
     }
 
     /// Writes the rows of a number, unless the database has them.
@@ -96,6 +103,7 @@ impl<D: Database> Progress<D> {
         number: SequenceNumber,
         write: impl FnOnce(&mut D) -> io::Result<()>,
     ) -> io::Result<()> {
+        self.is_before_the_end(number.0)?;
         if number.0 < self.held {
             return Ok(());
         }
@@ -110,7 +118,32 @@ impl<D: Database> Progress<D> {
             return Err(error);
         }
         (self.next, self.values) = (number.0 + 1, self.values + 1);
-        if self.values >= MOST { self.commit() } else { Ok(()) }
+        if self.values >= MOST { self.pause() } else { Ok(()) }
+    }
+
+    pub(super) fn pause(&mut self) -> io::Result<()> {
+        if self.at_end { Ok(()) } else { self.commit() }
+    }
+
+    /// The run ends at this number.
+    pub(super) fn end(&mut self, number: SequenceNumber) -> io::Result<()> {
+        self.mark(number)?;
+        self.commit()?;
+        self.at_end = true;
+        Ok(())
+    }
+
+    /// What an earlier run yielded at its end would be between the values, if the job went on there.
+    fn is_before_the_end(&self, number: u64) -> io::Result<()> {
+        match self.ended {
+            Some(end) if number > end || (number == end && !self.at_end) => Err(self.error(&format!(
+                "the job {:?} has ended at number {end}, and its rows have what it yielded at its end, so it cannot go on \
+                 with further input; to do that, delete the rows of that number, and then \
+                 UPDATE millstream_progress SET next = {end} WHERE job = '{}'",
+                self.job, self.job
+            ))),
+            _ => Ok(()),
+        }
     }
 
     /// Commits the rows of the numbers that were put.
@@ -125,6 +158,7 @@ impl<D: Database> Progress<D> {
         // Cleared once the commit has succeeded.
         self.failed = true;
         let [held, next] = [self.held, self.next].map(|number| i64::try_from(number).unwrap_or(i64::MAX));
+        let next = if self.at_end { -next } else { next };
         let row = JobRow { next: held, epoch: self.epoch };
         if self.database.advance(ADVANCE, next, &self.job, row)? != 1 {
             self.database.roll_back();
@@ -170,12 +204,17 @@ impl<D: Database> Progress<D> {
     }
 
     /// Numbers without a value are held as well.
-    pub(super) fn mark(&mut self, next: SequenceNumber) {
+    pub(super) fn mark(&mut self, next: SequenceNumber) -> io::Result<()> {
+        if let Some(last) = next.0.checked_sub(1) {
+            self.is_before_the_end(last)?;
+        }
         self.next = self.next.max(next.0);
+        Ok(())
     }
 
     pub(super) fn finish(mut self, outcome: RunOutcome) -> io::Result<SequenceNumber> {
-        if outcome.is_complete() {
+        // A drained job goes on later, and ends then.
+        if outcome == RunOutcome::End || (outcome.is_complete() && !self.at_end) {
             self.commit()?;
         } else if self.values > 0 && !self.failed {
             self.database.roll_back();

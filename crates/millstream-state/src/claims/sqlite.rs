@@ -29,6 +29,9 @@ pub struct Sqlite<F> {
 /// has opened the job last owns it: each commit checks the epoch in that row, so a process that was taken for dead and
 /// wakes up fails at its next commit, and changes nothing.
 ///
+/// END's value is stored when the source has ended: not after a drain, or if the source has failed, since the job then
+/// goes on later. A job that has ended and is started with further input fails, because the database has END's rows.
+///
 /// ```
 /// use millstream::{prelude::*, state::{Persistent, StateDir, again, sqlite}};
 ///
@@ -164,12 +167,15 @@ where
     }
 
     fn pause(&mut self) -> io::Result<()> {
-        self.progress.commit()
+        self.progress.pause()
     }
 
     fn mark(&mut self, next: SequenceNumber) -> io::Result<()> {
-        self.progress.mark(next);
-        Ok(())
+        self.progress.mark(next)
+    }
+
+    fn end(&mut self, number: SequenceNumber) -> io::Result<()> {
+        self.progress.end(number)
     }
 
     fn finish(self, outcome: RunOutcome) -> io::Result<SequenceNumber> {

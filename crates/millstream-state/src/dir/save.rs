@@ -53,6 +53,9 @@ impl StateDir {
     /// later epoch has the directory, or this one was opened to be read. After a failed sync of the directory each
     /// later call fails ([`StateError::Poisoned`]): open it again, in a new process.
     pub fn save(&self, snapshot: &Saved<'_>) -> Result<Manifest, StateError> {
+        if let Some(store) = &self.elsewhere {
+            return store.save(snapshot);
+        }
         let mut saving = self.writing()?;
         let number = (saving.next, self.epoch());
         let made = snapshot.prepare(self.program(), number, self.disk.now_unix_ms());

@@ -36,6 +36,9 @@ impl StateDir {
     ///
     /// If the directory cannot be listed.
     pub fn snapshots(&self) -> Result<Vec<SnapshotEntry>, StateError> {
+        if let Some(store) = &self.elsewhere {
+            return store.snapshots();
+        }
         let below = self.snapshots_dir();
         let mut lists = 1;
         loop {
@@ -88,6 +91,9 @@ impl StateDir {
     }
 
     fn read_parts(&self, manifest: &Manifest, with: impl FnMut(Part)) -> Result<(), StateError> {
+        if let Some(store) = &self.elsewhere {
+            return store.read_parts(manifest, with);
+        }
         let open = |path: &Path| self.disk.open(path, OpenMode::Read).map_err(StateError::io("open", path));
         manifest::read_parts(&self.snapshots_dir(), manifest, open, with)
     }
@@ -99,6 +105,9 @@ impl StateDir {
     ///
     /// If the system refuses, or the directory was opened to be read. Some may be removed then.
     pub fn prune(&self, keep: Retention) -> Result<Vec<Manifest>, StateError> {
+        if let Some(store) = &self.elsewhere {
+            return store.prune(keep);
+        }
         let mut saving = self.writing()?;
         let mut whole = entry::whole(self.snapshots()?);
         whole.truncate(keep.removes(&whole, self.disk.now_unix_ms()));
@@ -108,6 +117,9 @@ impl StateDir {
 
     /// Removes the snapshots that are newer than this one: those of a run that is done again from here.
     pub(crate) fn discard_after(&self, id: u64) -> Result<(), StateError> {
+        if let Some(store) = &self.elsewhere {
+            return store.discard_after(id);
+        }
         let mut saving = self.writing()?;
         let mut newer = entry::whole(self.snapshots()?);
         newer.retain(|manifest| manifest.id > id);

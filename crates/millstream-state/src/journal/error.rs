@@ -120,6 +120,13 @@ pub enum JournalError {
 }
 
 impl JournalError {
+    /// Whether it may succeed later, when the disk has room.
+    #[must_use]
+    pub fn is_full(&self) -> bool {
+        let JournalError::Io { source, .. } = self else { return false };
+        matches!(source.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge)
+    }
+
     /// For `map_err`: the system's error in this operation.
     pub(crate) fn io(operation: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_owned();

@@ -57,14 +57,14 @@ impl fmt::Display for Recovered {
 pub(super) type Segments = VecDeque<(Segment, u64)>;
 
 /// Reads all of a journal, or the part after a place, and leaves it so that new segments can follow: without a tail,
-/// and durable.
+/// and durable. The last result is the number up to which a reader knows that it is.
 pub(super) fn recover(
     disk: &dyn Disk,
     dir: &Path,
     options: &JournalOptions,
     epoch: u64,
     read: Option<&ReadTo>,
-) -> Result<(Segments, Recovered), JournalError> {
+) -> Result<(Segments, Recovered, u64), JournalError> {
     let all = Segment::list(disk, dir)?;
     if let Some(later) = all.iter().find(|segment| segment.epoch > epoch) {
         let (path, theirs, ours) = (later.path.clone(), later.epoch, epoch);
@@ -111,7 +111,8 @@ pub(super) fn recover(
             settle(disk, path, walk.open.front().map_or(*end, |(offset, _)| *offset), *end)?;
         }
     }
-    Ok((segments, Recovered { first, next, cut, lost: walk.lost }))
+    let known = segments.back().map_or(next, |(last, _)| walk.durable.max(last.base));
+    Ok((segments, Recovered { first, next, cut, lost: walk.lost }, known))
 }
 
 /// Cuts the tail off the last segment, and makes the part durable that is not proved to be so. That part is written
@@ -259,7 +260,7 @@ mod tests {
     fn recovered(dir: &Path, read: Option<&ReadTo>) -> (Segments, Recovered) {
         let moved =
             read.map(|read| ReadTo { segment: Segment::new(dir, read.segment.base, read.segment.epoch), ..*read });
-        let (mut segments, mut found) = recover(&RealDisk, dir, &SMALL, 100, moved.as_ref()).unwrap();
+        let (mut segments, mut found, _) = recover(&RealDisk, dir, &SMALL, 100, moved.as_ref()).unwrap();
         segments.iter_mut().for_each(|(segment, _)| segment.path = segment.path.file_name().unwrap().into());
         found.cut.iter_mut().for_each(|cut| cut.path = cut.path.file_name().unwrap().into());
         (segments, found)

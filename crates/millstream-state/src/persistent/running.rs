@@ -10,16 +10,22 @@ use millstream_core::Item;
 use millstream_exec::{Durable, Handle, RunEnd, RunError, Snapshotter, Stopper};
 use std::io;
 use std::marker::PhantomData;
-use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
 
 /// The time between two looks for the end of a job whose directory another process waits for.
 const LOOK: Duration = Duration::from_millis(1);
 
-/// The source of a job, of whatever values.
-pub(super) trait Written: Send {
+/// The source of a job, of whatever values, and the error that has ended it early.
+#[derive(Clone)]
+pub(super) struct Written {
+    source: Arc<dyn Ends>,
+    failure: Arc<Mutex<Option<io::Error>>>,
+}
+
+trait Ends: Send + Sync {
     fn failure(&self) -> Option<io::Error>;
     fn let_go(&self);
 }
@@ -27,11 +33,7 @@ pub(super) trait Written: Send {
 /// A source of values of this type.
 struct Of<X, T>(Arc<X>, PhantomData<fn() -> T>);
 
-pub(super) fn written<T: Item, X: Resumable<T>>(source: Arc<X>) -> Box<dyn Written> {
-    Box::new(Of(source, PhantomData))
-}
-
-impl<T: Item, X: Resumable<T>> Written for Of<X, T> {
+impl<T: Item, X: Resumable<T>> Ends for Of<X, T> {
     fn failure(&self) -> Option<io::Error> {
         self.0.failure()
     }
@@ -41,13 +43,33 @@ impl<T: Item, X: Resumable<T>> Written for Of<X, T> {
     }
 }
 
+impl Written {
+    pub(super) fn of<T: Item, X: Resumable<T>>(source: Arc<X>) -> Self {
+        Written { source: Arc::new(Of(source, PhantomData)), failure: Arc::default() }
+    }
+
+    /// Called when its values have ended. The error stays.
+    pub(super) fn has_failed(&self) -> bool {
+        let mut failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
+        if failure.is_none() {
+            *failure = self.source.failure();
+        }
+        failure.is_some()
+    }
+
+    fn failure(&self) -> Option<io::Error> {
+        self.has_failed();
+        self.failure.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}
+
 /// A persistent job that runs. Dropping it stops the job; it can be started again, as after a crash.
 pub struct Running<O: Send + 'static> {
     handle: Handle<O, Durable>,
     storing: Storing,
     cadence: Cadence,
     timer: Option<Timer>,
-    source: Box<dyn Written>,
+    source: Written,
     began: u64,
     /// Ends the source of a service.
     close: Option<Box<dyn Fn() + Send>>,
@@ -78,7 +100,7 @@ impl<O: Send + 'static> Running<O> {
         handle: Handle<O, Durable>,
         storing: Storing,
         cadence: Cadence,
-        source: Box<dyn Written>,
+        source: Written,
         began: u64,
     ) -> Self {
         Running { handle, storing, cadence, timer: None, source, began, close: None }
@@ -190,7 +212,7 @@ impl<O: Send + 'static> Running<O> {
             timer.end = None;
         }
         self.storing.let_go();
-        self.source.let_go();
+        self.source.source.let_go();
     }
 
     /// The handle of the run, to observe it or to set its workers. An [upgrade](Handle::upgrade) there is not stored,

@@ -1,17 +1,19 @@
 //! Live values that are written to a journal before they are passed on.
 
+mod values;
+
 use super::Recorded;
-use super::behind::{Behind, Followed, Next};
-use super::{Groups, Places, Position, Resumable, journaled_in_groups};
+use super::behind::{Behind, Followed};
+use super::{Groups, Position, Resumable, journaled_in_groups};
 use crate::StateDir;
 use crate::disk::Disk;
-use crate::journal::{Journal, JournalError, JournalOptions, JournalReader, Records, Recovered};
+use crate::journal::{Journal, JournalError, JournalOptions, JournalReader, Recovered};
 use std::collections::VecDeque;
 use std::io;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::thread::sleep;
-use std::time::Duration;
+
+pub use values::JournaledValues;
 
 /// A live source with a journal: see [`journaled`], and [`journaled_in_groups`](super::journaled_in_groups).
 pub struct Journaled<F> {
@@ -26,10 +28,12 @@ pub struct Journaled<F> {
     failure: Arc<Mutex<Option<io::Error>>>,
     recovered: Arc<Mutex<Option<String>>>,
     on_recovery: Option<OnRecovery>,
+    on_full: Option<OnFull>,
     /// Set if it follows the journal of another process, from which this one takes over.
     behind: Option<Arc<Behind>>,
 }
 
+type OnFull = Arc<dyn Fn(&JournalError) + Send + Sync>;
 type OnRecovery = Box<dyn Fn(&Recovered) + Send + Sync>;
 
 /// Where the values of a journal are.
@@ -116,6 +120,7 @@ impl<F> Journaled<F> {
             failure: Arc::default(),
             recovered: Arc::default(),
             on_recovery: None,
+            on_full: None,
             behind: None,
         }
     }
@@ -132,6 +137,13 @@ impl<F> Journaled<F> {
         Journaled { on_recovery: Some(Box::new(f)), ..self }
     }
 
+    /// If the disk is full, waits until there is room, so that no value is lost that the live source has yielded. Calls
+    /// `f` when it begins to wait, with the journal's error. Without this, a full disk ends the source with that error.
+    #[must_use]
+    pub fn waiting_for_room(self, f: impl Fn(&JournalError) + Send + Sync + 'static) -> Self {
+        Journaled { on_full: Some(Arc::new(f)), ..self }
+    }
+
     /// What was found in the journal when its values began, in a sentence: a torn end that was cut off, for example.
     #[must_use]
     pub fn recovered(&self) -> Option<String> {
@@ -143,10 +155,10 @@ impl<F> Journaled<F> {
     where
         F: FnOnce() -> G,
     {
-        let (journal, failure) = (self.journal.clone(), self.failure.clone());
+        let (journal, failure, on_full) = (self.journal.clone(), self.failure.clone(), self.on_full.clone());
         let values = |recorded, live| {
             let (group, bytes) = (VecDeque::new(), Vec::new());
-            JournaledValues { recorded, followed: None, live, group, place, bytes, journal, failure }
+            JournaledValues { recorded, followed: None, live, group, place, bytes, journal, failure, on_full }
         };
         let next = place.next;
         let live = || locked(&self.live).take().ok_or_else(|| io::Error::other("its values can begin only once"));
@@ -185,9 +197,6 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// How long a full journal waits before it looks again whether it was trimmed.
-const FULL: Duration = Duration::from_millis(10);
-
 /// Values one by one, as groups of one.
 #[derive(Debug)]
 pub struct Each<I>(I);
@@ -216,11 +225,11 @@ where
     }
 
     fn position(&self, mark: &JournalPlace) -> io::Result<Position> {
-        // A crash of the machine must not take values that the snapshot contains.
-        if let Some(journal) = &mut *locked(&self.journal)
-            && journal.durable() < mark.next
-        {
-            journal.sync().and_then(|_| journal.mark()).map_err(io::Error::other)?;
+        if let Some(journal) = &mut *locked(&self.journal) {
+            // A crash of the machine must not take values that the snapshot contains, and who reads the journal beside
+            // this process must find them.
+            let synced = if journal.durable() < mark.next { journal.sync().map(drop) } else { Ok(()) };
+            synced.and_then(|()| journal.mark()).map_err(io::Error::other)?;
         }
         Ok(mark.position())
     }
@@ -240,149 +249,5 @@ where
 
     fn failure(&self) -> Option<io::Error> {
         locked(&self.failure).take()
-    }
-}
-
-/// The values of a [`Journaled`].
-#[derive(Debug)]
-pub struct JournaledValues<G: Groups> {
-    recorded: Option<Records>,
-    /// Those of another process's journal, while it has that.
-    followed: Option<Followed>,
-    live: Option<G>,
-    /// Values that are committed but not yet passed on.
-    group: VecDeque<G::Item>,
-    /// The place of the next value that is passed on.
-    place: JournalPlace,
-    bytes: Vec<u8>,
-    journal: Arc<Mutex<Option<Journal>>>,
-    failure: Arc<Mutex<Option<io::Error>>>,
-}
-
-impl<G: Groups> JournaledValues<G> {
-    /// Commits the group.
-    fn record(&mut self) -> Result<(), JournalError> {
-        for (number, value) in (self.place.next..).zip(&self.group) {
-            self.bytes.clear();
-            value.write(&mut self.bytes);
-            while !append(&mut locked(&self.journal), number, &self.bytes)? {
-                sleep(FULL);
-            }
-        }
-        match &mut *locked(&self.journal) {
-            Some(journal) => journal.commit().map(drop),
-            None => Ok(()),
-        }
-    }
-
-    /// The next value of the journal that another process writes; none when this one does.
-    fn followed(&mut self) -> Option<io::Result<G::Item>> {
-        let next = self.followed.as_mut()?.next(self.place.next - self.place.lost);
-        match next.map_err(io::Error::other) {
-            Ok(Next::Value(number, bytes)) => {
-                self.place.pass_to(number);
-                return Some(G::Item::read(bytes).map_err(io::Error::other));
-            }
-            Ok(Next::Writer(journal)) => {
-                let (next, there) = (self.place.next, journal.next_number());
-                if there < next {
-                    let why = format!(
-                        "the journal ends at number {there}, and numbers below {next} were read from it: \
-                         it has lost some"
-                    );
-                    return Some(Err(io::Error::other(why)));
-                }
-                let rest = (next < there).then(|| journal.read_from(next)).transpose();
-                *locked(&self.journal) = Some(*journal);
-                match rest {
-                    Ok(rest) => self.recorded = rest,
-                    Err(error) => return Some(Err(io::Error::other(error))),
-                }
-            }
-            Ok(Next::Over) => self.live = None,
-            Err(error) => return Some(Err(error)),
-        }
-        self.followed = None;
-        None
-    }
-
-    /// The next value of the journal.
-    fn recorded(&mut self) -> Option<io::Result<G::Item>> {
-        let read = self.recorded.as_mut()?.next();
-        if read.is_none() {
-            self.recorded = None;
-            // Its last values may be lost.
-            if let Some(journal) = &*locked(&self.journal) {
-                self.place.pass_to(journal.next_number());
-            }
-        }
-        read.map(|read| {
-            let (number, bytes) = read.map_err(io::Error::other)?;
-            self.place.pass_to(number);
-            G::Item::read(bytes).map_err(io::Error::other)
-        })
-    }
-
-    /// Marks the whole journal as durable, for later readers.
-    fn end(&mut self) -> Option<G::Item> {
-        let marked = locked(&self.journal).as_mut().map_or(Ok(()), Journal::mark);
-        marked.err().and_then(|error| self.fail(io::Error::other(error)))
-    }
-
-    fn fail(&mut self, error: io::Error) -> Option<G::Item> {
-        locked(&self.failure).get_or_insert(error);
-        (self.recorded, self.followed, self.live) = (None, None, None);
-        self.group.clear();
-        None
-    }
-}
-
-/// Adds a value to the journal's open group. `false` if there is no room: it comes with the next snapshot.
-fn append(journal: &mut Option<Journal>, number: u64, bytes: &[u8]) -> Result<bool, JournalError> {
-    let Some(journal) = journal else { return Ok(true) };
-    match journal.append(number, bytes) {
-        Err(JournalError::GroupFull { .. }) => {
-            journal.commit()?;
-            journal.append(number, bytes)?;
-        }
-        // The values in the group need not wait for that.
-        Err(JournalError::Full { .. }) => return journal.commit().map(|_| false),
-        appended => appended?,
-    }
-    Ok(true)
-}
-
-impl<G: Groups> Iterator for JournaledValues<G> {
-    type Item = G::Item;
-
-    fn next(&mut self) -> Option<G::Item> {
-        match self.followed().or_else(|| self.recorded()) {
-            Some(Err(error)) => return self.fail(error),
-            Some(Ok(value)) => {
-                self.place.next += 1;
-                return Some(value);
-            }
-            None => {}
-        }
-        if self.group.is_empty() {
-            if !self.live.as_mut()?.next_group(&mut self.group) {
-                return self.end();
-            }
-            if let Err(error) = self.record() {
-                return self.fail(io::Error::other(error));
-            }
-            self.live.as_mut()?.committed(self.place.next - self.place.lost);
-        }
-        let value = self.group.pop_front()?;
-        self.place.next += 1;
-        Some(value)
-    }
-}
-
-impl<G: Groups> Places for JournaledValues<G> {
-    type Mark = JournalPlace;
-
-    fn place(&self) -> JournalPlace {
-        self.place
     }
 }

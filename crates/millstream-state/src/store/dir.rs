@@ -196,14 +196,29 @@ impl StoreDir {
         self.still_ours()?;
         let mut whole = entry::whole(self.snapshots()?);
         whole.truncate(keep.removes(&whole, self.store.now_unix_ms()));
-        for manifest in whole.iter().rev() {
-            let name = format!("{SNAPSHOTS}{}", manifest.file());
-            self.store.delete(&name).map_err(StateError::io("delete", Path::new(&name)))?;
-        }
+        self.remove(&whole)?;
         Ok(whole)
     }
 
-    fn read_parts(&self, manifest: &Manifest, with: impl FnMut(Part)) -> Result<(), StateError> {
+    /// As [`StateDir::discard_after`](crate::StateDir::discard_after).
+    pub(crate) fn discard_after(&self, id: u64) -> Result<(), StateError> {
+        let _writing = self.writing()?;
+        self.still_ours()?;
+        let mut newer = entry::whole(self.snapshots()?);
+        newer.retain(|manifest| manifest.id > id);
+        self.remove(&newer)
+    }
+
+    /// Removes these snapshots, of which the oldest is the first.
+    fn remove(&self, manifests: &[Manifest]) -> Result<(), StateError> {
+        for manifest in manifests.iter().rev() {
+            let name = format!("{SNAPSHOTS}{}", manifest.file());
+            self.store.delete(&name).map_err(StateError::io("delete", Path::new(&name)))?;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn read_parts(&self, manifest: &Manifest, with: impl FnMut(Part)) -> Result<(), StateError> {
         let objects = list(&*self.store, SNAPSHOTS)?;
         let open = |path: &Path| {
             let missing = || StateError::io("open", path)(io::ErrorKind::NotFound.into());

@@ -1,18 +1,12 @@
 //! Whole jobs whose machine crashes: snapshots, journal and source are on the simulated disk, which crashes at an
 //! operation, and what the sink got since its last claim is lost in part.
 
-use crate::simulated::{Simulated, World};
+use crate::machine::{Client, Machine, Table, noted, of_a_journal, persistent};
 use millstream::prelude::*;
 use millstream::state::journal::{Fsync, JournalOptions};
-use millstream::state::{
-    Cadence, ClaimingSink, Claims, Groups, OpenError, Persistent, Position, Retention, StateDir, again,
-    journaled_in_groups,
-};
+use millstream::state::{again, journaled_in_groups};
 use proptest::prelude::{ProptestConfig, any, prop_assert, prop_assert_eq, proptest};
-use std::collections::VecDeque;
-use std::convert::Infallible;
-use std::io;
-use std::sync::{Arc, Mutex};
+use std::sync::Mutex;
 
 /// A sum, counts by key, values that fail together with their keys, and a stage that renumbers.
 fn lines() -> impl Pipeline<u64, String> + Lasting {
@@ -38,133 +32,6 @@ fn lines() -> impl Pipeline<u64, String> + Lasting {
 
 fn expected(values: impl IntoIterator<Item = u64>) -> Vec<String> {
     lines().model(values)
-}
-
-/// A sink that is cut when it is opened, as a file is. It holds what it had at its last claim, whatever crashes.
-#[derive(Clone)]
-struct Table {
-    rows: Arc<Mutex<Vec<String>>>,
-    disk: Simulated,
-}
-
-impl<A: for<'a> Shape<Ref<'a> = &'a String>> ClaimingSink<A> for Table {
-    type Open = Table;
-
-    fn open(&self, claim: Option<(SequenceNumber, &Position)>) -> Result<Table, OpenError> {
-        let mut rows = self.rows.lock().unwrap();
-        let claimed = claim.map_or(0, |(_, claim)| claim.as_u64().unwrap() as usize);
-        if rows.len() < claimed {
-            return Err(OpenError::HoldsLess(format!("it has {} rows instead of {claimed}", rows.len())));
-        }
-        rows.truncate(claimed);
-        self.disk.note("claimed", claimed as u64);
-        Ok(self.clone())
-    }
-
-    fn goes_back(&self) -> bool {
-        true
-    }
-}
-
-impl Claims for Table {
-    fn claim(&mut self) -> io::Result<Position> {
-        let held = self.rows.lock().unwrap().len() as u64;
-        self.disk.note("claimed", held);
-        Ok(held.into())
-    }
-}
-
-impl<A: for<'a> Shape<Ref<'a> = &'a String>> Sink<A> for Table {
-    type Output = ();
-    type Error = Infallible;
-
-    fn put(&mut self, _: SequenceNumber, row: &String) -> Result<(), Infallible> {
-        let mut rows = self.rows.lock().unwrap();
-        rows.push(row.clone());
-        self.disk.note("put", rows.len() as u64);
-        Ok(())
-    }
-
-    fn finish(self, _: RunOutcome) -> Result<(), Infallible> {
-        Ok(())
-    }
-}
-
-/// The last note of this kind.
-fn noted(world: &World, what: &str) -> u64 {
-    world.notes.iter().filter(|(of, _)| *of == what).map(|(_, number)| *number).max().unwrap_or(0)
-}
-
-/// A machine: its disk, and what its sink has.
-struct Machine {
-    disk: Simulated,
-    rows: Vec<String>,
-}
-
-impl Machine {
-    fn new() -> Self {
-        Machine { disk: Simulated::recording(), rows: Vec::new() }
-    }
-
-    /// Runs the job to its end, or to its death; then crashes in the middle of what it did. `pick` says where.
-    fn crashed(self, job: impl FnOnce(&Self, Table), pick: u64) -> Self {
-        let table = Table { rows: Arc::new(Mutex::new(self.rows.clone())), disk: self.disk.clone() };
-        job(&self, table.clone());
-        let history = self.disk.history();
-        let Some(world) = history.get(pick as usize % history.len().max(1)) else { return self };
-        let rows = if world.notes.iter().any(|(of, _)| *of == "claimed") {
-            let (claimed, put) = (noted(world, "claimed"), noted(world, "put"));
-            // Keeps some of the rows after the last claim.
-            let kept = claimed + pick / 7 % (put.max(claimed) - claimed + 1);
-            let all = table.rows.lock().unwrap();
-            all[..all.len().min(kept as usize)].to_vec()
-        } else {
-            // The sink was not open yet.
-            self.rows
-        };
-        let mut world = world.crash(pick);
-        world.notes.retain(|(of, _)| *of == "acknowledged");
-        Machine { disk: Simulated::recording_on(world), rows }
-    }
-
-    fn state(&self) -> StateDir {
-        StateDir::open_on(self.disk.disk(), "/state", "lines").unwrap()
-    }
-
-    /// What the sink has when the job has come to its end.
-    fn ended(&self, job: impl FnOnce(&Self, Table)) -> Vec<String> {
-        let table = Table { rows: Arc::new(Mutex::new(self.rows.clone())), disk: self.disk.clone() };
-        job(self, table.clone());
-        table.rows.lock().unwrap().clone()
-    }
-}
-
-fn persistent(state: StateDir, every: u64) -> Persistent {
-    let keep = Retention { count: Some(2), ..Retention::default() };
-    Persistent::new(Rings::new().batch(3), state).snapshot_every(Cadence::Numbers(every)).keep(keep)
-}
-
-/// A client: it sends numbers, and sends again what was not acknowledged.
-struct Client {
-    next: u64,
-    end: u64,
-    together: u64,
-    disk: Simulated,
-}
-
-impl Groups for Client {
-    type Item = String;
-
-    fn next_group(&mut self, group: &mut VecDeque<String>) -> bool {
-        let to = self.end.min(self.next + self.together);
-        group.extend((self.next..to).map(|value| value.to_string()));
-        self.next = to;
-        !group.is_empty()
-    }
-
-    fn committed(&mut self, _: u64) {
-        self.disk.note("acknowledged", self.next);
-    }
 }
 
 proptest! {
@@ -211,16 +78,6 @@ proptest! {
         let rows = machine.ended(job);
         let lives = lives.into_inner().unwrap();
         prop_assert!(rows.starts_with(&held), "what has left was taken back");
-        // The values that are in the journal: of each life a run of those that it sent, to its acknowledged end or some
-        // groups further.
-        let mut fits = vec![Vec::new()];
-        for (life, from) in lives.iter().enumerate() {
-            let least = lives.get(life + 1).copied().unwrap_or(n);
-            let most = if life + 1 == lives.len() { n } else { n.min(least + together) };
-            fits = fits.iter().flat_map(|before: &Vec<u64>| {
-                (least..=most).map(|to| before.iter().copied().chain(*from..to).collect::<Vec<_>>())
-            }).collect();
-        }
-        prop_assert!(fits.into_iter().any(|values| expected(values) == rows), "{:?}: {:?}", lives, rows);
+        prop_assert!(of_a_journal(&lives, (n, together), &rows, expected), "{:?}: {:?}", lives, rows);
     }
 }

@@ -17,7 +17,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 /// Numbers, sums, counts by key, and a stage that renumbers: a line for each output.
-fn lines() -> impl Pipeline<u64, String> + Lasting {
+pub(crate) fn lines() -> impl Pipeline<u64, String> + Lasting {
     pipeline::<u64>()
         .scan(0_u64, |sum, x| {
             *sum += x;

@@ -140,6 +140,29 @@ fn a_mark_begins_no_segment() {
 }
 
 #[test]
+fn a_mark_lets_a_reader_see_what_an_earlier_process_has_written() {
+    let (_home, dir) = temporary();
+    let read = || JournalReader::new(Arc::new(RealDisk), &dir).durable().unwrap();
+    for epoch in 1..5 {
+        let (mut journal, recovered) = open(&dir, SMALL, epoch).unwrap();
+        if epoch < 3 {
+            append(&mut journal, recovered.next..recovered.next + 2);
+            journal.commit().unwrap();
+            // It is killed before it has said more.
+            assert_eq!(read(), recovered.next, "epoch {epoch}");
+            continue;
+        }
+        journal.mark().unwrap();
+        let (names, known) = (files(&dir), read());
+        journal.mark().unwrap();
+        assert_eq!((known, files(&dir)), (4, names), "epoch {epoch}");
+        append(&mut journal, 4..if epoch == 3 { 4 } else { 6 });
+        journal.commit().unwrap();
+    }
+    assert_eq!(numbers(open(&dir, SMALL, 9).unwrap().0.read_from(0).unwrap()), [0, 1, 2, 3, 4, 5]);
+}
+
+#[test]
 fn a_full_journal_and_a_full_group_take_no_more_until_there_is_room() {
     let (_home, dir) = temporary();
     let options = JournalOptions { max_bytes: 5000, group_bytes: 300, ..SMALL };

@@ -7,9 +7,10 @@ use hyper::header::HOST;
 use hyper::service::service_fn;
 use hyper::{Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
+use millstream::io::FileSink;
 use millstream::prelude::*;
 use millstream::state::store::{ObjectStorage, Store, StoreDir};
-use millstream::state::{Saved, StateError};
+use millstream::state::{Cadence, Persistent, Saved, StateDir, StateError, again};
 use object_store::aws::AmazonS3Builder;
 use object_store::client::{
     HttpClient, HttpConnector, HttpError, HttpErrorKind, HttpRequest, HttpResponse, HttpResponseBody, HttpService,
@@ -25,7 +26,7 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
-use std::{env, fs, io, thread};
+use std::{env, fs, io, process, thread};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::Runtime;
 
@@ -190,60 +191,52 @@ fn an_s3_that_fails_half_of_the_time_keeps_snapshots() {
     }
 }
 
-/// The variable with the arguments of a life of the job in the next test: the port, and the file for its last words.
+/// The variable with the arguments of a life of the job in the next test: the port, and the directory of its output.
 const LIFE: &str = "MILLSTREAM_STATE_S3";
 
 const NUMBERS: u64 = 2000;
 
-fn sums() -> impl Pipeline<u64, u64> + Lasting {
+fn sums() -> impl Pipeline<u64, String> + Lasting {
     pipeline::<u64>()
         .scan(0_u64, |sum, x| {
             *sum += x;
             *sum
         })
         .named("sums")
+        .map(|sum| format!("{sum}\n"))
         .any_edge()
 }
 
-/// Goes on at the newest snapshot in the store, and says at its end where it began and what came out from there.
-fn life(port: u16, says: &Path) {
-    let dir = StoreDir::open(store(port, "jobs/sums"), "sums").unwrap();
-    let newest = dir.newest().unwrap();
-    let mut rings = Rings::new().batch(4);
-    if let Some(newest) = &newest {
-        let parts = dir.load(newest).unwrap().into_iter().map(|part| (part.name, part.bytes));
-        rings = rings.resume(Snapshot::from_parts(parts).unwrap());
-    }
-    let rings = rings.snapshot_every(100, move |snapshot| {
-        let parts = snapshot.to_parts().unwrap();
-        let parts: Vec<(&str, &[u8])> = parts.iter().map(|(name, bytes)| (&**name, &**bytes)).collect();
-        dir.save(&Saved { at: snapshot.at().0, parts: &parts, ..Saved::default() }).unwrap();
-    });
-    let began = newest.map_or(0, |newest| newest.at);
-    let numbers = (began..NUMBERS).inspect(|x| {
-        if x % 50 == 0 {
-            thread::sleep(Duration::from_millis(5));
-        }
-    });
-    let sums = Durable::new(rings).collect(sums().from(numbers)).unwrap();
-    let sums: Vec<String> = sums.iter().map(u64::to_string).collect();
-    fs::write(says, format!("{began}\n{}", sums.join(" "))).unwrap();
+/// A life of the job, on a machine of its own: it goes on at the newest snapshot in the store.
+fn life(port: u16, home: &Path) {
+    let machine = home.join(process::id().to_string());
+    let state = StateDir::open(machine, "sums").unwrap().snapshots_in(store(port, "jobs/sums")).unwrap();
+    let numbers = || {
+        (0..NUMBERS).inspect(|x| {
+            if x % 50 == 0 {
+                thread::sleep(Duration::from_millis(5));
+            }
+        })
+    };
+    let job = Persistent::new(Rings::new().batch(4), state).snapshot_every(Cadence::Numbers(100));
+    let (_, stored) = job.run(&sums(), again(numbers), FileSink::append(home.join("out"))).unwrap();
+    assert_eq!(stored.failed, 0, "{stored:?}");
+    fs::write(home.join("began"), stored.began.to_string()).unwrap();
 }
 
 #[test]
 fn a_job_whose_snapshots_are_in_a_slow_s3_is_killed_and_goes_on() {
     if let Ok(told) = env::var(LIFE) {
-        let (port, says) = told.split_once(' ').unwrap();
-        return life(port.parse().unwrap(), Path::new(says));
+        let (port, home) = told.split_once(' ').unwrap();
+        return life(port.parse().unwrap(), Path::new(home));
     }
     let test = "s3::a_job_whose_snapshots_are_in_a_slow_s3_is_killed_and_goes_on";
     let server = Server::start(Faults { waits: Duration::from_millis(5), ..Faults::default() });
     let home = tempfile::tempdir().unwrap();
-    let says = home.path().join("says");
     let begun = Instant::now();
     for number in 0.. {
         let mut process = Command::new(env::current_exe().unwrap());
-        process.args(["--exact", test]).env(LIFE, format!("{} {}", server.port, says.display()));
+        process.args(["--exact", test]).env(LIFE, format!("{} {}", server.port, home.path().display()));
         let mut process = process.stdout(Stdio::null()).spawn().unwrap();
         let before = server.requests.load(Ordering::Relaxed);
         if number < 5 {
@@ -259,10 +252,7 @@ fn a_job_whose_snapshots_are_in_a_slow_s3_is_killed_and_goes_on() {
             break;
         }
     }
-    let said = fs::read_to_string(says).unwrap();
-    let (began, rest) = said.split_once('\n').unwrap();
-    let began: usize = began.parse().unwrap();
-    let rest: Vec<u64> = rest.split(' ').map(|sum| sum.parse().unwrap()).collect();
+    let began: u64 = fs::read_to_string(home.path().join("began")).unwrap().parse().unwrap();
     assert!(began >= 100, "no snapshot was there");
-    assert_eq!(rest, sums().collect(source::ready(0..NUMBERS)).unwrap()[began..]);
+    assert_eq!(fs::read_to_string(home.path().join("out")).unwrap(), sums().model(0..NUMBERS).concat());
 }

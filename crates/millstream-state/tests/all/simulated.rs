@@ -125,6 +125,11 @@ impl Simulated {
         self.inner().clock = unix_ms;
     }
 
+    /// The bytes that all files together have.
+    pub(crate) fn used(&self) -> usize {
+        self.inner().world.used()
+    }
+
     /// The most bytes that one call has read.
     pub(crate) fn largest_read(&self) -> usize {
         self.inner().largest_read
@@ -171,6 +176,10 @@ impl World {
             Entry::File(file) => Some(*file),
             Entry::Dir => None,
         }
+    }
+
+    fn used(&self) -> usize {
+        self.files.iter().map(|file| file.bytes().len()).sum()
     }
 
     fn dir(&mut self, path: &Path) -> io::Result<&mut Dir> {
@@ -308,7 +317,7 @@ impl DiskFile for OpenFile {
 
     fn write_at(&mut self, bytes: &[u8], offset: u64) -> io::Result<()> {
         self.disk.act("write", &self.path, |inner| {
-            let used: usize = inner.world.files.iter().map(|file| file.bytes().len()).sum();
+            let used = inner.world.used();
             let file = &mut inner.world.files[self.file];
             let beyond = (offset as usize + bytes.len()).saturating_sub(file.bytes().len());
             match inner.faults.room.and_then(|room| (used + beyond).checked_sub(room)) {

@@ -41,19 +41,21 @@ fn a_service_starts_after_every_crash_and_has_what_its_snapshots_have() {
 
 #[test]
 fn a_follower_reads_up_to_the_newest_snapshot_however_seldom_commits_are_synced() {
-    let never = JournalOptions { fsync: Fsync::Never, ..JournalOptions::default() };
-    let (_home, dir) = home();
-    let present = serve(&dir, never);
-    let mut following = follow(&dir, never);
-    for round in 1..=3 {
-        (0..20).for_each(|_| _ = pay(&present.0, 1));
-        assert_eq!(present.1.snapshot(), Ok(Some(20 * round + round - 1)));
-        assert!(following.catches_up(PATIENCE));
-        assert_eq!(following.reached(), 20 * round + round - 1);
-        pay(&present.0, 1);
+    for fsync in [Fsync::Never, Fsync::Every] {
+        let options = JournalOptions { fsync, ..JournalOptions::default() };
+        let (_home, dir) = home();
+        let present = serve(&dir, options);
+        let mut following = follow(&dir, options);
+        for round in 1..=3 {
+            (0..20).for_each(|_| _ = pay(&present.0, 1));
+            assert_eq!(present.1.snapshot(), Ok(Some(20 * round + round - 1)));
+            assert!(following.catches_up(PATIENCE));
+            assert_eq!(following.reached(), 20 * round + round - 1, "{fsync:?}");
+            pay(&present.0, 1);
+        }
+        end(present);
+        let present = own(following, &dir);
+        assert_eq!(pay(&present.0, 1), 64);
+        end(present);
     }
-    end(present);
-    let present = own(following, &dir);
-    assert_eq!(pay(&present.0, 1), 64);
-    end(present);
 }

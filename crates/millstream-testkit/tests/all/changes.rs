@@ -8,6 +8,7 @@
 
 mod durable;
 
+use crate::lasting::lasting;
 use crate::reference::versions::changed;
 use millstream_testkit::random::{Edit, Pipe, Stream, Value, Versions, every_stage, quiet_pipes, streams, values};
 use millstream_testkit::{Deployment, Feeding, deployments, within};
@@ -122,7 +123,7 @@ proptest! {
     ) {
         let mut versions = durable::Versions::of(&tree.versioned());
         for ((at, seed), version) in changes.into_iter().zip(1..) {
-            let next = durable::lasting(&versions.last().related(seed, version).tree);
+            let next = lasting(&versions.last().related(seed, version).tree);
             if next.width() <= WIDEST {
                 versions.change(at, next);
             }

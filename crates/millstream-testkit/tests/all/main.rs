@@ -9,6 +9,7 @@ mod failures;
 mod fold_windows;
 mod graphs;
 mod kernels;
+mod lasting;
 mod laws;
 mod pipelines;
 mod reference;

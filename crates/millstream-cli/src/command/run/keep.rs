@@ -209,7 +209,9 @@ impl Job {
             let complaints = complaints.clone();
             let journal = once.is_some().then(|| {
                 let journal = journaled_in_groups(state, keep.journal, move || live);
-                journal.on_recovery(move |found| say_lost(&complaints, found))
+                let waits = complaints.clone();
+                let journal = journal.on_recovery(move |found| say_lost(&complaints, found));
+                journal.waiting_for_room(move |why| waits.note(&format!("--state: {why}: the input waits for room")))
             });
             KeptSources::new(reading, journal)
         };

@@ -1,0 +1,184 @@
+//! The values of a live source with a journal.
+
+use super::{JournalPlace, OnFull, locked};
+use crate::journal::{Journal, JournalError, Records};
+use crate::resumable::behind::{Followed, Next};
+use crate::resumable::{Groups, Places, Recorded};
+use std::collections::VecDeque;
+use std::io;
+use std::sync::{Arc, Mutex};
+use std::thread::sleep;
+use std::time::Duration;
+
+/// How long a full journal waits before it looks again whether it was trimmed.
+const FULL: Duration = Duration::from_millis(10);
+
+/// The values of a [`Journaled`].
+pub struct JournaledValues<G: Groups> {
+    pub(super) recorded: Option<Records>,
+    /// Those of another process's journal, while it has that.
+    pub(super) followed: Option<Followed>,
+    pub(super) live: Option<G>,
+    /// Values that are committed but not yet passed on.
+    pub(super) group: VecDeque<G::Item>,
+    /// The place of the next value that is passed on.
+    pub(super) place: JournalPlace,
+    pub(super) bytes: Vec<u8>,
+    pub(super) journal: Arc<Mutex<Option<Journal>>>,
+    pub(super) failure: Arc<Mutex<Option<io::Error>>>,
+    pub(super) on_full: Option<OnFull>,
+}
+
+impl<G: Groups> std::fmt::Debug for JournaledValues<G> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("JournaledValues").field("place", &self.place).finish_non_exhaustive()
+    }
+}
+
+impl<G: Groups> JournaledValues<G> {
+    /// Commits the group.
+    fn record(&mut self) -> Result<(), JournalError> {
+        for (number, value) in (self.place.next..).zip(&self.group) {
+            self.bytes.clear();
+            value.write(&mut self.bytes);
+            while self.with_room(|journal| must_wait(journal, number, &self.bytes))? {
+                sleep(FULL);
+            }
+        }
+        self.with_room(|journal| journal.commit().map(drop))
+    }
+
+    /// Does this with the journal, again and again while the disk is full, if it should wait for that.
+    fn with_room<R: Default>(
+        &self,
+        mut act: impl FnMut(&mut Journal) -> Result<R, JournalError>,
+    ) -> Result<R, JournalError> {
+        let mut told = false;
+        loop {
+            let mut held = locked(&self.journal);
+            let Some(journal) = &mut *held else { return Ok(R::default()) };
+            match (act(journal), &self.on_full) {
+                (Err(error), Some(tell)) if error.is_full() => {
+                    if !std::mem::replace(&mut told, true) {
+                        tell(&error);
+                    }
+                }
+                (done, _) => return done,
+            }
+            // Snapshots are stored meanwhile, and make room.
+            drop(held);
+            sleep(FULL);
+        }
+    }
+
+    /// The next value of the journal that another process writes; none when this one does.
+    fn followed(&mut self) -> Option<io::Result<G::Item>> {
+        let next = self.followed.as_mut()?.next(self.place.next - self.place.lost);
+        match next.map_err(io::Error::other) {
+            Ok(Next::Value(number, bytes)) => {
+                self.place.pass_to(number);
+                return Some(G::Item::read(bytes).map_err(io::Error::other));
+            }
+            Ok(Next::Writer(journal)) => {
+                let (next, there) = (self.place.next, journal.next_number());
+                if there < next {
+                    let why = format!(
+                        "the journal ends at number {there}, and numbers below {next} were read from it: \
+                         it has lost some"
+                    );
+                    return Some(Err(io::Error::other(why)));
+                }
+                let rest = (next < there).then(|| journal.read_from(next)).transpose();
+                *locked(&self.journal) = Some(*journal);
+                match rest {
+                    Ok(rest) => self.recorded = rest,
+                    Err(error) => return Some(Err(io::Error::other(error))),
+                }
+            }
+            Ok(Next::Over) => self.live = None,
+            Err(error) => return Some(Err(error)),
+        }
+        self.followed = None;
+        None
+    }
+
+    /// The next value of the journal.
+    fn recorded(&mut self) -> Option<io::Result<G::Item>> {
+        let read = self.recorded.as_mut()?.next();
+        if read.is_none() {
+            self.recorded = None;
+            // Its last values may be lost.
+            if let Some(journal) = &*locked(&self.journal) {
+                self.place.pass_to(journal.next_number());
+            }
+        }
+        read.map(|read| {
+            let (number, bytes) = read.map_err(io::Error::other)?;
+            self.place.pass_to(number);
+            G::Item::read(bytes).map_err(io::Error::other)
+        })
+    }
+
+    /// Marks the whole journal as durable, for later readers.
+    fn end(&mut self) -> Option<G::Item> {
+        let marked = locked(&self.journal).as_mut().map_or(Ok(()), Journal::mark);
+        marked.err().and_then(|error| self.fail(io::Error::other(error)))
+    }
+
+    fn fail(&mut self, error: io::Error) -> Option<G::Item> {
+        locked(&self.failure).get_or_insert(error);
+        (self.recorded, self.followed, self.live) = (None, None, None);
+        self.group.clear();
+        None
+    }
+}
+
+/// Adds a value to the journal's open group. `true` if the journal may have no more bytes: after the next snapshot
+/// there is room again.
+fn must_wait(journal: &mut Journal, number: u64, bytes: &[u8]) -> Result<bool, JournalError> {
+    match journal.append(number, bytes) {
+        Err(JournalError::GroupFull { .. }) => {
+            journal.commit()?;
+            journal.append(number, bytes)?;
+        }
+        // The values in the group need not wait for that.
+        Err(JournalError::Full { .. }) => return journal.commit().map(|_| true),
+        appended => appended?,
+    }
+    Ok(false)
+}
+
+impl<G: Groups> Iterator for JournaledValues<G> {
+    type Item = G::Item;
+
+    fn next(&mut self) -> Option<G::Item> {
+        match self.followed().or_else(|| self.recorded()) {
+            Some(Err(error)) => return self.fail(error),
+            Some(Ok(value)) => {
+                self.place.next += 1;
+                return Some(value);
+            }
+            None => {}
+        }
+        if self.group.is_empty() {
+            if !self.live.as_mut()?.next_group(&mut self.group) {
+                return self.end();
+            }
+            if let Err(error) = self.record() {
+                return self.fail(io::Error::other(error));
+            }
+            self.live.as_mut()?.committed(self.place.next - self.place.lost);
+        }
+        let value = self.group.pop_front()?;
+        self.place.next += 1;
+        Some(value)
+    }
+}
+
+impl<G: Groups> Places for JournaledValues<G> {
+    type Mark = JournalPlace;
+
+    fn place(&self) -> JournalPlace {
+        self.place
+    }
+}
