@@ -21,9 +21,9 @@ use before::{Most, can_write, say_other_wait};
 pub(crate) use failed::Failed;
 #[cfg(all(feature = "run", feature = "serve"))]
 pub(crate) use keep::Clients;
-#[cfg(feature = "run")]
-pub(crate) use keep::say_lost;
 pub(crate) use keep::{Answer, files, output_of, print_once};
+#[cfg(feature = "run")]
+pub(crate) use keep::{say_lost, say_waits};
 use millstream_core::model::ModelShape;
 use millstream_core::text::{Block, Piece};
 use millstream_core::{Arrow, Item, ModelExt, SequenceNumber, Shape, ToOwnedItem, Val, failure};

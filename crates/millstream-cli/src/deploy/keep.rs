@@ -34,6 +34,7 @@ use offered::{Asked, Of, Offered};
 use serde_json::{Value, json};
 use std::convert::Infallible;
 use std::ffi::{OsStr, OsString};
+use std::fmt::Display;
 use std::fs;
 use std::io;
 use std::path::Path;
@@ -349,7 +350,10 @@ impl Runs {
         let complaints = self.complaints.clone();
         let source = |state: &StateDir| {
             source.map_right(|blocks| {
-                journaled(state, keep.journal, blocks).on_recovery(move |found| say_lost(&complaints, found))
+                let waits = complaints.clone();
+                let journal = journaled(state, keep.journal, blocks);
+                let journal = journal.on_recovery(move |found| say_lost(&complaints, found));
+                journal.waiting_for_room(move |why| say_waits(&waits, &why))
             })
         };
         Ok(self.keep(keep, pipeline, source, into, shown))
@@ -386,6 +390,11 @@ pub(crate) fn say_lost(complaints: &Complaints, found: &Recovered) {
         let (first, last) = (lost.start, lost.end - 1);
         complaints.note(&format!("--state: the journal is damaged: its numbers from {first} to {last} are left out"));
     }
+}
+
+/// Notes that the source waits, because its journal has no room.
+pub(crate) fn say_waits(complaints: &Complaints, why: &impl Display) {
+    complaints.note(&format!("--state: {why}: the input waits for room"));
 }
 
 fn say_begun(complaints: &Complaints, keep: &Keep, began: u64) {

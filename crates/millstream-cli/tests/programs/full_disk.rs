@@ -62,28 +62,35 @@ fn a_run_whose_disk_gets_full_keeps_its_older_snapshots_and_goes_on_when_there_i
 #[test]
 fn standard_input_waits_while_the_disk_of_its_journal_is_full() {
     let rows: String = (0..40_000).map(|n| format!("{{\"n\":{n},\"text\":\"0123456789 0123456789\"}}\n")).collect();
-    for killed in [false, true] {
-        let scene = Scene::new().file("expected", &rows);
-        let script = "echo 'jsonl(\"-\") | where(.n >= 0)' > text; touch said; mkfifo in; cat expected > in &\n\
-                      $M run text --state disk/state --snapshot-every 5 < in >> out 2> said & run=$!\n\
-                      for i in $(seq 600); do grep -q 'waits for room' said && break; sleep 0.1; done\n";
-        let then = match killed {
-            false => "grep 'waits for room' said; mounted 64m; wait $run || exit 1",
-            true => {
-                "grep 'waits for room' said; cp out then; kill -9 $run; wait $run; mounted 64m\n\
-                 $M run text --state disk/state < /dev/null >> out || exit 1"
+    for (program, expected) in [("run text", rows.clone()), ("uppercase", rows.to_ascii_uppercase())] {
+        for killed in [false, true] {
+            let scene = Scene::new().file("rows", &rows).file("expected", &expected);
+            let script = format!(
+                "echo 'jsonl(\"-\") | where(.n >= 0)' > text; touch said; mkfifo in; cat rows > in &\n\
+                 $M {program} --state disk/state --snapshot-every 5 < in >> out 2> said & run=$!\n\
+                 for i in $(seq 600); do grep -q 'waits for room' said && break; sleep 0.1; done\n"
+            );
+            let then = match killed {
+                false => "grep 'waits for room' said; mounted 64m; wait $run || exit 1".to_owned(),
+                true => format!(
+                    "grep 'waits for room' said; cp out then; kill -9 $run; wait $run; mounted 64m\n\
+                     $M {program} --state disk/state < /dev/null >> out || exit 1"
+                ),
+            };
+            let name = "standard_input_waits_while_the_disk_of_its_journal_is_full";
+            let Some(seen) = with_disk(name, &scene, "256k", &format!("{script}{then}")) else { return };
+            let said = seen.text();
+            assert!(said.contains("No space left on device") && said.contains(": the input waits for room"), "{said}");
+            if killed {
+                let of = |name: &str| fs::read(scene.path(name)).expect("an output");
+                let (then, out) = (of("then"), of("out"));
+                assert!(
+                    !then.is_empty() && out.starts_with(&then) && expected.as_bytes().starts_with(&out),
+                    "{program}"
+                );
+            } else {
+                whole(&scene, "256k");
             }
-        };
-        let name = "standard_input_waits_while_the_disk_of_its_journal_is_full";
-        let Some(seen) = with_disk(name, &scene, "256k", &format!("{script}{then}")) else { return };
-        let said = seen.text();
-        assert!(said.contains("No space left on device") && said.contains(": the input waits for room"), "{said}");
-        if killed {
-            let of = |name: &str| fs::read(scene.path(name)).expect("an output");
-            let (then, out) = (of("then"), of("out"));
-            assert!(!then.is_empty() && out.starts_with(&then) && rows.as_bytes().starts_with(&out));
-        } else {
-            whole(&scene, "256k");
         }
     }
 }

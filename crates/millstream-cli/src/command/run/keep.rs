@@ -17,7 +17,7 @@ use super::sink_file::is_url;
 use super::sources::{Endless, Named};
 use super::{RunText, Text, files_of};
 use crate::config::{Doing, Keep};
-use crate::deploy::{Failed, Runs, say_lost};
+use crate::deploy::{Failed, Runs, say_lost, say_waits};
 use crate::message::{Complaints, quoted};
 use crate::outcome::Outcome;
 use crate::output::Output;
@@ -211,7 +211,7 @@ impl Job {
                 let journal = journaled_in_groups(state, keep.journal, move || live);
                 let waits = complaints.clone();
                 let journal = journal.on_recovery(move |found| say_lost(&complaints, found));
-                journal.waiting_for_room(move |why| waits.note(&format!("--state: {why}: the input waits for room")))
+                journal.waiting_for_room(move |why| say_waits(&waits, &why))
             });
             KeptSources::new(reading, journal)
         };
