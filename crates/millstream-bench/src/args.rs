@@ -58,7 +58,7 @@ pub(crate) struct Args {
 
     /// The number of items (of wc: bytes), instead of the bench's own
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
-    items: Option<u64>,
+    pub(crate) items: Option<u64>,
 
     /// The slots of every ring, a power of two, instead of the library's default
     #[arg(long, value_name = "SLOTS")]

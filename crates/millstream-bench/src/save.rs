@@ -15,6 +15,7 @@ struct Run<'a> {
     effort: Effort,
     rivals: bool,
     /// The sizes of the command line, if any.
+    items: Option<u64>,
     ring: Option<usize>,
     batch: Option<usize>,
     #[serde(flatten)]
@@ -29,9 +30,8 @@ pub(crate) fn directory(runs: &Path) -> PathBuf {
 pub(crate) fn save(runs: &Path, bench: &str, args: &Args, results: &Results) -> Result<(), Failure> {
     let (date, machine) = (today(), Machine::here());
     let dir = directory(runs);
-    let (effort, rivals) = (args.effort(), args.rivals);
-    let run =
-        Run { bench, date: &date, machine: &machine, effort, rivals, ring: args.ring, batch: args.batch, results };
+    let Args { rivals, items, ring, batch, .. } = *args;
+    let run = Run { bench, date: &date, machine: &machine, effort: args.effort(), rivals, items, ring, batch, results };
     let file = dir.join(format!("{bench}.json"));
     let cannot = || Failure::io(format!("cannot write {}", file.display()));
     std::fs::create_dir_all(&dir).map_err(cannot())?;

@@ -204,11 +204,14 @@ fn described(machine: &Machine) -> String {
 
 /// The day and the machine, and a note if the figures are doubtful.
 fn circumstances(run: &Run) -> String {
-    let Run { date, effort, directory, others, .. } = run;
-    let turns = match effort.as_str() {
-        "quick" => "three turns of fewer items (`--quick`)",
-        "full" => "nine turns (`--full`)",
-        _ => "five turns",
+    let Run { date, effort, items, directory, others, .. } = run;
+    let turns = match (effort.as_str(), items) {
+        ("quick", None) => "three turns of fewer items (`--quick`)".to_owned(),
+        ("quick", Some(items)) => format!("three turns (`--quick --items {items}`)"),
+        ("full", None) => "nine turns (`--full`)".to_owned(),
+        ("full", Some(items)) => format!("nine turns (`--full --items {items}`)"),
+        (_, None) => "five turns".to_owned(),
+        (_, Some(items)) => format!("five turns (`--items {items}`)"),
     };
     let load = match others {
         Some(others) if *others > LOADED => {
@@ -277,7 +280,7 @@ fn readable(value: f64, unit: &str) -> String {
 mod tests {
     use super::*;
 
-    fn kept(others: f64, median: f64) -> Kept {
+    fn run(others: f64, median: f64) -> Run {
         let run = format!(
             r#"{{"bench": "chain2", "date": "2026-01-02", "effort": "quick", "others": {others},
             "machine": {{"cpu": "AMD EPYC", "family": 25, "model": 17, "cores": 2, "memory": 25000000000}},
@@ -287,9 +290,17 @@ mod tests {
         );
         let mut run: Run = serde_json::from_str(&run).unwrap();
         run.directory = "2026-01-02-epyc-2c".to_owned();
+        run
+    }
+
+    fn kept_of(run: Run) -> Kept {
         let mut kept = Kept::default();
         kept.add(run);
         kept
+    }
+
+    fn kept(others: f64, median: f64) -> Kept {
+        kept_of(run(others, median))
     }
 
     #[test]
@@ -305,6 +316,16 @@ mod tests {
         let of = |median| filled("{{results chain2}}", &kept(0.5, median)).unwrap();
         assert!(of(0.88).contains("within 5%") && of(0.8).contains("0.9, **missed**"));
         assert!(of(0.8).contains("**Others used 50% of the machine"));
+    }
+
+    #[test]
+    fn a_run_of_another_number_of_items_says_so() {
+        let run = Run { items: Some(7_000_000), ..run(0.01, 1.72) };
+        assert!(
+            filled("{{results chain2}}", &kept_of(run))
+                .unwrap()
+                .contains(", three turns (`--quick --items 7000000`) (")
+        );
     }
 
     #[test]

@@ -13,6 +13,9 @@ pub(super) struct Run {
     pub(super) date: String,
     pub(super) machine: Machine,
     pub(super) effort: String,
+    /// The items of each turn, if the command line said how many.
+    #[serde(default)]
+    pub(super) items: Option<u64>,
     #[serde(default)]
     pub(super) others: Option<f64>,
     pub(super) figures: Vec<Figure>,
