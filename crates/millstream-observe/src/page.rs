@@ -178,11 +178,7 @@ impl Page {
         Page::of(PageRoutes::new(), address)
     }
 
-    /// As [`open`](Page::open), with routes that may show a run already.
-    ///
-    /// # Errors
-    ///
-    /// As [`open`](Page::open).
+    /// As [`open`](Page::open), with routes that may show a run already, and with the same errors.
     pub fn of(routes: PageRoutes, address: impl ToSocketAddrs) -> io::Result<Self> {
         Ok(Page { served: Served::begin(address, routes.routes(), LAST_WHILE)?, routes })
     }

@@ -1,11 +1,13 @@
 //! Runs whose state is kept in a directory, and looks at such a directory.
 
+mod answer;
 #[cfg(all(feature = "run", feature = "serve"))]
 mod clients;
 pub(super) mod offered;
 mod printed;
 mod taken;
 
+pub(crate) use answer::Answer;
 #[cfg(all(feature = "run", feature = "serve"))]
 pub(crate) use clients::Clients;
 pub(crate) use printed::print_once;
@@ -27,16 +29,13 @@ use millstream_state::claims::OutputOf;
 use millstream_state::journal::Recovered;
 use millstream_state::journaled;
 use millstream_state::{
-    ClaimingSink, Claims, JobError, OpenError, Persistent, Resumable, Retention, Span, StateDir, Stored, Storer,
-    TextFiles, replay,
+    ClaimingSink, JobError, Persistent, Resumable, Retention, Span, StateDir, Stored, Storer, TextFiles, replay,
 };
 use offered::{Asked, Of, Offered};
-use serde_json::{Value, json};
-use std::convert::Infallible;
+use serde_json::json;
 use std::ffi::{OsStr, OsString};
 use std::fmt::Display;
 use std::fs;
-use std::io;
 use std::path::Path;
 
 /// The output of a run whose state is kept: standard output, which must be a file opened for appending. A look does not
@@ -86,42 +85,6 @@ pub(crate) fn files(names: Names) -> Result<TextFiles, String> {
 }
 
 const STANDARD_OUTPUT: &str = "/dev/stdout";
-
-/// A sink for the one value of a pipeline that yields it at END. Before that it holds nothing, and claims nothing.
-#[derive(Debug)]
-pub(crate) struct Answer;
-
-/// The value, once it has come.
-#[derive(Debug)]
-pub(crate) struct Answered<B>(Option<B>);
-
-impl<B: Item + Clone, A: for<'a> Shape<Ref<'a> = &'a B>> ClaimingSink<A> for Answer {
-    type Open = Answered<B>;
-
-    fn open(&self, _: Option<(SequenceNumber, &Value)>) -> Result<Answered<B>, OpenError> {
-        Ok(Answered(None))
-    }
-}
-
-impl<B> Claims for Answered<B> {
-    fn claim(&mut self) -> io::Result<Value> {
-        Ok(Value::Null)
-    }
-}
-
-impl<B: Item + Clone, A: for<'a> Shape<Ref<'a> = &'a B>> Sink<A> for Answered<B> {
-    type Output = Option<B>;
-    type Error = Infallible;
-
-    fn put(&mut self, _: SequenceNumber, value: &B) -> Result<(), Infallible> {
-        self.0 = Some(value.clone());
-        Ok(())
-    }
-
-    fn finish(self, _: RunOutcome) -> Result<Option<B>, Infallible> {
-        Ok(self.0)
-    }
-}
 
 /// A sink for a replay, or, without a sink inside, for a look, which prints no output. Both have one type, so that a
 /// replay is compiled once.

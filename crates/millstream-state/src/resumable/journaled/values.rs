@@ -13,7 +13,7 @@ use std::time::Duration;
 /// How long a full journal waits before it looks again whether it was trimmed.
 const FULL: Duration = Duration::from_millis(10);
 
-/// The values of a [`Journaled`].
+/// The values of a [`Journaled`](super::Journaled).
 pub struct JournaledValues<G: Groups> {
     pub(super) recorded: Option<Records>,
     /// Those of another process's journal, while it has that.
