@@ -18,7 +18,7 @@ pub struct FromStream<S>(S);
 /// The stream is polled on the source's thread, one value at a time, and no value is read ahead, so back-pressure
 /// reaches it: while the pipeline has no room, it is not polled. Between two polls the thread sleeps until the stream
 /// wakes it. A run that is drained or stopped ends that sleep and drops the stream. No executor is needed; with the
-/// feature `tokio` the stream finds a runtime, as the futures of [`map_async`](crate::AsyncExt::map_async) do.
+/// feature `tokio` the stream finds a runtime, as a future of [`map_async`](millstream_core::AsyncExt::map_async) does.
 ///
 /// The stream may depend on timing; then so do its values. What the stages make of them does not.
 ///
