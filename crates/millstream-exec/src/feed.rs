@@ -17,7 +17,7 @@ pub(crate) use sweep::SweepTasklet;
 use crate::external_source::{Accepted, ExternalSource};
 use crate::shared::Shared;
 use crate::signal::Condition;
-use crate::source::Attended;
+use crate::source::InSource;
 use crate::source_ring::SourceRing;
 use crate::together::Together;
 use early::Early;
@@ -322,7 +322,8 @@ pub(crate) fn spawn<T: Item>(
 fn feed<T: Item>(values: impl Iterator<Item = T>, output: &Output<T>, shared: &Shared, mut together: Option<Together>) {
     let room = output.is_half_free();
     let outcome = catch_unwind(AssertUnwindSafe(|| {
-        for value in Attended::new(values, shared.source_waits.clone()) {
+        let _in_source = InSource::of(&shared.source_waits);
+        for value in values {
             let published = match &mut together {
                 Some(together) => publish_together(value, output, shared, together, room.as_ref()),
                 None => publish(value, output, shared, room.as_ref()),

@@ -46,7 +46,7 @@ pub use matches::Matches;
 pub use round_robin::{InTurn, RoundRobin, round_robin};
 pub use throttle::{Throttle, Throttled, throttle};
 pub use timeout::{Elapsed, Timed, Timeout, timeout};
-pub(crate) use waits::{Attended, Waits};
+pub(crate) use waits::{InSource, Waits};
 pub use zip::{Zip, zip};
 
 use crate::Wiring;

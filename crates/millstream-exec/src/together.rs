@@ -11,6 +11,7 @@
 use crate::machine::Account;
 use crate::pool::{Pool, Round};
 use crate::shared::Shared;
+use crate::source::InSource;
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
@@ -150,6 +151,7 @@ impl Together {
     /// Runs rounds of all shared tasklets until nothing is left to do. Returns false if a tasklet has input but no room
     /// in its output.
     fn run(&mut self, pool: &Pool) -> bool {
+        let _stages = InSource::none();
         let roster = pool.roster();
         if roster.has_own_threads() {
             // They came with a new version of the pipeline.

@@ -5,7 +5,7 @@ use super::message::{At, Outlet};
 use super::wiring::Work;
 use crate::external_source::{Accepted, ExternalSource};
 use crate::shared::FailedAt;
-use crate::source::{Attended, Closer, Waits};
+use crate::source::{Closer, InSource, Waits};
 use millstream_core::Item;
 use millstream_core::failure::{caught, discard};
 use std::sync::atomic::{AtomicU64, Ordering, fence};
@@ -101,9 +101,10 @@ impl<T: Item> Tap<T> {
         builder.spawn(move || self.feed_all(values)).map(drop)
     }
 
-    fn feed_all(&self, values: impl Iterator<Item = T>) {
-        let (mut values, mut number) = (Attended::new(values, self.waits.clone()), 0);
+    fn feed_all(&self, mut values: impl Iterator<Item = T>) {
+        let mut number = 0;
         let outcome = caught(|| {
+            let _in_source = InSource::of(&self.waits);
             while self.put(number, values.next()) {
                 number += 1;
             }

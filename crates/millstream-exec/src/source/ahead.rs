@@ -5,7 +5,7 @@
 //! it was called: a state machine without threads or clocks.
 
 use super::Closer;
-use super::waits::{Attended, Waits};
+use super::waits::{InSource, Waits};
 use crate::shared::Payload;
 use millstream_core::failure::{discard, fail};
 use std::fmt;
@@ -87,9 +87,9 @@ impl<L: Line> Desk<L> {
     }
 
     /// Takes values from the source until it ends, or none is taken any more.
-    fn feed(&self, values: impl Iterator<Item = L::Value>) {
+    fn feed(&self, mut values: impl Iterator<Item = L::Value>) {
         let outcome = catch_unwind(AssertUnwindSafe(|| {
-            let mut values = Attended::new(values, self.giver.clone());
+            let _in_source = InSource::of(&self.giver);
             while self.change(L::ask) {
                 let mut value = values.next();
                 if value.is_none() || !self.change(|line, now| line.put(&mut value, now)) {

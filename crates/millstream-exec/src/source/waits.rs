@@ -71,40 +71,27 @@ impl Waits {
     }
 }
 
-/// The values of a source, asked for on a thread whose waits may end early.
+/// Says of the present thread that it is in a source, or in none, until this is dropped; also if user code panics.
 #[derive(Debug)]
-pub(crate) struct Attended<I> {
-    values: I,
-    waits: Option<Arc<Waits>>,
-}
-
-impl<I> Attended<I> {
-    pub(crate) fn new(values: I, waits: Arc<Waits>) -> Self {
-        Attended { values, waits: Some(waits) }
-    }
-}
-
-/// Puts things back, also if the source panics. The thread is in the source only during a call: meanwhile it may run
-/// stages, and sources of other runs in them.
-struct InSource<'w> {
-    waits: &'w mut Option<Arc<Waits>>,
+pub(crate) struct InSource {
     before: Option<Arc<Waits>>,
 }
 
-impl Drop for InSource<'_> {
-    fn drop(&mut self) {
-        *self.waits = OF_THREAD.replace(self.before.take());
+impl InSource {
+    /// The thread takes values from the source of a run, which waits by these.
+    pub(crate) fn of(waits: &Arc<Waits>) -> Self {
+        InSource { before: OF_THREAD.replace(Some(waits.clone())) }
+    }
+
+    /// The thread runs stages, and maybe sources of other runs in them, whose waits do not end with this run's source.
+    pub(crate) fn none() -> Self {
+        InSource { before: OF_THREAD.take() }
     }
 }
 
-impl<I: Iterator> Iterator for Attended<I> {
-    type Item = I::Item;
-
-    #[inline]
-    fn next(&mut self) -> Option<I::Item> {
-        let before = OF_THREAD.replace(self.waits.take());
-        let _here = InSource { waits: &mut self.waits, before };
-        self.values.next()
+impl Drop for InSource {
+    fn drop(&mut self) {
+        OF_THREAD.set(self.before.take());
     }
 }
 
@@ -125,18 +112,23 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_is_in_a_source_only_during_its_calls() {
+    fn a_thread_is_in_a_source_as_long_as_it_says_so() {
         let (outer, inner) = (Arc::new(Waits::default()), Arc::new(Waits::default()));
         let here = |waits: &Arc<Waits>| Arc::ptr_eq(&Waits::of_thread(), waits);
-        let one = std::iter::once_with(|| here(&inner));
-        let mut nested = Attended::new(one, inner.clone());
-        let both = std::iter::once_with(|| (nested.next(), here(&outer)));
-        let mut values = Attended::new(both, outer.clone());
-        assert_eq!(values.next(), Some((Some(true), true)));
+        let in_outer = InSource::of(&outer);
+        {
+            let _stages = InSource::none();
+            assert!(!here(&outer));
+            let _nested = InSource::of(&inner);
+            assert!(here(&inner));
+        }
+        assert!(here(&outer));
+        let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            let _nested = InSource::of(&inner);
+            panic!("of the source");
+        }));
+        assert!(panicked.is_err() && here(&outer));
+        drop(in_outer);
         assert!(!here(&outer));
-        let mut panics = Attended::new(std::iter::once_with(|| panic!("of the source")), outer.clone());
-        let panicked: std::thread::Result<Option<()>> =
-            std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| panics.next()));
-        assert!(panicked.is_err() && !here(&outer));
     }
 }
