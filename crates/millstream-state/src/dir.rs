@@ -22,6 +22,7 @@ use crate::disk::{self, Disk, DiskLock, LockError, RealDisk};
 use crate::journal::{Journal, JournalError, JournalOptions, Recovered};
 use crate::store::StoreDir;
 use identity::SNAPSHOTS;
+pub use identity::replace;
 pub(crate) use identity::{Identity, KIND as JOB_KIND};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};

@@ -38,10 +38,21 @@ impl Identity {
     pub(super) fn write(&self, disk: &dyn Disk, dir: &Path) -> Result<(), StateError> {
         let path = dir.join(JOB);
         let bytes = KIND.write(self).map_err(|error| StateError::io("write", &path)(error.into()))?;
-        write_beside(disk, &path, &[&bytes])?;
-        finish(disk, &path)?;
-        disk.sync_dir(dir).map_err(StateError::io("sync", dir))
+        replace(disk, &path, &bytes)
     }
+}
+
+/// Replaces a small file of a state directory, or makes it, and returns when it is durable, with all other names in the
+/// directory. A crash leaves the old file or the new one.
+///
+/// # Errors
+///
+/// If the system refuses. The old file is then as it was, or the new one is there, but may not be durable.
+pub fn replace(disk: &dyn Disk, path: &Path, bytes: &[u8]) -> Result<(), StateError> {
+    write_beside(disk, path, &[bytes])?;
+    finish(disk, path)?;
+    let dir = path.parent().unwrap_or(path);
+    disk.sync_dir(dir).map_err(StateError::io("sync", dir))
 }
 
 /// Writes a file under the name of an unfinished one, and syncs it. If that fails, it removes the file, so that a full

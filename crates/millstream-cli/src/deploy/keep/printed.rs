@@ -5,7 +5,8 @@
 
 use crate::input::{self, identity};
 use crate::output::Output;
-use millstream_state::disk::{Disk, OpenMode, RealDisk};
+use millstream_state::dir::replace;
+use millstream_state::disk::RealDisk;
 use serde::{Deserialize, Serialize};
 use std::fs::OpenOptions;
 use std::io;
@@ -14,8 +15,6 @@ use std::path::Path;
 
 /// The file of the note in a state directory.
 const PRINTED: &str = "printed";
-/// While it is written. The next process that opens the directory removes it.
-const UNFINISHED: &str = "printed.unfinished";
 const FORMAT: u32 = 1;
 
 /// A line, and where it begins.
@@ -81,11 +80,6 @@ impl Printed {
 
     /// Writes it, and returns when it is durable.
     fn write(&self, dir: &Path) -> io::Result<()> {
-        let unfinished = dir.join(UNFINISHED);
-        let mut file = RealDisk.open(&unfinished, OpenMode::Create)?;
-        file.write_at(&serde_json::to_vec(self)?, 0)?;
-        file.sync()?;
-        RealDisk.rename(&unfinished, &dir.join(PRINTED))?;
-        RealDisk.sync_dir(dir)
+        replace(&RealDisk, &dir.join(PRINTED), &serde_json::to_vec(self)?).map_err(io::Error::other)
     }
 }
