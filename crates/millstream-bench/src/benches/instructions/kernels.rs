@@ -135,7 +135,12 @@ where
 /// One thread, whose steps do not depend on a clock: callgrind makes each fifty times as long, and other processes may
 /// use the core.
 fn one() -> Stepped {
-    Stepped::new(Rings::new().batch(2048), 1)
+    Stepped::new(one_worker(), 1)
+}
+
+/// For a loop, which a worker steps round and round. The steps of a loop do not depend on a clock.
+fn one_worker() -> Rings {
+    Rings::new().workers(1).batch(2048)
 }
 
 fn chain2(n: u64) -> Result<u64, Failure> {
@@ -190,7 +195,7 @@ fn windows(n: u64) -> Result<u64, Failure> {
 
 fn feedback(n: u64) -> Result<u64, Failure> {
     let p = pipeline::<u64>().feedback(0, |p| p.map(|(x, back)| first(added(*x, *back))).map(|x| (*x, *x)));
-    summed(&one(), &p, n)
+    summed(&one_worker(), &p, n)
 }
 
 fn lines(n: u64) -> Result<u64, Failure> {
