@@ -10,6 +10,7 @@ mod core_balancer;
 mod cores;
 mod cpus;
 mod host;
+mod lately;
 mod memory;
 mod pin;
 
@@ -21,14 +22,18 @@ pub use memory::{LimitedBy, MemoryLimit};
 pub(crate) use pin::Pins;
 pub use pin::{physical_cores, pin_to_physical_core};
 
+use lately::Lately;
 use std::path::Path;
 
-/// The cores that the calling thread may use, and why that many.
+/// The cores that the calling thread may use, and why that many. A changed quota of a control group is seen within a
+/// second.
 pub(crate) fn usable_cores() -> Cores {
-    cores::usable(Path::new("/"))
+    static LATELY: Lately<Result<Vec<usize>, String>, Cores> = Lately::new();
+    LATELY.get(pin::allowed(), || cores::usable(Path::new("/")))
 }
 
-/// The memory that this process may use, if that is known.
+/// The memory that this process may use, if that is known. A changed limit is seen within a second.
 pub(crate) fn memory_limit() -> Option<MemoryLimit> {
-    memory::limit(Path::new("/"))
+    static LATELY: Lately<(), Option<MemoryLimit>> = Lately::new();
+    LATELY.get((), || memory::limit(Path::new("/")))
 }

@@ -96,6 +96,11 @@ pub fn physical_cores() -> Result<Vec<usize>, String> {
     system::physical_cores()
 }
 
+/// The cores that the calling thread may use, in ascending order.
+pub(super) fn allowed() -> Result<Vec<usize>, String> {
+    system::allowed()
+}
+
 #[cfg(target_os = "linux")]
 mod system {
     use crate::machine::cpus::{one_of_each, physical_first, siblings};
@@ -122,7 +127,7 @@ mod system {
         }
     }
 
-    fn allowed() -> Result<Vec<usize>, String> {
+    pub(super) fn allowed() -> Result<Vec<usize>, String> {
         let allowed = sched_getaffinity(None);
         let allowed = allowed.map_err(|error| format!("the system does not report the usable cores: {error}"))?;
         Ok((0..CpuSet::MAX_CPU).filter(|core| allowed.is_set(*core)).collect())
@@ -142,6 +147,10 @@ mod system {
     }
 
     pub(super) fn pin_to(_: usize) -> Result<(), String> {
+        Err(REASON.to_owned())
+    }
+
+    pub(super) fn allowed() -> Result<Vec<usize>, String> {
         Err(REASON.to_owned())
     }
 }
