@@ -236,7 +236,7 @@ where
     }
 
     fn probe(&self) -> TaskProbe {
-        TaskProbe::of(self.input.probe(), self.output.probe()).holding_numbers()
+        TaskProbe::between(&self.input, &self.output).holding_numbers()
     }
 }
 

@@ -159,6 +159,6 @@ impl<K: FilterKernel<In: RingLayout>> Tasklet for CutStage<K> {
     }
 
     fn probe(&self) -> TaskProbe {
-        TaskProbe::of(self.input.probe(), self.output.probe())
+        TaskProbe::between(&self.input, &self.output)
     }
 }

@@ -242,6 +242,6 @@ impl<A: RingLayout, B: RingLayout + Fed<S>, S: Item + Clone> Tasklet for Closing
     }
 
     fn probe(&self) -> TaskProbe {
-        TaskProbe::of(self.back.probe(), self.states.probe()).with_state(self.bytes.bytes())
+        TaskProbe::between(&self.back, &self.states).with_state(self.bytes.bytes())
     }
 }

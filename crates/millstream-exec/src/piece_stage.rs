@@ -189,6 +189,6 @@ impl<A: RingLayout + OfPieces<Kind: Kind>, C: Cut<A::Kind>> Tasklet for PieceSta
     }
 
     fn probe(&self) -> TaskProbe {
-        TaskProbe::of(self.input.probe(), self.output.probe())
+        TaskProbe::between(&self.input, &self.output)
     }
 }

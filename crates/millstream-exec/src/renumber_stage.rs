@@ -220,7 +220,7 @@ impl<E: ExpandKernel<In: RingLayout>> Tasklet for RenumberStage<E> {
     }
 
     fn probe(&self) -> TaskProbe {
-        TaskProbe::of(self.input.probe(), self.output.probe()).saying(&self.holds)
+        TaskProbe::between(&self.input, &self.output).saying(&self.holds)
     }
 }
 

@@ -12,7 +12,7 @@ use crate::task_probe::TaskProbe;
 use crate::tasklet::{AtMarks, Parts, Progress, Tasklet};
 use crate::wiring::{Home, Wiring};
 use millstream_core::{Density, Item, SequenceNumber, Val};
-use millstream_ring::{Batch, Claim, Last, Mark, Producer, Reader, RingLayout, ring_from};
+use millstream_ring::{Batch, Claim, End, Last, Mark, Producer, Reader, RingLayout, ring_from};
 use std::marker::PhantomData;
 
 /// Adds a stage to the wiring. `f` is called with the state, once for every slot and its number, and for END with
@@ -30,7 +30,7 @@ pub(crate) fn stage<A: RingLayout, S: Item + Clone, B: Item, D: Density>(
     let (batch, density) = (wiring.batch_at(home), PhantomData::<fn() -> (B, D)>);
     let keeper = wiring.keeper(keeper);
     let (input, work) = (input.stops_at_marks(), Work { state: wiring.state_or(start, keeper), f });
-    let failing = wiring.onlookers(&TaskProbe::of(input.probe(), output.probe()));
+    let failing = wiring.onlookers(&TaskProbe::between(&input, &output));
     let bytes = keeper.counter();
     let stage = Stage { input, output, work, keeper, bytes, batch, end, busy: false, at_end: None, failing, density };
     wiring.stage(home, [Box::new(stage) as Box<dyn Tasklet>]);
@@ -93,14 +93,26 @@ pub(crate) fn take_end<A: RingLayout, S: Item>(
     end_slot: EndSlot,
     slot: impl FnOnce(SequenceNumber, Option<A::Ref<'_>>) -> Last<S>,
 ) -> Progress {
-    // The user's code runs only once at END: room is checked before it is called.
-    if end_slot == EndSlot::Written && output.free() == 0 {
-        return Progress::NONE;
-    }
-    let Some(end) = input.end() else { return Progress::NONE };
+    let Some(end) = end_if_room(input, output, end_slot) else { return Progress::NONE };
     *at_end = Some(end.number().0);
     let last = end_slot.then(|| slot(end.number(), end.value()));
     *at_end = None;
+    publish_end(output, last)
+}
+
+/// The user's code runs only once at END: room is checked before it is called.
+fn end_if_room<'r, A: RingLayout, S: Item>(
+    input: &'r mut Reader<A>,
+    output: &mut Producer<S>,
+    end_slot: EndSlot,
+) -> Option<End<'r, A>> {
+    if end_slot == EndSlot::Written && output.free() == 0 {
+        return None;
+    }
+    input.end()
+}
+
+fn publish_end<S: Item>(output: &mut Producer<S>, last: Option<Last<S>>) -> Progress {
     match output.try_end_with(last) {
         Ok(()) => Progress::ENDED,
         Err(_) => unreachable!("there was room for END"),
@@ -240,6 +252,6 @@ where
     }
 
     fn probe(&self) -> TaskProbe {
-        TaskProbe::of(self.input.probe(), self.output.probe()).with_state(self.bytes.bytes())
+        TaskProbe::between(&self.input, &self.output).with_state(self.bytes.bytes())
     }
 }

@@ -1,7 +1,8 @@
 //! The counters of a tasklet that other threads read while it works; the tasklet writes them anyway.
 
 use crate::signal::Condition;
-use millstream_ring::{InputProbe, Occupancy, RingProbe};
+use millstream_core::Item;
+use millstream_ring::{InputProbe, Occupancy, Producer, Reader, RingLayout, RingProbe};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -55,6 +56,12 @@ enum Holds {
 impl TaskProbe {
     pub(crate) fn of(input: InputProbe, output: RingProbe) -> Self {
         TaskProbe { input: Some(input), output: Some(output), ..TaskProbe::default() }
+    }
+
+    /// The probe of a tasklet that reads this input and writes this output. Stages that differ in nothing but their
+    /// functions share its code.
+    pub(crate) fn between<A: RingLayout, S: Item>(input: &Reader<A>, output: &Producer<S>) -> Self {
+        TaskProbe::of(input.probe(), output.probe())
     }
 
     pub(crate) fn of_both((input, output): (InputProbe, RingProbe)) -> Self {

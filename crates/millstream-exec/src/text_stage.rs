@@ -197,7 +197,7 @@ impl<F: Fill> Tasklet for TextStage<F> {
     }
 
     fn probe(&self) -> TaskProbe {
-        TaskProbe::of(self.input.probe(), self.output.probe())
+        TaskProbe::between(&self.input, &self.output)
     }
 }
 

@@ -180,7 +180,7 @@ where
     }
 
     fn probe(&self) -> TaskProbe {
-        TaskProbe::of(self.input.probe(), self.output.probe()).saying(&self.holds)
+        TaskProbe::between(&self.input, &self.output).saying(&self.holds)
     }
 }
 
