@@ -1,14 +1,17 @@
 //! A file that grows, and is rotated.
 
+mod rotated;
+
 use super::text_files::hash_before;
 use super::{Places, Resumable};
 use crate::before::named;
 use millstream_core::text::Block;
 use millstream_io::{Failure, Follow, FollowPlace, FollowPlaces, FollowStopper, WholeBlocks};
+use rotated::{Rotated, RotatedBytes, rotated_after};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use std::fs::{self, File};
-use std::io::{self, Chain, Error, ErrorKind, Read, Seek, SeekFrom};
+use std::fs;
+use std::io::{self, Chain, Error, ErrorKind, Read};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -19,8 +22,10 @@ use std::time::Duration;
 ///
 /// A position is a file, by its inode, and the bytes of it that were read. If the file was rotated by renaming while no
 /// process followed it, the one of that inode in the same directory is read to its end first, and then the one that has
-/// the name. A file that is gone, was emptied or has other bytes before the position is an error: its unread bytes are
-/// lost, and only a person can accept that. Files that came and went meanwhile are not read.
+/// the name. Files that had the name in between are read before that, if their names are this one with a number or a
+/// date (`log.1`, `log-20261128`, for `a.log` also `a-20261128.log`); under other names, or compressed, they are not
+/// read. A file that is gone, was emptied or has other bytes before the position is an error: its unread bytes are lost,
+/// and only a person can accept that.
 ///
 /// Lines are the same in every process; the cuts between blocks depend on what was there when the file was read, so the
 /// numbers before a stage that splits blocks into lines can differ. [`stopper`](FollowedFile::stopper) ends it.
@@ -81,10 +86,25 @@ impl FollowedFileStopper {
 #[derive(Clone, Debug)]
 struct Begun {
     places: FollowPlaces,
-    /// The file that was rotated away, where its reading began, and how many bytes of it are read first.
-    rest: Option<(FollowPlace, u64)>,
+    /// The files that were rotated away: where the reading of each began, and how many bytes of it are read first.
+    rest: Vec<(FollowPlace, u64)>,
     /// The position where it began: it is still there while no file was opened.
     from: Value,
+}
+
+impl Begun {
+    /// The place of the byte after the first `read` ones, if a file was opened.
+    fn place(&self, read: u64) -> Option<FollowPlace> {
+        let mut left = read;
+        for (number, (place, bytes)) in self.rest.iter().enumerate() {
+            let is_last = number + 1 == self.rest.len();
+            if left < *bytes || is_last && self.places.of(0).is_none() {
+                return Some(FollowPlace { offset: place.offset + left, ..*place });
+            }
+            left -= bytes;
+        }
+        self.places.of(left)
+    }
 }
 
 impl FollowedFile {
@@ -122,15 +142,8 @@ struct Stored {
     before: String,
 }
 
-/// A file that was rotated away, at the place from which it is read, and the number of bytes after that place.
-struct Rotated {
-    file: File,
-    place: FollowPlace,
-    bytes: u64,
-}
-
-/// The rest of a file that was rotated away, and then the one that has the name.
-type Rest = Chain<io::Take<File>, Follow>;
+/// The rest of files that were rotated away, and then the one that has the name.
+type Rest = Chain<RotatedBytes, Follow>;
 
 /// The blocks of a [`FollowedFile`].
 #[derive(Debug)]
@@ -169,7 +182,7 @@ impl FollowedFile {
         let follow = Follow::new(&self.path).interval(self.interval);
         // Null: there was no file yet.
         let (follow, rest) = match position.filter(|position| !position.is_null()) {
-            None => (follow, None),
+            None => (follow, Vec::new()),
             Some(position) => self.found(follow, Stored::deserialize(position)?)?,
         };
         {
@@ -181,16 +194,16 @@ impl FollowedFile {
             stop.reader = Some(stopper);
         }
         let places = follow.places();
-        let rest_of = rest.as_ref().map(|rest| (rest.place, rest.bytes));
+        let parts = rest.iter().map(Rotated::part).collect();
         let from = match position {
             Some(position) => position.clone(),
             None => self.first().unwrap_or_default(),
         };
-        let begun = Begun { places, rest: rest_of, from };
+        let begun = Begun { places, rest: parts, from };
         *self.begun.lock().unwrap_or_else(PoisonError::into_inner) = Some(begun);
-        Ok(FollowedBytes(match rest {
-            None => Reader::Named(follow),
-            Some(Rotated { file, bytes, .. }) => Reader::AfterRest(Box::new(file.take(bytes).chain(follow))),
+        Ok(FollowedBytes(match rest.is_empty() {
+            true => Reader::Named(follow),
+            false => Reader::AfterRest(Box::new(RotatedBytes::of(rest).chain(follow))),
         }))
     }
 }
@@ -214,18 +227,12 @@ impl Resumable<Block> for FollowedFile {
     fn position(&self, read: &u64) -> io::Result<Value> {
         let begun = self.begun.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let begun = begun.ok_or_else(|| Error::other("it has not begun"))?;
-        let place = match begun.rest {
-            Some((place, bytes)) if *read < bytes || begun.places.of(0).is_none() => {
-                Some(FollowPlace { offset: place.offset + read, ..place })
-            }
-            Some((_, bytes)) => begun.places.of(read - bytes),
-            None => begun.places.of(*read),
-        };
+        let place = begun.place(*read);
         // No file was opened yet.
         let Some(FollowPlace { device, inode, offset }) = place else { return Ok(begun.from) };
         let path = self.of_inode(device, inode)?.ok_or_else(|| self.gone(inode))?;
         let before = hash_before(&path, offset, false)?.ok_or_else(|| self.gone(inode))?;
-        begun.places.forget(begun.rest.map_or(*read, |(_, bytes)| read.saturating_sub(bytes)));
+        begun.places.forget(read.saturating_sub(begun.rest.iter().map(|(_, bytes)| bytes).sum()));
         Ok(serde_json::to_value(Stored { path: self.path.clone(), device, inode, offset, before })?)
     }
 
@@ -235,8 +242,8 @@ impl Resumable<Block> for FollowedFile {
 }
 
 impl FollowedFile {
-    /// A reader from this place on: of the file that has the name, with the rotated file that must be read before it.
-    fn found(&self, follow: Follow, stored: Stored) -> io::Result<(Follow, Option<Rotated>)> {
+    /// A reader from this place on: of the file that has the name, with the rotated files that must be read before it.
+    fn found(&self, follow: Follow, stored: Stored) -> io::Result<(Follow, Vec<Rotated>)> {
         let Stored { path, device, inode, offset, before } = stored;
         if path != self.path {
             let why = format!("its name was {} when the snapshot was taken: follow the same name", path.display());
@@ -244,16 +251,18 @@ impl FollowedFile {
         }
         let there = self.of_inode(device, inode)?.ok_or_else(|| self.gone(inode))?;
         if hash_before(&there, offset, false)? != Some(before) {
-            let why = format!("its bytes before byte {offset} have changed since they were read");
+            let why = format!(
+                "its bytes before byte {offset} have changed since they were read, as in a file that was emptied. What \
+                 was not read of it is lost; a new state directory begins anew"
+            );
             return Err(named(&there, Error::new(ErrorKind::InvalidData, why)));
         }
         if there == self.path {
-            return Ok((follow.from_offset(offset), None));
+            return Ok((follow.from_offset(offset), Vec::new()));
         }
-        let mut file = File::open(&there)?;
-        let bytes = file.metadata()?.len().saturating_sub(offset);
-        file.seek(SeekFrom::Start(offset))?;
-        Ok((follow, Some(Rotated { file, place: FollowPlace { device, inode, offset }, bytes })))
+        let mut rest = vec![Rotated::open(&there, offset)?];
+        rest.extend(rotated_after(&self.path, &there)?);
+        Ok((follow, rest))
     }
 
     /// The position of a first start: the beginning of the file that has the name, if one does.
@@ -281,7 +290,10 @@ impl FollowedFile {
     }
 
     fn gone(&self, inode: u64) -> Error {
-        let why = format!("the file that was read, of inode {inode}, is no longer in its directory, or is shorter now");
+        let why = format!(
+            "the file that was read, of inode {inode}, is no longer in its directory, or is shorter now. What was not \
+             read of it is lost; a new state directory begins anew"
+        );
         named(&self.path, Error::new(ErrorKind::NotFound, why))
     }
 }

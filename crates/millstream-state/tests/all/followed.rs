@@ -1,11 +1,13 @@
-//! A job over a file that is followed, and that dies before its first snapshot.
+//! Files that are followed, and are rotated while no process follows them.
 
 use millstream_core::text::Block;
 use millstream_core::{Arrow, TextExt, pipeline};
 use millstream_exec::Rings;
 use millstream_io::FileSink;
-use millstream_state::{Cadence, FollowedFile, Persistent, StateDir};
+use millstream_state::{Cadence, FollowedFile, Persistent, Places, Resumable, StateDir};
+use serde_json::Value;
 use std::fs;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 #[test]
@@ -36,4 +38,61 @@ fn a_file_that_was_renamed_before_the_first_snapshot_is_read_from_its_beginning(
     fs::rename(&log, home.path().join("log.1")).unwrap();
     fs::write(&log, "c\n").unwrap();
     life("1 a\n2 b\n3 c\n");
+}
+
+/// The lines after this position, and the position after each of them.
+fn lines_after(log: &Path, position: Option<&Value>, count: usize) -> Vec<(String, Value)> {
+    let source = FollowedFile::new(log).interval(Duration::from_millis(1));
+    let mut blocks = source.begin(position).unwrap();
+    let mut lines = Vec::new();
+    while lines.len() < count {
+        let block = blocks.next().unwrap();
+        let before = blocks.place() - block.len() as u64;
+        let mut read = before;
+        for line in block.split_inclusive(|byte| *byte == b'\n') {
+            read += line.len() as u64;
+            let line = String::from_utf8_lossy(line).trim_end().to_owned();
+            lines.push((line, source.position(&read).unwrap()));
+        }
+    }
+    source.stopper().stop();
+    assert_eq!(blocks.next().as_deref(), None, "after {lines:?}");
+    lines
+}
+
+/// Waits until a file that is made from now on has a later time.
+fn wait_for_another_time(home: &Path) {
+    let (probe, made) = (home.join("probe"), |path: &Path| fs::metadata(path).unwrap().modified().unwrap());
+    fs::write(&probe, "x").unwrap();
+    let first = made(&probe);
+    while made(&probe) == first {
+        std::thread::sleep(Duration::from_millis(1));
+        fs::write(&probe, "x").unwrap();
+    }
+}
+
+#[test]
+fn files_that_came_and_went_while_no_process_followed_them_are_read_in_their_order() {
+    let home = tempfile::tempdir().unwrap();
+    let log = home.path().join("log");
+    // An older one, which is not read again.
+    fs::write(home.path().join("log.1"), "old\n").unwrap();
+    wait_for_another_time(home.path());
+    fs::write(&log, "a\nb\n").unwrap();
+    let first = lines_after(&log, None, 2);
+    let (lines, position) = (["b", "c", "d", "e", "f", "g"], first[0].1.clone());
+    fs::write(&log, "a\nb\nc\n").unwrap();
+    fs::copy(&log, home.path().join("log.20")).unwrap();
+    fs::copy(&log, home.path().join("log.bak")).unwrap();
+    for (to, next) in [("log.3", "d\n"), ("log-20261128", "e\nf\n"), ("log.2", "g\n")] {
+        fs::rename(&log, home.path().join(to)).unwrap();
+        wait_for_another_time(home.path());
+        fs::write(&log, next).unwrap();
+    }
+    let read = lines_after(&log, Some(&position), 6);
+    assert_eq!(read.iter().map(|(line, _)| line).collect::<Vec<_>>(), lines.each_ref());
+    for (done, (_, position)) in read.iter().enumerate() {
+        let rest = lines_after(&log, Some(position), 5 - done);
+        assert_eq!(rest.iter().map(|(line, _)| line).collect::<Vec<_>>(), lines[done + 1..].iter().collect::<Vec<_>>());
+    }
 }

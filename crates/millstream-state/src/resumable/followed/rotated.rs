@@ -1,0 +1,140 @@
+//! Files that were rotated away while no process followed them.
+
+use millstream_io::FollowPlace;
+use std::collections::VecDeque;
+use std::fs::{self, File, Metadata};
+use std::io::{self, Read, Seek, SeekFrom, Take};
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::time::SystemTime;
+
+/// How much of two files is compared to see that one is a copy of the other.
+const COMPARED: u64 = 4096;
+
+/// A file that was rotated away, at the place from which it is read, and the number of bytes after that place.
+pub(super) struct Rotated {
+    file: File,
+    place: FollowPlace,
+    bytes: u64,
+}
+
+impl Rotated {
+    pub(super) fn open(path: &Path, offset: u64) -> io::Result<Self> {
+        let mut file = File::open(path)?;
+        let metadata = file.metadata()?;
+        file.seek(SeekFrom::Start(offset))?;
+        let (device, inode) = identity(&metadata);
+        let place = FollowPlace { device, inode, offset };
+        Ok(Rotated { file, place, bytes: metadata.len().saturating_sub(offset) })
+    }
+
+    /// Where its reading begins, and how many bytes are read.
+    pub(super) fn part(&self) -> (FollowPlace, u64) {
+        (self.place, self.bytes)
+    }
+}
+
+/// The bytes of rotated files, one after the other.
+#[derive(Debug)]
+pub(super) struct RotatedBytes(VecDeque<Take<File>>);
+
+impl RotatedBytes {
+    pub(super) fn of(files: Vec<Rotated>) -> Self {
+        RotatedBytes(files.into_iter().map(|Rotated { file, bytes, .. }| file.take(bytes)).collect())
+    }
+}
+
+impl Read for RotatedBytes {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        while let Some(file) = self.0.front_mut() {
+            match file.read(buffer)? {
+                0 if !buffer.is_empty() => drop(self.0.pop_front()),
+                read => return Ok(read),
+            }
+        }
+        Ok(0)
+    }
+}
+
+/// The files that had the name `followed` after the one that is at `read` now, and lost it before the one that has it:
+/// those of the same directory whose names are this one with a number or a date, oldest first. A copy of the read file
+/// is none of them.
+pub(super) fn rotated_after(followed: &Path, read: &Path) -> io::Result<Vec<Rotated>> {
+    let base = followed.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    let directory = followed.parent().filter(|parent| *parent != Path::new("")).unwrap_or(Path::new("."));
+    let (first, named) = (fs::metadata(read)?, fs::metadata(followed).ok());
+    let beginning = beginning(read)?;
+    let mut found = Vec::new();
+    for entry in fs::read_dir(directory)? {
+        let path = entry?.path();
+        if !path.file_name().and_then(|name| name.to_str()).is_some_and(|name| is_rotation(base, name)) {
+            continue;
+        }
+        let Ok(file) = fs::metadata(&path) else { continue };
+        let others = [Some(&first), named.as_ref()].into_iter().flatten().map(identity).all(|it| it != identity(&file));
+        if others && file.is_file() && made(&file) > made(&first) && !is_copy(&beginning, &self::beginning(&path)?) {
+            found.push((made(&file), identity(&file), path));
+        }
+    }
+    found.sort();
+    found.dedup_by_key(|(_, identity, _)| *identity);
+    found.iter().map(|(_, _, path)| Rotated::open(path, 0)).collect()
+}
+
+fn identity(metadata: &Metadata) -> (u64, u64) {
+    (metadata.dev(), metadata.ino())
+}
+
+/// The time at which the file was made, or changed last if the file system does not keep that.
+fn made(metadata: &Metadata) -> Option<SystemTime> {
+    metadata.created().or_else(|_| metadata.modified()).ok()
+}
+
+fn beginning(path: &Path) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    File::open(path)?.take(COMPARED).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+fn is_copy(of: &[u8], file: &[u8]) -> bool {
+    of.starts_with(file) || file.starts_with(of)
+}
+
+/// Whether a program that rotates the file `base` gives a name like this: `log.1`, `log-20261128`, `log-2026-11-28.log`.
+fn is_rotation(base: &str, name: &str) -> bool {
+    let numbered = |middle: &str| {
+        middle.starts_with(['.', '-', '_'])
+            && middle.contains(|letter: char| letter.is_ascii_digit())
+            && middle.chars().all(|letter| letter.is_ascii_digit() || ".-_:T".contains(letter))
+    };
+    let before_extension = || {
+        let (stem, extension) = base.rsplit_once('.')?;
+        name.strip_prefix(stem)?.strip_suffix(extension)?.strip_suffix('.')
+    };
+    name.strip_prefix(base).is_some_and(numbered) || before_extension().is_some_and(numbered)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_with_numbers_and_dates_are_rotations() {
+        for name in ["log.1", "log-20261128", "log.2026-11-28_10:00", "log.2026-11-28T10"] {
+            assert!(is_rotation("log", name), "{name}");
+        }
+        assert!(is_rotation("a.log", "a.log.1") && is_rotation("a.log", "a-20261128.log"));
+        for name in ["log", "log.bak", "log.1.gz", "log2", "logs.1", "log.", "log-old", ".log.1"] {
+            assert!(!is_rotation("log", name), "{name}");
+        }
+        for name in ["a.log", "a-errors.log", "ab-1.log", "a-1.txt"] {
+            assert!(!is_rotation("a.log", name), "{name}");
+        }
+    }
+
+    #[test]
+    fn one_file_that_begins_as_another_is_a_copy() {
+        assert!(is_copy(b"one\ntwo\n", b"one\n") && is_copy(b"one\n", b"one\ntwo\n"));
+        assert!(!is_copy(b"one\n", b"two\n"));
+    }
+}
