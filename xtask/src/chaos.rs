@@ -1,7 +1,12 @@
 //! `cargo xtask chaos`: kills processes while they work, and checks that the result stays the same.
 
+mod change;
+mod clients;
 mod cluster;
 mod evolve;
+mod http;
+mod lives;
+mod processes;
 mod serve;
 mod state;
 
@@ -34,10 +39,10 @@ pub(crate) struct Args {
     /// `serve --change`: N accounts are there before. A large state takes long to restore
     #[arg(long, value_name = "N", default_value_t = 0, requires = "change")]
     accounts: u64,
-    /// `serve --change`: the upgrades that nothing disturbs
+    /// With `--change`: the upgrades that nothing disturbs
     #[arg(long, value_name = "N", default_value_t = 100, requires = "change")]
     upgrades: u64,
-    /// `serve --change`: the same clients behind nginx, too, which is reloaded as often as there are upgrades
+    /// With `--change`: the same clients behind nginx, too, which is reloaded as often as there are upgrades
     #[arg(long, requires = "change")]
     nginx: bool,
     /// `serve`: the seconds between two snapshots

@@ -1,25 +1,18 @@
 //! New processes take over from old ones. First nothing disturbs them, and no client may see anything of it; then both
-//! are killed at any moment, and no request may be done twice or lost.
+//! are killed at any moment, and what clients were answered has to hold.
 
-mod filled;
 mod nginx;
-mod sender;
 
-use super::{All, Ending, Ledger, PAID_IN, PATIENCE, io, terminate, violation};
-use crate::chaos::{Args, Random};
+use super::clients::Clients;
+use super::lives::SAID_AFTER;
+use super::processes::{PATIENCE, Process, Service, io, violation};
+use super::{Args, Random};
 use crate::cmd::{Result, failure};
-use sender::{Kind, Seen, Sender};
 use std::fs;
 use std::path::PathBuf;
-use std::process::ExitStatus;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::thread::{self, JoinHandle, sleep};
+use std::thread::sleep;
 use std::time::{Duration, Instant};
-
-/// Two clients of each kind.
-const KINDS: [Kind; 8] =
-    [Kind::New, Kind::Kept, Kind::Slow, Kind::Pipelined, Kind::New, Kind::Kept, Kind::Slow, Kind::Pipelined];
 
 /// The time before the first upgrade.
 const QUIET: Duration = Duration::from_secs(3);
@@ -30,30 +23,9 @@ const PAUSE_MS: u64 = 200;
 /// The longest time from the start of a new process to the kill.
 const KILL_MS: u64 = 150;
 
-pub(super) fn run(args: &Args, ledger: &Ledger) -> Result<String> {
-    let mut change = Change::begin(args, ledger)?;
-    ledger.client().until_answered(
-        "/deposit",
-        "bank",
-        &format!("{{\"to\":\"bank\",\"amount\":{PAID_IN}}}"),
-        PATIENCE,
-    )?;
-    filled::fill(ledger.port, args.accounts)?;
-    let all = Arc::new(All::default());
-    let calm = change.calm(&all, args.upgrades)?;
-    let wild = change.wild(&all)?;
-    let nginx = if args.nginx { change.beside_nginx(&all, args.upgrades)? } else { "no nginx".to_owned() };
-    let done = all.check(&mut ledger.client(), args.accounts)?;
-    let status = terminate(&mut change.now.child.0)?;
-    if status.code() != Some(143) {
-        return Err(violation(format!("after SIGTERM it ended with {status}")));
-    }
-    Ok(format!("{calm}; {wild}; {nginx}; {done} transfers, each done once"))
-}
-
 /// The processes that there are.
-struct Change<'l> {
-    ledger: &'l Ledger,
+pub(super) struct Change<'s, S: Service> {
+    service: &'s S,
     random: Random,
     seed: u64,
     kills: u64,
@@ -63,76 +35,47 @@ struct Change<'l> {
     now: Process,
     /// Those that another one has taken over from, and that have connections.
     old: Vec<Process>,
+    /// The requests of all clients that have ended.
+    posts: Vec<S::Posts>,
 }
 
-/// A process, and what it says.
-struct Process {
-    child: Ending,
-    said: PathBuf,
-}
-
-impl Process {
-    fn has_said(&self, text: &str) -> bool {
-        fs::read_to_string(&self.said).is_ok_and(|said| said.contains(text))
-    }
-
-    fn ended(&mut self) -> Result<Option<ExitStatus>> {
-        self.child.0.try_wait().map_err(io("wait"))
-    }
-
-    fn kill(&mut self) -> Result {
-        self.child.0.kill().and_then(|()| self.child.0.wait().map(drop)).map_err(io("kill"))
-    }
-
-    /// Waits until it serves; `false` if it has ended before.
-    fn serves(&mut self) -> Result<bool> {
-        let since = Instant::now();
-        while !self.has_said("listening at") {
-            if self.ended()?.is_some() {
-                return Ok(false);
-            }
-            if since.elapsed() > PATIENCE {
-                return Err(violation(format!("it does not serve: {}", self.said.display())));
-            }
-            sleep(Duration::from_millis(1));
-        }
-        Ok(true)
-    }
-}
-
-impl<'l> Change<'l> {
-    fn begin(args: &Args, ledger: &'l Ledger) -> Result<Self> {
+impl<'s, S: Service> Change<'s, S> {
+    /// Starts the first process.
+    pub(super) fn begin(args: &Args, service: &'s S) -> Result<Self> {
         // The state is that of a program of this name.
-        let versions = ["old", "new"].map(|dir| ledger.home.join(dir).join("millstream"));
+        let versions = ["old", "new"].map(|dir| service.place().home.join(dir).join("millstream"));
         for version in &versions {
             fs::create_dir_all(version.with_file_name("")).map_err(io("make a directory"))?;
-            fs::copy(&ledger.program, version).map_err(io("copy the program"))?;
+            fs::copy(&service.place().program, version).map_err(io("copy the program"))?;
         }
-        let now = start(ledger, &versions[0], 0)?;
-        let (seed, kills, old) = (args.seed, args.kills, Vec::new());
-        Ok(Change { ledger, random: Random(seed), seed, kills, versions, started: 0, now, old })
+        let now = service.start(&versions[0], 0, &["--take-over"])?;
+        let (seed, kills, old, posts) = (args.seed, args.kills, Vec::new(), Vec::new());
+        Ok(Change { service, random: Random(seed), seed, kills, versions, started: 0, now, old, posts })
+    }
+
+    /// Changes the process in every way that the arguments name. Returns how it went.
+    pub(super) fn changed(&mut self, args: &Args) -> Result<String> {
+        let calm = self.calm(args.upgrades)?;
+        let wild = self.wild()?;
+        let nginx = if args.nginx { self.beside_nginx(args.upgrades)? } else { "no nginx".to_owned() };
+        Ok(format!("{calm}; {wild}; {nginx}"))
+    }
+
+    /// Ends the process. Returns the requests of all clients.
+    pub(super) fn end(mut self) -> Result<Vec<S::Posts>> {
+        self.now.terminate()?;
+        Ok(self.posts)
     }
 
     /// A new process, of the other file.
     fn next(&mut self) -> Result<Process> {
         self.started += 1;
-        start(self.ledger, &self.versions[self.started as usize % 2], self.started)
+        self.service.start(&self.versions[self.started as usize % 2], self.started, &["--take-over"])
     }
 
-    fn clients(&self, all: &Arc<All>, phase: u64, content: bool) -> (Vec<JoinHandle<Result>>, Arc<Seen>) {
-        self.clients_at(self.ledger.port, all, phase, content)
-    }
-
-    fn clients_at(&self, port: u16, all: &Arc<All>, phase: u64, content: bool) -> (Vec<JoinHandle<Result>>, Arc<Seen>) {
-        let seen = Arc::new(Seen::default());
-        let clients = KINDS.iter().zip(0..).map(|(kind, number)| {
-            let random = Random((self.seed * 2 + phase) * KINDS.len() as u64 + number);
-            let name = format!("c{phase}-{number}");
-            let sender = Sender::new(port, name, *kind, random, content, seen.clone());
-            let all = all.clone();
-            thread::spawn(move || sender.work(&all))
-        });
-        (clients.collect(), seen)
+    fn clients(&self, port: u16, phase: u64, content: bool) -> Clients<S::Posts> {
+        let posts = |number, random| self.service.posts(format!("c{phase}-{number}"), random);
+        Clients::begin(port, self.seed * 3 + phase, content, posts)
     }
 
     /// Old processes that have ended are forgotten: each has to end with 0.
@@ -150,26 +93,30 @@ impl<'l> Change<'l> {
     }
 
     /// Upgrades that nothing disturbs, of which no client sees anything.
-    fn calm(&mut self, all: &Arc<All>, upgrades: u64) -> Result<String> {
-        let (clients, seen) = self.clients(all, 0, false);
+    fn calm(&mut self, upgrades: u64) -> Result<String> {
+        let clients = self.clients(self.service.place().port, 0, false);
+        let seen = clients.seen.clone();
         sleep(QUIET);
         let (quiet, mut during) = (seen.take(), Vec::new());
-        for _ in 0..upgrades {
-            if clients.iter().any(JoinHandle::is_finished) {
+        for upgrade in 1..=upgrades {
+            if clients.one_has_ended() {
                 break;
             }
             sleep(Duration::from_millis(self.random.below(PAUSE_MS)));
             seen.take();
             let mut next = self.next()?;
-            let serves = next.serves()?;
+            let begins = next.begins(self.service)?;
             during.extend(seen.take());
-            if !serves || !next.has_said("took over from process") {
+            if !begins || !next.has_said("took over from process") {
                 return Err(violation(format!("it has not taken over: {}", next.said.display())));
             }
             self.old.push(std::mem::replace(&mut self.now, next));
             self.forget()?;
+            if upgrade.is_multiple_of(SAID_AFTER) {
+                eprintln!("{upgrade} of {upgrades} upgrades");
+            }
         }
-        end(all, clients)?;
+        self.posts.extend(clients.end()?);
         let since = Instant::now();
         while !self.old.is_empty() {
             if since.elapsed() > PATIENCE {
@@ -190,14 +137,14 @@ impl<'l> Change<'l> {
     }
 
     /// Upgrades in which processes are killed.
-    fn wild(&mut self, all: &Arc<All>) -> Result<String> {
+    fn wild(&mut self) -> Result<String> {
         if self.kills == 0 {
             return Ok("none killed".to_owned());
         }
-        all.over.store(false, Ordering::Relaxed);
-        let (clients, seen) = self.clients(all, 1, true);
-        let (mut killed, mut resumed, mut taken) = (0, 0, 0);
-        while killed < self.kills && !clients.iter().any(JoinHandle::is_finished) {
+        let clients = self.clients(self.service.place().port, 1, true);
+        let seen = clients.seen.clone();
+        let (mut killed, mut resumed, mut taken, mut said) = (0, 0, 0, 0);
+        while killed < self.kills && !clients.one_has_ended() {
             let mut next = self.next()?;
             sleep(Duration::from_millis(self.random.below(KILL_MS)));
             let which = self.random.below(5);
@@ -214,13 +161,15 @@ impl<'l> Change<'l> {
                 Settled::New => taken += 1,
                 Settled::Neither => {}
             }
-            self.ledger.client().audit(PATIENCE)?;
+            self.service.answers(PATIENCE)?;
             // A process that was killed while it forwarded ends as it likes.
-            for mut old in std::mem::take(&mut self.old) {
-                old.kill()?;
+            self.old.clear();
+            if killed / SAID_AFTER > said {
+                said = killed / SAID_AFTER;
+                eprintln!("{killed} of {} killed", self.kills);
             }
         }
-        end(all, clients)?;
+        self.posts.extend(clients.end()?);
         let again = seen.again.load(Ordering::Relaxed);
         if again == 0 && self.kills >= 20 {
             return Err(failure("no kill met a request that was under way: the kills prove nothing"));
@@ -238,17 +187,17 @@ impl<'l> Change<'l> {
             let next_is_there = next.ended()?.is_none();
             // It may still come back until it has handed over for good.
             let old_is_there = self.now.ended()?.is_none() && !self.now.has_said("handed over to");
-            if next_is_there && next.has_said("listening at") {
+            if next_is_there && self.service.has_begun(&next.text()) {
                 self.old.push(std::mem::replace(&mut self.now, next));
                 return Ok(Settled::New);
             }
-            if !next_is_there && old_is_there && self.answers() {
+            if !next_is_there && old_is_there && self.service.answers(Duration::from_millis(200)).is_ok() {
                 return Ok(Settled::Old);
             }
             if !next_is_there && !old_is_there {
                 let another = self.next()?;
                 self.old.push(std::mem::replace(&mut self.now, another));
-                if !self.now.serves()? {
+                if !self.now.begins(self.service)? {
                     return Err(violation(format!("it cannot be started again: {}", self.now.said.display())));
                 }
                 return Ok(Settled::Neither);
@@ -260,19 +209,6 @@ impl<'l> Change<'l> {
             sleep(Duration::from_millis(5));
         }
     }
-
-    fn answers(&self) -> bool {
-        self.ledger.client().audit(Duration::from_millis(200)).is_ok()
-    }
-}
-
-/// The percentiles of these microseconds, in words.
-fn times(mut took: Vec<u64>) -> String {
-    took.sort_unstable();
-    let ms =
-        |percent: usize| took.get((took.len() * percent / 100).min(took.len().saturating_sub(1))).unwrap_or(&0) / 100;
-    let ms = |percent| ms(percent) as f64 / 10.0;
-    format!("{} ms (median), {} ms (p99), {} ms (longest)", ms(50), ms(99), ms(100))
 }
 
 /// Who serves after a disturbance.
@@ -282,16 +218,11 @@ enum Settled {
     Neither,
 }
 
-fn start(ledger: &Ledger, program: &std::path::Path, number: u64) -> Result<Process> {
-    let said = format!("said-{number}");
-    let child = Ending(ledger.start_as(program, &said, &["--take-over"])?);
-    Ok(Process { child, said: ledger.home.join(said) })
-}
-
-fn end(all: &All, clients: Vec<JoinHandle<Result>>) -> Result {
-    all.over.store(true, Ordering::Relaxed);
-    for client in clients {
-        client.join().map_err(|_| failure("a client panicked"))??;
-    }
-    Ok(())
+/// The percentiles of these microseconds, in words.
+fn times(mut took: Vec<u64>) -> String {
+    took.sort_unstable();
+    let ms =
+        |percent: usize| took.get((took.len() * percent / 100).min(took.len().saturating_sub(1))).unwrap_or(&0) / 100;
+    let ms = |percent| ms(percent) as f64 / 10.0;
+    format!("{} ms (median), {} ms (p99), {} ms (longest)", ms(50), ms(99), ms(100))
 }
