@@ -20,8 +20,8 @@ const QUIET: Duration = Duration::from_secs(3);
 /// The longest time from one upgrade to the next.
 const PAUSE_MS: u64 = 200;
 
-/// The longest time from the start of a new process to the kill.
-const KILL_MS: u64 = 150;
+/// The time from the start of a new process until it has begun, if none was measured.
+const BEGINS_MS: u64 = 75;
 
 /// The processes that there are.
 pub(super) struct Change<'s, S: Service> {
@@ -32,6 +32,8 @@ pub(super) struct Change<'s, S: Service> {
     /// The same program, as two files.
     versions: [PathBuf; 2],
     started: u64,
+    /// The mean time from the start of a new process until it has begun.
+    begins_ms: u64,
     now: Process,
     /// Those that another one has taken over from, and that have connections.
     old: Vec<Process>,
@@ -50,7 +52,18 @@ impl<'s, S: Service> Change<'s, S> {
         }
         let now = service.start(&versions[0], 0, &["--take-over"])?;
         let (seed, kills, old, posts) = (args.seed, args.kills, Vec::new(), Vec::new());
-        Ok(Change { service, random: Random(seed), seed, kills, versions, started: 0, now, old, posts })
+        Ok(Change {
+            service,
+            random: Random(seed),
+            seed,
+            kills,
+            versions,
+            started: 0,
+            begins_ms: BEGINS_MS,
+            now,
+            old,
+            posts,
+        })
     }
 
     /// Changes the process in every way that the arguments name. Returns how it went.
@@ -97,15 +110,16 @@ impl<'s, S: Service> Change<'s, S> {
         let clients = self.clients(self.service.place().port, 0, false);
         let seen = clients.seen.clone();
         sleep(QUIET);
-        let (quiet, mut during) = (seen.take(), Vec::new());
+        let (quiet, mut during, mut began) = (seen.take(), Vec::new(), Duration::ZERO);
         for upgrade in 1..=upgrades {
             if clients.one_has_ended() {
                 break;
             }
             sleep(Duration::from_millis(self.random.below(PAUSE_MS)));
             seen.take();
-            let mut next = self.next()?;
+            let (mut next, since) = (self.next()?, Instant::now());
             let begins = next.begins(self.service)?;
+            began += since.elapsed();
             during.extend(seen.take());
             if !begins || !next.has_said("took over from process") {
                 return Err(violation(format!("it has not taken over: {}", next.said.display())));
@@ -117,6 +131,7 @@ impl<'s, S: Service> Change<'s, S> {
             }
         }
         self.posts.extend(clients.end()?);
+        self.begins_ms = (began.as_millis() as u64).checked_div(upgrades).unwrap_or(BEGINS_MS).max(1);
         let since = Instant::now();
         while !self.old.is_empty() {
             if since.elapsed() > PATIENCE {
@@ -143,10 +158,13 @@ impl<'s, S: Service> Change<'s, S> {
         }
         let clients = self.clients(self.service.place().port, 1, true);
         let seen = clients.seen.clone();
-        let (mut killed, mut resumed, mut taken, mut said) = (0, 0, 0, 0);
+        let (mut killed, mut begun, mut resumed, mut taken, mut said) = (0, 0, 0, 0, 0);
         while killed < self.kills && !clients.one_has_ended() {
+            sleep(Duration::from_millis(self.random.below(2 * self.begins_ms)));
             let mut next = self.next()?;
-            sleep(Duration::from_millis(self.random.below(KILL_MS)));
+            // Half of them have begun by then, if nothing has disturbed them before.
+            sleep(Duration::from_millis(self.random.below(2 * self.begins_ms)));
+            begun += u64::from(self.service.has_begun(&next.text()));
             let which = self.random.below(5);
             if matches!(which, 0 | 1 | 4) {
                 next.kill()?;
@@ -175,8 +193,8 @@ impl<'s, S: Service> Change<'s, S> {
             return Err(failure("no kill met a request that was under way: the kills prove nothing"));
         }
         Ok(format!(
-            "{killed} killed: {resumed} times the old process went on, {taken} times the new one; \
-             {again} requests were sent again"
+            "{killed} killed, {begun} times after the new process had begun: {resumed} times the old process went on, \
+             {taken} times the new one; {again} requests were sent again"
         ))
     }
 

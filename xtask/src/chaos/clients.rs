@@ -51,6 +51,9 @@ pub(super) trait Posts: Send + 'static {
 
     /// It has a response.
     fn answered(&mut self, post: &mut Self::Post, response: &Response) -> Answered;
+
+    /// It was sent after the last request that the connection took.
+    fn not_read(&mut self, _: &mut Self::Post) {}
 }
 
 /// The meaning of a response.
@@ -169,8 +172,11 @@ impl<P: Posts> Sender<P> {
                 Err(Error::Io(error)) if self.content && since.elapsed() < PATIENCE => {
                     self.seen.broken.fetch_add(1, Ordering::Relaxed);
                     self.connection = None;
-                    let refused = error.kind() == io::ErrorKind::ConnectionRefused;
-                    sleep(Duration::from_millis(if refused { 5 } else { 1 }));
+                    if error.kind() == io::ErrorKind::ConnectionRefused {
+                        sleep(Duration::from_millis(5));
+                        continue;
+                    }
+                    sleep(Duration::from_millis(1));
                 }
                 Err(Error::Io(error)) => {
                     let (kind, first) = (self.kind, left.first().map(P::name).unwrap_or_default());
@@ -210,6 +216,7 @@ impl<P: Posts> Sender<P> {
                 self.seen.took(began);
             }
             if response.is_last {
+                left.iter_mut().for_each(|post| self.posts.not_read(post));
                 return Ok(ends(connection)?);
             }
         }

@@ -23,13 +23,15 @@ pub(super) fn chunked(path: &str, headers: &str, body: &str) -> String {
 pub(super) struct Response {
     pub(super) status: u16,
     pub(super) body: String,
+    /// The number of rows that it says are taken, in a header.
+    pub(super) taken: Option<usize>,
     /// Whether it is the last one of its connection.
     pub(super) is_last: bool,
 }
 
 pub(super) fn response(connection: &mut impl BufRead) -> io::Result<Response> {
     let broken = || io::Error::from(io::ErrorKind::InvalidData);
-    let (mut status, mut length, mut is_last, mut line) = (None, None, false, String::new());
+    let (mut status, mut length, mut taken, mut is_last, mut line) = (None, None, None, false, String::new());
     loop {
         line.clear();
         if connection.read_line(&mut line)? == 0 {
@@ -43,6 +45,8 @@ pub(super) fn response(connection: &mut impl BufRead) -> io::Result<Response> {
             status = Some(said.split(' ').nth(1).and_then(|status| status.parse().ok()).ok_or_else(broken)?);
         } else if let Some(text) = said.strip_prefix("content-length:") {
             length = Some(text.trim().parse().map_err(|_| broken())?);
+        } else if let Some(text) = said.strip_prefix("millstream-taken:") {
+            taken = Some(text.trim().parse().map_err(|_| broken())?);
         } else if let Some(text) = said.strip_prefix("connection:") {
             is_last = text.trim() == "close";
         }
@@ -50,7 +54,7 @@ pub(super) fn response(connection: &mut impl BufRead) -> io::Result<Response> {
     let mut body = vec![0; length.ok_or_else(broken)?];
     connection.read_exact(&mut body)?;
     let body = String::from_utf8(body).map_err(|_| broken())?;
-    Ok(Response { status: status.ok_or_else(broken)?, body, is_last })
+    Ok(Response { status: status.ok_or_else(broken)?, body, taken, is_last })
 }
 
 #[cfg(test)]
@@ -68,10 +72,11 @@ mod tests {
     #[test]
     fn a_response_is_read_up_to_its_end() {
         let mut two: &[u8] =
-            b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nokHTTP/1.1 503 x\r\nConnection: close\r\ncontent-length: 0\r\n\r\n";
-        let of = |status, body: &str, is_last| Response { status, body: body.to_owned(), is_last };
-        assert_eq!(response(&mut two).unwrap(), of(200, "ok", false));
-        assert_eq!(response(&mut two).unwrap(), of(503, "", true));
+            b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nokHTTP/1.1 503 x\r\nConnection: close\r\nMillstream-Taken: 7\r\n\
+            content-length: 0\r\n\r\n";
+        let of = |status, body: &str, taken, is_last| Response { status, body: body.to_owned(), taken, is_last };
+        assert_eq!(response(&mut two).unwrap(), of(200, "ok", None, false));
+        assert_eq!(response(&mut two).unwrap(), of(503, "", Some(7), true));
         assert!(response(&mut two).is_err());
         assert!(response(&mut &b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nok"[..]).is_err());
     }
