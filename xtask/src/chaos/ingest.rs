@@ -7,8 +7,8 @@ mod outputs;
 mod rows;
 
 use super::change::Change;
-use super::clients::Clients;
-use super::http::response;
+use super::clients::{Answered, Clients, Posts};
+use super::http;
 use super::lives::Lives;
 use super::processes::{PATIENCE, Place, Service, io, violation};
 use super::{Args, Random};
@@ -20,8 +20,8 @@ use std::io::{BufReader, Write};
 use std::net::TcpStream;
 use std::path::Path;
 use std::process::Command;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -30,7 +30,9 @@ const EDITED_ONE_IN: u64 = 3;
 
 pub(super) fn run(args: &Args) -> Result {
     Place::disturbed(args, |place| {
-        let posted = Posted { place, clock: Arc::default() };
+        let clock: Arc<AtomicU64> = Arc::default();
+        let own = Mutex::new(Rows::new("own".to_owned(), Random(args.seed), clock.clone()));
+        let posted = Posted { place, clock, own };
         if args.change { changed(args, &posted) } else { lives(args, &posted) }
     })
 }
@@ -67,6 +69,8 @@ struct Posted {
     place: Place,
     /// Counts what is sent and what is answered.
     clock: Arc<AtomicU64>,
+    /// The rows that are posted between the kills.
+    own: Mutex<Rows>,
 }
 
 impl Posted {
@@ -74,17 +78,20 @@ impl Posted {
     fn check(&self, clients: &[Rows]) -> Result<String> {
         let outputs = Outputs::of(&self.place)?;
         let (order, texts) = (outputs.in_order()?, outputs.compared()?);
-        let sendings: Vec<_> = clients.iter().flat_map(|rows| &rows.sendings).collect();
+        let own = self.own.lock().unwrap_or_else(PoisonError::into_inner);
+        let sendings: Vec<_> = clients.iter().chain([&*own]).flat_map(|rows| &rows.sendings).collect();
         let checked = order::check(&order, &sendings).map_err(violation)?;
         Ok(format!("{checked}; all outputs are those of one run, by {texts} texts one after the other"))
     }
 
-    /// Asks for a page that it does not have.
-    fn asked(&self, within: Duration) -> std::io::Result<bool> {
+    /// Posts rows of its own once.
+    fn once(&self, rows: &mut Rows, post: &mut rows::Post, within: Duration) -> std::io::Result<Answered> {
         let mut stream = TcpStream::connect(("127.0.0.1", self.place.port))?;
         stream.set_read_timeout(Some(within))?;
-        stream.write_all(b"GET / HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n")?;
-        Ok(response(&mut BufReader::new(stream))?.status == 404)
+        let (headers, body) = rows.sent(post);
+        stream.write_all(http::post(Rows::PATH, &format!("{headers}connection: close\r\n"), &body).as_bytes())?;
+        let response = http::response(&mut BufReader::new(stream))?;
+        Ok(rows.answered(post, &response))
     }
 }
 
@@ -114,13 +121,16 @@ impl Service for Posted {
         said.contains("took over from process") || is_alone()
     }
 
+    /// It does once it takes rows.
     fn answers(&self, within: Duration) -> Result {
-        let since = Instant::now();
+        let (mut rows, since) = (self.own.lock().unwrap_or_else(PoisonError::into_inner), Instant::now());
+        let mut post = rows.next();
         while since.elapsed() < within {
-            if self.asked(within).is_ok_and(|answers| answers) {
-                return Ok(());
+            match self.once(&mut rows, &mut post, within) {
+                Ok(Answered::Done) => return Ok(()),
+                Ok(Answered::Wrong(why)) => return Err(violation(why)),
+                Ok(Answered::Again(_)) | Err(_) => sleep(Duration::from_millis(2)),
             }
-            sleep(Duration::from_millis(2));
         }
         Err(violation(format!("no answer within {within:?}")))
     }

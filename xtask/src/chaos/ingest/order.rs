@@ -3,9 +3,9 @@
 use super::rows::{Sending, Taken};
 use std::collections::HashMap;
 
-/// Each row is there at most once for each time that it was sent. The rows of a body are there from its first one on, in
-/// their order; if there was an answer, as many as it said. What was sent after an answer comes after the rows of that
-/// answer. Returns how many rows there are, in words.
+/// Each row is there at most once for each time that it was sent. The rows of a body are there from its first one on,
+/// in their order; if there was an answer, as many as it said. What was sent after an answer comes after the rows of
+/// that answer. Returns how many rows there are, in words.
 pub(super) fn check(order: &[String], sendings: &[&Sending]) -> Result<String, String> {
     let mut places = HashMap::new();
     for (place, row) in order.iter().enumerate() {
