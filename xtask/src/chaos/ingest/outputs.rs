@@ -17,7 +17,7 @@ pub(super) fn text(source: &str, number: u64) -> String {
 row | jsonl(\"all.jsonl\");
 row | count(by: .k) | csv(\"counts.csv\");
 row | map({{id, sent, text: {number}}}) | jsonl(\"texts.jsonl\");
-row | distinct(.id) | map({{k, id, text: {number}}})
+row | distinct(.id, most: 10000000) | map({{k, id, text: {number}}})
 "
     )
 }

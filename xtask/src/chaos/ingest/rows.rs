@@ -5,9 +5,15 @@ use super::super::clients::{Answered, Posts};
 use super::super::http::Response;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread::sleep;
+use std::time::Duration;
+
+/// The longest pause before a request. Without pauses, a run needs more time to begin with the ids that it knows than
+/// to take rows.
+const PAUSE_MS: u64 = 20;
 
 /// One body in this many is large.
-const LARGE_ONE_IN: u64 = 40;
+const LARGE_ONE_IN: u64 = 100;
 
 /// One row in this many is not JSON.
 const BAD_ONE_IN: u64 = 16;
@@ -91,10 +97,11 @@ impl Posts for Rows {
     const PATH: &'static str = "/ingest";
 
     fn next(&mut self) -> Post {
+        sleep(Duration::from_millis(self.random.below(PAUSE_MS)));
         let name = format!("{}-{}", self.client, self.number);
         self.number += 1;
         let few = self.random.below(LARGE_ONE_IN) > 0;
-        let count = if few { 1 + self.random.below(5) } else { 200 + self.random.below(800) } as usize;
+        let count = if few { 1 + self.random.below(5) } else { 200 + self.random.below(400) } as usize;
         let rows = (0..count).map(|number| self.row(number)).collect();
         Post { name, rows, sent: 0, sending: 0 }
     }
