@@ -97,7 +97,7 @@ impl<'s, S: Service> Change<'s, S> {
         for mut old in self.old.drain(..) {
             match old.ended()? {
                 None => left.push(old),
-                Some(status) if status.success() => drop(fs::remove_file(&old.said)),
+                Some(status) if status.success() => old.forget(),
                 Some(status) => return Err(violation(format!("{}: it ended with {status}", old.said.display()))),
             }
         }

@@ -22,6 +22,13 @@ pub(super) fn io(doing: &'static str) -> impl Fn(std::io::Error) -> Failure {
     move |error| failure(format!("cannot {doing}: {error}"))
 }
 
+/// What no process may say.
+const COMPLAINTS: [&str; 2] = ["panicked", "could not be stored"];
+
+fn complains(said: &str) -> bool {
+    COMPLAINTS.iter().any(|complaint| said.contains(complaint))
+}
+
 /// The place of a program that is disturbed.
 pub(super) struct Place {
     pub(super) program: PathBuf,
@@ -45,9 +52,9 @@ impl Place {
         };
         let home = std::env::temp_dir().join(format!("millstream-chaos-{}-{}", args.what, std::process::id()));
         fs::create_dir_all(&home).map_err(io("make a directory"))?;
-        let port = free_port()?;
-        match disturb(Place { program, home: home.clone(), port, snapshot_every: format!("{}s", args.snapshot_every) })
-        {
+        let (port, snapshot_every) = (free_port()?, format!("{}s", args.snapshot_every));
+        let ended = disturb(Place { program, home: home.clone(), port, snapshot_every });
+        match ended.and_then(|said| no_complaints(&home).map(|()| said)) {
             Ok(said) => println!("{said}"),
             Err(broken) => {
                 eprintln!("{}; all is in {}", broken.message, home.display());
@@ -56,6 +63,20 @@ impl Place {
         }
         let _ = fs::remove_dir_all(&home);
         Ok(())
+    }
+}
+
+/// What all processes have said, by the file.
+pub(super) fn all_said(home: &Path) -> impl Iterator<Item = (PathBuf, String)> {
+    let files = fs::read_dir(home).into_iter().flatten().flatten().map(|file| file.path());
+    let said = files.filter(|path| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("said-")));
+    said.filter_map(|path| fs::read_to_string(&path).ok().map(|text| (path, text)))
+}
+
+fn no_complaints(home: &Path) -> Result {
+    match all_said(home).find(|(_, said)| complains(said)) {
+        Some((file, said)) => Err(violation(format!("{}: {said}", file.display()))),
+        None => Ok(()),
     }
 }
 
@@ -110,6 +131,13 @@ impl Drop for Process {
 impl Process {
     pub(super) fn has_said(&self, text: &str) -> bool {
         self.text().contains(text)
+    }
+
+    /// The process has ended as it should: its words are needed no more, unless it complains.
+    pub(super) fn forget(&self) {
+        if !complains(&self.text()) {
+            let _ = fs::remove_file(&self.said);
+        }
     }
 
     pub(super) fn text(&self) -> String {

@@ -13,7 +13,6 @@ use super::{Args, Random};
 use crate::cmd::{Result, failure};
 use client::Client;
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -192,11 +191,4 @@ impl All {
         }
         Ok(done)
     }
-}
-
-/// What all its processes have said.
-fn errors(home: &Path) -> String {
-    let files = fs::read_dir(home).into_iter().flatten().flatten().map(|file| file.path());
-    let said = files.filter(|path| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("said-")));
-    said.filter_map(|path| fs::read_to_string(path).ok()).collect()
 }

@@ -1,8 +1,7 @@
 //! A client that repeats requests without an answer.
 
 use super::super::http::{self, response};
-use super::super::processes::violation;
-use super::errors;
+use super::super::processes::{all_said, violation};
 use crate::cmd::{Failure, Result, failure};
 use std::collections::BTreeMap;
 use std::io::{self, BufReader, Write};
@@ -61,7 +60,8 @@ impl Client {
             }
             sleep(Duration::from_millis(2));
         }
-        Err(failure(format!("no answer within {within:?}; it said:\n{}", errors(&self.home))))
+        let said: String = all_said(&self.home).map(|(_, said)| said).collect();
+        Err(failure(format!("no answer within {within:?}; it said:\n{said}")))
     }
 
     /// Sends a request, and counts it. Returns the status and the body of the response.
