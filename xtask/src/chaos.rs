@@ -1,7 +1,13 @@
 //! `cargo xtask chaos`: kills processes while they work, and checks that the result stays the same.
 
+mod change;
+mod clients;
 mod cluster;
 mod evolve;
+mod http;
+mod ingest;
+mod lives;
+mod processes;
 mod serve;
 mod state;
 
@@ -15,8 +21,10 @@ pub(crate) struct Args {
     /// `cluster`: kill and stop the workers, the feed and the three servers of a word count on NATS, and start them
     /// again; exit with 4 if the output is not the model's. `serve`: kill a ledger whose clients repeat what was not
     /// answered; exit with 4 if a request was done twice or by half, or an answered one is lost; with `--change`, after
-    /// 100 new processes have taken over, of which no client may see anything
-    #[arg(value_parser = ["cluster", "evolve", "serve", "state"])]
+    /// 100 new processes have taken over, of which no client may see anything. `ingest`: the same with a run over
+    /// posted rows; exit with 4 if an acknowledged row is lost or there twice, if a row is there that was not taken, or
+    /// if an output is not that of one run
+    #[arg(value_parser = ["cluster", "evolve", "ingest", "serve", "state"])]
     what: String,
     /// The seed of the work, and of the choice and times of kills as far as these are determined
     #[arg(long, value_name = "N", default_value_t = 1)]
@@ -24,7 +32,7 @@ pub(crate) struct Args {
     /// The number of processes to kill; of `state`, for each sink
     #[arg(long, value_name = "N", default_value_t = 100)]
     kills: u64,
-    /// `serve`: let new processes take over from old ones, and kill both
+    /// `serve` and `ingest`: let new processes take over from old ones, and kill both
     #[arg(long)]
     change: bool,
     /// `state`: where the output goes; without it, to each that is there in turn. A server of PostgreSQL is killed now
@@ -34,16 +42,16 @@ pub(crate) struct Args {
     /// `serve --change`: N accounts are there before. A large state takes long to restore
     #[arg(long, value_name = "N", default_value_t = 0, requires = "change")]
     accounts: u64,
-    /// `serve --change`: the upgrades that nothing disturbs
+    /// With `--change`: the upgrades that nothing disturbs
     #[arg(long, value_name = "N", default_value_t = 100, requires = "change")]
     upgrades: u64,
-    /// `serve --change`: the same clients behind nginx, too, which is reloaded as often as there are upgrades
+    /// With `--change`: the same clients behind nginx, too, which is reloaded as often as there are upgrades
     #[arg(long, requires = "change")]
     nginx: bool,
-    /// `serve`: the seconds between two snapshots
+    /// `serve` and `ingest`: the seconds between two snapshots
     #[arg(long, value_name = "S", default_value = "0.05")]
     snapshot_every: String,
-    /// `serve`: a command that was built before, and not a release build of this tree
+    /// `serve` and `ingest`: a command that was built before, and not a release build of this tree
     #[arg(long, value_name = "FILE")]
     program: Option<std::path::PathBuf>,
     /// The input of `cluster`, in millions of bytes
@@ -55,8 +63,11 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> Result {
-    if args.change && args.what != "serve" {
-        return Err(crate::cmd::failure("--change works only with `serve`"));
+    if args.change && !["ingest", "serve"].contains(&&*args.what) {
+        return Err(crate::cmd::failure("--change works only with `serve` and `ingest`"));
+    }
+    if args.accounts > 0 && args.what != "serve" {
+        return Err(crate::cmd::failure("--accounts works only with `serve`"));
     }
     if args.sink.is_some() && args.what != "state" {
         return Err(crate::cmd::failure("--sink works only with `state`"));
@@ -64,6 +75,7 @@ pub(crate) fn run(args: &Args) -> Result {
     match &*args.what {
         "state" => state::run(args),
         "cluster" => cluster::run(args),
+        "ingest" => ingest::run(args),
         "serve" => serve::run(args),
         _ => evolve::run(args),
     }

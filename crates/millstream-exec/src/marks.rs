@@ -80,6 +80,8 @@ struct Book {
     untold: bool,
     /// The last mark that all have passed.
     cut: Option<(u64, Cut)>,
+    /// Whether the run is over. No tasklet passes a mark any more, and the source's ring may still be there.
+    closed: bool,
 }
 
 /// The numbers of a mark.
@@ -187,9 +189,9 @@ impl Marks {
     }
 
     /// Called when the run is over. Drops the states that are kept here, and the changes that have not been carried
-    /// out.
+    /// out. No mark is laid from now on.
     pub(crate) fn clear(&self) {
-        let book = std::mem::take(&mut *self.book());
+        let book = std::mem::replace(&mut *self.book(), Book { closed: true, ..Book::default() });
         if let Err(payload) = caught(|| drop(book)) {
             discard(payload);
         }
@@ -232,7 +234,8 @@ impl Marks {
     pub(crate) fn lay<T: Item>(&self, source: &mut SourceRing<T>) -> bool {
         let mut book = self.book();
         let at = source.producer.next();
-        if source.producer.ended() || book.passing.is_some() || book.changing || book.due() > at.0 {
+        let waits = book.passing.is_some() || book.changing || book.due() > at.0;
+        if waits || book.closed || source.producer.ended() {
             return false;
         }
         let planned = book.before_change(at) == 0;

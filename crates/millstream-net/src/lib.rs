@@ -18,7 +18,8 @@
 //! accepted requests are answered (`attacks`, `overload`, `answers`, `tcp`, `sockets`, and `tests/memory.rs`;
 //! `src/fuzzed.rs`, fuzzed); a slow reader stops no pipeline (`readers`, `tcp`); with a journal, an answered request
 //! stays carried out after a crash, once (`cargo xtask chaos serve`); a service that a new process takes over answers
-//! every request, whichever process dies (`hand_over`, `cargo xtask chaos serve --change`).
+//! every request, whichever process dies (`hand_over`, `cargo xtask chaos serve --change`). Both hold for lines that
+//! are posted to a source with a journal (`cargo xtask chaos ingest`).
 
 #![forbid(unsafe_code)]
 

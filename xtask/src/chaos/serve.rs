@@ -2,105 +2,53 @@
 //! and now and then what was. Every transfer moves its own amount to its own account, so the balances say which
 //! requests were done, and how often.
 
-mod change;
 mod client;
+mod filled;
+mod transfers;
 
+use super::change::Change;
+use super::lives::{Lives, joined};
+use super::processes::{PATIENCE, Place, Service, violation};
 use super::{Args, Random};
-use crate::cmd::{Cmd, Failure, Result, failure, target_dir};
+use crate::cmd::{Result, failure};
 use client::Client;
 use std::collections::BTreeMap;
-use std::fs::{self, File};
-use std::net::TcpListener;
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::path::Path;
+use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::{self, JoinHandle, sleep};
-use std::time::{Duration, Instant};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+use transfers::Transfers;
 
 const CLIENTS: u64 = 8;
 
 /// The amount that is paid in at the beginning.
 const PAID_IN: u64 = 1 << 40;
 
-/// One life in this many is ended by SIGTERM, and has to answer what it accepted.
-const TERMINATED_ONE_IN: u64 = 6;
-
-/// The longest life.
-const MOST_MS: u64 = 400;
-
-/// A server that does not answer for this long is broken.
-const PATIENCE: Duration = Duration::from_secs(60);
-
 pub(super) fn run(args: &Args) -> Result {
-    let program = match &args.program {
-        Some(program) => program.clone(),
-        None => {
-            Cmd::cargo("build --release --quiet -p millstream-cli").run()?;
-            target_dir().join("release/millstream")
-        }
-    };
-    let home = std::env::temp_dir().join(format!("millstream-chaos-serve-{}", std::process::id()));
-    fs::create_dir_all(&home).map_err(io("make a directory"))?;
-    let port = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
-    let port = port.map_err(io("find a port"))?.port();
-    let ledger = Ledger { program, home: home.clone(), port, snapshot_every: format!("{}s", args.snapshot_every) };
-    match if args.change { change::run(args, &ledger) } else { lives(args, &ledger) } {
-        Ok(said) => println!("{said}"),
-        Err(broken) => {
-            eprintln!("{}; all is in {}", broken.message, home.display());
-            std::process::exit(i32::from(broken.code));
-        }
-    }
-    let _ = fs::remove_dir_all(&home);
-    Ok(())
-}
-
-/// A failure of the ledger, which must never occur.
-fn violation(message: String) -> Failure {
-    Failure { message, code: 4 }
-}
-
-fn io(doing: &'static str) -> impl Fn(std::io::Error) -> Failure {
-    move |error| failure(format!("cannot {doing}: {error}"))
+    Place::disturbed(args, |place| {
+        let ledger = Ledger { place, all: Arc::default() };
+        if args.change { changed(args, &ledger) } else { lives(args, &ledger) }
+    })
 }
 
 /// Kills and starts until enough were killed, and checks what is left.
 fn lives(args: &Args, ledger: &Ledger) -> Result<String> {
-    let mut random = Random(args.seed);
-    let mut server = Ending(ledger.start()?);
+    let (mut random, all) = (Random(args.seed), &ledger.all);
+    let mut server = ledger.start(&ledger.place.program, 0, &[])?;
     let mut own = ledger.client();
-    let bank = format!("{{\"to\":\"bank\",\"amount\":{PAID_IN}}}");
-    own.until_answered("/deposit", "bank", &bank, PATIENCE)?.expect(200)?;
-    let all = Arc::new(All::default());
+    ledger.pay_in(&mut own)?;
     let clients: Vec<JoinHandle<Result>> = (0..CLIENTS)
         .map(|number| {
             let (all, client, seed) = (all.clone(), ledger.client(), args.seed);
             thread::spawn(move || all.work(number, client, Random(seed * CLIENTS + number)))
         })
         .collect();
-    let (mut killed, mut terminated) = (0, 0);
-    while killed < args.kills && !clients.iter().any(JoinHandle::is_finished) {
-        sleep(Duration::from_millis(random.below(MOST_MS)));
-        if random.below(TERMINATED_ONE_IN) == 0 {
-            terminated += 1;
-            let status = terminate(&mut server.0)?;
-            if status.code() != Some(143) {
-                return Err(violation(format!("after SIGTERM it ended with {status}")));
-            }
-        } else {
-            server.0.kill().and_then(|()| server.0.wait().map(drop)).map_err(io("kill"))?;
-            killed += 1;
-        }
-        server = Ending(ledger.start()?);
-        own.audit(PATIENCE)?;
-    }
-    all.over.store(true, Ordering::Relaxed);
-    for client in clients {
-        client.join().map_err(|_| failure("a client panicked"))??;
-    }
+    let Lives { killed, terminated } = Lives::lived(&mut server, ledger, (&mut random, args.kills), &clients)?;
+    joined(&all.over, clients)?;
     let done = all.check(&mut own, 0)?;
-    terminate(&mut server.0)?;
+    server.terminate()?;
     let repeated = all.repeated.load(Ordering::Relaxed);
     if repeated == 0 && args.kills >= 20 {
         return Err(failure("no kill met a request that was under way: the kills prove nothing"));
@@ -112,56 +60,62 @@ fn lives(args: &Args, ledger: &Ledger) -> Result<String> {
     ))
 }
 
-/// The server, and its home.
+/// Lets new processes take over, and checks what is left.
+fn changed(args: &Args, ledger: &Ledger) -> Result<String> {
+    let mut change = Change::begin(args, ledger)?;
+    ledger.pay_in(&mut ledger.client())?;
+    filled::fill(ledger.place.port, args.accounts)?;
+    let said = change.changed(args)?;
+    let done = ledger.all.check(&mut ledger.client(), args.accounts)?;
+    change.end()?;
+    Ok(format!("{said}; {done} transfers, each done once"))
+}
+
+/// The service, and what it was asked to do.
 struct Ledger {
-    program: PathBuf,
-    home: PathBuf,
-    port: u16,
-    snapshot_every: String,
+    place: Place,
+    all: Arc<All>,
 }
 
 impl Ledger {
-    fn start(&self) -> Result<Child> {
-        self.start_as(&self.program, "errors", &[])
-    }
-
-    /// Starts this program, which says what it does in this file.
-    fn start_as(&self, program: &Path, errors: &str, more: &[&str]) -> Result<Child> {
-        let errors = File::options().append(true).create(true).open(self.home.join(errors));
-        let mut command = Command::new(program);
-        command.args(["serve", "--accounts", "10000000", "--snapshot-every", &self.snapshot_every, "--listen"]);
-        command.arg(format!("127.0.0.1:{}", self.port)).arg("--state").arg(self.home.join("state")).args(more);
-        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(errors.map_err(io("open a file"))?);
-        command.spawn().map_err(|error| failure(format!("cannot start {}: {error}", program.display())))
-    }
-
     fn client(&self) -> Client {
-        Client::new(self.port, &self.home)
+        Client::new(self.place.port, &self.place.home)
+    }
+
+    fn pay_in(&self, client: &mut Client) -> Result {
+        let body = format!("{{\"to\":\"bank\",\"amount\":{PAID_IN}}}");
+        client.until_answered("/deposit", "bank", &body, PATIENCE)?.expect(200)
     }
 }
 
-/// A server that does not outlive this, also where the chaos ends with a violation.
-struct Ending(Child);
+impl Service for Ledger {
+    type Posts = Transfers;
 
-impl Drop for Ending {
-    fn drop(&mut self) {
-        // An error means that it has ended.
-        let _ = self.0.kill();
-        let _ = self.0.wait();
+    fn place(&self) -> &Place {
+        &self.place
     }
-}
 
-/// Ends the server by SIGTERM.
-fn terminate(server: &mut Child) -> Result<ExitStatus> {
-    let _ = Command::new("kill").args(["-TERM", &server.id().to_string()]).status();
-    let since = Instant::now();
-    while since.elapsed() < PATIENCE {
-        if let Some(status) = server.try_wait().map_err(io("wait"))? {
-            return Ok(status);
-        }
-        sleep(Duration::from_millis(5));
+    fn command(&self, program: &Path, _: u64) -> Result<Command> {
+        let Place { home, port, snapshot_every, .. } = &self.place;
+        let mut command = Command::new(program);
+        command.args(["serve", "--accounts", "10000000", "--snapshot-every", snapshot_every, "--listen"]);
+        command.arg(format!("127.0.0.1:{port}")).arg("--state").arg(home.join("state"));
+        command.stdout(Stdio::null());
+        Ok(command)
     }
-    Err(violation("it does not end after SIGTERM".to_owned()))
+
+    fn has_begun(&self, said: &str) -> bool {
+        said.contains("listening at")
+    }
+
+    /// No money may be lost or made.
+    fn answers(&self, within: Duration) -> Result {
+        self.client().audit(within).map(drop)
+    }
+
+    fn posts(&self, name: String, random: Random) -> Transfers {
+        Transfers::new(name, random, self.all.clone())
+    }
 }
 
 /// The work of all clients.
@@ -237,9 +191,4 @@ impl All {
         }
         Ok(done)
     }
-}
-
-/// What a state directory's owner sees: the errors of all lives.
-fn errors(home: &Path) -> String {
-    fs::read_to_string(home.join("errors")).unwrap_or_default()
 }

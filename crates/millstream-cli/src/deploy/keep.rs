@@ -157,7 +157,7 @@ impl Runs {
                 self.interrupts.leave();
                 let asked = offered.and_then(Offered::end).and_then(|asked| {
                     if has_stopped(&ended) && (asked.with_clients() || !self.interrupted()) {
-                        return Some(asked);
+                        return Some(asked.after(stored.last));
                     }
                     asked.leave();
                     None

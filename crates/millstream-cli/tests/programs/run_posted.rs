@@ -69,6 +69,14 @@ impl Run {
         ended(&mut self.child).code()
     }
 
+    /// The word that it has said after a text. It has said that text.
+    pub(crate) fn word_after(&self, text: &str) -> String {
+        self.says(text);
+        let said = self.said.lock().expect("a lock");
+        let (_, rest) = said.split_once(text).expect("it is there");
+        rest.split([',', ' ', '\n']).next().unwrap_or_default().to_owned()
+    }
+
     pub(crate) fn says(&self, text: &str) {
         let since = Instant::now();
         while !self.said.lock().expect("a lock").contains(text) {

@@ -6,7 +6,8 @@ use millstream_core::{
 use millstream_exec::{
     Inline, JobExt, JobRefExt, Rings, RunError, Runner, Snapshot, Stepped, Stopper, fan_in, sink, source,
 };
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{SyncSender, sync_channel};
 use std::sync::{Arc, Mutex};
 
 /// The last snapshot of a run, and the options that take one after `every` numbers.
@@ -59,6 +60,44 @@ fn a_run_that_ends_has_no_further_snapshot() {
     assert!(run.snapshot().is_none());
     stops.join().unwrap();
     drop(shut);
+}
+
+/// A state whose drop says so and waits at a gate, once.
+#[derive(Clone)]
+struct DropsLate {
+    late: Arc<AtomicBool>,
+    dropping: SyncSender<()>,
+    gate: Arc<Mutex<()>>,
+}
+
+impl Drop for DropsLate {
+    fn drop(&mut self) {
+        if self.late.swap(false, Ordering::Relaxed) {
+            self.dropping.send(()).unwrap();
+            drop(self.gate.lock());
+        }
+    }
+}
+
+/// It would have no states, and would be taken for one of the run.
+#[test]
+fn a_run_that_was_stopped_has_no_snapshot_while_its_states_are_dropped() {
+    let (dropping, is_dropped) = sync_channel(1);
+    let state = DropsLate { late: Arc::default(), dropping, gate: Arc::default() };
+    let (late, gate) = (state.late.clone(), state.gate.clone());
+    let (sender, receiver) = source::channel(4);
+    let run = pipeline::<u64>().scan(state, |_, x| *x).from(receiver).to(sink::collect());
+    let run = Rings::new().start(run).unwrap();
+    sender.send(1).unwrap();
+    assert_eq!(run.snapshot().unwrap().stages().count(), 1);
+    let (snapshotter, shut) = (run.snapshotter(), gate.lock().unwrap());
+    late.store(true, Ordering::Relaxed);
+    run.stopper().stop_now();
+    let ends = std::thread::spawn(move || run.wait());
+    is_dropped.recv().unwrap();
+    assert!(snapshotter.snapshot().is_none());
+    drop(shut);
+    ends.join().unwrap().unwrap();
 }
 
 #[test]

@@ -1,9 +1,10 @@
 //! A client that repeats requests without an answer.
 
-use super::{Failure, errors, violation};
-use crate::cmd::{Result, failure};
+use super::super::http::{self, response};
+use super::super::processes::{all_said, violation};
+use crate::cmd::{Failure, Result, failure};
 use std::collections::BTreeMap;
-use std::io::{self, BufRead, BufReader, Write};
+use std::io::{self, BufReader, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::thread::sleep;
@@ -39,9 +40,7 @@ impl Client {
     /// Posts until there is an answer that is no 503.
     pub(super) fn until_answered(&mut self, path: &str, id: &str, body: &str, within: Duration) -> Result<Answer> {
         let id = if id.is_empty() { String::new() } else { format!("idempotency-key: {id}\r\n") };
-        let length = body.len();
-        let request = format!("POST {path} HTTP/1.1\r\nhost: localhost\r\n{id}content-length: {length}\r\n\r\n{body}");
-        self.until(&request, within)
+        self.until(&http::post(path, &id, body), within)
     }
 
     fn get(&mut self, path: &str, within: Duration) -> Result<String> {
@@ -61,7 +60,8 @@ impl Client {
             }
             sleep(Duration::from_millis(2));
         }
-        Err(failure(format!("no answer within {within:?}; it said:\n{}", errors(&self.home))))
+        let said: String = all_said(&self.home).map(|(_, said)| said).collect();
+        Err(failure(format!("no answer within {within:?}; it said:\n{said}")))
     }
 
     /// Sends a request, and counts it. Returns the status and the body of the response.
@@ -113,41 +113,6 @@ fn unreadable(said: &str) -> Failure {
     failure(format!("what is this: {said}"))
 }
 
-/// A response with a length.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) struct Response {
-    pub(super) status: u16,
-    pub(super) body: String,
-    /// Whether it is the last one of its connection.
-    pub(super) is_last: bool,
-}
-
-pub(super) fn response(connection: &mut impl BufRead) -> io::Result<Response> {
-    let broken = || io::Error::from(io::ErrorKind::InvalidData);
-    let (mut status, mut length, mut is_last, mut line) = (None, None, false, String::new());
-    loop {
-        line.clear();
-        if connection.read_line(&mut line)? == 0 {
-            return Err(io::ErrorKind::UnexpectedEof.into());
-        }
-        let said = line.trim_end().to_ascii_lowercase();
-        if said.is_empty() {
-            break;
-        }
-        if status.is_none() {
-            status = Some(said.split(' ').nth(1).and_then(|status| status.parse().ok()).ok_or_else(broken)?);
-        } else if let Some(text) = said.strip_prefix("content-length:") {
-            length = Some(text.trim().parse().map_err(|_| broken())?);
-        } else if let Some(text) = said.strip_prefix("connection:") {
-            is_last = text.trim() == "close";
-        }
-    }
-    let mut body = vec![0; length.ok_or_else(broken)?];
-    connection.read_exact(&mut body)?;
-    let body = String::from_utf8(body).map_err(|_| broken())?;
-    Ok(Response { status: status.ok_or_else(broken)?, body, is_last })
-}
-
 /// The number of this field of a flat JSON object.
 fn number(json: &str, field: &str) -> Option<u64> {
     let (_, rest) = json.split_once(&format!("\"{field}\":"))?;
@@ -165,17 +130,6 @@ fn pairs(json: &str) -> impl Iterator<Item = (String, u64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_response_is_read_up_to_its_end() {
-        let mut two: &[u8] =
-            b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nokHTTP/1.1 503 x\r\nConnection: close\r\ncontent-length: 0\r\n\r\n";
-        let of = |status, body: &str, is_last| Response { status, body: body.to_owned(), is_last };
-        assert_eq!(response(&mut two).unwrap(), of(200, "ok", false));
-        assert_eq!(response(&mut two).unwrap(), of(503, "", true));
-        assert!(response(&mut two).is_err());
-        assert!(response(&mut &b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nok"[..]).is_err());
-    }
 
     #[test]
     fn balances_and_fields_are_found() {

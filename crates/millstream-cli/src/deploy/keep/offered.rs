@@ -161,6 +161,12 @@ impl Asked {
         }
     }
 
+    /// The run has ended. Its last snapshot may be a later one than that for the process, which begins at the last.
+    pub(super) fn after(self, last: Option<u64>) -> Self {
+        let at = last.map_or(self.at, |last| last.max(self.at));
+        Asked { at, ..self }
+    }
+
     /// Whether the process gets the run even after a signal, because clients wait for it.
     pub(super) fn with_clients(&self) -> bool {
         !matches!(self.of, Of::State(_))

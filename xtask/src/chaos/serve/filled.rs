@@ -1,7 +1,7 @@
 //! A state that takes long to restore: many accounts, before anything is changed.
 
-use super::super::client::response;
-use super::super::{PATIENCE, violation};
+use super::super::http::{self, response};
+use super::super::processes::{PATIENCE, violation};
 use crate::cmd::{Result, failure};
 use std::io::{self, BufReader, Write};
 use std::net::TcpStream;
@@ -45,7 +45,5 @@ fn pays(port: u16, mut accounts: impl Iterator<Item = u64>) -> io::Result<()> {
 }
 
 fn request(account: u64) -> String {
-    let body = format!("{{\"to\":\"f{account}\",\"amount\":1}}");
-    let length = body.len();
-    format!("POST /deposit HTTP/1.1\r\nhost: localhost\r\ncontent-length: {length}\r\n\r\n{body}")
+    http::post("/deposit", "", &format!("{{\"to\":\"f{account}\",\"amount\":1}}"))
 }

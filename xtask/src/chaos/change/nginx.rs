@@ -1,14 +1,13 @@
 //! The yardstick: the same clients behind nginx, whose workers are replaced as often.
 
-use super::super::{All, PATIENCE, io};
-use super::sender::Seen;
+use super::super::clients::Seen;
+use super::super::processes::{PATIENCE, Service, free_port, io};
 use super::{Change, times};
 use crate::cmd::{Result, failure};
 use std::fs;
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -18,24 +17,23 @@ fn is_here() -> bool {
     Command::new("nginx").arg("-v").stderr(Stdio::null()).status().is_ok_and(|status| status.success())
 }
 
-impl Change<'_> {
-    /// Reloads nginx, which forwards to the ledger, under the clients.
-    pub(super) fn beside_nginx(&mut self, all: &Arc<All>, reloads: u64) -> Result<String> {
+impl<S: Service> Change<'_, S> {
+    /// Reloads nginx, which forwards to the program, under the clients.
+    pub(super) fn beside_nginx(&mut self, reloads: u64) -> Result<String> {
         if !is_here() {
             println!("SKIPPED nginx: there is none");
             return Ok("nginx is not here".to_owned());
         }
-        let port = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
-        let port = port.map_err(io("find a port"))?.port();
-        let nginx = start(&self.ledger.home, port, self.ledger.port)?;
-        all.over.store(false, Ordering::Relaxed);
-        let (clients, seen) = self.clients_at(port, all, 2, true);
+        let (port, place) = (free_port()?, self.service.place());
+        let nginx = start(&place.home, port, place.port)?;
+        let clients = self.clients(port, 2, true);
+        let seen = clients.seen.clone();
         for _ in 0..reloads {
             sleep(Duration::from_millis(self.random.below(super::PAUSE_MS)));
             // The first of its processes starts new workers, and ends the old ones when they are idle.
             nginx.signal("-HUP").map_err(io("reload nginx"))?;
         }
-        super::end(all, clients)?;
+        self.posts.extend(clients.end()?);
         Ok(said(&seen, reloads))
     }
 }
@@ -66,7 +64,7 @@ impl Drop for Nginx {
     }
 }
 
-fn start(home: &Path, port: u16, ledger: u16) -> Result<Nginx> {
+fn start(home: &Path, port: u16, behind: u16) -> Result<Nginx> {
     let dir = home.join("nginx");
     fs::create_dir_all(&dir).map_err(io("make a directory"))?;
     let temporary: String = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
@@ -76,7 +74,7 @@ fn start(home: &Path, port: u16, ledger: u16) -> Result<Nginx> {
     let config = format!(
         "daemon off; pid {dir}/pid; error_log {dir}/errors; worker_processes 2; events {{}}
          http {{ access_log off; {temporary} server {{ listen 127.0.0.1:{port}; location / {{
-         proxy_pass http://127.0.0.1:{ledger}; proxy_pass_request_headers on; }} }} }}",
+         proxy_pass http://127.0.0.1:{behind}; proxy_pass_request_headers on; }} }} }}",
         dir = dir.display()
     );
     let file = dir.join("conf");
