@@ -6,6 +6,7 @@
 
 mod access;
 mod answers;
+mod encryption;
 mod follower;
 
 pub use access::{Access, Login, OpenError, Streams, Tls};

@@ -2,7 +2,11 @@
 
 mod app;
 mod batches;
+#[cfg(feature = "nats")]
+mod certificates;
 mod deploy;
+#[cfg(feature = "nats")]
+mod encrypted;
 #[cfg(feature = "nats")]
 mod jet_stream;
 mod replicas;
