@@ -9,6 +9,7 @@ mod deploy;
 mod encrypted;
 #[cfg(feature = "nats")]
 mod jet_stream;
+mod membership;
 mod replicas;
 mod rings;
 mod schedules;
