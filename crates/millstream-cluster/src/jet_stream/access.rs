@@ -129,6 +129,14 @@ pub enum OpenError {
         /// What it says.
         why: String,
     },
+    /// The login lacks a permission.
+    #[error("the servers at {url} forbid something: {why}")]
+    Forbidden {
+        /// Where.
+        url: String,
+        /// Which permission.
+        why: String,
+    },
     /// There is no application of this name.
     #[error("there is no application {app:?} at {url}: `cluster apply` makes one")]
     NoApp {
@@ -207,7 +215,7 @@ impl JetStream {
                         }
                         Err(Attempt::Again(why)) => {
                             if let Some(why) = forbidden(&said) {
-                                return Err(OpenError::Login { url: url(), why });
+                                return Err(OpenError::Forbidden { url: url(), why });
                             }
                             last = why;
                         }
