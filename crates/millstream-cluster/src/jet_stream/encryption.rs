@@ -57,60 +57,57 @@ impl Tls {
     }
 
     fn said(&self, error: &TlsError) -> String {
-        use AlertDescription as Alert;
-        match (error, &self.authority, &self.certificate) {
-            (TlsError::InvalidCertificate(CertificateError::UnknownIssuer | CertificateError::BadSignature), None, _) => {
-                "this machine does not trust the authority that signed the server's certificate: `--tls-authority` \
-                 (`Tls::authority`) names a file with that authority's certificate"
-                    .to_owned()
+        use CertificateError as Certificate;
+        match error {
+            TlsError::InvalidCertificate(Certificate::UnknownIssuer | Certificate::BadSignature) => {
+                match &self.authority {
+                    None => "this machine does not trust the authority that signed the server's certificate: \
+                         `--tls-authority` (`Tls::authority`) names a file with that authority's certificate"
+                        .to_owned(),
+                    Some(file) => format!(
+                        "the server's certificate is not signed by an authority in {}: `--tls-authority` \
+                     (`Tls::authority`) must name the one that signed it",
+                        file.display()
+                    ),
+                }
             }
-            (
-                TlsError::InvalidCertificate(CertificateError::UnknownIssuer | CertificateError::BadSignature),
-                Some(file),
-                _,
-            ) => format!(
-                "the server's certificate is not signed by an authority in {}: `--tls-authority` (`Tls::authority`) must \
-                 name the one that signed it",
-                file.display()
-            ),
-            (
-                TlsError::InvalidCertificate(
-                    error @ (CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. }),
-                ),
-                ..,
+            TlsError::InvalidCertificate(
+                error @ (Certificate::NotValidForName | Certificate::NotValidForNameContext { .. }),
             ) => format!("the server's certificate is another host's: {error}: use a name that it has in the URL"),
-            (TlsError::InvalidCertificate(error), ..) => format!("the server's certificate is not valid: {error}"),
-            (
-                TlsError::AlertReceived(
-                    alert @ (Alert::CertificateRequired
-                    | Alert::BadCertificate
-                    | Alert::UnsupportedCertificate
-                    | Alert::CertificateRevoked
-                    | Alert::CertificateExpired
-                    | Alert::CertificateUnknown
-                    | Alert::UnknownCA
-                    | Alert::AccessDenied),
-                ),
-                _,
-                certificate,
-            ) => match certificate {
+            TlsError::InvalidCertificate(error) => format!("the server's certificate is not valid: {error}"),
+            TlsError::AlertReceived(alert) if is_about_certificates(*alert) => match &self.certificate {
                 None => "the server asks for a certificate of this client: `--tls-certificate` and `--tls-key` \
                          (`Tls::certificate`) name one"
                     .to_owned(),
                 Some((file, _)) => format!(
-                    "the server refuses this client's certificate in {} ({alert:?}): it takes those that an authority in \
-                     its `ca_file` has signed",
+                    "the server refuses this client's certificate in {} ({alert:?}): it takes those that an authority \
+                     in its `ca_file` has signed",
                     file.display()
                 ),
             },
-            (TlsError::InvalidMessage(InvalidMessage::InvalidContentType), ..) => {
-                "the server does not encrypt: its configuration needs a `tls` block; without encryption, the URL begins \
-                 with nats:// and no `--tls-` flag (`Tls`) is set"
+            TlsError::InvalidMessage(InvalidMessage::InvalidContentType) => {
+                "the server does not encrypt: its configuration needs a `tls` block; without encryption, the URL \
+                 begins with nats:// and no `--tls-` flag (`Tls`) is set"
                     .to_owned()
             }
-            (error, ..) => error.to_string(),
+            error => error.to_string(),
         }
     }
+}
+
+fn is_about_certificates(alert: AlertDescription) -> bool {
+    use AlertDescription as Alert;
+    matches!(
+        alert,
+        Alert::CertificateRequired
+            | Alert::BadCertificate
+            | Alert::UnsupportedCertificate
+            | Alert::CertificateRevoked
+            | Alert::CertificateExpired
+            | Alert::CertificateUnknown
+            | Alert::UnknownCA
+            | Alert::AccessDenied
+    )
 }
 
 /// The error of the encryption among the causes of an error.
