@@ -8,6 +8,7 @@ mod access;
 mod answers;
 mod encryption;
 mod follower;
+mod streams;
 
 pub use access::{Access, Login, OpenError, Streams, Tls};
 

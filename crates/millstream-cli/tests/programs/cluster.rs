@@ -172,3 +172,35 @@ fn a_full_edge_holds_the_feed_back() {
     assert_eq!(read, format!("20 {words} {}\n", text.len()));
     assert!(status()["snapshot"].as_u64() > Some(8), "{}", status());
 }
+
+#[test]
+fn the_numbers_of_an_application_change_with_its_streams() {
+    let test = "the_numbers_of_an_application_change_with_its_streams";
+    let Some(cluster) = Cluster::start(test, "") else { return };
+    let status = || -> serde_json::Value {
+        serde_json::from_slice(&cluster.done("cluster status --app a --json", b"").stdout).unwrap()
+    };
+    cluster.done("cluster apply wc --app a --capacity 16", b"");
+    cluster.done("cluster feed --app a --batch 1", lines(12).as_bytes());
+    for (capacity, replicas) in [(64, 3), (64, 2), (8, 2)] {
+        cluster.done(&format!("cluster apply wc --app a --capacity {capacity} --replicas {replicas}"), b"");
+        let status = status();
+        assert_eq!(status["replicas"], replicas);
+        for edge in ["input", "output"] {
+            assert_eq!(status[edge]["capacity"], capacity);
+        }
+        // What is there stays.
+        assert_eq!(status["input"]["entries"], 12);
+    }
+    // Another program changes nothing.
+    assert_eq!(cluster.run("cluster apply words --app a --capacity 64", b"").code, Some(2));
+    assert_eq!(status()["input"]["capacity"], 8);
+    let refused = cluster.run("cluster apply wc --app a --capacity 8 --copies 3", b"");
+    assert_eq!(refused.code, Some(1));
+    assert!(refused.stderr.contains("stream a-in: "), "{}", refused.stderr);
+    assert!(refused.stderr.contains("replicas > 1 not supported"), "{}", refused.stderr);
+    assert_eq!(status()["copies"], 1);
+    let refused = cluster.run("cluster apply wc --app new --copies 3", b"");
+    assert_eq!(refused.code, Some(1));
+    assert!(refused.stderr.contains("refuse: ") && refused.stderr.contains("not supported"), "{}", refused.stderr);
+}

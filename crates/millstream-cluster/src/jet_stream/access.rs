@@ -1,9 +1,8 @@
 //! Logins, servers, and the streams and buckets that are made on them.
 
 use super::answers::{Said, forbidden, with_causes};
-use super::{ANSWER, JetStream, stream_name};
-use async_nats::jetstream::stream::{DiscardPolicy, StorageType};
-use async_nats::jetstream::{Context, context, kv, object_store, stream};
+use super::streams::{Made, make};
+use super::{ANSWER, JetStream};
 use async_nats::{Client, ConnectErrorKind, ConnectOptions, Event};
 use std::error::Error;
 use std::fmt;
@@ -32,7 +31,7 @@ pub struct Access {
 
 impl Access {
     /// The URL without a user and a password.
-    fn shown_url(&self) -> String {
+    pub(super) fn shown_url(&self) -> String {
         let shown = self.url.split(',').map(|url| match (url.find("://"), url.rfind('@')) {
             (Some(scheme), Some(at)) if at > scheme => format!("{}{}", &url[..scheme + 3], &url[at + 1..]),
             (None, Some(at)) => url[at + 1..].to_owned(),
@@ -156,16 +155,10 @@ pub enum OpenError {
 }
 
 /// One attempt.
-enum Attempt {
+pub(super) enum Attempt {
     /// It must be made again; the last reason.
     Again(String),
     Failed(OpenError),
-}
-
-struct Made {
-    context: Context,
-    records: kv::Store,
-    blobs: object_store::ObjectStore,
 }
 
 impl JetStream {
@@ -229,26 +222,6 @@ impl JetStream {
         let Made { context, records, blobs } = made;
         Ok(JetStream::new(runtime, context, access.app.clone(), records, blobs, said))
     }
-
-    /// Removes the application: its streams, its records and its blobs.
-    ///
-    /// # Errors
-    ///
-    /// If the servers refuse, or do not answer; some of it may be removed.
-    pub fn remove(&self, edges: &[String]) -> Result<(), crate::LogError> {
-        let names = edges.iter().map(|edge| stream_name(&self.app, edge));
-        let buckets = [format!("OBJ_{}-blobs", self.app), format!("KV_{}-records", self.app)];
-        for name in names.chain(buckets) {
-            self.ask(async {
-                match self.context.delete_stream(&name).await {
-                    Ok(_) => Ok(()),
-                    Err(error) if with_causes(&error).contains("stream not found") => Ok(()),
-                    Err(error) => Err(super::answers::unavailable(&error)),
-                }
-            })?;
-        }
-        Ok(())
-    }
 }
 
 fn unusable(what: String, why: String) -> Attempt {
@@ -303,41 +276,4 @@ async fn login(access: &Access, said: Said) -> Result<Client, Attempt> {
         (ConnectErrorKind::Io, _) => Attempt::Again(format!("{}{}", with_causes(&error), tls.hint(url))),
         _ => Attempt::Again(with_causes(&error)),
     })
-}
-
-async fn make(client: Client, access: &Access, streams: Option<&Streams>) -> Result<Made, Attempt> {
-    let app = &access.app;
-    let again = |error: &dyn Error| Attempt::Again(with_causes(error));
-    let context = context::ContextBuilder::new().timeout(ANSWER).ack_timeout(ANSWER).build(client);
-    let (records, blobs) = (format!("{app}-records"), format!("{app}-blobs"));
-    let Some(Streams { edges, replicas, capacity }) = streams else {
-        let no_app = |error: &dyn Error| match with_causes(error) {
-            why if why.contains("stream not found") => {
-                Attempt::Failed(OpenError::NoApp { url: access.shown_url(), app: app.clone() })
-            }
-            why => Attempt::Again(why),
-        };
-        let records = context.get_key_value(records).await.map_err(|error| no_app(&error))?;
-        let blobs = context.get_object_store(blobs).await.map_err(|error| no_app(&error))?;
-        return Ok(Made { context, records, blobs });
-    };
-    for edge in edges {
-        let config = stream::Config {
-            name: stream_name(app, edge),
-            subjects: vec![format!("{app}.{edge}")],
-            max_messages: i64::from(*capacity),
-            discard: DiscardPolicy::New,
-            storage: StorageType::File,
-            num_replicas: *replicas,
-            deny_delete: true,
-            allow_direct: true,
-            ..stream::Config::default()
-        };
-        context.get_or_create_stream(config).await.map_err(|error| again(&error))?;
-    }
-    let config = kv::Config { bucket: records, history: 1, num_replicas: *replicas, ..kv::Config::default() };
-    let records = context.create_key_value(config).await.map_err(|error| again(&error))?;
-    let config = object_store::Config { bucket: blobs, num_replicas: *replicas, ..object_store::Config::default() };
-    let blobs = context.create_object_store(config).await.map_err(|error| again(&error))?;
-    Ok(Made { context, records, blobs })
 }
