@@ -6,7 +6,9 @@
 
 mod access;
 mod answers;
+mod encryption;
 mod follower;
+mod streams;
 
 pub use access::{Access, Login, OpenError, Streams, Tls};
 
@@ -29,6 +31,11 @@ use tokio::runtime::Runtime;
 
 /// How long a call waits for its answer.
 const ANSWER: Duration = Duration::from_secs(1);
+
+/// How long a blob of this size may take: its pieces are answered one by one, so that this is only a bound.
+fn time_for(bytes: usize) -> Duration {
+    ANSWER + Duration::from_millis(bytes as u64 >> 10)
+}
 
 /// The log of NATS servers, version 2.12 or later. Clones share a connection, but each has its own reader.
 ///
@@ -154,8 +161,13 @@ impl JetStream {
 
     /// Waits for an answer, but no longer than [`ANSWER`].
     fn ask<T>(&self, asking: impl Future<Output = Result<T, LogError>>) -> Result<T, LogError> {
-        let answered = self.runtime.block_on(async { tokio::time::timeout(ANSWER, asking).await });
-        let answered = answered.unwrap_or_else(|_| Err(LogError::Unavailable("no answer within a second".to_owned())));
+        self.ask_within(ANSWER, asking)
+    }
+
+    fn ask_within<T>(&self, most: Duration, asking: impl Future<Output = Result<T, LogError>>) -> Result<T, LogError> {
+        let answered = self.runtime.block_on(async { tokio::time::timeout(most, asking).await });
+        let late = || LogError::Unavailable(format!("no answer within {} s", most.as_secs()));
+        let answered = answered.unwrap_or_else(|_| Err(late()));
         answered.map_err(|error| unless_forbidden(error, &self.said))
     }
 
@@ -299,8 +311,9 @@ impl Log for JetStream {
     }
 
     fn put_blob(&self, name: &str, bytes: &[u8]) -> Result<(), LogError> {
-        self.ask(async {
-            if self.blobs.info(name).await.is_ok() {
+        self.ask_within(time_for(bytes.len()), async {
+            // What was removed still has its description.
+            if self.blobs.info(name).await.is_ok_and(|there| !there.deleted) {
                 return Ok(());
             }
             let put = self.blobs.put(name, &mut &*bytes).await;
@@ -309,12 +322,15 @@ impl Log for JetStream {
     }
 
     fn blob(&self, name: &str) -> Result<Option<Vec<u8>>, LogError> {
-        self.ask(async {
-            let mut object = match self.blobs.get(name).await {
-                Ok(object) => object,
-                Err(error) if error.kind() == object_store::GetErrorKind::NotFound => return Ok(None),
-                Err(error) => return Err(unavailable(&error)),
-            };
+        let object = self.ask(async {
+            match self.blobs.get(name).await {
+                Ok(object) => Ok(Some(object)),
+                Err(error) if error.kind() == object_store::GetErrorKind::NotFound => Ok(None),
+                Err(error) => Err(unavailable(&error)),
+            }
+        })?;
+        let Some(mut object) = object else { return Ok(None) };
+        self.ask_within(time_for(object.info().size), async {
             let mut bytes = Vec::new();
             object.read_to_end(&mut bytes).await.map_err(|error| unavailable(&error))?;
             Ok(Some(bytes))

@@ -95,6 +95,14 @@ fn write<L: Log>(log: &L, rank: u32, revision: u64, place: &Place) -> Result<(),
     log.compare_and_set(&key(rank), revision, &value)
 }
 
+/// A place that was free.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Claim {
+    pub(crate) rank: u32,
+    /// Whether its worker died, or has stopped, without a report.
+    pub(crate) silent: bool,
+}
+
 /// Looks for a free place.
 #[derive(Debug, Default)]
 pub(crate) struct Claims {
@@ -104,10 +112,10 @@ pub(crate) struct Claims {
 
 impl Claims {
     /// Takes the first free place, if there is one.
-    pub(crate) fn claim<L: Log>(&mut self, log: &L, replicas: u32, place: &Place) -> Result<Option<u32>, LogError> {
+    pub(crate) fn claim<L: Log>(&mut self, log: &L, replicas: u32, place: &Place) -> Result<Option<Claim>, LogError> {
         for rank in 0..replicas {
-            let revision = match read(log, rank)? {
-                None => 0,
+            let (revision, silent) = match read(log, rank)? {
+                None => (0, false),
                 Some((other, revision)) => {
                     let seen = self.seen.entry(rank).or_insert((revision, Instant::now()));
                     if seen.0 != revision {
@@ -116,11 +124,11 @@ impl Claims {
                     if other.state == PlaceState::Works && seen.1.elapsed() < FREE_AFTER {
                         continue;
                     }
-                    revision
+                    (revision, other.state == PlaceState::Works)
                 }
             };
             match write(log, rank, revision, place) {
-                Ok(()) => return Ok(Some(rank)),
+                Ok(()) => return Ok(Some(Claim { rank, silent })),
                 Err(LogError::Conflict) => {}
                 Err(error) => return Err(error),
             }

@@ -1,6 +1,6 @@
 //! A worker: a program that takes a replica's place and works until the output is complete.
 
-use crate::place::{BEAT, Claims, beat};
+use crate::place::{BEAT, Claim, Claims, beat};
 use crate::{App, Log, LogError, Place, PlaceState, Replica, ReplicaError, Segment, Step};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -17,10 +17,15 @@ const LOOKS_AGAIN: Duration = Duration::from_millis(200);
 pub enum News {
     /// All places are taken: it waits for one.
     Waits,
+    /// The worker of this rank has given no sign of life for too long, and has left no report: this one takes its
+    /// place.
+    Silent(u32),
     /// It works as the replica of this rank.
     Took(u32),
     /// Another worker has taken its place, since it was silent for too long.
     Lost(u32),
+    /// The application has fewer replicas now, so that this rank is one too many.
+    Spare(u32),
 }
 
 /// How a worker ended.
@@ -33,7 +38,9 @@ pub enum Worked {
 }
 
 /// Takes a replica's place as soon as one is free, and works there until the output is complete or `stops` returns
-/// true. If a worker dies, another one goes on.
+/// true. If a worker dies, another one goes on: from the newest snapshot, which any worker can go on with, however many
+/// there are. The number of replicas may change meanwhile; it is looked up in the log, and is that of `app` only if the
+/// log has no plan.
 ///
 /// # Errors
 ///
@@ -51,7 +58,11 @@ where
 {
     loop {
         let place = Place::of_this_process();
-        let Some(rank) = waits_for_place(log, app, &place, &stops, &mut tell)? else { return Ok(Worked::Stopped) };
+        let Some(claim) = waits_for_place(log, app, &place, &stops, &mut tell)? else { return Ok(Worked::Stopped) };
+        let rank = claim.rank;
+        if claim.silent {
+            tell(News::Silent(rank));
+        }
         tell(News::Took(rank));
         let holds = Holds::start(log.clone(), rank, place);
         let mut replica = Replica::new(segment.clone(), log.clone(), App::between(), app.options(rank));
@@ -60,25 +71,25 @@ where
                 holds.leave(PlaceState::Left);
                 return Ok(Worked::Stopped);
             }
-            if holds.lost() {
-                break Ok(None);
+            if let Some(news) = holds.ended(rank) {
+                break Err(Ended::Place(news));
             }
             match replica.step() {
                 Ok(Step::Worked) => {}
                 Ok(Step::Idle) => log.wait(PAUSE),
-                Ok(Step::Ended) => break Ok(Some(Worked::Ended)),
-                Err(error) => break Err(error),
+                Ok(Step::Ended) => break Ok(Worked::Ended),
+                Err(error) => break Err(Ended::Replica(error)),
             }
             holds.reports(&replica);
         };
         holds.reports(&replica);
         match ended {
-            Ok(None) => tell(News::Lost(rank)),
-            Ok(Some(ended)) => {
+            Ok(ended) => {
                 holds.leave(PlaceState::Ended);
                 return Ok(ended);
             }
-            Err(error) => {
+            Err(Ended::Place(news)) => tell(news),
+            Err(Ended::Replica(error)) => {
                 holds.leave(match &error {
                     ReplicaError::Diverged { .. } => PlaceState::Diverged(error.to_string()),
                     _ => PlaceState::Failed(error.to_string()),
@@ -89,17 +100,29 @@ where
     }
 }
 
+/// Why a worker does not go on in its place.
+enum Ended {
+    /// It is not its own any more.
+    Place(News),
+    Replica(ReplicaError),
+}
+
+/// The number of replicas, which may change.
+fn replicas<L: Log>(log: &L, app: &App) -> Result<u32, LogError> {
+    Ok(App::read(log)?.map_or(app.replicas, |now| now.replicas))
+}
+
 fn waits_for_place<L: Log>(
     log: &L,
     app: &App,
     place: &Place,
     stops: &impl Fn() -> bool,
     tell: &mut impl FnMut(News),
-) -> Result<Option<u32>, ReplicaError> {
+) -> Result<Option<Claim>, ReplicaError> {
     let (mut claims, mut told) = (Claims::default(), false);
     while !stops() {
-        match claims.claim(log, app.replicas, place) {
-            Ok(Some(rank)) => return Ok(Some(rank)),
+        match replicas(log, app).and_then(|replicas| claims.claim(log, replicas, place)) {
+            Ok(Some(claim)) => return Ok(Some(claim)),
             Ok(None) if !told => {
                 told = true;
                 tell(News::Waits);
@@ -122,6 +145,7 @@ struct Shared {
     place: Mutex<Place>,
     leaves: Condvar,
     lost: AtomicBool,
+    spare: AtomicBool,
 }
 
 impl Shared {
@@ -145,7 +169,11 @@ impl Shared {
                     return;
                 }
                 Ok(false) => taken += 1,
-                Ok(true) => taken = 0,
+                Ok(true) => {
+                    taken = 0;
+                    let spare = App::read(log).is_ok_and(|app| app.is_some_and(|app| rank >= app.replicas));
+                    self.spare.store(spare, Ordering::Relaxed);
+                }
                 // If no answer comes, the place may be lost later.
                 Err(_) => {}
             }
@@ -158,8 +186,8 @@ impl Shared {
 
 impl Holds {
     fn start<L: Log + Send + 'static>(log: L, rank: u32, place: Place) -> Self {
-        let shared =
-            Arc::new(Shared { place: Mutex::new(place), leaves: Condvar::new(), lost: AtomicBool::new(false) });
+        let (lost, spare) = (AtomicBool::new(false), AtomicBool::new(false));
+        let shared = Arc::new(Shared { place: Mutex::new(place), leaves: Condvar::new(), lost, spare });
         let beats = {
             let shared = shared.clone();
             thread::Builder::new().name("place".to_owned()).spawn(move || shared.beats(&log, rank))
@@ -168,8 +196,11 @@ impl Holds {
         Holds { shared, beats: beats.ok() }
     }
 
-    fn lost(&self) -> bool {
-        self.shared.lost.load(Ordering::Relaxed)
+    /// Why the place is not the worker's own any more, if it is not.
+    fn ended(&self, rank: u32) -> Option<News> {
+        let is = |flag: &AtomicBool| flag.load(Ordering::Relaxed);
+        let lost = is(&self.shared.lost).then_some(News::Lost(rank));
+        lost.or_else(|| is(&self.shared.spare).then_some(News::Spare(rank)))
     }
 
     fn reports<S: Segment, L: Log>(&self, replica: &Replica<S, L>) {

@@ -4,6 +4,9 @@
 #![expect(clippy::print_stdout, reason = "a test program prints its tests")]
 
 #[cfg(feature = "nats")]
+#[path = "../../millstream-cluster/tests/all/certificates.rs"]
+mod certificates;
+#[cfg(feature = "nats")]
 #[path = "program/clustered.rs"]
 mod clustered;
 #[path = "../examples/numbers.rs"]
@@ -70,6 +73,8 @@ fn main() -> ExitCode {
         ),
         #[cfg(feature = "nats")]
         ("it_works_on_a_cluster", clustered::it_works_on_a_cluster),
+        #[cfg(feature = "nats")]
+        ("it_works_on_a_cluster_that_encrypts", clustered::it_works_on_a_cluster_that_encrypts),
     ];
     for (name, test) in tests {
         test();

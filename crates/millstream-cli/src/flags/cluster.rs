@@ -59,8 +59,8 @@ pub(crate) enum ClusterCommand<A: Args> {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Servers")]
 pub(crate) struct Servers {
-    /// The servers: nats://HOST:PORT, or tls://HOST:PORT; several are separated by commas [default: MILLSTREAM_NATS, or
-    /// nats://127.0.0.1:4222]
+    /// The servers: nats://HOST:PORT, or tls://HOST:PORT, which is always encrypted; several are separated by commas
+    /// [default: MILLSTREAM_NATS, or nats://127.0.0.1:4222]
     #[arg(long, value_name = "URL")]
     pub(crate) nats: Option<String>,
     /// The application: letters, digits, `-` and `_`
@@ -75,7 +75,7 @@ pub(crate) struct Servers {
     /// Log in by the key (nkey) whose seed is in this file
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) nats_key: Option<PathBuf>,
-    /// Encrypt, and trust the certificates in this PEM file beside those of the machine
+    /// Encrypt, and trust the authorities whose certificates are in this PEM file, in place of those of the machine
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) tls_authority: Option<PathBuf>,
     /// Encrypt, and show this certificate, as PEM

@@ -178,7 +178,10 @@ pub(super) const WORKER: &str = "\
 Examples:
       millstream worker --nats nats://127.0.0.1:4222 --app count
   With a login, encrypted:
-      millstream worker --nats tls://nats.example.org:4222 --nats-credentials worker.creds --app count";
+      millstream worker --nats tls://nats.example.org:4222 --nats-credentials worker.creds --app count
+  With a certificate of this worker, at servers with certificates of an authority of your own:
+      millstream worker --nats tls://nats.example.org:4222 --app count \\
+          --tls-authority ca.pem --tls-certificate worker.pem --tls-key worker-key.pem";
 
 pub(super) const EVOLVE: &str = "\
 Examples:

@@ -9,13 +9,13 @@ use std::thread::sleep;
 use std::time::Duration;
 
 /// A server, and a directory.
-struct Cluster {
-    server: Server,
-    scene: Scene,
+pub(crate) struct Cluster {
+    pub(crate) server: Server,
+    pub(crate) scene: Scene,
 }
 
 /// A process, which ends with the test.
-struct Worker(Child);
+pub(crate) struct Worker(pub(crate) Child);
 
 impl Drop for Worker {
     fn drop(&mut self) {
@@ -25,22 +25,22 @@ impl Drop for Worker {
 }
 
 impl Cluster {
-    fn start(test: &str, config: &str) -> Option<Self> {
+    pub(crate) fn start(test: &str, config: &str) -> Option<Self> {
         Some(Cluster { server: Server::configured(test, config)?, scene: Scene::new() })
     }
 
-    fn run(&self, args: &str, input: &[u8]) -> Seen {
+    pub(crate) fn run(&self, args: &str, input: &[u8]) -> Seen {
         self.scene.run(self.command(args), Input::Pipe(input, 1 << 16))
     }
 
-    fn command(&self, args: &str) -> Command {
+    pub(crate) fn command(&self, args: &str) -> Command {
         let mut command = self.scene.command("millstream", args);
         command.env("MILLSTREAM_NATS", self.server.url());
         command
     }
 
     #[track_caller]
-    fn done(&self, args: &str, input: &[u8]) -> Seen {
+    pub(crate) fn done(&self, args: &str, input: &[u8]) -> Seen {
         let seen = self.run(args, input);
         assert_eq!(seen.code, Some(0), "{args}: {}", seen.stderr);
         seen
@@ -53,12 +53,12 @@ impl Cluster {
 }
 
 /// Lines of words.
-fn lines(count: u64) -> String {
+pub(crate) fn lines(count: u64) -> String {
     (0..count).map(|n| format!("w{} w{} w{}\n", n % 7, n * n % 11, n % 3)).collect()
 }
 
 /// The output of `words`.
-fn counted(text: &str) -> String {
+pub(crate) fn counted(text: &str) -> String {
     let (mut counts, mut output) = (HashMap::new(), String::new());
     for word in text.split_ascii_whitespace() {
         let count = counts.entry(word).or_insert(0);
@@ -174,61 +174,33 @@ fn a_full_edge_holds_the_feed_back() {
 }
 
 #[test]
-fn a_login_is_required_and_not_shown() {
-    let users = "authorization { users: [ { user: \"me\", password: \"knows\" } ] }";
-    let Some(cluster) = Cluster::start("a_login_is_required_and_not_shown", users) else { return };
-    let refused = cluster.run("cluster apply wc --app a", b"");
+fn the_numbers_of_an_application_change_with_its_streams() {
+    let test = "the_numbers_of_an_application_change_with_its_streams";
+    let Some(cluster) = Cluster::start(test, "") else { return };
+    let status = || -> serde_json::Value {
+        serde_json::from_slice(&cluster.done("cluster status --app a --json", b"").stdout).unwrap()
+    };
+    cluster.done("cluster apply wc --app a --capacity 16", b"");
+    cluster.done("cluster feed --app a --batch 1", lines(12).as_bytes());
+    for (capacity, replicas) in [(64, 3), (64, 2), (8, 2)] {
+        cluster.done(&format!("cluster apply wc --app a --capacity {capacity} --replicas {replicas}"), b"");
+        let status = status();
+        assert_eq!(status["replicas"], replicas);
+        for edge in ["input", "output"] {
+            assert_eq!(status[edge]["capacity"], capacity);
+        }
+        // What is there stays.
+        assert_eq!(status["input"]["entries"], 12);
+    }
+    // Another program changes nothing.
+    assert_eq!(cluster.run("cluster apply words --app a --capacity 64", b"").code, Some(2));
+    assert_eq!(status()["input"]["capacity"], 8);
+    let refused = cluster.run("cluster apply wc --app a --capacity 8 --copies 3", b"");
     assert_eq!(refused.code, Some(1));
-    assert!(refused.stderr.contains("refuses this login: "), "{}", refused.stderr);
-    let with = |password: &str| {
-        let mut command = cluster.command("cluster apply wc --app a --nats-user me");
-        command.env("MILLSTREAM_NATS_PASSWORD", password);
-        cluster.scene.run(command, Input::Nothing)
-    };
-    let wrong = with("guesses");
-    assert_eq!(wrong.code, Some(1));
-    assert!(wrong.stderr.contains("refuses this login: ") && !wrong.stderr.contains("guesses"), "{}", wrong.stderr);
-    assert_eq!(with("knows").code, Some(0));
-}
-
-#[test]
-fn each_login_may_do_what_it_needs_and_no_more() {
-    let passwords = "OPERATOR_PASSWORD: o\nWORKER_PASSWORD: w\nFEEDER_PASSWORD: f\nREADER_PASSWORD: r\n";
-    let permissions = include_str!("../../../../deploy/permissions.conf");
-    let config = format!("{passwords}{permissions}");
-    let Some(cluster) = Cluster::start("each_login_may_do_what_it_needs_and_no_more", &config) else { return };
-    let with = |user: &str, args: &str| {
-        let mut command = cluster.command(&format!("{args} --app count --nats-user {user}"));
-        command.env("MILLSTREAM_NATS_PASSWORD", &user[..1]);
-        command
-    };
-    let done = |user: &str, args: &str, input: &[u8]| {
-        let seen = cluster.scene.run(with(user, args), Input::Pipe(input, 1 << 16));
-        assert_eq!(seen.code, Some(0), "{user}, {args}: {}", seen.stderr);
-        seen
-    };
-    done("operator", "cluster apply words --snapshot-every 2", b"");
-    let worker = || Worker(with("worker", "worker --workers 1").stdout(Stdio::null()).spawn().unwrap());
-    let mut workers = vec![worker()];
-    let text = lines(2000);
-    let (first, second) = text.split_at(text.len() / 2);
-    done("feeder", "cluster feed --batch 256", first.as_bytes());
-    let snapshot = || -> serde_json::Value {
-        serde_json::from_slice(&done("operator", "cluster status --json", b"").stdout).unwrap()
-    };
-    while snapshot()["snapshot"].as_u64() < Some(4) {}
-    // Another worker begins at the snapshot.
-    workers.push(worker());
-    done("feeder", "cluster feed --batch 256", second.as_bytes());
-    done("operator", "cluster drain --within 30s", b"");
-    assert_eq!(done("reader", "cluster read --trim", b"").text(), counted(&text));
-    for worker in &mut workers {
-        assert_eq!(ended(&mut worker.0).code(), Some(0));
-    }
-    for (user, args) in [("worker", "cluster feed"), ("reader", "cluster drain --within 1s"), ("feeder", "cluster rm")]
-    {
-        let seen = cluster.scene.run(with(user, args), Input::Pipe(b"more", 9));
-        assert_ne!(seen.code, Some(0), "{user} may not {args}: {}", seen.stderr);
-    }
-    done("operator", "cluster rm", b"");
+    assert!(refused.stderr.contains("stream a-in: "), "{}", refused.stderr);
+    assert!(refused.stderr.contains("replicas > 1 not supported"), "{}", refused.stderr);
+    assert_eq!(status()["copies"], 1);
+    let refused = cluster.run("cluster apply wc --app new --copies 3", b"");
+    assert_eq!(refused.code, Some(1));
+    assert!(refused.stderr.contains("refuse: ") && refused.stderr.contains("not supported"), "{}", refused.stderr);
 }

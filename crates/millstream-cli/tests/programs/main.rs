@@ -1,13 +1,23 @@
 //! The built programs, each test in a directory of its own.
 
 mod book;
+#[cfg(feature = "cluster")]
+#[path = "../../../millstream-cluster/tests/all/certificates.rs"]
+mod certificates;
 #[cfg(feature = "serve")]
 mod client;
 #[cfg(feature = "cluster")]
 mod cluster;
+#[cfg(feature = "cluster")]
+mod cluster_encrypted;
+#[cfg(feature = "cluster")]
+mod cluster_logins;
 mod copying;
 mod decompress;
 mod deployments;
+#[cfg(feature = "cluster")]
+#[path = "../../../millstream-cluster/tests/all/documented.rs"]
+mod documented;
 mod evolve;
 #[cfg(feature = "page")]
 mod evolve_page;

@@ -1,9 +1,8 @@
 //! Logins, servers, and the streams and buckets that are made on them.
 
 use super::answers::{Said, forbidden, with_causes};
-use super::{ANSWER, JetStream, stream_name};
-use async_nats::jetstream::stream::{DiscardPolicy, StorageType};
-use async_nats::jetstream::{Context, context, kv, object_store, stream};
+use super::streams::{Made, make};
+use super::{ANSWER, JetStream};
 use async_nats::{Client, ConnectErrorKind, ConnectOptions, Event};
 use std::error::Error;
 use std::fmt;
@@ -19,7 +18,8 @@ const CONNECTING: Duration = Duration::from_secs(3);
 /// Which application on which servers, and the identity of the client.
 #[derive(Clone, Debug, Default)]
 pub struct Access {
-    /// The servers: `nats://HOST:PORT`, or `tls://` to ask for encryption; several are separated by commas.
+    /// The servers: `nats://HOST:PORT`, or `tls://HOST:PORT`; several are separated by commas. If one begins with
+    /// `tls://`, all connections must be encrypted. Without it, those are that the servers want to be encrypted.
     pub url: String,
     /// The name of the application: letters, digits, `-` and `_`. Its streams and buckets begin with it.
     pub app: String,
@@ -27,6 +27,18 @@ pub struct Access {
     pub login: Login,
     /// How connections are encrypted.
     pub tls: Tls,
+}
+
+impl Access {
+    /// The URL without a user and a password.
+    pub(super) fn shown_url(&self) -> String {
+        let shown = self.url.split(',').map(|url| match (url.find("://"), url.rfind('@')) {
+            (Some(scheme), Some(at)) if at > scheme => format!("{}{}", &url[..scheme + 3], &url[at + 1..]),
+            (None, Some(at)) => url[at + 1..].to_owned(),
+            _ => url.to_owned(),
+        });
+        shown.collect::<Vec<_>>().join(",")
+    }
 }
 
 /// An identity for the servers.
@@ -63,7 +75,7 @@ impl fmt::Debug for Login {
 /// The files of encrypted connections. If any of them is set, connections must be encrypted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tls {
-    /// The certificates that vouch for the servers, as PEM, beside those of this machine.
+    /// The certificates that vouch for the servers, as PEM, in place of those of this machine.
     pub authority: Option<PathBuf>,
     /// This client's certificate and its key, as PEM.
     pub certificate: Option<(PathBuf, PathBuf)>,
@@ -92,12 +104,36 @@ pub enum OpenError {
         /// The last reason.
         why: String,
     },
+    /// There is no encrypted connection.
+    #[error("no encrypted connection to {url}: {why}")]
+    Encryption {
+        /// Where.
+        url: String,
+        /// Why, and what to do.
+        why: String,
+    },
+    /// A file of the login or of the encryption, or a key, is not one.
+    #[error("{what} cannot be used: {why}")]
+    Unusable {
+        /// The file, or what it is.
+        what: String,
+        /// Why.
+        why: String,
+    },
     /// A server refuses the login.
     #[error("the server at {url} refuses this login: {why}")]
     Login {
         /// Where.
         url: String,
         /// What it says.
+        why: String,
+    },
+    /// The login lacks a permission.
+    #[error("the servers at {url} forbid something: {why}")]
+    Forbidden {
+        /// Where.
+        url: String,
+        /// Which permission.
         why: String,
     },
     /// There is no application of this name.
@@ -119,16 +155,10 @@ pub enum OpenError {
 }
 
 /// One attempt.
-enum Attempt {
+pub(super) enum Attempt {
     /// It must be made again; the last reason.
     Again(String),
     Failed(OpenError),
-}
-
-struct Made {
-    context: Context,
-    records: kv::Store,
-    blobs: object_store::ObjectStore,
 }
 
 impl JetStream {
@@ -151,7 +181,7 @@ impl JetStream {
     }
 
     fn connect(access: &Access, streams: Option<&Streams>, patience: Duration) -> Result<Self, OpenError> {
-        let url = || access.url.clone();
+        let url = || access.shown_url();
         let refused = |why: &dyn Error| OpenError::Refused { url: url(), why: with_causes(why) };
         let runtime =
             Builder::new_multi_thread().worker_threads(1).enable_all().build().map_err(|error| refused(&error))?;
@@ -178,7 +208,7 @@ impl JetStream {
                         }
                         Err(Attempt::Again(why)) => {
                             if let Some(why) = forbidden(&said) {
-                                return Err(OpenError::Login { url: url(), why });
+                                return Err(OpenError::Forbidden { url: url(), why });
                             }
                             last = why;
                         }
@@ -192,47 +222,34 @@ impl JetStream {
         let Made { context, records, blobs } = made;
         Ok(JetStream::new(runtime, context, access.app.clone(), records, blobs, said))
     }
+}
 
-    /// Removes the application: its streams, its records and its blobs.
-    ///
-    /// # Errors
-    ///
-    /// If the servers refuse, or do not answer; some of it may be removed.
-    pub fn remove(&self, edges: &[String]) -> Result<(), crate::LogError> {
-        let names = edges.iter().map(|edge| stream_name(&self.app, edge));
-        let buckets = [format!("OBJ_{}-blobs", self.app), format!("KV_{}-records", self.app)];
-        for name in names.chain(buckets) {
-            self.ask(async {
-                match self.context.delete_stream(&name).await {
-                    Ok(_) => Ok(()),
-                    Err(error) if with_causes(&error).contains("stream not found") => Ok(()),
-                    Err(error) => Err(super::answers::unavailable(&error)),
-                }
-            })?;
-        }
-        Ok(())
-    }
+fn unusable(what: String, why: String) -> Attempt {
+    Attempt::Failed(OpenError::Unusable { what, why })
 }
 
 async fn login(access: &Access, said: Said) -> Result<Client, Attempt> {
     let Access { url, app, login, tls } = access;
-    let failed = |why: &dyn Error| Attempt::Failed(OpenError::Login { url: url.clone(), why: with_causes(why) });
+    tls.check().map_err(Attempt::Failed)?;
+    let shown = || access.shown_url();
     let with = match login {
         Login::Open => ConnectOptions::new(),
         Login::Password { user, password } => ConnectOptions::with_user_and_password(user.clone(), password.clone()),
-        Login::Credentials(file) => {
-            ConnectOptions::with_credentials_file(file).await.map_err(|error| failed(&error))?
-        }
+        Login::Credentials(file) => std::fs::read_to_string(file)
+            .and_then(|text| ConnectOptions::with_credentials(&text))
+            .map_err(|error| unusable(file.display().to_string(), error.to_string()))?,
         Login::Key(seed) => ConnectOptions::with_nkey(seed.clone()),
     };
     let with = match &tls.authority {
-        Some(authority) => with.add_root_certificates(authority.clone()).require_tls(true),
+        Some(authority) => with.add_root_certificates(authority.clone()),
         None => with,
     };
     let with = match &tls.certificate {
-        Some((certificate, key)) => with.add_client_certificate(certificate.clone(), key.clone()).require_tls(true),
+        Some((certificate, key)) => with.add_client_certificate(certificate.clone(), key.clone()),
         None => with,
     };
+    // Also at the servers of which a server tells, whose addresses have no scheme.
+    let with = with.require_tls(tls.is_asked(url));
     let with = with.event_callback(move |event| {
         let said = said.clone();
         async move {
@@ -244,48 +261,19 @@ async fn login(access: &Access, said: Said) -> Result<Client, Attempt> {
     // The rights of an application's clients may be limited to their own answers.
     let with = with.name(app).custom_inbox_prefix(format!("_INBOX_{app}")).connection_timeout(ANSWER * 2);
     let servers: Vec<&str> = url.split(',').collect();
-    with.connect(servers).await.map_err(|error| match error.kind() {
-        ConnectErrorKind::Authentication | ConnectErrorKind::AuthorizationViolation => failed(&error),
-        ConnectErrorKind::ServerParse => {
-            Attempt::Failed(OpenError::Refused { url: url.clone(), why: with_causes(&error) })
+    with.connect(servers).await.map_err(|error| match (error.kind(), tls.why(&error)) {
+        (_, Some(why)) => Attempt::Failed(OpenError::Encryption { url: shown(), why }),
+        // This client has no key to sign with.
+        (ConnectErrorKind::Authentication, _) => {
+            unusable("the key of the login".to_owned(), "the seed of a user's key begins with SU".to_owned())
         }
+        (ConnectErrorKind::AuthorizationViolation, _) => {
+            Attempt::Failed(OpenError::Login { url: shown(), why: with_causes(&error) })
+        }
+        (ConnectErrorKind::ServerParse, _) => {
+            Attempt::Failed(OpenError::Refused { url: shown(), why: with_causes(&error) })
+        }
+        (ConnectErrorKind::Io, _) => Attempt::Again(format!("{}{}", with_causes(&error), tls.hint(url))),
         _ => Attempt::Again(with_causes(&error)),
     })
-}
-
-async fn make(client: Client, access: &Access, streams: Option<&Streams>) -> Result<Made, Attempt> {
-    let app = &access.app;
-    let again = |error: &dyn Error| Attempt::Again(with_causes(error));
-    let context = context::ContextBuilder::new().timeout(ANSWER).ack_timeout(ANSWER).build(client);
-    let (records, blobs) = (format!("{app}-records"), format!("{app}-blobs"));
-    let Some(Streams { edges, replicas, capacity }) = streams else {
-        let no_app = |error: &dyn Error| match with_causes(error) {
-            why if why.contains("stream not found") => {
-                Attempt::Failed(OpenError::NoApp { url: access.url.clone(), app: app.clone() })
-            }
-            why => Attempt::Again(why),
-        };
-        let records = context.get_key_value(records).await.map_err(|error| no_app(&error))?;
-        let blobs = context.get_object_store(blobs).await.map_err(|error| no_app(&error))?;
-        return Ok(Made { context, records, blobs });
-    };
-    for edge in edges {
-        let config = stream::Config {
-            name: stream_name(app, edge),
-            subjects: vec![format!("{app}.{edge}")],
-            max_messages: i64::from(*capacity),
-            discard: DiscardPolicy::New,
-            storage: StorageType::File,
-            num_replicas: *replicas,
-            deny_delete: true,
-            allow_direct: true,
-            ..stream::Config::default()
-        };
-        context.get_or_create_stream(config).await.map_err(|error| again(&error))?;
-    }
-    let config = kv::Config { bucket: records, history: 1, num_replicas: *replicas, ..kv::Config::default() };
-    let records = context.create_key_value(config).await.map_err(|error| again(&error))?;
-    let config = object_store::Config { bucket: blobs, num_replicas: *replicas, ..object_store::Config::default() };
-    let blobs = context.create_object_store(config).await.map_err(|error| again(&error))?;
-    Ok(Made { context, records, blobs })
 }

@@ -19,7 +19,10 @@ pub(super) type Said = Arc<Mutex<Option<String>>>;
 /// The servers' message that this login may not do something, if there was one.
 pub(super) fn forbidden(said: &Said) -> Option<String> {
     let said = said.lock().unwrap_or_else(PoisonError::into_inner);
-    said.clone().filter(|said| said.to_lowercase().contains("permissions violation"))
+    let said = said.as_ref().filter(|said| said.to_lowercase().contains("permissions violation"))?;
+    Some(format!(
+        "{said}: this login lacks that permission; deploy/permissions.conf lists those that each command needs"
+    ))
 }
 
 /// Replaces the error of a call that the servers forbid: such a call gets no answer.

@@ -51,10 +51,14 @@ fn contract(log: &impl Log) {
     let bytes: Vec<u8> = (0..300_000_u32).map(|n| n as u8).collect();
     log.put_blob("states", &bytes).unwrap();
     log.put_blob("states", &bytes).unwrap();
-    assert_eq!(log.blob("states"), Ok(Some(bytes)));
-    log.remove_blob("states").unwrap();
-    log.remove_blob("states").unwrap();
-    assert_eq!(log.blob("states"), Ok(None));
+    // Also after it was removed.
+    for _ in 0..2 {
+        log.put_blob("states", &bytes).unwrap();
+        assert_eq!(log.blob("states").as_ref(), Ok(&Some(bytes.clone())));
+        log.remove_blob("states").unwrap();
+        log.remove_blob("states").unwrap();
+        assert_eq!(log.blob("states"), Ok(None));
+    }
 }
 
 #[test]
@@ -72,6 +76,15 @@ fn a_server_does_what_a_log_does() {
     opened.put_blob("more", b"states").unwrap();
     assert_eq!(opened.blob("more"), Ok(Some(b"states".to_vec())));
     assert_eq!(opened.last("in"), Ok(5));
+}
+
+#[test]
+fn large_states_are_stored_and_read() {
+    let Some(server) = Server::start("large_states_are_stored_and_read") else { return };
+    let log = connect(&server, 3);
+    let states: Vec<u8> = (0..64 << 20_u32).map(|n| (n >> 10) as u8).collect();
+    log.put_blob("states", &states).unwrap();
+    assert!(log.blob("states").unwrap().is_some_and(|read| read == states));
 }
 
 #[test]

@@ -2,9 +2,18 @@
 
 mod app;
 mod batches;
+#[cfg(feature = "nats")]
+mod certificates;
 mod deploy;
 #[cfg(feature = "nats")]
+mod documented;
+#[cfg(feature = "nats")]
+mod encrypted;
+#[cfg(feature = "nats")]
 mod jet_stream;
+mod membership;
+#[cfg(feature = "nats")]
+mod permissions;
 mod replicas;
 mod rings;
 mod schedules;

@@ -1,8 +1,10 @@
 //! A real server on this machine.
 
-use std::net::TcpListener;
+use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::thread::sleep;
+use std::time::Duration;
 use tempfile::TempDir;
 
 /// The server of `cargo xtask nats`, or that on PATH; none, and why, if there is no such server.
@@ -69,7 +71,13 @@ fn run(program: &Path, home: &Path, port: u16, config: &str) -> Child {
     let file = home.join("nats.conf");
     let store = home.join("store");
     let whole = format!("listen: \"127.0.0.1:{port}\"\njetstream {{ store_dir: {store:?} }}\n{config}");
-    std::fs::write(&file, whole).unwrap();
+    std::fs::write(&file, &whole).unwrap();
     let mut command = Command::new(program);
-    command.arg("-c").arg(file).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
+    let mut child = command.arg("-c").arg(file).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    // A busy machine starts it later than a client waits.
+    while TcpStream::connect(("127.0.0.1", port)).is_err() {
+        assert!(child.try_wait().unwrap().is_none(), "the server did not start: {whole}");
+        sleep(Duration::from_millis(10));
+    }
+    child
 }

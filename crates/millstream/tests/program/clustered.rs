@@ -1,5 +1,6 @@
 //! Programs on a cluster, with a real server of this machine.
 
+use crate::certificates::Certificates;
 use crate::server::Server;
 use crate::{assert_output, started};
 
@@ -31,4 +32,28 @@ pub(crate) fn it_works_on_a_cluster() {
     );
     let status = run("numbers", "cluster status", "");
     assert!(status.0.contains("alarm: replica 0: stage \"square\", number 1: panicked: too large\n"), "{}", status.0);
+}
+
+pub(crate) fn it_works_on_a_cluster_that_encrypts() {
+    let made = Certificates::make();
+    let Some(server) = Server::configured("it_works_on_a_cluster_that_encrypts", &made.tls("server", true)) else {
+        return;
+    };
+    let url = server.url().replace("nats://", "tls://");
+    let run = |args: &str, input: &str| started("lengths", &format!("{args} --nats {url} --app lengths"), input);
+    let file = |name: &str| made.path(name).display().to_string();
+    let (authority, certificate, key) = (file("authority.pem"), file("client.pem"), file("client-key.pem"));
+    let flags = format!("--tls-authority {authority} --tls-certificate {certificate} --tls-key {key}");
+    for (flags, says) in [
+        (String::new(), "`--tls-authority` (`Tls::authority`) names a file"),
+        (format!("--tls-authority {authority}"), "`--tls-certificate` and `--tls-key` (`Tls::certificate`) name one"),
+    ] {
+        let refused = run(&format!("cluster apply {flags}"), "");
+        assert_eq!(refused.2, Some(1), "{}", refused.1);
+        assert!(refused.1.contains(says), "{}", refused.1);
+    }
+    assert_eq!(run(&format!("cluster apply {flags}"), "").2, Some(0));
+    assert_eq!(run(&format!("cluster feed --end {flags}"), "to\n\nbe or\r\n").2, Some(0));
+    assert_eq!(run(&format!("worker --quiet {flags}"), "").2, Some(0));
+    assert_output(run(&format!("cluster read {flags}"), ""), "2\n5\n", "", 0);
 }

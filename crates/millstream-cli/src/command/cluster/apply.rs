@@ -59,7 +59,12 @@ pub(crate) fn apply(numbers: &Numbers, program: &str, plan: &Plan) -> Outcome {
         Err(outcome) => return outcome,
     };
     let name = &servers.access.app;
-    match app.apply(&log) {
+    // The streams first, and those of no other pipeline: the plan has only numbers that they have.
+    let resized = App::read(&log).map_err(ApplyError::from).and_then(|there| {
+        there.map_or(Ok(()), |there| there.check(program, &app.stages))?;
+        Ok(log.resize(&streams)?)
+    });
+    match resized.and_then(|()| app.apply(&log)) {
         Ok(applied) => {
             let what = match applied {
                 Applied::Made => "made",

@@ -87,7 +87,9 @@ impl Read {
             if self.trim && next > trimmed {
                 // The last batch stays, and shows where the edge ends. Without an answer the next trim removes these
                 // batches.
-                _ = log.trim(App::OUTPUT, next - 1);
+                if let Err(refused @ LogError::Refused(_)) = log.trim(App::OUTPUT, next - 1) {
+                    return Err(log_failed(&refused, complaints));
+                }
                 trimmed = next;
             }
             if ended {

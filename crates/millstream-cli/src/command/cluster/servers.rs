@@ -81,7 +81,7 @@ impl Servers {
 fn not_open(error: &OpenError, complaints: &Complaints) -> Outcome {
     complaints.complain(&error.to_string());
     match error {
-        OpenError::NoApp { .. } => Outcome::WrongUse,
+        OpenError::NoApp { .. } | OpenError::Unusable { .. } => Outcome::WrongUse,
         _ => Outcome::InputOrOutputFailed,
     }
 }

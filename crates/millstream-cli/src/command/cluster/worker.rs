@@ -90,8 +90,14 @@ impl Knows {
         }
         let tell = |news: News| {
             let news = match news {
-                News::Waits => format!("all {} replicas have a worker: waiting for a free one", app.replicas),
-                News::Took(rank) => format!("working as replica {rank} of {}", app.replicas),
+                News::Waits => "all replicas have a worker: waiting for a free one".to_owned(),
+                News::Silent(rank) => {
+                    format!("the worker of replica {rank} is silent: this worker takes its place")
+                }
+                News::Took(rank) => format!("working as replica {rank}"),
+                News::Spare(rank) => {
+                    format!("the application has fewer replicas now: replica {rank} is one too many")
+                }
                 News::Lost(rank) => {
                     format!("this worker was silent for too long: another worker is replica {rank} now")
                 }

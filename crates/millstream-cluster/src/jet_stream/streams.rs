@@ -1,0 +1,129 @@
+//! The streams of an application on the servers: made, changed and removed.
+
+use super::access::{Access, Attempt, OpenError, Streams};
+use super::answers::{refused, unavailable, with_causes};
+use super::{ANSWER, JetStream, stream_name};
+use crate::LogError;
+use async_nats::Client;
+use async_nats::jetstream::stream::{DiscardPolicy, StorageType};
+use async_nats::jetstream::{Context, context, kv, object_store, stream};
+use std::error::Error;
+
+pub(super) struct Made {
+    pub(super) context: Context,
+    pub(super) records: kv::Store,
+    pub(super) blobs: object_store::ObjectStore,
+}
+
+impl JetStream {
+    /// Sets the capacity of the application's edges, and how many servers keep each entry, to these. Entries beyond a
+    /// smaller capacity stay.
+    ///
+    /// # Errors
+    ///
+    /// If the servers refuse, as they do if there are fewer of them, or do not answer; some of it may be set.
+    pub fn resize(&self, streams: &Streams) -> Result<(), LogError> {
+        let capacity = Some(i64::from(streams.capacity));
+        let edges = streams.edges.iter().map(|edge| (stream_name(&self.app, edge), capacity));
+        let buckets = buckets(&self.app).into_iter().map(|bucket| (bucket, None));
+        let set = |(name, capacity): (String, Option<i64>)| {
+            self.ask(async {
+                let stream = self.context.get_stream(&name).await.map_err(|error| unavailable(&error))?;
+                let before = &stream.cached_info().config;
+                let max_messages = capacity.unwrap_or(before.max_messages);
+                let now = stream::Config { max_messages, num_replicas: streams.replicas, ..before.clone() };
+                if now == *before {
+                    return Ok(());
+                }
+                match self.context.update_stream(now).await {
+                    Ok(_) => Ok(()),
+                    Err(error) if matches!(error.kind(), context::CreateStreamErrorKind::JetStream(_)) => {
+                        Err(refused(format!("stream {name}: {}", with_causes(&error))))
+                    }
+                    Err(error) => Err(unavailable(&error)),
+                }
+            })
+        };
+        edges.chain(buckets).try_for_each(set)
+    }
+
+    /// Removes the application: its streams, its records and its blobs.
+    ///
+    /// # Errors
+    ///
+    /// If the servers refuse, or do not answer; some of it may be removed.
+    pub fn remove(&self, edges: &[String]) -> Result<(), LogError> {
+        let names = edges.iter().map(|edge| stream_name(&self.app, edge));
+        for name in names.chain(buckets(&self.app)) {
+            self.ask(async {
+                match self.context.delete_stream(&name).await {
+                    Ok(_) => Ok(()),
+                    Err(error) if with_causes(&error).contains("stream not found") => Ok(()),
+                    Err(error) => Err(unavailable(&error)),
+                }
+            })?;
+        }
+        Ok(())
+    }
+}
+
+/// The streams of the records and of the snapshots.
+fn buckets(app: &str) -> [String; 2] {
+    [format!("OBJ_{app}-blobs"), format!("KV_{app}-records")]
+}
+
+/// Whether a stream is not there.
+fn is_absent(error: &dyn Error) -> bool {
+    with_causes(error).contains("stream not found")
+}
+
+/// The streams and buckets of an application; they are made if they are given.
+pub(super) async fn make(client: Client, access: &Access, streams: Option<&Streams>) -> Result<Made, Attempt> {
+    let app = &access.app;
+    let context = context::ContextBuilder::new().timeout(ANSWER).ack_timeout(ANSWER).build(client);
+    if let Some(streams) = streams {
+        create(&context, app, streams).await.map_err(|why| match why {
+            // One server will never be several.
+            why if why.contains("in non-clustered mode") => {
+                Attempt::Failed(OpenError::Refused { url: access.shown_url(), why })
+            }
+            why => Attempt::Again(why),
+        })?;
+    }
+    let failed = |error: &dyn Error| match error {
+        error if is_absent(error) => Attempt::Failed(OpenError::NoApp { url: access.shown_url(), app: app.clone() }),
+        error => Attempt::Again(with_causes(error)),
+    };
+    let records = context.get_key_value(format!("{app}-records")).await.map_err(|error| failed(&error))?;
+    let blobs = context.get_object_store(format!("{app}-blobs")).await.map_err(|error| failed(&error))?;
+    Ok(Made { context, records, blobs })
+}
+
+/// Makes what is not there. What is there may have other numbers. An error says why it has to be tried again.
+async fn create(context: &Context, app: &str, streams: &Streams) -> Result<(), String> {
+    let Streams { edges, replicas, capacity } = streams;
+    for edge in edges {
+        let config = stream::Config {
+            name: stream_name(app, edge),
+            subjects: vec![format!("{app}.{edge}")],
+            max_messages: i64::from(*capacity),
+            discard: DiscardPolicy::New,
+            storage: StorageType::File,
+            num_replicas: *replicas,
+            deny_delete: true,
+            allow_direct: true,
+            ..stream::Config::default()
+        };
+        context.get_or_create_stream(config).await.map_err(|error| with_causes(&error))?;
+    }
+    let (records, blobs) = (format!("{app}-records"), format!("{app}-blobs"));
+    if context.get_key_value(&records).await.is_err_and(|error| is_absent(&error)) {
+        let config = kv::Config { bucket: records, history: 1, num_replicas: *replicas, ..kv::Config::default() };
+        context.create_key_value(config).await.map_err(|error| with_causes(&error))?;
+    }
+    if context.get_object_store(&blobs).await.is_err_and(|error| is_absent(&error)) {
+        let config = object_store::Config { bucket: blobs, num_replicas: *replicas, ..object_store::Config::default() };
+        context.create_object_store(config).await.map_err(|error| with_causes(&error))?;
+    }
+    Ok(())
+}

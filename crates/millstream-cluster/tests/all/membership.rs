@@ -1,0 +1,150 @@
+//! Workers that come, go and are lost, as the log has it, while the states of keys stay whole.
+
+use crate::words::{words, words_in};
+use millstream::prelude::*;
+use millstream_cluster::{
+    App, Applied, Batch, Entry, Log, LogError, MemoryLog, News, OnRings, Place, PlaceState, Record, Worked, cut,
+    newest_snapshot, work,
+};
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// A log behind a line that can be cut: then no call gets an answer.
+#[derive(Clone, Default)]
+struct Line {
+    log: MemoryLog,
+    cut: Arc<AtomicBool>,
+}
+
+impl Line {
+    fn ask<T>(&self, asked: impl FnOnce(&MemoryLog) -> Result<T, LogError>) -> Result<T, LogError> {
+        if self.cut.load(Ordering::Relaxed) {
+            return Err(LogError::Unavailable("the line is cut".to_owned()));
+        }
+        asked(&self.log)
+    }
+}
+
+impl Log for Line {
+    fn append_if(&self, edge: &str, last: u64, bytes: &[u8]) -> Result<(), LogError> {
+        self.ask(|log| log.append_if(edge, last, bytes))
+    }
+
+    fn read_from(&self, edge: &str, first: u64, most: usize) -> Result<Vec<Entry>, LogError> {
+        self.ask(|log| log.read_from(edge, first, most))
+    }
+
+    fn last(&self, edge: &str) -> Result<u64, LogError> {
+        self.ask(|log| log.last(edge))
+    }
+
+    fn trim(&self, edge: &str, below: u64) -> Result<(), LogError> {
+        self.ask(|log| log.trim(edge, below))
+    }
+
+    fn get(&self, key: &str) -> Result<Option<Record>, LogError> {
+        self.ask(|log| log.get(key))
+    }
+
+    fn compare_and_set(&self, key: &str, revision: u64, value: &[u8]) -> Result<(), LogError> {
+        self.ask(|log| log.compare_and_set(key, revision, value))
+    }
+
+    fn put_blob(&self, name: &str, bytes: &[u8]) -> Result<(), LogError> {
+        self.ask(|log| log.put_blob(name, bytes))
+    }
+
+    fn blob(&self, name: &str) -> Result<Option<Vec<u8>>, LogError> {
+        self.ask(|log| log.blob(name))
+    }
+
+    fn remove_blob(&self, name: &str) -> Result<(), LogError> {
+        self.ask(|log| log.remove_blob(name))
+    }
+}
+
+/// A worker, the number of its threads, and what it has told.
+struct Worker {
+    line: Line,
+    threads: usize,
+    told: Mutex<Vec<News>>,
+}
+
+impl Worker {
+    fn new(log: &MemoryLog, threads: usize) -> Self {
+        Worker { line: Line { log: log.clone(), ..Line::default() }, threads, told: Mutex::default() }
+    }
+
+    /// Works until the end, by a plan that may be old. There are more parts of the keys than workers or threads.
+    fn works(&self) -> Worked {
+        let segment = OnRings::new(words_in(16), Rings::new().workers(self.threads));
+        work(&segment, &self.line, &app(1), || false, |news| self.told.lock().unwrap().push(news)).unwrap()
+    }
+
+    fn told(&self) -> Vec<News> {
+        self.told.lock().unwrap().clone()
+    }
+}
+
+fn app(replicas: u32) -> App {
+    App { program: "words".to_owned(), stages: vec![], replicas, copies: 1, capacity: 1000, snapshot_every: 4 }
+}
+
+#[track_caller]
+fn until(what: &str, is: impl Fn() -> bool) {
+    let begun = Instant::now();
+    while !is() {
+        assert!(begun.elapsed() < Duration::from_secs(60), "in vain: {what}");
+        thread::sleep(Duration::from_millis(2));
+    }
+}
+
+#[test]
+fn workers_come_and_go_and_are_lost_and_every_key_has_its_count() {
+    let lines: Vec<String> = (0..120_u64).map(|n| format!("w{} w{} w{}", n % 17, n * n % 11, n % 3)).collect();
+    let batches = cut(lines.clone(), 4).unwrap();
+    let third = batches.len() / 3;
+    let log = MemoryLog::default();
+    let feed = |range: std::ops::Range<usize>| {
+        range.for_each(|number| log.append_if(App::INPUT, number as u64, &batches[number]).unwrap());
+    };
+    let comes_out = |batch: usize| until("the output", || log.last(App::OUTPUT) == Ok(batch as u64));
+    let (first, second, third_one) = (Worker::new(&log, 1), Worker::new(&log, 3), Worker::new(&log, 2));
+    assert_eq!(app(1).apply(&log), Ok(Applied::Made));
+    thread::scope(|scope| {
+        let started = |worker| scope.spawn(move || Worker::works(worker));
+        // One worker has all keys.
+        let mut works = vec![started(&first)];
+        feed(0..third);
+        comes_out(third);
+        until("a snapshot", || newest_snapshot(&log, App::OUTPUT).unwrap().is_some());
+        // Another one waits, until the application has a place for it. It begins with the first one's snapshot.
+        works.push(started(&second));
+        until("it waits", || second.told() == [News::Waits]);
+        assert_eq!(app(2).apply(&log), Ok(Applied::Changed));
+        until("it has a place", || second.told() == [News::Waits, News::Took(1)]);
+        feed(third..2 * third);
+        comes_out(2 * third);
+        // The first is lost: it says nothing, and a spare worker notices that, and says so.
+        works.push(started(&third_one));
+        until("it waits", || third_one.told() == [News::Waits]);
+        first.line.cut.store(true, Ordering::Relaxed);
+        until("it has a place", || third_one.told() == [News::Waits, News::Silent(0), News::Took(0)]);
+        // Fewer again: one of them leaves its place, and a report.
+        assert_eq!(app(1).apply(&log), Ok(Applied::Changed));
+        until("it is spare", || second.told()[2..] == [News::Spare(1), News::Waits]);
+        assert_eq!(Place::all(&log, 2).unwrap()[&1].0.state, PlaceState::Left);
+        // The lost one comes back, and learns that it has lost its place.
+        first.line.cut.store(false, Ordering::Relaxed);
+        until("it knows", || first.told() == [News::Took(0), News::Lost(0), News::Waits]);
+        feed(2 * third..batches.len());
+        assert!(works.into_iter().all(|works| works.join().unwrap() == Worked::Ended));
+    });
+    let entries = log.read_from(App::OUTPUT, 1, 1000).unwrap();
+    assert!(entries.iter().map(|entry| entry.number).eq(1..=batches.len() as u64));
+    let values = entries.iter().flat_map(|entry| Batch::<(String, u64)>::from_bytes(&entry.bytes).unwrap().values);
+    assert_eq!(values.map(|(_, value)| value).collect::<Vec<_>>(), words().model(lines));
+}
