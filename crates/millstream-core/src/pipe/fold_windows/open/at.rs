@@ -4,11 +4,11 @@ use super::{LOOKS, OfKey, Open, OpenFolds, Rest, clamped};
 use crate::failure::fail;
 use crate::pipe::fold_windows::{FoldedWindow, Timing};
 use crate::pipe::window::{Late, Overflow, Window, WindowShape};
-use std::collections::BTreeSet;
 use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
 
-/// The most windows of a key that are looked at for each value.
+/// The most windows of a key that are looked at for each value, beside those that contain it.
 const FEW: usize = 4;
 
 /// The windows, and where their results go.
@@ -59,10 +59,19 @@ impl<K: Ord + Clone, S: Clone> At<'_, K, S> {
                 return false;
             }
         }
+        if let WindowShape::Sliding { size, every } = window.shape
+            && size != every
+        {
+            let adds = adds_to_all(&mut of_key.windows, (size, every), time, clock.watermark, add);
+            if adds {
+                *clock = after;
+            }
+            return adds;
+        }
         let Some(mut last) = of_key.windows.last_entry() else { return false };
         let (at, end) = (*last.key(), last.get().end);
         let end = match window.shape {
-            WindowShape::Sliding { size, every } if size == every && at == time - time % every => end,
+            WindowShape::Sliding { every, .. } if at == time - time % every => end,
             WindowShape::Session { gap } if at <= time && u128::from(time) < end => {
                 end.max(u128::from(time) + u128::from(gap))
             }
@@ -300,6 +309,44 @@ impl<K: Ord + Clone, S: Clone> OfValue<'_, K, S> {
 #[inline]
 fn containing((size, every): (u64, u64), time: u64) -> RangeInclusive<u64> {
     time.checked_sub(size).map_or(0, |before| before / every + 1)..=time / every
+}
+
+/// Folds a value into the windows that contain it, if all of them are there and open, and among the last ones. They are
+/// side by side, and one search finds them.
+#[inline]
+fn adds_to_all<S>(
+    windows: &mut BTreeMap<u64, Open<S>>,
+    (size, every): (u64, u64),
+    time: u64,
+    watermark: u128,
+    add: impl Fn(&mut S),
+) -> bool {
+    let starts = containing((size, every), time);
+    let (oldest, newest) = (starts.start() * every, starts.end() * every);
+    let mut missing = starts.end() - starts.start() + 1;
+    let mut next = newest;
+    // The newest first. An upgrade may have changed the rules, and left windows that begin elsewhere.
+    for (at, open) in windows.iter().rev().take((missing as usize).saturating_add(FEW)) {
+        if *at > newest {
+            continue;
+        }
+        if *at != next || open.end <= watermark {
+            return false;
+        }
+        missing -= 1;
+        if missing == 0 {
+            break;
+        }
+        next -= every;
+    }
+    if missing > 0 {
+        return false;
+    }
+    for open in windows.range_mut(oldest..=newest).map(|(_, open)| open) {
+        add(&mut open.state);
+        open.values += 1;
+    }
+    true
 }
 
 /// A key without a window rests, unless it has a watermark or late values that no result has reported.

@@ -47,3 +47,20 @@ fn the_state_has_the_layout_of_its_first_version() {
     // Its size is in the fingerprint by which a job finds its state again.
     assert_eq!((size_of::<OpenFolds<u64, u64>>(), align_of::<OpenFolds<u64, u64>>()), (112, 16));
 }
+
+#[test]
+fn windows_of_other_rules_are_not_taken_for_those_of_a_value() {
+    let (mut folds, _) = folded(&Window::sliding(20, 5).lateness(100), [(0, 22)].into_iter());
+    let starts = |folds: &OpenFolds<u64, u64>| -> Vec<(u64, u64)> {
+        folds.keys[&0].windows.iter().map(|(at, open)| (*at, open.values)).collect()
+    };
+    assert_eq!(starts(&folds), [(5, 1), (10, 1), (15, 1), (20, 1)]);
+    // 5 to 25, 15 to 35 and so on would be windows no more.
+    let tens = Window::sliding(20, 10).lateness(100);
+    let mut results = Vec::new();
+    folds.fold(&tens, 0, 23, &0, |n| *n += 1, |_, _| (), &mut results);
+    assert_eq!(starts(&folds), [(5, 1), (10, 2), (15, 1), (20, 2)]);
+    folds.fold(&tens, 0, 33, &0, |n| *n += 1, |_, _| (), &mut results);
+    folds.fold(&tens, 0, 34, &0, |n| *n += 1, |_, _| (), &mut results);
+    assert_eq!(starts(&folds), [(5, 1), (10, 2), (15, 1), (20, 4), (30, 2)]);
+}
