@@ -24,7 +24,7 @@ pub(crate) fn stateless_stage<A: RingLayout, B: Item, D: Density>(
     }
     let (writers, reader) = run_writers::<A, B, D>(input.stops_at_marks(), wiring.scope.width, wiring.slots)
         .expect("the options were checked");
-    let batch = wiring.batch_at(home);
+    let batch = wiring.batch_of::<B>(home);
     let (shared, density) = (wiring.shared.clone(), PhantomData::<fn() -> (B, D)>);
     let mut tasklets: Vec<Box<dyn Tasklet>> = Vec::with_capacity(writers.len());
     for writer in writers {

@@ -86,7 +86,7 @@ pub(crate) fn keyed_stage<A: RingLayout, S: Item + Clone, B: Item, D: Density>(
     let (writers, reader) =
         keyed_writers::<A, B, D>(input.stops_at_marks(), key_slots.stops_at_marks(), states.len(), wiring.slots)
             .expect("the options were checked");
-    let (batch, density) = (wiring.batch_at(home), PhantomData::<fn() -> (B, D)>);
+    let (batch, density) = (wiring.batch_of::<B>(home), PhantomData::<fn() -> (B, D)>);
     let mut tasklets: Vec<Box<dyn Tasklet>> = Vec::with_capacity(writers.len());
     let mut states = states.into_iter();
     for writer in writers {

@@ -27,7 +27,7 @@ pub(crate) fn stage<A: RingLayout, S: Item + Clone, B: Item, D: Density>(
     f: impl for<'a> FnMut(&mut S, SequenceNumber, Option<A::Ref<'a>>, bool) -> Option<B> + Send + 'static,
 ) -> Reader<Val<B, D>> {
     let (output, reader) = ring_from::<B, D>(input.position(), wiring.slots).expect("the options were checked");
-    let (batch, density) = (wiring.batch_at(home), PhantomData::<fn() -> (B, D)>);
+    let (batch, density) = (wiring.batch_of::<B>(home), PhantomData::<fn() -> (B, D)>);
     let keeper = wiring.keeper(keeper);
     let (input, work) = (input.stops_at_marks(), Work { state: wiring.state_or(start, keeper), f });
     let failing = wiring.onlookers(&TaskProbe::between(&input, &output));

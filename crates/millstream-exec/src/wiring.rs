@@ -17,6 +17,9 @@ use millstream_ring::RingProbe;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
+/// The most items that one step makes if they own something.
+const OWNERS: usize = 512;
+
 /// Collects the tasklets of the stages, in pipeline order, while a pipeline is deployed on rings.
 pub struct Wiring {
     pub(crate) slots: usize,
@@ -225,6 +228,14 @@ impl Wiring {
     /// The most numbers that one step moves: 1 if a step may wait, so that finished numbers do not wait for others.
     pub(crate) fn batch_at(&self, home: Home) -> usize {
         if home == Home::Thread { 1 } else { self.batch }
+    }
+
+    /// As [`batch_at`](Wiring::batch_at), of a stage that writes items of type `B`: fewer if they own something, such
+    /// as memory. A step drops what was read of the items before it makes new ones, and an allocator that gets back the
+    /// memory of thousands at once returns it to the system, page by page, and asks for it again.
+    pub(crate) fn batch_of<B>(&self, home: Home) -> usize {
+        let most = if std::mem::needs_drop::<B>() { OWNERS } else { usize::MAX };
+        self.batch_at(home).min(most)
     }
 
     /// The runtime around the futures of this run.

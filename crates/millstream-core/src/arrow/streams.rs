@@ -161,7 +161,8 @@ pub trait StreamsExt: Arrow {
     /// Yields the last `n` values, the oldest first, at every value from the `n`-th on.
     ///
     /// It clones every value up to `n + 1` times, and allocates once a window.
-    /// [`map_windows`](StreamsExt::map_windows) lends the window to a function instead.
+    /// [`map_windows`](StreamsExt::map_windows) lends the window to a function instead. Memory: as there, and the
+    /// windows that are on their way.
     ///
     /// ```
     /// use millstream::prelude::*;

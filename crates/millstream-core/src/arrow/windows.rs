@@ -18,7 +18,8 @@ use crate::{Arrow, Item, Shape};
 /// there is an empty window for the key at END, which begins and ends at the watermark and has the state `state`; all
 /// such windows come last, in the order of the keys. [`Late::Fail`](crate::Late::Fail) ends the run instead.
 ///
-/// **Memory**: a state for each window that is open or can still be refined, and two clones of its key.
+/// **Memory**: a state for each window that is open or can still be refined, and two clones of its key. A key that has
+/// lost its last window stays for a while, since most have the next one soon; at most as many stay as had windows.
 /// [`Window::at_most`] bounds the number of these windows, of all keys together; it is 1,048,576 unless set. A key
 /// without a window counts as one while it is remembered: with a watermark of its own always, and otherwise while it
 /// has dropped values that no result has reported. Beyond the bound the run ends with an error, or, with

@@ -42,17 +42,7 @@ where
     #[inline]
     fn step(&self, last: &mut VecDeque<A::Owned>, _: SequenceNumber, slot: Option<A::Ref<'_>>, _: bool) -> Option<B> {
         let value = A::to_owned_item(slot?);
-        if last.len() == self.n {
-            last.pop_front();
-        }
-        last.push_back(value);
-        if last.len() < self.n {
-            return None;
-        }
-        if !last.as_slices().1.is_empty() {
-            straighten(last, self.n);
-        }
-        Some((self.f)(last.as_slices().0))
+        last_values(last, self.n, value).map(|window| (self.f)(window))
     }
 
     fn model(&self, slots: ModelSlots<'_, A>) -> Vec<Option<B>> {
@@ -64,15 +54,59 @@ where
     }
 }
 
-/// Moves the values side by side. With room for twice as many, this is due once in `n` values.
+/// Adds a value to the last `n`, and returns them side by side, the oldest first; none if they are fewer yet.
+///
+/// With room for twice as many, they are moved once in `n` values. A state that was restored has no such room, and that
+/// of another version can have more values.
+#[inline]
+pub(super) fn last_values<T>(last: &mut VecDeque<T>, n: usize, value: T) -> Option<&[T]> {
+    while last.len() >= n {
+        last.pop_front();
+    }
+    last.push_back(value);
+    if last.len() < n {
+        return None;
+    }
+    if last.capacity() < 2 * n {
+        make_room(last, n);
+    }
+    Some(last.make_contiguous())
+}
+
 #[cold]
-fn straighten<T>(last: &mut VecDeque<T>, n: usize) {
-    last.reserve(2 * n - last.len());
-    last.make_contiguous();
+fn make_room<T>(last: &mut VecDeque<T>, n: usize) {
+    last.reserve_exact(2 * n - last.len());
 }
 
 impl<A, F, B> fmt::Debug for MapWindows<A, F, B> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("MapWindows").field("n", &self.n).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::last_values;
+    use std::collections::VecDeque;
+
+    #[test]
+    fn the_last_values_are_side_by_side() {
+        let mut last = VecDeque::new();
+        for value in 0..100 {
+            let window: Option<Vec<u64>> = (value >= 2).then(|| (value - 2..=value).collect());
+            assert_eq!(last_values(&mut last, 3, value), window.as_deref());
+            assert!(last.capacity() <= 6);
+            if value % 7 == 0 {
+                // As one that was written down.
+                last = last.iter().copied().collect::<Vec<_>>().into();
+            }
+        }
+    }
+
+    #[test]
+    fn the_values_of_a_longer_window_are_forgotten() {
+        let mut last = VecDeque::from([1, 2, 3, 4, 5]);
+        assert_eq!(last_values(&mut last, 2, 6), Some(&[5, 6][..]));
+        assert_eq!(last_values(&mut last, 2, 7), Some(&[6, 7][..]));
     }
 }

@@ -1,3 +1,4 @@
+use super::map_windows::last_values;
 use super::scan_kernel::ScanKernel;
 use crate::model::ModelSlots;
 use crate::{KeepsClock, Quiet, SequenceNumber, Sparse, ToOwnedItem};
@@ -41,15 +42,7 @@ impl<A: ToOwnedItem<Owned: Clone>> ScanKernel for Windows<A> {
         slot: Option<A::Ref<'_>>,
         _: bool,
     ) -> Option<Vec<A::Owned>> {
-        let value = A::to_owned_item(slot?);
-        if last.len() == self.n {
-            last.pop_front();
-        }
-        last.push_back(value);
-        (last.len() == self.n).then(|| {
-            let (older, newer) = last.as_slices();
-            [older, newer].concat()
-        })
+        last_values(last, self.n, A::to_owned_item(slot?)).map(<[_]>::to_vec)
     }
 
     fn model(&self, slots: ModelSlots<'_, A>) -> Vec<Option<Vec<A::Owned>>> {

@@ -1,4 +1,6 @@
 mod at;
+#[cfg(test)]
+mod tests;
 
 use super::{FoldedWindow, Timing};
 use crate::pipe::window::Window;
@@ -10,9 +12,13 @@ use std::collections::{BTreeMap, BTreeSet};
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(
     feature = "serde",
-    serde(bound(deserialize = "K: serde::Deserialize<'de> + Ord, S: serde::Deserialize<'de>"))
+    serde(bound(
+        serialize = "K: serde::Serialize, S: serde::Serialize",
+        deserialize = "K: serde::Deserialize<'de> + Ord, S: serde::Deserialize<'de>"
+    ))
 )]
 pub struct OpenFolds<K, S> {
+    #[cfg_attr(feature = "serde", serde(serialize_with = "without_resting"))]
     keys: BTreeMap<K, OfKey<S>>,
     /// Each window with its key, and when it is due: to be output, or after that to be forgotten. A session that has
     /// grown since may be due later.
@@ -21,9 +27,13 @@ pub struct OpenFolds<K, S> {
     idle: BTreeSet<(u128, K)>,
     /// The clock of the stream.
     clock: Clock,
+    /// How many keys may be looked at, to forget those that rest. Not while each key has a watermark: then none rests.
+    #[cfg_attr(feature = "serde", serde(skip))]
+    looks: usize,
 }
 
-/// A key is here while it has a window, late values that no result has reported, or a watermark.
+/// A key is here while it has a window, late values that no result has reported, or a watermark; and after that as long
+/// as it is resting.
 #[derive(Clone, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 struct OfKey<S> {
@@ -32,7 +42,25 @@ struct OfKey<S> {
     /// Of no effect unless each key has a watermark.
     clock: Clock,
     dropped: u64,
+    /// It is not written down.
+    #[cfg_attr(feature = "serde", serde(skip))]
+    rest: Rest,
 }
+
+/// Whether a key is as if it were not here: it has nothing, and waits for its next window. Most keys have windows again
+/// and again, and to remove a key and insert it again costs more than a window does.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Rest {
+    #[default]
+    Awake,
+    Resting,
+    /// It rested already when the keys were looked at. If it still does at the next time, it is forgotten.
+    Seen,
+}
+
+/// How many keys are looked at for a window that closes, and for a key that comes to rest. So all keys are looked at
+/// once a quarter as many windows have closed, and at most half of the keys rest, unless many came to rest at once.
+const LOOKS: usize = 4;
 
 #[derive(Clone, Copy, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
@@ -61,6 +89,7 @@ struct Open<S> {
 impl Clock {
     const START: Clock = Clock { greatest: 0, watermark: 0 };
 
+    #[inline]
     fn see(&mut self, time: u64, lateness: u64) {
         self.greatest = self.greatest.max(time);
         self.watermark = self.watermark.max(u128::from(self.greatest.saturating_sub(lateness)));
@@ -79,9 +108,33 @@ impl<S> Open<S> {
 }
 
 impl<S> OfKey<S> {
+    const NONE: Self = OfKey { windows: BTreeMap::new(), clock: Clock::START, dropped: 0, rest: Rest::Awake };
+
+    /// Called when it has nothing any more.
+    fn rest(&mut self, looks: &mut usize) {
+        if std::mem::replace(&mut self.rest, Rest::Resting) == Rest::Awake {
+            *looks += LOOKS;
+        }
+    }
+
     fn result<K>(&mut self, key: K, start: u64, end: u128, state: S, timing: Timing) -> FoldedWindow<S, K> {
         FoldedWindow { key, start, end: clamped(end), state, timing, dropped: std::mem::take(&mut self.dropped) }
     }
+}
+
+/// Writes the keys down.
+#[cfg(feature = "serde")]
+fn without_resting<K, S, W>(keys: &BTreeMap<K, OfKey<S>>, to: W) -> Result<W::Ok, W::Error>
+where
+    K: serde::Serialize,
+    S: serde::Serialize,
+    W: serde::Serializer,
+{
+    use serde::ser::SerializeMap;
+    let known = || keys.iter().filter(|(_, of_key)| of_key.rest == Rest::Awake);
+    let mut map = to.serialize_map(Some(known().count()))?;
+    known().try_for_each(|(key, of_key)| map.serialize_entry(key, of_key))?;
+    map.end()
 }
 
 fn clamped(time: u128) -> u64 {
@@ -90,7 +143,7 @@ fn clamped(time: u128) -> u64 {
 
 impl<K: Ord + Clone, S: Clone> OpenFolds<K, S> {
     pub(super) fn new() -> Self {
-        OpenFolds { keys: BTreeMap::new(), due: BTreeSet::new(), idle: BTreeSet::new(), clock: Clock::START }
+        OpenFolds { keys: BTreeMap::new(), due: BTreeSet::new(), idle: BTreeSet::new(), clock: Clock::START, looks: 0 }
     }
 
     pub(super) fn on<'s>(&'s mut self, window: &'s Window, results: &'s mut Vec<FoldedWindow<S, K>>) -> At<'s, K, S> {
@@ -110,7 +163,24 @@ impl<K: Ord + Clone, S: Clone> OpenFolds<K, S> {
         of_key.dropped = 0;
         if of_key.windows.is_empty() && !window.by_key {
             self.idle.remove(&(of_key.clock.watermark, key.clone()));
-            self.keys.remove(key);
+            of_key.rest(&mut self.looks);
+            self.look();
+        }
+    }
+
+    /// Looks at the keys, if it may, after windows were closed or keys have come to rest.
+    fn look(&mut self) {
+        if let Some(left) = self.looks.checked_sub(self.keys.len()) {
+            self.keys.retain(|_, of_key| match of_key.rest {
+                Rest::Awake => true,
+                Rest::Resting => {
+                    of_key.rest = Rest::Seen;
+                    true
+                }
+                Rest::Seen => false,
+            });
+            // Of very many that come to rest at once, enough is left to forget them at the next time.
+            self.looks = left.min(self.keys.len());
         }
     }
 

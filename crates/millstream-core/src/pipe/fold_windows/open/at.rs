@@ -1,13 +1,14 @@
 //! A value in the windows of its key, and what closes then.
 
-use super::{Clock, OfKey, Open, OpenFolds, clamped};
+use super::{LOOKS, OfKey, Open, OpenFolds, Rest, clamped};
 use crate::failure::fail;
 use crate::pipe::fold_windows::{FoldedWindow, Timing};
 use crate::pipe::window::{Late, Overflow, Window, WindowShape};
-use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::RangeInclusive;
 
-/// The most windows of a key that are looked at for each value.
+/// The most windows of a key that are looked at for each value, beside those that contain it.
 const FEW: usize = 4;
 
 /// The windows, and where their results go.
@@ -58,10 +59,19 @@ impl<K: Ord + Clone, S: Clone> At<'_, K, S> {
                 return false;
             }
         }
+        if let WindowShape::Sliding { size, every } = window.shape
+            && size != every
+        {
+            let adds = adds_to_all(&mut of_key.windows, (size, every), time, clock.watermark, add);
+            if adds {
+                *clock = after;
+            }
+            return adds;
+        }
         let Some(mut last) = of_key.windows.last_entry() else { return false };
         let (at, end) = (*last.key(), last.get().end);
         let end = match window.shape {
-            WindowShape::Sliding { size, every } if size == every && at == time - time % every => end,
+            WindowShape::Sliding { every, .. } if at == time - time % every => end,
             WindowShape::Session { gap } if at <= time && u128::from(time) < end => {
                 end.max(u128::from(time) + u128::from(gap))
             }
@@ -81,133 +91,44 @@ impl<K: Ord + Clone, S: Clone> At<'_, K, S> {
     /// As [`value`](At::value), for values that may open or close windows, or come late.
     #[inline(never)]
     fn change(&mut self, key: K, time: u64, start: &S, add: impl Fn(&mut S), join: impl Fn(&mut S, S)) -> bool {
-        let none = || OfKey { windows: BTreeMap::new(), clock: Clock::START, dropped: 0 };
-        let OpenFolds { keys, idle, clock, .. } = &mut *self.folds;
+        let OpenFolds { keys, due, idle, clock, looks } = &mut *self.folds;
+        let looks_before = *looks;
         let of_key = match keys.get_mut(&key) {
             Some(of_key) => of_key,
-            None => keys.entry(key.clone()).or_insert_with(none),
+            None => keys.entry(key.clone()).or_insert(OfKey::NONE),
         };
-        if of_key.windows.is_empty() && !idle.is_empty() {
+        if std::mem::take(&mut of_key.rest) == Rest::Awake && of_key.windows.is_empty() && !idle.is_empty() {
             idle.remove(&(of_key.clock.watermark, key.clone()));
         }
         let clock = if self.window.by_key { &mut of_key.clock } else { clock };
-        let (before, lateness) = (*clock, self.window.lateness);
-        clock.see(time, lateness);
+        let before = *clock;
+        clock.see(time, self.window.lateness);
+        let mut of_value = OfValue { window: self.window, key: &key, of_key, due, results: self.results };
+        let at = (time, before.watermark);
         let entered = match self.window.shape {
-            WindowShape::Sliding { size, every } => {
-                self.slide(&key, (size, every), (time, before.watermark), start, add)
-            }
-            WindowShape::Session { gap } => self.session(&key, gap, (time, before.watermark), start, (add, join)),
+            WindowShape::Sliding { size, every } => of_value.slide((size, every), at, start, add),
+            WindowShape::Session { gap } => of_value.session(gap, at, start, (add, join)),
         };
         if !entered {
             if self.window.late == Late::Fail {
                 self.window.fail_late(time, before.watermark, before.greatest);
             }
-            self.of(&key).dropped += 1;
-            self.settle(&key);
+            of_key.dropped += 1;
+            settle(&key, of_key, self.window, idle, looks);
         }
         self.advance(&key);
         self.bound(time, start);
-        entered
-    }
-
-    fn of(&mut self, key: &K) -> &mut OfKey<S> {
-        self.folds.keys.get_mut(key).expect("the key of a value or a window is known")
-    }
-
-    /// Folds a value into the windows that contain it and are kept; returns whether there is one.
-    fn slide(
-        &mut self,
-        key: &K,
-        (size, every): (u64, u64),
-        (time, watermark): (u64, u128),
-        start: &S,
-        add: impl Fn(&mut S),
-    ) -> bool {
-        let OpenFolds { keys, due, .. } = &mut *self.folds;
-        let of_key = keys.get_mut(key).expect("it is the value's");
-        let oldest = time.checked_sub(size).map_or(0, |before| before / every + 1);
-        let mut entered = false;
-        for at in (oldest..=time / every).map(|n| n * every) {
-            let entry = of_key.windows.entry(at);
-            let end = match &entry {
-                Entry::Occupied(open) => open.get().end,
-                Entry::Vacant(_) => u128::from(at) + u128::from(size),
-            };
-            let (kept_until, closed) = (end + u128::from(self.window.refine), end <= watermark);
-            if kept_until <= watermark {
-                continue;
-            }
-            entered = true;
-            let open = entry.or_insert_with(|| {
-                let until = if closed { kept_until } else { end };
-                due.insert((until, key.clone(), at));
-                Open { end, due: until, values: 0, state: start.clone(), output: closed, refines: closed }
-            });
-            add(&mut open.state);
-            open.values += 1;
-            if let Some(timing) = self.window.timing(closed, open.values) {
-                let state = open.state.clone();
-                self.results.push(of_key.result(key.clone(), at, end, state, timing));
-            }
+        if self.folds.looks > looks_before && !self.window.by_key {
+            self.folds.look();
         }
         entered
-    }
-
-    /// Folds a value into its session, which joins those that overlap it; returns false if it is late.
-    fn session(
-        &mut self,
-        key: &K,
-        gap: u64,
-        (time, watermark): (u64, u128),
-        start: &S,
-        (add, join): (impl Fn(&mut S), impl Fn(&mut S, S)),
-    ) -> bool {
-        let OpenFolds { keys, due, .. } = &mut *self.folds;
-        let of_key = keys.get_mut(key).expect("it is the value's");
-        let refine = u128::from(self.window.refine);
-        let (mut at, mut end) = (time, u128::from(time) + u128::from(gap));
-        // Sessions do not overlap. Those that overlap this one are therefore the last ones that begin before its end.
-        let near = of_key.windows.range(..=clamped(end - 1)).rev().take_while(|(_, open)| open.end > u128::from(time));
-        let mut near: Vec<u64> = near.map(|(at, _)| *at).collect();
-        if near.is_empty() && end + refine <= watermark {
-            return false;
-        }
-        near.reverse();
-        let mut joined: Option<Open<S>> = None;
-        for other_at in near {
-            let other = of_key.windows.remove(&other_at).expect("it was found");
-            due.remove(&(other.due, key.clone(), other_at));
-            (at, end) = (at.min(other_at), end.max(other.end));
-            match &mut joined {
-                None => joined = Some(other),
-                Some(earlier) => {
-                    earlier.values += other.values;
-                    earlier.refines |= other.refines;
-                    join(&mut earlier.state, other.state);
-                }
-            }
-        }
-        let none = || Open { end, due: end, values: 0, state: start.clone(), output: false, refines: false };
-        let mut open = joined.unwrap_or_else(none);
-        add(&mut open.state);
-        let closed = end <= watermark;
-        (open.end, open.values, open.output, open.refines) = (end, open.values + 1, closed, open.refines || closed);
-        open.due = if closed { end + refine } else { end };
-        due.insert((open.due, key.clone(), at));
-        if let Some(timing) = self.window.timing(closed, open.values) {
-            let state = open.state.clone();
-            self.results.push(of_key.result(key.clone(), at, end, state, timing));
-        }
-        of_key.windows.insert(at, open);
-        true
     }
 
     /// Outputs the windows that have closed, and forgets those that can no longer be refined: of the stream, or of this
     /// key if it has a watermark of its own.
     fn advance(&mut self, key: &K) {
         if self.window.by_key {
-            let of_key = self.of(key);
+            let of_key = &self.folds.keys[key];
             let watermark = of_key.clock.watermark;
             let over = of_key.windows.iter().filter(|(_, open)| open.due <= watermark);
             let over: Vec<(u128, u64)> = over.map(|(at, open)| (open.due, *at)).collect();
@@ -227,7 +148,7 @@ impl<K: Ord + Clone, S: Clone> At<'_, K, S> {
     /// Outputs a window that closes, or forgets it, or both.
     fn turn(&mut self, key: &K, at: u64, watermark: u128) {
         let refine = u128::from(self.window.refine);
-        let OpenFolds { keys, due, .. } = &mut *self.folds;
+        let OpenFolds { keys, due, idle, looks, .. } = &mut *self.folds;
         let of_key = keys.get_mut(key).expect("a window's key is known");
         let open = of_key.windows.get_mut(&at).expect("a window is due once");
         // The windows of a stream close in the order in which they are due.
@@ -243,23 +164,15 @@ impl<K: Ord + Clone, S: Clone> At<'_, K, S> {
             due.insert((open.due, key.clone(), at));
             open.state.clone()
         } else {
-            of_key.windows.remove(&at).expect("it was found").state
+            let closed = of_key.windows.remove(&at).expect("it was found");
+            // With its last window the key comes to rest, which counts as well.
+            *looks += if of_key.windows.is_empty() { 0 } else { LOOKS };
+            closed.state
         };
         if !output {
             self.results.push(of_key.result(key.clone(), at, end, state, timing));
         }
-        self.settle(key);
-    }
-
-    /// Forgets a key without a window, unless it has a watermark or late values that no result has reported.
-    fn settle(&mut self, key: &K) {
-        let OpenFolds { keys, idle, .. } = &mut *self.folds;
-        let Some(of_key) = keys.get(key).filter(|of_key| of_key.windows.is_empty()) else { return };
-        if self.window.by_key || of_key.dropped > 0 {
-            idle.insert((of_key.clock.watermark, key.clone()));
-        } else {
-            keys.remove(key);
-        }
+        settle(key, of_key, self.window, idle, looks);
     }
 
     /// Makes room if more windows are kept than allowed.
@@ -272,7 +185,7 @@ impl<K: Ord + Clone, S: Clone> At<'_, K, S> {
                      allow more, or set less lateness"
                 ));
             }
-            let OpenFolds { keys, due, idle, clock } = &mut *self.folds;
+            let OpenFolds { keys, due, idle, clock, .. } = &mut *self.folds;
             if let Some((_, forgotten)) = idle.pop_first() {
                 let mut of_key = keys.remove(&forgotten).expect("an idle key is known");
                 let watermark = if self.window.by_key { of_key.clock.watermark } else { clock.watermark };
@@ -295,6 +208,162 @@ impl<K: Ord + Clone, S: Clone> At<'_, K, S> {
             clock.watermark = clock.watermark.max(when);
             self.advance(&first);
         }
+    }
+}
+
+/// A value's key, with its windows, and where they are listed and output.
+struct OfValue<'v, K, S> {
+    window: &'v Window,
+    key: &'v K,
+    of_key: &'v mut OfKey<S>,
+    due: &'v mut BTreeSet<(u128, K, u64)>,
+    results: &'v mut Vec<FoldedWindow<S, K>>,
+}
+
+impl<K: Ord + Clone, S: Clone> OfValue<'_, K, S> {
+    /// Folds a value into the windows that contain it and are kept; returns whether there is one.
+    fn slide(
+        &mut self,
+        (size, every): (u64, u64),
+        (time, watermark): (u64, u128),
+        start: &S,
+        add: impl Fn(&mut S),
+    ) -> bool {
+        let OfValue { window, key, of_key, due, results } = self;
+        let mut entered = false;
+        for at in containing((size, every), time).map(|n| n * every) {
+            let entry = of_key.windows.entry(at);
+            let end = match &entry {
+                Entry::Occupied(open) => open.get().end,
+                Entry::Vacant(_) => u128::from(at) + u128::from(size),
+            };
+            let (kept_until, closed) = (end + u128::from(window.refine), end <= watermark);
+            if kept_until <= watermark {
+                continue;
+            }
+            entered = true;
+            let open = entry.or_insert_with(|| {
+                let until = if closed { kept_until } else { end };
+                due.insert((until, (*key).clone(), at));
+                Open { end, due: until, values: 0, state: start.clone(), output: closed, refines: closed }
+            });
+            add(&mut open.state);
+            open.values += 1;
+            if let Some(timing) = window.timing(closed, open.values) {
+                let state = open.state.clone();
+                results.push(of_key.result((*key).clone(), at, end, state, timing));
+            }
+        }
+        entered
+    }
+
+    /// Folds a value into its session, which joins those that overlap it; returns false if it is late.
+    fn session(
+        &mut self,
+        gap: u64,
+        (time, watermark): (u64, u128),
+        start: &S,
+        (add, join): (impl Fn(&mut S), impl Fn(&mut S, S)),
+    ) -> bool {
+        let OfValue { window, key, of_key, due, results } = self;
+        let refine = u128::from(window.refine);
+        let (mut at, mut end) = (time, u128::from(time) + u128::from(gap));
+        // Sessions do not overlap. Those that overlap this one are therefore the last ones that begin before its end.
+        let near = of_key.windows.range(..=clamped(end - 1)).rev().take_while(|(_, open)| open.end > u128::from(time));
+        let mut near: Vec<u64> = near.map(|(at, _)| *at).collect();
+        if near.is_empty() && end + refine <= watermark {
+            return false;
+        }
+        near.reverse();
+        let mut joined: Option<Open<S>> = None;
+        for other_at in near {
+            let other = of_key.windows.remove(&other_at).expect("it was found");
+            due.remove(&(other.due, (*key).clone(), other_at));
+            (at, end) = (at.min(other_at), end.max(other.end));
+            match &mut joined {
+                None => joined = Some(other),
+                Some(earlier) => {
+                    earlier.values += other.values;
+                    earlier.refines |= other.refines;
+                    join(&mut earlier.state, other.state);
+                }
+            }
+        }
+        let none = || Open { end, due: end, values: 0, state: start.clone(), output: false, refines: false };
+        let mut open = joined.unwrap_or_else(none);
+        add(&mut open.state);
+        let closed = end <= watermark;
+        (open.end, open.values, open.output, open.refines) = (end, open.values + 1, closed, open.refines || closed);
+        open.due = if closed { end + refine } else { end };
+        due.insert((open.due, (*key).clone(), at));
+        if let Some(timing) = window.timing(closed, open.values) {
+            let state = open.state.clone();
+            results.push(of_key.result((*key).clone(), at, end, state, timing));
+        }
+        of_key.windows.insert(at, open);
+        true
+    }
+}
+
+/// The windows that contain a time: the multiples of `every` at which they begin.
+#[inline]
+fn containing((size, every): (u64, u64), time: u64) -> RangeInclusive<u64> {
+    time.checked_sub(size).map_or(0, |before| before / every + 1)..=time / every
+}
+
+/// Folds a value into the windows that contain it, if all of them are there and open, and among the last ones. They are
+/// side by side, and one search finds them.
+#[inline]
+fn adds_to_all<S>(
+    windows: &mut BTreeMap<u64, Open<S>>,
+    (size, every): (u64, u64),
+    time: u64,
+    watermark: u128,
+    add: impl Fn(&mut S),
+) -> bool {
+    let starts = containing((size, every), time);
+    let (oldest, newest) = (starts.start() * every, starts.end() * every);
+    let mut missing = starts.end() - starts.start() + 1;
+    let mut next = newest;
+    // The newest first. An upgrade may have changed the rules, and left windows that begin elsewhere.
+    for (at, open) in windows.iter().rev().take((missing as usize).saturating_add(FEW)) {
+        if *at > newest {
+            continue;
+        }
+        if *at != next || open.end <= watermark {
+            return false;
+        }
+        missing -= 1;
+        if missing == 0 {
+            break;
+        }
+        next -= every;
+    }
+    if missing > 0 {
+        return false;
+    }
+    for open in windows.range_mut(oldest..=newest).map(|(_, open)| open) {
+        add(&mut open.state);
+        open.values += 1;
+    }
+    true
+}
+
+/// A key without a window rests, unless it has a watermark or late values that no result has reported.
+fn settle<K: Ord + Clone, S>(
+    key: &K,
+    of_key: &mut OfKey<S>,
+    window: &Window,
+    idle: &mut BTreeSet<(u128, K)>,
+    looks: &mut usize,
+) {
+    if !of_key.windows.is_empty() {
+        return;
+    }
+    if window.by_key || of_key.dropped > 0 {
+        idle.insert((of_key.clock.watermark, key.clone()));
+    } else {
+        of_key.rest(looks);
     }
 }
 

@@ -1,0 +1,66 @@
+use super::OpenFolds;
+use crate::pipe::window::Window;
+
+/// The windows of these keys and times, with the values of each, and how many keys were there at most.
+fn folded(window: &Window, values: impl Iterator<Item = (u64, u64)>) -> (OpenFolds<u64, u64>, usize) {
+    let (mut folds, mut results, mut most) = (OpenFolds::default(), Vec::new(), 0);
+    for (key, time) in values {
+        folds.fold(window, key, time, &0, |n| *n += 1, |n, later| *n += later, &mut results);
+        most = most.max(folds.keys.len());
+    }
+    (folds, most)
+}
+
+#[test]
+fn keys_without_windows_are_forgotten() {
+    // Each key comes once. Ten have a window at a time.
+    let (folds, most) = folded(&Window::tumbling(10), (0..1000).map(|time| (time, time)));
+    assert_eq!(folds.kept(), 10);
+    assert!((10..=30).contains(&most), "{most} keys");
+    // A window of very many keys, and then windows of one.
+    let many = (0..10_000).map(|key| (key, 0));
+    let (folds, _) = folded(&Window::tumbling(10), many.chain((1..5).map(|time| (7, 10 * time))));
+    assert_eq!((folds.kept(), folds.keys.len()), (1, 1));
+}
+
+#[test]
+fn keys_that_come_again_are_not_inserted_again() {
+    let (folds, _) = folded(&Window::tumbling(10), (0..1001).map(|time| (time % 10, time)));
+    // One key has its next window; the others had their last one a moment ago.
+    assert_eq!((folds.kept(), folds.keys.len()), (1, 10));
+}
+
+#[cfg(feature = "serde")]
+#[test]
+fn keys_that_rest_are_not_written_down() {
+    let window = Window::tumbling(10);
+    let (rested, _) = folded(&window, (0..101).map(|time| (time % 10, time)));
+    let (alone, _) = folded(&window, [(0, 100)].into_iter());
+    let written = serde_json::to_value(&rested).unwrap();
+    assert_eq!(written, serde_json::to_value(&alone).unwrap());
+    let restored: OpenFolds<u64, u64> = serde_json::from_value(written).unwrap();
+    assert_eq!((restored.kept(), restored.keys.len()), (1, 1));
+}
+
+#[test]
+fn the_state_has_the_layout_of_its_first_version() {
+    // Its size is in the fingerprint by which a job finds its state again.
+    assert_eq!((size_of::<OpenFolds<u64, u64>>(), align_of::<OpenFolds<u64, u64>>()), (112, 16));
+}
+
+#[test]
+fn windows_of_other_rules_are_not_taken_for_those_of_a_value() {
+    let (mut folds, _) = folded(&Window::sliding(20, 5).lateness(100), [(0, 22)].into_iter());
+    let starts = |folds: &OpenFolds<u64, u64>| -> Vec<(u64, u64)> {
+        folds.keys[&0].windows.iter().map(|(at, open)| (*at, open.values)).collect()
+    };
+    assert_eq!(starts(&folds), [(5, 1), (10, 1), (15, 1), (20, 1)]);
+    // 5 to 25, 15 to 35 and so on would be windows no more.
+    let tens = Window::sliding(20, 10).lateness(100);
+    let mut results = Vec::new();
+    folds.fold(&tens, 0, 23, &0, |n| *n += 1, |_, _| (), &mut results);
+    assert_eq!(starts(&folds), [(5, 1), (10, 2), (15, 1), (20, 2)]);
+    folds.fold(&tens, 0, 33, &0, |n| *n += 1, |_, _| (), &mut results);
+    folds.fold(&tens, 0, 34, &0, |n| *n += 1, |_, _| (), &mut results);
+    assert_eq!(starts(&folds), [(5, 1), (10, 2), (15, 1), (20, 4), (30, 2)]);
+}
