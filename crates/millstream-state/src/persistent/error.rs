@@ -42,6 +42,16 @@ pub enum JobError {
         /// What it holds.
         why: String,
     },
+    /// A [replay](crate::replay) cannot find a number of the run again, as the source is cut into values in another way
+    /// by now.
+    NotExact {
+        /// The number.
+        number: u64,
+        /// The number of the nearest kept snapshot at or before it: there the states are known.
+        before: Option<u64>,
+        /// The number of the nearest kept snapshot after it.
+        after: Option<u64>,
+    },
     /// Numbers should be done again, but the sink cannot give up values: see
     /// [`Persistent::redo`](crate::Persistent::redo).
     SinkStays,
@@ -101,6 +111,19 @@ impl fmt::Display for JobError {
             JobError::SinkHoldsLess { next, why } => {
                 write!(f, "the sink holds less than it did when number {next} came next: {why}")
             }
+            JobError::NotExact { number, before, after } => {
+                write!(
+                    f,
+                    "what the run had at number {number} is not known any more: a number counts blocks, \
+                     and the input is cut into other blocks than when the run read it. "
+                )?;
+                match (before, after) {
+                    (Some(before), Some(after)) => write!(f, "The nearest snapshots are at {before} and {after}"),
+                    (Some(at), None) => write!(f, "The last snapshot is at {at}, and the end can be reached, too"),
+                    (None, Some(at)) => write!(f, "The first snapshot that is kept is at {at}"),
+                    (None, None) => f.write_str("No snapshot is kept"),
+                }
+            }
             JobError::SinkStays => f.write_str(
                 "the sink cannot go back, so its numbers cannot be done again: a file can go back, a table cannot",
             ),
@@ -131,6 +154,7 @@ impl error::Error for JobError {
             JobError::OtherStates { .. }
             | JobError::OtherVersion { .. }
             | JobError::SinkHoldsLess { .. }
+            | JobError::NotExact { .. }
             | JobError::SinkStays
             | JobError::CannotFollow
             | JobError::LettersTooOld => None,
