@@ -35,7 +35,8 @@ pub enum JobError {
         /// Why it does not.
         why: String,
     },
-    /// The sink holds less than it claimed at every snapshot that is kept.
+    /// The sink holds less than it claimed at every snapshot that is kept, or at every one with which this version can
+    /// go on.
     SinkHoldsLess {
         /// The number that came next for the sink at the newest of them.
         next: SequenceNumber,
@@ -85,6 +86,10 @@ impl JobError {
             },
             _ => false,
         }
+    }
+
+    pub(super) fn holds_less((next, why): (SequenceNumber, String)) -> Self {
+        JobError::SinkHoldsLess { next, why }
     }
 
     pub(super) fn sink(error: OpenError) -> Self {
