@@ -277,7 +277,11 @@ impl Persistent {
                     continue;
                 }
             };
-            let changed = self.versions.changed_from(&manifest, plan)?;
+            let changed = match self.versions.changed_from(&manifest, plan) {
+                Ok(changed) => changed,
+                // The output is what is wrong: with all of it, the job would go on at a newer snapshot.
+                Err(error) => return Err(lacks.map_or(error, JobError::holds_less)),
+            };
             if let Some(letters) = redone {
                 let begins = Self::begins(&self.dir, &manifest)?;
                 let numbers = begins.snapshot.as_ref().map(numbers_of).unwrap_or_default();
@@ -298,7 +302,7 @@ impl Persistent {
         }
         match (lacks, damaged.into_iter().next()) {
             (None, None) if later => Err(JobError::LettersTooOld),
-            (Some((next, why)), _) => Err(JobError::SinkHoldsLess { next, why }),
+            (Some(lacks), _) => Err(JobError::holds_less(lacks)),
             (None, Some(error)) => Err(JobError::State(error)),
             (None, None) => Ok(None),
         }

@@ -101,6 +101,32 @@ pub trait Resumable<T: Item>: Send + Sync + 'static {
         true
     }
 
+    /// Whether a number between two snapshots is reached by counting its values from the first of them. If not, as
+    /// when the cuts between values depend on the time of the read, only the numbers of snapshots are those of the
+    /// run, and a [replay](crate::replay) stops at no other one.
+    fn recounts(&self) -> bool {
+        self.repeats()
+    }
+
+    /// Whether this mark is the place of a stored position; `None` if counting always leads there. A replay that counts
+    /// asks it at the positions of the snapshots that it passes, and at the next one: a file that had ended where it
+    /// was cut may have grown since.
+    fn is_at(&self, mark: &Self::Mark, position: &Position) -> Option<bool> {
+        let _ = (mark, position);
+        None
+    }
+
+    /// Its values between two stored positions, for a source that does not [recount](Resumable::recounts): they end
+    /// at the second one. Without a first position they are those from the first value on.
+    ///
+    /// # Errors
+    ///
+    /// If the values between the two cannot be found again.
+    fn between(&self, from: Option<&Position>, to: &Position) -> io::Result<Self::Values> {
+        let _ = (from, to);
+        Err(io::Error::other("it cannot end at a stored position"))
+    }
+
     /// Its values from this position on; from the first one on if there is none.
     ///
     /// # Errors
@@ -233,8 +259,20 @@ impl<T: Item, X: Resumable<T>> Trailing<T, X> {
         follows: bool,
     ) -> io::Result<Self> {
         let (number, position) = position.unzip();
-        let number = number.unwrap_or(0);
-        let mut values = TrailingValues { values: source.begin(position.as_ref())?, trail, number, begins: at };
+        let values = source.begin(position.as_ref())?;
+        Self::of(source, values, number.unwrap_or(0), at, trail, follows)
+    }
+
+    /// As [`new`](Trailing::new), of these values of the source, from the number `number` on.
+    pub(crate) fn of(
+        source: &X,
+        values: X::Values,
+        number: u64,
+        at: u64,
+        trail: Arc<Trail<X::Mark>>,
+        follows: bool,
+    ) -> io::Result<Self> {
+        let mut values = TrailingValues { values, trail, number, begins: at };
         values.leave_mark();
         if !follows && let Err(number) = values.leave_out() {
             let why = format!("it ends at number {number}, before the snapshot's number {at}: is it the same input?");
@@ -253,6 +291,11 @@ impl<V: Places<Mark: Clone>> TrailingValues<V> {
             self.leave_mark();
         }
         Ok(())
+    }
+
+    /// Where the source is.
+    pub(crate) fn place(&self) -> V::Mark {
+        self.values.place()
     }
 
     fn leave_mark(&self) {

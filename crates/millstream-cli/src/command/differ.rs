@@ -7,6 +7,7 @@ use crate::output::Output;
 use crate::resolve::looking;
 use millstream_exec::Snapshot;
 use millstream_state::StateDir;
+use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
@@ -40,10 +41,10 @@ impl Differ {
                 output.write(format!("no difference up to number {to}{longer}\n").as_bytes());
                 Outcome::Done
             }
-            Ok(Difference::At { number, stage, states }) => {
-                let [one, other] = states;
-                let states = format!("{one} in the first directory, {other} in the second");
-                output.write(format!("stage {stage:?}, number {number}: {states}\n").as_bytes());
+            Ok(Difference::At { number, found: Found { stage, path, values: [one, other] } }) => {
+                let place = if path.is_empty() { path } else { format!(", {path}") };
+                let values = format!("{one} in the first directory, {other} in the second");
+                output.write(format!("stage {stage:?}, number {number}{place}: {values}\n").as_bytes());
                 Outcome::CheckFailed
             }
             Err((why, outcome)) => {
@@ -59,7 +60,7 @@ enum Difference {
     None { to: u64, ends: [u64; 2] },
     /// The first number whose value changes the two runs' states differently: the states differ before `number + 1`,
     /// but not before `number`.
-    At { number: u64, stage: String, states: [String; 2] },
+    At { number: u64, found: Found },
 }
 
 /// Finds the first difference by bisection: if the states differ at a number but not at an earlier one, the first
@@ -101,34 +102,72 @@ fn difference(dirs: &[PathBuf; 2], look: LookAt<'_>) -> Result<Difference, Wrong
             None => same = middle,
         }
     }
-    Ok(at(differs.0, differs.1))
+    Ok(Difference::At { number: differs.0.saturating_sub(1), found: differs.1 })
 }
 
-/// A stage, and its state in both runs.
-type Found = (String, [String; 2]);
-
-fn at(in_front_of: u64, (stage, states): Found) -> Difference {
-    Difference::At { number: in_front_of.saturating_sub(1), stage, states }
+/// A stage whose states differ, and the first difference within its state.
+struct Found {
+    stage: String,
+    /// The JSON pointer of the difference.
+    path: String,
+    /// What both runs have there.
+    values: [String; 2],
 }
 
-/// The states of a run by their stages' names, as text.
-type States = BTreeMap<String, String>;
+/// The states of a run by their stages' names.
+type States = BTreeMap<String, Value>;
 
 /// The first stage, in the order of names, whose states differ.
 fn states_differ([one, other]: &[States; 2]) -> Option<Found> {
     let stages: BTreeSet<&String> = one.keys().chain(other.keys()).collect();
-    let absent = || "no state".to_owned();
     let mut pairs = stages.into_iter().map(|stage| (stage, one.get(stage), other.get(stage)));
-    pairs.find(|(_, one, other)| one != other).map(|(stage, one, other)| {
-        let shown = |state: Option<&String>| state.map_or_else(absent, |state| shortened(state));
-        (stage.clone(), [shown(one), shown(other)])
-    })
+    let (stage, one, other) = pairs.find(|(_, one, other)| one != other)?;
+    let (mut path, mut values) = (String::new(), [one, other]);
+    // Goes down to the first part that differs.
+    while let [Some(one), Some(other)] = values
+        && let Some((name, parts)) = part_differs(one, other)
+    {
+        path += &format!("/{}", name.replace('~', "~0").replace('/', "~1"));
+        values = parts;
+    }
+    let absent = if path.is_empty() { "no state" } else { "nothing" };
+    let shown = |value: Option<&Value>| value.map_or(absent.to_owned(), |value| shortened(&value.to_string()));
+    Some(Found { stage: stage.clone(), path, values: values.map(shown) })
+}
+
+/// The first part in which two objects or two lists differ; none for other values.
+fn part_differs<'v>(one: &'v Value, other: &'v Value) -> Option<(String, [Option<&'v Value>; 2])> {
+    match (one, other) {
+        (Value::Object(one), Value::Object(other)) => {
+            let names: BTreeSet<&String> = one.keys().chain(other.keys()).collect();
+            let mut pairs = names.into_iter().map(|name| (name, [one.get(name), other.get(name)]));
+            pairs.find(|(_, [one, other])| one != other).map(|(name, parts)| (name.clone(), parts))
+        }
+        (Value::Array(one), Value::Array(other)) => {
+            let mut pairs = (0..one.len().max(other.len())).map(|n| (n, [one.get(n), other.get(n)]));
+            pairs.find(|(_, [one, other])| one != other).map(|(n, parts)| (n.to_string(), parts))
+        }
+        _ => None,
+    }
 }
 
 fn states(snapshot: &Snapshot) -> Result<States, Wrong> {
     let wrong = |error: millstream_exec::SnapshotMismatch| (error.to_string(), Outcome::InputOrOutputFailed);
-    let state = |stage: &str| Ok((stage.to_owned(), unwrapped(snapshot.json(stage).map_err(wrong)?).to_string()));
+    let state = |stage: &str| {
+        let mut lanes = snapshot.json(stage).map_err(wrong)?;
+        lanes.as_array_mut().into_iter().flatten().for_each(forget_file);
+        Ok((stage.to_owned(), unwrapped(lanes)))
+    };
     snapshot.stages().map(state).collect()
+}
+
+/// Two runs over files with other names have equal states. A fold of a text keeps the name of the file that it has read
+/// last, for messages.
+fn forget_file(state: &mut Value) {
+    let is_fold = ["keys", "windows", "running"].iter().all(|name| state.get(name).is_some());
+    if let (true, Some(file @ Value::String(_))) = (is_fold, state.pointer_mut("/of/0")) {
+        *file = Value::Null;
+    }
 }
 
 fn look(dir: &Path, at: When) -> Result<Snapshot, Wrong> {
@@ -142,12 +181,12 @@ pub(crate) fn seen_by(dir: &Path, outcome: Outcome, seen: &Seen) -> Result<Snaps
     seen.take().ok_or_else(|| (missing(), outcome))
 }
 
-/// A state may be large.
+/// A value may be large.
 const MOST: usize = 200;
 
-fn shortened(state: &str) -> String {
-    match state.char_indices().nth(MOST) {
-        Some((end, _)) => format!("{}... ({} bytes)", &state[..end], state.len()),
-        None => state.to_owned(),
+fn shortened(value: &str) -> String {
+    match value.char_indices().nth(MOST) {
+        Some((end, _)) => format!("{}... ({} bytes)", &value[..end], value.len()),
+        None => value.to_owned(),
     }
 }

@@ -1,4 +1,4 @@
-use super::plan::planned;
+use super::plan::{Planned, planned};
 use crate::flags::{GraphFormat, ProgramName};
 use crate::message::Complaints;
 use crate::outcome::Outcome;
@@ -26,7 +26,7 @@ pub(crate) struct HowToDraw {
 impl Graph {
     pub(crate) fn run(self) -> Outcome {
         match planned(&self.program, self.shards, "graph") {
-            Ok((plan, feed)) => self.how.draw(plan, feed),
+            Ok(Planned { plan, feed, .. }) => self.how.draw(plan, feed),
             Err(outcome) => outcome,
         }
     }

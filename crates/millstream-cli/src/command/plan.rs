@@ -11,7 +11,8 @@ use millstream_core::{Arrow, Plan};
 use millstream_exec::source::Ready;
 use millstream_exec::{Explanation, Feed, Rings};
 use millstream_io::{Block, Blocks, LineBlocks};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
 use std::io;
@@ -40,21 +41,37 @@ pub(crate) struct HowToShow {
 
 impl PlanCommand {
     pub(crate) fn run(self) -> Outcome {
-        let (plan, feed) = match planned(&self.program, self.shards, "plan") {
+        let Planned { plan, feed, text } = match planned(&self.program, self.shards, "plan") {
             Ok(planned) => planned,
             Err(outcome) => return outcome,
         };
         if self.program == ProgramName::BuiltIn(Program::Copying) && self.shards > 1 {
             say_no_shards("plan", &plan);
         }
-        self.how.show(plan, feed)
+        self.how.show_with_text(plan, feed, text)
     }
 }
 
-/// The plan and the feed of a program with this many shards, for a command. A text that is wrong has an outcome.
-pub(super) fn planned(program: &ProgramName, shards: usize, command: &'static str) -> Result<(Plan, Feed), Outcome> {
+/// The pipeline of a program.
+pub(super) struct Planned {
+    pub(super) plan: Plan,
+    pub(super) feed: Feed,
+    pub(super) text: Option<PlannedText>,
+}
+
+/// The text of a plan. It has what the plan has not: the parameters of the stages.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct PlannedText {
+    pub(super) text: String,
+    pub(super) shards: usize,
+}
+
+/// The pipeline of a program with this many shards, for a command. A text that is wrong has an outcome.
+pub(super) fn planned(program: &ProgramName, shards: usize, command: &'static str) -> Result<Planned, Outcome> {
     match program {
-        ProgramName::BuiltIn(program) => Ok((plan_of(*program, shards), feed_of(*program))),
+        ProgramName::BuiltIn(program) => {
+            Ok(Planned { plan: plan_of(*program, shards), feed: feed_of(*program), text: None })
+        }
         #[cfg(feature = "run")]
         ProgramName::Text(file) => super::run::planned(file, shards, &Complaints::of(command)),
         #[cfg(not(feature = "run"))]
@@ -95,16 +112,20 @@ fn plan_of(program: Program, shards: usize) -> Plan {
 impl HowToShow {
     /// Prints the plan of a pipeline with this feed.
     pub(crate) fn show(&self, plan: Plan, feed: Feed) -> Outcome {
+        self.show_with_text(plan, feed, None)
+    }
+
+    fn show_with_text(&self, plan: Plan, feed: Feed, text: Option<PlannedText>) -> Outcome {
         let plan = self.rings.planned(plan, feed);
         let complaints = Complaints::of("plan");
         let text = match &self.diff {
             None => {
                 let explanation = self.explain.then(|| self.rings.explain(&plan, feed));
-                if self.json { json(&plan, explanation) } else { words(&plan, explanation) }
+                if self.json { json(&plan, explanation, text) } else { words(&plan, explanation) }
             }
             Some(old) => match written(old) {
-                Ok(old) if self.json => pretty(&old.diff(&plan)),
-                Ok(old) => old.diff(&plan).to_string(),
+                Ok((old, _)) if self.json => pretty(&old.diff(&plan)),
+                Ok((old, _)) => old.diff(&plan).to_string(),
                 Err(why) => {
                     complaints.complain(&format!("{}: {why}", quoted(old)));
                     return Outcome::InputOrOutputFailed;
@@ -123,21 +144,33 @@ impl HowToShow {
     }
 }
 
-/// The plan in a file; `-` is standard input.
-pub(super) fn written(file: &OsStr) -> Result<Plan, String> {
+/// The plan in a file, and its text if it has one; `-` is standard input.
+pub(super) fn written(file: &OsStr) -> Result<(Plan, Option<PlannedText>), String> {
     let text = if file == "-" { io::read_to_string(io::stdin()) } else { fs::read_to_string(file) };
     let text = text.map_err(|error| cause(&error))?;
-    serde_json::from_str(&text).map_err(|error| format!("it is not a plan as `plan --json` writes it: {error}"))
+    let read = || {
+        let json: Value = serde_json::from_str(&text)?;
+        let text = json.get("program").map(PlannedText::deserialize).transpose()?;
+        Ok::<_, serde_json::Error>((serde_json::from_value(json)?, text))
+    };
+    read().map_err(|error| format!("it is not a plan as `plan --json` writes it: {error}"))
 }
 
 fn words(plan: &Plan, explanation: Option<Explanation>) -> String {
     explanation.map_or_else(|| plan.to_string(), |explanation| format!("{plan}\n{explanation}"))
 }
 
-fn json(plan: &Plan, explanation: Option<Explanation>) -> String {
-    let Some(explanation) = explanation else { return pretty(plan) };
+fn json(plan: &Plan, explanation: Option<Explanation>, text: Option<PlannedText>) -> String {
+    if explanation.is_none() && text.is_none() {
+        return pretty(plan);
+    }
     let mut value = serde_json::to_value(plan).expect(PLAIN);
-    value["explain"] = serde_json::to_value(explanation).expect(PLAIN);
+    if let Some(explanation) = explanation {
+        value["explain"] = serde_json::to_value(explanation).expect(PLAIN);
+    }
+    if let Some(text) = text {
+        value["program"] = serde_json::to_value(text).expect(PLAIN);
+    }
     format!("{value:#}\n")
 }
 

@@ -6,7 +6,7 @@
 
 #[cfg(feature = "page")]
 mod change;
-mod change_rules;
+pub(super) mod change_rules;
 mod ends;
 mod fetched;
 #[cfg_attr(not(any(feature = "page", test)), expect(dead_code, reason = "a change comes by the page"))]
@@ -22,6 +22,7 @@ mod sources;
 #[cfg(feature = "sqlite")]
 mod sqlite;
 
+use crate::command::plan::{Planned, PlannedText};
 use crate::command::verify::{Edge, MOST_SHARDS, verified};
 use crate::config::RunConfig;
 use crate::deploy::{Hashed, Runs};
@@ -31,7 +32,7 @@ use crate::message::{Complaints, cause, quoted};
 use crate::outcome::Outcome;
 use crate::output::Output;
 use crate::progress::{self, Writes};
-use millstream_core::{Arrow, Plan};
+use millstream_core::Arrow;
 use millstream_exec::Feed;
 use millstream_mill::{Allowed, Program, Raw, Written};
 use outputs::Outputs;
@@ -181,10 +182,13 @@ fn shown_wrong(of: &Text, text: &str, wrong: millstream_registry::Wrong, complai
     Outcome::WrongUse
 }
 
-/// The plan and the feed of the program in a file.
-pub(super) fn planned(file: &Path, shards: usize, complaints: &Complaints) -> Result<(Plan, Feed), Outcome> {
-    let program = Text::In(file.into()).load(shards, false, complaints)?;
-    Ok((program.pipeline.plan(), Feed::source::<Raw, FromFiles<Sources>>()))
+/// The pipeline of the program in a file.
+pub(super) fn planned(file: &Path, shards: usize, complaints: &Complaints) -> Result<Planned, Outcome> {
+    let of = Text::In(file.into());
+    let text = of.read(complaints)?;
+    let program = Program::load(&text, shards, false).map_err(|wrong| shown_wrong(&of, &text, wrong, complaints))?;
+    let feed = Feed::source::<Raw, FromFiles<Sources>>();
+    Ok(Planned { plan: program.pipeline.plan(), feed, text: Some(PlannedText { text, shards }) })
 }
 
 /// `verify` of the program in a file.

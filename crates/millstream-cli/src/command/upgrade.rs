@@ -2,15 +2,18 @@
 pub(crate) mod asked;
 #[cfg(feature = "run")]
 mod of_run;
+#[cfg(feature = "run")]
+mod of_texts;
 
 #[cfg(feature = "run")]
 pub(crate) use of_run::OfRun;
 
-use super::plan::{pretty, written};
+use super::plan::{PlannedText, pretty, written};
 use crate::message::{Complaints, quoted};
 use crate::outcome::Outcome;
 use crate::output::Output;
-use millstream_core::plan::UpgradeRules;
+use millstream_core::Plan;
+use millstream_core::plan::{UpgradeCheck, UpgradeRules};
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 
@@ -19,6 +22,8 @@ use std::ffi::OsString;
 pub(crate) struct Upgrade {
     json: bool,
     rules: UpgradeRules,
+    /// The stages of a text that keep their states although they have other parameters.
+    kept: Vec<String>,
     /// Files with plans; `-` is standard input.
     old: OsString,
     new: OsString,
@@ -27,7 +32,12 @@ pub(crate) struct Upgrade {
 impl Upgrade {
     pub(crate) fn of(flags: crate::flags::Upgrade) -> Self {
         let crate::flags::Upgrade { json, migrated, dropped, old, new, check: _ } = flags;
-        Upgrade { json, rules: UpgradeRules { migrated, dropped, ..UpgradeRules::default() }, old, new }
+        let rules = UpgradeRules { migrated, dropped, ..UpgradeRules::default() };
+        Upgrade { json, rules, kept: Vec::new(), old, new }
+    }
+
+    pub(crate) fn keeping(self, kept: Vec<String>) -> Self {
+        Upgrade { kept, ..self }
     }
 
     pub(crate) fn run(self) -> Outcome {
@@ -36,10 +46,13 @@ impl Upgrade {
             complaints.note("only one of the two plans can be standard input");
             return Outcome::WrongUse;
         }
-        let mut plans = Vec::new();
+        let (mut plans, mut texts) = (Vec::new(), Vec::new());
         for file in [&self.old, &self.new] {
             match written(file) {
-                Ok(plan) => plans.push(plan),
+                Ok((plan, text)) => {
+                    plans.push(plan);
+                    texts.push(text);
+                }
                 Err(why) => {
                     complaints.complain(&format!("{}: {why}", quoted(file)));
                     return Outcome::InputOrOutputFailed;
@@ -54,11 +67,43 @@ impl Upgrade {
             complaints.note(&format!("neither plan has a stage {name:?}; the stages are {}", there.join(", ")));
             return Outcome::WrongUse;
         }
-        let check = plans[0].check_upgrade_by(&plans[1], &self.rules);
+        let check = match self.check(&plans, &texts, &complaints) {
+            Ok(check) => check,
+            Err(why) => {
+                complaints.note(&why);
+                return Outcome::WrongUse;
+            }
+        };
         let text = if self.json { pretty(&check) } else { check.to_string() };
         Output::opened(&complaints, |mut output| {
             output.write(text.as_bytes());
             if check.is_allowed() { Outcome::Done } else { Outcome::CheckFailed }
         })
+    }
+
+    /// The verdict on two texts is that of a run; of other plans, that of the plans.
+    fn check(
+        &self,
+        plans: &[Plan],
+        texts: &[Option<PlannedText>],
+        complaints: &Complaints,
+    ) -> Result<UpgradeCheck, String> {
+        #[cfg(feature = "run")]
+        if let [Some(old), Some(new)] = texts {
+            if !self.rules.migrated.is_empty() {
+                return Err("--migrate works only with plans of other programs: a text has no migrations".to_owned());
+            }
+            return of_texts::check(old, new, &self.rules.dropped, &self.kept);
+        }
+        if !self.kept.is_empty() {
+            return Err("--keep works only with texts; for plans of other programs there is `--migrate`".to_owned());
+        }
+        if texts.iter().any(Option::is_some) {
+            complaints.note(
+                "the parameters of the stages are not judged: this needs two plans with texts, as \
+                 `plan FILE.mill --json` of this version writes them, and a command with the feature `run`",
+            );
+        }
+        Ok(plans[0].check_upgrade_by(&plans[1], &self.rules))
     }
 }

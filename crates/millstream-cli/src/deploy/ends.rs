@@ -43,7 +43,9 @@ impl Runs {
             Failed::Job(error) => {
                 self.complaints.note(&format!("--state: {why}"));
                 match error {
-                    JobError::OtherStates { .. } | JobError::OtherVersion { .. } => Outcome::WrongUse,
+                    JobError::OtherStates { .. } | JobError::OtherVersion { .. } | JobError::NotExact { .. } => {
+                        Outcome::WrongUse
+                    }
                     _ => Outcome::InputOrOutputFailed,
                 }
             }

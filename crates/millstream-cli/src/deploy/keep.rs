@@ -182,8 +182,9 @@ impl Runs {
                 let dir = StateDir::read(&keep.dir).map_err(JobError::State)?;
                 let source = source(&dir);
                 let replayed = replay(&dir, &self.config.rings, pipeline, &source, *span, Looked(Some(shown)))?;
-                let (began, to) = (replayed.began, replayed.snapshot.at());
-                self.complaints.note(&format!("replayed the numbers from {began} to {to}"));
+                // A source that is cut anew counts its end otherwise than the run.
+                let to = span.to.map_or("the end".to_owned(), |to| to.to_string());
+                self.complaints.note(&format!("replayed the numbers from {} to {to}", replayed.began));
                 Ok(None)
             }
             Doing::Look { at, seen } => {

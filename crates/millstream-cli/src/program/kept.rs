@@ -116,6 +116,10 @@ impl<T: Line> Resumable<T> for FileLines<T> {
     type Values = ParsedLines<T>;
     const WAITS: bool = false;
 
+    fn is_at(&self, mark: &FilePlace, position: &Value) -> Option<bool> {
+        self.files.is_at(mark, position)
+    }
+
     fn begin(&self, position: Option<&Value>) -> io::Result<ParsedLines<T>> {
         let (names, complaints) = (self.names.clone(), self.complaints.clone());
         Ok(ParsedLines { lines: self.files.begin(position)?, names, complaints, parsed: PhantomData })

@@ -12,13 +12,10 @@ pub(super) fn upgrade(flags: flags::UpgradeRun) -> Result<Command, String> {
         return of_run(address, flags).map(Command::UpgradeRun);
     }
     let flags::UpgradeRun { check, migrated, dropped, kept, json, old, new } = flags;
-    if !kept.is_empty() {
-        return Err("--keep works only with the address of a run; for plans there is `--migrate`".into());
-    }
     if !check {
         return Err("use --check to compare two plans, or the address of a run, HOST:PORT, to replace its text".into());
     }
-    Ok(Command::Upgrade(Upgrade::of(flags::Upgrade { check, migrated, dropped, json, old, new })))
+    Ok(Command::Upgrade(Upgrade::of(flags::Upgrade { check, migrated, dropped, json, old, new }).keeping(kept)))
 }
 
 #[cfg(feature = "run")]

@@ -55,6 +55,8 @@ mod run_posted;
 mod run_posted_taken_over;
 #[cfg(all(feature = "run", feature = "serve"))]
 mod run_posts;
+#[cfg(feature = "run")]
+mod run_replayed;
 #[cfg(all(feature = "page", feature = "sqlite"))]
 mod run_sqlite;
 #[cfg(all(feature = "page", feature = "sqlite"))]

@@ -359,7 +359,18 @@ fn the_states_of_a_program_are_shown_and_compared() {
     assert!(of_user.as_u64().is_some_and(|sum| sum > 0), "{}", seen.text());
     let seen = scene.millstream("diff a-state b-state", Input::Nothing);
     assert_eq!(seen.code, Some(4), "{}", seen.stderr);
-    assert!(seen.text().starts_with("stage \"sum\", number "), "{}", seen.text());
+    let (place, values) =
+        seen.text().split_once(": ").map(|(a, b)| (a.to_owned(), b.to_owned())).expect("a difference");
+    assert!(place.starts_with("stage \"sum\", number ") && place.ends_with("/Sum/whole"), "{}", seen.text());
+    assert!(place.contains(", /keys/\"user 0\"/all/0/"), "{place}");
+    let sums: Vec<u64> = values.split_whitespace().filter_map(|word| word.parse().ok()).collect();
+    assert!(matches!(sums[..], [one, other] if other == one + 6), "{values}");
+    // Another name of the file is no difference.
+    let text = format!("csv({SCHEMA}, dead: \"bad\") | sum(.qty, by: .user)");
+    fs::copy(scene.path("a.csv"), scene.path("c.csv")).expect("a file");
+    done(&scene, &["--quiet", "-e", &text, "--state", "c-state", "--snapshot-every", "1", "c.csv"]);
+    let seen = scene.millstream("diff a-state c-state", Input::Nothing);
+    assert!(seen.text().starts_with("no difference up to number ") && seen.code == Some(0), "{seen:?}");
     let replayed = scene.millstream("replay a-state --from 0 --to 1", Input::Nothing);
     assert_eq!((replayed.text().as_str(), replayed.code), ("", Some(0)), "{}", replayed.stderr);
 }

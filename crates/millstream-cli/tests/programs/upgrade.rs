@@ -74,3 +74,37 @@ fn a_missing_plan_and_a_missing_check_are_reported() {
         assert!(seen.stderr.contains(why), "{args}: {}", seen.stderr);
     }
 }
+
+/// Plans of texts are judged as a run judges the texts: by their parameters, too.
+#[cfg(feature = "run")]
+#[test]
+fn texts_are_judged_by_their_parameters() {
+    let scene = Scene::new();
+    let text = |by: &str| format!("let rows = jsonl(\"log\"); rows | count(by: {by}) | jsonl(\"n\")");
+    let mut scene = scene.file("one.mill", text(".kind")).file("two.mill", text("{kind, user}"));
+    for name in ["one", "two"] {
+        let planned = scene.millstream(&format!("plan {name}.mill --json"), Input::Nothing);
+        assert_eq!(planned.code, Some(0), "{}", planned.stderr);
+        scene = scene.file(&format!("{name}.json"), planned.text());
+    }
+    let checked = |args: &str| scene.millstream(&format!("upgrade --check one.json {args}"), Input::Nothing);
+    let same = checked("one.json");
+    assert_eq!((&*same.stderr, same.code), ("", Some(0)), "{}", same.text());
+    let seen = checked("two.json");
+    let why = "refused  count: its parameter `by` was `.kind` and is now `{kind, user}`: `keep count` keeps its state \
+               nevertheless\n";
+    assert!(seen.text().contains(why) && seen.code == Some(4), "{}{}", seen.text(), seen.stderr);
+    let kept = checked("two.json --keep count");
+    assert!(kept.text().contains("kept     count, with its state\n") && kept.code == Some(0), "{}", kept.text());
+    let lost = checked("two.json --drop count");
+    assert!(lost.text().contains("dropped  count") && lost.code == Some(0), "{}{}", lost.text(), lost.stderr);
+    let wrong = checked("two.json --migrate count");
+    assert!(wrong.stderr.contains("a text has no migrations") && wrong.code == Some(2), "{}", wrong.stderr);
+    // A plan without its text, as an earlier version wrote it.
+    let mut old: serde_json::Value =
+        serde_json::from_str(&std::fs::read_to_string(scene.path("one.json")).expect("the plan")).expect("JSON");
+    old.as_object_mut().expect("an object").remove("program").expect("the text");
+    let scene = scene.file("old.json", old.to_string());
+    let seen = scene.millstream("upgrade --check old.json two.json", Input::Nothing);
+    assert!(seen.stderr.contains("the parameters of the stages are not judged") && seen.code == Some(0), "{seen:?}");
+}

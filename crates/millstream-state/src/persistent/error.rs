@@ -35,12 +35,23 @@ pub enum JobError {
         /// Why it does not.
         why: String,
     },
-    /// The sink holds less than it claimed at every snapshot that is kept.
+    /// The sink holds less than it claimed at every snapshot that is kept, or at every one with which this version can
+    /// go on.
     SinkHoldsLess {
         /// The number that came next for the sink at the newest of them.
         next: SequenceNumber,
         /// What it holds.
         why: String,
+    },
+    /// A [replay](crate::replay) cannot find a number of the run again, as the source is cut into values in another way
+    /// by now.
+    NotExact {
+        /// The number.
+        number: u64,
+        /// The number of the nearest kept snapshot at or before it: there the states are known.
+        before: Option<u64>,
+        /// The number of the nearest kept snapshot after it.
+        after: Option<u64>,
     },
     /// Numbers should be done again, but the sink cannot give up values: see
     /// [`Persistent::redo`](crate::Persistent::redo).
@@ -77,6 +88,10 @@ impl JobError {
         }
     }
 
+    pub(super) fn holds_less((next, why): (SequenceNumber, String)) -> Self {
+        JobError::SinkHoldsLess { next, why }
+    }
+
     pub(super) fn sink(error: OpenError) -> Self {
         match error {
             OpenError::HoldsLess(why) => JobError::Sink(io::Error::other(why)),
@@ -100,6 +115,19 @@ impl fmt::Display for JobError {
             JobError::OtherVersion { snapshot, why } => write!(f, "snapshot {snapshot} is of another version: {why}"),
             JobError::SinkHoldsLess { next, why } => {
                 write!(f, "the sink holds less than it did when number {next} came next: {why}")
+            }
+            JobError::NotExact { number, before, after } => {
+                write!(
+                    f,
+                    "what the run had at number {number} is not known any more: a number counts blocks, \
+                     and the input is cut into other blocks than when the run read it. "
+                )?;
+                match (before, after) {
+                    (Some(before), Some(after)) => write!(f, "The nearest snapshots are at {before} and {after}"),
+                    (Some(at), None) => write!(f, "The last snapshot is at {at}, and the end can be reached, too"),
+                    (None, Some(at)) => write!(f, "The first snapshot that is kept is at {at}"),
+                    (None, None) => f.write_str("No snapshot is kept"),
+                }
             }
             JobError::SinkStays => f.write_str(
                 "the sink cannot go back, so its numbers cannot be done again: a file can go back, a table cannot",
@@ -131,6 +159,7 @@ impl error::Error for JobError {
             JobError::OtherStates { .. }
             | JobError::OtherVersion { .. }
             | JobError::SinkHoldsLess { .. }
+            | JobError::NotExact { .. }
             | JobError::SinkStays
             | JobError::CannotFollow
             | JobError::LettersTooOld => None,

@@ -33,6 +33,25 @@ impl<T: Item, A: Resumable<T>, B: Resumable<T>> Resumable<T> for Either<A, B> {
         self.as_ref().either(A::repeats, B::repeats)
     }
 
+    fn recounts(&self) -> bool {
+        self.as_ref().either(A::recounts, B::recounts)
+    }
+
+    fn is_at(&self, mark: &Self::Mark, position: &Position) -> Option<bool> {
+        match (self, mark) {
+            (Either::Left(source), Either::Left(mark)) => source.is_at(mark, position),
+            (Either::Right(source), Either::Right(mark)) => source.is_at(mark, position),
+            _ => Some(false),
+        }
+    }
+
+    fn between(&self, from: Option<&Position>, to: &Position) -> io::Result<Self::Values> {
+        Ok(match self {
+            Either::Left(source) => Either::Left(source.between(from, to)?),
+            Either::Right(source) => Either::Right(source.between(from, to)?),
+        })
+    }
+
     fn begin(&self, position: Option<&Position>) -> io::Result<Self::Values> {
         Ok(match self {
             Either::Left(source) => Either::Left(source.begin(position)?),

@@ -10,8 +10,8 @@ use millstream_io::{Failure, Follow, FollowPlace, FollowPlaces, FollowStopper, W
 use rotated::{Rotated, RotatedBytes, rotated_after};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use std::fs;
-use std::io::{self, Chain, Error, ErrorKind, Read};
+use std::fs::{self, File};
+use std::io::{self, Chain, Error, ErrorKind, Read, Seek, SeekFrom};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -132,7 +132,7 @@ impl FollowedFile {
 }
 
 /// A place, as it is stored.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 struct Stored {
     path: PathBuf,
     device: u64,
@@ -160,13 +160,19 @@ pub struct FollowedBytes(Reader);
 enum Reader {
     Named(Follow),
     AfterRest(Box<Rest>),
+    Between(Box<Between>),
 }
+
+/// The bytes between two positions: those of one file, or the rest of a file and the beginning of the one that got its
+/// name.
+type Between = Chain<io::Take<File>, io::Take<File>>;
 
 impl Read for FollowedBytes {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         match &mut self.0 {
             Reader::Named(follow) => follow.read(buffer),
             Reader::AfterRest(rest) => rest.read(buffer),
+            Reader::Between(between) => between.read(buffer),
         }
     }
 }
@@ -208,6 +214,62 @@ impl FollowedFile {
     }
 }
 
+impl FollowedFile {
+    /// Its bytes between two positions. `total` is how many they are, if that is known: then the file may have been
+    /// rotated once between the two.
+    ///
+    /// # Errors
+    ///
+    /// If those bytes cannot be found again: a file is gone or has changed, or was rotated in between.
+    pub fn bytes_between(&self, from: Option<&Value>, to: &Value, total: Option<u64>) -> io::Result<FollowedBytes> {
+        let stored = |position: &Value| Ok::<_, io::Error>(Stored::deserialize(position)?);
+        let from = from.filter(|from| !from.is_null()).map(stored).transpose()?;
+        let rotated = || {
+            let why = "it was rotated between the two snapshots, so the bytes between them are not known any more";
+            named(&self.path, Error::new(ErrorKind::NotFound, why))
+        };
+        if to.is_null() {
+            // There was no file yet.
+            let none = || io::Result::Ok(File::open("/dev/null")?.take(0));
+            let is_empty = from.is_none() && total.is_none_or(|total| total == 0);
+            let between = is_empty.then(none).ok_or_else(rotated)??.chain(none()?);
+            return Ok(FollowedBytes(Reader::Between(Box::new(between))));
+        }
+        let to = stored(to)?;
+        // Without a file at first, it may have been rotated at any time.
+        let is_known = from.is_some() || total.is_some();
+        let from = from.unwrap_or_else(|| Stored { offset: 0, before: String::new(), ..to.clone() });
+        let same = (from.device, from.inode) == (to.device, to.inode);
+        let (mut first, last) = (File::open(self.checked(&from)?)?, File::open(self.checked(&to)?)?);
+        let first_bytes = first.metadata()?.len();
+        let bytes = if same { to.offset.checked_sub(from.offset) } else { first_bytes.checked_sub(from.offset) };
+        let bytes = bytes.filter(|_| is_known && (same || total.is_some())).ok_or_else(rotated)?;
+        let rest = if same { 0 } else { to.offset };
+        if total.is_some_and(|total| total != bytes + rest) {
+            return Err(rotated());
+        }
+        first.seek(SeekFrom::Start(from.offset))?;
+        Ok(FollowedBytes(Reader::Between(Box::new(first.take(bytes).chain(last.take(rest))))))
+    }
+
+    /// The file of a place, if the bytes before the place are the same as then.
+    fn checked(&self, Stored { path, device, inode, offset, before }: &Stored) -> io::Result<PathBuf> {
+        if *path != self.path {
+            let why = format!("its name was {} when the snapshot was taken: follow the same name", path.display());
+            return Err(named(&self.path, Error::new(ErrorKind::InvalidInput, why)));
+        }
+        let there = self.of_inode(*device, *inode)?.ok_or_else(|| self.gone(*inode))?;
+        if *offset > 0 && hash_before(&there, *offset, false)?.as_ref() != Some(before) {
+            let why = format!(
+                "its bytes before byte {offset} have changed since they were read, as in a file that was emptied. What \
+                 was not read of it is lost; a new state directory begins anew"
+            );
+            return Err(named(&there, Error::new(ErrorKind::InvalidData, why)));
+        }
+        Ok(there)
+    }
+}
+
 impl Resumable<Block> for FollowedFile {
     /// The bytes that were passed on.
     type Mark = u64;
@@ -218,10 +280,12 @@ impl Resumable<Block> for FollowedFile {
         false
     }
 
+    fn between(&self, from: Option<&Value>, to: &Value) -> io::Result<FollowedLines> {
+        Ok(self.lines(self.bytes_between(from, to, None)?))
+    }
+
     fn begin(&self, position: Option<&Value>) -> io::Result<FollowedLines> {
-        let blocks = WholeBlocks::lines(self.bytes(position)?);
-        *self.failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(blocks.failure());
-        Ok(FollowedLines { blocks, read: 0 })
+        Ok(self.lines(self.bytes(position)?))
     }
 
     fn position(&self, read: &u64) -> io::Result<Value> {
@@ -242,21 +306,15 @@ impl Resumable<Block> for FollowedFile {
 }
 
 impl FollowedFile {
+    fn lines(&self, bytes: FollowedBytes) -> FollowedLines {
+        let blocks = WholeBlocks::lines(bytes);
+        *self.failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(blocks.failure());
+        FollowedLines { blocks, read: 0 }
+    }
+
     /// A reader from this place on: of the file that has the name, with the rotated files that must be read before it.
     fn found(&self, follow: Follow, stored: Stored) -> io::Result<(Follow, Vec<Rotated>)> {
-        let Stored { path, device, inode, offset, before } = stored;
-        if path != self.path {
-            let why = format!("its name was {} when the snapshot was taken: follow the same name", path.display());
-            return Err(named(&self.path, Error::new(ErrorKind::InvalidInput, why)));
-        }
-        let there = self.of_inode(device, inode)?.ok_or_else(|| self.gone(inode))?;
-        if hash_before(&there, offset, false)? != Some(before) {
-            let why = format!(
-                "its bytes before byte {offset} have changed since they were read, as in a file that was emptied. What \
-                 was not read of it is lost; a new state directory begins anew"
-            );
-            return Err(named(&there, Error::new(ErrorKind::InvalidData, why)));
-        }
+        let (there, offset) = (self.checked(&stored)?, stored.offset);
         if there == self.path {
             return Ok((follow.from_offset(offset), Vec::new()));
         }

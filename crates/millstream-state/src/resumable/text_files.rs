@@ -137,6 +137,13 @@ impl Resumable<Block> for TextFiles {
     type Values = FileBlocks;
     const WAITS: bool = false;
 
+    /// The last block of a file ends where the file ended, and the file may have grown.
+    fn is_at(&self, mark: &FilePlace, position: &Value) -> Option<bool> {
+        let stored = Stored::deserialize(position).ok()?;
+        let file = mark.file.min(self.paths.len().saturating_sub(1));
+        Some((file, mark.offset) == (stored.file, stored.offset))
+    }
+
     fn begin(&self, position: Option<&Value>) -> io::Result<FileBlocks> {
         *self.failure.lock().unwrap_or_else(PoisonError::into_inner) = None;
         let mut blocks = FileBlocks { files: self.clone(), place: FilePlace::default(), current: None };

@@ -3,7 +3,7 @@
 use crate::jobs::{job, numbers};
 use millstream::io::FileSink;
 use millstream::prelude::*;
-use millstream::state::{Cadence, again};
+use millstream::state::{Cadence, JobError, again};
 use std::fs;
 
 #[test]
@@ -107,4 +107,31 @@ fn an_edited_pipeline_goes_on_with_its_states() {
     whole[at..].iter().enumerate().for_each(|number| expected += &with_seen(number));
     assert_eq!(after, expected);
     assert!(before.starts_with(&expected[..whole[..at].concat().len()]));
+}
+
+/// The newest snapshot fits this version, but not the output; the older ones fit the output, but not this version.
+#[test]
+fn an_output_that_holds_less_is_named_before_the_version_of_an_older_snapshot() {
+    let home = tempfile::tempdir().unwrap();
+    let out = home.path().join("out");
+    let lines = || pipeline::<u64>().scan(0_u64, |n, _| (*n, *n += 1).0).named("n").map(|n| format!("{n}\n"));
+    let run = |version: &'static str, refuses: &'static str, most: u64| {
+        let job = job(home.path(), Cadence::Numbers(10)).described_as(version.into());
+        let job = job.judged_by(move |stored| match stored.as_str() {
+            Some(before) if before == refuses => Err("it is too old".to_owned()),
+            _ => Ok(None),
+        });
+        job.run(&lines(), again(numbers(most, None)), FileSink::append(&out))
+    };
+    run("one", "", 50).unwrap();
+    let first = fs::read_to_string(&out).unwrap();
+    run("two", "", 90).unwrap();
+    run("two", "one", 90).unwrap();
+    fs::write(&out, &first[..3]).unwrap();
+    let refused = run("two", "one", 90).unwrap_err();
+    assert!(matches!(refused, JobError::SinkHoldsLess { .. }), "{refused}");
+    assert!(refused.to_string().contains("it has 3 bytes"), "{refused}");
+    // Without an output to blame, the version is.
+    let refused = run("three", "two", 90).unwrap_err();
+    assert!(matches!(refused, JobError::OtherVersion { .. }), "{refused}");
 }

@@ -11,6 +11,7 @@ mod edited;
 mod effects;
 mod elsewhere;
 mod ends;
+mod exact_numbers;
 mod fan_in_jobs;
 mod followed;
 mod following;

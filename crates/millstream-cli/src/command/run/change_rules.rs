@@ -5,7 +5,7 @@ use millstream_mill::{Allowed, Program};
 use std::collections::BTreeSet;
 
 /// Refuses a rule for a stage without a state: a misspelt name would silently have no effect.
-pub(super) fn names_states(old: &Program, next: &Program, allowed: &Allowed) -> Result<(), String> {
+pub(in crate::command) fn names_states(old: &Program, next: &Program, allowed: &Allowed) -> Result<(), String> {
     let states: BTreeSet<String> = old.states().into_iter().chain(next.states()).collect();
     match allowed.keeps.iter().chain(&allowed.drops).find(|name| !states.contains(*name)) {
         None => Ok(()),
@@ -17,7 +17,7 @@ pub(super) fn names_states(old: &Program, next: &Program, allowed: &Allowed) -> 
 }
 
 /// Advice that allows the loss of states, if some would be lost. The message about a changed stage has its own advice.
-pub(super) fn advice(check: &UpgradeCheck) -> &'static str {
+pub(in crate::command) fn advice(check: &UpgradeCheck) -> &'static str {
     let is_lost = |stage: &StageCheck| matches!(&stage.verdict, Verdict::Refused { why } if !why.contains(": `keep "));
     if check.refused().any(is_lost) { "; `--drop STAGE` lets a state be lost" } else { "" }
 }

@@ -135,6 +135,31 @@ struct Stored {
     followed: Option<Position>,
 }
 
+impl<J: Resumable<Block, Mark = JournalPlace>> KeptSources<J> {
+    /// The blocks from a position on, up to another one.
+    fn begin_until(&self, position: Option<&Position>, until: Option<Stored>) -> io::Result<KeptBlocks<J>> {
+        *self.0.of.failure.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        if let Some(why) = &self.0.of.cannot_begin {
+            return Err(Error::other(why.clone()));
+        }
+        let (from, place, places) = (self.0.clone(), Place::default(), Arc::default());
+        let until_dropped = self.0.of.until_dropped.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let current = None;
+        let mut blocks =
+            KeptBlocks { current, from, place, places, until, ended: false, _until_dropped: until_dropped };
+        let Some(position) = position else { return Ok(blocks) };
+        let stored = Stored::deserialize(position)?;
+        if self.0.of.name(stored.file).as_ref() != Some(&stored.path) {
+            let (n, was) = (stored.file + 1, quoted(stored.path.as_ref()));
+            let why = format!("file {n} was {was} when the snapshot was taken: name the same files in the same order");
+            return Err(Error::new(ErrorKind::InvalidInput, why));
+        }
+        blocks.place = Place { file: stored.file, at: stored.at.clone(), before: stored.before, ..Place::default() };
+        blocks.open(Some(&stored))?;
+        Ok(blocks)
+    }
+}
+
 impl<J: Resumable<Block, Mark = JournalPlace>> Resumable<Raw> for KeptSources<J> {
     type Mark = Place;
     type Values = KeptBlocks<J>;
@@ -150,24 +175,22 @@ impl<J: Resumable<Block, Mark = JournalPlace>> Resumable<Raw> for KeptSources<J>
         false
     }
 
+    /// Blocks of other files are cut by the bytes alone.
+    fn recounts(&self) -> bool {
+        self.0.of.followed.is_none()
+    }
+
+    fn is_at(&self, mark: &Place, position: &Position) -> Option<bool> {
+        let Stored { file, at, .. } = Stored::deserialize(position).ok()?;
+        Some(mark.file == file && mark.at == at)
+    }
+
+    fn between(&self, from: Option<&Position>, to: &Position) -> io::Result<KeptBlocks<J>> {
+        self.begin_until(from, Some(Stored::deserialize(to)?))
+    }
+
     fn begin(&self, position: Option<&Position>) -> io::Result<KeptBlocks<J>> {
-        *self.0.of.failure.lock().unwrap_or_else(PoisonError::into_inner) = None;
-        if let Some(why) = &self.0.of.cannot_begin {
-            return Err(Error::other(why.clone()));
-        }
-        let (from, place, places) = (self.0.clone(), Place::default(), Arc::default());
-        let until_dropped = self.0.of.until_dropped.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let mut blocks = KeptBlocks { current: None, from, place, places, ended: false, _until_dropped: until_dropped };
-        let Some(position) = position else { return Ok(blocks) };
-        let stored = Stored::deserialize(position)?;
-        if self.0.of.name(stored.file).as_ref() != Some(&stored.path) {
-            let (n, was) = (stored.file + 1, quoted(stored.path.as_ref()));
-            let why = format!("file {n} was {was} when the snapshot was taken: name the same files in the same order");
-            return Err(Error::new(ErrorKind::InvalidInput, why));
-        }
-        blocks.place = Place { file: stored.file, at: stored.at.clone(), before: stored.before, ..Place::default() };
-        blocks.open(Some(&stored))?;
-        Ok(blocks)
+        self.begin_until(position, None)
     }
 
     fn position(&self, mark: &Place) -> io::Result<Position> {
@@ -203,6 +226,8 @@ pub(super) struct KeptBlocks<J> {
     place: Place,
     /// For each block that was read from the journal but not passed on yet, the place after it.
     places: Arc<Mutex<VecDeque<JournalPlace>>>,
+    /// Where they end, if not at the end of the files.
+    until: Option<Stored>,
     ended: bool,
     /// Dropped after the blocks.
     _until_dropped: Option<SyncSender<()>>,
@@ -214,6 +239,7 @@ impl<J: Resumable<Block, Mark = JournalPlace>> KeptBlocks<J> {
         let Inner { of: Files { reading, files, followed, .. }, journal } = &*self.from;
         let (number, of, name) = &files[self.place.file];
         let at = &self.place.at;
+        let until = self.until.as_ref().filter(|until| until.file == self.place.file);
         let blocks = match (journal, followed) {
             (Some(journal), _) if comes_once(of, name) => {
                 let values = journal.begin(stored.and_then(|stored| stored.journal.as_ref()))?;
@@ -223,11 +249,22 @@ impl<J: Resumable<Block, Mark = JournalPlace>> KeptBlocks<J> {
                 RowBlocks::of(values, reading.failure.clone().unwrap_or_default())
             }
             (_, Some(followed)) if of.follow => {
-                let bytes = followed.bytes(stored.and_then(|stored| stored.followed.as_ref()))?;
+                let from = stored.and_then(|stored| stored.followed.as_ref());
+                let bytes = match until {
+                    None => followed.bytes(from)?,
+                    Some(Stored { at: end, followed: to, .. }) => {
+                        let total = end.offset.checked_sub(at.offset).ok_or_else(out_of_order)?;
+                        followed.bytes_between(from, to.as_ref().unwrap_or(&Position::Null), Some(total))?
+                    }
+                };
                 of.blocks(Counted(bytes), reading.most)
             }
             _ => {
-                let read = opened(of, name, at, self.place.before).map_err(|error| named(name, &error))?;
+                let mut read = opened(of, name, at, self.place.before).map_err(|error| named(name, &error))?;
+                if let Some(until) = until {
+                    let total = until.at.offset.checked_sub(at.offset).ok_or_else(out_of_order)?;
+                    read = Box::new(read.take(total));
+                }
                 of.even_blocks(read, reading.most, at)
             }
         };
@@ -262,6 +299,10 @@ fn opened(of: &SourceOf, name: &OsStr, at: &FilePlace, before: Before) -> io::Re
     file_from(name, at, before)
 }
 
+fn out_of_order() -> Error {
+    Error::new(ErrorKind::InvalidData, "a later snapshot is at an earlier place")
+}
+
 /// Whether the input comes only once, and therefore through the journal.
 fn comes_once(of: &SourceOf, name: &OsStr) -> bool {
     name == "-" || of.listen.is_some()
@@ -294,6 +335,14 @@ impl<J: Resumable<Block, Mark = JournalPlace>> Iterator for KeptBlocks<J> {
                 }
                 if let Some(error) = self.failure() {
                     return self.fail(error);
+                }
+                if let Some(until) = self.until.as_ref().filter(|until| until.file == self.place.file) {
+                    if self.place.at == until.at {
+                        return None;
+                    }
+                    let (.., name) = &self.from.of.files[self.place.file];
+                    let why = "the rows between the two snapshots cannot be read again as they were then";
+                    return self.fail(named(name, &Error::new(ErrorKind::InvalidData, why)));
                 }
                 // The end of the last file is a place in that file: reading goes on there when it has grown.
                 if self.place.file + 1 >= self.from.of.files.len() {
