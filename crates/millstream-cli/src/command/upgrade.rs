@@ -19,6 +19,8 @@ use std::ffi::OsString;
 pub(crate) struct Upgrade {
     json: bool,
     rules: UpgradeRules,
+    /// The rules of the program itself, for plans that differ.
+    declared: UpgradeRules,
     /// Files with plans; `-` is standard input.
     old: OsString,
     new: OsString,
@@ -27,7 +29,13 @@ pub(crate) struct Upgrade {
 impl Upgrade {
     pub(crate) fn of(flags: crate::flags::Upgrade) -> Self {
         let crate::flags::Upgrade { json, migrated, dropped, old, new, check: _ } = flags;
-        Upgrade { json, rules: UpgradeRules { migrated, dropped, ..UpgradeRules::default() }, old, new }
+        let rules = UpgradeRules { migrated, dropped, ..UpgradeRules::default() };
+        Upgrade { json, rules, declared: UpgradeRules::default(), old, new }
+    }
+
+    /// Adds the rules that a program declares: they need not concern these plans.
+    pub(crate) fn declared(self, declared: UpgradeRules) -> Self {
+        Upgrade { declared, ..self }
     }
 
     pub(crate) fn run(self) -> Outcome {
@@ -54,7 +62,13 @@ impl Upgrade {
             complaints.note(&format!("neither plan has a stage {name:?}; the stages are {}", there.join(", ")));
             return Outcome::WrongUse;
         }
-        let check = plans[0].check_upgrade_by(&plans[1], &self.rules);
+        let mut all = self.rules;
+        // A run of the same plan goes on as it is.
+        if plans[0] != plans[1] {
+            all.migrated.extend(self.declared.migrated);
+            all.dropped.extend(self.declared.dropped);
+        }
+        let check = plans[0].check_upgrade_by(&plans[1], &all);
         let text = if self.json { pretty(&check) } else { check.to_string() };
         Output::opened(&complaints, |mut output| {
             output.write(text.as_bytes());
