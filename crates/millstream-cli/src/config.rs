@@ -4,9 +4,7 @@ mod keeping;
 
 #[cfg(feature = "run")]
 pub(crate) use keeping::Judge;
-pub(crate) use keeping::{
-    Doing, GOES_ON, Keep, Seen, other_program, program, stored_flags, whole, with_state, without_state,
-};
+pub(crate) use keeping::{Doing, GOES_ON, Keep, Seen, other_program, stored_flags, whole, with_state, without_state};
 
 use crate::flags::{self, Deploy, StatsFormat};
 use crate::message::quoted;

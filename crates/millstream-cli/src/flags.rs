@@ -25,6 +25,7 @@ mod wc;
 #[cfg(feature = "cluster")]
 pub(crate) use cluster::{Apply, ApplyProgram, Cluster, ClusterCommand, ClusterProgram, Feed, Read, Servers, Worker};
 pub(crate) use evolve::{Evolve, EvolveWorker, ModelName, Transport};
+pub(crate) use examples::COLUMNS;
 pub(crate) use jq::Jq;
 pub(crate) use keeping::{Differ, Keeping, Look, Replay, Snapshots, Upgrade, When};
 #[cfg(feature = "completions")]
@@ -126,7 +127,7 @@ pub(crate) enum Command {
     /// Show the state of a stage at a number, as JSON
     #[command(after_long_help = examples::STATE)]
     State(Look),
-    /// List the snapshots of a state directory; check them, or remove old ones
+    /// List the snapshots of a state directory; check them, remove old ones, or go back to one
     #[command(after_long_help = examples::SNAPSHOTS)]
     Snapshots(Snapshots),
     /// Find the first number at which the states of two runs of one program differ, and the stage

@@ -6,7 +6,7 @@ mod watched;
 pub(crate) use hang_up::when_hung_up;
 pub(crate) use watched::{Watched, is_end};
 
-use crate::message::say;
+use crate::message::say_own;
 use crate::outcome::Outcome;
 use millstream_exec::{Source, Stopper};
 use signal_hook::consts::{SIGINT, SIGTERM};
@@ -107,7 +107,7 @@ impl Interrupts {
         state.when_stopped.iter().for_each(|stop| stop(true));
         if let Some(running) = &state.running {
             for stage in running.unfinished().iter().filter(|stage| stage.in_step != Some(false)) {
-                say(&format!("millstream: stage \"{}\" did not end", stage.stage));
+                say_own(&format!("stage \"{}\" did not end", stage.stage));
             }
         }
         Outcome::Interrupted(first).exit()

@@ -17,6 +17,7 @@ mod hash;
 mod input;
 mod interrupts;
 mod message;
+mod name;
 mod outcome;
 mod output;
 mod panics;

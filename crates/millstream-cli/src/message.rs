@@ -1,6 +1,6 @@
 //! Messages on standard error, and how they quote names.
 
-use crate::progress;
+use crate::{name, progress};
 use millstream_core::Plan;
 use std::ffi::OsStr;
 use std::fmt::Write as _;
@@ -31,7 +31,7 @@ impl Complaints {
 
     /// Prints a message that is not an error, in the name of the program.
     pub(crate) fn note(&self, what: &str) {
-        say(&format!("millstream {}: {what}", self.program));
+        say(&format!("{} {}: {what}", name::said(), self.program));
     }
 
     /// The program that messages name.
@@ -50,6 +50,11 @@ impl Complaints {
 pub(crate) fn say(line: &str) {
     let line = format!("{line}\n");
     let _ = progress::aside(|| io::stderr().write_all(line.as_bytes()));
+}
+
+/// The same, for a message in the name of this process's program.
+pub(crate) fn say_own(what: &str) {
+    say(&format!("{}: {what}", name::said()));
 }
 
 /// How long writing a line may delay a thread that has more to do.

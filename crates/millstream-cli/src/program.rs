@@ -5,15 +5,16 @@ mod clustered;
 mod flags;
 mod kept;
 mod lines;
+mod stored;
 
 use crate::command::verify::{Edge, MOST_SHARDS, verified};
-use crate::command::{Differ, Snapshots, Upgrade, seen_by, show_states};
-use crate::config::Seen;
-use crate::config::{self, Doing, Keep, NUMBERS, RunConfig};
+use crate::command::{Snapshots, Upgrade};
+use crate::config::{self, Keep, NUMBERS, RunConfig};
 use crate::deploy::Runs;
 use crate::flags::{parse, refuse};
 use crate::input::{Names, Opening};
 use crate::message::{Complaints, say_no_shards};
+use crate::name;
 use crate::outcome::Outcome;
 use crate::output::Output;
 use crate::progress::{self, Writes};
@@ -23,10 +24,8 @@ use lines::Lines;
 use millstream_core::model::ModelShape;
 use millstream_core::{Item, Shape, ToOwnedItem, Val, pipeline};
 use millstream_exec::{Everywhere, Feed, Inline, JobExt, Lasting, Migrations, QueueShape, RingShape, RunError, Runner};
-use millstream_state::Span;
 use std::borrow::Cow;
 use std::fmt::Display;
-use std::path::Path;
 use std::process::ExitCode;
 use std::str::FromStr;
 
@@ -63,8 +62,8 @@ impl<B: Item + Display, O> Printed<B> for O where
 ///
 /// Flags and exit codes are those of the `millstream` command: `--deploy model|inline|queues|rings`, `--workers`,
 /// `--ring` (4096 slots unless it says otherwise), `--batch`, `--wait`, `--stats`, `--hash` and so on; 0 done, 1 an
-/// input or output failed and the rest was processed, 2 wrong use, 3 the pipeline failed (`millstream: stage "NAME",
-/// number N: CAUSE`), 4 `verify` or `diff` found a difference, `plan --durable` a state without a name or `upgrade
+/// input or output failed and the rest was processed, 2 wrong use, 3 the pipeline failed (`PROGRAM: stage "NAME", number
+/// N: CAUSE`), 4 `verify` or `diff` found a difference, `plan --durable` a state without a name or `upgrade
 /// --check` a change that would be refused, 130 and 143 drained after a signal.
 ///
 /// **Input.** Every line, without its line end (`\n` or `\r\n`), is parsed by [`FromStr`]. Parsed lines are numbered
@@ -131,6 +130,8 @@ pub struct Program<T, P> {
     keeps: Option<Keeps<P>>,
     /// The migrations of states of its earlier versions.
     migrations: Migrations,
+    /// Its name, if its author has set one.
+    name: Option<String>,
     /// Runs it on a cluster, if the program is lasting.
     #[cfg(feature = "cluster")]
     works: Option<clustered::Works<P>>,
@@ -196,16 +197,42 @@ where
             edges: Vec::new(),
             keeps: None,
             migrations: Migrations::new(),
+            name: None,
             #[cfg(feature = "cluster")]
             works: None,
         }
+    }
+
+    /// Names the program: the default is the name of its file, without an extension. A state directory and an
+    /// application of a cluster belong to the program of this name, and messages begin with it. So a program whose file
+    /// has a version in its name, as `bank-2.0`, needs a name to go on with the state of `bank-1.9`.
+    ///
+    /// ```no_run
+    /// use millstream::{Program, prelude::*};
+    ///
+    /// fn main() -> std::process::ExitCode {
+    ///     let sums = pipeline::<u64>().scan(0, |sum, x| { *sum += x; *sum });
+    ///     Program::new(sums.named("sum")).named("bank").lasting().main()
+    /// }
+    /// ```
+    ///
+    /// ```console
+    /// $ bank-1.9 run --state state orders.txt >> sums
+    /// $ bank-2.0 run --state state orders.txt >> sums
+    /// ```
+    #[must_use]
+    pub fn named(mut self, name: impl Into<String>) -> Self {
+        self.name = Some(name.into());
+        self
     }
 
     /// Makes `run` accept `--state DIR`: a program that is started again goes on where it was, even after a crash, and
     /// the file that it appends to has the lines of one undisturbed run. `state`, `replay` and `snapshots` read such a
     /// directory. On a cluster the program takes snapshots; without them, a worker that starts computes everything
     /// again. Every state of the pipeline must be serializable, and have a [name](millstream_core::Arrow::named):
-    /// `plan --durable` lists those without one. With `--state` the program reads files, not standard input.
+    /// `plan --durable` lists those without one. With `--state` the program reads files to their end, not standard input: to
+    /// follow a growing file, or for standard input with a journal, use
+    /// [`Persistent`](millstream_state::Persistent).
     ///
     /// ```no_run
     /// use millstream::{Program, prelude::*};
@@ -255,11 +282,12 @@ where
 
     /// Runs the subcommand in this process's arguments. Wrong arguments and `--help` end the process.
     #[must_use = "the program's `main` returns it"]
-    pub fn main<B>(self) -> ExitCode
+    pub fn main<B>(mut self) -> ExitCode
     where
         O: Printed<B>,
         B: Item + Display,
     {
+        name::is_own(self.name.take());
         let outcome = match parse::<Flags>().command {
             Command::Run(flags) => self.run(flags),
             Command::Plan(flags) => {
@@ -277,30 +305,15 @@ where
                 resolve::how_to_draw(&flags, NUMBERS).draw(plan, Feed::source::<T, Lines<T>>())
             }
             Command::Verify(flags) => self.verify(flags.names()),
-            Command::Replay(crate::flags::Replay { dir, from, to }) => {
-                self.stored(&dir, Doing::Replay(Span { from, to }))
-            }
-            Command::State(crate::flags::Look { dir, at, stage }) => {
-                let seen = Seen::default();
-                let outcome = self.stored(&dir, Doing::Look { at, seen: seen.clone() });
-                show_states(outcome, &seen, stage)
-            }
-            Command::Diff(crate::flags::Differ { dir, other }) => {
-                let dirs = [config::whole(&dir), config::whole(&other)];
-                Differ { dirs }.run_with(&|dir, at| {
-                    let seen = Seen::default();
-                    let outcome = self.stored(dir, Doing::Look { at: Some(at), seen: seen.clone() });
-                    seen_by(dir, outcome, &seen)
-                })
-            }
-            Command::Snapshots(crate::flags::Snapshots { dir, verify, prune, json }) => {
-                Snapshots { dir, verify, prune, json }.run()
-            }
+            Command::Replay(flags) => self.replay(flags),
+            Command::State(flags) => self.look(flags),
+            Command::Diff(flags) => self.diff(&flags),
+            Command::Snapshots(flags) => Snapshots::of(flags).run(),
             #[cfg(feature = "cluster")]
             Command::Worker(flags) => self.work(*flags),
             #[cfg(feature = "cluster")]
             Command::Cluster(flags) => self.cluster(flags.command),
-            Command::Upgrade(flags) => Upgrade::of(flags).run(),
+            Command::Upgrade(flags) => Upgrade::of(flags).declared(self.migrations.rules()).run(),
         };
         outcome.into()
     }
@@ -336,38 +349,6 @@ where
                 Err(failed) => runs.fail(&failed),
             }
         })
-    }
-
-    /// The run whose state the directory has, for a replay or a look.
-    fn stored<B>(&self, dir: &Path, doing: Doing) -> Outcome
-    where
-        O: Printed<B>,
-        B: Item + Display,
-    {
-        let complaints = Complaints::of("state");
-        let dir = &config::whole(dir);
-        let stored = config::stored_flags::<Flags>(dir).and_then(|flags| match flags.command {
-            Command::Run(OverLines { input, run }) => {
-                let shards = run.tuning.shards;
-                Ok((input.names(), shards, config::run_with_slots(NUMBERS, run)?))
-            }
-            _ => Err("the directory has the state of another command".to_owned()),
-        });
-        match (stored, self.keeps) {
-            (Ok((files, shards, mut config)), Some(run)) => {
-                config.only_looks(dir, doing);
-                let Some(keep) = config.keep.clone() else { return Outcome::WrongUse };
-                self.pipeline.run_on(shards.unwrap_or(1), |pipeline| run(pipeline, config, &keep, files, &complaints))
-            }
-            (Err(why), _) => {
-                complaints.note(&why);
-                Outcome::WrongUse
-            }
-            (Ok(_), None) => {
-                complaints.note("this program keeps no state; its author can add one with `Program::lasting`");
-                Outcome::WrongUse
-            }
-        }
     }
 
     fn verify<B>(self, files: Names) -> Outcome

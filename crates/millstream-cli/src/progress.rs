@@ -3,6 +3,7 @@
 //!
 //! A process has one terminal and one command, and therefore one line.
 
+use crate::name;
 use indicatif::{HumanCount, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use millstream_io::stdio;
 use std::ffi::{OsStr, OsString};
@@ -93,7 +94,7 @@ fn show(program: &str, line: ProgressBar, wide: &str, narrow: &str) {
         let _ = write!(text, "{}/s", HumanCount(state.per_sec() as u64));
     };
     line.set_style(style.tick_chars("-\\|/ ").with_key("speed", speed));
-    line.set_prefix(format!("millstream {program}"));
+    line.set_prefix(format!("{} {program}", name::said()));
     let bar = Bar { line, began: Instant::now(), shown: AtomicBool::new(false), aside: Mutex::default() };
     // A process has one command, so the line is not set yet.
     let _ = BAR.set(bar);

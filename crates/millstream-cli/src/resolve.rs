@@ -106,10 +106,7 @@ pub(crate) fn resolve(flags: flags::Flags) -> Result<Command, String> {
         flags::Command::EvolveWorker(flags) => Ok(Command::EvolveWorker(evolve::worker(flags)?)),
         flags::Command::Replay(flags) => looks::replay(flags).map(Command::Replay),
         flags::Command::State(flags) => looks::look(flags).map(Command::Look),
-        flags::Command::Snapshots(flags) => {
-            let flags::Snapshots { dir, verify, prune, json } = flags;
-            Ok(Command::Snapshots(Snapshots { dir, verify, prune, json }))
-        }
+        flags::Command::Snapshots(flags) => Ok(Command::Snapshots(Snapshots::of(flags))),
         flags::Command::Diff(flags) => looks::diff(flags).map(Command::Differ),
         flags::Command::Upgrade(flags) => upgrade::upgrade(flags),
         flags::Command::Verify(flags) => Ok(Command::Verify(verify(flags)?)),

@@ -82,6 +82,12 @@ impl Migrations {
         self
     }
 
+    /// The same rules for two plans: which states have a migration, which may be lost, and which begin fresh.
+    #[must_use]
+    pub fn rules(&self) -> UpgradeRules {
+        self.rules.for_plans()
+    }
+
     /// The verdict on every stage, without a run.
     #[must_use]
     pub fn check(&self, old: &Plan, new: &Plan) -> UpgradeCheck {

@@ -24,7 +24,8 @@ pub enum StateError {
         holder: String,
     },
     /// The directory is another program's.
-    #[error("{} has the state of the program `{theirs}`, and this is `{ours}`: use another directory", path.display())]
+    #[error("{} has the state of the program `{theirs}`, and this is `{ours}`: use another directory; or, if this is \
+         another version of it, its name (`Program::named`, `StateDir::open`)", path.display())]
     OtherProgram {
         /// The directory.
         path: PathBuf,
@@ -64,6 +65,14 @@ pub enum StateError {
         path: PathBuf,
         /// What is wrong with it.
         why: String,
+    },
+    /// The directory has no whole snapshot with this id.
+    #[error("{} has no whole snapshot {id}: `snapshots` lists those that it has", path.display())]
+    NoSnapshot {
+        /// The directory.
+        path: PathBuf,
+        /// The snapshot's id.
+        id: u64,
     },
     /// The snapshot cannot be saved as it is.
     #[error("cannot save a snapshot in {}: {why}", path.display())]

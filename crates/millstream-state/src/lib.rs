@@ -92,6 +92,7 @@ pub use manifest::{Manifest, Part, PartEntry};
 pub use persistent::Following;
 pub use persistent::{
     Cadence, JobError, JobUpgrader, Persistent, Replayed, Running, Span, Stored, Storer, Upgraded, replay,
+    replay_migrated,
 };
 pub use resumable::{
     Again, FollowedFile, Groups, Places, Position, Recorded, Resumable, TextFiles, again, journaled,

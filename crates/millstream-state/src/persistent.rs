@@ -16,7 +16,7 @@ mod upgrading;
 pub use error::JobError;
 #[cfg(feature = "service")]
 pub use following::Following;
-pub use replay::{Replayed, Span, replay};
+pub use replay::{Replayed, Span, replay, replay_migrated};
 pub use running::{Running, Stored, Storer};
 pub use storing::Cadence;
 pub use upgrading::{JobUpgrader, Upgraded};

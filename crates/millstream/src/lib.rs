@@ -61,7 +61,7 @@
 //! | `object-store` | [`state::store::ObjectStorage`]: snapshots in S3 and other object stores |
 //! | `observe` | [`observe`]: what a run does, and which stage holds it back |
 //! | `otlp` | [`observe::Otlp`]: the same for an OpenTelemetry collector |
-//! | `page` | [`observe::Page`]: the same in the browser, and for Prometheus |
+//! | `page` | [`observe::Page`]: the same in the browser, and for Prometheus; `--page` of a program with `cli` |
 //! | `jq` | [`jq`]: filters in the language of jq |
 //! | `post` | [`net::http::PostSink`]: batches to a URL |
 //! | `postgres` | [`state::postgres`]: tables of PostgreSQL as a sink that goes on after a crash |

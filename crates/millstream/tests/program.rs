@@ -14,9 +14,13 @@ mod numbers;
 #[cfg(feature = "nats")]
 #[path = "../../millstream-cluster/tests/all/server.rs"]
 mod server;
-#[cfg(unix)]
 #[path = "program/taken_over.rs"]
 mod taken_over;
+#[path = "program/versions.rs"]
+mod versions;
+#[cfg(feature = "page")]
+#[path = "program/watched.rs"]
+mod watched;
 
 use millstream::Program;
 use millstream::prelude::*;
@@ -24,6 +28,7 @@ use std::fmt;
 use std::fs;
 use std::io::Write;
 use std::num::ParseIntError;
+use std::os::unix::process::CommandExt;
 use std::process::{Command, ExitCode, Stdio};
 use std::str::FromStr;
 use std::thread;
@@ -40,6 +45,7 @@ fn main() -> ExitCode {
         Ok("picky") => return picky(),
         Ok("narrow") => return narrow(),
         Ok("nameless") => return nameless(),
+        Ok("bank") => return versions::bank(),
         Ok("slow") => return slow(),
         Ok("shy") => return millstream::main(pipeline::<u64>().map(|x| Shy(*x))),
         _ => {}
@@ -59,17 +65,28 @@ fn main() -> ExitCode {
         ("a_panic_before_the_pipeline_runs_is_a_failure", a_panic_before_the_pipeline_runs_is_a_failure),
         ("wrong_use_is_refused", wrong_use_is_refused),
         ("its_state_is_kept_and_a_failure_is_replayed", its_state_is_kept_and_a_failure_is_replayed),
-        #[cfg(unix)]
         (
             "its_output_is_that_of_one_process_however_often_it_is_taken_over",
             taken_over::its_output_is_that_of_one_process_however_often_it_is_taken_over,
         ),
-        #[cfg(unix)]
         ("it_goes_on_if_the_new_process_does_not", taken_over::it_goes_on_if_the_new_process_does_not),
-        #[cfg(unix)]
         (
             "a_new_process_whose_plan_is_refused_does_not_disturb_the_old_one",
             taken_over::a_new_process_whose_plan_is_refused_does_not_disturb_the_old_one,
+        ),
+        (
+            "a_file_of_another_name_goes_on_with_the_state_of_the_named_program",
+            versions::a_file_of_another_name_goes_on_with_the_state_of_the_named_program,
+        ),
+        ("the_tools_of_a_version_use_its_migrations", versions::the_tools_of_a_version_use_its_migrations),
+        (
+            "a_version_goes_back_to_its_snapshot_and_its_output_is_that_of_one_run",
+            versions::a_version_goes_back_to_its_snapshot_and_its_output_is_that_of_one_run,
+        ),
+        #[cfg(feature = "page")]
+        (
+            "its_run_is_watched_also_by_the_process_that_takes_over",
+            watched::its_run_is_watched_also_by_the_process_that_takes_over,
         ),
         #[cfg(feature = "nats")]
         ("it_works_on_a_cluster", clustered::it_works_on_a_cluster),
@@ -151,9 +168,16 @@ fn narrow() -> ExitCode {
 
 const NO_SHARDS: &str = "--shards has no effect: the pipeline has none\n";
 
+/// This program, whose file seems to have this name.
+fn command(file: &str) -> Command {
+    let mut command = Command::new(std::env::current_exe().expect("the path of this program"));
+    command.arg0(file);
+    command
+}
+
 /// The output, the error output, and the exit code.
 fn started(program: &str, args: &str, input: &str) -> (String, String, Option<i32>) {
-    let mut command = Command::new(std::env::current_exe().expect("the path of this program"));
+    let mut command = command(program);
     command.env(AS, program).args(args.split_whitespace());
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().expect("it starts");
@@ -187,15 +211,15 @@ fn it_runs_over_lines_everywhere() {
     let (_, hash, _) = started("lengths", "run --hash", "to be\n\nor");
     assert!(hash.starts_with("hash ") && hash.ends_with(" count 2\n"), "{hash}");
     assert_eq!(started("lengths", "run --hash --deploy model", "to be\n\nor").1, hash);
-    assert_output(started("lengths", "run --shards 2", "a\n"), "1\n", &format!("millstream run: {NO_SHARDS}"), 0);
-    let note = "millstream run: --shards has no effect: the program fixes the shards of its pipeline\n";
+    assert_output(started("lengths", "run --shards 2", "a\n"), "1\n", &format!("lengths run: {NO_SHARDS}"), 0);
+    let note = "picky run: --shards has no effect: the program fixes the shards of its pipeline\n";
     assert_output(started("picky", "run --shards 3", "1\n"), "1\n", note, 0);
     let (_, stats, _) = started("numbers", "run --stats", "1\n2\n");
     assert!(stats.contains("\"name\": \"square\"") && stats.contains("\"values\": 2"), "{stats}");
 }
 
 fn a_line_that_is_no_value_is_reported_and_left_out() {
-    let message = "millstream run: -: line 2 is left out: invalid digit found in string\n";
+    let message = "numbers run: -: line 2 is left out: invalid digit found in string\n";
     assert_output(started("numbers", "run", "1\nx\n3\n"), "1\n10\n", message, 1);
     let dir = tempfile::tempdir().expect("a directory");
     let path = dir.path().join("latin");
@@ -212,7 +236,7 @@ fn it_plans() {
         assert!(text.contains(part), "{part} in {text}");
     }
     let (_, err, code) = started("lengths", "plan --shards 2", "");
-    assert_eq!((err, code), (format!("millstream plan: {NO_SHARDS}"), Some(0)));
+    assert_eq!((err, code), (format!("lengths plan: {NO_SHARDS}"), Some(0)));
     let (json, _, code) = started("lengths", "plan --json --ring 64", "");
     assert_eq!(code, Some(0));
     assert!(json.contains("\"name\": \"length\"") && json.contains("\"capacity\": 64"), "{json}");
@@ -223,8 +247,8 @@ fn a_state_without_a_name_fails_the_check() {
     let plan = started("nameless", "plan", "").0;
     let (text, err, code) = started("nameless", "plan --durable", "");
     let missing = "\
-millstream plan: dedup-1 keeps core::option::Option<u64>: add `.named(\"dedup\")` after its `dedup`
-millstream plan: delay-1 keeps u64: add `.named(\"delay\")` after its `delay`
+nameless plan: dedup-1 keeps core::option::Option<u64>: add `.named(\"dedup\")` after its `dedup`
+nameless plan: delay-1 keeps u64: add `.named(\"delay\")` after its `delay`
 ";
     assert_eq!((text, err.as_str(), code), (plan, missing, Some(4)));
 }
@@ -232,7 +256,7 @@ millstream plan: delay-1 keeps u64: add `.named(\"delay\")` after its `delay`
 fn it_verifies() {
     let numbers: String = (0..300).map(|n| format!("{n}\n")).collect();
     let (text, err, code) = started("numbers", "verify", &numbers);
-    assert_eq!((err.as_str(), code), ("millstream verify: the same on 42 deployments\n", Some(0)));
+    assert_eq!((err.as_str(), code), ("numbers verify: the same on 42 deployments\n", Some(0)));
     let lines: Vec<Vec<&str>> = text.lines().map(|line| line.split(' ').collect()).collect();
     assert_eq!(lines.iter().map(|line| line[0]).collect::<Vec<_>>(), ["square", "sum"]);
     assert!(lines.iter().all(|line| line[1].len() == 16 && line[2] == "300"), "{text}");
@@ -243,7 +267,7 @@ fn it_verifies() {
 
 /// Without edges, every stage may be the cause.
 fn a_hidden_clock_is_found() {
-    let message = "millstream: stage \"last\" or one of \"next\", \"stamp\", which cannot be distinguished, number 0: \
+    let message = "clock: stage \"last\" or one of \"next\", \"stamp\", which cannot be distinguished, number 0: \
                 --deploy model and --deploy inline --ring 1 --batch 1 differ\n";
     assert_output(started("clock", "verify", "1\n2\n"), "", message, 4);
 }
@@ -252,7 +276,7 @@ fn a_failure_is_reported_in_one_line() {
     let input = format!("1\n2\n{}\n4\n", u64::MAX);
     for way in ["", "--deploy inline", "--deploy queues", "--shards 2 --workers 2"] {
         let (_, err, code) = started("numbers", &format!("run {way}"), &input);
-        assert_eq!(err, "millstream: stage \"square\", number 2: panicked: too large\n");
+        assert_eq!(err, "numbers: stage \"square\", number 2: panicked: too large\n");
         assert_eq!(code, Some(3));
     }
     let (_, err, code) = started("numbers", "verify", &input);
@@ -262,15 +286,15 @@ fn a_failure_is_reported_in_one_line() {
 
 fn a_value_that_cannot_be_printed_is_a_failure_everywhere() {
     for way in ["", "--deploy inline", "--deploy queues", "--workers 2"] {
-        let message = "millstream: stage \"sink\", number 1: panicked: not this one\n";
+        let message = "shy: stage \"sink\", number 1: panicked: not this one\n";
         assert_output(started("shy", &format!("run {way}"), "1\n2\n3\n"), "1\n", message, 3);
     }
-    let message = "millstream: the model failed, which knows neither stage nor number: panicked: not this one\n";
+    let message = "shy: the model failed, which knows neither stage nor number: panicked: not this one\n";
     assert_output(started("shy", "run --deploy model", "1\n2\n3\n"), "1\n", message, 3);
 }
 
 fn a_panic_before_the_pipeline_runs_is_a_failure() {
-    let message = "millstream: stage \"source\", number 1: panicked: not this one\n";
+    let message = "picky: stage \"source\", number 1: panicked: not this one\n";
     for command in ["run --deploy inline", "run --deploy queues", "run --workers 2", "verify"] {
         let (_, err, code) = started("picky", command, "1\n2\n3\n");
         assert_eq!((err.as_str(), code), (message, Some(3)), "{command}");
@@ -278,7 +302,7 @@ fn a_panic_before_the_pipeline_runs_is_a_failure() {
     assert_output(
         started("narrow", "verify", "1\n"),
         "",
-        "millstream: the pipeline was not built: panicked: too many shards\n",
+        "narrow: the pipeline was not built: panicked: too many shards\n",
         3,
     );
 }
@@ -297,13 +321,13 @@ fn its_state_is_kept_and_a_failure_is_replayed() {
     let home = tempfile::tempdir().expect("a directory");
     let run = |program: &str, args: &str| {
         let out = fs::OpenOptions::new().append(true).create(true).open(home.path().join("out")).expect("a file");
-        let mut command = Command::new(std::env::current_exe().expect("the path of this program"));
+        let mut command = command("numbers");
         command.env(AS, program).args(args.split_whitespace()).current_dir(&home).stdin(Stdio::null()).stdout(out);
         let output = command.output().expect("it runs");
         (String::from_utf8(output.stderr).expect("text"), output.status.code())
     };
     let looks = |args: &str| {
-        let mut command = Command::new(std::env::current_exe().expect("the path of this program"));
+        let mut command = command("numbers");
         let output =
             command.env(AS, "numbers").args(args.split_whitespace()).current_dir(&home).output().expect("it runs");
         let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("text");

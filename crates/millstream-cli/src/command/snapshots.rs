@@ -2,20 +2,29 @@ use crate::message::Complaints;
 use crate::outcome::Outcome;
 use crate::output::Output;
 use millstream_state::{Manifest, Retention, SnapshotEntry, StateDir, StateError};
-use serde_json::json;
+use serde_json::{Value, json};
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
 /// `snapshots`: lists, checks and removes the snapshots of a state directory.
 #[derive(Debug)]
 pub(crate) struct Snapshots {
-    pub(crate) dir: PathBuf,
-    pub(crate) verify: bool,
-    pub(crate) prune: Option<usize>,
-    pub(crate) json: bool,
+    dir: PathBuf,
+    verify: bool,
+    prune: Option<usize>,
+    /// The id of the snapshot to go back to.
+    back_to: Option<u64>,
+    /// Whether the rows since have been removed from a database.
+    rows_removed: bool,
+    json: bool,
 }
 
 impl Snapshots {
+    pub(crate) fn of(flags: crate::flags::Snapshots) -> Self {
+        let crate::flags::Snapshots { dir, verify, prune, back_to, rows_removed, json } = flags;
+        Snapshots { dir, verify, prune, back_to, rows_removed, json }
+    }
+
     pub(crate) fn run(self) -> Outcome {
         let complaints = Complaints::of("snapshots");
         Output::opened(&complaints, |output| match self.list(output, &complaints) {
@@ -41,6 +50,11 @@ impl Snapshots {
             for removed in locked.prune(keep)? {
                 complaints.note(&format!("removed snapshot {} at number {}", removed.id, removed.at));
             }
+        }
+        if let Some(id) = self.back_to
+            && let Some(refused) = self.go_back(&dir, id, complaints)?
+        {
+            return Ok(refused);
         }
         let mut outcome = Outcome::Done;
         if !self.json {
@@ -68,6 +82,33 @@ impl Snapshots {
         Ok(outcome)
     }
 
+    /// Removes the snapshots that are newer than this one, under the lock. Returns the exit code of a refusal.
+    fn go_back(&self, dir: &StateDir, id: u64, complaints: &Complaints) -> Result<Option<Outcome>, StateError> {
+        let locked = StateDir::open(&self.dir, dir.program())?;
+        let listed = locked.snapshots()?;
+        let whole = listed.iter().filter_map(SnapshotEntry::manifest);
+        let next = |manifest: &Manifest| in_database(&manifest.sink);
+        let held = whole.clone().filter_map(next).max();
+        if let Some(next) = whole.filter(|manifest| manifest.id == id).find_map(next)
+            && held.is_some_and(|held| held > next)
+            && !self.rows_removed
+        {
+            complaints.note(&format!(
+                "--back-to {id}: the output is a database, which keeps the rows of the numbers from {next} on, so the run \
+                 would skip these numbers: remove the rows, set `next = {next}` in the job's row of \
+                 millstream_progress, and add --rows-removed"
+            ));
+            return Ok(Some(Outcome::WrongUse));
+        }
+        for removed in locked.back_to(id)? {
+            complaints.note(&format!("removed snapshot {} at number {}", removed.id, removed.at));
+        }
+        if locked.effects_dir().exists() {
+            complaints.note("the effects since are not performed again: the run gets their recorded answers");
+        }
+        Ok(None)
+    }
+
     fn line(&self, manifest: &Manifest, whole: bool) -> String {
         let Manifest { id, at, output_at, epoch, written_unix_ms, parts, .. } = manifest;
         if self.json {
@@ -87,6 +128,11 @@ impl Snapshots {
         };
         format!("{id:>6} {at:>14} {output:>14} {:>12} {:>10}{checked}\n", manifest.bytes(), age(*written_unix_ms))
     }
+}
+
+/// The number up to which a database holds everything, if this is the claim of one.
+fn in_database(claim: &Value) -> Option<u64> {
+    claim.as_object().filter(|claim| claim.len() == 1)?.get("next")?.as_u64()
 }
 
 /// The age of a snapshot, in words.

@@ -24,6 +24,8 @@ pub(crate) struct Upgrade {
     rules: UpgradeRules,
     /// The stages of a text that keep their states although they have other parameters.
     kept: Vec<String>,
+    /// The rules of the program itself, for plans that differ.
+    declared: UpgradeRules,
     /// Files with plans; `-` is standard input.
     old: OsString,
     new: OsString,
@@ -33,11 +35,16 @@ impl Upgrade {
     pub(crate) fn of(flags: crate::flags::Upgrade) -> Self {
         let crate::flags::Upgrade { json, migrated, dropped, old, new, check: _ } = flags;
         let rules = UpgradeRules { migrated, dropped, ..UpgradeRules::default() };
-        Upgrade { json, rules, kept: Vec::new(), old, new }
+        Upgrade { json, rules, kept: Vec::new(), declared: UpgradeRules::default(), old, new }
     }
 
     pub(crate) fn keeping(self, kept: Vec<String>) -> Self {
         Upgrade { kept, ..self }
+    }
+
+    /// Adds the rules that a program declares: they need not concern these plans.
+    pub(crate) fn declared(self, declared: UpgradeRules) -> Self {
+        Upgrade { declared, ..self }
     }
 
     pub(crate) fn run(self) -> Outcome {
@@ -104,6 +111,12 @@ impl Upgrade {
                  `plan FILE.mill --json` of this version writes them, and a command with the feature `run`",
             );
         }
-        Ok(plans[0].check_upgrade_by(&plans[1], &self.rules))
+        let mut rules = self.rules.clone();
+        // A run of the same plan goes on as it is.
+        if plans[0] != plans[1] {
+            rules.migrated.extend(self.declared.migrated.iter().cloned());
+            rules.dropped.extend(self.declared.dropped.iter().cloned());
+        }
+        Ok(plans[0].check_upgrade_by(&plans[1], &rules))
     }
 }

@@ -17,7 +17,7 @@ pub(crate) use edge::Edge;
 
 use crate::flags::{Program, ProgramName};
 use crate::input::{Joined, Opening};
-use crate::message::{Complaints, one_line, say};
+use crate::message::{Complaints, one_line, say_own};
 use crate::outcome::Outcome;
 use crate::output::Output;
 use crate::{panics, progress};
@@ -137,16 +137,16 @@ impl NotVerified {
     fn report(&self) -> Outcome {
         match self {
             NotVerified::Differs(differs) => {
-                say(&format!("millstream: {differs}"));
+                say_own(&differs.to_string());
                 Outcome::CheckFailed
             }
             NotVerified::NotBuilt(why) => {
-                say(&format!("millstream: the pipeline was not built: {}", one_line(why)));
+                say_own(&format!("the pipeline was not built: {}", one_line(why)));
                 Outcome::PipelineFailed
             }
             NotVerified::Failed(way, error) => {
                 let way = way.map_or(String::new(), |way| format!(" ({way})"));
-                say(&format!("millstream: {}{way}", one_line(&error.to_string())));
+                say_own(&format!("{}{way}", one_line(&error.to_string())));
                 Outcome::PipelineFailed
             }
         }

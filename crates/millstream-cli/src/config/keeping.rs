@@ -3,6 +3,7 @@
 use super::RunConfig;
 use crate::flags::{self, When, shaped};
 use crate::message::quoted;
+use crate::name::program;
 use clap::{CommandFactory, FromArgMatches};
 use millstream_exec::{Migrations, Snapshot};
 use millstream_state::journal::JournalOptions;
@@ -114,12 +115,6 @@ pub(crate) fn keeping(flags: &flags::Run) -> Result<Option<Keep>, String> {
     let (dir, snapshots, migrations) = (dir.clone(), flags.keeping.snapshots.unwrap_or(5), Migrations::new());
     let (take_over, goes_on) = (flags.keeping.take_over, std::env::var_os(GOES_ON).is_some());
     Ok(Some(Keep { dir, cadence, snapshots, journal, doing, take_over, goes_on, migrations, judge: None }))
-}
-
-/// The name of this program's file.
-pub(crate) fn program() -> String {
-    let path = std::env::args_os().next().map(PathBuf::from).unwrap_or_default();
-    path.file_stem().unwrap_or_default().to_string_lossy().into_owned()
 }
 
 /// A run of a command that keeps no state.

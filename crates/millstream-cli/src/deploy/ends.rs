@@ -1,11 +1,11 @@
 //! The end of a command: its reports, and its outcome.
 
 use super::{Failed, Runs};
-use crate::config::{Doing, Keep, StatsTo, program};
+use crate::config::{Doing, Keep, StatsTo};
 use crate::flags::StatsFormat;
-use crate::message::{one_line, quoted, say};
+use crate::message::{one_line, quoted, say, say_own};
 use crate::outcome::Outcome;
-use crate::{output, progress, stats, watching};
+use crate::{name, output, progress, stats, watching};
 use millstream_exec::RunError;
 use millstream_state::JobError;
 
@@ -54,7 +54,7 @@ impl Runs {
                 Outcome::InputOrOutputFailed
             }
             Failed::Run(_) | Failed::Model(_) => {
-                say(&format!("millstream: {why}"));
+                say_own(&why);
                 self.say_replay(failed);
                 Outcome::PipelineFailed
             }
@@ -69,7 +69,7 @@ impl Runs {
     fn say_replay(&self, failed: &Failed) {
         let Some(Keep { dir, doing: Doing::Run { .. }, .. }) = &self.config.keep else { return };
         if let Failed::Run(RunError::Stage { .. }) = failed {
-            say(&format!("millstream: to repeat the failure: {} replay {}", program(), quoted(dir.as_os_str())));
+            say_own(&format!("to repeat the failure: {} replay {}", name::typed(), quoted(dir.as_os_str())));
         }
     }
 

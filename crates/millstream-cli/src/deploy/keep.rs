@@ -29,7 +29,8 @@ use millstream_state::claims::OutputOf;
 use millstream_state::journal::Recovered;
 use millstream_state::journaled;
 use millstream_state::{
-    ClaimingSink, JobError, Persistent, Resumable, Retention, Span, StateDir, Stored, Storer, TextFiles, replay,
+    ClaimingSink, JobError, Persistent, Resumable, Retention, Span, StateDir, Stored, Storer, TextFiles,
+    replay_migrated,
 };
 use offered::{Asked, Of, Offered};
 use serde_json::json;
@@ -68,8 +69,8 @@ fn say_contents(dir: &Path) {
     let is_stored = || StateDir::read(dir).and_then(|dir| dir.snapshots()).is_ok_and(|stored| !stored.is_empty());
     if bytes > 0 && !is_stored() {
         let dir = quoted(dir.as_os_str());
-        crate::message::say(&format!(
-            "millstream: --state: standard output has {bytes} bytes already, and {dir} has no snapshot: \
+        crate::message::say_own(&format!(
+            "--state: standard output has {bytes} bytes already, and {dir} has no snapshot: \
              this run writes all its output, after them"
         ));
     }
@@ -133,6 +134,7 @@ impl Runs {
         K: ClaimingSink<P::Out>,
         L: Sink<P::Out>,
     {
+        let (rings, migrations) = (&self.config.rings, &keep.migrations);
         match &keep.doing {
             Doing::Run { program, job } => {
                 let (dir, taken) = self.own(keep, program, &pipeline.plan())?;
@@ -181,7 +183,7 @@ impl Runs {
             Doing::Replay(span) => {
                 let dir = StateDir::read(&keep.dir).map_err(JobError::State)?;
                 let source = source(&dir);
-                let replayed = replay(&dir, &self.config.rings, pipeline, &source, *span, Looked(Some(shown)))?;
+                let replayed = replay_migrated(&dir, rings, migrations, pipeline, &source, *span, Looked(Some(shown)))?;
                 // A source that is cut anew counts its end otherwise than the run.
                 let to = span.to.map_or("the end".to_owned(), |to| to.to_string());
                 self.complaints.note(&format!("replayed the numbers from {} to {to}", replayed.began));
@@ -195,7 +197,7 @@ impl Runs {
                     None => Some(newest(&dir)?),
                 };
                 let (span, source) = (Span { from: None, to }, source(&dir));
-                let replayed = replay(&dir, &self.config.rings, pipeline, &source, span, Looked::<L>(None))?;
+                let replayed = replay_migrated(&dir, rings, migrations, pipeline, &source, span, Looked::<L>(None))?;
                 seen.put(replayed.snapshot);
                 Ok(None)
             }

@@ -257,13 +257,34 @@ Examples:
       millstream wc --state state log
       millstream state state --at 100 --stage words";
 
-pub(super) const SNAPSHOTS: &str = "\
+/// The columns of `snapshots`.
+macro_rules! columns {
+    () => {
+        "\
+Columns:
+  id      The snapshot, for --back-to
+  number  The number of the source's next value: --at, --from and --to take such numbers
+  output  The number of the sink's next value, or - for the same number
+  bytes   The size of the states
+  age     The time since it was taken"
+    };
+}
+
+pub(crate) const COLUMNS: &str = columns!();
+
+pub(super) const SNAPSHOTS: &str = concat!(
+    columns!(),
+    "
+
 Examples:
       millstream snapshots state
   Check all that is stored:
       millstream snapshots state --verify
   Keep two:
-      millstream snapshots state --prune 2";
+      millstream snapshots state --prune 2
+  Go back to snapshot 54, before the next start:
+      millstream snapshots state --back-to 54"
+);
 
 pub(super) const DIFF: &str = "\
 Examples:

@@ -120,6 +120,14 @@ pub(crate) struct Snapshots {
     /// Remove all but the newest N
     #[arg(long, value_name = "N", value_parser = super::values::at_least_one)]
     pub(crate) prune: Option<usize>,
+    /// Go back to the snapshot with this id, and remove the newer ones: the next run begins there, and cuts its output
+    /// files. It processes the numbers since once more, also those in the journal. Refused while a run has the
+    /// directory, and if the output is a database that has later rows
+    #[arg(long, value_name = "ID", value_parser = whole, conflicts_with = "prune")]
+    pub(crate) back_to: Option<u64>,
+    /// With --back-to: the later rows have been removed from the database, and its next number has been set
+    #[arg(long, requires = "back_to")]
+    pub(crate) rows_removed: bool,
     /// Print JSON, one object a line
     #[arg(long)]
     pub(crate) json: bool,

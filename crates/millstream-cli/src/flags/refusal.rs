@@ -1,8 +1,8 @@
 //! Messages about wrong use, in the name of the program that was used, and the printing of help.
 
 use super::shaped;
-use crate::config::program;
 use crate::message::{cause, say};
+use crate::name;
 use crate::outcome::Outcome;
 use clap::error::{Error, ErrorKind};
 use clap::{ColorChoice, Command, CommandFactory, FromArgMatches, ValueEnum};
@@ -14,16 +14,25 @@ use std::process;
 /// The flags of this process. Wrong flags end it with exit code 2; `--help` and `--version` with 0, or with 1 if the
 /// text cannot be written.
 pub(crate) fn parse<F: CommandFactory + FromArgMatches>() -> F {
-    let mut whole = shaped::<F>().color(colours(env::args_os()));
+    let mut whole = whole::<F>();
     let parsed = whole.try_get_matches_from_mut(env::args_os());
     let parsed =
         parsed.and_then(|mut matches| F::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut whole)));
     parsed.unwrap_or_else(|error| end(&whole, &error))
 }
 
+/// The command line, by the name of this process's program.
+fn whole<F: CommandFactory>() -> Command {
+    let whole = shaped::<F>().color(colours(env::args_os()));
+    match name::own() {
+        Some(name) => whole.name(name).bin_name(name::typed()),
+        None => whole,
+    }
+}
+
 /// Ends the process in the same way as a wrong flag.
 pub(crate) fn refuse<F: CommandFactory>(reason: &str) -> ! {
-    let mut whole = shaped::<F>().color(colours(env::args_os()));
+    let mut whole = whole::<F>();
     whole.build();
     let error = match subcommand() {
         Some(name) if whole.find_subcommand(&name).is_some() => {
@@ -37,8 +46,8 @@ pub(crate) fn refuse<F: CommandFactory>(reason: &str) -> ! {
 
 /// Ends the process because the file of an argument cannot be read, with the exit code of a failed input.
 pub(crate) fn unread(reason: &str) -> ! {
-    let name = subcommand().map_or_else(String::new, |name| format!(" {name}"));
-    say(&format!("{}{name}: {reason}", program()));
+    let command = subcommand().map_or_else(String::new, |command| format!(" {command}"));
+    say(&format!("{}{command}: {reason}", name::said()));
     Outcome::InputOrOutputFailed.exit()
 }
 

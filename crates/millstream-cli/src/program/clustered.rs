@@ -6,22 +6,15 @@ use super::{Line, Printed, Program};
 use crate::command::cluster::{Numbers, Reads, Sorted, TextSegment, Works as Worker, apply, sorted};
 use crate::flags::{self, Apply, ClusterCommand, refuse};
 use crate::message::Complaints;
+use crate::name::program;
 use crate::outcome::Outcome;
 use millstream_cluster::{OnRings, SegmentRunner, Text};
 use millstream_core::{Arrow, Item, Val};
 use millstream_exec::{Everywhere, Lasting, QueueShape, RunsOn};
-use std::env;
 use std::fmt::Display;
-use std::path::Path;
 
 /// Works with a pipeline whose states are serializable.
 pub(super) type Works<P> = fn(P, Worker) -> Outcome;
-
-/// The name of the application's program: the name of this program's file.
-fn name() -> String {
-    let program = env::args_os().next().unwrap_or_default();
-    Path::new(&program).file_name().map_or_else(|| "program".to_owned(), |name| name.to_string_lossy().into_owned())
-}
 
 /// Parses the lines of a text. Reports a line that cannot be parsed, and leaves it out.
 fn read<T: Line>(text: &Text, values: &mut Vec<T>, complaints: &Complaints) {
@@ -48,7 +41,7 @@ where
 {
     let reads = Reads { read: read::<T>, print: print::<B> };
     let segment = TextSegment { on, reads, complaints: worker.complaints.clone() };
-    worker.run(&name(), pipeline, &segment)
+    worker.run(&program(), pipeline, &segment)
 }
 
 /// With snapshots.
@@ -88,7 +81,7 @@ where
             Sorted::ForAny(any) => any.run(),
             Sorted::Apply(flags) => {
                 let numbers = Numbers::try_from(flags).unwrap_or_else(|wrong| refuse::<Flags>(&wrong));
-                apply(&numbers, &name(), &self.pipeline.with_shards(1).plan())
+                apply(&numbers, &program(), &self.pipeline.with_shards(1).plan())
             }
         }
     }

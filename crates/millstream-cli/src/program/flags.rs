@@ -33,7 +33,8 @@ pub(super) enum Command {
     State(Look),
     /// Find the first number at which two runs of this program differ
     Diff(Differ),
-    /// List the snapshots of a state directory; check them, or remove old ones
+    /// List the snapshots of a state directory; check them, remove old ones, or go back to one
+    #[command(after_long_help = crate::flags::COLUMNS)]
     Snapshots(Snapshots),
     #[cfg(feature = "cluster")]
     Worker(Box<Worker>),

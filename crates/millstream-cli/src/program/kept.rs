@@ -24,6 +24,9 @@ impl<T, P> Program<T, P> {
     /// With `--state`, goes on with the states of an earlier version of the program: `migrate` converts the stored
     /// state of the stage with this name, as in [`Persistent::migrate`](millstream_state::Persistent::migrate).
     ///
+    /// `state`, `replay` and `diff` do the same with the snapshots of that version, so they show what this version
+    /// makes of them; and `upgrade --check` knows the migrations, and the states that may be [lost](Program::dropping).
+    ///
     /// ```no_run
     /// use millstream::{Program, prelude::*};
     ///

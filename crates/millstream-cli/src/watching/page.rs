@@ -7,7 +7,7 @@ use crate::config::RunConfig;
 use crate::interrupts::Interrupts;
 use crate::message::{Complaints, cause};
 use crate::outcome::Outcome;
-use crate::progress;
+use crate::{name, progress};
 use millstream_observe::{Page, PageRoutes, Watch};
 #[cfg(feature = "run")]
 use serde_json::Value;
@@ -59,7 +59,7 @@ impl Shown {
     pub(crate) fn open(config: &RunConfig, complaints: &Complaints) -> Option<Self> {
         if let Some(address) = config.page.clone() {
             let routes = PageRoutes::new();
-            routes.name(format!("millstream {}", complaints.program()));
+            routes.name(format!("{} {}", name::said(), complaints.program()));
             routes.bytes(progress::bytes);
             let listens = Listens { address, is_quiet: config.quiet, complaints: complaints.clone() };
             let opened = listens.open(&routes);

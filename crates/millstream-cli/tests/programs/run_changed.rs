@@ -272,3 +272,25 @@ fn a_kept_stage_that_has_changed_is_reported() {
     let wrong = scene.millstream("run p.mill --keep s", Input::Nothing);
     assert!(wrong.stderr.contains("--state") && wrong.code == Some(2), "{}", wrong.stderr);
 }
+
+#[test]
+fn a_rule_for_an_unknown_stage_is_refused_though_nothing_changes() {
+    let scene = Scene::new().file("rows", "{\"n\":1}\n");
+    let run = |state: &str, rule: &str| {
+        let args = format!("run --quiet -e jsonl|sum(.n) --state {state} {rule} rows");
+        let out = File::options().append(true).create(true).open(scene.path(state).with_extension("out"));
+        let mut command = scene.command("millstream", &args);
+        let command = command.stdin(Stdio::null()).stdout(out.expect("a file")).stderr(Stdio::piped());
+        Seen::of(command.spawn().expect("it starts").wait_with_output().expect("it ends"))
+    };
+    assert_eq!(run("state", "").code, Some(0));
+    for (state, rule) in [("state", "--drop nosuch"), ("state", "--keep nosuch"), ("new", "--drop nosuch")] {
+        let refused = run(state, rule);
+        assert!(
+            refused.stderr.contains("no stage \"nosuch\" keeps a state; the stages that do are "),
+            "{}",
+            refused.stderr
+        );
+        assert_eq!(refused.code, Some(2));
+    }
+}

@@ -115,6 +115,43 @@ impl StateDir {
         Ok(whole)
     }
 
+    /// Goes back to the snapshot with this id: checks it whole, removes the newer ones, newest first, and returns them,
+    /// oldest first. The next run of the job begins there. Files that cannot be read stay: a job passes over them.
+    ///
+    /// It changes nothing but snapshots. The run that begins there processes the numbers since again: a source reads
+    /// them again, also from its journal; files are cut, and dead letters since are removed. What cannot be undone
+    /// stays. A [table](crate::claims) keeps the rows that it has, and the job skips their numbers: if another version
+    /// wrote them, remove them first, and set the job's next number. An [effect](crate::effects) is not performed
+    /// again, and has the answer that is recorded.
+    ///
+    /// ```
+    /// use millstream::state::{Saved, StateDir};
+    ///
+    /// # let home = tempfile::tempdir()?;
+    /// # let path = home.path().join("orders");
+    /// let dir = StateDir::open(&path, "orders")?;
+    /// let first = dir.save(&Saved { at: 1000, ..Saved::default() })?;
+    /// let second = dir.save(&Saved { at: 2000, ..Saved::default() })?;
+    /// assert_eq!(dir.back_to(first.id)?, [second]);
+    /// assert_eq!(dir.newest()?, Some(first));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// If there is no such snapshot, or it is damaged: then nothing is removed. If the system refuses, or the directory
+    /// was opened to be read: some may be removed then, the newest ones.
+    pub fn back_to(&self, id: u64) -> Result<Vec<Manifest>, StateError> {
+        let mut whole = entry::whole(self.snapshots()?);
+        let Some(at) = whole.iter().rposition(|manifest| manifest.id == id) else {
+            return Err(StateError::NoSnapshot { path: self.path.clone(), id });
+        };
+        self.verify(&whole[at])?;
+        let newer = whole.split_off(at + 1);
+        self.discard_after(id)?;
+        Ok(newer)
+    }
+
     /// Removes the snapshots that are newer than this one: those of a run that is done again from here.
     pub(crate) fn discard_after(&self, id: u64) -> Result<(), StateError> {
         if let Some(store) = &self.elsewhere {

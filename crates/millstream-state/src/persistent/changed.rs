@@ -153,6 +153,10 @@ pub(super) fn resumed(rings: Rings, snapshot: Snapshot, changed: Option<Changed>
 }
 
 impl Versions {
+    pub(super) fn of(migrations: Migrations) -> Self {
+        Versions { migrations, judge: None }
+    }
+
     /// The version that took a snapshot, if it is another one than that of `plan`.
     ///
     /// # Errors

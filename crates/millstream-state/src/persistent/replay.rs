@@ -5,7 +5,7 @@ use super::{Begins, JobError, Persistent};
 use crate::resumable::{Trail, Trailing};
 use crate::{Manifest, Resumable, SnapshotEntry, StateDir};
 use millstream_core::{Arrow, Item, Val};
-use millstream_exec::{Durable, JobRefExt, Lasting, Rings, Runner, Sink, Snapshot, Source, source};
+use millstream_exec::{Durable, JobRefExt, Lasting, Migrations, Rings, Runner, Sink, Snapshot, Source, source};
 use serde_json::Value;
 use std::collections::VecDeque;
 use std::io;
@@ -36,7 +36,7 @@ pub struct Span {
 
 /// Runs a part of a stored job again, and stores nothing. It begins with the newest snapshot that the [span](Span)
 /// allows; if no such snapshot is kept, at the source's beginning. Pass a sink of its own: the job's sink is not
-/// touched. A replay may run while the job runs.
+/// touched. A replay may run while the job runs. [`replay_migrated`] is for another version of the pipeline.
 ///
 /// A number is the job's own, or there is an error. Where the source [recounts](Resumable::recounts), every number can
 /// be reached. Where it does not, as a followed file, whose cuts depend on when it was read, the replay begins at a
@@ -79,6 +79,48 @@ where
     X: Resumable<T>,
     K: Sink<P::Out>,
 {
+    replay_migrated(dir, rings, &Migrations::new(), pipeline, values, span, sink)
+}
+
+/// As [`replay`], by another version of the pipeline: if an earlier version took the snapshot, the replay begins with
+/// the states that these migrations make of it. Its states and outputs are then those of this version, which the job
+/// may not have had at these numbers.
+///
+/// ```
+/// use millstream::{io::FileSink, prelude::*, state::{Persistent, Span, StateDir, again, replay_migrated}};
+///
+/// # let directory = tempfile::tempdir()?;
+/// # std::env::set_current_dir(&directory)?;
+/// let old = pipeline::<u64>().scan(0_u32, |n, _| { *n += 1; format!("{n}\n") }).named("count");
+/// let job = Persistent::new(Rings::new(), StateDir::open("state", "counts")?);
+/// job.run(&old, again(|| 0..1000), FileSink::append("counts"))?;
+///
+/// let new = pipeline::<u64>().scan(0_u64, |n, _| { *n += 1; format!("{n}\n") }).named("count");
+/// let (state, to) = (StateDir::read("state")?, Span { from: None, to: Some(1000) });
+/// let wider = exec::Migrations::new().migrate_written("count", |old: u32| u64::from(old));
+/// let replayed = replay_migrated(&state, &Rings::new(), &wider, &new, &again(|| 0..1000), to, sink::collect())?;
+/// assert_eq!(replayed.snapshot.json("count")?[0], 1000);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Errors
+///
+/// As [`replay`].
+pub fn replay_migrated<T, P, X, K>(
+    dir: &StateDir,
+    rings: &Rings,
+    migrations: &Migrations,
+    pipeline: &P,
+    values: &X,
+    span: Span,
+    sink: K,
+) -> Result<Replayed<K::Output>, JobError>
+where
+    T: Item,
+    P: Lasting + Arrow<In = Val<T>>,
+    X: Resumable<T>,
+    K: Sink<P::Out>,
+{
     let Span { from, to } = span;
     let most = [from, to].into_iter().flatten().min();
     let plan = pipeline.plan();
@@ -91,7 +133,7 @@ where
     let later = &stored[first.map_or(0, |first| first + 1)..];
     let begins = match first.map(|first| &stored[first]) {
         Some(manifest) => {
-            let changed = Versions::default().changed_from(manifest, &plan)?;
+            let changed = Versions::of(migrations.clone()).changed_from(manifest, &plan)?;
             Begins { changed, ..Persistent::begins(dir, manifest)? }
         }
         // The beginning needs no snapshot.

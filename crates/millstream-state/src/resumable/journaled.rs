@@ -95,6 +95,21 @@ impl JournalPlace {
 /// assert_eq!(std::fs::read_to_string("out")?, "1 a\n2 b\n3 c\n4 d\n");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
+///
+/// Standard input is read on another thread, so it must be `Send`, as a reader of its own around it is. A
+/// `StdinLock` is not:
+///
+/// ```no_run
+/// use millstream::{io::FileSink, prelude::*};
+/// use millstream::state::{Persistent, StateDir, journal::JournalOptions, journaled};
+/// use std::io::{BufRead, BufReader, stdin};
+///
+/// let count = pipeline::<String>().scan(0, |n, line| { *n += 1; format!("{n} {line}\n") }).named("count");
+/// let state = StateDir::open("state", "count")?;
+/// let live = journaled(&state, JournalOptions::default(), || BufReader::new(stdin()).lines().map_while(Result::ok));
+/// Persistent::new(Rings::new(), state).run(&count, live, FileSink::append("out"))?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub fn journaled<F, I>(
     state: &StateDir,
     options: JournalOptions,

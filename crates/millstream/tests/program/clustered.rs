@@ -27,7 +27,7 @@ pub(crate) fn it_works_on_a_cluster() {
     assert_output(
         run("numbers", "worker --quiet", ""),
         "",
-        "millstream: stage \"square\", number 1: panicked: too large\n",
+        "numbers: stage \"square\", number 1: panicked: too large\n",
         3,
     );
     let status = run("numbers", "cluster status", "");

@@ -2,7 +2,7 @@
 
 use super::servers::{Servers, log_failed, servers};
 use crate::flags;
-use crate::message::{Complaints, say};
+use crate::message::Complaints;
 use crate::outcome::Outcome;
 use millstream_cluster::{App, Applied, ApplyError, Streams};
 use millstream_core::Plan;
@@ -71,7 +71,7 @@ pub(crate) fn apply(numbers: &Numbers, program: &str, plan: &Plan) -> Outcome {
                 Applied::Changed => "changed",
                 Applied::Same => "unchanged",
             };
-            say(&format!("millstream cluster: application {name}: {program}, {replicas} replicas: {what}"));
+            complaints.note(&format!("application {name}: {program}, {replicas} replicas: {what}"));
             Outcome::Done
         }
         Err(ApplyError::Other(other)) => {

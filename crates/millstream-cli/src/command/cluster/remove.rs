@@ -2,7 +2,7 @@
 
 use super::servers::{Servers, log_failed};
 use super::status::alive;
-use crate::message::{Complaints, say};
+use crate::message::Complaints;
 use crate::outcome::Outcome;
 use millstream_cluster::App;
 
@@ -35,7 +35,7 @@ impl Remove {
         }
         match log.remove(&App::edges()) {
             Ok(()) => {
-                say(&format!("millstream cluster: application {name} is removed"));
+                complaints.note(&format!("application {name} is removed"));
                 Outcome::Done
             }
             Err(error) => log_failed(&error, &complaints),

@@ -5,7 +5,7 @@ use super::servers::{Servers, log_failed, servers};
 use crate::config;
 use crate::flags;
 use crate::interrupts::Interrupts;
-use crate::message::{Complaints, say};
+use crate::message::{Complaints, say_own};
 use crate::outcome::Outcome;
 use crate::panics;
 use millstream_cluster::{App, JetStream, News, ReplicaError, Segment, SegmentError, Worked, work};
@@ -111,7 +111,7 @@ impl Knows {
             Ok(Worked::Ended) => Outcome::Done,
             Ok(Worked::Stopped) => interrupts.first().map_or(Outcome::Done, Outcome::Interrupted),
             Err(ReplicaError::Segment(SegmentError::Run(error))) => {
-                say(&format!("millstream: {error}"));
+                say_own(&error.to_string());
                 Outcome::PipelineFailed
             }
             Err(error) => {

@@ -95,11 +95,17 @@ impl KeptProgram {
         let text_here = text.read(complaints)?;
         let Some(job) = newest else {
             let program = Program::load(&text_here, shards, false);
-            return Ok(kept(program.map_err(|error| shown_wrong(text, &text_here, error, complaints))?, text_here));
+            let program = program.map_err(|error| shown_wrong(text, &text_here, error, complaints))?;
+            names_states(&program, &program, &allowed).map_err(|why| wrong(&why))?;
+            return Ok(kept(program, text_here));
         };
         let old = program(job)?;
         let next = old.next(&text_here).map_err(|error| shown_wrong(text, &text_here, error, complaints))?;
         if is_of(job, &next) {
+            // A run that began with another text may be started again with the rule for its change.
+            if !changed {
+                names_states(&old, &next, &allowed).map_err(|why| wrong(&why))?;
+            }
             return Ok(kept(next, text_here));
         }
         names_states(&old, &next, &allowed).map_err(|why| wrong(&why))?;
