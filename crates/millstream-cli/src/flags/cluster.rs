@@ -150,9 +150,13 @@ pub(crate) struct Feed {
 pub(crate) struct Read {
     #[command(flatten)]
     pub(crate) servers: Servers,
-    /// Begin with this batch
-    #[arg(long, value_name = "N", value_parser = at_least_one, default_value_t = 1)]
-    pub(crate) from: usize,
+    /// Begin with this batch; it is an error if it was dropped [default: the first that is kept]
+    #[arg(long, value_name = "N", value_parser = at_least_one)]
+    pub(crate) from: Option<usize>,
+    /// Keep the place in this file, and go on there, exactly: standard output is a file opened with `>>`, and is cut to
+    /// what this file notes. `--from` is for the first start
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) position: Option<PathBuf>,
     /// Print only what is there now, instead of waiting for the end of the output
     #[arg(long)]
     pub(crate) so_far: bool,
