@@ -13,8 +13,9 @@ use std::time::Duration;
 ///
 /// Start the same command on as many machines as you like. One worker appends to the output; the others compute the
 /// same, and take over if it dies. A worker beyond the number of replicas waits for a place. It does not listen, and
-/// connects to the servers alone. It exits with 0 when the output is complete, 3 if the pipeline failed, and 4 if the
-/// output edge has other bytes than it computed
+/// connects to the servers alone. It exits with 0 when the output is complete, 2 if this is another pipeline than the
+/// application's or the newest snapshot does not fit it, 3 if the pipeline failed, and 4 if the output edge has other
+/// bytes than it computed; after these it is of no use to start it again
 #[derive(Debug, Args)]
 #[command(after_long_help = WORKER)]
 pub(crate) struct Worker {
@@ -47,7 +48,8 @@ pub(crate) enum ClusterCommand<A: Args> {
     Feed(Feed),
     /// Print the output edge, until its end
     Read(Read),
-    /// Show the replicas, how far they are, the edges and their leaders; exit with 4 if a replica has diverged
+    /// Show the replicas, how far they are, the edges and their leaders; exit with 4 if one has stopped with an
+    /// alarm
     Status(Status),
     /// End the input, and wait until the output is complete
     Drain(Drain),
