@@ -107,6 +107,10 @@ pub(crate) struct Apply {
     /// the capacity if that is less]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) snapshot_every: Option<u64>,
+    /// Set this program's pipeline although the application has another one. It must compute the same output: a worker
+    /// that computes another one stops with exit code 4, and one that a snapshot does not fit with 2
+    #[arg(long)]
+    pub(crate) force: bool,
 }
 
 /// A plan for one of the command's own programs.

@@ -6,6 +6,7 @@ use crate::message::{Complaints, say};
 use crate::outcome::Outcome;
 use millstream_cluster::{App, Applied, ApplyError, Streams};
 use millstream_core::Plan;
+use millstream_core::plan::Stage;
 
 /// The default number of batches between two snapshots.
 const SNAPSHOT_EVERY: u64 = 256;
@@ -18,13 +19,14 @@ pub(crate) struct Numbers {
     copies: usize,
     capacity: u32,
     snapshot_every: u64,
+    force: bool,
 }
 
 impl TryFrom<flags::Apply> for Numbers {
     type Error = String;
 
     fn try_from(flags: flags::Apply) -> Result<Self, String> {
-        let flags::Apply { servers: asked, replicas, copies, capacity, snapshot_every } = flags;
+        let flags::Apply { servers: asked, replicas, copies, capacity, snapshot_every, force } = flags;
         let most = u64::from(capacity) / 4;
         let snapshot_every = snapshot_every.unwrap_or_else(|| SNAPSHOT_EVERY.min(u64::from(capacity) / 8).max(1));
         if snapshot_every > most {
@@ -33,18 +35,24 @@ impl TryFrom<flags::Apply> for Numbers {
                  drop any: use at most {most}, or raise --capacity"
             ));
         }
-        Ok(Numbers { servers: servers(asked)?, replicas, copies, capacity, snapshot_every })
+        Ok(Numbers { servers: servers(asked)?, replicas, copies, capacity, snapshot_every, force })
     }
 }
 
 /// The lines that distinguish the stages of a plan from those of another plan.
 pub(crate) fn stages(plan: &Plan) -> Vec<String> {
-    plan.stages.iter().map(|stage| format!("{} {}", stage.name, stage.kind)).collect()
+    let line = |stage: &Stage| {
+        let Stage { name, kind, state, keys, .. } = stage;
+        let state = state.as_ref().map(|state| format!(", state {} version {}", state.type_name, state.version));
+        let keys = keys.map(|most| format!(", at most {most} keys"));
+        format!("{name} {kind}{}{}", state.unwrap_or_default(), keys.unwrap_or_default())
+    };
+    plan.stages.iter().map(line).collect()
 }
 
 pub(crate) fn apply(numbers: &Numbers, program: &str, plan: &Plan) -> Outcome {
     let complaints = Complaints::of("cluster");
-    let Numbers { servers, replicas, copies, capacity, snapshot_every } = numbers;
+    let Numbers { servers, replicas, copies, capacity, snapshot_every, force } = numbers;
     let app = App {
         program: program.to_owned(),
         stages: stages(plan),
@@ -61,10 +69,10 @@ pub(crate) fn apply(numbers: &Numbers, program: &str, plan: &Plan) -> Outcome {
     let name = &servers.access.app;
     // The streams first, and those of no other pipeline: the plan has only numbers that they have.
     let resized = App::read(&log).map_err(ApplyError::from).and_then(|there| {
-        there.map_or(Ok(()), |there| there.check(program, &app.stages))?;
+        there.filter(|_| !force).map_or(Ok(()), |there| there.check(program, &app.stages))?;
         Ok(log.resize(&streams)?)
     });
-    match resized.and_then(|()| app.apply(&log)) {
+    match resized.and_then(|()| if *force { app.replace(&log) } else { app.apply(&log) }) {
         Ok(applied) => {
             let what = match applied {
                 Applied::Made => "made",
@@ -75,7 +83,10 @@ pub(crate) fn apply(numbers: &Numbers, program: &str, plan: &Plan) -> Outcome {
             Outcome::Done
         }
         Err(ApplyError::Other(other)) => {
-            complaints.complain(&format!("{name}: {other}; take another name, or remove it with `cluster rm`"));
+            complaints.complain(&format!(
+                "{name}: {other}; take another name, or remove it with `cluster rm`; if this program computes the \
+                 same, write --force"
+            ));
             Outcome::WrongUse
         }
         Err(ApplyError::Log(error)) => log_failed(&error, &complaints),

@@ -79,7 +79,11 @@ impl Knows {
     pub(super) fn run<S: Segment + Clone>(self, program: &str, plan: &Plan, segment: &S) -> Outcome {
         let Knows { works: Works { servers, quiet, complaints, .. }, log, app } = self;
         if let Err(other) = app.check(program, &stages(plan)) {
-            complaints.complain(&format!("{}: {other}", servers.access.app));
+            complaints.complain(&format!(
+                "{}: {other}: start the program of which `cluster apply` made the application, or make another \
+                 application of this one",
+                servers.access.app
+            ));
             return Outcome::WrongUse;
         }
         panics::quiet_in_pipelines();
