@@ -205,8 +205,18 @@ fn the_numbers_of_an_application_change_with_its_streams() {
     };
     cluster.done("cluster apply wc --app a --capacity 16", b"");
     cluster.done("cluster feed --app a --batch 1", lines(12).as_bytes());
-    for (capacity, replicas) in [(64, 3), (64, 2), (8, 2)] {
-        cluster.done(&format!("cluster apply wc --app a --capacity {capacity} --replicas {replicas}"), b"");
+    for (capacity, replicas, says) in [
+        (
+            64,
+            3,
+            "changed: `--replicas` was 2, and is 3; `--capacity` was 16, and is 64; `--snapshot-every` was 2, and is 8",
+        ),
+        (64, 2, "changed: `--replicas` was 3, and is 2\n"),
+        (8, 2, "changed: `--capacity` was 64, and is 8; `--snapshot-every` was 8, and is 1\n"),
+    ] {
+        let args = format!("cluster apply wc --app a --capacity {capacity} --replicas {replicas}");
+        let applied = cluster.done(&args, b"");
+        assert!(applied.stderr.contains(says), "{}", applied.stderr);
         let status = status();
         assert_eq!(status["replicas"], replicas);
         for edge in ["input", "output"] {

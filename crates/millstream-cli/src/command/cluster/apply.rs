@@ -50,6 +50,23 @@ pub(crate) fn stages(plan: &Plan) -> Vec<String> {
     plan.stages.iter().map(line).collect()
 }
 
+/// What another plan changes, by its flags: a flag that is left out is its default, and not what it was.
+fn changes(was: &App, is: &App) -> String {
+    let numbers = |app: &App| {
+        let App { replicas, copies, capacity, snapshot_every, .. } = app;
+        [
+            ("--replicas", u64::from(*replicas)),
+            ("--copies", *copies as u64),
+            ("--capacity", u64::from(*capacity)),
+            ("--snapshot-every", *snapshot_every),
+        ]
+    };
+    let pairs = numbers(was).into_iter().zip(numbers(is)).filter(|(was, is)| was != is);
+    let changed = pairs.map(|((flag, was), (_, is))| format!("`{flag}` was {was}, and is {is}"));
+    let pipeline = (was.check(&is.program, &is.stages).is_err()).then(|| "another pipeline".to_owned());
+    changed.chain(pipeline).collect::<Vec<_>>().join("; ")
+}
+
 pub(crate) fn apply(numbers: &Numbers, program: &str, plan: &Plan) -> Outcome {
     let complaints = Complaints::of("cluster");
     let Numbers { servers, replicas, copies, capacity, snapshot_every, force } = numbers;
@@ -69,15 +86,18 @@ pub(crate) fn apply(numbers: &Numbers, program: &str, plan: &Plan) -> Outcome {
     let name = &servers.access.app;
     // The streams first, and those of no other pipeline: the plan has only numbers that they have.
     let resized = App::read(&log).map_err(ApplyError::from).and_then(|there| {
-        there.filter(|_| !force).map_or(Ok(()), |there| there.check(program, &app.stages))?;
-        Ok(log.resize(&streams)?)
+        there.iter().filter(|_| !force).try_for_each(|there| there.check(program, &app.stages))?;
+        log.resize(&streams)?;
+        Ok(there)
     });
-    match resized.and_then(|()| if *force { app.replace(&log) } else { app.apply(&log) }) {
-        Ok(applied) => {
-            let what = match applied {
-                Applied::Made => "made",
-                Applied::Changed => "changed",
-                Applied::Same => "unchanged",
+    let applied = resized.and_then(|there| Ok((if *force { app.replace(&log) } else { app.apply(&log) }?, there)));
+    match applied {
+        Ok((applied, there)) => {
+            let what = match (applied, there) {
+                (Applied::Changed, Some(there)) => format!("changed: {}", changes(&there, &app)),
+                (Applied::Changed, None) => "changed".to_owned(),
+                (Applied::Made, _) => "made".to_owned(),
+                (Applied::Same, _) => "unchanged".to_owned(),
             };
             say(&format!("millstream cluster: application {name}: {program}, {replicas} replicas: {what}"));
             Outcome::Done
@@ -94,5 +114,20 @@ pub(crate) fn apply(numbers: &Numbers, program: &str, plan: &Plan) -> Outcome {
             complaints.complain(&error.to_string());
             Outcome::InputOrOutputFailed
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_changes_is_said_by_its_flag() {
+        let program = "words".to_owned();
+        let was = App { program, stages: vec![], replicas: 2, copies: 3, capacity: 64, snapshot_every: 8 };
+        let is = App { replicas: 3, copies: 1, ..was.clone() };
+        assert_eq!(changes(&was, &is), "`--replicas` was 2, and is 3; `--copies` was 3, and is 1");
+        let is = App { stages: vec!["sum scan".to_owned()], ..was.clone() };
+        assert_eq!(changes(&was, &is), "another pipeline");
     }
 }
