@@ -12,7 +12,8 @@ const KEY: &str = "app";
 pub struct App {
     /// The program's name, as its workers know it.
     pub program: String,
-    /// Its stages, each with its kind and its state: they distinguish this pipeline from another one.
+    /// Its stages, each with its kind, its state's type and version, and the most keys of a state by key: they
+    /// distinguish this pipeline from another one. Closures are not among them.
     pub stages: Vec<String>,
     /// How many workers compute everything, one of which appends.
     pub replicas: u32,
@@ -79,11 +80,26 @@ impl App {
     ///
     /// If another pipeline has its name.
     pub fn apply<L: Log>(&self, log: &L) -> Result<Applied, ApplyError> {
+        self.put(log, |app| app.check(&self.program, &self.stages))
+    }
+
+    /// As [`apply`](App::apply), and sets its pipeline to this one, which computes the same by other stages or types.
+    /// What cannot go on is refused later: a worker whose program does not fit the newest snapshot, or that computes
+    /// another output than the edge has.
+    ///
+    /// # Errors
+    ///
+    /// If the log does not answer, or another process applies a plan at the same time.
+    pub fn replace<L: Log>(&self, log: &L) -> Result<Applied, ApplyError> {
+        self.put(log, |_| Ok(()))
+    }
+
+    fn put<L: Log>(&self, log: &L, check: impl Fn(&App) -> Result<(), OtherPipeline>) -> Result<Applied, ApplyError> {
         let (revision, applied) = match record(log)? {
             None => (0, Applied::Made),
             Some((app, _)) if app == *self => return Ok(Applied::Same),
             Some((app, revision)) => {
-                app.check(&self.program, &self.stages)?;
+                check(&app)?;
                 (revision, Applied::Changed)
             }
         };

@@ -47,6 +47,10 @@ fn main() -> ExitCode {
         Ok("nameless") => return nameless(),
         Ok("bank") => return versions::bank(),
         Ok("slow") => return slow(),
+        #[cfg(feature = "nats")]
+        Ok("sums-1") => return clustered::sums_1(),
+        #[cfg(feature = "nats")]
+        Ok("sums-2") => return clustered::sums_2(),
         Ok("shy") => return millstream::main(pipeline::<u64>().map(|x| Shy(*x))),
         _ => {}
     }
@@ -90,6 +94,8 @@ fn main() -> ExitCode {
         ),
         #[cfg(feature = "nats")]
         ("it_works_on_a_cluster", clustered::it_works_on_a_cluster),
+        #[cfg(feature = "nats")]
+        ("another_pipeline_is_refused_on_a_cluster", clustered::another_pipeline_is_refused_on_a_cluster),
         #[cfg(feature = "nats")]
         ("it_works_on_a_cluster_that_encrypts", clustered::it_works_on_a_cluster_that_encrypts),
     ];

@@ -13,8 +13,9 @@ use std::time::Duration;
 ///
 /// Start the same command on as many machines as you like. One worker appends to the output; the others compute the
 /// same, and take over if it dies. A worker beyond the number of replicas waits for a place. It does not listen, and
-/// connects to the servers alone. It exits with 0 when the output is complete, 3 if the pipeline failed, and 4 if the
-/// output edge has other bytes than it computed
+/// connects to the servers alone. It exits with 0 when the output is complete, 2 if this is another pipeline than the
+/// application's or the newest snapshot does not fit it, 3 if the pipeline failed, and 4 if the output edge has other
+/// bytes than it computed; after these it is of no use to start it again
 #[derive(Debug, Args)]
 #[command(after_long_help = WORKER)]
 pub(crate) struct Worker {
@@ -47,7 +48,8 @@ pub(crate) enum ClusterCommand<A: Args> {
     Feed(Feed),
     /// Print the output edge, until its end
     Read(Read),
-    /// Show the replicas, how far they are, the edges and their leaders; exit with 4 if a replica has diverged
+    /// Show the replicas, how far they are, the edges and their leaders; exit with 4 if one has stopped with an
+    /// alarm
     Status(Status),
     /// End the input, and wait until the output is complete
     Drain(Drain),
@@ -105,6 +107,10 @@ pub(crate) struct Apply {
     /// the capacity if that is less]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) snapshot_every: Option<u64>,
+    /// Set this program's pipeline although the application has another one. It must compute the same output: a worker
+    /// that computes another one stops with exit code 4, and one that a snapshot does not fit with 2
+    #[arg(long)]
+    pub(crate) force: bool,
 }
 
 /// A plan for one of the command's own programs.
@@ -150,9 +156,13 @@ pub(crate) struct Feed {
 pub(crate) struct Read {
     #[command(flatten)]
     pub(crate) servers: Servers,
-    /// Begin with this batch
-    #[arg(long, value_name = "N", value_parser = at_least_one, default_value_t = 1)]
-    pub(crate) from: usize,
+    /// Begin with this batch; it is an error if it was dropped [default: the first that is kept]
+    #[arg(long, value_name = "N", value_parser = at_least_one)]
+    pub(crate) from: Option<usize>,
+    /// Keep the place in this file, and go on there, exactly: standard output is a file opened with `>>`, and is cut to
+    /// what this file notes. `--from` is for the first start
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) position: Option<PathBuf>,
     /// Print only what is there now, instead of waiting for the end of the output
     #[arg(long)]
     pub(crate) so_far: bool,

@@ -118,6 +118,29 @@ fn wc_and_uppercase_have_the_bytes_of_one_machine() {
 }
 
 #[test]
+fn a_feed_that_has_fed_all_and_is_started_again_has_nothing_to_do() {
+    let test = "a_feed_that_has_fed_all_and_is_started_again_has_nothing_to_do";
+    let Some(cluster) = Cluster::start(test, "") else { return };
+    cluster.done("cluster apply wc --app a", b"");
+    let feed = "cluster feed --app a --resume --end --batch 3";
+    cluster.done(feed, b"to be\nor not");
+    let again = cluster.done(feed, b"to be\nor not");
+    assert!(
+        again.stderr.contains("--resume: the edge has all 12 bytes of this input, and its end"),
+        "{}",
+        again.stderr
+    );
+    for (input, says) in [
+        ("to be\nor not to be", "the input of the application has ended, at byte 12: nothing can be appended"),
+        ("to be\n", "--resume: this input is 6 bytes shorter than what the edge already got"),
+    ] {
+        let seen = cluster.run(feed, input.as_bytes());
+        assert_eq!(seen.code, Some(1), "{}", seen.stderr);
+        assert!(seen.stderr.contains(says), "{}", seen.stderr);
+    }
+}
+
+#[test]
 fn what_is_wrong_is_said() {
     let Some(cluster) = Cluster::start("what_is_wrong_is_said", "") else { return };
     cluster.done("cluster apply wc --app a --capacity 8", b"");
@@ -182,8 +205,18 @@ fn the_numbers_of_an_application_change_with_its_streams() {
     };
     cluster.done("cluster apply wc --app a --capacity 16", b"");
     cluster.done("cluster feed --app a --batch 1", lines(12).as_bytes());
-    for (capacity, replicas) in [(64, 3), (64, 2), (8, 2)] {
-        cluster.done(&format!("cluster apply wc --app a --capacity {capacity} --replicas {replicas}"), b"");
+    for (capacity, replicas, says) in [
+        (
+            64,
+            3,
+            "changed: `--replicas` was 2, and is 3; `--capacity` was 16, and is 64; `--snapshot-every` was 2, and is 8",
+        ),
+        (64, 2, "changed: `--replicas` was 3, and is 2\n"),
+        (8, 2, "changed: `--capacity` was 64, and is 8; `--snapshot-every` was 8, and is 1\n"),
+    ] {
+        let args = format!("cluster apply wc --app a --capacity {capacity} --replicas {replicas}");
+        let applied = cluster.done(&args, b"");
+        assert!(applied.stderr.contains(says), "{}", applied.stderr);
         let status = status();
         assert_eq!(status["replicas"], replicas);
         for edge in ["input", "output"] {

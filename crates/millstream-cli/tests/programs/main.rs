@@ -12,6 +12,8 @@ mod cluster;
 mod cluster_encrypted;
 #[cfg(feature = "cluster")]
 mod cluster_logins;
+#[cfg(feature = "cluster")]
+mod cluster_read;
 mod copying;
 mod decompress;
 mod deployments;

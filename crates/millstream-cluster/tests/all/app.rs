@@ -48,6 +48,9 @@ fn a_plan_is_made_once_changed_and_not_replaced() {
         "the application runs a different pipeline: its stage is none, where this program has \"sum scan\""
     );
     assert_eq!(App::read(&log), Ok(Some(app(3))));
+    // Said to compute the same.
+    assert_eq!(other.replace(&log), Ok(Applied::Changed));
+    assert_eq!(App::read(&log), Ok(Some(other)));
 }
 
 #[test]

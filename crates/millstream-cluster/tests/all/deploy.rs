@@ -89,6 +89,30 @@ fn the_compose_file_and_the_unit_start_the_same_worker() {
     assert_eq!(sections, ["[Unit]", "[Service]", "[Install]"]);
 }
 
+/// The configuration of three servers in the book's chapter: one that a server takes, and that of the file.
+#[cfg(feature = "nats")]
+#[test]
+fn the_chapters_configuration_is_that_of_the_file() {
+    let chapter = text("../docs/book/src/beyond-one-machine.md");
+    let (_, block) = chapter.split_once("```text\nserver_name: a\n").unwrap();
+    let (block, _) = block.split_once("```").unwrap();
+    let (file, names) = (text("nats.conf"), [("a:", "nats-0:"), ("b:", "nats-1:"), ("c:", "nats-2:")]);
+    for line in block.lines().filter(|line| !line.contains("store_dir")) {
+        let line = names
+            .iter()
+            .fold(line.to_owned(), |line, (ours, theirs)| line.replace(&format!("//{ours}"), &format!("//{theirs}")));
+        assert!(file.lines().any(|of_file| of_file == line), "{line}");
+    }
+    assert!(block.contains("jetstream {\n  store_dir: \"/var/lib/nats\"\n  sync_interval: always\n}\n"), "{block}");
+    assert!(chapter.contains("/blob/main/deploy/nats.conf)"));
+    let Some(program) = crate::server::program("the_chapters_configuration_is_that_of_the_file") else { return };
+    let dir = tempfile::tempdir().unwrap();
+    let config = dir.path().join("nats.conf");
+    std::fs::write(&config, format!("server_name: a\n{block}")).unwrap();
+    let checked = std::process::Command::new(program).arg("-t").arg("-c").arg(&config).output().unwrap();
+    assert!(checked.status.success(), "{}", String::from_utf8_lossy(&checked.stderr));
+}
+
 #[cfg(feature = "nats")]
 #[test]
 fn the_servers_configuration_is_one_and_syncs() {

@@ -3,6 +3,26 @@
 use crate::certificates::Certificates;
 use crate::server::Server;
 use crate::{assert_output, started};
+use millstream::Program;
+use millstream::prelude::*;
+use std::process::ExitCode;
+
+/// Sums, in one version and in the next, whose state has another type.
+pub(crate) fn sums_1() -> ExitCode {
+    let sum = |sum: &mut u64, x: &u64| {
+        *sum += x;
+        *sum
+    };
+    Program::new(pipeline::<u64>().scan(0, sum).named("sum")).lasting().main()
+}
+
+pub(crate) fn sums_2() -> ExitCode {
+    let sum = |(sum, count): &mut (u64, u64), x: &u64| {
+        (*sum, *count) = (*sum + x, *count + 1);
+        *sum
+    };
+    Program::new(pipeline::<u64>().scan((0, 0), sum).named("sum")).lasting().main()
+}
 
 pub(crate) fn it_works_on_a_cluster() {
     let Some(server) = Server::start("it_works_on_a_cluster") else { return };
@@ -32,6 +52,38 @@ pub(crate) fn it_works_on_a_cluster() {
     );
     let status = run("numbers", "cluster status", "");
     assert!(status.0.contains("alarm: replica 0: stage \"square\", number 1: panicked: too large\n"), "{}", status.0);
+    assert_eq!(status.2, Some(4), "{}", status.1);
+}
+
+pub(crate) fn another_pipeline_is_refused_on_a_cluster() {
+    let Some(server) = Server::start("another_pipeline_is_refused_on_a_cluster") else { return };
+    let run = |program: &str, args: &str, input: &str| {
+        started(program, &format!("{args} --nats {} --app sums", server.url()), input)
+    };
+    assert_eq!(run("sums-1", "cluster apply --snapshot-every 1", "").2, Some(0));
+    let differs = "sums: the application runs a different pipeline: its stage is \"sum scan, state u64 version 1\", \
+                   where this program has \"sum scan, state (u64, u64) version 1\"";
+    for (args, says) in [
+        ("worker", ": start the program of which `cluster apply` made the application"),
+        ("cluster apply", "; take another name, or remove it with `cluster rm`"),
+    ] {
+        let refused = run("sums-2", args, "");
+        assert_eq!(refused.2, Some(2), "{}", refused.1);
+        assert!(refused.1.contains(&format!("{differs}{says}")), "{}", refused.1);
+    }
+    assert_eq!(run("sums-1", "cluster apply --snapshot-every 1", "").2, Some(0));
+    // Said to compute the same, it may begin, as long as no snapshot is the other one's.
+    assert_eq!(run("sums-1", "cluster feed --batch 1 --end", &"1\n".repeat(100)).2, Some(0));
+    assert_eq!(run("sums-1", "worker", "").2, Some(0));
+    assert_eq!(run("sums-2", "cluster apply --snapshot-every 1 --force", "").2, Some(0));
+    let unfit = run("sums-2", "worker", "");
+    assert_eq!(unfit.2, Some(2), "{}", unfit.1);
+    assert!(unfit.1.contains("the snapshot does not fit the pipeline: stage \"sum\" "), "{}", unfit.1);
+    let status = run("sums-2", "cluster status", "");
+    assert!(status.0.contains("alarm: replica 0: the snapshot does not fit"), "{}", status.0);
+    assert_eq!(status.2, Some(4), "{}", status.1);
+    let sums: String = (1..=100).map(|sum| format!("{sum}\n")).collect();
+    assert_output(run("sums-2", "cluster read", ""), &sums, "", 0);
 }
 
 pub(crate) fn it_works_on_a_cluster_that_encrypts() {

@@ -42,7 +42,10 @@ pub(super) fn resolved(flags: flags::Feed) -> Result<Feed, String> {
 
 /// The text that is fed.
 struct Feeds {
-    feeder: Feeder<JetStream>,
+    /// `None` if the input has ended already, which is right if it has all of the text.
+    feeder: Option<Feeder<JetStream>>,
+    /// The number of bytes that the edge had at the beginning.
+    had: u64,
     /// How many bytes to skip.
     skips: u64,
     /// The text that is read, but not appended yet. A batch has at least `batch` bytes, of whole lines.
@@ -60,11 +63,15 @@ impl Feed {
             Err(outcome) => return outcome,
         };
         progress::begin("feed", &self.files, false, Writes::Lines);
-        let feeder = Feeder::new(log, self.resume, &mut waits(&interrupts, &complaints));
-        let outcome = feeder.and_then(|feeder| {
-            let skips = if self.resume { feeder.position() } else { 0 };
+        let feeder = match Feeder::new(log, self.resume, &mut waits(&interrupts, &complaints)) {
+            Ok(feeder) => Ok((feeder.position(), Some(feeder))),
+            Err(FeedError::Ended(had)) if self.resume => Ok((had, None)),
+            Err(error) => Err(error),
+        };
+        let outcome = feeder.and_then(|(had, feeder)| {
+            let skips = if self.resume { had } else { 0 };
             let (interrupts, complaints) = (interrupts.clone(), complaints.clone());
-            Feeds { feeder, skips, kept: Vec::new(), batch: self.batch, interrupts, complaints }.all(&self)
+            Feeds { feeder, had, skips, kept: Vec::new(), batch: self.batch, interrupts, complaints }.all(&self)
         });
         progress::end();
         match (outcome, interrupts.first()) {
@@ -97,8 +104,13 @@ impl Feeds {
             self.complaints.complain(&why);
         }
         let fed = self.skips == 0 && !self.complaints.any() && self.interrupts.first().is_none();
-        if feed.end && fed {
-            self.feeder.end(&mut waits(&self.interrupts, &self.complaints))?;
+        match &mut self.feeder {
+            Some(feeder) if feed.end && fed => feeder.end(&mut waits(&self.interrupts, &self.complaints))?,
+            None if fed => {
+                self.complaints
+                    .note(&format!("--resume: the edge has all {} bytes of this input, and its end", self.had));
+            }
+            _ => {}
         }
         Ok(())
     }
@@ -153,7 +165,8 @@ impl Feeds {
     fn append(&mut self, end: usize) -> Result<(), FeedError> {
         let rest = self.kept.split_off(end);
         let text = Bytes::from(std::mem::replace(&mut self.kept, rest));
-        self.feeder.append(text, &mut waits(&self.interrupts, &self.complaints))
+        let feeder = self.feeder.as_mut().ok_or(FeedError::Ended(self.had))?;
+        feeder.append(text, &mut waits(&self.interrupts, &self.complaints))
     }
 }
 

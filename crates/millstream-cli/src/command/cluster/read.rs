@@ -1,12 +1,16 @@
 //! `cluster read`: the output edge.
 
+mod position;
+
 use super::servers::{Servers, log_failed, servers};
 use crate::flags;
 use crate::interrupts::Interrupts;
 use crate::message::Complaints;
 use crate::outcome::Outcome;
 use crate::output::Output;
-use millstream_cluster::{App, Batch, JetStream, Log, LogError, Text};
+use millstream_cluster::{App, Batch, Entry, JetStream, Log, LogError, Text};
+use position::{Position, Unfit};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 /// How many batches are read at once.
@@ -19,14 +23,15 @@ const SOON: Duration = Duration::from_secs(2);
 #[derive(Debug)]
 pub(crate) struct Read {
     servers: Servers,
-    from: u64,
+    from: Option<u64>,
+    position: Option<PathBuf>,
     so_far: bool,
     trim: bool,
 }
 
 pub(super) fn resolved(flags: flags::Read) -> Result<Read, String> {
-    let flags::Read { servers: asked, from, so_far, trim } = flags;
-    Ok(Read { servers: servers(asked)?, from: from as u64, so_far, trim })
+    let flags::Read { servers: asked, from, position, so_far, trim } = flags;
+    Ok(Read { servers: servers(asked)?, from: from.map(|from| from as u64), position, so_far, trim })
 }
 
 impl Read {
@@ -36,59 +41,81 @@ impl Read {
             Ok(opened) => opened,
             Err(outcome) => return outcome,
         };
-        Output::opened(&complaints, |mut output| match self.print(&log, &mut output, &interrupts, &complaints) {
-            Ok(()) => interrupts.first().map_or(Outcome::Done, Outcome::Interrupted),
-            Err(outcome) => outcome,
+        Output::opened(&complaints, |output| {
+            let reading = Reading { read: &self, log: &log, output, interrupts: &interrupts, complaints: &complaints };
+            match reading.print() {
+                Ok(()) => interrupts.first().map_or(Outcome::Done, Outcome::Interrupted),
+                Err(outcome) => outcome,
+            }
         })
     }
+}
 
-    fn print(
-        &self,
-        log: &JetStream,
-        output: &mut Output,
-        interrupts: &Interrupts,
-        complaints: &Complaints,
-    ) -> Result<(), Outcome> {
+struct Reading<'a> {
+    read: &'a Read,
+    log: &'a JetStream,
+    output: Output,
+    interrupts: &'a Interrupts,
+    complaints: &'a Complaints,
+}
+
+impl Reading<'_> {
+    fn print(mut self) -> Result<(), Outcome> {
+        let mut position = self.position()?;
         let mut quiet = Silence::default();
-        let until = match self.so_far {
-            true => Some(log.last(App::OUTPUT).map_err(|error| log_failed(&error, complaints))?),
+        let until = match self.read.so_far {
+            true => Some(self.log.last(App::OUTPUT).map_err(|error| log_failed(&error, self.complaints))?),
             false => None,
         };
-        let (mut next, mut trimmed, mut ended) = (self.from, self.from, false);
-        while interrupts.first().is_none() && until.is_none_or(|until| next <= until) {
-            let entries = match log.read_from(App::OUTPUT, next, AT_ONCE) {
+        let begins = position.as_ref().map_or(self.read.from.unwrap_or(1), Position::next);
+        // The batch before is read again: it shows that the edge is the same one, and whether it is the last.
+        let again = position.as_ref().filter(|position| position.has_begun()).map(|_| begins - 1);
+        let (mut next, mut trimmed, mut ended) = (again.unwrap_or(begins), begins, false);
+        while self.interrupts.first().is_none() && until.is_none_or(|until| next <= until) {
+            let entries = match self.log.read_from(App::OUTPUT, next, AT_ONCE) {
                 Ok(entries) => entries,
                 Err(LogError::Unavailable(why)) => {
-                    quiet.note(&why, complaints);
+                    quiet.note(&why, self.complaints);
                     continue;
                 }
-                Err(error) => return Err(log_failed(&error, complaints)),
+                Err(error) => return Err(log_failed(&error, self.complaints)),
             };
             quiet = Silence::default();
             if entries.is_empty() {
-                log.wait(PAUSE);
+                self.log.wait(PAUSE);
             }
-            for entry in entries {
-                if entry.number > next && next > self.from {
-                    complaints.complain(&format!(
-                        "batches {next} to {} were dropped from the edge and are not printed",
-                        entry.number - 1
-                    ));
-                }
-                let batch = Batch::<Text>::from_bytes(&entry.bytes).map_err(|error| {
-                    complaints.complain(&format!("batch {}: {error}", entry.number));
+            let before = next.max(begins);
+            for Entry { number, bytes } in entries {
+                let batch = Batch::<Text>::from_bytes(&bytes).map_err(|error| {
+                    self.complaints.complain(&format!("batch {number}: {error}"));
                     Outcome::InputOrOutputFailed
                 })?;
-                let text: Vec<u8> = batch.values.iter().flat_map(|(_, text)| text.0.iter().copied()).collect();
-                output.write(&text);
-                next = entry.number + 1;
                 ended |= batch.end;
+                if Some(number) == again {
+                    if let Some(position) = position.as_ref().filter(|position| !position.is_last(&bytes)) {
+                        return Err(self.is_another(position, &format!("batch {number} of the edge is another one")));
+                    }
+                    next = begins;
+                    continue;
+                }
+                if number > next.max(begins) {
+                    self.lacks(next.max(begins), number, begins, position.as_ref())?;
+                }
+                let text: Vec<u8> = batch.values.iter().flat_map(|(_, text)| text.0.iter().copied()).collect();
+                self.output.write(&text);
+                next = number + 1;
+                if let Some(position) = &mut position {
+                    position.printed(number, &bytes, &text);
+                }
             }
-            if self.trim && next > trimmed {
+            if let Some(position) = position.as_ref().filter(|_| next > before) {
+                position.save().map_err(|unfit| self.unfit(unfit))?;
+            }
+            if self.read.trim && next > trimmed {
                 // The last batch stays, and shows where the edge ends. Without an answer the next trim removes these
                 // batches.
-                if let Err(refused @ LogError::Refused(_)) = log.trim(App::OUTPUT, next - 1) {
-                    return Err(log_failed(&refused, complaints));
+                if let Err(refused @ LogError::Refused(_)) = self.log.trim(App::OUTPUT, next - 1) {
+                    return Err(log_failed(&refused, self.complaints));
                 }
                 trimmed = next;
             }
@@ -96,7 +123,67 @@ impl Read {
                 return Ok(());
             }
         }
+        if position.is_none() {
+            self.complaints.note(&format!("stopped before batch {next}: `--from {next}` goes on there"));
+        }
         Ok(())
+    }
+
+    /// The place of `--position`, in an edge that goes that far.
+    fn position(&self) -> Result<Option<Position>, Outcome> {
+        let Some(path) = &self.read.position else { return Ok(None) };
+        let (app, from) = (&self.read.servers.access.app, self.read.from.unwrap_or(1));
+        let position = Position::open(path, app, from, self.complaints).map_err(|unfit| self.unfit(unfit))?;
+        let begun = Instant::now();
+        // An old copy of the edge may answer first.
+        while position.has_begun() && self.interrupts.first().is_none() {
+            match self.log.last(App::OUTPUT) {
+                Ok(last) if last + 1 >= position.next() => break,
+                Ok(last) if begun.elapsed() > SOON => {
+                    return Err(self.is_another(&position, &format!("the edge ends with batch {last}")));
+                }
+                Ok(_) | Err(LogError::Unavailable(_)) => std::thread::sleep(PAUSE),
+                Err(error) => return Err(log_failed(&error, self.complaints)),
+            }
+        }
+        Ok(Some(position))
+    }
+
+    fn unfit(&self, Unfit(why, outcome): Unfit) -> Outcome {
+        self.complaints.complain(&why);
+        outcome
+    }
+
+    /// Says that the edge is not the one whose place is noted.
+    fn is_another(&self, position: &Position, why: &str) -> Outcome {
+        let (file, next) = (position.shown(), position.next());
+        self.complaints.complain(&format!(
+            "--position: {file} notes batch {next} as the next, but {why}: this is another application of that name; \
+             remove {file} to read it from its beginning"
+        ));
+        Outcome::WrongUse
+    }
+
+    /// Says which batches were dropped. That is an error, except at the beginning of a reader that asked for none.
+    fn lacks(&self, from: u64, kept: u64, begins: u64, position: Option<&Position>) -> Result<(), Outcome> {
+        let dropped = match kept - from {
+            1 => format!("batch {from} was dropped from the edge"),
+            _ => format!("batches {from} to {} were dropped from the edge", kept - 1),
+        };
+        let has_begun = position.is_some_and(Position::has_begun);
+        if self.read.from.is_none() && from == begins && !has_begun {
+            self.complaints.note(&format!("begins with batch {kept}, the first that is kept: {dropped}"));
+            return Ok(());
+        }
+        self.complaints.complain(&match position.filter(|_| has_begun) {
+            Some(position) => format!(
+                "--position: {dropped}, and not printed here: has another reader trimmed it? The first that is kept \
+                 is {kept}: to go on there, in a new output, remove {} and write `--from {kept}`",
+                position.shown()
+            ),
+            None => format!("{dropped}: the first that is kept is {kept}: write `--from {kept}`"),
+        });
+        Err(Outcome::InputOrOutputFailed)
     }
 }
 

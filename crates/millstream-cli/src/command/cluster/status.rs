@@ -82,8 +82,10 @@ impl Status {
         let text = if self.json { format!("{:#}\n", seen.json()) } else { seen.text() };
         Output::opened(&complaints, |mut output| {
             output.write(text.as_bytes());
-            let diverged = seen.places.values().any(|place| matches!(place.state, PlaceState::Diverged(_)));
-            if diverged { Outcome::CheckFailed } else { Outcome::Done }
+            if seen.places.values().any(|place| Alarm::of(place).is_some()) {
+                return Outcome::CheckFailed;
+            }
+            Outcome::Done
         })
     }
 }

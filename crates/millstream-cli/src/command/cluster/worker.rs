@@ -10,7 +10,7 @@ use crate::outcome::Outcome;
 use crate::panics;
 use millstream_cluster::{App, JetStream, News, ReplicaError, Segment, SegmentError, Worked, work};
 use millstream_core::Plan;
-use millstream_exec::Rings;
+use millstream_exec::{Rings, RunError};
 
 /// A worker, before its program is known.
 #[derive(Debug)]
@@ -79,7 +79,11 @@ impl Knows {
     pub(super) fn run<S: Segment + Clone>(self, program: &str, plan: &Plan, segment: &S) -> Outcome {
         let Knows { works: Works { servers, quiet, complaints, .. }, log, app } = self;
         if let Err(other) = app.check(program, &stages(plan)) {
-            complaints.complain(&format!("{}: {other}", servers.access.app));
+            complaints.complain(&format!(
+                "{}: {other}: start the program of which `cluster apply` made the application, or make another \
+                 application of this one",
+                servers.access.app
+            ));
             return Outcome::WrongUse;
         }
         panics::quiet_in_pipelines();
@@ -110,18 +114,75 @@ impl Knows {
             Ok(Worked::Ended) if complaints.any() => Outcome::InputOrOutputFailed,
             Ok(Worked::Ended) => Outcome::Done,
             Ok(Worked::Stopped) => interrupts.first().map_or(Outcome::Done, Outcome::Interrupted),
-            Err(ReplicaError::Segment(SegmentError::Run(error))) => {
-                say_own(&error.to_string());
-                Outcome::PipelineFailed
-            }
             Err(error) => {
-                complaints.complain(&error.to_string());
-                match error {
-                    ReplicaError::Diverged { .. } => Outcome::CheckFailed,
-                    ReplicaError::Segment(_) => Outcome::PipelineFailed,
-                    _ => Outcome::InputOrOutputFailed,
+                match &error {
+                    ReplicaError::Segment(SegmentError::Run(error)) => say_own(&error.to_string()),
+                    _ => complaints.complain(&error.to_string()),
                 }
+                stopped_by(&error)
             }
         }
+    }
+}
+
+/// The outcome of a worker that this error stops. A supervisor may start it again only after
+/// [`Outcome::InputOrOutputFailed`]: all others are the same at the next start.
+fn stopped_by(error: &ReplicaError) -> Outcome {
+    match error {
+        ReplicaError::Diverged { .. } => Outcome::CheckFailed,
+        // Another program has stored the snapshot.
+        ReplicaError::Segment(SegmentError::Run(RunError::Snapshot(_))) => Outcome::WrongUse,
+        ReplicaError::Segment(_) => Outcome::PipelineFailed,
+        _ => Outcome::InputOrOutputFailed,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use millstream_cluster::{LogError, OnRings, SegmentRun};
+    use millstream_core::{Arrow, pipeline};
+
+    /// The error of a pipeline that begins with the snapshot of another one.
+    fn unfit() -> SegmentError {
+        let sums = |name: &str| {
+            let sum = |sum: &mut u64, value: &u64| {
+                *sum += value;
+                *sum
+            };
+            OnRings::new(pipeline::<u64>().scan(0, sum).named(name), Rings::new().workers(1))
+        };
+        let mut run = sums("sum").start(None).unwrap();
+        run.batch(vec![1, 2], false).unwrap();
+        let state = run.state().unwrap().unwrap();
+        sums("total").start(Some(&state)).unwrap_err()
+    }
+
+    /// The exit codes after which the unit does not start a worker again.
+    fn prevented() -> Vec<u8> {
+        let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../deploy/millstream-worker.service");
+        let unit = std::fs::read_to_string(file).unwrap();
+        assert!(unit.contains("\nRestart=on-failure\n"), "{unit}");
+        let codes = unit.lines().find_map(|line| line.strip_prefix("RestartPreventExitStatus=")).unwrap();
+        codes.split(' ').map(|code| code.parse().unwrap()).collect()
+    }
+
+    #[test]
+    fn the_unit_starts_a_worker_again_only_where_that_can_help() {
+        let cause = "it failed".to_owned().into();
+        let failed = RunError::Stage { stage: "count".to_owned(), number: None, cause };
+        let cases = [
+            (ReplicaError::Diverged { edge: "out".to_owned(), number: 1, ours: 1, theirs: 2 }, 4),
+            (ReplicaError::Segment(unfit()), 2),
+            (ReplicaError::Segment(SegmentError::Run(failed)), 3),
+            (ReplicaError::Segment(SegmentError::Unfit("a take".to_owned())), 3),
+        ];
+        for (error, code) in cases {
+            assert_eq!(stopped_by(&error).code(), code, "{error}");
+            assert!(prevented().contains(&code), "{error}");
+        }
+        let lost = stopped_by(&ReplicaError::Log(LogError::Refused("no right".to_owned())));
+        assert_eq!(lost.code(), 1);
+        assert!(!prevented().contains(&lost.code()));
     }
 }
