@@ -184,7 +184,7 @@ impl Runs {
                 let dir = StateDir::read(&keep.dir).map_err(JobError::State)?;
                 let source = source(&dir);
                 let replayed = replay_migrated(&dir, rings, migrations, pipeline, &source, *span, Looked(Some(shown)))?;
-                // A source that is cut anew counts its end otherwise than the run.
+                // A source whose cuts depend on the time counts its end otherwise than the run.
                 let to = span.to.map_or("the end".to_owned(), |to| to.to_string());
                 self.complaints.note(&format!("replayed the numbers from {} to {to}", replayed.began));
                 Ok(None)
