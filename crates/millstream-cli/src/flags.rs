@@ -25,9 +25,8 @@ mod wc;
 #[cfg(feature = "cluster")]
 pub(crate) use cluster::{Apply, ApplyProgram, Cluster, ClusterCommand, ClusterProgram, Feed, Read, Servers, Worker};
 pub(crate) use evolve::{Evolve, EvolveWorker, ModelName, Transport};
-pub(crate) use examples::COLUMNS;
 pub(crate) use jq::Jq;
-pub(crate) use keeping::{Differ, Keeping, Look, Replay, Snapshots, Upgrade, When};
+pub(crate) use keeping::{COLUMNS, Differ, Keeping, Look, Replay, Snapshots, Upgrade, When};
 #[cfg(feature = "completions")]
 pub(crate) use manual::{Completions, Man};
 pub(crate) use pipe::{Pipe, ShardBy};

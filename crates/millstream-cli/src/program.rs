@@ -229,10 +229,9 @@ where
     /// Makes `run` accept `--state DIR`: a program that is started again goes on where it was, even after a crash, and
     /// the file that it appends to has the lines of one undisturbed run. `state`, `replay` and `snapshots` read such a
     /// directory. On a cluster the program takes snapshots; without them, a worker that starts computes everything
-    /// again. Every state of the pipeline must be serializable, and have a [name](millstream_core::Arrow::named):
-    /// `plan --durable` lists those without one. With `--state` the program reads files to their end, not standard input: to
-    /// follow a growing file, or for standard input with a journal, use
-    /// [`Persistent`](millstream_state::Persistent).
+    /// again. Every state of the pipeline must be serializable, and have a [name](millstream_core::Arrow::named): `plan
+    /// --durable` lists those without one. With `--state` the program reads files to their end, not standard input: to
+    /// follow a growing file, or for standard input with a journal, use [`Persistent`](millstream_state::Persistent).
     ///
     /// ```no_run
     /// use millstream::{Program, prelude::*};

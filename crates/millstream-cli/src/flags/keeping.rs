@@ -1,5 +1,6 @@
 //! The flags about state, and those of the tools that read it.
 
+pub(crate) use super::examples::COLUMNS;
 use super::shaped::STATE;
 use super::values::whole;
 use clap::{Args, ValueHint};

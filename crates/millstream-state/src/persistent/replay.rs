@@ -97,7 +97,7 @@ where
 ///
 /// let new = pipeline::<u64>().scan(0_u64, |n, _| { *n += 1; format!("{n}\n") }).named("count");
 /// let (state, to) = (StateDir::read("state")?, Span { from: None, to: Some(1000) });
-/// let wider = exec::Migrations::new().migrate_written("count", |old: u32| u64::from(old));
+/// let wider = Migrations::new().migrate_written("count", |old: u32| u64::from(old));
 /// let replayed = replay_migrated(&state, &Rings::new(), &wider, &new, &again(|| 0..1000), to, sink::collect())?;
 /// assert_eq!(replayed.snapshot.json("count")?[0], 1000);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
