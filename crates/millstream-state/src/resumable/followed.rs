@@ -24,8 +24,8 @@ use std::time::Duration;
 /// process followed it, the one of that inode in the same directory is read to its end first, and then the one that has
 /// the name. Files that had the name in between are read before that, if their names are this one with a number or a
 /// date (`log.1`, `log-20261128`, for `a.log` also `a-20261128.log`); under other names, or compressed, they are not
-/// read. A file that is gone, was emptied or has other bytes before the position is an error: its unread bytes are lost,
-/// and only a person can accept that.
+/// read. A file that is gone, was emptied or has other bytes before the position is an error: its unread bytes are
+/// lost, and only a person can accept that.
 ///
 /// Lines are the same in every process; the cuts between blocks depend on what was there when the file was read, so the
 /// numbers before a stage that splits blocks into lines can differ. [`stopper`](FollowedFile::stopper) ends it.

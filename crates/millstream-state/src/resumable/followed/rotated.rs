@@ -100,7 +100,7 @@ fn is_copy(of: &[u8], file: &[u8]) -> bool {
     of.starts_with(file) || file.starts_with(of)
 }
 
-/// Whether a program that rotates the file `base` gives a name like this: `log.1`, `log-20261128`, `log-2026-11-28.log`.
+/// Whether a program that rotates the file `base` gives a name like this: `log.1`, `log-20261128`, `a-20261128.log`.
 fn is_rotation(base: &str, name: &str) -> bool {
     let numbered = |middle: &str| {
         middle.starts_with(['.', '-', '_'])
