@@ -180,8 +180,7 @@ Examples:
   With a login, encrypted:
       millstream worker --nats tls://nats.example.org:4222 --nats-credentials worker.creds --app count
   With a certificate of this worker, at servers with certificates of an authority of your own:
-      millstream worker --nats tls://nats.example.org:4222 --app count \\
-          --tls-authority ca.pem --tls-certificate worker.pem --tls-key worker-key.pem";
+      millstream worker --nats tls://nats --tls-authority ca.pem --tls-certificate w.pem --tls-key w.key --app count";
 
 pub(super) const EVOLVE: &str = "\
 Examples:

@@ -13,7 +13,7 @@ pub(crate) fn sums_1() -> ExitCode {
         *sum += x;
         *sum
     };
-    Program::new(pipeline::<u64>().scan(0, sum).named("sum")).lasting().main()
+    Program::new(pipeline::<u64>().scan(0, sum).named("sum")).named("sums").lasting().main()
 }
 
 pub(crate) fn sums_2() -> ExitCode {
@@ -21,7 +21,7 @@ pub(crate) fn sums_2() -> ExitCode {
         (*sum, *count) = (*sum + x, *count + 1);
         *sum
     };
-    Program::new(pipeline::<u64>().scan((0, 0), sum).named("sum")).lasting().main()
+    Program::new(pipeline::<u64>().scan((0, 0), sum).named("sum")).named("sums").lasting().main()
 }
 
 pub(crate) fn it_works_on_a_cluster() {
