@@ -225,7 +225,6 @@ fn a_run_that_takes_no_text_says_so() {
     for (args, said) in [
         ("upgrade 1 p.mill --migrate a", "--migrate works only with plans"),
         ("upgrade p.mill p.mill", "--check"),
-        ("upgrade p.mill p.mill --check --keep a", "--keep works only with the address of a run"),
         ("run --accept-upgrades p.mill", "--page"),
         ("run --accept-upgrades --page 0 --deploy queues p.mill", "only runs on rings can go on with another text"),
         ("run --accept-upgrades --page 0 --deploy model p.mill", "use `--deploy rings`"),
@@ -234,6 +233,8 @@ fn a_run_that_takes_no_text_says_so() {
         let seen = scene.millstream(args, Input::Nothing);
         assert!(seen.code == Some(2) && seen.stderr.contains(said), "{args}: {seen:?}");
     }
+    let seen = scene.millstream("upgrade p.mill p.mill --check --keep a", Input::Nothing);
+    assert!(seen.code == Some(1) && seen.stderr.contains("it is not a plan as `plan --json` writes it"), "{seen:?}");
     let seen = scene.millstream("upgrade 1 nosuch.mill", Input::Nothing);
     assert!(seen.code == Some(1) && seen.stderr.contains("nosuch.mill: No such file"), "{seen:?}");
 }
