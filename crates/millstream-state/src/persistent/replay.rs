@@ -124,11 +124,7 @@ where
     let Span { from, to } = span;
     let most = [from, to].into_iter().flatten().min();
     let plan = pipeline.plan();
-    let whole = |entry| match entry {
-        SnapshotEntry::Whole(manifest) => Some(manifest),
-        SnapshotEntry::Unreadable { .. } => None,
-    };
-    let stored: Vec<Manifest> = dir.snapshots()?.into_iter().filter_map(whole).collect();
+    let stored: Vec<Manifest> = dir.snapshots()?.iter().filter_map(SnapshotEntry::manifest).cloned().collect();
     let first = stored.iter().rposition(|manifest| most.is_none_or(|most| manifest.at <= most));
     let later = &stored[first.map_or(0, |first| first + 1)..];
     let begins = match first.map(|first| &stored[first]) {
