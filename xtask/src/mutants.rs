@@ -65,7 +65,7 @@ pub(crate) fn run(args: &Args) -> Result {
 }
 
 /// The mutants of mutants/, in the order of their file names.
-fn all() -> Result<Vec<Mutant>> {
+pub(crate) fn all() -> Result<Vec<Mutant>> {
     let Ok(entries) = fs::read_dir(root().join("mutants")) else {
         return Ok(Vec::new());
     };
@@ -142,6 +142,9 @@ impl Bench {
         let log = self.log.join(format!("{}.unbroken.txt", mutant.name));
         self.compiles(mutant, &log).map_err(|error| failure(format!("unbroken, {error}")))?;
         match self.test(mutant, &log)? {
+            Ran::Passed if ran_none(&read(&log)?) => {
+                Err(failure(format!("no test is selected by `cargo test {}`", mutant.kills.join(" "))))
+            }
             Ran::Passed => Ok(()),
             Ran::Failed(_) => Err(failure(format!("its test fails on the unbroken code too: {}", log.display()))),
             Ran::Hung => Err(failure(format!(
@@ -194,6 +197,11 @@ impl Bench {
     }
 }
 
+/// Whether `cargo test` wrote that it ran no test at all.
+fn ran_none(log: &str) -> bool {
+    !log.lines().any(|line| line.starts_with("running ") && !line.starts_with("running 0 tests"))
+}
+
 /// Waits for the end. At this time it kills the whole group and returns `None`.
 fn wait(child: &mut Child, until: Option<Instant>) -> std::io::Result<Option<ExitStatus>> {
     let Some(until) = until else {
@@ -213,4 +221,15 @@ fn wait(child: &mut Child, until: Option<Instant>) -> std::io::Result<Option<Exi
     child.kill()?;
     child.wait()?;
     Ok(None)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_without_tests_is_known() {
+        assert!(ran_none("running 0 tests\n\ntest result: ok. 0 passed\nrunning 0 tests\n"));
+        assert!(!ran_none("running 0 tests\n\nrunning 1 test\ntest a ... ok\n"));
+    }
 }

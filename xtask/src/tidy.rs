@@ -3,6 +3,7 @@
 mod arrows;
 mod circles;
 mod examples;
+mod mutants;
 mod words;
 
 use std::collections::BTreeMap;
@@ -60,6 +61,7 @@ fn offences(root: &Path) -> Result<Vec<String>> {
         found.extend(arrows::in_manifest(&name, &text));
     }
     found.extend(crate::combinators::offences(root)?);
+    found.extend(mutants::offences(root, &crate::mutants::all()?)?);
     Ok(found)
 }
 
