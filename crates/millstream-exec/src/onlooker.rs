@@ -114,17 +114,21 @@ impl Onlooker {
         let seen = probe.output().map_or(0, |output| output.published());
         Onlooker { probe, seen }
     }
+
+    fn published(&self) -> u64 {
+        self.probe.output().map_or(0, |output| output.published())
+    }
 }
 
 impl Tasklet for Onlooker {
     fn step(&mut self) -> Progress {
         // The loop publishes END before it drops its reader.
         let done = self.probe.consumed().is_none();
-        Progress { elsewhere: self.passed_elsewhere(), done, ..Progress::NONE }
+        Progress { elsewhere: self.published() > self.seen, done, ..Progress::NONE }
     }
 
     fn passed_elsewhere(&mut self) -> usize {
-        let published = self.probe.output().map_or(0, |output| output.published());
+        let published = self.published();
         published.saturating_sub(std::mem::replace(&mut self.seen, published)) as usize
     }
 

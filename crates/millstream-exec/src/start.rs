@@ -215,7 +215,8 @@ impl Version {
         let wiring = &mut self.wiring;
         wiring.beginning = beginning;
         let input = source_edge::<R, T>(input);
-        let of_loop = if W::APART { None } else { wiring.of_loop() };
+        // A step past the rings costs as much as many numbers, so it does not pay for one.
+        let of_loop = if W::APART || wiring.batch == 1 { None } else { wiring.of_loop() };
         let makes: Option<MakesLoop> =
             of_loop.and_then(|mut of_loop| pipeline.passage(&mut of_loop, MakeLoop::<W>::new()));
         if makes.is_some() {

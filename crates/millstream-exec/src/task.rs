@@ -223,10 +223,11 @@ impl Task {
             self.time(timed as u64, ended.duration_since(*begun));
             *begun = ended;
         }
-        let passed = progress.moved + progress.elsewhere;
+        let elsewhere = if progress.elsewhere { tasklet.passed_elsewhere() } else { 0 };
+        let passed = progress.moved + elsewhere;
         if passed > 0 {
             add(&self.moved, passed as u64);
-            let elsewhere = if progress.untimed { passed } else { progress.elsewhere };
+            let elsewhere = if progress.untimed { passed } else { elsewhere };
             add(&self.elsewhere, elsewhere as u64);
             add(&self.steps, 1);
         }

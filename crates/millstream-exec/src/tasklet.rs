@@ -24,7 +24,7 @@ use millstream_core::SequenceNumber;
 use millstream_ring::{Mark, RingEnd};
 use std::any::Any;
 
-/// The result of one step: how many numbers moved, and whether the tasklet is done.
+/// The result of one step: how many numbers moved, and whether the tasklet is done. It fits two registers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Progress {
     /// How many numbers moved, END counted; 0 if nothing could be done.
@@ -33,14 +33,19 @@ pub(crate) struct Progress {
     pub(crate) done: bool,
     /// The step did something that moved no number.
     pub(crate) worked: bool,
-    /// How many numbers have passed the tasklet in steps of another one, since the step before.
-    pub(crate) elsewhere: usize,
+    /// Whether numbers have passed the tasklet in steps of another one: see
+    /// [`passed_elsewhere`](Tasklet::passed_elsewhere).
+    pub(crate) elsewhere: bool,
     /// Whether the time of the step is not this tasklet's alone, or not known.
     pub(crate) untimed: bool,
 }
 
+/// As more it would be returned through memory, which costs as much as a step that moves one number.
+const _: () = assert!(size_of::<Progress>() <= 2 * size_of::<usize>());
+
 impl Progress {
-    pub(crate) const NONE: Progress = Progress { moved: 0, done: false, worked: false, elsewhere: 0, untimed: false };
+    pub(crate) const NONE: Progress =
+        Progress { moved: 0, done: false, worked: false, elsewhere: false, untimed: false };
     /// END moved.
     pub(crate) const ENDED: Progress = Progress { moved: 1, done: true, ..Progress::NONE };
     /// Nothing is left to do.
@@ -65,7 +70,7 @@ pub(crate) trait Tasklet: Send {
         None
     }
 
-    /// How many numbers have passed it in steps of another tasklet since its last step.
+    /// How many numbers have passed it in steps of another tasklet since this was called last.
     fn passed_elsewhere(&mut self) -> usize {
         0
     }

@@ -127,7 +127,7 @@ impl<T: Item, I: Iterator<Item = T> + Send + 'static> LentSource<T, I> {
 
 impl<T: Item, I: Iterator<Item = T> + Send> Tasklet for LentSource<T, I> {
     fn step(&mut self) -> Progress {
-        let elsewhere = self.passed_elsewhere();
+        let elsewhere = self.link.has_passed_source();
         let Some(mut lent) = self.source.try_lock() else { return Progress { elsewhere, ..Progress::NONE } };
         let progress = match lent.as_mut() {
             None => Progress::DONE,
@@ -199,10 +199,9 @@ impl<A: RingLayout, K: Sink<A>> AtMarks for LentSink<A, K> {
 
 impl<A: RingLayout, K: Sink<A>> Tasklet for LentSink<A, K> {
     fn step(&mut self) -> Progress {
-        let elsewhere = self.passed_elsewhere();
-        if elsewhere > 0 {
+        if self.link.has_passed_sink() {
             // More may be there: it is not yet the time for a pause.
-            return Progress { elsewhere, ..Progress::NONE };
+            return Progress { elsewhere: true, ..Progress::NONE };
         }
         let Some(mut lent) = self.sink.try_lock() else { return Progress::NONE };
         let progress = lent.as_mut().map_or(Progress::DONE, Tasklet::step);

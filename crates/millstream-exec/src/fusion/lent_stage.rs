@@ -25,13 +25,15 @@ pub(super) struct LentStage {
     link: Arc<Link>,
     /// Whether it reads the source's ring.
     is_first: bool,
+    /// How many numbers had passed when it looked last.
+    passed: usize,
     probe: TaskProbe,
 }
 
 impl LentStage {
     pub(super) fn new(stage: Lent<Passer>, link: Arc<Link>, is_first: bool) -> Self {
         let probe = stage.lock().as_ref().and_then(|passer| Some(passer.tasklet.as_ref()?.probe())).unwrap_or_default();
-        LentStage { stage, own: None, link, is_first, probe }
+        LentStage { stage, own: None, link, is_first, passed: 0, probe }
     }
 }
 
@@ -43,10 +45,12 @@ impl Tasklet for LentStage {
         let Some(mut lent) = self.stage.try_lock() else { return Progress::NONE };
         let Some(Passer { tasklet, passed }) = lent.as_mut() else { return Progress::DONE };
         let Some(tasklet) = tasklet else { return Progress::NONE };
+        self.passed += take(passed);
+        let elsewhere = self.passed > 0;
         if self.is_first && self.link.takes_ring() {
-            return Progress { elsewhere: take(passed), ..Progress::NONE };
+            return Progress { elsewhere, ..Progress::NONE };
         }
-        let (elsewhere, progress) = (take(passed), tasklet.step());
+        let progress = tasklet.step();
         drop(lent);
         Progress { elsewhere, worked: progress.worked | self.link.is_awaited(), ..progress }
     }
@@ -56,6 +60,9 @@ impl Tasklet for LentStage {
     }
 
     fn passed_elsewhere(&mut self) -> usize {
+        if self.passed > 0 {
+            return take(&mut self.passed);
+        }
         self.stage.lock().as_mut().map_or(0, |passer| take(&mut passer.passed))
     }
 

@@ -66,6 +66,14 @@ impl Link {
         self.takes.load(Ordering::Relaxed)
     }
 
+    pub(crate) fn has_passed_source(&self) -> bool {
+        self.source.load(Ordering::Relaxed) > 0
+    }
+
+    pub(crate) fn has_passed_sink(&self) -> bool {
+        self.sink.load(Ordering::Relaxed) > 0
+    }
+
     /// How many numbers have passed since the source asked last.
     pub(crate) fn passed_source(&self) -> usize {
         self.source.swap(0, Ordering::Relaxed)

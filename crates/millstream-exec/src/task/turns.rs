@@ -105,7 +105,8 @@ impl Sum {
             for (at, tasklet) in tasklets.iter_mut().flatten().enumerate() {
                 self.at = at;
                 let progress = tasklet.step();
-                let passed = progress.moved + progress.elsewhere;
+                let elsewhere = if progress.elsewhere { tasklet.passed_elsewhere() } else { 0 };
+                let passed = progress.moved + elsewhere;
                 if passed > 0 {
                     self.of[at].numbers += passed as u64;
                     self.of[at].steps += 1;
