@@ -1,10 +1,10 @@
 //! Windows of event time, and what the report says of each.
 
 use super::entry::Entry;
+use hashbrown::HashTable;
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::fmt::Write;
-use std::hash::{BuildHasherDefault, Hasher};
 use std::mem;
 
 /// The seconds of a window.
@@ -92,7 +92,7 @@ impl Counts {
         self.lines += 1;
         self.bytes += entry.bytes;
         self.micros.push(entry.micros);
-        self.paths.add(path);
+        self.paths.add(path, entry.path_hash);
     }
 
     fn clear(&mut self) {
@@ -108,8 +108,8 @@ impl Counts {
         let mut micros = self.micros.clone();
         let (_, p95, _) = micros.select_nth_unstable(rank);
         let mut row = format!("{start},{},{},{p95},{late}", self.lines, self.bytes);
-        for (path, count) in self.paths.top() {
-            write!(row, ",{} {count}", String::from_utf8_lossy(path)).expect("a string takes everything");
+        for Path { bytes, count, .. } in self.paths.top() {
+            write!(row, ",{} {count}", String::from_utf8_lossy(bytes)).expect("a string takes everything");
         }
         row.push('\n');
         row
@@ -155,14 +155,21 @@ pub(crate) fn meaning(lines: &[(&[u8], &Entry)], ended: bool) -> Vec<String> {
 
 /// How often each path came. A path is copied when it comes for the first time.
 #[derive(Clone, Debug, Default)]
-struct Paths(HashMap<Box<[u8]>, u64, BuildHasherDefault<WordHash>>);
+struct Paths(HashTable<Path>);
+
+#[derive(Clone, Debug)]
+struct Path {
+    hash: u64,
+    count: u64,
+    bytes: Box<[u8]>,
+}
 
 impl Paths {
     #[inline]
-    fn add(&mut self, path: &[u8]) {
-        match self.0.get_mut(path) {
-            Some(count) => *count += 1,
-            None => _ = self.0.insert(path.into(), 1),
+    fn add(&mut self, bytes: &[u8], hash: u64) {
+        match self.0.find_mut(hash, |path| path.hash == hash && *path.bytes == *bytes) {
+            Some(path) => path.count += 1,
+            None => _ = self.0.insert_unique(hash, Path { hash, count: 1, bytes: bytes.into() }, |path| path.hash),
         }
     }
 
@@ -171,46 +178,14 @@ impl Paths {
     }
 
     /// The most frequent ones first, and equally frequent ones in the order of their bytes.
-    fn top(&self) -> Vec<(&[u8], u64)> {
-        let mut top: Vec<_> = self.0.iter().map(|(path, count)| (&**path, *count)).collect();
-        let order = |a: &(&[u8], u64), b: &(&[u8], u64)| b.1.cmp(&a.1).then(a.0.cmp(b.0));
+    fn top(&self) -> Vec<&Path> {
+        let mut top: Vec<_> = self.0.iter().collect();
+        let order = |a: &&Path, b: &&Path| b.count.cmp(&a.count).then(a.bytes.cmp(&b.bytes));
         if top.len() > TOP {
             top.select_nth_unstable_by(TOP, order);
             top.truncate(TOP);
         }
         top.sort_unstable_by(order);
         top
-    }
-}
-
-/// A hash of eight bytes at a time. Clients that choose their paths can make it slow.
-#[derive(Clone, Copy, Debug, Default)]
-struct WordHash(u64);
-
-impl Hasher for WordHash {
-    #[inline]
-    fn write(&mut self, bytes: &[u8]) {
-        let (words, rest) = bytes.as_chunks::<8>();
-        for word in words {
-            self.write_u64(u64::from_le_bytes(*word));
-        }
-        let mut last = [0; 8];
-        last[..rest.len()].copy_from_slice(rest);
-        self.write_u64(u64::from_le_bytes(last));
-    }
-
-    #[inline]
-    fn write_u64(&mut self, word: u64) {
-        self.0 = (self.0.rotate_left(5) ^ word).wrapping_mul(0x517c_c1b7_2722_0a95);
-    }
-
-    #[inline]
-    fn write_usize(&mut self, length: usize) {
-        self.write_u64(length as u64);
-    }
-
-    #[inline]
-    fn finish(&self) -> u64 {
-        self.0 ^ self.0 >> 32
     }
 }
