@@ -201,6 +201,10 @@ impl Planned {
     }
 }
 
+/// A loop goes past the rings if a step may move this many numbers: a step past them takes as long as some fifty cheap
+/// numbers. A stepped run does so in any case, since it compares the two ways.
+const LEAST_PAST: usize = 64;
+
 impl Version {
     /// Wires the stages, with the states of this snapshot.
     fn deploy<R: RingRunner, W: RunEnds<P::Out>, T: Item, P>(
@@ -215,8 +219,8 @@ impl Version {
         let wiring = &mut self.wiring;
         wiring.beginning = beginning;
         let input = source_edge::<R, T>(input);
-        // A step past the rings costs as much as many numbers, so it does not pay for one.
-        let of_loop = if W::APART || wiring.batch == 1 { None } else { wiring.of_loop() };
+        let pays = wiring.pace == Pace::Untimed || wiring.batch >= LEAST_PAST;
+        let of_loop = if W::APART || !pays { None } else { wiring.of_loop() };
         let makes: Option<MakesLoop> =
             of_loop.and_then(|mut of_loop| pipeline.passage(&mut of_loop, MakeLoop::<W>::new()));
         if makes.is_some() {
