@@ -57,10 +57,7 @@ fn main() -> ExitCode {
     let tests: &[(&str, fn())] = &[
         ("it_runs_over_lines_everywhere", it_runs_over_lines_everywhere),
         ("a_line_that_is_no_value_is_reported_and_left_out", a_line_that_is_no_value_is_reported_and_left_out),
-        (
-            "a_line_that_is_left_out_has_its_number_after_a_crash_too",
-            a_line_that_is_left_out_has_its_number_after_a_crash_too,
-        ),
+        ("a_left_out_line_has_its_number_after_a_crash", a_left_out_line_has_its_number_after_a_crash),
         ("it_plans", it_plans),
         ("a_state_without_a_name_fails_the_check", a_state_without_a_name_fails_the_check),
         ("it_verifies", it_verifies),
@@ -327,7 +324,7 @@ fn wrong_use_is_refused() {
     assert!(help.contains("verify") && code == Some(0), "{help}");
 }
 
-fn a_line_that_is_left_out_has_its_number_after_a_crash_too() {
+fn a_left_out_line_has_its_number_after_a_crash() {
     let home = tempfile::tempdir().expect("a directory");
     let write = |name: &str, text: &str| fs::write(home.path().join(name), text).expect("a file");
     let run = || {
