@@ -85,6 +85,12 @@ pub(crate) fn one_line(text: &str) -> String {
     text.lines().map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join("; ")
 }
 
+/// Indents the lines of a message below its first one.
+pub(crate) fn indented(text: &str) -> String {
+    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    lines.collect::<Vec<_>>().join("\n  ")
+}
+
 /// The system's text for an error, as other programs print it.
 pub(crate) fn cause(error: &io::Error) -> String {
     let text = error.to_string();
@@ -197,6 +203,11 @@ mod tests {
     fn messages_have_one_line() {
         assert_eq!(one_line("boom"), "boom");
         assert_eq!(one_line("left == right\n  left: 1\n\n right: 2\n"), "left == right; left: 1; right: 2");
+    }
+
+    #[test]
+    fn lines_of_a_list_are_indented() {
+        assert_eq!(indented("these do not fit:\n  a\nb\n"), "these do not fit:\n  a\n  b");
     }
 
     #[test]

@@ -270,8 +270,7 @@ impl<S: Segment, L: Log> Replica<S, L> {
     fn compute(&self, running: &mut Running<S::Run>, entry: &Entry) -> Result<(), ReplicaError> {
         let failed = |edge: &str, cause| ReplicaError::Batch { edge: edge.to_owned(), number: entry.number, cause };
         let batch = Batch::<S::In>::from_bytes(&entry.bytes).map_err(|cause| failed(&self.edges.input, cause))?;
-        let values = batch.values.into_iter().map(|(_, value)| value).collect();
-        let output = running.run.batch(values, batch.end)?;
+        let output = running.run.numbered_batch(batch.values, batch.end)?;
         let output = Batch { generation: self.options.generation, ..output };
         let bytes = output.to_bytes().map_err(|cause| failed(&self.edges.output, cause))?;
         running.waiting.push_back(bytes.into());

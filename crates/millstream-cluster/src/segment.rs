@@ -49,6 +49,17 @@ pub trait SegmentRun {
     /// If the segment fails at this batch.
     fn batch(&mut self, values: Vec<Self::In>, end: bool) -> Result<Batch<Self::Out>, SegmentError>;
 
+    /// The same with the number of every value on the input edge, for a segment whose messages name them: text is
+    /// numbered by its bytes. A [`Replica`](crate::Replica) calls this one. Unless it is implemented, it calls
+    /// [`batch`](SegmentRun::batch) with the values alone.
+    ///
+    /// # Errors
+    ///
+    /// As of [`batch`](SegmentRun::batch).
+    fn numbered_batch(&mut self, values: Vec<(u64, Self::In)>, end: bool) -> Result<Batch<Self::Out>, SegmentError> {
+        self.batch(values.into_iter().map(|(_, value)| value).collect(), end)
+    }
+
     /// The state after the last batch, as bytes. `None` if the segment has no state that can be written: then there are
     /// no snapshots, a replica begins at the first batch, and the input edge is kept.
     ///

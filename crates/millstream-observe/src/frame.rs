@@ -38,7 +38,9 @@ pub struct Frame {
     pub workers: Vec<WorkerFrame>,
     /// The latency from the source to the sink, since the watch began.
     pub latency: Option<Latency>,
-    /// The stage or end that limits the run, judged by the last two seconds, or by this frame if it is longer.
+    /// The stage or end that limits the run, judged by the last two seconds, or by this frame if it is longer. If a
+    /// stage was within one step all that time, or the source between two bursts, it is judged by up to ten seconds;
+    /// there is none as long as a stage has not ended its first step.
     pub bottleneck: Option<Bottleneck>,
     /// The stages whose function has not returned for two seconds or more.
     pub stuck: Vec<Stuck>,
@@ -122,6 +124,10 @@ pub struct StageFrame {
     pub moved: u64,
     /// The numbers moved in a second.
     pub rate: f64,
+    /// The numbers moved in a second, over the time by which the [bottleneck](Frame::bottleneck) is judged, for people:
+    /// a frame between two bursts has moved nothing. `None` in frames of a version that did not have it.
+    #[serde(default)]
+    pub recent_rate: Option<f64>,
     /// The rows that have come to it, if its values hold several each and the program
     /// [counts](crate::Watch::count_rows) them.
     #[serde(default)]
@@ -129,6 +135,9 @@ pub struct StageFrame {
     /// Those rows in a second.
     #[serde(default)]
     pub row_rate: Option<f64>,
+    /// The same over the time of [`recent_rate`](StageFrame::recent_rate).
+    #[serde(default)]
+    pub recent_row_rate: Option<f64>,
     /// The steps that moved the numbers, which are batches.
     pub batches: u64,
     /// The number of steps that moved 1, 2 to 3, 4 to 7, ... numbers.

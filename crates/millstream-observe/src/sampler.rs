@@ -6,7 +6,7 @@ use crate::latency::Latencies;
 use crate::still::Stills;
 use crate::tally::{Tally, TaskletsByNode, per_second};
 use crate::watch::{Options, Shown, Watched};
-use millstream_exec::{Bottleneck, Counters, Observer};
+use millstream_exec::{Bottleneck, Counters, Observer, State, TaskletCounters};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -17,8 +17,12 @@ const SHARE: u32 = 5;
 /// A spacing beyond the range of the clock is replaced by a year.
 const NEVER: Duration = Duration::from_secs(365 * 86_400);
 
-/// While a run goes on, the bottleneck is found from this recent time.
+/// While a run goes on, the bottleneck is found from this recent time, and so are the rates that people read.
 const RECENT: Duration = Duration::from_secs(2);
+
+/// It is longer, up to this, if something has moved nothing in that time: a stage within a long step, whose time counts
+/// when the step ends, or a source between two bursts. Else the stage would count as idle, and the source as dry.
+const LONGEST: Duration = Duration::from_secs(10);
 
 pub(crate) struct Sampler {
     observer: Observer,
@@ -36,8 +40,8 @@ pub(crate) struct Sampler {
     before: Counters,
     /// The counters when the watch began.
     first: Counters,
-    /// For the last seconds, the counters, and the time since the frame before in which the source's ring had room.
-    recent: VecDeque<(Counters, Duration)>,
+    /// The last seconds.
+    recent: VecDeque<Recent>,
     /// The time since the watch began in which the source's ring had room.
     open: Duration,
     frames: u64,
@@ -46,11 +50,42 @@ pub(crate) struct Sampler {
     rows_first: Vec<Option<u64>>,
 }
 
+/// A moment of the last seconds, at which a frame began.
+struct Recent {
+    counters: Counters,
+    /// The time in that frame in which the source's ring had room.
+    open: Duration,
+    /// The rows that had come to each node.
+    rows: Vec<Option<u64>>,
+}
+
+/// The place among the last moments since which a run is judged, and whether all that could has moved something since.
+fn since(recent: &VecDeque<Recent>, now: &Counters) -> (usize, bool) {
+    let long = |moment: &Recent| now.at.saturating_sub(moment.counters.at) >= RECENT;
+    let first = recent.iter().rposition(long).unwrap_or(0);
+    match (0..=first).rev().find(|place| recent.get(*place).is_some_and(|moment| all_moved(&moment.counters, now))) {
+        Some(place) => (place, true),
+        None => (0, false),
+    }
+}
+
+/// Whether each tasklet with input and room has moved something, and a source with room has yielded something.
+fn all_moved(before: &Counters, now: &Counters) -> bool {
+    let produced = |counters: &Counters| counters.rings.first().map_or(0, |ring| ring.produced);
+    let moved = |(index, tasklet): (usize, &TaskletCounters)| {
+        tasklet.done
+            || tasklet.state != State::Working
+            || before.tasklets.get(index).map_or(0, |before| before.moved) < tasklet.moved
+    };
+    (now.source != State::Working || produced(before) < produced(now)) && now.tasklets.iter().enumerate().all(moved)
+}
+
 /// Adds the rows of each node to a frame, and how many of them came since `before`.
 fn set_rows(frame: &mut Frame, rows: &[Option<u64>], before: &[Option<u64>]) {
     for (stage, (rows, before)) in frame.stages.iter_mut().zip(rows.iter().zip(before)) {
         let since = rows.zip(*before).map(|(rows, before)| rows.saturating_sub(before));
         (stage.rows, stage.row_rate) = (*rows, since.map(|since| per_second(since, frame.span)));
+        stage.recent_row_rate = stage.row_rate;
     }
 }
 
@@ -132,16 +167,18 @@ impl Sampler {
         let open = self.now.at.saturating_sub(self.before.at).mul_f64(self.tally.open());
         self.open += open;
         let before = std::mem::replace(&mut self.before, self.now.clone());
-        let mut frame = self.frame(&self.tally, &before, self.bottleneck(&before, open));
         let rows = self.rows();
         let rows_before = std::mem::replace(&mut self.rows_before, rows.clone());
-        set_rows(&mut frame, &rows, &rows_before);
-        self.stills.look(self.now.at, frame.stages.iter().chain(&frame.side_outputs));
-        frame.stuck = self.stills.stuck(&self.graph, &self.tasklets, &self.observer, &self.now);
-        self.recent.push_back((before, open));
-        while self.recent.len() > 1 && self.now.at.saturating_sub(self.recent[1].0.at) >= RECENT {
+        self.recent.push_back(Recent { counters: before.clone(), open, rows: rows_before.clone() });
+        while self.recent.len() > 1 && self.now.at.saturating_sub(self.recent[1].counters.at) >= LONGEST {
             self.recent.pop_front();
         }
+        let (place, all_moved) = since(&self.recent, &self.now);
+        let mut frame = self.frame(&self.tally, &before, self.bottleneck(place, all_moved));
+        set_rows(&mut frame, &rows, &rows_before);
+        self.set_recent_rates(&mut frame, &rows, &self.recent[place]);
+        self.stills.look(self.now.at, frame.stages.iter().chain(&frame.side_outputs));
+        frame.stuck = self.stills.stuck(&self.graph, &self.tasklets, &self.observer, &self.now);
         self.whole.take(&mut self.tally);
         let all = last.then(|| {
             let found = self.observer.loads(&self.first, &self.now, Some(self.open)).bottleneck();
@@ -178,10 +215,82 @@ impl Sampler {
         }
     }
 
-    /// Finds the bottleneck of the last seconds.
-    fn bottleneck(&self, before: &Counters, open: Duration) -> Option<Bottleneck> {
-        let since = self.recent.front().map_or(before, |(since, _)| since);
-        let open = self.recent.iter().map(|(_, open)| *open).sum::<Duration>() + open;
-        self.observer.loads(since, &self.now, Some(open)).bottleneck()
+    /// Finds the bottleneck since a recent moment. There is none as long as a tasklet is in its first long step, of
+    /// which nothing is known.
+    fn bottleneck(&self, place: usize, all_moved: bool) -> Option<Bottleneck> {
+        let has_begun = |tasklet: &TaskletCounters| tasklet.state != State::Working || tasklet.moved > 0;
+        if !all_moved && !self.now.tasklets.iter().all(has_begun) {
+            return None;
+        }
+        let open = self.recent.iter().skip(place).map(|moment| moment.open).sum();
+        self.observer.loads(&self.recent[place].counters, &self.now, Some(open)).bottleneck()
+    }
+
+    /// Sets the rates since a recent moment.
+    fn set_recent_rates(&self, frame: &mut Frame, rows: &[Option<u64>], since: &Recent) {
+        let span = self.now.at.saturating_sub(since.counters.at).as_secs_f64();
+        for (node, stage) in frame.stages.iter_mut().enumerate() {
+            let moved = self.tasklets.moved(node, &self.now).saturating_sub(self.tasklets.moved(node, &since.counters));
+            stage.recent_rate = Some(per_second(moved, span));
+            let of = |rows: &[Option<u64>]| rows.get(node).copied().flatten();
+            let came = of(rows).zip(of(&since.rows)).map(|(now, then)| now.saturating_sub(then));
+            stage.recent_row_rate = came.map(|came| per_second(came, span));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use millstream_exec::RingCounters;
+
+    /// Counters after this many seconds: what the source has yielded, and a stage's numbers and state.
+    fn counters(at: u64, (source, produced): (State, u64), (state, moved): (State, u64)) -> Counters {
+        let mut counters = Counters::default();
+        (counters.at, counters.running, counters.source) = (Duration::from_secs(at), true, source);
+        let (mut ring, mut tasklet) = (RingCounters::default(), TaskletCounters::default());
+        (ring.produced, tasklet.state, tasklet.moved) = (produced, state, moved);
+        (counters.rings, counters.tasklets) = (vec![ring], vec![tasklet]);
+        counters
+    }
+
+    /// The second since which the run is judged at the last of these counters.
+    fn judged_since(seen: Vec<Counters>) -> (u64, bool) {
+        let (now, before) = seen.split_last().unwrap();
+        let recent =
+            |counters: &Counters| Recent { counters: counters.clone(), open: Duration::ZERO, rows: Vec::new() };
+        let recent: VecDeque<_> = before.iter().map(recent).collect();
+        let (place, all_moved) = since(&recent, now);
+        (recent[place].counters.at.as_secs(), all_moved)
+    }
+
+    #[test]
+    fn a_stage_within_a_long_step_is_judged_since_it_last_moved_something() {
+        use State::{Blocked, Starved, Working};
+        let full = (Blocked, 4096);
+        let steps = |last: u64| {
+            let seen = (0..=last).map(|at| counters(at, full, (Working, at / 3 * 256)));
+            judged_since(seen.collect())
+        };
+        assert_eq!(steps(4), (2, true), "a step has ended since");
+        assert_eq!(steps(5), (2, true), "the newest moment before the step's end");
+        // Its first step has not ended: nothing is known of it.
+        assert_eq!(steps(2), (0, false));
+        // A stage that starves has no step.
+        let starved = (0..=5).map(|at| counters(at, (Working, at), (Starved, 1)));
+        assert_eq!(judged_since(starved.collect()), (3, true));
+    }
+
+    #[test]
+    fn a_source_is_judged_since_its_last_burst() {
+        use State::{Starved, Working};
+        let bursts = |last: u64, source: State| {
+            let seen = (0..=last).map(|at| counters(at, (source, (at + 2) / 5 * 100), (Starved, (at + 2) / 5 * 100)));
+            judged_since(seen.collect())
+        };
+        assert_eq!(bursts(4, Working), (2, true));
+        assert_eq!(bursts(7, Working), (2, true));
+        // One that has ended yields nothing any more.
+        assert_eq!(bursts(7, Starved), (5, true));
     }
 }

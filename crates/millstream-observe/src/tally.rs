@@ -56,6 +56,14 @@ impl TaskletsByNode {
         self.of[node].clone()
     }
 
+    /// How many numbers a node has moved: a source without a tasklet those of its ring.
+    pub(crate) fn moved(&self, node: usize, counters: &Counters) -> u64 {
+        match self.at(node, counters) {
+            [] if node == 0 => counters.rings.first().map_or(0, |ring| ring.produced),
+            tasklets => tasklets.iter().map(|tasklet| tasklet.moved).sum(),
+        }
+    }
+
     fn at<'a>(&self, node: usize, counters: &'a Counters) -> &'a [TaskletCounters] {
         counters.tasklets.get(self.of[node].clone()).unwrap_or(&[])
     }
@@ -166,15 +174,10 @@ impl Tally {
         let (then, tasklets) = (by_node.at(node, before), by_node.at(node, now));
         let sum = |of: fn(&TaskletCounters) -> u64, all: &[TaskletCounters]| all.iter().map(of).sum::<u64>();
         let since = |of: fn(&TaskletCounters) -> u64| sum(of, tasklets).saturating_sub(sum(of, then));
-        let outside = match node {
-            0 => now.rings.first().map(|ring| (ring.produced, before.rings.first().map_or(0, |ring| ring.produced))),
-            _ => None,
-        };
+        let moved = by_node.moved(node, now);
+        let moved_since = moved.saturating_sub(by_node.moved(node, before));
         // The steps of a source with a thread of its own are not counted: every value counts as one.
-        let (moved, moved_since, batches) = match outside {
-            Some((produced, before)) if tasklets.is_empty() => (produced, produced - before.min(produced), produced),
-            _ => (sum(|t| t.moved, tasklets), since(|t| t.moved), sum(|t| t.steps, tasklets)),
-        };
+        let batches = if node == 0 && tasklets.is_empty() { moved } else { sum(|t| t.steps, tasklets) };
         let (timed, ns) = match (since(|t| t.timed_numbers), since(|t| t.timed_ns)) {
             (0, _) => (sum(|t| t.timed_numbers, tasklets), sum(|t| t.timed_ns, tasklets)),
             timed => timed,
@@ -198,8 +201,10 @@ impl Tally {
             name: name.to_owned(),
             moved,
             rate: per_second(moved_since, span),
+            recent_rate: Some(per_second(moved_since, span)),
             rows: None,
             row_rate: None,
+            recent_row_rate: None,
             batches,
             batch_sizes,
             service_ns,

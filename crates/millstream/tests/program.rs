@@ -57,6 +57,7 @@ fn main() -> ExitCode {
     let tests: &[(&str, fn())] = &[
         ("it_runs_over_lines_everywhere", it_runs_over_lines_everywhere),
         ("a_line_that_is_no_value_is_reported_and_left_out", a_line_that_is_no_value_is_reported_and_left_out),
+        ("a_left_out_line_has_its_number_after_a_crash", a_left_out_line_has_its_number_after_a_crash),
         ("it_plans", it_plans),
         ("a_state_without_a_name_fails_the_check", a_state_without_a_name_fails_the_check),
         ("it_verifies", it_verifies),
@@ -321,6 +322,30 @@ fn wrong_use_is_refused() {
     }
     let (help, _, code) = started("numbers", "--help", "");
     assert!(help.contains("verify") && code == Some(0), "{help}");
+}
+
+fn a_left_out_line_has_its_number_after_a_crash() {
+    let home = tempfile::tempdir().expect("a directory");
+    let write = |name: &str, text: &str| fs::write(home.path().join(name), text).expect("a file");
+    let run = || {
+        let out = fs::OpenOptions::new().append(true).create(true).open(home.path().join("out")).expect("a file");
+        let mut command = command("numbers");
+        let args = "run --quiet --state state --snapshot-every 1 --batch 1 a b";
+        command.env(AS, "numbers").args(args.split_whitespace()).current_dir(&home).stdin(Stdio::null()).stdout(out);
+        let output = command.output().expect("it runs");
+        (String::from_utf8(output.stderr).expect("text"), output.status.code())
+    };
+    let left_out = |place: &str| format!("numbers run: {place} is left out: invalid digit found in string\n");
+    write("a", "1\nx\n3\n");
+    write("b", "4\n5\ny\n7\n");
+    assert_eq!(run(), (left_out("a: line 2") + &left_out("b: line 3"), Some(1)));
+    // The next process begins after some of the lines, and counts on.
+    write("b", "4\n5\ny\n7\n8\nz\n");
+    let (said, code) = run();
+    assert!(said.ends_with(&left_out("b: line 6")) && code == Some(1), "{said}");
+    let numbers = [1_u64, 3, 4, 5, 7, 8].map(|n| n * n);
+    let sums: String = (1..=6).map(|n| format!("{}\n", numbers[..n].iter().sum::<u64>())).collect();
+    assert_eq!(fs::read_to_string(home.path().join("out")).expect("a file"), sums);
 }
 
 fn its_state_is_kept_and_a_failure_is_replayed() {

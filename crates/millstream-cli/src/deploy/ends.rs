@@ -3,7 +3,7 @@
 use super::{Failed, Runs};
 use crate::config::{Doing, Keep, StatsTo};
 use crate::flags::StatsFormat;
-use crate::message::{one_line, quoted, say, say_own};
+use crate::message::{indented, one_line, quoted, say, say_own};
 use crate::outcome::Outcome;
 use crate::{name, output, progress, stats, watching};
 use millstream_exec::RunError;
@@ -34,7 +34,11 @@ impl Runs {
             report["failure"] = failed.to_string().into();
             report["ending"] = "failed".into();
         }
-        let why = one_line(&failed.to_string());
+        let why = match failed {
+            // A list, whose lines each say what does not fit.
+            Failed::Job(JobError::OtherStates { .. } | JobError::OtherVersion { .. }) => indented(&failed.to_string()),
+            _ => one_line(&failed.to_string()),
+        };
         let outcome = match failed {
             Failed::Run(RunError::Options(_)) => {
                 self.complaints.note(&why);

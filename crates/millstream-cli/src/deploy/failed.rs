@@ -1,4 +1,4 @@
-//! Why a pipeline failed, in one line.
+//! Why a pipeline failed.
 
 use millstream_exec::RunError;
 use millstream_state::JobError;

@@ -42,7 +42,8 @@ pub(crate) struct Cluster<A: Args> {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ClusterCommand<A: Args> {
-    /// Make the application, or change its numbers: streams, records, and the plan, by compare and set
+    /// Make the application, or change those of its numbers that are given: streams, records, and the plan, by compare
+    /// and set
     Apply(A),
     /// Append files, or standard input, to the input edge, line by line
     Feed(Feed),
@@ -88,23 +89,25 @@ pub(crate) struct Servers {
     pub(crate) tls_key: Option<PathBuf>,
 }
 
-/// The numbers of an application.
+/// The numbers of an application: one that is left out is what the application has, and the default of a new one.
 #[derive(Debug, Args)]
 pub(crate) struct Apply {
     #[command(flatten)]
     pub(crate) servers: Servers,
-    /// Number of workers that compute everything; one of them appends the output
-    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=64))]
-    pub(crate) replicas: u32,
+    /// Number of workers that compute everything; one of them appends the output [default: what the application has,
+    /// or 2]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64))]
+    pub(crate) replicas: Option<u32>,
     /// Number of servers that keep each batch: 1; or 3 or 5 in a cluster of servers, so that the loss of 1 or 2 loses
-    /// nothing
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = copies)]
-    pub(crate) copies: usize,
-    /// Number of batches that an edge holds; when it is full, its feed waits
-    #[arg(long, value_name = "N", default_value_t = 65_536, value_parser = clap::value_parser!(u32).range(8..))]
-    pub(crate) capacity: u32,
-    /// Number of batches between two snapshots; the input before a snapshot is dropped [default: 256, or an eighth of
-    /// the capacity if that is less]
+    /// nothing [default: what the application has, or 1]
+    #[arg(long, value_name = "N", value_parser = copies)]
+    pub(crate) copies: Option<usize>,
+    /// Number of batches that an edge holds; when it is full, its feed waits [default: what the application has, or
+    /// 65536]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(8..))]
+    pub(crate) capacity: Option<u32>,
+    /// Number of batches between two snapshots; the input before a snapshot is dropped [default: what the application
+    /// has; or 256, or an eighth of the capacity if that is less]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) snapshot_every: Option<u64>,
     /// Set this program's pipeline although the application has another one. It must compute the same output: a worker

@@ -1,7 +1,7 @@
 //! A user's program on a cluster.
 
 use super::flags::Flags;
-use super::lines::parsed;
+use super::lines::{left_out, parsed, without_end};
 use super::{Line, Printed, Program};
 use crate::command::cluster::{Numbers, Reads, Sorted, TextSegment, Works as Worker, apply, sorted};
 use crate::flags::{self, Apply, ClusterCommand, refuse};
@@ -16,14 +16,18 @@ use std::fmt::Display;
 /// Works with a pipeline whose states are serializable.
 pub(super) type Works<P> = fn(P, Worker) -> Outcome;
 
-/// Parses the lines of a text. Reports a line that cannot be parsed, and leaves it out.
-fn read<T: Line>(text: &Text, values: &mut Vec<T>, complaints: &Complaints) {
+/// Parses the lines of a text, which begins at this byte of the input. Reports a line that cannot be parsed, and leaves
+/// it out, as every replica does.
+fn read<T: Line>((mut begins, text): (u64, &Text), values: &mut Vec<T>, complaints: &Complaints) {
     for line in text.0.split_inclusive(|byte| *byte == b'\n') {
-        let line = line.strip_suffix(b"\n").map_or(line, |line| line.strip_suffix(b"\r").unwrap_or(line));
-        match parsed(line.to_vec()) {
+        match parsed(without_end(line).to_vec()) {
             Ok(value) => values.push(value),
-            Err(why) => complaints.complain(&format!("line {:?} is left out: {why}", String::from_utf8_lossy(line))),
+            // A note: the output is complete without it, and the worker has not failed.
+            Err(why) => {
+                complaints.note(&format!("the input: {}", left_out(&format!("the line at byte {begins}"), &why)))
+            }
         }
+        begins += line.len() as u64;
     }
 }
 

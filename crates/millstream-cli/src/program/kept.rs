@@ -7,7 +7,7 @@ use crate::input::{self, Names};
 use crate::message::Complaints;
 use crate::outcome::Outcome;
 use crate::output::Output;
-use crate::program::lines::parsed;
+use crate::program::lines::{left_out, parsed, without_end};
 use crate::program::{Line, Program};
 use millstream_core::text::Block;
 use millstream_core::{Arrow, Item, SequenceNumber, Val};
@@ -107,29 +107,50 @@ struct FileLines<T> {
     parsed: PhantomData<fn() -> T>,
 }
 
+/// A place between two lines.
+#[derive(Clone, Debug)]
+struct LinePlace {
+    place: FilePlace,
+    /// How many lines of its file are before it. `None` after a snapshot that does not say it.
+    lines: Option<u64>,
+}
+
+/// The field of a stored position that has the number of lines.
+const LINES: &str = "lines";
+
 struct ParsedLines<T> {
-    lines: FileBlocks,
+    blocks: FileBlocks,
+    /// The file of the last line, and its number there.
+    file: usize,
+    lines: Option<u64>,
     names: Vec<OsString>,
     complaints: Complaints,
     parsed: PhantomData<fn() -> T>,
 }
 
 impl<T: Line> Resumable<T> for FileLines<T> {
-    type Mark = FilePlace;
+    type Mark = LinePlace;
     type Values = ParsedLines<T>;
     const WAITS: bool = false;
 
-    fn is_at(&self, mark: &FilePlace, position: &Value) -> Option<bool> {
-        self.files.is_at(mark, position)
+    fn is_at(&self, mark: &LinePlace, position: &Value) -> Option<bool> {
+        self.files.is_at(&mark.place, position)
     }
 
     fn begin(&self, position: Option<&Value>) -> io::Result<ParsedLines<T>> {
         let (names, complaints) = (self.names.clone(), self.complaints.clone());
-        Ok(ParsedLines { lines: self.files.begin(position)?, names, complaints, parsed: PhantomData })
+        let lines = position.map_or(Some(0), |position| position[LINES].as_u64());
+        let blocks = self.files.begin(position)?;
+        let file = blocks.place().file();
+        Ok(ParsedLines { blocks, file, lines, names, complaints, parsed: PhantomData })
     }
 
-    fn position(&self, mark: &FilePlace) -> io::Result<Value> {
-        self.files.position(mark)
+    fn position(&self, mark: &LinePlace) -> io::Result<Value> {
+        let mut position = self.files.position(&mark.place)?;
+        if let Some(lines) = mark.lines {
+            position[LINES] = lines.into();
+        }
+        Ok(position)
     }
 
     fn failure(&self) -> Option<io::Error> {
@@ -142,16 +163,19 @@ impl<T: Line> Iterator for ParsedLines<T> {
 
     fn next(&mut self) -> Option<T> {
         loop {
-            let line: Block = self.lines.next()?;
-            let text = line.strip_suffix(b"\n").map_or(&line[..], |text| text.strip_suffix(b"\r").unwrap_or(text));
-            match parsed(text.to_vec()) {
+            let line: Block = self.blocks.next()?;
+            let end = self.blocks.place();
+            let before = if end.file() == self.file { self.lines } else { Some(0) };
+            (self.file, self.lines) = (end.file(), before.map(|lines| lines + 1));
+            match parsed(without_end(&line).to_vec()) {
                 Ok(value) => return Some(value),
                 Err(why) => {
-                    let end = self.lines.place();
-                    let begins = end.offset() - line.len() as u64;
-                    let place = io::Error::other(format!("the line at byte {begins} is left out: {why}"));
+                    let place = match self.lines {
+                        Some(number) => format!("line {number}"),
+                        None => format!("the line at byte {}", end.offset() - line.len() as u64),
+                    };
                     let name = self.names.get(end.file()).cloned().unwrap_or_default();
-                    input::report(&self.complaints, &name, &place);
+                    input::report(&self.complaints, &name, &io::Error::other(left_out(&place, &why)));
                 }
             }
         }
@@ -159,9 +183,11 @@ impl<T: Line> Iterator for ParsedLines<T> {
 }
 
 impl<T: Line> Places for ParsedLines<T> {
-    type Mark = FilePlace;
+    type Mark = LinePlace;
 
-    fn place(&self) -> FilePlace {
-        self.lines.place()
+    fn place(&self) -> LinePlace {
+        let place = self.blocks.place();
+        let lines = if place.file() == self.file { self.lines } else { Some(0) };
+        LinePlace { place, lines }
     }
 }

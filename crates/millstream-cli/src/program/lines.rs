@@ -50,6 +50,16 @@ impl Input {
     }
 }
 
+/// A line without its end: `\n` or `\r\n`.
+pub(super) fn without_end(line: &[u8]) -> &[u8] {
+    line.strip_suffix(b"\n").map_or(line, |line| line.strip_suffix(b"\r").unwrap_or(line))
+}
+
+/// The message about a line that is no value, the same wherever the program runs.
+pub(super) fn left_out(line: &str, why: &str) -> String {
+    format!("{line} is left out: {why}")
+}
+
 pub(super) fn parsed<T: FromStr<Err: Display>>(line: Vec<u8>) -> Result<T, String> {
     let text = String::from_utf8(line).map_err(|error| error.utf8_error().to_string())?;
     text.parse().map_err(|error: T::Err| error.to_string())
@@ -76,7 +86,7 @@ impl<T: FromStr<Err: Display>> Iterator for Lines<T> {
                     let outcome = parsed(line);
                     let Input { name, lines, .. } = &input;
                     if let Err(why) = &outcome {
-                        let place = io::Error::other(format!("line {lines} is left out: {why}"));
+                        let place = io::Error::other(left_out(&format!("line {lines}"), why));
                         self.complain(name, &place);
                     }
                     self.current = Some(input);

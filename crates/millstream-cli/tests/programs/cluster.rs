@@ -156,6 +156,7 @@ fn what_is_wrong_is_said() {
         ("cluster drain --app a --nats nats://me:secret@127.0.0.1", 2, "can see a password on the command line"),
         ("cluster drain --app a --nats-user me", 2, "MILLSTREAM_NATS_PASSWORD is not set: set it"),
         ("cluster apply wc --app b --capacity 8 --snapshot-every 3", 2, "could be full before a snapshot"),
+        ("cluster apply wc --app b --snapshot-every 16385", 2, "write `--snapshot-every 16384` at most"),
         ("cluster apply wc --app b --copies 2", 2, "1, 3 or 5"),
         ("cluster drain --app a --within 200ms", 1, "the output was not complete within the time"),
         ("cluster status --app a --nats nats://127.0.0.1:1", 1, "no server answers at nats://127.0.0.1:1: "),
@@ -205,18 +206,26 @@ fn the_numbers_of_an_application_change_with_its_streams() {
     };
     cluster.done("cluster apply wc --app a --capacity 16", b"");
     cluster.done("cluster feed --app a --batch 1", lines(12).as_bytes());
-    for (capacity, replicas, says) in [
+    // A number that is not given stays.
+    for (given, capacity, replicas, says) in [
         (
+            "--capacity 64 --replicas 3",
             64,
             3,
-            "changed: `--replicas` was 2, and is 3; `--capacity` was 16, and is 64; `--snapshot-every` was 2, and is 8",
+            "changed: `--replicas` was 2, and is 3; `--capacity` was 16, and is 64\n",
         ),
-        (64, 2, "changed: `--replicas` was 3, and is 2\n"),
-        (8, 2, "changed: `--capacity` was 64, and is 8; `--snapshot-every` was 8, and is 1\n"),
+        ("--replicas 2", 64, 2, "changed: `--replicas` was 3, and is 2\n"),
+        ("--snapshot-every 9", 64, 2, "changed: `--snapshot-every` was 2, and is 9\n"),
+        ("", 64, 2, "2 replicas: unchanged\n"),
+        (
+            "--capacity 8 --snapshot-every 2",
+            8,
+            2,
+            "changed: `--capacity` was 64, and is 8; `--snapshot-every` was 9, and is 2\n",
+        ),
     ] {
-        let args = format!("cluster apply wc --app a --capacity {capacity} --replicas {replicas}");
-        let applied = cluster.done(&args, b"");
-        assert!(applied.stderr.contains(says), "{}", applied.stderr);
+        let applied = cluster.done(&format!("cluster apply wc --app a {given}"), b"");
+        assert!(applied.stderr.ends_with(says), "{}", applied.stderr);
         let status = status();
         assert_eq!(status["replicas"], replicas);
         for edge in ["input", "output"] {
@@ -225,6 +234,11 @@ fn the_numbers_of_an_application_change_with_its_streams() {
         // What is there stays.
         assert_eq!(status["input"]["entries"], 12);
     }
+    // A number that stays must fit one that is given.
+    cluster.done("cluster apply wc --app b --capacity 64", b"");
+    let refused = cluster.run("cluster apply wc --app b --capacity 16", b"");
+    assert_eq!(refused.code, Some(2));
+    assert!(refused.stderr.contains("write `--snapshot-every 4` at most, or raise --capacity"), "{}", refused.stderr);
     // Another program changes nothing.
     assert_eq!(cluster.run("cluster apply words --app a --capacity 64", b"").code, Some(2));
     assert_eq!(status()["input"]["capacity"], 8);

@@ -158,7 +158,8 @@ fn rows_already_read_went_through_the_old_text_and_the_rest_goes_through_the_new
         assert_eq!(refused.code, Some(2), "{}", refused.stderr);
         let why = "refused  sum: the new text has no such stage to take the state of `sum(.id)`";
         assert!(refused.stderr.contains(why) && refused.stderr.contains("`--drop STAGE`"), "{}", refused.stderr);
-        assert!(refused.stderr.contains("kept     n, with its state"), "{}", refused.stderr);
+        assert!(refused.stderr.contains("in another directory:\n  kept "), "{}", refused.stderr);
+        assert!(refused.stderr.contains("\n  kept     n, with its state\n"), "{}", refused.stderr);
         let changed = rows_behind(&scene);
         let new = "--snapshot-every 0.03s --drop sum";
         for life in 0..3 {

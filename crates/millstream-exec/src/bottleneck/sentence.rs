@@ -34,6 +34,13 @@ impl fmt::Display for Sentence<'_> {
         if let Some(delayed) = found.delayed.filter(|delayed| *delayed >= DELAYED) {
             write!(f, " The workers waited {} of their time for a core that others had.", Percent(delayed))?;
         }
+        if found.waits && matches!(self.load.scales, Scales::Shard | Scales::Keys) {
+            // More tasklets on the workers would take as many workers, which wait.
+            return f.write_str(
+                " Its function waits rather than computes: `map_blocking` gives it a thread of its own, and in a \
+                 `shard` each of its tasklets, so that they wait side by side without a worker for each.",
+            );
+        }
         found.gains.iter().try_for_each(|gain| gain.write(f))?;
         if found.gains.is_empty() { self.write_why_nothing_helps(f) } else { Ok(()) }
     }

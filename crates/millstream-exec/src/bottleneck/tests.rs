@@ -174,6 +174,21 @@ fn an_end_that_waits_is_not_advised_to_do_less() {
 }
 
 #[test]
+fn a_stage_that_sleeps_is_not_advised_to_be_sharded_on_the_workers() {
+    let with = |ran: f64| {
+        let threads = Some(ThreadTimes { ran, waited: 0.0 });
+        let stages = vec![stage("source", &[0.1], Scales::End), stage("sleeps", &[9.5], Scales::Shard)];
+        Loads { threads, ..loads(stages, 1, 10.0) }.bottleneck().unwrap()
+    };
+    let sleeps = with(0.2);
+    assert!(sleeps.waits && sleeps.sentence.contains("Its function waits rather than computes: `map_blocking`"));
+    assert!(!sleeps.sentence.contains("One more"), "{}", sleeps.sentence);
+    let computes = with(9.6);
+    assert!(!computes.waits && !computes.sentence.contains("map_blocking"), "{}", computes.sentence);
+    assert!(computes.sentence.contains("One more worker and one more shard"), "{}", computes.sentence);
+}
+
+#[test]
 fn a_measured_gain_replaces_a_modelled_one() {
     let with = |rates: &[(usize, f64)]| {
         let rates = rates.iter().map(|&(workers, numbers_per_second)| Rate { workers, numbers_per_second }).collect();

@@ -91,23 +91,26 @@ impl Error for UpgradeError {
     }
 }
 
-/// Writes the parts that do not fit, and the remedies for states.
+/// Writes the parts that do not fit, and the remedy for states; several parts are a line each.
 fn refusals(check: &UpgradeCheck, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    let (mut before, mut dropped) = ("", false);
-    for stage in check.refused() {
-        let Verdict::Refused { why } = &stage.verdict else { continue };
-        write!(f, "{before}stage {:?}: {why}", stage.name)?;
-        (before, dropped) = ("; ", dropped || why.ends_with("to take it"));
+    let of_stages = check.refused().filter_map(|stage| match &stage.verdict {
+        Verdict::Refused { why } => Some((format!("stage {:?}: {why}", stage.name), why.ends_with("to take it"))),
+        _ => None,
+    });
+    let parts: Vec<_> = of_stages.chain(check.ends.iter().map(|why| (why.clone(), false))).collect();
+    let remedy = parts.iter().any(|(_, dropped)| *dropped).then_some(REMEDY);
+    if let [(part, _)] = &parts[..] {
+        let remedy = remedy.map(|remedy| format!(" ({remedy})"));
+        return write!(f, "{part}{}", remedy.unwrap_or_default());
     }
-    for why in &check.ends {
-        write!(f, "{before}{why}")?;
-        before = "; ";
-    }
-    if dropped {
-        f.write_str(" (`Upgrade::to(next).dropping(stage)` lets a state be lost)")?;
-    }
-    Ok(())
+    write!(f, "{} parts of the new one do not fit", parts.len())?;
+    remedy.iter().try_for_each(|remedy| write!(f, "; {remedy}"))?;
+    f.write_str(":")?;
+    parts.iter().try_for_each(|(part, _)| write!(f, "\n  {part}"))
 }
+
+/// What lets a run go on without a state.
+const REMEDY: &str = "`Upgrade::to(next).dropping(stage)` lets a state be lost";
 
 /// Why a state does not go on in the new pipeline.
 #[derive(Clone, Debug, PartialEq, Eq)]

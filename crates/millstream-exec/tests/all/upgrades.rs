@@ -172,6 +172,24 @@ fn a_run_that_goes_on_is_upgraded() {
 }
 
 #[test]
+fn several_states_that_do_not_fit_are_a_line_each_below_what_to_do() {
+    let (sender, receiver) = source::channel(16);
+    let lengths = |names: [&str; 2]| {
+        let p = pipeline::<u64>().scan(0_u64, |sum, x| *sum + x).named(names[0]);
+        p.scan(0_u64, |sum, x| *sum + x).named(names[1])
+    };
+    let run = Rings::new().start(lengths(["a", "b"]).from(receiver).to(sink::collect())).unwrap();
+    let refused = run.upgrade(lengths(["c", "d"])).unwrap_err();
+    let text = "the pipeline was not replaced: 2 parts of the new one do not fit; \
+                `Upgrade::to(next).dropping(stage)` lets a state be lost:\n  \
+                stage \"a\": it keeps a u64 version 1, and the new pipeline has no such stage to take it\n  \
+                stage \"b\": it keeps a u64 version 1, and the new pipeline has no such stage to take it";
+    assert_eq!(refused.to_string(), text);
+    drop(sender);
+    run.wait().unwrap();
+}
+
+#[test]
 fn a_pipeline_that_does_not_fit_is_refused_and_the_old_one_goes_on() {
     let (sender, receiver) = source::channel(16);
     let run = Rings::new().start(sums!(0).from(receiver).to(sink::collect())).unwrap();

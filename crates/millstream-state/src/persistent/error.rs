@@ -106,11 +106,12 @@ impl fmt::Display for JobError {
             JobError::State(error) => error.fmt(f),
             JobError::Corrupt { snapshot, why } => write!(f, "snapshot {snapshot}: {why}"),
             JobError::OtherStates { snapshot, states } => {
-                write!(f, "the pipeline cannot go on with the states of snapshot {snapshot}:")?;
-                states.iter().try_for_each(|state| write!(f, "\n  {state}"))?;
-                f.write_str(
-                    "\n  (`Persistent::migrate` makes a new state of an old one, and `dropping` lets one be lost)",
-                )
+                write!(
+                    f,
+                    "the pipeline cannot go on with the states of snapshot {snapshot}: \
+                     convert each of these by `migrate`, or let it be lost by `dropping`:"
+                )?;
+                states.iter().try_for_each(|state| write!(f, "\n  {state}"))
             }
             JobError::OtherVersion { snapshot, why } => write!(f, "snapshot {snapshot} is of another version: {why}"),
             JobError::SinkHoldsLess { next, why } => {

@@ -134,6 +134,9 @@ pub(crate) fn a_version_goes_back_to_its_snapshot_and_its_output_is_that_of_one_
     assert!(out(home).ends_with("2000 wide\n"));
     let (said, code) = old.runs(home, 2000);
     assert!(said.contains("the pipeline cannot go on with the states of snapshot") && code == Some(2), "{said}");
+    let lines = ": convert each of these by `migrate`, or let it be lost by `dropping`:\n  \
+                 count: its state is a u64 version 1, and would be u32 version 1\n";
+    assert!(said.ends_with(lines), "{said}");
     let (_, said, code) = old.does(home, "snapshots state --back-to 99999", None);
     assert!(said.contains("has no whole snapshot 99999: `snapshots` lists those that it has"), "{said}");
     assert_eq!(code, Some(2));

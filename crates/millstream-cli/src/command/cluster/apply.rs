@@ -8,17 +8,20 @@ use millstream_cluster::{App, Applied, ApplyError, Streams};
 use millstream_core::Plan;
 use millstream_core::plan::Stage;
 
-/// The default number of batches between two snapshots.
+/// The numbers of a new application.
+const REPLICAS: u32 = 2;
+const COPIES: usize = 1;
+const CAPACITY: u32 = 65_536;
 const SNAPSHOT_EVERY: u64 = 256;
 
-/// The numbers of an application.
+/// The numbers of an application that were asked for.
 #[derive(Debug)]
 pub(crate) struct Numbers {
     servers: Servers,
-    replicas: u32,
-    copies: usize,
-    capacity: u32,
-    snapshot_every: u64,
+    replicas: Option<u32>,
+    copies: Option<usize>,
+    capacity: Option<u32>,
+    snapshot_every: Option<u64>,
     force: bool,
 }
 
@@ -27,16 +30,46 @@ impl TryFrom<flags::Apply> for Numbers {
 
     fn try_from(flags: flags::Apply) -> Result<Self, String> {
         let flags::Apply { servers: asked, replicas, copies, capacity, snapshot_every, force } = flags;
-        let most = u64::from(capacity) / 4;
-        let snapshot_every = snapshot_every.unwrap_or_else(|| SNAPSHOT_EVERY.min(u64::from(capacity) / 8).max(1));
-        if snapshot_every > most {
-            return Err(format!(
-                "--snapshot-every {snapshot_every}: an edge of {capacity} batches could be full before a snapshot lets it \
-                 drop any: use at most {most}, or raise --capacity"
-            ));
+        if let (Some(capacity), Some(every)) = (capacity, snapshot_every) {
+            fits(every, capacity)?;
         }
         Ok(Numbers { servers: servers(asked)?, replicas, copies, capacity, snapshot_every, force })
     }
+}
+
+impl Numbers {
+    /// The application with these numbers: one that was not asked for is what it is `there`, or else its default. An
+    /// error is wrong use.
+    fn app(&self, program: &str, stages: &[String], there: Option<&App>) -> Result<App, String> {
+        let Numbers { replicas, copies, capacity, snapshot_every, .. } = *self;
+        let capacity = capacity.or(there.map(|there| there.capacity)).unwrap_or(CAPACITY);
+        let snapshot_every = match (snapshot_every, there) {
+            (Some(every), _) => every,
+            (None, Some(there)) => there.snapshot_every,
+            (None, None) => SNAPSHOT_EVERY.min(u64::from(capacity) / 8).max(1),
+        };
+        fits(snapshot_every, capacity)?;
+        Ok(App {
+            program: program.to_owned(),
+            stages: stages.to_vec(),
+            replicas: replicas.or(there.map(|there| there.replicas)).unwrap_or(REPLICAS),
+            copies: copies.or(there.map(|there| there.copies)).unwrap_or(COPIES),
+            capacity,
+            snapshot_every,
+        })
+    }
+}
+
+/// Whether an edge drops batches before it is full.
+fn fits(snapshot_every: u64, capacity: u32) -> Result<(), String> {
+    let most = u64::from(capacity) / 4;
+    if snapshot_every > most {
+        return Err(format!(
+            "--snapshot-every {snapshot_every}: an edge of {capacity} batches could be full before a snapshot lets it \
+             drop any: write `--snapshot-every {most}` at most, or raise --capacity"
+        ));
+    }
+    Ok(())
 }
 
 /// The lines that distinguish the stages of a plan from those of another plan.
@@ -50,7 +83,7 @@ pub(crate) fn stages(plan: &Plan) -> Vec<String> {
     plan.stages.iter().map(line).collect()
 }
 
-/// What another plan changes, by its flags: a flag that is left out is its default, and not what it was.
+/// What another plan changes, by its flags.
 fn changes(was: &App, is: &App) -> String {
     let numbers = |app: &App| {
         let App { replicas, copies, capacity, snapshot_every, .. } = app;
@@ -69,30 +102,31 @@ fn changes(was: &App, is: &App) -> String {
 
 pub(crate) fn apply(numbers: &Numbers, program: &str, plan: &Plan) -> Outcome {
     let complaints = Complaints::of("cluster");
-    let Numbers { servers, replicas, copies, capacity, snapshot_every, force } = numbers;
-    let app = App {
-        program: program.to_owned(),
-        stages: stages(plan),
-        replicas: *replicas,
-        copies: *copies,
-        capacity: *capacity,
-        snapshot_every: *snapshot_every,
-    };
-    let streams = Streams { edges: App::edges(), replicas: *copies, capacity: *capacity };
-    let log = match servers.create(&streams, &complaints) {
-        Ok(log) => log,
+    let (stages, Numbers { servers, force, .. }) = (stages(plan), numbers);
+    let name = &servers.access.app;
+    // Streams that are there keep what they have until all of the plan is known.
+    let made = servers.open_if_there(&complaints).and_then(|log| {
+        let there = log.map_or(Ok(None), |log| App::read(&log)).map_err(|error| log_failed(&error, &complaints))?;
+        let app = asked(numbers.app(program, &stages, there.as_ref()), &complaints)?;
+        let log = servers.create(&streams(&app), &complaints)?;
+        // Another command may have made it meanwhile.
+        let there = App::read(&log).map_err(|error| log_failed(&error, &complaints))?;
+        let app = asked(numbers.app(program, &stages, there.as_ref()), &complaints)?;
+        Ok((log, there, app))
+    });
+    let (log, there, app) = match made {
+        Ok(made) => made,
         Err(outcome) => return outcome,
     };
-    let name = &servers.access.app;
+    let differs = there.iter().filter(|_| !force).try_for_each(|there| there.check(program, &app.stages));
     // The streams first, and those of no other pipeline: the plan has only numbers that they have.
-    let resized = App::read(&log).map_err(ApplyError::from).and_then(|there| {
-        there.iter().filter(|_| !force).try_for_each(|there| there.check(program, &app.stages))?;
-        log.resize(&streams)?;
-        Ok(there)
+    let applied = differs.map_err(ApplyError::from).and_then(|()| {
+        log.resize(&streams(&app))?;
+        if *force { app.replace(&log) } else { app.apply(&log) }
     });
-    let applied = resized.and_then(|there| Ok((if *force { app.replace(&log) } else { app.apply(&log) }?, there)));
+    let replicas = app.replicas;
     match applied {
-        Ok((applied, there)) => {
+        Ok(applied) => {
             let what = match (applied, there) {
                 (Applied::Changed, Some(there)) => format!("changed: {}", changes(&there, &app)),
                 (Applied::Changed, None) => "changed".to_owned(),
@@ -115,6 +149,18 @@ pub(crate) fn apply(numbers: &Numbers, program: &str, plan: &Plan) -> Outcome {
             Outcome::InputOrOutputFailed
         }
     }
+}
+
+fn streams(app: &App) -> Streams {
+    Streams { edges: App::edges(), replicas: app.copies, capacity: app.capacity }
+}
+
+/// The application, or the outcome after a message about wrong use.
+fn asked(app: Result<App, String>, complaints: &Complaints) -> Result<App, Outcome> {
+    app.map_err(|why| {
+        complaints.complain(&why);
+        Outcome::WrongUse
+    })
 }
 
 #[cfg(test)]

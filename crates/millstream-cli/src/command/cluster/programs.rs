@@ -18,7 +18,7 @@ use millstream_exec::{Durable, Lasting, RunsOn};
 const LANES: usize = 2;
 
 /// A piece of text is a block.
-fn block(text: &Text, blocks: &mut Vec<Block>, _: &Complaints) {
+fn block((_, text): (u64, &Text), blocks: &mut Vec<Block>, _: &Complaints) {
     if !text.0.is_empty() {
         blocks.push(Block::from(text.0.to_vec()));
     }

@@ -6,9 +6,10 @@ use millstream_cluster::{Batch, OnRings, RingsRun, Segment, SegmentError, Segmen
 use millstream_core::{Arrow, Item, ToOwnedItem};
 use millstream_exec::{RunsOn, SourceShape};
 
-/// How values are read from a piece of text, which is whole lines, and how they are printed.
+/// How values are read from a piece of text, which is whole lines and begins at this byte of the input, and how they
+/// are printed.
 pub(crate) struct Reads<T, B> {
-    pub(crate) read: fn(&Text, &mut Vec<T>, &Complaints),
+    pub(crate) read: fn((u64, &Text), &mut Vec<T>, &Complaints),
     pub(crate) print: fn(&B) -> Vec<u8>,
 }
 
@@ -59,8 +60,12 @@ impl<R: SegmentRunner, T: Item, B> SegmentRun for TextRun<R, T, B> {
     type Out = Text;
 
     fn batch(&mut self, values: Vec<Text>, end: bool) -> Result<Batch<Text>, SegmentError> {
+        self.numbered_batch(values.into_iter().map(|text| (0, text)).collect(), end)
+    }
+
+    fn numbered_batch(&mut self, values: Vec<(u64, Text)>, end: bool) -> Result<Batch<Text>, SegmentError> {
         let mut read = Vec::new();
-        values.iter().for_each(|text| (self.reads.read)(text, &mut read, &self.complaints));
+        values.iter().for_each(|(begins, text)| (self.reads.read)((*begins, text), &mut read, &self.complaints));
         let Batch { first, next, end, generation, values } = self.run.batch(read, end)?;
         let print = |(number, value): (u64, B)| (number, Text(Bytes::from((self.reads.print)(&value))));
         Ok(Batch { first, next, end, generation, values: values.into_iter().map(print).collect() })

@@ -62,7 +62,16 @@ impl Servers {
         JetStream::open(&self.access, PATIENCE).map_err(|error| not_open(&error, complaints))
     }
 
-    /// As above, for a command that listens for signals from now on.
+    /// The application if there is one, or the outcome after a message.
+    pub(super) fn open_if_there(&self, complaints: &Complaints) -> Result<Option<JetStream>, Outcome> {
+        match JetStream::open(&self.access, PATIENCE) {
+            Ok(log) => Ok(Some(log)),
+            Err(OpenError::NoApp { .. }) => Ok(None),
+            Err(error) => Err(not_open(&error, complaints)),
+        }
+    }
+
+    /// As [`open`](Servers::open), for a command that listens for signals from now on.
     pub(super) fn open_until_a_signal(&self, complaints: &Complaints) -> Result<(JetStream, Interrupts), Outcome> {
         let log = self.open(complaints)?;
         let interrupts = Interrupts::default();

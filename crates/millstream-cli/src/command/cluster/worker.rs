@@ -111,7 +111,6 @@ impl Knows {
             }
         };
         match work(segment, &log, &app, || interrupts.first().is_some(), tell) {
-            Ok(Worked::Ended) if complaints.any() => Outcome::InputOrOutputFailed,
             Ok(Worked::Ended) => Outcome::Done,
             Ok(Worked::Stopped) => interrupts.first().map_or(Outcome::Done, Outcome::Interrupted),
             Err(error) => {

@@ -79,8 +79,8 @@ impl View<'_> {
             let empties = stage.empties.map_or(String::new(), |share| format!("{:.0}%", share * 100.0));
             let service = stage.service_ns.map_or(String::new(), |ns| seconds(ns * 1e-9));
             let (speed, count) = match has_rows {
-                true => (stage.row_rate.map_or(String::new(), rate), stage.rows.map(|rows| rows.to_string())),
-                false => (rate(stage.rate), None),
+                true => (row_rate(stage).map_or(String::new(), rate), stage.rows.map(|rows| rows.to_string())),
+                false => (rate(number_rate(stage)), None),
             };
             let mut cells = vec![
                 Line::from(node.name.clone()),
@@ -137,7 +137,17 @@ pub(super) fn rate(rate: f64) -> String {
 
 /// What a stage gets through in a second: rows, where its values hold several each.
 pub(super) fn speed(stage: &StageFrame) -> String {
-    stage.row_rate.map_or_else(|| format!("{}/s", rate(stage.rate)), |rows| format!("{} rows/s", rate(rows)))
+    row_rate(stage).map_or_else(|| format!("{}/s", rate(number_rate(stage))), |rows| format!("{} rows/s", rate(rows)))
+}
+
+/// Numbers in a second, over some seconds: a source may have come with none in the last frame.
+fn number_rate(stage: &StageFrame) -> f64 {
+    stage.recent_rate.unwrap_or(stage.rate)
+}
+
+/// The same of rows.
+fn row_rate(stage: &StageFrame) -> Option<f64> {
+    stage.recent_row_rate.or(stage.row_rate)
 }
 
 /// A time in few characters.
@@ -225,6 +235,18 @@ mod tests {
         for part in ["│  2.50 M rows/s│", "rows/s", "7654321", "blocks", "1004"] {
             assert!(all.contains(part), "no {part:?} in\n{all}");
         }
+    }
+
+    #[test]
+    fn rates_between_two_bursts_are_those_of_some_seconds() {
+        let mut seen = seen();
+        for stage in &mut seen.frame.as_mut().unwrap().stages {
+            (stage.rate, stage.recent_rate) = (0.0, Some(4321.0));
+        }
+        let view = View { address: "here:1", seen: Some(&seen), lost: false, offset: (0, 0) };
+        let all = lines(&view, 130, view.height()).join("\n");
+        assert_eq!(all.matches("4321/s│").count(), 5, "{all}");
+        assert_eq!(all.matches(" 4321 ").count(), 5, "{all}");
     }
 
     #[test]
