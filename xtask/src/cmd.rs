@@ -84,6 +84,25 @@ impl Cmd {
         self
     }
 
+    /// Runs at the lowest priority: only on cores that nothing else wants.
+    pub(crate) fn gives_way(mut self) -> Self {
+        if cfg!(unix) {
+            let mut nice = Command::new("nice");
+            nice.args(["-n", "19"]).arg(self.command.get_program()).args(self.command.get_args());
+            for (name, value) in self.command.get_envs() {
+                match value {
+                    Some(value) => nice.env(name, value),
+                    None => nice.env_remove(name),
+                };
+            }
+            if let Some(dir) = self.command.get_current_dir() {
+                nice.current_dir(dir);
+            }
+            self.command = nice;
+        }
+        self
+    }
+
     pub(crate) fn current_dir(mut self, dir: &Path) -> Self {
         self.command.current_dir(dir);
         self
@@ -173,4 +192,17 @@ pub(crate) fn target_dir() -> PathBuf {
 /// Reads a text file. An error names it.
 pub(crate) fn read(path: &Path) -> Result<String> {
     std::fs::read_to_string(path).map_err(|error| failure(format!("cannot read {}: {error}", path.display())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[cfg(unix)]
+    #[test]
+    fn a_command_that_gives_way_keeps_its_variables_and_directory() {
+        let command =
+            Cmd::new("sh", ["-c", "echo $(nice) $ABOUT $(pwd)"]).env("ABOUT", "it").current_dir(Path::new("/"));
+        assert_eq!(command.gives_way().output().unwrap(), "19 it /\n");
+    }
 }

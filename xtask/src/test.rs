@@ -47,17 +47,23 @@ pub(crate) fn run(args: &Args) -> Result {
             }
         }
     }
-    tests(&mut report, depth);
-    if depth != Depth::Quick {
-        // Miri keeps one core busy, and so does the end of a release build.
-        report.beside(
-            "miri",
-            || miri(depth),
-            |report| {
-                loom(report);
-                report.must("release build", || Cmd::cargo("build --release -p millstream-cli").run());
-            },
-        );
+    if depth == Depth::Quick {
+        report.must("tests", || tests(depth).run());
+    } else {
+        report.must("build of the tests", || whole(&format!("--no-run {TESTS}")).run());
+        // Tests wait more than they compute. Miri and most of a release build keep one core busy, and give way to them.
+        report.beside("release build", release, |report| {
+            report.beside(
+                "miri",
+                || miri(depth),
+                |report| {
+                    report.must("tests", || tests(depth).run());
+                    report.must("doctests", || whole("--no-fail-fast --doc").run());
+                    report.must("jaq's tests", jaq::run);
+                    report.must("loom", loom);
+                },
+            );
+        });
     }
     if depth == Depth::Full {
         report.step("fuzz", || fuzz::smoke(30, tools::require_all()));
@@ -91,20 +97,17 @@ fn cases(depth: Depth) -> &'static str {
     }
 }
 
-fn tests(report: &mut Report, depth: Depth) {
-    let examples = if depth == Depth::Quick { "" } else { " --examples" };
-    report.must("tests", || {
-        let skip = |name: &&str| format!(" --skip {name}");
-        let skipped = if depth == Depth::Quick { LONG.iter().map(skip).collect() } else { String::new() };
-        let tests =
-            whole(&format!("--no-fail-fast --tests{examples} --{skipped}")).env_default("PROPTEST_CASES", cases(depth));
-        // Tests that take minutes run if this variable is set.
-        if depth == Depth::Full { tests.env("MILLSTREAM_FULL", "1").run() } else { tests.run() }
-    });
-    if depth != Depth::Quick {
-        report.must("doctests", || whole("--no-fail-fast --doc").run());
-        report.must("jaq's tests", jaq::run);
-    }
+/// The unit and integration tests, and those of the examples.
+const TESTS: &str = "--tests --examples";
+
+fn tests(depth: Depth) -> Cmd {
+    let (targets, skipped) = match depth {
+        Depth::Quick => ("--tests", LONG.iter().map(|name| format!(" --skip {name}")).collect()),
+        _ => (TESTS, String::new()),
+    };
+    let tests = whole(&format!("--no-fail-fast {targets} --{skipped}")).env_default("PROPTEST_CASES", cases(depth));
+    // Tests that take minutes run if this variable is set.
+    if depth == Depth::Full { tests.env("MILLSTREAM_FULL", "1") } else { tests }
 }
 
 /// `cargo test` of the whole workspace, not incremental: to note what a later build could use again takes time, and
@@ -115,14 +118,17 @@ fn whole(args: &str) -> Cmd {
 
 /// Every interleaving of the loom tests, up to two preemptions. Both crates are in one build, since most of the time
 /// goes into their dependencies.
-fn loom(report: &mut Report) {
-    report.must("loom", || {
-        Cmd::cargo("test --profile loom -p millstream-ring -p millstream-exec --test loom")
-            .own_target("loom")
-            .env("RUSTFLAGS", "--cfg loom")
-            .env_default("LOOM_MAX_PREEMPTIONS", "2")
-            .run()
-    });
+fn loom() -> Result {
+    Cmd::cargo("test --profile loom -p millstream-ring -p millstream-exec --test loom")
+        .own_target("loom")
+        .env("RUSTFLAGS", "--cfg loom")
+        .env_default("LOOM_MAX_PREEMPTIONS", "2")
+        .run()
+}
+
+fn release() -> Result<Step> {
+    Cmd::cargo("build --release -p millstream-cli").gives_way().run_then_show()?;
+    Ok(Step::Done)
 }
 
 /// The ring's unit tests, and those modules of its tests/all that are compiled for miri, under miri.
@@ -139,6 +145,7 @@ fn miri(depth: Depth) -> Result<Step> {
             .own_target("miri")
             .env("MIRIFLAGS", format!("-Zmiri-disable-isolation{model}"))
             .env("PROPTEST_CASES", "4") // a hundred times slower than the machine
+            .gives_way()
             .run_then_show()?;
     }
     Ok(Step::Done)

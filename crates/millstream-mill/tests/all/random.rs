@@ -101,8 +101,14 @@ fn programs() -> impl Strategy<Value = (String, String)> {
     text().prop_flat_map(|(text, is_table)| (Just(text), rows(is_table)))
 }
 
+/// A case loads the definitions of jq several times.
+fn config() -> ProptestConfig {
+    let cases = if std::env::var_os("MILLSTREAM_FULL").is_some() { 500 } else { 256 };
+    ProptestConfig { cases, ..ProptestConfig::default() }
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 500, ..ProptestConfig::default() })]
+    #![proptest_config(config())]
 
     /// The bytes of every sink, and the dead letters, are those of the model: on every deployment, with any number of
     /// workers and shards, wherever the input is cut.

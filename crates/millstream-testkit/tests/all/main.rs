@@ -17,6 +17,7 @@ mod sabotage;
 mod services;
 mod silence;
 mod sources;
+mod strategies;
 mod stress;
 mod wakes;
 mod wires;

@@ -13,6 +13,9 @@ use std::time::{Duration, Instant};
 /// Longer than anything here takes.
 const LONG: Duration = Duration::from_secs(60);
 
+/// How long values that may leak are waited for.
+const SHORT: Duration = Duration::from_millis(100);
+
 /// The way a pipeline runs, and how it ends.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Way {
@@ -167,11 +170,13 @@ impl Case {
         let outcome = outcome?;
         let wrong = self.judge(&built, saboteur, &model, outcome);
         drop(built); // Its named sinks keep their values.
-        let start = Instant::now();
-        while saboteur.alive() > 0 && start.elapsed() < LONG {
-            std::thread::yield_now(); // The source's thread may be the last to drop its values.
+        let (start, may_leak) = (Instant::now(), self.may_leak(saboteur));
+        // The source's thread may be the last to drop its values. For those that may leak it is not waited long.
+        let most = |alive| if alive > may_leak { LONG } else { SHORT };
+        while saboteur.alive() > 0 && start.elapsed() < most(saboteur.alive()) {
+            std::thread::yield_now();
         }
-        if saboteur.alive() > self.may_leak(saboteur) || saboteur.dropped_twice() > 0 {
+        if saboteur.alive() > may_leak || saboteur.dropped_twice() > 0 {
             return Err(format!("{} values leak, {} dropped twice", saboteur.alive(), saboteur.dropped_twice()));
         }
         wrong
