@@ -197,7 +197,10 @@ impl<K: Ord + Clone, S: Clone> OpenFolds<K, S> {
             let open = self.keys.get_mut(&key).and_then(|of_key| of_key.windows.get_mut(&at));
             (open.map_or(when, |open| if open.is_put_off() { open.due } else { when }), key, at)
         });
-        for (_, key, at) in listed.collect::<BTreeSet<_>>() {
+        // No set is made of them: it would forget those that it has if the comparison of two keys panicked.
+        let mut listed: Vec<_> = listed.collect();
+        listed.sort_unstable();
+        for (_, key, at) in listed {
             let of_key = self.keys.get_mut(&key).expect("a window's key is known");
             let open = of_key.windows.remove(&at).expect("a window is due once");
             if !open.output {

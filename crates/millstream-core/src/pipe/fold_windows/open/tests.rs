@@ -1,5 +1,8 @@
 use super::OpenFolds;
 use crate::pipe::window::Window;
+use std::cmp::Ordering;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 
 /// The windows of these keys and times, with the values of each, and how many keys were there at most.
 fn folded(window: &Window, values: impl Iterator<Item = (u64, u64)>) -> (OpenFolds<u64, u64>, usize) {
@@ -63,4 +66,44 @@ fn windows_of_other_rules_are_not_taken_for_those_of_a_value() {
     folds.fold(&tens, 0, 33, &0, |n| *n += 1, |_, _| (), &mut results);
     folds.fold(&tens, 0, 34, &0, |n| *n += 1, |_, _| (), &mut results);
     assert_eq!(starts(&folds), [(5, 1), (10, 2), (15, 1), (20, 4), (30, 2)]);
+}
+
+/// A key that may not be compared for equality.
+#[derive(Clone)]
+struct Incomparable(u64, Arc<()>);
+
+impl PartialEq for Incomparable {
+    fn eq(&self, _: &Self) -> bool {
+        panic!("they are not compared")
+    }
+}
+
+impl Eq for Incomparable {}
+
+impl PartialOrd for Incomparable {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Incomparable {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.0.cmp(&other.0)
+    }
+}
+
+#[test]
+fn no_key_is_forgotten_at_the_end_if_keys_cannot_be_compared() {
+    let (window, alive) = (Window::tumbling(10), Arc::new(()));
+    let mut folds = OpenFolds::default();
+    for key in [2, 1, 3] {
+        let key = Incomparable(key, alive.clone());
+        folds.fold(&window, key, 5, &0, |n| *n += 1, |n, later| *n += later, &mut Vec::new());
+    }
+    let ended = catch_unwind(AssertUnwindSafe(|| {
+        let mut results = Vec::new();
+        folds.close(&window, &0, &mut results);
+        results.iter().map(|result| result.key.0).collect::<Vec<_>>()
+    }));
+    assert_eq!((ended.ok(), Arc::strong_count(&alive)), (Some(vec![1, 2, 3]), 1));
 }
