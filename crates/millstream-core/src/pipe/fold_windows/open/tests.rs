@@ -70,7 +70,7 @@ fn windows_of_other_rules_are_not_taken_for_those_of_a_value() {
 
 /// A key that may not be compared for equality.
 #[derive(Clone)]
-struct Incomparable(u64, Arc<()>);
+struct Incomparable(u64, #[expect(dead_code, reason = "it shows how many are alive")] Arc<()>);
 
 impl PartialEq for Incomparable {
     fn eq(&self, _: &Self) -> bool {
