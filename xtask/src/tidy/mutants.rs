@@ -1,20 +1,20 @@
 //! The test that each mutant names must be there. A filter that selects no test passes, and kills nothing.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::cmd::{Result, read};
 use crate::patch::Mutant;
 
 /// The offences of the patches of mutants/.
 pub(super) fn offences(root: &Path, mutants: &[Mutant]) -> Result<Vec<String>> {
-    let mut found = Vec::new();
+    let (files, mut found) = (super::files(root, "rs")?, Vec::new());
     let mut sources: BTreeMap<&str, String> = BTreeMap::new();
     for mutant in mutants {
         let (packages, filters) = named(&mutant.kills);
         for &package in &packages {
             if !sources.contains_key(package) {
-                sources.insert(package, source(root, package)?);
+                sources.insert(package, source(root, &files, package)?);
             }
         }
         let of_package = || packages.iter().map(|package| sources[package].as_str());
@@ -43,23 +43,11 @@ fn selects(source: &str, name: &str) -> bool {
     names.clone().zip(names.skip(1)).any(|(word, after)| matches!(word, "fn" | "mod") && after.contains(name))
 }
 
-/// All code of a package.
-fn source(root: &Path, package: &str) -> Result<String> {
-    let dir = root.join("crates").join(package);
-    let dir = if dir.is_dir() { dir } else { root.join(package) };
-    let mut text = String::new();
-    let mut open = vec![dir];
-    while let Some(path) = open.pop() {
-        if path.is_dir() {
-            if !path.ends_with("target") {
-                open.extend(super::entries(&path)?);
-            }
-        } else if path.extension().is_some_and(|extension| extension == "rs") {
-            text.push_str(&read(&path)?);
-            text.push('\n');
-        }
-    }
-    Ok(text)
+/// All code of a package, of these files.
+fn source(root: &Path, files: &[PathBuf], package: &str) -> Result<String> {
+    let dirs = [root.join("crates").join(package), root.join(package)];
+    let of_package = files.iter().filter(|file| dirs.iter().any(|dir| file.starts_with(dir)));
+    Ok(of_package.map(|file| read(file)).collect::<Result<Vec<_>>>()?.join("\n"))
 }
 
 #[cfg(test)]
