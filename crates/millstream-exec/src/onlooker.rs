@@ -111,8 +111,8 @@ impl Onlooker {
     /// `probe` is that of the loop.
     pub(crate) fn new(probe: &TaskProbe, filled: Filled) -> Self {
         let probe = probe.clone().of_onlooker(filled);
-        let seen = probe.output().map_or(0, |output| output.published());
-        Onlooker { probe, seen }
+        let onlooker = Onlooker { probe, seen: 0 };
+        Onlooker { seen: onlooker.published(), ..onlooker }
     }
 
     fn published(&self) -> u64 {
