@@ -5,6 +5,8 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 
+use crate::failures;
+
 /// Why a chore failed, and the exit code of that.
 #[derive(Debug)]
 pub(crate) struct Failure {
@@ -130,6 +132,15 @@ impl Cmd {
         let printed = [output.stdout, output.stderr].concat();
         eprintln!("   $ {}\n{}", self.shown, String::from_utf8_lossy(&printed));
         succeeded(&self.shown, output.status)
+    }
+
+    /// As [`run`](Cmd::run), for a command that runs tests: the error ends with what the tests that failed printed.
+    pub(crate) fn run_tests(mut self) -> Result {
+        eprintln!("   $ {}", self.shown);
+        let watched = failures::watch(&mut self.command);
+        let (status, failures) =
+            watched.map_err(|error| failure(format!("`{}` did not start: {error}", self.shown)))?;
+        succeeded(&self.shown, status).map_err(|error| failure([vec![error.message], failures].concat().join("\n    ")))
     }
 
     /// Prints the line, runs the command and returns its exit code.

@@ -10,6 +10,7 @@ mod chaos;
 mod cmd;
 mod combinators;
 mod docs;
+mod failures;
 mod fuzz;
 mod jaq;
 mod lint;

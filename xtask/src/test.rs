@@ -48,7 +48,7 @@ pub(crate) fn run(args: &Args) -> Result {
         }
     }
     if depth == Depth::Quick {
-        report.must("tests", || tests(depth).run());
+        report.must("tests", || tests(depth).run_tests());
     } else {
         report.must("build of the tests", || whole(&format!("--no-run {TESTS}")).run());
         // Tests wait more than they compute. Miri and most of a release build keep one core busy, and give way to them.
@@ -57,8 +57,8 @@ pub(crate) fn run(args: &Args) -> Result {
                 "miri",
                 || miri(depth),
                 |report| {
-                    report.must("tests", || tests(depth).run());
-                    report.must("doctests", || whole("--no-fail-fast --doc").run());
+                    report.must("tests", || tests(depth).run_tests());
+                    report.must("doctests", || whole("--no-fail-fast --doc").run_tests());
                     report.must("jaq's tests", jaq::run);
                     report.must("loom", loom);
                 },
@@ -123,7 +123,7 @@ fn loom() -> Result {
         .own_target("loom")
         .env("RUSTFLAGS", "--cfg loom")
         .env_default("LOOM_MAX_PREEMPTIONS", "2")
-        .run()
+        .run_tests()
 }
 
 fn release() -> Result<Step> {
