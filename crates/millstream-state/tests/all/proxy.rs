@@ -14,7 +14,7 @@ pub(crate) enum Fate {
     LosesAnswer,
     /// The connection ends before it.
     LosesCommit,
-    /// The client's connection ends, and the server gets it when the client is connected again.
+    /// The client's connection ends, and the server gets it when the client is connected again and asks what is stored.
     ComesLate,
     /// Neither it nor anything else passes, and the connection stays.
     Stalls,
@@ -25,7 +25,9 @@ struct State {
     server: u16,
     /// How many more COMMITs pass, and what happens to the one after them.
     fate: Mutex<Option<(u64, Fate)>>,
-    connections: AtomicU64,
+    /// How many times a client has asked for a lock: of its job's row after it has ended the old session, or of the
+    /// opening of jobs.
+    locks: AtomicU64,
 }
 
 #[derive(Debug)]
@@ -39,13 +41,12 @@ impl Proxy {
     pub(crate) fn before(server: u16) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
-        let state = Arc::new(State { server, fate: Mutex::default(), connections: AtomicU64::new(0) });
+        let state = Arc::new(State { server, fate: Mutex::default(), locks: AtomicU64::new(0) });
         let accepting = state.clone();
         // It ends with the test.
         thread::spawn(move || {
             for client in listener.incoming() {
                 let (client, state) = (client.unwrap(), accepting.clone());
-                state.connections.fetch_add(1, Ordering::SeqCst);
                 thread::spawn(move || pass(&state, client));
             }
         });
@@ -83,7 +84,11 @@ fn pass(state: &State, mut client: TcpStream) -> io::Result<()> {
     let mut bytes = [0; 1 << 16];
     while let Ok(length @ 1..) = client.read(&mut bytes) {
         let asked = &bytes[..length];
-        match asked.windows(7).any(|part| part == b"COMMIT\0").then(|| next(state)).flatten() {
+        let contains = |text: &[u8]| asked.windows(text.len()).any(|part| part == text);
+        if contains(b"FOR UPDATE") || contains(b"pg_advisory_xact_lock") {
+            state.locks.fetch_add(1, Ordering::SeqCst);
+        }
+        match contains(b"COMMIT\0").then(|| next(state)).flatten() {
             None => server.write_all(asked)?,
             Some(Fate::LosesAnswer) => {
                 *count.1.lock().unwrap() = false;
@@ -94,10 +99,9 @@ fn pass(state: &State, mut client: TcpStream) -> io::Result<()> {
             Some(Fate::LosesCommit) => break,
             Some(Fate::ComesLate) => {
                 *count.1.lock().unwrap() = false;
-                let connections = state.connections.load(Ordering::SeqCst);
+                let locks = state.locks.load(Ordering::SeqCst);
                 client.shutdown(Shutdown::Both)?;
-                wait_until(|| state.connections.load(Ordering::SeqCst) > connections);
-                thread::sleep(Duration::from_millis(100));
+                wait_until(|| state.locks.load(Ordering::SeqCst) > locks);
                 let _ = server.write_all(asked); // the session may be over
                 thread::sleep(Duration::from_millis(100));
                 break;
