@@ -44,7 +44,7 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Chore {
-    /// Run everything that must hold: tidy, tests, loom, miri, the release build
+    /// Run everything that must hold: tidy, tests, loom, miri
     Test(test::Args),
     /// Check format, clippy, tidy rules, licences and sources of dependencies
     Lint(lint::Args),

@@ -51,19 +51,17 @@ pub(crate) fn run(args: &Args) -> Result {
         report.must("tests", || tests(depth).run_tests());
     } else {
         report.must("build of the tests", || whole(&format!("--no-run {TESTS}")).run());
-        // Tests wait more than they compute. Miri and most of a release build keep one core busy, and give way to them.
-        report.beside("release build", release, |report| {
-            report.beside(
-                "miri",
-                || miri(depth),
-                |report| {
-                    report.must("tests", || tests(depth).run_tests());
-                    report.must("doctests", || whole("--no-fail-fast --doc").run_tests());
-                    report.must("jaq's tests", jaq::run);
-                    report.must("loom", loom);
-                },
-            );
-        });
+        // Tests wait more than they compute. Miri keeps one core busy, and gives way to them.
+        report.beside(
+            "miri",
+            || miri(depth),
+            |report| {
+                report.must("tests", || tests(depth).run_tests());
+                report.must("doctests", || whole("--no-fail-fast --doc").run_tests());
+                report.must("jaq's tests", jaq::run);
+                report.must("loom", loom);
+            },
+        );
     }
     if depth == Depth::Full {
         report.step("fuzz", || fuzz::smoke(30, tools::require_all()));
@@ -113,7 +111,14 @@ fn tests(depth: Depth) -> Cmd {
 /// `cargo test` of the whole workspace, not incremental: to note what a later build could use again takes time, and
 /// almost half of the bytes of a build (18 of 41 GB).
 fn whole(args: &str) -> Cmd {
-    Cmd::cargo(&format!("test --workspace --all-features {args}")).env_default("CARGO_INCREMENTAL", "0")
+    without_backtraces(Cmd::cargo(&format!("test --workspace --all-features {args}")))
+        .env_default("CARGO_INCREMENTAL", "0")
+}
+
+/// Tests make thousands of panics on purpose. A backtrace of each, which a variable may ask for, takes longer than the
+/// tests; a test that fails says where without one.
+fn without_backtraces(tests: Cmd) -> Cmd {
+    tests.env("RUST_BACKTRACE", "0")
 }
 
 /// Every interleaving of the loom tests, up to two preemptions. Both crates are in one build, since most of the time
@@ -126,11 +131,6 @@ fn loom() -> Result {
         .run_tests()
 }
 
-fn release() -> Result<Step> {
-    Cmd::cargo("build --release -p millstream-cli").gives_way().run_then_show()?;
-    Ok(Step::Done)
-}
-
 /// The ring's unit tests, and those modules of its tests/all that are compiled for miri, under miri.
 fn miri(depth: Depth) -> Result<Step> {
     if let Err(reason) = tools::miri() {
@@ -141,7 +141,7 @@ fn miri(depth: Depth) -> Result<Step> {
         _ => &[""],
     };
     for model in models {
-        Cmd::cargo("+nightly miri test -p millstream-ring --lib --test all")
+        without_backtraces(Cmd::cargo("+nightly miri test -p millstream-ring --lib --test all"))
             .own_target("miri")
             .env("MIRIFLAGS", format!("-Zmiri-disable-isolation{model}"))
             .env("PROPTEST_CASES", "4") // a hundred times slower than the machine
