@@ -1,25 +1,22 @@
 mod broken;
 mod cost;
+mod step;
 mod turns;
 
 use crate::budget::Budgets;
 use crate::latency_markers::MarkerPasses;
 use crate::lock::try_lock;
-use crate::marks::{BesideRun, Passer};
-use crate::pause::GivenUp;
+use crate::marks::BesideRun;
 use crate::report::StageReport;
-use crate::shared::{FailedAt, Payload, Shared};
-use crate::tasklet::{Progress, Tasklet};
-use crate::upgrade::shadow_end::ShadowEnd;
+use crate::shared::{FailedAt, Shared};
+use crate::tasklet::Tasklet;
 use crate::upgrade::shadow_state::ShadowState;
 use crate::watched::{Role, Watched};
 use crate::wiring::{Home, Named};
-use broken::Broken;
-use millstream_core::failure::{caught, message};
-use millstream_core::{Plan, SequenceNumber};
+use millstream_core::Plan;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// How many times a task's lock is tried before its tasklet counts as being in the middle of a step.
 const LOOKS: u32 = 100;
@@ -149,132 +146,6 @@ impl Task {
     /// Whether the stream has ended downstream of this task.
     pub(crate) fn cancelled(&self, shared: &Shared) -> bool {
         self.order < shared.cancelled()
-    }
-
-    /// Drops a cancelled tasklet, unless another thread holds the lock.
-    pub(crate) fn cancel(&self, shared: &Shared) -> Option<Progress> {
-        let mut occupant = self.try_lock()?;
-        let broken = self.give_up(occupant.take(), shared);
-        drop(occupant);
-        broken.into_iter().for_each(|broken| broken.report(shared));
-        Some(Progress::DONE)
-    }
-
-    /// One step, unless another thread holds the lock. `clock`, if any, holds the time at which the step begins, and
-    /// afterwards the time at which it ended.
-    pub(crate) fn step(&self, shared: &Shared, clock: &mut Option<Instant>) -> Option<Progress> {
-        self.step_unless(|| shared.stopped(), shared, clock)
-    }
-
-    /// As [`step`](Task::step), in a run that a failure has stopped.
-    pub(crate) fn step_again(&self, shared: &Shared) -> Option<Progress> {
-        self.step_unless(|| self.is_broken(), shared, &mut None)
-    }
-
-    #[inline]
-    fn step_unless(
-        &self,
-        stopped: impl FnOnce() -> bool,
-        shared: &Shared,
-        clock: &mut Option<Instant>,
-    ) -> Option<Progress> {
-        let mut occupant = self.try_lock()?;
-        // Checked under the lock: a tasklet that has panicked must not be stepped again.
-        if stopped() {
-            return Some(Progress::NONE);
-        }
-        if self.shadow.as_ref().is_some_and(|(shadow, _)| shadow.is_over()) && occupant.is_some() {
-            let broken = self.give_up(occupant.take(), shared);
-            drop(occupant);
-            drop(broken);
-            // A thread outside the run may have ended it.
-            let told = caught(|| shared.marks.tell(shared)).err().map(|payload| self.broken(shared, None, payload));
-            told.into_iter().for_each(|broken| broken.report(shared));
-            return Some(Progress::DONE);
-        }
-        let Some(tasklet) = occupant.as_mut() else { return Some(Progress::NONE) };
-        let cut = shared.cancelled() > 0;
-        if self.has_retired() {
-            if !cut || self.is_replaced() {
-                return Some(Progress::NONE);
-            }
-            // The stream has ended before the mark: no other version begins there.
-            tasklet.at_marks().into_iter().for_each(|at_marks| at_marks.resume());
-            self.retired.store(false, Ordering::Relaxed);
-        }
-        let beside = self.shadow.as_ref().map(|(_, beside)| *beside);
-        let passer = Passer { task: self.order, name: &self.name, role: self.watched.role, beside };
-        let step = || {
-            let mut progress = tasklet.step();
-            if shared.marks.under_way() && !progress.done {
-                let passed = shared.marks.pass(passer, &mut **tasklet, cut);
-                progress.worked |= passed.any;
-                self.retired.store(passed.retires, Ordering::Relaxed);
-            }
-            progress
-        };
-        let (progress, broken) = match caught(step) {
-            Ok(progress) => (progress, None),
-            Err(payload) => self.panicked(shared, &**tasklet, payload),
-        };
-        if let Some(begun) = clock {
-            let ended = Instant::now();
-            let timed = if progress.untimed { 0 } else { progress.moved };
-            self.time(timed as u64, ended.duration_since(*begun));
-            *begun = ended;
-        }
-        let elsewhere = if progress.elsewhere { tasklet.passed_elsewhere() } else { 0 };
-        let passed = progress.moved + elsewhere;
-        if passed > 0 {
-            add(&self.moved, passed as u64);
-            let elsewhere = if progress.untimed { passed } else { elsewhere };
-            add(&self.elsewhere, elsewhere as u64);
-            add(&self.steps, 1);
-        }
-        if shared.markers.on() {
-            self.watched.stepped(passed, &shared.markers);
-        }
-        // Dropping the tasklet drops its gates, which frees its upstream.
-        let given_up = if progress.done { self.give_up(occupant.take(), shared) } else { None };
-        drop(occupant);
-        let told = if progress.worked { caught(|| shared.marks.tell(shared)) } else { Ok(()) };
-        let told = told.err().map(|payload| self.broken(shared, None, payload));
-        if progress.done || progress.worked {
-            // The end of an input, or a mark: more than progress.
-            shared.signal.notify();
-        } else if progress.moved > 0 {
-            // Wakes consumers of this step's output without waiting for the end of the round.
-            shared.signal.notify_early();
-        }
-        broken.into_iter().chain(given_up).chain(told).for_each(|broken| broken.report(shared));
-        Some(progress)
-    }
-
-    /// Handles a panic in a step.
-    fn panicked(&self, shared: &Shared, tasklet: &dyn Tasklet, payload: Payload) -> (Progress, Option<Broken>) {
-        if self.cancelled(shared) && !self.side_output {
-            // The stream has ended downstream; nothing reads this tasklet's output.
-            return (Progress::DONE, Some(Broken::ignored(payload)));
-        }
-        if let Some((shadow, _)) = &self.shadow {
-            let stage = tasklet.failed_in().unwrap_or(&self.name).to_owned();
-            let number = tasklet.failed_at().map(SequenceNumber);
-            let cause = message(payload.as_ref());
-            shadow.finish(ShadowEnd::Failed { stage, number, cause }, &shared.marks);
-            return (Progress { worked: true, ..Progress::DONE }, Some(Broken::ignored(payload)));
-        }
-        if payload.is::<GivenUp>() {
-            return (Progress::NONE, None);
-        }
-        let stage = tasklet.failed_in().unwrap_or(&self.name);
-        let clock = tasklet.failed_on().unwrap_or(self.clock);
-        (Progress::NONE, Some(self.broken_in((stage, clock), shared, tasklet.failed_at(), payload)))
-    }
-
-    /// Drops a tasklet, and with it the user's values and closures. If one of them panics, the caller
-    /// [reports](Broken::report) the result.
-    fn give_up(&self, tasklet: Option<Box<dyn Tasklet>>, shared: &Shared) -> Option<Broken> {
-        caught(|| drop(tasklet)).err().map(|payload| self.broken(shared, None, payload))
     }
 
     /// Drops the tasklet at the end of the run and returns the numbers that waited in its input. None if a step is in
