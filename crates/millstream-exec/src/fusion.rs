@@ -27,6 +27,7 @@ mod taken;
 mod texts;
 mod whole;
 
+pub(crate) use cost::LEAST_PAST;
 pub(crate) use ends::{JobEnds, LentSource, NoEnds, RunEnds, sink_tasklet};
 pub(crate) use make_loop::{MakeLoop, MakesLoop};
 pub(crate) use new_clock::{OfCut, OfExpand};

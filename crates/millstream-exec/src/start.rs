@@ -9,7 +9,7 @@ pub(crate) use threads::Threads;
 use crate::explain::Feed;
 use crate::external_source::StopSource;
 use crate::fusion::link::{EndsOfRun, Pace};
-use crate::fusion::{MakeLoop, MakesLoop, NoEnds, RunEnds, sink_tasklet};
+use crate::fusion::{LEAST_PAST, MakeLoop, MakesLoop, NoEnds, RunEnds, sink_tasklet};
 use crate::handle::Started;
 use crate::keeps::{RingBackend, RingRunner};
 use crate::machine::{Cores, usable_cores};
@@ -201,10 +201,6 @@ impl Planned {
     }
 }
 
-/// A loop goes past the rings if a step may move this many numbers: a step past them takes as long as some fifty cheap
-/// numbers. A stepped run does so in any case, since it compares the two ways.
-const LEAST_PAST: usize = 64;
-
 impl Version {
     /// Wires the stages, with the states of this snapshot.
     fn deploy<R: RingRunner, W: RunEnds<P::Out>, T: Item, P>(
@@ -219,6 +215,7 @@ impl Version {
         let wiring = &mut self.wiring;
         wiring.beginning = beginning;
         let input = source_edge::<R, T>(input);
+        // A stepped run compares the two ways in any case.
         let pays = wiring.pace == Pace::Untimed || wiring.batch >= LEAST_PAST;
         let of_loop = if W::APART || !pays { None } else { wiring.of_loop() };
         let makes: Option<MakesLoop> =

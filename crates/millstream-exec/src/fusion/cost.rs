@@ -16,6 +16,35 @@ const MOST: usize = 1 << 16;
 const DEAR: Duration = Duration::from_micros(1);
 const COLD: Duration = Duration::from_micros(20);
 
+/// A step past the rings takes as long as the slots of this many cheap numbers.
+pub(crate) const LEAST_PAST: usize = 64;
+
+/// If this many steps in a row moved fewer numbers than [`LEAST_PAST`], so few come at once.
+const FEW_STEPS: u32 = 16;
+
+/// Whether numbers come a few at a time, from the steps past the rings.
+#[derive(Default)]
+pub(super) struct Few {
+    /// How many of the last steps, in a row, moved few numbers.
+    steps: u32,
+}
+
+impl Few {
+    /// Notes how many numbers a step moved. Returns whether the next ones go through the slots.
+    pub(super) fn note(&mut self, moved: usize) -> bool {
+        match moved {
+            0 => return false,
+            1..LEAST_PAST => self.steps += 1,
+            _ => self.steps = 0,
+        }
+        let few = self.steps == FEW_STEPS;
+        if few {
+            self.steps = 0;
+        }
+        few
+    }
+}
+
 /// The cost of the last numbers that went past the rings.
 pub(super) struct Cost {
     /// The length of the next batch.
@@ -48,5 +77,24 @@ impl Cost {
             *self = Cost::unknown();
         }
         is_dear
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{FEW_STEPS, Few, LEAST_PAST};
+
+    #[test]
+    fn numbers_come_a_few_at_a_time_if_many_steps_in_a_row_moved_few() {
+        let mut few = Few::default();
+        let mut after = |moved: &[usize]| moved.iter().map(|moved| few.note(*moved)).collect::<Vec<_>>();
+        let mut expected = vec![false; FEW_STEPS as usize];
+        expected[FEW_STEPS as usize - 1] = true;
+        assert_eq!(after(&[1; FEW_STEPS as usize]), expected);
+        // One large step begins again, and a step that moved nothing says nothing.
+        assert!(!after(&[LEAST_PAST - 1; FEW_STEPS as usize - 1]).contains(&true));
+        assert_eq!(after(&[LEAST_PAST, 1]), [false; 2]);
+        assert!(!after(&[1; FEW_STEPS as usize - 2]).contains(&true));
+        assert_eq!(after(&[0, 1]), [false, true]);
     }
 }

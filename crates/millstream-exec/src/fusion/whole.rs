@@ -8,7 +8,7 @@
 //! such steps. They show what a stage costs.
 
 use super::clocks::{Clocks, clock_before};
-use super::cost::Cost;
+use super::cost::{Cost, Few};
 use super::ends::{Lent, RunEnds};
 use super::lent_stage::Passer;
 use super::link::{Link, Pace};
@@ -35,7 +35,7 @@ use std::sync::Arc;
 /// After this many steps through the slots the loop tries to go past the rings again.
 const AGAIN: u32 = 16;
 
-/// As [`AGAIN`], after numbers that were dear.
+/// As [`AGAIN`], after numbers that were dear, or that came a few at a time.
 const AGAIN_IF_DEAR: u32 = 256;
 
 /// After this many steps past the rings some go through the slots, to measure what each stage costs and leaves empty:
@@ -85,6 +85,7 @@ where
     patience: u32,
     /// How many steps past the rings there were since.
     past: u32,
+    few: Few,
     at: At,
     /// The clock and the number at which it has failed.
     failed: Option<(usize, u64)>,
@@ -125,6 +126,7 @@ impl<A: Shape, O: RingLayout, P: Passage<A, O>, W: RunEnds<O>> Whole<A, O, P, W>
             again: AGAIN,
             patience: AGAIN,
             past: 0,
+            few: Few::default(),
             at: At::Stage,
             failed: None,
             shape: PhantomData,
@@ -257,7 +259,11 @@ impl<A: Shape, O: RingLayout, P: Passage<A, O>, W: RunEnds<O>> Whole<A, O, P, W>
             self.again = AGAIN_IF_DEAR;
         }
         let nothing = ran.most == 0 && !ran.exhausted;
-        let rests = ran.dear || looks || nothing && (Self::TAKES_VALUES || ends_now);
+        let few = !Self::TAKES_VALUES && self.pace != Pace::Untimed && self.few.note(ran.most);
+        if few {
+            self.again = AGAIN_IF_DEAR;
+        }
+        let rests = ran.dear || few || looks || nothing && (Self::TAKES_VALUES || ends_now);
         self.past = if rests { 0 } else { self.past.saturating_add(u32::from(!nothing)) };
         let rested = rests && self.link.rest().worked;
         if !rests {
