@@ -1,7 +1,7 @@
 use crate::claim::Claim;
 use crate::reader::Reader;
 use crate::vectorised::{Loop, vectorised};
-use crate::view::{LoopOver, RingLayout, View, of_one_ring};
+use crate::view::{LoopOver, RingLayout, View, over};
 use millstream_core::{Item, Pair, SequenceNumber};
 
 /// Published slots, lent by their reader. Dropping the batch releases them to the producer.
@@ -102,10 +102,7 @@ impl<F: RingLayout, T, G: FnMut(&mut T, SequenceNumber, Option<F::Ref<'_>>)> Loo
     fn run(self, state: &mut T) {
         // SAFETY: as in `Batch::chunk`; the batch is borrowed for the whole loop.
         let chunk = unsafe { self.batch.reader.view.chunk(self.batch.reader.position) };
-        match of_one_ring::<F>(&chunk) {
-            Some(chunk) => self.over(chunk, state),
-            None => F::by_form(chunk, state, self),
-        }
+        over::<F, T>(chunk, state, self);
     }
 }
 
@@ -135,10 +132,7 @@ impl<F: RingLayout, T, G: FnMut(&mut T, SequenceNumber, F::Ref<'_>)> Loop<T> for
     fn run(self, state: &mut T) {
         // SAFETY: as in `Batch::chunk`; the batch is borrowed for the whole loop.
         let chunk = unsafe { self.batch.reader.view.chunk(self.batch.reader.position) };
-        match of_one_ring::<F>(&chunk) {
-            Some(chunk) => self.over(chunk, state),
-            None => F::by_form(chunk, state, self),
-        }
+        over::<F, T>(chunk, state, self);
     }
 }
 
@@ -174,10 +168,7 @@ where
     #[inline(always)]
     fn run(self, state: &mut T) {
         let chunk = self.batch.chunk();
-        match of_one_ring::<F>(&chunk) {
-            Some(chunk) => self.over(chunk, state),
-            None => F::by_form(chunk, state, self),
-        }
+        over::<F, T>(chunk, state, self);
     }
 }
 

@@ -168,19 +168,20 @@ impl BasePtr {
     }
 }
 
-/// The same chunk, if all its rings are one, with a single pointer to it. The compiler then knows that they are one,
-/// and loads a slot once, however many readers look at it.
+/// Runs a loop over a chunk. If all its rings are one, the loop gets a chunk with a single pointer: the compiler then
+/// knows that they are one, and loads a slot once, however many readers look at it.
 #[inline(always)]
-pub(crate) fn of_one_ring<'a, F: RingLayout>(chunk: &F::Chunk<'a>) -> Option<F::Chunk<'a>> {
-    // Slots without a size can be at one address and belong to different rings.
-    if F::RINGS == 1 || !matches!(F::SLOT, Some(1..)) {
-        return None;
+pub(crate) fn over<F: RingLayout, T: ?Sized>(chunk: F::Chunk<'_>, state: &mut T, work: impl LoopOver<F, T>) {
+    // A constant: for a single ring, the compiler leaves the second loop out, also where it does not optimise. Slots
+    // without a size can be at one address and belong to different rings.
+    if const { F::RINGS > 1 && matches!(F::SLOT, Some(1..)) } {
+        let place = F::place(&chunk);
+        if F::is_at(&chunk, place) {
+            // SAFETY: `is_at` has just checked it.
+            return work.over(unsafe { F::by_way_of(&chunk, place) }, state);
+        }
     }
-    let place = F::place(chunk);
-    F::is_at(chunk, place).then(|| {
-        // SAFETY: `is_at` has just checked it.
-        unsafe { F::by_way_of(chunk, place) }
-    })
+    F::by_form(chunk, state, work);
 }
 
 /// The size of a slot of both shapes, if it is the same.
