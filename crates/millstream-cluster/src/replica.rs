@@ -7,13 +7,12 @@ mod snapshots;
 
 pub use snapshots::newest_snapshot;
 
+use crate::batch::hash;
 use crate::{Batch, Entry, Log, LogError, ReplicaError, Segment, SegmentRun, Sent};
 use bytes::Bytes;
-use millstream_core::keys::StableHasher;
 use snapshots::{Held, Manifest};
 use std::collections::VecDeque;
 use std::fmt;
-use std::hash::Hasher;
 use std::time::{Duration, Instant};
 
 /// The edges between which a segment runs. Its snapshots have the name of the output edge.
@@ -138,12 +137,6 @@ impl<S: Segment, L> fmt::Debug for Replica<S, L> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Replica").field("edges", &self.edges).field("options", &self.options).finish_non_exhaustive()
     }
-}
-
-fn hash(bytes: &[u8]) -> u64 {
-    let mut hasher = StableHasher::default();
-    hasher.write(bytes);
-    hasher.finish()
 }
 
 /// The result of a call of the log; `None` if it has to be tried again.
@@ -308,7 +301,7 @@ impl<S: Segment, L: Log> Replica<S, L> {
             let Some(ours) = running.waiting.pop_front() else { break };
             if ours != entry.bytes {
                 let (edge, number) = (self.edges.output.clone(), entry.number);
-                let (ours, theirs) = (hash(&ours), hash(&entry.bytes));
+                let (ours, theirs) = (hash(&[&ours]), hash(&[&entry.bytes]));
                 return Err(ReplicaError::Diverged { edge, number, ours, theirs });
             }
         }

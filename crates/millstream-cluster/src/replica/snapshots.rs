@@ -1,6 +1,7 @@
 //! The snapshots of a replica: where it begins, and what it stores.
 
-use super::{Phase, Replica, Running, Step, Turn, brought, hash};
+use super::{Phase, Replica, Running, Step, Turn, brought};
+use crate::batch::hash;
 use crate::{Log, LogError, ReplicaError, Segment, SegmentRun};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
@@ -91,7 +92,7 @@ impl<S: Segment, L: Log> Replica<S, L> {
     }
 
     fn blob_name(&self, input: u64, state: &[u8]) -> String {
-        format!("{}.{input}.{:016x}", self.edges.output, hash(state))
+        format!("{}.{input}.{:016x}", self.edges.output, hash(&[state]))
     }
 
     /// The batch that a replica needs is not there: a newer snapshot contains it, or it is lost.
