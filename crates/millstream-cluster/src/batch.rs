@@ -43,8 +43,8 @@ pub fn fingerprint<T>() -> u64 {
     hash(&[any::type_name::<T>().as_bytes()])
 }
 
-/// XXH64, the same on every machine. It is here for its speed: a hash that takes a byte at a time takes longer for a batch
-/// than the rest of a hop.
+/// XXH64, the same on every machine. It is here for its speed: a hash that takes a byte at a time takes longer for a
+/// batch than the rest of a hop.
 pub(crate) fn hash(parts: &[&[u8]]) -> u64 {
     let mut hasher = XxHash64::with_seed(0);
     parts.iter().for_each(|part| hasher.write(part));
