@@ -3,17 +3,17 @@
 //! Each step calls the log at most once, so a schedule of steps has every interleaving of several replicas, and a crash
 //! between any two calls.
 
+mod input;
 mod snapshots;
 
 pub use snapshots::newest_snapshot;
 
-use crate::{Batch, Entry, Log, LogError, ReplicaError, Segment, SegmentRun, Sent};
+use crate::batch::hash;
+use crate::{Entry, Log, LogError, ReplicaError, Segment, Sent};
 use bytes::Bytes;
-use millstream_core::keys::StableHasher;
 use snapshots::{Held, Manifest};
 use std::collections::VecDeque;
 use std::fmt;
-use std::hash::Hasher;
 use std::time::{Duration, Instant};
 
 /// The edges between which a segment runs. Its snapshots have the name of the output edge.
@@ -71,6 +71,8 @@ pub struct Replica<S: Segment, L> {
     edges: Edges,
     options: Options,
     phase: Phase<S::Run>,
+    /// Whether the segment gets one batch after the other, since it has failed while several were under way.
+    one_by_one: bool,
 }
 
 enum Phase<R> {
@@ -87,7 +89,11 @@ struct Running<R> {
     run: R,
     /// The last input batch that is computed.
     position: u64,
-    /// The input batches that were read but not yet computed.
+    /// The last one that the segment has begun with.
+    begun: u64,
+    /// The last batch of the input, once the segment has begun with it.
+    last: Option<u64>,
+    /// The input batches that were read but not yet begun.
     inbox: VecDeque<Entry>,
     /// How many reads since the last of them brought nothing.
     quiet: u32,
@@ -107,6 +113,8 @@ struct Running<R> {
     silent: u32,
     /// The snapshot that is being stored.
     held: Option<Held>,
+    /// Whether the segment has no state that can be written.
+    stateless: bool,
     /// The newest manifest that is known, with its record's revision.
     manifest: (Manifest, u64),
     /// Whether that manifest may be old.
@@ -140,12 +148,6 @@ impl<S: Segment, L> fmt::Debug for Replica<S, L> {
     }
 }
 
-fn hash(bytes: &[u8]) -> u64 {
-    let mut hasher = StableHasher::default();
-    hasher.write(bytes);
-    hasher.finish()
-}
-
 /// The result of a call of the log; `None` if it has to be tried again.
 fn brought<T>(result: Result<T, LogError>) -> Result<Option<T>, ReplicaError> {
     match result {
@@ -158,7 +160,7 @@ fn brought<T>(result: Result<T, LogError>) -> Result<Option<T>, ReplicaError> {
 impl<S: Segment, L: Log> Replica<S, L> {
     /// A copy that begins with the newest snapshot, at its first step.
     pub fn new(segment: S, log: L, edges: Edges, options: Options) -> Self {
-        Replica { segment, log, edges, options, phase: Phase::Begins }
+        Replica { segment, log, edges, options, phase: Phase::Begins, one_by_one: false }
     }
 
     /// The number of the last batch that it has computed.
@@ -208,13 +210,19 @@ impl<S: Segment, L: Log> Replica<S, L> {
         Ok(step)
     }
 
-    fn work(&self, mut running: Box<Running<S::Run>>) -> Result<(Phase<S::Run>, Step), ReplicaError> {
+    fn work(&mut self, mut running: Box<Running<S::Run>>) -> Result<(Phase<S::Run>, Step), ReplicaError> {
         let now = running.turn;
         let (worked, next) = match now {
-            Turn::Reads => match self.read(&mut running)? {
+            Turn::Reads => match self.read(&mut running) {
                 // What it needs is trimmed: a newer snapshot has it.
-                None => return Ok((Phase::Begins, Step::Worked)),
-                Some(worked) => (worked, Turn::Looks),
+                Ok(None) => return Ok((Phase::Begins, Step::Worked)),
+                Ok(Some(worked)) => (worked, Turn::Looks),
+                // The output before the batch at which it failed is lost with the run.
+                Err(ReplicaError::Segment(_)) if running.under_way() > 1 && !self.one_by_one => {
+                    self.one_by_one = true;
+                    return Ok((Phase::Begins, Step::Worked));
+                }
+                Err(error) => return Err(error),
             },
             Turn::Looks => (self.look(&mut running)?, Turn::Appends),
             Turn::Appends => match self.append(&mut running)? {
@@ -233,52 +241,6 @@ impl<S: Segment, L: Log> Replica<S, L> {
             _ => Step::Worked,
         };
         Ok((Phase::Runs(running), step))
-    }
-
-    /// Reads if no batch is there, and computes one; `None` if the batch that it needs is trimmed.
-    fn read(&self, running: &mut Running<S::Run>) -> Result<Option<bool>, ReplicaError> {
-        let room = self.options.window.saturating_sub(running.waiting.len());
-        if room == 0 || running.end.is_some() {
-            return Ok(Some(false));
-        }
-        let first = running.position + 1;
-        if running.inbox.is_empty() {
-            let Some(entries) = brought(self.log.read_from(&self.edges.input, first, room))? else {
-                return Ok(Some(false));
-            };
-            running.inbox = entries.into();
-        }
-        match running.inbox.front() {
-            None => {
-                self.quiet(running)?;
-                return Ok(Some(false));
-            }
-            Some(entry) if entry.number > first && running.manifest.0.input >= first => return Ok(None),
-            // The manifest that this replica knows may be old; but then there is a newer one.
-            Some(entry) if entry.number > first => {
-                running.inbox.clear();
-                return self.trimmed(running, first);
-            }
-            Some(_) => {}
-        }
-        if let Some(entry) = running.inbox.pop_front() {
-            self.compute(running, &entry)?;
-        }
-        Ok(Some(true))
-    }
-
-    fn compute(&self, running: &mut Running<S::Run>, entry: &Entry) -> Result<(), ReplicaError> {
-        let failed = |edge: &str, cause| ReplicaError::Batch { edge: edge.to_owned(), number: entry.number, cause };
-        let batch = Batch::<S::In>::from_bytes(&entry.bytes).map_err(|cause| failed(&self.edges.input, cause))?;
-        let output = running.run.numbered_batch(batch.values, batch.end)?;
-        let output = Batch { generation: self.options.generation, ..output };
-        let bytes = output.to_bytes().map_err(|cause| failed(&self.edges.output, cause))?;
-        running.waiting.push_back(bytes.into());
-        (running.position, running.quiet) = (entry.number, 0);
-        if batch.end {
-            running.end = Some(entry.number);
-        }
-        self.hold(running)
     }
 
     /// Looks which of the waiting batches are in the output edge, and whether they are the same there.
@@ -308,7 +270,7 @@ impl<S: Segment, L: Log> Replica<S, L> {
             let Some(ours) = running.waiting.pop_front() else { break };
             if ours != entry.bytes {
                 let (edge, number) = (self.edges.output.clone(), entry.number);
-                let (ours, theirs) = (hash(&ours), hash(&entry.bytes));
+                let (ours, theirs) = (hash(&[&ours]), hash(&[&entry.bytes]));
                 return Err(ReplicaError::Diverged { edge, number, ours, theirs });
             }
         }
@@ -368,6 +330,11 @@ impl<S: Segment, L: Log> Replica<S, L> {
 }
 
 impl<R> Running<R> {
+    /// How many batches the segment has begun with and not computed.
+    fn under_way(&self) -> usize {
+        usize::try_from(self.begun - self.position).unwrap_or(usize::MAX)
+    }
+
     /// The last batch that is known to be in the output edge.
     fn durable(&self) -> u64 {
         self.position - self.waiting.len() as u64

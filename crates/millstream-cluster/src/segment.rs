@@ -4,18 +4,21 @@ use crate::Batch;
 use millstream_core::{Arrow, SequenceNumber, ToOwnedItem};
 use millstream_exec::source::{Receiver, channel};
 use millstream_exec::{
-    Durable, Handle, JobRefExt, RingRunner, Rings, RunError, RunOutcome, Runner, RunsOn, Sender, Sink, Snapshot,
-    SourceShape,
+    Durable, Handle, JobRefExt, LaidCut, RingRunner, Rings, RunError, RunOutcome, Runner, RunsOn, Sender, Sink,
+    Snapshot, SourceShape,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::fmt;
 use std::marker::PhantomData;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// How many values can wait before a segment's pipeline while a batch is brought in.
-const SLOTS: usize = 1 << 12;
+/// How many values can wait before a segment's pipeline: those of several batches.
+const SLOTS: usize = 1 << 14;
+/// How many batches are behind the one whose output is taken next.
+const BEHIND: usize = 2;
 
 /// The pipeline between two edges, as a value: it can be started at any number of batches, on any machine.
 pub trait Segment {
@@ -50,8 +53,7 @@ pub trait SegmentRun {
     fn batch(&mut self, values: Vec<Self::In>, end: bool) -> Result<Batch<Self::Out>, SegmentError>;
 
     /// The same with the number of every value on the input edge, for a segment whose messages name them: text is
-    /// numbered by its bytes. A [`Replica`](crate::Replica) calls this one. Unless it is implemented, it calls
-    /// [`batch`](SegmentRun::batch) with the values alone.
+    /// numbered by its bytes. Unless it is implemented, it calls [`batch`](SegmentRun::batch) with the values alone.
     ///
     /// # Errors
     ///
@@ -60,8 +62,35 @@ pub trait SegmentRun {
         self.batch(values.into_iter().map(|(_, value)| value).collect(), end)
     }
 
-    /// The state after the last batch, as bytes. `None` if the segment has no state that can be written: then there are
-    /// no snapshots, a replica begins at the first batch, and the input edge is kept.
+    /// Takes the next batch as [`numbered_batch`](SegmentRun::numbered_batch) does, and need not wait for its output,
+    /// so that stages work at several batches. Returns the output of the first batch whose output was not returned, if
+    /// the segment takes no further batch before that one. A [`Replica`](crate::Replica) calls this one. Unless it is
+    /// implemented, it returns the output of this batch.
+    ///
+    /// # Errors
+    ///
+    /// If the segment fails, at this batch or at one whose output was not returned.
+    fn begin_batch(
+        &mut self,
+        values: Vec<(u64, Self::In)>,
+        end: bool,
+    ) -> Result<Option<Batch<Self::Out>>, SegmentError> {
+        self.numbered_batch(values, end).map(Some)
+    }
+
+    /// Waits for the output of the first batch that was [begun](SegmentRun::begin_batch) and whose output was not
+    /// returned. `None` if there is none.
+    ///
+    /// # Errors
+    ///
+    /// As of [`begin_batch`](SegmentRun::begin_batch).
+    fn finish_batch(&mut self) -> Result<Option<Batch<Self::Out>>, SegmentError> {
+        Ok(None)
+    }
+
+    /// The state after the last batch, as bytes. It is asked for when the output of every batch was returned. `None` if
+    /// the segment has no state that can be written: then there are no snapshots, a replica begins at the first batch,
+    /// and the input edge is kept.
     ///
     /// # Errors
     ///
@@ -183,7 +212,7 @@ where
         let (sender, receiver): (Sender<P::Item>, Receiver<P::Item>) = channel(SLOTS);
         let sink = Gather { own: Vec::new(), shared: gathered.clone() };
         let handle = R::with(rings).start((&*self.pipeline).from(receiver).to(sink))?;
-        Ok(RingsRun { running: Some((sender, handle)), gathered, first })
+        Ok(RingsRun { running: Some((sender, handle)), under_way: VecDeque::new(), gathered, first })
     }
 }
 
@@ -206,6 +235,8 @@ where
 pub struct RingsRun<T: millstream_core::Item, U, R: RingRunner = Durable> {
     /// `None` after the last batch.
     running: Option<(Sender<T>, Handle<(), R>)>,
+    /// The ends of the batches whose output was not taken, and whether each is the last batch.
+    under_way: VecDeque<(LaidCut, bool)>,
     gathered: Gathered<U>,
     /// The first number of the next output batch.
     first: SequenceNumber,
@@ -219,7 +250,49 @@ impl<T: millstream_core::Item, U, R: RingRunner> fmt::Debug for RingsRun<T, U, R
     }
 }
 
-impl<T: millstream_core::Item, U, R: RingRunner> RingsRun<T, U, R> {
+impl<T: millstream_core::Item, U, R: SegmentRunner> RingsRun<T, U, R> {
+    /// Gives a batch to the pipeline, and lays the mark at its end.
+    fn give(&mut self, values: impl IntoIterator<Item = T>, end: bool) -> Result<(), SegmentError> {
+        let after_last = self.under_way.back().is_some_and(|(_, end)| *end);
+        let Some((sender, handle)) = self.running.take().filter(|_| !after_last) else {
+            return Err(SegmentError::Unfit("a batch came after the last one".to_owned()));
+        };
+        if sender.send_all(values).is_err() {
+            return Err(Self::ended(handle));
+        }
+        let Some(cut) = handle.lay_cut() else { return Err(Self::ended(handle)) };
+        self.under_way.push_back((cut, end));
+        self.running = Some((sender, handle));
+        Ok(())
+    }
+
+    /// Waits for the output of the first batch under way.
+    fn take(&mut self) -> Result<Batch<U>, SegmentError> {
+        let (Some((cut, end)), Some((sender, handle))) = (self.under_way.pop_front(), self.running.take()) else {
+            return Err(SegmentError::Unfit("no batch is under way".to_owned()));
+        };
+        let Some((_, next)) = cut.passed() else { return Err(Self::ended(handle)) };
+        if end {
+            drop(sender);
+            handle.wait()?;
+        } else {
+            self.running = Some((sender, handle));
+        }
+        let mut gathered = self.gathered.lock().unwrap_or_else(PoisonError::into_inner);
+        // What is behind the mark belongs to batches after this one, and END's value has its number.
+        let values = if end { gathered.len() } else { gathered.partition_point(|(number, _)| *number < next.0) };
+        let behind = gathered.split_off(values);
+        let values = std::mem::replace(&mut *gathered, behind);
+        let first = std::mem::replace(&mut self.first, next);
+        Ok(Batch { first: first.0, next: next.0, end, generation: 0, values })
+    }
+
+    /// An error if the output of a batch was not taken.
+    fn settled(&self) -> Result<(), SegmentError> {
+        let unfit = || SegmentError::Unfit("the output of an earlier batch was not taken".to_owned());
+        if self.under_way.is_empty() { Ok(()) } else { Err(unfit()) }
+    }
+
     /// The reason for which the run takes nothing more.
     fn ended(handle: Handle<(), R>) -> SegmentError {
         match handle.join().failure {
@@ -236,28 +309,25 @@ impl<T: millstream_core::Item, U, R: SegmentRunner> SegmentRun for RingsRun<T, U
     type Out = U;
 
     fn batch(&mut self, values: Vec<T>, end: bool) -> Result<Batch<U>, SegmentError> {
-        let Some((sender, handle)) = self.running.take() else {
-            return Err(SegmentError::Unfit("a batch came after the last one".to_owned()));
-        };
-        if sender.send_all(values).is_err() {
-            return Err(Self::ended(handle));
-        }
-        let Some((_, next)) = handle.cut() else { return Err(Self::ended(handle)) };
-        if end {
-            drop(sender);
-            handle.wait()?;
-        } else {
-            self.running = Some((sender, handle));
-        }
-        let values = std::mem::take(&mut *self.gathered.lock().unwrap_or_else(PoisonError::into_inner));
-        let first = std::mem::replace(&mut self.first, next);
-        Ok(Batch { first: first.0, next: next.0, end, generation: 0, values })
+        self.settled()?;
+        self.give(values, end)?;
+        self.take()
+    }
+
+    fn begin_batch(&mut self, values: Vec<(u64, T)>, end: bool) -> Result<Option<Batch<U>>, SegmentError> {
+        self.give(values.into_iter().map(|(_, value)| value), end)?;
+        if self.under_way.len() > BEHIND { self.take().map(Some) } else { Ok(None) }
+    }
+
+    fn finish_batch(&mut self) -> Result<Option<Batch<U>>, SegmentError> {
+        if self.under_way.is_empty() { Ok(None) } else { self.take().map(Some) }
     }
 
     fn state(&mut self) -> Result<Option<Vec<u8>>, SegmentError> {
         if !R::WRITES_STATES {
             return Ok(None);
         }
+        self.settled()?;
         let Some((sender, handle)) = self.running.take() else {
             return Err(SegmentError::Unfit("there is no state after the last batch".to_owned()));
         };

@@ -6,7 +6,7 @@ mod upgrade;
 #[cfg(feature = "queues")]
 pub(crate) use drain::values_left;
 pub use shadow::Shadow;
-pub use snapshot::Snapshotter;
+pub use snapshot::{LaidCut, Snapshotter};
 pub use upgrade::Upgrader;
 
 use crate::RunOutcome;

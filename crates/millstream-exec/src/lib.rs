@@ -145,7 +145,7 @@ pub use fan_in::{
 };
 #[cfg(loom)]
 pub use fan_in::{Gate, Shown};
-pub use handle::{Handle, Shadow, Snapshotter, Stopper, Unfinished, Upgrader};
+pub use handle::{Handle, LaidCut, Shadow, Snapshotter, Stopper, Unfinished, Upgrader};
 pub use inline::Inline;
 pub use iterator::{OrderedParMap, ParMapExt, Through, ThroughExt};
 pub use job::{Job, JobSink, NoSink};

@@ -2,9 +2,9 @@
 //! next, and every tasklet passes it, once, before it takes that number.
 //!
 //! A tasklet that has passed the mark leaves a copy of its state here. When all have, the copies are a [`Snapshot`].
-//! One mark is under way at a time: the next one is laid when all have passed it. At a snapshot the stream does not
-//! pause. At a [`Change`] each tasklet takes nothing from the mark's number on, and keeps its state; when all have come
-//! that far, one of them carries the change out.
+//! One mark is under way at a time: the next one is laid when all have passed it. Cuts alone, at which no state is
+//! copied, can follow each other. At a snapshot the stream does not pause. At a [`Change`] each tasklet takes nothing
+//! from the mark's number on, and keeps its state; when all have come that far, one of them carries the change out.
 //!
 //! A change that was planned for a number begins there, or at the beginning of a run that begins after it. While an
 //! earlier mark is under way, the source publishes nothing from that number on, not even END.
@@ -12,6 +12,7 @@
 //! While no mark is asked for, the cost is one load a batch at the source, and one a step of the other tasklets.
 
 mod change;
+mod cuts;
 mod news;
 mod planning;
 
@@ -65,8 +66,8 @@ struct Book {
     /// The changes that begin at a number, by their numbers; and one that begins as soon as can be.
     planned: VecDeque<(SequenceNumber, Box<dyn Change>)>,
     wanted: Option<Box<dyn Change>>,
-    /// The mark under way.
-    passing: Option<Passing>,
+    /// The marks under way, in order: one, or several cuts.
+    passing: VecDeque<Passing>,
     /// The change whose mark all have passed, and whether there is one that is not over.
     ready: Option<(Box<dyn Change>, Retired)>,
     changing: bool,
@@ -78,8 +79,8 @@ struct Book {
     over: Vec<ShadowEnd>,
     /// Whether the policy has yet to get the last snapshot.
     untold: bool,
-    /// The last mark that all have passed.
-    cut: Option<(u64, Cut)>,
+    /// The last marks that all have passed, in order.
+    cuts: VecDeque<(u64, Cut)>,
     /// Whether the run is over. No tasklet passes a mark any more, and the source's ring may still be there.
     closed: bool,
 }
@@ -131,7 +132,7 @@ impl Book {
     /// The least number at which the source has to look here before it publishes.
     fn due(&self) -> u64 {
         let planned = self.planned.front().map_or(NEVER, |(at, _)| at.0);
-        if self.passing.is_some() || self.changing {
+        if self.changing || !self.takes_another() {
             return planned;
         }
         let asked = if self.asked > self.laid || self.wanted.is_some() { 0 } else { NEVER };
@@ -202,11 +203,6 @@ impl Marks {
         self.book().last.as_ref().filter(|(last, _)| *last >= id).map(|(_, snapshot)| snapshot.clone())
     }
 
-    /// The numbers of this mark or a later one, once all have passed it.
-    pub(crate) fn passed_cut(&self, id: u64) -> Option<Cut> {
-        self.book().cut.filter(|(last, _)| *last >= id).map(|(_, cut)| cut)
-    }
-
     /// Whether a mark is due at the next number, `next`, of the source's clock.
     #[inline]
     pub(crate) fn is_due(&self, next: SequenceNumber) -> bool {
@@ -234,11 +230,12 @@ impl Marks {
     pub(crate) fn lay<T: Item>(&self, source: &mut SourceRing<T>) -> bool {
         let mut book = self.book();
         let at = source.producer.next();
-        let waits = book.passing.is_some() || book.changing || book.due() > at.0;
+        let planned = book.before_change(at) == 0;
+        let behind = if planned { book.passing.is_empty() } else { book.takes_another() };
+        let waits = !behind || book.changing || book.due() > at.0;
         if waits || book.closed || source.producer.ended() {
             return false;
         }
-        let planned = book.before_change(at) == 0;
         let mut change = if planned { book.planned.pop_front().map(|(_, change)| change) } else { book.wanted.take() };
         if let Some((at, next)) = change.as_mut().and_then(|change| change.laid(at)) {
             book.plan(at, next);
@@ -252,12 +249,12 @@ impl Marks {
         };
         let forks = change.as_ref().is_some_and(|change| change.forks());
         // Before the mark can be seen: a tasklet that passes it at once must find this.
-        book.passing = Some(Passing { id, kind, at, output: None, shadows: 0, change, passed: Vec::new() });
+        book.passing.push_back(Passing { id, kind, at, output: None, shadows: 0, change, passed: Vec::new() });
         self.under_way.store(true, Ordering::Release);
         source.mark(id, kind, forks);
         book.laid = id;
         if book.expected == 0 {
-            self.complete(&mut book);
+            self.complete(&mut book, 0);
         }
         self.settle(&book);
         true
@@ -312,7 +309,8 @@ impl Marks {
     fn put(&self, role: Role, mark: Mark, passed: Option<PassedMark>) {
         let mut book = self.book();
         let (expected, shadows) = (book.expected, book.shadows);
-        let Some(passing) = book.passing.as_mut().filter(|passing| passing.id == mark.id) else { return };
+        let Some(place) = book.passing.iter().position(|passing| passing.id == mark.id) else { return };
+        let passing = &mut book.passing[place];
         match passed {
             None => passing.shadows += 1,
             Some(passed) => {
@@ -328,17 +326,18 @@ impl Marks {
             }
         }
         if passing.passed.len() == expected && passing.shadows >= shadows {
-            self.complete(&mut book);
+            self.complete(&mut book, place);
         }
     }
 
-    fn complete(&self, book: &mut Book) {
-        let Some(Passing { id, kind, at, output, change, mut passed, .. }) = book.passing.take() else { return };
-        book.cut = Some((id, Cut { at, output: output.unwrap_or(at) }));
+    /// All have passed the mark at this place of those under way.
+    fn complete(&self, book: &mut Book, place: usize) {
+        let Some(Passing { id, kind, at, output, change, mut passed, .. }) = book.passing.remove(place) else { return };
+        book.note(id, Cut { at, output: output.unwrap_or(at) });
         if kind == MarkKind::Cut {
             let news = !book.planned.is_empty();
             self.news.fetch_or(news, Ordering::Relaxed);
-            self.under_way.store(false, Ordering::Relaxed);
+            self.under_way.store(!book.passing.is_empty(), Ordering::Relaxed);
             return self.settle(book);
         }
         passed.sort_unstable_by_key(|passed| passed.task);

@@ -37,7 +37,8 @@ pub enum MarkKind {
 
 /// The marks of one ring, in the order in which they were laid. Their numbers can be in another order.
 pub(crate) struct MarkList {
-    /// The last marks that some reader has not gone beyond, each with how many were laid before it.
+    /// The last marks, and those before them that some reader has not gone beyond, each with how many were laid before
+    /// it.
     marks: Mutex<Vec<(u64, Mark)>>,
     /// The count of marks laid. Stored before the cursor that shows the mark's number.
     laid: AtomicU64,
@@ -48,11 +49,17 @@ impl MarkList {
         MarkList { marks: Mutex::new(Vec::with_capacity(MARKS)), laid: AtomicU64::new(0) }
     }
 
-    /// Lays a mark. Marks below `released` have been seen by every reader; if there are too many others, the first one
+    /// Lays a mark. Marks below `released` give way, except the last ones: writers that share a gate let it go beyond a
+    /// mark that one of them has not seen, since it had nothing to write. If there are too many others, the first one
     /// gives way.
     pub(crate) fn lay(&self, mark: Mark, released: u64) {
         let mut marks = lock(&self.marks);
-        marks.retain(|(_, mark)| mark.at.0 >= released);
+        let mut before_last = marks.len().saturating_sub(MARKS / 2);
+        marks.retain(|(_, mark)| {
+            let last = before_last == 0;
+            before_last = before_last.saturating_sub(1);
+            last || mark.at.0 >= released
+        });
         if marks.len() == MARKS {
             marks.remove(0);
         }

@@ -104,6 +104,8 @@ struct Done {
     stopped: u32,
     feeds: u32,
     servers: u32,
+    /// How many of all of them came when the output was complete.
+    late: u32,
 }
 
 pub(super) fn run(args: &Args) -> Result {
@@ -120,7 +122,7 @@ pub(super) fn run(args: &Args) -> Result {
     let of = ["--nats", &url, "--app", "words"];
     let apply = ["cluster", "apply", "words", "--replicas", "3", "--copies", "3"];
     Process::start(&millstream, &[&apply[..], &of].concat(), None)?.ends(Instant::now() + ELECTION * 4)?;
-    let read = Process::start(&millstream, &[&["cluster", "read"], &of[..]].concat(), Some(output.clone()))?;
+    let mut read = Process::start(&millstream, &[&["cluster", "read"], &of[..]].concat(), Some(output.clone()))?;
     let mut workers = Vec::new();
     for _ in 0..3 {
         workers.push(Process::start(&millstream, &[&["worker", "--quiet", "--workers", "1"], &of[..]].concat(), None)?);
@@ -129,9 +131,8 @@ pub(super) fn run(args: &Args) -> Result {
     let feed = ["cluster", "feed", "--resume", "--end", &*name];
     let mut feed = Process::start(&millstream, &[&feed[..], &of].concat(), None)?;
     let watch = Watch::start(output.clone());
-    let done = disturb(args, &mut workers, &mut feed, &mut servers)?;
+    let done = disturb(args, &mut workers, (&mut feed, &mut read), &mut servers)?;
     let until = Instant::now() + PATIENCE;
-    let mut read = read;
     for process in workers.iter_mut().chain([&mut feed, &mut read]) {
         process.ends(until).map_err(|error| failure(format!("{}; all is in {}", error.message, home.display())))?;
     }
@@ -140,22 +141,34 @@ pub(super) fn run(args: &Args) -> Result {
         eprintln!("{difference}; all is in {}", home.display());
         std::process::exit(4);
     }
-    let Done { workers, stopped, feeds, servers: of_servers } = done;
+    let Done { workers, stopped, feeds, servers: of_servers, late } = done;
     println!("{workers} workers killed, {stopped} processes stopped for a while, {feeds} feeds killed");
     println!("{of_servers} servers killed");
+    if u64::from(late) == args.kills && late > 0 {
+        return Err(failure("the output was complete before the first kill: the kills prove nothing"));
+    }
+    if late > 0 {
+        println!("{late} of these when the output was complete");
+    }
     println!("{megabytes} MB in {:.1} s, the output is the model's; longest silence {:.2} s", took, gap);
     drop(servers);
     let _ = std::fs::remove_dir_all(&home);
     Ok(())
 }
 
-fn disturb(args: &Args, workers: &mut [Process], feed: &mut Process, servers: &mut Servers) -> Result<Done> {
+fn disturb(
+    args: &Args,
+    workers: &mut [Process],
+    (feed, read): (&mut Process, &mut Process),
+    servers: &mut Servers,
+) -> Result<Done> {
     let (mut random, mut done) = (Random(args.seed), Done::default());
     // The first steps of the programs are a time like any other.
     let mut quiet_until = Instant::now() + ELECTION;
     for _ in 0..args.kills {
         sleep(Duration::from_millis(100 + random.below(1500)));
         let pause = Duration::from_millis(random.below(1500));
+        done.late += u32::from(read.is_over()?);
         let who = random.below(3) as usize;
         match random.below(10) {
             0..=1 if Instant::now() > quiet_until => {

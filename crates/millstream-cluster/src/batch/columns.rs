@@ -18,9 +18,13 @@ macro_rules! for_plain {
     };
 }
 
-pub(super) fn write<T: Serialize + 'static>(first: u64, values: &Vec<(u64, T)>) -> Result<Vec<u8>, postcard::Error> {
+/// Writes them behind these bytes.
+pub(super) fn write<T: Serialize + 'static>(
+    first: u64,
+    values: &Vec<(u64, T)>,
+    mut bytes: Vec<u8>,
+) -> Result<Vec<u8>, postcard::Error> {
     let dense = (first..).zip(values).all(|(expected, (number, _))| expected == *number);
-    let mut bytes = Vec::with_capacity(1 + values.len() * size_of::<T>());
     bytes.push(if dense { DENSE } else { SPARSE });
     if !dense {
         for (number, _) in values {

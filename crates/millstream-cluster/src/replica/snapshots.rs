@@ -1,6 +1,7 @@
 //! The snapshots of a replica: where it begins, and what it stores.
 
-use super::{Phase, Replica, Running, Step, Turn, brought, hash};
+use super::{Phase, Replica, Running, Step, Turn, brought};
+use crate::batch::hash;
 use crate::{Log, LogError, ReplicaError, Segment, SegmentRun};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
@@ -91,7 +92,7 @@ impl<S: Segment, L: Log> Replica<S, L> {
     }
 
     fn blob_name(&self, input: u64, state: &[u8]) -> String {
-        format!("{}.{input}.{:016x}", self.edges.output, hash(state))
+        format!("{}.{input}.{:016x}", self.edges.output, hash(&[state]))
     }
 
     /// The batch that a replica needs is not there: a newer snapshot contains it, or it is lost.
@@ -117,15 +118,27 @@ impl<S: Segment, L: Log> Replica<S, L> {
     /// Takes a snapshot after the computed batch, if one is due. The replica that appends waits twice as long, so that
     /// others take it.
     pub(super) fn hold(&self, running: &mut Running<S::Run>) -> Result<(), ReplicaError> {
-        let every = self.options.snapshot_every.max(1);
-        self.hold_behind(running, every.saturating_mul(if running.active { 2 } else { 1 }))
+        self.hold_behind(running, self.every(running))
+    }
+
+    fn every(&self, running: &Running<S::Run>) -> u64 {
+        self.options.snapshot_every.max(1).saturating_mul(if running.active { 2 } else { 1 })
+    }
+
+    /// Whether a snapshot is due after the batch with which the segment has begun last.
+    pub(super) fn is_due(&self, running: &Running<S::Run>) -> bool {
+        let free = running.held.is_none() && !running.stateless && running.under_way() > 0;
+        free && running.begun >= running.manifest.0.input.saturating_add(self.every(running))
     }
 
     /// Takes a snapshot if the newest is this many batches old.
     fn hold_behind(&self, running: &mut Running<S::Run>, every: u64) -> Result<(), ReplicaError> {
         let due = running.position >= running.manifest.0.input.saturating_add(every);
         if due && running.held.is_none() && running.end.is_none() {
-            let Some(state) = running.run.state()? else { return Ok(()) };
+            let Some(state) = running.run.state()? else {
+                running.stateless = true;
+                return Ok(());
+            };
             let input = running.position;
             running.held = Some(Held { input, state, stored: None });
         }
@@ -206,6 +219,8 @@ impl<R> Running<R> {
         Running {
             run,
             position: manifest.input,
+            begun: manifest.input,
+            last: None,
             inbox: VecDeque::new(),
             quiet: 0,
             waiting: VecDeque::new(),
@@ -216,6 +231,7 @@ impl<R> Running<R> {
             counted: Instant::now(),
             silent: 0,
             held: None,
+            stateless: false,
             manifest: (manifest, revision),
             asks: false,
             conflict: false,

@@ -41,6 +41,34 @@ impl std::fmt::Debug for Snapshotter {
     }
 }
 
+/// A mark that [`Handle::lay_cut`] has laid.
+pub struct LaidCut {
+    pool: Arc<Pool>,
+    id: u64,
+}
+
+impl LaidCut {
+    /// Waits until every stage has reached the mark: the sink then has every value of the numbers before. Returns what
+    /// [`Handle::cut`] returns. `None` if the run ended before, and also if it has ended since, or if thirty later
+    /// marks were reached since.
+    ///
+    /// # Panics
+    ///
+    /// If a closure of the run calls it: that would wait for itself.
+    #[must_use]
+    pub fn passed(self) -> Option<(SequenceNumber, SequenceNumber)> {
+        self.pool.assert_outside();
+        let cut = self.pool.shared.passed_cut(self.id, || self.pool.finished())?;
+        Some((cut.at, cut.output))
+    }
+}
+
+impl std::fmt::Debug for LaidCut {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("LaidCut").field("id", &self.id).finish_non_exhaustive()
+    }
+}
+
 impl<O, R: RingRunner> Handle<O, R> {
     /// Takes a snapshot at the next number that the source publishes, and waits until every stage has reached it. The
     /// stream does not pause. `None` if the run ends before.
@@ -94,6 +122,38 @@ impl<O, R: RingRunner> Handle<O, R> {
         pool.assert_outside();
         let cut = pool.shared.cut(|| pool.finished())?;
         Some((cut.at, cut.output))
+    }
+
+    /// Lays a mark as [`cut`](Handle::cut) does, and returns once it is laid: what is sent after that is behind the
+    /// mark. Up to eight such marks are under way at once, so that a stage works at what is behind one while later
+    /// stages work at what is before it; the ninth waits for the first. A snapshot or an upgrade waits for them, and
+    /// they for it. `None` if the run ends before.
+    ///
+    /// ```
+    /// use millstream::prelude::*;
+    /// let odd = pipeline::<u64>().filter(|x| x % 2 == 1);
+    /// let (sender, receiver) = source::channel(16);
+    /// let run = Rings::new().start(odd.from(receiver).to_fold(0, |sum, _, x| *sum += x))?;
+    /// let cuts: Vec<_> = [1..=3, 4..=9].into_iter().map(|part| {
+    ///     sender.send_all(part).unwrap();
+    ///     run.lay_cut().expect("the run goes on")
+    /// }).collect();
+    /// let at: Vec<_> = cuts.into_iter().map(|cut| cut.passed().expect("the run goes on").0).collect();
+    /// assert_eq!(at, [SequenceNumber(3), SequenceNumber(9)]);
+    /// drop(sender);
+    /// assert_eq!(run.wait()?.0, 25);
+    /// # Ok::<(), RunError>(())
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// If a closure of the run calls it: that would wait for itself.
+    #[must_use]
+    pub fn lay_cut(&self) -> Option<LaidCut> {
+        let pool = self.started.pool.clone();
+        pool.assert_outside();
+        let id = pool.shared.lay_cut(|| pool.finished())?;
+        Some(LaidCut { pool, id })
     }
 
     /// A handle by which other threads can take snapshots of the run.

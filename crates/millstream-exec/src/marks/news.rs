@@ -62,6 +62,22 @@ impl Shared {
         self.wait_for_mark(false, Marks::passed_cut, ended)
     }
 
+    /// Lays a mark at which no state is cloned, and returns its id; none if the run ends before.
+    pub(crate) fn lay_cut(&self, ended: impl Fn() -> bool) -> Option<u64> {
+        let id = self.marks.ask(false);
+        self.wake();
+        let laid = || {
+            self.marks.lay_outside();
+            self.marks.has_laid(id).then_some(Some(id)).or_else(|| ended().then_some(None))
+        };
+        self.wait_for(laid).flatten()
+    }
+
+    /// Waits until all have passed this mark; none if the run ends before, or if its numbers are not kept.
+    pub(crate) fn passed_cut(&self, id: u64, ended: impl Fn() -> bool) -> Option<Cut> {
+        self.wait_for(|| self.marks.passed_this_cut(id).or_else(|| ended().then_some(None))).flatten()
+    }
+
     fn wait_for_mark<T>(
         &self,
         states: bool,

@@ -45,7 +45,7 @@ impl Marks {
     /// If another one is under way.
     pub(crate) fn ask_change(&self, change: Box<dyn Change>) -> Result<(), UpgradeError> {
         let mut book = self.book();
-        let passing = book.passing.as_ref().is_some_and(|passing| passing.change.is_some());
+        let passing = book.passing.iter().any(|passing| passing.change.is_some());
         if passing || book.changing || book.wanted.is_some() || (book.shadows > 0 && !change.of_shadow()) {
             return Err(UpgradeError::UnderWay);
         }
@@ -67,8 +67,8 @@ impl Marks {
         book.over.push(end);
         self.news.store(true, Ordering::Relaxed);
         let expected = book.expected;
-        if book.passing.as_ref().is_some_and(|passing| passing.passed.len() == expected) {
-            self.complete(&mut book);
+        while book.passing.front().is_some_and(|passing| passing.passed.len() == expected) {
+            self.complete(&mut book, 0);
         }
     }
 }

@@ -13,6 +13,7 @@ mod choice;
 mod clock;
 #[cfg(feature = "queues")]
 mod combinators;
+mod cuts;
 mod dead_letters;
 #[cfg(feature = "stream")]
 #[cfg(feature = "durable")]

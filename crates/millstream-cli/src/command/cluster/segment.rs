@@ -55,6 +55,21 @@ where
     }
 }
 
+impl<R: SegmentRunner, T: Item, B> TextRun<R, T, B> {
+    /// The values of these pieces of text, whose own numbers are of no use to the pipeline.
+    fn read(&self, pieces: &[(u64, Text)]) -> Vec<(u64, T)> {
+        let mut read = Vec::new();
+        pieces.iter().for_each(|(begins, text)| (self.reads.read)((*begins, text), &mut read, &self.complaints));
+        read.into_iter().map(|value| (0, value)).collect()
+    }
+
+    fn print(&self, output: Batch<B>) -> Batch<Text> {
+        let Batch { first, next, end, generation, values } = output;
+        let print = |(number, value): (u64, B)| (number, Text(Bytes::from((self.reads.print)(&value))));
+        Batch { first, next, end, generation, values: values.into_iter().map(print).collect() }
+    }
+}
+
 impl<R: SegmentRunner, T: Item, B> SegmentRun for TextRun<R, T, B> {
     type In = Text;
     type Out = Text;
@@ -64,11 +79,17 @@ impl<R: SegmentRunner, T: Item, B> SegmentRun for TextRun<R, T, B> {
     }
 
     fn numbered_batch(&mut self, values: Vec<(u64, Text)>, end: bool) -> Result<Batch<Text>, SegmentError> {
-        let mut read = Vec::new();
-        values.iter().for_each(|(begins, text)| (self.reads.read)((*begins, text), &mut read, &self.complaints));
-        let Batch { first, next, end, generation, values } = self.run.batch(read, end)?;
-        let print = |(number, value): (u64, B)| (number, Text(Bytes::from((self.reads.print)(&value))));
-        Ok(Batch { first, next, end, generation, values: values.into_iter().map(print).collect() })
+        let read = self.read(&values);
+        self.run.numbered_batch(read, end).map(|output| self.print(output))
+    }
+
+    fn begin_batch(&mut self, values: Vec<(u64, Text)>, end: bool) -> Result<Option<Batch<Text>>, SegmentError> {
+        let read = self.read(&values);
+        Ok(self.run.begin_batch(read, end)?.map(|output| self.print(output)))
+    }
+
+    fn finish_batch(&mut self) -> Result<Option<Batch<Text>>, SegmentError> {
+        Ok(self.run.finish_batch()?.map(|output| self.print(output)))
     }
 
     fn state(&mut self) -> Result<Option<Vec<u8>>, SegmentError> {

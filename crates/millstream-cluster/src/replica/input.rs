@@ -1,0 +1,78 @@
+//! The input of a replica: batches are read, given to the segment, and come back as output.
+
+use super::{Replica, Running, brought};
+use crate::{Batch, Entry, Log, ReplicaError, Segment, SegmentRun};
+
+impl<S: Segment, L: Log> Replica<S, L> {
+    /// Reads if no batch is there, and begins with one, or computes those that it has begun with; `None` if the batch
+    /// that it needs is trimmed.
+    pub(super) fn read(&self, running: &mut Running<S::Run>) -> Result<Option<bool>, ReplicaError> {
+        let room = self.options.window.saturating_sub(running.waiting.len() + running.under_way());
+        // A snapshot is taken when no batch is under way.
+        let waits = self.one_by_one && running.under_way() > 0;
+        if room == 0 || running.last.is_some() || waits || self.is_due(running) {
+            return self.finish(running).map(Some);
+        }
+        let first = running.begun + 1;
+        if running.inbox.is_empty() {
+            let Some(entries) = brought(self.log.read_from(&self.edges.input, first, room))? else {
+                return self.finish(running).map(Some);
+            };
+            running.inbox = entries.into();
+        }
+        match running.inbox.front() {
+            None if running.under_way() > 0 => return self.finish(running).map(Some),
+            None => {
+                self.quiet(running)?;
+                return Ok(Some(false));
+            }
+            Some(entry) if entry.number > first && running.manifest.0.input >= first => return Ok(None),
+            // The manifest that this replica knows may be old; but then there is a newer one.
+            Some(entry) if entry.number > first => {
+                running.inbox.clear();
+                return self.trimmed(running, first);
+            }
+            Some(_) => {}
+        }
+        if let Some(entry) = running.inbox.pop_front() {
+            self.compute(running, &entry)?;
+        }
+        Ok(Some(true))
+    }
+
+    /// Begins with a batch, and takes the output of the one that the segment has computed by then.
+    fn compute(&self, running: &mut Running<S::Run>, entry: &Entry) -> Result<(), ReplicaError> {
+        let batch = Batch::<S::In>::from_bytes(&entry.bytes);
+        let batch = batch.map_err(|cause| ReplicaError::Batch {
+            edge: self.edges.input.clone(),
+            number: entry.number,
+            cause,
+        })?;
+        running.begun = entry.number;
+        running.last = batch.end.then_some(entry.number);
+        match running.run.begin_batch(batch.values, batch.end)? {
+            Some(output) => self.take(running, output),
+            None => Ok(()),
+        }
+    }
+
+    /// Waits for the first batch under way, if there is one.
+    fn finish(&self, running: &mut Running<S::Run>) -> Result<bool, ReplicaError> {
+        let Some(output) = running.run.finish_batch()? else { return Ok(false) };
+        self.take(running, output)?;
+        Ok(true)
+    }
+
+    /// Takes the output of the next batch.
+    fn take(&self, running: &mut Running<S::Run>, output: Batch<S::Out>) -> Result<(), ReplicaError> {
+        let number = running.position + 1;
+        let output = Batch { generation: self.options.generation, ..output };
+        let bytes = output.to_bytes();
+        let edge = &self.edges.output;
+        let bytes = bytes.map_err(|cause| ReplicaError::Batch { edge: edge.clone(), number, cause })?;
+        running.waiting.push_back(bytes.into());
+        (running.position, running.quiet) = (number, 0);
+        running.end = running.last.filter(|last| *last == number);
+        if running.under_way() == 0 { self.hold(running) } else { Ok(()) }
+    }
+}
