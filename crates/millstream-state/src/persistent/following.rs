@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 const LET_GO_WITHIN: Duration = Duration::from_secs(5);
 
 /// The time between two looks at how far the stages are.
-const LOOK: Duration = Duration::from_millis(1);
+pub(super) const LOOK: Duration = Duration::from_millis(1);
 
 impl Persistent {
     /// Starts a service beside the process that has it, with a directory that was [opened to be read](StateDir::read):
@@ -99,7 +99,31 @@ enum To {
 }
 
 /// Ends the source, unless that has the journal's writer.
-struct Ends(Arc<Behind>);
+pub(super) struct Ends(pub(super) Arc<Behind>);
+
+impl Ends {
+    /// Gives the source the writer of the journal, which the other process releases. Returns the journal's next number.
+    pub(super) fn take_journal(&self, dir: &StateDir, journal: JournalOptions) -> Result<u64, JobError> {
+        let At { next, place, .. } = self.0.place();
+        let options = JournalOptions { at_least: next, ..journal };
+        // If damage is skipped, the whole journal is read again.
+        let place = place.filter(|_| !journal.skip_corrupt);
+        let since = Instant::now();
+        loop {
+            let (disk, path) = (dir.disk().clone(), dir.journal_dir());
+            match Journal::open_behind(disk, path, options, dir.epoch(), place.clone()) {
+                Ok((writer, _)) => {
+                    let there = writer.next_number();
+                    self.0.give(writer);
+                    return Ok(there);
+                }
+                // A thread of the other process may not have ended yet.
+                Err(JournalError::InUse { .. }) if since.elapsed() < LET_GO_WITHIN => sleep(LOOK),
+                Err(error) => return Err(JobError::Source(std::io::Error::other(error))),
+            }
+        }
+    }
+}
 
 impl Drop for Ends {
     fn drop(&mut self) {
@@ -181,29 +205,11 @@ impl<Q: Recorded, A: Item + Clone> Following<Q, A> {
     /// example.
     pub fn own(self, dir: StateDir) -> Result<(Client<Q, A>, Running<()>), JobError> {
         let Following { ends, running, reception, journal, .. } = self.check()?;
-        let At { next, passed, place } = ends.0.place();
-        let options = JournalOptions { at_least: next, ..journal };
-        // If damage is skipped, the whole journal is read again.
-        let place = place.filter(|_| !journal.skip_corrupt);
-        let since = Instant::now();
-        let there = loop {
-            let (disk, path) = (dir.disk().clone(), dir.journal_dir());
-            match Journal::open_behind(disk, path, options, dir.epoch(), place.clone()) {
-                Ok((writer, _)) => {
-                    let there = writer.next_number();
-                    ends.0.give(writer);
-                    break there;
-                }
-                // A thread of the other process may not have ended yet.
-                Err(JournalError::InUse { .. }) if since.elapsed() < LET_GO_WITHIN => sleep(LOOK),
-                Err(error) => {
-                    drop(ends);
-                    return Err(JobError::Source(std::io::Error::other(error)));
-                }
-            }
-        };
+        let At { next, passed, .. } = ends.0.place();
+        let there = ends.take_journal(&dir, journal)?;
         let client = reception.client(running.handle());
-        Ok((client, running.own(dir, passed + there.saturating_sub(next))?))
+        let replayed = there.saturating_sub(next);
+        Ok((client, running.own(dir, passed + replayed, replayed)?))
     }
 }
 

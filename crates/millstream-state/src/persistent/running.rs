@@ -1,17 +1,20 @@
 //! A persistent job that runs.
 
-use super::offers::Offers;
+use super::offers::{Offers, Order};
 use super::storing::Storing;
 use super::{Cadence, JobError, JobUpgrader};
 use crate::Resumable;
 #[cfg(feature = "service")]
 use crate::StateDir;
-use millstream_core::Item;
+#[cfg(feature = "service")]
+use crate::claims::Claimed;
+use millstream_core::{Item, SequenceNumber};
 use millstream_exec::{Durable, Handle, RunEnd, RunError, Snapshotter, Stopper};
 use std::io;
 use std::marker::PhantomData;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
 
@@ -71,6 +74,9 @@ pub struct Running<O: Send + 'static> {
     timer: Option<Timer>,
     source: Written,
     began: u64,
+    /// How many numbers were read only after the process that this one has followed had stopped.
+    replayed: u64,
+    retires: Arc<Retires>,
     /// Ends the source of a service.
     close: Option<Box<dyn Fn() + Send>>,
 }
@@ -102,8 +108,10 @@ impl<O: Send + 'static> Running<O> {
         cadence: Cadence,
         source: Written,
         began: u64,
+        passed: Passed,
     ) -> Self {
-        Running { handle, storing, cadence, timer: None, source, began, close: None }
+        let retires = Arc::new(Retires { passed, at: Mutex::default() });
+        Running { handle, storing, cadence, timer: None, source, began, replayed: 0, retires, close: None }
     }
 
     /// Takes snapshots by time, if it should.
@@ -117,8 +125,8 @@ impl<O: Send + 'static> Running<O> {
 
     /// Called when this process has the directory: snapshots are taken and stored from now on.
     #[cfg(feature = "service")]
-    pub(super) fn own(mut self, dir: StateDir, at: u64) -> Result<Self, JobError> {
-        self.began = at;
+    pub(super) fn own(mut self, dir: StateDir, at: u64, replayed: u64) -> Result<Self, JobError> {
+        (self.began, self.replayed) = (at, replayed);
         self.storing.own(dir);
         self.timed()
     }
@@ -130,13 +138,26 @@ impl<O: Send + 'static> Running<O> {
         self.began
     }
 
+    /// The claims of the sink.
+    #[cfg(feature = "service")]
+    pub(super) fn claimed(&self) -> Claimed {
+        self.storing.sender().claimed().clone()
+    }
+
+    /// If the run has [followed](super::Persistent::follow) another process: how many numbers of the source it had not
+    /// read when that process had stopped. It read them while no process took new values.
+    #[must_use]
+    pub fn replayed(&self) -> u64 {
+        self.replayed
+    }
+
     /// Takes no more snapshots, and waits for the one that is being stored, so that the job can later end at once. The
     /// job goes on.
     pub fn rest(&mut self) {
         if let Some(timer) = &mut self.timer {
             timer.end = None;
         }
-        self.storing.rest();
+        self.storing.sender().rest();
     }
 
     /// Takes a snapshot at the next number that the source publishes, and waits until it is stored. Returns the number;
@@ -179,7 +200,8 @@ impl<O: Send + 'static> Running<O> {
 
     /// Takes snapshots from another thread, while this one waits.
     pub fn storer(&self) -> Storer {
-        Storer { snapshotter: self.handle.snapshotter(), offers: self.storing.sender() }
+        let (snapshotter, offers) = (self.handle.snapshotter(), self.storing.sender());
+        Storer { snapshotter, offers, retires: self.retires.clone() }
     }
 
     /// Replaces the job's pipeline from another thread, while this one waits.
@@ -245,9 +267,10 @@ impl<O: Send + 'static> Running<O> {
     /// Waits for the end of the job. Returns, even if it failed, how the run ended, the outcome of the snapshots, and
     /// the error that ended the source early.
     pub fn join(self) -> (RunEnd<O>, Stored, Option<io::Error>) {
-        let Running { handle, storing, cadence: _, timer, source, began, close: _ } = self;
+        let Running { handle, storing, timer, source, began, retires, .. } = self;
         let ended = handle.join();
         drop(timer);
+        retires.leave(&storing.sender());
         let stored = Stored { began, ..storing.join() };
         (ended, stored, source.failure())
     }
@@ -264,6 +287,7 @@ impl<O: Send + 'static> std::fmt::Debug for Running<O> {
 pub struct Storer {
     snapshotter: Snapshotter,
     offers: Offers,
+    retires: Arc<Retires>,
 }
 
 impl Storer {
@@ -280,6 +304,65 @@ impl Storer {
     #[must_use]
     pub fn stored(&self) -> u64 {
         self.offers.stored()
+    }
+
+    /// Waits, at most for this time, until the sink has everything that the source has recorded. Returns the number
+    /// there. If the caller then [stops](Stopper::stop_now) the run before anything more is recorded, the directory
+    /// says what the sink held at that number, and a process that has [followed](super::Persistent::follow_run) this
+    /// one can go on there. No snapshot is stored from now on. `None` if the run ends before, or it takes longer: the
+    /// other process then begins at a snapshot.
+    #[must_use]
+    pub fn retire(&self, within: Duration) -> Option<u64> {
+        self.offers.rest();
+        let (say, said) = sync_channel(1);
+        let (this, over) = (self.clone(), Arc::new(AtomicBool::new(false)));
+        let (ends, waits) = (over.clone(), move || say.send(this.drained(&over)));
+        Builder::new().name("retires".to_owned()).spawn(waits).ok()?;
+        let retired = said.recv_timeout(within);
+        ends.store(true, Ordering::Relaxed);
+        retired.ok()?
+    }
+
+    /// The number at which the sink has everything that the source has recorded, once it has; `None` if it is `over`
+    /// before.
+    fn drained(&self, over: &AtomicBool) -> Option<u64> {
+        loop {
+            let (SequenceNumber(at), output) = self.snapshotter.cut()?;
+            if (self.retires.passed)(at) {
+                self.offers.claimed().want_last();
+                *self.retires.place() = Some((at, output));
+                return Some(at);
+            }
+            if over.load(Ordering::Relaxed) {
+                return None;
+            }
+            std::thread::sleep(LOOK);
+        }
+    }
+}
+
+/// Whether the source has passed on all that it has recorded, when this number comes next.
+pub(super) type Passed = Box<dyn Fn(u64) -> bool + Send + Sync>;
+
+/// How a run stops for a process that has followed it.
+pub(super) struct Retires {
+    passed: Passed,
+    /// The numbers that the source and the sink have next.
+    at: Mutex<Option<(u64, SequenceNumber)>>,
+}
+
+impl Retires {
+    fn place(&self) -> MutexGuard<'_, Option<(u64, SequenceNumber)>> {
+        self.at.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Writes the place at which the run has stopped, if it has stopped there.
+    fn leave(&self, offers: &Offers) {
+        if let Some((at, output)) = self.place().take()
+            && let Some(claim) = offers.claimed().take_last(output)
+        {
+            offers.tell(|say| Order::Leave((at, output), claim, say));
+        }
     }
 }
 

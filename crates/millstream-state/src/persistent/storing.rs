@@ -13,7 +13,7 @@ use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, sync_channel};
 use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
 
@@ -89,28 +89,14 @@ impl Storing {
     #[cfg(feature = "service")]
     pub(super) fn own(&self, dir: StateDir) {
         if self.offers.orders.send(Order::Own(Box::new(dir))).is_ok() {
-            self.offers.stores.wait_for_commit();
+            self.offers.stores.begin();
         }
-    }
-
-    /// Snapshots that come from now on are not stored. Waits for the one that is being stored.
-    pub(super) fn rest(&self) {
-        self.offers.stores.end();
-        self.order(Order::Say);
     }
 
     /// Stores no more, and lets the directory go.
     pub(super) fn let_go(&self) {
         self.offers.stores.end();
-        self.order(Order::LetGo);
-    }
-
-    fn order(&self, order: impl FnOnce(SyncSender<()>) -> Order) {
-        let (say, said) = sync_channel(1);
-        if self.offers.orders.send(order(say)).is_ok() {
-            // An error means that the thread has ended.
-            let _ = said.recv();
-        }
+        self.offers.tell(Order::LetGo);
     }
 
     pub(super) fn sender(&self) -> Offers {
@@ -188,6 +174,12 @@ impl Store {
                     continue;
                 }
                 Ok(Order::Say(say)) => {
+                    let _ = say.send(());
+                    continue;
+                }
+                Ok(Order::Leave((at, output), claim, say)) => {
+                    // Without it, the process that takes over begins at a snapshot.
+                    let _ = self.dir.leave(at, output.0, claim);
                     let _ = say.send(());
                     continue;
                 }

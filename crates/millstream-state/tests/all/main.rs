@@ -17,6 +17,7 @@ mod followed;
 mod following;
 mod following_changes;
 mod following_pruned;
+mod following_run;
 mod full_disks;
 mod increments;
 mod job_crashes;
