@@ -228,7 +228,7 @@ impl Persistent {
         let source = Arc::new(source);
         let passed = {
             let (source, trail) = (source.clone(), trail.clone());
-            Box::new(move |at| trail.at(at).is_none_or(|(number, mark)| source.has_passed(&mark, at - number)))
+            Box::new(move |at| trail.at(at).is_some_and(|(number, mark)| source.has_passed(&mark, at - number)))
         };
         let claimed = Claimed::default();
         let Persistent { mut rings, dir, cadence, retention, job, effects, letters, .. } = self;

@@ -3,6 +3,8 @@
 mod answer;
 #[cfg(all(feature = "run", feature = "serve"))]
 mod clients;
+#[cfg(all(feature = "run", feature = "serve"))]
+mod followed;
 pub(super) mod offered;
 mod printed;
 mod taken;
@@ -29,15 +31,16 @@ use millstream_state::claims::OutputOf;
 use millstream_state::journal::Recovered;
 use millstream_state::journaled;
 use millstream_state::{
-    ClaimingSink, JobError, Persistent, Resumable, Retention, Span, StateDir, Stored, Storer, TextFiles,
+    ClaimingSink, JobError, Persistent, Resumable, Retention, Running, Span, StateDir, Stored, Storer, TextFiles,
     replay_migrated,
 };
 use offered::{Asked, Of, Offered};
-use serde_json::json;
+use serde_json::{Value, json};
 use std::ffi::{OsStr, OsString};
 use std::fmt::Display;
 use std::fs;
 use std::path::Path;
+use taken::Taken;
 
 /// The output of a run whose state is kept: standard output, which must be a file opened for appending. A look does not
 /// write to it.
@@ -137,18 +140,7 @@ impl Runs {
         let (rings, migrations) = (&self.config.rings, &keep.migrations);
         match &keep.doing {
             Doing::Run { program, job } => {
-                let (dir, taken) = self.own(keep, program, &pipeline.plan())?;
-                for removed in dir.removed() {
-                    self.complaints.note(&format!("--state: removed {removed}, which an earlier run did not finish"));
-                }
-                let retention = Retention { count: Some(keep.snapshots), ..Retention::default() };
-                let source = source(&dir);
-                let persistent = Persistent::new(self.config.rings.clone(), dir).described_as(job.clone());
-                let job = keep.judged(persistent).keep(retention);
-                let running = job.snapshot_every(keep.cadence).start(pipeline, source, into)?;
-                if !self.config.quiet {
-                    say_begun(&self.complaints, keep, running.began());
-                }
+                let (running, taken) = self.begin(keep, (program, job), pipeline, source, into)?;
                 let begun = (keep, running.began());
                 let offered = self.begins(begun, taken.as_ref(), running.storer(), running.stopper())?;
                 let watching =
@@ -201,6 +193,48 @@ impl Runs {
                 seen.put(replayed.snapshot);
                 Ok(None)
             }
+        }
+    }
+
+    /// Starts a run: beside the process that has the state, if it can follow that, or when it has the state itself.
+    fn begin<P, T, X, K>(
+        &mut self,
+        keep: &Keep,
+        (program, job): (&str, &Value),
+        pipeline: &P,
+        source: impl FnOnce(&StateDir) -> X,
+        into: K,
+    ) -> Result<(Running<OutputOf<P::Out, K>>, Option<Taken>), Failed>
+    where
+        T: Item,
+        P: Lasting + Arrow<In = Val<T>>,
+        X: Resumable<T>,
+        K: ClaimingSink<P::Out>,
+    {
+        #[cfg(all(feature = "run", feature = "serve"))]
+        if self.follows(keep, program) {
+            return self.followed(keep, (program, job), pipeline, source, into);
+        }
+        let (dir, taken) = self.own(keep, program, &pipeline.plan())?;
+        self.say_removed(&dir);
+        let source = source(&dir);
+        let running = self.persistent(keep, dir, job).start(pipeline, source, into)?;
+        if !self.config.quiet {
+            say_begun(&self.complaints, keep, running.began());
+        }
+        Ok((running, taken))
+    }
+
+    /// A job in this directory.
+    fn persistent(&self, keep: &Keep, dir: StateDir, job: &Value) -> Persistent {
+        let retention = Retention { count: Some(keep.snapshots), ..Retention::default() };
+        let persistent = Persistent::new(self.config.rings.clone(), dir).described_as(job.clone());
+        keep.judged(persistent).keep(retention).snapshot_every(keep.cadence)
+    }
+
+    fn say_removed(&self, dir: &StateDir) {
+        for removed in dir.removed() {
+            self.complaints.note(&format!("--state: removed {removed}, which an earlier run did not finish"));
         }
     }
 
