@@ -24,7 +24,8 @@ impl Persistent {
     /// process. `None` if the directory has no snapshot yet.
     ///
     /// It answers nothing, and changes nothing in the directory. It reads only requests that are known to be durable:
-    /// after a crash of the machine, the other process could have another request at the number of any other.
+    /// after a crash of the machine, the other process could have another request at the number of any other. For a job
+    /// with another sink there is [`follow_run`](Persistent::follow_run).
     ///
     /// ```
     /// use millstream::{prelude::*, state::{Persistent, StateDir}};
