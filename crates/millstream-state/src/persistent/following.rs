@@ -3,6 +3,7 @@
 use super::serving::{Served, Waiting};
 use super::{JobError, Persistent, Running};
 use crate::StateDir;
+use crate::effects::Effects;
 use crate::journal::{Journal, JournalError, JournalOptions};
 use crate::resumable::{At, Behind, Recorded};
 use millstream_core::pipe::{Then, ToMaybe};
@@ -12,13 +13,18 @@ use std::sync::Arc;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// A process that has released the directory releases its journal within this time.
-const LET_GO_WITHIN: Duration = Duration::from_secs(5);
+/// A process that has released the directory releases its journals within this time.
+pub(crate) const LET_GO_WITHIN: Duration = Duration::from_secs(5);
 
 /// The time between two looks at how far the stages are.
 pub(super) const LOOK: Duration = Duration::from_millis(1);
 
 impl Persistent {
+    /// Whether all that it writes beside the journal can be left to the other process.
+    pub(super) fn can_follow(&self) -> bool {
+        self.effects.iter().all(Effects::follows) && self.letters.is_none() && !self.redo
+    }
+
     /// Starts a service beside the process that has it, with a directory that was [opened to be read](StateDir::read):
     /// it begins at the newest snapshot, with the journal's requests after it, and [follows](Following) the other
     /// process. `None` if the directory has no snapshot yet.
@@ -56,7 +62,8 @@ impl Persistent {
     /// # Errors
     ///
     /// As [`start`](Persistent::start); if the other process removes files before they are read
-    /// ([`is_left_behind`](JobError::is_left_behind)); and if the job has effects or dead letters.
+    /// ([`is_left_behind`](JobError::is_left_behind)); and if the job has dead letters, or effects that do not
+    /// [follow](Effects::follow).
     pub fn follow<Q, A, P>(self, stages: P, journal: JournalOptions) -> Result<Option<Following<Q, A>>, JobError>
     where
         Q: Recorded,
@@ -64,7 +71,7 @@ impl Persistent {
         P: KeepsClock + Arrow<In = Val<Q>, Out: Edge<A>>,
         Then<P, ToMaybe<P::Out>>: Lasting + Arrow<In = Val<Q>, Out = Maybe<P::Out>>,
     {
-        if !self.effects.is_empty() || self.letters.is_some() || self.redo {
+        if !self.can_follow() {
             return Err(JobError::CannotFollow);
         }
         // Damaged snapshots are then reported while the other process still serves.
@@ -72,7 +79,7 @@ impl Persistent {
             return Ok(None);
         }
         let behind = Arc::new(Behind::default());
-        let ends = Ends(behind.clone());
+        let ends = Ends(behind.clone(), self.effects.clone());
         let Served { reception, running, waiting } = self.served(stages, journal, Some(behind))?;
         Ok(Some(Following { ends, running, reception, waiting, journal, to: None }))
     }
@@ -100,11 +107,20 @@ enum To {
 }
 
 /// Ends the source, unless that has the journal's writer.
-pub(super) struct Ends(pub(super) Arc<Behind>);
+/// And lets stages go that wait for the answers of effects.
+pub(super) struct Ends(pub(super) Arc<Behind>, pub(super) Vec<Effects>);
 
 impl Ends {
-    /// Gives the source the writer of the journal, which the other process releases. Returns the journal's next number.
+    pub(super) fn over(&self) {
+        self.0.over();
+        self.1.iter().for_each(Effects::over);
+    }
+
+    /// Gives the effects and the source the writers of their journals, which the other process releases. Returns the
+    /// next number of the source's.
     pub(super) fn take_journal(&self, dir: &StateDir, journal: JournalOptions) -> Result<u64, JobError> {
+        let failed = |error| JobError::Source(std::io::Error::other(error));
+        self.1.iter().try_for_each(|effects| effects.own(dir).map_err(failed))?;
         let At { next, place, .. } = self.0.place();
         let options = JournalOptions { at_least: next, ..journal };
         // If damage is skipped, the whole journal is read again.
@@ -128,7 +144,7 @@ impl Ends {
 
 impl Drop for Ends {
     fn drop(&mut self) {
-        self.0.over();
+        self.over();
     }
 }
 
@@ -170,7 +186,7 @@ impl<Q: Recorded, A: Item + Clone> Following<Q, A> {
     fn is_over(&self) -> bool {
         if self.waiting.is_over() {
             // A source that waits does not see that a stage has failed.
-            self.ends.0.over();
+            self.ends.over();
         }
         self.running.handle().is_finished()
     }

@@ -57,6 +57,7 @@ impl Persistent {
     /// while old.storer().retire(SOON) != Some(2) {}
     /// old.stopper().stop_now();
     /// old.wait()?;
+    /// drop(sender); // ends the old source, which has the journal
     /// let running = following.own(StateDir::open("state", "count")?)?;
     /// assert_eq!(running.began(), 2);
     /// next_sender.send("c".to_owned())?;
@@ -69,8 +70,8 @@ impl Persistent {
     /// # Errors
     ///
     /// As [`start`](Persistent::start); if the other process removes files before they are read
-    /// ([`is_left_behind`](JobError::is_left_behind)); and if the job has effects or dead letters, or its source has no
-    /// journal.
+    /// ([`is_left_behind`](JobError::is_left_behind)); and if the job has dead letters, or effects that do not
+    /// [follow](crate::effects::Effects::follow), or its source has no journal.
     pub fn follow_run<T, P, X, K>(
         mut self,
         pipeline: &P,
@@ -83,7 +84,7 @@ impl Persistent {
         X: Resumable<T>,
         K: ClaimingSink<P::Out>,
     {
-        if !self.effects.is_empty() || self.letters.is_some() || self.redo {
+        if !self.can_follow() {
             return Err(JobError::CannotFollow);
         }
         if self.dir.snapshots()?.is_empty() {
@@ -95,7 +96,7 @@ impl Persistent {
         if behind.options().is_none() {
             return Err(JobError::CannotFollow);
         }
-        let ends = Ends(behind);
+        let ends = Ends(behind, self.effects.clone());
         let place = Place::default();
         let not_yet = NotYet::<P::Out, K>::at(place.clone());
         let running = self.start_as(pipeline, source, not_yet, Arc::new(Stores::of_follower()))?;
@@ -177,6 +178,11 @@ impl<A: Shape, K: ClaimingSink<A>> FollowingRun<A, K> {
     }
 
     fn is_over(&self) -> bool {
+        let is_over = self.running.handle().failure().is_some() || self.running.handle().is_finished();
+        if is_over {
+            // A source that waits, or a stage that waits for an answer, does not see that another stage has failed.
+            self.ends.over();
+        }
         self.running.handle().is_finished()
     }
 
@@ -199,7 +205,7 @@ impl<A: Shape, K: ClaimingSink<A>> FollowingRun<A, K> {
     }
 
     /// Takes over the directory, which the other process has released: reads the values that the journal has received
-    /// since, opens the sink where that process has [left](crate::Storer::retire) it, and goes on with live values.
+    /// since, as soon as the old source has ended, opens the sink where that process has [left](crate::Storer::retire) it, and goes on with live values.
     /// This takes the time of those values, and not that of the whole state or of all values since the snapshot.
     /// [`Running::replayed`] says how many they were. The run [began](Running::began) at the number after them.
     ///
@@ -218,8 +224,8 @@ impl<A: Shape, K: ClaimingSink<A>> FollowingRun<A, K> {
             }
             Err(error) => {
                 let FollowingRun { ends, mut running, .. } = this;
-                drop(ends);
                 running.stopper().stop_now();
+                drop(ends);
                 running.let_go();
                 Err(error)
             }

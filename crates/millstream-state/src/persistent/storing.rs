@@ -224,6 +224,7 @@ impl Store {
         let sink = claim.ok_or("the sink no longer says what it held at that number")?;
         let source = (self.position)(at).map_err(|error| format!("the source: {error}"))?;
         let source = source.ok_or("the source no longer knows its position at that number")?;
+        self.effects.iter().try_for_each(Effects::mark).map_err(|error| format!("effects: {error}"))?;
         let whole = self.stored.is_multiple_of(WHOLE);
         let last = self.last.as_ref().filter(|_| !whole);
         let (base, earlier) = last.map(|(manifest, parts)| (manifest, parts)).unzip();

@@ -16,6 +16,7 @@ mod fan_in_jobs;
 mod followed;
 mod following;
 mod following_changes;
+mod following_effects;
 mod following_pruned;
 mod following_run;
 mod full_disks;
