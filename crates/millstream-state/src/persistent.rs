@@ -14,6 +14,7 @@ mod replay;
 mod running;
 #[cfg(feature = "service")]
 mod serving;
+mod storer;
 mod storing;
 mod upgrading;
 
@@ -23,7 +24,8 @@ pub use following::Following;
 #[cfg(feature = "service")]
 pub use following_run::FollowingRun;
 pub use replay::{Replayed, Span, replay, replay_migrated};
-pub use running::{Running, Stored, Storer};
+pub use running::{Running, Stored};
+pub use storer::Storer;
 pub use storing::Cadence;
 pub use upgrading::{JobUpgrader, Upgraded};
 

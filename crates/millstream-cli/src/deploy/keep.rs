@@ -1,6 +1,7 @@
 //! Runs whose state is kept in a directory, and looks at such a directory.
 
 mod answer;
+mod begun;
 #[cfg(all(feature = "run", feature = "serve"))]
 mod clients;
 #[cfg(all(feature = "run", feature = "serve"))]
@@ -30,17 +31,13 @@ use millstream_io::{FileSink, FileSinkOptions};
 use millstream_state::claims::OutputOf;
 use millstream_state::journal::Recovered;
 use millstream_state::journaled;
-use millstream_state::{
-    ClaimingSink, JobError, Persistent, Resumable, Retention, Running, Span, StateDir, Stored, Storer, TextFiles,
-    replay_migrated,
-};
+use millstream_state::{ClaimingSink, JobError, Resumable, Span, StateDir, Stored, Storer, TextFiles, replay_migrated};
 use offered::{Asked, Of, Offered};
-use serde_json::{Value, json};
+use serde_json::json;
 use std::ffi::{OsStr, OsString};
 use std::fmt::Display;
 use std::fs;
 use std::path::Path;
-use taken::Taken;
 
 /// The output of a run whose state is kept: standard output, which must be a file opened for appending. A look does not
 /// write to it.
@@ -193,48 +190,6 @@ impl Runs {
                 seen.put(replayed.snapshot);
                 Ok(None)
             }
-        }
-    }
-
-    /// Starts a run: beside the process that has the state, if it can follow that, or when it has the state itself.
-    fn begin<P, T, X, K>(
-        &mut self,
-        keep: &Keep,
-        (program, job): (&str, &Value),
-        pipeline: &P,
-        source: impl FnOnce(&StateDir) -> X,
-        into: K,
-    ) -> Result<(Running<OutputOf<P::Out, K>>, Option<Taken>), Failed>
-    where
-        T: Item,
-        P: Lasting + Arrow<In = Val<T>>,
-        X: Resumable<T>,
-        K: ClaimingSink<P::Out>,
-    {
-        #[cfg(all(feature = "run", feature = "serve"))]
-        if self.follows(keep, program) {
-            return self.followed(keep, (program, job), pipeline, source, into);
-        }
-        let (dir, taken) = self.own(keep, program, &pipeline.plan())?;
-        self.say_removed(&dir);
-        let source = source(&dir);
-        let running = self.persistent(keep, dir, job).start(pipeline, source, into)?;
-        if !self.config.quiet {
-            say_begun(&self.complaints, keep, running.began());
-        }
-        Ok((running, taken))
-    }
-
-    /// A job in this directory.
-    fn persistent(&self, keep: &Keep, dir: StateDir, job: &Value) -> Persistent {
-        let retention = Retention { count: Some(keep.snapshots), ..Retention::default() };
-        let persistent = Persistent::new(self.config.rings.clone(), dir).described_as(job.clone());
-        keep.judged(persistent).keep(retention).snapshot_every(keep.cadence)
-    }
-
-    fn say_removed(&self, dir: &StateDir) {
-        for removed in dir.removed() {
-            self.complaints.note(&format!("--state: removed {removed}, which an earlier run did not finish"));
         }
     }
 
@@ -395,13 +350,6 @@ pub(crate) fn say_lost(complaints: &Complaints, found: &Recovered) {
 /// Notes that the source waits, because its journal has no room.
 pub(crate) fn say_waits(complaints: &Complaints, why: &impl Display) {
     complaints.note(&format!("--state: {why}: the input waits for room"));
-}
-
-fn say_begun(complaints: &Complaints, keep: &Keep, began: u64) {
-    if began > 0 {
-        let dir = quoted(keep.dir.as_os_str());
-        complaints.note(&format!("--state: goes on at number {began}, from a snapshot in {dir}"));
-    }
 }
 
 fn say_stored(complaints: &Complaints, stored: &Stored) {

@@ -2,12 +2,13 @@
 
 use super::super::serve::{Followed, Follows};
 use super::super::{Failed, Runs};
+use super::begun::Begun;
 use super::taken::Taken;
 use crate::config::Keep;
 use millstream_core::{Arrow, Item, Shape, Val};
 use millstream_exec::Lasting;
 use millstream_state::claims::OutputOf;
-use millstream_state::{ClaimingSink, FollowingRun, JobError, Resumable, Running, StateDir};
+use millstream_state::{ClaimingSink, FollowingRun, JobError, Resumable, StateDir};
 use serde_json::Value;
 use std::time::{Duration, Instant};
 
@@ -44,7 +45,7 @@ impl Runs {
         pipeline: &P,
         source: impl FnOnce(&StateDir) -> X,
         into: K,
-    ) -> Result<(Running<OutputOf<P::Out, K>>, Option<Taken>), Failed>
+    ) -> Result<Begun<OutputOf<P::Out, K>>, Failed>
     where
         T: Item,
         P: Lasting + Arrow<In = Val<T>>,
