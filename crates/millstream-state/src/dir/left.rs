@@ -23,8 +23,8 @@ pub(crate) struct Left {
 }
 
 impl StateDir {
-    /// Writes where the run of this process has stopped. It is not synced: nobody needs it after a crash of the
-    /// machine, and its seal shows whether it is whole.
+    /// Writes where the run of this process has stopped. It is not synced: no process needs it after a crash of
+    /// the machine, and its seal shows whether it is whole.
     pub(crate) fn leave(&self, at: u64, output_at: u64, sink: Value) -> Result<(), StateError> {
         let (path, left) = (self.path.join(LEFT), Left { epoch: self.epoch(), at, output_at, sink });
         let bytes = KIND.write(&left).map_err(|error| StateError::io("write", &path)(error.into()))?;

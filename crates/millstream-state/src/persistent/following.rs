@@ -223,7 +223,7 @@ impl<Q: Recorded, A: Item + Clone> Following<Q, A> {
     pub fn own(self, dir: StateDir) -> Result<(Client<Q, A>, Running<()>), JobError> {
         let Following { ends, running, reception, journal, .. } = self.check()?;
         let At { next, passed, .. } = ends.0.place();
-        let there = ends.take_journal(&dir, journal)?;
+        let there = ends.take_journal(&dir, journal).inspect_err(|_| ends.over())?;
         let client = reception.client(running.handle());
         let replayed = there.saturating_sub(next);
         Ok((client, running.own(dir, passed + replayed, replayed)?))

@@ -39,7 +39,9 @@ impl Persistent {
     /// const SOON: Duration = Duration::from_secs(30);
     /// let count = pipeline::<String>().scan(0, |n, line| { *n += 1; format!("{n} {line}\n") }).named("count");
     /// let job = |dir| Persistent::new(Rings::new(), dir).snapshot_every(Cadence::OnCall);
-    /// let live = |state: &StateDir, lines: mpsc::Receiver<String>| journaled(state, JournalOptions::default(), || lines);
+    /// let live = |state: &StateDir, lines: mpsc::Receiver<String>| {
+    ///     journaled(state, JournalOptions::default(), || lines)
+    /// };
     /// let (sender, lines) = mpsc::channel();
     /// let state = StateDir::open("state", "count")?;
     /// let source = live(&state, lines);
@@ -205,7 +207,8 @@ impl<A: Shape, K: ClaimingSink<A>> FollowingRun<A, K> {
     }
 
     /// Takes over the directory, which the other process has released: reads the values that the journal has received
-    /// since, as soon as the old source has ended, opens the sink where that process has [left](crate::Storer::retire) it, and goes on with live values.
+    /// since, as soon as the old source has ended, opens the sink where that process has
+    /// [left](crate::Storer::retire) it, and goes on with live values.
     /// This takes the time of those values, and not that of the whole state or of all values since the snapshot.
     /// [`Running::replayed`] says how many they were. The run [began](Running::began) at the number after them.
     ///

@@ -35,10 +35,10 @@ impl Storer {
     }
 
     /// Waits, at most for this time, until the sink has everything that the source has recorded. Returns the number
-    /// there. If the caller then [stops](millstream_exec::Stopper::stop_now) the run before anything more is recorded, the directory
-    /// says what the sink held at that number, and a process that has [followed](super::Persistent::follow_run) this
-    /// one can go on there. No snapshot is stored from now on. `None` if the run ends before, or it takes longer: the
-    /// other process then begins at a snapshot.
+    /// there. If the caller then [stops](millstream_exec::Stopper::stop_now) the run, before anything more is recorded,
+    /// the directory says what the sink held at that number, and a process that has
+    /// [followed](super::Persistent::follow_run) this one can go on there. No snapshot is stored from now on. `None` if
+    /// the run ends before, or it takes longer: the other process then begins at a snapshot.
     #[must_use]
     pub fn retire(&self, within: Duration) -> Option<u64> {
         self.offers.rest();

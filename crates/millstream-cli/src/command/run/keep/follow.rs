@@ -14,7 +14,7 @@ const MOST_LEFT_BEHIND: u32 = 5;
 /// Whether a run follows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Follow {
-    /// It does, after so many attempts.
+    /// It does, after this number of attempts.
     From(u32),
     No,
 }

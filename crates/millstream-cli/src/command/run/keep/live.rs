@@ -163,7 +163,7 @@ impl Opening {
     }
 }
 
-/// The address of a source, which is opened when this process has the state: once, by whoever comes to that.
+/// The address of a source, which is opened when this process has the state: once.
 pub(super) struct Posts {
     open: Arc<Mutex<Option<Open>>>,
     /// The values that were opened [later](Posts::later).
