@@ -58,7 +58,8 @@ pub enum JobError {
     SinkStays,
     /// The job has dead letters, numbers to do again, or effects that do not
     /// [follow](crate::effects::Effects::follow), or its source has no journal. Only the process that owns the
-    /// directory writes their records, so no other process can follow: see [`Persistent::follow`](crate::Persistent::follow).
+    /// directory writes their records, so no other process can follow: see
+    /// [`Persistent::follow`](crate::Persistent::follow).
     CannotFollow,
     /// The run that this one has [followed](crate::Persistent::follow_run) has not said where it stopped, or has
     /// stopped elsewhere. Nothing has changed: a start at the newest snapshot is still right.
