@@ -73,6 +73,8 @@ pub(crate) struct Runs {
     shown: Shown,
     when_started: WhenStarted,
     when_left: WhenLeft,
+    #[cfg(all(feature = "run", feature = "serve"))]
+    when_taken: started::WhenTaken,
     /// Whether the input comes only once, to this process.
     is_live: bool,
     /// The clients that post the input.
@@ -108,6 +110,8 @@ impl Runs {
             shown,
             when_started,
             when_left,
+            #[cfg(all(feature = "run", feature = "serve"))]
+            when_taken: started::WhenTaken::default(),
             is_live: false,
             #[cfg(all(feature = "run", feature = "serve"))]
             clients: None,

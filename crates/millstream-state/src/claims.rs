@@ -19,6 +19,7 @@ pub use written::{Written, WrittenFile, written};
 use millstream_core::{RunOutcome, SequenceNumber, Shape, Sink};
 use serde_json::Value;
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::{error, fmt, io};
 
@@ -104,11 +105,37 @@ impl From<io::Error> for OpenError {
 
 /// The claims that a sink has made, by the numbers that came next, until snapshots have them.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Claimed(Arc<Mutex<VecDeque<(SequenceNumber, Value)>>>);
+pub(crate) struct Claimed(Arc<AllClaims>);
+
+#[derive(Debug, Default)]
+struct AllClaims {
+    at_marks: Mutex<VecDeque<(SequenceNumber, Value)>>,
+    /// Whether the sink makes a last claim when the run is stopped; and that claim, with the number after the last
+    /// that the sink was given.
+    wants_last: AtomicBool,
+    last: Mutex<Option<(u64, Value)>>,
+}
 
 impl Claimed {
     fn claims(&self) -> MutexGuard<'_, VecDeque<(SequenceNumber, Value)>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.at_marks.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Makes the sink claim once more when the run is stopped.
+    pub(crate) fn want_last(&self) {
+        self.0.wants_last.store(true, Ordering::Release);
+    }
+
+    /// The claim at the end of a stopped run, if the sink was given no number from `next` on.
+    pub(crate) fn take_last(&self, next: SequenceNumber) -> Option<Value> {
+        let last = self.0.last.lock().unwrap_or_else(PoisonError::into_inner).take();
+        last.filter(|(given, _)| *given <= next.0).map(|(_, claim)| claim)
+    }
+
+    /// Forgets all claims.
+    #[cfg(feature = "service")]
+    pub(crate) fn clear(&self) {
+        self.claims().clear();
     }
 
     /// The claim before this number.
@@ -128,6 +155,8 @@ const WAITING: usize = 8;
 /// A sink that makes a claim at each mark.
 pub(crate) struct AtMarks<K> {
     pub(crate) sink: K,
+    /// The number after the last that the sink was given; 0 before the first.
+    pub(crate) given: u64,
     pub(crate) claimed: Claimed,
     /// Whether the source has failed. Then the stream has ended early, and goes on after a restart.
     pub(crate) source_failed: Box<dyn Fn() -> bool + Send>,
@@ -138,6 +167,7 @@ impl<A: Shape, K: Sink<A> + Claims> Sink<A> for AtMarks<K> {
     type Error = Box<dyn error::Error + Send + Sync>;
 
     fn put(&mut self, number: SequenceNumber, value: A::Ref<'_>) -> Result<(), Self::Error> {
+        self.given = number.0 + 1;
         self.sink.put(number, value).map_err(Into::into)
     }
 
@@ -160,7 +190,12 @@ impl<A: Shape, K: Sink<A> + Claims> Sink<A> for AtMarks<K> {
         self.sink.end(number).map_err(Into::into)
     }
 
-    fn finish(self, outcome: RunOutcome) -> Result<K::Output, Self::Error> {
+    fn finish(mut self, outcome: RunOutcome) -> Result<K::Output, Self::Error> {
+        if outcome == RunOutcome::Stopped && self.claimed.0.wants_last.load(Ordering::Acquire) {
+            // Without it, the process that takes over begins at a snapshot.
+            let claim = self.sink.claim().ok().map(|claim| (self.given, claim));
+            *self.claimed.0.last.lock().unwrap_or_else(PoisonError::into_inner) = claim;
+        }
         let outcome = if (self.source_failed)() { RunOutcome::Failed } else { outcome };
         self.sink.finish(outcome).map_err(Into::into)
     }

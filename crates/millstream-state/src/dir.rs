@@ -9,17 +9,20 @@
 //! | `journal/` | the journal, if the job has one: see [`journal`](crate::journal) |
 //! | `snapshots/*.snapshot` | the snapshots, each a file: see [`manifest`](crate::manifest) |
 //! | `printed` | the line that `millstream wc` printed last, and where in its output: JSON |
+//! | `left` | where the last run stopped for a process that follows it, and what its sink held there: sealed JSON |
 //! | `take-over` | a socket, where a service listens for the process that is to take over from it |
 //! | `*.unfinished` | what was being written when a process died; the next `open` removes it |
 
 mod elsewhere;
 mod identity;
+mod left;
 mod save;
 mod snapshots;
 
 use crate::StateError;
 use crate::disk::{self, Disk, DiskLock, LockError, RealDisk};
 use crate::journal::{Journal, JournalError, JournalOptions, Recovered};
+use crate::resumable::Behind;
 use crate::store::StoreDir;
 use identity::SNAPSHOTS;
 pub use identity::replace;
@@ -41,6 +44,8 @@ pub struct StateDir {
     saving: Option<Mutex<save::Saving>>,
     /// Where the snapshots are, if not here.
     elsewhere: Option<StoreDir>,
+    /// Set while a job that follows another process makes its source.
+    behind: Option<Arc<Behind>>,
 }
 
 impl StateDir {
@@ -106,6 +111,7 @@ impl StateDir {
             removed,
             saving: Some(Mutex::new(saving)),
             elsewhere: None,
+            behind: None,
         })
     }
 
@@ -143,7 +149,8 @@ impl StateDir {
         let Some(identity) = identity::find(&*disk, &path, None)? else {
             return Err(StateError::Missing { path });
         };
-        Ok(StateDir { disk, path, identity, _lock: None, removed: Vec::new(), saving: None, elsewhere: None })
+        let (removed, saving, elsewhere) = (Vec::new(), None, None);
+        Ok(StateDir { disk, path, identity, _lock: None, removed, saving, elsewhere, behind: None })
     }
 
     /// The directory, as an absolute path.
@@ -168,6 +175,23 @@ impl StateDir {
     #[must_use]
     pub fn is_read_only(&self) -> bool {
         self.saving.is_none()
+    }
+
+    /// Whether a job makes its source from it that [follows](crate::Persistent::follow_run) another process: a source
+    /// with a [journal](crate::journaled) then reads what that process writes there, and its live values begin only
+    /// when this process takes over.
+    #[must_use]
+    pub fn is_followed(&self) -> bool {
+        self.behind.is_some()
+    }
+
+    #[cfg(feature = "service")]
+    pub(crate) fn set_behind(&mut self, behind: Arc<Behind>) {
+        self.behind = Some(behind);
+    }
+
+    pub(crate) fn behind(&self) -> Option<&Arc<Behind>> {
+        self.behind.as_ref()
     }
 
     /// How often the directory was opened to write, this time included. Each snapshot has the epoch in its manifest and

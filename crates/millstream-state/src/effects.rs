@@ -15,9 +15,12 @@
 //! A value leaves its stage when its answer is durable, as far as [`Fsync`](crate::journal::Fsync) says; so no later
 //! stage, sink or effect sees an answer that a crash can take back. Effects that are under way at the same time share a
 //! sync. Only one process at a time makes calls: the one that may write to the state directory. A run that only reads
-//! ([`replay`](crate::replay())) uses recorded answers, and fails at a number that has none.
+//! ([`replay`](crate::replay())) uses recorded answers, and fails at a number that has none; one that
+//! [follows](Effects::follow) another process waits for it.
 
 mod entry;
+#[cfg_attr(not(feature = "service"), expect(dead_code, reason = "services follow"))]
+mod following;
 mod key;
 mod record;
 mod writer;
@@ -95,6 +98,41 @@ impl Effects {
     pub fn open(state: &StateDir, options: JournalOptions) -> Result<(Effects, Option<String>), JournalError> {
         let (record, recovered) = Record::open(state, options)?;
         Ok((Effects { record: Arc::new(record) }, recovered))
+    }
+
+    /// The record of the process that has this directory, which was opened to be [read](StateDir::read), for a job that
+    /// [follows](crate::Persistent::follow) it. Answers are read as they become durable, and a stage waits for those
+    /// that are not there yet: only the other process makes calls. When this process takes over, it makes those that
+    /// have no answer. If one has an intent then, and no answer, [`Unknown`] decides, as after a crash.
+    ///
+    /// The last commit of a record is not known to be durable before the next one, or a snapshot; until then the
+    /// follower may not catch up with a process that is idle.
+    ///
+    /// # Errors
+    ///
+    /// As [`open`](Effects::open).
+    pub fn follow(state: &StateDir, options: JournalOptions) -> Result<Effects, JournalError> {
+        Ok(Effects { record: Arc::new(Record::follow(state, options)?) })
+    }
+
+    #[cfg(feature = "service")]
+    pub(crate) fn follows(&self) -> bool {
+        self.record.waits()
+    }
+
+    #[cfg(feature = "service")]
+    pub(crate) fn own(&self, dir: &StateDir) -> Result<(), JournalError> {
+        self.record.own(dir)
+    }
+
+    #[cfg(feature = "service")]
+    pub(crate) fn over(&self) {
+        self.record.over();
+    }
+
+    /// Says in the record that all of it is durable, for a process that follows.
+    pub(crate) fn mark(&self) -> Result<(), JournalError> {
+        self.record.writer.get().map_or(Ok(()), writer::Writer::mark)
     }
 
     /// An effect for [`map_blocking`](millstream_core::Arrow::map_blocking) after

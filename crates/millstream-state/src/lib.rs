@@ -88,12 +88,12 @@ pub use dir::StateDir;
 pub use entry::SnapshotEntry;
 pub use error::StateError;
 pub use manifest::{Manifest, Part, PartEntry};
-#[cfg(feature = "service")]
-pub use persistent::Following;
 pub use persistent::{
     Cadence, JobError, JobUpgrader, Persistent, Replayed, Running, Span, Stored, Storer, Upgraded, replay,
     replay_migrated,
 };
+#[cfg(feature = "service")]
+pub use persistent::{Following, FollowingRun};
 pub use resumable::{
     Again, FollowedFile, Groups, Places, Position, Recorded, Resumable, TextFiles, again, journaled,
     journaled_in_groups,

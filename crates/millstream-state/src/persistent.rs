@@ -5,19 +5,27 @@ mod described;
 mod error;
 #[cfg(feature = "service")]
 mod following;
+#[cfg(feature = "service")]
+mod following_run;
+#[cfg(feature = "service")]
+mod later;
 mod offers;
 mod replay;
 mod running;
 #[cfg(feature = "service")]
 mod serving;
+mod storer;
 mod storing;
 mod upgrading;
 
 pub use error::JobError;
 #[cfg(feature = "service")]
 pub use following::Following;
+#[cfg(feature = "service")]
+pub use following_run::FollowingRun;
 pub use replay::{Replayed, Span, replay, replay_migrated};
-pub use running::{Running, Stored, Storer};
+pub use running::{Running, Stored};
+pub use storer::Storer;
 pub use storing::Cadence;
 pub use upgrading::{JobUpgrader, Upgraded};
 
@@ -220,6 +228,10 @@ impl Persistent {
             }
         };
         let source = Arc::new(source);
+        let passed = {
+            let (source, trail) = (source.clone(), trail.clone());
+            Box::new(move |at| trail.at(at).is_some_and(|(number, mark)| source.has_passed(&mark, at - number)))
+        };
         let claimed = Claimed::default();
         let Persistent { mut rings, dir, cadence, retention, job, effects, letters, .. } = self;
         if let Some(snapshot) = snapshot {
@@ -250,9 +262,9 @@ impl Persistent {
             let source = source.clone();
             Box::new(move || source.has_failed())
         };
-        let into = AtMarks { sink: opened, claimed, source_failed };
+        let into = AtMarks { sink: opened, given: 0, claimed, source_failed };
         let handle = Durable::new(rings).start(pipeline.from(values).to(into)).map_err(JobError::Run)?;
-        let running = Running::new(handle, storing, cadence, source, at);
+        let running = Running::new(handle, storing, cadence, source, at, passed);
         if follows { Ok(running) } else { running.timed() }
     }
 

@@ -11,7 +11,8 @@ mod text_files;
 mod values;
 
 #[cfg(feature = "service")]
-pub(crate) use behind::{At, Behind};
+pub(crate) use behind::At;
+pub(crate) use behind::Behind;
 pub use followed::{FollowedBytes, FollowedFile, FollowedFileStopper, FollowedLines};
 pub use in_groups::{Groups, journaled_in_groups};
 pub use journaled::{Each, JournalPlace, Journaled, JournaledValues, journaled};
@@ -140,6 +141,13 @@ pub trait Resumable<T: Item>: Send + Sync + 'static {
     ///
     /// If it cannot be determined. Then the snapshot is not stored.
     fn position(&self, mark: &Self::Mark) -> io::Result<Value>;
+
+    /// Whether a source that records what comes, as one with a [journal](journaled) does, has passed on all that it has
+    /// recorded when it is `further` values after this mark.
+    fn has_passed(&self, mark: &Self::Mark, further: u64) -> bool {
+        let _ = (mark, further);
+        true
+    }
 
     /// Called when no snapshot from before this position is kept any longer: data for those can be removed.
     fn forget(&self, oldest: &Position) {

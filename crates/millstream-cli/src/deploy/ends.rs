@@ -53,9 +53,12 @@ impl Runs {
                     _ => Outcome::InputOrOutputFailed,
                 }
             }
-            Failed::TakeOver(_) | Failed::GoesOn => {
+            Failed::TakeOver(_) | Failed::GoesOn | Failed::LeftBehind(_) | Failed::Restores | Failed::Interrupted => {
                 self.complaints.note(&format!("--take-over: {why}"));
-                Outcome::InputOrOutputFailed
+                self.interrupts.first().map_or(Outcome::InputOrOutputFailed, |signal| match failed {
+                    Failed::Interrupted => Outcome::Interrupted(signal),
+                    _ => Outcome::InputOrOutputFailed,
+                })
             }
             Failed::Run(_) | Failed::Model(_) => {
                 say_own(&why);

@@ -1,8 +1,11 @@
 //! Runs whose state is kept in a directory, and looks at such a directory.
 
 mod answer;
+mod begun;
 #[cfg(all(feature = "run", feature = "serve"))]
 mod clients;
+#[cfg(all(feature = "run", feature = "serve"))]
+mod followed;
 pub(super) mod offered;
 mod printed;
 mod taken;
@@ -28,10 +31,7 @@ use millstream_io::{FileSink, FileSinkOptions};
 use millstream_state::claims::OutputOf;
 use millstream_state::journal::Recovered;
 use millstream_state::journaled;
-use millstream_state::{
-    ClaimingSink, JobError, Persistent, Resumable, Retention, Span, StateDir, Stored, Storer, TextFiles,
-    replay_migrated,
-};
+use millstream_state::{ClaimingSink, JobError, Resumable, Span, StateDir, Stored, Storer, TextFiles, replay_migrated};
 use offered::{Asked, Of, Offered};
 use serde_json::json;
 use std::ffi::{OsStr, OsString};
@@ -137,18 +137,7 @@ impl Runs {
         let (rings, migrations) = (&self.config.rings, &keep.migrations);
         match &keep.doing {
             Doing::Run { program, job } => {
-                let (dir, taken) = self.own(keep, program, &pipeline.plan())?;
-                for removed in dir.removed() {
-                    self.complaints.note(&format!("--state: removed {removed}, which an earlier run did not finish"));
-                }
-                let retention = Retention { count: Some(keep.snapshots), ..Retention::default() };
-                let source = source(&dir);
-                let persistent = Persistent::new(self.config.rings.clone(), dir).described_as(job.clone());
-                let job = keep.judged(persistent).keep(retention);
-                let running = job.snapshot_every(keep.cadence).start(pipeline, source, into)?;
-                if !self.config.quiet {
-                    say_begun(&self.complaints, keep, running.began());
-                }
+                let (running, taken) = self.begin(keep, (program, job), pipeline, source, into)?;
                 let begun = (keep, running.began());
                 let offered = self.begins(begun, taken.as_ref(), running.storer(), running.stopper())?;
                 let watching =
@@ -361,13 +350,6 @@ pub(crate) fn say_lost(complaints: &Complaints, found: &Recovered) {
 /// Notes that the source waits, because its journal has no room.
 pub(crate) fn say_waits(complaints: &Complaints, why: &impl Display) {
     complaints.note(&format!("--state: {why}: the input waits for room"));
-}
-
-fn say_begun(complaints: &Complaints, keep: &Keep, began: u64) {
-    if began > 0 {
-        let dir = quoted(keep.dir.as_os_str());
-        complaints.note(&format!("--state: goes on at number {began}, from a snapshot in {dir}"));
-    }
 }
 
 fn say_stored(complaints: &Complaints, stored: &Stored) {

@@ -3,7 +3,11 @@
 mod change;
 mod took_over;
 
+#[cfg(feature = "run")]
+pub(super) use change::Follows;
 use change::UP_WITHIN;
+#[cfg(feature = "run")]
+pub(super) use took_over::Followed;
 pub(crate) use took_over::TookOver;
 
 use super::{Failed, Runs};

@@ -49,7 +49,43 @@ impl WhenLeft {
     }
 }
 
+/// A function to call once another process has let its clients go, so that this one can open their server.
+#[cfg(all(feature = "run", feature = "serve"))]
+#[derive(Default)]
+pub(super) struct WhenTaken(Option<Opens>);
+
+#[cfg(all(feature = "run", feature = "serve"))]
+type Opens = Box<dyn FnOnce() -> Result<(), String> + Send>;
+
+#[cfg(all(feature = "run", feature = "serve"))]
+impl fmt::Debug for WhenTaken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("WhenTaken").field(&self.0.is_some()).finish()
+    }
+}
+
+#[cfg(all(feature = "run", feature = "serve"))]
+impl WhenTaken {
+    pub(super) fn is_set(&self) -> bool {
+        self.0.is_some()
+    }
+
+    /// # Errors
+    ///
+    /// Why the server cannot be opened.
+    pub(super) fn call(&mut self) -> Result<(), String> {
+        self.0.take().map_or(Ok(()), |call| call())
+    }
+}
+
 impl Runs {
+    /// Makes the next run follow the process from which it takes over. `call` opens the server for the clients, once
+    /// the other process has let them go; `None` means that the run restores the state then.
+    #[cfg(all(feature = "run", feature = "serve"))]
+    pub(crate) fn when_taken(&mut self, call: Option<impl FnOnce() -> Result<(), String> + Send + 'static>) {
+        self.when_taken = WhenTaken(call.map(|call| Box::new(call) as Opens));
+    }
+
     /// Calls `call` when a run has stopped for a take-over, before the other process can open the state.
     #[cfg(feature = "run")]
     pub(crate) fn when_left(&mut self, call: impl FnOnce() + Send + 'static) {

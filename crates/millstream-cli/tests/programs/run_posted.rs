@@ -74,7 +74,7 @@ impl Run {
         self.says(text);
         let said = self.said.lock().expect("a lock");
         let (_, rest) = said.split_once(text).expect("it is there");
-        rest.split([',', ' ', '\n']).next().unwrap_or_default().to_owned()
+        rest.split([',', ':', ' ', '\n']).next().unwrap_or_default().to_owned()
     }
 
     pub(crate) fn says(&self, text: &str) {

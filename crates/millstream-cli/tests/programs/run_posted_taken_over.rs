@@ -130,6 +130,7 @@ fn a_client_sees_nothing_of_six_take_overs_and_each_row_is_there_once() {
         // The rows that come after the snapshot for the other process may be in another one.
         let taken = next.word_after(&format!("took over from process {} at number ", present.child.id()));
         assert_eq!(present.word_after("--take-over: retired at number "), taken);
+        next.says("followed it to number ");
         present = next;
     }
     sleep(Duration::from_millis(100));
@@ -138,6 +139,41 @@ fn a_client_sees_nothing_of_six_take_overs_and_each_row_is_there_once() {
     assert_eq!(present.end(&scene), Some(143));
     assert!(ids.iter().all(|ids| !ids.is_empty()));
     has_once(&scene, ids.into_iter().flatten());
+}
+
+/// A new process that takes over, and how many numbers it read after the old one had stopped.
+fn takes_over(scene: &Scene, old: &mut Run) -> (Run, u64, u64) {
+    let new = Run::start(scene, &format!("{SELDOM} --take-over"));
+    let number = |text: &str| new.word_after(text).parse::<u64>().expect("a number");
+    let at = number(&format!("took over from process {} at number ", old.child.id()));
+    let followed = number("followed it to number ");
+    assert_eq!(ended(&mut old.child).code(), Some(0));
+    assert_eq!(old.word_after("--take-over: retired at number "), at.to_string());
+    (new, at, at - followed)
+}
+
+#[test]
+fn a_new_run_has_read_what_came_since_the_snapshot_before_the_old_one_stops() {
+    let scene = Scene::new().file("p.mill", TEXT);
+    let mut run = Run::start(&scene, SELDOM);
+    let takes = |port: u16, ids: std::ops::Range<u64>| {
+        ids.for_each(|id| assert_eq!(post(port, &format!("{{\"id\":\"{id}\"}}")), Some(200)));
+    };
+    takes(run.port, 0..300);
+    let (mut new, at, replayed) = takes_over(&scene, &mut run);
+    // The journal does not say of the last row that it is durable.
+    assert!(at == 300 && replayed <= 1, "{replayed} of {at}");
+    takes(new.port, 300..400);
+    // Another text, which has another stage with a state; the files of before go on.
+    let text = "let row = jsonl(listen: \"127.0.0.1:0\"); row | jsonl(\"rows\"); row | map(.id)";
+    fs::write(scene.path("p.mill"), text).expect("the text");
+    let (mut next, at, replayed) = takes_over(&scene, &mut new);
+    assert!(at == 400 && replayed <= 1, "{replayed} of {at}");
+    takes(next.port, 400..402);
+    assert_eq!(next.end(&scene), Some(143));
+    let all = (0..402).map(|id| format!("\"{id}\"\n")).collect::<String>();
+    assert_eq!(text_of(&scene, "out"), all);
+    assert_eq!(text_of(&scene, "rows"), "{\"id\":\"400\"}\n{\"id\":\"401\"}\n");
 }
 
 #[test]

@@ -33,6 +33,19 @@ impl Snapshotter {
         pool.assert_outside();
         pool.shared.snapshot(|| pool.finished())
     }
+
+    /// As [`Handle::cut`].
+    ///
+    /// # Panics
+    ///
+    /// If a closure of the run calls it.
+    #[must_use]
+    pub fn cut(&self) -> Option<(SequenceNumber, SequenceNumber)> {
+        let pool = &self.0;
+        pool.assert_outside();
+        let cut = pool.shared.cut(|| pool.finished())?;
+        Some((cut.at, cut.output))
+    }
 }
 
 impl std::fmt::Debug for Snapshotter {
@@ -118,10 +131,7 @@ impl<O, R: RingRunner> Handle<O, R> {
     /// If a closure of the run calls it: that would wait for itself.
     #[must_use]
     pub fn cut(&self) -> Option<(SequenceNumber, SequenceNumber)> {
-        let pool = &self.started.pool;
-        pool.assert_outside();
-        let cut = pool.shared.cut(|| pool.finished())?;
-        Some((cut.at, cut.output))
+        self.snapshotter().cut()
     }
 
     /// Lays a mark as [`cut`](Handle::cut) does, and returns once it is laid: what is sent after that is behind the

@@ -2,11 +2,13 @@
 
 use super::EffectKey;
 use super::entry::Known;
+use super::following::Follows;
 use super::writer::Writer;
 use crate::StateDir;
 use crate::journal::{Journal, JournalError, JournalOptions, JournalReader};
 use std::collections::{BTreeMap, HashMap};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::path::Path;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::{io, mem};
 
 /// Why an effect has no answer.
@@ -16,21 +18,25 @@ pub(super) enum RecordError {
     NotRecorded(EffectKey),
     #[error("the record of effects: {0}")]
     Lost(String),
+    #[error("{0} is not recorded, and the run that waited for it is over")]
+    Over(EffectKey),
 }
 
 pub(super) struct Record {
-    job: Arc<str>,
-    /// None if the directory is read alone.
-    writer: Option<Writer>,
-    table: Mutex<Table>,
+    pub(super) job: Arc<str>,
+    /// None if the directory is read alone, or until this process takes over.
+    pub(super) writer: OnceLock<Writer>,
+    /// Set if it follows that of another process.
+    pub(super) follows: Option<Follows>,
+    pub(super) table: Mutex<Table>,
     /// Notified when an effect is no longer under way.
-    ended: Condvar,
+    pub(super) ended: Condvar,
 }
 
 /// By the effect's name and the number.
-type Table = HashMap<Arc<str>, BTreeMap<u64, Slot>>;
+pub(super) type Table = HashMap<Arc<str>, BTreeMap<u64, Slot>>;
 
-enum Slot {
+pub(super) enum Slot {
     Known(Known),
     /// It is under way.
     Performing,
@@ -53,21 +59,32 @@ pub(super) struct Performing {
     ended: bool,
 }
 
+/// The entries of the journal that are not forgotten: their places in it, effects and numbers.
+pub(super) type Live = Vec<(u64, Arc<str>, u64)>;
+
+/// Takes an entry of the journal in this directory.
+pub(super) fn taken(
+    dir: &Path,
+    read: Result<(u64, Vec<u8>), JournalError>,
+    live: &mut Live,
+    table: &mut Table,
+) -> Result<(), JournalError> {
+    let (entry, bytes) = read?;
+    let why = || io::Error::new(io::ErrorKind::InvalidData, format!("entry {entry} is not that of an effect"));
+    let unread = || JournalError::io("read", dir)(why());
+    let (effect, number, known) = Known::read(&bytes).ok_or_else(unread)?;
+    let effect = Arc::<str>::from(effect);
+    live.push((entry, effect.clone(), number));
+    table.entry(effect).or_default().insert(number, Slot::Known(known));
+    Ok(())
+}
+
 impl Record {
     pub(super) fn open(state: &StateDir, options: JournalOptions) -> Result<(Record, Option<String>), JournalError> {
         let dir = state.effects_dir();
         let mut table = Table::new();
-        let mut live = Vec::new();
-        let mut take = |read: Result<(u64, Vec<u8>), JournalError>| {
-            let (entry, bytes) = read?;
-            let why = || io::Error::new(io::ErrorKind::InvalidData, format!("entry {entry} is not that of an effect"));
-            let unread = || JournalError::io("read", &dir)(why());
-            let (effect, number, known) = Known::read(&bytes).ok_or_else(unread)?;
-            let effect = Arc::<str>::from(effect);
-            live.push((entry, effect.clone(), number));
-            table.entry(effect).or_default().insert(number, Slot::Known(known));
-            Ok::<(), JournalError>(())
-        };
+        let mut live = Live::new();
+        let mut take = |read| taken(&dir, read, &mut live, &mut table);
         let (mut writer, mut recovered) = (None, None);
         if state.is_read_only() {
             let mut reader = JournalReader::new(state.disk().clone(), &dir);
@@ -78,16 +95,16 @@ impl Record {
             journal.read_from(journal.first())?.try_for_each(&mut take)?;
             (writer, recovered) = (Some(journal), Some(found.to_string()));
         }
-        let writer = writer.map(|journal| Writer::new(journal, live));
+        let writer = writer.map_or_else(OnceLock::new, |journal| Writer::new(journal, live).into());
         let (job, table, ended) = (state.program().into(), Mutex::new(table), Condvar::new());
-        Ok((Record { job, writer, table, ended }, recovered))
+        Ok((Record { job, writer, follows: None, table, ended }, recovered))
     }
 
     pub(super) fn job(&self) -> Arc<str> {
         self.job.clone()
     }
 
-    fn table(&self) -> MutexGuard<'_, Table> {
+    pub(super) fn table(&self) -> MutexGuard<'_, Table> {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -98,6 +115,11 @@ impl Record {
             match table.get(&key.effect).and_then(|numbers| numbers.get(&key.number)) {
                 Some(Slot::Known(Known::Answer(answer))) => return Ok(Begun::Answered(answer.clone())),
                 Some(Slot::Known(Known::Unknown)) => return Ok(Begun::Unknown),
+                // The other process performs it, or has yet to.
+                Some(Slot::Known(Known::Intent)) | None if self.waits() => {
+                    drop(table);
+                    table = self.read_more(key)?;
+                }
                 Some(Slot::Known(Known::Intent)) => break true,
                 None => break false,
                 Some(Slot::Performing) => {
@@ -105,7 +127,7 @@ impl Record {
                 }
             }
         };
-        if self.writer.is_none() {
+        if self.writer.get().is_none() {
             return Err(RecordError::NotRecorded(key.clone()));
         }
         table.entry(key.effect.clone()).or_default().insert(key.number, Slot::Performing);
@@ -153,7 +175,7 @@ impl Record {
             }
         }
         drop(table);
-        self.writer.as_ref().map_or(Ok(()), |writer| writer.forget_below(&floors))
+        self.writer.get().map_or(Ok(()), |writer| writer.forget_below(&floors))
     }
 
     pub(super) fn answers(&self) -> usize {
@@ -164,7 +186,7 @@ impl Record {
 
 impl Performing {
     fn writer(&self) -> Result<&Writer, RecordError> {
-        self.record.writer.as_ref().ok_or_else(|| RecordError::NotRecorded(self.key.clone()))
+        self.record.writer.get().ok_or_else(|| RecordError::NotRecorded(self.key.clone()))
     }
 
     fn put(&self, known: &Known) -> Result<(), RecordError> {

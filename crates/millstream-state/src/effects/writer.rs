@@ -110,6 +110,13 @@ impl Writer {
         Ok(self.thread.get_or_init(|| Committing { waiting: Some(sender), thread }))
     }
 
+    /// Says in the journal that all of it is durable.
+    pub(super) fn mark(&self) -> Result<(), JournalError> {
+        let journal = &mut locked(&self.shared.written).journal;
+        journal.sync()?;
+        journal.mark()
+    }
+
     /// Entries of these effects below these numbers are not needed any more.
     pub(super) fn forget_below(&self, floors: &HashMap<Arc<str>, u64>) -> Result<(), JournalError> {
         let mut written = locked(&self.shared.written);

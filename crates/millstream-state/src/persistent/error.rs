@@ -56,9 +56,17 @@ pub enum JobError {
     /// Numbers should be done again, but the sink cannot give up values: see
     /// [`Persistent::redo`](crate::Persistent::redo).
     SinkStays,
-    /// The job has effects, dead letters, or numbers to do again. Only the process that owns the directory writes their
-    /// records, so no other process can follow: see [`Persistent::follow`](crate::Persistent::follow).
+    /// The job has dead letters, numbers to do again, or effects that do not
+    /// [follow](crate::effects::Effects::follow), or its source has no journal. Only the process that owns the
+    /// directory writes their records, so no other process can follow: see
+    /// [`Persistent::follow`](crate::Persistent::follow).
     CannotFollow,
+    /// The run that this one has [followed](crate::Persistent::follow_run) has not said where it stopped, or has
+    /// stopped elsewhere. Nothing has changed: a start at the newest snapshot is still right.
+    OtherEnd {
+        /// What is wrong.
+        why: String,
+    },
     /// No snapshot from before the first dead letter is kept any more.
     LettersTooOld,
     /// The dead letters cannot be written.
@@ -134,9 +142,10 @@ impl fmt::Display for JobError {
                 "the sink cannot go back, so its numbers cannot be done again: a file can go back, a table cannot",
             ),
             JobError::CannotFollow => f.write_str(
-                "a job with effects, dead letters or numbers to do again cannot be followed: \
-                 only one process writes its records",
+                "a job with dead letters, numbers to do again, or effects that were opened and do not follow, \
+                 or without a journal, cannot follow: only one process writes its records",
             ),
+            JobError::OtherEnd { why } => write!(f, "the run that was followed has not stopped here: {why}"),
             JobError::LettersTooOld => f.write_str(
                 "no snapshot from before the first dead letter is left: \
                  to keep it, name the dead letters at every start",
@@ -163,6 +172,7 @@ impl error::Error for JobError {
             | JobError::NotExact { .. }
             | JobError::SinkStays
             | JobError::CannotFollow
+            | JobError::OtherEnd { .. }
             | JobError::LettersTooOld => None,
         }
     }

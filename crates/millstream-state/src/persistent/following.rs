@@ -3,6 +3,7 @@
 use super::serving::{Served, Waiting};
 use super::{JobError, Persistent, Running};
 use crate::StateDir;
+use crate::effects::Effects;
 use crate::journal::{Journal, JournalError, JournalOptions};
 use crate::resumable::{At, Behind, Recorded};
 use millstream_core::pipe::{Then, ToMaybe};
@@ -12,19 +13,25 @@ use std::sync::Arc;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// A process that has released the directory releases its journal within this time.
-const LET_GO_WITHIN: Duration = Duration::from_secs(5);
+/// A process that has released the directory releases its journals within this time.
+pub(crate) const LET_GO_WITHIN: Duration = Duration::from_secs(5);
 
 /// The time between two looks at how far the stages are.
-const LOOK: Duration = Duration::from_millis(1);
+pub(super) const LOOK: Duration = Duration::from_millis(1);
 
 impl Persistent {
+    /// Whether all that it writes beside the journal can be left to the other process.
+    pub(super) fn can_follow(&self) -> bool {
+        self.effects.iter().all(Effects::follows) && self.letters.is_none() && !self.redo
+    }
+
     /// Starts a service beside the process that has it, with a directory that was [opened to be read](StateDir::read):
     /// it begins at the newest snapshot, with the journal's requests after it, and [follows](Following) the other
     /// process. `None` if the directory has no snapshot yet.
     ///
     /// It answers nothing, and changes nothing in the directory. It reads only requests that are known to be durable:
-    /// after a crash of the machine, the other process could have another request at the number of any other.
+    /// after a crash of the machine, the other process could have another request at the number of any other. For a job
+    /// with another sink there is [`follow_run`](Persistent::follow_run).
     ///
     /// ```
     /// use millstream::{prelude::*, state::{Persistent, StateDir}};
@@ -55,7 +62,8 @@ impl Persistent {
     /// # Errors
     ///
     /// As [`start`](Persistent::start); if the other process removes files before they are read
-    /// ([`is_left_behind`](JobError::is_left_behind)); and if the job has effects or dead letters.
+    /// ([`is_left_behind`](JobError::is_left_behind)); and if the job has dead letters, or effects that do not
+    /// [follow](Effects::follow).
     pub fn follow<Q, A, P>(self, stages: P, journal: JournalOptions) -> Result<Option<Following<Q, A>>, JobError>
     where
         Q: Recorded,
@@ -63,7 +71,7 @@ impl Persistent {
         P: KeepsClock + Arrow<In = Val<Q>, Out: Edge<A>>,
         Then<P, ToMaybe<P::Out>>: Lasting + Arrow<In = Val<Q>, Out = Maybe<P::Out>>,
     {
-        if !self.effects.is_empty() || self.letters.is_some() || self.redo {
+        if !self.can_follow() {
             return Err(JobError::CannotFollow);
         }
         // Damaged snapshots are then reported while the other process still serves.
@@ -71,7 +79,7 @@ impl Persistent {
             return Ok(None);
         }
         let behind = Arc::new(Behind::default());
-        let ends = Ends(behind.clone());
+        let ends = Ends(behind.clone(), self.effects.clone());
         let Served { reception, running, waiting } = self.served(stages, journal, Some(behind))?;
         Ok(Some(Following { ends, running, reception, waiting, journal, to: None }))
     }
@@ -99,11 +107,44 @@ enum To {
 }
 
 /// Ends the source, unless that has the journal's writer.
-struct Ends(Arc<Behind>);
+/// And lets stages go that wait for the answers of effects.
+pub(super) struct Ends(pub(super) Arc<Behind>, pub(super) Vec<Effects>);
+
+impl Ends {
+    pub(super) fn over(&self) {
+        self.0.over();
+        self.1.iter().for_each(Effects::over);
+    }
+
+    /// Gives the effects and the source the writers of their journals, which the other process releases. Returns the
+    /// next number of the source's.
+    pub(super) fn take_journal(&self, dir: &StateDir, journal: JournalOptions) -> Result<u64, JobError> {
+        let failed = |error| JobError::Source(std::io::Error::other(error));
+        self.1.iter().try_for_each(|effects| effects.own(dir).map_err(failed))?;
+        let At { next, place, .. } = self.0.place();
+        let options = JournalOptions { at_least: next, ..journal };
+        // If damage is skipped, the whole journal is read again.
+        let place = place.filter(|_| !journal.skip_corrupt);
+        let since = Instant::now();
+        loop {
+            let (disk, path) = (dir.disk().clone(), dir.journal_dir());
+            match Journal::open_behind(disk, path, options, dir.epoch(), place.clone()) {
+                Ok((writer, _)) => {
+                    let there = writer.next_number();
+                    self.0.give(writer);
+                    return Ok(there);
+                }
+                // A thread of the other process may not have ended yet.
+                Err(JournalError::InUse { .. }) if since.elapsed() < LET_GO_WITHIN => sleep(LOOK),
+                Err(error) => return Err(JobError::Source(std::io::Error::other(error))),
+            }
+        }
+    }
+}
 
 impl Drop for Ends {
     fn drop(&mut self) {
-        self.0.over();
+        self.over();
     }
 }
 
@@ -145,7 +186,7 @@ impl<Q: Recorded, A: Item + Clone> Following<Q, A> {
     fn is_over(&self) -> bool {
         if self.waiting.is_over() {
             // A source that waits does not see that a stage has failed.
-            self.ends.0.over();
+            self.ends.over();
         }
         self.running.handle().is_finished()
     }
@@ -181,29 +222,11 @@ impl<Q: Recorded, A: Item + Clone> Following<Q, A> {
     /// example.
     pub fn own(self, dir: StateDir) -> Result<(Client<Q, A>, Running<()>), JobError> {
         let Following { ends, running, reception, journal, .. } = self.check()?;
-        let At { next, passed, place } = ends.0.place();
-        let options = JournalOptions { at_least: next, ..journal };
-        // If damage is skipped, the whole journal is read again.
-        let place = place.filter(|_| !journal.skip_corrupt);
-        let since = Instant::now();
-        let there = loop {
-            let (disk, path) = (dir.disk().clone(), dir.journal_dir());
-            match Journal::open_behind(disk, path, options, dir.epoch(), place.clone()) {
-                Ok((writer, _)) => {
-                    let there = writer.next_number();
-                    ends.0.give(writer);
-                    break there;
-                }
-                // A thread of the other process may not have ended yet.
-                Err(JournalError::InUse { .. }) if since.elapsed() < LET_GO_WITHIN => sleep(LOOK),
-                Err(error) => {
-                    drop(ends);
-                    return Err(JobError::Source(std::io::Error::other(error)));
-                }
-            }
-        };
+        let At { next, passed, .. } = ends.0.place();
+        let there = ends.take_journal(&dir, journal).inspect_err(|_| ends.over())?;
         let client = reception.client(running.handle());
-        Ok((client, running.own(dir, passed + there.saturating_sub(next))?))
+        let replayed = there.saturating_sub(next);
+        Ok((client, running.own(dir, passed + replayed, replayed)?))
     }
 }
 

@@ -27,6 +27,8 @@ pub(super) enum Order {
     Own(Box<StateDir>),
     /// Answer when all earlier orders are done.
     Say(SyncSender<()>),
+    /// Write where the run has stopped, with the sink's claim there, and answer.
+    Leave((u64, SequenceNumber), Value, SyncSender<()>),
     /// Answer when the directory is free, too.
     LetGo(SyncSender<()>),
     End,
@@ -46,6 +48,12 @@ pub(super) struct Stores {
 impl Stores {
     pub(super) fn of_job() -> Self {
         Stores { state: AtomicU8::new(YES), is_service: false }
+    }
+
+    /// A job that follows another process.
+    #[cfg(feature = "service")]
+    pub(super) fn of_follower() -> Self {
+        Stores { state: AtomicU8::new(NO), is_service: false }
     }
 
     /// None while the directory is another process's.
@@ -78,6 +86,12 @@ impl Stores {
     pub(super) fn committed(&self) {
         // An error means that they are stored, or will not be.
         let _ = self.state.compare_exchange(AT_COMMIT, YES, Ordering::AcqRel, Ordering::Relaxed);
+    }
+
+    /// This process has the directory now.
+    #[cfg(feature = "service")]
+    pub(super) fn begin(&self) {
+        self.state.store(if self.is_service { AT_COMMIT } else { YES }, Ordering::Release);
     }
 
     /// From now on no snapshots are stored.
@@ -127,6 +141,26 @@ impl Offers {
         claimed: Claimed,
     ) -> Self {
         Offers { orders, stores, stored, claimed, last: Arc::default() }
+    }
+
+    /// Snapshots that come from now on are not stored. Waits for the one that is being stored.
+    pub(super) fn rest(&self) {
+        self.stores.end();
+        self.tell(Order::Say);
+    }
+
+    /// Gives the thread an order, and waits until it has carried that out.
+    pub(super) fn tell(&self, order: impl FnOnce(SyncSender<()>) -> Order) {
+        let (say, said) = sync_channel(1);
+        if self.orders.send(order(say)).is_ok() {
+            // An error means that the thread has ended.
+            let _ = said.recv();
+        }
+    }
+
+    /// The claims of the sink.
+    pub(super) fn claimed(&self) -> &Claimed {
+        &self.claimed
     }
 
     pub(super) fn stored(&self) -> u64 {

@@ -1,11 +1,14 @@
 //! A persistent job that runs.
 
 use super::offers::Offers;
+use super::storer::{Passed, Retires, Storer};
 use super::storing::Storing;
 use super::{Cadence, JobError, JobUpgrader};
 use crate::Resumable;
 #[cfg(feature = "service")]
 use crate::StateDir;
+#[cfg(feature = "service")]
+use crate::claims::Claimed;
 use millstream_core::Item;
 use millstream_exec::{Durable, Handle, RunEnd, RunError, Snapshotter, Stopper};
 use std::io;
@@ -16,7 +19,7 @@ use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
 
 /// The time between two looks for the end of a job whose directory another process waits for.
-const LOOK: Duration = Duration::from_millis(1);
+pub(super) const LOOK: Duration = Duration::from_millis(1);
 
 /// The source of a job, of whatever values, and the error that has ended it early.
 #[derive(Clone)]
@@ -71,6 +74,9 @@ pub struct Running<O: Send + 'static> {
     timer: Option<Timer>,
     source: Written,
     began: u64,
+    /// How many numbers were read only after the process that this one has followed had stopped.
+    replayed: u64,
+    retires: Arc<Retires>,
     /// Ends the source of a service.
     close: Option<Box<dyn Fn() + Send>>,
 }
@@ -102,8 +108,10 @@ impl<O: Send + 'static> Running<O> {
         cadence: Cadence,
         source: Written,
         began: u64,
+        passed: Passed,
     ) -> Self {
-        Running { handle, storing, cadence, timer: None, source, began, close: None }
+        let retires = Arc::new(Retires { passed, at: Mutex::default() });
+        Running { handle, storing, cadence, timer: None, source, began, replayed: 0, retires, close: None }
     }
 
     /// Takes snapshots by time, if it should.
@@ -117,8 +125,8 @@ impl<O: Send + 'static> Running<O> {
 
     /// Called when this process has the directory: snapshots are taken and stored from now on.
     #[cfg(feature = "service")]
-    pub(super) fn own(mut self, dir: StateDir, at: u64) -> Result<Self, JobError> {
-        self.began = at;
+    pub(super) fn own(mut self, dir: StateDir, at: u64, replayed: u64) -> Result<Self, JobError> {
+        (self.began, self.replayed) = (at, replayed);
         self.storing.own(dir);
         self.timed()
     }
@@ -130,13 +138,26 @@ impl<O: Send + 'static> Running<O> {
         self.began
     }
 
+    /// The claims of the sink.
+    #[cfg(feature = "service")]
+    pub(super) fn claimed(&self) -> Claimed {
+        self.storing.sender().claimed().clone()
+    }
+
+    /// If the run has [followed](super::Persistent::follow) another process: how many numbers of the source it had not
+    /// read when that process had stopped. It read them while no process took new values.
+    #[must_use]
+    pub fn replayed(&self) -> u64 {
+        self.replayed
+    }
+
     /// Takes no more snapshots, and waits for the one that is being stored, so that the job can later end at once. The
     /// job goes on.
     pub fn rest(&mut self) {
         if let Some(timer) = &mut self.timer {
             timer.end = None;
         }
-        self.storing.rest();
+        self.storing.sender().rest();
     }
 
     /// Takes a snapshot at the next number that the source publishes, and waits until it is stored. Returns the number;
@@ -179,7 +200,8 @@ impl<O: Send + 'static> Running<O> {
 
     /// Takes snapshots from another thread, while this one waits.
     pub fn storer(&self) -> Storer {
-        Storer { snapshotter: self.handle.snapshotter(), offers: self.storing.sender() }
+        let (snapshotter, offers) = (self.handle.snapshotter(), self.storing.sender());
+        Storer { snapshotter, offers, retires: self.retires.clone() }
     }
 
     /// Replaces the job's pipeline from another thread, while this one waits.
@@ -245,9 +267,10 @@ impl<O: Send + 'static> Running<O> {
     /// Waits for the end of the job. Returns, even if it failed, how the run ended, the outcome of the snapshots, and
     /// the error that ended the source early.
     pub fn join(self) -> (RunEnd<O>, Stored, Option<io::Error>) {
-        let Running { handle, storing, cadence: _, timer, source, began, close: _ } = self;
+        let Running { handle, storing, timer, source, began, retires, .. } = self;
         let ended = handle.join();
         drop(timer);
+        retires.leave(&storing.sender());
         let stored = Stored { began, ..storing.join() };
         (ended, stored, source.failure())
     }
@@ -256,36 +279,6 @@ impl<O: Send + 'static> Running<O> {
 impl<O: Send + 'static> std::fmt::Debug for Running<O> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Running").field("began", &self.began).finish_non_exhaustive()
-    }
-}
-
-/// Takes snapshots of a persistent job from any thread, and stores them.
-#[derive(Clone)]
-pub struct Storer {
-    snapshotter: Snapshotter,
-    offers: Offers,
-}
-
-impl Storer {
-    /// As [`Running::snapshot`].
-    ///
-    /// # Errors
-    ///
-    /// Why it could not be stored. The job goes on.
-    pub fn snapshot(&self) -> Result<Option<u64>, String> {
-        self.snapshotter.snapshot().map(|snapshot| self.offers.store(snapshot)).transpose()
-    }
-
-    /// How many snapshots this run has stored.
-    #[must_use]
-    pub fn stored(&self) -> u64 {
-        self.offers.stored()
-    }
-}
-
-impl std::fmt::Debug for Storer {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Storer").field("stored", &self.stored()).finish_non_exhaustive()
     }
 }
 

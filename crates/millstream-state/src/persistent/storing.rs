@@ -13,7 +13,7 @@ use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, sync_channel};
 use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
 
@@ -89,28 +89,14 @@ impl Storing {
     #[cfg(feature = "service")]
     pub(super) fn own(&self, dir: StateDir) {
         if self.offers.orders.send(Order::Own(Box::new(dir))).is_ok() {
-            self.offers.stores.wait_for_commit();
+            self.offers.stores.begin();
         }
-    }
-
-    /// Snapshots that come from now on are not stored. Waits for the one that is being stored.
-    pub(super) fn rest(&self) {
-        self.offers.stores.end();
-        self.order(Order::Say);
     }
 
     /// Stores no more, and lets the directory go.
     pub(super) fn let_go(&self) {
         self.offers.stores.end();
-        self.order(Order::LetGo);
-    }
-
-    fn order(&self, order: impl FnOnce(SyncSender<()>) -> Order) {
-        let (say, said) = sync_channel(1);
-        if self.offers.orders.send(order(say)).is_ok() {
-            // An error means that the thread has ended.
-            let _ = said.recv();
-        }
+        self.offers.tell(Order::LetGo);
     }
 
     pub(super) fn sender(&self) -> Offers {
@@ -191,6 +177,12 @@ impl Store {
                     let _ = say.send(());
                     continue;
                 }
+                Ok(Order::Leave((at, output), claim, say)) => {
+                    // Without it, the process that takes over begins at a snapshot.
+                    let _ = self.dir.leave(at, output.0, claim);
+                    let _ = say.send(());
+                    continue;
+                }
                 Ok(Order::Cover(at, answer)) => {
                     let missing = || "a later snapshot was taken, and is not stored yet".to_owned();
                     let _ = answer.send(newest.filter(|newest| *newest >= at).ok_or_else(missing));
@@ -232,6 +224,7 @@ impl Store {
         let sink = claim.ok_or("the sink no longer says what it held at that number")?;
         let source = (self.position)(at).map_err(|error| format!("the source: {error}"))?;
         let source = source.ok_or("the source no longer knows its position at that number")?;
+        self.effects.iter().try_for_each(Effects::mark).map_err(|error| format!("effects: {error}"))?;
         let whole = self.stored.is_multiple_of(WHOLE);
         let last = self.last.as_ref().filter(|_| !whole);
         let (base, earlier) = last.map(|(manifest, parts)| (manifest, parts)).unzip();

@@ -1,6 +1,6 @@
 //! A source that follows the one of another process, until its own process has the directory.
 
-use crate::journal::{Journal, JournalError, JournalReader, ReadTo, Records};
+use crate::journal::{Journal, JournalError, JournalOptions, JournalReader, ReadTo, Records};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -22,6 +22,13 @@ struct State {
     done: u64,
     at: At,
     given: Given,
+    /// How the source would have opened the journal, once there is one.
+    options: Option<JournalOptions>,
+    /// Whether the source waits in front of its first live value.
+    holds: bool,
+    /// Whether it has passed on the whole journal, whose writer it has.
+    at_end: bool,
+    over: bool,
 }
 
 /// The position of a source when it had last passed on everything.
@@ -47,6 +54,42 @@ enum Given {
 impl Behind {
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The source waits in front of its first live value, until it is [released](Behind::release).
+    pub(crate) fn held() -> Self {
+        let behind = Behind::default();
+        behind.lock().holds = true;
+        behind
+    }
+
+    /// A source that has a journal follows.
+    pub(crate) fn is_read_with(&self, options: JournalOptions) {
+        self.lock().options = Some(options);
+    }
+
+    /// The options of the journal of the source that follows, if there is one.
+    pub(crate) fn options(&self) -> Option<JournalOptions> {
+        self.lock().options
+    }
+
+    pub(crate) fn is_at_end(&self) -> bool {
+        self.lock().at_end
+    }
+
+    /// Lets the live values begin.
+    pub(crate) fn release(&self) {
+        self.lock().holds = false;
+        self.changed.notify_all();
+    }
+
+    /// Waits until the source may go on with live values; `false` if it must end.
+    pub(super) fn goes_live(&self) -> bool {
+        let mut state = self.lock();
+        state.at_end = true;
+        let waits = |state: &mut State| state.holds && !state.over;
+        let state = self.changed.wait_while(state, waits).unwrap_or_else(PoisonError::into_inner);
+        !state.holds
     }
 
     /// A look that begins from now on.
@@ -75,10 +118,11 @@ impl Behind {
     /// Ends the source, unless it has the writer.
     pub(crate) fn over(&self) {
         let mut state = self.lock();
+        state.over = true;
         if let Given::NotYet = state.given {
             state.given = Given::Over;
-            self.changed.notify_all();
         }
+        self.changed.notify_all();
     }
 }
 

@@ -14,6 +14,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 pub use values::JournaledValues;
+use values::Later;
 
 /// A live source with a journal: see [`journaled`], and [`journaled_in_groups`](super::journaled_in_groups).
 pub struct Journaled<F> {
@@ -136,7 +137,7 @@ impl<F> Journaled<F> {
             recovered: Arc::default(),
             on_recovery: None,
             on_full: None,
-            behind: None,
+            behind: state.behind().inspect(|behind| behind.is_read_with(options)).cloned(),
         }
     }
 
@@ -168,12 +169,13 @@ impl<F> Journaled<F> {
     /// Its values from this place on: those of the journal, and then those of the live source.
     fn begin_at<G: Groups>(&self, place: JournalPlace) -> io::Result<JournaledValues<G>>
     where
-        F: FnOnce() -> G,
+        F: FnOnce() -> G + Send + 'static,
     {
         let (journal, failure, on_full) = (self.journal.clone(), self.failure.clone(), self.on_full.clone());
         let values = |recorded, live| {
             let (group, bytes) = (VecDeque::new(), Vec::new());
-            JournaledValues { recorded, followed: None, live, group, place, bytes, journal, failure, on_full }
+            let (followed, later) = (None, None);
+            JournaledValues { recorded, followed, later, live, group, place, bytes, journal, failure, on_full }
         };
         let next = place.next;
         let live = || locked(&self.live).take().ok_or_else(|| io::Error::other("its values can begin only once"));
@@ -182,7 +184,8 @@ impl<F> Journaled<F> {
             let reader = if self.options.skip_corrupt { reader.skip_corrupt() } else { reader };
             let followed =
                 Followed::begin(reader, (next, next - place.lost), behind.clone()).map_err(io::Error::other)?;
-            return Ok(JournaledValues { followed: Some(followed), ..values(None, Some(live()?())) });
+            let later = Later { behind: behind.clone(), live: Box::new(live()?) };
+            return Ok(JournaledValues { followed: Some(followed), later: Some(later), ..values(None, None) });
         }
         if self.read_only {
             let recorded = JournalReader::new(self.disk.clone(), &self.dir).read_from(next);
@@ -247,6 +250,10 @@ where
             synced.and_then(|()| journal.mark()).map_err(io::Error::other)?;
         }
         Ok(mark.position())
+    }
+
+    fn has_passed(&self, mark: &JournalPlace, further: u64) -> bool {
+        locked(&self.journal).as_ref().is_none_or(|journal| mark.next + further == journal.next_number())
     }
 
     fn forget(&self, oldest: &Position) {

@@ -168,7 +168,7 @@ fn home_with(fsync: Fsync) -> (tempfile::TempDir, PathBuf) {
     (home, killed)
 }
 
-fn copy(from: &Path, to: &Path) {
+pub(crate) fn copy(from: &Path, to: &Path) {
     for (path, bytes) in files(from) {
         let to = to.join(path.strip_prefix(from).unwrap());
         fs::create_dir_all(to.parent().unwrap()).unwrap();

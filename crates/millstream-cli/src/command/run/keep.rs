@@ -6,6 +6,7 @@
 mod again;
 #[cfg(feature = "page")]
 mod change;
+mod follow;
 mod live;
 mod output;
 mod outputs;
@@ -21,7 +22,8 @@ use crate::deploy::{Failed, Runs, say_lost, say_waits};
 use crate::message::{Complaints, quoted};
 use crate::outcome::Outcome;
 use crate::output::Output;
-use live::{Left, Live, Once, Opening};
+use follow::Follow;
+use live::{Left, Live, Once, Opening, Posts};
 use millstream_core::SequenceNumber;
 use millstream_exec::sink;
 use millstream_mill::{Allowed, Written};
@@ -30,7 +32,7 @@ use outputs::KeptOutputs;
 use shown::{Counts, Shown};
 use sources::{KeptSources, Reading};
 use std::ffi::OsString;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 use text::KeptProgram;
 
 /// The flags of the command.
@@ -79,14 +81,20 @@ pub(super) fn run(of: RunText, keep: Keep, complaints: &Complaints) -> Outcome {
         let changes = super::change::Changes::offer(accepts);
         #[cfg(not(feature = "page"))]
         let _ = accepts;
+        let mut follows = Follow::From(0);
         loop {
             #[cfg(feature = "page")]
             changes.iter().for_each(|changes| job.takes(changes, &asked, &mut runs));
-            let ended = job.run(&asked, &mut runs, shown.take());
+            let ended = job.run(&asked, &mut runs, shown.take(), follows);
             #[cfg(feature = "page")]
             changes.iter().for_each(super::change::Changes::end);
-            if let Ok(Ended::Ran(Err(Failed::GoesOn))) = &ended {
-                job = match asked.job(Keep { take_over: false, goes_on: true, ..keep.clone() }) {
+            let again = match &ended {
+                Ok(Ended::Ran(Err(Failed::GoesOn))) => Some(Keep { take_over: false, goes_on: true, ..keep.clone() }),
+                Ok(Ended::Ran(Err(failed))) => follows.again(failed).then(|| keep.clone()),
+                _ => None,
+            };
+            if let Some(keep) = again {
+                job = match asked.job(keep) {
                     Ok(job) => job,
                     Err(outcome) => return outcome,
                 };
@@ -161,7 +169,7 @@ impl Job {
     /// # Errors
     ///
     /// Why its standard input cannot be read.
-    fn run(&self, asked: &Asked, runs: &mut Runs, shown: Option<Output>) -> Result<Ended, String> {
+    fn run(&self, asked: &Asked, runs: &mut Runs, shown: Option<Output>, follows: Follow) -> Result<Ended, String> {
         let Job { kept, keep, files, read, once, outputs } = self;
         let Asked { most, quiet, complaints, .. } = asked;
         let (most, quiet) = (*most, *quiet);
@@ -170,7 +178,7 @@ impl Job {
             Some(once) if runs_on => once.begin(runs, most)?,
             _ => Live::Nothing,
         };
-        let (left, endless, mut refused) = (Left::default(), Endless::default(), OnceLock::new());
+        let (left, endless, refused) = (Left::default(), Endless::default(), Arc::new(OnceLock::new()));
         let reads_url = read.iter().any(|name| is_url(&name.to_string_lossy()));
         let waits = reads_url || files.iter().any(Named::is_query) || once.as_ref().is_some_and(Once::waits);
         let reading = Reading { most, waits, quiet, live: runs_on, failure: live.failure() };
@@ -195,20 +203,27 @@ impl Job {
                 clients: runs.clients(),
                 complaints,
             };
-            posts = runs_on.then(|| (opening(), address));
+            posts = runs_on.then(|| Posts::of(opening(), address, &left, &refused));
         }
+        #[cfg(feature = "serve")]
+        runs.when_taken(posts.as_ref().filter(|_| follows.is_at(keep, &reading)).map(Posts::later));
+        #[cfg(not(feature = "serve"))]
+        let _ = follows;
         let source = |state: &StateDir| {
-            let live = match posts {
-                Some((opening, address)) => opening.posted(address, &left).unwrap_or_else(|(why, outcome)| {
-                    reading.cannot_begin(why.clone());
-                    let _ = refused.set((why, outcome));
-                    Live::Nothing
-                }),
-                None => live,
+            let live: Box<dyn FnOnce() -> Live + Send> = match posts {
+                Some(posts) if state.is_followed() => Box::new(move || posts.opened_later()),
+                Some(posts) => {
+                    let live = posts.open().unwrap_or_else(|why| {
+                        reading.cannot_begin(why);
+                        Live::Nothing
+                    });
+                    Box::new(move || live)
+                }
+                None => Box::new(move || live),
             };
             let complaints = complaints.clone();
             let journal = once.is_some().then(|| {
-                let journal = journaled_in_groups(state, keep.journal, move || live);
+                let journal = journaled_in_groups(state, keep.journal, live);
                 let waits = complaints.clone();
                 let journal = journal.on_recovery(move |found| say_lost(&complaints, found));
                 journal.waiting_for_room(move |why| say_waits(&waits, &why))
@@ -219,8 +234,8 @@ impl Job {
         let shown = outputs.shown(shown);
         let show = |shown: &mut Shown, _: SequenceNumber, written: &Written| shown.write(written);
         let ended = runs.keep(keep, &kept.program.pipeline, source, outputs.clone(), sink::fold(shown, show));
-        Ok(match (ended, refused.take()) {
-            (Err(_), Some(refused)) => Ended::Refused(refused),
+        Ok(match (ended, refused.get()) {
+            (Err(_), Some(refused)) => Ended::Refused(refused.clone()),
             (ended, _) => Ended::Ran(ended),
         })
     }

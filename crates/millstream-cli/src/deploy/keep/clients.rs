@@ -4,7 +4,7 @@
 //! The run ends after the last row that it has acknowledged. Rows that are posted later wait: for the other process, or
 //! for this one, which starts the run again if the other process does not go on.
 
-use super::super::serve::{GRACE, Refused, opened};
+use super::super::serve::{Followed, GRACE, Refused, TookOver, opened};
 use super::super::{Failed, Runs};
 use super::offered::{Asked, LOOK, Of, Offered, named};
 use crate::config::Keep;
@@ -33,6 +33,9 @@ const UP_WITHIN: Duration = Duration::from_secs(60);
 /// The time limit for the old process to let this one begin.
 const GO_WITHIN: Duration = Duration::from_secs(30);
 
+/// The time limit for the rows that are under way in the pipeline to get to the output.
+const RETIRES_WITHIN: Duration = Duration::from_secs(5);
+
 /// The time limit to refuse the requests that are open when a run has ended.
 const ENDS_WITHIN: Duration = Duration::from_secs(1);
 
@@ -50,6 +53,8 @@ struct Inner {
     /// routes.
     source: Option<Client<Block, ()>>,
     held: bool,
+    /// How this process has followed the one before, and since when that one does not serve.
+    followed: Option<(Followed, Instant)>,
 }
 
 /// A process that gets the clients when the run has ended.
@@ -106,7 +111,7 @@ impl Clients {
     }
 
     fn end(&self, within: Duration) {
-        let Inner { before: _, server, offer, source, held } = std::mem::take(&mut *self.lock());
+        let Inner { server, offer, source, held, .. } = std::mem::take(&mut *self.lock());
         if let Some(offer) = offer {
             offer.settle();
         }
@@ -122,6 +127,10 @@ impl Clients {
     /// Asks the process that has the directory for it and for the clients, and waits until that process has let them
     /// go. `false` if there is no such process.
     pub(super) fn ask(&self, dir: &Path) -> Result<bool, String> {
+        if self.lock().before.is_some() {
+            // It was asked for a run that could not go on, and has stopped.
+            return Ok(true);
+        }
         match hand_over::ask(dir, LETS_GO_WITHIN) {
             Ok(asked) => {
                 let before = &mut self.lock().before;
@@ -140,6 +149,17 @@ impl Clients {
         if let Some(offer) = &self.lock().offer {
             offer.settle();
         }
+    }
+
+    /// The run that has followed has taken over.
+    pub(super) fn have_followed(&self, followed: Followed, asked: Instant) {
+        self.lock().followed = Some((followed, asked));
+    }
+
+    /// The run that has followed cannot go on: another one will open the server.
+    pub(super) fn take_back(&self) {
+        let mut inner = self.lock();
+        (inner.server, inner.source) = (None, None);
     }
 
     /// The run has failed: the old process goes on.
@@ -200,6 +220,8 @@ fn stops(clients: &Clients, offered: &Offered, to: Successor, storer: &Storer, s
     match storer.snapshot() {
         Ok(Some(at)) => match clients.hold() {
             Some(held) => {
+                // A process that has followed goes on there; another one, or after a longer wait, at the snapshot.
+                let at = storer.retire(RETIRES_WITHIN).unwrap_or(at);
                 let leaving = Leaving { to, held };
                 if let Err(asked) = offered.stop(Asked { of: Of::Clients(leaving), at }, stopper) {
                     asked.leave();
@@ -241,7 +263,13 @@ impl Runs {
                     offer
                         .map_err(|error| Failed::TakeOver(format!("{of} does not let this process begin: {error}")))?,
                 );
-                self.say(&format!("took over from {of} at number {at}"));
+                match inner.followed.take() {
+                    Some((followed, asked)) => {
+                        let took_over = TookOver { at, followed: Some(followed), paused: asked.elapsed() };
+                        self.say(&format!("took over from {of} {took_over}"));
+                    }
+                    None => self.say(&format!("took over from {of} at number {at}")),
+                }
             } else if inner.offer.is_none() {
                 match server.offer(&keep.dir) {
                     Ok(offer) => inner.offer = Some(offer),

@@ -54,6 +54,27 @@ type Offered = (Option<Offer>, Option<TookOver>);
 /// A service that another process has now, that process's name, and how long clients waited for it.
 pub(in crate::deploy) type Away = (HandedOver, String, Duration);
 
+/// A run that follows that of another process.
+pub(in crate::deploy) trait Follows: Sized {
+    fn catches_up(&mut self, within: Duration) -> bool;
+    fn check(self) -> Result<Self, JobError>;
+    fn reached(&self) -> u64;
+}
+
+impl<Q: Recorded, A: Item + Clone> Follows for Following<Q, A> {
+    fn catches_up(&mut self, within: Duration) -> bool {
+        self.catches_up(within)
+    }
+
+    fn check(self) -> Result<Self, JobError> {
+        self.check()
+    }
+
+    fn reached(&self) -> u64 {
+        self.reached()
+    }
+}
+
 impl Runs {
     /// Starts the run. If this process is to take over, the run begins where the old process's ended.
     pub(super) fn first<S>(&self, service: &S) -> Result<Result<First<S>, Failed>, Refused>
@@ -131,11 +152,7 @@ impl Runs {
 
     /// Follows until the rest takes little time to read. If the other process is fast, follows until a round takes no
     /// less time than the one before.
-    fn catch_up<Q, A>(&self, mut following: Following<Q, A>) -> Result<Result<Following<Q, A>, JobError>, Refused>
-    where
-        Q: Recorded,
-        A: Item + Clone,
-    {
+    pub(in crate::deploy) fn catch_up<F: Follows>(&self, mut following: F) -> Result<Result<F, JobError>, Refused> {
         let (since, mut last, mut said) = (Instant::now(), Duration::MAX, false);
         loop {
             let round = Instant::now();
@@ -145,10 +162,8 @@ impl Runs {
                     Err(error) => return Ok(Err(error)),
                 };
                 if let Some(signal) = self.interrupts.first() {
-                    return Err((
-                        "--take-over: interrupted before the take-over".to_owned(),
-                        Outcome::Interrupted(signal),
-                    ));
+                    let why = "--take-over: interrupted before the take-over".to_owned();
+                    return Err((why, Outcome::Interrupted(signal)));
                 }
                 if !said && since.elapsed() > SAID_AFTER {
                     said = true;

@@ -5,20 +5,20 @@ use std::time::Duration;
 
 /// How a process followed another.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Followed {
-    pub(super) took: Duration,
-    /// The number that it had reached when it asked for the service.
-    pub(super) to: u64,
+pub(in crate::deploy) struct Followed {
+    pub(in crate::deploy) took: Duration,
+    /// The number that it had reached: a service when it asked, and a run when the other process had stopped.
+    pub(in crate::deploy) to: u64,
 }
 
 /// How a process took over.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TookOver {
     /// The number at which it took over; the snapshot's number, if it has not followed.
-    pub(super) at: u64,
-    pub(super) followed: Option<Followed>,
+    pub(in crate::deploy) at: u64,
+    pub(in crate::deploy) followed: Option<Followed>,
     /// The time from its request until it could answer.
-    pub(super) paused: Duration,
+    pub(in crate::deploy) paused: Duration,
 }
 
 impl fmt::Display for TookOver {

@@ -2,7 +2,7 @@
 
 use super::{JournalPlace, OnFull, locked};
 use crate::journal::{Journal, JournalError, Records};
-use crate::resumable::behind::{Followed, Next};
+use crate::resumable::behind::{Behind, Followed, Next};
 use crate::resumable::{Groups, Places, Recorded};
 use std::collections::VecDeque;
 use std::io;
@@ -18,6 +18,7 @@ pub struct JournaledValues<G: Groups> {
     pub(super) recorded: Option<Records>,
     /// Those of another process's journal, while it has that.
     pub(super) followed: Option<Followed>,
+    pub(super) later: Option<Later<G>>,
     pub(super) live: Option<G>,
     /// Values that are committed but not yet passed on.
     pub(super) group: VecDeque<G::Item>,
@@ -27,6 +28,12 @@ pub struct JournaledValues<G: Groups> {
     pub(super) journal: Arc<Mutex<Option<Journal>>>,
     pub(super) failure: Arc<Mutex<Option<io::Error>>>,
     pub(super) on_full: Option<OnFull>,
+}
+
+/// The live values of a source that follows another process, until that has ended.
+pub(super) struct Later<G> {
+    pub(super) behind: Arc<Behind>,
+    pub(super) live: Box<dyn FnOnce() -> G + Send>,
 }
 
 impl<G: Groups> std::fmt::Debug for JournaledValues<G> {
@@ -95,11 +102,20 @@ impl<G: Groups> JournaledValues<G> {
                     Err(error) => return Some(Err(io::Error::other(error))),
                 }
             }
-            Ok(Next::Over) => self.live = None,
+            Ok(Next::Over) => self.later = None,
             Err(error) => return Some(Err(error)),
         }
         self.followed = None;
         None
+    }
+
+    /// Begins the live values, if the source has followed another process and has read its journal to the end.
+    fn go_live(&mut self) {
+        if let Some(Later { behind, live }) = self.later.take()
+            && behind.goes_live()
+        {
+            self.live = Some(live());
+        }
     }
 
     /// The next value of the journal.
@@ -127,7 +143,7 @@ impl<G: Groups> JournaledValues<G> {
 
     fn fail(&mut self, error: io::Error) -> Option<G::Item> {
         locked(&self.failure).get_or_insert(error);
-        (self.recorded, self.followed, self.live) = (None, None, None);
+        (self.recorded, self.followed, self.later, self.live) = (None, None, None, None);
         self.group.clear();
         None
     }
@@ -160,6 +176,7 @@ impl<G: Groups> Iterator for JournaledValues<G> {
             }
             None => {}
         }
+        self.go_live();
         if self.group.is_empty() {
             if !self.live.as_mut()?.next_group(&mut self.group) {
                 return self.end();

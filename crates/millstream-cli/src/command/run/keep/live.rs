@@ -18,8 +18,8 @@ use millstream_mill::RowBlocks;
 use millstream_net::arrivals::Arriving;
 use millstream_state::Groups;
 use std::collections::VecDeque;
-use std::sync::mpsc::{SyncSender, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 /// How long a source that has ended may take to be dropped.
@@ -160,6 +160,61 @@ impl Opening {
     #[cfg(not(feature = "serve"))]
     pub(super) fn posted(self, _: &str, _: &Left) -> Result<Live, (String, Outcome)> {
         Err(("listen: this command was built without the feature `serve`".to_owned(), Outcome::WrongUse))
+    }
+}
+
+/// The address of a source, which is opened when this process has the state: once.
+pub(super) struct Posts {
+    open: Arc<Mutex<Option<Open>>>,
+    /// The values that were opened [later](Posts::later).
+    live: Receiver<Live>,
+    gives: SyncSender<Live>,
+    refused: Arc<OnceLock<(String, Outcome)>>,
+}
+
+type Open = Box<dyn FnOnce() -> Result<Live, (String, Outcome)> + Send>;
+
+/// Opens an address.
+fn open(open: &Mutex<Option<Open>>, refused: &OnceLock<(String, Outcome)>) -> Result<Live, String> {
+    let Some(open) = open.lock().unwrap_or_else(PoisonError::into_inner).take() else { return Ok(Live::Nothing) };
+    open().map_err(|(why, outcome)| {
+        let _ = refused.set((why.clone(), outcome));
+        why
+    })
+}
+
+impl Posts {
+    /// `refused` gets why it cannot be opened, and the exit code.
+    pub(super) fn of(opening: Opening, address: &str, left: &Left, refused: &Arc<OnceLock<(String, Outcome)>>) -> Self {
+        let (address, left) = (address.to_owned(), left.clone());
+        let open: Open = Box::new(move || opening.posted(&address, &left));
+        let (gives, live) = sync_channel(1);
+        Posts { open: Arc::new(Mutex::new(Some(open))), live, gives, refused: refused.clone() }
+    }
+
+    /// Opens it now.
+    ///
+    /// # Errors
+    ///
+    /// Why it cannot be opened.
+    pub(super) fn open(self) -> Result<Live, String> {
+        open(&self.open, &self.refused)
+    }
+
+    /// Opens it when called, for [`opened_later`](Posts::opened_later).
+    #[cfg(feature = "serve")]
+    pub(super) fn later(&self) -> impl FnOnce() -> Result<(), String> + Send + use<> {
+        let (opening, refused, gives) = (self.open.clone(), self.refused.clone(), self.gives.clone());
+        move || {
+            // The run may be gone.
+            open(&opening, &refused).map(|live| drop(gives.send(live)))
+        }
+    }
+
+    /// The values, once it is open.
+    pub(super) fn opened_later(self) -> Live {
+        drop(self.gives);
+        self.live.recv().unwrap_or(Live::Nothing)
     }
 }
 

@@ -93,6 +93,12 @@ impl Files {
         self.until_dropped = Mutex::new(Some(guard));
     }
 
+    /// Whether the file with this place is the source that listens.
+    #[cfg(feature = "serve")]
+    pub(super) fn listens(&self, file: usize) -> bool {
+        self.files.get(file).is_some_and(|(_, of, _)| of.listen.is_some())
+    }
+
     /// The name of a file in stored positions.
     fn name(&self, file: usize) -> Option<String> {
         self.files.get(file).map(|(.., name)| name.to_string_lossy().into_owned())
@@ -206,6 +212,13 @@ impl<J: Resumable<Block, Mark = JournalPlace>> Resumable<Raw> for KeptSources<J>
             followed: followed.map(|followed| followed.position(passed)).transpose()?,
         };
         Ok(serde_json::to_value(stored)?)
+    }
+
+    fn has_passed(&self, mark: &Place, further: u64) -> bool {
+        let (_, of, name) = &self.0.of.files[mark.file];
+        // At another file, nothing is recorded yet.
+        let journal = self.0.journal.as_ref().filter(|_| comes_once(of, name));
+        further == 0 && journal.is_none_or(|journal| journal.has_passed(&mark.journal, 0))
     }
 
     fn forget(&self, oldest: &Position) {
