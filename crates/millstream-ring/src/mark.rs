@@ -156,3 +156,33 @@ impl Coming {
         });
     }
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::{MARKS, Mark, MarkKind, MarkList};
+    use millstream_core::SequenceNumber;
+
+    #[test]
+    fn the_last_marks_stay_however_far_readers_are() {
+        let list = MarkList::new();
+        let mark = |at: u64| Mark { at: SequenceNumber(at), id: at, kind: MarkKind::Cut };
+        let known = |from: u64| {
+            let mut known = Vec::new();
+            list.after(from, |mark| known.push(mark.id));
+            known
+        };
+        // A writer that had nothing to write has seen none of them, and its group's gate is beyond.
+        (1..=4).for_each(|at| list.lay(mark(at), at));
+        assert_eq!(known(0), [1, 2, 3, 4]);
+        assert_eq!(known(3), [4]);
+        // Earlier ones give way if every reader has gone beyond them.
+        (5..=100).for_each(|at| list.lay(mark(at), at));
+        assert_eq!(known(0), Vec::from_iter(100 - MARKS as u64 / 2..=100));
+        // Otherwise they stay, as many as there is room for.
+        let list = MarkList::new();
+        (1..=100).for_each(|at| list.lay(mark(at), 0));
+        let mut count = 0;
+        list.after(0, |_| count += 1);
+        assert_eq!(count, MARKS);
+    }
+}

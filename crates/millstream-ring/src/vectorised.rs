@@ -13,8 +13,8 @@ pub(crate) trait Loop<T: ?Sized> {
 
 /// Runs a loop as compiled for the widest vectors of this machine, among those that are tried: on x86-64 a build for
 /// any machine uses 128 bits, and nearly every machine has 256. The results are the same bit by bit: no operation is
-/// fused with another, and none is reordered. A build with debug assertions does not optimise, so it has no second copy,
-/// which would take a tenth of its time.
+/// fused with another, and none is reordered. A build with debug assertions has no second copy: it does not optimise,
+/// and the copies would take a tenth of its time.
 #[inline(always)]
 pub(crate) fn vectorised<T: ?Sized, L: Loop<T>>(state: &mut T, work: L) -> L::Output {
     #[cfg(all(target_arch = "x86_64", not(target_feature = "avx2"), not(debug_assertions), not(miri), not(loom)))]
