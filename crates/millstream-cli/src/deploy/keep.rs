@@ -134,10 +134,50 @@ impl Runs {
         K: ClaimingSink<P::Out>,
         L: Sink<P::Out>,
     {
+        self.keep_as::<false, _, _, _, _, _>(keep, pipeline, source, into, shown)
+    }
+
+    /// As [`keep`](Runs::keep), of a run that may follow the process from which it takes over.
+    #[cfg(all(feature = "run", feature = "serve"))]
+    pub(crate) fn keep_following<P, T, X, K, L>(
+        &mut self,
+        keep: &Keep,
+        pipeline: &P,
+        source: impl FnOnce(&StateDir) -> X,
+        into: K,
+        shown: L,
+    ) -> Kept<OutputOf<P::Out, K>>
+    where
+        T: Item,
+        P: Lasting + Arrow<In = Val<T>>,
+        X: Resumable<T>,
+        K: ClaimingSink<P::Out>,
+        L: Sink<P::Out>,
+    {
+        self.keep_as::<true, _, _, _, _, _>(keep, pipeline, source, into, shown)
+    }
+
+    /// A run that does not follow is compiled without the code for it, which is large.
+    fn keep_as<const FOLLOWS: bool, P, T, X, K, L>(
+        &mut self,
+        keep: &Keep,
+        pipeline: &P,
+        source: impl FnOnce(&StateDir) -> X,
+        into: K,
+        shown: L,
+    ) -> Kept<OutputOf<P::Out, K>>
+    where
+        T: Item,
+        P: Lasting + Arrow<In = Val<T>>,
+        X: Resumable<T>,
+        K: ClaimingSink<P::Out>,
+        L: Sink<P::Out>,
+    {
         let (rings, migrations) = (&self.config.rings, &keep.migrations);
         match &keep.doing {
             Doing::Run { program, job } => {
-                let (running, taken) = self.begin(keep, (program, job), pipeline, source, into)?;
+                let (running, taken) =
+                    self.begin::<FOLLOWS, _, _, _, _>(keep, (program, job), pipeline, source, into)?;
                 let begun = (keep, running.began());
                 let offered = self.begins(begun, taken.as_ref(), running.storer(), running.stopper())?;
                 let watching =

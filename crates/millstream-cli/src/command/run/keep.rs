@@ -233,7 +233,11 @@ impl Job {
         super::count_rows(&kept.program);
         let shown = outputs.shown(shown);
         let show = |shown: &mut Shown, _: SequenceNumber, written: &Written| shown.write(written);
-        let ended = runs.keep(keep, &kept.program.pipeline, source, outputs.clone(), sink::fold(shown, show));
+        let (pipeline, shown) = (&kept.program.pipeline, sink::fold(shown, show));
+        #[cfg(feature = "serve")]
+        let ended = runs.keep_following(keep, pipeline, source, outputs.clone(), shown);
+        #[cfg(not(feature = "serve"))]
+        let ended = runs.keep(keep, pipeline, source, outputs.clone(), shown);
         Ok(match (ended, refused.get()) {
             (Err(_), Some(refused)) => Ended::Refused(refused.clone()),
             (ended, _) => Ended::Ran(ended),

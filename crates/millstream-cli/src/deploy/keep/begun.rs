@@ -15,7 +15,7 @@ pub(super) type Begun<O> = (Running<O>, Option<Taken>);
 
 impl Runs {
     /// Starts a run: beside the process that has the state, if it can follow that, or when it has the state itself.
-    pub(super) fn begin<P, T, X, K>(
+    pub(super) fn begin<const FOLLOWS: bool, P, T, X, K>(
         &mut self,
         keep: &Keep,
         (program, job): (&str, &Value),
@@ -30,7 +30,7 @@ impl Runs {
         K: ClaimingSink<P::Out>,
     {
         #[cfg(all(feature = "run", feature = "serve"))]
-        if self.follows(keep, program) {
+        if FOLLOWS && self.follows(keep, program) {
             return self.followed(keep, (program, job), pipeline, source, into);
         }
         let (dir, taken) = self.own(keep, program, &pipeline.plan())?;
