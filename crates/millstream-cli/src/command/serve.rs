@@ -73,7 +73,8 @@ impl Serve {
             };
             let journal = keep.journal;
             let source = |state: &_| journaled_in_groups(state, journal, || NoRequests);
-            match runs.keep(keep, &pipeline, source, Answer, sink::fold(output, print)) {
+            let printed = sink::fold(output, print);
+            match runs.keep::<false, _, _, _, _, _>(keep, &pipeline, source, Answer, printed) {
                 Ok(_) => runs.finish(),
                 Err(failed) => runs.fail(&failed),
             }

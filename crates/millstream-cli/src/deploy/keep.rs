@@ -118,47 +118,9 @@ type Kept<O> = Result<Option<O>, Failed>;
 
 impl Runs {
     /// Runs `pipeline` from the place that the state directory has, or looks at its states. Returns the result of the
-    /// sink; `None` for a look.
-    pub(crate) fn keep<P, T, X, K, L>(
-        &mut self,
-        keep: &Keep,
-        pipeline: &P,
-        source: impl FnOnce(&StateDir) -> X,
-        into: K,
-        shown: L,
-    ) -> Kept<OutputOf<P::Out, K>>
-    where
-        T: Item,
-        P: Lasting + Arrow<In = Val<T>>,
-        X: Resumable<T>,
-        K: ClaimingSink<P::Out>,
-        L: Sink<P::Out>,
-    {
-        self.keep_as::<false, _, _, _, _, _>(keep, pipeline, source, into, shown)
-    }
-
-    /// As [`keep`](Runs::keep), of a run that may follow the process from which it takes over.
-    #[cfg(all(feature = "run", feature = "serve"))]
-    pub(crate) fn keep_following<P, T, X, K, L>(
-        &mut self,
-        keep: &Keep,
-        pipeline: &P,
-        source: impl FnOnce(&StateDir) -> X,
-        into: K,
-        shown: L,
-    ) -> Kept<OutputOf<P::Out, K>>
-    where
-        T: Item,
-        P: Lasting + Arrow<In = Val<T>>,
-        X: Resumable<T>,
-        K: ClaimingSink<P::Out>,
-        L: Sink<P::Out>,
-    {
-        self.keep_as::<true, _, _, _, _, _>(keep, pipeline, source, into, shown)
-    }
-
-    /// A run that does not follow is compiled without the code for it, which is large.
-    fn keep_as<const FOLLOWS: bool, P, T, X, K, L>(
+    /// sink; `None` for a look. A run with `FOLLOWS` may follow the process from which it takes over; others are
+    /// compiled without the code for it, which is large.
+    pub(crate) fn keep<const FOLLOWS: bool, P, T, X, K, L>(
         &mut self,
         keep: &Keep,
         pipeline: &P,
@@ -351,7 +313,7 @@ impl Runs {
                 journal.waiting_for_room(move |why| say_waits(&waits, &why))
             })
         };
-        Ok(self.keep(keep, pipeline, source, into, shown))
+        Ok(self.keep::<false, _, _, _, _, _>(keep, pipeline, source, into, shown))
     }
 
     pub(super) fn kept<S>(

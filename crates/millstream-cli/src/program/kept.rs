@@ -92,7 +92,7 @@ where
     Output::opened(complaints, |shown| {
         let mut runs = Runs::new(config, complaints.clone());
         let print = |shown: &mut Output, _: SequenceNumber, value: &B| shown.write(format!("{value}\n").as_bytes());
-        match runs.keep(keep, pipeline, |_| lines, output, sink::fold(shown, print)) {
+        match runs.keep::<false, _, _, _, _, _>(keep, pipeline, |_| lines, output, sink::fold(shown, print)) {
             Ok(_) => runs.finish(),
             Err(failed) => runs.fail(&failed),
         }

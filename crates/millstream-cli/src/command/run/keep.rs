@@ -234,10 +234,8 @@ impl Job {
         let shown = outputs.shown(shown);
         let show = |shown: &mut Shown, _: SequenceNumber, written: &Written| shown.write(written);
         let (pipeline, shown) = (&kept.program.pipeline, sink::fold(shown, show));
-        #[cfg(feature = "serve")]
-        let ended = runs.keep_following(keep, pipeline, source, outputs.clone(), shown);
-        #[cfg(not(feature = "serve"))]
-        let ended = runs.keep(keep, pipeline, source, outputs.clone(), shown);
+        let into = outputs.clone();
+        let ended = runs.keep::<{ cfg!(feature = "serve") }, _, _, _, _, _>(keep, pipeline, source, into, shown);
         Ok(match (ended, refused.get()) {
             (Err(_), Some(refused)) => Ended::Refused(refused.clone()),
             (ended, _) => Ended::Ran(ended),
