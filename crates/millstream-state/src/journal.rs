@@ -21,7 +21,10 @@ mod reader;
 mod record;
 mod records;
 mod recovery;
+mod released;
 mod segment;
+
+pub(crate) use released::once_released;
 
 use crate::disk::{self, Disk, DiskFile, DiskLock, LockError, OpenMode};
 use record::{HEADER, Header, PACKED, PLAIN, Place};

@@ -4,18 +4,14 @@ use super::EffectKey;
 use super::record::{Live, Record, RecordError, Table, taken};
 use super::writer::Writer;
 use crate::StateDir;
-use crate::journal::{Journal, JournalError, JournalOptions, JournalReader, Records};
+use crate::journal::{Journal, JournalError, JournalOptions, JournalReader, Records, once_released};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
-use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 /// The time between two looks at the other process's record.
 const LOOK: Duration = Duration::from_millis(5);
-
-/// A process that has released the directory releases its record within this time.
-const LET_GO_WITHIN: Duration = Duration::from_secs(5);
 
 /// The record of the other process.
 pub(super) struct Follows {
@@ -95,14 +91,8 @@ impl Record {
         let mut entries = follows.entries();
         let next = entries.values.next_number();
         let options = JournalOptions { at_least: next, ..follows.options };
-        let since = Instant::now();
-        let journal = loop {
-            match Journal::open(dir.disk().clone(), &follows.dir, options, dir.epoch()) {
-                // A thread of the other process may not have ended yet.
-                Err(JournalError::InUse { .. }) if since.elapsed() < LET_GO_WITHIN => sleep(LOOK),
-                opened => break opened?.0,
-            }
-        };
+        let open = || Journal::open(dir.disk().clone(), &follows.dir, options, dir.epoch());
+        let (journal, _) = once_released(open)?;
         {
             let mut table = self.table();
             if next < journal.next_number() {

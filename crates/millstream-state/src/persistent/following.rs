@@ -4,7 +4,7 @@ use super::serving::{Served, Waiting};
 use super::{JobError, Persistent, Running};
 use crate::StateDir;
 use crate::effects::Effects;
-use crate::journal::{Journal, JournalError, JournalOptions};
+use crate::journal::{Journal, JournalOptions, once_released};
 use crate::resumable::{At, Behind, Recorded};
 use millstream_core::pipe::{Then, ToMaybe};
 use millstream_core::{Arrow, Item, KeepsClock, Maybe, Val};
@@ -12,9 +12,6 @@ use millstream_exec::{Client, Edge, Lasting, Reception};
 use std::sync::Arc;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
-
-/// A process that has released the directory releases its journals within this time.
-pub(crate) const LET_GO_WITHIN: Duration = Duration::from_secs(5);
 
 /// The time between two looks at how far the stages are.
 pub(super) const LOOK: Duration = Duration::from_millis(1);
@@ -125,20 +122,14 @@ impl Ends {
         let options = JournalOptions { at_least: next, ..journal };
         // If damage is skipped, the whole journal is read again.
         let place = place.filter(|_| !journal.skip_corrupt);
-        let since = Instant::now();
-        loop {
+        let opened = once_released(|| {
             let (disk, path) = (dir.disk().clone(), dir.journal_dir());
-            match Journal::open_behind(disk, path, options, dir.epoch(), place.clone()) {
-                Ok((writer, _)) => {
-                    let there = writer.next_number();
-                    self.0.give(writer);
-                    return Ok(there);
-                }
-                // A thread of the other process may not have ended yet.
-                Err(JournalError::InUse { .. }) if since.elapsed() < LET_GO_WITHIN => sleep(LOOK),
-                Err(error) => return Err(JobError::Source(std::io::Error::other(error))),
-            }
-        }
+            Journal::open_behind(disk, path, options, dir.epoch(), place.clone())
+        });
+        let (writer, _) = opened.map_err(failed)?;
+        let there = writer.next_number();
+        self.0.give(writer);
+        Ok(there)
     }
 }
 
