@@ -241,7 +241,7 @@ impl<T: millstream_core::Item, X: Source<T>> Source<T> for Until<X> {
     type Values = UntilValues<X::Values>;
     const WAITS: bool = X::WAITS;
     const IN_LOOP: bool = false;
-    const LOOP_BEHIND: bool = false;
+    const LOOP_BEHIND: bool = X::LOOP_BEHIND;
     const SLOTS: usize = X::SLOTS;
 
     fn waits(&self) -> bool {
