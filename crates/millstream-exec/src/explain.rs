@@ -1,7 +1,7 @@
 //! The decisions of a run on rings, with reasons, before the run. `tests/all/limits.rs` compares them with runs.
 
 use crate::machine::{Cores, MemoryLimit, usable_cores};
-use crate::source::most_slots;
+use crate::source::{may_wait, most_slots};
 use crate::wait::{Backoff, Wait, refused};
 use crate::{Rings, Source};
 use millstream_core::{Item, Plan};
@@ -43,8 +43,10 @@ impl Feed {
     ///
     /// ```
     /// use millstream::exec::Feed;
-    /// let odd = (0..100_u64).filter(|x| x % 2 == 1);
-    /// assert_eq!(Feed::of(&odd), Feed::source::<u64, std::ops::Range<u64>>());
+    /// let range = Feed::source::<u64, std::ops::Range<u64>>();
+    /// assert_eq!(Feed::of(&(0..100_u64)), range);
+    /// // The function of an adapter may wait.
+    /// assert_ne!(Feed::of(&(0..100_u64).filter(|x| x % 2 == 1)), range);
     /// ```
     #[must_use]
     pub fn of<T: Item, X: Source<T>>(source: &X) -> Self {
@@ -54,7 +56,7 @@ impl Feed {
     /// From a source of this type: see [`of`](Feed::of) for one whose type has no name.
     #[must_use]
     pub fn source<T: Item, X: Source<T>>() -> Self {
-        Feed::source_that::<T>(X::WAITS, X::THREADS, most_slots::<T, X>())
+        Feed::source_that::<T>(may_wait::<T, X>(), X::THREADS, most_slots::<T, X>())
     }
 
     fn source_that<T>(waits: bool, threads: usize, slots: usize) -> Self {

@@ -5,9 +5,9 @@ use crate::Rings;
 ///
 /// A source may wait for its next value, as any iterator may. It is therefore asked for one value at a time, and all
 /// stages process that value before the source is asked again, so that no accepted value waits for a silent source.
-/// That costs a round of all stages for each value, twenty to thirty times the cost in whole batches. If the values are
-/// available at once, say so with [`source::ready`](crate::source::ready): batches then pass through the stages as they
-/// do on workers.
+/// That costs a round of all stages for each value, some hundred times the cost in whole batches. The values of a range
+/// or a vector are available at once, so they pass through the stages in batches, as on workers. For other iterators of
+/// which that holds, say so with [`source::ready`](crate::source::ready).
 ///
 /// ```
 /// use millstream::prelude::*;

@@ -1,7 +1,8 @@
 //! Sources of values: an iterator, several joined by a determinate rule, or one that looks at a clock.
 //!
-//! Any iterator is a source. It may wait for its next value, so it gets a thread of its own, and each value is
-//! published at once; [`ready`] marks an iterator that never waits. A [`Sender`](crate::Sender) feeds a
+//! Any iterator is a source. A worker takes whole batches from a range and from the values of a vector, which never
+//! wait. Any other iterator may wait for its next value, so it gets a thread of its own, and each value is published at
+//! once; [`ready`] marks one that never waits. A [`Sender`](crate::Sender) feeds a
 //! [`channel`](fn@channel), and many of them feed a [`fan_in`](crate::fan_in).
 //!
 //! Several streams are joined at the source: by number ([`zip`](fn@zip)), by key within a distance of numbers or of
@@ -27,6 +28,7 @@ mod debounce;
 mod from_stream;
 mod join;
 mod matches;
+mod never_waits;
 mod round_robin;
 mod throttle;
 mod timeout;
@@ -49,6 +51,7 @@ pub use timeout::{Elapsed, Timed, Timeout, timeout};
 pub(crate) use waits::{InSource, Waits};
 pub use zip::{Zip, zip};
 
+use self::never_waits::never_waits;
 use crate::Wiring;
 use crate::explain::Feed;
 use crate::external_source::StopSource;
@@ -63,7 +66,8 @@ use std::any::TypeId;
 use std::fmt;
 use std::sync::Arc;
 
-/// A source of a run's values. Any iterator is one; [`ready`] marks an iterator that never waits.
+/// A source of a run's values. Any iterator is one. Ranges, and the values of a `Vec`, `VecDeque`, `BinaryHeap` or
+/// `Option`, never wait; [`ready`] marks another iterator that never does.
 ///
 /// **Memory**: a source's ring or queue keeps as many values as it has slots. A source of [`Block`]s of text has at
 /// most 16 slots, however many slots the run's rings have; reading a file therefore takes a megabyte rather than
@@ -73,7 +77,7 @@ pub trait Source<T: Item> {
     type Values: Iterator<Item = T> + Send + 'static;
 
     /// Whether an iterator of this type may wait for its next value. If so, it gets a thread of its own and every value
-    /// is published at once; otherwise a worker takes values from it in batches.
+    /// is published at once; otherwise a worker takes values from it in batches. See also [`waits`](Source::waits).
     const WAITS: bool;
 
     /// The most slots that its ring should have. See [`few`].
@@ -93,10 +97,10 @@ pub trait Source<T: Item> {
     /// Returns the iterator.
     fn into_values(self) -> Self::Values;
 
-    /// Whether this iterator may wait. By default its type decides; a source can know better, as a source of files does
-    /// if all of them are on a disk.
+    /// Whether this iterator may wait. By default its type decides, and the iterators of ranges and vectors never wait.
+    /// A source can know better, as a source of files does if all of them are on a disk.
     fn waits(&self) -> bool {
-        Self::WAITS
+        may_wait::<T, Self>()
     }
 
     /// The part that fills the ring of a run on rings by itself, if this source needs no iterator there.
@@ -166,6 +170,11 @@ impl<T: Item, I: IntoIterator<Item = T, IntoIter: Send + 'static>> Source<T> for
     }
 }
 
+/// Whether a source of this type may wait, as far as the type says.
+pub(crate) fn may_wait<T: Item, X: Source<T> + ?Sized>() -> bool {
+    X::WAITS && !never_waits::<X::Values>()
+}
+
 /// The most slots of a source's ring of blocks of text. A block owns many kilobytes: a ring of the usual size would
 /// keep a quarter of a gigabyte, whereas this many fit a core's cache.
 const BLOCKS: usize = 16;
@@ -179,8 +188,17 @@ pub(crate) fn most_slots<T: Item, X: Source<T>>() -> usize {
 #[derive(Clone, Debug)]
 pub struct Ready<I>(I);
 
-/// Marks an iterator whose next value is always available: a range, a vector, a slice. A worker takes whole batches
-/// from it, without a thread of its own. If the iterator does wait, the stages of that worker wait with it.
+/// Marks an iterator whose next value is always available: an adapter of a range or a vector, an array, a map. A worker
+/// takes whole batches from it, without a thread of its own, and a run with one worker goes past the source's ring. If
+/// the iterator does wait, the stages of that worker wait with it.
+///
+/// ```
+/// use millstream::prelude::*;
+/// let squares = source::ready((0..1000_u64).map(|x| x * x));
+/// let (sum, _) = pipeline().from(squares).to_fold(0, |sum, _, x| *sum += x).run()?;
+/// assert_eq!(sum, 332_833_500);
+/// # Ok::<(), RunError>(())
+/// ```
 pub fn ready<I: IntoIterator>(values: I) -> Ready<I::IntoIter> {
     Ready(values.into_iter())
 }

@@ -25,10 +25,14 @@ pub struct Deployment {
 pub enum Feeding {
     /// One value at a time, everything on the calling thread.
     Inline,
+    /// From a vector, in batches, everything on the calling thread.
+    InlineVec,
     /// On demand, everything on the calling thread, the stages' steps in an order that the seed determines. The same
     /// seed replays the same schedule.
     Stepped(u64),
-    /// From a source that is always ready, in batches.
+    /// From a vector, in batches.
+    Vec,
+    /// From a source that is always ready, in batches, also past its ring.
     Ready,
     /// From a source that may wait, on a thread of its own, one value at a time.
     Waiting,
@@ -66,7 +70,7 @@ impl Deployment {
 
     /// Whether threads other than the caller's run the stages.
     pub(crate) fn has_workers(&self) -> bool {
-        matches!(self.feeding, Feeding::Ready | Feeding::Waiting | Feeding::Channel)
+        matches!(self.feeding, Feeding::Vec | Feeding::Ready | Feeding::Waiting | Feeding::Channel)
     }
 
     /// The options of this deployment.
@@ -130,12 +134,14 @@ impl Deployment {
         K: Sink<P::Out>,
     {
         Ok(match self.feeding {
-            Feeding::Inline => Inline::new(rings).start(pipeline.from(inputs).to(sink))?.join(),
+            Feeding::Inline => Inline::new(rings).start(pipeline.from(waiting(inputs)).to(sink))?.join(),
+            Feeding::InlineVec => Inline::new(rings).start(pipeline.from(inputs).to(sink))?.join(),
             Feeding::Stepped(seed) => {
                 Stepped::new(rings, seed).start(pipeline.from(source::ready(inputs)).to(sink))?.join()
             }
             Feeding::Ready => rings.start(pipeline.from(source::ready(inputs)).to(sink))?.join(),
-            Feeding::Waiting => rings.start(pipeline.from(inputs).to(sink))?.join(),
+            Feeding::Vec => rings.start(pipeline.from(inputs).to(sink))?.join(),
+            Feeding::Waiting => rings.start(pipeline.from(waiting(inputs)).to(sink))?.join(),
             Feeding::Channel => {
                 let (receiver, feeding) = sent(self.ring, inputs);
                 let ended = rings.start(pipeline.from(receiver).to(sink))?.join();
@@ -144,6 +150,14 @@ impl Deployment {
             }
         })
     }
+}
+
+/// These values, by an iterator that may wait, as far as its type says.
+pub(crate) fn waiting<T: Item>(
+    inputs: impl IntoIterator<Item = T, IntoIter: Send + 'static>,
+) -> impl Iterator<Item = T> + Send + 'static {
+    let mut inputs = inputs.into_iter();
+    std::iter::from_fn(move || inputs.next())
 }
 
 /// A channel that a thread feeds, which begins before the run does.
@@ -191,6 +205,8 @@ pub fn deployments() -> impl Strategy<Value = Deployment> {
         Just(Feeding::Inline),
         stepped,
         Just(Feeding::Ready),
+        Just(Feeding::InlineVec),
+        Just(Feeding::Vec),
         Just(Feeding::Waiting),
         Just(Feeding::Channel)
     ];

@@ -1,6 +1,6 @@
 //! Random deployments on rings, and queues.
 
-use crate::deployment::{Deployment, Fed, Slots, deployments, joined, sent, slots_of};
+use crate::deployment::{Deployment, Fed, Slots, deployments, joined, sent, slots_of, waiting};
 use millstream_core::{Arrow, Item, ToOwnedItem, Val};
 use millstream_exec::{
     Everywhere, FanIn, JobRefExt, QueueShape, Queues, RingShape, Rings, RunEnd, RunError, Runner, Sender, Sink, sink,
@@ -67,7 +67,7 @@ where
 {
     Ok(match feeding {
         QueueFeeding::Ready => queues.start(pipeline.from(source::ready(inputs)).to(sink))?.join(),
-        QueueFeeding::Waiting => queues.start(pipeline.from(inputs).to(sink))?.join(),
+        QueueFeeding::Waiting => queues.start(pipeline.from(waiting(inputs)).to(sink))?.join(),
         QueueFeeding::Channel => {
             let (receiver, feeding) = sent(8, inputs);
             let ended = queues.start(pipeline.from(receiver).to(sink))?.join();

@@ -60,6 +60,10 @@ where
         let heads = sources.iter().map(|_| None).collect();
         InTime { sources, time: self.time, heads, tree: Vec::new() }
     }
+
+    fn waits(&self) -> bool {
+        self.sources.iter().any(Source::waits)
+    }
 }
 
 /// The values of a [`ByTimestamp`].

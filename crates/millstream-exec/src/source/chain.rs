@@ -32,4 +32,8 @@ impl<T: Item, X: Source<T>, Y: Source<T>> Source<T> for Chain<X, Y> {
     fn into_values(self) -> Self::Values {
         self.first.into_values().chain(self.second.into_values())
     }
+
+    fn waits(&self) -> bool {
+        self.first.waits() || self.second.waits()
+    }
 }

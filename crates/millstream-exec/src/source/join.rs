@@ -206,6 +206,10 @@ where
             Joined::First(_) | Joined::Second(_) => None,
         })
     }
+
+    fn waits(&self) -> bool {
+        self.first.waits() || self.second.waits()
+    }
 }
 
 impl<A, B, K, X, Y, F, G> Source<Joined<A, B>> for OuterJoin<X, Y, F, G>
@@ -223,5 +227,9 @@ where
 
     fn into_values(self) -> Self::Values {
         self.0.matches()
+    }
+
+    fn waits(&self) -> bool {
+        self.0.first.waits() || self.0.second.waits()
     }
 }

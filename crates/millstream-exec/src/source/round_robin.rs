@@ -36,6 +36,10 @@ impl<T: Item, X: Source<T>> Source<T> for RoundRobin<X> {
     fn into_values(self) -> Self::Values {
         InTurn { turns: self.sources.into_iter().map(Source::into_values).collect() }
     }
+
+    fn waits(&self) -> bool {
+        self.sources.iter().any(Source::waits)
+    }
 }
 
 /// The values of a [`RoundRobin`].

@@ -36,4 +36,8 @@ impl<A: Item, B: Item, X: Source<A>, Y: Source<B>> Source<(A, B)> for Zip<X, Y> 
     fn into_values(self) -> Self::Values {
         self.first.into_values().zip(self.second.into_values())
     }
+
+    fn waits(&self) -> bool {
+        self.first.waits() || self.second.waits()
+    }
 }
