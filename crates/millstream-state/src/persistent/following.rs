@@ -18,8 +18,18 @@ pub(super) const LOOK: Duration = Duration::from_millis(1);
 
 impl Persistent {
     /// Whether all that it writes beside the journal can be left to the other process.
-    pub(super) fn can_follow(&self) -> bool {
+    fn can_follow(&self) -> bool {
         self.effects.iter().all(Effects::follows) && self.letters.is_none() && !self.redo
+    }
+
+    /// Reads the effects of the other process up to now. `false` if there is no snapshot to begin with.
+    pub(super) fn can_begin(&self) -> Result<bool, JobError> {
+        if !self.can_follow() {
+            return Err(JobError::CannotFollow);
+        }
+        self.effects.iter().try_for_each(Effects::begin_behind).map_err(JobError::Effects)?;
+        // Damaged snapshots are then reported while the other process still serves.
+        Ok(!self.dir.snapshots()?.is_empty())
     }
 
     /// Starts a service beside the process that has it, with a directory that was [opened to be read](StateDir::read):
@@ -68,11 +78,7 @@ impl Persistent {
         P: KeepsClock + Arrow<In = Val<Q>, Out: Edge<A>>,
         Then<P, ToMaybe<P::Out>>: Lasting + Arrow<In = Val<Q>, Out = Maybe<P::Out>>,
     {
-        if !self.can_follow() {
-            return Err(JobError::CannotFollow);
-        }
-        // Damaged snapshots are then reported while the other process still serves.
-        if self.dir.snapshots()?.is_empty() {
+        if !self.can_begin()? {
             return Ok(None);
         }
         let behind = Arc::new(Behind::default());
@@ -113,11 +119,15 @@ impl Ends {
         self.1.iter().for_each(Effects::over);
     }
 
+    /// Why the effects have ended a follower, if they have.
+    pub(super) fn lost(&self) -> Option<JobError> {
+        self.1.iter().find_map(Effects::take_lost).map(JobError::Effects)
+    }
+
     /// Gives the effects and the source the writers of their journals, which the other process releases. Returns the
     /// next number of the source's.
     pub(super) fn take_journal(&self, dir: &StateDir, journal: JournalOptions) -> Result<u64, JobError> {
-        let failed = |error| JobError::Source(std::io::Error::other(error));
-        self.1.iter().try_for_each(|effects| effects.own(dir).map_err(failed))?;
+        self.1.iter().try_for_each(|effects| effects.own(dir)).map_err(JobError::Effects)?;
         let At { next, place, .. } = self.0.place();
         let options = JournalOptions { at_least: next, ..journal };
         // If damage is skipped, the whole journal is read again.
@@ -126,7 +136,7 @@ impl Ends {
             let (disk, path) = (dir.disk().clone(), dir.journal_dir());
             Journal::open_behind(disk, path, options, dir.epoch(), place.clone())
         });
-        let (writer, _) = opened.map_err(failed)?;
+        let (writer, _) = opened.map_err(|error| JobError::Source(std::io::Error::other(error)))?;
         let there = writer.next_number();
         self.0.give(writer);
         Ok(there)
@@ -193,10 +203,10 @@ impl<Q: Recorded, A: Item + Clone> Following<Q, A> {
             return Ok(self);
         }
         let Following { ends, running, .. } = self;
-        drop(ends);
-        match running.wait() {
-            Err(error) => Err(error),
-            Ok(_) => Err(JobError::Source(std::io::Error::other("it has ended"))),
+        ends.over();
+        match (running.wait(), ends.lost()) {
+            (_, Some(error)) | (Err(error), None) => Err(error),
+            (Ok(_), None) => Err(JobError::Source(std::io::Error::other("it has ended"))),
         }
     }
 
@@ -210,7 +220,7 @@ impl<Q: Recorded, A: Item + Clone> Following<Q, A> {
     /// # Errors
     ///
     /// As [`check`](Following::check), and if the journal cannot be opened: it ends before a number that was read, for
-    /// example.
+    /// example. A start at the newest snapshot may still go on.
     pub fn own(self, dir: StateDir) -> Result<(Client<Q, A>, Running<()>), JobError> {
         let Following { ends, running, reception, journal, .. } = self.check()?;
         let At { next, passed, .. } = ends.0.place();

@@ -86,10 +86,7 @@ impl Persistent {
         X: Resumable<T>,
         K: ClaimingSink<P::Out>,
     {
-        if !self.can_follow() {
-            return Err(JobError::CannotFollow);
-        }
-        if self.dir.snapshots()?.is_empty() {
+        if !self.can_begin()? {
             return Ok(None);
         }
         let behind = Arc::new(Behind::held());
@@ -199,11 +196,10 @@ impl<A: Shape, K: ClaimingSink<A>> FollowingRun<A, K> {
             return Ok(self);
         }
         let FollowingRun { ends, running, .. } = self;
-        drop(ends);
-        match running.join() {
-            (.., Some(error)) => Err(JobError::Source(error)),
-            (ended, ..) => Err(JobError::Run(ended.failure.unwrap_or(RunError::Spawn("it has ended".to_owned())))),
-        }
+        ends.over();
+        let (ended, _, source) = running.join();
+        let failure = || JobError::Run(ended.failure.unwrap_or(RunError::Spawn("it has ended".to_owned())));
+        Err(ends.lost().or(source.map(JobError::Source)).unwrap_or_else(failure))
     }
 
     /// Takes over the directory, which the other process has released: reads the values that the journal has received
