@@ -187,3 +187,31 @@ fn another_version_follows_and_stores_nothing_of_its_own_before_its_first_reques
     assert_eq!(pay(&client, 1), 1000 * (100 + 6) + 17);
     end((client, running));
 }
+
+/// A request that was accepted is answered and recorded before the directory is free: the next process has it.
+#[test]
+fn what_a_process_answers_is_recorded_before_it_lets_go() {
+    let (_home, dir) = home();
+    let slow = pipeline::<Paid>().map(|paid| {
+        std::thread::sleep(Duration::from_millis(1));
+        paid.0
+    });
+    let rings = Persistent::new(Rings::new().ring(2), StateDir::open(&dir, "sum").unwrap());
+    let slow = slow.named("slow").scan(0, add).named("sum");
+    let (client, mut running) = rings.serve(slow, JournalOptions::default()).unwrap();
+    let callers: Vec<_> = (0..100)
+        .map(|_| {
+            let client = client.clone();
+            std::thread::spawn(move || client.call_blocking(Paid(1)).is_ok())
+        })
+        .collect();
+    // The others wait in front of it, or are refused.
+    pay(&client, 1);
+    running.close();
+    running.let_go();
+    let (next, serves) = serve(&dir, JournalOptions::default());
+    let answered = callers.into_iter().map(|caller| u64::from(caller.join().unwrap())).sum::<u64>() + 1;
+    assert_eq!(pay(&next, 1), answered + 1);
+    end((client, running));
+    end((next, serves));
+}
