@@ -199,19 +199,26 @@ fn what_a_process_answers_is_recorded_before_it_lets_go() {
     let rings = Persistent::new(Rings::new().ring(2), StateDir::open(&dir, "sum").unwrap());
     let slow = slow.named("slow").scan(0, add).named("sum");
     let (client, mut running) = rings.serve(slow, JournalOptions::default()).unwrap();
-    let callers: Vec<_> = (0..100)
+    let answered = Arc::new(AtomicU64::new(0));
+    let callers: Vec<_> = (0..8)
         .map(|_| {
-            let client = client.clone();
-            std::thread::spawn(move || client.call_blocking(Paid(1)).is_ok())
+            let (client, answered) = (client.clone(), answered.clone());
+            std::thread::spawn(move || {
+                while client.call_blocking(Paid(1)).is_ok() {
+                    answered.fetch_add(1, Ordering::SeqCst);
+                }
+            })
         })
         .collect();
-    // The others wait in front of it, or are refused.
-    pay(&client, 1);
+    // Some wait in front of it then.
+    while answered.load(Ordering::SeqCst) < 20 {
+        std::thread::yield_now();
+    }
     running.close();
     running.let_go();
     let (next, serves) = serve(&dir, JournalOptions::default());
-    let answered = callers.into_iter().map(|caller| u64::from(caller.join().unwrap())).sum::<u64>() + 1;
-    assert_eq!(pay(&next, 1), answered + 1);
+    callers.into_iter().for_each(|caller| caller.join().unwrap());
+    assert_eq!(pay(&next, 1), answered.load(Ordering::SeqCst) + 1);
     end((client, running));
     end((next, serves));
 }

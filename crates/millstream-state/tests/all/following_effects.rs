@@ -207,18 +207,15 @@ fn left_behind(goes: &Arc<AtomicBool>) -> (tempfile::TempDir, PathBuf, [Bank; 2]
 #[test]
 fn a_follower_whose_answers_were_forgotten_is_left_behind_and_can_follow_again() {
     let goes = Arc::default();
-    let (_home, dir, [_, new], present, following) = left_behind(&goes);
+    let (_home, dir, [_, new], present, mut following) = left_behind(&goes);
     goes.store(true, Ordering::SeqCst);
-    let mut following = Ok(following);
     let left = loop {
-        following = match following {
-            Ok(mut following) => {
-                assert!(!following.catches_up(Duration::from_millis(10)), "answers are missing");
-                following.check()
-            }
-            Err(error) => break error,
-        };
+        assert!(!following.catches_up(Duration::from_millis(10)), "answers are missing");
+        if let Err(error) = following.check() {
+            break error;
+        }
     };
+    drop(following);
     assert!(left.is_left_behind(), "{left}");
     assert!(left.to_string().starts_with("the record of effects: number 0 was trimmed"), "{left}");
     let mut following = slow(&dir, &new, &goes);

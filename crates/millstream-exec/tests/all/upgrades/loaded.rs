@@ -22,9 +22,12 @@ fn sums(keys: u64, lanes: usize, version: u64) -> impl Pipeline<u64, (u64, u64)>
     sums.named("keys").map(move |sum| (*sum, version)).named("versions")
 }
 
-/// What the sink got, each with its number, the numbers at which the versions began, and the report of each change. The
-/// first version has `lanes[0]`. The others are begun at once, after some more outputs.
-fn replaced(keys: u64, lanes: &[usize]) -> (Vec<(u64, u64, u64)>, Vec<u64>, Vec<ChangeReport>) {
+/// An output: its number, the sum, and the version.
+type Output = (u64, u64, u64);
+
+/// All outputs, the numbers at which the versions began, and the report of each change. The first version has
+/// `lanes[0]`. The others begin one after the other, each after some more outputs.
+fn replaced(keys: u64, lanes: &[usize]) -> (Vec<Output>, Vec<u64>, Vec<ChangeReport>) {
     let (sender, receiver) = source::channel(64);
     let (seen, over) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(u64::MAX)));
     let sees = seen.clone();
@@ -53,7 +56,7 @@ fn replaced(keys: u64, lanes: &[usize]) -> (Vec<(u64, u64, u64)>, Vec<u64>, Vec<
 }
 
 /// Each number is in the output once, with the output of one run and the version that has it.
-fn assert_whole(keys: u64, (all, began): (&[(u64, u64, u64)], &[u64])) {
+fn assert_whole(keys: u64, (all, began): (&[Output], &[u64])) {
     let model = sums(keys, 1, 0).model(0..all.len() as u64);
     for (((number, sum, version), (expected, _)), at) in all.iter().zip(model).zip(0..) {
         let of = began.iter().filter(|began| **began <= at).count() as u64;
