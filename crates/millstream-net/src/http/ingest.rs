@@ -27,6 +27,11 @@ use tower_service::Service;
 /// of the body.
 pub(super) const TAKEN: HeaderName = HeaderName::from_static("millstream-taken");
 
+/// Marks a response to a request of which another process has, or may have, taken something.
+#[derive(Clone)]
+#[cfg_attr(not(unix), expect(dead_code, reason = "no other process takes over"))]
+pub(super) struct Arrived;
+
 /// The memory of larger blocks is not reused.
 const REUSED: usize = 1 << 20;
 
@@ -118,7 +123,9 @@ impl Ingest {
                 [CONTENT_LENGTH, TRANSFER_ENCODING].iter().for_each(|length| _ = parts.headers.remove(length));
                 parts.headers.insert(TAKEN, taken.into());
                 let mut response = Box::pin(visitor.again(Request::from_parts(parts, rest))).await;
-                if response.status() == StatusCode::SERVICE_UNAVAILABLE {
+                // If the other process has ended, it may have taken lines of the rest.
+                let nowhere = response.extensions().get::<Arrived>().is_none();
+                if nowhere && response.status() == StatusCode::SERVICE_UNAVAILABLE {
                     response.headers_mut().entry(TAKEN).or_insert(taken.into());
                 }
                 response

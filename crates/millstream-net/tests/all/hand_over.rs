@@ -379,3 +379,41 @@ fn the_taken_part_of_a_body_is_reported_if_no_process_takes_the_rest() {
     let said = peer.rest();
     assert!(status(&said) == 503 && said.contains("\r\nmillstream-taken: 2\r\n"), "{said}");
 }
+
+/// The process that has the rest of a body may have taken lines of it before it ends: no number of lines is then known
+/// to be all.
+#[test]
+fn nothing_is_said_of_a_body_whose_rest_has_gone_to_a_process_that_ends() {
+    let home = tempfile::tempdir().unwrap();
+    let lines = Lines::default();
+    let server = Server::open("127.0.0.1:0", takes(&lines)).unwrap();
+    let offer = server.offer(home.path()).unwrap();
+    let mut begun = Peer::of(server.address());
+    begun.say("POST /ingest HTTP/1.1\r\nhost: localhost\r\ncontent-length: 7\r\n\r\none\ntw");
+    comes(&lines, "one\n");
+    let (dir, came) = (home.path().to_owned(), Arc::new(Gate::default()));
+    let comes = came.clone();
+    let silent = Router::new().route(
+        "/ingest",
+        posted(move |body: String| async move {
+            assert_eq!(body, "two");
+            came.open();
+            std::future::pending::<()>().await;
+        }),
+    );
+    let new = spawn(move || {
+        let before = before(&dir);
+        let server = before.open(silent, Limits::default()).unwrap();
+        let offer = before.up(&server, PATIENCE).unwrap();
+        comes.pass();
+        offer.settle();
+        server.close(Duration::ZERO);
+    });
+    let successor = offer.asked(PATIENCE).unwrap();
+    assert_eq!(server.hold(PATIENCE), 0);
+    let _handed_over = successor.hand_over(&server, &offer, PATIENCE).unwrap();
+    begun.say("o");
+    let said = begun.rest();
+    assert!(status(&said) == 503 && !said.contains("millstream-taken"), "{said}");
+    new.join().unwrap();
+}
