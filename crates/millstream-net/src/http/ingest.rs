@@ -2,6 +2,7 @@
 
 use super::connection::Held;
 use super::endpoint::unanswered;
+use super::refusal::Arrived;
 use super::switch::Visitor;
 use super::{Refusal, body};
 use crate::taking::{NotTaken, Taking};
@@ -26,11 +27,6 @@ use tower_service::Service;
 /// The header with the number of lines of a body that were taken; in a request, by the process that forwards the rest
 /// of the body.
 pub(super) const TAKEN: HeaderName = HeaderName::from_static("millstream-taken");
-
-/// Marks a response to a request of which another process has, or may have, taken something.
-#[derive(Clone)]
-#[cfg_attr(not(unix), expect(dead_code, reason = "no other process takes over"))]
-pub(super) struct Arrived;
 
 /// The memory of larger blocks is not reused.
 const REUSED: usize = 1 << 20;

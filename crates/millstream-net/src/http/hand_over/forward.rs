@@ -2,7 +2,7 @@
 
 use super::link::FORWARDED;
 use super::response::Answering;
-use crate::http::ingest::Arrived;
+use crate::http::refusal::Arrived;
 use crate::http::{Refusal, body};
 use axum::body::{Body, HttpBody};
 use axum::extract::Request;
