@@ -9,7 +9,7 @@
 //! symptoms, such as back-pressure, and tries one cure after the other, which takes many steps. DS2 (Kalavri et al.,
 //! OSDI 2018) computes the parallelism at once: the *useful* time of a stage gives the rate that one shard can do, and
 //! the rate that comes in divided by it is the number of shards. It takes at most three steps, since the rate of a
-//! shard does not depend much on their number. This is DS2, with three additions:
+//! shard does not depend much on their number. This is DS2, with four additions:
 //!
 //! - If the ring before the stage is full, the incoming rate is the rate that the stage allows, and says nothing about
 //!   the demand. The number of shards then doubles, which reaches any number in few steps.
@@ -20,9 +20,13 @@
 //!   fewer, at most half as many, if those would be busy for less than 3/5. So no load asks for both, and no steady
 //!   load undoes a doubling: a load that is too much for k shards keeps more than k busy for 3/5 of the time.
 //!
+//! - A raise that is soon taken back was wrong: if a machine stops now and then, for example, the items that waited
+//!   meanwhile look like more load for a second. After each such raise the next one needs twice as many windows in a
+//!   row, up to sixteen; a raise that lasts makes it two again.
+//!
 //! Useful time is the time of steps, times the share of it in which the threads had a core: on shared cores a step also
 //! waits for others. More shards than cores are never asked for, unless they have threads of their own: those wait, as
-//! for a disk or another machine, for most of their time.
+//! for a disk or another machine, for most of their time, and that is useful time, whether there is a core or not.
 
 mod drive;
 
@@ -46,6 +50,12 @@ const RESTLESS: f64 = 0.9;
 /// How many windows in a row ask for more, or for fewer.
 const RAISE: u32 = 2;
 const LOWER: u32 = 10;
+
+/// How many windows in a row ask for more at most, after raises that were taken back.
+const MOST_RAISE: u32 = 16;
+
+/// A raise that is undone within this many windows is taken back.
+const LASTS: u32 = 40;
 
 /// How many windows after a change are not judged in any case.
 const SETTLE: u32 = 2;
@@ -77,6 +87,10 @@ pub struct Elastic {
     raises: u32,
     lowers: u32,
     asked: usize,
+    /// How many windows in a row must ask for more.
+    patience: u32,
+    /// The windows since the last raise, and the number before it.
+    raised: Option<(u32, usize)>,
     /// How many windows are not judged, and how many more if the stage has no rest in them.
     settles: u32,
     works_off: u32,
@@ -125,7 +139,9 @@ impl Elastic {
         assert!(least >= 1 && most >= least, "elastic({least}..={most}): a stage has at least one shard");
         let window = Duration::from_millis(500);
         let stage = stage.into();
-        Elastic { stage, least, most, window, raises: 0, lowers: 0, asked: 0, settles: 0, works_off: 0, restless: 0 }
+        let (patience, raised) = (RAISE, None);
+        let (raises, lowers, asked, settles, works_off, restless) = (0, 0, 0, 0, 0, 0);
+        Elastic { stage, least, most, window, raises, lowers, asked, patience, raised, settles, works_off, restless }
     }
 
     /// Sets the time over which a load is measured: half a second.
@@ -144,6 +160,7 @@ impl Elastic {
     /// order, each with the number of shards that it was measured with.
     pub fn decide(&mut self, window: &LoadWindow) -> Option<ElasticDecision> {
         self.restless = if window.is_restless() { self.restless + 1 } else { 0 };
+        self.raised = self.raised.map(|(since, from)| (since.saturating_add(1), from));
         if self.settles > 0 {
             self.settles -= 1;
             return None;
@@ -166,8 +183,16 @@ impl Elastic {
             }
             () => (0, 0, 0),
         };
-        if self.raises < RAISE && self.lowers < LOWER {
+        if self.raises < self.patience && self.lowers < LOWER {
             return None;
+        }
+        if self.asked > shards {
+            self.raised = Some((0, shards));
+        } else if let Some((since, from)) = self.raised
+            && self.asked <= from
+        {
+            let taken_back = since < LASTS;
+            (self.patience, self.raised) = (if taken_back { MOST_RAISE.min(2 * self.patience) } else { RAISE }, None);
         }
         let decision = ElasticDecision { shards: self.asked, reason: self.reason(window, full) };
         (self.raises, self.lowers, self.asked, self.settles) = (0, 0, 0, SETTLE);
@@ -268,6 +293,29 @@ mod tests {
             assert_eq!([of(0..200, false), of(200..1600, false), of(1600..3000, true)], [0; 3], "{low}: {decided:?}");
             assert!(of(200..1600, true) <= 3 && of(1600..3000, false) <= 3, "{low}: {decided:?}");
         }
+    }
+
+    /// A machine that stops for some seconds, and a stage that then works off what has waited.
+    #[test]
+    fn a_machine_that_stops_now_and_then_changes_little() {
+        let mut elastic = Elastic::of("work", 1..=8).window(Duration::from_millis(500));
+        let (mut shards, mut waits, mut changes) = (1, 0.0, Vec::new());
+        for at in 0..1200 {
+            // Two seconds in thirty.
+            let works = if at % 60 < 4 { 0.0 } else { shards as f64 * 250.0 };
+            let comes: f64 = waits + 450.0;
+            let done = comes.min(works);
+            waits = comes - done;
+            let full = f64::from(u8::from(waits > 64.0));
+            let load = LoadWindow { shards, numbers: done as u64, useful: done / 500.0, seconds: 0.5, full, cores: 8 };
+            if let Some(decision) = elastic.decide(&load) {
+                changes.push((at, decision.shards));
+                shards = decision.shards;
+            }
+        }
+        let raises = changes.windows(2).filter(|two| two[1].1 > two[0].1).count();
+        assert!(raises <= 6, "{raises} raises: {changes:?}");
+        assert!(changes.iter().all(|(at, _)| *at < 600), "it has learned: {changes:?}");
     }
 
     #[test]

@@ -105,6 +105,9 @@ impl Effects {
     /// that are not there yet: only the other process makes calls. When this process takes over, it makes those that
     /// have no answer. If one has an intent then, and no answer, [`Unknown`] decides, as after a crash.
     ///
+    /// If the other process has removed answers before they were read, the follower
+    /// [is left behind](crate::JobError::is_left_behind): follow again, with another record, at the newer snapshot.
+    ///
     /// The last commit of a record is not known to be durable before the next one, or a snapshot; until then the
     /// follower may not catch up with a process that is idle.
     ///
@@ -118,6 +121,18 @@ impl Effects {
     #[cfg(feature = "service")]
     pub(crate) fn follows(&self) -> bool {
         self.record.waits()
+    }
+
+    /// Called before a follower chooses the snapshot that it begins with.
+    #[cfg(feature = "service")]
+    pub(crate) fn begin_behind(&self) -> Result<(), JournalError> {
+        self.record.begin_behind()
+    }
+
+    /// Why a follower cannot read the record any more.
+    #[cfg(feature = "service")]
+    pub(crate) fn take_lost(&self) -> Option<JournalError> {
+        self.record.take_lost()
     }
 
     #[cfg(feature = "service")]

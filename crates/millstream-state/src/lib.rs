@@ -93,7 +93,7 @@ pub use persistent::{
     replay_migrated,
 };
 #[cfg(feature = "service")]
-pub use persistent::{Following, FollowingRun};
+pub use persistent::{Follower, Following, FollowingRun};
 pub use resumable::{
     Again, FollowedFile, Groups, Places, Position, Recorded, Resumable, TextFiles, again, journaled,
     journaled_in_groups,

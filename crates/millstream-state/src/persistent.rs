@@ -4,6 +4,8 @@ mod changed;
 mod described;
 mod error;
 #[cfg(feature = "service")]
+mod follower;
+#[cfg(feature = "service")]
 mod following;
 #[cfg(feature = "service")]
 mod following_run;
@@ -19,6 +21,8 @@ mod storing;
 mod upgrading;
 
 pub use error::JobError;
+#[cfg(feature = "service")]
+pub use follower::Follower;
 #[cfg(feature = "service")]
 pub use following::Following;
 #[cfg(feature = "service")]

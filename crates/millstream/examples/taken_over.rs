@@ -44,7 +44,7 @@ fn follow(dir: &Path) -> Result<Option<Following<String, u64>>, JobError> {
         return Ok(None);
     };
     while !following.catches_up(LOOK) {
-        following = following.check()?;
+        following.check()?;
     }
     Ok(Some(following))
 }

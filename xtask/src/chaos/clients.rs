@@ -195,12 +195,7 @@ impl<P: Posts> Sender<P> {
         let began = Instant::now();
         let mut connection = match self.connection.take() {
             Some(connection) => connection,
-            None => {
-                let stream = TcpStream::connect(self.address)?;
-                stream.set_read_timeout(Some(Duration::from_secs(40)))?;
-                stream.set_nodelay(true)?;
-                BufReader::new(stream)
-            }
+            None => http::connect(self.address, Duration::from_secs(40))?,
         };
         self.write(left, connection.get_mut())?;
         while !left.is_empty() {

@@ -1,6 +1,16 @@
 //! Requests and responses with a length.
 
-use std::io::{self, BufRead};
+use std::io::{self, BufRead, BufReader};
+use std::net::{SocketAddr, TcpStream};
+use std::time::Duration;
+
+/// A connection, which fails if nothing comes for this long.
+pub(super) fn connect(address: SocketAddr, patience: Duration) -> io::Result<BufReader<TcpStream>> {
+    let stream = TcpStream::connect(address)?;
+    stream.set_read_timeout(Some(patience))?;
+    stream.set_nodelay(true)?;
+    Ok(BufReader::new(stream))
+}
 
 /// The text of a request with a body. `headers` are whole lines, with their ends.
 pub(super) fn post(path: &str, headers: &str, body: &str) -> String {

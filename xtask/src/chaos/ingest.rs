@@ -16,8 +16,7 @@ use crate::cmd::{Result, failure};
 use outputs::Outputs;
 use rows::Rows;
 use std::fs::{self, File};
-use std::io::{BufReader, Write};
-use std::net::TcpStream;
+use std::io::Write;
 use std::path::Path;
 use std::process::Command;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -86,11 +85,11 @@ impl Posted {
 
     /// Posts rows of its own once.
     fn once(&self, rows: &mut Rows, post: &mut rows::Post, within: Duration) -> std::io::Result<Answered> {
-        let mut stream = TcpStream::connect(("127.0.0.1", self.place.port))?;
-        stream.set_read_timeout(Some(within))?;
+        let mut connection = http::connect(([127, 0, 0, 1], self.place.port).into(), within)?;
         let (headers, body) = rows.sent(post);
-        stream.write_all(http::post(Rows::PATH, &format!("{headers}connection: close\r\n"), &body).as_bytes())?;
-        let response = http::response(&mut BufReader::new(stream))?;
+        let request = http::post(Rows::PATH, &format!("{headers}connection: close\r\n"), &body);
+        connection.get_mut().write_all(request.as_bytes())?;
+        let response = http::response(&mut connection)?;
         Ok(rows.answered(post, &response))
     }
 }

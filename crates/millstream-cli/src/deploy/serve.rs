@@ -4,7 +4,6 @@ mod change;
 mod took_over;
 
 #[cfg(feature = "run")]
-pub(super) use change::Follows;
 use change::UP_WITHIN;
 #[cfg(feature = "run")]
 pub(super) use took_over::Followed;

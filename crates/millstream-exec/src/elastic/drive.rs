@@ -182,7 +182,8 @@ impl<R: RingRunner> Driver<R> {
         let window = load.map(|load| LoadWindow {
             shards: load.busy.len(),
             numbers: load.numbers,
-            useful: load.busy.iter().sum::<f64>() * on_core,
+            // A shard that waits for a disk does not wait for a core meanwhile, however much others want one.
+            useful: load.busy.iter().sum::<f64>() * if load.own_thread { 1.0 } else { on_core },
             seconds: loads.seconds,
             full: f64::from(full) / f64::from(LOOKS),
             // Shards with threads of their own wait for something other than a core.

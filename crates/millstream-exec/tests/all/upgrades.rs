@@ -34,6 +34,7 @@ mod check;
 mod close;
 mod edges;
 mod kept;
+mod loaded;
 #[cfg(feature = "durable")]
 mod nested;
 mod refused;

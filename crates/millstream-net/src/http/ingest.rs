@@ -2,6 +2,7 @@
 
 use super::connection::Held;
 use super::endpoint::unanswered;
+use super::refusal::Arrived;
 use super::switch::Visitor;
 use super::{Refusal, body};
 use crate::taking::{NotTaken, Taking};
@@ -118,7 +119,9 @@ impl Ingest {
                 [CONTENT_LENGTH, TRANSFER_ENCODING].iter().for_each(|length| _ = parts.headers.remove(length));
                 parts.headers.insert(TAKEN, taken.into());
                 let mut response = Box::pin(visitor.again(Request::from_parts(parts, rest))).await;
-                if response.status() == StatusCode::SERVICE_UNAVAILABLE {
+                // If the other process has ended, it may have taken lines of the rest.
+                let nowhere = response.extensions().get::<Arrived>().is_none();
+                if nowhere && response.status() == StatusCode::SERVICE_UNAVAILABLE {
                     response.headers_mut().entry(TAKEN).or_insert(taken.into());
                 }
                 response

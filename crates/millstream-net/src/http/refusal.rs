@@ -104,3 +104,8 @@ impl IntoResponse for Refusal {
         response
     }
 }
+
+/// Marks a response to a request of which another process has, or may have, taken something.
+#[derive(Clone)]
+#[cfg_attr(not(unix), expect(dead_code, reason = "no other process takes over"))]
+pub(super) struct Arrived;

@@ -7,6 +7,8 @@ mod attacks;
 mod encrypted;
 #[cfg(unix)]
 mod hand_over;
+#[cfg(unix)]
+mod hand_over_bodies;
 mod overload;
 mod peer;
 #[cfg(feature = "post")]

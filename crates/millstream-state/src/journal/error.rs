@@ -127,6 +127,15 @@ impl JournalError {
         matches!(source.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge)
     }
 
+    /// Whether what was to be read was removed.
+    pub(crate) fn is_gone(&self) -> bool {
+        match self {
+            JournalError::Io { source, .. } => source.kind() == io::ErrorKind::NotFound,
+            JournalError::Trimmed { .. } => true,
+            _ => false,
+        }
+    }
+
     /// For `map_err`: the system's error in this operation.
     pub(crate) fn io(operation: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_owned();

@@ -71,6 +71,9 @@ pub enum JobError {
     LettersTooOld,
     /// The dead letters cannot be written.
     Letters(JournalError),
+    /// The record of effects of a process that is [followed](crate::effects::Effects::follow) cannot be read, or not be
+    /// taken over.
+    Effects(JournalError),
     /// The source cannot begin at its position, or its values have ended early.
     Source(io::Error),
     /// The sink cannot be opened, or cannot say what it holds.
@@ -84,16 +87,13 @@ impl JobError {
     /// follower may follow again: there is a newer snapshot.
     #[must_use]
     pub fn is_left_behind(&self) -> bool {
-        let is_gone = |error: &io::Error| error.kind() == io::ErrorKind::NotFound;
-        match self {
-            JobError::State(StateError::Io { source, .. }) => is_gone(source),
-            JobError::Source(error) => match error.get_ref().and_then(|error| error.downcast_ref::<JournalError>()) {
-                Some(JournalError::Io { source, .. }) => is_gone(source),
-                Some(JournalError::Trimmed { .. }) => true,
-                _ => false,
-            },
-            _ => false,
-        }
+        let journal = match self {
+            JobError::State(StateError::Io { source, .. }) => return source.kind() == io::ErrorKind::NotFound,
+            JobError::Source(error) => error.get_ref().and_then(|error| error.downcast_ref::<JournalError>()),
+            JobError::Effects(error) => Some(error),
+            _ => None,
+        };
+        journal.is_some_and(JournalError::is_gone)
     }
 
     pub(super) fn holds_less((next, why): (SequenceNumber, String)) -> Self {
@@ -151,6 +151,7 @@ impl fmt::Display for JobError {
                  to keep it, name the dead letters at every start",
             ),
             JobError::Letters(error) => write!(f, "the dead letters: {error}"),
+            JobError::Effects(error) => write!(f, "the record of effects: {error}"),
             JobError::Source(error) => write!(f, "the source: {error}"),
             JobError::Sink(error) => write!(f, "the sink: {error}"),
             JobError::Run(error) => error.fmt(f),
@@ -165,7 +166,7 @@ impl error::Error for JobError {
             JobError::Corrupt { why, .. } => Some(why),
             JobError::Source(error) | JobError::Sink(error) => Some(error),
             JobError::Run(error) => error.source(),
-            JobError::Letters(error) => error.source(),
+            JobError::Letters(error) | JobError::Effects(error) => error.source(),
             JobError::OtherStates { .. }
             | JobError::OtherVersion { .. }
             | JobError::SinkHoldsLess { .. }

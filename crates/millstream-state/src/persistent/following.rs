@@ -1,25 +1,31 @@
 //! A service that follows the one of another process, to take its place.
 
-use super::serving::{Served, Waiting};
+use super::follower::{Ends, Follower};
 use super::{JobError, Persistent, Running};
 use crate::StateDir;
 use crate::effects::Effects;
-use crate::journal::{Journal, JournalOptions, once_released};
+use crate::journal::JournalOptions;
 use crate::resumable::{At, Behind, Recorded};
 use millstream_core::pipe::{Then, ToMaybe};
 use millstream_core::{Arrow, Item, KeepsClock, Maybe, Val};
 use millstream_exec::{Client, Edge, Lasting, Reception};
+use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
-use std::thread::sleep;
-use std::time::{Duration, Instant};
-
-/// The time between two looks at how far the stages are.
-pub(super) const LOOK: Duration = Duration::from_millis(1);
 
 impl Persistent {
     /// Whether all that it writes beside the journal can be left to the other process.
-    pub(super) fn can_follow(&self) -> bool {
+    fn can_follow(&self) -> bool {
         self.effects.iter().all(Effects::follows) && self.letters.is_none() && !self.redo
+    }
+
+    /// Reads the effects of the other process up to now. `false` if there is no snapshot to begin with.
+    pub(super) fn can_begin(&self) -> Result<bool, JobError> {
+        if !self.can_follow() {
+            return Err(JobError::CannotFollow);
+        }
+        self.effects.iter().try_for_each(Effects::begin_behind).map_err(JobError::Effects)?;
+        // Damaged snapshots are then reported while the other process still serves.
+        Ok(!self.dir.snapshots()?.is_empty())
     }
 
     /// Starts a service beside the process that has it, with a directory that was [opened to be read](StateDir::read):
@@ -68,138 +74,25 @@ impl Persistent {
         P: KeepsClock + Arrow<In = Val<Q>, Out: Edge<A>>,
         Then<P, ToMaybe<P::Out>>: Lasting + Arrow<In = Val<Q>, Out = Maybe<P::Out>>,
     {
-        if !self.can_follow() {
-            return Err(JobError::CannotFollow);
-        }
-        // Damaged snapshots are then reported while the other process still serves.
-        if self.dir.snapshots()?.is_empty() {
+        if !self.can_begin()? {
             return Ok(None);
         }
         let behind = Arc::new(Behind::default());
         let ends = Ends(behind.clone(), self.effects.clone());
-        let Served { reception, running, waiting } = self.served(stages, journal, Some(behind))?;
-        Ok(Some(Following { ends, running, reception, waiting, journal, to: None }))
+        let (reception, running) = self.served(stages, journal, Some(behind))?;
+        Ok(Some(Following { follower: Follower::new(ends, running), reception, journal }))
     }
 }
 
-/// A service that follows the one of another process: see [`Persistent::follow`]. Dropping it ends it, and changes
-/// nothing.
+/// A service that follows the one of another process: see [`Persistent::follow`]. Its [`Follower`] says how far it is.
+/// Dropping it ends it, and changes nothing.
 pub struct Following<Q: Item, A: Item> {
-    // The source ends before the run that waits for it.
-    ends: Ends,
-    running: Running<()>,
+    follower: Follower<()>,
     reception: Reception<Q, A>,
-    waiting: Arc<Waiting<A>>,
     journal: JournalOptions,
-    /// The goal of the wait, while one is under way.
-    to: Option<To>,
-}
-
-/// The number that the stages must reach.
-#[derive(Clone, Copy)]
-enum To {
-    /// The number that this look finds.
-    Look(u64),
-    Number(u64),
-}
-
-/// Ends the source, unless that has the journal's writer.
-/// And lets stages go that wait for the answers of effects.
-pub(super) struct Ends(pub(super) Arc<Behind>, pub(super) Vec<Effects>);
-
-impl Ends {
-    pub(super) fn over(&self) {
-        self.0.over();
-        self.1.iter().for_each(Effects::over);
-    }
-
-    /// Gives the effects and the source the writers of their journals, which the other process releases. Returns the
-    /// next number of the source's.
-    pub(super) fn take_journal(&self, dir: &StateDir, journal: JournalOptions) -> Result<u64, JobError> {
-        let failed = |error| JobError::Source(std::io::Error::other(error));
-        self.1.iter().try_for_each(|effects| effects.own(dir).map_err(failed))?;
-        let At { next, place, .. } = self.0.place();
-        let options = JournalOptions { at_least: next, ..journal };
-        // If damage is skipped, the whole journal is read again.
-        let place = place.filter(|_| !journal.skip_corrupt);
-        let opened = once_released(|| {
-            let (disk, path) = (dir.disk().clone(), dir.journal_dir());
-            Journal::open_behind(disk, path, options, dir.epoch(), place.clone())
-        });
-        let (writer, _) = opened.map_err(failed)?;
-        let there = writer.next_number();
-        self.0.give(writer);
-        Ok(there)
-    }
-}
-
-impl Drop for Ends {
-    fn drop(&mut self) {
-        self.over();
-    }
 }
 
 impl<Q: Recorded, A: Item + Clone> Following<Q, A> {
-    /// Waits, at most for this time, until the stages have reached the number up to which the journal was known to be
-    /// durable at the first call, or at the first call after a `true`. Returns `false` if they have not, or if the
-    /// follower is [over](Following::check).
-    pub fn catches_up(&mut self, within: Duration) -> bool {
-        let since = Instant::now();
-        loop {
-            let left = within.saturating_sub(since.elapsed());
-            let behind = &self.ends.0;
-            match *self.to.get_or_insert_with(|| To::Look(behind.next_look())) {
-                To::Look(look) => match behind.passed(look, left.min(10 * LOOK)) {
-                    Some(number) => self.to = Some(To::Number(number)),
-                    None if left.is_zero() || self.is_over() => return false,
-                    None => {}
-                },
-                To::Number(number) => {
-                    if self.reached() >= number {
-                        self.to = None;
-                        return true;
-                    }
-                    if left.is_zero() || self.is_over() {
-                        return false;
-                    }
-                    sleep(LOOK);
-                }
-            }
-        }
-    }
-
-    /// The number that the stages have reached.
-    #[must_use]
-    pub fn reached(&self) -> u64 {
-        self.waiting.reached().max(self.running.began())
-    }
-
-    fn is_over(&self) -> bool {
-        if self.waiting.is_over() {
-            // A source that waits does not see that a stage has failed.
-            self.ends.over();
-        }
-        self.running.handle().is_finished()
-    }
-
-    /// Returns the follower, if it still follows.
-    ///
-    /// # Errors
-    ///
-    /// If it is over: a stage has failed, or the next files are damaged, or gone
-    /// ([`is_left_behind`](JobError::is_left_behind)).
-    pub fn check(self) -> Result<Self, JobError> {
-        if !self.is_over() {
-            return Ok(self);
-        }
-        let Following { ends, running, .. } = self;
-        drop(ends);
-        match running.wait() {
-            Err(error) => Err(error),
-            Ok(_) => Err(JobError::Source(std::io::Error::other("it has ended"))),
-        }
-    }
-
     /// Takes over the directory, which the other process has released: processes the requests that the journal has
     /// received since, and then those of its clients. This takes the time of those requests, and not that of the whole
     /// state. The run [began](Running::began) at the number of the first request that is its own.
@@ -209,10 +102,11 @@ impl<Q: Recorded, A: Item + Clone> Following<Q, A> {
     ///
     /// # Errors
     ///
-    /// As [`check`](Following::check), and if the journal cannot be opened: it ends before a number that was read, for
-    /// example.
+    /// As [`check`](Follower::check), and if the journal cannot be opened: it ends before a number that was read, for
+    /// example. A start at the newest snapshot may still go on.
     pub fn own(self, dir: StateDir) -> Result<(Client<Q, A>, Running<()>), JobError> {
-        let Following { ends, running, reception, journal, .. } = self.check()?;
+        self.check()?;
+        let Following { follower: Follower { ends, running, .. }, reception, journal } = self;
         let At { next, passed, .. } = ends.0.place();
         let there = ends.take_journal(&dir, journal).inspect_err(|_| ends.over())?;
         let client = reception.client(running.handle());
@@ -221,8 +115,22 @@ impl<Q: Recorded, A: Item + Clone> Following<Q, A> {
     }
 }
 
+impl<Q: Item, A: Item> Deref for Following<Q, A> {
+    type Target = Follower<()>;
+
+    fn deref(&self) -> &Follower<()> {
+        &self.follower
+    }
+}
+
+impl<Q: Item, A: Item> DerefMut for Following<Q, A> {
+    fn deref_mut(&mut self) -> &mut Follower<()> {
+        &mut self.follower
+    }
+}
+
 impl<Q: Item, A: Item> std::fmt::Debug for Following<Q, A> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Following").field("reached", &self.waiting.reached()).finish_non_exhaustive()
+        self.follower.fmt(f)
     }
 }

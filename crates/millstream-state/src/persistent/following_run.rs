@@ -1,6 +1,6 @@
 //! A run that follows that of another process, to take its place.
 
-use super::following::{Ends, LOOK};
+use super::follower::{Ends, Follower, LOOK};
 use super::later::{NotYet, Place};
 use super::offers::Stores;
 use super::{JobError, Persistent, Running};
@@ -8,11 +8,11 @@ use crate::claims::{ClaimingSink, OutputOf};
 use crate::resumable::{At, Behind};
 use crate::{Resumable, StateDir};
 use millstream_core::{Arrow, Item, SequenceNumber, Shape, Val};
-use millstream_exec::{Lasting, RunError};
+use millstream_exec::Lasting;
 use std::fmt;
+use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
-use std::thread::{Builder, sleep};
+use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 /// The source has given out its values this long before all stages have them, unless it has lost some.
@@ -86,10 +86,7 @@ impl Persistent {
         X: Resumable<T>,
         K: ClaimingSink<P::Out>,
     {
-        if !self.can_follow() {
-            return Err(JobError::CannotFollow);
-        }
-        if self.dir.snapshots()?.is_empty() {
+        if !self.can_begin()? {
             return Ok(None);
         }
         let behind = Arc::new(Behind::held());
@@ -102,110 +99,19 @@ impl Persistent {
         let place = Place::default();
         let not_yet = NotYet::<P::Out, K>::at(place.clone());
         let running = self.start_as(pipeline, source, not_yet, Arc::new(Stores::of_follower()))?;
-        let reached = running.began();
-        Ok(Some(FollowingRun { ends, running, sink, place, goal: None, reached }))
+        Ok(Some(FollowingRun { follower: Follower::new(ends, running), sink, place }))
     }
 }
 
-/// A run that follows that of another process: see [`Persistent::follow_run`]. Dropping it ends it, and changes
-/// nothing.
+/// A run that follows that of another process: see [`Persistent::follow_run`]. Its [`Follower`] says how far it is.
+/// Dropping it ends it, and changes nothing.
 pub struct FollowingRun<A: Shape, K: ClaimingSink<A>> {
-    // The source ends before the run that waits for it.
-    ends: Ends,
-    running: Running<OutputOf<A, K>>,
+    follower: Follower<OutputOf<A, K>>,
     sink: K,
     place: Place<K::Open>,
-    /// The goal of the wait, while one is under way.
-    goal: Option<Goal>,
-    /// The number that all stages have reached.
-    reached: u64,
-}
-
-/// What the stages must reach.
-enum Goal {
-    /// The number that this look of the source finds.
-    Look(u64),
-    /// This number, and the number at which the next mark has passed all stages.
-    Mark(u64, Receiver<u64>),
 }
 
 impl<A: Shape, K: ClaimingSink<A>> FollowingRun<A, K> {
-    /// Waits, at most for this time, until all stages have reached the number up to which the journal was known to be
-    /// durable at the first call, or at the first call after a `true`. Returns `false` if they have not, or if the
-    /// follower is [over](FollowingRun::check).
-    pub fn catches_up(&mut self, within: Duration) -> bool {
-        let since = Instant::now();
-        loop {
-            let left = within.saturating_sub(since.elapsed());
-            let behind = &self.ends.0;
-            match self.goal.get_or_insert_with(|| Goal::Look(behind.next_look())) {
-                Goal::Look(look) => match behind.passed(*look, left.min(10 * LOOK)) {
-                    Some(number) => self.goal = Some(Goal::Mark(number, self.marked())),
-                    None if left.is_zero() || self.is_over() => return false,
-                    None => {}
-                },
-                Goal::Mark(number, marked) => match marked.recv_timeout(left.min(10 * LOOK)) {
-                    Ok(at) => {
-                        self.reached = at;
-                        if at >= *number {
-                            self.goal = None;
-                            return true;
-                        }
-                        self.goal = Some(Goal::Mark(*number, self.marked()));
-                    }
-                    Err(RecvTimeoutError::Timeout) if !left.is_zero() => {}
-                    Err(_) => {
-                        self.is_over();
-                        return false;
-                    }
-                },
-            }
-        }
-    }
-
-    /// Receives the number of a mark, once that has passed all stages.
-    fn marked(&self) -> Receiver<u64> {
-        let (say, said) = sync_channel(1);
-        let snapshotter = self.running.handle().snapshotter();
-        let waits = move || snapshotter.cut().map(|(SequenceNumber(at), _)| say.send(at));
-        // If no thread can be started, the follower does not catch up.
-        drop(Builder::new().name("follows".to_owned()).spawn(waits));
-        said
-    }
-
-    /// The number that all stages had reached at the last [`catches_up`](FollowingRun::catches_up).
-    #[must_use]
-    pub fn reached(&self) -> u64 {
-        self.reached
-    }
-
-    fn is_over(&self) -> bool {
-        let is_over = self.running.handle().failure().is_some() || self.running.handle().is_finished();
-        if is_over {
-            // A source that waits, or a stage that waits for an answer, does not see that another stage has failed.
-            self.ends.over();
-        }
-        self.running.handle().is_finished()
-    }
-
-    /// Returns the follower, if it still follows.
-    ///
-    /// # Errors
-    ///
-    /// If it is over: a stage has failed, or the next files are damaged, or gone
-    /// ([`is_left_behind`](JobError::is_left_behind)).
-    pub fn check(self) -> Result<Self, JobError> {
-        if !self.is_over() {
-            return Ok(self);
-        }
-        let FollowingRun { ends, running, .. } = self;
-        drop(ends);
-        match running.join() {
-            (.., Some(error)) => Err(JobError::Source(error)),
-            (ended, ..) => Err(JobError::Run(ended.failure.unwrap_or(RunError::Spawn("it has ended".to_owned())))),
-        }
-    }
-
     /// Takes over the directory, which the other process has released: reads the values that the journal has received
     /// since, as soon as the old source has ended, opens the sink where that process has
     /// [left](crate::Storer::retire) it, and goes on with live values.
@@ -215,18 +121,18 @@ impl<A: Shape, K: ClaimingSink<A>> FollowingRun<A, K> {
     /// # Errors
     ///
     /// [`JobError::OtherEnd`] if the other process has not said where it stopped, or this run, of another version, has
-    /// other numbers there; as [`check`](FollowingRun::check); and if the journal or the sink cannot be opened. The
+    /// other numbers there; as [`check`](Follower::check); and if the journal or the sink cannot be opened. The
     /// directory and the journal are free again then: a start at the newest snapshot may still go on.
     pub fn own(self, dir: StateDir) -> Result<Running<OutputOf<A, K>>, JobError> {
-        let this = self.check()?;
-        match this.taken(&dir) {
+        self.check()?;
+        let taken = self.taken(&dir);
+        let Follower { ends, mut running, .. } = self.follower;
+        match taken {
             Ok((at, replayed)) => {
-                let FollowingRun { ends, running, .. } = this;
                 ends.0.release();
                 running.own(dir, at, replayed)
             }
             Err(error) => {
-                let FollowingRun { ends, mut running, .. } = this;
                 running.stopper().stop_now();
                 drop(ends);
                 running.let_go();
@@ -266,8 +172,22 @@ impl<A: Shape, K: ClaimingSink<A>> FollowingRun<A, K> {
     }
 }
 
+impl<A: Shape, K: ClaimingSink<A>> Deref for FollowingRun<A, K> {
+    type Target = Follower<OutputOf<A, K>>;
+
+    fn deref(&self) -> &Self::Target {
+        &self.follower
+    }
+}
+
+impl<A: Shape, K: ClaimingSink<A>> DerefMut for FollowingRun<A, K> {
+    fn deref_mut(&mut self) -> &mut Self::Target {
+        &mut self.follower
+    }
+}
+
 impl<A: Shape, K: ClaimingSink<A>> fmt::Debug for FollowingRun<A, K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("FollowingRun").field("reached", &self.reached).finish_non_exhaustive()
+        self.follower.fmt(f)
     }
 }

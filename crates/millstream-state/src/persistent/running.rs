@@ -138,6 +138,12 @@ impl<O: Send + 'static> Running<O> {
         self.began
     }
 
+    /// The error that has ended the source early.
+    #[cfg(feature = "service")]
+    pub(super) fn source_failure(&self) -> Option<io::Error> {
+        self.source.failure()
+    }
+
     /// The claims of the sink.
     #[cfg(feature = "service")]
     pub(super) fn claimed(&self) -> Claimed {

@@ -12,7 +12,6 @@ use serde_json::Value;
 use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::io;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -59,7 +58,7 @@ impl Persistent {
         P: KeepsClock + Arrow<In = Val<Q>, Out: Edge<A>>,
         Then<P, ToMaybe<P::Out>>: Lasting + Arrow<In = Val<Q>, Out = Maybe<P::Out>>,
     {
-        let Served { reception, running, .. } = self.served(stages, journal, None)?;
+        let (reception, running) = self.served(stages, journal, None)?;
         let client = reception.client(running.handle());
         Ok((client, running))
     }
@@ -70,7 +69,7 @@ impl Persistent {
         stages: P,
         journal: JournalOptions,
         behind: Option<Arc<Behind>>,
-    ) -> Result<Served<Q, A>, JobError>
+    ) -> Result<(Reception<Q, A>, Running<()>), JobError>
     where
         Q: Recorded,
         A: Item + Clone,
@@ -86,17 +85,10 @@ impl Persistent {
         if let Some(behind) = behind {
             requests = requests.following(behind);
         }
-        let running = self.start_as(&stages.maybe(), requests, Answers(waiting.clone()), stores)?;
+        let running = self.start_as(&stages.maybe(), requests, Answers(waiting), stores)?;
         let running = running.closed_by(move || closer.iter().for_each(|closer| closer.close()));
-        Ok(Served { reception, running, waiting })
+        Ok((reception, running))
     }
-}
-
-/// The run of a service, and its ends.
-pub(super) struct Served<Q: Item, A: Item> {
-    pub(super) reception: Reception<Q, A>,
-    pub(super) running: Running<()>,
-    pub(super) waiting: Arc<Waiting<A>>,
 }
 
 /// How long it may take until the source notices that the run is over.
@@ -107,26 +99,19 @@ type Replies<A> = VecDeque<(u64, Reply<A>)>;
 
 /// The replies of the requests under way; none when the run is over.
 #[derive(Debug)]
-pub(super) struct Waiting<A> {
+struct Waiting<A> {
     replies: Mutex<Option<Replies<A>>>,
-    /// The number after the last one that the sink has.
-    reached: AtomicU64,
 }
 
 impl<A> Default for Waiting<A> {
     fn default() -> Self {
-        Waiting { replies: Mutex::new(Some(VecDeque::new())), reached: AtomicU64::new(0) }
+        Waiting { replies: Mutex::new(Some(VecDeque::new())) }
     }
 }
 
 impl<A> Waiting<A> {
     fn lock(&self) -> MutexGuard<'_, Option<Replies<A>>> {
         self.replies.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// The number up to which the sink has all answers of this run.
-    pub(super) fn reached(&self) -> u64 {
-        self.reached.load(Ordering::Acquire)
     }
 
     /// Numbers increase. If the run is over, the replies are dropped, which tells their callers.
@@ -143,7 +128,7 @@ impl<A> Waiting<A> {
         waiting.pop_front_if(|(next, _)| *next == number).map(|(_, reply)| reply)
     }
 
-    pub(super) fn is_over(&self) -> bool {
+    fn is_over(&self) -> bool {
         self.lock().is_none()
     }
 }
@@ -210,7 +195,6 @@ impl<A: Item + Clone, F: for<'a> Shape<Ref<'a> = &'a A>> Sink<Maybe<F>> for Answ
         if let Some(reply) = self.0.take(number.0) {
             reply.send(answer.cloned());
         }
-        self.0.reached.store(number.0 + 1, Ordering::Release);
         Ok(())
     }
 

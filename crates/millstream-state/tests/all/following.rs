@@ -241,9 +241,8 @@ fn a_follower_reports_that_it_was_left_behind_and_can_follow_again() {
         assert!(since.elapsed() < PATIENCE);
         // It may still have read what it had open.
         following.catches_up(Duration::from_millis(10));
-        match following.check() {
-            Ok(still) => following = still,
-            Err(error) => break error,
+        if let Err(error) = following.check() {
+            break error;
         }
     };
     assert!(left.is_left_behind(), "{left}");

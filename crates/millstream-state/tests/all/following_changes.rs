@@ -187,3 +187,38 @@ fn another_version_follows_and_stores_nothing_of_its_own_before_its_first_reques
     assert_eq!(pay(&client, 1), 1000 * (100 + 6) + 17);
     end((client, running));
 }
+
+/// A request that was accepted is answered and recorded before the directory is free: the next process has it.
+#[test]
+fn what_a_process_answers_is_recorded_before_it_lets_go() {
+    let (_home, dir) = home();
+    let slow = pipeline::<Paid>().map(|paid| {
+        std::thread::sleep(Duration::from_millis(1));
+        paid.0
+    });
+    let rings = Persistent::new(Rings::new().ring(2), StateDir::open(&dir, "sum").unwrap());
+    let slow = slow.named("slow").scan(0, add).named("sum");
+    let (client, mut running) = rings.serve(slow, JournalOptions::default()).unwrap();
+    let answered = Arc::new(AtomicU64::new(0));
+    let callers: Vec<_> = (0..8)
+        .map(|_| {
+            let (client, answered) = (client.clone(), answered.clone());
+            std::thread::spawn(move || {
+                while client.call_blocking(Paid(1)).is_ok() {
+                    answered.fetch_add(1, Ordering::SeqCst);
+                }
+            })
+        })
+        .collect();
+    // Some wait in front of it then.
+    while answered.load(Ordering::SeqCst) < 20 {
+        std::thread::yield_now();
+    }
+    running.close();
+    running.let_go();
+    let (next, serves) = serve(&dir, JournalOptions::default());
+    callers.into_iter().for_each(|caller| caller.join().unwrap());
+    assert_eq!(pay(&next, 1), answered.load(Ordering::SeqCst) + 1);
+    end((client, running));
+    end((next, serves));
+}

@@ -100,9 +100,10 @@ fn followed(dir: &Path, busy: &Arc<Busy>) -> Result<Following<Paid, u64>, JobErr
     let mut following = job(state).follow(sums, SMALL)?.expect("there was a snapshot all the time");
     while !busy.is_over() || !following.catches_up(PATIENCE) {
         following.catches_up(PATIENCE);
-        following = following.check()?;
+        following.check()?;
     }
-    following.check()
+    following.check()?;
+    Ok(following)
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use crate::following::{PATIENCE, files, home};
 use millstream::io::{FileSink, FileSinkOptions, Position};
 use millstream::prelude::*;
-use millstream_state::journal::JournalOptions;
+use millstream_state::journal::{Fsync, JournalOptions};
 use millstream_state::{Cadence, FollowingRun, JobError, Persistent, Running, StateDir, journaled};
 use std::fs;
 use std::io::Write;
@@ -47,10 +47,14 @@ fn sink(dir: &Path) -> FileSinkOptions {
 }
 
 fn start(dir: &Path) -> Run<Running<Position>> {
+    start_with(dir, small())
+}
+
+fn start_with(dir: &Path, journal: JournalOptions) -> Run<Running<Position>> {
     let since = Instant::now();
     loop {
         let ((sender, lines), state) = (channel(), open(dir));
-        let live = journaled(&state, small(), || lines);
+        let live = journaled(&state, journal, || lines);
         match job(state).start(&counted!("count"), live, sink(dir)) {
             // The source of the run before ends a little after it.
             Err(JobError::Source(_)) if since.elapsed() < PATIENCE => sleep(Duration::from_millis(1)),
@@ -59,17 +63,25 @@ fn start(dir: &Path) -> Run<Running<Position>> {
     }
 }
 
-fn live(state: &StateDir, lines: Receiver<String>) -> impl millstream_state::Resumable<String> + use<> {
+fn live(
+    state: &StateDir,
+    journal: JournalOptions,
+    lines: Receiver<String>,
+) -> impl millstream_state::Resumable<String> + use<> {
     assert!(state.is_followed());
-    journaled(state, small(), || lines)
+    journaled(state, journal, || lines)
 }
 
 type Beside = FollowingRun<Val<String>, FileSinkOptions>;
 
 fn follow(dir: &Path) -> Run<Beside> {
+    follow_with(dir, small())
+}
+
+fn follow_with(dir: &Path, journal: JournalOptions) -> Run<Beside> {
     let (sender, lines) = channel();
     let beside = job(StateDir::read(dir).unwrap());
-    let following = beside.follow_run(&counted!("count"), |state| live(state, lines), sink(dir));
+    let following = beside.follow_run(&counted!("count"), |state| live(state, journal, lines), sink(dir));
     (sender, following.unwrap().unwrap())
 }
 
@@ -188,7 +200,7 @@ fn a_version_with_other_numbers_does_not_go_on_in_the_middle_of_the_output() {
     send(&present.0, 0..10);
     let twice = counted!("count").flat_map(|line| [line.clone(), line.clone()]).named("twice");
     let (sender, lines) = channel();
-    let beside = job(StateDir::read(&dir).unwrap()).follow_run(&twice, |state| live(state, lines), sink(&dir));
+    let beside = job(StateDir::read(&dir).unwrap()).follow_run(&twice, |state| live(state, small(), lines), sink(&dir));
     let mut following = beside.unwrap().unwrap();
     assert!(following.catches_up(PATIENCE));
     retires(present, 10);
@@ -242,4 +254,26 @@ fn a_source_without_a_journal_is_not_followed() {
     job(open(&dir)).run(&numbers, again(), sink(&dir)).unwrap();
     let refused = job(StateDir::read(&dir).unwrap()).follow_run(&numbers, |_| again(), sink(&dir));
     assert!(matches!(refused, Err(JobError::CannotFollow)), "{refused:?}");
+}
+
+/// Live values that are there before the run has the directory and the sink wait for that.
+#[test]
+fn live_values_begin_when_the_sink_is_open() {
+    let (_home, dir) = home();
+    // They would come at once.
+    let journal = JournalOptions { fsync: Fsync::Never, ..JournalOptions::default() };
+    let (mut lines, mut present) = (0, start_with(&dir, journal));
+    for _ in 0..5 {
+        send(&present.0, lines..lines + 100);
+        lines += 100;
+        let (sender, following) = follow_with(&dir, journal);
+        send(&sender, lines..lines + 1000);
+        retires(present, lines);
+        let running = following.own(open(&dir)).unwrap();
+        assert_eq!(running.began(), lines);
+        lines += 1000;
+        present = (sender, running);
+    }
+    end(present);
+    assert_eq!(fs::read_to_string(out(&dir)).unwrap(), expected(lines));
 }

@@ -68,12 +68,7 @@ impl Client {
     fn once(&mut self, request: &str, sent: &mut u64) -> io::Result<(u16, String)> {
         let mut connection = match self.connection.take() {
             Some(connection) => connection,
-            None => {
-                let stream = TcpStream::connect(self.address)?;
-                stream.set_read_timeout(Some(Duration::from_secs(20)))?;
-                stream.set_nodelay(true)?;
-                BufReader::new(stream)
-            }
+            None => http::connect(self.address, Duration::from_secs(20))?,
         };
         connection.get_mut().write_all(request.as_bytes())?;
         *sent += 1;

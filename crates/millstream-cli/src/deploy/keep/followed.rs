@@ -1,30 +1,16 @@
 //! A run with a state that follows the one of the process from which it takes over.
 
-use super::super::serve::{Followed, Follows};
+use super::super::serve::Followed;
 use super::super::{Failed, Runs};
 use super::begun::Begun;
 use super::taken::Taken;
 use crate::config::Keep;
-use millstream_core::{Arrow, Item, Shape, Val};
+use millstream_core::{Arrow, Item, Val};
 use millstream_exec::Lasting;
 use millstream_state::claims::OutputOf;
-use millstream_state::{ClaimingSink, FollowingRun, JobError, Resumable, StateDir};
+use millstream_state::{ClaimingSink, JobError, Resumable, StateDir};
 use serde_json::Value;
-use std::time::{Duration, Instant};
-
-impl<A: Shape, K: ClaimingSink<A>> Follows for FollowingRun<A, K> {
-    fn catches_up(&mut self, within: Duration) -> bool {
-        self.catches_up(within)
-    }
-
-    fn check(self) -> Result<Self, JobError> {
-        self.check()
-    }
-
-    fn reached(&self) -> u64 {
-        self.reached()
-    }
-}
+use std::time::Instant;
 
 impl Runs {
     /// Whether the next run follows another process: its source can, and the directory is that of this program.
@@ -54,12 +40,12 @@ impl Runs {
     {
         let since = Instant::now();
         let beside = self.persistent(keep, StateDir::read(&keep.dir).map_err(JobError::State)?, job);
-        let following = match beside.follow_run(pipeline, source, into) {
+        let mut following = match beside.follow_run(pipeline, source, into) {
             Ok(Some(following)) => following,
             Ok(None) | Err(JobError::CannotFollow) => return Err(Failed::Restores),
             Err(error) => return Err(behind(error)),
         };
-        let following = self.catch_up(following).map_err(|_| Failed::Interrupted)?.map_err(behind)?;
+        self.catch_up(&mut following).map_err(|_| Failed::Interrupted)?.map_err(behind)?;
         let (took, asked) = (since.elapsed(), Instant::now());
         let clients = self.clients();
         match clients.ask(&keep.dir) {

@@ -7,11 +7,11 @@ use super::{FollowingOf, LOOK, Refused, Serves, Serving, Started, doing};
 use crate::config::Keep;
 use crate::message::quoted;
 use crate::outcome::Outcome;
-use millstream_core::{AnyEdge, Item};
+use millstream_core::AnyEdge;
 use millstream_exec::BoxShape;
 use millstream_net::http::Server;
 use millstream_net::http::hand_over::{self, HandOverError, HandedOver, Offer, Predecessor, Settled, Successor};
-use millstream_state::{Following, JobError, Recorded, StateDir, StateError};
+use millstream_state::{Follower, JobError, StateDir, StateError};
 use std::time::{Duration, Instant};
 
 /// The time limit for the old process to answer open requests, and let its state go.
@@ -53,27 +53,6 @@ type Offered = (Option<Offer>, Option<TookOver>);
 
 /// A service that another process has now, that process's name, and how long clients waited for it.
 pub(in crate::deploy) type Away = (HandedOver, String, Duration);
-
-/// A run that follows that of another process.
-pub(in crate::deploy) trait Follows: Sized {
-    fn catches_up(&mut self, within: Duration) -> bool;
-    fn check(self) -> Result<Self, JobError>;
-    fn reached(&self) -> u64;
-}
-
-impl<Q: Recorded, A: Item + Clone> Follows for Following<Q, A> {
-    fn catches_up(&mut self, within: Duration) -> bool {
-        self.catches_up(within)
-    }
-
-    fn check(self) -> Result<Self, JobError> {
-        self.check()
-    }
-
-    fn reached(&self) -> u64 {
-        self.reached()
-    }
-}
 
 impl Runs {
     /// Starts the run. If this process is to take over, the run begins where the old process's ended.
@@ -132,7 +111,7 @@ impl Runs {
         let mut left_behind = 0;
         loop {
             let followed = match self.beside(service, keep) {
-                Ok(Some(following)) => self.catch_up(following)?,
+                Ok(Some(mut following)) => self.catch_up(&mut following)?.map(|()| following),
                 Ok(None) => return Ok(Ok(None)),
                 Err(error) => Err(error),
             };
@@ -152,27 +131,29 @@ impl Runs {
 
     /// Follows until the rest takes little time to read. If the other process is fast, follows until a round takes no
     /// less time than the one before.
-    pub(in crate::deploy) fn catch_up<F: Follows>(&self, mut following: F) -> Result<Result<F, JobError>, Refused> {
+    pub(in crate::deploy) fn catch_up<O: Send>(
+        &self,
+        follower: &mut Follower<O>,
+    ) -> Result<Result<(), JobError>, Refused> {
         let (since, mut last, mut said) = (Instant::now(), Duration::MAX, false);
         loop {
             let round = Instant::now();
-            while !following.catches_up(LOOK) {
-                following = match following.check() {
-                    Ok(following) => following,
-                    Err(error) => return Ok(Err(error)),
-                };
+            while !follower.catches_up(LOOK) {
+                if let Err(error) = follower.check() {
+                    return Ok(Err(error));
+                }
                 if let Some(signal) = self.interrupts.first() {
                     let why = "--take-over: interrupted before the take-over".to_owned();
                     return Err((why, Outcome::Interrupted(signal)));
                 }
                 if !said && since.elapsed() > SAID_AFTER {
                     said = true;
-                    self.say(&format!("--take-over: following the other process, at number {}", following.reached()));
+                    self.say(&format!("--take-over: following the other process, at number {}", follower.reached()));
                 }
             }
             let took = round.elapsed();
             if took < CLOSE || took >= last {
-                return Ok(Ok(following));
+                return Ok(Ok(()));
             }
             last = took;
         }

@@ -75,7 +75,8 @@ fn more_shards_than_cores_wait_at_once() {
     run.wait().unwrap();
 }
 
-/// A stage that is busy gets more shards, and fewer once it has less to do.
+/// A stage that is busy gets more shards, and fewer once it has less to do. Then nothing changes: no decision is taken
+/// back while its load stays the same.
 #[test]
 fn an_elastic_run_follows_its_load() {
     let (sender, receiver) = source::channel(64);
@@ -83,26 +84,33 @@ fn an_elastic_run_follows_its_load() {
     let elastic = Elastic::of("work", 1..=2).window(Duration::from_millis(40));
     let elastic = run.elastic(elastic, naps).unwrap();
     let until = Instant::now() + Duration::from_secs(60);
-    let mut n = 0;
-    let mut wait = |wanted: usize, pause: Duration| {
+    let sent = std::cell::Cell::new(0);
+    let send = |pause| {
+        sender.send(sent.replace(sent.get() + 1)).unwrap();
+        std::thread::sleep(pause);
+    };
+    let wait = |wanted: usize, pause: Duration| {
         while run.changes().len() < wanted {
             assert!(Instant::now() < until, "{:?}", run.changes());
-            sender.send(n).unwrap();
-            n += 1;
-            std::thread::sleep(pause);
+            send(pause);
         }
     };
     wait(1, Duration::ZERO);
+    // It is busy all the time, for some thirty windows.
+    (0..4000).for_each(|_| send(Duration::ZERO));
     wait(2, Duration::from_millis(20));
-    let sent = n;
+    (0..60).for_each(|_| send(Duration::from_millis(20)));
     elastic.finish().unwrap();
     drop(sender);
     let (last, report) = run.wait().unwrap();
-    assert_eq!(last, Some(sent - 1));
+    assert_eq!(last, Some(sent.get() - 1));
+    assert_eq!(report.changes.len(), 2, "{:?}", report.decisions);
     let reasons: Vec<_> = report.changes.iter().filter_map(|change| change.reason.as_deref()).collect();
     assert!(reasons[0].starts_with("`work` gets 2 shards instead of 1: its input is full for"), "{reasons:?}");
     assert!(reasons[1].starts_with("`work` gets 1 shard instead of 2: "), "{reasons:?}");
     for reason in reasons {
         assert!(report.decisions.iter().any(|decision| decision.starts_with(reason)), "{:?}", report.decisions);
     }
+    // What each of them has cost is beside what it was for.
+    assert!(report.changes.iter().all(|change| change.pauses.iter().any(|pause| pause.stage == "work")));
 }

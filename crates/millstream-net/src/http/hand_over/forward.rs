@@ -2,6 +2,7 @@
 
 use super::link::FORWARDED;
 use super::response::Answering;
+use crate::http::refusal::Arrived;
 use crate::http::{Refusal, body};
 use axum::body::{Body, HttpBody};
 use axum::extract::Request;
@@ -32,10 +33,12 @@ const OF_ONE_CONNECTION: [HeaderName; 8] = [
 /// The response of the process behind the door. It closes the client's connection, so that the client's next connection
 /// reaches the other process.
 pub(in crate::http) async fn forward(request: Request, door: &Door, peer: SocketAddr) -> Response {
-    let mut response = match answer(request, door, peer).await {
-        Ok(response) => response,
-        Err(refusal) => refusal.into_response(),
-    };
+    let answered = answer(request, door, peer).await;
+    let arrived = matches!(answered, Ok(_) | Err(Refusal::Ended));
+    let mut response = answered.unwrap_or_else(IntoResponse::into_response);
+    if arrived {
+        response.extensions_mut().insert(Arrived);
+    }
     response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
     response
 }
