@@ -345,9 +345,14 @@ struct Gather<U> {
 
 impl<U> Gather<U> {
     fn show(&mut self) {
+        if self.own.is_empty() {
+            return;
+        }
         let mut shared = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
         if shared.is_empty() {
-            std::mem::swap(&mut *shared, &mut self.own);
+            // The next batch is probably as large: a buffer that grows is copied several times.
+            let next = Vec::with_capacity(self.own.len());
+            *shared = std::mem::replace(&mut self.own, next);
         } else {
             shared.append(&mut self.own);
         }
