@@ -25,7 +25,7 @@ use futures_util::future::join_all;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::future::Future;
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::task::Wake;
 use std::time::Duration;
 use tokio::io::AsyncReadExt;
@@ -59,21 +59,41 @@ pub struct JetStream {
 /// A bell that rings when an entry or an answer has come.
 #[derive(Debug, Default)]
 struct Bell {
-    rung: Mutex<bool>,
+    heard: Mutex<Heard>,
     rings: Condvar,
 }
 
+#[derive(Debug, Default)]
+struct Heard {
+    /// Whether it has rung since the last wait.
+    rung: bool,
+    /// How many threads wait: a condition variable asks the system to wake threads even if there are none.
+    waiting: usize,
+}
+
 impl Bell {
+    fn heard(&self) -> MutexGuard<'_, Heard> {
+        self.heard.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn ring(&self) {
-        *self.rung.lock().unwrap_or_else(PoisonError::into_inner) = true;
-        self.rings.notify_all();
+        let mut heard = self.heard();
+        let wakes = heard.waiting > 0 && !heard.rung;
+        heard.rung = true;
+        drop(heard);
+        if wakes {
+            self.rings.notify_all();
+        }
     }
 
     /// Waits until it has rung since the last wait.
     fn wait(&self, most: Duration) {
-        let rung = self.rung.lock().unwrap_or_else(PoisonError::into_inner);
-        let waited = self.rings.wait_timeout_while(rung, most, |rung| !*rung);
-        *waited.unwrap_or_else(PoisonError::into_inner).0 = false;
+        let mut heard = self.heard();
+        heard.waiting += 1;
+        let waited = self.rings.wait_timeout_while(heard, most, |heard| !heard.rung);
+        let mut heard = waited.unwrap_or_else(PoisonError::into_inner).0;
+        heard.waiting -= 1;
+        heard.rung = false;
     }
 }
 

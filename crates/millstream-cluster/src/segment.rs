@@ -281,8 +281,8 @@ impl<T: millstream_core::Item, U, R: SegmentRunner> RingsRun<T, U, R> {
         let mut gathered = self.gathered.lock().unwrap_or_else(PoisonError::into_inner);
         // What is behind the mark belongs to batches after this one, and END's value has its number.
         let values = if end { gathered.len() } else { gathered.partition_point(|(number, _)| *number < next.0) };
-        let behind = gathered.split_off(values);
-        let values = std::mem::replace(&mut *gathered, behind);
+        // The buffer stays with the sink, whose thread would wait at the allocator for this one, and this one for it.
+        let values = gathered.drain(..values).collect();
         let first = std::mem::replace(&mut self.first, next);
         Ok(Batch { first: first.0, next: next.0, end, generation: 0, values })
     }
@@ -350,9 +350,8 @@ impl<U> Gather<U> {
         }
         let mut shared = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
         if shared.is_empty() {
-            // The next batch is probably as large: a buffer that grows is copied several times.
-            let next = Vec::with_capacity(self.own.len());
-            *shared = std::mem::replace(&mut self.own, next);
+            // The buffers change places, and stay allocated.
+            std::mem::swap(&mut *shared, &mut self.own);
         } else {
             shared.append(&mut self.own);
         }
