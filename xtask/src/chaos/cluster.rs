@@ -1,5 +1,6 @@
 //! Kills and stops the workers, the feed and the servers of a word count on three servers, and starts them again.
 
+mod hits;
 mod servers;
 mod text;
 mod watch;
@@ -7,6 +8,7 @@ mod watch;
 use super::{Args, Random};
 use crate::cmd::{Cmd, Result, failure, target_dir};
 use crate::nats;
+use hits::{Hit, Hits};
 use servers::Servers;
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -134,9 +136,11 @@ pub(super) fn run(args: &Args) -> Result {
     let mut servers = Servers::start(&nats, &home)?;
     let url = servers.url();
     let of = ["--nats", &url, "--app", "words"];
-    let apply = ["cluster", "apply", "words", "--replicas", "3", "--copies", "3"];
+    // The edges have room for a part of the text: they are full, and the feed is there, while workers are killed.
+    let apply = ["cluster", "apply", "words", "--replicas", "3", "--copies", "3", "--capacity", "256"];
     Process::start(&millstream, &[&apply[..], &of].concat(), None)?.ends(Instant::now() + ELECTION * 4)?;
-    let mut read = Process::start(&millstream, &[&["cluster", "read"], &of[..]].concat(), Some(output.clone()))?;
+    let mut read =
+        Process::start(&millstream, &[&["cluster", "read", "--trim"], &of[..]].concat(), Some(output.clone()))?;
     let mut workers = Vec::new();
     for _ in 0..3 {
         workers.push(Process::start(&millstream, &[&["worker", "--quiet", "--workers", "1"], &of[..]].concat(), None)?);
@@ -201,37 +205,36 @@ fn disturb(
     progress: &Progress,
 ) -> Result<Done> {
     let (mut random, mut done) = (Random(args.seed), Done::default());
-    let mut quiet_until = Instant::now();
+    let (mut hits, mut quiet_until) = (Hits::new(args.kills, &mut random), Instant::now());
     for kill in 0..args.kills {
         // Nothing is laid in the last tenth, which a pause may outlast.
         progress.waits((kill * 900 + random.below(900)) / args.kills, read)?;
         let pause = Duration::from_millis(random.below(PAUSE));
         done.late += u32::from(read.is_over()?);
         let who = random.below(3) as usize;
-        match random.below(10) {
-            0 if Instant::now() > quiet_until => {
+        match hits.next(Instant::now() > quiet_until, &mut random) {
+            Hit::KillsServer => {
                 servers.kill_and_start(who, pause)?;
-                quiet_until = Instant::now() + ELECTION;
                 done.servers += 1;
+                quiet_until = Instant::now() + ELECTION;
             }
-            // A machine dies, with all that runs there.
-            1 if Instant::now() > quiet_until => {
+            Hit::KillsMachine => {
                 servers.kill(who)?;
                 workers[who].kill_and_start(pause)?;
                 servers.start_again(who)?;
-                quiet_until = Instant::now() + ELECTION;
                 done.machines += 1;
-            }
-            2 if Instant::now() > quiet_until => {
-                servers.pause(who, pause)?;
                 quiet_until = Instant::now() + ELECTION;
-                done.stopped += 1;
             }
-            3 if !feed.is_over()? => {
+            Hit::StopsServer => {
+                servers.pause(who, pause)?;
+                done.stopped += 1;
+                quiet_until = Instant::now() + ELECTION;
+            }
+            Hit::KillsFeed if !feed.is_over()? => {
                 feed.kill_and_start(pause)?;
                 done.feeds += 1;
             }
-            4..=5 if !workers[who].is_over()? => {
+            Hit::StopsWorker if !workers[who].is_over()? => {
                 workers[who].pause(pause * 2)?;
                 done.stopped += 1;
             }
