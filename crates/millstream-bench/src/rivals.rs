@@ -1,5 +1,5 @@
-//! Rivals in their own programs below `peers`, one for each language and one for Flink. They are built when they are first needed, and
-//! kept running as child processes.
+//! Rivals in their own programs below `peers`, one for each language and one for Flink. They are built when they are
+//! first needed, and kept running as child processes.
 
 use crate::failure::Failure;
 use crate::latency::Waiter;

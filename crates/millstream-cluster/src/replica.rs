@@ -16,7 +16,7 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::time::{Duration, Instant};
 
-/// The batches that are computed before they are appended, if so many have come: the appends then reach the servers in
+/// The batches that are computed before they are appended, if as many have come: the appends then reach the servers in
 /// one piece, and a thread that sleeps is woken once for all.
 const TOGETHER: usize = 8;
 
@@ -196,8 +196,8 @@ impl<S: Segment, L: Log> Replica<S, L> {
         self.options.rank = rank;
     }
 
-    /// Waits until there may be something new for it, after a step that was [idle](Step::Idle); and no longer than this.
-    /// A clone of its log does not know what this replica reads and has sent.
+    /// Waits until there may be something new for it, after a step that was [idle](Step::Idle), and no longer than
+    /// this. A clone of its log does not know what this replica reads and has sent.
     pub fn wait(&self, most: Duration) {
         self.log.wait(most);
     }

@@ -1,4 +1,4 @@
-//! A cluster whose reader is slow, or is not there: the feed waits, and no process keeps what nobody has read.
+//! A cluster whose reader is slow, or is not there: the feed waits, and no process keeps what the reader has not read.
 
 use crate::cluster::{Cluster, Worker};
 use crate::scene::{ended, resident_peak};
@@ -22,7 +22,7 @@ fn a_slow_reader_holds_the_feed_back_and_no_process_grows() {
     let worker = cluster.worker("a");
     let mut feed = cluster.command("cluster feed --app a --end text");
     let mut feed = Worker(feed.stdout(Stdio::null()).spawn().unwrap());
-    // Nobody reads: both edges are full, and stay as they are.
+    // Nothing reads: both edges are full, and stay as they are.
     let (begun, mut last, mut same) = (Instant::now(), serde_json::Value::Null, 0);
     while same < 5 {
         assert!(begun.elapsed() < Duration::from_secs(60), "{last}");

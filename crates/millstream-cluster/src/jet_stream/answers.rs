@@ -73,7 +73,7 @@ pub(super) fn not_appended(error: &PublishError) -> LogError {
     }
 }
 
-/// An append that was sent. Whoever asks for its answer polls it, since a task for each costs more than the append.
+/// An append that was sent. The thread that asks for its answer polls it: a task for each costs more than the append.
 pub(super) struct Waiting {
     acknowledged: <PublishAckFuture as IntoFuture>::IntoFuture,
     /// The last number before it.

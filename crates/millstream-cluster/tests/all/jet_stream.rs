@@ -133,7 +133,7 @@ fn an_idle_replica_is_woken_by_what_comes() {
         loop {
             match replica.step().unwrap() {
                 Step::Worked => {}
-                // A reader that has just begun is not told of entries yet.
+                // A reader that has just begun does not get new entries yet.
                 Step::Idle if replica.position() < 2 => replica.wait(Duration::from_millis(5)),
                 Step::Idle => replica.wait(Duration::from_secs(3600)),
                 Step::Ended => return,

@@ -37,7 +37,7 @@ impl Line {
         line
     }
 
-    /// With `both`, nothing comes through. Without, the worker still hears all, and nobody hears the worker.
+    /// With `both`, nothing comes through. Without, the worker still hears the server, which does not hear the worker.
     fn cut(&self, both: bool) {
         self.to_server.store(true, Ordering::Relaxed);
         self.from_server.store(both, Ordering::Relaxed);
@@ -130,6 +130,6 @@ fn a_worker_that_is_cut_off_is_replaced_and_comes_back() {
 }
 
 #[test]
-fn appends_of_a_worker_that_nobody_hears_arrive_late_and_change_nothing() {
-    a_worker_is_cut_off("appends_of_a_worker_that_nobody_hears_arrive_late_and_change_nothing", false);
+fn appends_of_a_worker_that_is_not_heard_arrive_late_and_change_nothing() {
+    a_worker_is_cut_off("appends_of_a_worker_that_is_not_heard_arrive_late_and_change_nothing", false);
 }

@@ -1,9 +1,9 @@
 //! Words counted by key through a server, with two replicas, and the same pipeline on one machine (`one-machine`), over
 //! the same text. Two replicas compute everything twice, on the same cores as the server.
 //!
-//! Rivals are a cluster of Flink with two task managers of a slot each, which share the work: `flink` takes exactly-once
-//! checkpoints, `flink-no-checkpoints` none, and `flink-files` writes its output to files as well, each of which a
-//! checkpoint commits. It makes the lines in its tasks and reads none, and its time begins with the first line: it has
+//! Rivals are a cluster of Flink with two task managers of a slot each, which share the work: `flink` takes
+//! exactly-once checkpoints, `flink-no-checkpoints` none, and `flink-files` writes its output to files as well, each of
+//! which a checkpoint commits. It makes the lines in its tasks and reads none, and its time begins with the first line: it has
 //! neither the start of its JVMs nor that of the job. Ours reads its input from the server, appends its output there,
 //! and its time is over when a reader has it all.
 
