@@ -252,12 +252,12 @@ impl<T: millstream_core::Item, U, R: RingRunner> fmt::Debug for RingsRun<T, U, R
 
 impl<T: millstream_core::Item, U, R: SegmentRunner> RingsRun<T, U, R> {
     /// Gives a batch to the pipeline, and lays the mark at its end.
-    fn give(&mut self, values: impl IntoIterator<Item = T>, end: bool) -> Result<(), SegmentError> {
+    fn give(&mut self, values: Vec<T>, end: bool) -> Result<(), SegmentError> {
         let after_last = self.under_way.back().is_some_and(|(_, end)| *end);
         let Some((sender, handle)) = self.running.take().filter(|_| !after_last) else {
             return Err(SegmentError::Unfit("a batch came after the last one".to_owned()));
         };
-        if sender.send_all(values).is_err() {
+        if sender.send_vec(values).is_err() {
             return Err(Self::ended(handle));
         }
         let Some(cut) = handle.lay_cut() else { return Err(Self::ended(handle)) };
@@ -315,7 +315,7 @@ impl<T: millstream_core::Item, U, R: SegmentRunner> SegmentRun for RingsRun<T, U
     }
 
     fn begin_batch(&mut self, values: Vec<(u64, T)>, end: bool) -> Result<Option<Batch<U>>, SegmentError> {
-        self.give(values.into_iter().map(|(_, value)| value), end)?;
+        self.give(values.into_iter().map(|(_, value)| value).collect(), end)?;
         if self.under_way.len() > BEHIND { self.take().map(Some) } else { Ok(None) }
     }
 

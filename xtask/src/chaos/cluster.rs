@@ -196,7 +196,8 @@ impl Progress {
 }
 
 /// The kills follow the output: there is one in each part of it, wherever the seed lays it, so that they hit a run
-/// under way, however fast it is. A pause may last until the next part is over; the kill of that part comes at once then.
+/// under way, however fast it is. A pause may last until the next part is over; the kill of that part comes then at
+/// once.
 fn disturb(
     args: &Args,
     workers: &mut [Process],

@@ -3,9 +3,9 @@
 //!
 //! Rivals are a cluster of Flink with two task managers of a slot each, which share the work: `flink` takes
 //! exactly-once checkpoints, `flink-no-checkpoints` none, and `flink-files` writes its output to files as well, each of
-//! which a checkpoint commits. It makes the lines in its tasks and reads none, and its time begins with the first line: it has
-//! neither the start of its JVMs nor that of the job. Ours reads its input from the server, appends its output there,
-//! and its time is over when a reader has it all.
+//! which a checkpoint commits. It makes the lines in its tasks and reads none, and its time begins with the first line:
+//! it has neither the start of its JVMs nor that of the job. Ours reads its input from the server, appends its output
+//! there, and its time is over when a reader has it all.
 
 use super::{INPUT, OUTPUT, Server, failed, fill};
 use crate::failure::Failure;
