@@ -96,7 +96,7 @@ final class Cluster implements AutoCloseable {
     private void launch(String name, String heap, String main) throws IOException {
         List<String> command = new ArrayList<>(List.of(
                 Path.of(System.getProperty("java.home"), "bin", "java").toString(), heap, "-Xms" + heap.substring(4),
-                "-XX:+UseParallelGC", "-XX:MaxDirectMemorySize=512m"));
+                "-XX:MaxDirectMemorySize=512m"));
         for (String opens : OPENS) {
             command.add("--add-opens=java.base/" + opens + "=ALL-UNNAMED");
         }
