@@ -126,7 +126,13 @@ fn wc_and_uppercase_have_the_bytes_of_one_machine() {
     let Some(cluster) = Cluster::start("wc_and_uppercase_have_the_bytes_of_one_machine", "") else { return };
     let text = b"to be\r\nor n\xffot\n\n to be".as_slice();
     for (program, local) in [("wc", "3 6 22\n".as_bytes()), ("uppercase", b"TO BE\r\nOR N\xffOT\n\n TO BE")] {
-        assert_eq!(cluster.done(program, text).stdout, local);
+        let mut alone = cluster.done(program, text).stdout;
+        if program == "wc" {
+            // On a pipe it pads its numbers, as GNU's does.
+            alone = format!("{}\n", String::from_utf8(alone).unwrap().split_whitespace().collect::<Vec<_>>().join(" "))
+                .into();
+        }
+        assert_eq!(alone, local);
         cluster.done(&format!("cluster apply {program} --app {program}"), b"");
         let _worker = cluster.worker(program);
         cluster.done(&format!("cluster feed --app {program} --batch 3"), text);
