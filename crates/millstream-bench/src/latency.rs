@@ -39,7 +39,7 @@ pub(crate) fn compare(
     quantiles: &[Quantile],
     mut waiters: Vec<Waiter<'_>>,
 ) -> Result<Results, Failure> {
-    let before = Load::now(&setting.rivals.ids());
+    let before = Load::now();
     // By waiter, then by quantile, then by turn.
     let mut waits = vec![vec![Vec::new(); quantiles.len()]; waiters.len()];
     for turn in 0..=setting.turns() {
@@ -60,7 +60,7 @@ pub(crate) fn compare(
         }
     }
     setting.progress.done();
-    let others = Load::of_others(before, &setting.rivals.ids());
+    let others = Load::of_others(before);
     let mut results = Results { others, ..Results::default() };
     for (q, Quantile { case, .. }) in quantiles.iter().enumerate() {
         for (waiter, waits) in waiters.iter().zip(&waits) {

@@ -26,14 +26,14 @@ pub(crate) fn built_by_go() -> Result<PathBuf, Failure> {
     Ok(program)
 }
 
-/// The command that runs the program of `peers/jvm`.
-pub(crate) fn built_by_maven() -> Result<Command, Failure> {
-    let out = absolute(&peers_dir()?.join("jvm"))?;
+/// The command that runs the class `main` of `peers/DIR`.
+pub(crate) fn built_by_maven(dir: &str, main: &str) -> Result<Command, Failure> {
+    let out = absolute(&peers_dir()?.join(dir))?;
     let mut maven = Command::new("mvn");
-    maven.args(["--quiet", "--batch-mode", "--file", &format!("{PEERS}/jvm/pom.xml"), "package"]);
+    maven.args(["--quiet", "--batch-mode", "--file", &format!("{PEERS}/{dir}/pom.xml"), "package"]);
     succeed(maven.arg(format!("-Dout={}", out.display())).stdout(Stdio::null()))?;
     let mut java = Command::new("java");
-    java.arg("-Xmx4g").arg("-cp").arg(format!("{0}/classes:{0}/lib/*", out.display())).arg("millstream.Peers");
+    java.arg("-Xmx4g").arg("-cp").arg(format!("{0}/classes:{0}/lib/*", out.display())).arg(main);
     Ok(java)
 }
 

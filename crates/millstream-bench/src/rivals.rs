@@ -1,5 +1,5 @@
-//! Rivals in their own programs below `peers`, one for each language. They are built when they are first needed, and
-//! kept running as child processes.
+//! Rivals in their own programs below `peers`, one for each language and one for Flink. They are built when they are
+//! first needed, and kept running as child processes.
 
 use crate::failure::Failure;
 use crate::latency::Waiter;
@@ -21,12 +21,14 @@ pub(crate) struct Rivals {
     peers: RefCell<BTreeMap<Language, Peers>>,
 }
 
-/// The language of a rival's program.
+/// The language of a rival's program, or its system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Language {
     Rust,
     Go,
     Java,
+    /// A local cluster of Apache Flink, in Java.
+    Flink,
 }
 
 impl Language {
@@ -35,7 +37,7 @@ impl Language {
         match self {
             Language::Rust => &["cargo"],
             Language::Go => &["go"],
-            Language::Java => &["java", "mvn"],
+            Language::Java | Language::Flink => &["java", "mvn"],
         }
     }
 }
@@ -57,11 +59,6 @@ impl Rivals {
 
     pub(crate) fn wanted(&self) -> bool {
         self.wanted
-    }
-
-    /// The ids of the running processes.
-    pub(crate) fn ids(&self) -> Vec<u32> {
-        self.peers.borrow().values().map(|peers| peers.child.id()).collect()
     }
 
     /// The tools that rivals of this language need and that are not on PATH.
@@ -123,7 +120,8 @@ impl Peers {
         let mut command = match language {
             Language::Rust => Command::new(peers::built("rust", "millstream-peers")?),
             Language::Go => Command::new(peers::built_by_go()?),
-            Language::Java => peers::built_by_maven()?,
+            Language::Java => peers::built_by_maven("jvm", "millstream.Peers")?,
+            Language::Flink => peers::built_by_maven("flink", "millstream.FlinkPeers")?,
         };
         let shown = format!("{command:?}");
         let child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();

@@ -72,7 +72,7 @@ pub(crate) fn take_turns<C: PartialEq + Display>(
     mut contestants: Vec<Contestant<'_, C>>,
 ) -> Result<Speeds, Failure> {
     let mut of: Vec<_> = contestants.iter().map(|contestant| (contestant.who, Vec::new())).collect();
-    let before = Load::now(&setting.rivals.ids());
+    let before = Load::now();
     for turn in 0..=setting.turns() {
         setting.progress.turn(turn, setting.turns());
         let mut seconds = vec![0.0; contestants.len()];
@@ -91,7 +91,7 @@ pub(crate) fn take_turns<C: PartialEq + Display>(
         }
     }
     setting.progress.done();
-    let others = Load::of_others(before, &setting.rivals.ids());
+    let others = Load::of_others(before);
     Ok(Speeds { case, unit, of, others })
 }
 

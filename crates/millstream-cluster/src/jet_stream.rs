@@ -12,9 +12,10 @@ mod streams;
 
 pub use access::{Access, Login, OpenError, Streams, Tls};
 
+use crate::log::Answered;
 use crate::{Entry, Log, LogError, Record, Sent};
 use answers::Said;
-use answers::{answer, forbidden, not_appended, not_published, refused, unavailable, unless_forbidden};
+use answers::{Waiting, forbidden, not_appended, not_published, refused, unavailable, unless_forbidden};
 use async_nats::jetstream::message::PublishMessage;
 use async_nats::jetstream::stream::{DirectGetErrorKind, Stream};
 use async_nats::jetstream::{Context, kv, object_store};
@@ -24,7 +25,8 @@ use futures_util::future::join_all;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::future::Future;
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::task::Wake;
 use std::time::Duration;
 use tokio::io::AsyncReadExt;
 use tokio::runtime::Runtime;
@@ -37,7 +39,8 @@ fn time_for(bytes: usize) -> Duration {
     ANSWER + Duration::from_millis(bytes as u64 >> 10)
 }
 
-/// The log of NATS servers, version 2.12 or later. Clones share a connection, but each has its own reader.
+/// The log of NATS servers, version 2.12 or later. Clones share a connection, but each has its own reader, and
+/// [waits](Log::wait) for what it has asked for itself.
 ///
 /// Calls block; they are not for async code. The servers' configuration decides what is durable: use three servers,
 /// three replicas, and `sync_interval: always`.
@@ -49,25 +52,59 @@ pub struct JetStream {
     records: kv::Store,
     blobs: object_store::ObjectStore,
     said: Said,
-    bell: Bell,
+    bell: Arc<Bell>,
     readers: Mutex<BTreeMap<String, Reader>>,
 }
 
 /// A bell that rings when an entry or an answer has come.
-#[derive(Clone, Debug, Default)]
-struct Bell(Arc<(Mutex<bool>, Condvar)>);
+#[derive(Debug, Default)]
+struct Bell {
+    heard: Mutex<Heard>,
+    rings: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct Heard {
+    /// Whether it has rung since the last wait.
+    rung: bool,
+    /// How many threads wait: a condition variable asks the system to wake threads even if there are none.
+    waiting: usize,
+}
 
 impl Bell {
+    fn heard(&self) -> MutexGuard<'_, Heard> {
+        self.heard.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn ring(&self) {
-        *self.0.0.lock().unwrap_or_else(PoisonError::into_inner) = true;
-        self.0.1.notify_all();
+        let mut heard = self.heard();
+        let wakes = heard.waiting > 0 && !heard.rung;
+        heard.rung = true;
+        drop(heard);
+        if wakes {
+            self.rings.notify_all();
+        }
     }
 
     /// Waits until it has rung since the last wait.
     fn wait(&self, most: Duration) {
-        let rung = self.0.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let waited = self.0.1.wait_timeout_while(rung, most, |rung| !*rung);
-        *waited.unwrap_or_else(PoisonError::into_inner).0 = false;
+        let mut heard = self.heard();
+        heard.waiting += 1;
+        let waited = self.rings.wait_timeout_while(heard, most, |heard| !heard.rung);
+        let mut heard = waited.unwrap_or_else(PoisonError::into_inner).0;
+        heard.waiting -= 1;
+        heard.rung = false;
+    }
+}
+
+/// An answer that a future waits for rings it.
+impl Wake for Bell {
+    fn wake(self: Arc<Self>) {
+        self.ring();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        self.ring();
     }
 }
 
@@ -87,7 +124,7 @@ impl Clone for JetStream {
             records: self.records.clone(),
             blobs: self.blobs.clone(),
             said: self.said.clone(),
-            bell: Bell::default(),
+            bell: Arc::default(),
             readers: Mutex::default(),
         }
     }
@@ -125,7 +162,7 @@ impl JetStream {
         blobs: object_store::ObjectStore,
         said: Said,
     ) -> Self {
-        let (runtime, bell, readers) = (Arc::new(runtime), Bell::default(), Mutex::default());
+        let (runtime, bell, readers) = (Arc::new(runtime), Arc::default(), Mutex::default());
         JetStream { runtime, context, app, records, blobs, said, bell, readers }
     }
 
@@ -230,25 +267,15 @@ impl Log for JetStream {
         // A process that appends does not read what it has appended.
         self.readers.lock().unwrap_or_else(PoisonError::into_inner).remove(edge);
         let message = PublishMessage::build().payload(bytes).expected_last_sequence(last);
-        let (answers, waiting) = answer(self.bell.clone());
         // Several sends keep their order: the connection takes each before this returns.
         let sent = self.ask(async {
             let sent = self.context.send_publish(self.subject(edge), message).await;
             sent.map_err(|error| not_appended(&error))
         });
         match sent {
-            Ok(acknowledged) => {
-                _ = self.runtime.spawn(async move {
-                    answers.put(match acknowledged.await {
-                        Ok(acknowledged) if acknowledged.sequence == last + 1 => Ok(()),
-                        Ok(other) => Err(refused(format!("an entry after {last} got number {}", other.sequence))),
-                        Err(error) => Err(not_appended(&error)),
-                    });
-                })
-            }
-            Err(error) => answers.put(Err(error)),
+            Ok(acknowledged) => Box::new(Waiting::new(acknowledged, last, self.runtime.clone(), self.bell.clone())),
+            Err(error) => Box::new(Answered(Some(Err(error)))),
         }
-        Box::new(waiting)
     }
 
     fn read_from(&self, edge: &str, first: u64, most: usize) -> Result<Vec<Entry>, LogError> {

@@ -80,8 +80,8 @@ pub trait Log {
     /// If the log cannot be reached.
     fn remove_blob(&self, name: &str) -> Result<(), LogError>;
 
-    /// Waits until there may be something new: an entry for a reader that has read all, or an answer; and no longer
-    /// than this.
+    /// Waits until there may be something new for this value: an entry, if it has read all, or an answer to what it has
+    /// sent; and no longer than this. A clone may know nothing of either.
     fn wait(&self, most: Duration) {
         sleep(most.min(Duration::from_millis(5)));
     }
@@ -94,7 +94,7 @@ pub trait Sent: Send {
 }
 
 /// An append whose answer is known.
-struct Answered(Option<Result<(), LogError>>);
+pub(crate) struct Answered(pub(crate) Option<Result<(), LogError>>);
 
 impl Sent for Answered {
     fn answer(&mut self) -> Option<Result<(), LogError>> {

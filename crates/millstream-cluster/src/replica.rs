@@ -16,6 +16,10 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::time::{Duration, Instant};
 
+/// The batches that are computed before they are appended, if as many have come: the appends then reach the servers in
+/// one piece, and a thread that sleeps is woken once for all.
+const TOGETHER: usize = 8;
+
 /// The edges between which a segment runs. Its snapshots have the name of the output edge.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Edges {
@@ -192,6 +196,12 @@ impl<S: Segment, L: Log> Replica<S, L> {
         self.options.rank = rank;
     }
 
+    /// Waits until there may be something new for it, after a step that was [idle](Step::Idle), and no longer than
+    /// this. A clone of its log does not know what this replica reads and has sent.
+    pub fn wait(&self, most: Duration) {
+        self.log.wait(most);
+    }
+
     /// Calls the log at most once, and computes the batches that this call brought.
     ///
     /// # Errors
@@ -216,9 +226,10 @@ impl<S: Segment, L: Log> Replica<S, L> {
             Turn::Reads => match self.read(&mut running) {
                 // What it needs is trimmed: a newer snapshot has it.
                 Ok(None) => return Ok((Phase::Begins, Step::Worked)),
+                Ok(Some(true)) if !self.one_by_one && running.has_more_to_begin() => (true, Turn::Reads),
                 Ok(Some(worked)) => (worked, Turn::Looks),
-                // The output before the batch at which it failed is lost with the run.
-                Err(ReplicaError::Segment(_)) if running.under_way() > 1 && !self.one_by_one => {
+                // The output before the batch at which it failed is lost with the run, or not appended.
+                Err(ReplicaError::Segment(_)) if running.has_output_to_come() && !self.one_by_one => {
                     self.one_by_one = true;
                     return Ok((Phase::Begins, Step::Worked));
                 }
@@ -237,7 +248,7 @@ impl<S: Segment, L: Log> Replica<S, L> {
         running.worked |= worked;
         let step = match next {
             _ if running.end.is_some() && running.waiting.is_empty() => Step::Ended,
-            Turn::Reads if !std::mem::take(&mut running.worked) => Step::Idle,
+            Turn::Reads if matches!(now, Turn::Drops) && !std::mem::take(&mut running.worked) => Step::Idle,
             _ => Step::Worked,
         };
         Ok((Phase::Runs(running), step))
@@ -333,6 +344,16 @@ impl<R> Running<R> {
     /// How many batches the segment has begun with and not computed.
     fn under_way(&self) -> usize {
         usize::try_from(self.begun - self.position).unwrap_or(usize::MAX)
+    }
+
+    /// Whether more batches have come, and few wait to be appended. A snapshot is not held up.
+    fn has_more_to_begin(&self) -> bool {
+        !self.inbox.is_empty() && self.held.is_none() && self.waiting.len() < self.sent.len() + TOGETHER
+    }
+
+    /// Whether a batch before the last one that has begun has an output that is not sent.
+    fn has_output_to_come(&self) -> bool {
+        self.under_way() > 1 || self.waiting.len() > self.sent.len()
     }
 
     /// The last batch that is known to be in the output edge.

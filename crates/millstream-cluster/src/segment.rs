@@ -252,12 +252,12 @@ impl<T: millstream_core::Item, U, R: RingRunner> fmt::Debug for RingsRun<T, U, R
 
 impl<T: millstream_core::Item, U, R: SegmentRunner> RingsRun<T, U, R> {
     /// Gives a batch to the pipeline, and lays the mark at its end.
-    fn give(&mut self, values: impl IntoIterator<Item = T>, end: bool) -> Result<(), SegmentError> {
+    fn give(&mut self, values: Vec<T>, end: bool) -> Result<(), SegmentError> {
         let after_last = self.under_way.back().is_some_and(|(_, end)| *end);
         let Some((sender, handle)) = self.running.take().filter(|_| !after_last) else {
             return Err(SegmentError::Unfit("a batch came after the last one".to_owned()));
         };
-        if sender.send_all(values).is_err() {
+        if sender.send_vec(values).is_err() {
             return Err(Self::ended(handle));
         }
         let Some(cut) = handle.lay_cut() else { return Err(Self::ended(handle)) };
@@ -281,8 +281,8 @@ impl<T: millstream_core::Item, U, R: SegmentRunner> RingsRun<T, U, R> {
         let mut gathered = self.gathered.lock().unwrap_or_else(PoisonError::into_inner);
         // What is behind the mark belongs to batches after this one, and END's value has its number.
         let values = if end { gathered.len() } else { gathered.partition_point(|(number, _)| *number < next.0) };
-        let behind = gathered.split_off(values);
-        let values = std::mem::replace(&mut *gathered, behind);
+        // The buffer stays with the sink, whose thread would wait at the allocator for this one, and this one for it.
+        let values = gathered.drain(..values).collect();
         let first = std::mem::replace(&mut self.first, next);
         Ok(Batch { first: first.0, next: next.0, end, generation: 0, values })
     }
@@ -315,7 +315,7 @@ impl<T: millstream_core::Item, U, R: SegmentRunner> SegmentRun for RingsRun<T, U
     }
 
     fn begin_batch(&mut self, values: Vec<(u64, T)>, end: bool) -> Result<Option<Batch<U>>, SegmentError> {
-        self.give(values.into_iter().map(|(_, value)| value), end)?;
+        self.give(values.into_iter().map(|(_, value)| value).collect(), end)?;
         if self.under_way.len() > BEHIND { self.take().map(Some) } else { Ok(None) }
     }
 
@@ -345,8 +345,12 @@ struct Gather<U> {
 
 impl<U> Gather<U> {
     fn show(&mut self) {
+        if self.own.is_empty() {
+            return;
+        }
         let mut shared = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
         if shared.is_empty() {
+            // The buffers change places, and stay allocated.
             std::mem::swap(&mut *shared, &mut self.own);
         } else {
             shared.append(&mut self.own);

@@ -76,7 +76,7 @@ where
             }
             match replica.step() {
                 Ok(Step::Worked) => {}
-                Ok(Step::Idle) => log.wait(PAUSE),
+                Ok(Step::Idle) => replica.wait(PAUSE),
                 Ok(Step::Ended) => break Ok(Worked::Ended),
                 Err(error) => break Err(Ended::Replica(error)),
             }

@@ -48,6 +48,8 @@ pub(crate) struct Marks {
     under_way: AtomicBool,
     /// Whether there is something to do: pass a snapshot to the policy, carry out a change, or drop a snapshot.
     news: AtomicBool,
+    /// The last mark that all have passed, for a look without the lock.
+    noted: AtomicU64,
     book: Mutex<Book>,
 }
 
@@ -149,7 +151,8 @@ impl Book {
 impl Marks {
     pub(crate) fn new() -> Self {
         let (under_way, news) = (AtomicBool::new(false), AtomicBool::new(false));
-        Marks { due: AtomicU64::new(NEVER), lays: OnceLock::new(), under_way, news, book: Mutex::default() }
+        let (due, noted) = (AtomicU64::new(NEVER), AtomicU64::new(0));
+        Marks { due, lays: OnceLock::new(), under_way, news, noted, book: Mutex::default() }
     }
 
     /// No user code runs under this lock.
@@ -334,6 +337,7 @@ impl Marks {
     fn complete(&self, book: &mut Book, place: usize) {
         let Some(Passing { id, kind, at, output, change, mut passed, .. }) = book.passing.remove(place) else { return };
         book.note(id, Cut { at, output: output.unwrap_or(at) });
+        self.noted.fetch_max(id, Ordering::Relaxed);
         if kind == MarkKind::Cut {
             let news = !book.planned.is_empty();
             self.news.fetch_or(news, Ordering::Relaxed);

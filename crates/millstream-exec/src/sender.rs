@@ -1,4 +1,5 @@
 mod error;
+mod whole;
 
 pub use error::{JoinError, SendError, TrySendError};
 
@@ -168,17 +169,25 @@ impl<T: Item> Sender<T> {
                 *self.spare() = buffer;
                 return Ok(());
             }
-            while !buffer.is_empty() {
-                let given = self.shared.wait_for(|| match self.route.give(&mut buffer) {
-                    Some(0) => None,
-                    given => Some(given),
-                });
-                self.shared.wake();
-                if given.flatten().is_none() {
-                    return Err(SendError(buffer.into()));
-                }
+            if !self.give_all(&mut buffer) {
+                return Err(SendError(buffer.into()));
             }
         }
+    }
+
+    /// Whether the run has taken all of them.
+    fn give_all(&self, buffer: &mut VecDeque<T>) -> bool {
+        while !buffer.is_empty() {
+            let given = self.shared.wait_for(|| match self.route.give(buffer) {
+                Some(0) => None,
+                given => Some(given),
+            });
+            self.shared.wake();
+            if given.flatten().is_none() {
+                return false;
+            }
+        }
+        true
     }
 
     /// Sends copies of all of these values in order, each as soon as there is room for it. It is faster than

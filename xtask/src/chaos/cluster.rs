@@ -1,5 +1,6 @@
 //! Kills and stops the workers, the feed and the servers of a word count on three servers, and starts them again.
 
+mod hits;
 mod servers;
 mod text;
 mod watch;
@@ -7,6 +8,7 @@ mod watch;
 use super::{Args, Random};
 use crate::cmd::{Cmd, Result, failure, target_dir};
 use crate::nats;
+use hits::{Hit, Hits};
 use servers::Servers;
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -17,6 +19,10 @@ use watch::Watch;
 
 /// How long the servers elect a leader at most, and some time to catch up: no second one is killed before.
 const ELECTION: Duration = Duration::from_secs(15);
+/// The longest pause of a process that is killed or stopped: a small part of a run.
+const PAUSE: u64 = 700;
+/// A kill waits for the output to grow, but not for longer: what stands still is disturbed as well.
+const STANDS_STILL: Duration = Duration::from_secs(4);
 /// How long everything may take after the last kill.
 const PATIENCE: Duration = Duration::from_secs(1800);
 
@@ -40,11 +46,19 @@ impl Process {
         Ok(Process { program: program.to_owned(), child, args, into })
     }
 
-    fn kill_and_start(&mut self, pause: Duration) -> Result {
-        self.child.kill().and_then(|()| self.child.wait().map(drop)).map_err(io("kill"))?;
-        sleep(pause);
+    fn kill(&mut self) -> Result {
+        self.child.kill().and_then(|()| self.child.wait().map(drop)).map_err(io("kill"))
+    }
+
+    fn start_again(&mut self) -> Result {
         self.child = spawn(&self.program, &self.args, self.into.as_deref())?;
         Ok(())
+    }
+
+    fn kill_and_start(&mut self, pause: Duration) -> Result {
+        self.kill()?;
+        sleep(pause);
+        self.start_again()
     }
 
     /// As a machine that the network has lost for a while.
@@ -104,6 +118,8 @@ struct Done {
     stopped: u32,
     feeds: u32,
     servers: u32,
+    /// A server and a worker at once.
+    machines: u32,
     /// How many of all of them came when the output was complete.
     late: u32,
 }
@@ -116,13 +132,15 @@ pub(super) fn run(args: &Args) -> Result {
     std::fs::create_dir_all(&home).map_err(io("make a directory"))?;
     let (input, output) = (home.join("input"), home.join("output"));
     let megabytes = if args.full { 1000 } else { args.megabytes };
-    text::write(args.seed, megabytes, &input).map_err(io("write the input"))?;
+    let size = text::write(args.seed, megabytes, &input).map_err(io("write the input"))?;
     let mut servers = Servers::start(&nats, &home)?;
     let url = servers.url();
     let of = ["--nats", &url, "--app", "words"];
-    let apply = ["cluster", "apply", "words", "--replicas", "3", "--copies", "3"];
+    // The edges have room for a part of the text: they are full, and the feed is there, while workers are killed.
+    let apply = ["cluster", "apply", "words", "--replicas", "3", "--copies", "3", "--capacity", "256"];
     Process::start(&millstream, &[&apply[..], &of].concat(), None)?.ends(Instant::now() + ELECTION * 4)?;
-    let mut read = Process::start(&millstream, &[&["cluster", "read"], &of[..]].concat(), Some(output.clone()))?;
+    let mut read =
+        Process::start(&millstream, &[&["cluster", "read", "--trim"], &of[..]].concat(), Some(output.clone()))?;
     let mut workers = Vec::new();
     for _ in 0..3 {
         workers.push(Process::start(&millstream, &[&["worker", "--quiet", "--workers", "1"], &of[..]].concat(), None)?);
@@ -131,7 +149,8 @@ pub(super) fn run(args: &Args) -> Result {
     let feed = ["cluster", "feed", "--resume", "--end", &*name];
     let mut feed = Process::start(&millstream, &[&feed[..], &of].concat(), None)?;
     let watch = Watch::start(output.clone());
-    let done = disturb(args, &mut workers, (&mut feed, &mut read), &mut servers)?;
+    let progress = Progress { file: output.clone(), size };
+    let done = disturb(args, &mut workers, (&mut feed, &mut read), &mut servers, &progress)?;
     let until = Instant::now() + PATIENCE;
     for process in workers.iter_mut().chain([&mut feed, &mut read]) {
         process.ends(until).map_err(|error| failure(format!("{}; all is in {}", error.message, home.display())))?;
@@ -141,14 +160,12 @@ pub(super) fn run(args: &Args) -> Result {
         eprintln!("{difference}; all is in {}", home.display());
         std::process::exit(4);
     }
-    let Done { workers, stopped, feeds, servers: of_servers, late } = done;
+    let Done { workers, stopped, feeds, servers: of_servers, machines, late } = done;
     println!("{workers} workers killed, {stopped} processes stopped for a while, {feeds} feeds killed");
-    println!("{of_servers} servers killed");
-    if u64::from(late) == args.kills && late > 0 {
-        return Err(failure("the output was complete before the first kill: the kills prove nothing"));
-    }
-    if late > 0 {
-        println!("{late} of these when the output was complete");
+    println!("{of_servers} servers killed, and {machines} with a worker at once");
+    println!("{late} of these when the output was complete");
+    if u64::from(late) * 5 > args.kills {
+        return Err(failure("more than a fifth of the kills came when the output was complete: they prove too little"));
     }
     println!("{megabytes} MB in {:.1} s, the output is the model's; longest silence {:.2} s", took, gap);
     drop(servers);
@@ -156,36 +173,69 @@ pub(super) fn run(args: &Args) -> Result {
     Ok(())
 }
 
+/// How far the run is, by the size of its output.
+struct Progress {
+    file: PathBuf,
+    /// The size of the whole output.
+    size: u64,
+}
+
+impl Progress {
+    /// Waits until the output has grown to this number of thousandths.
+    fn waits(&self, thousandths: u64, read: &mut Process) -> Result {
+        let until = Instant::now() + STANDS_STILL;
+        while Instant::now() < until && !read.is_over()? {
+            let now = std::fs::metadata(&self.file).map_or(0, |metadata| metadata.len());
+            if now * 1000 >= self.size * thousandths {
+                break;
+            }
+            sleep(Duration::from_millis(5));
+        }
+        Ok(())
+    }
+}
+
+/// The kills follow the output: there is one in each part of it, wherever the seed lays it, so that they hit a run
+/// under way, however fast it is. A pause may last until the next part is over; the kill of that part comes then at
+/// once.
 fn disturb(
     args: &Args,
     workers: &mut [Process],
     (feed, read): (&mut Process, &mut Process),
     servers: &mut Servers,
+    progress: &Progress,
 ) -> Result<Done> {
     let (mut random, mut done) = (Random(args.seed), Done::default());
-    // The first steps of the programs are a time like any other.
-    let mut quiet_until = Instant::now() + ELECTION;
-    for _ in 0..args.kills {
-        sleep(Duration::from_millis(100 + random.below(1500)));
-        let pause = Duration::from_millis(random.below(1500));
+    let (mut hits, mut quiet_until) = (Hits::new(args.kills, &mut random), Instant::now());
+    for kill in 0..args.kills {
+        // Nothing is laid in the last tenth, which a pause may outlast.
+        progress.waits((kill * 900 + random.below(900)) / args.kills, read)?;
+        let pause = Duration::from_millis(random.below(PAUSE));
         done.late += u32::from(read.is_over()?);
         let who = random.below(3) as usize;
-        match random.below(10) {
-            0..=1 if Instant::now() > quiet_until => {
+        match hits.next(Instant::now() > quiet_until, &mut random) {
+            Hit::KillsServer => {
                 servers.kill_and_start(who, pause)?;
-                quiet_until = Instant::now() + ELECTION;
                 done.servers += 1;
-            }
-            2 if Instant::now() > quiet_until => {
-                servers.pause(who, pause)?;
                 quiet_until = Instant::now() + ELECTION;
-                done.stopped += 1;
             }
-            3 if !feed.is_over()? => {
+            Hit::KillsMachine => {
+                servers.kill(who)?;
+                workers[who].kill_and_start(pause)?;
+                servers.start_again(who)?;
+                done.machines += 1;
+                quiet_until = Instant::now() + ELECTION;
+            }
+            Hit::StopsServer => {
+                servers.pause(who, pause)?;
+                done.stopped += 1;
+                quiet_until = Instant::now() + ELECTION;
+            }
+            Hit::KillsFeed if !feed.is_over()? => {
                 feed.kill_and_start(pause)?;
                 done.feeds += 1;
             }
-            4..=5 if !workers[who].is_over()? => {
+            Hit::StopsWorker if !workers[who].is_over()? => {
                 workers[who].pause(pause * 2)?;
                 done.stopped += 1;
             }

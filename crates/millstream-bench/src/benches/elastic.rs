@@ -32,9 +32,9 @@ const WORK: Duration = Duration::from_micros(20);
 const RATES: [u64; 2] = [10_000, 60_000];
 
 pub(crate) fn run(setting: &Setting) -> Result<Results, Failure> {
-    let before = load::Load::now(&[]);
+    let before = load::Load::now();
     let mut results = Results::joined([waves(setting)?, step::run(setting)?]);
-    results.others = load::Load::of_others(before, &[]);
+    results.others = load::Load::of_others(before);
     Ok(results)
 }
 

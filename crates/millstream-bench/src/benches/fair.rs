@@ -42,13 +42,13 @@ pub(crate) fn run(setting: &Setting) -> Result<Results, Failure> {
 /// next.
 fn at(setting: &Setting, case: &'static str, n: u64, shared: bool) -> Result<Results, Failure> {
     let rings = setting.rings.clone().wait(Wait::Yielding).ring(setting.ring.unwrap_or(4096));
-    let (mut turns, before) = (Vec::new(), Load::now(&[]));
+    let (mut turns, before) = (Vec::new(), Load::now());
     for turn in 0..=setting.turns() {
         setting.progress.turn(turn, setting.turns());
         turns.push(taken(&rings, n, shared)?);
     }
     setting.progress.done();
-    let others = Load::of_others(before, &[]);
+    let others = Load::of_others(before);
     // The first turn is not measured.
     let of = |what: fn(&Taken) -> f64| turns[1..].iter().map(what).collect::<Vec<_>>();
     let figures =

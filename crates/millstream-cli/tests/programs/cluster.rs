@@ -46,7 +46,24 @@ impl Cluster {
         seen
     }
 
-    fn worker(&self, app: &str) -> Worker {
+    pub(crate) fn status(&self, app: &str) -> serde_json::Value {
+        let seen = self.done(&format!("cluster status --app {app} --json"), b"");
+        serde_json::from_slice(&seen.stdout).unwrap()
+    }
+
+    /// The process of the worker that appends; waits until there is one.
+    fn appending(&self, app: &str) -> u32 {
+        loop {
+            let status = self.status(app);
+            let appends = status["places"].as_array().unwrap().iter().find(|place| place["state"] == "appends");
+            if let Some(place) = appends {
+                return place["process"].as_u64().unwrap() as u32;
+            }
+            sleep(Duration::from_millis(20));
+        }
+    }
+
+    pub(crate) fn worker(&self, app: &str) -> Worker {
         let mut command = self.command(&format!("worker --app {app} --workers 1"));
         Worker(command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap())
     }
@@ -77,8 +94,13 @@ fn words_are_counted_by_two_workers_one_of_which_is_killed() {
     let mut workers = [cluster.worker("count"), cluster.worker("count")];
     let (first, second) = text.split_at(text.len() / 2);
     cluster.done("cluster feed --app count --batch 512", first.as_bytes());
+    // The one that appends is killed, and the other one goes on.
+    let appends = cluster.appending("count");
+    workers.sort_by_key(|worker| worker.0.id() != appends);
+    assert_eq!(workers[0].0.id(), appends);
     workers[0].0.kill().unwrap();
     cluster.done("cluster feed --app count --batch 512", second.as_bytes());
+    assert_eq!(cluster.appending("count"), workers[1].0.id());
     // Skips the same input again.
     cluster.done("cluster feed --app count --batch 512 --resume", text.as_bytes());
     cluster.done("cluster drain --app count", b"");
@@ -87,8 +109,7 @@ fn words_are_counted_by_two_workers_one_of_which_is_killed() {
     let status = cluster.done("cluster status --app count", b"").text();
     assert!(status.starts_with("words: 2 replicas, each batch on 1 servers\nsnapshot: "), "{status}");
     assert!(status.contains("\n      1  ended") || status.contains("\n      0  ended"), "{status}");
-    let status: serde_json::Value =
-        serde_json::from_slice(&cluster.done("cluster status --app count --json", b"").stdout).unwrap();
+    let status = cluster.status("count");
     assert_eq!(status["output"]["last"], status["input"]["last"], "{status}");
 
     let ended = cluster.run("cluster feed --app count", b"more\n");
@@ -105,14 +126,20 @@ fn wc_and_uppercase_have_the_bytes_of_one_machine() {
     let Some(cluster) = Cluster::start("wc_and_uppercase_have_the_bytes_of_one_machine", "") else { return };
     let text = b"to be\r\nor n\xffot\n\n to be".as_slice();
     for (program, local) in [("wc", "3 6 22\n".as_bytes()), ("uppercase", b"TO BE\r\nOR N\xffOT\n\n TO BE")] {
+        let mut alone = cluster.done(program, text).stdout;
+        if program == "wc" {
+            // On a pipe it pads its numbers, as GNU's does.
+            alone = format!("{}\n", String::from_utf8(alone).unwrap().split_whitespace().collect::<Vec<_>>().join(" "))
+                .into();
+        }
+        assert_eq!(alone, local);
         cluster.done(&format!("cluster apply {program} --app {program}"), b"");
         let _worker = cluster.worker(program);
         cluster.done(&format!("cluster feed --app {program} --batch 3"), text);
         cluster.done(&format!("cluster drain --app {program}"), b"");
         let seen = cluster.done(&format!("cluster read --app {program} --trim"), b"");
         assert_eq!(String::from_utf8_lossy(&seen.stdout), String::from_utf8_lossy(local));
-        let left = cluster.done(&format!("cluster status --app {program} --json"), b"");
-        let left: serde_json::Value = serde_json::from_slice(&left.stdout).unwrap();
+        let left = cluster.status(program);
         assert_eq!(left["output"]["entries"], 1, "{left}");
     }
 }
@@ -138,6 +165,28 @@ fn a_feed_that_has_fed_all_and_is_started_again_has_nothing_to_do() {
         assert_eq!(seen.code, Some(1), "{}", seen.stderr);
         assert!(seen.stderr.contains(says), "{}", seen.stderr);
     }
+}
+
+#[test]
+fn a_line_that_no_batch_can_hold_is_named_and_all_before_it_is_fed() {
+    let test = "a_line_that_no_batch_can_hold_is_named_and_all_before_it_is_fed";
+    let Some(cluster) = Cluster::start(test, "") else { return };
+    cluster.done("cluster apply uppercase --app a", b"");
+    let before = format!("to be\n{}\nor not\n", "x".repeat((768 << 10) - 1));
+    let input = format!("{before}{}\nto be\n", "y".repeat(768 << 10));
+    let write = |name, text: &str| std::fs::write(cluster.scene.path(name), text).unwrap();
+    write("long", &input);
+    write("next", "that is\n");
+    let seen = cluster.run("cluster feed --app a --end long next", b"");
+    assert_eq!(seen.code, Some(1), "{}", seen.stderr);
+    let says = "long: line 4 is longer than 768 KiB: all before it is fed, neither it nor anything after it is";
+    assert!(seen.stderr.contains(says), "{}", seen.stderr);
+    // The input goes on where it stopped, once the line is mended.
+    write("mended", &format!("{before}to be\n"));
+    let _worker = cluster.worker("a");
+    cluster.done("cluster feed --app a --resume --end mended next", b"");
+    let text = cluster.done("cluster read --app a", b"").text();
+    assert!(text == format!("{before}to be\nthat is\n").to_uppercase(), "{} bytes", text.len());
 }
 
 #[test]

@@ -8,12 +8,16 @@ mod certificates;
 mod client;
 #[cfg(feature = "cluster")]
 mod cluster;
+#[cfg(all(feature = "cluster", target_os = "linux"))]
+mod cluster_clock;
 #[cfg(feature = "cluster")]
 mod cluster_encrypted;
 #[cfg(feature = "cluster")]
 mod cluster_logins;
 #[cfg(feature = "cluster")]
 mod cluster_read;
+#[cfg(feature = "cluster")]
+mod cluster_slow;
 mod copying;
 mod decompress;
 mod deployments;

@@ -71,7 +71,8 @@ pub(super) fn read<T: DeserializeOwned + 'static>(
         SPARSE => Some(numbers(first, count, &mut rest)?),
         other => return Err(format!("its numbers have the unknown encoding {other}")),
     };
-    let mut values = Vec::new();
+    // A value takes a byte at least, unless it has no contents.
+    let mut values = Vec::with_capacity(rest.len().min(count as usize));
     if !read_plain(first, count, rest, &mut values)? {
         for place in 0..count {
             let (value, behind) = postcard::take_from_bytes(rest).map_err(|error| error.to_string())?;

@@ -2,11 +2,13 @@
 
 use super::Bell;
 use crate::{LogError, Sent};
-use async_nats::jetstream::context::{PublishError, PublishErrorKind};
+use async_nats::jetstream::context::{PublishAckFuture, PublishError, PublishErrorKind};
 use std::error::Error;
 use std::fmt;
+use std::future::IntoFuture;
 use std::sync::{Arc, Mutex, PoisonError};
-use tokio::sync::oneshot;
+use std::task::{Context, Poll, Waker};
+use tokio::runtime::Runtime;
 
 /// The servers' code for a condition on one subject that is not met.
 const WRONG_LAST_OF_SUBJECT: &str = "10164";
@@ -71,36 +73,31 @@ pub(super) fn not_appended(error: &PublishError) -> LogError {
     }
 }
 
-/// An append whose answer a task waits for.
-pub(super) struct Waiting(oneshot::Receiver<Result<(), LogError>>);
-
-/// Takes the answer from that task.
-pub(super) struct Answers {
-    sends: oneshot::Sender<Result<(), LogError>>,
-    bell: Bell,
+/// An append that was sent. The thread that asks for its answer polls it: a task for each costs more than the append.
+pub(super) struct Waiting {
+    acknowledged: <PublishAckFuture as IntoFuture>::IntoFuture,
+    /// The last number before it.
+    last: u64,
+    /// The future's timer runs there.
+    runtime: Arc<Runtime>,
+    rings: Waker,
 }
 
-pub(super) fn answer(bell: Bell) -> (Answers, Waiting) {
-    let (sends, receives) = oneshot::channel();
-    (Answers { sends, bell }, Waiting(receives))
-}
-
-impl Answers {
-    pub(super) fn put(self, answer: Result<(), LogError>) {
-        // An error means that the replica is gone and nothing waits.
-        _ = self.sends.send(answer);
-        self.bell.ring();
+impl Waiting {
+    pub(super) fn new(acknowledged: PublishAckFuture, last: u64, runtime: Arc<Runtime>, bell: Arc<Bell>) -> Self {
+        Waiting { acknowledged: acknowledged.into_future(), last, runtime, rings: bell.into() }
     }
 }
 
 impl Sent for Waiting {
     fn answer(&mut self) -> Option<Result<(), LogError>> {
-        match self.0.try_recv() {
-            Ok(answer) => Some(answer),
-            Err(oneshot::error::TryRecvError::Empty) => None,
-            Err(oneshot::error::TryRecvError::Closed) => {
-                Some(Err(LogError::Unavailable("the connection is closed".to_owned())))
-            }
-        }
+        let _inside = self.runtime.enter();
+        let polled = self.acknowledged.as_mut().poll(&mut Context::from_waker(&self.rings));
+        let Poll::Ready(answer) = polled else { return None };
+        Some(match answer {
+            Ok(acknowledged) if acknowledged.sequence == self.last + 1 => Ok(()),
+            Ok(other) => Err(refused(format!("an entry after {} got number {}", self.last, other.sequence))),
+            Err(error) => Err(not_appended(&error)),
+        })
     }
 }

@@ -6,6 +6,7 @@ use async_nats::jetstream::Context;
 use async_nats::jetstream::consumer::{AckPolicy, DeliverPolicy, pull};
 use futures_util::StreamExt;
 use std::error::Error;
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::runtime::Runtime;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
@@ -33,7 +34,7 @@ impl Drop for Follower {
 }
 
 impl Follower {
-    pub(super) fn start(runtime: &Runtime, context: Context, stream: String, next: u64, bell: Bell) -> Self {
+    pub(super) fn start(runtime: &Runtime, context: Context, stream: String, next: u64, bell: Arc<Bell>) -> Self {
         let (sender, entries) = channel(AHEAD);
         let task = runtime.spawn(async move {
             let mut next = next;

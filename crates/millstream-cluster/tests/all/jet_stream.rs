@@ -6,8 +6,8 @@ use crate::sums::{self, RIGHT};
 use millstream_cluster::{
     Access, Batch, Ingress, JetStream, Log, LogError, MemoryLog, Options, Replica, Step, Streams, cut,
 };
-use std::thread::sleep;
-use std::time::Duration;
+use std::thread::{sleep, spawn};
+use std::time::{Duration, Instant};
 
 fn connect(server: &Server, capacity: u32) -> JetStream {
     let access = Access { url: server.url(), app: "test".to_owned(), ..Access::default() };
@@ -119,4 +119,34 @@ fn replicas_and_the_server_are_killed_and_the_output_is_the_models() {
         }
     }
     assert_eq!(values, sums::model(&input));
+}
+
+/// Its waits are long, so that it comes to the end only if each entry and each answer wakes it.
+#[test]
+fn an_idle_replica_is_woken_by_what_comes() {
+    let Some(server) = Server::start("an_idle_replica_is_woken_by_what_comes") else { return };
+    let log = connect(&server, 100);
+    let batches = cut(0..80_u64, 2).unwrap();
+    let its = log.clone();
+    let works = spawn(move || {
+        let mut replica = Replica::new(RIGHT, its, edges(), Options::default());
+        loop {
+            match replica.step().unwrap() {
+                Step::Worked => {}
+                // A reader that has just begun does not get new entries yet.
+                Step::Idle if replica.position() < 2 => replica.wait(Duration::from_millis(5)),
+                Step::Idle => replica.wait(Duration::from_secs(3600)),
+                Step::Ended => return,
+            }
+        }
+    });
+    for (last, bytes) in (0..).zip(&batches) {
+        log.append_if("in", last, bytes).unwrap();
+        let begun = Instant::now();
+        while log.last("out").unwrap() <= last {
+            assert!(begun.elapsed() < Duration::from_secs(60), "batch {} does not come", last + 1);
+            sleep(Duration::from_millis(2));
+        }
+    }
+    works.join().unwrap();
 }

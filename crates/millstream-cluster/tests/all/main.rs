@@ -13,6 +13,8 @@ mod encrypted;
 mod jet_stream;
 mod membership;
 #[cfg(feature = "nats")]
+mod partition;
+#[cfg(feature = "nats")]
 mod permissions;
 mod replicas;
 mod rings;

@@ -4,6 +4,7 @@ use super::Handle;
 use crate::Snapshot;
 use crate::keeps::RingRunner;
 use crate::pool::Pool;
+use crate::signal::Condition;
 use millstream_core::SequenceNumber;
 use std::sync::Arc;
 
@@ -71,7 +72,10 @@ impl LaidCut {
     #[must_use]
     pub fn passed(self) -> Option<(SequenceNumber, SequenceNumber)> {
         self.pool.assert_outside();
-        let cut = self.pool.shared.passed_cut(self.id, || self.pool.finished())?;
+        let (pool, id) = (self.pool.clone(), self.id);
+        // The stages publish many times between two marks, and each time the thread would look in vain.
+        let condition: Condition = Arc::new(move || pool.shared.marks.may_have_passed(id));
+        let cut = self.pool.shared.passed_cut(self.id, || self.pool.finished(), &condition)?;
         Some((cut.at, cut.output))
     }
 }

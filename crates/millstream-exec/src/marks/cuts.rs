@@ -3,6 +3,7 @@
 
 use super::{Book, Cut, Marks};
 use millstream_ring::MarkKind;
+use std::sync::atomic::Ordering;
 
 /// The most cuts that are under way at once: half of the marks that a ring keeps, since cuts without a value between
 /// them stay there together with those that all have passed.
@@ -33,6 +34,11 @@ impl Marks {
     /// Whether this mark is laid.
     pub(crate) fn has_laid(&self, id: u64) -> bool {
         self.book().laid >= id
+    }
+
+    /// Whether all have passed this mark, or a later one: a mark at the same number may be passed before it.
+    pub(crate) fn may_have_passed(&self, id: u64) -> bool {
+        self.noted.load(Ordering::Relaxed) >= id
     }
 
     /// The numbers of this mark, or else of the first later one that is kept, once all have passed it.

@@ -2,6 +2,7 @@
 
 use super::{Cut, Marks};
 use crate::shared::Shared;
+use crate::signal::Condition;
 use crate::snapshot::Snapshot;
 use std::sync::atomic::Ordering;
 
@@ -73,9 +74,11 @@ impl Shared {
         self.wait_for(laid).flatten()
     }
 
-    /// Waits until all have passed this mark; none if the run ends before, or if its numbers are not kept.
-    pub(crate) fn passed_cut(&self, id: u64, ended: impl Fn() -> bool) -> Option<Cut> {
-        self.wait_for(|| self.marks.passed_this_cut(id).or_else(|| ended().then_some(None))).flatten()
+    /// Waits until all have passed this mark; none if the run ends before, or if its numbers are not kept. The run's
+    /// progress wakes the thread only where `condition` is met.
+    pub(crate) fn passed_cut(&self, id: u64, ended: impl Fn() -> bool, condition: &Condition) -> Option<Cut> {
+        let passed = || self.marks.passed_this_cut(id).or_else(|| ended().then_some(None));
+        self.wait_for_if(passed, Some(condition)).flatten()
     }
 
     fn wait_for_mark<T>(

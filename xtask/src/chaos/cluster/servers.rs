@@ -47,6 +47,14 @@ impl Servers {
         self.processes[which].kill_and_start(pause)
     }
 
+    pub(super) fn kill(&mut self, which: usize) -> Result {
+        self.processes[which].kill()
+    }
+
+    pub(super) fn start_again(&mut self, which: usize) -> Result {
+        self.processes[which].start_again()
+    }
+
     pub(super) fn pause(&self, which: usize, pause: Duration) -> Result {
         self.processes[which].pause(pause)
     }

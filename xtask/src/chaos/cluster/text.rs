@@ -5,24 +5,36 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, BufWriter, Write};
 use std::path::Path;
 
-/// Lines of ten words of some ten thousand.
-pub(super) fn write(seed: u64, megabytes: u64, into: &Path) -> io::Result<()> {
+/// The most different words.
+const WORDS: usize = 1 << 19;
+
+/// Lines of ten words, of which few are frequent and many are rare. Returns the size of the count of its words.
+pub(super) fn write(seed: u64, megabytes: u64, into: &Path) -> io::Result<u64> {
     let mut file = BufWriter::new(File::create(into)?);
     let (mut written, mut state) = (0_u64, seed ^ 0x9e37_79b9_7f4a_7c15);
+    let (mut counts, mut size) = (vec![0_u64; WORDS], 0);
     while written < megabytes * 1_000_000 {
         let mut line = String::with_capacity(80);
         for place in 0..10 {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            // Few words are frequent, and many are rare.
             let word = (state >> 33) % (1 << (4 + (state >> 60)));
             line.push_str(if place > 0 { " w" } else { "w" });
             line.push_str(&word.to_string());
+            let count = &mut counts[word as usize];
+            *count += 1;
+            // "w", the word, a space, the count and a line end.
+            size += 3 + digits(word) + digits(*count);
         }
         line.push('\n');
         file.write_all(line.as_bytes())?;
         written += line.len() as u64;
     }
-    file.flush()
+    file.flush()?;
+    Ok(size)
+}
+
+fn digits(number: u64) -> u64 {
+    u64::from(number.checked_ilog10().unwrap_or(0)) + 1
 }
 
 /// The first difference between a count of the input's words and the output.
@@ -67,8 +79,17 @@ mod tests {
             std::fs::write(&output, text).unwrap();
             assert_eq!(differs(&input, &output).unwrap().as_deref(), expected);
         }
-        write(7, 1, &input).unwrap();
+        let size = write(7, 1, &input).unwrap();
         assert!(std::fs::metadata(&input).unwrap().len() >= 1_000_000);
+        let (mut counts, mut counted) = (HashMap::new(), Vec::new());
+        for word in std::fs::read_to_string(&input).unwrap().split_whitespace() {
+            let count = counts.entry(word.to_owned()).or_insert(0);
+            *count += 1;
+            writeln!(counted, "{word} {count}").unwrap();
+        }
+        assert_eq!(size, counted.len() as u64);
+        std::fs::write(&output, counted).unwrap();
+        assert_eq!(differs(&input, &output).unwrap(), None);
         std::fs::remove_dir_all(&home).unwrap();
     }
 }

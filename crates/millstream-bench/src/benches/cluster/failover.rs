@@ -25,7 +25,6 @@ pub(crate) fn run(setting: &Setting) -> Result<Results, Failure> {
 }
 
 fn work(log: &JetStream, rank: u32, rings: &Rings, stops: &AtomicBool) -> Result<(), Failure> {
-    let log = log.clone();
     let sums = pipeline::<u64>().scan(0_u64, |sum, x| {
         *sum = sum.wrapping_add(*x);
         *sum
@@ -37,7 +36,7 @@ fn work(log: &JetStream, rank: u32, rings: &Rings, stops: &AtomicBool) -> Result
     while !stops.load(Ordering::Relaxed) {
         match replica.step().map_err(failed)? {
             Step::Worked => {}
-            Step::Idle => log.wait(Duration::from_millis(5)),
+            Step::Idle => replica.wait(Duration::from_millis(5)),
             Step::Ended => return Ok(()),
         }
     }

@@ -63,7 +63,7 @@ fn ours(log: &JetStream, entries: &[Vec<u8>], rings: &Rings) -> Result<(u64, Dur
     loop {
         match replica.step().map_err(failed)? {
             Step::Worked => {}
-            Step::Idle => log.wait(Duration::from_millis(5)),
+            Step::Idle => replica.wait(Duration::from_millis(5)),
             Step::Ended => break,
         }
     }
@@ -98,12 +98,11 @@ impl Waits {
             let hop = scope.spawn(|| arrivals(at_input, INPUT, count, begun));
             let through = scope.spawn(|| arrivals(at_output, OUTPUT, count, begun));
             let working = scope.spawn(|| {
-                let log = log.clone();
-                let mut replica = replica(&log, pipeline::<u64>().map(|x| x.wrapping_add(1)), rings);
+                let mut replica = replica(log, pipeline::<u64>().map(|x| x.wrapping_add(1)), rings);
                 while !ends.load(Ordering::Relaxed) {
                     match replica.step() {
                         Ok(Step::Worked) => {}
-                        Ok(_) => log.wait(Duration::from_millis(5)),
+                        Ok(_) => replica.wait(Duration::from_millis(5)),
                         Err(error) => return Err(failed(error)),
                     }
                 }

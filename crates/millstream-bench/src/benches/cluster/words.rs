@@ -1,9 +1,16 @@
 //! Words counted by key through a server, with two replicas, and the same pipeline on one machine (`one-machine`), over
 //! the same text. Two replicas compute everything twice, on the same cores as the server.
+//!
+//! Rivals are a cluster of Flink with two task managers of a slot each, which share the work: `flink` takes
+//! exactly-once checkpoints, `flink-no-checkpoints` none, and `flink-files` writes its output to files as well, each of
+//! which a checkpoint commits. It makes the lines in its tasks and reads none, and its time begins with the first line:
+//! it has neither the start of its JVMs nor that of the job. Ours reads its input from the server, appends its output
+//! there, and its time is over when a reader has it all.
 
 use super::{INPUT, OUTPUT, Server, failed, fill};
 use crate::failure::Failure;
 use crate::figure::{Results, Unit};
+use crate::rivals::{Language, Task};
 use crate::setting::Setting;
 use crate::turns::{Contestant, Work, take_turns};
 use millstream::cluster::{Batch, Edges, JetStream, Log, OnRings, Options, Replica, Step, cut};
@@ -13,6 +20,10 @@ use std::time::{Duration, Instant};
 
 /// The lines of a batch.
 const LINES: usize = 512;
+/// The milliseconds between two checkpoints of Flink, about those between two snapshots of ours.
+const CHECKPOINTS: usize = 200;
+/// The rivals, and their checkpoints.
+const FLINK: [(&str, usize); 3] = [("flink", CHECKPOINTS), ("flink-files", CHECKPOINTS), ("flink-no-checkpoints", 0)];
 
 fn words() -> impl Pipeline<String, u64> + Lasting {
     pipeline::<String>()
@@ -39,20 +50,37 @@ fn lines(count: u64) -> Vec<String> {
 }
 
 pub(crate) fn run(setting: &Setting) -> Result<Results, Failure> {
-    let lines = lines(setting.items(100_000, 20_000));
+    let lines = lines(setting.items(400_000, 100_000));
     let bytes: u64 = lines.iter().map(|line| line.len() as u64 + 1).sum();
     let server = Server::start()?;
     let entries = cut(lines.iter().cloned(), LINES).map_err(failed)?;
     let rings = setting.rings(1);
     let expected = alone(&lines, &rings)?.0;
-    let contestants = vec![
+    let mut contestants = vec![
         Contestant::away("ours", expected, || ours(&server.app()?, &entries, &rings)),
         Contestant::away("one-machine", expected, || alone(&lines, &rings)),
     ];
+    let missing = setting.rivals.missing(Language::Flink);
+    if missing.is_empty() {
+        let items = lines.len() as u64;
+        contestants.extend(FLINK.iter().filter_map(|&(who, size)| {
+            let task = Task { workload: "cluster-words", who, items, size };
+            setting.rivals.contestant_in(Language::Flink, who, expected, task)
+        }));
+    }
     let work = Work { case: "speed", unit: Unit::BytesPerSecond, size: bytes, goes: 1 };
     let speeds = take_turns(setting, work, contestants)?;
-    let ratio = speeds.ratio("one-machine", None);
-    Ok(speeds.results([ratio]))
+    let ratios = [
+        speeds.ratio("one-machine", None),
+        speeds.ratio("flink", Some(5.0)),
+        speeds.ratio("flink-files", None),
+        speeds.ratio("flink-no-checkpoints", None),
+    ];
+    let mut results = speeds.results(ratios);
+    if !missing.is_empty() {
+        results.notes.push(format!("Flink is left out: there is no {}", missing.join(" and no ")));
+    }
+    Ok(results)
 }
 
 fn alone(lines: &[String], rings: &Rings) -> Result<(u64, Duration), Failure> {
@@ -68,14 +96,13 @@ fn mixed(sum: u64, number: u64, count: u64) -> u64 {
 }
 
 fn work(log: &JetStream, rank: u32, rings: &Rings) -> Result<(), Failure> {
-    let log = log.clone();
     let edges = Edges { input: INPUT.to_owned(), output: OUTPUT.to_owned() };
     let options = Options { rank, pace: Duration::from_millis(10), snapshot_every: 64, ..Options::default() };
     let mut replica = Replica::new(OnRings::new(words(), rings.clone()), log.clone(), edges, options);
     loop {
         match replica.step().map_err(failed)? {
             Step::Worked => {}
-            Step::Idle => log.wait(Duration::from_millis(5)),
+            Step::Idle => replica.wait(Duration::from_millis(5)),
             Step::Ended => return Ok(()),
         }
     }

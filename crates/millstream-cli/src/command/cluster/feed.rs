@@ -51,6 +51,8 @@ struct Feeds {
     /// The text that is read, but not appended yet. A batch has at least `batch` bytes, of whole lines.
     kept: Vec<u8>,
     batch: usize,
+    /// Whether a line is too long: what is after it would have another place than in the input.
+    stuck: bool,
     interrupts: Interrupts,
     complaints: Complaints,
 }
@@ -71,7 +73,8 @@ impl Feed {
         let outcome = feeder.and_then(|(had, feeder)| {
             let skips = if self.resume { had } else { 0 };
             let (interrupts, complaints) = (interrupts.clone(), complaints.clone());
-            Feeds { feeder, had, skips, kept: Vec::new(), batch: self.batch, interrupts, complaints }.all(&self)
+            let (kept, batch, stuck) = (Vec::new(), self.batch, false);
+            Feeds { feeder, had, skips, kept, batch, stuck, interrupts, complaints }.all(&self)
         });
         progress::end();
         match (outcome, interrupts.first()) {
@@ -91,6 +94,9 @@ impl Feeds {
         for name in &feed.files {
             if let Err(error) = self.file(name)? {
                 report(&self.complaints, name, &error);
+            }
+            if self.stuck {
+                break;
             }
         }
         if !self.kept.is_empty() {
@@ -124,6 +130,7 @@ impl Feeds {
             Err(error) => return Ok(Err(error)),
         };
         let (whole, mut buffer) = (never_waits(name), vec![0; self.batch.max(1 << 16)]);
+        let mut ends = 0;
         loop {
             let read = match file.read(&mut buffer) {
                 Ok(0) => return Ok(Ok(())),
@@ -132,6 +139,7 @@ impl Feeds {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 Err(error) => return Ok(Err(error)),
             };
+            ends += line_ends(&buffer[..read]);
             let skipped = usize::try_from(self.skips).map_or(read, |skips| skips.min(read));
             self.skips -= skipped as u64;
             self.kept.extend(&buffer[skipped..read]);
@@ -141,7 +149,10 @@ impl Feeds {
                 self.append(end)?;
             }
             if self.kept.len() > LONGEST {
-                return Ok(Err(io::Error::other("a line is longer than 768 KiB: the rest of the file is not fed")));
+                let line = ends - line_ends(&self.kept) + 1;
+                (self.kept, self.stuck) = (Vec::new(), true);
+                let why = "is longer than 768 KiB: all before it is fed, neither it nor anything after it is";
+                return Ok(Err(io::Error::other(format!("line {line} {why}"))));
             }
             if self.interrupts.first().is_some() {
                 return Ok(Ok(()));
@@ -168,6 +179,10 @@ impl Feeds {
         let feeder = self.feeder.as_mut().ok_or(FeedError::Ended(self.had))?;
         feeder.append(text, &mut waits(&self.interrupts, &self.complaints))
     }
+}
+
+fn line_ends(text: &[u8]) -> usize {
+    memchr::memchr_iter(b'\n', text).count()
 }
 
 /// Prints once what it waits for, if that takes long.

@@ -4,7 +4,7 @@ use super::{assert_complete, collect, numbered, send_unevenly};
 use millstream_core::model::sources;
 use millstream_core::pipeline;
 use millstream_exec::{
-    FromProducer, JobExt, MergeLog, Polled, Poller, Rings, Runner, SendError, TrySendError, fan_in, source,
+    FromProducer, JobExt, MergeLog, Polled, Poller, Rings, Runner, SendError, Sender, TrySendError, fan_in, source,
 };
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
@@ -24,24 +24,31 @@ fn none_is_lost_and_each_producers_values_are_in_order() {
     }
 }
 
+type Sends = fn(&Sender<u64>, &[u64]) -> Result<(), Vec<u64>>;
+
+const SENDS: [Sends; 2] = [
+    |sender, values| sender.send_slice(values).map_err(|SendError(rest)| rest.to_vec()),
+    |sender, values| sender.send_vec(values.to_vec()).map_err(|SendError(rest)| rest),
+];
+
 #[test]
-fn a_slice_is_sent_as_a_whole_and_refused_values_come_back() {
+fn values_are_sent_as_a_whole_and_refused_ones_come_back() {
     let values: Vec<u64> = (0..10_000).collect();
     for slots in [1, 8, 1024] {
-        for several in [false, true] {
+        for (several, sends) in [false, true].into_iter().flat_map(|several| SENDS.map(|sends| (several, sends))) {
             let of = fan_in(2);
             let (mut senders, mut poller) =
                 if several { of.shared() } else { of }.open(&Rings::new().ring(slots)).unwrap();
             let (other, sender) = (senders.pop().unwrap(), senders.pop().unwrap());
-            sender.send_slice(&[]).unwrap();
+            sends(&sender, &[]).unwrap();
             let sent = values.clone();
-            let sending = spawn(move || sender.send_slice(&sent).map_err(|SendError(rest)| rest.to_vec()));
+            let sending = spawn(move || sends(&sender, &sent));
             let mut taken = Vec::new();
             while taken.len() < 5000 {
                 poller.poll_for(Duration::MAX, |number, x| taken.push((number.0, x))).unwrap();
             }
             poller.drain();
-            assert_eq!(other.send_slice(&[7]), Err(SendError(&[7][..])));
+            assert_eq!(sends(&other, &[7]), Err(vec![7]));
             while poller.poll_for(Duration::MAX, |number, x| taken.push((number.0, x))).unwrap() != Polled::Ended {}
             // A sender of values that are not taken would wait for ever.
             drop(poller);
@@ -54,13 +61,15 @@ fn a_slice_is_sent_as_a_whole_and_refused_values_come_back() {
 }
 
 #[test]
-fn a_slice_goes_to_the_source_of_a_pipeline() {
+fn values_go_to_the_source_of_a_pipeline() {
     let values: Vec<u64> = (1..=5000).collect();
-    let (sender, receiver) = source::channel(4096);
-    let run = Rings::new().ring(64).start(pipeline().from(receiver).to_fold(0, |sum, _, x| *sum += x)).unwrap();
-    sender.send_slice(&values).unwrap();
-    drop(sender);
-    assert_eq!(run.wait().unwrap().0, 5000 * 5001 / 2);
+    for (slots, sends) in [4, 4096].into_iter().flat_map(|slots| SENDS.map(|sends| (slots, sends))) {
+        let (sender, receiver) = source::channel(slots);
+        let run = Rings::new().ring(64).start(pipeline().from(receiver).to_fold(0, |sum, _, x| *sum += x)).unwrap();
+        sends(&sender, &values).unwrap();
+        drop(sender);
+        assert_eq!(run.wait().unwrap().0, 5000 * 5001 / 2);
+    }
 }
 
 #[test]

@@ -1,0 +1,135 @@
+//! A worker behind a line that is cut for a while: nothing is refused and nothing closed, as when a network loses all
+//! packets. What was on its way arrives when the line is there again.
+
+use crate::schedules::edges;
+use crate::server::Server;
+use crate::sums::{self, RIGHT};
+use millstream_cluster::{Access, Batch, JetStream, Log, Options, Replica, Step, Streams, cut};
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+const BATCHES: u64 = 120;
+
+/// A line to a server.
+struct Line {
+    port: u16,
+    to_server: Arc<AtomicBool>,
+    from_server: Arc<AtomicBool>,
+}
+
+impl Line {
+    fn to(server: u16) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let line = Line { port, to_server: Arc::default(), from_server: Arc::default() };
+        let (to, from) = (line.to_server.clone(), line.from_server.clone());
+        thread::spawn(move || {
+            for client in listener.incoming() {
+                let (client, server) = (client.unwrap(), TcpStream::connect(("127.0.0.1", server)).unwrap());
+                carries(client.try_clone().unwrap(), server.try_clone().unwrap(), to.clone());
+                carries(server, client, from.clone());
+            }
+        });
+        line
+    }
+
+    /// With `both`, nothing comes through. Without, the worker still hears the server, which does not hear the worker.
+    fn cut(&self, both: bool) {
+        self.to_server.store(true, Ordering::Relaxed);
+        self.from_server.store(both, Ordering::Relaxed);
+    }
+
+    fn mend(&self) {
+        self.to_server.store(false, Ordering::Relaxed);
+        self.from_server.store(false, Ordering::Relaxed);
+    }
+}
+
+/// Carries bytes while the line is not cut, and keeps them while it is.
+fn carries(mut from: TcpStream, mut to: TcpStream, is_cut: Arc<AtomicBool>) {
+    thread::spawn(move || {
+        let mut buffer = vec![0; 1 << 16];
+        while let Ok(read @ 1..) = from.read(&mut buffer) {
+            while is_cut.load(Ordering::Relaxed) {
+                thread::sleep(Duration::from_millis(2));
+            }
+            if to.write_all(&buffer[..read]).is_err() {
+                return;
+            }
+        }
+    });
+}
+
+#[track_caller]
+fn until(what: &str, is: impl Fn() -> bool) {
+    let begun = Instant::now();
+    while !is() {
+        assert!(begun.elapsed() < Duration::from_secs(60), "in vain: {what}");
+        thread::sleep(Duration::from_millis(5));
+    }
+}
+
+fn works(log: JetStream, rank: u32, appends: &AtomicBool) {
+    // A rank's silence is a fifth of a second, as that of a worker.
+    let options = Options { rank, pace: Duration::from_millis(10), snapshot_every: 16, ..Options::default() };
+    let mut replica = Replica::new(RIGHT, log, edges(), options);
+    loop {
+        match replica.step().unwrap() {
+            Step::Worked => {}
+            Step::Idle => replica.wait(Duration::from_millis(5)),
+            Step::Ended => return,
+        }
+        appends.store(replica.appends(), Ordering::Relaxed);
+    }
+}
+
+fn a_worker_is_cut_off(test: &str, both: bool) {
+    let Some(server) = Server::start(test) else { return };
+    let line = Line::to(server.port);
+    let access = |port| Access { url: format!("nats://127.0.0.1:{port}"), app: "a".to_owned(), ..Access::default() };
+    let patience = Duration::from_secs(30);
+    let streams = Streams { edges: vec!["in".to_owned(), "out".to_owned()], replicas: 1, capacity: 1000 };
+    let log = JetStream::create(&access(server.port), &streams, patience).unwrap();
+    let open = |port| JetStream::open(&access(port), patience).unwrap();
+    let input: Vec<u64> = (0..BATCHES * 4).collect();
+    let batches = cut(input.iter().copied(), 4).unwrap();
+    let feed = |numbers: std::ops::Range<u64>| {
+        numbers.for_each(|number| log.append_if("in", number, &batches[number as usize]).unwrap());
+    };
+    let comes_out = |number| until("the output", || log.last("out").is_ok_and(|last| last >= number));
+    let (first, second) = (AtomicBool::new(false), AtomicBool::new(false));
+    thread::scope(|scope| {
+        scope.spawn(|| works(open(line.port), 0, &first));
+        feed(0..40);
+        comes_out(40);
+        until("the first appends", || first.load(Ordering::Relaxed));
+        scope.spawn(|| works(open(server.port), 1, &second));
+        line.cut(both);
+        feed(40..80);
+        // The second goes on, and the first still thinks that it is the one that appends.
+        comes_out(80);
+        assert!(second.load(Ordering::Relaxed) && first.load(Ordering::Relaxed));
+        line.mend();
+        until("the first knows", || !first.load(Ordering::Relaxed));
+        feed(80..BATCHES);
+        comes_out(BATCHES);
+    });
+    let entries = log.read_from("out", 1, 1000).unwrap();
+    assert!(entries.iter().map(|entry| entry.number).eq(1..=BATCHES), "{} entries", entries.len());
+    let values = entries.iter().flat_map(|entry| Batch::<u64>::from_bytes(&entry.bytes).unwrap().values);
+    assert_eq!(values.collect::<Vec<_>>(), sums::model(&input));
+}
+
+#[test]
+fn a_worker_that_is_cut_off_is_replaced_and_comes_back() {
+    a_worker_is_cut_off("a_worker_that_is_cut_off_is_replaced_and_comes_back", true);
+}
+
+#[test]
+fn appends_of_a_worker_that_is_not_heard_arrive_late_and_change_nothing() {
+    a_worker_is_cut_off("appends_of_a_worker_that_is_not_heard_arrive_late_and_change_nothing", false);
+}
