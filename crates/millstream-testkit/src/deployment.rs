@@ -26,12 +26,12 @@ pub enum Feeding {
     /// One value at a time, everything on the calling thread.
     Inline,
     /// From a vector, in batches, everything on the calling thread.
-    InlineVec,
+    InlineVector,
     /// On demand, everything on the calling thread, the stages' steps in an order that the seed determines. The same
     /// seed replays the same schedule.
     Stepped(u64),
     /// From a vector, in batches.
-    Vec,
+    Vector,
     /// From a source that is always ready, in batches, also past its ring.
     Ready,
     /// From a source that may wait, on a thread of its own, one value at a time.
@@ -70,7 +70,7 @@ impl Deployment {
 
     /// Whether threads other than the caller's run the stages.
     pub(crate) fn has_workers(&self) -> bool {
-        matches!(self.feeding, Feeding::Vec | Feeding::Ready | Feeding::Waiting | Feeding::Channel)
+        matches!(self.feeding, Feeding::Vector | Feeding::Ready | Feeding::Waiting | Feeding::Channel)
     }
 
     /// The options of this deployment.
@@ -135,12 +135,12 @@ impl Deployment {
     {
         Ok(match self.feeding {
             Feeding::Inline => Inline::new(rings).start(pipeline.from(waiting(inputs)).to(sink))?.join(),
-            Feeding::InlineVec => Inline::new(rings).start(pipeline.from(inputs).to(sink))?.join(),
+            Feeding::InlineVector => Inline::new(rings).start(pipeline.from(inputs).to(sink))?.join(),
             Feeding::Stepped(seed) => {
                 Stepped::new(rings, seed).start(pipeline.from(source::ready(inputs)).to(sink))?.join()
             }
             Feeding::Ready => rings.start(pipeline.from(source::ready(inputs)).to(sink))?.join(),
-            Feeding::Vec => rings.start(pipeline.from(inputs).to(sink))?.join(),
+            Feeding::Vector => rings.start(pipeline.from(inputs).to(sink))?.join(),
             Feeding::Waiting => rings.start(pipeline.from(waiting(inputs)).to(sink))?.join(),
             Feeding::Channel => {
                 let (receiver, feeding) = sent(self.ring, inputs);
@@ -205,8 +205,8 @@ pub fn deployments() -> impl Strategy<Value = Deployment> {
         Just(Feeding::Inline),
         stepped,
         Just(Feeding::Ready),
-        Just(Feeding::InlineVec),
-        Just(Feeding::Vec),
+        Just(Feeding::InlineVector),
+        Just(Feeding::Vector),
         Just(Feeding::Waiting),
         Just(Feeding::Channel)
     ];
