@@ -32,7 +32,7 @@ mod tests {
     fn ranges_and_vectors_never_wait_and_adapters_may() {
         assert!(known(0..3_u64) && known(0..=3_u8) && known(5_i32..) && known(vec!["a"]) && known(Some(1)));
         assert!(
-            !known((0..3).map(|x| x))
+            !known((0..3).map(|x| x + 1))
                 && !known(std::iter::from_fn(|| Some(1)))
                 && !known(std::sync::mpsc::channel::<u8>().1)
         );
