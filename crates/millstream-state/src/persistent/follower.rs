@@ -121,8 +121,7 @@ impl<O: Send + 'static> std::fmt::Debug for Follower<O> {
     }
 }
 
-/// Ends the source, unless that has the journal's writer.
-/// And lets stages go that wait for the answers of effects.
+/// Ends the source, unless that has the journal's writer, and the waiting of stages for the answers of effects.
 pub(super) struct Ends(pub(super) Arc<Behind>, pub(super) Vec<Effects>);
 
 impl Ends {
