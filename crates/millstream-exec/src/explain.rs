@@ -226,9 +226,9 @@ impl Rings {
     /// let p = pipeline::<u64>().shard(3, |p| p.map_blocking(|x| x + 1)).map(|x| x * 2);
     /// let explanation =
     ///     Rings::new().explain(&p.plan(), Feed::source::<u64, std::ops::Range<u64>>());
-    /// // The second map and the sink; any iterator may wait, so the source has a thread.
-    /// assert_eq!((explanation.tasklets.shared, explanation.tasklets.own_thread), (2, 3));
-    /// assert_eq!(explanation.source, "may wait, so it has a thread");
+    /// // The source, the second map and the sink: a range never waits, so it needs no thread.
+    /// assert_eq!((explanation.tasklets.shared, explanation.tasklets.own_thread), (3, 3));
+    /// assert_eq!(explanation.source, "never waits, so a worker runs it");
     /// ```
     #[must_use]
     pub fn explain(&self, plan: &Plan, feed: Feed) -> Explanation {
