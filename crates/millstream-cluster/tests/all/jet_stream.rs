@@ -121,7 +121,7 @@ fn replicas_and_the_server_are_killed_and_the_output_is_the_models() {
     assert_eq!(values, sums::model(&input));
 }
 
-/// Its waits are long, so that it comes to the end only if each entry and each answer wakes it.
+/// Its waits are long, so that it reaches the end only if each entry and each answer wakes it.
 #[test]
 fn an_idle_replica_is_woken_by_what_comes() {
     let Some(server) = Server::start("an_idle_replica_is_woken_by_what_comes") else { return };

@@ -22,4 +22,5 @@ mod schedules;
 #[cfg(feature = "nats")]
 mod server;
 mod sums;
+mod until;
 mod words;

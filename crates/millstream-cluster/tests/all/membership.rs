@@ -1,5 +1,6 @@
 //! Workers that come, go and are lost, as the log has it, while the states of keys stay whole.
 
+use crate::until::until;
 use crate::words::{words, words_in};
 use millstream::prelude::*;
 use millstream_cluster::{
@@ -10,7 +11,6 @@ use std::sync::Arc;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use std::time::{Duration, Instant};
 
 /// A log behind a line that can be cut: then no call gets an answer.
 #[derive(Clone, Default)]
@@ -91,15 +91,6 @@ impl Worker {
 
 fn app(replicas: u32) -> App {
     App { program: "words".to_owned(), stages: vec![], replicas, copies: 1, capacity: 1000, snapshot_every: 4 }
-}
-
-#[track_caller]
-fn until(what: &str, is: impl Fn() -> bool) {
-    let begun = Instant::now();
-    while !is() {
-        assert!(begun.elapsed() < Duration::from_secs(60), "in vain: {what}");
-        thread::sleep(Duration::from_millis(2));
-    }
 }
 
 #[test]

@@ -4,13 +4,14 @@
 use crate::schedules::edges;
 use crate::server::Server;
 use crate::sums::{self, RIGHT};
+use crate::until::until;
 use millstream_cluster::{Access, Batch, JetStream, Log, Options, Replica, Step, Streams, cut};
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 const BATCHES: u64 = 120;
 
@@ -62,15 +63,6 @@ fn carries(mut from: TcpStream, mut to: TcpStream, is_cut: Arc<AtomicBool>) {
             }
         }
     });
-}
-
-#[track_caller]
-fn until(what: &str, is: impl Fn() -> bool) {
-    let begun = Instant::now();
-    while !is() {
-        assert!(begun.elapsed() < Duration::from_secs(60), "in vain: {what}");
-        thread::sleep(Duration::from_millis(5));
-    }
 }
 
 fn works(log: JetStream, rank: u32, appends: &AtomicBool) {
