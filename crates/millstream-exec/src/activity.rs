@@ -2,7 +2,7 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum Activity {
-    /// Its last round moved something.
+    /// Its last round moved something, or it was woken and is in its first round.
     #[default]
     Busy,
     /// Its last round moved nothing; it looks again.

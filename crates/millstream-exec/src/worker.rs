@@ -93,6 +93,7 @@ pub(crate) fn work(pool: &Arc<Pool>, worker: usize) {
                     pool.shared.surplus.withdraw(ticket);
                 } else {
                     pool.shared.surplus.park(ticket);
+                    busy = begins(pool, worker);
                 }
             }
             0 => {
@@ -127,6 +128,7 @@ pub(crate) fn work(pool: &Arc<Pool>, worker: usize) {
                         (false, true) => wakes.park_timeout(ticket, MET),
                         (false, false) => wakes.park(ticket),
                     }
+                    busy = begins(pool, worker);
                 } else {
                     wakes.withdraw(ticket);
                     signal.notify_progress();
@@ -169,6 +171,12 @@ pub(crate) fn work(pool: &Arc<Pool>, worker: usize) {
     // Wakes threads that wait for the tasklets that ended here.
     signal.notify();
     pool.shared.surplus.notify();
+}
+
+/// Reports a worker that was woken as busy, since its first round can be a long one.
+fn begins(pool: &Pool, worker: usize) -> bool {
+    pool.does(worker, Activity::Busy);
+    true
 }
 
 /// Waits while the source's thread runs the stages. If that thread ran none for some time, it waits for its next value,
