@@ -1,6 +1,7 @@
 //! Keys: the bound on their number, their hash, and the slot of each.
 
 mod key_slots;
+mod key_states;
 mod place_table;
 mod shared_state;
 mod stable_hash;
@@ -9,6 +10,7 @@ mod table_hash;
 mod written;
 
 pub use key_slots::{FreeSlots, KeyMove, KeySlot, KeySlots, LruEntry};
+pub use key_states::KeyStates;
 #[cfg(feature = "serde")]
 pub use place_table::TableChanges;
 pub use place_table::{CopyStamp, PlaceTable};

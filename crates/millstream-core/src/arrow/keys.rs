@@ -85,7 +85,8 @@ pub trait KeysExt: Arrow {
     /// and every slot below END is empty. Without values the answer is an empty `Vec`.
     ///
     /// The 1,048,577th key ends the run with an error; [`fold_by_within`](KeysExt::fold_by_within) sets another bound.
-    /// The states are in a sorted map: a value costs a search in it, on every deployment.
+    /// The states are in a hash table, and are sorted at END. As with [`shard_by`](KeysExt::shard_by), its hash is no
+    /// protection against keys that were chosen to collide.
     ///
     /// ```
     /// use millstream::prelude::*;
@@ -102,7 +103,7 @@ pub trait KeysExt: Arrow {
         finish: G,
     ) -> Then<Self, ScanBy<FoldBy<Self::Out, K, S, L, F, G, B>>>
     where
-        K: Item + Ord + Clone,
+        K: Key + Ord,
         S: Item + Clone,
         B: Item,
         L: for<'a> Fn(<Self::Out as Shape>::Ref<'a>) -> K + Send + Sync + 'static,
@@ -130,7 +131,7 @@ pub trait KeysExt: Arrow {
         finish: G,
     ) -> Then<Self, ScanBy<FoldBy<Self::Out, K, S, L, F, G, B>>>
     where
-        K: Item + Ord + Clone,
+        K: Key + Ord,
         S: Item + Clone,
         B: Item,
         L: for<'a> Fn(<Self::Out as Shape>::Ref<'a>) -> K + Send + Sync + 'static,
@@ -155,7 +156,7 @@ pub trait KeysExt: Arrow {
     #[expect(clippy::type_complexity, reason = "the combinator says what it is made of")]
     fn count_by<K, L>(self, key: L) -> Then<Self, ScanBy<AnswerBy<Count<Self::Out>, K, L>>>
     where
-        K: Item + Ord + Clone,
+        K: Key + Ord,
         L: for<'a> Fn(<Self::Out as Shape>::Ref<'a>) -> K + Send + Sync + 'static,
     {
         Then::new(self, ScanBy::new(AnswerBy::new(Count::new(), Bound::default().most(), key)))
@@ -178,7 +179,7 @@ pub trait KeysExt: Arrow {
     fn group_by<K, L>(self, key: L) -> Then<Self, ScanBy<AnswerBy<Group<Self::Out>, K, L>>>
     where
         Self::Out: ToOwnedItem<Owned: Clone>,
-        K: Item + Ord + Clone,
+        K: Key + Ord,
         L: for<'a> Fn(<Self::Out as Shape>::Ref<'a>) -> K + Send + Sync + 'static,
     {
         Then::new(self, ScanBy::new(AnswerBy::new(Group::new(), Bound::default().most(), key)))

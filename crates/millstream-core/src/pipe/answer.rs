@@ -22,11 +22,11 @@ pub use sum::Sum;
 pub use top::{Top, TopN, TopNByKey};
 
 use super::scan_kernel::ScanKernel;
-use crate::failure::fail;
+use crate::keys::KeyStates;
 use crate::model::{ModelSlots, by_key};
+use crate::pipe::Key;
 use crate::plan::Filled;
-use crate::{AtEnd, Bound, Item, SequenceNumber, Shape};
-use std::collections::BTreeMap;
+use crate::{AtEnd, Item, SequenceNumber, Shape};
 use std::marker::PhantomData;
 
 /// The state of a fold, and its answer at END.
@@ -119,37 +119,33 @@ impl<K, T, F> AnswerBy<K, T, F> {
     }
 }
 
-impl<K: AnswerKernel, T: Item + Ord + Clone, F> ScanKernel for AnswerBy<K, T, F>
+impl<K: AnswerKernel, T: Key + Ord, F> ScanKernel for AnswerBy<K, T, F>
 where
     F: for<'a> Fn(<K::In as Shape>::Ref<'a>) -> T + Send + Sync + 'static,
 {
     type In = K::In;
     type Out = Vec<(T, K::Out)>;
     type Density = AtEnd;
-    type State = BTreeMap<T, K::State>;
+    type State = KeyStates<T, K::State>;
     const NAME: &'static str = K::NAME_BY_KEY;
 
-    fn start(&self) -> BTreeMap<T, K::State> {
-        BTreeMap::new()
+    fn start(&self) -> KeyStates<T, K::State> {
+        KeyStates::default()
     }
 
     #[inline]
     fn step(
         &self,
-        states: &mut BTreeMap<T, K::State>,
+        states: &mut KeyStates<T, K::State>,
         _: SequenceNumber,
         slot: Option<<K::In as Shape>::Ref<'_>>,
         end: bool,
     ) -> Option<Vec<(T, K::Out)>> {
         if let Some(value) = slot {
-            let key = (self.key)(value);
-            if states.len() == self.most && !states.contains_key(&key) {
-                fail(Bound::refuse(self.most).refusal());
-            }
-            self.kernel.add(states.entry(key).or_insert_with(|| self.kernel.start()), value);
+            self.kernel.add(states.of((self.key)(value), self.most, || self.kernel.start()), value);
         }
         end.then(|| {
-            let answers = std::mem::take(states).into_iter();
+            let answers = std::mem::take(states).into_sorted().into_iter();
             answers.filter_map(|(key, state)| Some((key, self.kernel.answer(state)?))).collect()
         })
     }

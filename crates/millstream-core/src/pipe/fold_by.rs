@@ -1,9 +1,9 @@
 use super::scan_kernel::ScanKernel;
-use crate::failure::fail;
+use crate::keys::KeyStates;
 use crate::model::{ModelSlots, by_key};
+use crate::pipe::Key;
 use crate::plan::Filled;
-use crate::{AtEnd, Bound, Item, SequenceNumber, Shape};
-use std::collections::BTreeMap;
+use crate::{AtEnd, Item, SequenceNumber, Shape};
 use std::marker::PhantomData;
 use std::sync::Arc;
 
@@ -32,7 +32,7 @@ impl<A, K, S, F, G, H, B> FoldBy<A, K, S, F, G, H, B> {
 
 impl<A: Shape, K, S, F, G, H, B: Item> ScanKernel for FoldBy<A, K, S, F, G, H, B>
 where
-    K: Item + Ord + Clone,
+    K: Key + Ord,
     S: Item + Clone,
     F: for<'a> Fn(A::Ref<'a>) -> K + Send + Sync + 'static,
     G: for<'a> Fn(&mut S, A::Ref<'a>) + Send + Sync + 'static,
@@ -41,30 +41,29 @@ where
     type In = A;
     type Out = Vec<(K, B)>;
     type Density = AtEnd;
-    type State = BTreeMap<K, S>;
+    type State = KeyStates<K, S>;
     const NAME: &'static str = "fold_by";
-    const STATE_BYTES: Option<fn(&BTreeMap<K, S>) -> usize> = Some(|states| states.len() * size_of::<(K, S)>());
+    const STATE_BYTES: Option<fn(&KeyStates<K, S>) -> usize> = Some(KeyStates::bytes);
 
-    fn start(&self) -> BTreeMap<K, S> {
-        BTreeMap::new()
+    fn start(&self) -> KeyStates<K, S> {
+        KeyStates::default()
     }
 
     #[inline]
     fn step(
         &self,
-        states: &mut BTreeMap<K, S>,
+        states: &mut KeyStates<K, S>,
         _: SequenceNumber,
         slot: Option<A::Ref<'_>>,
         end: bool,
     ) -> Option<Vec<(K, B)>> {
         if let Some(value) = slot {
-            let key = (self.key)(value);
-            if states.len() == self.most && !states.contains_key(&key) {
-                fail(Bound::refuse(self.most).refusal());
-            }
-            (self.f)(states.entry(key).or_insert_with(|| self.state.clone()), value);
+            (self.f)(states.of((self.key)(value), self.most, || self.state.clone()), value);
         }
-        end.then(|| std::mem::take(states).into_iter().map(|(key, state)| (key, (self.finish)(state))).collect())
+        end.then(|| {
+            let states = std::mem::take(states).into_sorted().into_iter();
+            states.map(|(key, state)| (key, (self.finish)(state))).collect()
+        })
     }
 
     fn fills(_: Filled) -> Filled {
