@@ -18,6 +18,7 @@ mod filter_map;
 mod growth;
 mod hop;
 mod instructions;
+mod iterator;
 mod journal;
 mod jq;
 mod keyed_state;
@@ -135,6 +136,7 @@ benches! {
     "evolve":
         "2,000 states on 450 workers that wait, with one master thread, and with a thread for each worker", evolve::run;
     "evolve-cores": "a particle filter on two workers, and on one", evolve::cores;
+    "iterator": "the lines of an iterator of the standard library, and the loop by hand over the same", iterator::run;
     "sensors": "alarms of 150 sensors from three stations, and the loop by hand over the same stations", sensors::run;
     "crawler": "fifty futures at a time, and `buffered` of the futures crate", crawler::run;
     "service": "four clients and an order book that answers them, and one thread behind channels", service::run;

@@ -11,7 +11,7 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).expect("text")
 }
 
-const NAMES: [&str; 67] = [
+const NAMES: [&str; 68] = [
     "chain2",
     "filter-map",
     "boxes",
@@ -57,6 +57,7 @@ const NAMES: [&str; 67] = [
     "pipe",
     "evolve",
     "evolve-cores",
+    "iterator",
     "sensors",
     "crawler",
     "service",

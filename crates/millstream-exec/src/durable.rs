@@ -123,7 +123,7 @@ impl<T: Item, P: Deploy<RingBackend<Durable>> + Arrow<In = Val<T>, Out: RingShap
         X: Source<T>,
         K: Sink<P::Out>,
     {
-        wire::<Durable, JobEnds<X::Values, K>, _, _, _>(self, &on.rings, source, Threads::Workers)?
+        wire::<Durable, JobEnds<X::Values, K>, _, _, _, false>(self, &on.rings, source, Threads::Workers)?
             .start_into(&on.rings, sink)
     }
 }

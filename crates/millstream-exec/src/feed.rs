@@ -183,7 +183,7 @@ impl<T: Item> Output<T> {
                 Ok(None) => true,
                 Ok(Some(mut claim)) => {
                     let SequenceNumber(first) = claim.first();
-                    claim.extend(&mut unsent.take().into_iter());
+                    unsent.take().into_iter().for_each(|value| claim.write(value));
                     claim.publish();
                     self.shared.markers.published(|| first + 1);
                     false
@@ -238,11 +238,6 @@ impl<T: Item> Output<T> {
         match &*self.lock() {
             Line::Ring(_, early) | Line::Early(early, _) => early.ended(),
         }
-    }
-
-    /// Whether END is published.
-    fn end_is_published(&self) -> bool {
-        matches!(&*self.lock(), Line::Ring(ring, _) if ring.producer.ended())
     }
 
     pub(crate) fn free(&self) -> usize {

@@ -5,7 +5,8 @@
 //! is fused in every run, since one worker steps all of a loop.
 //!
 //! Where the source is [`ready`](crate::source::ready), and no stage needs its ring, a run with one worker goes past
-//! all rings, those of the source and the sink among them (`fusion/whole.rs`). Where the first stage cuts text, a
+//! all rings, those of the source and the sink among them (`fusion/whole.rs`). So does a run on the calling thread,
+//! value by value if its source may wait. Where the first stage cuts text, a
 //! number of the source becomes many there. Then the loop takes the values from the source's ring, whatever the source,
 //! in the first stage's place (`fusion/new_clock.rs`). Steps of a few numbers go through the rings.
 //!

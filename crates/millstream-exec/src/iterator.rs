@@ -113,7 +113,7 @@ fn start<T: Item, P>(rings: &Rings, source: impl Source<T>, pipeline: &P) -> Res
 where
     P: Deploy<RingBackend> + Arrow<In = Val<T>, Out: RingShape + ToOwnedItem>,
 {
-    Started::begin(wire::<Rings, NoEnds, _, _, _>(pipeline, rings, source, Threads::Workers)?, rings)
+    Started::begin(wire::<Rings, NoEnds, _, _, _, false>(pipeline, rings, source, Threads::Workers)?, rings)
 }
 
 impl<A: RingShape + ToOwnedItem> Started<A> {

@@ -276,7 +276,7 @@ impl<T: Item, P: Deploy<RingBackend> + Arrow<In = Val<T>, Out: RingShape>> RunsO
         X: Source<T>,
         K: Sink<P::Out>,
     {
-        wire::<Rings, JobEnds<X::Values, K>, _, _, _>(self, on, source, Threads::Workers)?.start_into(on, sink)
+        wire::<Rings, JobEnds<X::Values, K>, _, _, _, false>(self, on, source, Threads::Workers)?.start_into(on, sink)
     }
 }
 
@@ -292,7 +292,7 @@ impl<T: Item, P: Deploy<RingBackend> + Arrow<In = Val<T>, Out: RingShape>> RunsO
         X: Source<T>,
         K: Sink<P::Out>,
     {
-        wire::<Rings, JobEnds<X::Values, K>, _, _, _>(self, on.rings(), source, Threads::Inline)?
+        wire::<Rings, JobEnds<X::Values, K>, _, _, _, true>(self, on.rings(), source, Threads::Inline)?
             .start_into(on.rings(), sink)
     }
 }

@@ -239,7 +239,7 @@ impl<A: RingLayout, K> Drop for SinkTasklet<A, K> {
 
 impl<A: RingLayout, K: Sink<A>> SinkTasklet<A, K> {
     /// Nothing more is there for now.
-    fn pause(&mut self) {
+    pub(crate) fn pause(&mut self) {
         if let (true, Some(user)) = (std::mem::take(&mut self.read), &mut self.user)
             && let Err(error) = user.sink.pause()
         {

@@ -83,9 +83,10 @@ pub trait Source<T: Item> {
     /// The most slots that its ring should have. See [`few`].
     const SLOTS: usize = usize::MAX;
 
-    /// Whether a run with one worker whose stages are one loop is compiled a second time, as a loop that takes its
-    /// values from the source itself. That pays if a value costs little compared with a slot of a ring.
-    const IN_LOOP: bool = !Self::WAITS;
+    /// Whether a run on one thread whose stages are one loop is compiled a second time, as a loop that takes its values
+    /// from the source itself: on `Inline`, and on a worker if the source never [waits](Source::WAITS). That pays if a
+    /// value costs little compared with a slot of a ring.
+    const IN_LOOP: bool = true;
 
     /// As [`IN_LOOP`](Source::IN_LOOP), for a loop after the source's ring, if the first stage cuts text.
     const LOOP_BEHIND: bool = true;

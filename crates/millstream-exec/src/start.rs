@@ -65,8 +65,8 @@ pub(crate) struct Version {
     pub(crate) ring_bytes: usize,
 }
 
-/// Wires a pipeline after its source. Without workers, a source that may wait is a tasklet too.
-pub(crate) fn wire<R: RingRunner, W: RunEnds<P::Out>, T: Item, P, X: Source<T>>(
+/// Wires a pipeline after its source. Without workers, if all runs `ON_CALLER`, a source that may wait is a tasklet too.
+pub(crate) fn wire<R: RingRunner, W: RunEnds<P::Out>, T: Item, P, X: Source<T>, const ON_CALLER: bool>(
     pipeline: &P,
     rings: &Rings,
     source: X,
@@ -80,13 +80,16 @@ where
         Ok(External(source)) => Origin::external(source),
         Err(source) => Origin::values(source, threads),
     };
-    if !X::IN_LOOP && !X::LOOP_BEHIND {
-        return wire_after::<R, NoEnds, _, _>(pipeline, rings, threads, origin);
+    if X::IN_LOOP && !X::WAITS {
+        return wire_after::<R, W, _, _>(pipeline, rings, threads, origin);
     }
-    if !X::IN_LOOP {
+    if X::IN_LOOP && ON_CALLER {
+        return wire_after::<R, W::OneByOne, _, _>(pipeline, rings, threads, origin);
+    }
+    if X::LOOP_BEHIND {
         return wire_after::<R, W::Behind, _, _>(pipeline, rings, threads, origin);
     }
-    wire_after::<R, W, _, _>(pipeline, rings, threads, origin)
+    wire_after::<R, NoEnds, _, _>(pipeline, rings, threads, origin)
 }
 
 fn wire_after<R: RingRunner, W: RunEnds<P::Out>, T: Item, P>(

@@ -35,7 +35,7 @@ impl<T: Item, P: Deploy<RingBackend> + Arrow<In = Val<T>, Out: RingShape>> RunsO
         X: Source<T>,
         K: Sink<P::Out>,
     {
-        wire::<Rings, JobEnds<X::Values, K>, _, _, _>(self, &on.rings, source, Threads::Stepped(on.seed))?
+        wire::<Rings, JobEnds<X::Values, K>, _, _, _, true>(self, &on.rings, source, Threads::Stepped(on.seed))?
             .start_into(&on.rings, sink)
     }
 }

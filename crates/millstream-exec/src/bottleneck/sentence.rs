@@ -8,6 +8,9 @@ pub(super) fn of(found: &Bottleneck, load: &Load, loads: &Loads) -> String {
     Sentence { found, load, loads }.to_string()
 }
 
+/// From this many values a second on, handing them over one by one is a cost.
+const OFTEN: f64 = 2e6;
+
 struct Sentence<'a> {
     found: &'a Bottleneck,
     load: &'a Load,
@@ -19,12 +22,20 @@ impl fmt::Display for Sentence<'_> {
         let found = self.found;
         match found.limit {
             Limit::Source => {
-                return write!(
+                write!(
                     f,
                     "The source holds the run back: it yields {} numbers a second, and nothing downstream is busy for \
                      most of the time. Neither a worker nor a shard would help.",
                     Count(found.rate)
-                );
+                )?;
+                if found.rate >= OFTEN {
+                    f.write_str(
+                        " Its thread hands over each value at once, which costs about as much as the value. If it is \
+                         an iterator that never waits for long, such as one over a file, mark it with \
+                         `source::ready`: a worker then takes values in batches.",
+                    )?;
+                }
+                return Ok(());
             }
             Limit::Cores => return self.write_cores(f),
             Limit::Handover => return self.write_handover(f),

@@ -12,7 +12,8 @@ impl<T: Item> Tasklet for SweepTasklet<T> {
             // A sender that waits for room may have found this sweep in progress.
             self.0.shared.signal.notify_progress();
         }
-        if self.0.end_is_published() { Progress::DONE } else { Progress::NONE }
+        // Taking the lock of the senders at each step would hold them up.
+        if self.0.shared.source_has_ended() { Progress::DONE } else { Progress::NONE }
     }
 
     fn failed_at(&self) -> Option<u64> {

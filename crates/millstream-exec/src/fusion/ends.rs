@@ -21,8 +21,12 @@ pub(crate) trait RunEnds<O: Shape>: Send + 'static {
     const APART: bool;
     /// Whether a loop may take values from the source itself.
     const TAKES_VALUES: bool = false;
+    /// Whether the source may wait: then the loop asks it for a value only when the sink has what came before.
+    const ONE_BY_ONE: bool = false;
     /// The ends of a loop that takes values from the source's ring.
     type Behind: RunEnds<O>;
+    /// The same ends, of a source that may wait, on the calling thread.
+    type OneByOne: RunEnds<O>;
     /// The source's values.
     type Values: Iterator<Item: Item> + Send + 'static;
     /// The sink of the output.
@@ -35,6 +39,7 @@ pub(crate) enum NoEnds {}
 impl<O: Shape> RunEnds<O> for NoEnds {
     const APART: bool = true;
     type Behind = Self;
+    type OneByOne = Self;
     type Values = Empty<()>;
     type Sink = Self;
 }
@@ -59,6 +64,20 @@ impl<O: Shape, I: Iterator<Item: Item> + Send + 'static, K: Sink<O>> RunEnds<O> 
     const APART: bool = false;
     const TAKES_VALUES: bool = true;
     type Behind = BehindRing<I::Item, K>;
+    type OneByOne = OneByOne<I, K>;
+    type Values = I;
+    type Sink = K;
+}
+
+/// The ends of a job on the calling thread, whose source may wait.
+pub(crate) struct OneByOne<I, K>(PhantomData<fn() -> (I, K)>);
+
+impl<O: Shape, I: Iterator<Item: Item> + Send + 'static, K: Sink<O>> RunEnds<O> for OneByOne<I, K> {
+    const APART: bool = false;
+    const TAKES_VALUES: bool = true;
+    const ONE_BY_ONE: bool = true;
+    type Behind = BehindRing<I::Item, K>;
+    type OneByOne = Self;
     type Values = I;
     type Sink = K;
 }
@@ -69,6 +88,7 @@ pub(crate) struct BehindRing<T, K>(PhantomData<fn() -> (T, K)>);
 impl<O: Shape, T: Item, K: Sink<O>> RunEnds<O> for BehindRing<T, K> {
     const APART: bool = false;
     type Behind = Self;
+    type OneByOne = Self;
     type Values = Empty<T>;
     type Sink = K;
 }

@@ -6,7 +6,7 @@ use super::link::Pace;
 use crate::Sink;
 use crate::shared::{Payload, Shared};
 use crate::sink_tasklet::put;
-use millstream_core::failure::{caught, discard};
+use millstream_core::failure::{caught, discard, fail};
 use millstream_core::fusion::{Fill, Next, Passage};
 use millstream_core::{Item, SequenceNumber, Shape, Val};
 use millstream_ring::{IdleRings, Passed, Reader, RingLayout};
@@ -18,6 +18,9 @@ use std::time::{Duration, Instant};
 /// compared with a time slice.
 const STEP: Duration = Duration::from_micros(50);
 
+/// Of a source that may wait, the loop takes this many values before it reads the clock.
+const UNTIMED: usize = 16;
+
 /// The end that was at work when a number failed, if it was not a stage.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum At {
@@ -25,6 +28,8 @@ pub(super) enum At {
     Source,
     /// At a number of the sink.
     Sink(u64),
+    /// The sink, between two numbers.
+    Pause,
 }
 
 /// Tells where a panic came from, at no cost where there is none.
@@ -174,6 +179,62 @@ pub(super) fn run<A: Shape, O: RingLayout, P: Passage<A, O>, W: RunEnds<O>>(
         }
         // A mark that is due is laid by the next step.
         if going.is_over(due) || shared.marks.is_due(rings.next()) || shared.stopped() {
+            break;
+        }
+    }
+    going.ran
+}
+
+/// As [`run`], of values from a source that may wait: it is asked for a value only when the sink has the outputs of all
+/// values before and has paused, and when nothing else is to be done.
+pub(super) fn run_one_by_one<A: Shape, O: RingLayout, P: Passage<A, O>, W: RunEnds<O>>(
+    mut rings: IdleRings<'_, '_>,
+    (values, work, to): (&mut W::Values, (&mut P, &mut P::State), &mut W::Sink),
+    limits: Limits<'_>,
+    (at, moved): (&mut At, &mut [usize]),
+) -> Ran {
+    let (shared, from, count) = (limits.shared, Cell::new(At::Source), Cell::new(0));
+    let mut going = Going::new(limits);
+    let (passage, state) = work;
+    loop {
+        let due = going.due(shared.marks.distance(rings.next()).min(rings.before_mark())).min(UNTIMED);
+        let (mut all, mut exhausted) = (Passed::default(), false);
+        let outcome = caught(|| {
+            while all.numbers < due && !shared.stopped() && !shared.draining() && !shared.marks.is_due(rings.next()) {
+                let mut passed = Passed::default();
+                rings.bypass_one_by_one(
+                    1,
+                    (&mut *values, &mut *state, &mut *to),
+                    &mut passed,
+                    |state, to, number, value| {
+                        Unwinding::call(&from, At::Stage, || {
+                            let sink =
+                                ToSink::<O, _, false> { sink: to, from: &from, count: &count, shape: PhantomData };
+                            passage.pass(state, number, A::ref_to(&value), sink)
+                        })
+                    },
+                );
+                if passed.numbers == 0 {
+                    exhausted = true;
+                    return;
+                }
+                (all.numbers, all.filled) = (all.numbers + 1, all.filled + passed.filled);
+                if passed.filled > 0
+                    && let Err(error) = to.pause()
+                {
+                    Unwinding::call(&from, At::Pause, || fail(error));
+                }
+            }
+        });
+        let ran = &mut going.ran;
+        (ran.most, ran.filled, ran.exhausted) = (ran.most + all.numbers, ran.filled + all.filled, exhausted);
+        moved[0] += all.numbers;
+        if let Err(payload) = outcome {
+            *at = from.get();
+            ran.failure = Some(payload);
+            break;
+        }
+        if all.numbers < due || due == 0 || going.is_over(due) {
             break;
         }
     }

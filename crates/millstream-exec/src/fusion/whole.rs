@@ -12,7 +12,7 @@ use super::cost::{Cost, Few};
 use super::ends::{Lent, RunEnds};
 use super::lent_stage::Passer;
 use super::link::{Link, Pace};
-use super::past::{At, Limits, Ran, run, run_behind};
+use super::past::{At, Limits, Ran, run, run_behind, run_one_by_one};
 use super::taken::{Spare, Taken, recycled, ring_of_source};
 use crate::Wiring;
 use crate::in_place::InPlace;
@@ -163,6 +163,11 @@ impl<A: Shape, O: RingLayout, P: Passage<A, O>, W: RunEnds<O>> Whole<A, O, P, W>
             Some(Some(source)) if source.ends() => return self.link.rest(),
             source => source.flatten(),
         };
+        if W::ONE_BY_ONE {
+            self.at = At::Pause;
+            sink.pause();
+            self.at = At::Stage;
+        }
         let laid = source.as_mut().is_some_and(|source| source.lay());
         let rests = |link: &Link| Progress { worked: laid | link.rest().worked, ..Progress::NONE };
         let Some((from_stages, to)) = sink.for_loop() else { return rests(&self.link) };
@@ -209,6 +214,12 @@ impl<A: Shape, O: RingLayout, P: Passage<A, O>, W: RunEnds<O>> Whole<A, O, P, W>
         let limits = Limits { batch: self.batch, pace: self.pace, shared: &self.shared, cost: &mut self.cost };
         passage.exchange(state, &mut states);
         let ran = match (values, &mut first) {
+            (Some(values), _) if Self::TAKES_VALUES && W::ONE_BY_ONE => run_one_by_one::<A, O, P, W>(
+                rings,
+                (values, (&mut *passage, &mut *state), to),
+                limits,
+                (&mut self.at, moved),
+            ),
             (Some(values), _) if Self::TAKES_VALUES => {
                 run::<A, O, P, W>(rings, (values, (&mut *passage, &mut *state), to), limits, (&mut self.at, moved))
             }
@@ -226,9 +237,10 @@ impl<A: Shape, O: RingLayout, P: Passage<A, O>, W: RunEnds<O>> Whole<A, O, P, W>
             first.as_mut().is_some_and(|first| first.ended() || first.backlog() > 0 && first.mark().is_none());
         if ran.failure.is_some() {
             let stages = states.len();
-            self.failed = Some(match self.at {
-                At::Source => (0, ends[0].at()),
-                At::Sink(number) => (starts.len(), number),
+            self.failed = match self.at {
+                At::Source => Some((0, ends[0].at())),
+                At::Sink(number) => Some((starts.len(), number)),
+                At::Pause => None,
                 At::Stage => {
                     let stage = failing.index().unwrap_or(stages - 1);
                     let input = match (&first, stage) {
@@ -236,9 +248,9 @@ impl<A: Shape, O: RingLayout, P: Passage<A, O>, W: RunEnds<O>> Whole<A, O, P, W>
                         (Some(_), stage) => ends[2 * stage - 1].at(),
                         (None, stage) => ends[2 * stage + 1].at(),
                     };
-                    (clock_before(starts, stage), input)
+                    Some((clock_before(starts, stage), input))
                 }
-            });
+            };
         }
         (*spare_ends, *spare_states) = (recycled(ends), recycled(states));
         let at_sink = moved[starts.len()];
@@ -248,7 +260,8 @@ impl<A: Shape, O: RingLayout, P: Passage<A, O>, W: RunEnds<O>> Whole<A, O, P, W>
         }
         drop(taken);
         if at_sink > 0 || ran.failure.is_some() {
-            sink.has_read(ran.filled, ran.failure.is_none());
+            // After values one by one, the sink has paused.
+            sink.has_read(ran.filled, ran.failure.is_none() && !W::ONE_BY_ONE);
         }
         if let Some(payload) = ran.failure {
             resume_unwind(payload);
@@ -317,7 +330,7 @@ impl<A: Shape, O: RingLayout, P: Passage<A, O>, W: RunEnds<O>> Tasklet for Whole
         match self.at {
             At::Stage => self.over_all.failing.stage(),
             At::Source => Some("source"),
-            At::Sink(_) => Some("sink"),
+            At::Sink(_) | At::Pause => Some("sink"),
         }
     }
 

@@ -51,7 +51,8 @@ impl<T: Item> Origin<T> {
             } else {
                 SourceTasklet::ready(values, ring, wiring.batch, shared)
             };
-            let tasklet: Box<dyn Tasklet> = if X::IN_LOOP && !waits && wiring.ends.is_some() {
+            // A loop takes values in batches, or one by one if the source may wait: as its type says, but not its value.
+            let tasklet: Box<dyn Tasklet> = if X::IN_LOOP && waits == X::WAITS && wiring.ends.is_some() {
                 Box::new(LentSource::new(tasklet, wiring))
             } else {
                 Box::new(tasklet)

@@ -40,6 +40,7 @@ mod marks;
 mod named_sinks;
 mod new_clocks;
 mod observe;
+mod one_by_one;
 #[cfg(feature = "queues")]
 mod queues;
 #[cfg(feature = "queues")]
