@@ -17,7 +17,7 @@ struct Seen {
     marks: Arc<Mutex<Vec<u64>>>,
 }
 
-/// A sink that writes down what it sees, and fails to pause after this many values.
+/// A sink that writes down what it sees, and fails to pause once it has this many values.
 struct Notes(Seen, u64);
 
 impl<A: for<'a> Shape<Ref<'a> = &'a u64>> Sink<A> for Notes {
@@ -32,7 +32,7 @@ impl<A: for<'a> Shape<Ref<'a> = &'a u64>> Sink<A> for Notes {
     fn pause(&mut self) -> Result<(), Self::Error> {
         let values = self.0.values.load(Relaxed);
         self.0.at_pause.store(values, Relaxed);
-        if values == self.1 { Err("the disk is full") } else { Ok(()) }
+        if values >= self.1 { Err("the disk is full") } else { Ok(()) }
     }
 
     fn mark(&mut self, next: SequenceNumber) -> Result<(), Self::Error> {
@@ -60,7 +60,7 @@ fn a_source_is_asked_only_when_the_sink_has_paused() {
     for rings in [Rings::new(), Rings::new().batch(64), Rings::new().ring(4)] {
         let seen = Seen::default();
         let every = rings.snapshot_every(3_000, |_| ());
-        let ((), report) = Inline::new(every).run(p().from(patient(&seen)).to(Notes(seen.clone(), 0))).unwrap();
+        let ((), report) = Inline::new(every).run(p().from(patient(&seen)).to(Notes(seen.clone(), u64::MAX))).unwrap();
         assert_eq!((report.outcome, report.values), (RunOutcome::End, VALUES));
         assert!(report.stages.iter().all(|stage| stage.moved == VALUES + 1), "{report:?}");
         assert_eq!(*seen.marks.lock().unwrap(), [3_000, 6_000, 9_000, 12_000, 15_000, 18_000]);
@@ -105,7 +105,7 @@ fn fails(here: bool, at: &'static str) -> (String, u64) {
     });
     let seen = Seen::default();
     let values = (0..VALUES).inspect(move |x| fail("source", *x));
-    let job = p.named("last").from(values).to(Notes(seen.clone(), if at == "sink" { 3_501 } else { 0 }));
+    let job = p.named("last").from(values).to(Notes(seen.clone(), if at == "sink" { 3_501 } else { u64::MAX }));
     let failed = if here { Inline::default().run(job) } else { Rings::new().workers(1).ring(1).run(job) };
     (failed.unwrap_err().to_string(), seen.values.load(Relaxed))
 }
