@@ -11,7 +11,8 @@ mod processes;
 mod serve;
 mod state;
 
-use crate::cmd::Result;
+use crate::cmd::{Cmd, Result, failure, target_dir};
+use std::path::PathBuf;
 
 /// The program to disturb, and how much.
 #[derive(Debug, clap::Args)]
@@ -51,26 +52,45 @@ pub(crate) struct Args {
     /// `serve` and `ingest`: the seconds between two snapshots
     #[arg(long, value_name = "S", default_value = "0.05")]
     snapshot_every: String,
-    /// `serve` and `ingest`: a command that was built before, and not a release build of this tree
+    /// `cluster`, `serve` and `ingest`: a command that was built before, and not a release build of this tree
     #[arg(long, value_name = "FILE")]
-    program: Option<std::path::PathBuf>,
+    program: Option<PathBuf>,
     /// The input of `cluster`, in millions of bytes
     #[arg(long, value_name = "N", default_value_t = 100)]
     megabytes: u64,
+    /// `cluster`: each server and a worker are a host, a network namespace of this machine, whose network is cut and
+    /// healed, too. Needs Linux, `ip` and root
+    #[arg(long)]
+    hosts: bool,
     /// A gigabyte
     #[arg(long, conflicts_with = "megabytes")]
     full: bool,
 }
 
+impl Args {
+    /// The command to disturb.
+    fn built(&self) -> Result<PathBuf> {
+        if let Some(program) = &self.program {
+            let absolute = std::path::absolute(program);
+            return absolute.map_err(|error| failure(format!("cannot find the program: {error}")));
+        }
+        Cmd::cargo("build --release --quiet -p millstream-cli").run()?;
+        Ok(target_dir().join("release/millstream"))
+    }
+}
+
 pub(crate) fn run(args: &Args) -> Result {
     if args.change && !["ingest", "serve"].contains(&&*args.what) {
-        return Err(crate::cmd::failure("--change works only with `serve` and `ingest`"));
+        return Err(failure("--change works only with `serve` and `ingest`"));
     }
     if args.accounts > 0 && args.what != "serve" {
-        return Err(crate::cmd::failure("--accounts works only with `serve`"));
+        return Err(failure("--accounts works only with `serve`"));
     }
     if args.sink.is_some() && args.what != "state" {
-        return Err(crate::cmd::failure("--sink works only with `state`"));
+        return Err(failure("--sink works only with `state`"));
+    }
+    if args.hosts && args.what != "cluster" {
+        return Err(failure("--hosts works only with `cluster`"));
     }
     match &*args.what {
         "state" => state::run(args),

@@ -1,14 +1,17 @@
-//! Kills and stops the workers, the feed and the servers of a word count on three servers, and starts them again.
+//! Kills and stops the workers, the feed and the servers of a word count on three servers, and starts them again. With
+//! `--hosts` each server and a worker are a host, whose network is cut, too.
 
 mod hits;
+mod hosts;
 mod servers;
 mod text;
 mod watch;
 
 use super::{Args, Random};
-use crate::cmd::{Cmd, Result, failure, target_dir};
+use crate::cmd::{Cmd, Result, failure};
 use crate::nats;
 use hits::{Hit, Hits};
+use hosts::Hosts;
 use servers::Servers;
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -21,6 +24,8 @@ use watch::Watch;
 const ELECTION: Duration = Duration::from_secs(15);
 /// The longest pause of a process that is killed or stopped: a small part of a run.
 const PAUSE: u64 = 700;
+/// A cut of the network is shorter than an election, or longer.
+const CUT: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(12)];
 /// A kill waits for the output to grow, but not for longer: what stands still is disturbed as well.
 const STANDS_STILL: Duration = Duration::from_secs(4);
 /// How long everything may take after the last kill.
@@ -44,6 +49,14 @@ impl Process {
         let args: Vec<String> = args.iter().map(|arg| (*arg).to_owned()).collect();
         let child = spawn(program, &args, into.as_deref())?;
         Ok(Process { program: program.to_owned(), child, args, into })
+    }
+
+    /// Starts it on this host, if there are hosts.
+    fn start_on(host: Option<&str>, program: &Path, args: &[&str]) -> Result<Self> {
+        let Some(host) = host else { return Process::start(program, args, None) };
+        // `ip` becomes the program, which therefore has its process id.
+        let program = program.to_string_lossy();
+        Process::start(Path::new("ip"), &[&["netns", "exec", host, &*program][..], args].concat(), None)
     }
 
     fn kill(&mut self) -> Result {
@@ -82,11 +95,11 @@ impl Process {
                 None => sleep(Duration::from_millis(50)),
             }
         }
-        Err(failure(format!("`millstream {}` does not end", self.args.join(" "))))
+        Err(failure(format!("`{} {}` does not end", self.program.display(), self.args.join(" "))))
     }
 
     fn failed(&self, status: ExitStatus) -> crate::cmd::Failure {
-        failure(format!("`millstream {}` ended with {status}", self.args.join(" ")))
+        failure(format!("`{} {}` ended with {status}", self.program.display(), self.args.join(" ")))
     }
 }
 
@@ -105,7 +118,7 @@ fn spawn(program: &Path, args: &[String], into: Option<&Path>) -> Result<Child> 
         None => _ = command.stdout(Stdio::null()),
     }
     // The servers tell much; the others tell why they fail.
-    if program.ends_with("nats-server") {
+    if args.iter().any(|arg| arg.ends_with(servers::CONFIG)) {
         command.stderr(Stdio::null());
     }
     command.spawn().map_err(io("start a program"))
@@ -120,20 +133,21 @@ struct Done {
     servers: u32,
     /// A server and a worker at once.
     machines: u32,
+    /// The network of a host.
+    cuts: u32,
     /// How many of all of them came when the output was complete.
     late: u32,
 }
 
 pub(super) fn run(args: &Args) -> Result {
     let nats = nats::installed().map_err(failure)?;
-    Cmd::cargo("build --quiet --release -p millstream-cli").run()?;
-    let millstream = target_dir().join("release/millstream");
+    let millstream = args.built()?;
     let home = std::env::temp_dir().join(format!("millstream-chaos-cluster-{}", std::process::id()));
     std::fs::create_dir_all(&home).map_err(io("make a directory"))?;
     let (input, output) = (home.join("input"), home.join("output"));
     let megabytes = if args.full { 1000 } else { args.megabytes };
     let size = text::write(args.seed, megabytes, &input).map_err(io("write the input"))?;
-    let mut servers = Servers::start(&nats, &home)?;
+    let mut servers = Servers::start(&nats, &home, if args.hosts { Some(Hosts::new()?) } else { None })?;
     let url = servers.url();
     let of = ["--nats", &url, "--app", "words"];
     // The edges have room for a part of the text: they are full, and the feed is there, while workers are killed.
@@ -142,8 +156,9 @@ pub(super) fn run(args: &Args) -> Result {
     let mut read =
         Process::start(&millstream, &[&["cluster", "read", "--trim"], &of[..]].concat(), Some(output.clone()))?;
     let mut workers = Vec::new();
-    for _ in 0..3 {
-        workers.push(Process::start(&millstream, &[&["worker", "--quiet", "--workers", "1"], &of[..]].concat(), None)?);
+    for host in 0..Hosts::COUNT {
+        let worker = [&["worker", "--quiet", "--workers", "1"], &of[..]].concat();
+        workers.push(Process::start_on(servers.namespace(host).as_deref(), &millstream, &worker)?);
     }
     let name = input.to_string_lossy();
     let feed = ["cluster", "feed", "--resume", "--end", &*name];
@@ -160,9 +175,12 @@ pub(super) fn run(args: &Args) -> Result {
         eprintln!("{difference}; all is in {}", home.display());
         std::process::exit(4);
     }
-    let Done { workers, stopped, feeds, servers: of_servers, machines, late } = done;
+    let Done { workers, stopped, feeds, servers: of_servers, machines, cuts, late } = done;
     println!("{workers} workers killed, {stopped} processes stopped for a while, {feeds} feeds killed");
     println!("{of_servers} servers killed, and {machines} with a worker at once");
+    if args.hosts {
+        println!("{cuts} times the network of a host cut and healed");
+    }
     println!("{late} of these when the output was complete");
     if u64::from(late) * 5 > args.kills {
         return Err(failure("more than a fifth of the kills came when the output was complete: they prove too little"));
@@ -206,7 +224,7 @@ fn disturb(
     progress: &Progress,
 ) -> Result<Done> {
     let (mut random, mut done) = (Random(args.seed), Done::default());
-    let (mut hits, mut quiet_until) = (Hits::new(args.kills, &mut random), Instant::now());
+    let (mut hits, mut quiet_until) = (Hits::new(args.kills, args.hosts, &mut random), Instant::now());
     for kill in 0..args.kills {
         // Nothing is laid in the last tenth, which a pause may outlast.
         progress.waits((kill * 900 + random.below(900)) / args.kills, read)?;
@@ -229,6 +247,12 @@ fn disturb(
             Hit::StopsServer => {
                 servers.pause(who, pause)?;
                 done.stopped += 1;
+                quiet_until = Instant::now() + ELECTION;
+            }
+            Hit::CutsHost => {
+                let cut = CUT[random.below(2) as usize];
+                servers.cut(who, cut)?;
+                done.cuts += 1;
                 quiet_until = Instant::now() + ELECTION;
             }
             Hit::KillsFeed if !feed.is_over()? => {

@@ -2,7 +2,7 @@
 
 use crate::chaos::clients::Posts;
 use crate::chaos::{Args, Random};
-use crate::cmd::{Cmd, Failure, Result, failure, target_dir};
+use crate::cmd::{Failure, Result, failure};
 use std::fs::{self, File};
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
@@ -43,13 +43,7 @@ impl Place {
     /// Disturbs a program in a place of its own, and prints how that went. Ends with the exit code of a failure, and
     /// then leaves the files there.
     pub(super) fn disturbed(args: &Args, disturb: impl FnOnce(Place) -> Result<String>) -> Result {
-        let program = match &args.program {
-            Some(program) => std::path::absolute(program).map_err(io("find the program"))?,
-            None => {
-                Cmd::cargo("build --release --quiet -p millstream-cli").run()?;
-                target_dir().join("release/millstream")
-            }
-        };
+        let program = args.built()?;
         let home = std::env::temp_dir().join(format!("millstream-chaos-{}-{}", args.what, std::process::id()));
         fs::create_dir_all(&home).map_err(io("make a directory"))?;
         let (port, snapshot_every) = (free_port()?, format!("{}s", args.snapshot_every));

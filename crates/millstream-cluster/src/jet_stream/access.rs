@@ -260,6 +260,9 @@ async fn login(access: &Access, said: Said) -> Result<Client, Attempt> {
     });
     // The rights of an application's clients may be limited to their own answers.
     let with = with.name(app).custom_inbox_prefix(format!("_INBOX_{app}")).connection_timeout(ANSWER * 2);
+    // A server that a network has lost closes nothing. After three of these without an answer the client goes to
+    // another one; by default that takes three minutes.
+    let with = with.ping_interval(ANSWER * 2);
     let servers: Vec<&str> = url.split(',').collect();
     with.connect(servers).await.map_err(|error| match (error.kind(), tls.why(&error)) {
         (_, Some(why)) => Attempt::Failed(OpenError::Encryption { url: shown(), why }),

@@ -9,7 +9,7 @@ use millstream_cluster::{Access, Batch, JetStream, Log, Options, Replica, Step, 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -18,6 +18,7 @@ const BATCHES: u64 = 120;
 /// A line to a server.
 struct Line {
     port: u16,
+    clients: Arc<AtomicU64>,
     to_server: Arc<AtomicBool>,
     from_server: Arc<AtomicBool>,
 }
@@ -26,10 +27,11 @@ impl Line {
     fn to(server: u16) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
-        let line = Line { port, to_server: Arc::default(), from_server: Arc::default() };
-        let (to, from) = (line.to_server.clone(), line.from_server.clone());
+        let line = Line { port, clients: Arc::default(), to_server: Arc::default(), from_server: Arc::default() };
+        let (clients, to, from) = (line.clients.clone(), line.to_server.clone(), line.from_server.clone());
         thread::spawn(move || {
             for client in listener.incoming() {
+                clients.fetch_add(1, Ordering::Relaxed);
                 let (client, server) = (client.unwrap(), TcpStream::connect(("127.0.0.1", server)).unwrap());
                 carries(client.try_clone().unwrap(), server.try_clone().unwrap(), to.clone());
                 carries(server, client, from.clone());
@@ -65,11 +67,20 @@ fn carries(mut from: TcpStream, mut to: TcpStream, is_cut: Arc<AtomicBool>) {
     });
 }
 
-fn works(log: JetStream, rank: u32, appends: &AtomicBool) {
+/// Ends the workers of a test that fails, which would wait for ever.
+struct Ends<'a>(&'a AtomicBool);
+
+impl Drop for Ends<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+fn works(log: JetStream, rank: u32, (appends, failed): (&AtomicBool, &AtomicBool)) {
     // A rank's silence is a fifth of a second, as that of a worker.
     let options = Options { rank, pace: Duration::from_millis(10), snapshot_every: 16, ..Options::default() };
     let mut replica = Replica::new(RIGHT, log, edges(), options);
-    loop {
+    while !failed.load(Ordering::Relaxed) {
         match replica.step().unwrap() {
             Step::Worked => {}
             Step::Idle => replica.wait(Duration::from_millis(5)),
@@ -93,22 +104,25 @@ fn a_worker_is_cut_off(test: &str, both: bool) {
         numbers.for_each(|number| log.append_if("in", number, &batches[number as usize]).unwrap());
     };
     let comes_out = |number| until("the output", || log.last("out").is_ok_and(|last| last >= number));
-    let (first, second) = (AtomicBool::new(false), AtomicBool::new(false));
+    let (first, second, failed) = (AtomicBool::new(false), AtomicBool::new(false), AtomicBool::new(false));
     thread::scope(|scope| {
-        scope.spawn(|| works(open(line.port), 0, &first));
+        let ends = Ends(&failed);
+        scope.spawn(|| works(open(line.port), 0, (&first, &failed)));
         feed(0..40);
         comes_out(40);
         until("the first appends", || first.load(Ordering::Relaxed));
-        scope.spawn(|| works(open(server.port), 1, &second));
+        scope.spawn(|| works(open(server.port), 1, (&second, &failed)));
         line.cut(both);
         feed(40..80);
-        // The second goes on, and the first still thinks that it is the one that appends.
+        // The second goes on. The first still thinks that it is the one that appends, unless it hears of the other.
         comes_out(80);
-        assert!(second.load(Ordering::Relaxed) && first.load(Ordering::Relaxed));
+        until("the second appends", || second.load(Ordering::Relaxed));
+        assert!(first.load(Ordering::Relaxed) || !both);
         line.mend();
         until("the first knows", || !first.load(Ordering::Relaxed));
         feed(80..BATCHES);
         comes_out(BATCHES);
+        std::mem::forget(ends);
     });
     let entries = log.read_from("out", 1, 1000).unwrap();
     assert!(entries.iter().map(|entry| entry.number).eq(1..=BATCHES), "{} entries", entries.len());
@@ -124,4 +138,27 @@ fn a_worker_that_is_cut_off_is_replaced_and_comes_back() {
 #[test]
 fn appends_of_a_worker_that_is_not_heard_arrive_late_and_change_nothing() {
     a_worker_is_cut_off("appends_of_a_worker_that_is_not_heard_arrive_late_and_change_nothing", false);
+}
+
+#[test]
+fn a_client_goes_to_another_server_if_the_network_has_lost_its_own() {
+    let name = "a_client_goes_to_another_server_if_the_network_has_lost_its_own";
+    let Some(server) = Server::start(name) else { return };
+    let line = Line::to(server.port);
+    let url = format!("nats://127.0.0.1:{},nats://127.0.0.1:{}", line.port, server.port);
+    let access = Access { url, app: "a".to_owned(), ..Access::default() };
+    let patience = Duration::from_secs(30);
+    let streams = Streams { edges: vec!["in".to_owned()], replicas: 1, capacity: 10 };
+    JetStream::create(&access, &streams, patience).unwrap();
+    // The order of the servers is by chance.
+    let log = loop {
+        let clients = line.clients.load(Ordering::Relaxed);
+        let log = JetStream::open(&access, patience).unwrap();
+        if line.clients.load(Ordering::Relaxed) > clients {
+            break log;
+        }
+    };
+    assert!(log.last("in").is_ok());
+    line.cut(true);
+    until("an answer of the other server", || log.last("in").is_ok());
 }

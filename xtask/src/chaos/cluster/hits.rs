@@ -11,11 +11,13 @@ pub(super) enum Hit {
     /// A machine dies: a server, and the worker beside it.
     KillsMachine,
     StopsServer,
+    /// The network loses a machine, which goes on: a server, and the worker beside it.
+    CutsHost,
 }
 
 impl Hit {
     fn is_of_a_server(self) -> bool {
-        matches!(self, Hit::KillsServer | Hit::KillsMachine | Hit::StopsServer)
+        matches!(self, Hit::KillsServer | Hit::KillsMachine | Hit::StopsServer | Hit::CutsHost)
     }
 }
 
@@ -23,8 +25,10 @@ impl Hit {
 pub(super) struct Hits(Vec<Hit>);
 
 impl Hits {
-    pub(super) fn new(count: u64, random: &mut Random) -> Self {
+    /// With `hosts`, the network of one is cut where a server would be killed or stopped.
+    pub(super) fn new(count: u64, hosts: bool, random: &mut Random) -> Self {
         let kind = |number| match number % 20 {
+            1 | 2 if hosts => Hit::CutsHost,
             0 => Hit::KillsMachine,
             1 => Hit::KillsServer,
             2 => Hit::StopsServer,
@@ -57,25 +61,27 @@ mod tests {
 
     #[test]
     fn every_kind_is_hit_and_the_seed_decides_the_order() {
-        let of = |seed| {
+        let of = |seed, hosts| {
             let mut random = Random(seed);
-            let mut hits = Hits::new(20, &mut random);
+            let mut hits = Hits::new(20, hosts, &mut random);
             (0..20).map(|_| hits.next(true, &mut random)).collect::<Vec<_>>()
         };
         for seed in 0..50 {
-            let hits = of(seed);
-            for kind in [Hit::KillsMachine, Hit::KillsServer, Hit::StopsServer, Hit::KillsFeed, Hit::StopsWorker] {
-                assert!(hits.contains(&kind), "seed {seed}: {hits:?}");
+            for (hosts, server) in [(false, Hit::KillsServer), (false, Hit::StopsServer), (true, Hit::CutsHost)] {
+                let hits = of(seed, hosts);
+                for kind in [server, Hit::KillsMachine, Hit::KillsFeed, Hit::StopsWorker] {
+                    assert!(hits.contains(&kind), "seed {seed}: {hits:?}");
+                }
             }
         }
-        assert_eq!(of(1), of(1));
-        assert_ne!(of(1), of(2));
+        assert_eq!(of(1, false), of(1, false));
+        assert_ne!(of(1, false), of(2, false));
     }
 
     #[test]
     fn servers_that_need_time_are_left_alone() {
         let mut random = Random(1);
-        let mut hits = Hits::new(40, &mut random);
+        let mut hits = Hits::new(40, false, &mut random);
         assert!((0..40).all(|_| !hits.next(false, &mut random).is_of_a_server()));
     }
 }

@@ -1,14 +1,20 @@
-//! Three servers of NATS on this machine.
+//! Three servers of NATS on this machine, each on a host of its own if there are hosts.
 
+use super::hosts::Hosts;
 use super::{Process, io};
 use crate::cmd::Result;
 use std::net::TcpListener;
 use std::path::Path;
 use std::time::Duration;
 
+/// The end of the name of a configuration.
+pub(super) const CONFIG: &str = ".conf";
+
 pub(super) struct Servers {
+    // Before the hosts, which are dropped once nothing runs there.
     processes: Vec<Process>,
-    ports: Vec<u16>,
+    urls: Vec<String>,
+    hosts: Option<Hosts>,
 }
 
 /// Ports that are free now.
@@ -19,28 +25,42 @@ fn free(count: usize) -> Result<Vec<u16>> {
 }
 
 impl Servers {
-    pub(super) fn start(program: &Path, home: &Path) -> Result<Self> {
-        let ports = free(6)?;
-        let (ports, routes) = ports.split_at(3);
-        let to: Vec<String> = routes.iter().map(|port| format!("\"nats://127.0.0.1:{port}\"")).collect();
+    pub(super) fn start(program: &Path, home: &Path, hosts: Option<Hosts>) -> Result<Self> {
+        let ports = free(2 * Hosts::COUNT)?;
+        let (ports, routes) = ports.split_at(Hosts::COUNT);
+        let address = |host| hosts.as_ref().map_or_else(|| "127.0.0.1".to_owned(), |hosts| hosts.address(host));
+        let all = |ports: &[u16]| -> Vec<String> {
+            ports.iter().enumerate().map(|(n, port)| format!("nats://{}:{port}", address(n))).collect()
+        };
         let mut processes = Vec::new();
         for (n, (port, route)) in ports.iter().zip(routes).enumerate() {
-            let file = home.join(format!("n{n}.conf"));
+            let (file, address) = (home.join(format!("n{n}{CONFIG}")), address(n));
             let config = format!(
-                "server_name: n{n}\nlisten: \"127.0.0.1:{port}\"\njetstream {{ store_dir: {:?} }}\n\
-                 cluster {{ name: chaos, listen: \"127.0.0.1:{route}\", routes: [{}] }}\n",
+                "server_name: n{n}\nlisten: \"{address}:{port}\"\njetstream {{ store_dir: {:?} }}\n\
+                 cluster {{ name: chaos, listen: \"{address}:{route}\", routes: {:?} }}\n",
                 home.join(format!("n{n}")),
-                to.join(", ")
+                all(routes)
             );
             std::fs::write(&file, config).map_err(io("write a file"))?;
-            processes.push(Process::start(program, &["-c", &file.to_string_lossy()], None)?);
+            let host = hosts.as_ref().map(|hosts| hosts.namespace(n));
+            processes.push(Process::start_on(host.as_deref(), program, &["-c", &file.to_string_lossy()])?);
         }
-        Ok(Servers { processes, ports: ports.to_vec() })
+        let urls = all(ports);
+        Ok(Servers { processes, urls, hosts })
     }
 
     pub(super) fn url(&self) -> String {
-        let urls: Vec<String> = self.ports.iter().map(|port| format!("nats://127.0.0.1:{port}")).collect();
-        urls.join(",")
+        self.urls.join(",")
+    }
+
+    /// The network namespace of a host, if there are hosts.
+    pub(super) fn namespace(&self, host: usize) -> Option<String> {
+        self.hosts.as_ref().map(|hosts| hosts.namespace(host))
+    }
+
+    /// Cuts the host of this server off, for this time.
+    pub(super) fn cut(&self, which: usize, time: Duration) -> Result {
+        self.hosts.as_ref().map_or(Ok(()), |hosts| hosts.cut(which, time))
     }
 
     pub(super) fn kill_and_start(&mut self, which: usize, pause: Duration) -> Result {
