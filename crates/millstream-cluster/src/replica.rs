@@ -12,6 +12,7 @@ use crate::batch::hash;
 use crate::{Entry, Log, LogError, ReplicaError, Segment, Sent};
 use bytes::Bytes;
 use snapshots::{Held, Manifest};
+use std::cell::Cell;
 use std::collections::VecDeque;
 use std::fmt;
 use std::time::{Duration, Instant};
@@ -77,7 +78,18 @@ pub struct Replica<S: Segment, L> {
     phase: Phase<S::Run>,
     /// Whether the segment gets one batch after the other, since it has failed while several were under way.
     one_by_one: bool,
+    missing: Cell<Missing>,
 }
+
+/// Looks for something that must be in the log, and that a server which lags behind does not have yet.
+#[derive(Clone, Copy, Default)]
+struct Missing {
+    looks: u32,
+    last: Option<Instant>,
+}
+
+/// After this many looks, one a pace, it is lost: ten seconds in a worker.
+const LOOKS: u32 = 1_000;
 
 enum Phase<R> {
     /// Asks for the newest snapshot's manifest.
@@ -164,7 +176,8 @@ fn brought<T>(result: Result<T, LogError>) -> Result<Option<T>, ReplicaError> {
 impl<S: Segment, L: Log> Replica<S, L> {
     /// A copy that begins with the newest snapshot, at its first step.
     pub fn new(segment: S, log: L, edges: Edges, options: Options) -> Self {
-        Replica { segment, log, edges, options, phase: Phase::Begins, one_by_one: false }
+        let missing = Cell::default();
+        Replica { segment, log, edges, options, phase: Phase::Begins, one_by_one: false, missing }
     }
 
     /// The number of the last batch that it has computed.
@@ -218,6 +231,15 @@ impl<S: Segment, L: Log> Replica<S, L> {
         let (phase, step) = done?;
         self.phase = phase;
         Ok(step)
+    }
+
+    /// Counts a look for something that must be in the log. Returns whether it may still be there.
+    fn looks_again(&self) -> bool {
+        let Missing { looks, last } = self.missing.get();
+        if last.is_none_or(|last| last.elapsed() >= self.options.pace) {
+            self.missing.set(Missing { looks: looks + 1, last: Some(Instant::now()) });
+        }
+        looks < LOOKS
     }
 
     fn work(&mut self, mut running: Box<Running<S::Run>>) -> Result<(Phase<S::Run>, Step), ReplicaError> {

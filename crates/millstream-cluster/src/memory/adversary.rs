@@ -3,11 +3,13 @@
 use super::MemoryLog;
 use crate::{Entry, Log, LogError, Record, Sent};
 use bytes::Bytes;
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// A [`MemoryLog`] behind a bad network. A write is carried out but its answer is lost, or it is lost itself, or it
-/// arrives late, after other writes, once or twice. A read is refused, or sees an older end. A seed decides what
-/// happens: the same calls have the same fate. Clones are the same network.
+/// arrives late, after other writes, once or twice. A read is refused, or is answered by a server that lags behind: it
+/// sees an older end, an older record, or not yet a blob. A seed decides what happens: the same calls have the same
+/// fate. Clones are the same network.
 ///
 /// ```
 /// use millstream::cluster::{Adversary, Log, LogError, MemoryLog};
@@ -33,6 +35,8 @@ struct Network {
     percent: u64,
     /// Writes that are under way.
     delayed: Vec<Write>,
+    /// The records that a server that lags behind has.
+    older: BTreeMap<String, Option<Record>>,
 }
 
 #[derive(Clone, Debug)]
@@ -79,7 +83,7 @@ impl Adversary {
     /// Disturbs this many calls of a hundred, below 100.
     #[must_use]
     pub fn new(log: MemoryLog, seed: u64, percent: u64) -> Self {
-        let network = Network { random: seed, percent, delayed: Vec::new() };
+        let network = Network { random: seed, percent, delayed: Vec::new(), older: BTreeMap::new() };
         Adversary { log, network: Arc::new(Mutex::new(network)) }
     }
 
@@ -162,8 +166,15 @@ impl Log for Adversary {
     }
 
     fn get(&self, key: &str) -> Result<Option<Record>, LogError> {
-        self.reads()?;
-        self.log.get(key)
+        let older = self.reads()?;
+        let record = self.log.get(key)?;
+        let mut network = self.network();
+        let known = network.older.entry(key.to_owned()).or_default();
+        if older {
+            return Ok(known.clone());
+        }
+        known.clone_from(&record);
+        Ok(record)
     }
 
     fn compare_and_set(&self, key: &str, revision: u64, value: &[u8]) -> Result<(), LogError> {
@@ -175,8 +186,7 @@ impl Log for Adversary {
     }
 
     fn blob(&self, name: &str) -> Result<Option<Vec<u8>>, LogError> {
-        self.reads()?;
-        self.log.blob(name)
+        if self.reads()? { Ok(None) } else { self.log.blob(name) }
     }
 
     fn remove_blob(&self, name: &str) -> Result<(), LogError> {

@@ -1,6 +1,6 @@
 //! The input of a replica: batches are read, given to the segment, and come back as output.
 
-use super::{Replica, Running, brought};
+use super::{Missing, Replica, Running, brought};
 use crate::{Batch, Entry, Log, ReplicaError, Segment, SegmentRun};
 
 impl<S: Segment, L: Log> Replica<S, L> {
@@ -35,6 +35,7 @@ impl<S: Segment, L: Log> Replica<S, L> {
             Some(_) => {}
         }
         if let Some(entry) = running.inbox.pop_front() {
+            self.missing.set(Missing::default());
             self.compute(running, &entry)?;
         }
         Ok(Some(true))

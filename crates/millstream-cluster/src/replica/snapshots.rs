@@ -1,6 +1,6 @@
 //! The snapshots of a replica: where it begins, and what it stores.
 
-use super::{Phase, Replica, Running, Step, Turn, brought};
+use super::{Missing, Phase, Replica, Running, Step, Turn, brought};
 use crate::batch::hash;
 use crate::{Log, LogError, ReplicaError, Segment, SegmentRun};
 use serde::{Deserialize, Serialize};
@@ -79,11 +79,15 @@ impl<S: Segment, L: Log> Replica<S, L> {
             if record.is_some_and(|record| record.revision > revision) {
                 return Ok((Phase::Begins, Step::Worked));
             }
+            if self.looks_again() {
+                return Ok((Phase::Fetches(manifest, revision), Step::Idle));
+            }
             return Err(self.unusable(format!("there is no blob {:?}", manifest.blob)));
         };
         if self.blob_name(manifest.input, &state) != manifest.blob {
             return Err(self.unusable(format!("the blob {:?} is damaged", manifest.blob)));
         }
+        self.missing.set(Missing::default());
         let mut running = Running::new(self.segment.start(Some(&state))?, manifest, revision);
         // The replica that stored it may have died before it trimmed the edge, and a full edge brings no further batch.
         running.drops = running.manifest.0.drops.clone();
@@ -100,6 +104,9 @@ impl<S: Segment, L: Log> Replica<S, L> {
         let Some(record) = brought(self.log.get(&self.key()))? else { return Ok(Some(false)) };
         if record.is_some_and(|record| record.revision > running.manifest.1) {
             return Ok(None);
+        }
+        if self.looks_again() {
+            return Ok(Some(false));
         }
         Err(ReplicaError::Trimmed { edge: self.edges.input.clone(), number })
     }
@@ -185,7 +192,8 @@ impl<S: Segment, L: Log> Replica<S, L> {
     /// Learns the newest manifest. Drops the held snapshot if that manifest is as new.
     fn refresh(&self, running: &mut Running<S::Run>) -> Result<bool, ReplicaError> {
         let Some(record) = brought(self.log.get(&self.key()))? else { return Ok(false) };
-        if let Some(record) = record {
+        // A server that lags behind has an older one.
+        if let Some(record) = record.filter(|record| record.revision >= running.manifest.1) {
             let manifest = postcard::from_bytes(&record.value).map_err(|error| self.unusable(error))?;
             running.manifest = (manifest, record.revision);
         }
