@@ -44,7 +44,7 @@ impl<K: Ord, S> KeyStates<K, S> {
 
     fn sorted(&self) -> Vec<(&K, &S)> {
         let mut states: Vec<(&K, &S)> = self.0.iter().collect();
-        states.sort_unstable_by(|(one, _), (other, _)| one.cmp(other));
+        states.sort_unstable_by_key(|(key, _)| *key);
         states
     }
 }
