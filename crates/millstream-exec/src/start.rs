@@ -65,7 +65,7 @@ pub(crate) struct Version {
     pub(crate) ring_bytes: usize,
 }
 
-/// Wires a pipeline after its source. Without workers, if all runs `ON_CALLER`, a source that may wait is a tasklet too.
+/// Wires a pipeline after its source. If all runs `ON_CALLER`, without workers, a source that may wait is a tasklet.
 pub(crate) fn wire<R: RingRunner, W: RunEnds<P::Out>, T: Item, P, X: Source<T>, const ON_CALLER: bool>(
     pipeline: &P,
     rings: &Rings,

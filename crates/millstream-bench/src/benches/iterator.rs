@@ -1,4 +1,4 @@
-//! The lines of an iterator of the standard library, `BufRead::lines`: the sum of the numbers in each, where it is even.
+//! The lines of an iterator of the standard library, `BufRead::lines`: the sum of the numbers in each, if it is even.
 //!
 //! `plain` is the loop by hand over the same iterator. In case `thread` the iterator may wait, as any may, so it has a
 //! thread of its own, which hands over each line at once. In case `ready` it is marked as one that never waits, and in

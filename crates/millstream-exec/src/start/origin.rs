@@ -51,7 +51,7 @@ impl<T: Item> Origin<T> {
             } else {
                 SourceTasklet::ready(values, ring, wiring.batch, shared)
             };
-            // A loop takes values in batches, or one by one if the source may wait: as its type says, but not its value.
+            // A loop takes values in batches, or one by one if the source may wait: as the source's type says.
             let tasklet: Box<dyn Tasklet> = if X::IN_LOOP && waits == X::WAITS && wiring.ends.is_some() {
                 Box::new(LentSource::new(tasklet, wiring))
             } else {

@@ -100,27 +100,6 @@ fn before_a_slow_stage_all_are_blocked_and_after_it_starved() {
 }
 
 #[test]
-fn a_woken_worker_is_busy_in_its_first_round() {
-    let gate = Arc::new(Gate::default());
-    let slow = gate.clone();
-    let p = pipeline::<u64>().map(move |x| {
-        slow.pass();
-        *x
-    });
-    let (sender, receiver) = source::channel(8);
-    let run = Rings::new().workers(1).start(p.from(receiver).to_each(|_, _| ())).unwrap();
-    let (observer, _opens) = (run.observer(), Opens(gate.clone()));
-    for value in 0..3 {
-        until(&observer, "parked", |counters| counters.workers == [Activity::Parked]);
-        sender.send(value).unwrap();
-        until(&observer, "busy", |counters| counters.workers == [Activity::Busy]);
-        gate.open(1);
-    }
-    drop(sender);
-    run.wait().unwrap();
-}
-
-#[test]
 fn the_writers_of_a_group_without_a_run_are_starved() {
     let gate = Arc::new(Gate::default());
     let slow = gate.clone();

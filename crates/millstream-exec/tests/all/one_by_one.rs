@@ -92,7 +92,8 @@ fn no_value_is_kept_while_the_source_is_asked() {
     assert_eq!((report.values, alive.load(Relaxed)), (VALUES, 0));
 }
 
-/// A run on the calling thread, or on workers, that fails at the value 7000: its error, and how many values its sink had.
+/// A run `here`, on the calling thread, or on workers, that fails at the value 7000: its error, and how many values its
+/// sink had.
 fn fails(here: bool, at: &'static str) -> (String, u64) {
     let fail = move |part: &str, x: u64| assert!(part != at || x != 7_000, "seven thousand");
     let p = pipeline::<u64>().map(move |x| {

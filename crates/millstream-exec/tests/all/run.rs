@@ -1,7 +1,13 @@
 //! Pipelines on rings: output, errors, laziness.
 
 use millstream_core::{Arrow, ModelExt, SequenceNumber, pipeline};
-use millstream_exec::{Inline, JobExt, JobRefExt, ParMapExt, Rings, RunError, Runner, ThroughExt, source};
+use millstream_exec::{
+    Activity, Counters, Inline, JobExt, JobRefExt, ParMapExt, Rings, RunError, Runner, ThroughExt, source,
+};
+use millstream_testkit::within;
+use std::sync::Mutex;
+use std::sync::mpsc::channel;
+use std::time::Duration;
 
 #[test]
 fn small_rings_small_batches_and_any_workers_give_the_models_slots() {
@@ -161,4 +167,34 @@ fn a_value_that_arrives_alone_comes_out_at_once() {
         let sink = move |_: SequenceNumber, x: &u64| seen.send(*x).unwrap_or(());
         Rings::new().workers(workers).for_each(p.from(source), sink).unwrap();
     }
+}
+
+#[test]
+fn a_woken_worker_is_busy_in_its_first_round() {
+    let (let_go, held) = channel::<()>();
+    let held = Mutex::new(held);
+    let p = pipeline::<u64>().map(move |x| {
+        let _ = held.lock().unwrap().recv();
+        *x
+    });
+    let observed = move || {
+        let (sender, receiver) = source::channel(8);
+        let run = Rings::new().workers(1).start(p.from(receiver).to_each(|_, _| ())).unwrap();
+        let (observer, mut counters) = (run.observer(), Counters::default());
+        let mut until = |activity| {
+            while counters.workers != [activity] {
+                std::thread::yield_now();
+                observer.read(&mut counters);
+            }
+        };
+        for value in 0..3 {
+            until(Activity::Parked);
+            sender.send(value).unwrap();
+            until(Activity::Busy);
+            let_go.send(()).unwrap();
+        }
+        drop(sender);
+        run.wait().unwrap();
+    };
+    within(Duration::from_secs(120), observed).unwrap();
 }

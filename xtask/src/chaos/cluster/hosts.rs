@@ -1,5 +1,5 @@
-//! Three hosts on this machine: network namespaces on one bridge, each with a server and a worker. The network of a host
-//! can be cut, and healed. That needs Linux, its `ip` (iproute2), and root.
+//! Three hosts on this machine: network namespaces on one bridge, each with a server and a worker. The network of a
+//! host can be cut, and healed. That needs Linux, its `ip` (iproute2), and root.
 
 use super::io;
 use crate::cmd::{Result, failure};
