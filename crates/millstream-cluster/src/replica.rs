@@ -81,7 +81,7 @@ pub struct Replica<S: Segment, L> {
     missing: Cell<Missing>,
 }
 
-/// Looks for something that must be in the log, and that a server which lags behind does not have yet.
+/// The looks for something that must be in the log, and that a server which lags behind does not have yet.
 #[derive(Clone, Copy, Default)]
 struct Missing {
     looks: u32,

@@ -6,9 +6,9 @@
 //!
 //! Where the source is [`ready`](crate::source::ready), and no stage needs its ring, a run with one worker goes past
 //! all rings, those of the source and the sink among them (`fusion/whole.rs`). So does a run on the calling thread,
-//! value by value if its source may wait. Where the first stage cuts text, a
-//! number of the source becomes many there. Then the loop takes the values from the source's ring, whatever the source,
-//! in the first stage's place (`fusion/new_clock.rs`). Steps of a few numbers go through the rings.
+//! value by value if its source may wait. Where the first stage cuts text, a number of the source becomes many there.
+//! Then the loop takes the values from the source's ring, whatever the source, in the first stage's place
+//! (`fusion/new_clock.rs`). Steps of a few numbers go through the rings.
 //!
 //! The tasklet of the loop is the last stage's. Each stage before it also has a tasklet, an *onlooker*, which only
 //! counts the numbers that the loop has moved. So reports, observers and errors have the same stages, with the same
