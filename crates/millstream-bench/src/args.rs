@@ -128,11 +128,11 @@ impl Args {
         self.runs.is_none()
     }
 
-    /// Where the chart of these results goes, if one is drawn: beside the run, if it is a run of all benches, and the
+    /// Where the chart of these results goes, if one is drawn: beside the run, if that is kept with the others, and the
     /// chart has more than bars.
     #[cfg(feature = "plot")]
     pub(crate) fn charts(&self, results: &Results) -> Option<PathBuf> {
-        let beside = || (self.all && results.has_curves()).then(|| save::directory(&self.runs()));
+        let beside = || (self.keeps_here() && results.has_curves()).then(|| save::directory(&self.runs()));
         self.plot.clone().or_else(beside)
     }
 
