@@ -12,6 +12,7 @@ mod serve;
 mod state;
 
 use crate::cmd::{Cmd, Result, failure, target_dir};
+use processes::io;
 use std::path::PathBuf;
 
 /// The program to disturb, and how much.
@@ -71,8 +72,7 @@ impl Args {
     /// The command to disturb.
     fn built(&self) -> Result<PathBuf> {
         if let Some(program) = &self.program {
-            let absolute = std::path::absolute(program);
-            return absolute.map_err(|error| failure(format!("cannot find the program: {error}")));
+            return std::path::absolute(program).map_err(io("find the program"));
         }
         Cmd::cargo("build --release --quiet -p millstream-cli").run()?;
         Ok(target_dir().join("release/millstream"))

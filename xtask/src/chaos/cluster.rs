@@ -7,6 +7,7 @@ mod servers;
 mod text;
 mod watch;
 
+use super::processes::io;
 use super::{Args, Random};
 use crate::cmd::{Cmd, Result, failure};
 use crate::nats;
@@ -38,10 +39,6 @@ struct Process {
     /// Where its output goes, if anywhere.
     into: Option<PathBuf>,
     child: Child,
-}
-
-fn io(doing: &'static str) -> impl Fn(std::io::Error) -> crate::cmd::Failure {
-    move |error| failure(format!("cannot {doing}: {error}"))
 }
 
 impl Process {

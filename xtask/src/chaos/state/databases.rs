@@ -2,6 +2,7 @@
 
 use super::super::{Args, Random};
 use super::{MOST_LIVES, differs};
+use crate::chaos::processes::io;
 use crate::cmd::{Cmd, Result, failure, target_dir};
 use crate::postgres::server::Server;
 use std::fs::{self, File};
@@ -19,10 +20,6 @@ const MOST_MS: u64 = 200;
 
 /// One kill in this many is that of the server.
 const SERVER_ONE_IN: u64 = 10;
-
-fn io(doing: &'static str) -> impl Fn(std::io::Error) -> crate::cmd::Failure {
-    move |error| failure(format!("cannot {doing}: {error}"))
-}
 
 /// Kills until enough were killed. `server` is that of the database, if it has one.
 pub(super) fn run(args: &Args, sink: &str, mut server: Option<Server>) -> Result {
