@@ -10,9 +10,10 @@ use crate::native::Native;
 use crate::parse::FieldTree;
 use crate::write::{Writer, one_line};
 use crate::wrong::Advice;
-use crate::{Input, Options, Wrong, left_out};
+use crate::{Input, Options, Wrong, left_out, product};
 use answer::Where;
-use jaq_core::load::{Arena, File, Loader, import};
+use jaq_core::load::parse::Def;
+use jaq_core::load::{self, Arena, File, Loader, import};
 use jaq_core::{Compiler, Ctx, Vars};
 use jaq_json::{Val, ValX};
 use std::cell::RefCell;
@@ -124,8 +125,30 @@ impl Filter {
 }
 
 fn compile(filter: &str, variables: &[String], without: Advice) -> Result<jaq_core::Filter<Kind>, Wrong> {
+    if let Some(mut term) = load::parse(filter, |parser| parser.term())
+        && product::limit(&mut term)
+        && let Ok(compiled) =
+            compile_behind([Def { name: WHOLE, args: Vec::new(), body: term }], WHOLE, variables, without)
+    {
+        return Ok(compiled);
+    }
+    // Also to find the places of mistakes.
+    compile_behind([], filter, variables, without)
+}
+
+/// The filter whose text has changed, as a name.
+const WHOLE: &str = "__whole";
+
+/// Compiles a filter that can use these definitions.
+fn compile_behind<'a>(
+    own: impl IntoIterator<Item = Def<&'a str>>,
+    filter: &'a str,
+    variables: &[String],
+    without: Advice,
+) -> Result<jaq_core::Filter<Kind>, Wrong> {
     let arena = Arena::default();
-    let loader = Loader::new(definitions());
+    let ours = definitions().map(|shared| -> Def<&'a str> { shared });
+    let loader = Loader::new(ours.chain(own));
     let file = File { code: filter, path: () };
     let modules = loader.load(&arena, file).map_err(|errors| Wrong::loading(filter, errors))?;
     import(&modules, |_| Err(String::new())).map_err(|errors| Wrong::loading(filter, errors))?;

@@ -1,6 +1,7 @@
 //! The names that filters have beside those of the language.
 
 use crate::left_out;
+use crate::product::{PRODUCT, product};
 use crate::tables::{csv, tsv};
 use jaq_core::data::HasLut;
 use jaq_core::load::parse::{Def, Term};
@@ -68,7 +69,11 @@ pub(crate) fn functions() -> impl Iterator<Item = Fun<Kind>> {
 }
 
 fn ours() -> impl Iterator<Item = Fun<Kind>> {
-    let ours: [jaq_core::native::Filter<jaq_core::RunPtr<Kind>>; 4] = [
+    let ours: [jaq_core::native::Filter<jaq_core::RunPtr<Kind>>; 5] = [
+        (PRODUCT, v(2), |mut cv| {
+            let right = cv.0.pop_var();
+            bome(product(cv.0.pop_var(), right))
+        }),
         ("@csv", v(0), |cv| bome(csv(&cv.1))),
         ("@tsv", v(0), |cv| bome(tsv(&cv.1))),
         ("debug_empty", v(0), |cv| {

@@ -194,6 +194,8 @@ proptest! {
 
     #[test]
     fn without_jaq_the_answer_is_the_same((filter, json) in simple()) {
+        // jaq alone would ask for all the memory.
+        prop_assume!(!(filter.contains('*') && ["9007199254740993", "123456789012345678901"].iter().any(|n| json.contains(n))));
         let ours = compact(&filter).expect("a filter");
         let (out, failures) = jaq::answer(&filter, json.as_bytes()).expect("a filter");
         let answer = ours.answer(json.as_bytes());
