@@ -134,7 +134,7 @@ mod tests {
             ".s as [$a] ?// $s | if true then try error catch 1 else 1 end | \"x\" * 4294967296",
             "first(label $l | .s * .n)",
         ];
-        for n in ["4294967296", "9223372036854775807", "123456789012345678901"] {
+        for n in ["9223372036854775807", "123456789012345678901", "4294967296"] {
             for filter in filters {
                 // Not all forms of jq are forms of jaq.
                 if Filter::new(filter).is_ok() {
