@@ -24,6 +24,9 @@ pub(crate) trait ExternalSource: Send + Sync {
     /// Lays a mark that is due at the next number, unless a tasklet of the run does.
     fn lay_mark(&self) {}
 
+    /// Publishes the values that the source's thread has gathered, as far as there is room.
+    fn publish_gathered(&self) {}
+
     /// The producers that ended by a panic of their threads without ending the run.
     fn panics(&self) -> ProducerPanics {
         ProducerPanics::default()

@@ -1,28 +1,34 @@
 //! Values from outside: from the thread of a source that may wait, or from a [`Sender`](crate::Sender).
 //!
 //! A source that may wait gets a thread, which publishes each value at once: a value that arrives alone comes out at
-//! once. The thread is never joined, since it may be in an iterator that never returns. A run is drained by ending its
-//! stream at the source's ring, so it does not matter what the thread waits for; a value that it brings later is not
-//! accepted. A run that is fed by a `Sender` has no such thread.
+//! once. Where values come fast, it gathers some (`feed/quick.rs`). The thread is never joined, since it may be in an
+//! iterator that never returns. A run is drained by ending its stream at the source's ring, so it does not matter what
+//! the thread waits for; a value that it brings later is not accepted. A run that is fed by a `Sender` has no such
+//! thread.
 //!
 //! The producer is shared, so a lock protects it. Values are dropped apart from it, by a [`Sweeper`]: a worker uses it,
 //! or a thread that finds no room. A drop is user code, and may send by the same sender.
 
 mod early;
+mod gathered;
+mod quick;
 mod sweep;
+mod thread;
 
 pub(crate) use early::Ended;
+pub(crate) use quick::Quick;
 pub(crate) use sweep::SweepTasklet;
+pub(crate) use thread::{Turn, spawn};
 
 use crate::external_source::{Accepted, ExternalSource};
 use crate::shared::Shared;
 use crate::signal::Condition;
-use crate::source::InSource;
 use crate::source_ring::SourceRing;
-use crate::together::Together;
 use early::Early;
-use millstream_core::failure::{caught, discard};
+use gathered::Gathered;
+use millstream_core::failure::caught;
 use millstream_core::{Item, SequenceNumber};
+use millstream_ring::spsc;
 use millstream_ring::{RingProbe, Sweeper};
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -46,8 +52,8 @@ pub(crate) struct Output<T: Item> {
 /// Where values go.
 enum Line<T: Item> {
     /// Into the source's ring, except values that wait aside for the mark of a change: those that were sent early, and
-    /// END.
-    Ring(SourceRing<T>, Early<T>),
+    /// END. Behind them are the values that the source's thread has gathered.
+    Ring(SourceRing<T>, Early<T>, Gathered<T>),
     /// Aside: no run on rings has taken the receiver yet, or the run with the ring has not begun.
     Early(Early<T>, Option<SourceRing<T>>),
 }
@@ -56,9 +62,9 @@ impl<T: Item> Line<T> {
     /// Lays a mark that is due, and puts values from aside into the ring, as far as they need not wait. Returns whether
     /// other threads have to be woken.
     fn go_on(&mut self, shared: &Shared) -> bool {
-        let (Line::Ring(ring, aside), marks) = (self, &shared.marks) else { return false };
+        let (Line::Ring(ring, aside, gathered), marks) = (self, &shared.marks) else { return false };
         let mut goes_on = ring.lay(marks);
-        while aside.leave_to(ring, marks) {
+        while aside.leave_to(ring, marks) || (aside.is_empty() && gathered.leave_to(ring, marks)) {
             goes_on = true;
             ring.lay(marks);
             if ring.producer.ended() {
@@ -157,14 +163,18 @@ impl<T: Item> Output<T> {
 
     /// Lets the line [go on](Line::go_on), and then does this with it.
     fn going_on<R>(&self, then: impl FnOnce(&mut Line<T>) -> R) -> R {
-        let mut line = self.lock();
-        let wakes = line.go_on(&self.shared);
-        let result = then(&mut line);
-        drop(line);
+        let (result, wakes) = self.went_on(then);
         if wakes {
             self.shared.wake();
         }
         result
+    }
+
+    /// The same. Returns also whether other threads have to be woken.
+    fn went_on<R>(&self, then: impl FnOnce(&mut Line<T>) -> R) -> (R, bool) {
+        let mut line = self.lock();
+        let wakes = line.go_on(&self.shared);
+        (then(&mut line), wakes)
     }
 
     /// Publishes a value, if there is room and the run takes values.
@@ -176,9 +186,9 @@ impl<T: Item> Output<T> {
         let mut unsent = Some(value);
         let full = self.unless_full(&true, |line| match line {
             Line::Early(early, _) => early.offer(&mut unsent),
-            Line::Ring(_, aside) if aside.ended() => false,
-            Line::Ring(_, aside) if !aside.is_empty() => true,
-            Line::Ring(ring, _) => match ring.try_claim(&self.shared.marks, 1) {
+            Line::Ring(_, aside, _) if aside.ended() => false,
+            Line::Ring(_, aside, gathered) if !aside.is_empty() || !gathered.is_empty() => true,
+            Line::Ring(ring, ..) => match ring.try_claim(&self.shared.marks, 1) {
                 Err(_) => false,
                 Ok(None) => true,
                 Ok(Some(mut claim)) => {
@@ -205,9 +215,9 @@ impl<T: Item> Output<T> {
         }
         self.unless_full(&Some(0), |line| match line {
             Line::Early(early, _) => early.give(values),
-            Line::Ring(_, aside) if aside.ended() => None,
-            Line::Ring(_, aside) if !aside.is_empty() => Some(0),
-            Line::Ring(ring, _) => match ring.try_claim(&self.shared.marks, values.len().max(1)) {
+            Line::Ring(_, aside, _) if aside.ended() => None,
+            Line::Ring(_, aside, gathered) if !aside.is_empty() || !gathered.is_empty() => Some(0),
+            Line::Ring(ring, ..) => match ring.try_claim(&self.shared.marks, values.len().max(1)) {
                 Err(_) => None,
                 Ok(None) => Some(0),
                 Ok(Some(mut claim)) => {
@@ -217,6 +227,37 @@ impl<T: Item> Output<T> {
                 }
             },
         })
+    }
+
+    /// Makes a ring in which the source's thread gathers values, and which this empties into the source's ring.
+    fn gathers(&self, slots: usize) -> Option<spsc::Sender<T>> {
+        let (sender, receiver) = spsc::ring(slots).ok()?;
+        match &mut *self.lock() {
+            Line::Ring(.., gathered) => *gathered = Gathered::of(receiver),
+            Line::Early(..) => return None,
+        }
+        Some(sender)
+    }
+
+    /// Publishes the gathered values, as far as there is room. Returns whether none is left; none if the run takes no
+    /// more values. It wakes no other thread.
+    fn try_publish_gathered(&self) -> Option<bool> {
+        if self.shared.stopped() {
+            return None;
+        }
+        let left = |line: &mut Line<T>| match line {
+            Line::Ring(_, aside, gathered) => (!aside.ended()).then(|| gathered.is_empty()),
+            Line::Early(..) => None,
+        };
+        match self.went_on(left).0 {
+            Some(false) if self.sweep() => self.went_on(left).0,
+            none_left => none_left,
+        }
+    }
+
+    /// How many slots the ring has; 0 if there is none.
+    fn slots(&self) -> usize {
+        self.probe.get().map_or(0, RingProbe::capacity)
     }
 
     /// Whether the ring is at most half full: a source's thread that has found the ring full waits for this. None if
@@ -236,14 +277,14 @@ impl<T: Item> Output<T> {
     /// Whether no further value is accepted. END may have to wait.
     pub(crate) fn ended(&self) -> bool {
         match &*self.lock() {
-            Line::Ring(_, early) | Line::Early(early, _) => early.ended(),
+            Line::Ring(_, early, _) | Line::Early(early, _) => early.ended(),
         }
     }
 
     pub(crate) fn free(&self) -> usize {
         self.sweep();
         self.going_on(|line| match line {
-            Line::Ring(ring, aside) if aside.is_empty() => ring.free(&self.shared.marks),
+            Line::Ring(ring, aside, _) if aside.is_empty() => ring.free(&self.shared.marks),
             Line::Ring(..) => 0,
             Line::Early(early, _) => early.free(),
         })
@@ -252,7 +293,7 @@ impl<T: Item> Output<T> {
     /// How many values were accepted: the number of the next one.
     pub(crate) fn sent(&self) -> u64 {
         match &*self.lock() {
-            Line::Ring(ring, aside) => published(ring) - u64::from(ring.producer.ended()) + aside.kept(),
+            Line::Ring(ring, aside, _) => published(ring) - u64::from(ring.producer.ended()) + aside.kept(),
             Line::Early(early, _) => early.sent(),
         }
     }
@@ -261,7 +302,12 @@ impl<T: Item> Output<T> {
 impl<T: Item> ExternalSource for Output<T> {
     fn end(&self) {
         match &mut *self.lock() {
-            Line::Ring(_, early) | Line::Early(early, _) => early.end(),
+            Line::Ring(_, early, gathered) => {
+                // Its numbers come before END.
+                gathered.put_aside(early);
+                early.end();
+            }
+            Line::Early(early, _) => early.end(),
         }
         self.lay_mark();
         self.shared.source_waits.end();
@@ -269,15 +315,15 @@ impl<T: Item> ExternalSource for Output<T> {
 
     fn accepted(&self) -> Option<Accepted> {
         Some(match &*self.lock() {
-            Line::Ring(ring, aside) => Accepted { published: published(ring), waiting: aside.kept() },
+            Line::Ring(ring, aside, _) => Accepted { published: published(ring), waiting: aside.kept() },
             Line::Early(early, _) => Accepted { published: early.sent() + u64::from(early.ended()), waiting: 0 },
         })
     }
 
     fn clear(&self) {
         let left = match &mut *self.lock() {
-            Line::Ring(_, aside) => aside.give_up(),
-            Line::Early(..) => VecDeque::new(),
+            Line::Ring(_, aside, gathered) => (aside.give_up(), gathered.give_up()),
+            Line::Early(..) => Default::default(),
         };
         if let Err(payload) = caught(|| drop(left)) {
             self.shared.fail("source", None, payload);
@@ -291,7 +337,7 @@ impl<T: Item> ExternalSource for Output<T> {
             if let Line::Early(early, ring) = &mut *line
                 && let Some(ring) = ring.take()
             {
-                *line = Line::Ring(ring, early.take_over());
+                *line = Line::Ring(ring, early.take_over(), Gathered::default());
             }
         }
         self.lay_mark();
@@ -300,90 +346,8 @@ impl<T: Item> ExternalSource for Output<T> {
     fn lay_mark(&self) {
         self.going_on(|_| ());
     }
-}
 
-/// Starts a thread that takes values from the iterator until the iterator ends or the run is stopped. The thread is not
-/// joined: the iterator may never return.
-pub(crate) fn spawn<T: Item>(
-    values: impl Iterator<Item = T> + Send + 'static,
-    output: Output<T>,
-    shared: Arc<Shared>,
-    together: impl FnOnce() -> Option<Together> + Send + 'static,
-) -> std::io::Result<()> {
-    let builder = std::thread::Builder::new().name("millstream-source".to_owned());
-    builder.spawn(move || feed(values, &output, &shared, together())).map(drop)
-}
-
-fn feed<T: Item>(values: impl Iterator<Item = T>, output: &Output<T>, shared: &Shared, mut together: Option<Together>) {
-    let room = output.is_half_free();
-    let outcome = catch_unwind(AssertUnwindSafe(|| {
-        let _in_source = InSource::of(&shared.source_waits);
-        for value in values {
-            let published = match &mut together {
-                Some(together) => publish_together(value, output, shared, together, room.as_ref()),
-                None => publish(value, output, shared, room.as_ref()),
-            };
-            if !published {
-                return;
-            }
-        }
-        output.end();
-    }));
-    if let Some(together) = &mut together {
-        together.part(shared);
+    fn publish_gathered(&self) {
+        self.going_on(|_| ());
     }
-    if let Err(payload) = outcome {
-        // A panic after the end, or after the run was stopped, is not part of the run.
-        if output.ended() || shared.stopped() {
-            discard(payload);
-        } else {
-            shared.fail("source", Some(output.sent()), payload);
-        }
-    }
-    shared.signal.notify();
-}
-
-/// As [`publish`], on a thread that may run the stages itself; then no worker is woken for the value.
-fn publish_together<T: Item>(
-    value: T,
-    output: &Output<T>,
-    shared: &Shared,
-    together: &mut Together,
-    room: Option<&Condition>,
-) -> bool {
-    let waited = match output.offer(value) {
-        Offer::Published => {
-            if !together.on(shared) {
-                shared.signal.notify_progress();
-            }
-            false
-        }
-        Offer::Ended(_) => return false,
-        Offer::Full(value) => {
-            together.part(shared);
-            if !publish(value, output, shared, room) {
-                return false;
-            }
-            true
-        }
-    };
-    together.published(waited, shared);
-    true
-}
-
-/// Publishes a value as soon as there is room; after a wait, once the `room` is there. Returns false if the run takes
-/// no more values.
-fn publish<T: Item>(value: T, output: &Output<T>, shared: &Shared, room: Option<&Condition>) -> bool {
-    let mut unsent = Some(value);
-    let offer = || match output.offer(unsent.take()?) {
-        Offer::Published => Some(true),
-        Offer::Ended(_) => Some(false),
-        Offer::Full(value) => {
-            unsent = Some(value);
-            None
-        }
-    };
-    let published = shared.wait_for_if(offer, room);
-    shared.signal.notify_progress();
-    published == Some(true)
 }

@@ -62,6 +62,8 @@ mod kept;
 mod keyed_stage;
 mod lane_stage;
 mod latency_markers;
+#[cfg_attr(not(loom), expect(unreachable_pub, reason = "loom tests it"))]
+mod lead;
 mod lock;
 mod machine;
 mod marks;
@@ -100,7 +102,10 @@ mod sink_tasklet;
 mod snapshot;
 pub mod source;
 mod source_ring;
+mod source_thread;
 mod stage;
+mod stages_here;
+mod stages_on;
 mod start;
 mod stepped;
 #[cfg(feature = "stream")]
@@ -151,6 +156,8 @@ pub use iterator::{OrderedParMap, ParMapExt, Through, ThroughExt};
 pub use job::{Job, JobSink, NoSink};
 pub use job_run::{JobExt, JobRefExt, Sourced};
 pub use keeps::{Keeps, RingBackend, RingRunner};
+#[cfg(loom)]
+pub use lead::Lead;
 #[doc(hidden)]
 pub use machine::is_here;
 pub use machine::{Cores, LimitedBy, MemoryLimit, physical_cores, pin_to_physical_core};
@@ -182,6 +189,7 @@ pub use signal::{Condition, Signal, Ticket, WakerSlot};
 pub use snapshot::{CorruptSnapshot, SnapshotParts, StoredParts};
 pub use snapshot::{Snapshot, SnapshotMismatch};
 pub use source::Source;
+pub use stages_on::StagesOn;
 #[doc(hidden)]
 pub use stepped::Stepped;
 #[cfg(feature = "stream")]

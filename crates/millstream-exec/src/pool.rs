@@ -28,6 +28,7 @@ use crate::machine::{Accounts, CoreBalancer, MigrationBackoff, Pins, usable_core
 use crate::placement::{Controller, cut_evenly};
 use crate::report::StageReport;
 use crate::shared::Shared;
+use crate::source_thread::SourceThread;
 use crate::wiring::{Home, Named};
 use crate::worker::{work, work_alone};
 use crate::worker_standby::WorkerStandby;
@@ -37,7 +38,7 @@ use roster::{Roster, tasks};
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
-use std::thread::{JoinHandle, ThreadId, current};
+use std::thread::{JoinHandle, current};
 use std::time::Instant;
 
 pub(crate) struct Pool {
@@ -70,8 +71,7 @@ pub(crate) struct Pool {
     controller: Mutex<Controller>,
     pub(crate) pins: Option<Pins>,
     spread: CoreBalancer,
-    /// The thread of a source that may also run the stages.
-    pub(crate) source_thread: OnceLock<ThreadId>,
+    pub(crate) source_thread: SourceThread,
     /// How the workers spend their time.
     pub(crate) accounts: Accounts,
     /// Whether every step is timed.
@@ -133,7 +133,7 @@ impl Pool {
             controller: Mutex::new(controller),
             pins,
             spread: CoreBalancer::new(seats),
-            source_thread: OnceLock::new(),
+            source_thread: SourceThread::default(),
             // The last account is the source's thread.
             accounts: Accounts::new(seats + 1),
             exact: budgets.is_some_and(Budgets::are_set),
@@ -359,7 +359,7 @@ impl Pool {
             return true;
         }
         let threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
-        let source = self.source_thread.get() == Some(&current().id());
+        let source = self.source_thread.is_this();
         source || threads.iter().any(|thread| thread.thread().id() == current().id())
     }
 

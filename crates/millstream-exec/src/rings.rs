@@ -9,6 +9,7 @@ use crate::marks::Every;
 use crate::placement::{Controller, counted};
 use crate::planned::Planned;
 use crate::snapshot::Start;
+use crate::stages_on::StagesOn;
 use crate::wait::{Backoff, Wait};
 use millstream_core::Plan;
 use std::time::Duration;
@@ -30,6 +31,7 @@ pub struct Rings {
     memory: Option<u64>,
     budgets: Budgets,
     observed: bool,
+    stages_on: StagesOn,
     snapshots: Option<Every>,
     beginning: Option<Start>,
     upgrades: Vec<Planned>,
@@ -65,6 +67,7 @@ impl Rings {
             memory: None,
             budgets: Budgets::default(),
             observed: false,
+            stages_on: StagesOn::Faster,
             snapshots: None,
             beginning: None,
             upgrades: Vec::new(),
@@ -226,6 +229,26 @@ impl Rings {
     pub fn observe(mut self, on: bool) -> Self {
         self.observed = on;
         self
+    }
+
+    /// Sets which threads run the stages behind a source that may wait. The default is the faster way.
+    ///
+    /// ```
+    /// use millstream::prelude::*;
+    /// let numbers = (0..1000_u64).map(|x| x * 3);
+    /// let rings = Rings::new().stages_on(StagesOn::Source);
+    /// let (sum, _) = rings.run(pipeline().map(|x| x + 1).from(numbers).to_fold(0, |sum, _, x| *sum += x))?;
+    /// assert_eq!(sum, 1_499_500);
+    /// # Ok::<(), RunError>(())
+    /// ```
+    #[must_use]
+    pub fn stages_on(mut self, threads: StagesOn) -> Self {
+        self.stages_on = threads;
+        self
+    }
+
+    pub(crate) fn which_stages_on(&self) -> StagesOn {
+        self.stages_on
     }
 
     pub(crate) fn observed(&self) -> bool {

@@ -11,6 +11,7 @@
 //! in more places than its closures.
 
 use crate::latency_markers::LatencyMarkers;
+use crate::lead::Lead;
 use crate::machine::usable_cores;
 use crate::marks::Marks;
 use crate::signal::Condition;
@@ -52,7 +53,9 @@ pub(crate) struct Shared {
     /// How the thread of a source waits for a time.
     pub(crate) source_waits: Arc<Waits>,
     /// The source's thread or a caller's runs the stages; meanwhile workers wait for `surplus`.
-    together: AtomicBool,
+    lead: Lead,
+    /// Whether it does so after every block of values that come fast, and so soon again unless the source waits.
+    quick: AtomicBool,
     /// How many times such a thread has run the stages.
     turns: AtomicU64,
     /// Whether one worker has all tasklets that workers share, and no other one is tried.
@@ -143,7 +146,8 @@ impl Shared {
             trace: Trace::default(),
             source_ended: AtomicBool::new(false),
             source_waits: Arc::default(),
-            together: AtomicBool::new(false),
+            lead: Lead::new(),
+            quick: AtomicBool::new(false),
             turns: AtomicU64::new(0),
             one_worker: AtomicBool::new(false),
         }
@@ -187,16 +191,32 @@ impl Shared {
 
     /// Whether the source's thread or a caller's runs the stages.
     pub(crate) fn together(&self) -> bool {
-        self.together.load(Ordering::Relaxed)
+        self.lead.is_taken()
     }
 
-    pub(crate) fn begin_together(&self) {
-        self.together.store(true, Ordering::Relaxed);
+    /// The same, for the source's thread after it has gathered a value.
+    #[inline]
+    pub(crate) fn still_together(&self) -> bool {
+        self.lead.is_still_taken()
+    }
+
+    /// With `quick`, such a thread soon takes its next turn, unless the source waits. Then a worker is awake from time
+    /// to time.
+    pub(crate) fn begin_together(&self, quick: bool) {
+        self.quick.store(quick, Ordering::Relaxed);
+        self.lead.take();
+        if quick {
+            self.signal.notify();
+        }
+    }
+
+    pub(crate) fn is_quick(&self) -> bool {
+        self.quick.load(Ordering::Relaxed)
     }
 
     /// Returns the stages to the workers, and wakes them.
     pub(crate) fn end_together(&self) {
-        self.together.store(false, Ordering::Relaxed);
+        self.lead.end();
         self.surplus.notify();
         self.signal.notify();
     }

@@ -2,7 +2,8 @@
 //!
 //! Any iterator is a source. A worker takes whole batches from a range and from the values of a vector, which never
 //! wait. Any other iterator may wait for its next value, so it gets a thread of its own, and each value is published at
-//! once; [`ready`] marks one that never waits. A [`Sender`](crate::Sender) feeds a
+//! once; where more than a million come a second, that thread may run the stages itself
+//! ([`StagesOn`](crate::StagesOn)). [`ready`] marks an iterator that never waits. A [`Sender`](crate::Sender) feeds a
 //! [`channel`](fn@channel), and many of them feed a [`fan_in`](crate::fan_in).
 //!
 //! Several streams are joined at the source: by number ([`zip`](fn@zip)), by key within a distance of numbers or of

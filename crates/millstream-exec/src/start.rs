@@ -198,6 +198,7 @@ impl Planned {
         let Planned { plan, lookup, ring_bytes } = self;
         let most = rings.most(plan.rings.len());
         let mut wiring = Wiring::new(rings.slots(), most, inline, shared, before, (plan, lookup));
+        wiring.stages_on = rings.which_stages_on();
         wiring.one_thread |= rings.has_one_worker();
         wiring.tries_workers = !inline && rings.chooses_workers();
         Version { wiring, ring_bytes }

@@ -8,11 +8,10 @@
 //! That ends when the neighbours are gone, or when a full ring is worth a time slice. A worker looks every 20
 //! milliseconds whether the thread still runs stages, and takes them back while it waits for its next value.
 
-use crate::machine::Account;
-use crate::pool::{Pool, Round};
+use crate::pool::Pool;
 use crate::shared::Shared;
-use crate::source::InSource;
-use std::sync::{Arc, Weak};
+use crate::stages_here::StagesHere;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// How often the source's thread checks whether other processes still use the cores.
@@ -78,27 +77,17 @@ impl Turns {
     }
 }
 
-/// The means by which the source's thread runs the stages.
+/// The means by which the source's thread runs the stages on shared cores.
 pub(crate) struct Together {
     turns: Turns,
-    /// Weak: the source's iterator may keep this long after the run has ended.
-    pool: Weak<Pool>,
-    account: Account,
-    rounds: u32,
+    stages: StagesHere,
 }
-
-/// The steps of one round in `TIMED` are timed.
-const TIMED: u32 = 16;
 
 impl Together {
     /// Called by the source's thread. None if some stage has a thread of its own, since such a thread waits for the
     /// workers' signals.
     pub(crate) fn new(pool: &Arc<Pool>, slots: usize) -> Option<Self> {
-        let shared = !pool.roster().has_own_threads();
-        shared.then(|| {
-            let _ = pool.source_thread.set(std::thread::current().id());
-            Together { turns: Turns::new(slots), pool: Arc::downgrade(pool), account: Account::open(), rounds: 0 }
-        })
+        StagesHere::new(pool).map(|stages| Together { turns: Turns::new(slots), stages })
     }
 
     /// Whether this thread runs the stages. A worker that sees no progress ends that.
@@ -113,7 +102,7 @@ impl Together {
     pub(crate) fn part(&mut self, shared: &Shared) {
         if self.turns.together() {
             self.turns.part();
-            self.settle(Instant::now(), true);
+            self.stages.settle(Instant::now(), true);
             shared.end_together();
         }
     }
@@ -129,58 +118,20 @@ impl Together {
             if !self.turns.together() {
                 return;
             }
-            self.settle(now, false);
-            shared.begin_together();
+            self.stages.settle(now, false);
+            shared.begin_together(false);
         }
         let begun = Instant::now();
-        let drained = self.pool.upgrade().is_some_and(|pool| self.run(&pool));
+        let drained = self.stages.run();
         shared.took_turn();
         let now = Instant::now();
-        let Together { turns, pool, account, .. } = self;
-        turns.took(now, now.duration_since(begun), || {
-            pool.upgrade().map_or(Duration::ZERO, |pool| account.settle(now, pool.source_account(), &pool.accounts))
-        });
+        let Together { turns, stages } = self;
+        turns.took(now, now.duration_since(begun), || stages.settle(now, true));
         if !drained {
             self.part(shared);
         } else if !self.turns.together() {
-            self.settle(now, true);
+            self.stages.settle(now, true);
             shared.end_together();
-        }
-    }
-
-    /// Runs rounds of all shared tasklets until nothing is left to do. Returns false if a tasklet has input but no room
-    /// in its output.
-    fn run(&mut self, pool: &Pool) -> bool {
-        let _stages = InSource::none();
-        let roster = pool.roster();
-        if roster.has_own_threads() {
-            // They came with a new version of the pipeline.
-            return false;
-        }
-        loop {
-            // The end of a run does not wait for this thread: a worker carries changes out.
-            if pool.shared.marks.under_way() {
-                return false;
-            }
-            self.rounds = self.rounds.wrapping_add(1);
-            let Round { moved, met } = pool.round(&roster, roster.everything(), self.rounds.is_multiple_of(TIMED));
-            if met {
-                // A worker holds one of the tasklets. Wakes it to look once more.
-                pool.shared.wake();
-                return true;
-            }
-            if moved == 0 {
-                return !roster.tasks.iter().any(|task| task.backlog().is_some_and(|waiting| waiting > 0));
-            }
-        }
-    }
-
-    /// Settles the thread's account. With `counts` the time since the last call is charged to the run: the thread ran
-    /// the stages.
-    fn settle(&mut self, now: Instant, counts: bool) {
-        if let Some(pool) = self.pool.upgrade() {
-            let thread = if counts { pool.source_account() } else { usize::MAX };
-            self.account.settle(now, thread, &pool.accounts);
         }
     }
 }

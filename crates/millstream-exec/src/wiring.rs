@@ -8,6 +8,7 @@ use crate::reactor::Reactor;
 use crate::shared::Shared;
 use crate::side_sinks::SideSinks;
 use crate::snapshot::Beginning;
+use crate::stages_on::StagesOn;
 use crate::task_probe::{Filled, TaskProbe};
 use crate::tasklet::Tasklet;
 use crate::watched::{Calls, Role};
@@ -58,6 +59,8 @@ pub struct Wiring {
     pub(crate) lends_source: bool,
     /// How much a step of a loop takes past the rings.
     pub(crate) pace: Pace,
+    /// Which threads run the stages behind a source that may wait.
+    pub(crate) stages_on: StagesOn,
     /// Whether the run is observed from its beginning.
     pub(crate) observed: bool,
     /// Whether a loop goes past the rings of these stages.
@@ -163,6 +166,7 @@ impl Wiring {
             ends: None,
             lends_source: false,
             pace: Pace::default(),
+            stages_on: StagesOn::default(),
             observed: false,
             passed: false,
         }

@@ -8,6 +8,7 @@ use crate::machine::{Account, MigrationBackoff};
 use crate::pool::Pool;
 use crate::pool::placing::review;
 use crate::pool::roster::Roster;
+use crate::shared::Shared;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -24,6 +25,9 @@ const CLOSELY: u32 = 64;
 
 /// A source's thread that has run no stage for this long waits for its next value.
 const NOTHING: Duration = Duration::from_millis(20);
+
+/// The same, of a source whose values came fast. A block of them takes a quarter of it.
+const SOON: Duration = Duration::from_micros(200);
 
 /// How long a called worker stands by.
 const AT_HAND: Duration = Duration::from_millis(1);
@@ -77,6 +81,14 @@ pub(crate) fn work(pool: &Arc<Pool>, worker: usize) {
             (roster, group) = pool.group(worker);
             moves = MigrationBackoff::new();
         }
+        if pool.shared.together() && pool.shared.is_quick() {
+            // A step of this worker would be in the way of the source's thread.
+            pool.does(worker, Activity::Parked);
+            linger.forget();
+            leave_to_source(pool, worker);
+            busy = begins(pool, worker);
+            continue;
+        }
         match pool.round(&roster, group.clone(), pool.exact || watch.times(rounds)).moved {
             0 if group.is_empty() => {
                 busy = false;
@@ -124,7 +136,7 @@ pub(crate) fn work(pool: &Arc<Pool>, worker: usize) {
                     // The thread that holds a tasklet of this group may have looked before its work arrived, and it
                     // leaves without a notification.
                     match (together, round.met) {
-                        (true, _) => leave_to_source(pool, ticket),
+                        (true, _) => wait_for_source(pool, NOTHING, ticket),
                         (false, true) => wakes.park_timeout(ticket, MET),
                         (false, false) => wakes.park(ticket),
                     }
@@ -179,13 +191,30 @@ fn begins(pool: &Pool, worker: usize) -> bool {
     true
 }
 
+/// Waits while the thread of a source whose values come fast runs the stages.
+fn leave_to_source(pool: &Pool, worker: usize) {
+    let Shared { surplus, .. } = &*pool.shared;
+    // One worker looks often.
+    let most = if worker == 0 { SOON } else { NOTHING };
+    let goes_on = || pool.shared.together() && !pool.finished();
+    while goes_on() {
+        let ticket = surplus.announce();
+        if goes_on() {
+            wait_for_source(pool, most, ticket);
+        } else {
+            surplus.withdraw(ticket);
+        }
+    }
+}
+
 /// Waits while the source's thread runs the stages. If that thread ran none for some time, it waits for its next value,
 /// and the workers run the stages again.
-fn leave_to_source(pool: &Pool, ticket: Ticket) {
-    let before = pool.shared.turns();
-    pool.shared.surplus.park_timeout(ticket, NOTHING);
-    if pool.shared.together() && pool.shared.turns() == before {
+fn wait_for_source(pool: &Pool, most: Duration, ticket: Ticket) {
+    let (begun, before) = (Instant::now(), pool.shared.turns());
+    pool.shared.surplus.park_timeout(ticket, most);
+    if pool.shared.together() && pool.shared.turns() == before && begun.elapsed() >= most {
         pool.shared.end_together();
+        pool.source_thread.publish_gathered();
     }
 }
 

@@ -6,6 +6,8 @@
 mod batons;
 #[path = "loom/conditions.rs"]
 mod conditions;
+#[path = "loom/leads.rs"]
+mod leads;
 
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicBool, AtomicUsize, Ordering};

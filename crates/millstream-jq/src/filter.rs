@@ -147,8 +147,8 @@ fn compile_behind<'a>(
     without: Advice,
 ) -> Result<jaq_core::Filter<Kind>, Wrong> {
     let arena = Arena::default();
-    let ours = definitions().map(|shared| -> Def<&'a str> { shared });
-    let loader = Loader::new(ours.chain(own));
+    let shared: Vec<Def<&'a str>> = definitions().collect();
+    let loader = Loader::new(shared.into_iter().chain(own));
     let file = File { code: filter, path: () };
     let modules = loader.load(&arena, file).map_err(|errors| Wrong::loading(filter, errors))?;
     import(&modules, |_| Err(String::new())).map_err(|errors| Wrong::loading(filter, errors))?;

@@ -25,7 +25,8 @@
 //! others are still parsed, to find mistakes in them.
 //!
 //! **Where to look**: `boundary` cuts blocks, `demand` finds the fields that are read, `native` has filters that need
-//! no jaq, `parse` reads JSON as jaq does, `product` limits repeated strings, `left_out` has the names that are refused.
+//! no jaq, `parse` reads JSON as jaq does, `product` limits repeated strings, `left_out` has the names that are
+//! refused.
 //!
 //! **Promise, and its tests**: a filter has the answers of jaq, wherever the stream is cut, and on every deployment
 //! (`tests/all/same.rs`, `src/parse.rs`; `src/fuzzed.rs`, fuzzed).

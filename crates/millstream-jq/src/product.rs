@@ -17,7 +17,7 @@ const FACTOR: &str = "$!factor";
 /// The most bytes of a repeated string, as in jq.
 const MOST: usize = i32::MAX as usize;
 
-/// A string can be repeated as often as a constant of so many digits says.
+/// A string can be repeated as often as a constant with this many digits says.
 const DIGITS: usize = 3;
 
 /// The product of two values, with the limit.

@@ -1,6 +1,7 @@
 use millstream_core::{Arrow, Item, ToOwnedItem, Val};
 use millstream_exec::{
-    Deployable, FanIn, Inline, JobRefExt, Rings, RunEnd, RunError, Runner, Sender, Sink, Stepped, sink, source,
+    Deployable, FanIn, Inline, JobRefExt, Rings, RunEnd, RunError, Runner, Sender, Sink, StagesOn, Stepped, sink,
+    source,
 };
 use proptest::prelude::*;
 use std::fmt;
@@ -36,8 +37,19 @@ pub enum Feeding {
     Ready,
     /// From a source that may wait, on a thread of its own, one value at a time.
     Waiting,
+    /// From such a source, whose thread gathers values and then runs the stages.
+    Gathered,
     /// From a channel, which a thread feeds before the run starts and while it goes on.
     Channel,
+}
+
+impl Feeding {
+    /// One of each way that differs by more than batches.
+    #[must_use]
+    pub fn each(seed: u64) -> [Self; 6] {
+        use Feeding::{Channel, Gathered, Inline, Ready, Stepped, Waiting};
+        [Inline, Stepped(seed), Ready, Waiting, Gathered, Channel]
+    }
 }
 
 /// The slots of an output by number, END last.
@@ -70,13 +82,14 @@ impl Deployment {
 
     /// Whether threads other than the caller's run the stages.
     pub(crate) fn has_workers(&self) -> bool {
-        matches!(self.feeding, Feeding::Vector | Feeding::Ready | Feeding::Waiting | Feeding::Channel)
+        !matches!(self.feeding, Feeding::Inline | Feeding::InlineVector | Feeding::Stepped(_))
     }
 
     /// The options of this deployment.
     #[must_use]
     pub fn rings(&self) -> Rings {
-        Rings::new().ring(self.ring).batch(self.batch).workers(self.workers)
+        let threads = if self.feeding == Feeding::Gathered { StagesOn::Source } else { StagesOn::default() };
+        Rings::new().ring(self.ring).batch(self.batch).workers(self.workers).stages_on(threads)
     }
 
     /// Every slot of the pipeline's output by number, empty ones and END included.
@@ -141,7 +154,7 @@ impl Deployment {
             }
             Feeding::Ready => rings.start(pipeline.from(source::ready(inputs)).to(sink))?.join(),
             Feeding::Vector => rings.start(pipeline.from(inputs).to(sink))?.join(),
-            Feeding::Waiting => rings.start(pipeline.from(waiting(inputs)).to(sink))?.join(),
+            Feeding::Waiting | Feeding::Gathered => rings.start(pipeline.from(waiting(inputs)).to(sink))?.join(),
             Feeding::Channel => {
                 let (receiver, feeding) = sent(self.ring, inputs);
                 let ended = rings.start(pipeline.from(receiver).to(sink))?.join();
@@ -208,6 +221,7 @@ pub fn deployments() -> impl Strategy<Value = Deployment> {
         Just(Feeding::InlineVector),
         Just(Feeding::Vector),
         Just(Feeding::Waiting),
+        Just(Feeding::Gathered),
         Just(Feeding::Channel)
     ];
     let batch = prop_oneof![1..=8_usize, 9..=100_usize];

@@ -162,8 +162,8 @@ pub mod prelude {
         BoxBlock, BoxExact, BoxExt, BoxPipeline, BoxStage, Deployable, Edge, FailureCause, FanIn, FreePipe,
         FromProducer, Handle, Inline, Job, JobExt, JobRefExt, JoinError, MergeLog, Migrations, ParMapExt, Pipeline,
         Polled, PolledValues, Poller, PurePipe, QuietPipe, Report, Rings, RunEnd, RunError, RunOutcome, Runner, RunsOn,
-        SendError, Sender, Sink, Snapshot, Source, Stage, Stopper, Through, ThroughExt, TrySendError, Upgrade,
-        UpgradeError, Wait, fan_in, sink, source,
+        SendError, Sender, Sink, Snapshot, Source, Stage, StagesOn, Stopper, Through, ThroughExt, TrySendError,
+        Upgrade, UpgradeError, Wait, fan_in, sink, source,
     };
     #[cfg(feature = "queues")]
     pub use millstream_exec::{

@@ -48,6 +48,16 @@ impl<T> Early<T> {
         Some(given)
     }
 
+    /// Takes further values, however many there are.
+    pub(super) fn extend(&mut self, values: impl Iterator<Item = T>) {
+        if self.ended {
+            return;
+        }
+        let before = self.values.len();
+        self.values.extend(values);
+        self.sent += (self.values.len() - before) as u64;
+    }
+
     pub(super) fn take(&mut self) -> Result<Option<T>, Ended> {
         match self.values.pop_front() {
             None if self.ended => Err(Ended),

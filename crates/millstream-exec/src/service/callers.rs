@@ -119,7 +119,7 @@ impl Callers {
     fn work(&self, pool: &Pool, began: Instant) {
         let mut at_work = AtWork { baton: &self.baton, pool, leaves: true };
         if !pool.shared.together() {
-            pool.shared.begin_together();
+            pool.shared.begin_together(false);
         }
         pool.shared.took_turn();
         let (mut seen, mut since, mut left) = (0, began, TURNS);

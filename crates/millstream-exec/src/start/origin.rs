@@ -3,7 +3,7 @@
 use super::threads::Threads;
 use crate::explain::Feed;
 use crate::external_source::StopSource;
-use crate::feed::{self, Output, SweepTasklet};
+use crate::feed::{self, Output, Quick, SweepTasklet, Turn};
 use crate::fusion::LentSource;
 use crate::pool::Pool;
 use crate::shared::Shared;
@@ -80,15 +80,21 @@ fn fed_by_thread<T: Item>(
     ring: SourceRing<T>,
     wiring: &mut Wiring,
 ) -> Connected {
-    let shared = wiring.shared.clone();
+    let (shared, stages_on) = (wiring.shared.clone(), wiring.stages_on);
     let output = Output::new(ring, shared.clone());
     sweeps(&output, wiring);
     let end: StopSource = Arc::new(output.clone());
     let feed = move |pool: &Arc<Pool>| {
         let pool = Arc::downgrade(pool);
         let few = slots < usize::MAX;
-        let together = move || pool.upgrade().filter(|_| few).and_then(|pool| Together::new(&pool, slots));
-        feed::spawn(values, output, shared, together)
+        let turn = move |output: &Output<T>| {
+            let turn = pool.upgrade().and_then(|pool| match few {
+                true => Together::new(&pool, slots).map(Turn::OnSharedCores),
+                false => Quick::new(&pool, output, stages_on).map(Turn::Quick),
+            });
+            turn.unwrap_or(Turn::Never)
+        };
+        feed::spawn(values, output, shared, turn)
     };
     Connected { end: Some(end), feed: Some(Box::new(feed)) }
 }

@@ -29,6 +29,7 @@ mod fold_windows;
 mod from_stream;
 mod fusion;
 mod futures;
+mod gathered;
 mod handles;
 #[cfg(feature = "queues")]
 #[cfg(feature = "durable")]

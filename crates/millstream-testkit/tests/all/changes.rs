@@ -92,7 +92,7 @@ proptest! {
         seed in any::<u64>(),
     ) {
         let (versions, _, _) = versions(tree, &changes);
-        let feedings = [Feeding::Inline, Feeding::Stepped(seed), Feeding::Ready, Feeding::Waiting, Feeding::Channel];
+        let feedings = Feeding::each(seed);
         let deployments = feedings.map(|feeding| Deployment { feeding, ..deployment });
         checked(&versions, &inputs, deployments).map_err(TestCaseError::fail)?;
     }
@@ -210,7 +210,13 @@ fn every_stage_comes_stays_and_goes_under_every_schedule() {
 
 /// The ways to run a few numbers, under some schedules.
 fn ways() -> impl Iterator<Item = Deployment> {
-    let feedings = [(1, Feeding::Inline), (2, Feeding::Ready), (2, Feeding::Waiting), (2, Feeding::Channel)];
+    let feedings = [
+        (1, Feeding::Inline),
+        (2, Feeding::Ready),
+        (2, Feeding::Waiting),
+        (2, Feeding::Gathered),
+        (2, Feeding::Channel),
+    ];
     let ways = feedings.into_iter().chain((0..20).map(|seed| (1, Feeding::Stepped(seed))));
     ways.flat_map(|(workers, feeding)| [1, 8].map(|ring| Deployment { ring, batch: 8, workers, feeding }))
 }

@@ -53,7 +53,7 @@ proptest! {
         silence();
         let tree = tree.failing(place, modulus);
         let pipeline = tree.build();
-        for feeding in [Feeding::Inline, Feeding::Stepped(seed), Feeding::Ready, Feeding::Waiting, Feeding::Channel] {
+        for feeding in Feeding::each(seed) {
             let deployment = Deployment { feeding, ..deployment };
             let wrong = wrong(&pipeline, tree.ends(), &inputs, deployment);
             prop_assert_eq!(wrong, None, "{} on {:?}", tree, deployment);

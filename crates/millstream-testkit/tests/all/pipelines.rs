@@ -29,7 +29,7 @@ proptest! {
         seed in any::<u64>(),
     ) {
         let pipeline = tree.build();
-        for feeding in [Feeding::Inline, Feeding::Stepped(seed), Feeding::Ready, Feeding::Waiting, Feeding::Channel] {
+        for feeding in Feeding::each(seed) {
             let deployment = Deployment { feeding, ..deployment };
             if let Err(difference) = pipeline.check(&inputs, deployment) {
                 return Err(TestCaseError::fail(format!("{tree}, {deployment:?}: {difference}")));
@@ -257,7 +257,13 @@ fn every_stage_goes_on_from_its_snapshots() {
 #[test]
 fn every_stage_is_replaced_by_its_like_under_every_schedule() {
     let inputs: Vec<Value> = (0..60).map(Value::I).collect();
-    let feedings = [(1, Feeding::Inline), (2, Feeding::Ready), (2, Feeding::Waiting), (2, Feeding::Channel)];
+    let feedings = [
+        (1, Feeding::Inline),
+        (2, Feeding::Ready),
+        (2, Feeding::Waiting),
+        (2, Feeding::Gathered),
+        (2, Feeding::Channel),
+    ];
     for stage in every_stage() {
         let tree = Pipe::Then(Pipe::Map { plus: 0 }.into(), stage.into());
         let schedules = (0..40).map(|seed| (1, Feeding::Stepped(seed)));

@@ -83,7 +83,7 @@ pub(crate) fn fed() -> impl Strategy<Value = Way> {
 impl Way {
     /// Each way, with the smallest rings.
     pub(crate) fn smallest() -> Vec<Way> {
-        let feedings = [Feeding::Inline, Feeding::Stepped(3), Feeding::Ready, Feeding::Waiting, Feeding::Channel];
+        let feedings = Feeding::each(3);
         let deployment = |feeding| Deployment { ring: 2, batch: 2, workers: 2, feeding };
         let rings = feedings.map(|feeding| Way::Rings(deployment(feeding)));
         let upgraded = [Feeding::Inline, Feeding::Ready].map(|feeding| Way::Upgraded(deployment(feeding), 2));

@@ -1,0 +1,81 @@
+use crate::machine::Account;
+use crate::pool::{Pool, Round};
+use crate::source::InSource;
+use std::sync::{Arc, Weak};
+use std::thread::yield_now;
+use std::time::{Duration, Instant};
+
+/// The means by which the source's thread runs the stages.
+pub(crate) struct StagesHere {
+    /// Weak: the source's iterator may keep this long after the run has ended.
+    pool: Weak<Pool>,
+    account: Account,
+    rounds: u32,
+}
+
+/// How many times a quick thread looks whether a worker has left a tasklet.
+const MOST_TRIES: u32 = 100;
+
+/// The steps of one round in `TIMED` are timed.
+const TIMED: u32 = 16;
+
+impl StagesHere {
+    /// Called by the source's thread. None if some stage has a thread of its own, since such a thread waits for the
+    /// workers' signals.
+    pub(crate) fn new(pool: &Arc<Pool>) -> Option<Self> {
+        let shared = !pool.roster().has_own_threads();
+        shared.then(|| {
+            pool.source_thread.is_here();
+            StagesHere { pool: Arc::downgrade(pool), account: Account::open(), rounds: 0 }
+        })
+    }
+
+    /// Runs rounds of all shared tasklets until nothing is left to do. Returns false if a tasklet has input but no room
+    /// in its output, and if the run is over.
+    pub(crate) fn run(&mut self) -> bool {
+        self.pool.upgrade().is_some_and(|pool| self.run_of(&pool))
+    }
+
+    fn run_of(&mut self, pool: &Pool) -> bool {
+        let _stages = InSource::none();
+        let roster = pool.roster();
+        if roster.has_own_threads() {
+            // They came with a new version of the pipeline.
+            return false;
+        }
+        let mut tries = 0;
+        loop {
+            // The end of a run does not wait for this thread: a worker carries changes out.
+            if pool.shared.marks.under_way() {
+                return false;
+            }
+            self.rounds = self.rounds.wrapping_add(1);
+            let Round { moved, met } = pool.round(&roster, roster.everything(), self.rounds.is_multiple_of(TIMED));
+            if met && pool.shared.is_quick() {
+                // A worker ends its last round.
+                tries += 1;
+                if tries > MOST_TRIES {
+                    return false;
+                }
+                yield_now();
+                continue;
+            }
+            if met {
+                // A worker holds one of the tasklets. Wakes it to look once more.
+                pool.shared.wake();
+                return true;
+            }
+            if moved == 0 {
+                return !roster.tasks.iter().any(|task| task.backlog().is_some_and(|waiting| waiting > 0));
+            }
+        }
+    }
+
+    /// Settles the thread's account, and returns how long it waited for a core since the last call. With `counts` the
+    /// time since then is charged to the run: the thread ran the stages.
+    pub(crate) fn settle(&mut self, now: Instant, counts: bool) -> Duration {
+        let Some(pool) = self.pool.upgrade() else { return Duration::ZERO };
+        let thread = if counts { pool.source_account() } else { usize::MAX };
+        self.account.settle(now, thread, &pool.accounts)
+    }
+}
