@@ -246,7 +246,9 @@ impl<T: Item> Output<T> {
             return None;
         }
         let left = |line: &mut Line<T>| match line {
-            Line::Ring(_, aside, gathered) => (!aside.ended()).then(|| gathered.is_empty()),
+            Line::Ring(ring, aside, gathered) => {
+                (!aside.ended() && !ring.producer.ended()).then(|| gathered.is_empty())
+            }
             Line::Early(..) => None,
         };
         match self.went_on(left).0 {

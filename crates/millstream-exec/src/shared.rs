@@ -56,8 +56,9 @@ pub(crate) struct Shared {
     lead: Lead,
     /// Whether it does so after every block of values that come fast, and so soon again unless the source waits.
     quick: AtomicBool,
-    /// How many times such a thread has run the stages.
+    /// How many times such a thread has run the stages, and how many times it began to run them after every block.
     turns: AtomicU64,
+    leads: AtomicU64,
     /// Whether one worker has all tasklets that workers share, and no other one is tried.
     one_worker: AtomicBool,
 }
@@ -149,6 +150,7 @@ impl Shared {
             lead: Lead::new(),
             quick: AtomicBool::new(false),
             turns: AtomicU64::new(0),
+            leads: AtomicU64::new(0),
             one_worker: AtomicBool::new(false),
         }
     }
@@ -206,8 +208,13 @@ impl Shared {
         self.quick.store(quick, Ordering::Relaxed);
         self.lead.take();
         if quick {
+            self.leads.fetch_add(1, Ordering::Relaxed);
             self.signal.notify();
         }
+    }
+
+    pub(crate) fn leads(&self) -> u64 {
+        self.leads.load(Ordering::Relaxed)
     }
 
     pub(crate) fn is_quick(&self) -> bool {

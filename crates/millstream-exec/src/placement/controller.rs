@@ -66,6 +66,8 @@ pub(crate) struct Controller {
     rates: Vec<Option<f64>>,
     /// Decisions not yet reported to `tracing`.
     unreported: Vec<String>,
+    /// How many times another thread had begun to run the stages.
+    pub(crate) leads: u64,
     pub(crate) scratch: Scratch,
 }
 
@@ -190,6 +192,7 @@ impl Controller {
             contended: false,
             decisions,
             rates: vec![None; most + 1],
+            leads: 0,
             scratch: Scratch::default(),
         }
     }
@@ -283,6 +286,16 @@ impl Controller {
                 self.judge(workers_before, rate_before, rate, rate >= wanted);
                 self.watch(mark, Verdict::Place)
             }
+        }
+    }
+
+    /// Measures what the workers move from now on: another thread has run the stages.
+    pub(crate) fn measure_again(&mut self, now: Instant, moved: u64, waited: Duration) {
+        let mark = Mark { at: now, moved, waited };
+        match &mut self.phase {
+            Phase::Unwatched => {}
+            Phase::Watched { since, looks } | Phase::Tried { since, looks, .. } => (*since, *looks) = (mark, 0),
+            Phase::Summoned { since, .. } => *since = mark,
         }
     }
 

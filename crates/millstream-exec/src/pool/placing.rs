@@ -15,6 +15,11 @@ pub(crate) fn review(pool: &Arc<Pool>) {
     let now = Instant::now();
     let moved = pool.moved();
     let waited = pool.accounts.waited(pool.started());
+    let leads = pool.shared.leads();
+    if leads != controller.leads {
+        controller.leads = leads;
+        return controller.measure_again(now, moved, waited);
+    }
     match controller.review(now, moved, waited, |workers| pool.standby.answered(workers)) {
         Verdict::Stay => {}
         Verdict::Summon(workers) => {

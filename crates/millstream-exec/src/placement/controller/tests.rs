@@ -217,3 +217,25 @@ fn an_unchanged_decision_is_reported_once() {
     let said = controller.decisions();
     assert_eq!(said[1..], ["other threads use the cores: 1 worker as before"]);
 }
+
+#[test]
+fn what_another_thread_moves_decides_no_trial() {
+    let mut controller = Controller::automatic(2, String::new());
+    let (mut now, mut moved, mut two) = (Instant::now(), 0, 0);
+    for step in 0..400 {
+        controller.review(now, moved, Duration::ZERO, |_| true);
+        now += Duration::from_millis(1);
+        moved += 100;
+        two += controller.workers() - 1;
+        // During a trial another thread moves a hundred times as much for a while.
+        if step % 2 == 1 && controller.workers() == 2 {
+            now += Duration::from_millis(5);
+            moved += 50_000;
+            controller.measure_again(now, moved, Duration::ZERO);
+        }
+    }
+    // Two workers move as much as one.
+    assert!((1..200).contains(&two), "{two}");
+    let rates = controller.rates();
+    assert!(rates.len() == 2 && rates.iter().all(|rate| rate.numbers_per_second < 110_000.0), "{rates:?}");
+}
