@@ -228,7 +228,7 @@ fn what_another_thread_moves_decides_no_trial() {
         moved += 100;
         two += controller.workers() - 1;
         // During a trial another thread moves a hundred times as much for a while.
-        if step % 2 == 1 && controller.workers() == 2 {
+        if step % 25 == 0 && controller.workers() == 2 {
             now += Duration::from_millis(5);
             moved += 50_000;
             controller.measure_again(now, moved, Duration::ZERO);
