@@ -136,7 +136,7 @@ pub(crate) fn work(pool: &Arc<Pool>, worker: usize) {
                     // The thread that holds a tasklet of this group may have looked before its work arrived, and it
                     // leaves without a notification.
                     match (together, round.met) {
-                        (true, _) => wait_for_source(pool, NOTHING, ticket),
+                        (true, _) => wait_for_source(pool, worker, ticket),
                         (false, true) => wakes.park_timeout(ticket, MET),
                         (false, false) => wakes.park(ticket),
                     }
@@ -194,13 +194,11 @@ fn begins(pool: &Pool, worker: usize) -> bool {
 /// Waits while the thread of a source whose values come fast runs the stages.
 fn leave_to_source(pool: &Pool, worker: usize) {
     let Shared { surplus, .. } = &*pool.shared;
-    // One worker looks often.
-    let most = if worker == 0 { SOON } else { NOTHING };
     let goes_on = || pool.shared.together() && !pool.finished();
     while goes_on() {
         let ticket = surplus.announce();
         if goes_on() {
-            wait_for_source(pool, most, ticket);
+            wait_for_source(pool, worker, ticket);
         } else {
             surplus.withdraw(ticket);
         }
@@ -209,7 +207,9 @@ fn leave_to_source(pool: &Pool, worker: usize) {
 
 /// Waits while the source's thread runs the stages. If that thread ran none for some time, it waits for its next value,
 /// and the workers run the stages again.
-fn wait_for_source(pool: &Pool, most: Duration, ticket: Ticket) {
+fn wait_for_source(pool: &Pool, worker: usize, ticket: Ticket) {
+    // One worker looks often.
+    let most = if worker == 0 && pool.shared.is_quick() { SOON } else { NOTHING };
     let (begun, before) = (Instant::now(), pool.shared.turns());
     pool.shared.surplus.park_timeout(ticket, most);
     if pool.shared.together() && pool.shared.turns() == before && begun.elapsed() >= most {
