@@ -3,16 +3,20 @@
 //! `plain` is the loop by hand over the same iterator. In case `thread` the iterator may wait, as any may, so it has a
 //! thread of its own, which hands over each line at once, or runs the stages after 64 of them where that is faster. In
 //! case `ready` it is marked as one that never waits. In case `here` the run is on the calling thread, and each line is
-//! in the sink before the next one is asked for.
+//! in the sink before the next one is asked for. `last-p50` and `last-p99` are the times until the sink has the last of
+//! 50,000 numbers that come fast, before the iterator waits for 2 ms; `workers` hands over each number.
 
 use crate::failure::Failure;
 use crate::figure::{Results, Unit};
+use crate::latency::{Quantile, Waiter, compare};
 use crate::setting::Setting;
 use crate::turns::{Contestant, Work, take_turns};
 use millstream::prelude::*;
 use std::fmt::Write;
 use std::io::{BufRead, BufReader, Cursor};
 use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
 
 pub(crate) fn run(setting: &Setting) -> Result<Results, Failure> {
     let n = setting.items(2_000_000, 400_000);
@@ -30,7 +34,32 @@ pub(crate) fn run(setting: &Setting) -> Result<Results, Failure> {
             Ok(rings.run(sums().from(lines(&text)).to_fold(0, add))?.0)
         })?,
     ];
-    Ok(Results::joined(cases))
+    let bursts = setting.items(50, 20);
+    let waiters = vec![
+        Waiter::new("ours", || last_of_bursts(&setting.rings, bursts)),
+        Waiter::new("workers", || last_of_bursts(&setting.rings.clone().stages_on(StagesOn::Workers), bursts)),
+    ];
+    Ok(Results::joined(cases.into_iter().chain([compare(setting, &LAST, waiters)?])))
+}
+
+const LAST: [Quantile; 2] = [Quantile { case: "last-p50", of: 0.50 }, Quantile { case: "last-p99", of: 0.99 }];
+const BURST: u64 = 50_000;
+const PAUSE: Duration = Duration::from_millis(2);
+
+/// The times from the last number of each burst to the sink.
+fn last_of_bursts(rings: &Rings, bursts: u64) -> Result<Vec<u64>, Failure> {
+    let times = (0..bursts * BURST).map(|n| {
+        if n > 0 && n.is_multiple_of(BURST) {
+            thread::sleep(PAUSE);
+        }
+        Instant::now()
+    });
+    let note = |all: &mut Vec<u64>, n: SequenceNumber, time: &Instant| {
+        if (n.0 + 1).is_multiple_of(BURST) {
+            all.push(time.elapsed().as_nanos() as u64);
+        }
+    };
+    Ok(rings.run(pipeline::<Instant>().from(times).to_fold(Vec::new(), note))?.0)
 }
 
 type Text = Arc<[u8]>;
