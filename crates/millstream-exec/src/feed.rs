@@ -18,7 +18,7 @@ mod thread;
 pub(crate) use early::Ended;
 pub(crate) use quick::Quick;
 pub(crate) use sweep::SweepTasklet;
-pub(crate) use thread::{Turn, spawn};
+pub(crate) use thread::{Turns, spawn};
 
 use crate::external_source::{Accepted, ExternalSource};
 use crate::shared::Shared;

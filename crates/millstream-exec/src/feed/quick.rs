@@ -9,7 +9,7 @@
 //! So the last values before a pause may come out some 400 microseconds late, if thousands came fast before them.
 
 use super::Output;
-use super::thread::publish;
+use super::thread::{Turns, publish};
 use crate::pool::Pool;
 use crate::shared::Shared;
 use crate::signal::Condition;
@@ -131,28 +131,6 @@ impl<T: Item> Quick<T> {
         Some(Quick { pace, stages, gathered, block, in_block: 0, in_window: 0 })
     }
 
-    /// Publishes a value at once, or gathers it. Returns false if the run takes no more values.
-    #[inline]
-    pub(super) fn publish(&mut self, value: T, output: &Output<T>, shared: &Shared, room: Option<&Condition>) -> bool {
-        self.in_window += 1;
-        if !self.pace.is_here() {
-            let published = publish(value, output, shared, room);
-            if self.in_window >= WINDOW || self.pace.always_here {
-                self.passed(shared);
-            }
-            return published;
-        }
-        self.in_block += 1;
-        let mut value = Some(value).into_iter();
-        if self.gathered.give(&mut value, 1) != Sent::Some(1) {
-            // What is gathered waits for the mark of a change.
-            let goes_on = self.part(output, shared, room);
-            return goes_on && value.next().is_none_or(|value| publish(value, output, shared, room));
-        }
-        let gathers = self.in_block < self.block && shared.still_together() && !shared.stopped();
-        gathers || self.run_block(output, shared, room)
-    }
-
     /// The end of a window in which the workers ran the stages.
     #[cold]
     fn passed(&mut self, shared: &Shared) {
@@ -178,7 +156,7 @@ impl<T: Item> Quick<T> {
         shared.took_turn();
         shared.signal.notify_progress();
         if !drained {
-            return self.part(output, shared, room);
+            return self.leave_for_now(output, shared, room);
         }
         if self.in_window < WINDOW {
             return true;
@@ -194,7 +172,7 @@ impl<T: Item> Quick<T> {
 
     /// Publishes what is gathered, and leaves the stages to the workers for now. Returns false if the run takes no more
     /// values.
-    pub(super) fn part(&mut self, output: &Output<T>, shared: &Shared, room: Option<&Condition>) -> bool {
+    fn leave_for_now(&mut self, output: &Output<T>, shared: &Shared, room: Option<&Condition>) -> bool {
         if !self.pace.is_here() {
             return true;
         }
@@ -203,6 +181,33 @@ impl<T: Item> Quick<T> {
         self.stages.settle(now, true);
         self.pace.part(now);
         leave(output, shared, room)
+    }
+}
+
+impl<T: Item> Turns<T> for Quick<T> {
+    #[inline]
+    fn publish(&mut self, value: T, output: &Output<T>, shared: &Shared, room: Option<&Condition>) -> bool {
+        self.in_window += 1;
+        if !self.pace.is_here() {
+            let published = publish(value, output, shared, room);
+            if self.in_window >= WINDOW || self.pace.always_here {
+                self.passed(shared);
+            }
+            return published;
+        }
+        self.in_block += 1;
+        let mut value = Some(value).into_iter();
+        if self.gathered.give(&mut value, 1) != Sent::Some(1) {
+            // What is gathered waits for the mark of a change.
+            let goes_on = self.leave_for_now(output, shared, room);
+            return goes_on && value.next().is_none_or(|value| publish(value, output, shared, room));
+        }
+        let gathers = self.in_block < self.block && shared.still_together() && !shared.stopped();
+        gathers || self.run_block(output, shared, room)
+    }
+
+    fn part(&mut self, output: &Output<T>, shared: &Shared, room: Option<&Condition>) {
+        self.leave_for_now(output, shared, room);
     }
 }
 

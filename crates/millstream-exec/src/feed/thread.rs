@@ -1,6 +1,6 @@
 //! The thread of a source that may wait.
 
-use super::{Offer, Output, Quick};
+use super::{Offer, Output};
 use crate::external_source::ExternalSource;
 use crate::shared::Shared;
 use crate::signal::Condition;
@@ -11,41 +11,54 @@ use millstream_core::failure::discard;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-/// How the thread may run the stages itself.
-pub(crate) enum Turn<T: Item> {
-    /// Not at all.
-    Never,
-    /// After every value, if other processes use the cores.
-    OnSharedCores(Together),
-    /// After every block, if values come fast.
-    Quick(Quick<T>),
+/// How the thread may run the stages itself: after every value, or after every block of them.
+pub(crate) trait Turns<T: Item> {
+    /// Publishes a value, or keeps it for a block. Returns false if the run takes no more values.
+    fn publish(&mut self, value: T, output: &Output<T>, shared: &Shared, room: Option<&Condition>) -> bool;
+
+    /// Publishes what is kept, and leaves the stages to the workers.
+    fn part(&mut self, output: &Output<T>, shared: &Shared, room: Option<&Condition>);
+}
+
+impl<T: Item> Turns<T> for Together {
+    fn publish(&mut self, value: T, output: &Output<T>, shared: &Shared, room: Option<&Condition>) -> bool {
+        publish_together(value, output, shared, self, room)
+    }
+
+    fn part(&mut self, _: &Output<T>, shared: &Shared, _: Option<&Condition>) {
+        Together::part(self, shared);
+    }
 }
 
 /// Starts a thread that takes values from the iterator until the iterator ends or the run is stopped. The thread is not
 /// joined: the iterator may never return.
-pub(crate) fn spawn<T: Item>(
+pub(crate) fn spawn<T: Item, R: Turns<T>>(
     values: impl Iterator<Item = T> + Send + 'static,
     output: Output<T>,
     shared: Arc<Shared>,
-    turn: impl FnOnce(&Output<T>) -> Turn<T> + Send + 'static,
+    turns: impl FnOnce(&Output<T>) -> Option<R> + Send + 'static,
 ) -> std::io::Result<()> {
     let builder = std::thread::Builder::new().name("millstream-source".to_owned());
     let run = move || {
-        let turn = turn(&output);
-        feed(values, &output, &shared, turn);
+        let turns = turns(&output);
+        feed(values, &output, &shared, turns);
     };
     builder.spawn(run).map(drop)
 }
 
-fn feed<T: Item>(values: impl Iterator<Item = T>, output: &Output<T>, shared: &Shared, mut turn: Turn<T>) {
+fn feed<T: Item>(
+    values: impl Iterator<Item = T>,
+    output: &Output<T>,
+    shared: &Shared,
+    mut turns: Option<impl Turns<T>>,
+) {
     let room = output.is_half_free();
     let outcome = catch_unwind(AssertUnwindSafe(|| {
         let _in_source = InSource::of(&shared.source_waits);
         for value in values {
-            let published = match &mut turn {
-                Turn::Never => publish(value, output, shared, room.as_ref()),
-                Turn::OnSharedCores(together) => publish_together(value, output, shared, together, room.as_ref()),
-                Turn::Quick(quick) => quick.publish(value, output, shared, room.as_ref()),
+            let published = match &mut turns {
+                Some(turns) => turns.publish(value, output, shared, room.as_ref()),
+                None => publish(value, output, shared, room.as_ref()),
             };
             if !published {
                 return false;
@@ -53,11 +66,9 @@ fn feed<T: Item>(values: impl Iterator<Item = T>, output: &Output<T>, shared: &S
         }
         true
     }));
-    match &mut turn {
-        Turn::Never => {}
-        Turn::OnSharedCores(together) => together.part(shared),
-        // What is gathered comes before END, and before the number of a failure.
-        Turn::Quick(quick) => _ = quick.part(output, shared, room.as_ref()),
+    if let Some(turns) = &mut turns {
+        // What is kept comes before END, and before the number of a failure.
+        turns.part(output, shared, room.as_ref());
     }
     match outcome {
         Ok(false) => {}
@@ -68,7 +79,7 @@ fn feed<T: Item>(values: impl Iterator<Item = T>, output: &Output<T>, shared: &S
     }
     shared.signal.notify();
     // Drops values that are left.
-    if let Err(payload) = catch_unwind(AssertUnwindSafe(|| drop(turn))) {
+    if let Err(payload) = catch_unwind(AssertUnwindSafe(|| drop(turns))) {
         discard(payload);
     }
 }
@@ -103,6 +114,7 @@ fn publish_together<T: Item>(
 
 /// Publishes a value as soon as there is room; after a wait, once the `room` is there. Returns false if the run takes
 /// no more values.
+#[inline(never)]
 pub(super) fn publish<T: Item>(value: T, output: &Output<T>, shared: &Shared, room: Option<&Condition>) -> bool {
     let mut unsent = Some(value);
     let offer = || match output.offer(unsent.take()?) {

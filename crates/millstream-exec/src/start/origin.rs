@@ -3,12 +3,13 @@
 use super::threads::Threads;
 use crate::explain::Feed;
 use crate::external_source::StopSource;
-use crate::feed::{self, Output, Quick, SweepTasklet, Turn};
+use crate::feed::{self, Output, Quick, SweepTasklet, Turns};
 use crate::fusion::LentSource;
 use crate::pool::Pool;
 use crate::shared::Shared;
 use crate::source::{Connect, SourceTasklet, most_slots};
 use crate::source_ring::SourceRing;
+use crate::stages_on::StagesOn;
 use crate::tasklet::Tasklet;
 use crate::together::Together;
 use crate::watched::Role;
@@ -42,8 +43,14 @@ impl<T: Item> Origin<T> {
         let feeding = if threads == Threads::Workers { Feed::of(&source) } else { Feed::by_caller(slots) };
         let values = source.into_values();
         let connect = move |ring, wiring: &mut Wiring| {
+            let slots = most_slots::<T, X>();
             if feeding.threads() > 0 {
-                return Ok(fed_by_thread(values, slots, ring, wiring));
+                // Known to the compiler, so one of them is left.
+                return Ok(if slots < usize::MAX {
+                    fed_by_thread(values, ring, wiring, move |pool, _, _| Together::new(pool, slots))
+                } else {
+                    fed_by_thread(values, ring, wiring, Quick::new)
+                });
             }
             let shared = wiring.shared.clone();
             let tasklet = if waits {
@@ -73,12 +80,12 @@ impl<T: Item> Origin<T> {
     }
 }
 
-/// A thread takes these values and fills the ring, which has at most `slots` slots.
-fn fed_by_thread<T: Item>(
+/// A thread takes these values and fills the ring. It runs the stages itself by `turns`, if there are any.
+fn fed_by_thread<T: Item, R: Turns<T>>(
     values: impl Iterator<Item = T> + Send + 'static,
-    slots: usize,
     ring: SourceRing<T>,
     wiring: &mut Wiring,
+    turns: impl FnOnce(&Arc<Pool>, &Output<T>, StagesOn) -> Option<R> + Send + 'static,
 ) -> Connected {
     let (shared, stages_on) = (wiring.shared.clone(), wiring.stages_on);
     let output = Output::new(ring, shared.clone());
@@ -86,15 +93,8 @@ fn fed_by_thread<T: Item>(
     let end: StopSource = Arc::new(output.clone());
     let feed = move |pool: &Arc<Pool>| {
         let pool = Arc::downgrade(pool);
-        let few = slots < usize::MAX;
-        let turn = move |output: &Output<T>| {
-            let turn = pool.upgrade().and_then(|pool| match few {
-                true => Together::new(&pool, slots).map(Turn::OnSharedCores),
-                false => Quick::new(&pool, output, stages_on).map(Turn::Quick),
-            });
-            turn.unwrap_or(Turn::Never)
-        };
-        feed::spawn(values, output, shared, turn)
+        let turns = move |output: &Output<T>| pool.upgrade().and_then(|pool| turns(&pool, output, stages_on));
+        feed::spawn(values, output, shared, turns)
     };
     Connected { end: Some(end), feed: Some(Box::new(feed)) }
 }
