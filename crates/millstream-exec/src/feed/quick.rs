@@ -6,7 +6,7 @@
 //!
 //! A value that none follows must come out too. While the thread runs the stages, a worker looks every 200 microseconds
 //! whether it still does. If not, the source waits: the worker publishes what is gathered, and takes the stages back.
-//! So the last values before a pause may come out some 400 microseconds late, if thousands came fast before them.
+//! So the last values before a pause may come out half a millisecond late, if thousands came fast before them.
 
 use super::Output;
 use super::thread::{Turns, publish};
