@@ -7,8 +7,8 @@ pub enum StagesOn {
     /// The workers: each value is handed over at once.
     Workers,
     /// The source's thread: it gathers up to 64 values, and then runs all stages. If the source is silent, a worker
-    /// processes the values that are gathered, after half a millisecond at most. No stage may wait for the source's
-    /// next value.
+    /// processes what is gathered, within half a millisecond if there is a core for it. No stage may wait for the
+    /// source's next value.
     Source,
     /// The workers. But where values come fast, a million a second or more, both ways are tried, and the faster one is
     /// kept for up to two seconds. One core runs cheap stages faster than two: a value that is handed over costs 50 to
