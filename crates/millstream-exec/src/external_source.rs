@@ -21,11 +21,9 @@ pub(crate) trait ExternalSource: Send + Sync {
     /// Drops the values left in its ring, once the ring has no readers.
     fn clear(&self) {}
 
-    /// Lays a mark that is due at the next number, unless a tasklet of the run does.
+    /// Lays a mark that is due at the next number, unless a tasklet of the run does. Publishes the values that wait
+    /// before and behind it, as far as there is room.
     fn lay_mark(&self) {}
-
-    /// Publishes the values that the source's thread has gathered, as far as there is room.
-    fn publish_gathered(&self) {}
 
     /// The producers that ended by a panic of their threads without ending the run.
     fn panics(&self) -> ProducerPanics {

@@ -348,8 +348,4 @@ impl<T: Item> ExternalSource for Output<T> {
     fn lay_mark(&self) {
         self.going_on(|_| ());
     }
-
-    fn publish_gathered(&self) {
-        self.going_on(|_| ());
-    }
 }

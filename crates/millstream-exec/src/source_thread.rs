@@ -29,6 +29,6 @@ impl SourceThread {
 
     /// Publishes the values that the thread has gathered. The caller has ended its turns.
     pub(crate) fn publish_gathered(&self) {
-        self.gathers.get().into_iter().for_each(|source| source.publish_gathered());
+        self.gathers.get().into_iter().for_each(|source| source.lay_mark());
     }
 }

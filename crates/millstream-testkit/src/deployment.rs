@@ -50,6 +50,13 @@ impl Feeding {
         use Feeding::{Channel, Gathered, Inline, Ready, Stepped, Waiting};
         [Inline, Stepped(seed), Ready, Waiting, Gathered, Channel]
     }
+
+    /// Those, with a number of workers for a few numbers, and this many schedules.
+    pub fn with_workers(schedules: u64) -> impl Iterator<Item = (usize, Self)> {
+        use Feeding::{Channel, Gathered, Inline, Ready, Stepped, Waiting};
+        let feedings = [(1, Inline), (2, Ready), (2, Waiting), (2, Gathered), (2, Channel)];
+        feedings.into_iter().chain((0..schedules).map(|seed| (1, Stepped(seed))))
+    }
 }
 
 /// The slots of an output by number, END last.

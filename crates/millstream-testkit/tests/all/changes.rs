@@ -210,15 +210,8 @@ fn every_stage_comes_stays_and_goes_under_every_schedule() {
 
 /// The ways to run a few numbers, under some schedules.
 fn ways() -> impl Iterator<Item = Deployment> {
-    let feedings = [
-        (1, Feeding::Inline),
-        (2, Feeding::Ready),
-        (2, Feeding::Waiting),
-        (2, Feeding::Gathered),
-        (2, Feeding::Channel),
-    ];
-    let ways = feedings.into_iter().chain((0..20).map(|seed| (1, Feeding::Stepped(seed))));
-    ways.flat_map(|(workers, feeding)| [1, 8].map(|ring| Deployment { ring, batch: 8, workers, feeding }))
+    Feeding::with_workers(20)
+        .flat_map(|(workers, feeding)| [1, 8].map(|ring| Deployment { ring, batch: 8, workers, feeding }))
 }
 
 fn assert_changes(first: &Pipe, later: &[(u64, Pipe)]) {

@@ -257,19 +257,9 @@ fn every_stage_goes_on_from_its_snapshots() {
 #[test]
 fn every_stage_is_replaced_by_its_like_under_every_schedule() {
     let inputs: Vec<Value> = (0..60).map(Value::I).collect();
-    let feedings = [
-        (1, Feeding::Inline),
-        (2, Feeding::Ready),
-        (2, Feeding::Waiting),
-        (2, Feeding::Gathered),
-        (2, Feeding::Channel),
-    ];
     for stage in every_stage() {
         let tree = Pipe::Then(Pipe::Map { plus: 0 }.into(), stage.into());
-        let schedules = (0..40).map(|seed| (1, Feeding::Stepped(seed)));
-        for ((workers, feeding), at) in
-            feedings.into_iter().chain(schedules).zip([0, 1, 17, 30, 59, 60].into_iter().cycle())
-        {
+        for ((workers, feeding), at) in Feeding::with_workers(40).zip([0, 1, 17, 30, 59, 60].into_iter().cycle()) {
             let deployment = Deployment { ring: 8, batch: 8, workers, feeding };
             match tree.build().check_upgrades(&inputs, deployment, &[at, at + 1, 33]) {
                 Ok(missing) => {
