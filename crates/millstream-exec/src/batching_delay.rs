@@ -4,9 +4,12 @@ use std::time::{Duration, Instant};
 
 /// How long a thread may linger: not at all, or one of two times that are tried.
 const TIMES: [Duration; 3] = [Duration::ZERO, Duration::from_nanos(350), Duration::from_micros(1)];
-/// The looks of one trial of a time, and the number of trials of each time.
-const LOOKS: u32 = 8;
-const ROUNDS: usize = 4;
+/// The looks of one trial of a time: those before it counts, which still find what came during another time, and those
+/// that count.
+const SETTLING: u32 = 4;
+const LOOKS: u32 = 12;
+/// The number of trials of each time, an odd one: the median is compared.
+const ROUNDS: usize = 5;
 /// A longer delay must raise throughput by this factor over a shorter one.
 const GAIN: f64 = 1.1;
 /// A thread that finds this many values does not linger before the next look.
@@ -44,8 +47,9 @@ struct Trial {
     tried: usize,
     since: Instant,
     found: u64,
-    /// The best rate of each of `TIMES`: disturbances between two looks only lower a rate.
-    best: [f64; TIMES.len()],
+    /// The rates of each of `TIMES`. A disturbance lowers a rate, or raises it if it came just before the trial: then
+    /// its values count, and its time does not.
+    rates: [[f64; ROUNDS]; TIMES.len()],
 }
 
 impl BatchingDelay {
@@ -65,14 +69,17 @@ impl BatchingDelay {
         let time = match &mut self.phase {
             Phase::Decided if self.left > 0 => self.verdict,
             Phase::Decided => {
-                self.phase = Phase::Trial(Trial { tried: 0, since: now(), found: 0, best: [0.0; TIMES.len()] });
-                self.left = LOOKS;
+                self.phase = Phase::Trial(Trial::new(now()));
+                self.left = SETTLING + LOOKS;
                 0
             }
             Phase::Trial(trial) => {
                 trial.found += values as u64;
-                if self.left == 0 {
-                    self.left = LOOKS;
+                if self.left == LOOKS {
+                    (trial.since, trial.found) = (now(), 0);
+                    trial.time()
+                } else if self.left == 0 {
+                    self.left = SETTLING + LOOKS;
                     if trial.over(now()) {
                         let verdict = trial.verdict();
                         self.decide(verdict);
@@ -100,6 +107,10 @@ impl BatchingDelay {
 }
 
 impl Trial {
+    fn new(since: Instant) -> Self {
+        Trial { tried: 0, since, found: 0, rates: [[0.0; ROUNDS]; TIMES.len()] }
+    }
+
     /// The index of the time that is tried now.
     fn time(&self) -> usize {
         self.tried % TIMES.len()
@@ -109,14 +120,17 @@ impl Trial {
     #[cold]
     fn over(&mut self, now: Instant) -> bool {
         let moved = self.found as f64 / now.duration_since(self.since).as_secs_f64().max(1e-9);
-        let best = &mut self.best[self.tried % TIMES.len()];
-        *best = best.max(moved);
+        self.rates[self.tried % TIMES.len()][self.tried / TIMES.len()] = moved;
         (self.tried, self.since, self.found) = (self.tried + 1, now, 0);
         self.tried == ROUNDS * TIMES.len()
     }
 
     fn verdict(&self) -> usize {
-        (1..TIMES.len()).fold(0, |time, longer| if self.best[longer] > GAIN * self.best[time] { longer } else { time })
+        let medians = self.rates.map(|mut rates| {
+            rates.sort_by(f64::total_cmp);
+            rates[ROUNDS / 2]
+        });
+        (1..TIMES.len()).fold(0, |time, longer| if medians[longer] > GAIN * medians[time] { longer } else { time })
     }
 }
 
@@ -137,11 +151,25 @@ mod tests {
     /// How long a thread lingers after each of `looks` looks; `found` maps the nanoseconds it lingered to the values it
     /// finds.
     fn lingered(linger: &mut BatchingDelay, looks: u32, found: impl Fn(u64) -> u64) -> Vec<Duration> {
-        let (mut now, mut last) = (Instant::now(), Duration::ZERO);
+        disturbed(linger, looks, u32::MAX, found)
+    }
+
+    /// The same thread. Every `every`-th time that it reads the clock, it does not run for three microseconds before.
+    fn disturbed(linger: &mut BatchingDelay, looks: u32, every: u32, found: impl Fn(u64) -> u64) -> Vec<Duration> {
+        let (mut now, mut last, mut away, mut read) = (Instant::now(), 0, 0, 0_u32);
         let look = |_| {
-            now += last + Duration::from_nanos(LOOK);
-            last = linger.found(found(last.as_nanos() as u64) as usize, || now).unwrap_or(Duration::ZERO);
-            last
+            now += Duration::from_nanos(last + LOOK);
+            let values = found(last + std::mem::take(&mut away));
+            let lingers = linger.found(values as usize, || {
+                read += 1;
+                if read.is_multiple_of(every) {
+                    away = 3000;
+                    now += Duration::from_nanos(away);
+                }
+                now
+            });
+            last = lingers.map_or(0, |time| time.as_nanos() as u64);
+            Duration::from_nanos(last)
         };
         (0..looks).map(look).collect()
     }
@@ -177,6 +205,14 @@ mod tests {
         // A value costs the producer 10 ns and a look 100 ns; or 2 ns and 60 ns with a small ring.
         assert_eq!(mostly(|time| 1 + time.saturating_sub(100) / 10), TIMES[2]);
         assert_eq!(mostly(|time| 10 + time.saturating_sub(60).min(300) / 2), TIMES[1]);
+    }
+
+    #[test]
+    fn values_of_a_disturbance_do_not_count_for_the_next_trial() {
+        for every in [5, 7, 11, 13] {
+            let times = disturbed(&mut BatchingDelay::new(), 200_000, every, |time| 1 + time.saturating_sub(100) / 10);
+            assert!(share_of(&times, TIMES[2]) > 0.9, "one reading in {every}: {}", share_of(&times, TIMES[2]));
+        }
     }
 
     #[test]
