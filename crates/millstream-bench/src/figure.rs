@@ -99,6 +99,9 @@ pub(crate) struct Results {
     /// The share of the machine, from 0 to 1, that others used while the contestants took turns: the maximum over the
     /// cases.
     pub(crate) others: Option<f64>,
+    /// The nanoseconds in which a cache line went to another core and back, measured before each turn.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) round_trips: Vec<f64>,
     pub(crate) figures: Vec<Figure>,
     pub(crate) ratios: Vec<Ratio>,
     /// Speed against waits, if a bench tries settings that trade one for the other.
@@ -204,6 +207,7 @@ impl Results {
     pub(crate) fn joined(cases: impl IntoIterator<Item = Results>) -> Results {
         let join = |all: Results, case: Results| Results {
             others: case.others.into_iter().chain(all.others).reduce(f64::max),
+            round_trips: [all.round_trips, case.round_trips].concat(),
             figures: [all.figures, case.figures].concat(),
             ratios: [all.ratios, case.ratios].concat(),
             curve: [all.curve, case.curve].concat(),

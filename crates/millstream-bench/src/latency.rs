@@ -3,6 +3,7 @@
 use crate::failure::Failure;
 use crate::figure::{Figure, Ratio, Results, Unit};
 use crate::load::Load;
+use crate::round_trip;
 use crate::setting::Setting;
 
 /// A contestant that measures every wait.
@@ -39,11 +40,12 @@ pub(crate) fn compare(
     quantiles: &[Quantile],
     mut waiters: Vec<Waiter<'_>>,
 ) -> Result<Results, Failure> {
-    let before = Load::now();
+    let (before, mut round_trips) = (Load::now(), Vec::new());
     // By waiter, then by quantile, then by turn.
     let mut waits = vec![vec![Vec::new(); quantiles.len()]; waiters.len()];
     for turn in 0..=setting.turns() {
         setting.progress.turn(turn, setting.turns());
+        round_trips.extend(round_trip::measure());
         let mut order: Vec<_> = (0..waiters.len()).collect();
         if turn.is_multiple_of(2) {
             order.reverse();
@@ -61,7 +63,7 @@ pub(crate) fn compare(
     }
     setting.progress.done();
     let others = Load::of_others(before);
-    let mut results = Results { others, ..Results::default() };
+    let mut results = Results { others, round_trips, ..Results::default() };
     for (q, Quantile { case, .. }) in quantiles.iter().enumerate() {
         for (waiter, waits) in waiters.iter().zip(&waits) {
             results.figures.push(Figure::new(case, waiter.who, waits[q].clone(), Unit::Nanoseconds));

@@ -30,6 +30,7 @@ mod programs;
 mod progress;
 mod report;
 mod rivals;
+mod round_trip;
 mod save;
 mod setting;
 mod text;

@@ -2,7 +2,7 @@
 
 use crate::benches::Bench;
 use crate::failure::Failure;
-use crate::figure::{Figure, Ratio, Results, Unit, shown};
+use crate::figure::{Figure, Ratio, Results, Unit, median, shown};
 use crate::machine::Machine;
 use std::io::{ErrorKind, Write, stdout};
 
@@ -68,6 +68,11 @@ pub(crate) fn table(bench: &Bench, results: &Results) {
     eprintln!("  on {}", Machine::here());
     if let Some(others) = results.others {
         eprintln!("  others used {:.0}% of the machine meanwhile", others * 100.0);
+    }
+    if !results.round_trips.is_empty() {
+        let trips = &results.round_trips;
+        let (middle, spread) = (shown(median(trips)), range(trips, Unit::Nanoseconds));
+        eprintln!("  a cache line went to another core and back in {middle} ns, {spread}");
     }
     eprintln!();
 }

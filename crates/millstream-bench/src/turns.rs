@@ -3,6 +3,7 @@
 use crate::failure::Failure;
 use crate::figure::{Figure, Ratio, Results, Unit};
 use crate::load::Load;
+use crate::round_trip;
 use crate::setting::Setting;
 use std::fmt::Display;
 use std::time::{Duration, Instant};
@@ -51,6 +52,7 @@ pub(crate) struct Speeds {
     unit: Unit,
     of: Vec<(&'static str, Vec<f64>)>,
     others: Option<f64>,
+    round_trips: Vec<f64>,
 }
 
 /// The work of every contestant.
@@ -72,9 +74,10 @@ pub(crate) fn take_turns<C: PartialEq + Display>(
     mut contestants: Vec<Contestant<'_, C>>,
 ) -> Result<Speeds, Failure> {
     let mut of: Vec<_> = contestants.iter().map(|contestant| (contestant.who, Vec::new())).collect();
-    let before = Load::now();
+    let (before, mut round_trips) = (Load::now(), Vec::new());
     for turn in 0..=setting.turns() {
         setting.progress.turn(turn, setting.turns());
+        round_trips.extend(round_trip::measure());
         let mut seconds = vec![0.0; contestants.len()];
         for go in 0..goes as usize {
             let mut order: Vec<_> = (0..contestants.len()).collect();
@@ -92,7 +95,7 @@ pub(crate) fn take_turns<C: PartialEq + Display>(
     }
     setting.progress.done();
     let others = Load::of_others(before);
-    Ok(Speeds { case, unit, of, others })
+    Ok(Speeds { case, unit, of, others, round_trips })
 }
 
 fn timed<C: PartialEq + Display>(contestant: &mut Contestant<'_, C>) -> Result<f64, Failure> {
@@ -146,7 +149,8 @@ impl Speeds {
             self.ratio_between(ours, of, who, *bound).map(|ratio| Ratio { case, ..ratio })
         };
         let ratios = against.iter().filter_map(ratio).collect();
-        Results { others: self.others, figures: figure.into_iter().collect(), ratios, ..Results::default() }
+        let (others, round_trips) = (self.others, self.round_trips.clone());
+        Results { others, round_trips, figures: figure.into_iter().collect(), ratios, ..Results::default() }
     }
 
     /// The median speeds without these contestants.
@@ -161,7 +165,8 @@ impl Speeds {
         let shown = |speed: f64| if unit == Unit::Seconds { 1.0 / speed } else { speed };
         let figure = |(who, speeds): (_, Vec<_>)| Figure::new(case, who, speeds.into_iter().map(shown).collect(), unit);
         let figures = self.of.into_iter().map(figure).collect();
-        Results { others, figures, ratios: ratios.into_iter().flatten().collect(), ..Results::default() }
+        let (round_trips, ratios) = (self.round_trips, ratios.into_iter().flatten().collect());
+        Results { others, round_trips, figures, ratios, ..Results::default() }
     }
 }
 
@@ -171,7 +176,7 @@ mod tests {
 
     fn speeds() -> Speeds {
         let of = vec![("ours", vec![2.0, 4.0]), ("a", vec![4.0, 1.0]), ("b", vec![1.0, 2.0])];
-        Speeds { case: "speed", unit: Unit::ItemsPerSecond, of, others: None }
+        Speeds { case: "speed", unit: Unit::ItemsPerSecond, of, others: None, round_trips: Vec::new() }
     }
 
     #[test]

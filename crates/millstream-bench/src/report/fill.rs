@@ -2,12 +2,15 @@
 
 use super::kept::{Figure, Kept, Machine, Ratio, Run};
 use crate::benches;
-use crate::figure::TOLERANCE;
+use crate::figure::{TOLERANCE, median};
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
 /// If others used more of the machine than this, the figures are doubtful.
 const LOADED: f64 = 0.05;
+
+/// If a cache line takes longer to another core and back, in nanoseconds, the two share no cache.
+const FAR: f64 = 150.0;
 
 /// The words, with each `{{...}}` replaced.
 ///
@@ -204,7 +207,7 @@ fn described(machine: &Machine) -> String {
 
 /// The day and the machine, and a note if the figures are doubtful.
 fn circumstances(run: &Run) -> String {
-    let Run { date, effort, items, directory, others, .. } = run;
+    let Run { date, effort, items, directory, others, round_trips, .. } = run;
     let turns = match (effort.as_str(), items) {
         ("quick", None) => "three turns of fewer items (`--quick`)".to_owned(),
         ("quick", Some(items)) => format!("three turns (`--quick --items {items}`)"),
@@ -219,7 +222,8 @@ fn circumstances(run: &Run) -> String {
         }
         _ => String::new(),
     };
-    format!("{date}, {turns} ([files](crates/millstream-bench/runs/{directory})).{load}")
+    let cores = if median(round_trips) > FAR { " **The cores shared no cache for most of the time.**" } else { "" };
+    format!("{date}, {turns} ([files](crates/millstream-bench/runs/{directory})).{load}{cores}")
 }
 
 /// A line, with its places replaced by figures.
@@ -326,6 +330,13 @@ mod tests {
                 .unwrap()
                 .contains(", three turns (`--quick --items 7000000`) (")
         );
+    }
+
+    #[test]
+    fn a_run_on_cores_far_apart_says_so() {
+        let of = |round_trips| filled("{{results chain2}}", &kept_of(Run { round_trips, ..run(0.01, 1.72) })).unwrap();
+        assert!(of(vec![70.0, 350.0, 351.0]).contains("-2c)). **The cores shared no cache for most of the time.**"));
+        assert!(!of(vec![70.0, 71.0, 351.0]).contains("shared no cache"));
     }
 
     #[test]

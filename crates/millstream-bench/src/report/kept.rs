@@ -18,6 +18,9 @@ pub(super) struct Run {
     pub(super) items: Option<u64>,
     #[serde(default)]
     pub(super) others: Option<f64>,
+    /// The nanoseconds in which a cache line went to another core and back.
+    #[serde(default)]
+    pub(super) round_trips: Vec<f64>,
     pub(super) figures: Vec<Figure>,
     pub(super) ratios: Vec<Ratio>,
     #[serde(default)]
