@@ -15,7 +15,7 @@ use std::sync::Arc;
 ///
 /// Its type names the items and not the shape of the output, so pipelines that end with a `map`, a `filter` or a dead
 /// letter have one type. No value is copied for that. The output is an [`AnyEdge`]: a stage that reads it on rings
-/// looks at its shape once a batch, or calls a function a number if the edge is not one ring with at most one mask.
+/// looks at its shape once a batch, or calls a function a number if the edge is not one ring with at most four masks.
 /// With one worker, too, a pipeline with a box uses its rings: see [`Rings::workers`].
 ///
 /// ```

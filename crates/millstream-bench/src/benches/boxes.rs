@@ -1,6 +1,6 @@
 //! Pipelines in boxes whose types name the items, and the same pipelines with complete types, on one worker. In case
 //! `map` the boxed edge is one ring, in case `filter` a ring and a mask, and in case `filters` a ring and two masks,
-//! both of which a reader consults for every slot. Case `text` is five stages from a text, beside the same block of
+//! both of which a reader tests for every slot. Case `text` is five stages from a text, beside the same block of
 //! wires with complete types: a stage may cost at most 1.5 ns a number more.
 
 use crate::failure::Failure;

@@ -28,8 +28,9 @@ pub trait ItemShape: Shape {
 /// `filter` or a dead letter have one output type. Any slot can be empty, and END can have a value.
 ///
 /// On rings, if the edge is one ring, or one ring with one mask, a stage that reads it makes two virtual calls a batch,
-/// and then runs the loop that it would run if the shape were known. Otherwise, at merged lanes, at a part of a value
-/// and after a second filter, it makes one virtual call a number.
+/// and then runs the loop that it would run if the shape were known. With two to four masks, as after as many filters,
+/// the loop tests a few flags a number. Otherwise, at merged lanes, at a part of a value and after a fifth filter, it
+/// makes one virtual call a number.
 pub struct AnyEdge<T>(Phantom<T>);
 
 impl<T: Item> Shape for AnyEdge<T> {

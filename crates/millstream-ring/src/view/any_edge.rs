@@ -1,8 +1,8 @@
 //! Edges whose shape is known only at run time.
 //!
 //! The view of such an edge is an object around the view of the edge's own shape. It is called a few times a batch. A
-//! chunk of the usual shapes names its slots and its mask, so that there is a loop for each, which calls no function. A
-//! chunk of any other shape asks the object for every slot.
+//! chunk of the usual shapes names its slots and its masks, and a loop over it calls no function. The most usual forms
+//! have a loop each. A chunk of any other shape asks the object for every slot.
 
 use super::{HiddenGate, HiddenMarks, LoopOver, RingLayout, View, as_inner_view, sealed::Sealed};
 use crate::gate::GateId;
@@ -17,9 +17,16 @@ pub struct AnyView<T: Item>(Box<dyn Erased<T>>);
 /// Published slots of an edge of any shape.
 pub struct AnyChunk<'a, T: Item> {
     slots: Layout<'a, T>,
-    /// Slots that are empty where it is false.
-    mask: Option<SlotSlice<'a, bool>>,
+    masks: Masks<'a>,
 }
+
+/// The slots are empty where one of these is false. The first ones are there.
+type Masks<'a> = [Option<SlotSlice<'a, bool>>; MASKS];
+
+/// The most masks that a chunk names.
+const MASKS: usize = 4;
+
+const NO_MASK: Masks<'static> = [None; MASKS];
 
 enum Layout<'a, T: Item> {
     Dense(SlotSlice<'a, T>),
@@ -61,24 +68,25 @@ impl<T: Item> Copy for AnyChunk<'_, T> {}
 
 impl<'a, T: Item> AnyChunk<'a, T> {
     pub(super) fn dense(slots: SlotSlice<'a, T>) -> Self {
-        AnyChunk { slots: Layout::Dense(slots), mask: None }
+        AnyChunk { slots: Layout::Dense(slots), masks: NO_MASK }
     }
 
     pub(super) fn sparse(slots: SlotSlice<'a, Option<T>>) -> Self {
-        AnyChunk { slots: Layout::Sparse(slots), mask: None }
+        AnyChunk { slots: Layout::Sparse(slots), masks: NO_MASK }
     }
 
     pub(super) fn empty() -> Self {
-        AnyChunk { slots: Layout::Other(Other::Empty), mask: None }
+        AnyChunk { slots: Layout::Other(Other::Empty), masks: NO_MASK }
     }
 
-    /// The same slots with a mask; none if they have one already, or if each has to be asked for.
-    pub(super) fn masked(self, mask: SlotSlice<'a, bool>) -> Option<Self> {
+    /// The same slots with a further mask; none if they have [`MASKS`] already, or if each has to be asked for.
+    pub(super) fn masked(mut self, mask: SlotSlice<'a, bool>) -> Option<Self> {
         match self.slots {
-            Layout::Dense(_) | Layout::Sparse(_) if self.mask.is_none() => Some(AnyChunk { mask: Some(mask), ..self }),
-            Layout::Other(Other::Empty) => Some(self),
-            _ => None,
+            Layout::Dense(_) | Layout::Sparse(_) => *self.masks.iter_mut().find(|place| place.is_none())? = Some(mask),
+            Layout::Other(Other::Empty) => {}
+            Layout::Other(Other::Each(..)) => return None,
         }
+        Some(self)
     }
 }
 
@@ -167,7 +175,7 @@ impl<F: RingLayout + ItemShape> Erased<F::Item> for Of<F> {
         // SAFETY: the caller's contract.
         let chunk = unsafe { self.0.chunk(from) };
         let erased: *const Self = self;
-        F::known(&chunk).unwrap_or(AnyChunk { slots: Layout::Other(Other::Each(erased, from)), mask: None })
+        F::known(&chunk).unwrap_or(AnyChunk { slots: Layout::Other(Other::Each(erased, from)), masks: NO_MASK })
     }
 
     unsafe fn slot<'a>(&self, n: u64) -> Option<&'a F::Item> {
@@ -203,7 +211,7 @@ impl<T: Item> RingLayout for AnyEdge<T> {
 
     #[inline(always)]
     unsafe fn value_at<'a>(chunk: &Self::Chunk<'a>, i: usize) -> &'a T {
-        // The mask is true here.
+        // The masks are true here.
         // SAFETY: the caller's contract.
         let value = unsafe { chunk.slots.at(i) };
         // Any crate can make a lens, so the result of an earlier call is not relied on.
@@ -212,9 +220,12 @@ impl<T: Item> RingLayout for AnyEdge<T> {
 
     #[inline(always)]
     unsafe fn at<'a>(chunk: &Self::Chunk<'a>, i: usize) -> Option<&'a T> {
-        // SAFETY: the caller's contract.
-        if chunk.mask.is_some_and(|mask| !*unsafe { mask.get(i) }) {
-            return None;
+        for mask in chunk.masks {
+            let Some(mask) = mask else { break };
+            // SAFETY: the caller's contract.
+            if !*unsafe { mask.get(i) } {
+                return None;
+            }
         }
         // SAFETY: the caller's contract.
         unsafe { chunk.slots.at(i) }
@@ -224,12 +235,14 @@ impl<T: Item> RingLayout for AnyEdge<T> {
 
     #[inline(always)]
     fn by_form<S: ?Sized>(chunk: Self::Chunk<'_>, state: &mut S, work: impl LoopOver<Self, S>) {
-        let form = |slots, mask| AnyChunk { slots, mask };
+        let form = |slots, masks| AnyChunk { slots, masks };
         // Each arm makes the chunk again, so that its form is a constant in that arm's loop.
-        match (chunk.slots, chunk.mask) {
-            (Layout::Dense(slots), None) => work.over(form(Layout::Dense(slots), None), state),
-            (Layout::Dense(slots), Some(mask)) => work.over(form(Layout::Dense(slots), Some(mask)), state),
-            (Layout::Sparse(slots), None) => work.over(form(Layout::Sparse(slots), None), state),
+        match (chunk.slots, chunk.masks) {
+            (Layout::Dense(slots), [None, ..]) => work.over(form(Layout::Dense(slots), NO_MASK), state),
+            (Layout::Dense(slots), [Some(mask), None, ..]) => {
+                work.over(form(Layout::Dense(slots), [Some(mask), None, None, None]), state)
+            }
+            (Layout::Sparse(slots), [None, ..]) => work.over(form(Layout::Sparse(slots), NO_MASK), state),
             _ => work.over(chunk, state),
         }
     }
@@ -269,7 +282,7 @@ impl<T: Item> std::fmt::Debug for AnyView<T> {
 
 impl<T: Item> std::fmt::Debug for AnyChunk<'_, T> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match (self.slots, self.mask.is_some()) {
+        f.write_str(match (self.slots, self.masks[0].is_some()) {
             (Layout::Dense(_), false) => "AnyChunk::Dense",
             (Layout::Dense(_), true) => "AnyChunk::DenseMasked",
             (Layout::Sparse(_), false) => "AnyChunk::Sparse",

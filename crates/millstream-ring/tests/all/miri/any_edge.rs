@@ -76,16 +76,29 @@ fn an_edge_of_any_shape_lends_what_the_edge_does() {
     lends(of::<AtEnd>([None; 6]), [None; 6]);
     lends(of::<Dense>(ALL).masked(mask(KEPT)), masked(ALL, KEPT));
     lends(of::<Sparse>(SOME).masked(mask(KEPT)), masked(SOME, KEPT));
-    // Each slot of these is asked for.
     let twice = [false, true, true, true, true, false];
     lends(of::<Dense>(ALL).masked(mask(KEPT)).masked(mask(twice)), masked(masked(ALL, KEPT), twice));
     lends(of::<Dense>(ALL).masked(mask(KEPT)).any_edge().masked(mask(twice)), masked(masked(ALL, KEPT), twice));
+    // Each slot of these is asked for.
     lends(of::<Sparse>(SOME).or(of::<Sparse>(ALL.map(|n| n.filter(|n| *n == 3)))), {
         let mut both = SOME;
         both[3] = Some(3);
         both
     });
     lends(of::<Dense>(ALL).zip(of::<Sparse>(SOME)).seen::<lens::First>(), SOME);
+}
+
+/// A chunk names up to four masks. With five, each slot is asked for.
+#[test]
+fn an_edge_of_any_shape_has_any_number_of_masks() {
+    let without = |n: usize| std::array::from_fn(|slot| slot != n);
+    for masks in 1..=5 {
+        let of_masks = |slots| (0..masks).fold(slots, |slots, n| masked(slots, without(n)));
+        let dense = (0..masks).fold(of::<Dense>(ALL).any_edge(), |edge, n| edge.masked(mask(without(n))).any_edge());
+        lends(dense, of_masks(ALL));
+        let sparse = (0..masks).fold(of::<Sparse>(SOME).any_edge(), |edge, n| edge.masked(mask(without(n))).any_edge());
+        lends(sparse, of_masks(SOME));
+    }
 }
 
 /// END's value is lent too, by the mask's leave.
