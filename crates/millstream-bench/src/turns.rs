@@ -1,7 +1,8 @@
-//! Contestants take turns, so that other activity of the machine affects all of them.
+//! Contestants take turns, so that other activity of the machine affects all of them. A turn may have several goes, and
+//! its ratio is the median of theirs: if the cores of the machine move apart meanwhile, only those goes notice.
 
 use crate::failure::Failure;
-use crate::figure::{Figure, Ratio, Results, Unit};
+use crate::figure::{Figure, Ratio, Results, Unit, median};
 use crate::load::Load;
 use crate::round_trip;
 use crate::setting::Setting;
@@ -45,12 +46,25 @@ pub(crate) struct Against<'a> {
     pub(crate) bound: Option<f64>,
 }
 
-/// The speed of each contestant in each turn.
+/// The speed of a contestant in each go of a turn.
+type Goes = Vec<f64>;
+
+/// The speed of a whole turn.
+fn of_turn(goes: &Goes) -> f64 {
+    goes.len() as f64 / goes.iter().map(|speed| 1.0 / speed).sum::<f64>()
+}
+
+/// Those of two whose median is the greater one.
+fn faster<'g>(one: &'g Goes, other: &'g Goes) -> &'g Goes {
+    if median(one) >= median(other) { one } else { other }
+}
+
+/// The speeds of each contestant in each turn.
 #[derive(Debug)]
 pub(crate) struct Speeds {
     case: &'static str,
     unit: Unit,
-    of: Vec<(&'static str, Vec<f64>)>,
+    of: Vec<(&'static str, Vec<Goes>)>,
     others: Option<f64>,
     round_trips: Vec<f64>,
 }
@@ -62,7 +76,8 @@ pub(crate) struct Work {
     pub(crate) unit: Unit,
     /// The amount of work in one go; for units of time it is 1.
     pub(crate) size: u64,
-    /// The goes of one turn. With many short goes, other activity of the machine affects all contestants alike.
+    /// The goes of one turn. With many short goes, other activity of the machine affects all contestants alike, and
+    /// does not decide on their ratio.
     pub(crate) goes: u32,
 }
 
@@ -78,18 +93,17 @@ pub(crate) fn take_turns<C: PartialEq + Display>(
     for turn in 0..=setting.turns() {
         setting.progress.turn(turn, setting.turns());
         round_trips.extend(round_trip::measure());
-        let mut seconds = vec![0.0; contestants.len()];
+        let mut speeds = vec![Goes::new(); contestants.len()];
         for go in 0..goes as usize {
             let mut order: Vec<_> = (0..contestants.len()).collect();
             if (turn + go).is_multiple_of(2) {
                 order.reverse();
             }
             for i in order {
-                seconds[i] += timed(&mut contestants[i])?;
+                speeds[i].push(size as f64 / timed(&mut contestants[i])?);
             }
         }
         if turn > 0 {
-            let speeds = seconds.iter().map(|seconds| (size * u64::from(goes)) as f64 / seconds);
             of.iter_mut().zip(speeds).for_each(|((_, all), speed)| all.push(speed));
         }
     }
@@ -118,7 +132,8 @@ impl Speeds {
         self.ratio_between(&[self.of.first()?.0], names, name, bound)
     }
 
-    /// The fastest of `ours` over the fastest of `names` in the same turn.
+    /// The fastest of `ours` over the fastest of `names` in the same turn: those whose median go is the fastest. The
+    /// ratio of a turn is the median over its goes.
     pub(crate) fn ratio_between(
         &self,
         ours: &[&str],
@@ -126,25 +141,32 @@ impl Speeds {
         name: &'static str,
         bound: Option<f64>,
     ) -> Option<Ratio> {
-        let pairs = self.fastest(ours)?.into_iter().zip(self.fastest(names)?);
-        Some(Ratio::new(self.case, name, pairs.map(|(ours, theirs)| ours / theirs).collect(), bound))
+        let of_goes = |(ours, theirs): (&Goes, &Goes)| {
+            median(&ours.iter().zip(theirs).map(|(ours, theirs)| ours / theirs).collect::<Goes>())
+        };
+        let ratios = self.fastest(ours)?.into_iter().zip(self.fastest(names)?).map(of_goes);
+        Some(Ratio::new(self.case, name, ratios.collect(), bound))
     }
 
-    /// The speed of the fastest of these in each turn; `None` if none of them took part.
-    fn fastest(&self, names: &[&str]) -> Option<Vec<f64>> {
-        let taking_part = self.of.iter().filter(|(who, _)| names.contains(who)).map(|(_, speeds)| speeds.clone());
-        taking_part.reduce(|a, b| a.into_iter().zip(b).map(|(a, b)| a.max(b)).collect())
+    /// The goes of the fastest of these in each turn; `None` if none of them took part.
+    fn fastest(&self, names: &[&str]) -> Option<Vec<&Goes>> {
+        let taking_part = self.of.iter().filter(|(who, _)| names.contains(who));
+        taking_part
+            .map(|(_, turns)| turns.iter().collect())
+            .reduce(|a: Vec<_>, b| a.into_iter().zip(b).map(|(a, b)| faster(a, b)).collect())
     }
 
     /// The nanoseconds by which an item of `who` takes longer than one of `other`, by turn, divided by `parts`.
     pub(crate) fn longer(&self, who: &str, other: &str, parts: f64) -> Vec<f64> {
         let (Some(one), Some(other)) = (self.fastest(&[who]), self.fastest(&[other])) else { return Vec::new() };
-        one.into_iter().zip(other).map(|(one, other)| 1e9 * (1.0 / one - 1.0 / other) / parts).collect()
+        let time = |goes: &Goes| 1e9 / of_turn(goes) / parts;
+        one.into_iter().zip(other).map(|(one, other)| time(one) - time(other)).collect()
     }
 
     /// The fastest of `ours` in each turn, as its own case, with its ratios to other contestants.
     pub(crate) fn best(&self, case: &'static str, ours: &[&str], against: &[Against<'_>]) -> Results {
-        let figure = self.fastest(ours).map(|speeds| Figure::new(case, "ours", speeds, self.unit));
+        let of_turns = |turns: Vec<&Goes>| turns.into_iter().map(of_turn).collect();
+        let figure = self.fastest(ours).map(|turns| Figure::new(case, "ours", of_turns(turns), self.unit));
         let ratio = |Against { who, of, bound }: &Against<'_>| {
             self.ratio_between(ours, of, who, *bound).map(|ratio| Ratio { case, ..ratio })
         };
@@ -163,7 +185,9 @@ impl Speeds {
     pub(crate) fn results(self, ratios: impl IntoIterator<Item = Option<Ratio>>) -> Results {
         let (case, unit, others) = (self.case, self.unit, self.others);
         let shown = |speed: f64| if unit == Unit::Seconds { 1.0 / speed } else { speed };
-        let figure = |(who, speeds): (_, Vec<_>)| Figure::new(case, who, speeds.into_iter().map(shown).collect(), unit);
+        let figure = |(who, turns): (_, Vec<Goes>)| {
+            Figure::new(case, who, turns.iter().map(|goes| shown(of_turn(goes))).collect(), unit)
+        };
         let figures = self.of.into_iter().map(figure).collect();
         let (round_trips, ratios) = (self.round_trips, ratios.into_iter().flatten().collect());
         Results { others, round_trips, figures, ratios, ..Results::default() }
@@ -175,7 +199,8 @@ mod tests {
     use super::*;
 
     fn speeds() -> Speeds {
-        let of = vec![("ours", vec![2.0, 4.0]), ("a", vec![4.0, 1.0]), ("b", vec![1.0, 2.0])];
+        let of = [("ours", [2.0, 4.0]), ("a", [4.0, 1.0]), ("b", [1.0, 2.0])];
+        let of = of.map(|(who, turns)| (who, turns.map(|speed| vec![speed]).into())).into();
         Speeds { case: "speed", unit: Unit::ItemsPerSecond, of, others: None, round_trips: Vec::new() }
     }
 
@@ -185,6 +210,17 @@ mod tests {
         assert_eq!(speeds().ratio_as("best", &["a", "b"], None).unwrap().samples, [0.5, 2.0]);
         assert_eq!(speeds().ratio_between(&["a", "b"], &["ours"], "best", None).unwrap().samples, [2.0, 0.5]);
         assert!(speeds().ratio("absent", None).is_none());
+    }
+
+    /// In two of three goes both have cores far apart, where they are as fast as each other.
+    #[test]
+    fn goes_are_compared_one_by_one() {
+        let of = vec![("ours", vec![vec![9.0, 1.0, 1.0]]), ("a", vec![vec![1.0, 1.0, 1.0]]), ("b", vec![vec![3.0; 3]])];
+        let speeds = Speeds { of, ..speeds() };
+        assert_eq!(speeds.ratio("a", None).unwrap().samples, [1.0]);
+        assert_eq!(speeds.ratio_as("best", &["a", "b"], None).unwrap().samples, [0.333_333_3]);
+        let figures = speeds.results([]).figures;
+        assert_eq!(figures.iter().map(|figure| figure.value).collect::<Vec<_>>(), [1.421_053, 1.0, 3.0]);
     }
 
     #[test]
