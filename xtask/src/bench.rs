@@ -7,7 +7,7 @@ use crate::tools;
 #[derive(Debug, clap::Args)]
 #[command(disable_help_flag = true)]
 pub(crate) struct Args {
-    /// NAME... | --all [--quick|--full] [--check] [--plot DIR] | --list | --report
+    /// NAME... | --all [--quick|--full] [--check[=CASE[.WHO],..]] [--plot DIR] | --list | --report
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     args: Vec<String>,
 }

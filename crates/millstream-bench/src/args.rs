@@ -4,6 +4,7 @@ use crate::benches::{self, Bench};
 use crate::demand::Demand;
 #[cfg(feature = "plot")]
 use crate::figure::Results;
+use crate::judges::Judges;
 use crate::progress::Progress;
 use crate::rivals::Rivals;
 #[cfg(feature = "plot")]
@@ -36,9 +37,10 @@ pub(crate) struct Args {
     #[arg(long)]
     full: bool,
 
-    /// Exit code 4 if a median misses its bound by more than 5%
-    #[arg(long)]
-    pub(crate) check: bool,
+    /// Exit code 4 if a median misses its bound by more than 5%; or one of these medians, as in
+    /// `--check=stop,speed.queue`: a case, or one ratio of a case
+    #[arg(long, value_name = "CASE[.WHO]", num_args = 0.., require_equals = true, value_delimiter = ',')]
+    check: Option<Vec<String>>,
 
     /// Keep the counts of `instructions` in the repository
     #[arg(long)]
@@ -86,6 +88,15 @@ impl Args {
     pub(crate) fn benches(&self) -> impl Iterator<Item = &'static Bench> {
         let named = self.names.iter().filter_map(|name| benches::find(name));
         named.chain(benches::ALL.iter().filter(|_| self.all))
+    }
+
+    /// The bounds that decide on the exit code.
+    pub(crate) fn judges(&self) -> Judges {
+        match &self.check {
+            None => Judges::None,
+            Some(names) if names.is_empty() => Judges::All,
+            Some(names) => Judges::Named(names.clone()),
+        }
     }
 
     pub(crate) fn effort(&self) -> Effort {

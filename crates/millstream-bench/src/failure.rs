@@ -29,6 +29,8 @@ pub(crate) enum Failure {
     NeverSaturated { all: u64, saturated: u64, enough: u64 },
     #[error("there are no results of {0}: see above")]
     Benches(String),
+    #[error("`{0}` of --check is no case and no ratio with a bound")]
+    NoBound(String),
     #[error("{0}")]
     Report(String),
     #[error("`{0}` failed: {1}")]

@@ -239,10 +239,6 @@ impl Results {
         let lines = !(scaling.is_empty() && growth.is_empty() && following.is_empty() && timelines.is_empty());
         lines || !(curve.is_empty() && overload.is_empty())
     }
-
-    pub(crate) fn missed(&self) -> impl Iterator<Item = &Ratio> {
-        self.ratios.iter().filter(|ratio| ratio.misses())
-    }
 }
 
 /// Rounds to seven digits, since later ones are noise.

@@ -17,6 +17,7 @@ mod figure;
 #[path = "../../millstream-cli/tests/programs/spaces/golden.rs"]
 mod golden;
 mod hash;
+mod judges;
 mod latency;
 mod load;
 mod machine;
@@ -106,7 +107,7 @@ fn run(args: &Args) -> Result<Vec<String>, Failure> {
         report::write(&Args::home())?;
         return Ok(Vec::new());
     }
-    let (mut missed, mut failed) = (Vec::new(), Vec::new());
+    let (mut measured, mut failed) = (Vec::new(), Vec::new());
     for bench in args.benches() {
         let results = match bench.run(&args.setting(bench.name)) {
             Err(failure) if args.all => {
@@ -123,7 +124,7 @@ fn run(args: &Args) -> Result<Vec<String>, Failure> {
         if let Some(dir) = args.charts(&results) {
             plot::plot(&dir, bench, &results)?;
         }
-        missed.extend(results.missed().map(|ratio| format!("{}: {ratio}", bench.name)));
+        measured.push((bench.name, results.ratios));
     }
     if args.all && args.keeps_here() {
         report::write(&Args::home())?;
@@ -131,5 +132,7 @@ fn run(args: &Args) -> Result<Vec<String>, Failure> {
     if !failed.is_empty() {
         return Err(Failure::Benches(failed.join(", ")));
     }
-    Ok(if args.check { missed } else { Vec::new() })
+    let missed = args.judges().missed(measured.iter().flat_map(|(_, ratios)| ratios))?;
+    let bench_of = |ratio| measured.iter().find(|(_, ratios)| ratios.iter().any(|other| std::ptr::eq(other, ratio)));
+    Ok(missed.into_iter().filter_map(|ratio| Some(format!("{}: {ratio}", bench_of(ratio)?.0))).collect())
 }

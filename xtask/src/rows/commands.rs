@@ -18,7 +18,9 @@ const EXITS: &str = " # exits ";
 pub(super) fn can_fail(command: &str) -> std::result::Result<(), String> {
     let (line, expected) = split(command)?;
     let mut words = line.split(|c: char| c.is_whitespace() || ";|&()".contains(c));
-    if expected == 0 && !words.any(|word| JUDGES.contains(&word)) {
+    // A check may name what it judges, as in `--check=CASE`.
+    let judges = |word: &str| JUDGES.contains(&word.split('=').next().unwrap_or_default());
+    if expected == 0 && !words.any(judges) {
         return Err(format!("`{line}` cannot fail: it has none of {}, nor `# exits N`", JUDGES.join(", ")));
     }
     if line.contains("||") {
@@ -157,6 +159,7 @@ mod tests {
     fn a_command_has_something_to_judge_by() {
         for command in [
             "cargo xtask bench sleep --quick --check",
+            "cargo xtask bench transport --check=stop,single",
             "seq 9 > target/a && cargo run --release -- verify wc target/a",
             "cargo run -- wc README.md | grep -q 200",
             "cargo run -- panic --at 3 # exits 3",
