@@ -6,8 +6,8 @@ use std::io::{ErrorKind, Read};
 /// at most 16 blocks wait in its ring or queue; `source::few::<4, _>(blocks)` makes it fewer.
 ///
 /// Each read makes one block: its bytes are passed on at once, however few, so that a line typed at a terminal does not
-/// wait for a full block. An interrupted read is repeated. An error ends the iterator and is kept in its [`Failure`],
-/// after the bytes before it.
+/// wait for a full block. An interrupted read is repeated. An error fails the run, after the bytes before it; it unwinds,
+/// without a panic's message. If the iterator's [`Failure`] is held, the error is kept there, and the iterator ends.
 #[derive(Debug)]
 pub struct Blocks<R> {
     /// `None` once the stream has ended, so that a terminal is not read beyond its end.
@@ -38,7 +38,7 @@ impl<R: Read> Blocks<R> {
         Blocks { reader: Some(reader), size, pool: BlockPool::new(size), failure: Failure::default() }
     }
 
-    /// The place where an error of the reader is kept.
+    /// The place where an error is kept. As long as it is held, an error ends the iterator; otherwise it fails the run.
     pub fn failure(&self) -> Failure {
         self.failure.clone()
     }
@@ -57,6 +57,7 @@ impl<R: Read> Iterator for Blocks<R> {
                 Ok(filled) => return Some(self.pool.finish(draft, filled)),
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) => {
+                    self.reader = None;
                     self.failure.keep(error);
                     break;
                 }

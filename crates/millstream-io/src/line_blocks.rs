@@ -7,9 +7,10 @@ use std::io::{Error, ErrorKind, Read};
 /// of one byte are lines. Only the last block may have no line end. The cuts depend on the bytes alone and not on the
 /// reads, so a block waits until it is full or the input ends, and a block of one byte waits for its line.
 ///
-/// **Errors** end the iterator and are kept in its [`Failure`]: one of the reader, or a line longer than
-/// [`longest`](LineBlocks::longest), with its number, from 1, and the number of bytes before it. All whole lines before
-/// it are passed on. An interrupted read is repeated.
+/// **Errors** fail the run, after all whole lines before them: one of the reader, or a line longer than
+/// [`longest`](LineBlocks::longest), with its number, from 1, and the number of bytes before it. An error unwinds, without
+/// a panic's message. If the iterator's [`Failure`] is held, the error is kept there, and the iterator ends. An interrupted
+/// read is repeated.
 ///
 /// **Memory**: a block, or the longest line, and the bytes of one more read; blocks have memory of their own. As a
 /// source, at most 16 blocks wait in its ring or queue; `source::few::<4, _>(blocks)` makes it fewer.
@@ -36,6 +37,8 @@ pub struct LineBlocks<R> {
     /// The bytes from `start` on that are known to have no line end; only used for a block or more.
     searched: usize,
     failure: Failure,
+    /// An error that comes after the lines before it.
+    pending: Option<Error>,
     /// The lines and bytes that were passed on.
     lines: u64,
     bytes: u64,
@@ -65,6 +68,7 @@ impl<R: Read> LineBlocks<R> {
             filled: 0,
             searched: 0,
             failure: Failure::default(),
+            pending: None,
             lines: 0,
             bytes: 0,
         }
@@ -93,7 +97,7 @@ impl<R: Read> LineBlocks<R> {
         self
     }
 
-    /// The place where an error is kept.
+    /// The place where an error is kept. As long as it is held, an error ends the iterator; otherwise it fails the run.
     pub fn failure(&self) -> Failure {
         self.failure.clone()
     }
@@ -150,8 +154,8 @@ impl<R: Read> LineBlocks<R> {
     }
 
     fn fail(&mut self, error: Error) {
-        self.failure.keep(error);
         self.reader = None;
+        self.pending = Some(error);
     }
 
     /// Ends the stream before a line that is too long.
@@ -174,12 +178,15 @@ impl<R: Read> Iterator for LineBlocks<R> {
             // Without a line end in the first block, the waiting bytes begin with one line of at least this length.
             if cut.unwrap_or(self.searched) > self.longest {
                 self.refuse();
-                return None;
+                continue;
             }
             match cut {
                 Some(length) => return Some(self.pass_on(length)),
                 None if self.reader.is_some() => self.read(),
-                None if held == 0 => return None,
+                None if held == 0 => {
+                    self.pending.take().into_iter().for_each(|error| self.failure.keep(error));
+                    return None;
+                }
                 None => return Some(self.pass_on(held)),
             }
         }

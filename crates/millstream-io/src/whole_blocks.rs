@@ -86,9 +86,10 @@ impl Framing for Prefixed {
 /// **Long records**: a block grows until its first record is whole. A record longer than
 /// [`longest`](WholeBlocks::longest) ends the stream with an error, or is [split](WholeBlocks::splitting).
 ///
-/// **Errors** end the iterator and are kept in its [`Failure`]: one of the reader; a record that is too long; a stream
-/// that ends within a record. The latter two contain the record's number, from 1, and the number of bytes before it.
-/// All whole records before it are passed on. An interrupted read is repeated.
+/// **Errors** fail the run, after all whole records before them: one of the reader; a record that is too long; a stream
+/// that ends within a record. The latter two contain the record's number, from 1, and the number of bytes before it. An
+/// error unwinds, without a panic's message. If the iterator's [`Failure`] is held, the error is kept there, and the
+/// iterator ends. An interrupted read is repeated.
 ///
 /// **Memory**: the memory of a block is used again once the block is dropped. As a source, at most 16 blocks wait in
 /// its ring or queue; `source::few::<4, _>(blocks)` makes it fewer.
@@ -112,6 +113,8 @@ pub struct WholeBlocks<R, K = Lines> {
     /// The bytes that were read after the last whole record.
     rest: Vec<u8>,
     failure: Failure,
+    /// An error that comes after the records before it.
+    pending: Option<Error>,
     /// The records and bytes that were passed on.
     records: u64,
     bytes: u64,
@@ -142,6 +145,7 @@ impl<R: Read, K: Framing> WholeBlocks<R, K> {
             pool: BlockPool::new(4 * Self::DEFAULT_SIZE),
             rest: Vec::new(),
             failure: Failure::default(),
+            pending: None,
             records: 0,
             bytes: 0,
         }
@@ -196,7 +200,7 @@ impl<R: Read, K: Framing> WholeBlocks<R, K> {
         WholeBlocks { records, bytes, ..self }
     }
 
-    /// The place where an error is kept.
+    /// The place where an error is kept. As long as it is held, an error ends the iterator; otherwise it fails the run.
     pub fn failure(&self) -> Failure {
         self.failure.clone()
     }
@@ -210,8 +214,8 @@ impl<R: Read, K: Framing> WholeBlocks<R, K> {
     }
 
     fn fail(&mut self, error: Error) {
-        self.failure.keep(error);
         self.reader = None;
+        self.failure.keep(error);
     }
 
     /// Ends the stream before a record that cannot be passed on.
@@ -243,8 +247,11 @@ impl<R: Read, K: Framing> WholeBlocks<R, K> {
                     Err(error) if error.kind() == ErrorKind::Interrupted => {}
                     Err(error) => {
                         // The incomplete last record is dropped, but not those before it.
-                        self.fail(error);
-                        let whole = self.framing.end(&draft.bytes[..filled], searched)?;
+                        let Some(whole) = self.framing.end(&draft.bytes[..filled], searched) else {
+                            self.fail(error);
+                            return None;
+                        };
+                        (self.reader, self.pending) = (None, Some(error));
                         return Some(self.pass_on(draft, whole, whole));
                     }
                 }
@@ -291,6 +298,7 @@ impl<R: Read, K: Framing> Iterator for WholeBlocks<R, K> {
     type Item = Block;
 
     fn next(&mut self) -> Option<Block> {
+        self.pending.take().into_iter().for_each(|error| self.failure.keep(error));
         self.reader.as_ref()?;
         let mut draft = self.pool.draft();
         let mut filled = self.rest.len();

@@ -1,6 +1,8 @@
 //! Blocks of readers that return few bytes, are interrupted, or fail.
 
-use millstream_io::Blocks;
+use millstream::prelude::*;
+use millstream_core::failure::{caught, message};
+use millstream_io::{Block, Blocks, LineBlocks, WholeBlocks};
 use std::collections::VecDeque;
 use std::io::{Error, ErrorKind, Read, Result};
 
@@ -46,6 +48,44 @@ fn an_error_ends_the_blocks_and_is_kept() {
     assert!(blocks.next().is_none());
     assert_eq!(failure.take().unwrap().to_string(), "disk on fire");
     assert!(failure.take().is_none());
+}
+
+/// Whoever does not ask for the error must not take a part of the input for the whole.
+#[test]
+fn an_error_that_is_not_asked_for_unwinds_after_the_bytes_before_it() {
+    fn each(mut blocks: impl Iterator<Item = Block>) -> (Vec<u8>, String) {
+        let mut bytes = Vec::new();
+        let payload = caught(|| blocks.by_ref().for_each(|block| bytes.extend_from_slice(&block))).unwrap_err();
+        assert!(blocks.next().is_none(), "it has ended");
+        (bytes, message(payload.as_ref()))
+    }
+    let failing = || script([Ok(&b"a\nb\n"[..]), Ok(b"c"), Err(Error::other("disk on fire"))]);
+    let fire = |bytes: &[u8]| (bytes.to_vec(), "disk on fire".to_owned());
+    assert_eq!(each(Blocks::new(failing())), fire(b"a\nb\nc"));
+    assert_eq!(each(WholeBlocks::lines(failing())), fire(b"a\nb\n"));
+    assert_eq!(each(WholeBlocks::lines(failing()).even()), fire(b"a\nb\n"));
+    assert_eq!(each(LineBlocks::with_size(failing(), 1)), fire(b"a\nb\n"));
+    let long = "line 3, which begins at byte 4, is longer than 2 bytes".to_owned();
+    let text = &b"a\nb\nlong\nd\n"[..];
+    assert_eq!(each(WholeBlocks::lines(text).size(4).longest(2)), (b"a\nb\n".to_vec(), long.clone()));
+    assert_eq!(each(LineBlocks::with_size(text, 1).longest(2)), (b"a\nb\n".to_vec(), long));
+    // A place that nobody holds any more counts as none.
+    let blocks = Blocks::new(failing());
+    drop(blocks.failure());
+    assert_eq!(each(blocks), fire(b"a\nb\nc"));
+}
+
+#[test]
+fn an_error_of_a_reader_fails_the_run() {
+    let failing = || script([Ok(&b"a\nb\n"[..]), Ok(b"c"), Err(Error::other("disk on fire"))]);
+    let lines = || pipeline::<Block>().lines().map(|line| line.len());
+    let expected = "stage \"source\", number 1: disk on fire";
+    let error = Rings::new().collect(lines().from(WholeBlocks::lines(failing()))).unwrap_err();
+    assert_eq!(error.to_string(), expected);
+    let ready = source::ready(WholeBlocks::lines(failing()));
+    assert_eq!(Rings::new().workers(1).collect(lines().from(ready)).unwrap_err().to_string(), expected);
+    let error = Inline::default().collect(lines().from(WholeBlocks::lines(failing()))).unwrap_err();
+    assert_eq!(error.to_string(), expected);
 }
 
 #[test]

@@ -30,9 +30,10 @@ fn read(extension: &str, content: &[u8]) -> (Vec<u8>, Option<Error>) {
     let directory = tempdir().unwrap();
     let path = directory.path().join(format!("log.{extension}"));
     fs::write(&path, content).unwrap();
-    let mut blocks = Blocks::with_size(Files::new([&path]).decompressed(), 1000);
-    let bytes = blocks.by_ref().flat_map(|block| block.to_vec()).collect();
-    let error = blocks.failure().take();
+    let blocks = Blocks::with_size(Files::new([&path]).decompressed(), 1000);
+    let failure = blocks.failure();
+    let bytes = blocks.flat_map(|block| block.to_vec()).collect();
+    let error = failure.take();
     if let Some(error) = &error {
         let start = format!("{}: cannot decompress: ", path.display());
         assert!(error.to_string().starts_with(&start), "{error}");

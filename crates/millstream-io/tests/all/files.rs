@@ -21,10 +21,8 @@ fn written<const N: usize>(files: [(&str, &[u8]); N]) -> (TempDir, [PathBuf; N])
 #[test]
 fn files_follow_each_other() {
     let (_directory, paths) = written([("a", b"one\ntw"), ("empty", b""), ("b", b"o\n\0\xff")]);
-    let mut blocks = Blocks::new(Files::new(paths));
-    let got: Vec<Vec<u8>> = blocks.by_ref().map(|block| block.to_vec()).collect();
+    let got: Vec<Vec<u8>> = Blocks::new(Files::new(paths)).map(|block| block.to_vec()).collect();
     assert_eq!(got, [&b"one\ntw"[..], b"o\n\0\xff"], "no block has bytes of two files");
-    assert!(blocks.failure().take().is_none());
 }
 
 #[test]
@@ -45,9 +43,10 @@ fn a_file_that_is_missing_ends_the_stream_and_is_named() {
     let (directory, [a, b]) = written([("a", b"a"), ("b", b"b")]);
     let missing = directory.path().join("gone");
     let mut blocks = Blocks::new(Files::new([a, missing.clone(), b]));
+    let failure = blocks.failure();
     assert_eq!(*blocks.next().unwrap(), *b"a");
     assert!(blocks.next().is_none());
-    let error = blocks.failure().take().unwrap();
+    let error = failure.take().unwrap();
     assert_eq!(error.kind(), ErrorKind::NotFound);
     let start = format!("{}: cannot open: ", missing.display());
     assert!(error.to_string().starts_with(&start), "{error}");
@@ -57,8 +56,9 @@ fn a_file_that_is_missing_ends_the_stream_and_is_named() {
 fn a_directory_cannot_be_read() {
     let directory = tempdir().unwrap();
     let mut blocks = Blocks::new(Files::new([directory.path()]));
+    let failure = blocks.failure();
     assert!(blocks.next().is_none());
-    let error = blocks.failure().take().unwrap().to_string();
+    let error = failure.take().unwrap().to_string();
     assert!(error.starts_with(&format!("{}: cannot read: ", directory.path().display())), "{error}");
 }
 

@@ -57,9 +57,10 @@ proptest! {
         size in 1_usize..40, longest in 1_usize..20,
     ) {
         let even = |text: &[u8], parts: &[u8]| {
-            let mut blocks = WholeBlocks::lines(InParts::new(text, parts)).size(size).longest(longest).even();
-            let all: Vec<Vec<u8>> = blocks.by_ref().map(|block| block.to_vec()).collect();
-            (all, blocks.failure().take().map(|error| error.to_string()))
+            let blocks = WholeBlocks::lines(InParts::new(text, parts)).size(size).longest(longest).even();
+            let failure = blocks.failure();
+            let all: Vec<Vec<u8>> = blocks.map(|block| block.to_vec()).collect();
+            (all, failure.take().map(|error| error.to_string()))
         };
         let (blocks, error) = even(&text, &[255]);
         assert_eq!(even(&text, &parts), (blocks.clone(), error.clone()));
