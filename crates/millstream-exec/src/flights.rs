@@ -1,6 +1,7 @@
 //! The futures that a stage has in flight, each at its number.
 
 use crate::wakes::{Wakeable, Wakes};
+use millstream_core::blocking;
 use millstream_core::failure::{Finished, caught, discard};
 use millstream_ring::{Batch, RingLayout};
 use std::collections::VecDeque;
@@ -178,7 +179,7 @@ impl<Fut: Future> FutureSlot<Fut> {
     fn poll(&mut self) {
         let FutureSlot { future, landed, wakeable } = self;
         let polled = caught(|| match future.as_mut().as_pin_mut() {
-            Some(future) => future.poll(&mut Context::from_waker(wakeable.waker())),
+            Some(future) => blocking::poll(future, &mut Context::from_waker(wakeable.waker())),
             None => Poll::Pending,
         });
         let result = match polled {

@@ -1,6 +1,6 @@
 //! Futures that need a tokio runtime, wherever their run is started.
 
-use millstream_core::{Arrow, AsyncExt, Deploy, SequenceNumber, Val, pipeline};
+use millstream_core::{Arrow, AsyncExt, Deploy, ModelExt, SequenceNumber, Val, pipeline};
 use millstream_exec::{Inline, JobExt, JobRefExt, RingBackend, Rings, Runner, Stepped, source};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -75,6 +75,30 @@ fn a_run_on_the_calling_thread_has_timers_too() {
         .run(sleeping().from(source::ready(0..8)).to_fold(Vec::new(), push))
         .unwrap();
     assert_eq!(all, (1..=8).collect::<Vec<_>>());
+}
+
+/// A task of tokio has 128 polls until its timers and sockets ask it to let others have their turn.
+#[test]
+fn more_futures_than_a_task_may_poll_complete_in_it() {
+    let p = || {
+        pipeline::<u64>().map_async(8, |x| {
+            let x = *x;
+            async move {
+                tokio::time::sleep(Duration::from_micros(10)).await;
+                x
+            }
+        })
+    };
+    let expected: Vec<u64> = (0..300).collect();
+    let runtime = multi_thread(2);
+    let of_model = runtime.block_on(async { tokio::spawn(async move { p().model(0..300) }).await });
+    assert_eq!(of_model.unwrap(), expected);
+    let inline = move || Inline::default().collect(p().from(0..300)).unwrap();
+    assert_eq!(runtime.block_on(async { tokio::spawn(async move { inline() }).await }).unwrap(), expected);
+    let stepped = move || Stepped::new(Rings::new(), 3).collect(p().from(source::ready(0..300))).unwrap();
+    assert_eq!(runtime.block_on(async { tokio::spawn(async move { stepped() }).await }).unwrap(), expected);
+    let rings = move || Rings::new().workers(1).collect(p().from(0..300)).unwrap();
+    assert_eq!(runtime.block_on(async { tokio::spawn(async move { rings() }).await }).unwrap(), expected);
 }
 
 /// The values a future drops may need the runtime as well.
