@@ -6,8 +6,9 @@ use std::io::{ErrorKind, Read};
 /// at most 16 blocks wait in its ring or queue; `source::few::<4, _>(blocks)` makes it fewer.
 ///
 /// Each read makes one block: its bytes are passed on at once, however few, so that a line typed at a terminal does not
-/// wait for a full block. An interrupted read is repeated. An error fails the run, after the bytes before it; it unwinds,
-/// without a panic's message. If the iterator's [`Failure`] is held, the error is kept there, and the iterator ends.
+/// wait for a full block. An interrupted read is repeated. An error fails the run, after the bytes before it; it
+/// unwinds, without a panic's message. If the iterator's [`Failure`] is held, the error is kept there, and the iterator
+/// ends.
 #[derive(Debug)]
 pub struct Blocks<R> {
     /// `None` once the stream has ended, so that a terminal is not read beyond its end.

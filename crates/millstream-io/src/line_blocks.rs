@@ -8,9 +8,9 @@ use std::io::{Error, ErrorKind, Read};
 /// reads, so a block waits until it is full or the input ends, and a block of one byte waits for its line.
 ///
 /// **Errors** fail the run, after all whole lines before them: one of the reader, or a line longer than
-/// [`longest`](LineBlocks::longest), with its number, from 1, and the number of bytes before it. An error unwinds, without
-/// a panic's message. If the iterator's [`Failure`] is held, the error is kept there, and the iterator ends. An interrupted
-/// read is repeated.
+/// [`longest`](LineBlocks::longest), with its number, from 1, and the number of bytes before it. An error unwinds,
+/// without a panic's message. If the iterator's [`Failure`] is held, the error is kept there, and the iterator ends. An
+/// interrupted read is repeated.
 ///
 /// **Memory**: a block, or the longest line, and the bytes of one more read; blocks have memory of their own. As a
 /// source, at most 16 blocks wait in its ring or queue; `source::few::<4, _>(blocks)` makes it fewer.

@@ -50,7 +50,7 @@ fn an_error_ends_the_blocks_and_is_kept() {
     assert!(failure.take().is_none());
 }
 
-/// Whoever does not ask for the error must not take a part of the input for the whole.
+/// A program that does not ask for the error must not take a part of the input for the whole.
 #[test]
 fn an_error_that_is_not_asked_for_unwinds_after_the_bytes_before_it() {
     fn each(mut blocks: impl Iterator<Item = Block>) -> (Vec<u8>, String) {
@@ -69,7 +69,7 @@ fn an_error_that_is_not_asked_for_unwinds_after_the_bytes_before_it() {
     let text = &b"a\nb\nlong\nd\n"[..];
     assert_eq!(each(WholeBlocks::lines(text).size(4).longest(2)), (b"a\nb\n".to_vec(), long.clone()));
     assert_eq!(each(LineBlocks::with_size(text, 1).longest(2)), (b"a\nb\n".to_vec(), long));
-    // A place that nobody holds any more counts as none.
+    // A place that is not held any more does not count.
     let blocks = Blocks::new(failing());
     drop(blocks.failure());
     assert_eq!(each(blocks), fire(b"a\nb\nc"));
