@@ -26,7 +26,7 @@ use std::{fmt, ops};
 /// );
 /// assert!(error.source().unwrap().is::<ParseIntError>());
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RunError {
     /// A stage failed. The sink received nothing after this number.
@@ -80,6 +80,13 @@ impl RunError {
         let failure = RunError::unwound(stage, number, payload.as_ref());
         discard(payload);
         failure
+    }
+}
+
+/// The same as [`Display`](fmt::Display): a `main` that returns it prints this.
+impl fmt::Debug for RunError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
     }
 }
 

@@ -8,7 +8,6 @@ use millstream_exec::{CorruptSnapshot, RunError};
 use std::{error, fmt, io};
 
 /// Why a persistent job could not start, or has failed.
-#[derive(Debug)]
 #[non_exhaustive]
 pub enum JobError {
     /// The state directory cannot be read or written.
@@ -105,6 +104,13 @@ impl JobError {
             OpenError::HoldsLess(why) => JobError::Sink(io::Error::other(why)),
             OpenError::Failed(error) => JobError::Sink(error),
         }
+    }
+}
+
+/// The same as [`Display`](fmt::Display): a `main` that returns it prints this.
+impl fmt::Debug for JobError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
     }
 }
 
