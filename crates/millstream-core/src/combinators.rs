@@ -143,8 +143,12 @@
 //!   key's answer at END.
 //! - [`count_by`](crate::KeysExt::count_by): Counts the values of each key, and yields at END one vector of keys and
 //!   counts, in the order of the keys.
+//! - [`count_by_within`](crate::KeysExt::count_by_within): Counts the values of at most `most` keys, and yields at END
+//!   one vector of keys and counts.
 //! - [`group_by`](crate::KeysExt::group_by): Collects the values of every key, and yields all of them at END, in the
 //!   order of the keys.
+//! - [`group_by_within`](crate::KeysExt::group_by_within): Collects the values of at most `most` keys, and yields all
+//!   of them at END, in the order of the keys.
 //!
 //! # New numbers
 //!

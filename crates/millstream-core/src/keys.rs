@@ -137,7 +137,7 @@ impl Bound {
     /// The error for a further key.
     #[must_use]
     pub fn refusal(self) -> TooManyKeys {
-        TooManyKeys { most: self.most, bytes: self.bytes }
+        TooManyKeys { most: self.most, room: self.bytes.map_or(Room::Bound, Room::Bytes) }
     }
 }
 
@@ -152,19 +152,38 @@ impl Default for Bound {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TooManyKeys {
     most: usize,
-    bytes: Option<usize>,
+    room: Room,
+}
+
+/// What sets the number of keys.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Room {
+    Bound,
+    Bytes(usize),
+    /// A number: every key is kept until END.
+    Number,
+}
+
+impl TooManyKeys {
+    /// The error of a stage that keeps every key until END, `most` at most.
+    pub(crate) fn kept_until_end(most: usize) -> Self {
+        TooManyKeys { most, room: Room::Number }
+    }
 }
 
 impl fmt::Display for TooManyKeys {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "there are {} keys, and this value would add one: ", self.most)?;
-        match self.bytes {
-            None => write!(
+        match self.room {
+            Room::Bound => write!(
                 f,
                 "allow more keys with `Bound::refuse(n)`, or evict the least recently seen ones with \
-                 `Bound::forget(n)`"
+                 `Bound::forget(n)`, in `shard_by_within(bound, ..)`"
             ),
-            Some(bytes) => write!(
+            Room::Number => {
+                write!(f, "allow more keys with the stage's method `.._within(n, ..)`, as in `fold_by_within(n, ..)`")
+            }
+            Room::Bytes(bytes) => write!(
                 f,
                 "the bound of {bytes} bytes has room for no more; raise it, or evict the least recently seen keys \
                  with `Bound::forget_bytes(n)`"

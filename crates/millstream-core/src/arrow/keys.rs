@@ -159,7 +159,31 @@ pub trait KeysExt: Arrow {
         K: Key + Ord,
         L: for<'a> Fn(<Self::Out as Shape>::Ref<'a>) -> K + Send + Sync + 'static,
     {
-        Then::new(self, ScanBy::new(AnswerBy::new(Count::new(), Bound::default().most(), key)))
+        self.count_by_within(Bound::default().most(), key)
+    }
+
+    /// Counts the values of at most `most` keys, and yields at END one vector of keys and counts.
+    ///
+    /// The first value of one key more ends the run with an error. Otherwise as [`count_by`](KeysExt::count_by).
+    ///
+    /// # Panics
+    ///
+    /// If `most` is 0.
+    ///
+    /// ```
+    /// use millstream::prelude::*;
+    /// let error = pipeline::<u64>().count_by_within(2, |x| *x).collect([5, 6, 5, 7]).unwrap_err();
+    /// assert!(error.to_string().contains("number 3: there are 2 keys, and this value would add one"));
+    /// # let allows = "allow more keys with the stage's method `.._within(n, ..)`";
+    /// # assert!(error.to_string().contains(allows), "{error}");
+    /// ```
+    #[expect(clippy::type_complexity, reason = "the combinator says what it is made of")]
+    fn count_by_within<K, L>(self, most: usize, key: L) -> Then<Self, ScanBy<AnswerBy<Count<Self::Out>, K, L>>>
+    where
+        K: Key + Ord,
+        L: for<'a> Fn(<Self::Out as Shape>::Ref<'a>) -> K + Send + Sync + 'static,
+    {
+        Then::new(self, ScanBy::new(AnswerBy::new(Count::new(), Bound::refuse(most).most(), key)))
     }
 
     /// Collects the values of every key, and yields all of them at END, in the order of the keys.
@@ -182,7 +206,24 @@ pub trait KeysExt: Arrow {
         K: Key + Ord,
         L: for<'a> Fn(<Self::Out as Shape>::Ref<'a>) -> K + Send + Sync + 'static,
     {
-        Then::new(self, ScanBy::new(AnswerBy::new(Group::new(), Bound::default().most(), key)))
+        self.group_by_within(Bound::default().most(), key)
+    }
+
+    /// Collects the values of at most `most` keys, and yields all of them at END, in the order of the keys.
+    ///
+    /// The first value of one key more ends the run with an error. Otherwise as [`group_by`](KeysExt::group_by).
+    ///
+    /// # Panics
+    ///
+    /// If `most` is 0.
+    #[expect(clippy::type_complexity, reason = "the combinator says what it is made of")]
+    fn group_by_within<K, L>(self, most: usize, key: L) -> Then<Self, ScanBy<AnswerBy<Group<Self::Out>, K, L>>>
+    where
+        Self::Out: ToOwnedItem<Owned: Clone>,
+        K: Key + Ord,
+        L: for<'a> Fn(<Self::Out as Shape>::Ref<'a>) -> K + Send + Sync + 'static,
+    {
+        Then::new(self, ScanBy::new(AnswerBy::new(Group::new(), Bound::refuse(most).most(), key)))
     }
 
     /// Applies a function that can fail to every value, and parks a key after its first failure.

@@ -1,4 +1,4 @@
-use super::Bound;
+use super::TooManyKeys;
 use super::table_hash::Quick;
 use crate::failure::fail;
 use crate::pipe::Key;
@@ -21,7 +21,7 @@ impl<K: Key, S> KeyStates<K, S> {
     #[inline]
     pub(crate) fn of(&mut self, key: K, most: usize, start: impl FnOnce() -> S) -> &mut S {
         if self.0.len() == most && !self.0.contains_key(&key) {
-            fail(Bound::refuse(most).refusal());
+            fail(TooManyKeys::kept_until_end(most));
         }
         self.0.entry(key).or_insert_with(start)
     }

@@ -3,11 +3,12 @@
 use super::clock::{renumbered, values};
 use super::{Extent, Model, ModelShape, On, Slots, column};
 use crate::failure::fail;
+use crate::keys::TooManyKeys;
 use crate::pipe::{
     Annotate, ExpandKernel, FallibleStep, FilterBy, FilterKernel, OwnedBy, OwnedKernel, Renumber, ScanBy, ScanKernel,
     TryScanRetry, after,
 };
-use crate::{Bound, Deploy, Filtered, SequenceNumber, Shape, ToOwnedItem};
+use crate::{Deploy, Filtered, SequenceNumber, Shape, ToOwnedItem};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -64,7 +65,7 @@ pub(crate) fn by_key<'a, A: Shape, K: Ord>(
         of.entry(key(value)).or_default().push(value);
     }
     if of.len() > most {
-        fail(Bound::refuse(most).refusal());
+        fail(TooManyKeys::kept_until_end(most));
     }
     of
 }

@@ -2,7 +2,7 @@ use super::combinator;
 use super::dead_letter::{DeadLetter, DeadLetters, FailedItem, Fault, Outcome, SuccessLane, TryMapOrDeadLetter};
 use super::shard_by::Key;
 use crate::failure::fail;
-use crate::keys::{Bound, Stable};
+use crate::keys::{Bound, Stable, TooManyKeys};
 use crate::plan::{Describe, Port, StageKind, StateType};
 use crate::{Arrow, Cause, Density, Either, Item, SequenceNumber, Shape, ToOwnedItem, Val};
 use std::collections::HashMap;
@@ -93,7 +93,7 @@ impl<K: Key, L> ParkedKeys<K, L> {
             return judged;
         }
         if parked.0.len() == self.most {
-            fail(Bound::refuse(self.most).refusal());
+            fail(TooManyKeys::kept_until_end(self.most));
         }
         parked.0.insert(key, number);
         judged

@@ -147,7 +147,7 @@ impl<T: Clone> OpenWindows<T> {
                 let most = window.most;
                 fail(format!(
                     "at a value of time {time}, open windows would hold more than {most} values: \
-                     allow more, or set shorter windows or less lateness"
+                     allow more with `Window::at_most`, or set shorter windows or less lateness"
                 ));
             }
             if let Some((_, first)) = self.open.first_key_value() {

@@ -182,7 +182,7 @@ impl<K: Ord + Clone, S: Clone> At<'_, K, S> {
             if self.window.overflow == Overflow::Fail {
                 fail(format!(
                     "at a value of time {time}, there would be more than {most} windows: \
-                     allow more, or set less lateness"
+                     allow more with `Window::at_most`, or set less lateness"
                 ));
             }
             let OpenFolds { keys, due, idle, clock, .. } = &mut *self.folds;
