@@ -61,7 +61,8 @@ impl RunOutcome {
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a sink for the edge `{A}`: write `.to_each(..)`, `.to_fold(..)` or `.to(sink)`",
     label = "this job needs a sink for `{A}`",
-    note = "a job with `NoSink` has none yet; `collect`, `for_each`, `last` and `iter` need none"
+    note = "a job with `NoSink` has none yet; `collect`, `for_each`, `last` and `iter` need none",
+    note = "a function is a sink, also of `tee_to`, in `sink::each(|number: SequenceNumber, value: &T| ..)`; what cannot be cloned is one in `sink::again(|| FileSink::replace(path).open())`"
 )]
 pub trait Sink<A: Shape>: Send + 'static {
     /// The type of the run's result.
