@@ -18,6 +18,9 @@
 //! *batching delay* puts off a look at a ring, to find more there; values go *past the rings*, straight from the source
 //! to the sink, while one worker has all stages.
 
+// Without the feature, the links to queues lead nowhere.
+#![cfg_attr(not(feature = "queues"), allow(rustdoc::broken_intra_doc_links))]
+
 mod activity;
 mod advice;
 mod arrivals;

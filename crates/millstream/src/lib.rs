@@ -80,6 +80,26 @@
 //! | `tracing` | `tracing` events when runs start, decide, fail and end |
 //! | `websocket` | [`net`] over WebSocket connections |
 
+// With fewer features, the links to what is left out lead nowhere.
+#![cfg_attr(
+    not(all(
+        feature = "cli",
+        feature = "glob",
+        feature = "mill",
+        feature = "nats",
+        feature = "net",
+        feature = "otlp",
+        feature = "page",
+        feature = "post",
+        feature = "postgres",
+        feature = "stream",
+        feature = "testkit",
+        feature = "tls",
+        feature = "evolve",
+    )),
+    allow(rustdoc::broken_intra_doc_links)
+)]
+
 /// Needs the feature `cli`.
 #[cfg(feature = "cli")]
 #[doc(inline)]
