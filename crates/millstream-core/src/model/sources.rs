@@ -121,3 +121,36 @@ pub fn join<A: Clone, B: Clone, K: PartialEq>(
     joined.sort_by_key(|(place, _)| *place);
     joined.into_iter().map(|(_, joined)| joined).collect()
 }
+
+/// As [`join`], with every value in one pair at most: with the oldest partner that has none yet.
+#[must_use]
+pub fn join_one_to_one<A: Clone, B: Clone, K: PartialEq>(
+    distance: u64,
+    first: &[(K, u64, A)],
+    second: &[(K, u64, B)],
+) -> Vec<Joined<A, B>> {
+    let mut arrivals: Vec<(u64, usize, usize)> = Vec::new();
+    arrivals.extend(first.iter().enumerate().map(|(n, (_, at, _))| (*at, 0, n)));
+    arrivals.extend(second.iter().enumerate().map(|(n, (_, at, _))| (*at, 1, n)));
+    arrivals.sort_unstable();
+    let key = |(_, source, n): (u64, usize, usize)| if source == 0 { &first[n].0 } else { &second[n].0 };
+    let belong = |old: (u64, usize, usize), new: (u64, usize, usize)| {
+        old.1 != new.1 && key(old) == key(new) && new.0 - old.0 <= distance
+    };
+    let mut taken = vec![false; arrivals.len()];
+    let mut joined: Vec<(Origin, Joined<A, B>)> = Vec::new();
+    for (came, new) in arrivals.iter().enumerate() {
+        let Some(older) = (0..came).find(|older| !taken[*older] && belong(arrivals[*older], *new)) else { continue };
+        (taken[came], taken[older]) = (true, true);
+        let (a, b) = if new.1 == 0 { (new.2, arrivals[older].2) } else { (arrivals[older].2, new.2) };
+        joined.push(((came, 1, older), Joined::Both(first[a].2.clone(), second[b].2.clone())));
+    }
+    for (came, (at, source, n)) in arrivals.iter().enumerate().filter(|(came, _)| !taken[*came]) {
+        let falls = arrivals.iter().position(|later| later.0 > *at && later.0 - at > distance);
+        let alone =
+            if *source == 0 { Joined::First(first[*n].2.clone()) } else { Joined::Second(second[*n].2.clone()) };
+        joined.push(((falls.unwrap_or(arrivals.len()), 0, came), alone));
+    }
+    joined.sort_by_key(|(place, _)| *place);
+    joined.into_iter().map(|(_, joined)| joined).collect()
+}

@@ -28,6 +28,15 @@ pub(super) struct Bound {
     /// Whether the oldest value is dropped if there is one too many.
     pub(super) forget: bool,
     pub(super) unmatched: Unmatched,
+    /// Whether a value is in one pair at most.
+    pub(super) one_to_one: bool,
+}
+
+impl Bound {
+    /// At most `most` values, at most `distance` apart in time.
+    fn within(distance: u64, most: usize) -> Self {
+        Bound { distance, by_number: false, most, forget: false, unmatched: Unmatched::Drop, one_to_one: false }
+    }
 }
 
 /// What happens to a value that has left the bound without a match.
@@ -74,7 +83,7 @@ where
     X: Source<A>,
     Y: Source<B>,
 {
-    let bound = Bound { distance, by_number: true, most: usize::MAX, forget: false, unmatched: Unmatched::Drop };
+    let bound = Bound { by_number: true, ..Bound::within(distance, usize::MAX) };
     let first_place = move |number, value: &A| (first_key(value), number);
     let second_place = move |number, value: &B| (second_key(value), number);
     Join { first, second, first_place, second_place, bound }
@@ -128,7 +137,7 @@ where
     Y: Source<B>,
 {
     assert!(most >= 1, "a join that keeps no values finds no pairs");
-    let bound = Bound { distance, by_number: false, most, forget: false, unmatched: Unmatched::Drop };
+    let bound = Bound::within(distance, most);
     let first_place = move |_, value: &A| first_place(value);
     let second_place = move |_, value: &B| second_place(value);
     Join { first, second, first_place, second_place, bound }
@@ -140,6 +149,24 @@ impl<X, Y, F, G> Join<X, Y, F, G> {
     #[must_use]
     pub fn fail_unmatched(mut self) -> Self {
         self.bound.unmatched = Unmatched::Fail;
+        self
+    }
+
+    /// Puts every value into one pair at most: with the oldest partner that has none yet. Both leave the join at once,
+    /// so it keeps only values without a match, however long the distance is.
+    ///
+    /// ```
+    /// use millstream::prelude::*;
+    /// let orders = [(1, "book"), (2, "pen"), (1, "ink")];
+    /// let payments = [(2, 15), (1, 20), (1, 30)];
+    /// let paid = source::join_by_number(1_000_000, orders, |(id, _)| *id, payments, |(id, _)| *id);
+    /// let p = pipeline::<((u64, &str), (u64, u64))>().map(|((_, what), (_, paid))| (*what, *paid));
+    /// assert_eq!(p.collect(paid.one_to_one())?, [("pen", 15), ("book", 20), ("ink", 30)]);
+    /// # Ok::<(), RunError>(())
+    /// ```
+    #[must_use]
+    pub fn one_to_one(mut self) -> Self {
+        self.bound.one_to_one = true;
         self
     }
 

@@ -11,6 +11,8 @@ pub struct Matches<I: Iterator, J: Iterator, K, F, G> {
     second: Input<J, K, G>,
     /// The kept values of both sources, the oldest first.
     order: VecDeque<Kept<K>>,
+    /// How many of them have found their only match, and are kept no more.
+    gone: usize,
     out: VecDeque<Joined<I::Item, J::Item>>,
     bound: Bound,
 }
@@ -55,6 +57,7 @@ enum Side {
 struct Kept<K> {
     side: Side,
     key: K,
+    number: u64,
     at: u64,
 }
 
@@ -85,16 +88,25 @@ impl<I: Iterator, K: Eq + Hash, F: Fn(u64, &I::Item) -> (K, u64)> Input<I, K, F>
         self.values.is_none() && self.head.is_none() && self.kept.is_empty()
     }
 
-    /// Removes the oldest value of this key.
-    fn forget(&mut self, key: &K) -> Waiting<I::Item> {
-        let of_key = self.kept.get_mut(key).expect("it is in the order");
-        let oldest = of_key.pop_front().expect("it is in the order");
+    /// Takes the oldest value of this key out, if there is one.
+    fn take(&mut self, key: &K) -> Option<Waiting<I::Item>> {
+        let of_key = self.kept.get_mut(key)?;
+        let oldest = of_key.pop_front();
         if of_key.is_empty() {
             self.kept.remove(key);
         }
         oldest
     }
+
+    /// Whether the value of this key and number is kept.
+    fn has(&self, key: &K, number: u64) -> bool {
+        let is_in = |of_key: &VecDeque<Waiting<_>>| of_key.binary_search_by_key(&number, |kept| kept.number).is_ok();
+        self.kept.get(key).is_some_and(is_in)
+    }
 }
+
+/// At least this many entries of values that are gone stand in the order before it is cleared of them.
+const GONE: usize = 16;
 
 impl<I: Iterator, J: Iterator, K, F, G> Matches<I, J, K, F, G>
 where
@@ -109,6 +121,7 @@ where
             first: Input::new(first.0, first.1),
             second: Input::new(second.0, second.1),
             order: VecDeque::new(),
+            gone: 0,
             out: VecDeque::new(),
             bound,
         }
@@ -157,21 +170,35 @@ where
             Side::First => {
                 let Placed { value, key, at } = self.first.head.take().expect("it is the next one");
                 self.expire(at);
+                if self.bound.one_to_one
+                    && let Some(other) = self.second.take(&key)
+                {
+                    self.out.push_back(Joined::Both(value, other.value));
+                    self.one_is_gone();
+                    return true;
+                }
                 let others = self.second.kept.get_mut(&key);
                 let matched = pair(others, |other| self.out.push_back(Joined::Both(value.clone(), other)));
                 let number = self.first.number - 1;
                 self.make_room(0, number);
-                self.order.push_back(Kept { side, key: key.clone(), at });
+                self.order.push_back(Kept { side, key: key.clone(), number, at });
                 self.first.kept.entry(key).or_default().push_back(Waiting { value, number, matched });
             }
             Side::Second => {
                 let Placed { value, key, at } = self.second.head.take().expect("it is the next one");
                 self.expire(at);
+                if self.bound.one_to_one
+                    && let Some(other) = self.first.take(&key)
+                {
+                    self.out.push_back(Joined::Both(other.value, value));
+                    self.one_is_gone();
+                    return true;
+                }
                 let others = self.first.kept.get_mut(&key);
                 let matched = pair(others, |other| self.out.push_back(Joined::Both(other, value.clone())));
                 let number = self.second.number - 1;
                 self.make_room(1, number);
-                self.order.push_back(Kept { side, key: key.clone(), at });
+                self.order.push_back(Kept { side, key: key.clone(), number, at });
                 self.second.kept.entry(key).or_default().push_back(Waiting { value, number, matched });
             }
         }
@@ -180,13 +207,15 @@ where
 
     /// Removes values that are too far from `at`.
     fn expire(&mut self, at: u64) {
+        self.pass_gone();
         while self.order.front().is_some_and(|oldest| at - oldest.at > self.bound.distance) {
             self.drop_oldest();
+            self.pass_gone();
         }
     }
 
     fn make_room(&mut self, source: usize, number: u64) {
-        if self.order.len() < self.bound.most {
+        if self.order.len() - self.gone < self.bound.most {
             return;
         }
         if !self.bound.forget {
@@ -199,15 +228,41 @@ where
         self.drop_oldest();
     }
 
+    fn is_kept(&self, Kept { side, key, number, .. }: &Kept<K>) -> bool {
+        match side {
+            Side::First => self.first.has(key, *number),
+            Side::Second => self.second.has(key, *number),
+        }
+    }
+
+    /// A kept value has found its only match. The order forgets such values when they are most of it.
+    fn one_is_gone(&mut self) {
+        self.gone += 1;
+        if self.gone > GONE && 2 * self.gone > self.order.len() {
+            let order = std::mem::take(&mut self.order);
+            self.order = order.into_iter().filter(|entry| self.is_kept(entry)).collect();
+            self.gone = 0;
+        }
+    }
+
+    /// Removes the values from the front of the order that are gone.
+    fn pass_gone(&mut self) {
+        while self.gone > 0 && self.order.front().is_some_and(|oldest| !self.is_kept(oldest)) {
+            self.order.pop_front();
+            self.gone -= 1;
+        }
+    }
+
     /// Removes the oldest value from the bound. Returns false if there is none.
     fn drop_oldest(&mut self) -> bool {
+        self.pass_gone();
         let Some(Kept { side, key, .. }) = self.order.pop_front() else { return false };
         let (joined, source, number) = match side {
-            Side::First => match self.first.forget(&key) {
+            Side::First => match self.first.take(&key).expect("it is in the order") {
                 Waiting { matched: true, .. } => return true,
                 Waiting { value, number, .. } => (Joined::First(value), 0, number),
             },
-            Side::Second => match self.second.forget(&key) {
+            Side::Second => match self.second.take(&key).expect("it is in the order") {
                 Waiting { matched: true, .. } => return true,
                 Waiting { value, number, .. } => (Joined::Second(value), 1, number),
             },

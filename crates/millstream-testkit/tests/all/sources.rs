@@ -108,6 +108,22 @@ proptest! {
     }
 
     #[test]
+    fn by_key_one_to_one(a in timed(60), b in timed(60), distance in 0..40_u64, log in 0..5_u32) {
+        let at = |n, _| n as u64;
+        let meaning = sources::join_one_to_one(distance, &placed(&a, at), &placed(&b, at));
+        let join = || {
+            source::join_by_number(distance, a.clone(), |(key, _)| *key, b.clone(), |(key, _)| *key).one_to_one()
+        };
+        assert_means(&shown::<Pair>(), join, pairs(meaning.clone()), 1 << log);
+        assert_means(&shown::<Joined<_, _>>(), || join().outer(), meaning, 1 << log);
+        let at = |_, time| time;
+        let meaning = sources::join_one_to_one(distance, &placed(&a, at), &placed(&b, at));
+        let place = |value: &(u8, u64)| *value;
+        let join = || source::join_by_time(distance, 1000, a.clone(), place, b.clone(), place).one_to_one();
+        assert_means(&shown::<Joined<_, _>>(), || join().outer(), meaning, 1 << log);
+    }
+
+    #[test]
     fn joins_of_joins(all in vec(vec(any::<u8>(), 0..20), 0..4), b in timed(30)) {
         let timed = || source::by_timestamp([b.clone()], |(_, time)| *time);
         let join = || source::zip(source::round_robin(all.clone()), timed());
