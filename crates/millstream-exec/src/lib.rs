@@ -71,6 +71,7 @@ mod lock;
 mod machine;
 mod marks;
 mod migrations;
+mod moves;
 mod observer;
 mod onlooker;
 mod options_error;

@@ -14,6 +14,7 @@ use crate::latency_markers::LatencyMarkers;
 use crate::lead::Lead;
 use crate::machine::usable_cores;
 use crate::marks::Marks;
+use crate::moves::Moves;
 use crate::signal::Condition;
 use crate::source::Waits;
 use crate::trace::Trace;
@@ -48,6 +49,7 @@ pub(crate) struct Shared {
     pub(crate) markers: LatencyMarkers,
     pub(crate) marks: Marks,
     pub(crate) trace: Trace,
+    pub(crate) moves: Moves,
     /// The source has published END.
     source_ended: AtomicBool,
     /// How the thread of a source waits for a time.
@@ -145,6 +147,7 @@ impl Shared {
             markers: LatencyMarkers::new(),
             marks: Marks::new(),
             trace: Trace::default(),
+            moves: Moves::default(),
             source_ended: AtomicBool::new(false),
             source_waits: Arc::default(),
             lead: Lead::new(),

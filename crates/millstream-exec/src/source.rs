@@ -56,6 +56,7 @@ use self::never_waits::never_waits;
 use crate::Wiring;
 use crate::explain::Feed;
 use crate::external_source::StopSource;
+use crate::moves::SeenMoves;
 use crate::shared::Shared;
 use crate::source_ring::SourceRing;
 use crate::task_probe::TaskProbe;
@@ -273,11 +274,11 @@ pub(crate) struct SourceTasklet<T: Item, I> {
     rest: Rest,
 }
 
-/// Whether a round without a new value is due, in which the other tasklets drop released values.
-#[derive(Clone, Copy, PartialEq, Eq)]
+/// Whether rounds without a new value are due, until the other tasklets have nothing to do: they process the value,
+/// drop what is released, and the sink pauses.
 enum Rest {
     Never,
-    Due,
+    Due(SeenMoves),
     Over,
 }
 
@@ -290,6 +291,7 @@ impl<T: Item, I> SourceTasklet<T, I> {
     /// The tasklet of an iterator that may wait, and with it all tasklets: it takes one value at a time and keeps none
     /// alive while it waits.
     pub(crate) fn waiting(values: I, output: SourceRing<T>, shared: Arc<Shared>) -> Self {
+        shared.moves.want();
         SourceTasklet { values, output, batch: 1, exhausted: false, shared, rest: Rest::Over }
     }
 }
@@ -330,10 +332,12 @@ impl<T: Item, I> SourceTasklet<T, I> {
 
 impl<T: Item, I: Iterator<Item = T> + Send> Tasklet for SourceTasklet<T, I> {
     fn step(&mut self) -> Progress {
-        if self.rest == Rest::Due {
+        if let Rest::Due(seen) = &mut self.rest {
+            if seen.changed(&self.shared.moves) {
+                self.output.producer.sweep();
+                return Progress::WORKED;
+            }
             self.rest = Rest::Over;
-            self.output.producer.sweep();
-            return Progress::WORKED;
         }
         if self.ends() {
             return self.end(0);
@@ -353,8 +357,8 @@ impl<T: Item, I: Iterator<Item = T> + Send> Tasklet for SourceTasklet<T, I> {
         if exhausted {
             return self.end(moved);
         }
-        if self.rest == Rest::Over {
-            self.rest = Rest::Due;
+        if matches!(self.rest, Rest::Over) {
+            self.rest = Rest::Due(SeenMoves::new());
         }
         Progress { worked: laid, ..Progress::moved(moved) }
     }

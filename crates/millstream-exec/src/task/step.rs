@@ -10,6 +10,7 @@ use crate::pause::GivenUp;
 use crate::shared::{Payload, Shared};
 use crate::tasklet::{Progress, Tasklet};
 use crate::upgrade::shadow_end::ShadowEnd;
+use crate::watched::Role;
 use millstream_core::SequenceNumber;
 use millstream_core::failure::{caught, message};
 use std::sync::MutexGuard;
@@ -100,6 +101,9 @@ impl Task {
                 add(&self.elsewhere, elsewhere as u64);
             }
             add(&self.steps, 1);
+        }
+        if (passed > 0 || progress.worked) && self.watched.role != Role::Source {
+            shared.moves.note(passed > 0);
         }
         if shared.markers.on() {
             self.watched.stepped(passed, &shared.markers);

@@ -84,6 +84,9 @@ impl Task {
         drop((occupant, occupants));
         let told = if sum.worked { caught(|| shared.marks.tell(shared)) } else { Ok(()) };
         let told = told.err().map(|payload| task.broken(shared, None, payload));
+        if sum.total > 0 || sum.worked {
+            shared.moves.note(sum.total > 0);
+        }
         if sum.total > 0 {
             shared.signal.notify_early();
         }

@@ -1,7 +1,7 @@
 //! Runs on the calling thread whose source may wait: it is asked for a value only when the sink has the outputs of all
 //! values before, and has paused. As long as values come quickly, one loop passes them from the source to the sink.
 
-use millstream_core::{Arrow, RunOutcome, SequenceNumber, Shape, Sink, pipeline};
+use millstream_core::{Arrow, ClockExt, RunOutcome, SequenceNumber, Shape, Sink, pipeline};
 use millstream_exec::{Inline, JobExt, Rings, Runner};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
@@ -64,6 +64,29 @@ fn a_source_is_asked_only_when_the_sink_has_paused() {
         assert_eq!((report.outcome, report.values), (RunOutcome::End, VALUES));
         assert!(report.stages.iter().all(|stage| stage.moved == VALUES + 1), "{report:?}");
         assert_eq!(*seen.marks.lock().unwrap(), [3_000, 6_000, 9_000, 12_000, 15_000, 18_000]);
+    }
+}
+
+/// Also where values go through the slots of rings: a mark takes the stages a round of its own, and a value that
+/// becomes many fills small rings more than once.
+#[test]
+fn a_source_is_asked_only_when_stages_with_rings_have_nothing_left() {
+    for rings in [Rings::new(), Rings::new().batch(1), Rings::new().ring(4)] {
+        let seen = Seen::default();
+        let every = rings.clone().snapshot_every(300, |_| ());
+        let p = pipeline::<u64>().shard(2, |p| p.map(|x| x + 1)).map(|x| x * 2);
+        let first = patient(&seen).take(1_000);
+        Inline::new(every).run(p.from(first).to(Notes(seen.clone(), u64::MAX))).unwrap();
+        assert_eq!(*seen.marks.lock().unwrap(), [300, 600, 900]);
+
+        let seen = Seen::default();
+        let asked = seen.clone();
+        let source = (0..50).inspect(move |value| {
+            assert_eq!([&asked.values, &asked.at_pause].map(|seen| seen.load(Relaxed)), [100 * *value; 2]);
+        });
+        let p = pipeline::<u64>().flat_map(|x| 100 * *x..100 * (*x + 1)).map(|x| x + 1);
+        Inline::new(rings).run(p.from(source).to(Notes(seen.clone(), u64::MAX))).unwrap();
+        assert_eq!(seen.values.load(Relaxed), 5_000);
     }
 }
 
