@@ -70,10 +70,10 @@ pub(crate) fn run(setting: &Setting) -> Result<Results, Failure> {
     let hop = Workload { case: "hop", name: "hop", rivals: HOP, of_ours: &[SMALL, MEDIUM, LARGE], goes: 10, n };
     let hop = case(setting, hop, ours, fused)?;
 
+    let n = setting.items(50_000_000, 10_000_000);
     let chain = pipeline::<u64>().map(|x| work::first(*x)).map(|x| work::second(*x));
     let ours = |rings: &Rings| summed(rings, &chain, n);
     let fused = || (0..black_box(n)).map(work::first).map(work::second).fold(0, u64::wrapping_add);
-    let n = setting.items(50_000_000, 10_000_000);
     let chain3 =
         Workload { case: "chain3", name: "chain3", rivals: CHAIN3, of_ours: &[SMALL, MEDIUM, ALONE], goes: 1, n };
     let chain3 = case(setting, chain3, ours, fused)?;
