@@ -94,32 +94,7 @@ pub fn join<A: Clone, B: Clone, K: PartialEq>(
     first: &[(K, u64, A)],
     second: &[(K, u64, B)],
 ) -> Vec<Joined<A, B>> {
-    let mut arrivals: Vec<(u64, usize, usize)> = Vec::new();
-    arrivals.extend(first.iter().enumerate().map(|(n, (_, at, _))| (*at, 0, n)));
-    arrivals.extend(second.iter().enumerate().map(|(n, (_, at, _))| (*at, 1, n)));
-    arrivals.sort_unstable();
-    let arrived =
-        |at: u64, source: usize, n: usize| arrivals.iter().position(|a| *a == (at, source, n)).expect("it is");
-
-    let mut joined: Vec<(Origin, Joined<A, B>)> = Vec::new();
-    let belong = |a: &(K, u64, A), b: &(K, u64, B)| a.0 == b.0 && a.1.abs_diff(b.1) <= distance;
-    for (i, a) in first.iter().enumerate() {
-        for (j, b) in second.iter().enumerate().filter(|(_, b)| belong(a, b)) {
-            let (a_came, b_came) = (arrived(a.1, 0, i), arrived(b.1, 1, j));
-            let place = (a_came.max(b_came), 1, a_came.min(b_came));
-            joined.push((place, Joined::Both(a.2.clone(), b.2.clone())));
-        }
-    }
-    let falls = |at: u64| arrivals.iter().position(|later| later.0 > at && later.0 - at > distance);
-    let alone = |at: u64, came: usize| (falls(at).unwrap_or(arrivals.len()), 0, came);
-    for (i, a) in first.iter().enumerate().filter(|(_, a)| !second.iter().any(|b| belong(a, b))) {
-        joined.push((alone(a.1, arrived(a.1, 0, i)), Joined::First(a.2.clone())));
-    }
-    for (j, b) in second.iter().enumerate().filter(|(_, b)| !first.iter().any(|a| belong(a, b))) {
-        joined.push((alone(b.1, arrived(b.1, 1, j)), Joined::Second(b.2.clone())));
-    }
-    joined.sort_by_key(|(place, _)| *place);
-    joined.into_iter().map(|(_, joined)| joined).collect()
+    joined(distance, first, second, false)
 }
 
 /// As [`join`], with every value in one pair at most: with the oldest partner that has none yet.
@@ -129,28 +104,39 @@ pub fn join_one_to_one<A: Clone, B: Clone, K: PartialEq>(
     first: &[(K, u64, A)],
     second: &[(K, u64, B)],
 ) -> Vec<Joined<A, B>> {
+    joined(distance, first, second, true)
+}
+
+fn joined<A: Clone, B: Clone, K: PartialEq>(
+    distance: u64,
+    first: &[(K, u64, A)],
+    second: &[(K, u64, B)],
+    one_to_one: bool,
+) -> Vec<Joined<A, B>> {
+    // (place, list, index)
     let mut arrivals: Vec<(u64, usize, usize)> = Vec::new();
     arrivals.extend(first.iter().enumerate().map(|(n, (_, at, _))| (*at, 0, n)));
     arrivals.extend(second.iter().enumerate().map(|(n, (_, at, _))| (*at, 1, n)));
     arrivals.sort_unstable();
-    let key = |(_, source, n): (u64, usize, usize)| if source == 0 { &first[n].0 } else { &second[n].0 };
-    let belong = |old: (u64, usize, usize), new: (u64, usize, usize)| {
-        old.1 != new.1 && key(old) == key(new) && new.0 - old.0 <= distance
-    };
-    let mut taken = vec![false; arrivals.len()];
-    let mut joined: Vec<(Origin, Joined<A, B>)> = Vec::new();
+    let key = |(_, list, n): (u64, usize, usize)| if list == 0 { &first[n].0 } else { &second[n].0 };
+    let mut paired = vec![false; arrivals.len()];
+    let mut all: Vec<(Origin, Joined<A, B>)> = Vec::new();
     for (came, new) in arrivals.iter().enumerate() {
-        let Some(older) = (0..came).find(|older| !taken[*older] && belong(arrivals[*older], *new)) else { continue };
-        (taken[came], taken[older]) = (true, true);
-        let (a, b) = if new.1 == 0 { (new.2, arrivals[older].2) } else { (arrivals[older].2, new.2) };
-        joined.push(((came, 1, older), Joined::Both(first[a].2.clone(), second[b].2.clone())));
+        for (older, old) in arrivals[..came].iter().enumerate() {
+            let belong = old.1 != new.1 && key(*old) == key(*new) && new.0 - old.0 <= distance;
+            if !belong || one_to_one && (paired[older] || paired[came]) {
+                continue;
+            }
+            (paired[came], paired[older]) = (true, true);
+            let (a, b) = if new.1 == 0 { (new.2, old.2) } else { (old.2, new.2) };
+            all.push(((came, 1, older), Joined::Both(first[a].2.clone(), second[b].2.clone())));
+        }
     }
-    for (came, (at, source, n)) in arrivals.iter().enumerate().filter(|(came, _)| !taken[*came]) {
+    for (came, (at, list, n)) in arrivals.iter().enumerate().filter(|(came, _)| !paired[*came]) {
         let falls = arrivals.iter().position(|later| later.0 > *at && later.0 - at > distance);
-        let alone =
-            if *source == 0 { Joined::First(first[*n].2.clone()) } else { Joined::Second(second[*n].2.clone()) };
-        joined.push(((falls.unwrap_or(arrivals.len()), 0, came), alone));
+        let alone = if *list == 0 { Joined::First(first[*n].2.clone()) } else { Joined::Second(second[*n].2.clone()) };
+        all.push(((falls.unwrap_or(arrivals.len()), 0, came), alone));
     }
-    joined.sort_by_key(|(place, _)| *place);
-    joined.into_iter().map(|(_, joined)| joined).collect()
+    all.sort_by_key(|(place, _)| *place);
+    all.into_iter().map(|(_, joined)| joined).collect()
 }
