@@ -17,20 +17,24 @@ fn is_of(name: &str, ratio: &Ratio) -> bool {
 }
 
 impl Judges {
-    /// Those of these ratios that miss their bounds. A name without a bound is an error: it would judge nothing.
-    pub(crate) fn missed<'r>(&self, ratios: impl Iterator<Item = &'r Ratio>) -> Result<Vec<&'r Ratio>, Failure> {
-        let bounds: Vec<_> = ratios.filter(|ratio| ratio.bound.is_some()).collect();
+    /// Those of these ratios, each with its bench, that miss their bounds. A name without a bound is an error: it would
+    /// judge nothing.
+    pub(crate) fn missed<'r, B: Copy>(
+        &self,
+        ratios: impl Iterator<Item = (B, &'r Ratio)>,
+    ) -> Result<Vec<(B, &'r Ratio)>, Failure> {
+        let bounds: Vec<_> = ratios.filter(|(_, ratio)| ratio.bound.is_some()).collect();
         let judged = match self {
             Judges::None => Vec::new(),
             Judges::All => bounds,
             Judges::Named(names) => {
-                if let Some(name) = names.iter().find(|name| !bounds.iter().any(|ratio| is_of(name, ratio))) {
+                if let Some(name) = names.iter().find(|name| !bounds.iter().any(|(_, ratio)| is_of(name, ratio))) {
                     return Err(Failure::NoBound(name.clone()));
                 }
-                bounds.into_iter().filter(|ratio| names.iter().any(|name| is_of(name, ratio))).collect()
+                bounds.into_iter().filter(|(_, ratio)| names.iter().any(|name| is_of(name, ratio))).collect()
             }
         };
-        Ok(judged.into_iter().filter(|ratio| ratio.misses()).collect())
+        Ok(judged.into_iter().filter(|(_, ratio)| ratio.misses()).collect())
     }
 }
 
@@ -47,7 +51,8 @@ mod tests {
             ratio("stop", "run", Some(1.0)),
             ratio("free", "queue", None),
         ];
-        Ok(judges.missed(ratios.iter())?.iter().map(|ratio| format!("{}.{}", ratio.case, ratio.who)).collect())
+        let missed = judges.missed(ratios.iter().map(|ratio| ((), ratio)))?;
+        Ok(missed.iter().map(|((), ratio)| format!("{}.{}", ratio.case, ratio.who)).collect())
     }
 
     #[test]

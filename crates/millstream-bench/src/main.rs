@@ -132,7 +132,7 @@ fn run(args: &Args) -> Result<Vec<String>, Failure> {
     if !failed.is_empty() {
         return Err(Failure::Benches(failed.join(", ")));
     }
-    let missed = args.judges().missed(measured.iter().flat_map(|(_, ratios)| ratios))?;
-    let bench_of = |ratio| measured.iter().find(|(_, ratios)| ratios.iter().any(|other| std::ptr::eq(other, ratio)));
-    Ok(missed.into_iter().filter_map(|ratio| Some(format!("{}: {ratio}", bench_of(ratio)?.0))).collect())
+    let ratios = measured.iter().flat_map(|(bench, ratios)| ratios.iter().map(move |ratio| (*bench, ratio)));
+    let missed = args.judges().missed(ratios)?;
+    Ok(missed.into_iter().map(|(bench, ratio)| format!("{bench}: {ratio}")).collect())
 }
