@@ -16,6 +16,9 @@ pub(crate) struct Args {
     /// Also check that every mutant of mutants/ is killed
     #[arg(long)]
     mutants: bool,
+    /// The law alone: 10,000 random pipelines, each on every deployment, are their models
+    #[arg(long, conflicts_with_all = ["quick", "full", "mutants"])]
+    law: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,6 +29,9 @@ enum Depth {
 }
 
 pub(crate) fn run(args: &Args) -> Result {
+    if args.law {
+        return law();
+    }
     let depth = match (args.quick, args.full) {
         (true, _) => Depth::Quick,
         (_, true) => Depth::Full,
@@ -106,6 +112,12 @@ fn tests(depth: Depth) -> Cmd {
     let tests = whole(&format!("--no-fail-fast {targets} --{skipped}")).env_default("PROPTEST_CASES", cases(depth));
     // Tests that take minutes run if this variable is set.
     if depth == Depth::Full { tests.env("MILLSTREAM_FULL", "1") } else { tests }
+}
+
+/// Every deployment of every pipeline has the model's slots: with as many random pipelines as in a full run.
+fn law() -> Result {
+    let law = "test -p millstream-testkit --all-features --test all -- pipelines::a_random_pipeline_on_";
+    without_backtraces(Cmd::cargo(law)).env_default("PROPTEST_CASES", cases(Depth::Full)).run_tests()
 }
 
 /// `cargo test` of the whole workspace, not incremental: to note what a later build could use again takes time, and
