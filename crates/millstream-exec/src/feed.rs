@@ -229,6 +229,15 @@ impl<T: Item> Output<T> {
         })
     }
 
+    /// Asks for a mark at which no state is copied, lays it if that is possible now, and returns its id then. It wakes
+    /// no other thread.
+    pub(crate) fn lay_cut_quietly(&self) -> Option<u64> {
+        let marks = &self.shared.marks;
+        let id = marks.ask(false);
+        self.went_on(|_| ());
+        marks.has_laid(id).then_some(id)
+    }
+
     /// Makes a ring in which the source's thread gathers values, and which this empties into the source's ring.
     fn gathers(&self, slots: usize) -> Option<spsc::Sender<T>> {
         let (sender, receiver) = spsc::ring(slots).ok()?;

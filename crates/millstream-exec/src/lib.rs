@@ -54,6 +54,7 @@ mod flights;
 mod fusion;
 mod group_stage;
 mod handle;
+mod here_or_apart;
 mod in_place;
 mod inline;
 mod iterator;
@@ -182,7 +183,7 @@ pub use ring_shape::RingShape;
 pub use rings::Rings;
 pub use run_end::RunEnd;
 pub use runner::{Runner, RunsOn, SourceItem, SourceShape};
-pub use sender::{JoinError, SendError, Sender, TrySendError};
+pub use sender::{BatchSender, JoinError, SendError, Sender, TrySendError};
 pub use sending::{Room, Sending};
 #[cfg(feature = "service")]
 pub use service::{

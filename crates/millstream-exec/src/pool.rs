@@ -15,10 +15,10 @@ mod rest;
 pub(crate) mod roster;
 mod round;
 pub(crate) mod stepping;
+mod visitors;
 
-#[cfg(feature = "service")]
-pub(crate) use release::Visit;
 pub(crate) use round::Round;
+pub(crate) use visitors::Visit;
 
 use crate::activity::Activity;
 use crate::budget::Budgets;
@@ -63,8 +63,7 @@ pub(crate) struct Pool {
     alive: AtomicUsize,
     /// No thread is joined: the last one to exit drops the remaining tasklets.
     abandoned: AtomicBool,
-    /// Threads of callers that run the stages now.
-    #[cfg(feature = "service")]
+    /// Threads of the program that run the stages now.
     visitors: AtomicUsize,
     #[cfg(feature = "service")]
     release: release::Release,
@@ -126,7 +125,6 @@ impl Pool {
             working: AtomicUsize::new(0),
             alive: AtomicUsize::new(0),
             abandoned: AtomicBool::new(false),
-            #[cfg(feature = "service")]
             visitors: AtomicUsize::new(0),
             #[cfg(feature = "service")]
             release: release::Release::default(),
@@ -354,7 +352,6 @@ impl Pool {
 
     /// Whether the calling thread is one of the run's. User code that waits for the run there would wait for itself.
     pub(crate) fn worker_calls(&self) -> bool {
-        #[cfg(feature = "service")]
         if self.is_visited() {
             return true;
         }

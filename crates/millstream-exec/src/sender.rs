@@ -1,6 +1,8 @@
+mod batches;
 mod error;
 mod whole;
 
+pub use batches::BatchSender;
 pub use error::{JoinError, SendError, TrySendError};
 
 use crate::external_source::ExternalSource;

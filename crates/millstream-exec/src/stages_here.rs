@@ -5,12 +5,15 @@ use std::sync::{Arc, Weak};
 use std::thread::yield_now;
 use std::time::{Duration, Instant};
 
-/// The means by which the source's thread runs the stages.
+/// The means by which a thread that feeds the run also runs the stages.
 pub(crate) struct StagesHere {
     /// Weak: the source's iterator may keep this long after the run has ended.
     pool: Weak<Pool>,
-    account: Account,
+    /// None for a thread that does other things as well.
+    account: Option<Account>,
     rounds: u32,
+    /// Whether it also runs them up to a mark at which nothing is carried out.
+    passes_cuts: bool,
 }
 
 /// How many times a quick thread looks whether a worker has left a tasklet.
@@ -26,8 +29,14 @@ impl StagesHere {
         let shared = !pool.roster().has_own_threads();
         shared.then(|| {
             pool.source_thread.is_here();
-            StagesHere { pool: Arc::downgrade(pool), account: Account::open(), rounds: 0 }
+            StagesHere { account: Some(Account::open()), passes_cuts: false, ..StagesHere::for_batches(pool) }
         })
+    }
+
+    /// For a thread of the program that sends batches, each with a mark at its end. It makes a
+    /// [`Visit`](crate::pool::Visit).
+    pub(crate) fn for_batches(pool: &Arc<Pool>) -> Self {
+        StagesHere { pool: Arc::downgrade(pool), account: None, rounds: 0, passes_cuts: true }
     }
 
     /// Runs rounds of all shared tasklets until nothing is left to do. Returns false if a tasklet has input but no room
@@ -46,7 +55,8 @@ impl StagesHere {
         let mut tries = 0;
         loop {
             // The end of a run does not wait for this thread: a worker carries changes out.
-            if pool.shared.marks.under_way() {
+            let marks = &pool.shared.marks;
+            if marks.under_way() && !(self.passes_cuts && marks.only_cuts()) {
                 return false;
             }
             self.rounds = self.rounds.wrapping_add(1);
@@ -74,8 +84,8 @@ impl StagesHere {
     /// Settles the thread's account, and returns how long it waited for a core since the last call. With `counts` the
     /// time since then is charged to the run: the thread ran the stages.
     pub(crate) fn settle(&mut self, now: Instant, counts: bool) -> Duration {
-        let Some(pool) = self.pool.upgrade() else { return Duration::ZERO };
+        let (Some(pool), Some(account)) = (self.pool.upgrade(), &mut self.account) else { return Duration::ZERO };
         let thread = if counts { pool.source_account() } else { usize::MAX };
-        self.account.settle(now, thread, &pool.accounts)
+        account.settle(now, thread, &pool.accounts)
     }
 }

@@ -1,4 +1,5 @@
-/// Which threads run the stages behind a source that may wait. Such a source has a thread of its own.
+/// Which threads run the stages behind a source that may wait. Such a source has a thread of its own. The same for the
+/// thread of a [`BatchSender`](crate::BatchSender), which says when it compares the two ways.
 ///
 /// The source's thread never runs them if some stage has a thread of its own (`map_blocking`), if values have more than
 /// 256 bytes, or while a snapshot or an upgrade is under way. The output is the same on every thread.

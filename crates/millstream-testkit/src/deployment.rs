@@ -1,9 +1,10 @@
 use millstream_core::{Arrow, Item, ToOwnedItem, Val};
 use millstream_exec::{
-    Deployable, FanIn, Inline, JobRefExt, Rings, RunEnd, RunError, Runner, Sender, Sink, StagesOn, Stepped, sink,
-    source,
+    BatchSender, Deployable, FanIn, Inline, JobRefExt, Rings, RunEnd, RunError, Runner, Sender, Sink, StagesOn,
+    Stepped, sink, source,
 };
 use proptest::prelude::*;
+use std::collections::VecDeque;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::thread::JoinHandle;
@@ -41,20 +42,22 @@ pub enum Feeding {
     Gathered,
     /// From a channel, which a thread feeds before the run starts and while it goes on.
     Channel,
+    /// In batches with marks at their ends, by a thread that runs the stages.
+    Batches,
 }
 
 impl Feeding {
     /// One of each way that differs by more than batches.
     #[must_use]
-    pub fn each(seed: u64) -> [Self; 6] {
-        use Feeding::{Channel, Gathered, Inline, Ready, Stepped, Waiting};
-        [Inline, Stepped(seed), Ready, Waiting, Gathered, Channel]
+    pub fn each(seed: u64) -> [Self; 7] {
+        use Feeding::{Batches, Channel, Gathered, Inline, Ready, Stepped, Waiting};
+        [Inline, Stepped(seed), Ready, Waiting, Gathered, Channel, Batches]
     }
 
     /// Those, with a number of workers for a few numbers, and this many schedules.
     pub fn with_workers(schedules: u64) -> impl Iterator<Item = (usize, Self)> {
-        use Feeding::{Channel, Gathered, Inline, Ready, Stepped, Waiting};
-        let feedings = [(1, Inline), (2, Ready), (2, Waiting), (2, Gathered), (2, Channel)];
+        use Feeding::{Batches, Channel, Gathered, Inline, Ready, Stepped, Waiting};
+        let feedings = [(1, Inline), (2, Ready), (2, Waiting), (2, Gathered), (2, Channel), (2, Batches)];
         feedings.into_iter().chain((0..schedules).map(|seed| (1, Stepped(seed))))
     }
 }
@@ -95,7 +98,10 @@ impl Deployment {
     /// The options of this deployment.
     #[must_use]
     pub fn rings(&self) -> Rings {
-        let threads = if self.feeding == Feeding::Gathered { StagesOn::Source } else { StagesOn::default() };
+        let threads = match self.feeding {
+            Feeding::Gathered | Feeding::Batches => StagesOn::Source,
+            _ => StagesOn::default(),
+        };
         Rings::new().ring(self.ring).batch(self.batch).workers(self.workers).stages_on(threads)
     }
 
@@ -168,6 +174,14 @@ impl Deployment {
                 joined(feeding);
                 ended
             }
+            Feeding::Batches => {
+                let (sender, receiver) = source::channel(self.ring);
+                let run = rings.start(pipeline.from(receiver).to(sink))?;
+                let feeding = in_batches(run.batches(sender), inputs);
+                let ended = run.join();
+                joined(feeding);
+                ended
+            }
         })
     }
 }
@@ -193,6 +207,36 @@ pub(crate) fn sent<T: Item>(
         let _ = catch_unwind(AssertUnwindSafe(|| drop(returned)));
     };
     (receiver, std::thread::spawn(feed))
+}
+
+/// How many batches are under way.
+const UNDER_WAY: usize = 2;
+
+/// A thread that sends batches of no, one, two, .. values.
+pub(crate) fn in_batches<T: Item>(
+    mut batches: BatchSender<T>,
+    inputs: impl IntoIterator<Item = T, IntoIter: Send + 'static>,
+) -> JoinHandle<()> {
+    let mut inputs = inputs.into_iter().fuse();
+    let feed = move || {
+        let mut laid = VecDeque::new();
+        for size in (0..7).cycle() {
+            let batch: Vec<T> = inputs.by_ref().take(size).collect();
+            let ends = batch.len() < size;
+            // As of a channel, what is not taken is dropped here.
+            let mark = catch_unwind(AssertUnwindSafe(|| batches.send(batch))).ok().flatten();
+            let goes_on = mark.is_some();
+            laid.extend(mark);
+            while laid.len() > UNDER_WAY || !goes_on {
+                let Some(mark) = laid.pop_front() else { break };
+                let _ = batches.passed(mark);
+            }
+            if ends || !goes_on {
+                return;
+            }
+        }
+    };
+    std::thread::spawn(feed)
 }
 
 /// Joins the thread that feeds a run.
@@ -229,7 +273,8 @@ pub fn deployments() -> impl Strategy<Value = Deployment> {
         Just(Feeding::Vector),
         Just(Feeding::Waiting),
         Just(Feeding::Gathered),
-        Just(Feeding::Channel)
+        Just(Feeding::Channel),
+        Just(Feeding::Batches)
     ];
     let batch = prop_oneof![1..=8_usize, 9..=100_usize];
     (0..=6_u32, batch, 1..=4_usize, feeding).prop_map(|(log, batch, workers, feeding)| Deployment {

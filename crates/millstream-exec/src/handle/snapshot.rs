@@ -62,6 +62,17 @@ pub struct LaidCut {
 }
 
 impl LaidCut {
+    pub(crate) fn new(pool: Arc<Pool>, id: u64) -> Self {
+        LaidCut { pool, id }
+    }
+
+    /// Whether every stage has reached the mark, so that [`passed`](LaidCut::passed) returns at once.
+    #[must_use]
+    pub fn has_passed(&self) -> bool {
+        let marks = &self.pool.shared.marks;
+        marks.may_have_passed(self.id) && marks.passed_this_cut(self.id).is_some()
+    }
+
     /// Waits until every stage has reached the mark: the sink then has every value of the numbers before. Returns what
     /// [`Handle::cut`] returns. `None` if the run ended before, and also if it has ended since, or if thirty later
     /// marks were reached since.
@@ -167,7 +178,7 @@ impl<O, R: RingRunner> Handle<O, R> {
         let pool = self.started.pool.clone();
         pool.assert_outside();
         let id = pool.shared.lay_cut(|| pool.finished())?;
-        Some(LaidCut { pool, id })
+        Some(LaidCut::new(pool, id))
     }
 
     /// A handle by which other threads can take snapshots of the run.

@@ -17,8 +17,11 @@ impl Book {
     /// and may be next.
     pub(super) fn takes_another(&self) -> bool {
         let asks_for_cut = self.wanted.is_none() && !self.wants_states && self.every.is_none();
-        let cuts = self.passing.iter().all(|passing| passing.kind == MarkKind::Cut);
-        self.passing.is_empty() || (asks_for_cut && cuts && self.passing.len() < MOST)
+        self.passing.is_empty() || (asks_for_cut && self.only_cuts() && self.passing.len() < MOST)
+    }
+
+    fn only_cuts(&self) -> bool {
+        self.passing.iter().all(|passing| passing.kind == MarkKind::Cut)
     }
 
     /// Keeps the numbers of a mark that all have passed.
@@ -31,6 +34,11 @@ impl Book {
 }
 
 impl Marks {
+    /// Whether no other marks are under way than those at which no state is copied and nothing is carried out.
+    pub(crate) fn only_cuts(&self) -> bool {
+        self.book().only_cuts()
+    }
+
     /// Whether this mark is laid.
     pub(crate) fn has_laid(&self, id: u64) -> bool {
         self.book().laid >= id

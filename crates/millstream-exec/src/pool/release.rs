@@ -3,10 +3,6 @@
 //! Another thread may wait for a value: the drop of a request tells its caller that no answer comes. The program may
 //! keep the handle of the run for as long as it likes.
 
-mod visitors;
-
-pub(crate) use visitors::Visit;
-
 use super::Pool;
 use crate::external_source::{Accepted, ExternalSource};
 use crate::report::StageReport;

@@ -5,6 +5,7 @@
 mod as_the_model;
 #[cfg(feature = "queues")]
 mod at_end;
+mod batches;
 mod bounds;
 #[cfg(feature = "queues")]
 mod boxes;

@@ -1,4 +1,4 @@
-//! Threads of the program that run the stages for a while: those of a service's callers.
+//! Threads of the program that run the stages for a while: those of a service's callers, and one that sends batches.
 
 use crate::pool::Pool;
 use std::cell::Cell;
@@ -41,13 +41,14 @@ impl Drop for Visit<'_> {
         if self.pool.abandoned.load(Ordering::SeqCst) && self.pool.has_left() {
             self.pool.clear();
         }
+        #[cfg(feature = "service")]
         self.pool.release_if_over();
     }
 }
 
 impl Pool {
     /// Whether the calling thread is in a [`Visit`].
-    pub(in crate::pool) fn is_visited(&self) -> bool {
+    pub(super) fn is_visited(&self) -> bool {
         VISITED.get().contains(&address(self))
     }
 }
