@@ -4,8 +4,8 @@ use crate::Batch;
 use millstream_core::{Arrow, SequenceNumber, ToOwnedItem};
 use millstream_exec::source::{Receiver, channel};
 use millstream_exec::{
-    Durable, Handle, JobRefExt, LaidCut, RingRunner, Rings, RunError, RunOutcome, Runner, RunsOn, Sender, Sink,
-    Snapshot, SourceShape,
+    BatchSender, Durable, Handle, JobRefExt, LaidCut, RingRunner, Rings, RunError, RunOutcome, Runner, RunsOn, Sender,
+    Sink, Snapshot, SourceShape,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -212,6 +212,7 @@ where
         let (sender, receiver): (Sender<P::Item>, Receiver<P::Item>) = channel(SLOTS);
         let sink = Gather { own: Vec::new(), shared: gathered.clone() };
         let handle = R::with(rings).start((&*self.pipeline).from(receiver).to(sink))?;
+        let sender = handle.batches(sender);
         Ok(RingsRun { running: Some((sender, handle)), under_way: VecDeque::new(), gathered, first })
     }
 }
@@ -234,7 +235,7 @@ where
 /// A pipeline that runs as a segment.
 pub struct RingsRun<T: millstream_core::Item, U, R: RingRunner = Durable> {
     /// `None` after the last batch.
-    running: Option<(Sender<T>, Handle<(), R>)>,
+    running: Option<(BatchSender<T>, Handle<(), R>)>,
     /// The ends of the batches whose output was not taken, and whether each is the last batch.
     under_way: VecDeque<(LaidCut, bool)>,
     gathered: Gathered<U>,
@@ -254,13 +255,10 @@ impl<T: millstream_core::Item, U, R: SegmentRunner> RingsRun<T, U, R> {
     /// Gives a batch to the pipeline, and lays the mark at its end.
     fn give(&mut self, values: Vec<T>, end: bool) -> Result<(), SegmentError> {
         let after_last = self.under_way.back().is_some_and(|(_, end)| *end);
-        let Some((sender, handle)) = self.running.take().filter(|_| !after_last) else {
+        let Some((mut sender, handle)) = self.running.take().filter(|_| !after_last) else {
             return Err(SegmentError::Unfit("a batch came after the last one".to_owned()));
         };
-        if sender.send_vec(values).is_err() {
-            return Err(Self::ended(handle));
-        }
-        let Some(cut) = handle.lay_cut() else { return Err(Self::ended(handle)) };
+        let Some(cut) = sender.send(values) else { return Err(Self::ended(handle)) };
         self.under_way.push_back((cut, end));
         self.running = Some((sender, handle));
         Ok(())
@@ -268,10 +266,10 @@ impl<T: millstream_core::Item, U, R: SegmentRunner> RingsRun<T, U, R> {
 
     /// Waits for the output of the first batch under way.
     fn take(&mut self) -> Result<Batch<U>, SegmentError> {
-        let (Some((cut, end)), Some((sender, handle))) = (self.under_way.pop_front(), self.running.take()) else {
+        let (Some((cut, end)), Some((mut sender, handle))) = (self.under_way.pop_front(), self.running.take()) else {
             return Err(SegmentError::Unfit("no batch is under way".to_owned()));
         };
-        let Some((_, next)) = cut.passed() else { return Err(Self::ended(handle)) };
+        let Some((_, next)) = sender.passed(cut) else { return Err(Self::ended(handle)) };
         if end {
             drop(sender);
             handle.wait()?;
@@ -316,7 +314,8 @@ impl<T: millstream_core::Item, U, R: SegmentRunner> SegmentRun for RingsRun<T, U
 
     fn begin_batch(&mut self, values: Vec<(u64, T)>, end: bool) -> Result<Option<Batch<U>>, SegmentError> {
         self.give(values.into_iter().map(|(_, value)| value).collect(), end)?;
-        if self.under_way.len() > BEHIND { self.take().map(Some) } else { Ok(None) }
+        let is_there = self.under_way.front().is_some_and(|(cut, _)| cut.has_passed());
+        if is_there || self.under_way.len() > BEHIND { self.take().map(Some) } else { Ok(None) }
     }
 
     fn finish_batch(&mut self) -> Result<Option<Batch<U>>, SegmentError> {

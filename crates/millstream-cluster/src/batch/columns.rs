@@ -11,6 +11,9 @@ const DENSE: u8 = 0;
 /// Each number has its distance from the first slot.
 const SPARSE: u8 = 1;
 
+/// How many plain numbers are written at once.
+const BLOCK: usize = 64;
+
 /// Calls a macro with each plain type.
 macro_rules! for_plain {
     ($what:ident) => {
@@ -47,10 +50,11 @@ fn write_plain<T: 'static>(values: &Vec<(u64, T)>, bytes: &mut Vec<u8>) -> bool 
     macro_rules! written {
         ($($plain:ty)*) => {$(
             if let Some(values) = values.downcast_ref::<Vec<(u64, $plain)>>() {
-                let begins = bytes.len();
-                bytes.resize(begins + values.len() * size_of::<$plain>(), 0);
-                for (place, (_, value)) in bytes[begins..].chunks_exact_mut(size_of::<$plain>()).zip(values) {
-                    place.copy_from_slice(&value.to_le_bytes());
+                bytes.reserve(values.len() * size_of::<$plain>());
+                for values in values.chunks(BLOCK) {
+                    let mut block = [[0; size_of::<$plain>()]; BLOCK];
+                    block.iter_mut().zip(values).for_each(|(place, (_, value))| *place = value.to_le_bytes());
+                    bytes.extend_from_slice(block[..values.len()].as_flattened());
                 }
                 return true;
             }
