@@ -29,7 +29,7 @@ pub trait KeysExt: Arrow {
     /// passes over all numbers, and fills those of its keys in one shared output ring. A stage without a state runs as
     /// in [`shard`](Arrow::shard).
     ///
-    /// **Memory**: a key slot of 8 bytes a number; for each key twice the key and 24 bytes; and for each key the state
+    /// **Memory**: a key slot of 8 bytes a number; for each key twice the key and 32 bytes; and for each key the state
     /// of every stage. The model runs the body once for each key, on the values of that key and END: its time and
     /// memory are proportional to the values and the keys.
     ///

@@ -67,12 +67,20 @@ impl FreeSlots {
 #[derive(Clone, Debug)]
 pub struct KeySlots<K> {
     pub(crate) bound: Bound,
-    /// Each key's index in `entries`.
-    pub(super) entry_of: HashMap<K, u32, Quick>,
+    /// Every key that has an entry, unless this is a copy: it follows from the entries.
+    pub(super) known: HashMap<K, Known, Quick>,
     pub(crate) entries: PlaceTable<LruEntry<K>>,
     /// The entries that were used the longest ago and the last, if keys are forgotten.
     pub(crate) oldest: u32,
     pub(crate) newest: u32,
+}
+
+/// What is known of a key: its index in the entries, and its address, which is there as well, so that a look at a key
+/// reads one table.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Known {
+    entry: u32,
+    address: Address,
 }
 
 /// A key, and its neighbours in the order of last values.
@@ -105,7 +113,7 @@ impl<K: Hash + Eq + Clone> KeySlots<K> {
     /// No key has a key slot yet.
     #[must_use]
     pub fn new(bound: Bound) -> Self {
-        KeySlots { bound, entry_of: HashMap::default(), entries: PlaceTable::new(), oldest: NONE, newest: NONE }
+        KeySlots { bound, known: HashMap::default(), entries: PlaceTable::new(), oldest: NONE, newest: NONE }
     }
 
     /// Sets another bound.
@@ -186,8 +194,7 @@ impl<K: Hash + Eq + Clone> KeySlots<K> {
 
     #[inline]
     fn entry_and_slot(&self, key: &K) -> Option<(u32, KeySlot)> {
-        let entry = *self.entry_of.get(key)?;
-        let Address { lane, place } = self.entries.get(entry as usize)?.address;
+        let Known { entry, address: Address { lane, place } } = *self.known.get(key)?;
         Some((entry, KeySlot { place, lane, fresh: false }))
     }
 
@@ -207,7 +214,7 @@ impl<K: Hash + Eq + Clone> KeySlots<K> {
         if full {
             self.unlink(entry);
             let forgotten = self.entries.get(entry as usize).expect("it is the oldest");
-            self.entry_of.remove(&forgotten.key);
+            self.known.remove(&forgotten.key);
             places.give_back(forgotten.address);
         }
         let address = Address { lane, place: places.take(lane) };
@@ -217,7 +224,7 @@ impl<K: Hash + Eq + Clone> KeySlots<K> {
         } else {
             self.entries.push(taken);
         }
-        self.entry_of.insert(key, entry);
+        self.known.insert(key, Known { entry, address });
         if self.bound.forgets {
             self.link(entry);
         }
@@ -228,17 +235,20 @@ impl<K: Hash + Eq + Clone> KeySlots<K> {
     /// is.
     pub(crate) fn spread(&mut self, first_lane: u16, lanes: usize, places: &mut FreeSlots, moves: &mut Vec<KeyMove>) {
         for index in 0..self.entries.len() as u32 {
-            let entry = self.entry(index);
+            let entry = self.entries.get_mut(index as usize).expect("it is one of them");
             let lane = lane_of(&entry.key, first_lane, lanes);
             let (from, to) = (entry.address, Address { lane, place: places.take(lane) });
             entry.address = to;
+            if let Some(known) = self.known.get_mut(&entry.key) {
+                known.address = to;
+            }
             moves.push(KeyMove { from: (from.lane, from.place), to: (to.lane, to.place) });
         }
     }
 
     /// Removes every key, and frees its place.
     pub fn clear(&mut self, places: &mut FreeSlots) {
-        self.entry_of.clear();
+        self.known.clear();
         self.entries.iter().for_each(|entry| places.give_back(entry.address));
         self.entries.clear();
         (self.oldest, self.newest) = (NONE, NONE);
@@ -247,24 +257,25 @@ impl<K: Hash + Eq + Clone> KeySlots<K> {
     /// The most bytes of a key: its entry, and its place in a map that has just grown, in which fewer than half of the
     /// places are in use.
     pub(crate) const BYTES_OF_KEY: usize =
-        PlaceTable::<LruEntry<K>>::BYTES_EACH + (2 * (size_of::<(K, u32)>() + 1) * 8).div_ceil(7);
+        PlaceTable::<LruEntry<K>>::BYTES_EACH + (2 * (size_of::<(K, Known)>() + 1) * 8).div_ceil(7);
 
     /// The bytes of the entries and of the map, without memory that keys own elsewhere.
     pub(crate) fn bytes(&self) -> usize {
-        self.entries.bytes() + self.entry_of.capacity() * (size_of::<(K, u32)>() + 1)
+        self.entries.bytes() + self.known.capacity() * (size_of::<(K, Known)>() + 1)
     }
 
     /// A copy that shares the entries, without the map from keys to entries: it follows from them.
     pub(crate) fn share(&mut self) -> Self {
         let KeySlots { bound, entries, oldest, newest, .. } = self;
-        let (entry_of, entries) = (HashMap::default(), entries.share());
-        KeySlots { bound: *bound, entry_of, entries, oldest: *oldest, newest: *newest }
+        let (known, entries) = (HashMap::default(), entries.share());
+        KeySlots { bound: *bound, known, entries, oldest: *oldest, newest: *newest }
     }
 
     /// Makes the map from keys to entries, if it is not there.
     pub(crate) fn find_keys(&mut self) {
-        if self.entry_of.len() != self.entries.len() {
-            self.entry_of = self.entries.iter().zip(0..).map(|(entry, index)| (entry.key.clone(), index)).collect();
+        if self.known.len() != self.entries.len() {
+            let known = |(of, entry): (&LruEntry<K>, u32)| (of.key.clone(), Known { entry, address: of.address });
+            self.known = self.entries.iter().zip(0..).map(known).collect();
         }
     }
 

@@ -33,15 +33,32 @@ macro_rules! as_words {
     )*};
 }
 
+/// The last eight bytes; of fewer, all of them, some twice. To copy them one by one takes longer than the rest.
+#[inline]
+fn last_word(bytes: &[u8]) -> u64 {
+    if let Some(word) = bytes.last_chunk::<8>() {
+        return u64::from_le_bytes(*word);
+    }
+    if let (Some(first), Some(last)) = (bytes.first_chunk::<4>(), bytes.last_chunk::<4>()) {
+        return u64::from(u32::from_le_bytes(*first)) | u64::from(u32::from_le_bytes(*last)) << 32;
+    }
+    match bytes {
+        [] => 0,
+        [first, .., last] => u64::from(*first) | u64::from(bytes[bytes.len() / 2]) << 8 | u64::from(*last) << 16,
+        [only] => u64::from(*only),
+    }
+}
+
 impl Hasher for TableHasher {
     #[inline]
     fn write(&mut self, bytes: &[u8]) {
         let (words, rest) = bytes.as_chunks::<8>();
         words.iter().for_each(|word| self.add(u64::from_le_bytes(*word)));
-        // With its length, so that zeros at the end count.
-        let mut last = [0; 8];
-        last[..rest.len()].copy_from_slice(rest);
-        self.add(u64::from_le_bytes(last) ^ (bytes.len() as u64) << 56);
+        if words.is_empty() || !rest.is_empty() {
+            self.add(last_word(bytes));
+        }
+        // So that zeros at the end count, and equal bytes on both sides of a boundary.
+        self.add(bytes.len() as u64);
     }
 
     as_words! {

@@ -39,7 +39,7 @@ impl<'de, K: Deserialize<'de> + Hash + Eq + Clone> Deserialize<'de> for KeySlots
         if let Some(link) = links.into_iter().find(|link| *link != NONE && *link as usize >= entries.len()) {
             return Err(D::Error::custom(format!("key {link} of {}", entries.len())));
         }
-        Ok(KeySlots { bound, entry_of: HashMap::default(), entries, oldest, newest })
+        Ok(KeySlots { bound, known: HashMap::default(), entries, oldest, newest })
     }
 }
 

@@ -268,7 +268,7 @@ impl<K: Key> SharedState for KeyRouter<K> {
             Sets::One(key_slots) => key_slots.bytes(),
             // Their keys are not counted one by one.
             Sets::Each(sets) => {
-                let each = size_of::<LruEntry<K>>() + size_of::<(K, u32)>();
+                let each = KeySlots::<K>::BYTES_OF_KEY;
                 sets.iter().map(PlaceTable::bytes).sum::<usize>() + self.keys * each
             }
         }
