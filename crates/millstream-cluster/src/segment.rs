@@ -279,8 +279,13 @@ impl<T: millstream_core::Item, U, R: SegmentRunner> RingsRun<T, U, R> {
         let mut gathered = self.gathered.lock().unwrap_or_else(PoisonError::into_inner);
         // What is behind the mark belongs to batches after this one, and END's value has its number.
         let values = if end { gathered.len() } else { gathered.partition_point(|(number, _)| *number < next.0) };
-        // The buffer stays with the sink, whose thread would wait at the allocator for this one, and this one for it.
-        let values = gathered.drain(..values).collect();
+        // The sink gets a buffer in any case: its thread would wait at the allocator for this one, and this one for it.
+        let values = if values == gathered.len() {
+            let room = Vec::with_capacity(values);
+            std::mem::replace(&mut *gathered, room)
+        } else {
+            gathered.drain(..values).collect()
+        };
         let first = std::mem::replace(&mut self.first, next);
         Ok(Batch { first: first.0, next: next.0, end, generation: 0, values })
     }

@@ -16,7 +16,7 @@ pub(crate) struct StagesHere {
     passes_cuts: bool,
 }
 
-/// How many times a quick thread looks whether a worker has left a tasklet.
+/// How many times a quick thread, or one that sends batches, looks whether a worker has left a tasklet.
 const MOST_TRIES: u32 = 100;
 
 /// The steps of one round in `TIMED` are timed.
@@ -61,7 +61,7 @@ impl StagesHere {
             }
             self.rounds = self.rounds.wrapping_add(1);
             let Round { moved, met } = pool.round(&roster, roster.everything(), self.rounds.is_multiple_of(TIMED));
-            if met && pool.shared.is_quick() {
+            if met && (self.passes_cuts || pool.shared.is_quick()) {
                 // A worker ends its last round.
                 tries += 1;
                 if tries > MOST_TRIES {

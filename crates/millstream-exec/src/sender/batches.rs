@@ -98,7 +98,7 @@ impl<T: Item> BatchSender<T> {
         let began = Instant::now();
         if !mark.has_passed() {
             // Something that this thread does not run has to come first, such as a future.
-            self.leave_for_now();
+            self.leave();
         }
         let passed = mark.passed();
         self.window.spent += began.elapsed();
@@ -153,24 +153,17 @@ impl<T: Item> BatchSender<T> {
         match laid {
             Ok(Some(id)) => Some(LaidCut::new(pool, id)),
             Ok(None) => {
-                self.leave_for_now();
+                self.leave();
                 None
             }
             Err(Left) => {
-                self.leave_for_now();
+                self.leave();
                 self.send_apart(values.into())
             }
         }
     }
 
-    /// The workers run the stages for now.
-    fn leave_for_now(&mut self) {
-        if self.ways.is_here() {
-            self.ways.part(Instant::now());
-            self.leave();
-        }
-    }
-
+    /// The workers run the stages, until this thread does again.
     fn leave(&self) {
         if self.pool.shared.together() {
             self.pool.shared.end_together();
@@ -206,9 +199,7 @@ fn run_batch<T: Item>(
 /// Ends the stream, as the drop of the [`Sender`] does.
 impl<T: Item> Drop for BatchSender<T> {
     fn drop(&mut self) {
-        if self.ways.is_here() {
-            self.leave();
-        }
+        self.leave();
     }
 }
 
