@@ -18,15 +18,15 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// The time of a batch is measured over so many values, as if a batch had as many.
+/// Windows are compared by the time that this number of values takes.
 const VALUES: u32 = 4096;
 /// A window has whole batches, and lasts at least this long.
 const WINDOW: Duration = Duration::from_millis(2);
 /// Batches that take longer are not worth a comparison, which costs several of them: the workers have time to share
 /// the work.
 const DEAR: Duration = Duration::from_millis(20);
-/// Stages that take less than this part of the thread's time are not worth one either: it gains less by the workers than
-/// the hand-over costs, and another process may need their cores.
+/// Neither are stages that take less than the fourth part of the thread's time: it gains less by the workers than the
+/// hand-over costs, and another process may need their cores.
 const LIGHT: u32 = 4;
 
 /// Sends batches to a run, each with a mark at its end, and runs the stages on the calling thread where that is faster.
