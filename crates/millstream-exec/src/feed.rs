@@ -250,9 +250,23 @@ impl<T: Item> Output<T> {
 
     /// Publishes the gathered values, as far as there is room. Returns whether none is left; none if the run takes no
     /// more values. It wakes no other thread.
-    fn try_publish_gathered(&self) -> Option<bool> {
+    fn publish_gathered_quietly(&self) -> Option<bool> {
+        self.try_publish_gathered().0
+    }
+
+    /// The same, for the workers: one that has parked since they were told to run the stages is woken.
+    fn publish_gathered(&self) -> Option<bool> {
+        let (none_left, wakes) = self.try_publish_gathered();
+        if wakes {
+            self.shared.wake();
+        }
+        none_left
+    }
+
+    /// Returns also whether other threads have to be woken.
+    fn try_publish_gathered(&self) -> (Option<bool>, bool) {
         if self.shared.stopped() {
-            return None;
+            return (None, false);
         }
         let left = |line: &mut Line<T>| match line {
             Line::Ring(ring, aside, gathered) => {
@@ -260,10 +274,12 @@ impl<T: Item> Output<T> {
             }
             Line::Early(..) => None,
         };
-        match self.went_on(left).0 {
-            Some(false) if self.sweep() => self.went_on(left).0,
-            none_left => none_left,
+        let (none_left, wakes) = self.went_on(left);
+        if none_left == Some(false) && self.sweep() {
+            let (none_left, wakes_again) = self.went_on(left);
+            return (none_left, wakes || wakes_again);
         }
+        (none_left, wakes)
     }
 
     /// How many slots the ring has; 0 if there is none.

@@ -170,7 +170,8 @@ mod tests {
         ways.stay_here();
         assert_eq!(windows(&mut ways, &mut now, 1, 100, 160), 1);
         assert!(!ways.is_here(), "the workers were not measured");
-        assert_eq!(windows(&mut ways, &mut now, 1000, 100, 160), 2);
+        assert_eq!(windows(&mut ways, &mut now, SETTLE + 3, 100, 160), 2);
+        assert!(!ways.is_here());
         // A comparison that the thread ends.
         let mut ways = begun(now);
         windows(&mut ways, &mut now, SETTLE + 1, 100, 160);

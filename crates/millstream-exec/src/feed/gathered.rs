@@ -53,3 +53,35 @@ impl<T: Item> Gathered<T> {
         std::iter::from_fn(move || values.as_mut()?.take(1).next())
     }
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use crate::external_source::ExternalSource;
+    use crate::feed::Output;
+    use crate::shared::Shared;
+    use crate::source_ring::{SourceFork, SourceRing};
+    use crate::wait::{IdleStrategy, Wait};
+    use millstream_core::Dense;
+    use millstream_ring::ring;
+    use millstream_testkit::within;
+    use std::sync::Arc;
+    use std::time::Duration;
+
+    /// Between the end of the thread's lead and the publication a worker may look and park. What is behind the mark of
+    /// a change waits for it, so nothing else would wake the worker.
+    #[test]
+    fn a_worker_that_has_parked_is_woken_for_what_was_gathered() {
+        let shared = Arc::new(Shared::new(IdleStrategy::of(Wait::Phased, 1)));
+        let (producer, mut input) = ring::<u64, Dense>(8).unwrap();
+        let output = Output::new(SourceRing::new(producer, SourceFork::new()), shared.clone());
+        output.begin();
+        let mut gathered = output.gathers(8).unwrap();
+        gathered.give(&mut (0..3), 3);
+        shared.end_together();
+        let parked = shared.signal.announce();
+        assert_eq!(output.publish_gathered(), Some(true));
+        within(Duration::from_secs(60), move || shared.signal.park(parked)).unwrap();
+        let values = input.batch(8).map(|batch| batch.iter().flatten().copied().collect());
+        assert_eq!(values, Some(vec![0, 1, 2]));
+    }
+}

@@ -85,7 +85,7 @@ impl<T: Item> Quick<T> {
     #[inline(never)]
     fn run_block(&mut self, output: &Output<T>, shared: &Shared, room: Option<&Condition>) -> bool {
         self.in_block = 0;
-        let Some(published) = output.try_publish_gathered() else { return false };
+        let Some(published) = output.publish_gathered_quietly() else { return false };
         let drained = published && shared.together() && self.stages.run();
         shared.took_turn();
         shared.signal.notify_progress();
@@ -144,7 +144,7 @@ impl<T: Item> Turns<T> for Quick<T> {
 /// Leaves the stages to the workers, and waits until there was room for everything that is gathered.
 fn leave<T: Item>(output: &Output<T>, shared: &Shared, room: Option<&Condition>) -> bool {
     shared.end_together();
-    let none_left = || match output.try_publish_gathered() {
+    let none_left = || match output.publish_gathered() {
         None => Some(false),
         Some(true) => Some(true),
         Some(false) => None,
