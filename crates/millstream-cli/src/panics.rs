@@ -1,6 +1,7 @@
 //! What panics print. A panic in a pipeline is reported only as the pipeline's failure, with its stage and number. Any
 //! other panic is a fault of the program itself, and prints as usual.
 
+use millstream_exec::runs_stages;
 use std::cell::Cell;
 use std::panic::{self, AssertUnwindSafe};
 use std::thread;
@@ -18,7 +19,7 @@ pub(crate) fn quiet_in_pipelines() {
     let default = panic::take_hook();
     panic::set_hook(Box::new(move |info| {
         let worker = thread::current().name().is_some_and(|name| name.starts_with(WORKERS));
-        if !worker && !IN_PIPELINE.get() {
+        if !worker && !IN_PIPELINE.get() && !runs_stages() {
             default(info);
         }
     }));

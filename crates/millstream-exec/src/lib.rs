@@ -175,6 +175,8 @@ pub use options_error::OptionsError;
 pub use pipeline::{Deployable, Edge, Pipeline, Stage};
 #[cfg(feature = "queues")]
 pub use pipeline::{Everywhere, EverywhereEdge};
+#[doc(hidden)]
+pub use pool::runs_stages;
 #[cfg(feature = "queues")]
 pub use queues::{LendItem, Queue, QueueShape, Queues, QueuesHandle, QueuesWiring};
 pub use rate::Rate;

@@ -19,6 +19,7 @@ mod visitors;
 
 pub(crate) use round::Round;
 pub(crate) use visitors::Visit;
+pub use visitors::runs_stages;
 
 use crate::activity::Activity;
 use crate::budget::Budgets;

@@ -53,6 +53,13 @@ impl Pool {
     }
 }
 
+/// Whether the calling thread, which is one of the program's, runs the stages of a run now: what panics then is a
+/// closure of that run.
+#[must_use]
+pub fn runs_stages() -> bool {
+    VISITED.get().iter().any(|address| *address != 0)
+}
+
 fn address(pool: &Pool) -> usize {
     std::ptr::from_ref(pool).addr()
 }
