@@ -18,9 +18,12 @@ fn here() -> Rings {
     Rings::new().workers(2).stages_on(StagesOn::Source)
 }
 
+/// The threads on which a stage has run.
+type Threads = Arc<Mutex<HashSet<ThreadId>>>;
+
 /// A run of a stage that notes its threads, and its sender of batches. The channel has this many slots.
-fn noting(rings: &Rings, slots: usize) -> (BatchSender<u64>, Handle<Vec<u64>>, Arc<Mutex<HashSet<ThreadId>>>) {
-    let seen = Arc::new(Mutex::new(HashSet::new()));
+fn noting(rings: &Rings, slots: usize) -> (BatchSender<u64>, Handle<Vec<u64>>, Threads) {
+    let seen = Threads::default();
     let noted = seen.clone();
     let p = pipeline::<u64>().filter(|x| x % 3 > 0).scan(0, move |sum, x| {
         noted.lock().unwrap().insert(current().id());
