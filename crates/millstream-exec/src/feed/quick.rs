@@ -33,8 +33,6 @@ const MOST_BYTES: usize = 256;
 /// The means by which the thread of a source passes values that come fast.
 pub(crate) struct Quick<T: Item> {
     ways: HereOrApart,
-    /// Whether the thread runs the stages from the first value on.
-    always_here: bool,
     /// The beginning of the window.
     since: Instant,
     stages: StagesHere,
@@ -56,9 +54,9 @@ impl<T: Item> Quick<T> {
         let block = output.slots().min(BLOCK);
         let gathered = output.gathers(block)?;
         pool.source_thread.gathers(Arc::new(output.clone()));
-        let (always_here, since) = (on == StagesOn::Source, Instant::now());
+        let since = Instant::now();
         let ways = HereOrApart::new(on, FAST * WINDOW, since);
-        Some(Quick { ways, always_here, since, stages, gathered, block, in_block: 0, in_window: 0 })
+        Some(Quick { ways, since, stages, gathered, block, in_block: 0, in_window: 0 })
     }
 
     /// The end of a window in which the workers ran the stages.
@@ -120,7 +118,8 @@ impl<T: Item> Turns<T> for Quick<T> {
         self.in_window += 1;
         if !self.ways.is_here() {
             let published = publish(value, output, shared, room);
-            if self.in_window >= WINDOW || self.always_here {
+            // If it is not to compare, it runs the stages from the next value on.
+            if self.in_window >= WINDOW || !self.ways.compares() {
                 self.passed(shared);
             }
             return published;

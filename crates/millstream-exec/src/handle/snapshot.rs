@@ -66,6 +66,12 @@ impl LaidCut {
         LaidCut { pool, id }
     }
 
+    /// Lays a mark, as [`Handle::lay_cut`] does.
+    pub(crate) fn lay(pool: Arc<Pool>) -> Option<Self> {
+        let id = pool.shared.lay_cut(|| pool.finished())?;
+        Some(LaidCut { pool, id })
+    }
+
     /// Whether every stage has reached the mark, so that [`passed`](LaidCut::passed) returns at once.
     #[must_use]
     pub fn has_passed(&self) -> bool {
@@ -177,8 +183,7 @@ impl<O, R: RingRunner> Handle<O, R> {
     pub fn lay_cut(&self) -> Option<LaidCut> {
         let pool = self.started.pool.clone();
         pool.assert_outside();
-        let id = pool.shared.lay_cut(|| pool.finished())?;
-        Some(LaidCut::new(pool, id))
+        LaidCut::lay(pool)
     }
 
     /// A handle by which other threads can take snapshots of the run.

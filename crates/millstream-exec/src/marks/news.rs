@@ -67,11 +67,6 @@ impl Shared {
     pub(crate) fn lay_cut(&self, ended: impl Fn() -> bool) -> Option<u64> {
         let id = self.marks.ask(false);
         self.wake();
-        self.laid(id, ended)
-    }
-
-    /// Waits until this mark is laid, and returns its id; none if the run ends before.
-    pub(crate) fn laid(&self, id: u64, ended: impl Fn() -> bool) -> Option<u64> {
         let laid = || {
             self.marks.lay_outside();
             self.marks.has_laid(id).then_some(Some(id)).or_else(|| ended().then_some(None))

@@ -131,8 +131,7 @@ impl<T: Item> BatchSender<T> {
 
     fn send_apart(&self, values: Vec<T>) -> Option<LaidCut> {
         self.sender.send_vec(values).ok()?;
-        let id = self.pool.shared.lay_cut(|| self.pool.finished())?;
-        Some(LaidCut::new(self.pool.clone(), id))
+        LaidCut::lay(self.pool.clone())
     }
 
     /// Sends as much as the stages take on this thread, and the rest as [`send_apart`](Self::send_apart) does.
