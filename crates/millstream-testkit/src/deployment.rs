@@ -232,9 +232,11 @@ pub(crate) fn in_batches<T: Item>(
                 let _ = batches.passed(mark);
             }
             if ends || !goes_on {
-                return;
+                break;
             }
         }
+        // Nor is the rest of the input, which is dropped here, too.
+        let _ = catch_unwind(AssertUnwindSafe(|| drop(inputs)));
     };
     std::thread::spawn(feed)
 }

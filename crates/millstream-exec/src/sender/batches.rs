@@ -69,7 +69,7 @@ impl<T: Item> BatchSender<T> {
     }
 
     /// Sends a batch in order, and lays a mark at its end. Returns the mark; `None` if the run takes no more values, or
-    /// has ended. The batch may be empty.
+    /// has ended: then the values that it did not take are dropped. The batch may be empty.
     ///
     /// At most eight batches are under way: the ninth waits until the first has passed.
     ///
