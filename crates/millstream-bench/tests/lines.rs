@@ -11,7 +11,7 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).expect("text")
 }
 
-const NAMES: [&str; 68] = [
+const NAMES: [&str; 69] = [
     "chain2",
     "filter-map",
     "boxes",
@@ -26,6 +26,7 @@ const NAMES: [&str; 68] = [
     "shard-by",
     "shard2",
     "wc",
+    "word-count",
     "word-split",
     "hop",
     "chain3",

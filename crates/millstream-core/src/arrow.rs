@@ -1,4 +1,5 @@
 mod asynchronous;
+mod borrowed_keys;
 mod choice;
 mod clock;
 mod feedback;
@@ -14,6 +15,7 @@ mod views;
 mod windows;
 
 pub use asynchronous::AsyncExt;
+pub use borrowed_keys::BorrowedKeysExt;
 pub use choice::ChoiceExt;
 pub use clock::ClockExt;
 pub use feedback::FeedbackExt;

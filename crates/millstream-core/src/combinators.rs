@@ -149,6 +149,22 @@
 //!   order of the keys.
 //! - [`group_by_within`](crate::KeysExt::group_by_within): Collects the values of at most `most` keys, and yields all
 //!   of them at END, in the order of the keys.
+//! - [`shard_by_ref`](crate::BorrowedKeysExt::shard_by_ref): Runs a body with a state of its own for every key, which
+//!   is a part of the value, each stage on `k` tasklets.
+//! - [`shard_by_ref_within`](crate::BorrowedKeysExt::shard_by_ref_within): Runs a body with a state of its own for
+//!   every key, which is a part of the value, within a bound on the number of keys.
+//! - [`fold_by_ref`](crate::BorrowedKeysExt::fold_by_ref): Folds the values of every key, which is a part of the value,
+//!   and yields every key's answer at END, in the order of the keys.
+//! - [`fold_by_ref_within`](crate::BorrowedKeysExt::fold_by_ref_within): Folds the values of at most `most` keys, which
+//!   are parts of the values, and yields every key's answer at END.
+//! - [`count_by_ref`](crate::BorrowedKeysExt::count_by_ref): Counts the values of each key, which is a part of the
+//!   value, and yields at END one vector of keys and counts, in the order of the keys.
+//! - [`count_by_ref_within`](crate::BorrowedKeysExt::count_by_ref_within): Counts the values of at most `most` keys,
+//!   which are parts of the values, and yields at END one vector of keys and counts.
+//! - [`group_by_ref`](crate::BorrowedKeysExt::group_by_ref): Collects the values of every key, which is a part of the
+//!   value, and yields all of them at END, in the order of the keys.
+//! - [`group_by_ref_within`](crate::BorrowedKeysExt::group_by_ref_within): Collects the values of at most `most` keys,
+//!   which are parts of the values, and yields all of them at END.
 //!
 //! # New numbers
 //!
@@ -277,6 +293,6 @@
 
 #[doc(no_inline)]
 pub use crate::arrow::{
-    Arrow, AsyncExt, ChoiceExt, ClockExt, FeedbackExt, FoldExt, KeysExt, PartsExt, StreamsExt, TextExt, TryScanExt,
-    ViewExt, WindowsExt,
+    Arrow, AsyncExt, BorrowedKeysExt, ChoiceExt, ClockExt, FeedbackExt, FoldExt, KeysExt, PartsExt, StreamsExt,
+    TextExt, TryScanExt, ViewExt, WindowsExt,
 };

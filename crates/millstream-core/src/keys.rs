@@ -1,5 +1,6 @@
 //! Keys: the bound on their number, their hash, and the slot of each.
 
+mod key;
 mod key_slots;
 mod key_states;
 mod place_table;
@@ -9,6 +10,7 @@ mod table_hash;
 #[cfg(feature = "serde")]
 mod written;
 
+pub use key::{FoundKey, Key, MadeKey};
 pub use key_slots::{FreeSlots, KeyMove, KeySlot, KeySlots, LruEntry};
 pub use key_states::KeyStates;
 #[cfg(feature = "serde")]

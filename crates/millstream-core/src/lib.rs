@@ -43,9 +43,9 @@ pub mod text;
 pub mod wires;
 
 pub use arrow::{
-    Answered, Arrow, AsyncExt, ChoiceExt, ClockExt, FeedbackExt, FoldExt, KernelsExt, KeysExt, NoObject, PartsExt,
-    StreamsExt, TextExt, TryMapExt, TryScanExt, ViewExt, WindowsExt, WithFirst, WithLeft, WithPart, WithRight,
-    WithSecond,
+    Answered, Arrow, AsyncExt, BorrowedKeysExt, ChoiceExt, ClockExt, FeedbackExt, FoldExt, KernelsExt, KeysExt,
+    NoObject, PartsExt, StreamsExt, TextExt, TryMapExt, TryScanExt, ViewExt, WindowsExt, WithFirst, WithLeft, WithPart,
+    WithRight, WithSecond,
 };
 #[doc(hidden)]
 pub use backend::Level;

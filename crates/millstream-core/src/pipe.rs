@@ -27,6 +27,7 @@ mod fold_windows;
 mod format;
 mod id;
 mod inspect;
+mod key_fn;
 mod known;
 mod map;
 mod map_async;
@@ -69,6 +70,7 @@ mod window;
 mod windows;
 mod windows_by;
 
+pub use crate::keys::Key;
 pub use answer::{
     Answer, AnswerBy, AnswerKernel, Count, EVERY, Extreme, ExtremeByKey, Find, GREATEST, Group, LEAST, Last,
     Quantifier, SOME, Sum, Top, TopN, TopNByKey,
@@ -102,6 +104,7 @@ pub use fold_windows::{
 pub use format::{FilterMapText, Format, FormatAll, FormatKernel, FormatSome, MapText};
 pub use id::{Id, id, pipeline};
 pub use inspect::{Inspect, Inspected};
+pub use key_fn::{BorrowedKeys, Borrows, KeyFn, OwnedKeys};
 pub use known::{
     After, ClonesItems, Holds, IsPipeline, KeepsState, MakesItems, NeverHolds, OfClones, OfItems, OfState,
 };
@@ -124,7 +127,7 @@ pub use scan::Scan;
 pub use scan_finish::ScanFinish;
 pub use scan_kernel::{Annotate, ScanBy, ScanKernel};
 pub use shard::Shard;
-pub use shard_by::{Key, KeyRouter, ShardBy, States};
+pub use shard_by::{KeyRouter, ShardBy, States};
 pub use skip::Skip;
 pub use skip_while::SkipWhile;
 pub use slice::{FilterMapSlice, MapSlice, NotUtf8, Slice, SliceKernel, ToStr};

@@ -1,7 +1,7 @@
 //! No item allocates after the start of a run. Alone in its test binary, since it counts the process's allocations.
 
 use millstream_core::Either::{Left, Right};
-use millstream_core::{Arrow, AsyncExt, ChoiceExt, ClockExt, StreamsExt, Val, pipeline};
+use millstream_core::{Arrow, AsyncExt, BorrowedKeysExt, ChoiceExt, ClockExt, StreamsExt, Val, pipeline};
 use millstream_exec::{Counters, Deployable, JobExt, JobRefExt, Rings, Runner, source};
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 use std::alloc::System;
@@ -93,6 +93,10 @@ fn no_item_allocates() {
     assert_none_per_item("choose", chosen.merge(|p| p.map(|x| x / 2), |p| p.map(|x| x ^ 5)));
     assert_none_per_item("merge", pipeline::<u64>().map(either).merge(|p| p, |p| p.scan(0, |n, x| *n ^ x)));
     assert_none_per_item("shard", pipeline::<u64>().shard(3, |p| p.map(|x| x + 1)));
+    // A key that is borrowed is copied only where it is the first of its kind.
+    let words = || pipeline::<u64>().map(|x| ["to", "be", "or", "not"][(x % 4) as usize]);
+    assert_none_per_item("count_by_ref", words().count_by_ref(|word| *word));
+    assert_none_per_item("shard_by_ref", words().shard_by_ref(|word| *word, 2, |p| p.scan(0, |n, _| *n + 1)));
     let futures = |limit: usize| pipeline::<u64>().map_async(limit, |x| std::future::ready(x + 1));
     assert_none_per_item("map_async", futures(1).then(futures(8)).shard(2, |p| p.map_async(4, |x| yielding(*x))));
     let others = pipeline::<u64>()

@@ -166,12 +166,12 @@ pub use millstream_core::{pipeline, wires};
 /// ```
 pub mod prelude {
     pub use millstream_core::{
-        AnyEdge, Arrow, AsyncExt, AtEnd, Bound, Choice, ChoiceExt, ClockExt, DeadLetter, Dense, Density, Determinate,
-        Either, ExpandKernel, Fault, FeedbackExt, FilterKernel, Filtered, FoldExt, FoldedWindow, Item, Joined,
-        KeepsClock, KernelsExt, KeysExt, Lane, Late, Maybe, Merged, Model, ModelExt, ModelSlots, Overflow, Pair,
-        PartsExt, Plan, Quiet, Retry, ScanKernel, SequenceNumber, Shape, Shardable, Sparse, StreamsExt, Text, TextExt,
-        TimeWindow, Timing, ToOwnedItem, Top, TryMapExt, TryScanExt, UndoLog, Val, ViewExt, Window, WindowsExt, id,
-        pipeline, wires,
+        AnyEdge, Arrow, AsyncExt, AtEnd, BorrowedKeysExt, Bound, Choice, ChoiceExt, ClockExt, DeadLetter, Dense,
+        Density, Determinate, Either, ExpandKernel, Fault, FeedbackExt, FilterKernel, Filtered, FoldExt, FoldedWindow,
+        Item, Joined, KeepsClock, KernelsExt, KeysExt, Lane, Late, Maybe, Merged, Model, ModelExt, ModelSlots,
+        Overflow, Pair, PartsExt, Plan, Quiet, Retry, ScanKernel, SequenceNumber, Shape, Shardable, Sparse, StreamsExt,
+        Text, TextExt, TimeWindow, Timing, ToOwnedItem, Top, TryMapExt, TryScanExt, UndoLog, Val, ViewExt, Window,
+        WindowsExt, id, pipeline, wires,
         wires::{Wire, WireExt},
     };
     #[cfg(feature = "stream")]

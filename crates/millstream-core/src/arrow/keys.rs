@@ -1,5 +1,5 @@
 use crate::pipe::{
-    AnswerBy, CloneStep, Count, DeadLetters, FoldBy, Group, Id, Key, ParkedKeys, ScanBy, ShardBy, Then,
+    AnswerBy, CloneStep, Count, DeadLetters, FoldBy, Group, Id, Key, OwnedKeys, ParkedKeys, ScanBy, ShardBy, Then,
     TryMapOrDeadLetter, TryMapOrPark, TryScanOrPark, id,
 };
 use crate::{Arrow, Bound, Cause, DeadLetter, Item, Quiet, Shape, ToOwnedItem};
@@ -21,8 +21,7 @@ pub trait KeysExt: Arrow {
     /// To a key's copy of the body, the slots of other keys are empty. Three things follow. `enumerate` in a body
     /// yields numbers of the whole stream. An empty slot has no key and stays empty. A promise "in the order of the
     /// numbers", as `inspect` and `map_m` make it, holds within each key. A body may be anything that is
-    /// [quiet](Quiet), even another `shard_by`: that one has a state for each pair of keys, and its bound applies to
-    /// each outer key separately.
+    /// [quiet](Quiet), even another `shard_by`, whose bound applies to each outer key separately.
     ///
     /// On rings one more tasklet assigns every number the key slot of its key: the index of its state, and the tasklet
     /// that works on it, by the key's [stable](crate::StableHasher) hash. A stage with a state is k tasklets; each
@@ -46,12 +45,13 @@ pub trait KeysExt: Arrow {
     ///
     /// If `k` is 0. A deployment panics if there are more than 65,536 tasklets for the keys.
     #[doc(alias("group_by", "key_by", "partition_by"))]
+    #[expect(clippy::type_complexity, reason = "the combinator says what it is made of")]
     fn shard_by<K, L, P>(
         self,
         key: L,
         k: usize,
         body: impl FnOnce(Id<Self::Out>) -> P,
-    ) -> Then<Self, ShardBy<Self::Out, K, L, P>>
+    ) -> Then<Self, ShardBy<Self::Out, OwnedKeys<K, L>, P>>
     where
         K: Key,
         L: for<'a> Fn(<Self::Out as Shape>::Ref<'a>) -> K + Send + Sync + 'static,
@@ -64,29 +64,28 @@ pub trait KeysExt: Arrow {
     ///
     /// The [`Bound`] is the greatest number of keys at once, and what happens when one more comes. Otherwise as
     /// [`shard_by`](KeysExt::shard_by).
+    #[expect(clippy::type_complexity, reason = "the combinator says what it is made of")]
     fn shard_by_within<K, L, P>(
         self,
         bound: Bound,
         key: L,
         k: usize,
         body: impl FnOnce(Id<Self::Out>) -> P,
-    ) -> Then<Self, ShardBy<Self::Out, K, L, P>>
+    ) -> Then<Self, ShardBy<Self::Out, OwnedKeys<K, L>, P>>
     where
         K: Key,
         L: for<'a> Fn(<Self::Out as Shape>::Ref<'a>) -> K + Send + Sync + 'static,
         P: Arrow<In = Self::Out> + Quiet,
     {
-        Then::new(self, ShardBy::new(bound, key, k, body(id())))
+        Then::new(self, ShardBy::new(bound, OwnedKeys::new(key), k, body(id())))
     }
 
     /// Folds the values of every key, and yields one value at END: every key's answer, in the order of the keys.
     ///
     /// `finish` makes the answer of a key's state. As with [`fold`](Arrow::fold), END's own value is folded in first,
-    /// and every slot below END is empty. Without values the answer is an empty `Vec`.
-    ///
-    /// The 1,048,577th key ends the run with an error; [`fold_by_within`](KeysExt::fold_by_within) sets another bound.
-    /// The states are in a hash table, and are sorted at END. As with [`shard_by`](KeysExt::shard_by), its hash is no
-    /// protection against keys that were chosen to collide.
+    /// and every slot below END is empty. Without values the answer is an empty `Vec`. The 1,048,577th key ends the run
+    /// with an error; [`fold_by_within`](KeysExt::fold_by_within) sets another bound. The states are in a hash table,
+    /// whose hash is no protection against keys that were chosen to collide.
     ///
     /// ```
     /// use millstream::prelude::*;
@@ -101,7 +100,7 @@ pub trait KeysExt: Arrow {
         state: S,
         f: F,
         finish: G,
-    ) -> Then<Self, ScanBy<FoldBy<Self::Out, K, S, L, F, G, B>>>
+    ) -> Then<Self, ScanBy<FoldBy<Self::Out, S, OwnedKeys<K, L>, F, G, B>>>
     where
         K: Key + Ord,
         S: Item + Clone,
@@ -129,7 +128,7 @@ pub trait KeysExt: Arrow {
         state: S,
         f: F,
         finish: G,
-    ) -> Then<Self, ScanBy<FoldBy<Self::Out, K, S, L, F, G, B>>>
+    ) -> Then<Self, ScanBy<FoldBy<Self::Out, S, OwnedKeys<K, L>, F, G, B>>>
     where
         K: Key + Ord,
         S: Item + Clone,
@@ -138,7 +137,7 @@ pub trait KeysExt: Arrow {
         F: for<'a> Fn(&mut S, <Self::Out as Shape>::Ref<'a>) + Send + Sync + 'static,
         G: Fn(S) -> B + Send + Sync + 'static,
     {
-        Then::new(self, ScanBy::new(FoldBy::new(Bound::refuse(most).most(), key, state, f, finish)))
+        Then::new(self, ScanBy::new(FoldBy::new(Bound::refuse(most).most(), OwnedKeys::new(key), state, f, finish)))
     }
 
     /// Counts the values of each key, and yields at END one vector of keys and counts, in the order of the keys.
@@ -154,7 +153,7 @@ pub trait KeysExt: Arrow {
     /// ```
     #[doc(alias("counts", "histogram"))]
     #[expect(clippy::type_complexity, reason = "the combinator says what it is made of")]
-    fn count_by<K, L>(self, key: L) -> Then<Self, ScanBy<AnswerBy<Count<Self::Out>, K, L>>>
+    fn count_by<K, L>(self, key: L) -> Then<Self, ScanBy<AnswerBy<Count<Self::Out>, OwnedKeys<K, L>>>>
     where
         K: Key + Ord,
         L: for<'a> Fn(<Self::Out as Shape>::Ref<'a>) -> K + Send + Sync + 'static,
@@ -178,17 +177,19 @@ pub trait KeysExt: Arrow {
     /// # assert!(error.to_string().contains(allows), "{error}");
     /// ```
     #[expect(clippy::type_complexity, reason = "the combinator says what it is made of")]
-    fn count_by_within<K, L>(self, most: usize, key: L) -> Then<Self, ScanBy<AnswerBy<Count<Self::Out>, K, L>>>
+    fn count_by_within<K, L>(
+        self,
+        most: usize,
+        key: L,
+    ) -> Then<Self, ScanBy<AnswerBy<Count<Self::Out>, OwnedKeys<K, L>>>>
     where
         K: Key + Ord,
         L: for<'a> Fn(<Self::Out as Shape>::Ref<'a>) -> K + Send + Sync + 'static,
     {
-        Then::new(self, ScanBy::new(AnswerBy::new(Count::new(), Bound::refuse(most).most(), key)))
+        Then::new(self, ScanBy::new(AnswerBy::new(Count::new(), Bound::refuse(most).most(), OwnedKeys::new(key))))
     }
 
     /// Collects the values of every key, and yields all of them at END, in the order of the keys.
-    ///
-    /// The output is one `Vec` of keys and their values.
     ///
     /// Clones every value, and keeps all of them until END. For outputs while the values flow, use
     /// [`shard_by`](KeysExt::shard_by). There can be as many keys as in [`fold_by`](KeysExt::fold_by).
@@ -200,7 +201,7 @@ pub trait KeysExt: Arrow {
     /// ```
     #[doc(alias = "into_group_map")]
     #[expect(clippy::type_complexity, reason = "the combinator says what it is made of")]
-    fn group_by<K, L>(self, key: L) -> Then<Self, ScanBy<AnswerBy<Group<Self::Out>, K, L>>>
+    fn group_by<K, L>(self, key: L) -> Then<Self, ScanBy<AnswerBy<Group<Self::Out>, OwnedKeys<K, L>>>>
     where
         Self::Out: ToOwnedItem<Owned: Clone>,
         K: Key + Ord,
@@ -217,13 +218,17 @@ pub trait KeysExt: Arrow {
     ///
     /// If `most` is 0.
     #[expect(clippy::type_complexity, reason = "the combinator says what it is made of")]
-    fn group_by_within<K, L>(self, most: usize, key: L) -> Then<Self, ScanBy<AnswerBy<Group<Self::Out>, K, L>>>
+    fn group_by_within<K, L>(
+        self,
+        most: usize,
+        key: L,
+    ) -> Then<Self, ScanBy<AnswerBy<Group<Self::Out>, OwnedKeys<K, L>>>>
     where
         Self::Out: ToOwnedItem<Owned: Clone>,
         K: Key + Ord,
         L: for<'a> Fn(<Self::Out as Shape>::Ref<'a>) -> K + Send + Sync + 'static,
     {
-        Then::new(self, ScanBy::new(AnswerBy::new(Group::new(), Bound::refuse(most).most(), key)))
+        Then::new(self, ScanBy::new(AnswerBy::new(Group::new(), Bound::refuse(most).most(), OwnedKeys::new(key))))
     }
 
     /// Applies a function that can fail to every value, and parks a key after its first failure.
@@ -234,8 +239,8 @@ pub trait KeysExt: Arrow {
     /// the number of the value that failed. Other keys go on.
     ///
     /// No value of a key therefore overtakes a failed one: a repair job can process the dead letters of a key in their
-    /// order. A key stays parked for the rest of the run. One tasklet runs the stage, since it remembers keys; inside
-    /// [`shard_by`](KeysExt::shard_by) the k tasklets of that run it.
+    /// order. A key stays parked for the rest of the run. One tasklet runs the stage; inside
+    /// [`shard_by`](KeysExt::shard_by), the k tasklets of that.
     ///
     /// The 1,048,577th parked key ends the run with an error;
     /// [`try_map_or_park_within`](KeysExt::try_map_or_park_within) sets another bound.

@@ -1,3 +1,4 @@
+use super::FoundKey;
 use super::stable_hash::Stable;
 use super::table_hash::Quick;
 use super::{Bound, PlaceTable, TooManyKeys};
@@ -167,7 +168,7 @@ impl<K: Hash + Eq + Clone> KeySlots<K> {
     #[inline]
     pub fn key_slot(
         &mut self,
-        key: K,
+        key: impl FoundKey<Key = K>,
         first_lane: u16,
         lanes: usize,
         places: &mut FreeSlots,
@@ -177,7 +178,7 @@ impl<K: Hash + Eq + Clone> KeySlots<K> {
 
     /// The key slot of a value's key, if the key has one.
     #[inline]
-    pub(crate) fn known(&mut self, key: &K) -> Option<KeySlot> {
+    pub(crate) fn known(&mut self, key: &impl FoundKey<Key = K>) -> Option<KeySlot> {
         let (entry, key_slot) = self.entry_and_slot(key)?;
         if self.bound.forgets && entry != self.newest {
             self.unlink(entry);
@@ -188,19 +189,19 @@ impl<K: Hash + Eq + Clone> KeySlots<K> {
 
     /// The same, of a set that forgets no keys.
     #[inline]
-    pub(crate) fn find(&self, key: &K) -> Option<KeySlot> {
+    pub(crate) fn find(&self, key: &impl FoundKey<Key = K>) -> Option<KeySlot> {
         self.entry_and_slot(key).map(|(_, key_slot)| key_slot)
     }
 
     #[inline]
-    fn entry_and_slot(&self, key: &K) -> Option<(u32, KeySlot)> {
-        let Known { entry, address: Address { lane, place } } = *self.known.get(key)?;
+    fn entry_and_slot(&self, key: &impl FoundKey<Key = K>) -> Option<(u32, KeySlot)> {
+        let Known { entry, address: Address { lane, place } } = *key.look_up(&self.known)?;
         Some((entry, KeySlot { place, lane, fresh: false }))
     }
 
     fn new_slot(
         &mut self,
-        key: K,
+        key: impl FoundKey<Key = K>,
         first_lane: u16,
         lanes: usize,
         places: &mut FreeSlots,
@@ -209,6 +210,7 @@ impl<K: Hash + Eq + Clone> KeySlots<K> {
         if full && !self.bound.forgets {
             return Err(self.bound.refusal());
         }
+        let key = key.into_key();
         let lane = lane_of(&key, first_lane, lanes);
         let entry = if full { self.oldest } else { self.entries.len() as u32 };
         if full {
@@ -313,7 +315,7 @@ mod tests {
 
     fn key_slots(bound: Bound, lanes: usize, keys: &[u64]) -> Vec<Result<KeySlot, TooManyKeys>> {
         let (mut key_slots, mut places) = (KeySlots::new(bound), FreeSlots::new(lanes));
-        keys.iter().map(|key| key_slots.key_slot(*key, 0, lanes, &mut places)).collect()
+        keys.iter().map(|key| key_slots.key_slot(key, 0, lanes, &mut places)).collect()
     }
 
     #[test]
@@ -350,11 +352,11 @@ mod tests {
     fn places_of_removed_keys_are_used_again() {
         let (mut key_slots, mut places) = (KeySlots::new(Bound::default()), FreeSlots::new(1));
         let mut place_of =
-            |key_slots: &mut KeySlots<u64>, key| key_slots.key_slot(key, 0, 1, &mut places).unwrap().place;
+            |key_slots: &mut KeySlots<u64>, key| key_slots.key_slot(&key, 0, 1, &mut places).unwrap().place;
         assert_eq!([place_of(&mut key_slots, 1), place_of(&mut key_slots, 2)], [0, 1]);
         key_slots.clear(&mut places);
         assert!(key_slots.is_empty());
-        let mut again = [3, 4, 5].map(|key| key_slots.key_slot(key, 0, 1, &mut places).unwrap().place);
+        let mut again = [3, 4, 5].map(|key| key_slots.key_slot(&key, 0, 1, &mut places).unwrap().place);
         again.sort_unstable();
         assert_eq!((again, key_slots.len()), ([0, 1, 2], 3));
     }

@@ -1,7 +1,7 @@
 use super::TooManyKeys;
 use super::table_hash::Quick;
+use super::{FoundKey, Key};
 use crate::failure::fail;
-use crate::pipe::Key;
 use std::collections::HashMap;
 use std::fmt;
 
@@ -16,14 +16,28 @@ impl<K, S> Default for KeyStates<K, S> {
 }
 
 impl<K: Key, S> KeyStates<K, S> {
-    /// The state of this key, which begins as `start`. If it would be the first of more than `most` keys, the run
-    /// fails.
+    /// Calls `f` with the state of this key, which begins as `start`. If it would be the first of more than `most`
+    /// keys, the run fails.
     #[inline]
-    pub(crate) fn of(&mut self, key: K, most: usize, start: impl FnOnce() -> S) -> &mut S {
-        if self.0.len() == most && !self.0.contains_key(&key) {
+    pub(crate) fn with(
+        &mut self,
+        key: impl FoundKey<Key = K>,
+        most: usize,
+        start: impl FnOnce() -> S,
+        f: impl FnOnce(&mut S),
+    ) {
+        match key.look_up_mut(&mut self.0) {
+            Some(state) => f(state),
+            None => f(self.begin(key, most, start)),
+        }
+    }
+
+    #[cold]
+    fn begin(&mut self, key: impl FoundKey<Key = K>, most: usize, start: impl FnOnce() -> S) -> &mut S {
+        if self.0.len() == most {
             fail(TooManyKeys::kept_until_end(most));
         }
-        self.0.entry(key).or_insert_with(start)
+        self.0.entry(key.into_key()).or_insert_with(start)
     }
 }
 
@@ -78,7 +92,7 @@ mod tests {
     fn the_order_that_shows_is_that_of_the_keys() {
         let mut states = KeyStates::default();
         for key in [5, 3, 9, 3, 1, 5, 3] {
-            *states.of(key, 4, || 10) += 1;
+            states.with(&key, 4, || 10, |state| *state += 1);
         }
         assert_eq!(format!("{states:?}"), "{1: 11, 3: 13, 5: 12, 9: 11}");
         assert_eq!(states.bytes(), 4 * size_of::<(i32, i32)>());
@@ -90,7 +104,7 @@ mod tests {
     fn it_is_written_as_a_map_in_order() {
         let mut states = KeyStates::<String, u32>::default();
         for key in ["pear", "apple", "fig", "apple"] {
-            *states.of(key.to_owned(), 9, || 0) += 1;
+            states.with(key, 9, || 0, |state| *state += 1);
         }
         let written = serde_json::to_string(&states).unwrap();
         assert_eq!(written, r#"{"apple":2,"fig":1,"pear":1}"#);

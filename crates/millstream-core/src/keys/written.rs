@@ -73,7 +73,7 @@ mod tests {
             for n in 0..200_u64 {
                 let key = n * n % 37 % 11;
                 let [one, two] = &mut places;
-                assert_eq!(stays.key_slot(key, 0, 4, one), read.key_slot(key, 0, 4, two), "{n}");
+                assert_eq!(stays.key_slot(&key, 0, 4, one), read.key_slot(&key, 0, 4, two), "{n}");
                 let bytes = serde_json::to_vec(&read).unwrap();
                 assert_eq!(bytes, serde_json::to_vec(&stays).unwrap());
                 read = serde_json::from_slice(&bytes).unwrap();
@@ -86,7 +86,7 @@ mod tests {
     #[test]
     fn links_to_keys_that_are_not_there_are_refused() {
         let (mut slots, mut places) = (KeySlots::new(Bound::forget(3)), FreeSlots::new(1));
-        slots.key_slot(7_u64, 0, 1, &mut places).unwrap();
+        slots.key_slot(&7_u64, 0, 1, &mut places).unwrap();
         let text = serde_json::to_string(&slots).unwrap();
         let broken = text.replace("\"oldest\":0", "\"oldest\":1");
         assert_ne!(text, broken);

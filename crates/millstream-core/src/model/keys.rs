@@ -3,7 +3,8 @@
 use super::dead_letter::tried;
 use super::{Extent, Model, ModelShape, SlotOf, Slots, column};
 use crate::failure::fail;
-use crate::pipe::{DeadLetter, FallibleStep, Key, Outcome, ShardBy, TryMapOrPark, TryScanOrPark};
+use crate::keys::{FoundKey, Key};
+use crate::pipe::{DeadLetter, FallibleStep, KeyFn, Outcome, ShardBy, TryMapOrPark, TryScanOrPark};
 use crate::{Arrow, Bound, Cause, Deploy, Item, ToOwnedItem};
 use std::collections::{BTreeMap, HashMap};
 
@@ -41,14 +42,13 @@ fn lives<K: Key>(bound: Bound, keys: impl Iterator<Item = Option<K>>) -> Vec<Opt
 
 /// Runs the body once for each life, on the slots of that life's values and END. Each output slot is that of its own
 /// life. END is empty for all lives but the one of END's own value.
-impl<A: ModelShape, K: Key, F, P> Deploy<Model> for ShardBy<A, K, F, P>
+impl<A: ModelShape, F: KeyFn<A>, P> Deploy<Model> for ShardBy<A, F, P>
 where
-    F: for<'a> Fn(A::Ref<'a>) -> K + Send + Sync + 'static,
     P: Deploy<Model> + Arrow<In = A, Out: ModelShape>,
 {
     fn deploy(&self, input: A::Edge, extent: &mut Extent) -> <P::Out as super::On<Model>>::Edge {
         let slots = A::slots(&input);
-        let of = lives(self.bound, (0..slots).map(|n| A::at(&input, n).map(|value| (self.key)(value))));
+        let of = lives(self.bound, (0..slots).map(|n| A::at(&input, n).map(|value| self.key.find(value).into_key())));
         // The slots of each life. Without any value there is still one life.
         let mut own = vec![Vec::new(); of.iter().flatten().max().map_or(1, |last| last + 1)];
         let place = |(n, life): (usize, &Option<usize>)| {

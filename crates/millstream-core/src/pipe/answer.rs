@@ -22,12 +22,12 @@ pub use sum::Sum;
 pub use top::{Top, TopN, TopNByKey};
 
 use super::scan_kernel::ScanKernel;
+use crate::keys::FoundKey;
 use crate::keys::KeyStates;
 use crate::model::{ModelSlots, by_key};
-use crate::pipe::Key;
+use crate::pipe::KeyFn;
 use crate::plan::Filled;
 use crate::{AtEnd, Item, SequenceNumber, Shape};
-use std::marker::PhantomData;
 
 /// The state of a fold, and its answer at END.
 pub trait AnswerKernel: Send + Sync + 'static {
@@ -102,47 +102,44 @@ impl<K: AnswerKernel> ScanKernel for Answer<K> {
 }
 
 /// The answers of an [`AnswerKernel`] at END, one for each key, in the order of the keys.
-pub struct AnswerBy<K, T, F> {
+pub struct AnswerBy<K, F> {
     /// The fold.
     pub kernel: K,
     /// How many keys at most.
     pub most: usize,
     /// The key of a value.
     pub key: F,
-    shape: PhantomData<fn() -> T>,
 }
-super::debug!(AnswerBy<K, T, F>);
+super::debug!(AnswerBy<K, F>);
 
-impl<K, T, F> AnswerBy<K, T, F> {
+impl<K, F> AnswerBy<K, F> {
     pub(crate) fn new(kernel: K, most: usize, key: F) -> Self {
-        AnswerBy { kernel, most, key, shape: PhantomData }
+        AnswerBy { kernel, most, key }
     }
 }
 
-impl<K: AnswerKernel, T: Key + Ord, F> ScanKernel for AnswerBy<K, T, F>
-where
-    F: for<'a> Fn(<K::In as Shape>::Ref<'a>) -> T + Send + Sync + 'static,
-{
+impl<K: AnswerKernel, F: KeyFn<K::In, Key: Ord>> ScanKernel for AnswerBy<K, F> {
     type In = K::In;
-    type Out = Vec<(T, K::Out)>;
+    type Out = Vec<(F::Key, K::Out)>;
     type Density = AtEnd;
-    type State = KeyStates<T, K::State>;
+    type State = KeyStates<F::Key, K::State>;
     const NAME: &'static str = K::NAME_BY_KEY;
 
-    fn start(&self) -> KeyStates<T, K::State> {
+    fn start(&self) -> KeyStates<F::Key, K::State> {
         KeyStates::default()
     }
 
     #[inline]
     fn step(
         &self,
-        states: &mut KeyStates<T, K::State>,
+        states: &mut KeyStates<F::Key, K::State>,
         _: SequenceNumber,
         slot: Option<<K::In as Shape>::Ref<'_>>,
         end: bool,
-    ) -> Option<Vec<(T, K::Out)>> {
+    ) -> Option<Vec<(F::Key, K::Out)>> {
         if let Some(value) = slot {
-            self.kernel.add(states.of((self.key)(value), self.most, || self.kernel.start()), value);
+            let add = |state: &mut K::State| self.kernel.add(state, value);
+            states.with(self.key.find(value), self.most, || self.kernel.start(), add);
         }
         end.then(|| {
             let answers = std::mem::take(states).into_sorted().into_iter();
@@ -150,9 +147,9 @@ where
         })
     }
 
-    fn model(&self, slots: ModelSlots<'_, K::In>) -> Vec<Option<Vec<(T, K::Out)>>> {
+    fn model(&self, slots: ModelSlots<'_, K::In>) -> Vec<Option<Vec<(F::Key, K::Out)>>> {
         slots.at_end(|values| {
-            let keys = by_key::<K::In, T>(values, self.most, &self.key).into_iter();
+            let keys = by_key::<K::In, _>(values, self.most, |value| self.key.find(value).into_key()).into_iter();
             Some(keys.filter_map(|(key, values)| Some((key, self.kernel.model(values)?))).collect())
         })
     }

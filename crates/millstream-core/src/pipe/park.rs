@@ -1,7 +1,7 @@
 use super::combinator;
 use super::dead_letter::{DeadLetter, DeadLetters, FailedItem, Fault, Outcome, SuccessLane, TryMapOrDeadLetter};
-use super::shard_by::Key;
 use crate::failure::fail;
+use crate::keys::Key;
 use crate::keys::{Bound, Stable, TooManyKeys};
 use crate::plan::{Describe, Port, StageKind, StateType};
 use crate::{Arrow, Cause, Density, Either, Item, SequenceNumber, Shape, ToOwnedItem, Val};

@@ -1,15 +1,14 @@
 mod key_router;
 mod states;
 
-use super::combinator;
+use super::{KeyFn, combinator};
 use crate::keys::{Bound, FreeSlots, KeySlot, KeySlots, PlaceTable};
 use crate::plan::{Describe, Port, StageKind, StateType};
-use crate::{Arrow, Item, Shape, Sparse, Val};
-use std::hash::Hash;
+use crate::{Arrow, Shape, Sparse, Val};
 use std::{marker::PhantomData, sync::Arc};
 
 /// A body with a state of its own for every key, each of its stages run by several tasklets.
-pub struct ShardBy<A, K, F, P> {
+pub struct ShardBy<A, F, P> {
     /// The number of tasklets; at least 1.
     pub k: usize,
     /// The bound on the keys at once.
@@ -18,36 +17,29 @@ pub struct ShardBy<A, K, F, P> {
     pub key: Arc<F>,
     /// The body.
     pub body: P,
-    shape: PhantomData<fn() -> (A, K)>,
+    shape: PhantomData<fn() -> A>,
 }
-combinator!(ShardBy<A, K, F, P>: ; through P: KeepsClock Quiet Determinate);
+combinator!(ShardBy<A, F, P>: ; through P: KeepsClock Quiet Determinate);
 
-impl<A, K: Key, F, P: Arrow> ShardBy<A, K, F, P> {
+impl<A: Shape, F: KeyFn<A>, P: Arrow> ShardBy<A, F, P> {
     pub(crate) fn new(bound: Bound, key: F, k: usize, body: P) -> Self {
         assert!(k >= 1, "shard_by(key, 0, ..): a shard needs at least one tasklet");
-        let bound = bound.with_bytes_of_key(|| KeySlots::<K>::BYTES_OF_KEY + Describe::bytes_of_states(&body));
+        let bound = bound.with_bytes_of_key(|| KeySlots::<F::Key>::BYTES_OF_KEY + Describe::bytes_of_states(&body));
         ShardBy { k, bound, key: Arc::new(key), body, shape: PhantomData }
     }
 }
 
-impl<A: Shape, K: Key, F, P: Arrow<In = A>> Arrow for ShardBy<A, K, F, P>
-where
-    F: for<'a> Fn(A::Ref<'a>) -> K + Send + Sync + 'static,
-{
+impl<A: Shape, F: KeyFn<A>, P: Arrow<In = A>> Arrow for ShardBy<A, F, P> {
     type In = A;
     type Out = P::Out;
 
     fn describe(&self, input: Port, plan: &mut Describe) -> Port {
         let (slot_bytes, fills) = (Val::<KeySlot, Sparse>::BYTES, input.filled());
-        let state = Some(StateType::of_keys::<K>());
+        let state = Some(StateType::of_keys::<F::Key>());
         let keys = StageKind { name: "key", state, slot_bytes, dense: false, fills };
         plan.shard_by(&input, keys, self.k, self.bound.most(), |plan| self.body.describe(input.clone(), plan))
     }
 }
-
-/// A key, by which values are grouped. Every type that qualifies implements it.
-pub trait Key: Item + Hash + Eq + Clone {}
-impl<K: Item + Hash + Eq + Clone> Key for K {}
 
 /// Assigns every number the key slot of its key: the work of a deployment upstream of the body of a
 /// [`ShardBy`](crate::pipe::ShardBy).

@@ -2,7 +2,7 @@ use super::combinator;
 use super::dead_letter::{DeadLetter, DeadLetters, Outcome, SuccessLane};
 use super::fallible_step::FallibleStep;
 use super::park::{Parked, ParkedKeys};
-use super::shard_by::Key;
+use crate::keys::Key;
 use crate::plan::{Describe, Port, StageKind, StateType};
 use crate::{Arrow, Density, Item, SequenceNumber, Shape, ToOwnedItem, Val};
 use std::sync::Arc;

@@ -24,8 +24,8 @@ use crate::wiring::Home;
 use crate::{RingShape, Wiring};
 use millstream_core::keys::KeySlot;
 use millstream_core::pipe::{
-    DeadLetter, FallibleStep, Key, KeyRouter, Outcome, Parked, ShardBy, SuccessLane, TryMapOrPark, TryScanOrPark,
-    WithParked,
+    DeadLetter, FallibleStep, Key, KeyFn, KeyRouter, Outcome, Parked, ShardBy, SuccessLane, TryMapOrPark,
+    TryScanOrPark, WithParked,
 };
 use millstream_core::plan::Branch;
 use millstream_core::{Arrow, Cause, Deploy, Item, On, Sparse, ToOwnedItem, Val};
@@ -33,14 +33,13 @@ use millstream_ring::{Reader, RingLayout};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-impl<R: Keeps<K>, A: RingShape<R>, K: Key, F, P> Deploy<RingBackend<R>> for ShardBy<A, K, F, P>
+impl<R: Keeps<F::Key>, A: RingShape<R>, F: KeyFn<A>, P> Deploy<RingBackend<R>> for ShardBy<A, F, P>
 where
-    F: for<'a> Fn(A::Ref<'a>) -> K + Send + Sync + 'static,
     P: Deploy<RingBackend<R>> + Arrow<In = A>,
 {
     fn deploy(&self, input: Reader<A>, wiring: &mut Wiring) -> <P::Out as On<RingBackend<R>>>::Edge {
         let lanes = self.k * wiring.scope.keyed.as_ref().map_or(1, |outer| outer.lanes);
-        let key_slots = key_slots::<R, _, _, _, _>(self, input.fork(), wiring);
+        let key_slots = key_slots::<R, _, _, _>(self, input.fork(), wiring);
         let mut body = wiring.body(Branch::Only);
         body.scope.keyed = Some(Arc::new(Keyed { key_slots, lanes }));
         body.scope.width *= self.k;
@@ -49,20 +48,17 @@ where
 }
 
 /// Adds the stage that writes every number's key slot.
-fn key_slots<R: Keeps<K>, A: RingLayout, K: Key, F, P>(
-    shard: &ShardBy<A, K, F, P>,
+fn key_slots<R: Keeps<F::Key>, A: RingLayout, F: KeyFn<A>, P>(
+    shard: &ShardBy<A, F, P>,
     input: Reader<A>,
     wiring: &mut Wiring,
-) -> Reader<Val<KeySlot, Sparse>>
-where
-    F: for<'a> Fn(A::Ref<'a>) -> K + Send + Sync + 'static,
-{
+) -> Reader<Val<KeySlot, Sparse>> {
     let outer = wiring.scope.keyed.as_ref().map(|outer| (outer.key_slots.fork(), outer.lanes));
     let (key, keys) = (shard.key.clone(), Arc::new(AtomicU64::new(0)));
     let router = KeyRouter::new(shard.bound, shard.k, outer.as_ref().map(|(_, lanes)| *lanes));
     let count = keys.clone();
-    let key_slot = move |router: &mut KeyRouter<K>, value: Option<A::Ref<'_>>, outer| {
-        let key_slot = router.key_slot(outer, value.map(|value| key(value)));
+    let key_slot = move |router: &mut KeyRouter<F::Key>, value: Option<A::Ref<'_>>, outer| {
+        let key_slot = router.key_slot(outer, value.map(|value| key.find(value)));
         if key_slot.is_some_and(|key_slot| key_slot.fresh) {
             count.store(router.keys() as u64, Ordering::Relaxed);
         }
@@ -70,7 +66,7 @@ where
     };
     let (end, home) = (EndSlot::Written, Home::Workers);
     let key_slots = match outer {
-        None => stage::<A, KeyRouter<K>, KeySlot, Sparse>(
+        None => stage::<A, KeyRouter<F::Key>, KeySlot, Sparse>(
             input,
             wiring,
             end,
@@ -80,7 +76,7 @@ where
         ),
         Some((key_slots, _)) => {
             let f = move |router: &mut _, _, value: Option<A::Ref<'_>>, outer, _| key_slot(router, value, outer);
-            keyed_stage::<A, KeyRouter<K>, KeySlot, Sparse>(
+            keyed_stage::<A, KeyRouter<F::Key>, KeySlot, Sparse>(
                 input,
                 key_slots,
                 wiring,

@@ -6,6 +6,7 @@ mod as_the_model;
 #[cfg(feature = "queues")]
 mod at_end;
 mod batches;
+mod borrowed_keys;
 mod bounds;
 #[cfg(feature = "queues")]
 mod boxes;

@@ -5,11 +5,12 @@ use super::kind::Kind;
 use super::shape::{RandomShape, of_slot};
 use super::steps::{kept, keyed};
 use super::value::Value;
-use millstream_core::{Arrow, FoldExt, KeysExt, id};
+use millstream_core::{Arrow, BorrowedKeysExt, FoldExt, KeysExt, id};
 use std::fmt;
 use std::num::Wrapping;
 
-/// The folds of [`FoldExt`], and those of [`KeysExt`] that are made of them. A modulus is at least 1.
+/// The folds of [`FoldExt`], and those of [`KeysExt`] that are made of them. A modulus is at least 1, but for keys:
+/// with 0 every value is its own key, and [borrowed](BorrowedKeysExt).
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Answer {
     /// How many values there are.
@@ -70,13 +71,19 @@ pub(crate) fn answer<A: RandomShape>(of: Answer, input: Kind) -> Chain {
         Answer::All(modulus) => chain.then(Boxed::new(id::<A>().all(divides(modulus)).map(truth))),
         Answer::CountBy(modulus) => {
             let pair = |(key, count): &(Value, u64)| Value::pair(key.clone(), Value::I(*count as i64));
-            let counts = id::<A>().count_by(key(modulus));
-            chain.then(Boxed::new(counts.map(move |counts| Value::List(counts.iter().map(pair).collect()))))
+            let list = move |counts: &Vec<(Value, u64)>| Value::List(counts.iter().map(pair).collect());
+            match modulus {
+                0 => chain.then(Boxed::new(values().count_by_ref(|value| value).map(list))),
+                _ => chain.then(Boxed::new(id::<A>().count_by(key(modulus)).map(list))),
+            }
         }
         Answer::GroupBy(modulus) => {
             let pair = |(key, own): &(Value, Vec<Value>)| Value::pair(key.clone(), Value::List(own.clone()));
-            let groups = values().group_by(move |value| keyed(value, modulus));
-            chain.then(Boxed::new(groups.map(move |groups| Value::List(groups.iter().map(pair).collect()))))
+            let list = move |groups: &Vec<(Value, Vec<Value>)>| Value::List(groups.iter().map(pair).collect());
+            match modulus {
+                0 => chain.then(Boxed::new(values().group_by_ref(|value| value).map(list))),
+                _ => chain.then(Boxed::new(values().group_by(move |value| keyed(value, modulus)).map(list))),
+            }
         }
     }
 }

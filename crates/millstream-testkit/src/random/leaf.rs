@@ -15,8 +15,8 @@ use super::try_scan::try_scan;
 use super::value::Value;
 use super::windows::windows;
 use millstream_core::{
-    Arrow, AsyncExt, ChoiceExt, ClockExt, Dense, Density, Either, Filtered, KeysExt, PartsExt, StreamsExt, TryMapExt,
-    Val, ViewExt, id,
+    Arrow, AsyncExt, BorrowedKeysExt, ChoiceExt, ClockExt, Dense, Density, Either, Filtered, KeysExt, PartsExt,
+    StreamsExt, TryMapExt, Val, ViewExt, id,
 };
 use std::future::poll_fn;
 use std::task::{Context, Poll};
@@ -230,11 +230,15 @@ fn special<A: RandomShape>(tree: &Pipe, input: Kind, name: Option<&str>) -> Chai
         Pipe::FoldBy { keys, start } => {
             let key = move |slot: A::Ref<'_>| of_slot::<A, _>(slot, |value| keyed(value, keys));
             let fold = |state: &mut Value, slot: A::Ref<'_>| of_slot::<A, _>(slot, |value| folded(state, value));
-            let answers = id::<A>().fold_by(key, Value::I(start), fold, |state| state);
             let pair = |(key, answer): &(Value, Value)| Value::pair(key.clone(), answer.clone());
-            then_called!(chain, name, answers, |answers| {
-                Boxed::new(answers.map(move |answers| Value::List(answers.iter().map(pair).collect())))
-            })
+            let list = move |answers: &Vec<(Value, Value)>| Value::List(answers.iter().map(pair).collect());
+            if keys == 0 {
+                let values = id::<A>().map(|slot| A::value(slot));
+                let answers = values.fold_by_ref(|value| value, Value::I(start), folded, |state| state);
+                return then_called!(chain, name, answers, |answers| Boxed::new(answers.map(list)));
+            }
+            let answers = id::<A>().fold_by(key, Value::I(start), fold, |state| state);
+            then_called!(chain, name, answers, |answers| Boxed::new(answers.map(list)))
         }
         Pipe::Text { .. } => text::<A>(tree, input),
         Pipe::Words { .. } => words::<A>(tree, input),

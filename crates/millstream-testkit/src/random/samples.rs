@@ -47,9 +47,12 @@ pub fn every_stage() -> Vec<Pipe> {
         Pipe::Answer(Answer::Min),
         Pipe::Answer(Answer::MaxByKey(3)),
         Pipe::Answer(Answer::GroupBy(3)),
+        Pipe::Answer(Answer::CountBy(0)),
+        Pipe::Answer(Answer::GroupBy(0)),
         Pipe::FanoutAll(vec![*map(), Pipe::Cloned, *map()]),
         Pipe::Fold { start: 1 },
         Pipe::FoldBy { keys: 3, start: 1 },
+        Pipe::FoldBy { keys: 0, start: 1 },
         Pipe::Delay { first: 9 },
         Pipe::FlatMap { modulus: 3 },
         Pipe::Flatten,
@@ -82,6 +85,7 @@ pub fn every_stage() -> Vec<Pipe> {
         Pipe::Tee(map()),
         Pipe::Shard(3, map()),
         Pipe::ShardBy { keys: 3, most: 2, k: 2, body: Pipe::Scan { start: 1 }.into() },
+        Pipe::ShardBy { keys: 0, most: 2, k: 2, body: Pipe::Scan { start: 1 }.into() },
     ]
 }
 

@@ -111,7 +111,7 @@ fn grow(rng: &mut TestRng, size: usize, place: Context) -> Pipe {
                 Pipe::Feedback(size as i64, body.into())
             }
             4 | 5 if place.keeps_states() => {
-                let (keys, k) = (1 + below(rng, 6) as i64, 1 + below(rng, 4));
+                let (keys, k) = (below(rng, 7) as i64, 1 + below(rng, 4));
                 // Sometimes keys are forgotten again and again. A body with a loop then costs the model too much.
                 let most = if below(rng, 3) == 0 { 1 + below(rng, 3) } else { 100 };
                 let body = grow(rng, size - 1, place.at_most(Context::Lane));

@@ -135,7 +135,7 @@ pub enum Pipe {
     },
     /// For every [key](Pipe::ShardBy) the answer of [`Pipe::Fold`] to its values: a list of pairs.
     FoldBy {
-        /// The modulus of the keys.
+        /// The modulus of the keys, or 0.
         keys: i64,
         /// The state before the first value.
         start: i64,
@@ -225,10 +225,10 @@ pub enum Pipe {
     TeeTo,
     /// The body, run by this many tasklets, at least 1. The body must be pure.
     Shard(usize, Box<Pipe>),
-    /// The body for every key, run by `k` tasklets, at least 1. A value's key is its digest modulo `keys`, at least 1.
-    /// The body must be quiet.
+    /// The body for every key, run by `k` tasklets, at least 1. A value's key is its digest modulo `keys`; if
+    /// that is 0, the value itself, borrowed. The body must be quiet.
     ShardBy {
-        /// The modulus of the keys.
+        /// The modulus of the keys, or 0.
         keys: i64,
         /// How many keys are kept, at least 1.
         most: usize,

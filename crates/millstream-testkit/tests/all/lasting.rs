@@ -4,15 +4,15 @@
 use millstream::core::model::Extent;
 use millstream::core::plan::{Describe, Port};
 use millstream::core::{
-    AnyEdge, Arrow, Bound, ChoiceExt, ClockExt, Deploy, Determinate, FeedbackExt, KeepsClock, KeysExt, Model, On,
-    PartsExt, Quiet, Shardable, StreamsExt, id, pipeline,
+    AnyEdge, Arrow, BorrowedKeysExt, Bound, ChoiceExt, ClockExt, Deploy, Determinate, FeedbackExt, KeepsClock, KeysExt,
+    Model, On, PartsExt, Quiet, Shardable, StreamsExt, id, pipeline,
 };
 use millstream::exec::{BoxExact, BoxExt, BoxPipeline, Durable, FreePipe, OnDurable, RingBackend, Wiring};
 use millstream::testkit::random::{Pipe, Stream, Value};
 use serde::{Deserialize, Serialize};
 
 /// A serializable value.
-#[derive(Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(from = "Written", into = "Written")]
 pub(crate) struct Lasting(pub(crate) Value);
 
@@ -274,6 +274,15 @@ fn called(name: &str, tree: &Pipe) -> Stage {
         }
         Pipe::ShardBy { keys, most, k, ref body } => {
             let body = Body(stage(body));
+            if keys == 0 {
+                let sharded = id::<Edge>().shard_by_ref_within(
+                    Bound::forget(most),
+                    |value: &Lasting| value,
+                    k,
+                    |input| input.then(body),
+                );
+                return sharded.named(name).boxed_as();
+            }
             let key = move |value: &Lasting| value.key(keys);
             id::<Edge>().shard_by_within(Bound::forget(most), key, k, |input| input.then(body)).named(name).boxed_as()
         }

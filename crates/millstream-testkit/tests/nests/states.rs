@@ -8,7 +8,7 @@ use crate::prove;
 use crate::stages::{Digest, Edge, closure};
 use millstream_core::pipe::{
     ByKey, CloneStep, FlatScan, FlatScanFinish, FoldWindows, FoldedWindow, Id, JoinedBy, LeaveEmpty, LogStep,
-    NeverJoined, OneKey, Renumber, ScanBy, ShardBy, Stop, Then, TryScan, TryScanOrDeadLetter, TryScanOrPark,
+    NeverJoined, OneKey, OwnedKeys, Renumber, ScanBy, ShardBy, Stop, Then, TryScan, TryScanOrDeadLetter, TryScanOrPark,
     TryScanRetry,
 };
 use millstream_core::{
@@ -238,7 +238,7 @@ pub(crate) fn retried<P: Arrow<Out: Edge>>(
 pub(crate) fn keyed<P: Arrow<Out: Edge>, Q: Arrow<In = P::Out> + Quiet>(
     p: P,
     body: impl FnOnce(Id<P::Out>) -> Q,
-) -> Then<P, ShardBy<P::Out, u64, closure!(P::Out => u64), Q>> {
+) -> Then<P, ShardBy<P::Out, OwnedKeys<u64, closure!(P::Out => u64)>, Q>> {
     p.shard_by(keyer::<P::Out>(), 2, body)
 }
 

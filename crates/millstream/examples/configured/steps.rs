@@ -103,7 +103,7 @@ impl Step {
             }
             Step::EachStation(steps) => {
                 let body = stages(steps);
-                readings.shard_by(|reading: &Reading| reading.station.clone(), SHARDS, |p| p.then(body)).boxed_as()
+                readings.shard_by_ref(|reading: &Reading| &reading.station, SHARDS, |p| p.then(body)).boxed_as()
             }
             Step::Sum(left, right) => {
                 let (left, right) = (stages(left), stages(right));

@@ -29,8 +29,8 @@ fn words() -> impl Pipeline<String, u64> + Lasting {
     pipeline::<String>()
         .flat_map(|line: &String| line.split(' ').map(str::to_owned).collect::<Vec<_>>())
         .named("words")
-        .shard_by(
-            |word: &String| word.clone(),
+        .shard_by_ref(
+            |word: &String| word.as_str(),
             2,
             |p| {
                 p.scan(0_u64, |count, _: &String| {

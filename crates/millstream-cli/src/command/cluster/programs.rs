@@ -11,7 +11,7 @@ use crate::outcome::Outcome;
 use clap::ValueEnum;
 use millstream_cluster::{OnRings, Text};
 use millstream_core::text::Block;
-use millstream_core::{Arrow, ClockExt, Item, KeysExt, Plan, ToOwnedItem, Val, pipeline};
+use millstream_core::{Arrow, BorrowedKeysExt, ClockExt, Item, Plan, ToOwnedItem, Val, pipeline};
 use millstream_exec::{Durable, Lasting, RunsOn};
 
 /// How many keys' lanes count words.
@@ -32,8 +32,8 @@ fn words() -> impl Lasting<In = Val<Block>, Out = Val<Counted>> {
             words.map(|word| String::from_utf8_lossy(word).into_owned()).collect::<Vec<_>>()
         })
         .named("words")
-        .shard_by(
-            |word: &String| word.clone(),
+        .shard_by_ref(
+            |word: &String| word.as_str(),
             LANES,
             |p| {
                 p.scan(0_u64, |count, word: &String| {

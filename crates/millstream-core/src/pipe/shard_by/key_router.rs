@@ -1,8 +1,9 @@
 //! The router, which assigns key slots to numbers.
 
-use super::{Key, KeyRouter, Sets};
+use super::{KeyRouter, Sets};
 use crate::failure::fail;
 use crate::keys::{Bound, FreeSlots, KeyMove, KeySlot, KeySlots, LruEntry, PlaceTable, SharedState};
+use crate::keys::{FoundKey, Key};
 use std::hash::Hash;
 
 impl<K: Key> KeyRouter<K> {
@@ -22,7 +23,7 @@ impl<K: Key> KeyRouter<K> {
     ///
     /// Unwinds if there are too many keys.
     #[inline]
-    pub fn key_slot(&mut self, outer: Option<KeySlot>, key: Option<K>) -> Option<KeySlot> {
+    pub fn key_slot(&mut self, outer: Option<KeySlot>, key: Option<impl FoundKey<Key = K>>) -> Option<KeySlot> {
         let known = match (&key, &mut self.key_slots, outer) {
             (None, ..) | (_, Sets::Each(_), None | Some(KeySlot { fresh: true, .. })) => None,
             (Some(key), Sets::One(key_slots), _) => key_slots.known(key),
@@ -33,7 +34,7 @@ impl<K: Key> KeyRouter<K> {
 
     /// The key slot of a number whose key is new, or that has none, or whose outer key is new.
     #[cold]
-    fn new_slot(&mut self, outer: Option<KeySlot>, key: Option<K>) -> Option<KeySlot> {
+    fn new_slot(&mut self, outer: Option<KeySlot>, key: Option<impl FoundKey<Key = K>>) -> Option<KeySlot> {
         let KeySlot { lane, place, fresh } = outer.unwrap_or(KeySlot { lane: 0, place: 0, fresh: false });
         let key_slots = match &mut self.key_slots {
             Sets::One(key_slots) => key_slots,
@@ -117,7 +118,7 @@ fn known_in<K: Hash + Eq + Clone>(
     bound: Bound,
     sets: &mut [PlaceTable<KeySlots<K>>],
     outer: KeySlot,
-    key: &K,
+    key: &impl FoundKey<Key = K>,
 ) -> Option<KeySlot> {
     let (sets, place) = (&mut sets[usize::from(outer.lane)], outer.place as usize);
     // A look changes nothing where no key is forgotten.

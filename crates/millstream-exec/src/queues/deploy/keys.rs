@@ -7,14 +7,15 @@ use crate::queues::keyed::{Kept, KeySlotReceiver, dealt, gathered};
 use crate::queues::message::At;
 use crate::queues::{Queue, QueueShape, QueuesWiring};
 use millstream_core::keys::KeySlot;
-use millstream_core::pipe::{DeadLetter, FallibleStep, Key, KeyRouter, Parked, ShardBy, TryMapOrPark, TryScanOrPark};
+use millstream_core::pipe::{
+    DeadLetter, FallibleStep, Key, KeyFn, KeyRouter, Parked, ShardBy, TryMapOrPark, TryScanOrPark,
+};
 use millstream_core::{Arrow, Cause, Deploy, Item};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-impl<A: QueueShape, K: Key, F, P> Deploy<Queues> for ShardBy<A, K, F, P>
+impl<A: QueueShape, F: KeyFn<A>, P> Deploy<Queues> for ShardBy<A, F, P>
 where
-    F: for<'a> Fn(A::Ref<'a>) -> K + Send + Sync + 'static,
     P: Deploy<Queues> + Arrow<In = A, Out: QueueShape>,
 {
     fn deploy(&self, input: Owning<A>, wiring: &mut QueuesWiring) -> Owning<P::Out> {
@@ -27,11 +28,11 @@ where
             let inside = |key_slot| KeySlot { lane: 0, ..key_slot };
             let outer = outer.as_mut().and_then(|outer| {
                 outer.upto(at.number, |key_slot| {
-                    router.key_slot(Some(inside(key_slot)), None::<K>);
+                    router.key_slot(Some(inside(key_slot)), None::<F::Found<'_>>);
                 })
             });
             let outer = outer.map(|key_slot| KeySlot { fresh: false, ..inside(key_slot) });
-            let key_slot = router.key_slot(outer, value.map(|value| key(value)));
+            let key_slot = router.key_slot(outer, value.map(|value| key.find(value)));
             count.store(router.keys() as u64, Ordering::Relaxed);
             key_slot
         });

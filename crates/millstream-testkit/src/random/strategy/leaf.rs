@@ -57,7 +57,7 @@ pub(in crate::random) fn leaf(rng: &mut TestRng, place: Context) -> Pipe {
         27..=31 => Pipe::Stream(stream(rng, 12)),
         32 => Pipe::Park { keys: 1 + small, modulus: 1 + below(rng, 20) as i64, plus: small },
         33 => Pipe::Stream(stream(rng, 13)),
-        34 => Pipe::FoldBy { keys: 1 + small, start: small },
+        34 => Pipe::FoldBy { keys: small, start: small },
         35 | 36 => Pipe::Answer(answer(rng)),
         37 | 38 => Pipe::TeeTo,
         39 | 40 => Pipe::Maybe,
@@ -89,10 +89,10 @@ fn answer(rng: &mut TestRng) -> Answer {
         7 => Answer::Find(modulus),
         8 => Answer::Any(modulus),
         9 => Answer::All(modulus),
-        10 => Answer::CountBy(modulus),
+        10 => Answer::CountBy(modulus - 1),
         12 => Answer::TopN(below(rng, 5)),
         13 => Answer::TopNByKey(below(rng, 5), modulus),
-        _ => Answer::GroupBy(modulus),
+        _ => Answer::GroupBy(modulus - 1),
     }
 }
 

@@ -192,7 +192,7 @@ impl Editor<'_> {
         let stage = match below(self.rng, 10) {
             0 => Pipe::Shard(1 + below(self.rng, 3), leaf(self.rng, Context::Shard).into()),
             1 if place.keeps_states() => {
-                let (keys, k) = (1 + below(self.rng, 6) as i64, 1 + below(self.rng, 3));
+                let (keys, k) = (below(self.rng, 7) as i64, 1 + below(self.rng, 3));
                 let most = [1 + below(self.rng, 3), 100][below(self.rng, 2)];
                 Pipe::ShardBy { keys, most, k, body: leaf(self.rng, place.at_most(Context::Lane)).into() }
             }

@@ -73,8 +73,9 @@ impl Pipe {
             Pipe::Answer(answer) => Pipe::Answer(match answer {
                 Answer::Count | Answer::Sum | Answer::Any(_) | Answer::All(_) => Answer::Last,
                 Answer::TopN(_) => Answer::Max,
-                Answer::TopNByKey(_, modulus) | Answer::CountBy(modulus) => Answer::MaxByKey(modulus),
-                Answer::GroupBy(modulus) => Answer::MinByKey(modulus),
+                Answer::TopNByKey(_, modulus) => Answer::MaxByKey(modulus),
+                Answer::CountBy(modulus) => Answer::MaxByKey(modulus.max(1)),
+                Answer::GroupBy(modulus) => Answer::MinByKey(modulus.max(1)),
                 alone => alone,
             }),
             leaf => leaf,

@@ -1,5 +1,6 @@
 //! The named folds, by sorting and counting all values at once.
 
+use super::keys::key;
 use super::{digest, pair};
 use millstream_testkit::random::{Answer, Value};
 
@@ -16,9 +17,14 @@ pub(super) fn of(answer: Answer, values: &[&Value]) -> Option<Value> {
         sorted.sort_by_key(|value| rest(value, modulus)); // stable
         sorted
     };
-    let keyed = |modulus: i64, of: &dyn Fn(Vec<Value>) -> Value| {
-        let keys = (0..modulus).filter(|k| !own(modulus, *k).is_empty());
-        Some(Value::List(keys.map(|k| pair(Value::I(k), of(own(modulus, k)))).collect()))
+    let keyed = |keys: i64, of: &dyn Fn(Vec<Value>) -> Value| {
+        let mut known: Vec<Value> = values.iter().map(|value| key(value, keys)).collect();
+        known.sort_unstable();
+        known.dedup();
+        let own = |k: &Value| -> Vec<Value> {
+            values.iter().filter(|value| key(value, keys) == *k).map(|value| (*value).clone()).collect()
+        };
+        Some(Value::List(known.iter().map(|k| pair(k.clone(), of(own(k)))).collect()))
     };
     let mut sorted: Vec<&Value> = values.to_vec();
     sorted.sort();

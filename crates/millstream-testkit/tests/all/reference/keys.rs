@@ -3,13 +3,14 @@
 use super::{Slot, digest, edge, pair};
 use millstream_testkit::random::{Pipe, Value};
 
-fn key(value: &Value, keys: i64) -> i64 {
-    digest(value).rem_euclid(keys)
+/// The key of a value: the value itself, if `keys` is 0.
+pub(super) fn key(value: &Value, keys: i64) -> Value {
+    if keys == 0 { value.clone() } else { Value::I(digest(value).rem_euclid(keys)) }
 }
 
 /// The body of each number's key, on that key's slots since the key became known.
 pub(super) fn by_key(keys: i64, most: usize, body: &Pipe, input: &[Slot]) -> Vec<Slot> {
-    let keys: Vec<Option<i64>> = input.iter().map(|slot| slot.as_ref().map(|value| key(value, keys))).collect();
+    let keys: Vec<Option<Value>> = input.iter().map(|slot| slot.as_ref().map(|value| key(value, keys))).collect();
     let mut output = vec![None; input.len()];
     for first in (0..input.len()).filter(|n| keys[*n].is_some() && begins(&keys, *n, most)) {
         let own = |n: usize| {
@@ -24,9 +25,9 @@ pub(super) fn by_key(keys: i64, most: usize, body: &Pipe, input: &[Slot]) -> Vec
 }
 
 /// Whether the key of number `n` is not known there: it never occurred, or at least `most` other keys occurred since.
-fn begins(keys: &[Option<i64>], n: usize, most: usize) -> bool {
+fn begins(keys: &[Option<Value>], n: usize, most: usize) -> bool {
     let Some(before) = (0..n).rev().find(|before| keys[*before] == keys[n]) else { return true };
-    let mut others: Vec<i64> = keys[before + 1..n].iter().flatten().copied().collect();
+    let mut others: Vec<&Value> = keys[before + 1..n].iter().flatten().collect();
     others.sort_unstable();
     others.dedup();
     others.len() >= most
@@ -34,9 +35,12 @@ fn begins(keys: &[Option<i64>], n: usize, most: usize) -> bool {
 
 /// Every key's answer.
 pub(super) fn folded(keys: i64, start: i64, seen: &[Slot]) -> Value {
-    let of = |k: i64| -> Vec<i64> { seen.iter().flatten().filter(|v| key(v, keys) == k).map(digest).collect() };
-    let answer = |k| pair(Value::I(k), Value::I(of(k).iter().fold(start, |state, d| state.wrapping_mul(17) ^ d)));
-    Value::List((0..keys).filter(|k| !of(*k).is_empty()).map(answer).collect())
+    let mut known: Vec<Value> = seen.iter().flatten().map(|value| key(value, keys)).collect();
+    known.sort_unstable();
+    known.dedup();
+    let own = |k: &Value| seen.iter().flatten().filter(|value| key(value, keys) == *k).map(digest).collect::<Vec<_>>();
+    let answer = |k: &Value| Value::I(own(k).iter().fold(start, |state, d| state.wrapping_mul(17) ^ d));
+    Value::List(known.iter().map(|k| pair(k.clone(), answer(k))).collect())
 }
 
 /// The first value that failed, among those with the last number's key.

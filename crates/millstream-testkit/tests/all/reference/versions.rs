@@ -4,6 +4,7 @@
 //! it had got nothing before. A state is therefore the list of the values that its stage has got, by the name of the
 //! stage and the keys around it, and is not handed over.
 
+use super::keys::key;
 use super::{Slot, at, digest, edge, either, halves, in_lanes_of, joined, pair, windows};
 use millstream_testkit::random::{Pipe, Statement, Stream, Value};
 use std::collections::{BTreeMap, BTreeSet};
@@ -46,7 +47,7 @@ impl Part {
 }
 
 /// The keys around a stage, each with the name of the combinator that has the keys.
-type Keys = Vec<(u32, i64)>;
+type Keys = Vec<(u32, Value)>;
 
 #[derive(Clone)]
 struct Place {
@@ -74,7 +75,7 @@ struct State {
     /// The value with which the loop goes on.
     looped: Value,
     /// The known keys, the most recent one last.
-    known: Vec<i64>,
+    known: Vec<Value>,
 }
 
 #[derive(Default)]
@@ -232,13 +233,13 @@ impl States {
     fn by_key(&mut self, (name, stage): (u32, &Pipe), input: &Part, place: &Place) -> Vec<Slot> {
         let Pipe::ShardBy { keys, most, body, .. } = stage else { unreachable!("{stage} has keys") };
         // The numbers of one key, from where it is not known.
-        let mut lives: Vec<(i64, bool, Vec<usize>)> = Vec::new();
+        let mut lives: Vec<(Value, bool, Vec<usize>)> = Vec::new();
         let known = &mut self.of(place, name, stage, input.first).known;
         for (n, slot) in input.slots.iter().enumerate() {
-            let Some(key) = slot.as_ref().map(|value| digest(value).rem_euclid(*keys)) else { continue };
+            let Some(key) = slot.as_ref().map(|value| key(value, *keys)) else { continue };
             let is_known = known.contains(&key);
             known.retain(|other| *other != key);
-            known.push(key);
+            known.push(key.clone());
             if known.len() > *most {
                 known.remove(0);
             }

@@ -1,0 +1,83 @@
+//! The key of a value, owned or borrowed from it.
+
+use crate::Shape;
+use crate::keys::{FoundKey, Key, MadeKey};
+use std::hash::Hash;
+use std::marker::PhantomData;
+
+/// Which key a value has. A combinator with keys has one of these: no deployment knows whether keys are borrowed.
+pub trait KeyFn<A: Shape>: Send + Sync + 'static {
+    /// The key, as it is kept.
+    type Key: Key;
+    /// The key, as it is found in a value.
+    type Found<'a>: FoundKey<Key = Self::Key>;
+    /// The key of a value.
+    fn find<'a>(&self, value: A::Ref<'a>) -> Self::Found<'a>;
+}
+
+/// A function that makes a key of every value.
+pub struct OwnedKeys<K, L> {
+    key: L,
+    of: PhantomData<fn() -> K>,
+}
+super::debug!(OwnedKeys<K, L>);
+
+impl<K, L> OwnedKeys<K, L> {
+    pub(crate) fn new(key: L) -> Self {
+        OwnedKeys { key, of: PhantomData }
+    }
+}
+
+impl<A: Shape, K: Key, L> KeyFn<A> for OwnedKeys<K, L>
+where
+    L: for<'a> Fn(A::Ref<'a>) -> K + Send + Sync + 'static,
+{
+    type Key = K;
+    type Found<'a> = MadeKey<K>;
+
+    #[inline]
+    fn find<'a>(&self, value: A::Ref<'a>) -> Self::Found<'a> {
+        MadeKey((self.key)(value))
+    }
+}
+
+/// A function that borrows a key from every value.
+pub struct BorrowedKeys<Q: ?Sized, L> {
+    key: L,
+    of: PhantomData<fn() -> Q>,
+}
+
+impl<Q: ?Sized, L> std::fmt::Debug for BorrowedKeys<Q, L> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("BorrowedKeys")
+    }
+}
+
+impl<Q: ?Sized, L> BorrowedKeys<Q, L> {
+    pub(crate) fn new(key: L) -> Self {
+        BorrowedKeys { key, of: PhantomData }
+    }
+}
+
+impl<A: Shape, Q, L> KeyFn<A> for BorrowedKeys<Q, L>
+where
+    Q: ?Sized + Hash + Eq + ToOwned<Owned: Key> + 'static,
+    L: for<'a> Borrows<'a, A::Ref<'a>, Q> + Send + Sync + 'static,
+{
+    type Key = Q::Owned;
+    type Found<'a> = &'a Q;
+
+    #[inline]
+    fn find<'a>(&self, value: A::Ref<'a>) -> Self::Found<'a> {
+        (self.key)(value)
+    }
+}
+
+/// A function from a value to a part of it. Every function that qualifies implements it.
+#[diagnostic::on_unimplemented(
+    message = "this function borrows no key from the value",
+    note = "the key is a reference to a part of the value, as in `|(name, _)| name.as_str()`",
+    note = "for a key that is made of the value, use the method without `_ref`"
+)]
+pub trait Borrows<'a, A, Q: ?Sized + 'a>: Fn(A) -> &'a Q {}
+impl<'a, A, Q: ?Sized + 'a, L: Fn(A) -> &'a Q> Borrows<'a, A, Q> for L {}
