@@ -68,9 +68,15 @@
 //!   nothing if there is none.
 //! - [`max_by_key`](crate::FoldExt::max_by_key): Yields the value with the greatest key, and of equal ones the last;
 //!   nothing if there is none.
+//! - [`min_by`](crate::FoldExt::min_by): Yields the least value in an order of your own, and of equal ones the first;
+//!   nothing if there is none.
+//! - [`max_by`](crate::FoldExt::max_by): Yields the greatest value in an order of your own, and of equal ones the last;
+//!   nothing if there is none.
 //! - [`top_n`](crate::FoldExt::top_n): Yields a `Vec` of the `n` greatest values, the greatest first; of equal ones the
 //!   first that came.
 //! - [`top_n_by_key`](crate::FoldExt::top_n_by_key): Yields a `Vec` of the `n` values with the greatest keys, the
+//!   greatest first; of equal ones the first that came.
+//! - [`top_n_by`](crate::FoldExt::top_n_by): Yields a `Vec` of the `n` greatest values in an order of your own, the
 //!   greatest first; of equal ones the first that came.
 //! - [`find`](crate::FoldExt::find): Yields the first value for which `wanted` returns true; nothing if there is none.
 //! - [`any`](crate::FoldExt::any): Yields whether `is_so` returns true for some value; false if there are no values.

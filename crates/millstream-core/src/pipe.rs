@@ -72,8 +72,8 @@ mod windows_by;
 
 pub use crate::keys::Key;
 pub use answer::{
-    Answer, AnswerBy, AnswerKernel, Count, EVERY, Extreme, ExtremeByKey, Find, GREATEST, Group, LEAST, Last,
-    Quantifier, SOME, Sum, Top, TopN, TopNByKey,
+    Answer, AnswerBy, AnswerKernel, Count, EVERY, Extreme, ExtremeBy, ExtremeByKey, Find, GREATEST, Group, LEAST, Last,
+    Quantifier, SOME, Sum, Top, TopN, TopNBy, TopNByKey,
 };
 pub use any_edge::ToAnyEdge;
 pub use both::Both;

@@ -5,7 +5,7 @@ use std::hash::Hash;
 /// Stages that keep a state for every key, where the key is a part of the value. For every [`Arrow`].
 ///
 /// Each is the stage of [`KeysExt`](crate::KeysExt) without `_ref`, with a `key` that returns a reference: a `&str`
-/// of a `String`, a `&[u8]` of a [`Piece`](crate::Piece), a field. The key is copied where it is the first of its
+/// of a `String`, a `&[u8]` of a [`Piece`](crate::text::Piece), a field. The key is copied where it is the first of its
 /// kind, and only looked up from then on. So a count of words allocates once for each different word, not for each
 /// word.
 ///

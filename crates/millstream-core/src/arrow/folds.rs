@@ -1,6 +1,9 @@
-use crate::pipe::{Answer, Count, EVERY, Extreme, ExtremeByKey, Find, GREATEST, LEAST, Last, Quantifier, SOME, ScanBy};
-use crate::pipe::{Sum, Then, TopN, TopNByKey};
+use crate::pipe::{
+    Answer, Count, EVERY, Extreme, ExtremeBy, ExtremeByKey, Find, GREATEST, LEAST, Last, Quantifier, SOME, ScanBy, Sum,
+    Then, TopN, TopNBy, TopNByKey,
+};
 use crate::{Arrow, Item, Shape, ToOwnedItem};
+use std::cmp::Ordering;
 
 /// The pipeline that one of the folds of [`FoldExt`] returns.
 pub type Answered<P, K> = Then<P, ScanBy<Answer<K>>>;
@@ -82,13 +85,12 @@ pub trait FoldExt: Arrow {
     ///
     /// Clones a value if none before it is greater.
     ///
-    /// Floating point numbers have no [`Ord`], since NaN has no place in an order. For those, write a
-    /// [`fold`](Arrow::fold):
+    /// Floating point numbers have no [`Ord`], since NaN has no place in an order; for those, see
+    /// [`max_by`](FoldExt::max_by).
     ///
     /// ```
     /// use millstream::prelude::*;
-    /// let max = pipeline::<f64>().fold(f64::NEG_INFINITY, |max, x| *max = max.max(*x), |max| max);
-    /// assert_eq!(max.model([0.5, 2.5, 1.0]), [2.5]);
+    /// assert_eq!(pipeline::<i64>().max().model([2, -3, 1]), [2]);
     /// ```
     #[doc(alias = "maximum")]
     fn max(self) -> Answered<Self, Extreme<Self::Out, GREATEST>>
@@ -107,7 +109,6 @@ pub trait FoldExt: Arrow {
     ///     ["to"]
     /// );
     /// ```
-    #[doc(alias = "min_by")]
     fn min_by_key<K, F>(self, key: F) -> Answered<Self, ExtremeByKey<Self::Out, K, F, LEAST>>
     where
         Self::Out: ToOwnedItem<Owned: Clone>,
@@ -124,7 +125,6 @@ pub trait FoldExt: Arrow {
     /// let longest = pipeline::<&str>().max_by_key(|word| word.len());
     /// assert_eq!(longest.model(["to", "be", "not", "nor"]), ["nor"]);
     /// ```
-    #[doc(alias = "max_by")]
     fn max_by_key<K, F>(self, key: F) -> Answered<Self, ExtremeByKey<Self::Out, K, F, GREATEST>>
     where
         Self::Out: ToOwnedItem<Owned: Clone>,
@@ -132,6 +132,46 @@ pub trait FoldExt: Arrow {
         F: for<'a> Fn(<Self::Out as Shape>::Ref<'a>) -> K + Send + Sync + 'static,
     {
         answered(self, ExtremeByKey::new(key))
+    }
+
+    /// Yields the least value in an order of your own, and of equal ones the first; nothing if there is none.
+    ///
+    /// `compare` is called with the least value so far and the next one, and must be a total order. The edge has one
+    /// value a slot; [`map`](Arrow::map) a pair to a tuple first.
+    ///
+    /// ```
+    /// use millstream::prelude::*;
+    /// assert_eq!(pipeline::<f64>().min_by(f64::total_cmp).model([0.5, -2.5, 1.0]), [-2.5]);
+    /// ```
+    fn min_by<T, F>(self, compare: F) -> Answered<Self, ExtremeBy<Self::Out, F, LEAST>>
+    where
+        Self::Out: ToOwnedItem<Owned = T> + for<'a> Shape<Ref<'a> = &'a T>,
+        T: Item + Clone,
+        F: Fn(&T, &T) -> Ordering + Send + Sync + 'static,
+    {
+        answered(self, ExtremeBy::new(compare))
+    }
+
+    /// Yields the greatest value in an order of your own, and of equal ones the last; nothing if there is none.
+    ///
+    /// Otherwise as [`min_by`](FoldExt::min_by).
+    ///
+    /// ```
+    /// use millstream::prelude::*;
+    /// assert_eq!(pipeline::<f64>().max_by(f64::total_cmp).model([0.5, 2.5, 1.0]), [2.5]);
+    /// // The dearest, and of equal ones that whose name comes first.
+    /// let dearest = pipeline::<(String, u64)>()
+    ///     .max_by(|(a, cost), (b, other)| cost.cmp(other).then(b.cmp(a)));
+    /// let costs = [("tea", 3), ("cup", 5), ("bun", 5)].map(|(name, cost)| (name.to_owned(), cost));
+    /// assert_eq!(dearest.model(costs)[0].0, "bun");
+    /// ```
+    fn max_by<T, F>(self, compare: F) -> Answered<Self, ExtremeBy<Self::Out, F, GREATEST>>
+    where
+        Self::Out: ToOwnedItem<Owned = T> + for<'a> Shape<Ref<'a> = &'a T>,
+        T: Item + Clone,
+        F: Fn(&T, &T) -> Ordering + Send + Sync + 'static,
+    {
+        answered(self, ExtremeBy::new(compare))
     }
 
     /// Yields a `Vec` of the `n` greatest values, the greatest first; of equal ones the first that came.
@@ -167,6 +207,26 @@ pub trait FoldExt: Arrow {
         F: for<'a> Fn(<Self::Out as Shape>::Ref<'a>) -> K + Send + Sync + 'static,
     {
         answered(self, TopNByKey::new(n, key))
+    }
+
+    /// Yields a `Vec` of the `n` greatest values in an order of your own, the greatest first; of equal ones the first
+    /// that came.
+    ///
+    /// As [`top_n`](FoldExt::top_n), with `compare` as of [`min_by`](FoldExt::min_by).
+    ///
+    /// ```
+    /// use millstream::prelude::*;
+    /// let greatest = pipeline::<f64>().top_n_by(2, f64::total_cmp);
+    /// assert_eq!(greatest.model([0.5, 2.5, 1.0]), [[2.5, 1.0]]);
+    /// ```
+    #[doc(alias = "k_largest_by")]
+    fn top_n_by<T, F>(self, n: usize, compare: F) -> Answered<Self, TopNBy<Self::Out, F>>
+    where
+        Self::Out: ToOwnedItem<Owned = T> + for<'a> Shape<Ref<'a> = &'a T>,
+        T: Item + Clone,
+        F: Fn(&T, &T) -> Ordering + Send + Sync + 'static,
+    {
+        answered(self, TopNBy::new(n, compare))
     }
 
     /// Yields the first value for which `wanted` returns true; nothing if there is none.

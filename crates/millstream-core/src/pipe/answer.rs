@@ -13,13 +13,13 @@ mod sum;
 mod top;
 
 pub use count::Count;
-pub use extreme::{Extreme, ExtremeByKey, GREATEST, LEAST};
+pub use extreme::{Extreme, ExtremeBy, ExtremeByKey, GREATEST, LEAST};
 pub use find::Find;
 pub use group::Group;
 pub use last::Last;
 pub use quantifier::{EVERY, Quantifier, SOME};
 pub use sum::Sum;
-pub use top::{Top, TopN, TopNByKey};
+pub use top::{Top, TopN, TopNBy, TopNByKey};
 
 use super::scan_kernel::ScanKernel;
 use crate::keys::FoundKey;

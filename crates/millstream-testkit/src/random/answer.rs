@@ -27,10 +27,16 @@ pub enum Answer {
     MinByKey(i64),
     /// The value whose digest has the greatest rest by the modulus; the last of several.
     MaxByKey(i64),
+    /// As [`MinByKey`](Answer::MinByKey), by an order.
+    MinBy(i64),
+    /// As [`MaxByKey`](Answer::MaxByKey), by an order.
+    MaxBy(i64),
     /// This many of the greatest values: a list.
     TopN(usize),
     /// This many of the values with the greatest rests of their digests by the modulus: a list.
     TopNByKey(usize, i64),
+    /// As [`TopNByKey`](Answer::TopNByKey), by an order.
+    TopNBy(usize, i64),
     /// The first value whose digest the modulus divides.
     Find(i64),
     /// Whether the modulus divides some value's digest: 1 or 0.
@@ -47,6 +53,7 @@ pub(crate) fn answer<A: RandomShape>(of: Answer, input: Kind) -> Chain {
     let divides = |modulus| move |slot: A::Ref<'_>| of_slot::<A, _>(slot, |value| !kept(value, modulus));
     let key = |modulus| move |slot: A::Ref<'_>| of_slot::<A, _>(slot, |value| keyed(value, modulus));
     let values = || id::<A>().map(|slot| A::value(slot));
+    let by_rest = |modulus| move |a: &Value, b: &Value| keyed(a, modulus).cmp(&keyed(b, modulus));
     let truth = |is_so: &bool| Value::I(i64::from(*is_so));
     let number = |count: &u64| Value::I(*count as i64);
     let chain = Chain::empty(input);
@@ -61,9 +68,15 @@ pub(crate) fn answer<A: RandomShape>(of: Answer, input: Kind) -> Chain {
         Answer::Max => chain.then(Boxed::new(values().max())),
         Answer::MinByKey(modulus) => chain.then(Boxed::new(values().min_by_key(move |value| keyed(value, modulus)))),
         Answer::MaxByKey(modulus) => chain.then(Boxed::new(values().max_by_key(move |value| keyed(value, modulus)))),
+        Answer::MinBy(modulus) => chain.then(Boxed::new(values().min_by(by_rest(modulus)))),
+        Answer::MaxBy(modulus) => chain.then(Boxed::new(values().max_by(by_rest(modulus)))),
         Answer::TopN(n) => chain.then(Boxed::new(values().top_n(n).map(|top| Value::List(top.clone())))),
         Answer::TopNByKey(n, modulus) => {
             let top = values().top_n_by_key(n, move |value| keyed(value, modulus));
+            chain.then(Boxed::new(top.map(|top| Value::List(top.clone()))))
+        }
+        Answer::TopNBy(n, modulus) => {
+            let top = values().top_n_by(n, by_rest(modulus));
             chain.then(Boxed::new(top.map(|top| Value::List(top.clone()))))
         }
         Answer::Find(modulus) => chain.then(Boxed::new(values().find(move |value| !kept(value, modulus)))),
@@ -98,8 +111,11 @@ impl fmt::Display for Answer {
             Answer::Max => write!(f, "max"),
             Answer::MinByKey(modulus) => write!(f, "min_by_key({modulus})"),
             Answer::MaxByKey(modulus) => write!(f, "max_by_key({modulus})"),
+            Answer::MinBy(modulus) => write!(f, "min_by({modulus})"),
+            Answer::MaxBy(modulus) => write!(f, "max_by({modulus})"),
             Answer::TopN(n) => write!(f, "top_n({n})"),
             Answer::TopNByKey(n, modulus) => write!(f, "top_n_by_key({n}, {modulus})"),
+            Answer::TopNBy(n, modulus) => write!(f, "top_n_by({n}, {modulus})"),
             Answer::Find(modulus) => write!(f, "find({modulus})"),
             Answer::Any(modulus) => write!(f, "any({modulus})"),
             Answer::All(modulus) => write!(f, "all({modulus})"),

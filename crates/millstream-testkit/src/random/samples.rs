@@ -48,6 +48,8 @@ pub fn every_stage() -> Vec<Pipe> {
         Pipe::Answer(Answer::MaxByKey(3)),
         Pipe::Answer(Answer::GroupBy(3)),
         Pipe::Answer(Answer::CountBy(0)),
+        Pipe::Answer(Answer::MinBy(3)),
+        Pipe::Answer(Answer::TopNBy(3, 4)),
         Pipe::Answer(Answer::GroupBy(0)),
         Pipe::FanoutAll(vec![*map(), Pipe::Cloned, *map()]),
         Pipe::Fold { start: 1 },

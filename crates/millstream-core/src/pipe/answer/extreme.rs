@@ -20,6 +20,13 @@ pub struct ExtremeByKey<A, K, F, const MAX: bool> {
     shape: PhantomData<fn() -> (A, K)>,
 }
 
+/// As [`Extreme`], in an order of its own.
+pub struct ExtremeBy<A, F, const MAX: bool> {
+    /// How one value compares to another.
+    pub compare: F,
+    shape: PhantomData<fn() -> A>,
+}
+
 impl<A, const MAX: bool> std::fmt::Debug for Extreme<A, MAX> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Extreme")
@@ -32,6 +39,12 @@ impl<A, K, F, const MAX: bool> std::fmt::Debug for ExtremeByKey<A, K, F, MAX> {
     }
 }
 
+impl<A, F, const MAX: bool> std::fmt::Debug for ExtremeBy<A, F, MAX> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("ExtremeBy")
+    }
+}
+
 impl<A, const MAX: bool> Extreme<A, MAX> {
     pub(crate) fn new() -> Self {
         Extreme { shape: PhantomData }
@@ -41,6 +54,12 @@ impl<A, const MAX: bool> Extreme<A, MAX> {
 impl<A, K, F, const MAX: bool> ExtremeByKey<A, K, F, MAX> {
     pub(crate) fn new(key: F) -> Self {
         ExtremeByKey { key, shape: PhantomData }
+    }
+}
+
+impl<A, F, const MAX: bool> ExtremeBy<A, F, MAX> {
+    pub(crate) fn new(compare: F) -> Self {
+        ExtremeBy { compare, shape: PhantomData }
     }
 }
 
@@ -109,5 +128,38 @@ where
         let (values, key) = (values.into_iter(), |value: &A::Ref<'_>| (self.key)(*value));
         let best = if MAX { values.max_by_key(key) } else { values.min_by_key(key) };
         best.map(A::to_owned_item)
+    }
+}
+
+impl<A, T, F, const MAX: bool> AnswerKernel for ExtremeBy<A, F, MAX>
+where
+    A: ToOwnedItem<Owned = T> + for<'a> Shape<Ref<'a> = &'a T>,
+    T: Item + Clone,
+    F: Fn(&T, &T) -> Ordering + Send + Sync + 'static,
+{
+    type In = A;
+    type Out = T;
+    type State = Option<T>;
+    const NAME: &'static str = if MAX { "max_by" } else { "min_by" };
+
+    fn start(&self) -> Option<T> {
+        None
+    }
+
+    #[inline]
+    fn add(&self, best: &mut Option<T>, value: &T) {
+        if best.as_ref().is_none_or(|best| replaces::<MAX>((self.compare)(best, value))) {
+            *best = Some(value.clone());
+        }
+    }
+
+    fn answer(&self, best: Option<T>) -> Option<T> {
+        best
+    }
+
+    fn model(&self, values: Vec<&T>) -> Option<T> {
+        let (values, compare) = (values.into_iter(), |a: &&T, b: &&T| (self.compare)(a, b));
+        let best = if MAX { values.max_by(compare) } else { values.min_by(compare) };
+        best.cloned()
     }
 }

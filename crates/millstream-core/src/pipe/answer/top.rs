@@ -70,7 +70,8 @@ impl<T> Top<T> {
         self.values
     }
 
-    fn push_by(&mut self, value: T, compare: impl Fn(&T, &T) -> Ordering) {
+    /// As [`push`](Top::push), in an order of your own. All values must be put in by the same one.
+    pub fn push_by(&mut self, value: T, compare: impl Fn(&T, &T) -> Ordering) {
         if let Some(place) = self.place(|held| compare(held, &value)) {
             self.put(place, value);
         }
@@ -106,6 +107,20 @@ pub struct TopNByKey<A, K, F> {
     shape: PhantomData<fn() -> (A, K)>,
 }
 crate::pipe::debug!(TopNByKey<A, K, F>);
+
+/// The `n` greatest values, in an order of its own.
+pub struct TopNBy<A, F> {
+    n: usize,
+    compare: F,
+    shape: PhantomData<fn() -> A>,
+}
+crate::pipe::debug!(TopNBy<A, F>);
+
+impl<A, F> TopNBy<A, F> {
+    pub(crate) fn new(n: usize, compare: F) -> Self {
+        TopNBy { n, compare, shape: PhantomData }
+    }
+}
 
 impl<A> TopN<A> {
     pub(crate) fn new(n: usize) -> Self {
@@ -181,5 +196,37 @@ where
         let mut values: Vec<(K, A::Ref<'_>)> = values.into_iter().map(|value| ((self.key)(value), value)).collect();
         values.sort_by(|(a, _), (b, _)| b.cmp(a)); // stable
         Some(values.into_iter().take(self.n).map(|(_, value)| A::to_owned_item(value)).collect())
+    }
+}
+
+impl<A, T, F> AnswerKernel for TopNBy<A, F>
+where
+    A: ToOwnedItem<Owned = T> + for<'a> Shape<Ref<'a> = &'a T>,
+    T: Item + Clone,
+    F: Fn(&T, &T) -> Ordering + Send + Sync + 'static,
+{
+    type In = A;
+    type Out = Vec<T>;
+    type State = Top<T>;
+    const NAME: &'static str = "top_n_by";
+
+    fn start(&self) -> Top<T> {
+        Top::new(self.n)
+    }
+
+    #[inline]
+    fn add(&self, top: &mut Top<T>, value: &T) {
+        if let Some(place) = top.place(|held| (self.compare)(held, value)) {
+            top.put(place, value.clone());
+        }
+    }
+
+    fn answer(&self, top: Top<T>) -> Option<Vec<T>> {
+        Some(top.into_vec())
+    }
+
+    fn model(&self, mut values: Vec<&T>) -> Option<Vec<T>> {
+        values.sort_by(|a, b| (self.compare)(b, a)); // stable
+        Some(values.into_iter().take(self.n).cloned().collect())
     }
 }

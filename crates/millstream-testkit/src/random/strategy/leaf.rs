@@ -78,7 +78,7 @@ fn last_of_row(rng: &mut TestRng, place: Context) -> LastOfRow {
 
 fn answer(rng: &mut TestRng) -> Answer {
     let modulus = 1 + below(rng, 12) as i64;
-    match below(rng, 14) {
+    match below(rng, 18) {
         0 => Answer::Count,
         1 => Answer::Sum,
         2 => Answer::Last,
@@ -92,6 +92,9 @@ fn answer(rng: &mut TestRng) -> Answer {
         10 => Answer::CountBy(modulus - 1),
         12 => Answer::TopN(below(rng, 5)),
         13 => Answer::TopNByKey(below(rng, 5), modulus),
+        14 => Answer::MinBy(modulus),
+        15 => Answer::MaxBy(modulus),
+        16 => Answer::TopNBy(below(rng, 5), modulus),
         _ => Answer::GroupBy(modulus - 1),
     }
 }

@@ -73,7 +73,7 @@ impl Pipe {
             Pipe::Answer(answer) => Pipe::Answer(match answer {
                 Answer::Count | Answer::Sum | Answer::Any(_) | Answer::All(_) => Answer::Last,
                 Answer::TopN(_) => Answer::Max,
-                Answer::TopNByKey(_, modulus) => Answer::MaxByKey(modulus),
+                Answer::TopNByKey(_, modulus) | Answer::TopNBy(_, modulus) => Answer::MaxByKey(modulus),
                 Answer::CountBy(modulus) => Answer::MaxByKey(modulus.max(1)),
                 Answer::GroupBy(modulus) => Answer::MinByKey(modulus.max(1)),
                 alone => alone,

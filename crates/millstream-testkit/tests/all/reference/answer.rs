@@ -37,10 +37,10 @@ pub(super) fn of(answer: Answer, values: &[&Value]) -> Option<Value> {
         Answer::Last => values.last().copied().cloned(),
         Answer::Min => sorted.first().copied().cloned(),
         Answer::Max => sorted.last().copied().cloned(),
-        Answer::MinByKey(modulus) => by_rest(modulus).first().copied().cloned(),
-        Answer::MaxByKey(modulus) => by_rest(modulus).last().copied().cloned(),
+        Answer::MinByKey(modulus) | Answer::MinBy(modulus) => by_rest(modulus).first().copied().cloned(),
+        Answer::MaxByKey(modulus) | Answer::MaxBy(modulus) => by_rest(modulus).last().copied().cloned(),
         Answer::TopN(n) => Some(Value::List(sorted.into_iter().rev().take(n).cloned().collect())),
-        Answer::TopNByKey(n, modulus) => {
+        Answer::TopNByKey(n, modulus) | Answer::TopNBy(n, modulus) => {
             let greatest_first = (0..modulus).rev().flat_map(|k| own(modulus, k));
             Some(Value::List(greatest_first.take(n).collect()))
         }
