@@ -90,7 +90,6 @@ pub(crate) fn millstream_with(progress: &Progress, features: &str) -> Result<Pat
     let program = own.with_file_name("millstream").with_extension(std::env::consts::EXE_EXTENSION);
     let mut cargo = cargo();
     cargo.args(["build", "--quiet", "--release", "--package", "millstream-cli", "--features", features]);
-    cargo.env_remove("CARGO_MANIFEST_DIR");
     if let Some(target) = own.parent().and_then(Path::parent) {
         cargo.arg("--target-dir").arg(target).current_dir(env!("CARGO_MANIFEST_DIR"));
     }
@@ -108,7 +107,6 @@ pub(crate) fn example(progress: &Progress, name: &str) -> Result<PathBuf, Failur
     let program = own.with_file_name("examples").join(name).with_extension(std::env::consts::EXE_EXTENSION);
     let mut cargo = cargo();
     cargo.args(["build", "--quiet", "--release", "--package", "millstream", "--example", name]);
-    cargo.env_remove("CARGO_MANIFEST_DIR");
     if let Some(target) = own.parent().and_then(Path::parent) {
         cargo.arg("--target-dir").arg(target).current_dir(env!("CARGO_MANIFEST_DIR"));
     }
@@ -124,8 +122,21 @@ fn peers_dir() -> Result<PathBuf, Failure> {
     Ok(beside.map_or_else(|| PathBuf::from("target"), |dir| dir.join("peers")))
 }
 
-fn cargo() -> Command {
-    Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+/// What the names of the variables begin with that cargo sets for the program it runs. They are about this program. A
+/// build that they reach is another one to some build scripts: what depends on those is built again, here and then by
+/// the next build without them.
+const ABOUT_THIS_PROGRAM: [&str; 5] =
+    ["CARGO_PKG_", "CARGO_MANIFEST_", "CARGO_BIN_", "CARGO_CRATE_NAME", "CARGO_PRIMARY_PACKAGE"];
+
+/// Cargo, without the variables about this program.
+pub(crate) fn cargo() -> Command {
+    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    for (name, _) in std::env::vars_os() {
+        if ABOUT_THIS_PROGRAM.iter().any(|prefix| name.to_string_lossy().starts_with(prefix)) {
+            cargo.env_remove(name);
+        }
+    }
+    cargo
 }
 
 fn succeed(command: &mut Command) -> Result<(), Failure> {

@@ -180,7 +180,7 @@ impl fmt::Display for TooManyKeys {
             Room::Bound => write!(
                 f,
                 "allow more keys with `Bound::refuse(n)`, or evict the least recently seen ones with \
-                 `Bound::forget(n)`, in `shard_by_within(bound, ..)`"
+                 `Bound::forget(n)`, in the stage's method `.._within(bound, ..)`, as in `shard_by_within(bound, ..)`"
             ),
             Room::Number => {
                 write!(f, "allow more keys with the stage's method `.._within(n, ..)`, as in `fold_by_within(n, ..)`")

@@ -99,7 +99,7 @@ pub use flatten::Flatten;
 pub use fold::Fold;
 pub use fold_by::FoldBy;
 pub use fold_windows::{
-    ByKey, FoldWindows, FoldedWindow, JoinStates, JoinedBy, NeverJoined, OneKey, OpenFolds, Timing, WindowKey,
+    FoldWindows, FoldedWindow, JoinStates, JoinedBy, NeverJoined, OneKey, OpenFolds, Timing, WindowKey,
 };
 pub use format::{FilterMapText, Format, FormatAll, FormatKernel, FormatSome, MapText};
 pub use id::{Id, id, pipeline};

@@ -235,7 +235,7 @@ pub(crate) fn in_batches<T: Item>(
                 break;
             }
         }
-        // Nor is the rest of the input, which is dropped here, too.
+        // So is the rest of the input. A panic of its drop is one of this thread, not a failure of the run.
         let _ = catch_unwind(AssertUnwindSafe(|| drop(inputs)));
     };
     std::thread::spawn(feed)

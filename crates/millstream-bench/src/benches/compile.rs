@@ -8,6 +8,7 @@
 use crate::failure::Failure;
 use crate::figure::{Figure, Ratio, Results, Unit};
 use crate::memory::peak_of_tree;
+use crate::peers;
 use crate::setting::{Effort, Setting};
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -57,8 +58,7 @@ pub(crate) fn run(setting: &Setting) -> Result<Results, Failure> {
 
 /// Compiles the program. Another `cfg` makes cargo build it again.
 fn build(cfg: &str) -> Result<Built, Failure> {
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let mut command = Command::new(cargo);
+    let mut command = peers::cargo();
     command.args(["rustc", "--quiet", "--release", "-p", "millstream", "--example", "thirty_stages"]);
     command.args(["--message-format", "json", "--", "--cfg", cfg]);
     command.current_dir(Path::new(env!("CARGO_MANIFEST_DIR"))).stdout(Stdio::piped());

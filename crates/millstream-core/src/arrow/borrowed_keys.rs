@@ -1,3 +1,5 @@
+#![expect(clippy::type_complexity, reason = "a combinator says what it is made of")]
+
 use crate::pipe::{AnswerBy, BorrowedKeys, Borrows, Count, FoldBy, Group, Id, Key, ScanBy, ShardBy, Then, id};
 use crate::{Arrow, Bound, Item, Quiet, Shape, ToOwnedItem};
 use std::hash::Hash;
@@ -5,12 +7,13 @@ use std::hash::Hash;
 /// Stages that keep a state for every key, where the key is a part of the value. For every [`Arrow`].
 ///
 /// Each is the stage of [`KeysExt`](crate::KeysExt) without `_ref`, with a `key` that returns a reference: a `&str`
-/// of a `String`, a `&[u8]` of a [`Piece`](crate::text::Piece), a field. The key is copied where it is the first of its
-/// kind, and only looked up from then on. So a count of words allocates once for each different word, not for each
-/// word.
+/// of a `String`, a `&[u8]` of a [`Piece`](crate::text::Piece), a field. A key that has no state yet is copied, in a
+/// `shard_by_ref` twice; any other is only looked up. So a count of words allocates for each different word, not for
+/// each word. The model copies the key of every value.
 ///
-/// The output has the owned keys: `String` for `str`, `Vec<u8>` for `[u8]`. Snapshots are those of the stage without
-/// `_ref` and that key: a program can change from one to the other, and go on.
+/// A key and its owned form have the same hash and equality, as [`Borrow`](std::borrow::Borrow) demands; otherwise a
+/// key may have several states. The output has the owned form: `String` for `str`, `Vec<u8>` for `[u8]`. Snapshots are
+/// those of the stage without `_ref` and that key: a program can change from one to the other, and go on.
 ///
 /// The name is that of `entry_ref` in hashbrown's hash map.
 pub trait BorrowedKeysExt: Arrow {
@@ -31,7 +34,6 @@ pub trait BorrowedKeysExt: Arrow {
     /// # Panics
     ///
     /// If `k` is 0. A deployment panics if there are more than 65,536 tasklets for the keys.
-    #[expect(clippy::type_complexity, reason = "the combinator says what it is made of")]
     fn shard_by_ref<Q, L, P>(
         self,
         key: L,
@@ -50,7 +52,6 @@ pub trait BorrowedKeysExt: Arrow {
     /// of keys.
     ///
     /// Otherwise as [`shard_by_within`](crate::KeysExt::shard_by_within).
-    #[expect(clippy::type_complexity, reason = "the combinator says what it is made of")]
     fn shard_by_ref_within<Q, L, P>(
         self,
         bound: Bound,
@@ -78,7 +79,6 @@ pub trait BorrowedKeysExt: Arrow {
     /// let values = [("a", 1), ("b", 2), ("a", 3)].map(|(name, x)| (name.to_owned(), x));
     /// assert_eq!(sum.model(values), [[("a".to_owned(), 4), ("b".to_owned(), 2)]]);
     /// ```
-    #[expect(clippy::type_complexity, reason = "the combinator says what it is made of")]
     fn fold_by_ref<Q, S, B, L, F, G>(
         self,
         key: L,
@@ -104,7 +104,6 @@ pub trait BorrowedKeysExt: Arrow {
     /// # Panics
     ///
     /// If `most` is 0.
-    #[expect(clippy::type_complexity, reason = "the combinator says what it is made of")]
     fn fold_by_ref_within<Q, S, B, L, F, G>(
         self,
         most: usize,
@@ -133,12 +132,11 @@ pub trait BorrowedKeysExt: Arrow {
     /// ```
     /// use millstream::prelude::*;
     /// use millstream::text::Block;
-    /// let words = pipeline::<Block>().lines().words().count_by_ref(|word| word.text());
+    /// let words = pipeline::<Block>().words().count_by_ref(|word| word.text());
     /// let text = Block::from(b"a rose is a rose\n".to_vec());
     /// let counts: Vec<_> = words.model([text]).concat();
     /// assert_eq!(counts, [(b"a".to_vec(), 2), (b"is".to_vec(), 1), (b"rose".to_vec(), 2)]);
     /// ```
-    #[expect(clippy::type_complexity, reason = "the combinator says what it is made of")]
     fn count_by_ref<Q, L>(self, key: L) -> Then<Self, ScanBy<AnswerBy<Count<Self::Out>, BorrowedKeys<Q, L>>>>
     where
         Q: ?Sized + Hash + Eq + ToOwned<Owned: Key + Ord> + 'static,
@@ -155,7 +153,6 @@ pub trait BorrowedKeysExt: Arrow {
     /// # Panics
     ///
     /// If `most` is 0.
-    #[expect(clippy::type_complexity, reason = "the combinator says what it is made of")]
     fn count_by_ref_within<Q, L>(
         self,
         most: usize,
@@ -173,7 +170,14 @@ pub trait BorrowedKeysExt: Arrow {
     /// the keys.
     ///
     /// Otherwise as [`group_by`](crate::KeysExt::group_by): every value is cloned, and kept until END.
-    #[expect(clippy::type_complexity, reason = "the combinator says what it is made of")]
+    ///
+    /// ```
+    /// use millstream::prelude::*;
+    /// let by_name = pipeline::<(&'static str, u64)>().group_by_ref(|(name, _)| *name);
+    /// let values = [("a", 1), ("b", 2), ("a", 3)];
+    /// let groups = by_name.model(values).concat();
+    /// assert_eq!(groups[0], ("a".to_owned(), vec![("a", 1), ("a", 3)]));
+    /// ```
     fn group_by_ref<Q, L>(self, key: L) -> Then<Self, ScanBy<AnswerBy<Group<Self::Out>, BorrowedKeys<Q, L>>>>
     where
         Self::Out: ToOwnedItem<Owned: Clone>,
@@ -190,7 +194,6 @@ pub trait BorrowedKeysExt: Arrow {
     /// # Panics
     ///
     /// If `most` is 0.
-    #[expect(clippy::type_complexity, reason = "the combinator says what it is made of")]
     fn group_by_ref_within<Q, L>(
         self,
         most: usize,

@@ -2,7 +2,7 @@ use crate::pipe::{
     Answer, Count, EVERY, Extreme, ExtremeBy, ExtremeByKey, Find, GREATEST, LEAST, Last, Quantifier, SOME, ScanBy, Sum,
     Then, TopN, TopNBy, TopNByKey,
 };
-use crate::{Arrow, Item, Shape, ToOwnedItem};
+use crate::{Arrow, Item, ItemShape, Shape, ToOwnedItem};
 use std::cmp::Ordering;
 
 /// The pipeline that one of the folds of [`FoldExt`] returns.
@@ -67,7 +67,7 @@ pub trait FoldExt: Arrow {
 
     /// Yields the least value, and of equal ones the first; nothing if there is none.
     ///
-    /// Clones a value if it is less than all before it.
+    /// Clones a value if it is less than all before it. `f64` has no [`Ord`]: see [`min_by`](FoldExt::min_by).
     ///
     /// ```
     /// use millstream::prelude::*;
@@ -85,8 +85,7 @@ pub trait FoldExt: Arrow {
     ///
     /// Clones a value if none before it is greater.
     ///
-    /// Floating point numbers have no [`Ord`], since NaN has no place in an order; for those, see
-    /// [`max_by`](FoldExt::max_by).
+    /// `f64` has no [`Ord`]: see [`max_by`](FoldExt::max_by).
     ///
     /// ```
     /// use millstream::prelude::*;
@@ -136,8 +135,12 @@ pub trait FoldExt: Arrow {
 
     /// Yields the least value in an order of your own, and of equal ones the first; nothing if there is none.
     ///
-    /// `compare` is called with the least value so far and the next one, and must be a total order. The edge has one
-    /// value a slot; [`map`](Arrow::map) a pair to a tuple first.
+    /// `compare(least, value)` gets the least value so far, then the next one. It must be a total order; otherwise any
+    /// value may be the answer. Clones a value if it is less than all before it. Pairs, choices and texts are
+    /// [mapped](Arrow::map) to one item first.
+    ///
+    /// `f64::total_cmp` orders all floats: NaN is above infinity, or below minus infinity if its sign is set. To leave
+    /// NaN out, [`filter`](Arrow::filter) first.
     ///
     /// ```
     /// use millstream::prelude::*;
@@ -145,7 +148,7 @@ pub trait FoldExt: Arrow {
     /// ```
     fn min_by<T, F>(self, compare: F) -> Answered<Self, ExtremeBy<Self::Out, F, LEAST>>
     where
-        Self::Out: ToOwnedItem<Owned = T> + for<'a> Shape<Ref<'a> = &'a T>,
+        Self::Out: ItemShape<Item = T>,
         T: Item + Clone,
         F: Fn(&T, &T) -> Ordering + Send + Sync + 'static,
     {
@@ -154,7 +157,8 @@ pub trait FoldExt: Arrow {
 
     /// Yields the greatest value in an order of your own, and of equal ones the last; nothing if there is none.
     ///
-    /// Otherwise as [`min_by`](FoldExt::min_by).
+    /// `compare(greatest, value)` gets the greatest value so far, then the next one. Clones a value if none before it
+    /// is greater. Otherwise as [`min_by`](FoldExt::min_by).
     ///
     /// ```
     /// use millstream::prelude::*;
@@ -167,7 +171,7 @@ pub trait FoldExt: Arrow {
     /// ```
     fn max_by<T, F>(self, compare: F) -> Answered<Self, ExtremeBy<Self::Out, F, GREATEST>>
     where
-        Self::Out: ToOwnedItem<Owned = T> + for<'a> Shape<Ref<'a> = &'a T>,
+        Self::Out: ItemShape<Item = T>,
         T: Item + Clone,
         F: Fn(&T, &T) -> Ordering + Send + Sync + 'static,
     {
@@ -212,7 +216,8 @@ pub trait FoldExt: Arrow {
     /// Yields a `Vec` of the `n` greatest values in an order of your own, the greatest first; of equal ones the first
     /// that came.
     ///
-    /// As [`top_n`](FoldExt::top_n), with `compare` as of [`min_by`](FoldExt::min_by).
+    /// As [`top_n`](FoldExt::top_n). `compare(held, value)` gets a value that is kept, then the new one, and must be a
+    /// total order; otherwise any values may be the answer, and the model may panic.
     ///
     /// ```
     /// use millstream::prelude::*;
@@ -222,7 +227,7 @@ pub trait FoldExt: Arrow {
     #[doc(alias = "k_largest_by")]
     fn top_n_by<T, F>(self, n: usize, compare: F) -> Answered<Self, TopNBy<Self::Out, F>>
     where
-        Self::Out: ToOwnedItem<Owned = T> + for<'a> Shape<Ref<'a> = &'a T>,
+        Self::Out: ItemShape<Item = T>,
         T: Item + Clone,
         F: Fn(&T, &T) -> Ordering + Send + Sync + 'static,
     {

@@ -1,3 +1,5 @@
+#![expect(clippy::type_complexity, reason = "a combinator says what it is made of")]
+
 use crate::pipe::{
     AnswerBy, CloneStep, Count, DeadLetters, FoldBy, Group, Id, Key, OwnedKeys, ParkedKeys, ScanBy, ShardBy, Then,
     TryMapOrDeadLetter, TryMapOrPark, TryScanOrPark, id,
@@ -7,8 +9,10 @@ use crate::{Arrow, Bound, Cause, DeadLetter, Item, Quiet, Shape, ToOwnedItem};
 /// Stages that keep a state for every key. For every [`Arrow`].
 ///
 /// A key is the result of the function `key` for a value: owned, cheap to clone, and with a [`Hash`](std::hash::Hash)
-/// and an equality that agree. `key` depends on the value alone, as every closure of a pipeline does. The states of
-/// the keys are in memory. A [`Bound`] limits the number of keys at once; the plan shows it, and a run's report has
+/// and an equality that agree. For a key that is a part of the value see [`BorrowedKeysExt`](crate::BorrowedKeysExt).
+/// `key` depends on the value alone, as every closure of a pipeline does. The states of the keys are in memory.
+///
+/// A [`Bound`] limits the number of keys at once; the plan shows it, and a run's report has
 /// the number of keys. Unless another bound is set, the 1,048,577th key ends the run with an error.
 ///
 /// The idea is that of Flink's `keyBy` and of key groups in Dataflow, with the order of the whole stream kept.
@@ -21,7 +25,8 @@ pub trait KeysExt: Arrow {
     /// To a key's copy of the body, the slots of other keys are empty. Three things follow. `enumerate` in a body
     /// yields numbers of the whole stream. An empty slot has no key and stays empty. A promise "in the order of the
     /// numbers", as `inspect` and `map_m` make it, holds within each key. A body may be anything that is
-    /// [quiet](Quiet), even another `shard_by`, whose bound applies to each outer key separately.
+    /// [quiet](Quiet), even another `shard_by`: that one has a state for each pair of keys, and its bound applies to
+    /// each outer key separately.
     ///
     /// On rings one more tasklet assigns every number the key slot of its key: the index of its state, and the tasklet
     /// that works on it, by the key's [stable](crate::StableHasher) hash. A stage with a state is k tasklets; each
@@ -45,7 +50,6 @@ pub trait KeysExt: Arrow {
     ///
     /// If `k` is 0. A deployment panics if there are more than 65,536 tasklets for the keys.
     #[doc(alias("group_by", "key_by", "partition_by"))]
-    #[expect(clippy::type_complexity, reason = "the combinator says what it is made of")]
     fn shard_by<K, L, P>(
         self,
         key: L,
@@ -64,7 +68,6 @@ pub trait KeysExt: Arrow {
     ///
     /// The [`Bound`] is the greatest number of keys at once, and what happens when one more comes. Otherwise as
     /// [`shard_by`](KeysExt::shard_by).
-    #[expect(clippy::type_complexity, reason = "the combinator says what it is made of")]
     fn shard_by_within<K, L, P>(
         self,
         bound: Bound,
@@ -85,7 +88,7 @@ pub trait KeysExt: Arrow {
     /// `finish` makes the answer of a key's state. As with [`fold`](Arrow::fold), END's own value is folded in first,
     /// and every slot below END is empty. Without values the answer is an empty `Vec`. The 1,048,577th key ends the run
     /// with an error; [`fold_by_within`](KeysExt::fold_by_within) sets another bound. The states are in a hash table,
-    /// whose hash is no protection against keys that were chosen to collide.
+    /// and are sorted at END. Its hash is no protection against keys that were chosen to collide.
     ///
     /// ```
     /// use millstream::prelude::*;
@@ -93,7 +96,6 @@ pub trait KeysExt: Arrow {
     /// assert_eq!(count.model("banana".chars()), [vec![('a', 3), ('b', 1), ('n', 2)]]);
     /// ```
     #[doc(alias("aggregate_by", "reduce_by"))]
-    #[expect(clippy::type_complexity, reason = "the combinator says what it is made of")]
     fn fold_by<K, S, B, L, F, G>(
         self,
         key: L,
@@ -120,7 +122,6 @@ pub trait KeysExt: Arrow {
     /// # Panics
     ///
     /// If `most` is 0.
-    #[expect(clippy::type_complexity, reason = "the combinator says what it is made of")]
     fn fold_by_within<K, S, B, L, F, G>(
         self,
         most: usize,
@@ -152,7 +153,6 @@ pub trait KeysExt: Arrow {
     /// );
     /// ```
     #[doc(alias("counts", "histogram"))]
-    #[expect(clippy::type_complexity, reason = "the combinator says what it is made of")]
     fn count_by<K, L>(self, key: L) -> Then<Self, ScanBy<AnswerBy<Count<Self::Out>, OwnedKeys<K, L>>>>
     where
         K: Key + Ord,
@@ -176,7 +176,6 @@ pub trait KeysExt: Arrow {
     /// # let allows = "allow more keys with the stage's method `.._within(n, ..)`";
     /// # assert!(error.to_string().contains(allows), "{error}");
     /// ```
-    #[expect(clippy::type_complexity, reason = "the combinator says what it is made of")]
     fn count_by_within<K, L>(
         self,
         most: usize,
@@ -191,6 +190,8 @@ pub trait KeysExt: Arrow {
 
     /// Collects the values of every key, and yields all of them at END, in the order of the keys.
     ///
+    /// The output is one `Vec` of keys and their values.
+    ///
     /// Clones every value, and keeps all of them until END. For outputs while the values flow, use
     /// [`shard_by`](KeysExt::shard_by). There can be as many keys as in [`fold_by`](KeysExt::fold_by).
     ///
@@ -200,7 +201,6 @@ pub trait KeysExt: Arrow {
     /// assert_eq!(by_rest.model(1..=5), [vec![(0, vec![2, 4]), (1, vec![1, 3, 5])]]);
     /// ```
     #[doc(alias = "into_group_map")]
-    #[expect(clippy::type_complexity, reason = "the combinator says what it is made of")]
     fn group_by<K, L>(self, key: L) -> Then<Self, ScanBy<AnswerBy<Group<Self::Out>, OwnedKeys<K, L>>>>
     where
         Self::Out: ToOwnedItem<Owned: Clone>,
@@ -217,7 +217,6 @@ pub trait KeysExt: Arrow {
     /// # Panics
     ///
     /// If `most` is 0.
-    #[expect(clippy::type_complexity, reason = "the combinator says what it is made of")]
     fn group_by_within<K, L>(
         self,
         most: usize,
@@ -239,8 +238,8 @@ pub trait KeysExt: Arrow {
     /// the number of the value that failed. Other keys go on.
     ///
     /// No value of a key therefore overtakes a failed one: a repair job can process the dead letters of a key in their
-    /// order. A key stays parked for the rest of the run. One tasklet runs the stage; inside
-    /// [`shard_by`](KeysExt::shard_by), the k tasklets of that.
+    /// order. A key stays parked for the rest of the run. One tasklet runs the stage, since it remembers keys; inside
+    /// [`shard_by`](KeysExt::shard_by) the k tasklets of that run it.
     ///
     /// The 1,048,577th parked key ends the run with an error;
     /// [`try_map_or_park_within`](KeysExt::try_map_or_park_within) sets another bound.
@@ -267,7 +266,6 @@ pub trait KeysExt: Arrow {
     ///     "2 ('b', 2): parked: an earlier value of its key failed, at number 1",
     /// ]);
     /// ```
-    #[expect(clippy::type_complexity, reason = "the combinator says what it is made of")]
     fn try_map_or_park<K, L, B, E, F, G>(
         self,
         name: impl Into<String>,
@@ -295,7 +293,6 @@ pub trait KeysExt: Arrow {
     /// # Panics
     ///
     /// If `most` is 0.
-    #[expect(clippy::type_complexity, reason = "the combinator says what it is made of")]
     fn try_map_or_park_within<K, L, B, E, F, G>(
         self,
         most: usize,
@@ -342,7 +339,6 @@ pub trait KeysExt: Arrow {
     ///     "2 ('b', 1): parked: an earlier value of its key failed, at number 1",
     /// ]);
     /// ```
-    #[expect(clippy::type_complexity, reason = "the combinator says what it is made of")]
     fn try_scan_or_park<K, L, S, B, E, F, G>(
         self,
         name: impl Into<String>,
@@ -372,7 +368,6 @@ pub trait KeysExt: Arrow {
     /// # Panics
     ///
     /// If `most` is 0.
-    #[expect(clippy::type_complexity, reason = "the combinator says what it is made of")]
     fn try_scan_or_park_within<K, L, S, B, E, F, G>(
         self,
         most: usize,

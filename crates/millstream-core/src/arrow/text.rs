@@ -60,9 +60,12 @@ pub trait TextExt: Arrow {
 
     /// Cuts every value into words, at the white space of C's own locale; a **new clock**.
     ///
+    /// A line feed is white space, too: the words of blocks need no [`lines`](TextExt::lines) before, which would be
+    /// another stage. A word never continues from one value to the next.
+    ///
     /// ```
     /// use millstream::{prelude::*, text::Block};
-    /// let words = pipeline::<Block>().lines().words();
+    /// let words = pipeline::<Block>().words();
     /// assert_eq!(
     ///     words.model([Block::from(b"to  be\r\nor\tnot".to_vec())]),
     ///     ["to", "be", "or", "not"]

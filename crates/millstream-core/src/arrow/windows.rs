@@ -1,4 +1,4 @@
-use crate::pipe::{ByKey, FoldWindows, JoinedBy, NeverJoined, OneKey, ScanBy, Then, Window};
+use crate::pipe::{FoldWindows, JoinedBy, NeverJoined, OneKey, OwnedKeys, ScanBy, Then, Window};
 use crate::{Arrow, Item, Shape};
 
 /// Windows of event time that aggregate: of each window a state is kept, and none of its values. For every [`Arrow`].
@@ -109,7 +109,7 @@ pub trait WindowsExt: Arrow {
         time: T,
         state: S,
         f: F,
-    ) -> Then<Self, ScanBy<FoldWindows<Self::Out, S, ByKey<K, L>, T, F, NeverJoined>>>
+    ) -> Then<Self, ScanBy<FoldWindows<Self::Out, S, OwnedKeys<K, L>, T, F, NeverJoined>>>
     where
         K: Item + Ord + Clone,
         S: Item + Clone,
@@ -117,7 +117,7 @@ pub trait WindowsExt: Arrow {
         T: for<'a> Fn(<Self::Out as Shape>::Ref<'a>) -> u64 + Send + Sync + 'static,
         F: for<'a> Fn(&mut S, <Self::Out as Shape>::Ref<'a>) + Send + Sync + 'static,
     {
-        Then::new(self, ScanBy::new(FoldWindows::new(window, ByKey::new(key), time, state, f, NeverJoined)))
+        Then::new(self, ScanBy::new(FoldWindows::new(window, OwnedKeys::new(key), time, state, f, NeverJoined)))
     }
 
     /// Folds the values of each session of event time into a state, and yields it when the session ends.
@@ -195,7 +195,7 @@ pub trait WindowsExt: Arrow {
         state: S,
         f: F,
         join: J,
-    ) -> Then<Self, ScanBy<FoldWindows<Self::Out, S, ByKey<K, L>, T, F, JoinedBy<J>>>>
+    ) -> Then<Self, ScanBy<FoldWindows<Self::Out, S, OwnedKeys<K, L>, T, F, JoinedBy<J>>>>
     where
         K: Item + Ord + Clone,
         S: Item + Clone,
@@ -204,7 +204,7 @@ pub trait WindowsExt: Arrow {
         F: for<'a> Fn(&mut S, <Self::Out as Shape>::Ref<'a>) + Send + Sync + 'static,
         J: Fn(&mut S, S) + Send + Sync + 'static,
     {
-        Then::new(self, ScanBy::new(FoldWindows::new(window, ByKey::new(key), time, state, f, JoinedBy(join))))
+        Then::new(self, ScanBy::new(FoldWindows::new(window, OwnedKeys::new(key), time, state, f, JoinedBy(join))))
     }
 }
 

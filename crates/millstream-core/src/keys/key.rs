@@ -8,15 +8,15 @@ use std::hash::{BuildHasher, Hash};
 pub trait Key: Item + Hash + Eq + Clone {}
 impl<K: Item + Hash + Eq + Clone> Key for K {}
 
-/// A key that was found in a value. It becomes an owned key only where it is the first of its kind.
+/// A key that was found in a value. It becomes an owned key only if it has no state yet.
 pub trait FoundKey {
     /// The key, as it is kept.
     type Key: Key;
-    /// What a table has for it.
+    /// Looks it up in a table.
     fn look_up<'t, V, H: BuildHasher>(&self, table: &'t HashMap<Self::Key, V, H>) -> Option<&'t V>;
-    /// The same, to be changed.
+    /// Looks it up in a table whose value will be changed.
     fn look_up_mut<'t, V, H: BuildHasher>(&self, table: &'t mut HashMap<Self::Key, V, H>) -> Option<&'t mut V>;
-    /// To be kept.
+    /// Makes the key that is kept.
     fn into_key(self) -> Self::Key;
 }
 

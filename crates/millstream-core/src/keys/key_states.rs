@@ -32,7 +32,8 @@ impl<K: Key, S> KeyStates<K, S> {
         }
     }
 
-    #[cold]
+    // Apart, so that the loop over known keys stays small.
+    #[inline(never)]
     fn begin(&mut self, key: impl FoundKey<Key = K>, most: usize, start: impl FnOnce() -> S) -> &mut S {
         if self.0.len() == most {
             fail(TooManyKeys::kept_until_end(most));

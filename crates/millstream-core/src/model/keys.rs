@@ -3,7 +3,7 @@
 use super::dead_letter::tried;
 use super::{Extent, Model, ModelShape, SlotOf, Slots, column};
 use crate::failure::fail;
-use crate::keys::{FoundKey, Key};
+use crate::keys::Key;
 use crate::pipe::{DeadLetter, FallibleStep, KeyFn, Outcome, ShardBy, TryMapOrPark, TryScanOrPark};
 use crate::{Arrow, Bound, Cause, Deploy, Item, ToOwnedItem};
 use std::collections::{BTreeMap, HashMap};
@@ -48,7 +48,7 @@ where
 {
     fn deploy(&self, input: A::Edge, extent: &mut Extent) -> <P::Out as super::On<Model>>::Edge {
         let slots = A::slots(&input);
-        let of = lives(self.bound, (0..slots).map(|n| A::at(&input, n).map(|value| self.key.find(value).into_key())));
+        let of = lives(self.bound, (0..slots).map(|n| A::at(&input, n).map(|value| self.key.key(value))));
         // The slots of each life. Without any value there is still one life.
         let mut own = vec![Vec::new(); of.iter().flatten().max().map_or(1, |last| last + 1)];
         let place = |(n, life): (usize, &Option<usize>)| {

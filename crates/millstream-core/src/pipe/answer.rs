@@ -22,7 +22,6 @@ pub use sum::Sum;
 pub use top::{Top, TopN, TopNBy, TopNByKey};
 
 use super::scan_kernel::ScanKernel;
-use crate::keys::FoundKey;
 use crate::keys::KeyStates;
 use crate::model::{ModelSlots, by_key};
 use crate::pipe::KeyFn;
@@ -149,7 +148,7 @@ impl<K: AnswerKernel, F: KeyFn<K::In, Key: Ord>> ScanKernel for AnswerBy<K, F> {
 
     fn model(&self, slots: ModelSlots<'_, K::In>) -> Vec<Option<Vec<(F::Key, K::Out)>>> {
         slots.at_end(|values| {
-            let keys = by_key::<K::In, _>(values, self.most, |value| self.key.find(value).into_key()).into_iter();
+            let keys = by_key::<K::In, _>(values, self.most, |value| self.key.key(value)).into_iter();
             Some(keys.filter_map(|(key, values)| Some((key, self.kernel.model(values)?))).collect())
         })
     }

@@ -1,5 +1,4 @@
 use super::scan_kernel::ScanKernel;
-use crate::keys::FoundKey;
 use crate::keys::KeyStates;
 use crate::model::{ModelSlots, by_key};
 use crate::pipe::KeyFn;
@@ -79,7 +78,7 @@ where
             (self.finish)(state)
         };
         slots.at_end(|values| {
-            let keys = by_key::<A, _>(values, self.most, |value| self.key.find(value).into_key()).into_iter();
+            let keys = by_key::<A, _>(values, self.most, |value| self.key.key(value)).into_iter();
             Some(keys.map(|(key, values)| (key, answer(values))).collect())
         })
     }

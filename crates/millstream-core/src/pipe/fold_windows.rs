@@ -8,7 +8,7 @@ mod open;
 mod rules;
 
 pub use open::OpenFolds;
-pub use rules::{ByKey, JoinStates, JoinedBy, NeverJoined, OneKey, WindowKey};
+pub use rules::{JoinStates, JoinedBy, NeverJoined, OneKey, WindowKey};
 
 use super::scan_kernel::ScanKernel;
 use super::window::{Late, Window, WindowShape};

@@ -5,19 +5,24 @@ use crate::keys::{FoundKey, Key, MadeKey};
 use std::hash::Hash;
 use std::marker::PhantomData;
 
-/// Which key a value has. A combinator with keys has one of these: no deployment knows whether keys are borrowed.
+/// Which key a value has: that of `shard_by`, `fold_by`, `count_by` and `group_by`, with `_ref` or without. No
+/// deployment knows whether keys are borrowed.
 pub trait KeyFn<A: Shape>: Send + Sync + 'static {
     /// The key, as it is kept.
     type Key: Key;
     /// The key, as it is found in a value.
     type Found<'a>: FoundKey<Key = Self::Key>;
-    /// The key of a value.
+    /// Finds the key of a value.
     fn find<'a>(&self, value: A::Ref<'a>) -> Self::Found<'a>;
+    /// The key of a value, to be kept.
+    fn key(&self, value: A::Ref<'_>) -> Self::Key {
+        self.find(value).into_key()
+    }
 }
 
 /// A function that makes a key of every value.
 pub struct OwnedKeys<K, L> {
-    key: L,
+    pub(super) key: L,
     of: PhantomData<fn() -> K>,
 }
 super::debug!(OwnedKeys<K, L>);
@@ -74,10 +79,5 @@ where
 }
 
 /// A function from a value to a part of it. Every function that qualifies implements it.
-#[diagnostic::on_unimplemented(
-    message = "this function borrows no key from the value",
-    note = "the key is a reference to a part of the value, as in `|(name, _)| name.as_str()`",
-    note = "for a key that is made of the value, use the method without `_ref`"
-)]
 pub trait Borrows<'a, A, Q: ?Sized + 'a>: Fn(A) -> &'a Q {}
 impl<'a, A, Q: ?Sized + 'a, L: Fn(A) -> &'a Q> Borrows<'a, A, Q> for L {}

@@ -23,7 +23,7 @@ combinator!(ShardBy<A, F, P>: ; through P: KeepsClock Quiet Determinate);
 
 impl<A: Shape, F: KeyFn<A>, P: Arrow> ShardBy<A, F, P> {
     pub(crate) fn new(bound: Bound, key: F, k: usize, body: P) -> Self {
-        assert!(k >= 1, "shard_by(key, 0, ..): a shard needs at least one tasklet");
+        assert!(k >= 1, "a shard by key needs at least one tasklet: `k` is 0");
         let bound = bound.with_bytes_of_key(|| KeySlots::<F::Key>::BYTES_OF_KEY + Describe::bytes_of_states(&body));
         ShardBy { k, bound, key: Arc::new(key), body, shape: PhantomData }
     }

@@ -1,8 +1,8 @@
 //! Combinators that are made of others: what their plans say, and what of their bodies' types reaches the outside.
 
 use millstream_core::{
-    Arrow, AtEnd, ChoiceExt, ClockExt, Dense, FoldExt, KeysExt, ModelExt, PartsExt, Shape, Shardable, StreamsExt,
-    TryScanExt, pipeline,
+    Arrow, AtEnd, BorrowedKeysExt, ChoiceExt, ClockExt, Dense, FoldExt, KeysExt, ModelExt, PartsExt, Shape, Shardable,
+    StreamsExt, TryScanExt, pipeline,
 };
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -33,13 +33,24 @@ fn a_plan_calls_a_stage_by_the_name_of_its_combinator() {
     assert_eq!(kinds(&p().max()), ["max"]);
     assert_eq!(kinds(&p().min_by_key(|x| x % 3)), ["min_by_key"]);
     assert_eq!(kinds(&p().max_by_key(|x| x % 3)), ["max_by_key"]);
+    assert_eq!(kinds(&p().min_by(u64::cmp)), ["min_by"]);
+    assert_eq!(kinds(&p().max_by(u64::cmp)), ["max_by"]);
     assert_eq!(kinds(&p().top_n(3)), ["top_n"]);
+    assert_eq!(kinds(&p().top_n_by(3, u64::cmp)), ["top_n_by"]);
     assert_eq!(kinds(&p().top_n_by_key(3, |x| x % 3)), ["top_n_by_key"]);
     assert_eq!(kinds(&p().find(|x| *x > 3)), ["find"]);
     assert_eq!(kinds(&p().any(|x| *x > 3)), ["any"]);
     assert_eq!(kinds(&p().all(|x| *x > 3)), ["all"]);
     assert_eq!(kinds(&p().count_by(|x| x % 3)), ["count_by"]);
     assert_eq!(kinds(&p().group_by(|x| x % 3)), ["group_by"]);
+    // Snapshots of a stage with borrowed keys are those of the stage without.
+    assert_eq!(kinds(&p().count_by_ref(|x| x)), ["count_by"]);
+    assert_eq!(kinds(&p().group_by_ref(|x| x)), ["group_by"]);
+    assert_eq!(kinds(&p().fold_by_ref(|x| x, 0, |n, _| *n += 1, |n| n)), ["fold_by"]);
+    assert_eq!(
+        kinds(&p().shard_by_ref(|x| x, 2, |p| p.scan(0, |_, x| *x))),
+        kinds(&p().shard_by(|x| *x, 2, |p| p.scan(0, |_, x| *x)))
+    );
     assert_eq!(kinds(&p().map_owned(|x| x + 1)), ["map_owned"]);
     assert_eq!(kinds(&p().cloned()), ["cloned"]);
     assert_eq!(kinds(&p().partition(|x| *x > 3)), ["partition"]);
@@ -63,6 +74,10 @@ fn of_equal_values_min_is_the_first_and_max_the_last() {
     let words = ["bb", "a", "cc", "d"];
     assert_eq!(pipeline::<&str>().min_by_key(|word| word.len()).model(words), ["a"]);
     assert_eq!(pipeline::<&str>().max_by_key(|word| word.len()).model(words), ["cc"]);
+    let by_length = |a: &&str, b: &&str| a.len().cmp(&b.len());
+    assert_eq!(pipeline::<&str>().min_by(by_length).model(words), ["a"]);
+    assert_eq!(pipeline::<&str>().max_by(by_length).model(words), ["cc"]);
+    assert_eq!(pipeline::<&str>().top_n_by(3, by_length).model(words), [["bb", "cc", "a"]]);
 }
 
 #[test]

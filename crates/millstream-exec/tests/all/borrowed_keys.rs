@@ -1,7 +1,8 @@
 //! Keys that are parts of the values: what is kept of them is what an owned key leaves.
 
-use millstream_core::{Arrow, BorrowedKeysExt, Bound, KeysExt, ModelExt, pipeline};
-use millstream_exec::{Durable, Inline, JobRefExt, Rings, Runner, Snapshot, source};
+use crate::as_the_model::as_the_model;
+use millstream_core::{Arrow, BorrowedKeysExt, Bound, KeysExt, Model, ModelExt, pipeline};
+use millstream_exec::{Durable, Inline, JobRefExt, Queues, Rings, Runner, Snapshot, source};
 use std::sync::{Arc, Mutex};
 
 fn words(from: u64) -> Vec<String> {
@@ -89,9 +90,44 @@ fn a_field_a_value_and_a_slice_are_keys() {
 }
 
 #[test]
+fn every_deployment_finds_borrowed_keys_also_inside_others() {
+    macro_rules! numbered {
+        ($p:expr) => {
+            $p.shard_by_ref(
+                |word| &word.as_bytes()[word.len() - 1..],
+                2,
+                |p| {
+                    p.scan(0, |n, word| {
+                        *n += 1;
+                        format!("{word} {n}")
+                    })
+                },
+            )
+        };
+    }
+    let words = || pipeline::<u64>().map(|n| format!("word {}", n * n % 11));
+    as_the_model!(numbered!(words()));
+    as_the_model!(words().shard_by_ref(String::as_str, 3, |p| numbered!(p)));
+    as_the_model!(words().group_by_ref(String::as_str));
+}
+
+#[test]
 fn a_borrowed_key_too_many_is_refused() {
-    let few = pipeline::<String>().count_by_ref_within(2, |word| word.as_str());
-    let words = ["a", "b", "a", "c"].map(str::to_owned);
-    let error = Inline::default().collect((&few).from(words)).unwrap_err().to_string();
-    assert!(error.contains("number 3: there are 2 keys, and this value would add one"), "{error}");
+    macro_rules! refused {
+        ($p:expr) => {{
+            let (p, words) = ($p, || ["a", "b", "a", "c"].map(str::to_owned));
+            let refused = "number 3: there are 2 keys, and this value would add one";
+            for error in [
+                Model.collect((&p).from(words())).unwrap_err().to_string(),
+                Inline::default().collect((&p).from(words())).unwrap_err().to_string(),
+                Rings::new().workers(2).collect((&p).from(words())).unwrap_err().to_string(),
+            ] {
+                assert!(error.contains(refused), "{error}");
+            }
+        }};
+    }
+    refused!(pipeline::<String>().count_by_ref_within(2, String::as_str));
+    refused!(pipeline::<String>().group_by_ref_within(2, String::as_str));
+    refused!(pipeline::<String>().fold_by_ref_within(2, String::as_str, 0, |n, _| *n += 1, |n| n));
+    refused!(pipeline::<String>().shard_by_ref_within(Bound::refuse(2), String::as_str, 2, |p| p.map(String::len)));
 }

@@ -9,8 +9,8 @@ use millstream_core::{Arrow, BorrowedKeysExt, FoldExt, KeysExt, id};
 use std::fmt;
 use std::num::Wrapping;
 
-/// The folds of [`FoldExt`], and those of [`KeysExt`] that are made of them. A modulus is at least 1, but for keys:
-/// with 0 every value is its own key, and [borrowed](BorrowedKeysExt).
+/// The folds of [`FoldExt`], and those of [`KeysExt`] that are made of them. A modulus is at least 1. That of
+/// `CountBy` and `GroupBy` may be 0: then every value is its own key, [borrowed](BorrowedKeysExt).
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Answer {
     /// How many values there are.

@@ -6,7 +6,7 @@ use super::kind::{
     with_pair,
 };
 use super::leaf::{choices, copied, tuples};
-use super::shape::{RandomShape, of_slot};
+use super::shape::RandomShape;
 use super::steps::keyed;
 use super::value::Value;
 use millstream_core::{
@@ -199,20 +199,18 @@ pub(crate) fn shard(k: usize, input: Kind, body: Chain) -> Chain {
 
 /// A body for every key; its input is a ring of values.
 pub(crate) fn shard_by(keys: i64, most: usize, k: usize, input: Kind, body: impl Fn(Kind) -> Chain) -> Chain {
-    fn on<A: RandomShape, B: RandomShape>(keys: i64, most: usize, k: usize, input: Kind, body: Chain) -> Chain {
-        let key = move |slot: A::Ref<'_>| of_slot::<A, _>(slot, |value| keyed(value, keys));
-        let body = body.boxed_quiet::<A, B>();
-        Chain::empty(input).then(Boxed::new(id::<A>().shard_by_within(Bound::forget(most), key, k, |_| body)))
-    }
-    fn on_ref<A: RandomShape + for<'a> Shape<Ref<'a> = &'a Value>, B: RandomShape>(
+    fn on<A: RandomShape + for<'a> Shape<Ref<'a> = &'a Value>, B: RandomShape>(
+        keys: i64,
         most: usize,
         k: usize,
         input: Kind,
         body: Chain,
     ) -> Chain {
-        let body = body.boxed_quiet::<A, B>();
-        let sharded = id::<A>().shard_by_ref_within(Bound::forget(most), |value| value, k, |_| body);
-        Chain::empty(input).then(Boxed::new(sharded))
+        let (bound, body) = (Bound::forget(most), body.boxed_quiet::<A, B>());
+        Chain::empty(input).then(match keys {
+            0 => Boxed::new(id::<A>().shard_by_ref_within(bound, |value| value, k, |_| body)),
+            _ => Boxed::new(id::<A>().shard_by_within(bound, move |value| keyed(value, keys), k, |_| body)),
+        })
     }
     let before = as_ring(Chain::empty(input));
     let (input, body) = (before.output, body(before.output));
@@ -221,11 +219,6 @@ pub(crate) fn shard_by(keys: i64, most: usize, k: usize, input: Kind, body: impl
         _ => as_ring(body),
     };
     let sharded = match (input, body.output) {
-        (Kind::Whole(Whole::F), Kind::Whole(Whole::F)) if keys == 0 => on_ref::<F, F>(most, k, input, body),
-        (Kind::Whole(Whole::F), Kind::Whole(Whole::H)) if keys == 0 => on_ref::<F, H>(most, k, input, body),
-        (Kind::Whole(Whole::F), Kind::Whole(Whole::MF)) if keys == 0 => on_ref::<F, MF>(most, k, input, body),
-        (Kind::Whole(Whole::F), Kind::Whole(Whole::Pff)) if keys == 0 => on_ref::<F, Pff>(most, k, input, body),
-        (Kind::Whole(Whole::H), Kind::Whole(Whole::H)) if keys == 0 => on_ref::<H, H>(most, k, input, body),
         (Kind::Whole(Whole::F), Kind::Whole(Whole::F)) => on::<F, F>(keys, most, k, input, body),
         (Kind::Whole(Whole::F), Kind::Whole(Whole::H)) => on::<F, H>(keys, most, k, input, body),
         (Kind::Whole(Whole::F), Kind::Whole(Whole::MF)) => on::<F, MF>(keys, most, k, input, body),

@@ -25,7 +25,7 @@ pub(crate) fn expanded(value: &Value, modulus: i64) -> impl Iterator<Item = Valu
     (0..value.digest().rem_euclid(modulus)).map(move |plus| mapped(&value, plus))
 }
 
-/// The key of a value, if `keys` is at least 1: otherwise the value is its own key, and is borrowed.
+/// The key of a value. `keys` is at least 1: with 0, a stage borrows the value itself.
 pub(crate) fn keyed(value: &Value, keys: i64) -> Value {
     value.like(value.digest().rem_euclid(keys))
 }

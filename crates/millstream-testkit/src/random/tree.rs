@@ -226,7 +226,7 @@ pub enum Pipe {
     /// The body, run by this many tasklets, at least 1. The body must be pure.
     Shard(usize, Box<Pipe>),
     /// The body for every key, run by `k` tasklets, at least 1. A value's key is its digest modulo `keys`; if
-    /// that is 0, the value itself, borrowed. The body must be quiet.
+    /// `keys` is 0, the value itself, borrowed. The body must be quiet.
     ShardBy {
         /// The modulus of the keys, or 0.
         keys: i64,

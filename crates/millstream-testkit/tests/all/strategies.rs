@@ -67,7 +67,8 @@ fn trees_have_every_combinator_and_bodies_that_fit() {
                try_scan_or_park count sum last min max min_by_key( max_by_key( find( \
                any( all( count_by( group_by( fanout3( fanout4( fanout5( fanout6( fanout7( fanout8( \
                part maybe block( .or( if scan_finish( flat_scan( \
-               fold_windows( fold_windows_by( fold_sessions( fold_sessions_by( top_n( top_n_by_key(";
+               fold_windows( fold_windows_by( fold_sessions( fold_sessions_by( top_n( top_n_by_key( \
+               min_by( max_by( top_n_by( shard_by(0, fold_by(0, count_by(0) group_by(0)";
     let missing: Vec<&str> = all.split_whitespace().filter(|name| !printed.contains(name)).collect();
     assert_eq!(missing, [""; 0]);
     assert!(trees.iter().flat_map(Pipe::simpler).all(|simple| bodies_fit(&simple)));

@@ -7,8 +7,8 @@ use crate::grow::nest;
 use crate::prove;
 use crate::stages::{Digest, Edge, closure};
 use millstream_core::pipe::{
-    ByKey, CloneStep, FlatScan, FlatScanFinish, FoldWindows, FoldedWindow, Id, JoinedBy, LeaveEmpty, LogStep,
-    NeverJoined, OneKey, OwnedKeys, Renumber, ScanBy, ShardBy, Stop, Then, TryScan, TryScanOrDeadLetter, TryScanOrPark,
+    CloneStep, FlatScan, FlatScanFinish, FoldWindows, FoldedWindow, Id, JoinedBy, LeaveEmpty, LogStep, NeverJoined,
+    OneKey, OwnedKeys, Renumber, ScanBy, ShardBy, Stop, Then, TryScan, TryScanOrDeadLetter, TryScanOrPark,
     TryScanRetry,
 };
 use millstream_core::{
@@ -70,7 +70,7 @@ pub(crate) fn windows_by<P: Arrow<Out: Edge>>(
     P,
     Windows<
         P::Out,
-        ByKey<u64, closure!(P::Out => u64)>,
+        OwnedKeys<u64, closure!(P::Out => u64)>,
         closure!(P::Out => u64),
         closure!(P::Out, u64 => ()),
         NeverJoined,
@@ -91,7 +91,7 @@ pub(crate) fn sessions_by<P: Arrow<Out: Edge>>(
     P,
     Windows<
         P::Out,
-        ByKey<u64, closure!(P::Out => u64)>,
+        OwnedKeys<u64, closure!(P::Out => u64)>,
         closure!(P::Out => u64),
         closure!(P::Out, u64 => ()),
         JoinedBy<Join>,

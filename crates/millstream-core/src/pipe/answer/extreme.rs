@@ -1,5 +1,5 @@
 use super::AnswerKernel;
-use crate::{Item, Shape, ToOwnedItem};
+use crate::{Item, ItemShape, Shape, ToOwnedItem};
 use std::cmp::Ordering;
 use std::marker::PhantomData;
 
@@ -131,34 +131,34 @@ where
     }
 }
 
-impl<A, T, F, const MAX: bool> AnswerKernel for ExtremeBy<A, F, MAX>
+impl<A: ItemShape<Item: Clone>, F, const MAX: bool> AnswerKernel for ExtremeBy<A, F, MAX>
 where
-    A: ToOwnedItem<Owned = T> + for<'a> Shape<Ref<'a> = &'a T>,
-    T: Item + Clone,
-    F: Fn(&T, &T) -> Ordering + Send + Sync + 'static,
+    F: Fn(&A::Item, &A::Item) -> Ordering + Send + Sync + 'static,
 {
     type In = A;
-    type Out = T;
-    type State = Option<T>;
+    type Out = A::Item;
+    type State = Option<A::Item>;
     const NAME: &'static str = if MAX { "max_by" } else { "min_by" };
 
-    fn start(&self) -> Option<T> {
+    fn start(&self) -> Option<A::Item> {
         None
     }
 
     #[inline]
-    fn add(&self, best: &mut Option<T>, value: &T) {
+    fn add(&self, best: &mut Option<A::Item>, value: A::Ref<'_>) {
+        let value = A::item(value);
         if best.as_ref().is_none_or(|best| replaces::<MAX>((self.compare)(best, value))) {
             *best = Some(value.clone());
         }
     }
 
-    fn answer(&self, best: Option<T>) -> Option<T> {
+    fn answer(&self, best: Option<A::Item>) -> Option<A::Item> {
         best
     }
 
-    fn model(&self, values: Vec<&T>) -> Option<T> {
-        let (values, compare) = (values.into_iter(), |a: &&T, b: &&T| (self.compare)(a, b));
+    fn model(&self, values: Vec<A::Ref<'_>>) -> Option<A::Item> {
+        let values = values.into_iter().map(A::item);
+        let compare = |a: &&A::Item, b: &&A::Item| (self.compare)(a, b);
         let best = if MAX { values.max_by(compare) } else { values.min_by(compare) };
         best.cloned()
     }

@@ -1,5 +1,5 @@
 use super::AnswerKernel;
-use crate::{Item, Shape, ToOwnedItem};
+use crate::{Item, ItemShape, Shape, ToOwnedItem};
 use std::cmp::Ordering;
 use std::marker::PhantomData;
 
@@ -50,6 +50,28 @@ impl<T> Top<T> {
         self.push_by(value, |a, b| key(a).cmp(&key(b)));
     }
 
+    /// As [`push`](Top::push), in an order of your own.
+    ///
+    /// `compare(held, value)` gets a value that is held, then the new one, and must be a total order. All values must
+    /// be put in by the same one: neither [`push`](Top::push) nor [`append`](Top::append) goes with it.
+    ///
+    /// ```
+    /// use millstream::prelude::*;
+    /// let hottest = pipeline::<(char, f64)>().fold_by(
+    ///     |(station, _)| *station,
+    ///     Top::new(1),
+    ///     |top: &mut Top<f64>, (_, degrees)| top.push_by(*degrees, f64::total_cmp),
+    ///     Top::into_vec,
+    /// );
+    /// let readings = [('a', 20.5), ('b', 19.0), ('a', 21.5)];
+    /// assert_eq!(hottest.model(readings), [vec![('a', vec![21.5]), ('b', vec![19.0])]]);
+    /// ```
+    pub fn push_by(&mut self, value: T, compare: impl Fn(&T, &T) -> Ordering) {
+        if let Some(place) = self.place(|held| compare(held, &value)) {
+            self.put(place, value);
+        }
+    }
+
     /// Puts all values of another one in, the greatest first, as if they had come after those that are here.
     pub fn append(&mut self, later: Self)
     where
@@ -68,13 +90,6 @@ impl<T> Top<T> {
     #[must_use]
     pub fn into_vec(self) -> Vec<T> {
         self.values
-    }
-
-    /// As [`push`](Top::push), in an order of your own. All values must be put in by the same one.
-    pub fn push_by(&mut self, value: T, compare: impl Fn(&T, &T) -> Ordering) {
-        if let Some(place) = self.place(|held| compare(held, &value)) {
-            self.put(place, value);
-        }
     }
 
     /// Where a value goes that the values compare to like this; none if it is not among the greatest.
@@ -199,33 +214,33 @@ where
     }
 }
 
-impl<A, T, F> AnswerKernel for TopNBy<A, F>
+impl<A: ItemShape<Item: Clone>, F> AnswerKernel for TopNBy<A, F>
 where
-    A: ToOwnedItem<Owned = T> + for<'a> Shape<Ref<'a> = &'a T>,
-    T: Item + Clone,
-    F: Fn(&T, &T) -> Ordering + Send + Sync + 'static,
+    F: Fn(&A::Item, &A::Item) -> Ordering + Send + Sync + 'static,
 {
     type In = A;
-    type Out = Vec<T>;
-    type State = Top<T>;
+    type Out = Vec<A::Item>;
+    type State = Top<A::Item>;
     const NAME: &'static str = "top_n_by";
 
-    fn start(&self) -> Top<T> {
+    fn start(&self) -> Top<A::Item> {
         Top::new(self.n)
     }
 
     #[inline]
-    fn add(&self, top: &mut Top<T>, value: &T) {
+    fn add(&self, top: &mut Top<A::Item>, value: A::Ref<'_>) {
+        let value = A::item(value);
         if let Some(place) = top.place(|held| (self.compare)(held, value)) {
             top.put(place, value.clone());
         }
     }
 
-    fn answer(&self, top: Top<T>) -> Option<Vec<T>> {
+    fn answer(&self, top: Top<A::Item>) -> Option<Vec<A::Item>> {
         Some(top.into_vec())
     }
 
-    fn model(&self, mut values: Vec<&T>) -> Option<Vec<T>> {
+    fn model(&self, values: Vec<A::Ref<'_>>) -> Option<Vec<A::Item>> {
+        let mut values: Vec<&A::Item> = values.into_iter().map(A::item).collect();
         values.sort_by(|a, b| (self.compare)(b, a)); // stable
         Some(values.into_iter().take(self.n).cloned().collect())
     }

@@ -1,5 +1,5 @@
+use crate::pipe::OwnedKeys;
 use crate::{Item, Shape};
-use std::marker::PhantomData;
 
 /// The key of a value. Nothing to implement.
 pub trait WindowKey<A: Shape>: Send + Sync + 'static {
@@ -15,19 +15,6 @@ pub trait WindowKey<A: Shape>: Send + Sync + 'static {
 #[derive(Clone, Copy, Debug)]
 pub struct OneKey;
 
-/// A value's key is that of a function.
-pub struct ByKey<K, F> {
-    key: F,
-    of: PhantomData<fn() -> K>,
-}
-crate::pipe::debug!(ByKey<K, F>);
-
-impl<K, F> ByKey<K, F> {
-    pub(crate) fn new(key: F) -> Self {
-        ByKey { key, of: PhantomData }
-    }
-}
-
 impl<A: Shape> WindowKey<A> for OneKey {
     type Key = ();
     const BY_KEY: bool = false;
@@ -36,7 +23,7 @@ impl<A: Shape> WindowKey<A> for OneKey {
     fn key(&self, _: A::Ref<'_>) {}
 }
 
-impl<A: Shape, K: Item + Ord + Clone, F> WindowKey<A> for ByKey<K, F>
+impl<A: Shape, K: Item + Ord + Clone, F> WindowKey<A> for OwnedKeys<K, F>
 where
     F: for<'a> Fn(A::Ref<'a>) -> K + Send + Sync + 'static,
 {

@@ -2,8 +2,8 @@
 
 /// A set of bytes.
 pub(super) trait Class: Copy {
-    /// A bit for each byte that is in the set, the lowest for the first byte.
-    fn mask(self, bytes: &[u8; 64]) -> u64;
+    /// A bit for each byte that is in the set, the lowest for the first byte. `N` is 16 or 64.
+    fn mask<const N: usize>(self, bytes: &[u8; N]) -> u64;
 }
 
 /// One byte.
@@ -16,14 +16,14 @@ pub(super) struct Space;
 
 impl Class for Byte {
     #[inline(always)]
-    fn mask(self, bytes: &[u8; 64]) -> u64 {
+    fn mask<const N: usize>(self, bytes: &[u8; N]) -> u64 {
         mask_of(bytes, |byte| byte == self.0)
     }
 }
 
 impl Class for Space {
     #[inline(always)]
-    fn mask(self, bytes: &[u8; 64]) -> u64 {
+    fn mask<const N: usize>(self, bytes: &[u8; N]) -> u64 {
         mask_of(bytes, |byte| (byte == b' ') | (byte.wrapping_sub(9) < 5))
     }
 }
@@ -77,25 +77,38 @@ impl<'a, C: Class> Scan<'a, C> {
     #[inline(always)]
     fn mask_at(&self, base: usize) -> u64 {
         match self.bytes[base..].first_chunk() {
-            Some(chunk) => self.class.mask(chunk),
+            Some(chunk) => self.class.mask::<64>(chunk),
             None => tail(self.class, &self.bytes[base..]),
         }
     }
 }
 
-/// The mask of fewer than 64 bytes. The bits after the last byte are those of byte 0; `find` never returns them.
+/// The mask of fewer than 64 bytes, 16 at a time. What `find` does with the bits after the last byte is of no account:
+/// it returns none of them.
 // Separate from the scan, which then stays in registers.
 #[cold]
 fn tail(class: impl Class, bytes: &[u8]) -> u64 {
-    let mut chunk = [0; 64];
-    chunk[..bytes.len()].copy_from_slice(bytes);
-    class.mask(&chunk)
+    let (chunks, rest) = bytes.as_chunks::<16>();
+    let mask = chunks.iter().rev().fold(0, |mask, chunk| mask << 16 | class.mask(chunk));
+    if rest.is_empty() {
+        return mask;
+    }
+    let bits = match bytes.last_chunk::<16>() {
+        // They overlap those before them, which costs less than a copy.
+        Some(last) => class.mask(last) >> (16 - rest.len()),
+        None => {
+            let mut chunk = [0; 16];
+            chunk[..rest.len()].copy_from_slice(rest);
+            class.mask(&chunk)
+        }
+    };
+    mask | bits << (16 * chunks.len())
 }
 
 /// A bit for each byte that is in the set. The bytes are compared side by side, to 0x80 or 0 each. A product then
 /// gathers the highest bits of eight bytes at a time.
 #[inline(always)]
-fn mask_of(bytes: &[u8; 64], is_in: impl Fn(u8) -> bool) -> u64 {
+fn mask_of<const N: usize>(bytes: &[u8; N], is_in: impl Fn(u8) -> bool) -> u64 {
     let hits = bytes.map(|byte| if is_in(byte) { 0x80 } else { 0 });
     let (eights, _) = hits.as_chunks::<8>();
     let bits = |eight: &[u8; 8]| (u64::from_le_bytes(*eight) >> 7).wrapping_mul(0x0102_0408_1020_4080) >> 56;
@@ -112,7 +125,7 @@ mod tests {
 
     #[test]
     fn every_byte_is_found_at_its_position() {
-        for len in [0, 1, 15, 63, 64, 65, 127, 128, 200] {
+        for len in (0..=130).chain([200]) {
             let bytes: Vec<u8> = (0..len).map(|i: u32| (i * 37 % 256) as u8).collect();
             for from in 0..=bytes.len() {
                 for wanted in [true, false] {

@@ -55,9 +55,9 @@ impl Pipe {
                 found.push((**body).clone());
                 let other = |keys, most, k, body| Pipe::ShardBy { keys, most, k, body };
                 found.extend((1..*k).map(|k| other(*keys, *most, k, body.clone())));
-                found.extend(
-                    (1..(*keys).max(2)).filter(|other| other != keys).map(|keys| other(keys, *most, *k, body.clone())),
-                );
+                // Keys that are made are simpler than borrowed ones.
+                let fewer = if *keys == 0 { 1..2 } else { 1..*keys };
+                found.extend(fewer.map(|keys| other(keys, *most, *k, body.clone())));
                 found.extend(body.simpler().into_iter().map(|simple| other(*keys, *most, *k, simple.into())));
             }
             Pipe::Called(name, p) => {

@@ -1,6 +1,6 @@
 //! The named folds, by sorting and counting all values at once.
 
-use super::keys::key;
+use super::keys::grouped;
 use super::{digest, pair};
 use millstream_testkit::random::{Answer, Value};
 
@@ -18,13 +18,8 @@ pub(super) fn of(answer: Answer, values: &[&Value]) -> Option<Value> {
         sorted
     };
     let keyed = |keys: i64, of: &dyn Fn(Vec<Value>) -> Value| {
-        let mut known: Vec<Value> = values.iter().map(|value| key(value, keys)).collect();
-        known.sort_unstable();
-        known.dedup();
-        let own = |k: &Value| -> Vec<Value> {
-            values.iter().filter(|value| key(value, keys) == *k).map(|value| (*value).clone()).collect()
-        };
-        Some(Value::List(known.iter().map(|k| pair(k.clone(), of(own(k)))).collect()))
+        let groups = grouped(keys, values.iter().copied()).into_iter();
+        Some(Value::List(groups.map(|(k, own)| pair(k, of(own.into_iter().cloned().collect()))).collect()))
     };
     let mut sorted: Vec<&Value> = values.to_vec();
     sorted.sort();

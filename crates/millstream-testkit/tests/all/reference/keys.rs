@@ -33,14 +33,20 @@ fn begins(keys: &[Option<Value>], n: usize, most: usize) -> bool {
     others.len() >= most
 }
 
-/// Every key's answer.
-pub(super) fn folded(keys: i64, start: i64, seen: &[Slot]) -> Value {
-    let mut known: Vec<Value> = seen.iter().flatten().map(|value| key(value, keys)).collect();
+/// The values of each key, in the order of the keys.
+pub(super) fn grouped<'v>(keys: i64, values: impl Iterator<Item = &'v Value> + Clone) -> Vec<(Value, Vec<&'v Value>)> {
+    let mut known: Vec<Value> = values.clone().map(|value| key(value, keys)).collect();
     known.sort_unstable();
     known.dedup();
-    let own = |k: &Value| seen.iter().flatten().filter(|value| key(value, keys) == *k).map(digest).collect::<Vec<_>>();
-    let answer = |k: &Value| Value::I(own(k).iter().fold(start, |state, d| state.wrapping_mul(17) ^ d));
-    Value::List(known.iter().map(|k| pair(k.clone(), answer(k))).collect())
+    let own = |k: &Value| values.clone().filter(|value| key(value, keys) == *k).collect();
+    known.into_iter().map(|k| (k.clone(), own(&k))).collect()
+}
+
+/// Every key's answer.
+pub(super) fn folded(keys: i64, start: i64, seen: &[Slot]) -> Value {
+    let step = |state: i64, value: &&Value| state.wrapping_mul(17) ^ digest(value);
+    let answers = grouped(keys, seen.iter().flatten()).into_iter();
+    Value::List(answers.map(|(k, own)| pair(k, Value::I(own.iter().fold(start, step)))).collect())
 }
 
 /// The first value that failed, among those with the last number's key.
