@@ -77,7 +77,7 @@ fn last_of_row(rng: &mut TestRng, place: Context) -> LastOfRow {
 }
 
 fn answer(rng: &mut TestRng) -> Answer {
-    let modulus = 1 + below(rng, 12) as i64;
+    let (modulus, keys) = (1 + below(rng, 12) as i64, below(rng, 5) as i64);
     match below(rng, 18) {
         0 => Answer::Count,
         1 => Answer::Sum,
@@ -89,13 +89,13 @@ fn answer(rng: &mut TestRng) -> Answer {
         7 => Answer::Find(modulus),
         8 => Answer::Any(modulus),
         9 => Answer::All(modulus),
-        10 => Answer::CountBy(modulus - 1),
+        10 => Answer::CountBy(keys),
         12 => Answer::TopN(below(rng, 5)),
         13 => Answer::TopNByKey(below(rng, 5), modulus),
         14 => Answer::MinBy(modulus),
         15 => Answer::MaxBy(modulus),
         16 => Answer::TopNBy(below(rng, 5), modulus),
-        _ => Answer::GroupBy(modulus - 1),
+        _ => Answer::GroupBy(keys),
     }
 }
 
