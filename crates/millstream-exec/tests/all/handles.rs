@@ -1,5 +1,6 @@
 //! Control of runs: workers, draining, stopping, senders.
 
+use crate::handed_in::handed_in;
 use millstream_core::{Arrow, AsyncExt, ClockExt, ModelExt, SequenceNumber, pipeline};
 use millstream_exec::{
     Inline, JobExt, JobRefExt, Rings, RunError, RunOutcome, Runner, TrySendError, Wait, fan_in, source,
@@ -366,13 +367,7 @@ fn a_handle_on_queues_may_be_dropped_in_a_closure_of_its_run() {
         let (inside, (dropped, drops)) = (kept.clone(), channel());
         let p = pipeline::<u64>().map(move |x| {
             if *x == 5 {
-                let handle = loop {
-                    match inside.lock().unwrap().take() {
-                        Some(handle) => break handle,
-                        None => std::thread::yield_now(),
-                    }
-                };
-                drop(handle);
+                drop(handed_in(&inside));
                 dropped.send(()).unwrap();
             }
             *x

@@ -32,6 +32,7 @@ mod from_stream;
 mod fusion;
 mod futures;
 mod gathered;
+mod handed_in;
 mod handles;
 #[cfg(feature = "queues")]
 #[cfg(feature = "durable")]

@@ -1,5 +1,6 @@
 //! User code in unusual places: drops of panic payloads, wakers, handles in closures.
 
+use crate::handed_in::handed_in;
 use millstream_core::failure::into_message;
 use millstream_core::{Arrow, AsyncExt, ClockExt, FeedbackExt, Retry, StreamsExt, TryMapExt, pipeline};
 use millstream_exec::{Handle, JobExt, JobRefExt, Rings, RunError, RunOutcome, Runner, ThroughExt, source};
@@ -168,13 +169,7 @@ fn ended_by_closure<R: Send + 'static>(
         .map(move |x| {
             let _held = &held;
             if *x == 5 {
-                let handle = loop {
-                    match inside.lock().unwrap().take() {
-                        Some(handle) => break handle,
-                        None => std::thread::yield_now(),
-                    }
-                };
-                let ended = catch_unwind(AssertUnwindSafe(|| with(handle)));
+                let ended = catch_unwind(AssertUnwindSafe(|| with(handed_in(&inside))));
                 said.send(ended.map_err(into_message)).unwrap();
             }
             *x
