@@ -93,7 +93,7 @@ fn no_item_allocates() {
     assert_none_per_item("choose", chosen.merge(|p| p.map(|x| x / 2), |p| p.map(|x| x ^ 5)));
     assert_none_per_item("merge", pipeline::<u64>().map(either).merge(|p| p, |p| p.scan(0, |n, x| *n ^ x)));
     assert_none_per_item("shard", pipeline::<u64>().shard(3, |p| p.map(|x| x + 1)));
-    // A key that is borrowed is copied only where it is the first of its kind.
+    // A key that is borrowed is copied only if it has no state yet.
     let words = || pipeline::<u64>().map(|x| ["to", "be", "or", "not"][(x % 4) as usize]);
     assert_none_per_item("count_by_ref", words().count_by_ref(|word| *word));
     assert_none_per_item("shard_by_ref", words().shard_by_ref(|word| *word, 2, |p| p.scan(0, |n, _| *n + 1)));
