@@ -104,7 +104,8 @@ benches! {
     "shard-by": "running sums of 1,000 keys, also in one loop and on queues; and two shards", shard_by::run;
     "shard2": "two shards of a 1 us map on two workers, and one on one", shard2::run;
     "wc": "millstream wc on 1 GB of text, and GNU wc (with --rivals)", wc::run;
-    "word-count": "how often each word of a text occurs, with keys that are borrowed and made, and in one loop", word_count::run;
+    "word-count":
+        "how often each word of a text occurs, with keys that are borrowed and made, and in one loop", word_count::run;
     "word-split": "a text in pieces, split by four tasklets and joined, and the same work in one loop", word_split::run;
     "hop": "numbers from a source on one worker to a sink on another", hop::run;
     "chain3": "a source, two maps and a sink, on as many workers as improve throughput", chain3::run;

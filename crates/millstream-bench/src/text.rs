@@ -107,6 +107,12 @@ impl Text {
     }
 }
 
+/// The line of this number: ten words, of 4,096 different ones.
+pub(crate) fn line_of_words(n: u64) -> String {
+    let word = |n: u64| n.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 52;
+    (0..10).map(|k| format!("w{}", word(n * 10 + k))).collect::<Vec<_>>().join(" ")
+}
+
 /// A file in memory with this name and the bytes that `write` writes, below the system's directory for such files.
 /// Makes the file if it does not exist.
 pub(crate) fn made(

@@ -8,6 +8,7 @@
 use crate::failure::Failure;
 use crate::figure::{Results, Unit};
 use crate::setting::Setting;
+use crate::text::line_of_words;
 use crate::turns::{Contestant, Work, take_turns};
 use crate::work;
 use millstream::prelude::*;
@@ -54,13 +55,11 @@ pub(crate) fn run(setting: &Setting) -> Result<Results, Failure> {
     Ok(Results::joined([of_text, speeds.results(ratios)]))
 }
 
-/// Lines of ten words, of 4,096 different ones.
+/// Lines of words, in blocks.
 fn text(lines: u64) -> Vec<Block> {
-    let word = |n: u64| n.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 52;
     let (mut text, mut blocks) = (String::new(), Vec::new());
     for n in 0..lines {
-        let words: Vec<String> = (0..10).map(|k| format!("w{}", word(n * 10 + k))).collect();
-        text.push_str(&words.join(" "));
+        text.push_str(&line_of_words(n));
         text.push('\n');
         if text.len() >= BLOCK || n + 1 == lines {
             blocks.push(Block::from(std::mem::take(&mut text).into_bytes()));

@@ -12,6 +12,7 @@ use crate::failure::Failure;
 use crate::figure::{Results, Unit};
 use crate::rivals::{Language, Task};
 use crate::setting::Setting;
+use crate::text::line_of_words;
 use crate::turns::{Contestant, Work, take_turns};
 use millstream::cluster::{Batch, Edges, JetStream, Log, OnRings, Options, Replica, Step, cut};
 use millstream::prelude::*;
@@ -44,9 +45,7 @@ fn words() -> impl Pipeline<String, u64> + Lasting {
 }
 
 fn lines(count: u64) -> Vec<String> {
-    let word = |n: u64| n.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 52;
-    let line = |n: u64| (0..10).map(|k| format!("w{}", word(n * 10 + k))).collect::<Vec<_>>().join(" ");
-    (0..count).map(line).collect()
+    (0..count).map(line_of_words).collect()
 }
 
 pub(crate) fn run(setting: &Setting) -> Result<Results, Failure> {
