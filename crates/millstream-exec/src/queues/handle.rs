@@ -16,7 +16,8 @@ use std::sync::atomic::Ordering;
 use std::thread::{Builder, JoinHandle, current};
 use std::time::{Duration, Instant};
 
-/// A running pipeline on [`Queues`](crate::Queues). Dropping it stops the run.
+/// A running pipeline on [`Queues`](crate::Queues). Dropping it stops the run and waits for its threads; in a closure of
+/// the run, it stops the run alone, since the threads next to that stage wait for the closure.
 pub struct QueuesHandle<O> {
     ends: Arc<RunStopper>,
     threads: Vec<JoinHandle<StageReport>>,
@@ -113,6 +114,10 @@ impl<O> QueuesHandle<O> {
     /// # Errors
     ///
     /// If a stage, the source or the sink failed before.
+    ///
+    /// # Panics
+    ///
+    /// If a closure of the run calls it: as [`join`](QueuesHandle::join). The run is stopped all the same.
     pub fn stop_now(self) -> Result<(O, Report), RunError> {
         self.ends.stop();
         self.wait()
@@ -131,10 +136,15 @@ impl<O> QueuesHandle<O> {
     }
 
     /// Waits for the end. Returns, even if the run failed, what the sink returns and the report up to there.
+    ///
+    /// # Panics
+    ///
+    /// If a closure of the run calls it. That holds for a run that was stopped, too: the threads before and after that
+    /// stage wait until the closure has returned. A closure that ends its run drops the handle.
     #[must_use]
     pub fn join(mut self) -> RunEnd<O> {
         assert!(
-            self.ends.control.stopped() || !self.threads.iter().any(is_this),
+            !self.in_a_closure_of_the_run(),
             "a closure of a run waits for the end of that run, which waits for the closure"
         );
         let mut stages = self.join_threads();
@@ -175,21 +185,21 @@ impl<O> QueuesHandle<O> {
         self.sink.end(report, failure)
     }
 
-    /// Waits for all threads, except the calling one if a closure of the run calls this.
-    fn join_threads(&mut self) -> Vec<StageReport> {
-        let others = self.threads.drain(..).filter(|thread| !is_this(thread));
-        others.filter_map(|thread| thread.join().map_err(discard).ok()).collect()
+    fn in_a_closure_of_the_run(&self) -> bool {
+        self.threads.iter().any(|thread| thread.thread().id() == current().id())
     }
-}
 
-fn is_this(thread: &JoinHandle<StageReport>) -> bool {
-    thread.thread().id() == current().id()
+    fn join_threads(&mut self) -> Vec<StageReport> {
+        self.threads.drain(..).filter_map(|thread| thread.join().map_err(discard).ok()).collect()
+    }
 }
 
 impl<O> Drop for QueuesHandle<O> {
     fn drop(&mut self) {
         self.ends.stop();
-        self.join_threads();
+        if !self.in_a_closure_of_the_run() {
+            self.join_threads();
+        }
     }
 }
 

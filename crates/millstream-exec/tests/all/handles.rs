@@ -1,12 +1,14 @@
 //! Control of runs: workers, draining, stopping, senders.
 
 use crate::handed_in::handed_in;
+use millstream_core::failure::into_message;
 use millstream_core::{Arrow, AsyncExt, ClockExt, ModelExt, SequenceNumber, pipeline};
 use millstream_exec::{
     Inline, JobExt, JobRefExt, Rings, RunError, RunOutcome, Runner, TrySendError, Wait, fan_in, source,
 };
-use std::sync::Mutex;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::channel;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 const LONG: Duration = Duration::from_secs(60);
@@ -359,22 +361,46 @@ fn a_drain_of_queues_that_times_out_reports_how_much_was_left() {
     drop(keep);
 }
 
+/// A run on queues with a closure that gets its handle while the stage after it waits for a value, and the source for
+/// room. Returns what the closure panicked with.
 #[cfg(feature = "queues")]
-#[test]
-fn a_handle_on_queues_may_be_dropped_in_a_closure_of_its_run() {
-    millstream_testkit::within(LONG, || {
-        let kept: std::sync::Arc<Mutex<Option<millstream_exec::QueuesHandle<Vec<u64>>>>> = Default::default();
-        let (inside, (dropped, drops)) = (kept.clone(), channel());
+fn ended_on_queues(
+    source: impl millstream_exec::Source<u64> + 'static,
+    with: impl Fn(millstream_exec::QueuesHandle<()>) + Send + Sync + 'static,
+) -> Result<(), String> {
+    millstream_testkit::within(LONG, move || {
+        let kept: Arc<Mutex<Option<millstream_exec::QueuesHandle<()>>>> = Arc::default();
+        let (inside, (said, says)) = (kept.clone(), channel());
         let p = pipeline::<u64>().map(move |x| {
             if *x == 5 {
-                drop(handed_in(&inside));
-                dropped.send(()).unwrap();
+                let handle = handed_in(&inside);
+                let ended = catch_unwind(AssertUnwindSafe(|| with(handle)));
+                said.send(ended.map_err(into_message)).unwrap();
             }
             *x
         });
-        *kept.lock().unwrap() =
-            Some(millstream_exec::Queues::new().start(p.from(0..).to(millstream_exec::sink::collect())).unwrap());
-        drops.recv().unwrap();
+        let run = millstream_exec::Queues::new().slots(1).start(p.from(source).to_each(|_, _| ())).unwrap();
+        std::thread::sleep(Duration::from_millis(50));
+        *kept.lock().unwrap() = Some(run);
+        says.recv().unwrap()
     })
-    .unwrap();
+    .unwrap()
+}
+
+#[cfg(feature = "queues")]
+#[test]
+fn a_handle_on_queues_may_be_dropped_in_a_closure_of_its_run() {
+    ended_on_queues(source::ready(0..), drop).unwrap();
+    ended_on_queues(0.., drop).unwrap();
+}
+
+#[cfg(feature = "queues")]
+#[test]
+fn a_closure_of_a_run_on_queues_cannot_wait_for_its_end() {
+    for refused in
+        [ended_on_queues(0.., |handle| drop(handle.wait())), ended_on_queues(0.., |handle| drop(handle.stop_now()))]
+    {
+        let refused = refused.unwrap_err();
+        assert!(refused.contains("a closure of a run waits for the end of that run"), "{refused}");
+    }
 }
