@@ -379,7 +379,7 @@ fn ended_on_queues(
             }
             *x
         });
-        let run = millstream_exec::Queues::new().slots(1).start(p.from(source).to_each(|_, _| ())).unwrap();
+        let run = millstream_exec::Queues::new().capacity(1).start(p.from(source).to_each(|_, _| ())).unwrap();
         std::thread::sleep(Duration::from_millis(50));
         *kept.lock().unwrap() = Some(run);
         says.recv().unwrap()
