@@ -365,7 +365,7 @@ fn a_drain_of_queues_that_times_out_reports_how_much_was_left() {
 /// room. Returns what the closure panicked with.
 #[cfg(feature = "queues")]
 fn ended_on_queues(
-    source: impl millstream_exec::Source<u64> + 'static,
+    source: impl millstream_exec::Source<u64> + Send + 'static,
     with: impl Fn(millstream_exec::QueuesHandle<()>) + Send + Sync + 'static,
 ) -> Result<(), String> {
     millstream_testkit::within(LONG, move || {
