@@ -45,8 +45,21 @@ pub struct Plan {
     pub rings: Vec<Ring>,
     /// The rings that the pipeline's output is read from.
     pub output: Vec<usize>,
+    /// The sinks of `tee_to`, in pipeline order. Plans of earlier versions have none.
+    #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Vec::is_empty"))]
+    pub side_sinks: Vec<SideSink>,
     /// Likely mistakes.
     pub warnings: Vec<Warning>,
+}
+
+/// A sink beside the pipeline.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct SideSink {
+    /// Its name.
+    pub name: String,
+    /// The rings it reads.
+    pub reads: Vec<usize>,
 }
 
 /// One stage: something that reads rings and writes one.

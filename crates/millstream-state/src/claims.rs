@@ -1,17 +1,22 @@
 //! Sinks that report what they hold, and can go back to it.
 
 mod files;
+mod held;
 #[cfg(feature = "postgres")]
 mod postgres;
 #[cfg(any(feature = "postgres", feature = "sqlite"))]
 mod progress;
+mod side_sink;
 #[cfg(feature = "sqlite")]
 mod sqlite;
 mod written;
 
 pub use files::open_together;
+pub(crate) use held::{AllClaimed, Held, output_of};
 #[cfg(feature = "postgres")]
 pub use postgres::{Postgres, PostgresRows, PostgresTransaction, postgres, tokio_postgres};
+pub use side_sink::SideSink;
+pub(crate) use side_sink::{OfJob, SourceFailed};
 #[cfg(feature = "sqlite")]
 pub use sqlite::{Sqlite, SqliteRows, sqlite};
 pub use written::{Written, WrittenFile, written};
@@ -132,8 +137,16 @@ impl Claimed {
         last.filter(|(given, _)| *given <= next.0).map(|(_, claim)| claim)
     }
 
+    /// Notes the claim before this number.
+    fn put(&self, next: SequenceNumber, claim: Value) {
+        let mut claims = self.claims();
+        claims.push_back((next, claim));
+        if claims.len() > WAITING {
+            claims.pop_front();
+        }
+    }
+
     /// Forgets all claims.
-    #[cfg(feature = "service")]
     pub(crate) fn clear(&self) {
         self.claims().clear();
     }
@@ -158,8 +171,7 @@ pub(crate) struct AtMarks<K> {
     /// The number after the last that the sink was given; 0 before the first.
     pub(crate) given: u64,
     pub(crate) claimed: Claimed,
-    /// Whether the source has failed. Then the stream has ended early, and goes on after a restart.
-    pub(crate) source_failed: Box<dyn Fn() -> bool + Send>,
+    pub(crate) source_failed: SourceFailed,
 }
 
 impl<A: Shape, K: Sink<A> + Claims> Sink<A> for AtMarks<K> {
@@ -178,11 +190,7 @@ impl<A: Shape, K: Sink<A> + Claims> Sink<A> for AtMarks<K> {
     fn mark(&mut self, next: SequenceNumber) -> Result<(), Self::Error> {
         self.sink.mark(next).map_err(Into::into)?;
         let claim = self.sink.claim()?;
-        let mut claims = self.claimed.claims();
-        claims.push_back((next, claim));
-        if claims.len() > WAITING {
-            claims.pop_front();
-        }
+        self.claimed.put(next, claim);
         Ok(())
     }
 

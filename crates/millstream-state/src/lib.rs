@@ -88,7 +88,7 @@ mod xxh64;
 pub use claims::postgres;
 #[cfg(feature = "sqlite")]
 pub use claims::sqlite;
-pub use claims::{ClaimingSink, Claims, OpenError, written};
+pub use claims::{ClaimingSink, Claims, OpenError, SideSink, written};
 pub use dir::StateDir;
 pub use entry::SnapshotEntry;
 pub use error::StateError;

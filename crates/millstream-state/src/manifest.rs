@@ -50,6 +50,9 @@ pub struct Manifest {
     pub source: Value,
     /// The claim of the sink.
     pub sink: Value,
+    /// The claims of side sinks, by name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub side_sinks: BTreeMap<String, Value>,
     /// The plan of the pipeline.
     pub plan: Value,
     /// The plan's fingerprint: two programs with equal plans have equal ones.

@@ -16,6 +16,7 @@ mod replay;
 mod running;
 #[cfg(feature = "service")]
 mod serving;
+mod side_sinks;
 mod storer;
 mod storing;
 mod upgrading;
@@ -33,7 +34,7 @@ pub use storer::Storer;
 pub use storing::Cadence;
 pub use upgrading::{JobUpgrader, Upgraded};
 
-use crate::claims::{AtMarks, Claimed, ClaimingSink, Claims, OpenError, OutputOf};
+use crate::claims::{AllClaimed, AtMarks, Claimed, ClaimingSink, Claims, OfJob, OpenError, OutputOf, SourceFailed};
 use crate::dead_letters::KeptLetters;
 use crate::effects::Effects;
 use crate::resumable::{Trail, Trailing};
@@ -96,6 +97,7 @@ pub struct Persistent {
     job: Value,
     effects: Vec<Effects>,
     letters: Option<KeptLetters>,
+    side_sinks: Vec<Arc<dyn OfJob>>,
     redo: bool,
     versions: Versions,
 }
@@ -105,7 +107,8 @@ impl Persistent {
     pub fn new(rings: Rings, dir: StateDir) -> Self {
         let retention = Retention { count: Some(5), ..Retention::default() };
         let (cadence, job, versions) = (Cadence::default(), Value::Null, Versions::default());
-        Persistent { rings, dir, cadence, retention, job, effects: Vec::new(), letters: None, redo: false, versions }
+        let (effects, letters, side_sinks) = (Vec::new(), None, Vec::new());
+        Persistent { rings, dir, cadence, retention, job, effects, letters, side_sinks, redo: false, versions }
     }
 
     /// Sets when snapshots are taken.
@@ -140,7 +143,7 @@ impl Persistent {
     /// that of a run that never failed. Answers of effects come from their record. A value that fails again is a dead
     /// letter again.
     ///
-    /// It is an error if the sink does not [go back](ClaimingSink::goes_back).
+    /// It is an error if a sink does not [go back](ClaimingSink::goes_back).
     #[must_use]
     pub fn redo(self) -> Self {
         Persistent { redo: true, ..self }
@@ -200,9 +203,10 @@ impl Persistent {
     {
         let (plan, follows) = (pipeline.plan(), !stores.are_stored());
         plan.check_durable().map_err(|error| JobError::Run(RunError::NotDurable(error)))?;
+        self.check_side_sinks(&plan)?;
         let (mut opened, begins) = match self.resume::<P::Out, _>(&plan, &sink)? {
             Some(resumed) => resumed,
-            None => (sink.open(None).map_err(JobError::sink)?, Begins::default()),
+            None => (self.open_sinks(&sink, None).map_err(JobError::sink)?, Begins::default()),
         };
         let Begins { snapshot, at, position, id, changed } = begins;
         if changed.is_some() && !follows {
@@ -224,7 +228,7 @@ impl Persistent {
         let id = match id {
             Some(id) => id,
             None => {
-                let claim = opened.claim().map_err(|error| JobError::sink(error.into()))?;
+                let claim = opened.claim().map_err(JobError::Sink)?;
                 // A followed file may have another name when the job begins there again.
                 let first = trail.at(0).filter(|_| !source.repeats());
                 let first = first.and_then(|(number, mark)| Some((number, source.position(&mark).ok()?)));
@@ -237,7 +241,7 @@ impl Persistent {
             Box::new(move |at| trail.at(at).is_some_and(|(number, mark)| source.has_passed(&mark, at - number)))
         };
         let claimed = Claimed::default();
-        let Persistent { mut rings, dir, cadence, retention, job, effects, letters, .. } = self;
+        let Persistent { mut rings, dir, cadence, retention, job, effects, letters, side_sinks, .. } = self;
         if let Some(snapshot) = snapshot {
             rings = resumed(rings, snapshot, changed);
         }
@@ -254,7 +258,9 @@ impl Persistent {
         };
         let begins = Some((id, at, numbers));
         let records = Records { position, forget, effects, letters, begins };
-        let (plan, claims) = (Described::new(&plan, job), claimed.clone());
+        let of_side_sinks = side_sinks.iter().map(|sink| (sink.name().to_owned(), sink.claimed()));
+        let claims = AllClaimed { sink: claimed.clone(), side_sinks: of_side_sinks.collect() };
+        let plan = Described::new(&plan, job);
         let storing = Storing::start(dir, retention, confirmed, plan, claims, records, stores);
         let storing = storing.map_err(|error| JobError::Run(RunError::Spawn(error.to_string())))?;
         if let Cadence::Numbers(numbers) = cadence {
@@ -262,10 +268,11 @@ impl Persistent {
             rings = rings.snapshot_every(numbers, move |snapshot| store.offer(snapshot));
         }
         let source = running::Written::of::<T, _>(source);
-        let source_failed = {
+        let source_failed: SourceFailed = {
             let source = source.clone();
-            Box::new(move || source.has_failed())
+            Arc::new(move || source.has_failed())
         };
+        side_sinks.iter().for_each(|sink| sink.begin(source_failed.clone()));
         let into = AtMarks { sink: opened, given: 0, claimed, source_failed };
         let handle = Durable::new(rings).start(pipeline.from(values).to(into)).map_err(JobError::Run)?;
         let running = Running::new(handle, storing, cadence, source, at, passed);
@@ -279,7 +286,7 @@ impl Persistent {
         sink: &K,
     ) -> Result<Option<(K::Open, Begins)>, JobError> {
         let redone = self.letters.as_ref().filter(|letters| self.redo && !letters.list().is_empty());
-        if redone.is_some() && !sink.goes_back() {
+        if redone.is_some() && !(sink.goes_back() && self.side_sinks.iter().all(|sink| sink.goes_back())) {
             return Err(JobError::SinkStays);
         }
         let (mut lacks, mut later) = (None, false);
@@ -307,7 +314,7 @@ impl Persistent {
                 }
             }
             let next = SequenceNumber(manifest.output_at.unwrap_or(manifest.at));
-            match sink.open(Some((next, &manifest.sink))) {
+            match self.open_sinks(sink, Some((next, &manifest))) {
                 Ok(opened) => {
                     let begins = Self::begins(&self.dir, &manifest)?;
                     return Ok(Some((opened, Begins { changed, ..begins })));
@@ -343,7 +350,9 @@ impl Persistent {
         let Described { plan, fingerprint } = &Described::new(plan, self.job.clone());
         let source = first.map_or(Value::Null, |(number, position)| json!({ "number": number, "position": position }));
         let (plan, sink) = (plan.clone(), claim);
-        let saved = Saved { output_at: Some(0), source, sink, plan, fingerprint, ..Saved::default() };
+        let side_sinks = self.side_sinks.iter().map(|sink| Ok((sink.name().to_owned(), sink.claim()?)));
+        let side_sinks = side_sinks.collect::<Result<_, _>>().map_err(JobError::Sink)?;
+        let saved = Saved { output_at: Some(0), source, sink, side_sinks, plan, fingerprint, ..Saved::default() };
         Ok(self.dir.save(&saved)?.id)
     }
 }

@@ -1,6 +1,6 @@
 use crate::manifest::{self, Manifest};
 use serde_json::Value;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The contents of a snapshot to be saved. Leave a field that the program does not need at its default.
 #[derive(Clone, Debug, Default)]
@@ -13,6 +13,8 @@ pub struct Saved<'a> {
     pub source: Value,
     /// The claim of the sink.
     pub sink: Value,
+    /// The claims of side sinks, by name.
+    pub side_sinks: BTreeMap<String, Value>,
     /// The plan of the pipeline.
     pub plan: Value,
     /// The plan's fingerprint.
@@ -49,7 +51,7 @@ impl<'a> Saved<'a> {
         (id, epoch): (u64, u64),
         written_unix_ms: u64,
     ) -> Result<Prepared<'a>, String> {
-        let Saved { at, output_at, source, sink, plan, fingerprint, numbers, parts, base, kept } = self;
+        let Saved { at, output_at, source, sink, side_sinks, plan, fingerprint, numbers, parts, base, kept } = self;
         let mut names = BTreeSet::new();
         let all = kept.iter().copied().chain(parts.iter().map(|(name, _)| *name));
         if let Some(twice) = all.into_iter().find(|name| !names.insert(*name)) {
@@ -68,6 +70,7 @@ impl<'a> Saved<'a> {
             written_unix_ms,
             source: source.clone(),
             sink: sink.clone(),
+            side_sinks: side_sinks.clone(),
             plan: plan.clone(),
             fingerprint: (*fingerprint).to_owned(),
             numbers: numbers.iter().cloned().collect(),

@@ -332,7 +332,7 @@ pub trait PartsExt: Arrow {
     /// run the clone is [finished](Sink::finish), before the sink of the job. An error or a panic of the sink ends the
     /// run with its name, the number and the cause. `sink::with_output` keeps what it returns, and `sink::again` makes
     /// a sink for every run that cannot be cloned, such as a file. After a crash, a `Persistent` run gives it the
-    /// values since the snapshot again, with the same numbers: it cannot say what it holds, as the job's sink can.
+    /// values since the snapshot again, with the same numbers, unless it is a `SideSink`, which goes on with the run.
     ///
     /// On rings and queues it has a thread of its own, since it may wait; back-pressure then reaches the source. Before
     /// an outer [`take`](crate::StreamsExt::take) it may get more than is taken. On the model it gets all values at

@@ -33,10 +33,7 @@ impl<A: Shape, K: Sink<A> + Clone + Sync> Arrow for TeeTo<A, K> {
     type Out = A;
 
     fn describe(&self, input: Port, plan: &mut Describe) -> Port {
-        let read = input.clone();
-        plan.named(&self.name, |plan| {
-            plan.side_output("tee_to", |_| read);
-            input
-        })
+        plan.side_sink("tee_to", &self.name, &input);
+        input
     }
 }

@@ -2,7 +2,8 @@
 
 use super::node::{Node, Planned, Unjoined, named_stages};
 use super::{
-    Body, Branch, Filled, NodeId, Plan, PlanFormat, Port, Ring, Scoped, Stage, StageKind, StageLookup, Walk, Warning,
+    Body, Branch, Filled, NodeId, Plan, PlanFormat, Port, Ring, Scoped, SideSink, Stage, StageKind, StageLookup, Walk,
+    Warning,
 };
 use crate::{Arrow, Density, Shape};
 
@@ -17,6 +18,7 @@ pub struct Describe {
     clocks: usize,
     pub(super) scope: DescribeScope,
     pub(super) last: Option<usize>,
+    side_sinks: Vec<SideSink>,
     warnings: Vec<Warning>,
 }
 
@@ -74,8 +76,8 @@ impl Describe {
             serial: false,
             part: false,
         };
-        let plan =
-            Describe { nodes: Vec::new(), rings: vec![source], clocks: 1, scope, last: None, warnings: Vec::new() };
+        let (nodes, rings, side_sinks, warnings) = (Vec::new(), vec![source], Vec::new(), Vec::new());
+        let plan = Describe { nodes, rings, clocks: 1, scope, last: None, side_sinks, warnings };
         (plan, Port::edge(vec![0], Filled::NUMBERS, 0))
     }
 
@@ -272,6 +274,14 @@ impl Describe {
         self.last = Some(node);
     }
 
+    /// Adds a sink with a name, beside the pipeline.
+    pub(crate) fn side_sink(&mut self, kind: &'static str, name: &str, reads: &Port) {
+        let node = self.node(kind);
+        self.nodes[node].user_name = Some(name.to_owned());
+        self.side_sinks.push(SideSink { name: name.to_owned(), reads: reads.rings.clone() });
+        self.last = Some(node);
+    }
+
     /// Adds `shard(k, body)`: k times as many tasklets run every stage of the body.
     pub fn shard(&mut self, k: usize, body: impl FnOnce(&mut Self) -> Port) -> Port {
         let node = self.node("shard");
@@ -358,13 +368,13 @@ impl Describe {
     }
 
     pub(crate) fn finish(self, output: Port) -> (Plan, StageLookup) {
-        let Describe { nodes, mut rings, mut warnings, .. } = self;
+        let Describe { nodes, mut rings, side_sinks, mut warnings, .. } = self;
         let (stages, index) = named_stages(nodes, &mut warnings);
         let (stages, ids) = stages.into_iter().unzip();
         for ring in &mut rings {
             ring.writer = ring.writer.map(|node| index[&node]);
         }
-        let plan = Plan { format: PlanFormat, stages, rings, output: output.rings, warnings };
+        let plan = Plan { format: PlanFormat, stages, rings, output: output.rings, side_sinks, warnings };
         let lookup = StageLookup::new(&plan, ids);
         (plan, lookup)
     }

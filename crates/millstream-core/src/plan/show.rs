@@ -22,6 +22,9 @@ impl fmt::Display for Plan {
         for stage in &self.stages {
             rows.push([name(stage), kind(stage), rings(&stage.reads), self.ring(stage.writes)]);
         }
+        for sink in &self.side_sinks {
+            rows.push([sink.name.clone(), cell("tee_to"), rings(&sink.reads), cell("-")]);
+        }
         rows.push([cell("sink"), cell("sink"), rings(&self.output), cell("-")]);
         let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
         let (names, kinds, reads) = (width(0), width(1), width(2));

@@ -52,10 +52,16 @@ pub enum JobError {
         /// The number of the nearest kept snapshot after it.
         after: Option<u64>,
     },
-    /// Numbers should be done again, but the sink cannot give up values: see
+    /// The pipeline has no `tee_to` with the name of a [side sink](crate::SideSink), or more than one stage of that
+    /// name.
+    NoSideSink {
+        /// The name.
+        name: String,
+    },
+    /// Numbers should be done again, but a sink cannot give up values: see
     /// [`Persistent::redo`](crate::Persistent::redo).
     SinkStays,
-    /// The job has dead letters, numbers to do again, or effects that do not
+    /// The job has dead letters, side sinks, numbers to do again, or effects that do not
     /// [follow](crate::effects::Effects::follow), or its source has no journal. Only the process that owns the
     /// directory writes their records, so no other process can follow: see
     /// [`Persistent::follow`](crate::Persistent::follow).
@@ -144,11 +150,16 @@ impl fmt::Display for JobError {
                     (None, None) => f.write_str("No snapshot is kept"),
                 }
             }
+            JobError::NoSideSink { name } => write!(
+                f,
+                "the pipeline has no `tee_to({name:?}, ..)`, or more than one stage of that name, \
+                 so the claims of the side sink have no number"
+            ),
             JobError::SinkStays => f.write_str(
-                "the sink cannot go back, so its numbers cannot be done again: a file can go back, a table cannot",
+                "a sink cannot go back, so its numbers cannot be done again: a file can go back, a table cannot",
             ),
             JobError::CannotFollow => f.write_str(
-                "a job with dead letters, numbers to do again, or effects that were opened and do not follow, \
+                "a job with dead letters, side sinks, numbers to do again, or effects that were opened and do not follow, \
                  or without a journal, cannot follow: only one process writes its records",
             ),
             JobError::OtherEnd { why } => write!(f, "the run that was followed has not stopped here: {why}"),
@@ -177,6 +188,7 @@ impl error::Error for JobError {
             | JobError::OtherVersion { .. }
             | JobError::SinkHoldsLess { .. }
             | JobError::NotExact { .. }
+            | JobError::NoSideSink { .. }
             | JobError::SinkStays
             | JobError::CannotFollow
             | JobError::OtherEnd { .. }

@@ -15,7 +15,8 @@ use std::sync::Arc;
 impl Persistent {
     /// Whether all that it writes beside the journal can be left to the other process.
     fn can_follow(&self) -> bool {
-        self.effects.iter().all(Effects::follows) && self.letters.is_none() && !self.redo
+        let alone = self.letters.is_none() && self.side_sinks.is_empty();
+        alone && self.effects.iter().all(Effects::follows) && !self.redo
     }
 
     /// Reads the effects of the other process up to now. `false` if there is no snapshot to begin with.
@@ -65,7 +66,7 @@ impl Persistent {
     /// # Errors
     ///
     /// As [`start`](Persistent::start); if the other process removes files before they are read
-    /// ([`is_left_behind`](JobError::is_left_behind)); and if the job has dead letters, or effects that do not
+    /// ([`is_left_behind`](JobError::is_left_behind)); and if the job has dead letters, side sinks, or effects that do not
     /// [follow](Effects::follow).
     pub fn follow<Q, A, P>(self, stages: P, journal: JournalOptions) -> Result<Option<Following<Q, A>>, JobError>
     where

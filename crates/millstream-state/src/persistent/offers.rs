@@ -3,7 +3,7 @@
 use super::described::Described;
 #[cfg(feature = "service")]
 use crate::StateDir;
-use crate::claims::Claimed;
+use crate::claims::{AllClaimed, Claimed, Held};
 use millstream_core::SequenceNumber;
 use millstream_exec::Snapshot;
 use serde_json::Value;
@@ -16,12 +16,12 @@ pub(super) type Answer = SyncSender<Result<u64, String>>;
 
 /// An order to the thread that stores.
 pub(super) enum Order {
-    /// Store a snapshot, with the sink's claim at it.
-    Store(Snapshot, Option<Value>, Option<Answer>),
+    /// Store a snapshot, with the sinks' claims at it.
+    Store(Snapshot, Option<Held>, Option<Answer>),
     /// Answer when all earlier orders are done: an error, unless a snapshot at this number or a later one is stored.
     Cover(u64, Answer),
     /// Store the first snapshot of another version, to which all later ones belong.
-    Change(Box<Described>, Snapshot, Option<Value>, Answer),
+    Change(Box<Described>, Snapshot, Option<Held>, Answer),
     /// Store in this directory from now on.
     #[cfg(feature = "service")]
     Own(Box<StateDir>),
@@ -107,7 +107,7 @@ pub(super) struct Offers {
     pub(super) stores: Arc<Stores>,
     /// How many are stored.
     stored: Arc<AtomicU64>,
-    claimed: Claimed,
+    claimed: AllClaimed,
     last: Arc<Mutex<Last>>,
 }
 
@@ -138,7 +138,7 @@ impl Offers {
         orders: SyncSender<Order>,
         stores: Arc<Stores>,
         stored: Arc<AtomicU64>,
-        claimed: Claimed,
+        claimed: AllClaimed,
     ) -> Self {
         Offers { orders, stores, stored, claimed, last: Arc::default() }
     }
@@ -160,7 +160,7 @@ impl Offers {
 
     /// The claims of the sink.
     pub(super) fn claimed(&self) -> &Claimed {
-        &self.claimed
+        &self.claimed.sink
     }
 
     pub(super) fn stored(&self) -> u64 {
@@ -170,9 +170,9 @@ impl Offers {
     /// Stores a snapshot, unless one is being stored and another one waits.
     pub(super) fn offer(&self, snapshot: Snapshot) {
         let Some(offer) = self.next(&snapshot) else { return };
-        let claim = offer.claim();
+        let (claim, at) = (offer.claim(&snapshot), snapshot.clone());
         if self.orders.try_send(Order::Store(snapshot, claim, None)).is_ok() {
-            offer.made();
+            offer.made(&at);
         }
     }
 
@@ -185,8 +185,8 @@ impl Offers {
             }
             return self.order(|answer| Order::Cover(snapshot.at().0, answer))?.wait();
         };
-        let claim = offer.claim();
-        offer.made();
+        let claim = offer.claim(&snapshot);
+        offer.made(&snapshot);
         self.order(|answer| Order::Store(snapshot, claim, Some(answer)))?.wait()
     }
 
@@ -205,7 +205,7 @@ impl Offers {
         let last = self.last();
         let at = snapshot.at().0;
         let goes = !last.changing && snapshot.mark() >= last.first && last.at.is_none_or(|last| last <= at);
-        goes.then(|| Offer { last, at, output: output_of(snapshot), claimed: &self.claimed })
+        goes.then(|| Offer { last, claimed: &self.claimed })
     }
 
     fn last(&self) -> MutexGuard<'_, Last> {
@@ -222,21 +222,19 @@ impl Offers {
 /// The next snapshot, which may be offered.
 struct Offer<'o> {
     last: MutexGuard<'o, Last>,
-    at: u64,
-    output: SequenceNumber,
-    claimed: &'o Claimed,
+    claimed: &'o AllClaimed,
 }
 
 impl Offer<'_> {
-    /// The sink's claim. It is taken now, since the sink goes on and keeps only a few claims.
-    fn claim(&self) -> Option<Value> {
-        self.claimed.at(self.output)
+    /// The sinks' claims. They are taken now, since a sink goes on and keeps only a few claims.
+    fn claim(&self, snapshot: &Snapshot) -> Option<Held> {
+        self.claimed.at(snapshot)
     }
 
     /// Earlier snapshots are not needed from now on.
-    fn made(mut self) {
-        self.last.at = Some(self.at);
-        self.claimed.forget_before(self.output);
+    fn made(mut self, snapshot: &Snapshot) {
+        self.last.at = Some(snapshot.at().0);
+        self.claimed.forget_before(snapshot);
     }
 }
 
@@ -260,9 +258,8 @@ impl Changing<'_> {
         let claim = {
             let mut last = self.0.last();
             (last.at, last.first) = (Some(snapshot.at().0), snapshot.mark());
-            let output = output_of(&snapshot);
-            let claim = self.0.claimed.at(output);
-            self.0.claimed.forget_before(output);
+            let claim = self.0.claimed.at(&snapshot);
+            self.0.claimed.forget_before(&snapshot);
             claim
         };
         let answered = self.0.order(|answer| Order::Change(Box::new(next), snapshot, claim, answer))?;
@@ -270,11 +267,6 @@ impl Changing<'_> {
         drop(self);
         answered.wait()
     }
-}
-
-/// The number that the sink gets next.
-pub(super) fn output_of(snapshot: &Snapshot) -> SequenceNumber {
-    snapshot.output_at().unwrap_or(snapshot.at())
 }
 
 #[cfg(test)]
@@ -298,7 +290,7 @@ mod tests {
 
     fn offers() -> (Offers, Receiver<Order>) {
         let (orders, offered) = sync_channel(1);
-        (Offers::new(orders, Arc::new(Stores::of_job()), Arc::default(), Claimed::default()), offered)
+        (Offers::new(orders, Arc::new(Stores::of_job()), Arc::default(), AllClaimed::default()), offered)
     }
 
     #[test]

@@ -2,8 +2,8 @@
 
 use super::Stored;
 use super::described::Described;
-use super::offers::{Offers, Order, Stores, output_of};
-use crate::claims::Claimed;
+use super::offers::{Offers, Order, Stores};
+use crate::claims::{AllClaimed, Held, output_of};
 use crate::dead_letters::KeptLetters;
 use crate::effects::Effects;
 use crate::{Manifest, Retention, Saved, SnapshotEntry, StateDir};
@@ -57,7 +57,7 @@ impl Storing {
         retention: Retention,
         confirmed: Option<u64>,
         described: Described,
-        claimed: Claimed,
+        claimed: AllClaimed,
         records: Records,
         stores: Arc<Stores>,
     ) -> io::Result<Self> {
@@ -219,9 +219,9 @@ impl Store {
         stored
     }
 
-    fn store(&mut self, snapshot: &Snapshot, claim: Option<Value>) -> Result<(), String> {
+    fn store(&mut self, snapshot: &Snapshot, claims: Option<Held>) -> Result<(), String> {
         let (at, output) = (snapshot.at().0, output_of(snapshot));
-        let sink = claim.ok_or("the sink no longer says what it held at that number")?;
+        let claims = claims.ok_or("a sink no longer says what it held at that number")?;
         let source = (self.position)(at).map_err(|error| format!("the source: {error}"))?;
         let source = source.ok_or("the source no longer knows its position at that number")?;
         self.effects.iter().try_for_each(Effects::mark).map_err(|error| format!("effects: {error}"))?;
@@ -237,7 +237,8 @@ impl Store {
             at,
             output_at: Some(output.0),
             source,
-            sink,
+            sink: claims.sink,
+            side_sinks: claims.side_sinks,
             plan: self.described.plan.clone(),
             fingerprint: &self.described.fingerprint,
             numbers: &numbers,

@@ -2,6 +2,7 @@
 
 use millstream_state::{Manifest, Saved, StateDir, StateError};
 use serde_json::json;
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -20,6 +21,7 @@ pub(crate) fn saved<R>(at: u64, save: impl FnOnce(&Saved<'_>) -> R) -> R {
         output_at: Some(at * 2),
         source: json!({ "path": "orders.csv", "offset": 17 }),
         sink: json!(at),
+        side_sinks: BTreeMap::from([("lines".to_owned(), json!(at + 1))]),
         plan: json!([{ "stage": "total" }]),
         fingerprint: "f00d",
         numbers: &[("total".to_owned(), at)],

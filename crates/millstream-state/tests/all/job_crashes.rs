@@ -1,15 +1,16 @@
 //! Whole jobs whose machine crashes: snapshots, journal and source are on the simulated disk, which crashes at an
-//! operation, and what the sink got since its last claim is lost in part.
+//! operation, and what the sinks got since their last claims is lost in part.
 
-use crate::machine::{Client, Machine, Table, noted, of_a_journal, persistent};
+use crate::machine::{Client, Machine, Side, Table, noted, of_a_journal, persistent};
 use millstream::prelude::*;
 use millstream::state::journal::{Fsync, JournalOptions};
-use millstream::state::{again, journaled_in_groups};
+use millstream::state::{SideSink, again, journaled_in_groups};
 use proptest::prelude::{ProptestConfig, any, prop_assert, prop_assert_eq, proptest};
 use std::sync::Mutex;
 
-/// A sum, counts by key, values that fail together with their keys, and a stage that renumbers.
-fn lines() -> impl Pipeline<u64, String> + Lasting {
+/// A sum, counts by key, values that fail together with their keys, and a stage that renumbers. Some of its values go to
+/// a sink on the side, too.
+fn lines(side: Side) -> impl Pipeline<u64, String> + Lasting {
     let keep = |x: &u64| if x % 19 == 4 { Err("no") } else { Ok(*x) };
     pipeline::<u64>()
         .scan((0_u64, 0_u64), |(n, sum), x| {
@@ -26,12 +27,22 @@ fn lines() -> impl Pipeline<u64, String> + Lasting {
             (0..1 + *x % 2).map(move |i| sent * 10 + i)
         })
         .named("some")
+        .tee(|p| p.filter(|x| x % 3 == 0).map(|x| format!("{x} on the side")).any_edge().tee_to("side", side))
         .map(|x| format!("{x}\n"))
         .any_edge()
 }
 
+/// The rows of the sink, and then those of the side sink.
 fn expected(values: impl IntoIterator<Item = u64>) -> Vec<String> {
-    lines().model(values)
+    let table = Table::empty();
+    let mut rows = lines(SideSink::new("side", table.clone())).model(values);
+    rows.append(&mut table.rows().lock().unwrap());
+    rows
+}
+
+/// All rows that the sinks have when the job has come to its end.
+fn ended(machine: &Machine, job: impl FnOnce(&Machine, Table)) -> Vec<String> {
+    [machine.ended(job), machine.side_rows()].concat()
 }
 
 proptest! {
@@ -44,11 +55,12 @@ proptest! {
         crashes in proptest::collection::vec(any::<u64>(), 0..4),
     ) {
         let job = |machine: &Machine, table: Table| {
-            let ran = persistent(machine.state(), every).run(&lines(), again(move || 0..n), table);
-            assert_eq!(ran.unwrap().1.failed, 0);
+            let side = machine.side();
+            let job = persistent(machine.state(), every).side_sink(&side);
+            assert_eq!(job.run(&lines(side), again(move || 0..n), table).unwrap().1.failed, 0);
         };
         let machine = crashes.iter().fold(Machine::new(), |machine, pick| machine.crashed(job, *pick));
-        prop_assert_eq!(machine.ended(job), expected(0..n));
+        prop_assert_eq!(ended(&machine, job), expected(0..n));
     }
 
     /// What was acknowledged is in the output once; what was sent and not acknowledged may be there, before it is sent
@@ -70,12 +82,14 @@ proptest! {
             let options = JournalOptions { fsync, compress, segment_bytes: 400, ..JournalOptions::default() };
             let client = move || Client { next, end: n, together, disk };
             let live = journaled_in_groups(&state, options, client);
-            let sent = pipeline::<String>().map(|value| value.parse().unwrap()).then(lines());
-            assert_eq!(persistent(state, every).run(&sent, live, table).unwrap().1.failed, 0);
+            let side = machine.side();
+            let job = persistent(state, every).side_sink(&side);
+            let sent = pipeline::<String>().map(|value| value.parse().unwrap()).then(lines(side));
+            assert_eq!(job.run(&sent, live, table).unwrap().1.failed, 0);
         };
         let machine = crashes.iter().fold(Machine::new(), |machine, pick| machine.crashed(job, *pick));
         let held = machine.rows.clone();
-        let rows = machine.ended(job);
+        let rows = ended(&machine, job);
         let lives = lives.into_inner().unwrap();
         prop_assert!(rows.starts_with(&held), "what has left was taken back");
         prop_assert!(of_a_journal(&lives, (n, together), &rows, expected), "{:?}: {:?}", lives, rows);

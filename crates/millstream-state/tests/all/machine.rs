@@ -1,9 +1,9 @@
-//! A machine that crashes in the middle of a job: its disk, and what its sink has.
+//! A machine that crashes in the middle of a job: its disk, and what its sinks have.
 
 use crate::simulated::{Simulated, World};
 use millstream::prelude::*;
 use millstream::state::{
-    Cadence, ClaimingSink, Claims, Groups, OpenError, Persistent, Position, Retention, StateDir, StateError,
+    Cadence, ClaimingSink, Claims, Groups, OpenError, Persistent, Position, Retention, SideSink, StateDir, StateError,
 };
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -15,9 +15,47 @@ use std::sync::{Arc, Mutex};
 pub(crate) struct Table {
     rows: Arc<Mutex<Vec<String>>>,
     disk: Simulated,
+    notes: Notes,
 }
 
+/// The notes that a table makes on the disk: how many rows it has claimed, and how many it was given.
+#[derive(Clone, Copy)]
+struct Notes {
+    claimed: &'static str,
+    put: &'static str,
+}
+
+const OF_JOB: Notes = Notes { claimed: "claimed", put: "put" };
+const OF_SIDE: Notes = Notes { claimed: "side claimed", put: "side put" };
+
+/// The side sink of a job, whose rows are a table as well.
+pub(crate) type Side = SideSink<AnyEdge<String>, Table>;
+
 impl Table {
+    fn of(rows: Vec<String>, disk: &Simulated, notes: Notes) -> Self {
+        Table { rows: Arc::new(Mutex::new(rows)), disk: disk.clone(), notes }
+    }
+
+    /// Of no machine.
+    pub(crate) fn empty() -> Self {
+        Table::of(Vec::new(), &Simulated::default(), OF_JOB)
+    }
+
+    /// What it has after a crash in this world; `before` is what it had when its job began.
+    fn kept(&self, before: Vec<String>, world: &World, pick: Option<u64>) -> Vec<String> {
+        let Notes { claimed, put } = self.notes;
+        if world.notes.iter().all(|(of, _)| *of != claimed) {
+            // The sink was not open yet.
+            return before;
+        }
+        let (claimed, put) = (noted(world, claimed), noted(world, put));
+        // A crash keeps some of the rows after the last claim.
+        let after = put.max(claimed) - claimed;
+        let kept = claimed + pick.map_or(after, |pick| pick % (after + 1));
+        let all = self.rows.lock().unwrap();
+        all[..all.len().min(kept as usize)].to_vec()
+    }
+
     pub(crate) fn rows(&self) -> Arc<Mutex<Vec<String>>> {
         self.rows.clone()
     }
@@ -33,7 +71,7 @@ impl<A: for<'a> Shape<Ref<'a> = &'a String>> ClaimingSink<A> for Table {
             return Err(OpenError::HoldsLess(format!("it has {} rows instead of {claimed}", rows.len())));
         }
         rows.truncate(claimed);
-        self.disk.note("claimed", claimed as u64);
+        self.disk.note(self.notes.claimed, claimed as u64);
         Ok(self.clone())
     }
 
@@ -45,7 +83,7 @@ impl<A: for<'a> Shape<Ref<'a> = &'a String>> ClaimingSink<A> for Table {
 impl Claims for Table {
     fn claim(&mut self) -> io::Result<Position> {
         let held = self.rows.lock().unwrap().len() as u64;
-        self.disk.note("claimed", held);
+        self.disk.note(self.notes.claimed, held);
         Ok(held.into())
     }
 }
@@ -57,7 +95,7 @@ impl<A: for<'a> Shape<Ref<'a> = &'a String>> Sink<A> for Table {
     fn put(&mut self, _: SequenceNumber, row: &String) -> Result<(), Infallible> {
         let mut rows = self.rows.lock().unwrap();
         rows.push(row.clone());
-        self.disk.note("put", rows.len() as u64);
+        self.disk.note(self.notes.put, rows.len() as u64);
         Ok(())
     }
 
@@ -71,19 +109,34 @@ pub(crate) fn noted(world: &World, what: &str) -> u64 {
     world.notes.iter().filter(|(of, _)| *of == what).map(|(_, number)| *number).max().unwrap_or(0)
 }
 
-/// A machine: its disk, and what its sink has.
+/// A machine: its disk, and what its sinks have.
 pub(crate) struct Machine {
     pub(crate) disk: Simulated,
     pub(crate) rows: Vec<String>,
+    side: Table,
 }
 
 impl Machine {
     pub(crate) fn new() -> Self {
-        Machine { disk: Simulated::recording(), rows: Vec::new() }
+        Machine::with(Simulated::recording(), Vec::new(), Vec::new())
+    }
+
+    fn with(disk: Simulated, rows: Vec<String>, side: Vec<String>) -> Self {
+        let side = Table::of(side, &disk, OF_SIDE);
+        Machine { disk, rows, side }
     }
 
     fn table(&self) -> Table {
-        Table { rows: Arc::new(Mutex::new(self.rows.clone())), disk: self.disk.clone() }
+        Table::of(self.rows.clone(), &self.disk, OF_JOB)
+    }
+
+    /// The sink of `tee_to("side", ..)`. Its rows stay from one run of a job to the next.
+    pub(crate) fn side(&self) -> Side {
+        SideSink::new("side", self.side.clone())
+    }
+
+    pub(crate) fn side_rows(&self) -> Vec<String> {
+        self.side.rows.lock().unwrap().clone()
     }
 
     /// Runs the job to its end, or to its death; then crashes in the middle of what it did. `pick` says where.
@@ -93,26 +146,17 @@ impl Machine {
 
     /// As that; or the process alone is killed there, and nothing is lost that it did before.
     pub(crate) fn interrupted(self, job: impl FnOnce(&Self, Table), pick: u64, loses: bool) -> Self {
-        let table = self.table();
+        let (table, side) = (self.table(), self.side_rows());
         job(&self, table.clone());
         let history = self.disk.history();
         // It may have been refused before it did anything.
         let before = self.disk.world();
         let world = history.get(pick as usize % history.len().max(1)).unwrap_or(&before);
-        let rows = if world.notes.iter().any(|(of, _)| *of == "claimed") {
-            let (claimed, put) = (noted(world, "claimed"), noted(world, "put"));
-            // A crash keeps some of the rows after the last claim.
-            let after = put.max(claimed) - claimed;
-            let kept = claimed + if loses { pick / 7 % (after + 1) } else { after };
-            let all = table.rows.lock().unwrap();
-            all[..all.len().min(kept as usize)].to_vec()
-        } else {
-            // The sink was not open yet.
-            self.rows
-        };
+        let rows = table.kept(self.rows, world, loses.then_some(pick / 7));
+        let side = self.side.kept(side, world, loses.then_some(pick / 11));
         let mut world = if loses { world.crash(pick) } else { world.clone() };
         world.notes.retain(|(of, _)| *of == "acknowledged");
-        Machine { disk: Simulated::recording_on(world), rows }
+        Machine::with(Simulated::recording_on(world), rows, side)
     }
 
     pub(crate) fn state(&self) -> StateDir {

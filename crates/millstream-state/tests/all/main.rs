@@ -37,6 +37,7 @@ mod random_jobs;
 mod retention;
 #[cfg(feature = "object-store")]
 mod s3;
+mod side_sinks;
 mod simulated;
 mod stores;
 mod sums;
