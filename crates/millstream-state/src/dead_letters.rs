@@ -33,8 +33,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 ///         .try_map_or_dead_letter("parse", parse, letters.taking())
 ///         .scan(0, |sum, x| { *sum += x; *sum })
 ///         .named("sum")
-///         .map(|sum| format!("{sum}\n"))
-///         .any_edge();
+///         .map(|sum| format!("{sum}\n"));
 ///     let lines = again(|| ["1", "2", " 3", "4"].into_iter().map(str::to_owned));
 ///     let job = Persistent::new(Rings::new(), state).snapshot_every(Cadence::OnCall).letters(&letters);
 ///     let job = if fixed { job.redo() } else { job };

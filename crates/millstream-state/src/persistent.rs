@@ -70,7 +70,6 @@ use storing::{Records, Storing};
 ///         .scan(0_u64, |count, _| { *count += 1; *count })
 ///         .named("count")
 ///         .map(|count| format!("{count}\n"))
-///         .any_edge()
 /// }
 ///
 /// # let directory = tempfile::tempdir()?;

@@ -29,8 +29,7 @@ use std::{fmt, io};
 /// let numbers = pipeline::<String>()
 ///     .map(|line| line.trim().parse::<u64>().map_err(|_| line.clone()))
 ///     .tee(|p| p.filter_map(|parsed| parsed.as_ref().err().cloned()).tee_to("rejected", rejected.clone()))
-///     .filter_map(|parsed| parsed.as_ref().ok().map(|number| format!("{number}\n")))
-///     .any_edge();
+///     .filter_map(|parsed| parsed.as_ref().ok().map(|number| format!("{number}\n")));
 /// let lines = again(|| ["1\n", "x\n", "3\n"].into_iter().map(str::to_owned));
 /// let job = Persistent::new(Rings::new(), StateDir::open("state", "numbers")?).side_sink(&rejected);
 /// job.run(&numbers, lines, FileSink::append("numbers"))?;
