@@ -113,23 +113,27 @@ fn start_placement_failure_and_stop_are_events_of_the_runs_span() {
     assert_logged(&seen, &["Some(3) INFO", "draining"]);
     assert_logged(&seen, &["Some(3) INFO", "ended", "ending=\"drained\""]);
 
+    let never = pipeline::<u64>().fanout(|p| p, |p| p.fold(0, |n, _| *n += 1, |n| n)).named("pairs");
+    assert!(Rings::new().collect(never.from(0..3)).unwrap().is_empty());
+    assert_logged(&lines(), &["Some(4) WARN", "likely mistake", "`pairs` never yields a value"]);
+
     let panics = dying_producer(|| ());
     assert_eq!(panics, 1);
-    assert_logged(&lines(), &["Some(4) WARN", "producer panicked", "producer=0", "sent=1", "thread=\"feeder\""]);
+    assert_logged(&lines(), &["Some(5) WARN", "producer panicked", "producer=0", "sent=1", "thread=\"feeder\""]);
 
     changes();
     let seen = lines();
-    assert_logged(&seen, &["Some(5) INFO", "upgraded", "version=2", "at=1", "states_moved=1", "reason=\"it is time\""]);
-    assert_logged(&seen, &["Some(5) WARN message=refused", "at=1", "has a migration that panicked: no"]);
-    assert_logged(&seen, &["Some(5) WARN message=refused", "no such stage to take it"]);
-    assert_logged(&seen, &["Some(5) INFO message=shadow at=1"]);
+    assert_logged(&seen, &["Some(6) INFO", "upgraded", "version=2", "at=1", "states_moved=1", "reason=\"it is time\""]);
+    assert_logged(&seen, &["Some(6) WARN message=refused", "at=1", "has a migration that panicked: no"]);
+    assert_logged(&seen, &["Some(6) WARN message=refused", "no such stage to take it"]);
+    assert_logged(&seen, &["Some(6) INFO message=shadow at=1"]);
     assert_logged(
         &seen,
-        &["Some(5) WARN message=shadow ended", "number 1: the running version yields Some(3), and the shadow"],
+        &["Some(6) WARN message=shadow ended", "number 1: the running version yields Some(3), and the shadow"],
     );
-    assert_logged(&seen, &["Some(5) INFO message=shadow ended", "the shadow has replaced the running version"]);
-    assert_logged(&seen, &["Some(5) INFO", "upgraded", "version=3", "at=2", "its output agreed"]);
-    assert_logged(&seen, &["Some(5) INFO message=shadow ended", "the shadow was dropped"]);
+    assert_logged(&seen, &["Some(6) INFO message=shadow ended", "the shadow has replaced the running version"]);
+    assert_logged(&seen, &["Some(6) INFO", "upgraded", "version=3", "at=2", "its output agreed"]);
+    assert_logged(&seen, &["Some(6) INFO message=shadow ended", "the shadow was dropped"]);
 
     asked_and_failing(&p, &keeps);
 
