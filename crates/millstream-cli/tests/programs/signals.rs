@@ -221,6 +221,10 @@ fn files_after_the_signal_are_left_out() {
     drop(stdin);
 }
 
+/// The exit codes after an INT and a TERM at once. If a process has both before it runs again, the handler of the later
+/// one interrupts that of the earlier one, so that the program meets the later one first.
+const IN_ANY_ORDER: [Option<i32>; 2] = [Some(130), Some(143)];
+
 #[test]
 fn the_second_signal_stops_what_would_take_longer() {
     // A machine may be too slow to send two signals before the last item is out.
@@ -230,7 +234,7 @@ fn the_second_signal_stops_what_would_take_longer() {
         send("INT", &child);
         send("TERM", &child);
         let (stdout, stderr, code) = result(&mut child);
-        assert_eq!(code, Some(130));
+        assert!(IN_ANY_ORDER.contains(&code), "{code:?}");
         assert!("6\n12\n20\n30\n".starts_with(&stdout), "{stdout}");
         stdout.len() < 12 && stderr.contains("\"stopped\"")
     };
@@ -246,7 +250,8 @@ fn the_second_signal_ends_a_blocked_write() {
     // Two signals of one kind could count as one.
     send("INT", &child);
     send("TERM", &child);
-    assert_eq!(ended(&mut child).code(), Some(130));
+    let code = ended(&mut child).code();
+    assert!(IN_ANY_ORDER.contains(&code), "{code:?}");
     feeding.join().unwrap();
 }
 
