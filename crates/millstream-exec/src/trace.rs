@@ -1,10 +1,10 @@
 //! The `tracing` events of a run, with the feature of that name.
 //!
-//! A run is a span, `run`, from its start until it is waited for or dropped. Its events are: `started`; `likely mistake`
-//! for every [warning](millstream_core::plan::Warning) of its plan; `placed` for every decision about workers;
-//! `upgraded` for a change of the pipeline, and `refused` for one that was not carried out; `shadow` for a version that
-//! begins to run beside the run's, and `shadow ended`; `draining`; `failed` with the stage, the number and the cause;
-//! `ended` with the outcome and the duration.
+//! A run is a span, `run`, from its start until it is waited for or dropped. Its events are: `started`;
+//! `likely mistake` for every [warning](millstream_core::plan::Warning) of its plan; `placed` for every decision about
+//! workers; `upgraded` for a change of the pipeline, and `refused` for one that was not carried out; `shadow` for a
+//! version that begins to run beside the run's, and `shadow ended`; `draining`; `failed` with the stage, the number and
+//! the cause; `ended` with the outcome and the duration.
 
 use crate::{ChangeReport, ProducerPanic, RefusedChange, Report, RunError, ShadowEnd};
 #[cfg(feature = "tracing")]

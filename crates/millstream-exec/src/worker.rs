@@ -32,9 +32,11 @@ const SOON: Duration = Duration::from_micros(200);
 /// How long a called worker stands by.
 const AT_HAND: Duration = Duration::from_millis(1);
 
-/// The longest park of a worker that found a tasklet locked: another worker may hold it for long, if the tasklet was
-/// moved here.
+/// The longest first park of a worker that found a tasklet locked: another worker may hold it for long, if the tasklet
+/// was moved here. Further ones become longer, up to [`MET_OFTEN`] times as long: on a busy machine, a hundred looks a
+/// second take a hundredth of a core.
 const MET: Duration = Duration::from_millis(10);
+const MET_OFTEN: u32 = 10;
 
 /// Decides which rounds are timed. Reading the clock at every step would cost a tenth of the speed of cheap stages; it
 /// is read once a round.
@@ -68,7 +70,7 @@ pub(crate) fn work(pool: &Arc<Pool>, worker: usize) {
     let signal = &pool.shared.signal;
     let mut version = pool.version();
     let (mut roster, mut group) = pool.group(worker);
-    let (mut idle, mut rounds) = (0_u32, 0_u32);
+    let (mut idle, mut met, mut rounds) = (0_u32, 0_u32, 0_u32);
     let mut linger = BatchingDelay::new();
     // Whether this worker was last reported as busy.
     let mut busy = true;
@@ -137,7 +139,7 @@ pub(crate) fn work(pool: &Arc<Pool>, worker: usize) {
                     // leaves without a notification.
                     match (together, round.met) {
                         (true, _) => wait_for_source(pool, worker, ticket),
-                        (false, true) => wakes.park_timeout(ticket, MET),
+                        (false, true) => wakes.park_timeout(ticket, MET * met.max(1)),
                         (false, false) => wakes.park(ticket),
                     }
                     busy = begins(pool, worker);
@@ -146,14 +148,14 @@ pub(crate) fn work(pool: &Arc<Pool>, worker: usize) {
                     signal.notify_progress();
                 }
                 // During another thread's long step this worker parks again at once, without spinning in between.
-                idle = if round.met { idle } else { 0 };
+                (idle, met) = if round.met { (idle, MET_OFTEN.min(met + 1)) } else { (0, 0) };
             }
             moved => {
                 if !busy {
                     pool.does(worker, Activity::Busy);
                     busy = true;
                 }
-                idle = 0;
+                (idle, met) = (0, 0);
                 signal.notify_progress();
                 rounds = rounds.wrapping_add(1);
                 let now = watch.look();

@@ -16,8 +16,8 @@ use std::sync::atomic::Ordering;
 use std::thread::{Builder, JoinHandle, current};
 use std::time::{Duration, Instant};
 
-/// A running pipeline on [`Queues`](crate::Queues). Dropping it stops the run and waits for its threads; in a closure of
-/// the run, it stops the run alone, since the threads next to that stage wait for the closure.
+/// A running pipeline on [`Queues`](crate::Queues). Dropping it stops the run and waits for its threads. In a closure
+/// of the run it only stops the run, since the threads next to that stage wait for the closure.
 pub struct QueuesHandle<O> {
     ends: Arc<RunStopper>,
     threads: Vec<JoinHandle<StageReport>>,

@@ -57,17 +57,18 @@ fn send_all(batches: &mut BatchSender<u64>, n: u64, size: u64) {
 fn the_stages_run_on_the_thread_that_the_options_name() {
     within(LONG, || {
         for (slots, size) in [(16, 5), (64, 64), (4, 100)] {
-            let threads = |rings: &Rings| {
+            let on_own_thread = |rings: &Rings| {
                 let (mut batches, run, seen) = noting(rings, slots);
                 send_all(&mut batches, 1000, size);
                 let own = HashSet::from([current().id()]);
                 let seen: HashSet<ThreadId> = seen.lock().unwrap().clone();
                 drop(batches);
                 assert_eq!(run.wait().unwrap().0, sums(1000));
-                (seen == own, seen.is_disjoint(&own))
+                !seen.is_disjoint(&own)
             };
-            assert_eq!(threads(&here().stages_on(StagesOn::Workers)), (false, true), "{slots} {size}");
-            assert!(threads(&here()).0 || size > slots as u64, "{slots} {size}");
+            assert!(!on_own_thread(&here().stages_on(StagesOn::Workers)), "{slots} {size}");
+            // A worker that is in the middle of a step goes on with its stage.
+            assert!(on_own_thread(&here()) || size > slots as u64, "{slots} {size}");
         }
     })
     .unwrap();

@@ -35,6 +35,8 @@ mod gathered;
 mod handed_in;
 mod handles;
 #[cfg(feature = "queues")]
+mod handles_on_queues;
+#[cfg(feature = "queues")]
 #[cfg(feature = "durable")]
 mod increments;
 mod keys;

@@ -10,10 +10,9 @@ use std::{fmt, io};
 /// A sink of [`tee_to`](millstream_core::PartsExt::tee_to) that a job goes on with after a crash: each value is in it
 /// once, as in the job's own sink.
 ///
-/// The pipeline has a clone of it, and [`Persistent::side_sink`](crate::Persistent::side_sink) is told of it, at every
-/// start. Then snapshots store what it [claims](ClaimingSink) to hold, under its name, and a start opens it there. A
-/// snapshot from before the sink was added has no claim of it: there it begins as it is, and a file that has contents is
-/// refused.
+/// The pipeline has a clone of it, and at every start [`Persistent::side_sink`](crate::Persistent::side_sink) gets it.
+/// Then snapshots store what it [claims](ClaimingSink) to hold, under its name, and a start opens it there. A snapshot
+/// from before the sink was added has no claim of it: there it begins as it is, and a file with contents is refused.
 ///
 /// All clones are one sink. So when the pipeline of a running job is [replaced](crate::JobUpgrader), the new version
 /// goes on with it under the same name. In a run that keeps no state it is opened at its first value, as without a

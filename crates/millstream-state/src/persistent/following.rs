@@ -66,8 +66,8 @@ impl Persistent {
     /// # Errors
     ///
     /// As [`start`](Persistent::start); if the other process removes files before they are read
-    /// ([`is_left_behind`](JobError::is_left_behind)); and if the job has dead letters, side sinks, or effects that do not
-    /// [follow](Effects::follow).
+    /// ([`is_left_behind`](JobError::is_left_behind)); and if the job has dead letters, side sinks, or effects that do
+    /// not [follow](Effects::follow).
     pub fn follow<Q, A, P>(self, stages: P, journal: JournalOptions) -> Result<Option<Following<Q, A>>, JobError>
     where
         Q: Recorded,

@@ -72,8 +72,8 @@ impl Persistent {
     /// # Errors
     ///
     /// As [`start`](Persistent::start); if the other process removes files before they are read
-    /// ([`is_left_behind`](JobError::is_left_behind)); and if the job has dead letters, side sinks, or effects that do not
-    /// [follow](crate::effects::Effects::follow), or its source has no journal.
+    /// ([`is_left_behind`](JobError::is_left_behind)); and if the job has dead letters, side sinks, or effects that do
+    /// not [follow](crate::effects::Effects::follow), or its source has no journal.
     pub fn follow_run<T, P, X, K>(
         mut self,
         pipeline: &P,

@@ -8,8 +8,8 @@ use millstream::state::{SideSink, again, journaled_in_groups};
 use proptest::prelude::{ProptestConfig, any, prop_assert, prop_assert_eq, proptest};
 use std::sync::Mutex;
 
-/// A sum, counts by key, values that fail together with their keys, and a stage that renumbers. Some of its values go to
-/// a sink on the side, too.
+/// A sum, counts by key, values that fail together with their keys, and a stage that renumbers. Some of its values go
+/// to a sink on the side, too.
 fn lines(side: Side) -> impl Pipeline<u64, String> + Lasting {
     let keep = |x: &u64| if x % 19 == 4 { Err("no") } else { Ok(*x) };
     pipeline::<u64>()

@@ -155,7 +155,7 @@ fn a_job_that_did_not_have_a_side_sink_may_get_one() {
     let home = tempdir().unwrap();
     let without = sums(odd(home.path()));
     let all = || FileSink::append(home.path().join("all"));
-    // It is not told of the sink, which therefore gets values again; here there are none.
+    // This job does not know the sink.
     job(home.path()).run(&without, again(|| 1..=20), all()).unwrap();
     drop(without);
     let had = fs::read_to_string(home.path().join("odd")).unwrap();
