@@ -14,7 +14,7 @@ pub(crate) struct Held {
 }
 
 /// The claims that the sinks of a job have made.
-#[derive(Clone, Default)]
+#[derive(Default)]
 pub(crate) struct AllClaimed {
     pub(crate) sink: Claimed,
     pub(crate) side_sinks: Vec<(String, Claimed)>,

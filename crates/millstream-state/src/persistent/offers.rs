@@ -107,7 +107,7 @@ pub(super) struct Offers {
     pub(super) stores: Arc<Stores>,
     /// How many are stored.
     stored: Arc<AtomicU64>,
-    claimed: AllClaimed,
+    claimed: Arc<AllClaimed>,
     last: Arc<Mutex<Last>>,
 }
 
@@ -140,7 +140,7 @@ impl Offers {
         stored: Arc<AtomicU64>,
         claimed: AllClaimed,
     ) -> Self {
-        Offers { orders, stores, stored, claimed, last: Arc::default() }
+        Offers { orders, stores, stored, claimed: Arc::new(claimed), last: Arc::default() }
     }
 
     /// Snapshots that come from now on are not stored. Waits for the one that is being stored.
