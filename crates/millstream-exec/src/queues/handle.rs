@@ -78,7 +78,8 @@ impl<O> QueuesHandle<O> {
         Ok(handle)
     }
 
-    /// Waits for the end of the stream; returns what the sink does, and what the run did.
+    /// Waits for the end of the stream; returns what the sink does, and what the run did. Panics as
+    /// [`join`](QueuesHandle::join).
     ///
     /// # Errors
     ///
@@ -88,7 +89,7 @@ impl<O> QueuesHandle<O> {
     }
 
     /// Ends the source at once, even while it waits for a value, and finishes every accepted value. Stops the run after
-    /// `most`.
+    /// `most`. Panics as [`join`](QueuesHandle::join).
     ///
     /// Accepted are the values that the source's iterator has returned. Values that wait in the ring of a
     /// [`Sender`](crate::Sender) are not, and are dropped: a service that drains runs on [`Rings`](crate::Rings).
