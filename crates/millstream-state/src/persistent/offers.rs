@@ -170,9 +170,9 @@ impl Offers {
     /// Stores a snapshot, unless one is being stored and another one waits.
     pub(super) fn offer(&self, snapshot: Snapshot) {
         let Some(offer) = self.next(&snapshot) else { return };
-        let (claim, at) = (offer.claim(&snapshot), snapshot.clone());
+        let claim = offer.claim();
         if self.orders.try_send(Order::Store(snapshot, claim, None)).is_ok() {
-            offer.made(&at);
+            offer.made();
         }
     }
 
@@ -185,8 +185,8 @@ impl Offers {
             }
             return self.order(|answer| Order::Cover(snapshot.at().0, answer))?.wait();
         };
-        let claim = offer.claim(&snapshot);
-        offer.made(&snapshot);
+        let claim = offer.claim();
+        offer.made();
         self.order(|answer| Order::Store(snapshot, claim, Some(answer)))?.wait()
     }
 
@@ -205,7 +205,7 @@ impl Offers {
         let last = self.last();
         let at = snapshot.at().0;
         let goes = !last.changing && snapshot.mark() >= last.first && last.at.is_none_or(|last| last <= at);
-        goes.then(|| Offer { last, claimed: &self.claimed })
+        goes.then(|| Offer { last, snapshot: snapshot.clone(), claimed: &self.claimed })
     }
 
     fn last(&self) -> MutexGuard<'_, Last> {
@@ -222,19 +222,20 @@ impl Offers {
 /// The next snapshot, which may be offered.
 struct Offer<'o> {
     last: MutexGuard<'o, Last>,
+    snapshot: Snapshot,
     claimed: &'o AllClaimed,
 }
 
 impl Offer<'_> {
     /// The sinks' claims. They are taken now, since a sink goes on and keeps only a few claims.
-    fn claim(&self, snapshot: &Snapshot) -> Option<Held> {
-        self.claimed.at(snapshot)
+    fn claim(&self) -> Option<Held> {
+        self.claimed.at(&self.snapshot)
     }
 
     /// Earlier snapshots are not needed from now on.
-    fn made(mut self, snapshot: &Snapshot) {
-        self.last.at = Some(snapshot.at().0);
-        self.claimed.forget_before(snapshot);
+    fn made(mut self) {
+        self.last.at = Some(self.snapshot.at().0);
+        self.claimed.forget_before(&self.snapshot);
     }
 }
 
