@@ -244,6 +244,8 @@
 //!   error ends the run.
 //! - [`try_map_async_or_empty`](crate::AsyncExt::try_map_async_or_empty): Applies an async function that can fail to
 //!   every value; an error or a panic leaves the slot empty.
+//! - [`try_map_async_or_dead_letter`](crate::AsyncExt::try_map_async_or_dead_letter): Applies an async function that
+//!   can fail to every value; an error or a panic leaves the slot empty, and `dead` receives it.
 //! - [`unordered`](crate::AsyncExt::unordered): Applies an async function to every value, and yields results in the
 //!   order in which they finish.
 //!

@@ -31,6 +31,7 @@ mod key_fn;
 mod known;
 mod map;
 mod map_async;
+mod map_async_dead_letter;
 mod map_blocking;
 mod map_m;
 mod map_windows;
@@ -110,6 +111,7 @@ pub use known::{
 };
 pub use map::Map;
 pub use map_async::{AsIs, MapAsync, Settle};
+pub use map_async_dead_letter::TryMapAsyncOrDeadLetter;
 pub use map_blocking::MapBlocking;
 pub use map_m::MapM;
 pub use map_windows::MapWindows;

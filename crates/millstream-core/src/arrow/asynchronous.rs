@@ -1,5 +1,5 @@
-use crate::pipe::{AsIs, LeaveEmpty, MapAsync, Stop, Then, Unordered};
-use crate::{Arrow, Cause, Item, Shape};
+use crate::pipe::{AsIs, DeadLetters, LeaveEmpty, MapAsync, Stop, Then, TryMapAsyncOrDeadLetter, Unordered};
+use crate::{Arrow, Cause, DeadLetter, Item, Shape, ToOwnedItem};
 use std::future::Future;
 
 /// Stages whose functions return futures. For every [`Arrow`].
@@ -106,6 +106,49 @@ pub trait AsyncExt: Arrow {
         Fut: Future<Output = Result<B, E>> + Send + 'static,
     {
         Then::new(self, MapAsync::new(limit, f, LeaveEmpty))
+    }
+
+    /// Applies an async function that can fail to every value; an error or a panic leaves the slot empty, and `dead`
+    /// receives it.
+    ///
+    /// `name` and `dead` are as in [`try_map_or_dead_letter`](crate::TryMapExt::try_map_or_dead_letter). Otherwise as
+    /// [`map_async`](AsyncExt::map_async). The stage keeps a clone of each value until its future is done: a dead
+    /// letter has it.
+    ///
+    /// ```
+    /// use millstream::prelude::*;
+    /// let (dead, letters) = std::sync::mpsc::sync_channel(100);
+    /// let send = move |letter: DeadLetter<'_, &'static str, _>| {
+    ///     let _ = dead.send(format!("{} {}: {}", letter.stage, letter.number, letter.fault));
+    /// };
+    /// let parse = |s: &&'static str| {
+    ///     let s = *s;
+    ///     async move { s.parse::<u64>() }
+    /// };
+    /// let numbers = pipeline::<&str>().try_map_async_or_dead_letter(8, "parse", parse, send);
+    /// assert_eq!(numbers.model_slots(["1", "x", "3"]), [Some(1), None, Some(3), None]);
+    /// assert_eq!(letters.try_iter().collect::<Vec<_>>(), ["parse 1: invalid digit found in string"]);
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// If `limit` is 0.
+    fn try_map_async_or_dead_letter<B, E, Fut, F, G>(
+        self,
+        limit: usize,
+        name: impl Into<String>,
+        f: F,
+        dead: G,
+    ) -> Then<Self, TryMapAsyncOrDeadLetter<Self::Out, F, Fut, B, E, G>>
+    where
+        Self::Out: ToOwnedItem,
+        B: Item,
+        E: Cause + Item,
+        F: for<'a> Fn(<Self::Out as Shape>::Ref<'a>) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<B, E>> + Send + 'static,
+        G: for<'a> Fn(DeadLetter<'a, <Self::Out as ToOwnedItem>::Owned, E>) + Send + Sync + 'static,
+    {
+        Then::new(self, TryMapAsyncOrDeadLetter::new(limit, f, DeadLetters::new(name.into(), dead)))
     }
 
     /// Applies an async function to every value, and yields results in the order in which they finish.

@@ -2,8 +2,8 @@
 
 use super::clock::{renumbered, values};
 use super::{Extent, Model, ModelShape, Slots, column};
-use crate::pipe::{MapAsync, Settle, Unordered};
-use crate::{Deploy, Item};
+use crate::pipe::{DeadLetter, MapAsync, Outcome, Settle, TryMapAsyncOrDeadLetter, Unordered};
+use crate::{Cause, Deploy, Item, ToOwnedItem};
 use std::future::Future;
 
 impl<A: ModelShape, F, Fut, P: Settle<Fut::Output>> Deploy<Model> for MapAsync<A, F, Fut, P>
@@ -13,6 +13,20 @@ where
 {
     fn deploy(&self, input: A::Edge, extent: &mut Extent) -> Slots<P::Value> {
         column::<A, P::Value>(&input, extent, |a, _| self.wait_for(a?))
+    }
+}
+
+impl<A: ModelShape + ToOwnedItem, F, Fut, B: Item, E: Cause + Item, G> Deploy<Model>
+    for TryMapAsyncOrDeadLetter<A, F, Fut, B, E, G>
+where
+    F: for<'a> Fn(A::Ref<'a>) -> Fut + Send + Sync + 'static,
+    Fut: Future<Output = Result<B, E>> + Send + 'static,
+    G: for<'a> Fn(DeadLetter<'a, A::Owned, E>) + Send + Sync + 'static,
+{
+    fn deploy(&self, input: A::Edge, extent: &mut Extent) -> Slots<Outcome<A, B, E>> {
+        let judged = column::<A, Outcome<A, B, E>>(&input, extent, |a, _| Some(self.wait_for(a?)));
+        self.letters.deliver_all(&judged, extent);
+        judged
     }
 }
 

@@ -106,12 +106,10 @@ impl<A, E, G> DeadLetters<A, E, G> {
 impl<A: ToOwnedItem, E: Item, G> DeadLetters<A, E, G> {
     /// The outcome of one value, whose function has returned or panicked.
     pub(crate) fn outcome<B>(&self, value: A::Ref<'_>, finished: Finished<Result<B, E>>) -> Outcome<A, B, E> {
-        let fault = match finished {
-            Ok(Ok(output)) => return Either::Right(output),
-            Ok(Err(error)) => Fault::Error(error),
-            Err(payload) => Fault::Panic(into_message(payload)),
-        };
-        Either::Left(Box::new(FailedItem { input: A::to_owned_item(value), fault }))
+        match Fault::of(finished) {
+            Ok(output) => Either::Right(output),
+            Err(fault) => Either::Left(Box::new(FailedItem { input: A::to_owned_item(value), fault })),
+        }
     }
 
     /// Passes a failure to its receiver.

@@ -85,7 +85,12 @@ impl<B: Item, E: Cause> Settle<Result<B, E>> for LeaveEmpty {
 }
 
 impl<A, F, Fut, P> MapAsync<A, F, Fut, P> {
-    pub(crate) fn new(limit: usize, f: F, policy: P) -> Self {
+    /// The stage that calls `f`, with at most `limit` futures in flight.
+    ///
+    /// # Panics
+    ///
+    /// If `limit` is 0.
+    pub fn new(limit: usize, f: F, policy: P) -> Self {
         assert!(limit >= 1, "map_async(0, ..): at least one future must be allowed at a time");
         MapAsync { limit, f: Arc::new(f), policy, shape: PhantomData }
     }

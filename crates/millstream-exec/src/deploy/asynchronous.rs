@@ -1,5 +1,6 @@
 //! Futures on rings.
 
+use super::dead_letter::in_lanes;
 use crate::async_stage::{async_stage, settled};
 use crate::keeper::Keeper;
 use crate::renumber_stage::renumber_stage;
@@ -7,9 +8,9 @@ use crate::stage::{EndSlot, stage};
 use crate::unordered_stage::{InTurn, unordered_stage};
 use crate::wiring::Home;
 use crate::{RingBackend, RingRunner, RingShape, Rings, Wiring};
-use millstream_core::pipe::{MapAsync, Settle, Unordered};
-use millstream_core::{Deploy, Item, Val};
-use millstream_ring::Reader;
+use millstream_core::pipe::{DeadLetter, GiveFault, MapAsync, Settle, SuccessLane, TryMapAsyncOrDeadLetter, Unordered};
+use millstream_core::{Cause, Deploy, Item, ToOwnedItem, Val};
+use millstream_ring::{Reader, RingLayout};
 use std::future::Future;
 use std::sync::Arc;
 
@@ -19,24 +20,51 @@ where
     Fut: Future<Output: Send> + Send + 'static,
 {
     fn deploy(&self, input: Reader<A>, wiring: &mut Wiring) -> Reader<Val<P::Value, P::Density<A::Density>>> {
-        if !wiring.inline {
-            return async_stage(self.clone(), input, wiring);
-        }
-        let (this, end, reactor) = (self.clone(), EndSlot::of::<P::Density<A::Density>>(), wiring.reactor());
-        let calls = wiring.counts_calls();
-        stage::<A, (), P::Value, P::Density<A::Density>>(
-            input,
-            wiring,
-            end,
-            Home::Workers,
-            ((), Keeper::none()),
-            move |(), _, value, _| {
-                let value = value?;
-                let _entered = reactor.enter();
-                settled(&this.policy, this.finished(value), &calls)
-            },
-        )
+        futures_stage(self.clone(), input, wiring)
     }
+}
+
+/// Its one ring is read as two lanes (`dead_letter.rs`).
+impl<R: RingRunner, A: RingShape<R> + ToOwnedItem, F, Fut, B: Item, E: Cause + Item, G> Deploy<RingBackend<R>>
+    for TryMapAsyncOrDeadLetter<A, F, Fut, B, E, G>
+where
+    F: for<'a> Fn(A::Ref<'a>) -> Fut + Send + Sync + 'static,
+    Fut: Future<Output = Result<B, E>> + Send + 'static,
+    G: for<'a> Fn(DeadLetter<'a, A::Owned, E>) + Send + Sync + 'static,
+{
+    fn deploy(&self, input: Reader<A>, wiring: &mut Wiring) -> Reader<SuccessLane<A, B, E>> {
+        let judge = self.clone();
+        let outcomes = MapAsync::new(self.limit, move |value: A::Ref<'_>| judge.outcome(value), GiveFault);
+        in_lanes::<A, B, E, G>(futures_stage(outcomes, input, wiring), &self.letters, wiring)
+    }
+}
+
+/// Polls the futures on workers; the calling thread waits for one after another.
+fn futures_stage<A: RingLayout, F, Fut, P: Settle<Fut::Output>>(
+    map: MapAsync<A, F, Fut, P>,
+    input: Reader<A>,
+    wiring: &mut Wiring,
+) -> Reader<Val<P::Value, P::Density<A::Density>>>
+where
+    F: for<'a> Fn(A::Ref<'a>) -> Fut + Send + Sync + 'static,
+    Fut: Future<Output: Send> + Send + 'static,
+{
+    if !wiring.inline {
+        return async_stage(map, input, wiring);
+    }
+    let (end, reactor, calls) = (EndSlot::of::<P::Density<A::Density>>(), wiring.reactor(), wiring.counts_calls());
+    stage::<A, (), P::Value, P::Density<A::Density>>(
+        input,
+        wiring,
+        end,
+        Home::Workers,
+        ((), Keeper::none()),
+        move |(), _, value, _| {
+            let value = value?;
+            let _entered = reactor.enter();
+            settled(&map.policy, map.finished(value), &calls)
+        },
+    )
 }
 
 impl<R: RingRunner, A: RingShape<R>, F, Fut> Deploy<RingBackend<R>> for Unordered<A, F, Fut>

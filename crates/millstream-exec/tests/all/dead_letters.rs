@@ -1,9 +1,13 @@
 //! Failures that leave the run, each with its stage, its number and its input, while other values go on.
 
-use millstream_core::{Arrow, DeadLetter, Dense, Deploy, Fault, Lane, ModelExt, Shape, TryMapExt, Val, pipeline};
+use millstream_core::pipe::Id;
+use millstream_core::{
+    Arrow, AsyncExt, DeadLetter, Dense, Deploy, Fault, Lane, ModelExt, Shape, TryMapExt, Val, pipeline,
+};
 use millstream_exec::{Deployable, Inline, JobExt, JobRefExt, RingBackend, RingShape, Rings, Runner, source};
 use std::sync::mpsc::{Receiver, SyncSender, channel, sync_channel};
 use std::sync::{Arc, Mutex};
+use std::task::Poll;
 
 /// The letters received: number, input, cause.
 type Letters = Vec<(u64, u64, String)>;
@@ -17,20 +21,54 @@ fn judged(x: &u64) -> Result<u64, String> {
     }
 }
 
-fn sharded(letters: &Arc<Mutex<Letters>>) -> impl Deployable<In = Val<u64>, Out = Val<u64, Lane<Dense>>> {
+/// As [`judged`]; some futures are ready at once, and others later.
+fn judged_later(x: &u64) -> impl Future<Output = Result<u64, String>> + Send + use<> {
+    let (x, mut polls) = (*x, *x % 4);
+    // A panic before there is a future is a fault too.
+    if polls == 3 && x.is_multiple_of(5) {
+        std::panic::resume_unwind(Box::new("by five"));
+    }
+    std::future::poll_fn(move |cx| {
+        if polls == 0 {
+            return Poll::Ready(judged(&x));
+        }
+        polls -= 1;
+        cx.waker().wake_by_ref();
+        Poll::Pending
+    })
+}
+
+fn receive(letters: &Arc<Mutex<Letters>>) -> impl Fn(DeadLetter<'_, u64, String>) + Send + Sync + use<> {
     let letters = letters.clone();
-    let receive = move |letter: DeadLetter<'_, u64, String>| {
+    move |letter| {
         assert_eq!(letter.stage, "judge");
         let why = letter.fault.to_string();
         letters.lock().unwrap().push((letter.number.0, *letter.input, why));
-    };
-    pipeline::<u64>().map(|x| x + 1).shard(3, |p| p.try_map_or_dead_letter("judge", judged, receive)).map(|x| *x)
+    }
 }
 
 #[test]
 fn failures_leave_in_the_order_of_their_numbers_and_the_others_go_on() {
     let letters = Arc::new(Mutex::new(Vec::new()));
-    let p = sharded(&letters);
+    let judge = |p: Id<Val<u64>>| p.try_map_or_dead_letter("judge", judged, receive(&letters));
+    in_order(pipeline::<u64>().map(|x| x + 1).shard(3, judge).map(|x| *x), &letters);
+}
+
+#[test]
+fn failures_of_futures_leave_in_the_order_of_their_numbers_and_the_others_go_on() {
+    let letters = Arc::new(Mutex::new(Vec::new()));
+    let judge = |p: Id<Val<u64>>| p.try_map_async_or_dead_letter(4, "judge", judged_later, receive(&letters));
+    let p = in_order(pipeline::<u64>().map(|x| x + 1).shard(3, judge).map(|x| *x), &letters);
+    p.model(14..16);
+    let by_five = (0, 15, "panicked: by five".to_owned());
+    assert_eq!(std::mem::take(&mut *letters.lock().unwrap()), [by_five]);
+}
+
+/// The letters and the values of `p`, which receives letters into `letters`, are the same on each deployment.
+fn in_order<P>(p: P, letters: &Mutex<Letters>) -> P
+where
+    P: Deployable<In = Val<u64>, Out = Val<u64, Lane<Dense>>>,
+{
     let model = p.model_slots(0..100);
     let expected = std::mem::take(&mut *letters.lock().unwrap());
     assert_eq!(
@@ -47,6 +85,7 @@ fn failures_leave_in_the_order_of_their_numbers_and_the_others_go_on() {
     }
     let (n, _) = Inline::new(Rings::new()).run((&p).from(0..100).to_fold(0, |n, _, _| *n += 1)).unwrap();
     assert_eq!((n, std::mem::take(&mut *letters.lock().unwrap())), (100 - expected.len(), expected));
+    p
 }
 
 /// A pipeline whose values all fail, the receiver of its letters, and a source that reports its requests.
@@ -103,6 +142,25 @@ fn ends_value_can_be_a_dead_letter_and_the_plan_knows_the_stage() {
     assert_eq!(Rings::new().collect_slots((&p).from(0..10)).unwrap(), p.model_slots(0..10));
     let letter = ("answer".to_owned(), 10, 45, Fault::Error("wrong"));
     assert_eq!(letters.try_iter().collect::<Vec<_>>(), [letter.clone(), letter], "one of the run, one of the model");
+}
+
+#[test]
+fn the_error_of_the_last_future_is_a_dead_letter() {
+    let (dead, letters) = sync_channel(10);
+    let judge = |n: &u64| {
+        let n = *n;
+        async move { if n == 45 { Err("wrong") } else { Ok(n) } }
+    };
+    let p = pipeline::<u64>().fold(0, |n, x| *n += x, |n| n).try_map_async_or_dead_letter(
+        2,
+        "answer",
+        judge,
+        move |letter: DeadLetter<'_, u64, _>| dead.send((letter.number.0, letter.fault.clone())).unwrap(),
+    );
+    assert_eq!(p.plan().stages[1].name, "answer");
+    assert_eq!(p.collect(0..9).unwrap(), [36]);
+    assert_eq!(Rings::new().collect_slots((&p).from(0..10)).unwrap(), p.model_slots(0..10));
+    assert_eq!(letters.try_iter().collect::<Vec<_>>(), vec![(10, Fault::Error("wrong")); 2]);
 }
 
 /// A type that names a shape.

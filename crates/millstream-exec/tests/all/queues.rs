@@ -1,9 +1,10 @@
 //! The deployment on queues.
 
 use millstream_core::{
-    Arrow, ChoiceExt, ClockExt, Either, ModelExt, PartsExt, Retry, SequenceNumber, StreamsExt, TryMapExt, pipeline,
+    Arrow, AsyncExt, ChoiceExt, ClockExt, Either, ModelExt, PartsExt, Retry, SequenceNumber, StreamsExt, TryMapExt,
+    pipeline,
 };
-use millstream_exec::{JobRefExt, Queues, RunError, RunOutcome, Runner, source};
+use millstream_exec::{BoxEverywhereExt, JobRefExt, Queues, RunError, RunOutcome, Runner, source};
 use millstream_testkit::within;
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -264,13 +265,18 @@ fn failures_are_reported_and_leave_their_slots_empty() {
     let receive = move |letter: millstream_core::DeadLetter<'_, u64, String>| {
         received.lock().unwrap().push((letter.number.0, *letter.input, letter.fault.to_string()));
     };
-    let p = pipeline::<u64>().map(|x| x + 1).try_map_or_dead_letter("judge", judge, receive).map(|x| x * 2);
-    let model = p.model_slots(0..50);
-    let expected = std::mem::take(&mut *letters.lock().unwrap());
-    assert_eq!((expected.len(), &expected[0]), (16, &(2, 3, "3 by three".to_owned())));
-    for capacity in [1, 64] {
-        assert_eq!(Queues::new().capacity(capacity).collect_slots((&p).from(0..50)).unwrap(), model);
-        assert_eq!(std::mem::take(&mut *letters.lock().unwrap()), expected);
+    let first = || pipeline::<u64>().map(|x| x + 1);
+    let later = move |x: &u64| std::future::ready(judge(x));
+    let awaited = first().try_map_async_or_dead_letter(3, "judge", later, receive.clone());
+    let judged = first().try_map_or_dead_letter("judge", judge, receive);
+    for p in [judged.map(|x| x * 2).boxed_everywhere(), awaited.map(|x| x * 2).boxed_everywhere()] {
+        let model = p.model_slots(0..50);
+        let expected = std::mem::take(&mut *letters.lock().unwrap());
+        assert_eq!((expected.len(), &expected[0]), (16, &(2, 3, "3 by three".to_owned())));
+        for capacity in [1, 64] {
+            assert_eq!(Queues::new().capacity(capacity).collect_slots((&p).from(0..50)).unwrap(), model);
+            assert_eq!(std::mem::take(&mut *letters.lock().unwrap()), expected);
+        }
     }
 }
 

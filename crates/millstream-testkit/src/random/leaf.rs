@@ -219,6 +219,11 @@ fn special<A: RandomShape>(tree: &Pipe, input: Kind, name: Option<&str>) -> Chai
             let stage = id::<A>().try_map_or_dead_letter("dead", judge, |_| ()).filter_map(|value| Some(value.clone()));
             chain.then(Boxed::new(stage))
         }
+        Pipe::DeadLetterAsync(limit, modulus, plus) => {
+            let judge = move |slot: A::Ref<'_>| tried_later(A::value(slot), modulus, plus);
+            let stage = id::<A>().try_map_async_or_dead_letter(limit, "late", judge, |_| ());
+            chain.then(Boxed::new(stage.filter_map(|value| Some(value.clone()))))
+        }
         Pipe::Park { keys, modulus, plus } => {
             let judge = move |slot: A::Ref<'_>| of_slot::<A, _>(slot, |value| tried(value, modulus, plus));
             let key = move |slot: A::Ref<'_>| of_slot::<A, _>(slot, |value| keyed(value, keys));
@@ -288,6 +293,12 @@ fn renumbering<A: RandomShape>(tree: &Pipe, input: Kind, name: Option<&str>) -> 
 async fn mapped_later(value: Value, plus: i64) -> Value {
     give_way(value.digest().rem_euclid(5)).await;
     of_value(value, |value| mapped(value, plus))
+}
+
+/// As [`Pipe::TryMap`], after other futures have had their turn. What is to fail fails at its first poll or later.
+async fn tried_later(value: Value, modulus: i64, plus: i64) -> Result<Value, &'static str> {
+    give_way(value.digest().rem_euclid(5)).await;
+    of_value(value, |value| tried(value, modulus, plus))
 }
 
 /// Returns `Pending` this many times.

@@ -14,6 +14,8 @@ pub fn every_stage() -> Vec<Pipe> {
         Pipe::Filter { modulus: 3 },
         Pipe::TryMapOrError(3, 2),
         Pipe::DeadLetter { modulus: 3, plus: 2 },
+        Pipe::DeadLetterAsync(3, 3, 2),
+        Pipe::DeadLetterAsync(2, 2, 1),
         Pipe::Park { keys: 2, modulus: 3, plus: 2 },
         Pipe::Scan { start: 1 },
         Pipe::Row(Row { modulus: 3, plus: 2, last: LastOfRow::Scan }),

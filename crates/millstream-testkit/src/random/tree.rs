@@ -102,6 +102,9 @@ pub enum Pipe {
         /// The summand.
         plus: i64,
     },
+    /// As [`Pipe::DeadLetter`] with this modulus and summand, by [futures](Pipe::MapAsync), the first of the three
+    /// at a time.
+    DeadLetterAsync(usize, i64, i64),
     /// The state, a number, becomes `state * 31 + digest`, which is also the output.
     Scan {
         /// The state before the first value.
@@ -271,6 +274,7 @@ impl Pipe {
             | Pipe::MapBlocking { .. }
             | Pipe::MapAsync { .. }
             | Pipe::DeadLetter { .. }
+            | Pipe::DeadLetterAsync(..)
             | Pipe::TryMap { .. }
             | Pipe::TryMapOrError(..)
             | Pipe::Text { .. }

@@ -168,6 +168,7 @@ pub(crate) fn lasting(tree: &Pipe) -> Pipe {
         | Pipe::TryMap { modulus, plus }
         | Pipe::TryMapOrError(modulus, plus)
         | Pipe::DeadLetter { modulus, plus }
+        | Pipe::DeadLetterAsync(_, modulus, plus)
         | Pipe::Text { modulus, plus } => Pipe::FilterMap { modulus: *modulus, plus: *plus },
         _ => Pipe::Map { plus: 3 },
     }

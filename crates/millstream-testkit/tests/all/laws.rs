@@ -99,7 +99,7 @@ fn without_empties(pipe: Pipe) -> Pipe {
     stages(without_folds(pipe), &|stage| match stage {
         Filter { modulus: plus } | FilterMap { plus, .. } | TryMap { plus, .. } => Map { plus },
         DeadLetter { plus, .. } | Pipe::Park { plus, .. } | Pipe::Text { plus, .. } => Map { plus },
-        Pipe::TryMapOrError(_, plus) => Map { plus },
+        Pipe::TryMapOrError(_, plus) | Pipe::DeadLetterAsync(_, _, plus) => Map { plus },
         DeadEnd => Id,
         Pipe::TryScan { start, .. } => Scan { start },
         Pipe::Stream(Stream::MapM(_) | Stream::Inspect) => stage,

@@ -240,7 +240,8 @@ fn at(stage: &Pipe, seen: &[Slot], is_end: bool) -> Slot {
         Pipe::FilterMap { modulus, plus }
         | Pipe::TryMap { modulus, plus }
         | Pipe::TryMapOrError(modulus, plus)
-        | Pipe::DeadLetter { modulus, plus } => {
+        | Pipe::DeadLetter { modulus, plus }
+        | Pipe::DeadLetterAsync(_, modulus, plus) => {
             here.filter(|value| !divides(modulus, value)).map(|value| mapped(value, plus))
         }
         Pipe::Text { modulus, plus } => {

@@ -59,7 +59,8 @@ fn trees_have_every_combinator_and_bodies_that_fit() {
     assert!(trees.iter().all(|tree| bodies_fit(tree) && tree.size() <= 20));
     let printed: String = trees.iter().map(Pipe::to_string).collect();
     let all = "id tuple firsts seconds swap fork distribute dead_end filter( map( filter_map( map_async( \
-               dead_letter( fold( delay( scan( fanout( both( choose( merge( feedback( tee( shard( shard_by( \
+               dead_letter( dead_letter_async( fold( delay( scan( fanout( both( choose( merge( feedback( \
+               tee( shard( shard_by( \
                fold_by( park( named( flat_map( flatten compact unordered( windows_by( take( take_while( \
                skip( skip_while( dedup( windows( map_windows( pairwise enumerate inspect map_m( chunks( \
                map_owned( cloned partition( try_scan( try_scan_undo( \

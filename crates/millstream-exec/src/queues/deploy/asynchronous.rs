@@ -1,12 +1,13 @@
 //! Futures on queues.
 
 use super::Owning;
+use super::dead_letter::in_queues;
 use crate::Queues;
 use crate::queues::stage::{renumber_stage, stage};
 use crate::queues::{Queue, QueueShape, QueuesWiring};
 use crate::unordered_stage::InTurn;
-use millstream_core::pipe::{MapAsync, Settle, Unordered};
-use millstream_core::{Deploy, Item};
+use millstream_core::pipe::{DeadLetter, MapAsync, Settle, TryMapAsyncOrDeadLetter, Unordered};
+use millstream_core::{Cause, Deploy, Item};
 use std::future::Future;
 use std::sync::Arc;
 
@@ -26,7 +27,25 @@ where
     }
 }
 
-/// As above. The order of the inputs is one of the permitted orders.
+/// As above. Failures go to a thread of their own.
+impl<A: QueueShape, F, Fut, B: Item + Clone, E: Cause + Item, G> Deploy<Queues>
+    for TryMapAsyncOrDeadLetter<A, F, Fut, B, E, G>
+where
+    F: for<'a> Fn(A::Ref<'a>) -> Fut + Send + Sync + 'static,
+    Fut: Future<Output = Result<B, E>> + Send + 'static,
+    G: for<'a> Fn(DeadLetter<'a, A::Owned, E>) + Send + Sync + 'static,
+{
+    fn deploy(&self, input: Owning<A>, wiring: &mut QueuesWiring) -> Queue<B> {
+        let (judge, reactor) = (self.clone(), wiring.reactor());
+        in_queues(input, &self.letters, wiring, move |_, value| {
+            let value = value?;
+            let _entered = reactor.enter();
+            Some(judge.wait_for(A::lend(value)))
+        })
+    }
+}
+
+/// As `MapAsync`. The order of the inputs is one of the permitted orders.
 impl<A: QueueShape, F, Fut> Deploy<Queues> for Unordered<A, F, Fut>
 where
     F: for<'a> Fn(A::Ref<'a>) -> Fut + Send + Sync + 'static,

@@ -44,6 +44,7 @@ pub(in crate::random) fn leaf(rng: &mut TestRng, place: Context) -> Pipe {
         13 if small > 0 => Pipe::TryMapOrError(1 + small, small),
         13 => Pipe::DeadEnd,
         14 => Pipe::MapAsync { limit: 1 + below(rng, 5), plus: small },
+        15 if below(rng, 2) == 0 => Pipe::DeadLetterAsync(1 + below(rng, 5), 1 + small, small),
         15 => Pipe::DeadLetter { modulus: 1 + small, plus: small },
         16 => Pipe::Text { modulus: 1 + small, plus: small },
         17 => Pipe::MapOwned { plus: small },

@@ -213,6 +213,7 @@ impl Editor<'_> {
             | Pipe::TryMap { plus, .. }
             | Pipe::TryMapOrError(_, plus)
             | Pipe::DeadLetter { plus, .. }
+            | Pipe::DeadLetterAsync(_, _, plus)
             | Pipe::Text { plus, .. } => *plus += 1 + small,
             Pipe::Filter { modulus } | Pipe::Partition { modulus } => *modulus += 1 + small,
             Pipe::Called(_, stage) => match &mut **stage {

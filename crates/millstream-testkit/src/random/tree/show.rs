@@ -9,6 +9,7 @@ impl fmt::Display for Pipe {
             Pipe::Id => write!(f, "id"),
             Pipe::Map { plus } => write!(f, "map({plus})"),
             Pipe::DeadLetter { modulus, plus } => write!(f, "dead_letter({modulus}, {plus})"),
+            Pipe::DeadLetterAsync(limit, modulus, plus) => write!(f, "dead_letter_async({limit}, {modulus}, {plus})"),
             Pipe::MapAsync { limit, plus } => write!(f, "map_async({limit}, {plus})"),
             Pipe::MapOwned { plus } => write!(f, "map_owned({plus})"),
             Pipe::Cloned => write!(f, "cloned"),

@@ -78,6 +78,10 @@ impl Pipe {
             Pipe::TryMap { modulus, plus } => found.push(Pipe::FilterMap { modulus: *modulus, plus: *plus }),
             Pipe::TryMapOrError(modulus, plus) => found.push(Pipe::TryMap { modulus: *modulus, plus: *plus }),
             Pipe::DeadLetter { modulus, plus } => found.push(Pipe::TryMap { modulus: *modulus, plus: *plus }),
+            Pipe::DeadLetterAsync(limit, modulus, plus) => {
+                found.push(Pipe::DeadLetter { modulus: *modulus, plus: *plus });
+                found.extend((1..*limit).map(|limit| Pipe::DeadLetterAsync(limit, *modulus, *plus)));
+            }
             Pipe::Park { modulus, plus, .. } => found.push(Pipe::DeadLetter { modulus: *modulus, plus: *plus }),
             Pipe::FoldBy { start, .. } => found.push(Pipe::Fold { start: *start }),
             Pipe::Answer(_) => found.push(Pipe::Fold { start: 0 }),
