@@ -35,8 +35,12 @@ use sync::Syncing;
 ///
 /// If the file cannot be written, the run fails at the number, with the error of the file as its source. A run that
 /// came to its end, or was drained, finishes the sink; a run that was stopped or has failed drops it. Either way the
-/// run returns the sink's [`Position`]: how far the file has been written. A pause of the run does not flush the
-/// [buffer](FileSinkOptions::buffered), unless [it is to](FileSinkOptions::flush_at_pauses).
+/// run returns the sink's [`Position`]: how far the file has been written.
+///
+/// Values are gathered in a [buffer](FileSinkOptions::buffered) of 64 KiB, which is written when it is full, at each
+/// [pause](FileSinkOptions::keep_at_pauses) of the run, and at its end. So an error of the file may be found at a later
+/// number, and the values in the buffer are lost with a killed process. With `.buffered(0)` each value is in the file
+/// when the next one comes.
 ///
 /// To write something else than the whole value, make the sink the state of a closure, and finish it afterwards:
 /// `job.to_fold(sink, |sink, number, order| sink.write(number, order.line().as_bytes()))`.

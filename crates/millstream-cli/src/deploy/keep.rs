@@ -60,7 +60,7 @@ pub(crate) fn output_of(keep: &Keep, files: &[OsString]) -> Result<FileSinkOptio
     if matches!(keep.doing, Doing::Run { .. }) && !keep.goes_on {
         say_contents(&keep.dir);
     }
-    Ok(FileSink::append(STANDARD_OUTPUT).after_contents().buffered(1 << 16).flush_at_pauses())
+    Ok(FileSink::append(STANDARD_OUTPUT).after_contents())
 }
 
 /// Says that a run without a snapshot writes after what standard output has: its state may have been lost.

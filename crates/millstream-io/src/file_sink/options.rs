@@ -23,11 +23,14 @@ pub struct FileSinkOptions<C = SystemClock> {
     clock: C,
 }
 
+/// The size of the buffer, in bytes. A system call then costs little for each value, and a cache holds the bytes.
+const CAPACITY: usize = 64 * 1024;
+
 impl FileSinkOptions {
     pub(super) fn new(path: PathBuf, append: bool) -> Self {
         let clock = SystemClock::default();
         let sync = SyncPolicy::default();
-        let (capacity, flushes, header, after) = (0, false, Vec::new(), false);
+        let (capacity, flushes, header, after) = (CAPACITY, true, Vec::new(), false);
         FileSinkOptions { path, append, rotation: None, resume: None, sync, capacity, flushes, header, after, clock }
     }
 }
@@ -38,15 +41,16 @@ impl<C: Clock> FileSinkOptions<C> {
         FileSinkOptions { sync, ..self }
     }
 
-    /// Buffers values of up to `bytes` bytes in all, and writes them with one system call. Without a buffer every value
-    /// is written at once.
+    /// Sets the size of the buffer; the default is 64 KiB. Values of up to `bytes` bytes in all are written with one
+    /// system call. With 0 every value is written at once.
     pub fn buffered(self, bytes: usize) -> Self {
         FileSinkOptions { capacity: bytes, ..self }
     }
 
-    /// Also writes the buffer at each pause of the run, so that no value waits there for the next one.
-    pub fn flush_at_pauses(self) -> Self {
-        FileSinkOptions { flushes: true, ..self }
+    /// Keeps the buffer at a pause of the run, when no value is ready; the default is to write it. There are fewer
+    /// system calls, and values wait in the buffer for later ones.
+    pub fn keep_at_pauses(self) -> Self {
+        FileSinkOptions { flushes: false, ..self }
     }
 
     /// Begins each empty file with these bytes: a new one, an empty one that is appended to, and each one after a

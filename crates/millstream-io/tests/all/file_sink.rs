@@ -1,6 +1,6 @@
 //! Files that are replaced, appended to, synced, rotated and resumed, and full disks.
 
-use millstream_core::{Arrow, ModelExt, SequenceNumber, pipeline};
+use millstream_core::{Arrow, ModelExt, SequenceNumber, Sink, Val, pipeline};
 use millstream_exec::{JobExt, JobRefExt, RunError};
 use millstream_io::time::VirtualClock;
 use millstream_io::{FileSink, SyncPolicy};
@@ -85,10 +85,32 @@ fn appending_continues_after_the_contents() {
         let mut sink = FileSink::append(&out).open().unwrap();
         assert_eq!(sink.last(), None);
         sink.write(0.into(), round.as_bytes()).unwrap();
-        assert_eq!(sink.last(), at(0));
+        assert_eq!(sink.position().unwrap().last, at(0));
         drop(sink);
     }
     assert_eq!(text(&out), "abc");
+}
+
+#[test]
+fn values_are_gathered_until_a_pause() {
+    fn pause(sink: &mut impl Sink<Val<String>, Error = std::io::Error>) {
+        sink.pause().unwrap();
+    }
+    let (_directory, out) = place();
+    let mut sink = FileSink::append(&out).open().unwrap();
+    sink.write(0.into(), b"a").unwrap();
+    assert_eq!((sink.last(), text(&out)), (None, String::new()));
+    pause(&mut sink);
+    assert_eq!((sink.last(), text(&out)), (at(0), "a".into()));
+    sink.write(1.into(), &[b'b'; 70_000]).unwrap();
+    assert_eq!(sink.last(), at(1), "what the buffer has no room for is written at once");
+    drop(sink);
+    let mut sink = FileSink::append(&out).keep_at_pauses().open().unwrap();
+    sink.write(2.into(), b"c").unwrap();
+    pause(&mut sink);
+    assert_eq!((sink.last(), text(&out).len()), (None, 70_001));
+    assert_eq!(sink.finish().unwrap(), at(2));
+    assert_eq!(text(&out).len(), 70_002);
 }
 
 #[test]
@@ -221,7 +243,7 @@ fn a_rotation_that_fails_loses_nothing() {
     assert!(error.starts_with(&format!("{}: cannot rotate: ", out.display())), "{error}");
     assert_eq!((sink.last(), text(&out)), (at(0), "one".into()));
     fs::remove_dir(directory.path().join("out.1")).unwrap();
-    sink.write(1.into(), b"two").unwrap();
+    sink.write(1.into(), b"two").and_then(|()| sink.flush()).unwrap();
     assert_eq!((text(&out), text(&directory.path().join("out.1"))), ("two".into(), "one".into()));
 }
 
@@ -283,7 +305,7 @@ fn a_full_disk_is_named() {
 
 #[test]
 fn a_full_disk_fails_the_run_at_its_number() {
-    let sink = FileSink::append("/dev/full").open().unwrap();
+    let sink = FileSink::append("/dev/full").buffered(0).open().unwrap();
     let p = pipeline::<u64>().filter(|x| *x > 6).map(|x| x.to_string());
     let ended = p.from(0..100).to(sink).start().unwrap().join();
     let Some(RunError::Stage { stage, number, .. }) = &ended.failure else { panic!("{:?}", ended.failure) };

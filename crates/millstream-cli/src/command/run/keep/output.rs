@@ -13,9 +13,6 @@ use millstream_state::{Claims, OpenError};
 use serde_json::Value;
 use std::io;
 
-/// The size of a write.
-const BUFFER: usize = 1 << 16;
-
 /// The destination of an output.
 #[derive(Clone, Debug)]
 pub(super) enum To {
@@ -51,7 +48,7 @@ impl To {
         if let Some((file, _)) = table_of(name) {
             return To::Database(file.to_owned());
         }
-        To::File(FileSink::append(name).after_contents().buffered(BUFFER).flush_at_pauses())
+        To::File(FileSink::append(name).after_contents())
     }
 }
 
