@@ -32,7 +32,8 @@ use std::sync::Arc;
 /// The density of the output.
 type Out<A, Fut, P> = <P as Settle<<Fut as Future>::Output>>::Density<<A as millstream_core::Shape>::Density>;
 type Value<Fut, P> = <P as Settle<<Fut as Future>::Output>>::Value;
-type Output<A, Fut, P> = Val<Value<Fut, P>, Out<A, Fut, P>>;
+/// The shape of the output.
+pub(crate) type Output<A, Fut, P> = Val<Value<Fut, P>, Out<A, Fut, P>>;
 type Slot<A, Fut, P> = <Out<A, Fut, P> as Density>::Slot<Value<Fut, P>>;
 
 /// Adds the stage to the wiring.

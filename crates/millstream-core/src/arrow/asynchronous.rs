@@ -133,6 +133,7 @@ pub trait AsyncExt: Arrow {
     /// # Panics
     ///
     /// If `limit` is 0.
+    #[expect(clippy::type_complexity, reason = "its last type is what it is")]
     fn try_map_async_or_dead_letter<B, E, Fut, F, G>(
         self,
         limit: usize,

@@ -1,7 +1,7 @@
 //! Futures on rings.
 
 use super::dead_letter::in_lanes;
-use crate::async_stage::{async_stage, settled};
+use crate::async_stage::{Output, async_stage, settled};
 use crate::keeper::Keeper;
 use crate::renumber_stage::renumber_stage;
 use crate::stage::{EndSlot, stage};
@@ -44,7 +44,7 @@ fn futures_stage<A: RingLayout, F, Fut, P: Settle<Fut::Output>>(
     map: MapAsync<A, F, Fut, P>,
     input: Reader<A>,
     wiring: &mut Wiring,
-) -> Reader<Val<P::Value, P::Density<A::Density>>>
+) -> Reader<Output<A, Fut, P>>
 where
     F: for<'a> Fn(A::Ref<'a>) -> Fut + Send + Sync + 'static,
     Fut: Future<Output: Send> + Send + 'static,
