@@ -3,12 +3,12 @@
 //! output of the model, which knows nothing of all that.
 
 use crate::lasting::{Lasting as Kept, Whole, lasting, whole};
-use crate::machine::{Client, Machine, Table, noted, of_a_journal, persistent};
+use crate::machine::{Client, Machine, Side, Table, noted, of_a_journal, persistent};
 use crate::simulated::Faults;
 use millstream::core::ModelExt;
 use millstream::prelude::*;
 use millstream::state::journal::{Fsync, JournalOptions};
-use millstream::state::{Stored, again, journaled_in_groups};
+use millstream::state::{SideSink, Stored, again, journaled_in_groups};
 use millstream::testkit::random::{Pipe, Value, every_stage, streams};
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -51,9 +51,12 @@ fn lives() -> impl Strategy<Value = Vec<Life>> {
     vec((trouble, any::<u64>(), any::<bool>()), 0..4)
 }
 
-/// The pipeline of the tree, with a row for each value of its output.
-fn rows(whole: Whole) -> impl Pipeline<Kept, String> + Lasting {
-    whole.map(|value| format!("{:?}", value.0)).any_edge()
+/// The pipeline of the tree, with a row for each value of its output. Some rows go to a sink on the side, too.
+fn rows(whole: Whole, side: Side) -> impl Pipeline<Kept, String> + Lasting {
+    whole
+        .map(|value| format!("{:?}", value.0))
+        .tee(|p| p.filter(|row| row.len() % 2 == 0).any_edge().tee_to("side", side))
+        .any_edge()
 }
 
 /// How a life of a job went.
@@ -97,8 +100,9 @@ fn live(machine: &Machine, trouble: Trouble, job: impl FnOnce() -> Result<Stored
 struct Lived {
     /// How each of them went.
     went: Vec<Went>,
-    /// The rows of the sink before the last life, and after it.
+    /// The rows of the sink before the last life.
     held: Vec<String>,
+    /// The rows of the sink after it, and then those of the side sink.
     ended: Vec<String>,
 }
 
@@ -110,7 +114,8 @@ fn lived(lives: &[Life], job: impl Fn(&Machine, Table, Trouble) -> Result<Went, 
         machine = machine.interrupted(life, *pick, *loses);
     }
     let held = machine.rows.clone();
-    let ended = machine.ended(|machine, table| went.push(job(machine, table, Trouble::None)));
+    let mut ended = machine.ended(|machine, table| went.push(job(machine, table, Trouble::None)));
+    ended.append(&mut machine.side_rows());
     Ok(Lived { went: went.into_iter().collect::<Result<_, _>>()?, held, ended })
 }
 
@@ -119,9 +124,12 @@ fn at(inputs: &[i64], places: impl IntoIterator<Item = u64>) -> Vec<Kept> {
     places.into_iter().map(|place| Kept(Value::I(inputs[place as usize % inputs.len()]))).collect()
 }
 
-/// The rows that the tree's model has for these values.
+/// The rows that the tree's model has for these values, and then those of the side sink.
 fn expected(tree: &Pipe, values: Vec<Kept>) -> Vec<String> {
-    rows(whole(tree)).model(values)
+    let table = Table::empty();
+    let mut all = rows(whole(tree), SideSink::new("side", table.clone())).model(values);
+    all.append(&mut table.rows().lock().unwrap());
+    all
 }
 
 /// A job over values that can be read again.
@@ -136,7 +144,9 @@ fn goes_on(tree: &Pipe, (inputs, n): (&[i64], u64), every: u64, lives: &[Life]) 
         });
         live(machine, trouble, || {
             let state = machine.open().map_err(|error| error.to_string())?;
-            let ran = persistent(state, every).run(&rows(whole(tree)), source, table);
+            let side = machine.side();
+            let job = persistent(state, every).side_sink(&side);
+            let ran = job.run(&rows(whole(tree), side), source, table);
             ran.map(|(_, stored)| stored).map_err(|error| error.to_string())
         })
     };
@@ -174,7 +184,9 @@ fn goes_on_live(
             };
             let client = move || Client { next, end: n, together, disk };
             let live = journaled_in_groups(&state, options, client);
-            let ran = persistent(state, every).run(&parsed.then(rows(whole(tree))), live, table);
+            let side = machine.side();
+            let job = persistent(state, every).side_sink(&side);
+            let ran = job.run(&parsed.then(rows(whole(tree), side)), live, table);
             ran.map(|(_, stored)| stored).map_err(|error| error.to_string())
         })
     };
@@ -245,7 +257,7 @@ fn most_random_jobs_go_on_and_meet_every_trouble() {
     let mut runner = TestRunner::deterministic();
     let cases = (streams(8), vec(-20..100_i64, 10..60), 1_u64..8, lives());
     let mut count = BTreeMap::<Went, usize>::new();
-    for live in [false, true].repeat(60) {
+    for live in [false, true].repeat(100) {
         let (tree, inputs, every, lives) = cases.new_tree(&mut runner).expect("nothing is rejected").current();
         let (tree, n) = (lasting(&tree.versioned()), inputs.len() as u64);
         if tree.width() <= WIDEST {
