@@ -150,9 +150,10 @@ fn wire_source<T: Item>(
     Ok((run, input, AnyFork::of(fork)))
 }
 
-/// Wires a new version of a run's pipeline, from `input` on.
+/// Wires a new version of a run's pipeline, which has this plan, from `input` on.
 pub(crate) fn deploy_version<R: RingRunner, T: Item, P>(
     pipeline: &P,
+    planned: Planned,
     site: &Site,
     pool: &Pool,
     input: Reader<Val<T>>,
@@ -161,8 +162,7 @@ pub(crate) fn deploy_version<R: RingRunner, T: Item, P>(
 where
     P: Deploy<RingBackend<R>> + Arrow<In = Val<T>, Out: RingShape<R>>,
 {
-    let Site { rings, feeding, source, end_source, reactor, inline, .. } = site;
-    let planned = Planned::of::<R, P>(pipeline, rings, *feeding)?;
+    let Site { rings, source, end_source, reactor, inline, .. } = site;
     let mut version = planned.wiring(rings, *inline, pool.shared.clone(), pool.next_order());
     let wiring = &mut version.wiring;
     wiring.source = Some(source.clone());
@@ -173,7 +173,7 @@ where
 }
 
 /// A pipeline's plan on these rings.
-struct Planned {
+pub(crate) struct Planned {
     plan: Arc<Plan>,
     lookup: StageLookup,
     ring_bytes: usize,
@@ -191,6 +191,11 @@ impl Planned {
         // Observers see the rings from the source's on.
         plan.rings.truncate(own_rings);
         Ok(Planned { plan: Arc::new(plan), lookup, ring_bytes })
+    }
+
+    /// The plan of a new version of a run's pipeline.
+    pub(crate) fn of_version<R: RingRunner, P: Arrow>(pipeline: &P, site: &Site) -> Result<Self, RunError> {
+        Self::of::<R, P>(pipeline, &site.rings, site.feeding)
     }
 
     /// Nothing is wired yet. The run has had `before` tasklets.

@@ -44,7 +44,7 @@ use crate::side_sinks::SideSinks;
 use crate::sink_tasklet::Splice;
 use crate::snapshot::Beginning;
 use crate::source_ring::SourceFork;
-use crate::start::{Version, deploy_version};
+use crate::start::{Planned, Version, deploy_version};
 use crate::wiring::Named;
 use crate::{RingShape, Rings, RunError, Wiring};
 use hand_over::{OldTasklets, hand_over};
@@ -124,6 +124,8 @@ impl Site {
 /// A pipeline that takes the place of the present one.
 struct Replacement<R, T: Item, P: Arrow<Out: RingLayout>> {
     next: Arc<P>,
+    /// Made before the mark, where every stage would wait for it; none if it is refused, as it is again at the mark.
+    planned: Option<Planned>,
     states: StateRules,
     runner: PhantomData<fn() -> R>,
     site: Site,
@@ -165,7 +167,7 @@ impl<R, T: Item, P: Arrow<Out: RingLayout>> Drop for Replacement<R, T, P> {
 
 /// A new version that begins where the old one has retired, and its output.
 fn wired<R: RingRunner, T: Item, P>(
-    next: &P,
+    (next, planned): (&P, Option<Planned>),
     site: &Site,
     pool: &Pool,
     input: Reader<Val<T>>,
@@ -175,7 +177,10 @@ where
     P: Deploy<RingBackend<R>> + Arrow<In = Val<T>, Out: RingShape<R>>,
 {
     let beginning = Beginning::Clocks(retired.clocks.clone());
-    let wired = caught(|| deploy_version::<R, T, P>(next, site, pool, input, beginning));
+    let wired = caught(|| {
+        let planned = planned.map_or_else(|| Planned::of_version::<R, P>(next, site), Ok)?;
+        deploy_version::<R, T, P>(next, planned, site, pool, input, beginning)
+    });
     let wired = wired.map_err(|payload| UpgradeError::Panicked(into_message(payload)))?;
     wired.map_err(|refused| UpgradeError::Refused(Box::new(refused)))
 }
@@ -193,10 +198,11 @@ where
     P: Deploy<RingBackend<R>> + Arrow<In = Val<T>, Out: RingShape<R>>,
 {
     /// Wires the new version and moves the states into it. If that fails, the old version has all its states.
-    fn ready(&self, pool: &Arc<Pool>, retired: &Retired) -> Result<Ready<P::Out>, UpgradeError> {
+    fn ready(&mut self, pool: &Arc<Pool>, retired: &Retired) -> Result<Ready<P::Out>, UpgradeError> {
         let input = self.fork.take().expect("the mark has left a reader");
         input.forget_marks();
-        let (mut version, output) = wired::<R, T, P>(&self.next, &self.site, pool, input, retired)?;
+        let next = (&*self.next, self.planned.take());
+        let (mut version, output) = wired::<R, T, P>(next, &self.site, pool, input, retired)?;
         let present = self.site.present().observer.clone();
         let check = judged(present.plan(), &version.wiring.plan, &self.states)?;
         match retired.output {
@@ -338,8 +344,10 @@ where
         return begins.map(|(begin, _)| begin);
     }
     let (fork, splice) = typed::<R, T, P::Out>(ends)?;
+    let planned = caught(|| Planned::of_version::<R, P>(&next, &site)).ok().and_then(Result::ok);
     Ok(Box::new(Replacement {
         next,
+        planned,
         states,
         runner: PhantomData::<fn() -> R>,
         site,

@@ -51,7 +51,8 @@ where
         if site.present().shadow.as_ref().is_some_and(|other| other.end().is_none()) {
             return Err(UpgradeError::UnderWay);
         }
-        let (Version { mut wiring, ring_bytes }, shadow) = wired::<R, T, P>(&self.next, site, pool, input, &retired)?;
+        let next = (&*self.next, None);
+        let (Version { mut wiring, ring_bytes }, shadow) = wired::<R, T, P>(next, site, pool, input, &retired)?;
         let present = site.present().observer.clone();
         let check = judged(present.plan(), &wiring.plan, &self.states)?;
         let writes = !wiring.side_sinks.is_empty() || wiring.tasklets.iter().any(|named| named.side_output);
