@@ -236,15 +236,18 @@ impl<K: Hash + Eq + Clone> KeySlots<K> {
     /// Gives every key its lane among `lanes` lanes from `first_lane` on, and a place there. Adds where each was and
     /// is.
     pub(crate) fn spread(&mut self, first_lane: u16, lanes: usize, places: &mut FreeSlots, moves: &mut Vec<KeyMove>) {
-        for index in 0..self.entries.len() as u32 {
-            let entry = self.entries.get_mut(index as usize).expect("it is one of them");
+        let first = moves.len();
+        for index in 0..self.entries.len() {
+            let entry = self.entries.get_mut(index).expect("it is one of them");
             let lane = lane_of(&entry.key, first_lane, lanes);
             let (from, to) = (entry.address, Address { lane, place: places.take(lane) });
             entry.address = to;
-            if let Some(known) = self.known.get_mut(&entry.key) {
-                known.address = to;
-            }
             moves.push(KeyMove { from: (from.lane, from.place), to: (to.lane, to.place) });
+        }
+        // The map is read in the order of its memory. To find each key in it would wait for memory each time.
+        for known in self.known.values_mut() {
+            let (lane, place) = moves[first + known.entry as usize].to;
+            known.address = Address { lane, place };
         }
     }
 

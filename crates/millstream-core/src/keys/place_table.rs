@@ -4,6 +4,7 @@
 //! values is touched first, so to take a copy does not take long. Each segment knows which of its places were touched
 //! before each of the last copies, so a copy can be written as the changes since an earlier one.
 
+mod taken;
 #[cfg(feature = "serde")]
 mod written;
 
@@ -184,11 +185,6 @@ impl<S: Clone> PlaceTable<S> {
         segment.touched |= 1 << within;
         segment.held.own().push(value);
         self.length += 1;
-    }
-
-    /// The values in order. Those that a copy has as well are cloned.
-    pub fn into_values(self) -> impl Iterator<Item = S> {
-        self.segments.into_iter().flat_map(|mut segment| std::mem::take(segment.held.own()))
     }
 
     /// Takes a copy that shares all values, until the table changes them.

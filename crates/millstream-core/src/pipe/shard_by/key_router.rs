@@ -171,11 +171,11 @@ impl<K: Hash + Eq + Clone> Sets<K> {
     /// forgotten is dropped.
     fn follow(&mut self, around: &[KeyMove], outer: usize, bound: Bound) {
         let Sets::Each(sets) = self else { return };
-        let mut old: Vec<Vec<_>> = sets.drain(..).map(|sets| sets.into_values().map(Some).collect()).collect();
+        let mut old: Vec<_> = sets.drain(..).map(PlaceTable::into_taken).collect();
         sets.resize_with(outer, PlaceTable::new);
         for KeyMove { from: (lane, place), to: (to_lane, to_place) } in around {
             // An outer key that has had no value here has no set.
-            if let Some(set) = old[usize::from(*lane)].get_mut(*place as usize).and_then(Option::take) {
+            if let Some(set) = old[usize::from(*lane)].take(*place as usize) {
                 *set_at(&mut sets[usize::from(*to_lane)], *to_place, bound) = set;
             }
         }

@@ -26,16 +26,10 @@ impl<S: Clone> States<S> {
     ///
     /// If a move is between lanes that are not there.
     pub fn spread(old: &mut [&mut Self], new: &mut [&mut Self], moves: &[KeyMove]) {
-        let taken = |lane: &mut &mut Self| {
-            let at = std::mem::take(&mut lane.at);
-            let mut states = Vec::with_capacity(at.len());
-            states.extend(at.into_values().map(Some));
-            states
-        };
-        let mut states: Vec<Vec<Option<S>>> = old.iter_mut().map(taken).collect();
+        let mut states: Vec<_> = old.iter_mut().map(|lane| std::mem::take(&mut lane.at).into_taken()).collect();
         new.iter_mut().for_each(|lane| lane.at.clear());
         for KeyMove { from: (lane, place), to: (to_lane, to_place) } in moves {
-            let state = states[usize::from(*lane)].get_mut(*place as usize).and_then(Option::take);
+            let state = states[usize::from(*lane)].take(*place as usize);
             let (lane, place) = (&mut *new[usize::from(*to_lane)], *to_place as usize);
             // A key that has had no value here begins.
             let state = state.unwrap_or_else(|| lane.start.clone());
