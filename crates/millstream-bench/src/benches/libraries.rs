@@ -2,10 +2,11 @@
 //! 1.2 microseconds on two cores in order. Each library runs with its best settings that we know: batches wherever it
 //! moves values between threads, and no hand-over at all where it is faster without.
 //!
-//! Ours takes part with two or three sizes of rings, and with one worker; the best of them counts, as the best of a
-//! rival's settings does. In a hop the one worker counts only beside a runtime that moves its tasks between threads,
-//! and that runs both ends on one thread where that is faster. A ring of a hop is the fastest if it is larger than a
-//! core's cache, ours as the rivals'. A library whose tools the machine lacks is left out, and a note says so.
+//! Ours takes part with two or three sizes of rings and, where a hand-over is not the point, with one worker; the best
+//! of them counts, as the best of a rival's settings does. A `hop` is between two threads. `tasks` is the same work
+//! beside a runtime that moves its tasks between threads, and that runs both ends on one where that is faster. A ring
+//! of a hop is the fastest if it is larger than a core's cache, ours as the rivals'. A library whose tools the machine
+//! lacks is left out, and a note says so.
 
 use crate::failure::Failure;
 use crate::figure::{Results, Unit};
@@ -23,7 +24,6 @@ const HOP: &[Rival] = &[
     (Language::Rust, "crossbeam-vec1024", "crossbeam-vec", 64),
     (Language::Rust, "std-vec1024", "std-vec", 64),
     (Language::Rust, "kanal-vec1024", "kanal-vec", 64),
-    (Language::Rust, "tokio-vec1024", "tokio-vec", 64),
     (Language::Rust, "rtrb-chunk", "rtrb-chunk", 524_288),
     (Language::Rust, "disruptor-rs", "disruptor", 524_288),
     (Language::Rust, "timely", "timely", 0),
@@ -32,6 +32,8 @@ const HOP: &[Rival] = &[
     (Language::Java, "lmax-batch64", "lmax-batch", 65_536),
     (Language::Java, "pekko-array1024", "pekko-arrays", 0),
 ];
+
+const TASKS: &[Rival] = &[(Language::Rust, "tokio-vec1024", "tokio-vec", 64)];
 
 const CHAIN3: &[Rival] = &[
     (Language::Rust, "crossbeam-vec1024", "crossbeam-vec", 64),
@@ -55,9 +57,6 @@ const ORDERED: &[Rival] = &[
     (Language::Java, "pekko-array1024", "pekko-arrays", 0),
 ];
 
-/// Runtimes that run both ends of a hop on one thread where that is faster.
-const MOVES_TASKS: &[&str] = &["tokio-vec1024"];
-
 /// A setting of ours: its name, the slots of its rings and its workers.
 type Ours = (&'static str, usize, usize);
 
@@ -71,28 +70,27 @@ pub(crate) fn run(setting: &Setting) -> Result<Results, Failure> {
     let identity = pipeline::<u64>();
     let ours = |rings: &Rings| summed(rings, &identity, n);
     let fused = || (0..black_box(n)).map(black_box).fold(0, u64::wrapping_add);
-    let of_ours = &[SMALL, MEDIUM, LARGE, ALONE];
-    let hop = Workload { case: "hop", name: "hop", rivals: HOP, of_ours, hands_over: true, goes: 10, n };
-    let hop = case(setting, hop, ours, fused)?;
+    let hop = Workload { case: "hop", name: "hop", rivals: HOP, of_ours: &[SMALL, MEDIUM, LARGE], goes: 10, n };
+    let tasks = Workload { case: "tasks", rivals: TASKS, of_ours: &[SMALL, MEDIUM, LARGE, ALONE], ..hop };
+    let (hop, tasks) = (case(setting, hop, ours, fused)?, case(setting, tasks, ours, fused)?);
 
     let n = setting.items(50_000_000, 10_000_000);
     let chain = pipeline::<u64>().map(|x| work::first(*x)).map(|x| work::second(*x));
     let ours = |rings: &Rings| summed(rings, &chain, n);
     let fused = || (0..black_box(n)).map(work::first).map(work::second).fold(0, u64::wrapping_add);
-    let of_ours = &[SMALL, MEDIUM, ALONE];
-    let chain3 = Workload { case: "chain3", name: "chain3", rivals: CHAIN3, of_ours, hands_over: false, goes: 1, n };
+    let chain3 =
+        Workload { case: "chain3", name: "chain3", rivals: CHAIN3, of_ours: &[SMALL, MEDIUM, ALONE], goes: 1, n };
     let chain3 = case(setting, chain3, ours, fused)?;
 
     let n = setting.items(1_000_000, 100_000);
     let sharded = pipeline::<u64>().shard(2, |p| p.map(|x| work::rounds(*x, work::ROUNDS)));
     let ours = |rings: &Rings| joined(rings, &sharded, n);
     let fused = || (0..black_box(n)).map(|x| work::rounds(x, work::ROUNDS)).fold(0, work::joined);
-    let of_ours = &[SMALL, MEDIUM];
     let ordered =
-        Workload { case: "ordered", name: "shard2-ordered", rivals: ORDERED, of_ours, hands_over: false, goes: 1, n };
+        Workload { case: "ordered", name: "shard2-ordered", rivals: ORDERED, of_ours: &[SMALL, MEDIUM], goes: 1, n };
     let ordered = case(setting, ordered, ours, fused)?;
 
-    let mut results = Results::joined([hop, chain3, ordered]);
+    let mut results = Results::joined([hop, tasks, chain3, ordered]);
     for language in [Language::Go, Language::Java] {
         let missing = setting.rivals.missing(language);
         if !missing.is_empty() {
@@ -112,8 +110,6 @@ struct Workload {
     name: &'static str,
     rivals: &'static [Rival],
     of_ours: &'static [Ours],
-    /// Whether each value goes from one thread to another.
-    hands_over: bool,
     /// The goes of a turn.
     goes: u32,
     /// The items of a go.
@@ -122,7 +118,7 @@ struct Workload {
 
 fn case(
     setting: &Setting,
-    Workload { case, name: workload, rivals, of_ours, hands_over, goes, n }: Workload,
+    Workload { case, name: workload, rivals, of_ours, goes, n }: Workload,
     ours: impl Fn(&Rings) -> Result<u64, Failure>,
     fused: impl Fn() -> u64,
 ) -> Result<Results, Failure> {
@@ -140,17 +136,13 @@ fn case(
         setting.rivals.contestant_in(*language, shown, expected, Task { workload, who, items: n, size: *size })
     }));
     let speeds = take_turns(setting, Work { case, unit: Unit::ItemsPerSecond, size: n, goes }, contestants)?;
-    let named = |least| of_ours.iter().filter(|(_, _, workers)| *workers >= least).map(|(who, ..)| *who).collect();
-    let (all, on_threads): (Vec<_>, Vec<_>) = (named(1), named(if hands_over { 2 } else { 1 }));
+    let of_ours: Vec<_> = of_ours.iter().map(|(who, ..)| *who).collect();
     let names: Vec<[&str; 1]> = present.iter().map(|(_, shown, ..)| [*shown]).collect();
     let mut against: Vec<_> =
         present.iter().zip(&names).map(|((_, who, ..), of)| Against { who, of, bound: Some(1.0) }).collect();
     against.push(Against { who: "fused", of: &["fused"], bound: None });
-    let (free, handing_over): (Vec<_>, Vec<_>) =
-        against.into_iter().partition(|against| !hands_over || MOVES_TASKS.contains(&against.who));
-    let mut best = speeds.best(case, &on_threads, &handing_over);
-    best.ratios.extend(speeds.best(case, &all, &free).ratios);
-    Ok(Results::joined([best, speeds.without(&all)]))
+    let best = speeds.best(case, &of_ours, &against);
+    Ok(Results::joined([best, speeds.without(&of_ours)]))
 }
 
 fn summed<P>(rings: &Rings, pipeline: &P, n: u64) -> Result<u64, Failure>
