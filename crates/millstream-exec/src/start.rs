@@ -194,6 +194,7 @@ impl Planned {
     }
 
     /// The plan of a new version of a run's pipeline.
+    #[inline(never)] // two callers, for each pipeline of a program
     pub(crate) fn of_version<R: RingRunner, P: Arrow>(pipeline: &P, site: &Site) -> Result<Self, RunError> {
         Self::of::<R, P>(pipeline, &site.rings, site.feeding)
     }
