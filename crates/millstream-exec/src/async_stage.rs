@@ -15,8 +15,9 @@
 //! turn.
 
 use crate::flights::{Flights, InFlight};
+use crate::keeper::Keeper;
 use crate::reactor::Reactor;
-use crate::stage::{EndSlot, Shows};
+use crate::stage::{EndSlot, Shows, stage};
 use crate::task_probe::TaskProbe;
 use crate::tasklet::{AtMarks, Progress, Tasklet};
 use crate::wakes::Wakes;
@@ -32,11 +33,10 @@ use std::sync::Arc;
 /// The density of the output.
 type Out<A, Fut, P> = <P as Settle<<Fut as Future>::Output>>::Density<<A as millstream_core::Shape>::Density>;
 type Value<Fut, P> = <P as Settle<<Fut as Future>::Output>>::Value;
-/// The shape of the output.
-pub(crate) type Output<A, Fut, P> = Val<Value<Fut, P>, Out<A, Fut, P>>;
+type Output<A, Fut, P> = Val<Value<Fut, P>, Out<A, Fut, P>>;
 type Slot<A, Fut, P> = <Out<A, Fut, P> as Density>::Slot<Value<Fut, P>>;
 
-/// Adds the stage to the wiring.
+/// Adds the stage to the wiring. On the calling thread it waits for one future after another.
 pub(crate) fn async_stage<A: RingLayout, F, Fut, P: Settle<Fut::Output>>(
     map: MapAsync<A, F, Fut, P>,
     input: Reader<A>,
@@ -46,6 +46,22 @@ where
     F: for<'a> Fn(A::Ref<'a>) -> Fut + Send + Sync + 'static,
     Fut: Future<Output: Send> + Send + 'static,
 {
+    if wiring.inline {
+        let (end, reactor, calls) = (EndSlot::of::<Out<A, Fut, P>>(), wiring.reactor(), wiring.counts_calls());
+        let state = ((), Keeper::none());
+        return stage::<A, (), Value<Fut, P>, Out<A, Fut, P>>(
+            input,
+            wiring,
+            end,
+            Home::Workers,
+            state,
+            move |(), _, value, _| {
+                let value = value?;
+                let _entered = reactor.enter();
+                settled(&map.policy, map.finished(value), &calls)
+            },
+        );
+    }
     let (output, reader) =
         ring_from::<Value<Fut, P>, Out<A, Fut, P>>(input.position(), wiring.slots).expect("the options were checked");
     let limit = map.limit.saturating_mul(wiring.scope.width);
@@ -68,7 +84,7 @@ where
 }
 
 /// Maps a result, or a panic, to the output's slot, and counts errors.
-pub(crate) fn settled<R, P: Settle<R>>(policy: &P, result: Finished<R>, calls: &Calls) -> Option<P::Value> {
+fn settled<R, P: Settle<R>>(policy: &P, result: Finished<R>, calls: &Calls) -> Option<P::Value> {
     if result.as_ref().is_ok_and(P::is_error) {
         calls.failed();
     }

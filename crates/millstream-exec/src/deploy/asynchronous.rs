@@ -1,16 +1,13 @@
 //! Futures on rings.
 
 use super::dead_letter::in_lanes;
-use crate::async_stage::{Output, async_stage, settled};
-use crate::keeper::Keeper;
+use crate::async_stage::async_stage;
 use crate::renumber_stage::renumber_stage;
-use crate::stage::{EndSlot, stage};
 use crate::unordered_stage::{InTurn, unordered_stage};
-use crate::wiring::Home;
 use crate::{RingBackend, RingRunner, RingShape, Rings, Wiring};
 use millstream_core::pipe::{DeadLetter, GiveFault, MapAsync, Settle, SuccessLane, TryMapAsyncOrDeadLetter, Unordered};
 use millstream_core::{Cause, Deploy, Item, ToOwnedItem, Val};
-use millstream_ring::{Reader, RingLayout};
+use millstream_ring::Reader;
 use std::future::Future;
 use std::sync::Arc;
 
@@ -20,7 +17,7 @@ where
     Fut: Future<Output: Send> + Send + 'static,
 {
     fn deploy(&self, input: Reader<A>, wiring: &mut Wiring) -> Reader<Val<P::Value, P::Density<A::Density>>> {
-        futures_stage(self.clone(), input, wiring)
+        async_stage(self.clone(), input, wiring)
     }
 }
 
@@ -35,36 +32,8 @@ where
     fn deploy(&self, input: Reader<A>, wiring: &mut Wiring) -> Reader<SuccessLane<A, B, E>> {
         let judge = self.clone();
         let outcomes = MapAsync::new(self.limit, move |value: A::Ref<'_>| judge.outcome(value), GiveFault);
-        in_lanes::<A, B, E, G>(futures_stage(outcomes, input, wiring), &self.letters, wiring)
+        in_lanes::<A, B, E, G>(async_stage(outcomes, input, wiring), &self.letters, wiring)
     }
-}
-
-/// Polls the futures on workers; the calling thread waits for one after another.
-fn futures_stage<A: RingLayout, F, Fut, P: Settle<Fut::Output>>(
-    map: MapAsync<A, F, Fut, P>,
-    input: Reader<A>,
-    wiring: &mut Wiring,
-) -> Reader<Output<A, Fut, P>>
-where
-    F: for<'a> Fn(A::Ref<'a>) -> Fut + Send + Sync + 'static,
-    Fut: Future<Output: Send> + Send + 'static,
-{
-    if !wiring.inline {
-        return async_stage(map, input, wiring);
-    }
-    let (end, reactor, calls) = (EndSlot::of::<P::Density<A::Density>>(), wiring.reactor(), wiring.counts_calls());
-    stage::<A, (), P::Value, P::Density<A::Density>>(
-        input,
-        wiring,
-        end,
-        Home::Workers,
-        ((), Keeper::none()),
-        move |(), _, value, _| {
-            let value = value?;
-            let _entered = reactor.enter();
-            settled(&map.policy, map.finished(value), &calls)
-        },
-    )
 }
 
 impl<R: RingRunner, A: RingShape<R>, F, Fut> Deploy<RingBackend<R>> for Unordered<A, F, Fut>
