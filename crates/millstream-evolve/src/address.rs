@@ -1,10 +1,10 @@
 use rustix::net::sockopt;
 use std::fmt;
 use std::io::{self, Read, Write};
-use std::net::{Shutdown, TcpStream};
+use std::net::{Shutdown, SocketAddr, TcpStream, ToSocketAddrs};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// A master's machine counts as gone if it sends nothing for this long, not even acknowledgements of its system.
 pub(crate) const SILENCE: Duration = Duration::from_secs(60);
@@ -36,6 +36,38 @@ impl std::str::FromStr for Address {
     }
 }
 
+/// The time at which the patience is over, if it ever is.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Deadline(Option<Instant>);
+
+impl Deadline {
+    pub(crate) fn within(time: Duration) -> Self {
+        Deadline(Instant::now().checked_add(time))
+    }
+
+    /// The time that is left; `None` if there is no limit. The error is that of a read that takes too long.
+    pub(crate) fn left(self) -> io::Result<Option<Duration>> {
+        match self.0.map(|until| until.saturating_duration_since(Instant::now())) {
+            Some(Duration::ZERO) => Err(io::ErrorKind::WouldBlock.into()),
+            left => Ok(left),
+        }
+    }
+}
+
+/// Connects to the first of the addresses that answers. Each has an equal share of the time that is left.
+fn connect_one_of(addresses: Vec<SocketAddr>, until: Deadline) -> io::Result<TcpStream> {
+    let mut failed = io::Error::new(io::ErrorKind::NotFound, "the name has no address");
+    for (n, address) in addresses.iter().enumerate() {
+        let share = until.left()?.map(|left| left / (addresses.len() - n) as u32);
+        match share.map_or_else(|| TcpStream::connect(address), |share| TcpStream::connect_timeout(address, share)) {
+            Ok(stream) => return Ok(stream),
+            Err(error) if error.kind() == io::ErrorKind::TimedOut => failed = io::ErrorKind::WouldBlock.into(),
+            Err(error) => failed = error,
+        }
+    }
+    Err(failed)
+}
+
 /// A worker's end of a connection. Its reads and writes block.
 #[derive(Debug)]
 pub(crate) enum Socket {
@@ -44,10 +76,11 @@ pub(crate) enum Socket {
 }
 
 impl Socket {
-    pub(crate) fn connect(address: &Address) -> io::Result<Self> {
+    /// Connects before the deadline. The search for a name's addresses, and a socket file, have no limit.
+    pub(crate) fn connect(address: &Address, until: Deadline) -> io::Result<Self> {
         Ok(match address {
             Address::Tcp(address) => {
-                let stream = TcpStream::connect(address)?;
+                let stream = connect_one_of(address.to_socket_addrs()?.collect(), until)?;
                 stream.set_nodelay(true)?;
                 notice_silence(&stream)?;
                 Socket::Tcp(stream)
@@ -122,7 +155,7 @@ mod tests {
     fn a_silent_machine_is_noticed() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let at = Address::Tcp(listener.local_addr().unwrap().to_string());
-        let Socket::Tcp(stream) = Socket::connect(&at).unwrap() else { panic!("TCP") };
+        let Socket::Tcp(stream) = Socket::connect(&at, Deadline::within(SILENCE)).unwrap() else { panic!("TCP") };
         assert!(sockopt::socket_keepalive(&stream).unwrap());
         let [idle, between] = [sockopt::tcp_keepidle(&stream).unwrap(), sockopt::tcp_keepintvl(&stream).unwrap()];
         assert_eq!(idle + between * sockopt::tcp_keepcnt(&stream).unwrap(), SILENCE);

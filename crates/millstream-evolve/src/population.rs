@@ -167,7 +167,7 @@ impl<E: Evolve> Population<E> {
     ///
     /// [`EvolveError::TooFew`] after [`Options::join_within`], with the number of workers then.
     pub fn wait_for(&mut self, workers: usize) -> Result<(), EvolveError> {
-        let until = self.hub.now() + self.options.join_within;
+        let until = self.hub.now().saturating_add(self.options.join_within);
         while self.workers() < workers {
             if self.hub.now() > until {
                 let (here, lost) = (self.workers(), self.hub.last_lost.clone());

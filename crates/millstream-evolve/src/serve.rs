@@ -1,7 +1,7 @@
 //! A worker's two threads: one evolves states, and the other receives messages meanwhile, so that states can be taken
 //! away while one evolves.
 
-use crate::address::{Address, SILENCE, Socket};
+use crate::address::{Address, Deadline, SILENCE, Socket};
 use crate::hello::{self, Secret};
 use crate::message::{Answer, LONGEST_REQUEST, frame};
 use crate::panics::attempt;
@@ -106,14 +106,14 @@ impl Accepted {
 ///
 /// # Errors
 ///
-/// If the address cannot be reached, or the master does not answer for 60 s, or one side does not know the secret or
-/// has another version.
+/// If the address cannot be reached, or the master has not accepted this worker within 60 s, or one side does not know
+/// the secret or has another version.
 pub fn connect(address: &Address, secret: &Secret) -> Result<Accepted, ServeError> {
     connect_within(SILENCE, address, secret)
 }
 
-/// As [`connect`], with this time limit for each answer before the master has accepted this worker. A master accepts no
-/// worker between two rounds.
+/// As [`connect`], with this time limit until the master has accepted this worker. A master accepts no worker between
+/// two rounds. The search for the addresses of a name has no limit.
 ///
 /// # Errors
 ///
@@ -126,9 +126,6 @@ pub fn connect_within(time: Duration, address: &Address, secret: &Secret) -> Res
     assert!(!time.is_zero(), "a time limit of zero");
     let unreachable = |error| ServeError::Unreachable(address.clone(), error);
     let refused = |violation| ServeError::Refused(address.clone(), violation);
-    let mut socket = Socket::connect(address).map_err(unreachable)?;
-    let mut received = Received::new(LONGEST_REQUEST);
-    socket.read_within(Some(time)).map_err(unreachable)?;
     let unreachable = |error: io::Error| match error.kind() {
         // The system's error for a read that takes too long.
         io::ErrorKind::WouldBlock => {
@@ -137,21 +134,25 @@ pub fn connect_within(time: Duration, address: &Address, secret: &Secret) -> Res
         }
         _ => unreachable(error),
     };
+    let until = Deadline::within(time);
+    let mut socket = Socket::connect(address, until).map_err(unreachable)?;
+    let mut received = Received::new(LONGEST_REQUEST);
     let (nonce, mut out) = (hello::nonce().map_err(unreachable)?, Vec::new());
-    let greeting = message(&mut socket, &mut received).map_err(unreachable)?;
+    let greeting = message(&mut socket, &mut received, until).map_err(unreachable)?;
     let asked = hello::answer(&greeting, secret, nonce, &mut out).map_err(refused)?;
     socket.write_all(&out).map_err(unreachable)?;
-    let verdict = message(&mut socket, &mut received).map_err(unreachable)?;
+    let verdict = message(&mut socket, &mut received, until).map_err(unreachable)?;
     let program = hello::accept(&verdict, secret, &asked, &nonce).map_err(refused)?;
     socket.read_within(None).map_err(unreachable)?;
     Ok(Accepted { patience: None, socket, received, at: address.clone(), program })
 }
 
-fn message(socket: &mut Socket, received: &mut Received) -> io::Result<Vec<u8>> {
+fn message(socket: &mut Socket, received: &mut Received, until: Deadline) -> io::Result<Vec<u8>> {
     loop {
         if let Some(body) = received.next().map_err(io::Error::other)? {
             return Ok(body.to_vec());
         }
+        socket.read_within(until.left()?)?;
         if received.read(socket)? == 0 {
             return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the connection was closed"));
         }
@@ -337,6 +338,39 @@ mod tests {
                 "cannot reach the master at {at}: it did not answer within 0 s: it may be busy, or another program"
             )
         );
+    }
+
+    #[test]
+    fn a_server_that_never_comes_to_an_end_is_given_up() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let at = Address::Tcp(listener.local_addr().unwrap().to_string());
+        // A byte at a time, of a message that is never whole.
+        let sends = move || {
+            let mut stream = listener.accept().unwrap().0;
+            stream.write_all(&1000_u32.to_le_bytes()).unwrap();
+            while stream.write_all(&[0]).is_ok() {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+        };
+        let sender = std::thread::spawn(sends);
+        let said = connect_within(Duration::from_millis(200), &at, &Secret::new("s")).unwrap_err().to_string();
+        assert!(said.ends_with("it did not answer within 0 s: it may be busy, or another program"), "{said}");
+        sender.join().unwrap();
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn a_machine_that_does_not_answer_is_given_up() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let at = listener.local_addr().unwrap();
+        // With a full queue, Linux ignores further requests for a connection, as a machine does that is not there.
+        rustix::net::listen(&listener, 0).unwrap();
+        let wait = Duration::from_millis(200);
+        let connect = || std::net::TcpStream::connect_timeout(&at, wait).ok();
+        let queue: Vec<_> = std::iter::from_fn(connect).take(100).collect();
+        assert!(queue.len() < 100);
+        let said = connect_within(wait, &Address::Tcp(at.to_string()), &Secret::new("s")).unwrap_err().to_string();
+        assert!(said.ends_with("it did not answer within 0 s: it may be busy, or another program"), "{said}");
     }
 
     #[test]

@@ -1,7 +1,7 @@
 use std::io;
 use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
 use std::thread::{Builder, JoinHandle};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Threads that are joined with a time limit.
 #[derive(Debug)]
@@ -39,9 +39,8 @@ impl Threads {
     pub(crate) fn join_within(&mut self, time: Duration) {
         let Threads { threads, run, ended } = std::mem::take(self);
         drop(run);
-        let until = Instant::now() + time;
         // This returns when the last thread has dropped its sender, or the time is over.
-        let _ = ended.recv_timeout(until.saturating_duration_since(Instant::now()));
+        let _ = ended.recv_timeout(time);
         let all = ended.try_recv() == Err(TryRecvError::Disconnected);
         for thread in threads {
             if all || thread.is_finished() {
