@@ -13,6 +13,8 @@ mod cluster_clock;
 #[cfg(feature = "cluster")]
 mod cluster_encrypted;
 #[cfg(feature = "cluster")]
+mod cluster_feed;
+#[cfg(feature = "cluster")]
 mod cluster_logins;
 #[cfg(feature = "cluster")]
 mod cluster_read;

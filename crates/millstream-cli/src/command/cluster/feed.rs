@@ -51,8 +51,8 @@ struct Feeds {
     /// The text that is read, but not appended yet. A batch has at least `batch` bytes, of whole lines.
     kept: Vec<u8>,
     batch: usize,
-    /// Whether a line is too long: what is after it would have another place than in the input.
-    stuck: bool,
+    /// Whether a part of the input is missing: what is after it would have another place than in the input.
+    cut: bool,
     interrupts: Interrupts,
     complaints: Complaints,
 }
@@ -73,8 +73,8 @@ impl Feed {
         let outcome = feeder.and_then(|(had, feeder)| {
             let skips = if self.resume { had } else { 0 };
             let (interrupts, complaints) = (interrupts.clone(), complaints.clone());
-            let (kept, batch, stuck) = (Vec::new(), self.batch, false);
-            Feeds { feeder, had, skips, kept, batch, stuck, interrupts, complaints }.all(&self)
+            let (kept, batch, cut) = (Vec::new(), self.batch, false);
+            Feeds { feeder, had, skips, kept, batch, cut, interrupts, complaints }.all(&self)
         });
         progress::end();
         match (outcome, interrupts.first()) {
@@ -94,22 +94,27 @@ impl Feeds {
         for name in &feed.files {
             if let Err(error) = self.file(name)? {
                 report(&self.complaints, name, &error);
+                if !std::mem::replace(&mut self.cut, true) && feed.files.len() > 1 {
+                    self.complaints.note("nothing after it is fed: `--resume` goes on there");
+                }
             }
-            if self.stuck {
+            if self.cut {
+                // The last line may be a part of one: only a whole one is fed.
+                self.kept.truncate(memrchr(b'\n', &self.kept).map_or(0, |end| end + 1));
                 break;
             }
         }
         if !self.kept.is_empty() {
             self.append(self.kept.len())?;
         }
-        if self.skips > 0 {
+        if self.skips > 0 && !self.cut {
             let why = format!(
                 "--resume: this input is {} bytes shorter than what the edge already got: feed the same input, from its beginning",
                 self.skips
             );
             self.complaints.complain(&why);
         }
-        let fed = self.skips == 0 && !self.complaints.any() && self.interrupts.first().is_none();
+        let fed = self.skips == 0 && !self.cut;
         match &mut self.feeder {
             Some(feeder) if feed.end && fed => feeder.end(&mut waits(&self.interrupts, &self.complaints))?,
             None if fed => {
@@ -121,21 +126,29 @@ impl Feeds {
         Ok(())
     }
 
-    /// A file; the inner error is the file's.
+    /// A file, unless a signal cuts it; the inner error is the file's.
     fn file(&mut self, name: &OsStr) -> Result<io::Result<()>, FeedError> {
         let opening = Opening { interrupts: Some(self.interrupts.clone()), watched: true, ..Opening::default() };
         let mut file = match opening.open(name) {
             Ok(Some(file)) => file,
-            Ok(None) => return Ok(Ok(())),
+            Ok(None) => {
+                self.cut = true;
+                return Ok(Ok(()));
+            }
             Err(error) => return Ok(Err(error)),
         };
         let (whole, mut buffer) = (never_waits(name), vec![0; self.batch.max(1 << 16)]);
         let mut ends = 0;
         loop {
+            if self.interrupts.first().is_some() {
+                self.cut = true;
+                return Ok(Ok(()));
+            }
             let read = match file.read(&mut buffer) {
                 Ok(0) => return Ok(Ok(())),
                 Ok(read) => read,
-                Err(error) if is_end(&error) => return Ok(Ok(())),
+                // A signal came.
+                Err(error) if is_end(&error) => continue,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 Err(error) => return Ok(Err(error)),
             };
@@ -150,12 +163,9 @@ impl Feeds {
             }
             if self.kept.len() > LONGEST {
                 let line = ends - line_ends(&self.kept) + 1;
-                (self.kept, self.stuck) = (Vec::new(), true);
+                (self.kept, self.cut) = (Vec::new(), true);
                 let why = "is longer than 768 KiB: all before it is fed, neither it nor anything after it is";
                 return Ok(Err(io::Error::other(format!("line {line} {why}"))));
-            }
-            if self.interrupts.first().is_some() {
-                return Ok(Ok(()));
             }
         }
     }

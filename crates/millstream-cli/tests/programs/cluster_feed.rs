@@ -1,0 +1,50 @@
+//! `cluster feed`, when its input is cut.
+
+use crate::cluster::{Cluster, Worker};
+use crate::scene::ended;
+use std::io::Write;
+use std::process::{Command, Stdio};
+use std::thread::sleep;
+use std::time::Duration;
+
+#[test]
+fn a_feed_that_a_signal_ends_feeds_whole_lines_and_is_resumed() {
+    let test = "a_feed_that_a_signal_ends_feeds_whole_lines_and_is_resumed";
+    let Some(cluster) = Cluster::start(test, "") else { return };
+    cluster.done("cluster apply uppercase --app a", b"");
+    let write = |name, text: &str| std::fs::write(cluster.scene.path(name), text).unwrap();
+    write("first", "to be\nor not\n");
+    write("second", "that is\n");
+    let mut feed = cluster.command("cluster feed --app a --end - second");
+    let mut feed = Worker(feed.stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap());
+    let mut input = feed.0.stdin.take().unwrap();
+    input.write_all(b"to be\nor n").unwrap();
+    while cluster.status("a")["input"]["last"] != 1 {
+        sleep(Duration::from_millis(20));
+    }
+    let sent = Command::new("kill").args(["-TERM", &feed.0.id().to_string()]).status().unwrap();
+    assert!(sent.success());
+    assert_eq!(ended(&mut feed.0).code(), Some(143));
+    drop(input);
+    assert_eq!(cluster.status("a")["input"]["last"], 1, "a part of a line, or the next file, was fed");
+    let _worker = cluster.worker("a");
+    cluster.done("cluster feed --app a --resume --end first second", b"");
+    assert_eq!(cluster.done("cluster read --app a", b"").text(), "TO BE\nOR NOT\nTHAT IS\n");
+}
+
+#[test]
+fn nothing_after_a_file_that_cannot_be_read_is_fed() {
+    let Some(cluster) = Cluster::start("nothing_after_a_file_that_cannot_be_read_is_fed", "") else { return };
+    cluster.done("cluster apply uppercase --app a", b"");
+    let write = |name, text: &str| std::fs::write(cluster.scene.path(name), text).unwrap();
+    write("first", "to be\nor not");
+    write("third", "that is\n");
+    let seen = cluster.run("cluster feed --app a --end first second third", b"");
+    assert_eq!(seen.code, Some(1), "{}", seen.stderr);
+    assert!(seen.stderr.contains("second: No such file or directory"), "{}", seen.stderr);
+    assert!(seen.stderr.contains("nothing after it is fed: `--resume` goes on there"), "{}", seen.stderr);
+    write("second", "\nto be\n");
+    let _worker = cluster.worker("a");
+    cluster.done("cluster feed --app a --resume --end first second third", b"");
+    assert_eq!(cluster.done("cluster read --app a", b"").text(), "TO BE\nOR NOT\nTO BE\nTHAT IS\n");
+}
