@@ -228,8 +228,9 @@ impl Runs {
             pause(state);
             state.1.as_ref().into_iter().for_each(output::end_if_failed);
         };
-        // Without a handle to drain, a run ends with its source.
+        // Without a handle to drain, a run ends with its source, at once unless that has to end by itself.
         let signals = matches!(self.config.place, Deployment::Model | Deployment::Inline);
+        let signals = signals && !self.interrupts.ends_source();
         let input = Until(input, signals.then(|| self.interrupts.clone()));
         let feed = Feed::of(&input);
         let (state, failure) = match self.config.place {

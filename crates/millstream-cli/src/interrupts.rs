@@ -151,6 +151,11 @@ impl Interrupts {
         self.lock().when_drained = Some(Box::new(drain));
     }
 
+    /// Whether the first signal [ends the source](Interrupts::when_drained), and not the run.
+    pub(crate) fn ends_source(&self) -> bool {
+        self.lock().when_drained.is_some()
+    }
+
     /// An input whose reads fail with an error that [`is_end`] recognizes when a signal comes, or when [the input is
     /// ended](Interrupts::end_input).
     pub(crate) fn watch(&self, file: File) -> io::Result<Watched> {

@@ -24,9 +24,13 @@ impl Drop for Listens {
 
 impl Listens {
     fn run(text: &str) -> Self {
+        Listens::deployed("", text)
+    }
+
+    fn deployed(deploy: &str, text: &str) -> Self {
         let scene = Scene::new().file("p.mill", text);
         let out = File::create(scene.path("stdout")).expect("a file");
-        let mut command = scene.command("millstream", "run p.mill");
+        let mut command = scene.command("millstream", &format!("run {deploy} p.mill"));
         let mut child = command.stdin(Stdio::null()).stdout(out).stderr(Stdio::piped()).spawn().expect("it starts");
         let (mut stderr, mut line) = (BufReader::new(child.stderr.take().expect("a pipe")), String::new());
         stderr.read_line(&mut line).expect("a line");
@@ -97,6 +101,18 @@ fn every_row_that_was_accepted_is_in_the_output() {
     });
     let row = |key| format!("{{\"k\":\"{key}\",\"n\":10000,\"sum\":49995000}}\n");
     assert_eq!(run.end(), (TERMINATED, ["a", "b", "c"].map(row).concat()));
+}
+
+/// Rows that were accepted and are under way when the signal comes.
+#[test]
+fn a_signal_loses_no_accepted_row_on_any_deployment() {
+    let slow = "jsonl(listen: \"127.0.0.1:0\") | map([range(100000)] | length) | count";
+    for deploy in ["rings", "queues", "inline", "model"] {
+        let run = Listens::deployed(&format!("--deploy {deploy}"), slow);
+        let taken = (0..12).filter(|_| run.post("1\n2\n3\n").0 == 202).count();
+        assert!(taken > 4, "{deploy}: {taken}");
+        assert_eq!(run.end(), (TERMINATED, format!("{{\"count\":{}}}\n", 3 * taken)), "{deploy}");
+    }
 }
 
 #[test]
