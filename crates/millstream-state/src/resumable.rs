@@ -7,6 +7,7 @@ mod followed;
 mod in_groups;
 mod journaled;
 mod recorded;
+mod stored_path;
 mod text_files;
 mod values;
 

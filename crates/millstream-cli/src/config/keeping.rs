@@ -8,6 +8,7 @@ use clap::{CommandFactory, FromArgMatches};
 use millstream_exec::{Migrations, Snapshot};
 use millstream_state::journal::JournalOptions;
 use millstream_state::{Cadence, Persistent, Span, StateDir, StateError};
+use serde::Deserialize;
 use serde_json::{Value, json};
 use std::ffi::OsString;
 use std::fmt;
@@ -109,12 +110,22 @@ pub(crate) fn keeping(flags: &flags::Run) -> Result<Option<Keep>, String> {
     let cadence = flags.keeping.snapshot_every.unwrap_or_default();
     let fsync = flags.keeping.fsync.unwrap_or_default();
     let journal = JournalOptions { fsync, skip_corrupt: flags.keeping.skip_corrupt, ..JournalOptions::default() };
-    let args: Vec<String> = std::env::args_os().skip(1).map(|arg| arg.to_string_lossy().into_owned()).collect();
-    let directory = std::env::current_dir().ok();
+    let args: Vec<Value> = std::env::args_os().skip(1).map(stored).collect();
+    let directory = std::env::current_dir().ok().map(|dir| stored(dir.into()));
     let doing = Doing::Run { program: program(), job: json!({ "args": args, "directory": directory }) };
     let (dir, snapshots, migrations) = (dir.clone(), flags.keeping.snapshots.unwrap_or(5), Migrations::new());
     let (take_over, goes_on) = (flags.keeping.take_over, std::env::var_os(GOES_ON).is_some());
     Ok(Some(Keep { dir, cadence, snapshots, journal, doing, take_over, goes_on, migrations, judge: None }))
+}
+
+/// A text, or the bytes of one that is not UTF-8.
+fn stored(text: OsString) -> Value {
+    text.into_string().map_or_else(|other| json!(other), Value::from)
+}
+
+/// What was [stored].
+fn read_again(value: &Value) -> Option<OsString> {
+    value.as_str().map(OsString::from).or_else(|| OsString::deserialize(value).ok())
 }
 
 /// A run of a command that keeps no state.
@@ -150,12 +161,12 @@ pub(crate) fn stored_flags<F: CommandFactory + FromArgMatches>(dir: &Path) -> Re
     let newest = newest.ok_or_else(|| format!("{here} has no snapshot"))?;
     let job = &newest.plan["job"];
     let args = job["args"].as_array().ok_or_else(|| format!("{here} does not say how its run was started"))?;
-    let args = args.iter().filter_map(Value::as_str).map(OsString::from);
+    let args = args.iter().filter_map(read_again);
     let parsed = shaped::<F>().try_get_matches_from(std::iter::once("millstream".into()).chain(args));
     let flags = parsed.and_then(|matches| F::from_arg_matches(&matches));
     let flags = flags.map_err(|error| other_program(dir, error.to_string().lines().next().unwrap_or_default()))?;
-    if let Some(directory) = job["directory"].as_str() {
-        std::env::set_current_dir(directory).map_err(|error| format!("{directory}: {error}"))?;
+    if let Some(directory) = read_again(&job["directory"]) {
+        std::env::set_current_dir(&directory).map_err(|error| format!("{}: {error}", quoted(&directory)))?;
     }
     Ok(flags)
 }

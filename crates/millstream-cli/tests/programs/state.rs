@@ -1,8 +1,11 @@
 //! Runs whose state is kept: they are killed, and go on; and the tools that read the state.
 
 use crate::scene::{Input, PATIENCE, Scene, Seen, prose};
+use millstream_testkit::programs::skipped;
+use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::Write;
+use std::os::unix::ffi::OsStrExt;
 use std::process::{Child, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -182,6 +185,36 @@ fn the_states_at_a_number_are_shown_and_replayed() {
     let first = usize::try_from(two).unwrap();
     assert!(replayed.stdout == text[..first].to_ascii_uppercase(), "the first two blocks");
     assert!(fs::read(scene.path("out")).unwrap() == text.to_ascii_uppercase(), "a replay writes nothing there");
+}
+
+/// Directories, too: the state has the one in which the run was started.
+#[test]
+fn names_that_are_not_utf_8_are_kept_and_read_again() {
+    let name = OsStr::from_bytes(b"caf\xe9");
+    let scene = Scene::new();
+    let dir = scene.path("").join(name);
+    if let Err(error) = fs::create_dir(&dir) {
+        return skipped("names_that_are_not_utf_8_are_kept_and_read_again", &error.to_string());
+    }
+    let text = prose(200_000);
+    fs::write(dir.join(name), &text).unwrap();
+    let run = |args: &str, file: Option<&OsStr>| {
+        let mut command = scene.command("millstream", args);
+        let out = File::options().append(true).create(true).open(scene.path("out")).unwrap();
+        command.args(file).current_dir(&dir).stdout(out).stdin(Stdio::null()).stderr(Stdio::piped());
+        Seen::of(command.spawn().unwrap().wait_with_output().unwrap())
+    };
+    for program in ["wc", "uppercase"] {
+        let seen = run(&format!("{program} --state {program} --snapshot-every 1"), Some(name));
+        assert_eq!(seen.code, Some(0), "{}", seen.stderr);
+        fs::remove_file(scene.path("out")).unwrap();
+        let seen = run(&format!("state {program} --at end"), None);
+        assert_eq!(seen.code, Some(0), "{}", seen.stderr);
+    }
+    fs::remove_file(scene.path("out")).unwrap();
+    let seen = run("replay uppercase --from 0", None);
+    assert_eq!(seen.code, Some(0), "{}", seen.stderr);
+    assert!(fs::read(scene.path("out")).unwrap() == text.to_ascii_uppercase());
 }
 
 #[test]

@@ -134,6 +134,7 @@ impl FollowedFile {
 /// A place, as it is stored.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Stored {
+    #[serde(with = "super::stored_path")]
     path: PathBuf,
     device: u64,
     inode: u64,

@@ -126,6 +126,7 @@ impl FilePlace {
 #[derive(Debug, Serialize, Deserialize)]
 struct Stored {
     file: usize,
+    #[serde(with = "super::stored_path")]
     path: PathBuf,
     offset: u64,
     /// A hash of the bytes before the offset.
