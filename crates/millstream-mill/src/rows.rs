@@ -1,6 +1,7 @@
 //! Some rows of a stream, in one slot.
 
 use crate::columns::{Columns, Type};
+use millstream_core::failure::fail;
 use millstream_core::text::Block;
 use millstream_jq::{Cell, Cells, Expression, Fields, Row, Scalar};
 use std::borrow::Cow;
@@ -117,6 +118,9 @@ impl Rows {
 
     /// JSON rows in the place of these.
     pub(crate) fn with_json(&self, text: Vec<u8>, at: Vec<RowAt>, dead: Vec<FailedRow>) -> Self {
+        if u32::try_from(text.len()).is_err() {
+            fail("more than 4 GB are made of one block of rows: smaller rows, or fewer for each row, are less")
+        }
         Rows { file: self.file.clone(), form: Form::Json, text: text.into(), at, dead, source: self.source }
     }
 

@@ -29,6 +29,23 @@ pub(crate) fn after(rows: &Rows, left: &mut u64) -> Rows {
     with(rows, some, rows.at.len())
 }
 
+/// The key of a row: that of its one value, or those of all its values, each on a line.
+fn key_of(values: Values<'_>) -> Vec<u8> {
+    let key = |mut json: Vec<u8>| {
+        make_key(&mut json, 0);
+        ordered(&json).unwrap_or(json)
+    };
+    match values {
+        Values::One(scalar) => {
+            let mut json = Vec::new();
+            scalar.write(&mut json);
+            key(json)
+        }
+        Values::Many(outputs) if outputs.ends.len() == 1 => key(outputs.text),
+        Values::Many(outputs) => outputs.iter().flat_map(|output| [key(output.to_vec()), vec![b'\n']].concat()).collect(),
+    }
+}
+
 /// The keys so far.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Seen(#[serde(with = "crate::bytes::set")] HashSet<Bytes>);
@@ -44,15 +61,7 @@ impl Seen {
         let mut some = with(rows, 0, 0);
         for row in &rows.at {
             let read = rows.row(row, by, &places);
-            let key = read.and_then(|read| {
-                let mut json = Vec::new();
-                match by.values(&read)? {
-                    Values::One(scalar) => scalar.write(&mut json),
-                    Values::Many(outputs) => json = outputs.text,
-                }
-                make_key(&mut json, 0);
-                Ok(ordered(&json).unwrap_or(json))
-            });
+            let key = read.and_then(|read| Ok(key_of(by.values(&read)?)));
             match key {
                 Ok(key) if self.0.contains(&key[..]) => {}
                 Ok(key) => {

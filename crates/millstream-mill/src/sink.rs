@@ -2,7 +2,7 @@
 
 use crate::columns::Type;
 use crate::rows::{FailedRow, Form, RowAt, Rows};
-use crate::table::write_cell;
+use crate::table::write_row;
 use crate::written::Written;
 use millstream_jq::{Expression, Outputs, Scalar, scalar_of};
 use serde::{Deserialize, Serialize};
@@ -56,15 +56,7 @@ pub(crate) struct Header(pub(crate) Option<Arc<[String]>>);
 /// Rows as those of a table. The fields of the first row are its columns.
 pub(crate) fn table(header: &mut Header, rows: &Rows, sink: usize, separator: u8, stage: &Arc<str>) -> Written {
     let mut out = Vec::with_capacity(rows.text.len());
-    let write = |row: &[&[u8]], out: &mut Vec<u8>| {
-        for (n, cell) in row.iter().enumerate() {
-            if n > 0 {
-                out.push(separator);
-            }
-            write_cell(cell, separator, out);
-        }
-        out.push(b'\n');
-    };
+    let write = |row: &[&[u8]], out: &mut Vec<u8>| write_row(row, separator, out);
     if let Form::Table { columns, separator: same, .. } = &rows.form
         && *same == separator
     {

@@ -14,6 +14,16 @@ fn numbers_that_are_equal_are_one_key() {
 }
 
 #[test]
+fn several_values_are_one_key_of_distinct() {
+    let rows = "{\"t\":0,\"a\":1,\"b\":23}\n{\"t\":1,\"a\":12,\"b\":3}\n{\"t\":2,\"a\":1.0,\"b\":23}\n";
+    check("jsonl | distinct((.a, .b)) | map(.t)", &[rows], "0\n1\n");
+    check("jsonl | distinct((.a, .b), most: 2) | map(.t)", &[rows], "0\n1\n");
+    // One list is not two values, and no value is not an empty one.
+    let rows = "{\"t\":0,\"k\":[[1,2]]}\n{\"t\":1,\"k\":[1,2]}\n{\"t\":2,\"k\":[]}\n{\"t\":3,\"k\":[\"\"]}\n{\"t\":4,\"k\":[]}\n";
+    check("jsonl | distinct(.k[]) | map(.t)", &[rows], "0\n1\n2\n3\n");
+}
+
+#[test]
 fn answers_are_in_the_order_of_the_keys() {
     let rows = "{\"k\":\"a\",\"t\":1}\n{\"k\":10,\"t\":2}\n{\"k\":9,\"t\":3}\n{\"k\":null,\"t\":4}\n";
     let later = format!("{rows}{{\"k\":9,\"t\":99}}\n{{\"k\":10,\"t\":98}}\n");

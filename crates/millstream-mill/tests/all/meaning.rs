@@ -50,6 +50,11 @@ fn rows_are_passed_on_as_they_are() {
     check("jsonl | lines", &["\"to\\tbe\"\n{\"a\":1}\n"], "to\tbe\n{\"a\":1}\n");
     check("tsv | csv", &["a\tb\n1,5\tx\n"], "a,b\n\"1,5\",x\n");
     check("csv(separator: \";\") | tsv", &["a;b\n1;x\n"], "a\tb\n1\tx\n");
+    // A line without anything would be no row.
+    let mails = "{\"mail\":\"\"}\n{\"mail\":\"x\"}\n{\"mail\":null}\n";
+    check("jsonl | csv", &[mails], "mail\n\"\"\nx\n\"\"\n");
+    check("csv | map(.mail)", &["mail\n\"\"\nx\n\"\"\n"], "\"\"\n\"x\"\n\"\"\n");
+    check("csv | tsv", &["mail\n\"\"\nx\n"], "mail\n\"\"\nx\n");
     check("csv", &[""], "");
 }
 
@@ -311,7 +316,7 @@ fn a_row_that_does_not_fit_is_a_dead_letter() {
     check_dead(
         "jsonl | csv",
         &["{\"a\":1}\n{\"a\":2,\"b\":3}\n{}\n4\n"],
-        "a\n1\n\n",
+        "a\n1\n\"\"\n",
         &[
             ("csv", 2, "", "there is no column \"b\"; the columns are a"),
             ("csv", 4, "", "a row of a table is an object"),
