@@ -2,6 +2,10 @@
 
 use crate::{progress, watching};
 use std::process::{self, ExitCode};
+use std::sync::{Mutex, PoisonError};
+
+/// Ends what would outlive the process.
+static BEFORE_EXIT: Mutex<Vec<Box<dyn Fn() + Send>>> = Mutex::new(Vec::new());
 
 /// How a command ended. Most wrong use is refused before there is a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,11 +27,17 @@ pub(crate) enum Outcome {
     Interrupted(u8),
 }
 
+/// Calls `end` before an [exit](Outcome::exit). It must not wait.
+pub(crate) fn before_exit(end: impl Fn() + Send + 'static) {
+    BEFORE_EXIT.lock().unwrap_or_else(PoisonError::into_inner).push(Box::new(end));
+}
+
 impl Outcome {
     /// Ends the process now, without waiting for its other threads.
     pub(crate) fn exit(self) -> ! {
         progress::end();
         watching::ended(self);
+        BEFORE_EXIT.lock().unwrap_or_else(PoisonError::into_inner).iter().for_each(|end| end());
         process::exit(self.code().into())
     }
 

@@ -42,7 +42,7 @@ use crate::deploy::{Failed, Runs};
 use crate::input::{self, Input, message, not_output};
 use crate::interrupts::{Interrupts, when_hung_up};
 use crate::message::{Complaints, cause, quoted, say_soon};
-use crate::outcome::Outcome;
+use crate::outcome::{Outcome, before_exit};
 use crate::output::Output;
 use crate::progress::{self, Writes};
 use answer::Answer;
@@ -53,6 +53,7 @@ use millstream_core::{Arrow, SequenceNumber, Val, pipeline};
 use millstream_exec::{Everywhere, RunError};
 use millstream_io::{LineBlocks, stdio};
 use printed::{Printed, Verdict};
+use rustix::process::Signal;
 use std::fs::File;
 use std::io::{Error, ErrorKind};
 use std::path::PathBuf;
@@ -189,11 +190,13 @@ impl Pipe {
 
 /// The first signal ends the input, and the command has `grace` to finish its work. The second one stops it.
 fn listen(interrupts: &Interrupts, filter: &Filter, grace: Duration, quiet: bool) {
-    let (processes, hung_up) = (filter.processes().clone(), filter.processes().clone());
+    let [processes, hung_up, left] = [(); 3].map(|()| filter.processes().clone());
     interrupts.when_stopped(move |now| processes.stop(now));
     // The processes have groups of their own, which the closing of a terminal does not reach. If no thread can be
-    // started to send them SIGHUP, they notice when they read or write.
-    let _ = when_hung_up(move || hung_up.hang_up());
+    // started to send them SIGHUP, as a shell does, they notice when they read or write.
+    let _ = when_hung_up(move || hung_up.leave(Signal::HUP));
+    // Without a reader of their output, or room for it, their work is not needed.
+    before_exit(move || left.leave(Signal::TERM));
     let ending = interrupts.clone();
     filter.admission().when_ended(move || ending.end_input());
     let (admission, late, name) = (filter.admission().clone(), interrupts.clone(), filter.name());

@@ -94,6 +94,35 @@ fn a_closed_terminal_ends_the_commands() {
     assert_eq!((out.as_str(), ended(&mut child).code()), ("1\n", Some(0)));
 }
 
+/// An output without a reader, or without room, ends them, too.
+#[test]
+fn an_output_that_cannot_be_written_ends_the_commands() {
+    if !Path::new("/proc/self/stat").exists() || !Path::new("/dev/full").exists() {
+        return skipped("an_output_that_cannot_be_written_ends_the_commands", "the system has no /proc, or no /dev/full");
+    }
+    for args in ["pipe -j 2 --block 2", "pipe -j 2 --shard line", "pipe -j 2 --block 2 --deploy queues"] {
+        for full in [false, true] {
+            let scene = Scene::new();
+            let script = "read n; if [ $n = 2 ]; then echo $$ > new; mv new pid; exec sleep 1000; fi; \
+                          until test -e pid; do sleep 0.01; done; echo $n";
+            let mut command = scene.command("millstream", args);
+            command.args(["--", "sh", "-c", script]).stdin(Stdio::piped()).stderr(Stdio::null());
+            if full {
+                command.stdout(fs::File::options().write(true).open("/dev/full").unwrap());
+            } else {
+                let (reader, writer) = std::io::pipe().unwrap();
+                command.stdout(writer);
+                drop(reader);
+            }
+            let mut child = command.spawn().expect("the program starts");
+            child.stdin.take().unwrap().write_all(b"1\n2\n").unwrap();
+            assert_eq!(ended(&mut child).code(), Some(if full { 1 } else { 0 }), "{args}");
+            let pid = fs::read_to_string(scene.path("pid")).unwrap();
+            wait_until("the command does not end", || is_gone(pid.trim()));
+        }
+    }
+}
+
 const LARGE: usize = 100_000;
 
 /// More than stays in memory for a block of this size.

@@ -90,11 +90,11 @@ impl Processes {
         self.lock().stop_from(0, if now { Signal::KILL } else { Signal::TERM });
     }
 
-    /// Sends SIGHUP to all running processes, as a shell does when its terminal closes. The caller then ends this
-    /// process: no other one is started or waited for.
-    pub(super) fn hang_up(&self) {
+    /// Sends a signal to all running processes. The caller then ends this process: no other one is started or waited
+    /// for.
+    pub(super) fn leave(&self, signal: Signal) {
         let mut state = self.lock();
-        state.stop_from(0, Signal::HUP);
+        state.stop_from(0, signal);
         std::mem::forget(state);
     }
 
