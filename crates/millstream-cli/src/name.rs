@@ -1,6 +1,7 @@
 //! The name of this process's program: its state directories, its applications on a cluster and its messages have it.
 
 use std::env;
+use std::io;
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
@@ -16,6 +17,14 @@ pub(crate) fn is_own(name: Option<String>) {
 /// The name of a user's program; `None` for the command.
 pub(crate) fn own() -> Option<&'static str> {
     OWN.get().map(String::as_str)
+}
+
+/// The file of the running program, even if another one has its name by now.
+pub(crate) fn file() -> io::Result<PathBuf> {
+    let path = env::current_exe()?;
+    // By this way its name for the system would be `exe`, so only if there is no other.
+    let deleted = cfg!(target_os = "linux") && !path.exists();
+    Ok(if deleted { "/proc/self/exe".into() } else { path })
 }
 
 /// The name with which messages begin.

@@ -2,6 +2,7 @@
 
 use super::SECRET;
 use crate::message::say;
+use crate::name;
 use millstream_evolve::Address;
 use std::io;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -13,6 +14,9 @@ use std::time::{Duration, Instant};
 
 /// The interval between checks for ended workers.
 const LOOK: Duration = Duration::from_millis(10);
+
+/// The time after which a worker that could not be started is tried again.
+const TRY_AGAIN: Duration = Duration::from_secs(1);
 
 /// How long a worker may take to end once it is no longer needed.
 const GRACE: Duration = Duration::from_secs(2);
@@ -31,7 +35,7 @@ struct Start {
 
 impl Start {
     fn one(&self, index: usize) -> io::Result<Child> {
-        let mut command = Command::new(std::env::current_exe()?);
+        let mut command = Command::new(name::file()?);
         command.args(["evolve-worker", "--connect", &self.at.to_string()]).env(SECRET, &self.secret);
         if self.pin {
             command.args(["--pin", &index.to_string()]);
@@ -39,6 +43,18 @@ impl Start {
         // The worker gets a process group of its own: an interrupt from the keyboard reaches only the master, which
         // ends the round first.
         command.stdin(Stdio::null()).stdout(Stdio::null()).process_group(0).spawn()
+    }
+
+    /// Starts the workers again that a signal has ended, unless the run is ending.
+    fn again(&self, children: &mut [Child], ending: &AtomicBool) -> io::Result<()> {
+        for (index, child) in children.iter_mut().enumerate() {
+            let ended = child.try_wait().ok().flatten();
+            // A worker that has ended by itself has printed why, and would do so again.
+            if ended.is_some_and(|status| status.signal().is_some()) && !ending.load(Ordering::Acquire) {
+                *child = self.one(index)?;
+            }
+        }
+        Ok(())
     }
 }
 
@@ -51,14 +67,16 @@ impl Processes {
         }
         let (children, ending) = (Arc::clone(&processes.children), Arc::clone(&processes.ending));
         let watch = move || {
+            let mut failed: Option<Instant> = None;
             while !ending.load(Ordering::Acquire) {
-                for (index, child) in lock(&children).iter_mut().enumerate() {
-                    let ended = child.try_wait().ok().flatten();
-                    // A worker that has ended by itself has printed why, and would do so again.
-                    if ended.is_some_and(|status| status.signal().is_some()) && !ending.load(Ordering::Acquire) {
-                        match start.one(index) {
-                            Ok(another) => *child = another,
-                            Err(error) => say(&format!("millstream evolve: cannot start a worker again: {error}")),
+                if failed.is_none_or(|at| at.elapsed() > TRY_AGAIN) {
+                    match start.again(&mut lock(&children), &ending) {
+                        Ok(()) => failed = None,
+                        // The same message again would say nothing new.
+                        Err(_) if failed.is_some() => failed = Some(Instant::now()),
+                        Err(error) => {
+                            say(&format!("millstream evolve: cannot start a worker again: {error}"));
+                            failed = Some(Instant::now());
                         }
                     }
                 }

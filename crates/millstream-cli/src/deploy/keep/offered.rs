@@ -7,6 +7,7 @@
 
 use crate::config::{GOES_ON, Keep};
 use crate::interrupts::Interrupts;
+use crate::name;
 use millstream_exec::Stopper;
 use millstream_state::door::{self, ASK, Door, NO, SETTLED, UP, VERSION, is_silence};
 use millstream_state::{StateDir, StateError, Storer};
@@ -14,7 +15,7 @@ use std::env;
 use std::io::{self, Read};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
@@ -221,11 +222,7 @@ pub(super) fn again(keep: &Keep, program: &str) -> io::Error {
     {
         thread::sleep(LOOK);
     }
-    let path = match cfg!(target_os = "linux") {
-        // The running program, even if its file has been replaced.
-        true => PathBuf::from("/proc/self/exe"),
-        false => env::current_exe().unwrap_or_default(),
-    };
+    let path = name::file().unwrap_or_default();
     let mut args = env::args_os();
     let name = args.next().unwrap_or_else(|| path.clone().into());
     Command::new(path).arg0(name).args(args).env(GOES_ON, "1").exec()
