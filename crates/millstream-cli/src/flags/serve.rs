@@ -1,5 +1,5 @@
 use super::Run;
-use super::values::{at_least_one, whole};
+use super::values::{at_least_one, seconds};
 use clap::Args;
 #[cfg(feature = "tls")]
 use clap::ValueHint;
@@ -27,13 +27,13 @@ pub(crate) struct Serve {
     #[arg(long, value_name = "N", value_parser = at_least_one)]
     pub(crate) requests_of_one: Option<usize>,
     /// Seconds until a connection without a request, or with a part of one, is closed
-    #[arg(long, value_name = "S", default_value_t = 30, value_parser = whole)]
+    #[arg(long, value_name = "S", default_value_t = 30, value_parser = seconds)]
     pub(crate) idle: u64,
-    /// The most accounts
+    /// The most accounts. A ledger that goes on from a snapshot keeps the limit with which it began
     #[arg(long, value_name = "N", default_value_t = 100_000, value_parser = at_least_one)]
     pub(crate) accounts: usize,
     /// Keep the answers to the last N requests with ids. The ids of up to 8 N older ones are kept, too; a request with
-    /// one of these gets status 409
+    /// one of these gets status 409. A ledger that goes on from a snapshot keeps the number with which it began
     #[arg(long, value_name = "N", default_value_t = 16_384, value_parser = at_least_one)]
     pub(crate) answers: usize,
     /// Encrypt connections, with the certificates in this PEM file

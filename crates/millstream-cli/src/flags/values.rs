@@ -13,6 +13,10 @@ const MOST_SLOTS: usize = 1 << 20;
 /// A block or a line is in memory several times.
 const MOST_BYTES: usize = 1 << 30;
 
+/// Nor does a connection last longer than a year.
+#[cfg(feature = "serve")]
+const MOST_SECONDS: u64 = 365 * 86_400;
+
 pub(super) fn whole(text: &str) -> Result<u64, String> {
     number(text)
 }
@@ -26,6 +30,16 @@ pub(super) fn at_least_one(text: &str) -> Result<usize, String> {
     match number(text)? {
         0 => Err("must be at least 1".into()),
         n => Ok(n),
+    }
+}
+
+/// A time limit in seconds.
+#[cfg(feature = "serve")]
+pub(super) fn seconds(text: &str) -> Result<u64, String> {
+    match whole(text)? {
+        0 => Err("must be at least 1".into()),
+        n if n <= MOST_SECONDS => Ok(n),
+        _ => Err("must be at most 31536000, a year".into()),
     }
 }
 

@@ -68,7 +68,7 @@ impl Serving {
         closing: Closing,
     ) {
         let held = self.held(peer, place, closing);
-        let stream = Timed::new(Wire::Unix(stream), self.limits.write_within);
+        let stream = Timed::new(Wire::Unix(stream), self.limits.write_time());
         connection(&self, stream, held, From::Process).await;
     }
 }
@@ -93,12 +93,12 @@ pub(super) async fn connected(serving: Arc<Serving>, accepted: Accepted) {
     let Accepted { stream, peer, place, closing } = accepted;
     serving.counters.connections.fetch_add(1, Ordering::Relaxed);
     let held = serving.held(peer, place, closing);
-    let stream = Timed::new(Wire::Tcp(stream), serving.limits.write_within);
+    let stream = Timed::new(Wire::Tcp(stream), serving.limits.write_time());
     match &serving.transport {
         Transport::Plain => connection(&serving, stream, held, From::Client).await,
         #[cfg(feature = "tls")]
         Transport::Tls(acceptor) => {
-            if let Ok(Ok(stream)) = timeout(serving.limits.head_within, acceptor.clone().accept(stream)).await {
+            if let Ok(Ok(stream)) = timeout(serving.limits.head_time(), acceptor.clone().accept(stream)).await {
                 connection(&serving, stream, held, From::Client).await;
             }
         }
@@ -163,8 +163,9 @@ where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let mut http = http1::Builder::new();
-    let Limits { head_within, head, headers, read_ahead, .. } = serving.limits;
-    http.timer(held.timers().head.clone()).header_read_timeout(head_within).max_headers(headers).max_header_size(head);
+    let Limits { head, headers, read_ahead, .. } = serving.limits;
+    http.timer(held.timers().head.clone()).header_read_timeout(serving.limits.head_time());
+    http.max_headers(headers).max_header_size(head);
     http.max_buf_size(read_ahead.max(head).max(8 << 10));
     // A client that closes its half after a request still gets the answer.
     http.half_close(true);

@@ -47,7 +47,18 @@ impl Default for Limits {
     }
 }
 
+/// A longer time limit is none: the times of this machine end before it.
+const NO_LIMIT: Duration = Duration::from_secs(100 * 365 * 86_400);
+
 impl Limits {
+    pub(super) fn head_time(&self) -> Duration {
+        self.head_within.min(NO_LIMIT)
+    }
+
+    pub(super) fn write_time(&self) -> Duration {
+        self.write_within.min(NO_LIMIT)
+    }
+
     /// Sets the most connections at a time.
     #[must_use]
     pub fn connections(self, connections: usize) -> Self {

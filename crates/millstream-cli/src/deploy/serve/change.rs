@@ -259,7 +259,7 @@ impl Runs {
         let (paused, open) = (in_words(paused), server.counters().open());
         self.say(&format!("handed over to {to} after a pause of {paused}; {open} connections are left"));
         let since = Instant::now();
-        while server.counters().open() > 0 && since.elapsed() < idle + FORWARDED_WITHIN {
+        while server.counters().open() > 0 && since.elapsed() < idle.saturating_add(FORWARDED_WITHIN) {
             if self.interrupts.first().is_some() {
                 break;
             }
