@@ -221,8 +221,8 @@ impl Expression {
     }
 
     fn any(&self) -> &Filter {
-        // A comment may end the text.
-        let any = || on_lines(&format!("any((\n{}\n); .)", self.0.text)).expect("it is made of a filter");
+        // A comment may end the text, and a backslash at its end makes the next line a part of it.
+        let any = || on_lines(&format!("any((\n{}\n\n); .)", self.0.text)).expect("it is made of a filter");
         self.0.any.get_or_init(any)
     }
 

@@ -16,6 +16,7 @@ use jaq_core::load::parse::Def;
 use jaq_core::load::{self, Arena, File, Loader, import};
 use jaq_core::{Compiler, Ctx, Vars};
 use jaq_json::{Val, ValX};
+use millstream_core::failure::{caught, into_message};
 use std::cell::RefCell;
 use std::fmt;
 use std::ops::ControlFlow;
@@ -174,8 +175,12 @@ impl Run<'_> {
     /// Runs the filter on one input, and writes its outputs. Breaks if the filter halts.
     fn evaluate(&mut self, input: Val, place: Where) -> Flow {
         let context = Ctx::<Kind>::new(self.around, self.variables.clone());
-        let outputs = self.compiled.filter.id.run((context, input));
-        for output in outputs {
+        // jaq panics at some values, and fails at others.
+        let compiled = self.compiled;
+        let Some(mut outputs) = self.unless_it_panics(place, || compiled.filter.id.run((context, input))) else {
+            return Flow::Continue(());
+        };
+        while let Some(output) = self.unless_it_panics(place, || outputs.next()).flatten() {
             self.hear(place);
             match self.output(output, place) {
                 Ok(()) => {}
@@ -184,6 +189,17 @@ impl Run<'_> {
         }
         self.hear(place);
         Flow::Continue(())
+    }
+
+    fn unless_it_panics<R>(&mut self, place: Where, f: impl FnOnce() -> R) -> Option<R> {
+        match caught(f) {
+            Ok(made) => Some(made),
+            Err(payload) => {
+                self.hear(place);
+                self.say(place, What::Failed(into_message(payload)));
+                None
+            }
+        }
     }
 
     /// Writes an output, and returns what comes next. No output follows an error.

@@ -1,14 +1,16 @@
 //! The names that filters have beside those of the language.
 
 use crate::left_out;
+use crate::parse::Parser;
 use crate::product::{PRODUCT, product};
 use crate::tables::{csv, tsv};
 use jaq_core::data::HasLut;
 use jaq_core::load::parse::{Def, Term};
 use jaq_core::native::{Fun, bome, run, v};
-use jaq_core::{DataT, Lut, load};
+use jaq_core::{DataT, Error, Lut, ValX, load};
 use jaq_json::Val;
 use std::cell::RefCell;
+use std::fmt::Display;
 
 /// The values that filters work on, and what filters can reach beside their input.
 #[derive(Debug)]
@@ -62,18 +64,19 @@ pub(crate) fn definitions() -> impl Iterator<Item = Def<&'static str>> {
 
 /// The functions that are written in Rust: jaq's without the ones that are left out, and ours.
 pub(crate) fn functions() -> impl Iterator<Item = Fun<Kind>> {
-    let effects = ["debug_empty", "stderr_empty"];
-    let is_kept = move |name: &str| left_out::without(name).is_none() && !effects.contains(&name);
+    let replaced = ["debug_empty", "stderr_empty", "fromjson"];
+    let is_kept = move |name: &str| left_out::without(name).is_none() && !replaced.contains(&name);
     let theirs = jaq_core::funs().chain(jaq_std::funs()).chain(jaq_json::funs());
     theirs.filter(move |(name, ..)| is_kept(name)).chain(ours())
 }
 
 fn ours() -> impl Iterator<Item = Fun<Kind>> {
-    let ours: [jaq_core::native::Filter<jaq_core::RunPtr<Kind>>; 5] = [
+    let ours: [jaq_core::native::Filter<jaq_core::RunPtr<Kind>>; 6] = [
         (PRODUCT, v(2), |mut cv| {
             let right = cv.0.pop_var();
             bome(product(cv.0.pop_var(), right))
         }),
+        ("fromjson", v(0), |cv| Box::new(from_json(&cv.1).into_iter())),
         ("@csv", v(0), |cv| bome(csv(&cv.1))),
         ("@tsv", v(0), |cv| bome(tsv(&cv.1))),
         ("debug_empty", v(0), |cv| {
@@ -86,4 +89,13 @@ fn ours() -> impl Iterator<Item = Fun<Kind>> {
         }),
     ];
     ours.into_iter().map(run::<Kind>)
+}
+
+/// The values in a text. jaq's own reader takes stack space for each bracket, without a limit.
+fn from_json(text: &Val) -> Vec<ValX<'static, Val>> {
+    let failed = |why: &dyn Display| Err(Error::str(format_args!("cannot parse {text} as JSON: {why}")).into());
+    match text {
+        Val::TStr(bytes) => Parser::new(bytes).values().map(|value| value.or_else(|wrong| failed(&wrong.why))).collect(),
+        _ => vec![failed(&"it is not a string")],
+    }
 }

@@ -1,3 +1,5 @@
+use crate::parse::Parser;
+
 /// What a filter reads, and how it writes. The default is JSON values as input, and two spaces a level as output.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
@@ -75,7 +77,9 @@ impl Options {
     ///
     /// If `json` is not exactly one value.
     pub fn variable(mut self, name: &str, json: &[u8]) -> Result<Self, String> {
-        jaq_json::read::parse_single(json).map_err(|error| error.to_string())?;
+        if values(json)?.len() != 1 {
+            return Err("not exactly one value".to_owned());
+        }
         self.variables.push((name.to_owned(), Given::Json(json.to_vec())));
         Ok(self)
     }
@@ -92,11 +96,10 @@ impl Options {
     /// # Errors
     ///
     /// If `json` contains anything but values.
-    pub fn array_variable(mut self, name: &str, json: &[u8]) -> Result<Self, String> {
-        let values = jaq_json::read::parse_many(json).collect::<Result<jaq_json::Val, _>>();
-        let values = values.map_err(|error| error.to_string())?.to_string().into_bytes();
-        self.variables.push((name.to_owned(), Given::Json(values)));
-        Ok(self)
+    pub fn array_variable(self, name: &str, json: &[u8]) -> Result<Self, String> {
+        let values: jaq_json::Val = values(json)?.into_iter().collect();
+        // The array is a bracket more.
+        self.variable(name, values.to_string().as_bytes())
     }
 
     /// Sets `$ARGS.positional`.
@@ -105,4 +108,10 @@ impl Options {
         self.positional = arguments;
         self
     }
+}
+
+/// All values of some bytes.
+fn values(json: &[u8]) -> Result<Vec<jaq_json::Val>, String> {
+    let values: Result<_, crate::parse::Invalid> = Parser::new(json).values().collect();
+    values.map_err(|wrong| wrong.why.to_string())
 }

@@ -43,6 +43,19 @@ impl<'a> Parser<'a> {
         Parser { strict: true, ..Parser::new(bytes) }
     }
 
+    /// The values that follow, up to the first mistake.
+    pub(crate) fn values(&mut self) -> impl Iterator<Item = Parsed<Val>> {
+        let mut failed = false;
+        std::iter::from_fn(move || {
+            if failed {
+                return None;
+            }
+            let value = self.begin().map(|_| self.value(&Demand::All));
+            failed = matches!(value, Some(Err(_)));
+            value
+        })
+    }
+
     /// Where the next value begins; `None` if there is none.
     pub(crate) fn begin(&mut self) -> Option<usize> {
         self.skip_white().map(|_| self.at)

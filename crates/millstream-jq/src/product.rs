@@ -2,7 +2,7 @@
 //!
 //! A string times a number is the string that often, and the number may come from the input. jaq then asks for all the
 //! memory at once, and a process that does not get it is aborted. So products go through a function of ours, which
-//! refuses what jq refuses. A product with a small constant stays as it is.
+//! refuses what jq refuses. A product of constants stays as it is.
 
 use jaq_core::load::lex::StrPart;
 use jaq_core::load::parse::{BinaryOp, Def, Pattern, Term};
@@ -16,9 +16,6 @@ const FACTOR: &str = "$!factor";
 
 /// The most bytes of a repeated string, as in jq.
 const MOST: usize = i32::MAX as usize;
-
-/// A string can be repeated as often as a constant with this many digits says.
-const DIGITS: usize = 3;
 
 /// The product of two values, with the limit.
 pub(crate) fn product(left: Val, right: Val) -> ValR {
@@ -42,14 +39,14 @@ pub(crate) fn product(left: Val, right: Val) -> ValR {
 /// Replaces the products in a filter by calls of [`PRODUCT`]. Returns whether there were any.
 pub(crate) fn limit(term: &mut Term<&str>) -> bool {
     let inner = each(term);
-    let small = |term: &Term<&str>| matches!(term, Term::Num(digits) if digits.len() <= DIGITS);
+    let number = |term: &Term<&str>| matches!(term, Term::Num(_));
     match term {
-        Term::BinOp(left, BinaryOp::Math(Math::Mul), right) if !small(left) && !small(right) => {
+        Term::BinOp(left, BinaryOp::Math(Math::Mul), right) if !(number(left) && number(right)) => {
             let (left, right) = (std::mem::take(&mut **left), std::mem::take(&mut **right));
             *term = Term::Call(PRODUCT, vec![left, right]);
             true
         }
-        Term::BinOp(path, BinaryOp::UpdateMath(Math::Mul), right) if !small(right) => {
+        Term::BinOp(path, BinaryOp::UpdateMath(Math::Mul), right) => {
             let (path, right) = (std::mem::take(path), std::mem::take(right));
             let times = Box::new(Term::Call(PRODUCT, vec![Term::Id, Term::Var(FACTOR)]));
             let update = Box::new(Term::BinOp(path, BinaryOp::Update, times));

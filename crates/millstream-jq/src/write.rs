@@ -118,7 +118,11 @@ pub(crate) fn write_float(number: f64, out: &mut Vec<u8>) {
 /// Writes a number that JSON has. What is none of JSON is `null`, and what is too large is the largest, as jq has it.
 fn write_number(number: &Num, out: &mut Vec<u8>) {
     match number {
-        Num::Dec(text) => out.extend(without_zeros(text).as_bytes()),
+        Num::Dec(text) => {
+            // jaq negates the text of a number.
+            let (sign, digits) = text.strip_prefix('-').map_or(("", text.as_str()), |digits| ("-", digits));
+            out.extend([sign, without_zeros(digits)].concat().bytes());
+        }
         Num::Float(x) if x.is_nan() => out.extend(b"null"),
         Num::Float(x) if x.is_infinite() => {
             out.extend(if *x > 0.0 { LARGEST } else { LEAST }.as_bytes());

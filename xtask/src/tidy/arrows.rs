@@ -7,7 +7,7 @@ const ALLOWED: [(&str, &[&str]); 16] = [
     ("millstream-ring", &["core"]),
     ("millstream-exec", &["core", "ring"]),
     ("millstream-io", &["core"]),
-    ("millstream-jq", &["io"]),
+    ("millstream-jq", &["core", "io"]),
     ("millstream-evolve", &["exec"]),
     ("millstream-cluster", &["core", "exec"]),
     ("millstream-registry", &["core", "exec"]),

@@ -1,10 +1,12 @@
 //! Global variables. Their reference counts are not atomic, so every thread has its own values.
 
 use crate::Options;
+use crate::demand::Demand;
 use crate::functions::FILE_NAME;
 use crate::options::Given;
+use crate::parse::Parser;
 use jaq_core::Vars;
-use jaq_json::{Map, Val, read};
+use jaq_json::{Map, Val};
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -66,7 +68,7 @@ impl Variables {
 
     fn parsed(&self) -> Vec<Val> {
         let value = |given: &Given| match given {
-            Given::Json(json) => read::parse_single(json).unwrap_or_default(),
+            Given::Json(json) => Parser::new(json).value(&Demand::All).unwrap_or_default(),
             Given::Text(text) => Val::utf8_str(text.clone()),
         };
         let named: Vec<(Val, Val)> = self.named.iter().map(|(name, given)| (text(name), value(given))).collect();

@@ -75,7 +75,7 @@ impl Paths {
                 let (left, right) = both(left, right)?;
                 Expr::Or(left, right)
             }
-            Term::BinOp(value, BinaryOp::Pipe(None), not) if matches!(**not, Term::Call("not", _)) => {
+            Term::BinOp(value, BinaryOp::Pipe(None), not) if matches!(&**not, Term::Call("not", none) if none.is_empty()) => {
                 Expr::Not(Box::new(self.expr(value)?))
             }
             _ => return None,

@@ -2,5 +2,6 @@
 
 mod cases;
 mod generator;
+mod hostile;
 mod jaq;
 mod same;

@@ -1,0 +1,71 @@
+//! Values that a filter cannot take: it fails for them, and goes on with the next one.
+
+use millstream::jq::{Expression, Fields, Filter, Options, Style, What};
+
+/// The outputs, and the failures.
+fn answer(filter: &str, input: &str) -> (String, Vec<String>) {
+    let options = Options::default().style(Style { indent: None, ..Style::default() });
+    let answer = Filter::with(filter, &options).expect("a filter").answer(input.as_bytes());
+    let failures = answer.said.into_iter().filter_map(|said| match said.what {
+        What::Failed(why) => Some(why),
+        _ => None,
+    });
+    (String::from_utf8(answer.out).expect("text"), failures.collect())
+}
+
+#[test]
+fn a_text_of_many_brackets_is_too_deep() {
+    let deep = "[".repeat(1 << 20);
+    for filter in ["fromjson", "tonumber", "toboolean"] {
+        let (out, failures) = answer(filter, &format!("\"{deep}\"\n\"true\"\n"));
+        assert!(failures[0].ends_with("as JSON: more than 512 brackets are open"), "{filter}: {}", failures[0].len());
+        assert_eq!(out.is_empty(), filter == "tonumber", "{filter}: {out}");
+    }
+    assert_eq!(answer("fromjson", "\"1 [2] \"").0, "1\n[2]\n");
+    assert_eq!(answer("[.[] | tonumber]", "[\"12\", \"-1.5\", 3]").0, "[12,-1.5,3]\n");
+    for (name, given) in [("one", deep.as_str()), ("two", "1 2"), ("none", "")] {
+        assert!(Options::default().variable("x", given.as_bytes()).is_err(), "{name}");
+    }
+    assert!(Options::default().array_variable("x", deep.as_bytes()).is_err());
+    // In the array they would be too deep.
+    let most = "[".repeat(512) + &"]".repeat(512);
+    assert!(Options::default().variable("x", most.as_bytes()).is_ok());
+    assert!(Options::default().array_variable("x", most.as_bytes()).is_err());
+}
+
+#[test]
+fn a_panic_of_jaq_is_a_failure_of_the_value() {
+    // A group that an earlier repetition has matched begins before the groups in front of it.
+    let (out, failures) = answer("test(\"((a)|b)+\")", "\"ab\" \"a\"");
+    assert_eq!(out, "true\n");
+    assert!(failures.len() == 1 && failures[0].starts_with("panicked: "), "{failures:?}");
+    let (out, failures) = answer("1, (- . | floor), 2", "+1.5 2.5");
+    assert_eq!(out, "1\n1\n-3\n2\n");
+    assert!(failures.len() == 1 && failures[0].starts_with("panicked: "), "{failures:?}");
+}
+
+#[test]
+fn a_negated_number_is_json() {
+    assert_eq!(answer("-.", "+1.5 007.5 -2.50 0.5"), ("-1.5\n-7.5\n2.50\n-0.5\n".to_owned(), Vec::new()));
+}
+
+#[test]
+fn a_text_is_repeated_within_the_limit_by_small_factors_too() {
+    let long = "x".repeat(3 << 20);
+    for filter in [". * 999 | length", "999 * . | length", ". *= 999 | length", ". * 8 * 8 * 8 * 8 | length"] {
+        let (_, failures) = answer(filter, &format!("\"{long}\""));
+        assert_eq!(failures, ["Repeat string result too long"], "{filter}");
+    }
+}
+
+#[test]
+fn an_expression_that_is_made_holds_for_rows() {
+    assert!(Expression::new(".a | not(1)").is_err());
+    for text in [".[0] # \\", ".[0] # \\\\", ".[0] # x"] {
+        let (expression, mut row) = (Expression::new(text).expect("an expression"), Fields::default());
+        for (json, holds) in [("[1]", true), ("[null]", false)] {
+            row.read(&expression, json.as_bytes()).expect("a row");
+            assert_eq!(expression.holds(&row), Ok(holds), "{text}, {json}");
+        }
+    }
+}
