@@ -31,7 +31,7 @@ pub(crate) fn wires(root: &TokenStream, tokens: TokenStream) -> Result<TokenStre
         [] => return Err(Error::new(begins, first(&tokens))),
         _ => Group::new(Delimiter::Brace, body.iter().cloned().collect()),
     };
-    let (here, w, edge, name) = (mixed("Here"), mixed("w"), mixed("edge"), input.name()?);
+    let (here, w, edge, name) = (mixed("BlockOfWires"), mixed("w"), mixed("edge"), input.name()?);
     let at = name.span();
     let mut write = Write { root, names: vec![name.to_string()], statements: 0 };
     let (statements, result) = write.block(&block)?;
@@ -339,18 +339,20 @@ impl Write<'_> {
     }
 
     fn mention(&self, tokens: TokenStream, found: &mut Vec<Ident>) {
-        let mut field = false;
+        // A field, a method, or a further segment of a path.
+        let (mut behind, mut colon) = (false, false);
         for token in tokens {
             match &token {
                 TokenTree::Ident(name) => {
-                    let known = !field && self.names.contains(&name.to_string());
+                    let known = !behind && self.names.contains(&name.to_string());
                     let new = !found.iter().any(|other| other == name);
                     found.extend((known && new).then(|| name.clone()));
                 }
                 TokenTree::Group(group) => self.mention(group.stream(), found),
                 _ => {}
             }
-            field = is(&token, '.');
+            behind = is(&token, '.') || colon && is(&token, ':');
+            colon = is(&token, ':');
         }
     }
 }

@@ -68,7 +68,7 @@ impl Write<'_> {
         at: Span,
         inside: impl FnOnce(&mut Self) -> Result<Written, Error>,
     ) -> Result<TokenStream, Error> {
-        let (w, lane, scope) = (mixed("w"), mixed("lane"), mixed("InLane"));
+        let (w, lane, scope) = (mixed("w"), mixed("lane"), mixed("LaneOfWires"));
         let outside = self.names.len();
         let mut seen = self.mentioned(mentions);
         seen.extend(more.iter().cloned());
