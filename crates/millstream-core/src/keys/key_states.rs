@@ -35,7 +35,8 @@ impl<K: Key, S> KeyStates<K, S> {
     // Apart, so that the loop over known keys stays small.
     #[inline(never)]
     fn begin(&mut self, key: impl FoundKey<Key = K>, most: usize, start: impl FnOnce() -> S) -> &mut S {
-        if self.0.len() == most {
+        // A version before may have allowed more.
+        if self.0.len() >= most {
             fail(TooManyKeys::kept_until_end(most));
         }
         self.0.entry(key.into_key()).or_insert_with(start)

@@ -123,6 +123,7 @@ impl<K: AnswerKernel, F: KeyFn<K::In, Key: Ord>> ScanKernel for AnswerBy<K, F> {
     type Density = AtEnd;
     type State = KeyStates<F::Key, K::State>;
     const NAME: &'static str = K::NAME_BY_KEY;
+    const STATE_BYTES: Option<fn(&KeyStates<F::Key, K::State>) -> usize> = Some(KeyStates::bytes);
 
     fn start(&self) -> KeyStates<F::Key, K::State> {
         KeyStates::default()

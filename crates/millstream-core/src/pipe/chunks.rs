@@ -38,7 +38,8 @@ impl<A: ToOwnedItem<Owned: Clone>> ScanKernel for Chunks<A> {
         end: bool,
     ) -> Option<Vec<A::Owned>> {
         chunk.extend(slot.map(A::to_owned_item));
-        if chunk.len() == self.n {
+        // A version before may have asked for longer chunks.
+        if chunk.len() >= self.n {
             // The next chunk is as long.
             return Some(std::mem::replace(chunk, Vec::with_capacity(self.n)));
         }

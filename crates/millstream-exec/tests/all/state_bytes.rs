@@ -38,4 +38,7 @@ fn a_stage_without_keys_says_none_and_a_fold_by_key_does() {
     let of = |name: &str| report.stages.iter().find(|stage| stage.name.starts_with(name)).unwrap().state_bytes;
     // The states are gone at END: they are the answer.
     assert_eq!((of("scan"), of("fold_by")), (None, Some(160)));
+    let counts = pipeline::<u64>().count_by(|x| x % 10);
+    let (_, report) = Rings::new().run(counts.from(source::ready(0..100)).to(sink::collect())).unwrap();
+    assert_eq!(report.stages.iter().filter_map(|stage| stage.state_bytes).collect::<Vec<_>>(), [160]);
 }

@@ -42,6 +42,7 @@ mod reorder;
 mod rescale;
 mod shadow;
 mod sinks;
+mod smaller;
 mod states;
 mod tried;
 

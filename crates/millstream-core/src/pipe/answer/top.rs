@@ -100,6 +100,16 @@ impl<T> Top<T> {
         Some(self.values.partition_point(|held| compare(held).is_ge()))
     }
 
+    /// This with room for `n` values: those of a version before may have been more or fewer.
+    #[inline]
+    fn for_n(&mut self, n: usize) -> &mut Self {
+        if self.n != n {
+            self.n = n;
+            self.values.truncate(n);
+        }
+        self
+    }
+
     fn put(&mut self, place: usize, value: T) {
         if self.values.len() == self.n {
             self.values.pop();
@@ -161,12 +171,14 @@ impl<A: ToOwnedItem<Owned: Clone + Ord>> AnswerKernel for TopN<A> {
 
     #[inline]
     fn add(&self, top: &mut Top<A::Owned>, value: A::Ref<'_>) {
+        let top = top.for_n(self.n);
         if let Some(place) = top.place(|held| A::cmp_owned(held, value)) {
             top.put(place, A::to_owned_item(value));
         }
     }
 
-    fn answer(&self, top: Top<A::Owned>) -> Option<Vec<A::Owned>> {
+    fn answer(&self, mut top: Top<A::Owned>) -> Option<Vec<A::Owned>> {
+        top.for_n(self.n);
         Some(top.into_vec())
     }
 
@@ -194,13 +206,14 @@ where
 
     #[inline]
     fn add(&self, top: &mut Self::State, value: A::Ref<'_>) {
-        let key = (self.key)(value);
+        let (key, top) = ((self.key)(value), top.for_n(self.n));
         if let Some(place) = top.place(|(held, _)| held.cmp(&key)) {
             top.put(place, (key, A::to_owned_item(value)));
         }
     }
 
-    fn answer(&self, top: Self::State) -> Option<Vec<A::Owned>> {
+    fn answer(&self, mut top: Self::State) -> Option<Vec<A::Owned>> {
+        top.for_n(self.n);
         let (keys, values): (Vec<K>, Vec<A::Owned>) = top.into_vec().into_iter().unzip();
         // Here, and not on the way out: there a panic of a key's drop would leak the values (rust-lang/rust#47949).
         drop(keys);
@@ -229,13 +242,14 @@ where
 
     #[inline]
     fn add(&self, top: &mut Top<A::Item>, value: A::Ref<'_>) {
-        let value = A::item(value);
+        let (value, top) = (A::item(value), top.for_n(self.n));
         if let Some(place) = top.place(|held| (self.compare)(held, value)) {
             top.put(place, value.clone());
         }
     }
 
-    fn answer(&self, top: Top<A::Item>) -> Option<Vec<A::Item>> {
+    fn answer(&self, mut top: Top<A::Item>) -> Option<Vec<A::Item>> {
+        top.for_n(self.n);
         Some(top.into_vec())
     }
 
