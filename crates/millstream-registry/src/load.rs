@@ -312,6 +312,13 @@ impl<'a, K: BoxKind> Loader<'a, K> {
         if leaving.of.id == TypeId::of::<B>() || leaving.id == 0 {
             return Some(leaving);
         }
+        let printed = self.registry.stages.get(&(print, 1));
+        if printed.is_some_and(|all| !all.iter().any(|entry| entry.reads.iter().map(|of| of.id).eq([leaving.of.id]))) {
+            let is = self.registry.name_of(leaving.of);
+            let what = format!("`{is}`s cannot be an output: `{print}` does not take them");
+            self.mistakes.push(origin(Mistake::new(what, value.at(), format!("a `{is}`")), &leaving));
+            return None;
+        }
         let end = value.at().end;
         Some(self.apply(print, vec![leaving], end..end))
     }

@@ -300,6 +300,10 @@ impl<Known: BoxKind> Registry<Known> {
     /// # Errors
     ///
     /// All mistakes in the text, in one pass.
+    ///
+    /// # Panics
+    ///
+    /// If the registry has no stage `print`, or none of the name `both` for two `B`s, and the text needs one.
     pub fn program<A: Item, B: Item>(&self, text: &str, ends: &Ends) -> Result<TextPipeline<A, B, Known>, Wrong>
     where
         Known: Loads<A, B>,
@@ -313,6 +317,10 @@ impl<Known: BoxKind> Registry<Known> {
     /// # Errors
     ///
     /// All mistakes in the text, in one pass.
+    ///
+    /// # Panics
+    ///
+    /// As [`program`](Registry::program).
     pub fn program_of_calls<A: Item, B: Item>(&self, text: &str, ends: &Ends) -> Result<TextProgram<A, B, Known>, Wrong>
     where
         Known: Loads<A, B>,

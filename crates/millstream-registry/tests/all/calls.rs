@@ -61,6 +61,14 @@ fn every_call_has_a_name_of_its_own() {
 }
 
 #[test]
+fn an_output_that_is_not_printed_is_a_mistake() {
+    let mut stages = stages();
+    stages.ty::<bool>("Flag").stage("even", |x: In<i64>| x.map(|x| x % 2 == 0));
+    let said = stages.program::<u64, String>("numbers | even", &ENDS).map(drop).expect_err("a mistake").to_string();
+    assert!(said.contains("`Flag`s cannot be an output: `print` does not take them"), "{said}");
+}
+
+#[test]
 fn a_program_says_which_stages_it_keeps() {
     let keeps = |text: &str| stages().program_of_calls::<u64, String>(text, &ENDS).unwrap().keeps;
     assert_eq!(keeps("let a = numbers; a"), [""; 0]);
