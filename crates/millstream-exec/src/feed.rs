@@ -94,6 +94,13 @@ pub(crate) enum Offer<T> {
     Ended(T),
 }
 
+/// What came of publishing gathered values.
+struct Published {
+    none_left: bool,
+    /// How many slots are free now.
+    free: usize,
+}
+
 impl<T: Item> Output<T> {
     pub(crate) fn new(ring: SourceRing<T>, shared: Arc<Shared>) -> Self {
         let output = Output::early(0, shared);
@@ -248,38 +255,48 @@ impl<T: Item> Output<T> {
         Some(sender)
     }
 
-    /// Publishes the gathered values, as far as there is room. Returns whether none is left; none if the run takes no
-    /// more values. It wakes no other thread.
-    fn publish_gathered_quietly(&self) -> Option<bool> {
+    /// Publishes the gathered values, as far as there is room. None if the run takes no more values. It wakes no other
+    /// thread.
+    fn publish_gathered_quietly(&self) -> Option<Published> {
         self.try_publish_gathered().0
     }
 
-    /// The same, for the workers: one that has parked since they were told to run the stages is woken.
+    /// The same, for the workers: one that has parked since they were told to run the stages is woken. Returns whether
+    /// no value is left.
     fn publish_gathered(&self) -> Option<bool> {
-        let (none_left, wakes) = self.try_publish_gathered();
+        let (published, wakes) = self.try_publish_gathered();
         if wakes {
             self.shared.wake();
         }
-        none_left
+        published.map(|published| published.none_left)
     }
 
     /// Returns also whether other threads have to be woken.
-    fn try_publish_gathered(&self) -> (Option<bool>, bool) {
+    fn try_publish_gathered(&self) -> (Option<Published>, bool) {
         if self.shared.stopped() {
             return (None, false);
         }
-        let left = |line: &mut Line<T>| match line {
+        let published = |line: &mut Line<T>| match line {
             Line::Ring(ring, aside, gathered) => {
-                (!aside.ended() && !ring.producer.ended()).then(|| gathered.is_empty())
+                let goes_on = !aside.ended() && !ring.producer.ended();
+                goes_on.then(|| Published { none_left: gathered.is_empty(), free: ring.producer.free() })
             }
             Line::Early(..) => None,
         };
-        let (none_left, wakes) = self.went_on(left);
-        if none_left == Some(false) && self.sweep() {
-            let (none_left, wakes_again) = self.went_on(left);
-            return (none_left, wakes || wakes_again);
+        let (done, wakes) = self.went_on(published);
+        if done.as_ref().is_some_and(|done| !done.none_left) && self.sweep() {
+            let (done, wakes_again) = self.went_on(published);
+            return (done, wakes || wakes_again);
         }
-        (none_left, wakes)
+        (done, wakes)
+    }
+
+    /// How many values the source's thread may gather: it alone publishes, so the ring keeps this room for them.
+    fn room(&self) -> usize {
+        self.unless_full(&0, |line| match line {
+            Line::Ring(ring, ..) => ring.producer.free(),
+            Line::Early(..) => 0,
+        })
     }
 
     /// How many slots the ring has; 0 if there is none.

@@ -7,9 +7,12 @@
 //! A value that none follows must come out too. While the thread runs the stages, a worker looks every 200 microseconds
 //! whether it still does. If not, the source waits: the worker publishes what is gathered, and takes the stages back.
 //! So the last values before a pause may come out half a millisecond late, if thousands came fast before them.
+//!
+//! The worker looks once, and waits for no room. So the thread gathers only what the ring has room for: this thread
+//! alone publishes, and the room does not shrink meanwhile. While there is none, it leaves the stages to the workers.
 
-use super::Output;
 use super::thread::{Turns, publish};
+use super::{Output, Published};
 use crate::here_or_apart::HereOrApart;
 use crate::pool::Pool;
 use crate::shared::Shared;
@@ -37,7 +40,9 @@ pub(crate) struct Quick<T: Item> {
     since: Instant,
     stages: StagesHere,
     gathered: Sender<T>,
-    /// The most values of a block.
+    /// The most values of a block, if the ring has room for them.
+    most: usize,
+    /// The most values of this block: the ring has room for as many. 0 while the workers run the stages.
     block: usize,
     /// How many values have come in this block, and in this window.
     in_block: usize,
@@ -51,23 +56,36 @@ impl<T: Item> Quick<T> {
             return None;
         }
         let stages = StagesHere::new(pool)?;
-        let block = output.slots().min(BLOCK);
-        let gathered = output.gathers(block)?;
+        let most = output.slots().min(BLOCK);
+        let gathered = output.gathers(most)?;
         pool.source_thread.gathers(Arc::new(output.clone()));
         let since = Instant::now();
         let ways = HereOrApart::new(on, FAST * WINDOW, since);
-        Some(Quick { ways, since, stages, gathered, block, in_block: 0, in_window: 0 })
+        Some(Quick { ways, since, stages, gathered, most, block: 0, in_block: 0, in_window: 0 })
     }
 
-    /// The end of a window in which the workers ran the stages.
+    /// After a value that was left to the workers: runs the stages from the next one on, if that is the way to go.
     #[cold]
-    fn passed(&mut self, shared: &Shared) {
-        self.in_block = 0;
-        let now = self.end_window();
-        if self.ways.is_here() {
-            self.stages.settle(now, false);
-            shared.begin_together(true);
+    fn passed(&mut self, output: &Output<T>, shared: &Shared) {
+        if !self.ways.is_here() {
+            self.end_window();
         }
+        if self.ways.is_here() {
+            self.begin(output, shared);
+        }
+    }
+
+    /// Runs the stages from now on, unless the ring is full: then it looks again after the next value.
+    fn begin(&mut self, output: &Output<T>, shared: &Shared) {
+        self.block = output.room().min(self.most);
+        if self.block == 0 {
+            self.in_window = WINDOW;
+            return;
+        }
+        let now = Instant::now();
+        (self.in_block, self.in_window, self.since) = (0, 0, now);
+        self.stages.settle(now, false);
+        shared.begin_together(true);
     }
 
     /// Returns the time of its end.
@@ -83,11 +101,13 @@ impl<T: Item> Quick<T> {
     #[inline(never)]
     fn run_block(&mut self, output: &Output<T>, shared: &Shared, room: Option<&Condition>) -> bool {
         self.in_block = 0;
-        let Some(published) = output.publish_gathered_quietly() else { return false };
-        let drained = published && shared.together() && self.stages.run();
+        let Some(Published { none_left, free }) = output.publish_gathered_quietly() else { return false };
+        let drained = none_left && shared.together() && self.stages.run();
         shared.took_turn();
         shared.signal.notify_progress();
-        if !drained {
+        // The stages have made room since. To look again costs a lock, which most rings need not.
+        self.block = if free < self.most { output.room().min(self.most) } else { self.most };
+        if !drained || self.block == 0 {
             return self.leave_for_now(output, shared, room);
         }
         if self.in_window < WINDOW {
@@ -95,7 +115,11 @@ impl<T: Item> Quick<T> {
         }
         let now = self.end_window();
         self.stages.settle(now, true);
-        self.ways.is_here() || leave(output, shared, room)
+        if self.ways.is_here() {
+            return true;
+        }
+        self.block = 0;
+        leave(output, shared, room)
     }
 
     /// Publishes what is gathered, and leaves the stages to the workers for now. Returns false if the run takes no more
@@ -104,6 +128,7 @@ impl<T: Item> Quick<T> {
         if !self.ways.is_here() {
             return true;
         }
+        self.block = 0;
         let now = Instant::now();
         (self.in_window, self.since) = (0, now);
         self.stages.settle(now, true);
@@ -116,11 +141,11 @@ impl<T: Item> Turns<T> for Quick<T> {
     #[inline]
     fn publish(&mut self, value: T, output: &Output<T>, shared: &Shared, room: Option<&Condition>) -> bool {
         self.in_window += 1;
-        if !self.ways.is_here() {
+        if self.block == 0 {
             let published = publish(value, output, shared, room);
             // If it is not to compare, it runs the stages from the next value on.
             if self.in_window >= WINDOW || !self.ways.compares() {
-                self.passed(shared);
+                self.passed(output, shared);
             }
             return published;
         }

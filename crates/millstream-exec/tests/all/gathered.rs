@@ -1,12 +1,15 @@
 //! Sources that may wait, and whose thread gathers values and runs the stages itself.
 
-use millstream_core::{Arrow, SequenceNumber, pipeline};
-use millstream_exec::{JobRefExt, Rings, RunError, Runner, StagesOn, sink};
+use futures_util::future::poll_fn;
+use millstream_core::{Arrow, AsyncExt, SequenceNumber, Val, pipeline};
+use millstream_exec::{Deployable, JobRefExt, Rings, RunError, Runner, StagesOn, sink};
 use millstream_testkit::within;
 use std::collections::HashSet;
+use std::future::Future;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex};
+use std::task::{Poll, Waker};
 use std::time::Duration;
 
 const LONG: Duration = Duration::from_secs(60);
@@ -137,6 +140,75 @@ fn every_value_is_dropped_once_whatever_fails() {
             while Arc::strong_count(&value) > 1 {
                 std::thread::yield_now();
             }
+        }
+    })
+    .unwrap();
+}
+
+/// Futures wait at it until it opens; then the list is gone.
+#[derive(Clone)]
+struct Gate(Arc<Mutex<Option<Vec<Waker>>>>);
+
+impl Gate {
+    fn closed() -> Self {
+        Gate(Arc::new(Mutex::new(Some(Vec::new()))))
+    }
+
+    fn open(&self) {
+        let waiting = self.0.lock().unwrap().take();
+        waiting.into_iter().flatten().for_each(Waker::wake);
+    }
+
+    fn pass(&self, x: u64) -> impl Future<Output = u64> + Send + use<> {
+        let gate = self.clone();
+        poll_fn(move |cx| match &mut *gate.0.lock().unwrap() {
+            None => Poll::Ready(x),
+            Some(waiting) => {
+                waiting.push(cx.waker().clone());
+                Poll::Pending
+            }
+        })
+    }
+}
+
+/// A small ring, and stages that pass nothing until the gate opens: more values come than both have room for.
+fn jammed(gate: &Gate) -> impl Deployable<In = Val<u64>, Out = Val<u64>> + use<> {
+    let gate = gate.clone();
+    pipeline::<u64>().map_async(4, move |x: &u64| gate.pass(*x))
+}
+
+#[test]
+fn values_that_found_no_room_come_out() {
+    within(LONG, || {
+        for values in 1..40 {
+            let (gate, (put, source), (seen, out)) = (Gate::closed(), channel(), channel());
+            let each = move |_: SequenceNumber, x: &u64| seen.send(*x).unwrap();
+            let run = rings(1).ring(4).start((&jammed(&gate)).from(source).to_each(each)).unwrap();
+            (0..values).for_each(|x| put.send(x).unwrap());
+            // A worker takes the stages back meanwhile.
+            std::thread::sleep(Duration::from_millis(10));
+            gate.open();
+            (0..values).for_each(|x| assert_eq!(out.recv(), Ok(x)));
+            drop(put);
+            assert_eq!(run.wait().unwrap().1.numbers.0, values);
+        }
+    })
+    .unwrap();
+}
+
+#[test]
+fn a_drain_takes_values_that_found_no_room() {
+    within(LONG, || {
+        for values in 1..40 {
+            let (gate, (put, source)) = (Gate::closed(), channel());
+            let run = rings(1).ring(4).start((&jammed(&gate)).from(source).to(sink::collect())).unwrap();
+            (0..values).for_each(|x| put.send(x).unwrap());
+            std::thread::sleep(Duration::from_millis(10));
+            run.stopper().drain();
+            gate.open();
+            let (all, _) = run.wait().unwrap();
+            assert!(all.iter().copied().eq(0..all.len() as u64), "{values}: {all:?}");
+            drop(put);
         }
     })
     .unwrap();
