@@ -30,7 +30,7 @@ use crate::placement::{Controller, cut_evenly};
 use crate::report::StageReport;
 use crate::shared::Shared;
 use crate::source_thread::SourceThread;
-use crate::wiring::{Home, Named};
+use crate::wiring::Named;
 use crate::worker::{work, work_alone};
 use crate::worker_standby::WorkerStandby;
 use millstream_core::Plan;
@@ -286,13 +286,13 @@ impl Pool {
         }
     }
 
-    /// Starts the threads of the present tasklets that have a thread of their own.
+    /// Starts the threads of the present tasklets that are to have a thread of their own and have none yet.
     pub(crate) fn start_blocking(self: &Arc<Self>) -> std::io::Result<()> {
         let roster = self.roster();
         let mut threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
         // Drops the threads of stages that were replaced.
         threads.retain(|thread| !thread.is_finished());
-        for (i, task) in roster.tasks.iter().enumerate().filter(|(_, task)| task.home == Home::Thread) {
+        for (i, task) in roster.tasks.iter().enumerate().filter(|(_, task)| task.takes_thread()) {
             let (pool, roster) = (self.clone(), roster.clone());
             threads.push(self.spawn(format!("millstream-{}", task.name), move || work_alone(&pool, &roster, i))?);
         }

@@ -40,6 +40,8 @@ pub(crate) struct Task {
     /// The feedback loop that it is part of.
     pub(crate) around: Option<usize>,
     occupant: Mutex<Option<Box<dyn Tasklet>>>,
+    /// Whether its own thread was started.
+    has_thread: AtomicBool,
     pub(crate) done: AtomicBool,
     /// Whether it takes nothing after the mark that it has passed. The holder of the lock stores it.
     retired: AtomicBool,
@@ -89,6 +91,7 @@ impl Task {
             broken: AtomicBool::new(false),
             around,
             occupant: Mutex::new(Some(tasklet)),
+            has_thread: AtomicBool::new(false),
             done: AtomicBool::new(false),
             retired: AtomicBool::new(false),
             replaced: AtomicBool::new(false),
@@ -104,6 +107,11 @@ impl Task {
     /// As a part of a version that runs beside the run's.
     pub(crate) fn in_shadow(self, state: Arc<ShadowState>, beside: BesideRun) -> Self {
         Task { shadow: Some((state, beside)), ..self }
+    }
+
+    /// Whether it is to have a thread of its own that was not started yet. The caller starts it now.
+    pub(crate) fn takes_thread(&self) -> bool {
+        self.home == Home::Thread && !self.has_thread.swap(true, Ordering::Relaxed)
     }
 
     pub(crate) fn moved(&self) -> u64 {

@@ -37,6 +37,8 @@ mod kept;
 mod loaded;
 #[cfg(feature = "durable")]
 mod nested;
+#[cfg(target_os = "linux")]
+mod own_threads;
 mod refused;
 mod reorder;
 mod rescale;
