@@ -17,6 +17,7 @@ mod round;
 pub(crate) mod stepping;
 mod visitors;
 
+pub(crate) use rest::Helping;
 pub(crate) use round::Round;
 pub(crate) use visitors::Visit;
 pub use visitors::runs_stages;
@@ -322,11 +323,7 @@ impl Pool {
 
     /// Called when a thread has done its work.
     fn leave(&self) {
-        if self.working.fetch_sub(1, Ordering::SeqCst) == 1 {
-            self.deliver_rest();
-            self.ended.get_or_init(Instant::now);
-            self.shared.end_rest();
-        }
+        self.leave_work();
         self.alive.fetch_sub(1, Ordering::SeqCst);
         // The later of two threads, this one and the one that abandons the run, sees both stores and clears the pool.
         if self.abandoned.load(Ordering::SeqCst) {

@@ -1,5 +1,5 @@
 use crate::machine::Account;
-use crate::pool::{Pool, Round};
+use crate::pool::{Helping, Pool, Round};
 use crate::source::InSource;
 use std::sync::{Arc, Weak};
 use std::thread::yield_now;
@@ -47,6 +47,7 @@ impl StagesHere {
 
     fn run_of(&mut self, pool: &Pool) -> bool {
         let _stages = InSource::none();
+        let Some(_helping) = Helping::of(pool) else { return false };
         let roster = pool.roster();
         if roster.has_own_threads() {
             // They came with a new version of the pipeline.

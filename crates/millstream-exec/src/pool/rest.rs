@@ -1,8 +1,9 @@
 //! Values before a failure are delivered first, if the program takes the output one by one (`Through`, a stream).
 //!
 //! The failing stage publishes the outputs that it had written of its batch. When all threads have left their last
-//! step, the last of them steps the downstream stages until nothing is left to do. END is not published, so no stage
-//! writes outputs that come only at END.
+//! step, the last of them steps the downstream stages until nothing is left to do. A source's thread, or one that sends
+//! batches, counts among them while it runs the stages. END is not published, so no stage writes outputs that come only
+//! at END.
 
 use super::Pool;
 use super::roster::Roster;
@@ -10,8 +11,41 @@ use crate::shared::FailedAt;
 use crate::task::Task;
 use crate::watched::Role;
 use std::sync::atomic::Ordering;
+use std::time::Instant;
+
+/// While it lives, a thread that the pool has not started counts as one at work: it may be in a step when the others
+/// leave.
+pub(crate) struct Helping<'p>(&'p Pool);
+
+impl<'p> Helping<'p> {
+    /// None if all threads at work have left, or none has begun.
+    pub(crate) fn of(pool: &'p Pool) -> Option<Self> {
+        let one_more = |working: usize| (working > 0).then(|| working + 1);
+        let joins = pool.working.fetch_update(Ordering::SeqCst, Ordering::SeqCst, one_more);
+        joins.is_ok().then_some(Helping(pool))
+    }
+}
+
+impl Drop for Helping<'_> {
+    fn drop(&mut self) {
+        if self.0.leave_work() {
+            self.0.shared.signal.notify();
+        }
+    }
+}
 
 impl Pool {
+    /// Called when a thread has done its work. Returns whether it was the last one.
+    pub(super) fn leave_work(&self) -> bool {
+        let last = self.working.fetch_sub(1, Ordering::SeqCst) == 1;
+        if last {
+            self.deliver_rest();
+            self.ended.get_or_init(Instant::now);
+            self.shared.end_rest();
+        }
+        last
+    }
+
     /// After a failure, the last thread of the run takes the remaining steps. It waits for the consumer of the output
     /// and for futures. It returns when nothing is left or the consumer is gone.
     pub(super) fn deliver_rest(&self) {

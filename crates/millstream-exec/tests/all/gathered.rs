@@ -159,6 +159,12 @@ impl Gate {
         waiting.into_iter().flatten().for_each(Waker::wake);
     }
 
+    fn wait(&self) {
+        while self.0.lock().unwrap().is_some() {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+
     fn pass(&self, x: u64) -> impl Future<Output = u64> + Send + use<> {
         let gate = self.clone();
         poll_fn(move |cx| match &mut *gate.0.lock().unwrap() {
@@ -175,6 +181,10 @@ impl Gate {
 fn jammed(gate: &Gate) -> impl Deployable<In = Val<u64>, Out = Val<u64>> + use<> {
     let gate = gate.clone();
     pipeline::<u64>().map_async(4, move |x: &u64| gate.pass(*x))
+}
+
+fn on_source_thread() -> bool {
+    std::thread::current().name().is_some_and(|name| name.ends_with("source"))
 }
 
 #[test]
@@ -209,6 +219,57 @@ fn a_drain_takes_values_that_found_no_room() {
             let (all, _) = run.wait().unwrap();
             assert!(all.iter().copied().eq(0..all.len() as u64), "{values}: {all:?}");
             drop(put);
+        }
+    })
+    .unwrap();
+}
+
+/// The worker is in a step that is about to fail, and the source's thread in one for a number before it.
+#[test]
+fn results_of_a_step_that_outlasts_a_failure_come_out() {
+    within(LONG, || {
+        for _ in 0..5 {
+            let (fails, late) = (Gate::closed(), Gate::closed());
+            let (failing, (put, source)) = (Arc::new(AtomicU64::new(0)), channel::<u64>());
+            let (begun, fails_now, is_late) = (failing.clone(), fails.clone(), late.clone());
+            let p = pipeline::<u64>()
+                .map(move |x| {
+                    if *x == 5 {
+                        begun.store(1, Relaxed);
+                        if !on_source_thread() {
+                            fails_now.wait();
+                        }
+                        std::panic::resume_unwind(Box::new("broken"));
+                    }
+                    *x
+                })
+                // Its neighbours are not one loop.
+                .map_async(1, |x: &u64| std::future::ready(*x))
+                .map(move |x| {
+                    if *x == 4 {
+                        is_late.open();
+                        // The worker leaves meanwhile.
+                        std::thread::sleep(Duration::from_millis(50));
+                    }
+                    *x
+                });
+            let mut out = rings(1).ring(4).batch(1).iter(p.from(source)).unwrap();
+            let mut next = || out.try_next().map_err(|error| error.to_string());
+            for x in 0..6 {
+                put.send(x).unwrap();
+                // So it is nearly always the worker that gets to the failure.
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            while failing.load(Relaxed) == 0 {
+                std::thread::yield_now();
+            }
+            (0..3).for_each(|x| assert_eq!(next(), Ok(Some(x))));
+            (6..10).for_each(|x| put.send(x).unwrap());
+            late.wait();
+            fails.open();
+            (3..5).for_each(|x| assert_eq!(next(), Ok(Some(x))));
+            let failure = next().unwrap_err();
+            assert!(failure.contains("number 5: panicked: broken"), "{failure}");
         }
     })
     .unwrap();
