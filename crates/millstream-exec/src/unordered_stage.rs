@@ -9,6 +9,7 @@ use crate::flights::InFlight;
 use crate::keeper::Keeper;
 use crate::kept::Kept;
 use crate::reactor::Reactor;
+use crate::stage::Shows;
 use crate::task_probe::TaskProbe;
 use crate::tasklet::{AtMarks, Progress, Tasklet};
 use crate::wakes::Wakes;
@@ -80,16 +81,17 @@ where
         if max == 0 {
             return 0;
         }
-        let Ok(Some(mut claim)) = self.output.try_claim(max) else { return 0 };
+        let Ok(Some(claim)) = self.output.try_claim(max) else { return 0 };
         let (arrivals, failed) = (&mut self.arrivals, &mut self.failed);
-        let published = claim.fill_while(|| {
+        let mut shows = Shows::new(claim);
+        let published = shows.claim().fill_while(|| {
             let (number, landed) = arrivals.land()?;
             *failed = Some(number);
             let value = AsIs.settle(landed);
             *failed = None;
             value
         });
-        claim.publish();
+        shows.publish();
         published
     }
 

@@ -125,6 +125,23 @@ fn a_panic_names_the_stage_and_the_inputs_number() {
     }
 }
 
+#[test]
+fn results_before_a_failure_come_out() {
+    for rings in [Rings::new(), Rings::new().workers(2), Rings::new().batch(2).ring(2)] {
+        let p = pipeline::<u64>().unordered(4, |x| {
+            let x = *x;
+            async move {
+                assert!(x != 3, "no threes");
+                x
+            }
+        });
+        let mut results = rings.iter(p.from(source::ready(0..9))).unwrap();
+        assert_eq!([(); 3].map(|()| results.try_next()), [Ok(Some(0)), Ok(Some(1)), Ok(Some(2))], "{rings:?}");
+        let failure = results.try_next().unwrap_err().to_string();
+        assert!(failure.contains("number 3: panicked: no threes"), "{failure}");
+    }
+}
+
 /// Counts those that are dropped.
 struct Flying(Arc<AtomicUsize>);
 
