@@ -14,7 +14,8 @@ pub struct EachRun<F, K> {
 
 /// A sink that `make` makes for every run, for sinks that cannot be cloned, such as files.
 ///
-/// `make` is called at the first value, or at the end of a run without one. Its error ends the run as the sink's do.
+/// `make` is called at the first value, at a snapshot before it, or at the end of a run without one. Its error ends the
+/// run as the sink's do.
 ///
 /// ```
 /// use millstream::{io::FileSink, prelude::*};
@@ -76,11 +77,11 @@ where
     }
 
     fn mark(&mut self, next: SequenceNumber) -> Result<(), AnyError> {
-        self.sink.as_mut().map_or(Ok(()), |sink| sink.mark(next).map_err(Into::into))
+        self.made()?.mark(next).map_err(Into::into)
     }
 
     fn end(&mut self, number: SequenceNumber) -> Result<(), AnyError> {
-        self.sink.as_mut().map_or(Ok(()), |sink| sink.end(number).map_err(Into::into))
+        self.made()?.end(number).map_err(Into::into)
     }
 
     fn finish(mut self, outcome: RunOutcome) -> Result<K::Output, AnyError> {

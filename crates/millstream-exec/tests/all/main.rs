@@ -41,6 +41,7 @@ mod handles_on_queues;
 mod increments;
 mod keys;
 mod limits;
+mod made_sinks;
 mod marks;
 #[cfg(feature = "queues")]
 mod named_sinks;
