@@ -69,6 +69,8 @@ impl<T: Item> Line<T> {
             ring.lay(marks);
             if ring.producer.ended() {
                 shared.end_source();
+            } else {
+                shared.markers.published(|| published(ring));
             }
         }
         goes_on
@@ -228,8 +230,10 @@ impl<T: Item> Output<T> {
                 Err(_) => None,
                 Ok(None) => Some(0),
                 Ok(Some(mut claim)) => {
+                    let SequenceNumber(first) = claim.first();
                     let given = claim.extend(&mut values.drain(..claim.len().min(values.len())));
                     claim.publish();
+                    self.shared.markers.published(|| first + given as u64);
                     Some(given)
                 }
             },

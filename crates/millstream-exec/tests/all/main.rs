@@ -40,6 +40,7 @@ mod handles_on_queues;
 #[cfg(feature = "durable")]
 mod increments;
 mod keys;
+mod latencies;
 mod limits;
 mod made_sinks;
 mod marks;
