@@ -5,6 +5,7 @@
 //! [`Poller`] does the same for a closure, without the second move. Producers come and go in the `Registry`; no value
 //! takes its lock. All rings wake their consumer through the run's one event count.
 
+mod cuts;
 #[cfg_attr(not(loom), expect(unreachable_pub, reason = "loom tests it"))]
 mod gate;
 mod lane;
@@ -19,6 +20,7 @@ mod table;
 mod tasklet;
 mod values;
 
+pub(crate) use cuts::WantedCut;
 #[cfg(loom)]
 pub use gate::{Gate, Shown};
 pub(crate) use merge::Merge;

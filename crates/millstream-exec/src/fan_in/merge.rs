@@ -115,6 +115,28 @@ impl<T: Item> Merge<T> {
         Run { producer, first, values }
     }
 
+    /// Whether producers want marks.
+    #[inline]
+    pub(crate) fn wants_cuts(&self) -> bool {
+        self.registry.cuts.any()
+    }
+
+    /// Lays the marks that producers want behind values that were taken. All those are published. `lay` returns a
+    /// mark's id once it is laid. Returns whether a mark has to wait.
+    #[cold]
+    pub(crate) fn lay_cuts(&mut self, lay: impl FnMut(&mut Option<u64>) -> Option<u64>) -> bool {
+        match &mut self.several {
+            Some(Several { table, .. }) => self.registry.update(&mut self.known, table),
+            None => self.registry.meet(&mut self.known, &mut self.lanes.all),
+        }
+        let are_taken = |producer, sent| match &self.several {
+            Some(Several { table, .. }) => table.has_taken(producer, sent),
+            // A lane that is gone was emptied.
+            None => self.lanes.of(producer).is_none_or(|lane| lane.receiver.taken() >= sent),
+        };
+        self.registry.cuts.lay(are_taken, lay)
+    }
+
     /// How many values wait, as far as is known.
     pub(crate) fn backlog(&self) -> u64 {
         match &self.several {

@@ -1,3 +1,4 @@
+use super::cuts::WantedCut;
 use super::gate::{Gate, Shown};
 use super::panics::ProducerPanic;
 use super::registry::Registry;
@@ -185,6 +186,11 @@ impl<T: Item> ProducerEnd<T> {
     /// While an iterator holds the ring, its values do not count.
     pub(crate) fn sent(&self) -> u64 {
         self.gate.try_with(|ring| ring.sent()).unwrap_or_else(|| self.sent.load(Ordering::Relaxed))
+    }
+
+    /// Wants a mark behind everything that was sent.
+    pub(crate) fn want_cut(&self) -> WantedCut {
+        self.registry.want_cut(self.id, self.sent())
     }
 
     /// Sets the time before which no further value comes.

@@ -1,3 +1,4 @@
+use super::cuts::{Cuts, WantedCut};
 use super::gate::Gate;
 use super::lane::Lane;
 use super::panics::{ProducerPanic, ProducerPanics};
@@ -23,6 +24,7 @@ pub(crate) struct Registry<T: Item> {
     /// Incremented when a producer comes, or leaves a shared ring.
     version: AtomicU64,
     state: Mutex<State<T>>,
+    pub(super) cuts: Cuts,
 }
 
 struct State<T: Item> {
@@ -61,8 +63,8 @@ impl<T: Item> Registry<T> {
             closed: false,
             panics: ProducerPanics::default(),
         };
-        let state = Mutex::new(state);
-        (Arc::new(Registry { shared, slots, at_most, isolated, several, version: AtomicU64::new(0), state }), receiver)
+        let (state, version, cuts) = (Mutex::new(state), AtomicU64::new(0), Cuts::default());
+        (Arc::new(Registry { shared, slots, at_most, isolated, several, version, state, cuts }), receiver)
     }
 
     fn lock(&self) -> MutexGuard<'_, State<T>> {
@@ -96,6 +98,13 @@ impl<T: Item> Registry<T> {
         self.version.fetch_add(1, Ordering::Release);
         drop(state);
         Ok(ProducerEnd::new(id, gate, watermark, self.clone()))
+    }
+
+    /// Wants a mark behind the first `sent` values of this producer.
+    pub(super) fn want_cut(&self, producer: u32, sent: u64) -> WantedCut {
+        let cut = self.cuts.want(producer, sent);
+        self.shared.wake();
+        cut
     }
 
     /// A producer's thread panics before it has sent its whole input.

@@ -86,6 +86,11 @@ impl<T: Item> Lanes<T> {
         })
     }
 
+    /// The lane of this producer.
+    pub(super) fn of(&self, producer: u32) -> Option<&Lane<T>> {
+        self.all.iter().find(|lane| lane.producer == producer)
+    }
+
     /// How many values wait.
     pub(super) fn backlog(&self) -> u64 {
         self.all.iter().map(|lane| lane.receiver.backlog()).sum()

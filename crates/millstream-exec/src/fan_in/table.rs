@@ -63,6 +63,11 @@ struct Known {
     sent: Option<u64>,
 }
 
+impl Known {
+    /// An entry without a producer.
+    const NOBODY: Known = Known { producer: u32::MAX, next: 0, sent: None };
+}
+
 /// The consumer's view of the entries.
 #[derive(Default)]
 pub(super) struct Table(Vec<Known>);
@@ -77,7 +82,7 @@ impl Table {
                     let at = entry as usize;
                     // An earlier entry may belong to a producer that came and left without a value; that change was
                     // dropped.
-                    self.0.resize(self.0.len().max(at + 1), known);
+                    self.0.resize(self.0.len().max(at + 1), Known::NOBODY);
                     self.0[at] = known;
                 }
                 News::Left { entry, sent } => {
@@ -96,6 +101,11 @@ impl Table {
         let first = known.next;
         known.next += count;
         (known.producer, first)
+    }
+
+    /// Whether the first `sent` values of this producer were taken. Those of one without an entry were: it is gone.
+    pub(super) fn has_taken(&self, producer: u32, sent: u64) -> bool {
+        self.0.iter().find(|known| known.producer == producer).is_none_or(|known| known.next >= sent)
     }
 
     #[cfg(all(test, not(loom)))]

@@ -27,25 +27,46 @@ impl<T: Item, O: ItemFormat<T>> MergeTasklet<T, O> {
 }
 
 impl<T: Item, O: ItemFormat<T>> MergeTasklet<T, O> {
+    /// Lays the marks that are due, those that producers want among them.
+    fn lay(&mut self) -> Laid {
+        let MergeTasklet { merge, output, shared, .. } = self;
+        let marks = &shared.marks;
+        let mut laid = Laid { any: output.lay(marks), waits: false };
+        if merge.wants_cuts() {
+            laid.waits = merge.lay_cuts(|asked| {
+                let id = *asked.get_or_insert_with(|| marks.ask(false));
+                laid.any |= !marks.has_laid(id) && output.lay(marks);
+                marks.has_laid(id).then_some(id)
+            });
+        }
+        laid
+    }
+
     /// Ends the stream after the `moved` last numbers, or as soon as the next one need not wait.
-    fn end(&mut self, moved: usize, laid: bool) -> Progress {
-        if self.output.try_end(&self.shared.marks) {
+    fn end(&mut self, moved: usize, laid: Laid) -> Progress {
+        if !laid.waits && self.output.try_end(&self.shared.marks) {
             Progress { moved: moved + 1, ..Progress::DONE }
         } else {
-            Progress { worked: laid, ..Progress::moved(moved) }
+            Progress { worked: laid.any, ..Progress::moved(moved) }
         }
     }
 }
 
+/// Whether marks were laid, and whether one that a producer wants has to wait for those under way.
+struct Laid {
+    any: bool,
+    waits: bool,
+}
+
 impl<T: Item, O: ItemFormat<T>> Tasklet for MergeTasklet<T, O> {
     fn step(&mut self) -> Progress {
-        let laid = self.output.lay(&self.shared.marks);
+        let laid = self.lay();
         if self.ended {
             return self.end(0, laid);
         }
         let mut claim = match self.output.try_claim(&self.shared.marks, self.batch) {
             Err(_) => return Progress::DONE,
-            Ok(None) => return Progress { worked: laid, ..Progress::NONE },
+            Ok(None) => return Progress { worked: laid.any, ..Progress::NONE },
             Ok(Some(claim)) => claim,
         };
         let (room, mut moved) = (claim.len(), 0);
@@ -70,13 +91,13 @@ impl<T: Item, O: ItemFormat<T>> Tasklet for MergeTasklet<T, O> {
         if self.ended {
             // A record may end before its producers do.
             self.merge.end();
-            let laid = self.output.lay(&self.shared.marks);
+            let laid = self.lay();
             return self.end(moved, laid);
         }
         if moved == 0 {
             self.output.producer.sweep();
         }
-        Progress { worked: laid, ..Progress::moved(moved) }
+        Progress { worked: laid.any, ..Progress::moved(moved) }
     }
 
     fn failed_at(&self) -> Option<u64> {

@@ -2,6 +2,7 @@
 
 use super::Handle;
 use crate::Snapshot;
+use crate::fan_in::WantedCut;
 use crate::keeps::RingRunner;
 use crate::pool::Pool;
 use crate::signal::Condition;
@@ -55,28 +56,49 @@ impl std::fmt::Debug for Snapshotter {
     }
 }
 
-/// A mark that [`Handle::lay_cut`] has laid.
+/// A mark that [`Handle::lay_cut`] has laid, or that is laid behind a [batch](crate::BatchSender::send).
 pub struct LaidCut {
     pool: Arc<Pool>,
-    id: u64,
+    id: CutId,
+}
+
+/// The id of a mark, now or once it is laid.
+#[derive(Clone, Debug)]
+enum CutId {
+    Laid(u64),
+    Wanted(WantedCut),
+}
+
+impl CutId {
+    fn get(&self) -> Option<u64> {
+        match self {
+            CutId::Laid(id) => Some(*id),
+            CutId::Wanted(cut) => cut.get().copied(),
+        }
+    }
 }
 
 impl LaidCut {
     pub(crate) fn new(pool: Arc<Pool>, id: u64) -> Self {
-        LaidCut { pool, id }
+        LaidCut { pool, id: CutId::Laid(id) }
+    }
+
+    /// A mark that the merge of several producers lays.
+    pub(crate) fn wanted(pool: Arc<Pool>, cut: WantedCut) -> Self {
+        LaidCut { pool, id: CutId::Wanted(cut) }
     }
 
     /// Lays a mark, as [`Handle::lay_cut`] does.
     pub(crate) fn lay(pool: Arc<Pool>) -> Option<Self> {
         let id = pool.shared.lay_cut(|| pool.finished())?;
-        Some(LaidCut { pool, id })
+        Some(LaidCut::new(pool, id))
     }
 
     /// Whether every stage has reached the mark, so that [`passed`](LaidCut::passed) returns at once.
     #[must_use]
     pub fn has_passed(&self) -> bool {
         let marks = &self.pool.shared.marks;
-        marks.may_have_passed(self.id) && marks.passed_this_cut(self.id).is_some()
+        self.id.get().is_some_and(|id| marks.may_have_passed(id) && marks.passed_this_cut(id).is_some())
     }
 
     /// Waits until every stage has reached the mark: the sink then has every value of the numbers before. Returns what
@@ -89,10 +111,10 @@ impl LaidCut {
     #[must_use]
     pub fn passed(self) -> Option<(SequenceNumber, SequenceNumber)> {
         self.pool.assert_outside();
-        let (pool, id) = (self.pool.clone(), self.id);
+        let (pool, id) = (self.pool.clone(), self.id.clone());
         // The stages publish many times between two marks, and each time the thread would look in vain.
-        let condition: Condition = Arc::new(move || pool.shared.marks.may_have_passed(id));
-        let cut = self.pool.shared.passed_cut(self.id, || self.pool.finished(), &condition)?;
+        let condition: Condition = Arc::new(move || id.get().is_some_and(|id| pool.shared.marks.may_have_passed(id)));
+        let cut = self.pool.shared.passed_cut(|| self.id.get(), || self.pool.finished(), &condition)?;
         Some((cut.at, cut.output))
     }
 }
@@ -132,6 +154,9 @@ impl<O, R: RingRunner> Handle<O, R> {
     /// Lays a mark at the next number that the source publishes, and waits until every stage has reached it: the sink
     /// then has every value of the numbers before. Returns that number and its image on the output's clock. No state is
     /// cloned, and the stream does not pause. `None` if the run ends before.
+    ///
+    /// What a producer of a [`fan_in`](crate::fan_in) has sent has no number before the merge takes it, and may come
+    /// behind the mark; for a mark behind a batch use [`batches`](Handle::batches).
     ///
     /// ```
     /// use millstream::prelude::*;

@@ -74,10 +74,15 @@ impl Shared {
         self.wait_for(laid).flatten()
     }
 
-    /// Waits until all have passed this mark; none if the run ends before, or if its numbers are not kept. The run's
-    /// progress wakes the thread only where `condition` is met.
-    pub(crate) fn passed_cut(&self, id: u64, ended: impl Fn() -> bool, condition: &Condition) -> Option<Cut> {
-        let passed = || self.marks.passed_this_cut(id).or_else(|| ended().then_some(None));
+    /// Waits until all have passed the mark of this id, which is none until the mark is laid; none if the run ends
+    /// before, or if its numbers are not kept. The run's progress wakes the thread only where `condition` is met.
+    pub(crate) fn passed_cut(
+        &self,
+        id: impl Fn() -> Option<u64>,
+        ended: impl Fn() -> bool,
+        condition: &Condition,
+    ) -> Option<Cut> {
+        let passed = || id().and_then(|id| self.marks.passed_this_cut(id)).or_else(|| ended().then_some(None));
         self.wait_for_if(passed, Some(condition)).flatten()
     }
 

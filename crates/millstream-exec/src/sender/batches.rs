@@ -5,6 +5,7 @@
 //! also waits for a core. So the thread that sends runs the stages itself, where that is faster.
 
 use super::{Route, Sender};
+use crate::fan_in::WantedCut;
 use crate::feed::Output;
 use crate::handle::{Handle, LaidCut};
 use crate::here_or_apart::HereOrApart;
@@ -37,6 +38,8 @@ pub struct BatchSender<T: Item> {
     stages: StagesHere,
     ways: HereOrApart,
     window: Window,
+    /// The mark of the last batch, if a merge lays it.
+    last_wanted: Option<WantedCut>,
 }
 
 /// Some batches, and how long the sender's methods took for them.
@@ -65,13 +68,18 @@ impl<T: Item> BatchSender<T> {
         let now = Instant::now();
         let mut ways = HereOrApart::new(on, Duration::MAX, now);
         ways.stay_here();
-        BatchSender { stages: StagesHere::for_batches(&pool), sender, pool, ways, window: Window::begin(now) }
+        let (stages, window) = (StagesHere::for_batches(&pool), Window::begin(now));
+        BatchSender { stages, sender, pool, ways, window, last_wanted: None }
     }
 
     /// Sends a batch in order, and lays a mark at its end. Returns the mark; `None` if the run takes no more values, or
     /// has ended: then the values that it did not take are dropped. The batch may be empty.
     ///
     /// At most eight batches are under way: the ninth waits until the first has passed.
+    ///
+    /// For a producer of a [`fan_in`](crate::fan_in), the merge lays the mark: behind the batch and before this
+    /// producer's next one, but values of other producers may come in between. The next batch waits until the mark is
+    /// laid, so it waits if the merge waits for another producer.
     ///
     /// # Panics
     ///
@@ -129,9 +137,21 @@ impl<T: Item> BatchSender<T> {
         }
     }
 
-    fn send_apart(&self, values: Vec<T>) -> Option<LaidCut> {
+    fn send_apart(&mut self, values: Vec<T>) -> Option<LaidCut> {
+        if let Some(last) = self.last_wanted.take() {
+            // Otherwise the merge could take values of this batch with the last ones of that.
+            let laid = || last.get().map(|_| true).or_else(|| self.pool.finished().then_some(false));
+            self.pool.shared.wait_for(laid).filter(|laid| *laid)?;
+        }
         self.sender.send_vec(values).ok()?;
-        LaidCut::lay(self.pool.clone())
+        match &self.sender.route {
+            Route::Source(_) => LaidCut::lay(self.pool.clone()),
+            Route::FanIn(producer) => {
+                let cut = producer.want_cut();
+                self.last_wanted = Some(cut.clone());
+                Some(LaidCut::wanted(self.pool.clone(), cut))
+            }
+        }
     }
 
     /// Sends as much as the stages take on this thread, and the rest as [`send_apart`](Self::send_apart) does.
@@ -214,7 +234,8 @@ impl<O, R: RingRunner> Handle<O, R> {
     ///
     /// [`StagesOn`] decides on which thread the stages run: on the one that sends, on the workers, or where they are
     /// faster. They run on the workers if a stage has a thread of its own, if batches take more than 20 milliseconds,
-    /// and if the sender is one of a [`fan_in`](crate::fan_in). The output is the same.
+    /// and if the sender is one of a [`fan_in`](crate::fan_in). The output is the same. With several producers, values
+    /// of the others may come before the mark of a batch.
     ///
     /// ```
     /// use millstream::prelude::*;

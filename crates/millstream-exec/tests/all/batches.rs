@@ -2,7 +2,7 @@
 
 use millstream_core::{Arrow, AsyncExt, ClockExt, SequenceNumber, StreamsExt, pipeline};
 use millstream_exec::source::channel;
-use millstream_exec::{BatchSender, Handle, JobRefExt, Rings, RunError, Runner, StagesOn, sink};
+use millstream_exec::{BatchSender, Handle, JobRefExt, Rings, RunError, Runner, StagesOn, fan_in, sink};
 use millstream_testkit::within;
 use std::collections::HashSet;
 use std::future::poll_fn;
@@ -223,6 +223,85 @@ fn a_closure_of_the_run_cannot_wait_for_a_mark() {
         drop(batches);
         let failed = run.wait().unwrap_err().to_string();
         assert!(failed.contains("waits for the run, which waits for the closure"), "{failed}");
+    })
+    .unwrap();
+}
+
+#[test]
+fn a_producer_of_many_has_its_batch_before_the_mark() {
+    within(LONG, || {
+        for (shared, size) in [(false, 3), (true, 3), (false, 100), (true, 100), (false, 0)] {
+            let joined = if shared { fan_in(1).shared() } else { fan_in(1) };
+            let (mut senders, poller) = joined.ring(16).open(&here()).unwrap();
+            let (put, seen) = mpsc::channel();
+            let each = move |_: SequenceNumber, x: &u64| put.send(*x).unwrap();
+            let run = here().ring(16).start(pipeline::<u64>().from(poller).to_each(each)).unwrap();
+            let mut batches = run.batches(senders.pop().unwrap());
+            for n in 1..20 {
+                let mark = batches.send(vec![n; size]).unwrap();
+                let at = SequenceNumber(n * size as u64);
+                assert_eq!(batches.passed(mark), Some((at, at)));
+                assert_eq!(seen.try_iter().collect::<Vec<_>>(), vec![n; size]);
+            }
+            drop(batches);
+            run.wait().unwrap();
+        }
+    })
+    .unwrap();
+}
+
+#[test]
+fn the_marks_of_a_producers_batches_stand_between_them() {
+    within(LONG, || {
+        for joined in [fan_in(1), fan_in(1).shared(), fan_in(1).round_robin()] {
+            let (mut senders, poller) = joined.ring(64).open(&here()).unwrap();
+            let run = here().start(pipeline::<u64>().from(poller).to(sink::collect())).unwrap();
+            let mut batches = run.batches(senders.pop().unwrap());
+            let marks: Vec<_> = (0..10).map(|n| (3 * n + 3, batches.send(vec![n; 3]).unwrap())).collect();
+            // The last one comes before END, too.
+            drop(batches);
+            for (at, mark) in marks {
+                assert_eq!(mark.passed(), Some((SequenceNumber(at), SequenceNumber(at))));
+            }
+            assert_eq!(run.wait().unwrap().0.len(), 30);
+        }
+    })
+    .unwrap();
+}
+
+#[test]
+fn a_batch_may_wait_for_other_producers() {
+    within(LONG, || {
+        let (mut senders, poller) = fan_in(2).round_robin().ring(16).open(&here()).unwrap();
+        let (put, seen) = mpsc::channel();
+        let each = move |_: SequenceNumber, x: &u64| put.send(*x).unwrap();
+        let run = here().start(pipeline::<u64>().from(poller).to_each(each)).unwrap();
+        let (other, mut batches) = (senders.pop().unwrap(), run.batches(senders.pop().unwrap()));
+        for n in 0..10 {
+            let mark = batches.send(vec![n, n + 100]).unwrap();
+            // Without the other one's values the merge does not go on.
+            assert!(!mark.has_passed());
+            other.send_all([1000, 1000]).unwrap();
+            let (at, _) = batches.passed(mark).unwrap();
+            let before: Vec<u64> = seen.try_iter().filter(|x| *x < 1000).collect();
+            assert_eq!((before, at.0 >= 4 * n + 3), (vec![n, n + 100], true));
+        }
+        drop((other, batches));
+        run.wait().unwrap();
+    })
+    .unwrap();
+}
+
+#[test]
+fn a_producer_whose_run_ends_waits_for_no_mark() {
+    within(LONG, || {
+        let (mut senders, poller) = fan_in(2).round_robin().ring(16).open(&here()).unwrap();
+        let run = here().start(pipeline::<u64>().from(poller).to(sink::collect())).unwrap();
+        let mut batches = run.batches(senders.pop().unwrap());
+        let mark = batches.send(vec![1, 2]).unwrap();
+        drop(run);
+        assert_eq!(batches.passed(mark), None);
+        assert!(batches.send(vec![1]).is_none());
     })
     .unwrap();
 }
