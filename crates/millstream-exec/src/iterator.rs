@@ -185,8 +185,8 @@ impl<A: RingShape + ToOwnedItem> Through<A> {
     /// After a failure, the results of the numbers before it come first, then the error. No stage processes the failing
     /// number or a later one. Stages after the failing one finish their input, on one of the run's threads. Values that
     /// only the end of the stream brings, such as the result of a fold, do not come. If the function failed inside a
-    /// `shard`, the values of its run of numbers may be missing, at most a batch; so may the texts of the batch in which
-    /// a stage that writes text failed. A stage that waits before a retry gives up.
+    /// `shard`, the values of its run of numbers may be missing, at most a batch; so may those of the batch in which a
+    /// stage that yields text failed. A stage that waits before a retry gives up.
     ///
     /// ```
     /// use millstream::prelude::*;

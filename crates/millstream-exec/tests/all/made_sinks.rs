@@ -13,8 +13,10 @@ enum Call {
     Finish,
 }
 
+type Calls = Arc<Mutex<Vec<Call>>>;
+
 /// A sink that notes its calls.
-struct Notes(Arc<Mutex<Vec<Call>>>);
+struct Notes(Calls);
 
 impl Notes {
     fn note(&self, call: Call) {
@@ -47,30 +49,29 @@ impl<A: Shape> Sink<A> for Notes {
     }
 }
 
-/// The sink's calls, and a sink that is made when it is needed.
-fn noted() -> (Arc<Mutex<Vec<Call>>>, sink::EachRun<impl Fn() -> Result<Notes, Infallible> + Send + 'static, Notes>) {
-    let calls = Arc::default();
-    let noted = Arc::clone(&calls);
-    (calls, sink::again(move || Ok(Notes(noted.clone()))))
+/// A sink that is made when it is needed, and notes its calls.
+fn noting(calls: &Calls) -> sink::EachRun<impl Fn() -> Result<Notes, Infallible> + Send + 'static, Notes> {
+    let calls = calls.clone();
+    sink::again(move || Ok(Notes(calls.clone())))
 }
 
 #[test]
 fn the_end_comes_before_its_value_also_to_a_sink_without_other_values() {
     let sum = pipeline::<u64>().fold(0, |sum, x| *sum += x, |sum| sum);
-    let (calls, notes) = noted();
-    sum.from(source::ready(0..3)).to(notes).run().unwrap();
+    let calls = Calls::default();
+    sum.from(source::ready(0..3)).to(noting(&calls)).run().unwrap();
     assert_eq!(*calls.lock().unwrap(), [Call::End(3), Call::Put(3), Call::Finish]);
     // And where nothing comes at all.
-    let (calls, notes) = noted();
-    pipeline::<u64>().from(source::ready(0..0)).to(notes).run().unwrap();
+    let calls = Calls::default();
+    pipeline::<u64>().from(source::ready(0..0)).to(noting(&calls)).run().unwrap();
     assert_eq!(*calls.lock().unwrap(), [Call::End(0), Call::Finish]);
 }
 
 #[test]
 fn a_snapshot_before_the_first_value_is_marked() {
-    let (calls, notes) = noted();
+    let calls = Calls::default();
     let (sender, receiver) = source::channel(16);
-    let run = Rings::new().start(pipeline::<u64>().from(receiver).to(notes)).unwrap();
+    let run = Rings::new().start(pipeline::<u64>().from(receiver).to(noting(&calls))).unwrap();
     assert_eq!(run.snapshot().map(|snapshot| snapshot.at()), Some(SequenceNumber(0)));
     sender.send(1).unwrap();
     assert_eq!(run.snapshot().map(|snapshot| snapshot.at()), Some(SequenceNumber(1)));
