@@ -236,8 +236,11 @@ impl<E: Evolve> Population<E> {
     ///
     /// # Errors
     ///
-    /// If the last round did not keep all states: see [`keep_all`](Population::keep_all).
+    /// If the last round did not keep all states: see [`keep_all`](Population::keep_all). If it failed.
     pub fn checkpoint(&self, note: Vec<u8>) -> Result<Checkpoint, EvolveError> {
+        if self.broken {
+            return Err(EvolveError::Broken);
+        }
         let kept = self.hub.master.kept();
         let kept = kept.ok_or_else(|| EvolveError::Checkpoint("the last round's states were not kept".to_owned()))?;
         let states = kept.into_iter().map(|(token, state)| (token, state.to_vec())).collect();

@@ -195,6 +195,8 @@ fn a_panic_ends_the_round_and_names_the_state() {
     let Err(EvolveError::Panicked { token, message }) = &ended else { panic!("{ended:?}") };
     assert!(*token == tokens[2] && message.contains("no"), "{ended:?}");
     assert!(matches!(population.reset_states(vec![1]), Err(EvolveError::Broken)));
+    // It has no states that a checkpoint could have.
+    assert!(matches!(population.checkpoint(Vec::new()), Err(EvolveError::Broken)));
 }
 
 #[test]
