@@ -305,6 +305,7 @@ impl Pool {
         self.working.fetch_add(1, Ordering::SeqCst);
         self.alive.fetch_add(1, Ordering::SeqCst);
         let thread = std::thread::Builder::new().name(name).spawn(move || {
+            pool.starts_here();
             pool.guarded(work);
             pool.leave();
         });
@@ -350,12 +351,7 @@ impl Pool {
 
     /// Whether the calling thread is one of the run's. User code that waits for the run there would wait for itself.
     pub(crate) fn worker_calls(&self) -> bool {
-        if self.is_visited() {
-            return true;
-        }
-        let threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
-        let source = self.source_thread.is_this();
-        source || threads.iter().any(|thread| thread.thread().id() == current().id())
+        self.is_here() || self.source_thread.is_this()
     }
 
     /// Waits until every worker thread has exited, except the calling one, which user code may be on, and the source's.

@@ -11,6 +11,8 @@ thread_local! {
     /// The addresses of the pools whose stages this thread runs; 0 for none. It has no destructor, so that a thread
     /// can make a call while it exits.
     static VISITED: Cell<[usize; DEEPEST]> = const { Cell::new([0; DEEPEST]) };
+    /// The address of the pool that has started this thread; 0 for none.
+    static STARTED_BY: Cell<usize> = const { Cell::new(0) };
 }
 
 /// While it lives, the thread that made it counts as one of the run's.
@@ -47,9 +49,14 @@ impl Drop for Visit<'_> {
 }
 
 impl Pool {
-    /// Whether the calling thread is in a [`Visit`].
-    pub(super) fn is_visited(&self) -> bool {
-        VISITED.get().contains(&address(self))
+    /// Notes that the calling thread is one of this pool's.
+    pub(super) fn starts_here(&self) {
+        STARTED_BY.set(address(self));
+    }
+
+    /// Whether the calling thread is one of this pool's, or in a [`Visit`].
+    pub(super) fn is_here(&self) -> bool {
+        STARTED_BY.get() == address(self) || VISITED.get().contains(&address(self))
     }
 }
 

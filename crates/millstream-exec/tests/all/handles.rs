@@ -2,10 +2,13 @@
 
 use millstream_core::{Arrow, AsyncExt, ClockExt, ModelExt, SequenceNumber, pipeline};
 use millstream_exec::{
-    Inline, JobExt, JobRefExt, Rings, RunError, RunOutcome, Runner, TrySendError, Wait, fan_in, source,
+    Inline, JobExt, JobRefExt, Rings, RunError, RunOutcome, Runner, Snapshotter, TrySendError, Wait, fan_in, source,
 };
-use std::sync::Mutex;
+use millstream_testkit::within;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::channel;
+use std::sync::{Arc, Mutex, OnceLock};
+use std::thread::{sleep, yield_now};
 use std::time::Duration;
 
 const LONG: Duration = Duration::from_secs(60);
@@ -289,6 +292,30 @@ fn a_stage_that_holds_up_the_end_of_a_run_is_named() {
         Err(failure) => assert!(matches!(failure, RunError::DrainTimeout { .. }), "{failure}"),
     }
     assert_eq!(stopper.unfinished(), []);
+}
+
+/// Also while another thread waits for the run: the run's threads are then being joined.
+#[test]
+fn a_closure_of_a_run_that_waits_for_it_panics() {
+    let ended = within(LONG, || {
+        let waits: Arc<OnceLock<Snapshotter>> = Arc::default();
+        let (is_there, is_waited_for) = (waits.clone(), Arc::new(AtomicBool::new(false)));
+        let begins = is_waited_for.clone();
+        let p = pipeline::<u64>().map(move |x| {
+            while !begins.load(Ordering::Acquire) {
+                yield_now();
+            }
+            // The other thread begins to join.
+            sleep(Duration::from_millis(50));
+            is_there.get().map_or(*x, |waits| waits.cut().map_or(*x, |at| at.0.0))
+        });
+        let run = Rings::new().workers(1).start(p.from(source::ready(0..10)).to_each(|_, _| ())).unwrap();
+        assert!(waits.set(run.snapshotter()).is_ok());
+        is_waited_for.store(true, Ordering::Release);
+        run.wait().unwrap_err().to_string()
+    });
+    let said = ended.unwrap();
+    assert!(said.contains("a closure of a run waits for the run, which waits for the closure"), "{said}");
 }
 
 #[test]
