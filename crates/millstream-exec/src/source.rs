@@ -59,10 +59,11 @@ use crate::external_source::StopSource;
 use crate::moves::SeenMoves;
 use crate::shared::Shared;
 use crate::source_ring::SourceRing;
+use crate::stage::Shows;
 use crate::task_probe::TaskProbe;
 use crate::tasklet::{Progress, Tasklet};
 use millstream_core::text::Block;
-use millstream_core::{Item, SequenceNumber};
+use millstream_core::Item;
 use millstream_ring::Producer;
 use std::any::TypeId;
 use std::fmt;
@@ -270,6 +271,8 @@ pub(crate) struct SourceTasklet<T: Item, I> {
     batch: usize,
     /// No further value comes; END may have to wait.
     exhausted: bool,
+    /// Whether the iterator is asked for the value after those published.
+    asks: bool,
     shared: Arc<Shared>,
     rest: Rest,
 }
@@ -285,14 +288,14 @@ enum Rest {
 impl<T: Item, I> SourceTasklet<T, I> {
     /// The tasklet of an iterator that never waits.
     pub(crate) fn ready(values: I, output: SourceRing<T>, batch: usize, shared: Arc<Shared>) -> Self {
-        SourceTasklet { values, output, batch, exhausted: false, shared, rest: Rest::Never }
+        SourceTasklet { values, output, batch, exhausted: false, asks: false, shared, rest: Rest::Never }
     }
 
     /// The tasklet of an iterator that may wait, and with it all tasklets: it takes one value at a time and keeps none
     /// alive while it waits.
     pub(crate) fn waiting(values: I, output: SourceRing<T>, shared: Arc<Shared>) -> Self {
         shared.moves.want();
-        SourceTasklet { values, output, batch: 1, exhausted: false, shared, rest: Rest::Over }
+        SourceTasklet { values, output, batch: 1, exhausted: false, asks: false, shared, rest: Rest::Over }
     }
 }
 
@@ -347,10 +350,13 @@ impl<T: Item, I: Iterator<Item = T> + Send> Tasklet for SourceTasklet<T, I> {
         let (moved, exhausted) = match self.output.try_claim(&self.shared.marks, self.batch) {
             Err(_) => return Progress::DONE,
             Ok(None) => return Progress { worked: laid, ..Progress::NONE },
-            Ok(Some(mut claim)) => {
-                let moved = claim.extend(&mut self.values);
-                let exhausted = moved < claim.len();
-                claim.publish();
+            Ok(Some(claim)) => {
+                let mut shows = Shows::new(claim);
+                self.asks = true;
+                let moved = shows.claim().extend(&mut self.values);
+                self.asks = false;
+                let exhausted = moved < shows.claim().len();
+                shows.publish();
                 (moved, exhausted)
             }
         };
@@ -364,7 +370,7 @@ impl<T: Item, I: Iterator<Item = T> + Send> Tasklet for SourceTasklet<T, I> {
     }
 
     fn failed_at(&self) -> Option<u64> {
-        self.output.producer.abandoned_at().map(|SequenceNumber(number)| number)
+        self.asks.then(|| self.output.producer.next().0)
     }
 
     fn backlog(&self) -> u64 {

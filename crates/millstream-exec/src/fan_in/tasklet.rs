@@ -2,10 +2,11 @@ use super::rule::Choice;
 use super::{ItemFormat, Merge};
 use crate::shared::Shared;
 use crate::source_ring::SourceRing;
+use crate::stage::Shows;
 use crate::task_probe::TaskProbe;
 use crate::tasklet::{Progress, Tasklet};
 use millstream_core::failure::fail;
-use millstream_core::{Item, SequenceNumber};
+use millstream_core::Item;
 use std::marker::PhantomData;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -16,13 +17,15 @@ pub(crate) struct MergeTasklet<T: Item, O: ItemFormat<T>> {
     output: SourceRing<O::Item>,
     batch: usize,
     ended: bool,
+    /// Whether the value after those published is being chosen.
+    chooses: bool,
     shared: Arc<Shared>,
     format: PhantomData<O>,
 }
 
 impl<T: Item, O: ItemFormat<T>> MergeTasklet<T, O> {
     pub(crate) fn new(merge: Merge<T>, output: SourceRing<O::Item>, batch: usize, shared: Arc<Shared>) -> Self {
-        MergeTasklet { merge, output, batch, ended: false, shared, format: PhantomData }
+        MergeTasklet { merge, output, batch, ended: false, chooses: false, shared, format: PhantomData }
     }
 }
 
@@ -64,20 +67,21 @@ impl<T: Item, O: ItemFormat<T>> Tasklet for MergeTasklet<T, O> {
         if self.ended {
             return self.end(0, laid);
         }
-        let mut claim = match self.output.try_claim(&self.shared.marks, self.batch) {
+        let claim = match self.output.try_claim(&self.shared.marks, self.batch) {
             Err(_) => return Progress::DONE,
             Ok(None) => return Progress { worked: laid.any, ..Progress::NONE },
             Ok(Some(claim)) => claim,
         };
-        let (room, mut moved) = (claim.len(), 0);
+        let (room, mut moved, mut shows) = (claim.len(), 0, Shows::new(claim));
         self.merge.begin();
+        self.chooses = true;
         while moved < room {
             match self.merge.choose(room - moved) {
                 Ok(Choice::Take { lane, most }) => {
                     let run = self.merge.take(lane, most);
                     let (producer, first) = (run.producer, run.first);
                     let mut items = (first..).zip(run.values).map(|(number, value)| O::item(producer, number, value));
-                    moved += claim.extend(&mut items);
+                    moved += shows.claim().extend(&mut items);
                 }
                 Ok(Choice::Nothing) => break,
                 Ok(Choice::Ended) => {
@@ -87,7 +91,8 @@ impl<T: Item, O: ItemFormat<T>> Tasklet for MergeTasklet<T, O> {
                 Err(cause) => fail(cause),
             }
         }
-        claim.publish();
+        self.chooses = false;
+        shows.publish();
         if self.ended {
             // A record may end before its producers do.
             self.merge.end();
@@ -101,7 +106,7 @@ impl<T: Item, O: ItemFormat<T>> Tasklet for MergeTasklet<T, O> {
     }
 
     fn failed_at(&self) -> Option<u64> {
-        self.output.producer.abandoned_at().map(|SequenceNumber(number)| number)
+        self.chooses.then(|| self.output.producer.next().0)
     }
 
     fn backlog(&self) -> u64 {

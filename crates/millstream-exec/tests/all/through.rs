@@ -1,7 +1,7 @@
 //! Reading a run's output value by value: as an iterator or as a stream.
 
 use millstream_core::{Arrow, AsyncExt, ClockExt, Deploy, StreamsExt, ToOwnedItem, Val, pipeline};
-use millstream_exec::{RingBackend, RingShape, Rings, Through, ThroughExt};
+use millstream_exec::{JobExt, RingBackend, RingShape, Rings, Through, ThroughExt, source};
 use millstream_testkit::within;
 use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -150,6 +150,15 @@ fn a_failing_sources_values_come_before_its_failure() {
             let (all, error) = taken(values().through_on(rings(), p()));
             assert_eq!(all, (0..7).collect::<Vec<_>>());
             assert_eq!(error.unwrap(), r#"stage "source", number 7: panicked: broken"#);
+            // Also from a source that a worker runs.
+            for workers in [1, 2] {
+                for batch in [1, 3, 64] {
+                    let rings = Rings::new().ring(slots).workers(workers).batch(batch);
+                    let (all, error) = taken(rings.iter(p().from(source::ready(values()))).unwrap());
+                    assert_eq!(all, (0..7).collect::<Vec<_>>(), "{slots} {workers} {batch}");
+                    assert_eq!(error.unwrap(), r#"stage "source", number 7: panicked: broken"#);
+                }
+            }
         }
     })
     .unwrap();

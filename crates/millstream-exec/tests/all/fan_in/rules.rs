@@ -182,6 +182,20 @@ fn the_earliest_comes_first() {
     }
 }
 
+/// Values before one whose timestamp is too early come out before the failure.
+#[test]
+fn a_timestamp_that_goes_back_fails_at_its_number() {
+    for batch in [1, 3, 64] {
+        let (mut senders, merged) = fan_in(1).by_timestamp(|t: &u64| *t).open(&Rings::new()).unwrap();
+        let sender = senders.pop().unwrap();
+        sender.send_all([1, 2, 3, 4, 5, 3, 6]).unwrap();
+        drop(sender);
+        let mut values = Rings::new().batch(batch).iter(pipeline::<u64>().from(merged)).unwrap();
+        let came: Vec<u64> = std::iter::from_fn(|| values.try_next().ok().flatten()).collect();
+        assert_eq!(came, [1, 2, 3, 4, 5], "{batch}");
+    }
+}
+
 #[test]
 fn a_watermark_lets_others_pass() {
     let (senders, mut poller) = fan_in(3).by_timestamp(|t| *t).open(&Rings::new()).unwrap();
