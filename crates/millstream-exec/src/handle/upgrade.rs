@@ -121,7 +121,11 @@ impl<R: RingRunner> Upgrader<R> {
             let answer = answer.lock().unwrap_or_else(PoisonError::into_inner).take();
             answer.or_else(|| ended.then_some(Err(UpgradeError::Ended)))
         };
-        pool.shared.wait_for(answered).unwrap_or(Err(UpgradeError::Ended))
+        let answer = pool.shared.wait_for(answered).unwrap_or(Err(UpgradeError::Ended));
+        if matches!(answer, Err(UpgradeError::Ended)) {
+            pool.shared.marks.take_back_change();
+        }
+        answer
     }
 }
 

@@ -42,9 +42,12 @@ impl Marks {
     ///
     /// # Errors
     ///
-    /// If another one is under way.
+    /// If another one is under way, or the run is over.
     pub(crate) fn ask_change(&self, change: Box<dyn Change>) -> Result<(), UpgradeError> {
         let mut book = self.book();
+        if book.closed {
+            return Err(UpgradeError::Ended);
+        }
         let passing = book.passing.iter().any(|passing| passing.change.is_some());
         if passing || book.changing || book.wanted.is_some() || (book.shadows > 0 && !change.of_shadow()) {
             return Err(UpgradeError::UnderWay);
@@ -52,6 +55,15 @@ impl Marks {
         book.wanted = Some(change);
         self.settle(&book);
         Ok(())
+    }
+
+    /// Takes back the change that is asked for and will not come.
+    pub(crate) fn take_back_change(&self) {
+        let mut book = self.book();
+        let wanted = book.wanted.take();
+        self.settle(&book);
+        drop(book);
+        drop(wanted);
     }
 
     /// Sets how many tasklets of a version beside the run's pass each mark from now on.

@@ -279,7 +279,21 @@ fn an_upgrade_of_a_run_that_is_over_or_stopped_is_none() {
     while !run.is_finished() {
         std::thread::yield_now();
     }
-    assert_eq!(run.upgrade(sums!(1)), Err(UpgradeError::Ended));
+    let upgrader = run.upgrader();
+    for _ in 0..2 {
+        assert_eq!(upgrader.upgrade(sums!(1)), Err(UpgradeError::Ended));
+    }
+    // It keeps nothing of what was asked for.
+    let kept: Arc<()> = Arc::default();
+    let asks = |when: &str| {
+        let add = kept.clone();
+        let next = pipeline::<u64>().map(move |x| x + Arc::strong_count(&add) as u64).scan(0_u64, |sum, x| *sum + x);
+        assert_eq!(upgrader.upgrade(next.named("sum")), Err(UpgradeError::Ended));
+        assert_eq!(Arc::strong_count(&kept), 1, "{when}");
+    };
+    asks("ended");
+    run.wait().unwrap();
+    asks("waited for");
     // A stage that does not come to the mark.
     let gate: Arc<Mutex<()>> = Arc::default();
     let (shut, behind) = (gate.lock().unwrap(), gate.clone());
