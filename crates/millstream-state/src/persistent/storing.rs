@@ -258,7 +258,8 @@ impl Store {
             return Ok(());
         }
         let kept = self.dir.snapshots().map_err(|error| error.to_string())?;
-        if let Some(oldest) = kept.first().and_then(SnapshotEntry::manifest) {
+        // No run can begin at a file that is damaged, or that is no snapshot.
+        if let Some(oldest) = kept.iter().find_map(SnapshotEntry::manifest) {
             (self.forget)(&oldest.source["position"]);
             self.forget_effects(oldest.id)?;
         }

@@ -43,5 +43,6 @@ mod stores;
 mod sums;
 mod timed;
 mod traffic;
+mod trimmed;
 mod unsynced;
 mod upgraded;
