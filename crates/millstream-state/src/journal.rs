@@ -12,6 +12,7 @@
 //! process. A process never writes to a segment that it has not made. When the last segment has [enough
 //! bytes](JournalOptions::segment_bytes), it syncs that segment and makes a new one. `lock` is locked by the writer.
 
+mod bounds;
 mod error;
 #[cfg(any(test, feature = "fuzzed"))]
 pub(crate) mod fuzzed;
@@ -26,11 +27,12 @@ mod segment;
 
 pub(crate) use released::once_released;
 
-use crate::disk::{self, Disk, DiskFile, DiskLock, LockError, OpenMode};
+use crate::disk::{self, Disk, DiskFile, DiskLock, OpenMode};
+use bounds::LENGTH;
 use record::{HEADER, Header, PACKED, PLAIN, Place};
 use recovery::Segments;
 use segment::Segment;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -40,9 +42,6 @@ pub use reader::{DurableMark, JournalReader};
 pub(crate) use records::ReadTo;
 pub use records::Records;
 pub use recovery::{Recovered, TornTail};
-
-/// A value may have this number of bytes.
-const LONGEST: usize = 1 << 30;
 
 /// The writer of a journal.
 ///
@@ -91,6 +90,8 @@ pub struct Journal {
     said: u64,
     mark: DurableMark,
     last_sync: Instant,
+    /// Whether the last value has found no room. Then the last segment ends, so that it can be trimmed.
+    full: bool,
     failed: Option<String>,
 }
 
@@ -100,9 +101,9 @@ impl Journal {
     ///
     /// # Errors
     ///
-    /// If the journal is damaged, has a later format, ends before [`at_least`](JournalOptions::at_least), was written
-    /// by a process of a higher epoch, or is in use; or the system refuses. Only in the last case may it have changed
-    /// the journal.
+    /// If no value would fit into a journal of this size, it is damaged, has a later format, ends before
+    /// [`at_least`](JournalOptions::at_least), was written by a process of a higher epoch, or is in use; or the system
+    /// refuses. Only in the last case may it have changed the journal.
     pub fn open(
         disk: Arc<dyn Disk>,
         dir: impl Into<PathBuf>,
@@ -122,8 +123,9 @@ impl Journal {
         read: Option<ReadTo>,
     ) -> Result<(Journal, Recovered), JournalError> {
         let dir = dir.into();
+        options.check(&dir)?;
         disk::make_dirs(&*disk, &dir).map_err(JournalError::io("make", &dir))?;
-        let lock = lock(&*disk, &dir)?;
+        let lock = released::lock(&*disk, &dir)?;
         if Segment::list(&*disk, &dir)?.is_empty() {
             disk::sync_above(&*disk, &dir).map_err(JournalError::io("sync the directories above", &dir))?;
         }
@@ -149,6 +151,7 @@ impl Journal {
             said,
             mark,
             last_sync,
+            full: false,
             failed: None,
         };
         Ok((journal, recovered))
@@ -160,22 +163,25 @@ impl Journal {
     /// # Errors
     ///
     /// If the number is another ([`Gap`](JournalError::Gap)), the journal or the group is full, the value has more
-    /// than 1 GiB, or an earlier commit has [poisoned](JournalError::Poisoned) the journal. The group is as it was.
+    /// than 1 GiB or than the journal may have, or an earlier commit has [poisoned](JournalError::Poisoned) the
+    /// journal. The group is as it was.
     pub fn append(&mut self, number: u64, value: &[u8]) -> Result<(), JournalError> {
         self.check()?;
         let begins = self.segments.is_empty() && self.count == 0;
         let Some(next) = number.checked_add(1).filter(|_| begins || number == self.next) else {
             return Err(JournalError::Gap { number, next: self.next });
         };
-        if value.len() > LONGEST {
-            return Err(JournalError::TooLong { bytes: value.len(), max: LONGEST });
+        let longest = self.options.longest();
+        if value.len() > longest {
+            return Err(JournalError::TooLong { bytes: value.len(), max: longest });
         }
-        let bytes = self.group.len() + 4 + value.len();
+        let bytes = self.group.len() + LENGTH + value.len();
         let (total, max) = (self.total + bytes as u64, self.options.max_bytes);
         if total > max {
-            return Err(JournalError::Full { bytes: total, max });
+            self.full = true;
+            return Err(JournalError::Full { path: self.dir.clone(), bytes: total, max });
         }
-        let max = self.options.group_bytes.min(LONGEST);
+        let max = self.options.group();
         if self.count > 0 && bytes > max {
             return Err(JournalError::GroupFull { bytes, max });
         }
@@ -183,7 +189,7 @@ impl Journal {
             (self.written, self.synced, self.said) = (number, number, number);
         }
         record::push(&mut self.group, value);
-        (self.count, self.next) = (self.count + 1, next);
+        (self.count, self.next, self.full) = (self.count + 1, next, false);
         Ok(())
     }
 
@@ -292,14 +298,19 @@ impl Journal {
         Records::new(Arc::clone(&self.disk), segments, number..self.written, self.options.skip_corrupt)
     }
 
-    /// Removes the segments whose values are all below a number, but never the last segment. Something else must make
-    /// them unnecessary, durably: a snapshot at the number or after it.
+    /// Removes the segments whose values are all below a number; the last one only if the journal is full. Something
+    /// else must make them unnecessary, durably: a snapshot at the number or after it.
     ///
     /// # Errors
     ///
     /// If the system refuses to remove a file; some may be removed then. A failed sync poisons the journal.
     pub fn trim_below(&mut self, number: u64) -> Result<(), JournalError> {
         self.check()?;
+        if self.full && self.written <= number && self.segments.back().is_some_and(|(last, _)| last.base < self.written)
+        {
+            // Without room on the disk for its name, the last one stays.
+            self.next_segment().or_else(|error| if error.is_full() { Ok(()) } else { Err(error) })?;
+        }
         while self.segments.get(1).is_some_and(|(next, _)| next.base <= number) {
             let path = &self.segments[0].0.path;
             self.disk.remove(path).map_err(JournalError::io("remove", path))?;
@@ -315,9 +326,10 @@ impl Journal {
 
     /// Writes the group, whose values end below a number, as a record, and empties it.
     fn write(&mut self, end: u64) -> Result<(), JournalError> {
+        let enough = self.options.segment();
         // A segment without values has the name that the next one would have.
         let ends = |(segment, bytes): &(Segment, u64)| {
-            *bytes >= self.options.segment_bytes && segment.base < self.written && self.count > 0
+            (*bytes >= enough || self.full) && segment.base < self.written && self.count > 0
         };
         if self.file.is_none() || self.segments.back().is_none_or(ends) {
             self.next_segment()?;
@@ -373,12 +385,4 @@ impl Journal {
         self.failed = Some(why.clone());
         JournalError::Poisoned { why }
     }
-}
-
-fn lock(disk: &dyn Disk, dir: &Path) -> Result<Box<dyn DiskLock>, JournalError> {
-    let path = dir.join("lock");
-    disk.lock(&path, &disk::holder()).map_err(|error| match error {
-        LockError::Held(holder) => JournalError::InUse { path: dir.to_owned(), holder },
-        LockError::Io(error) => JournalError::io("lock", &path)(error),
-    })
 }

@@ -74,8 +74,10 @@ pub enum JournalError {
         next: u64,
     },
     /// The journal has as many bytes as it may have: trim it, and append again.
-    #[error("the journal would have {bytes} bytes, and may have {max}: trim it first")]
+    #[error("the journal {} would have {bytes} bytes, and may have {max}: trim it first", path.display())]
     Full {
+        /// The directory.
+        path: PathBuf,
         /// Its bytes, the value included.
         bytes: u64,
         /// The most that it may have.
@@ -89,7 +91,17 @@ pub enum JournalError {
         /// The most that it may have.
         max: usize,
     },
-    /// A value is longer than a record can be.
+    /// No value would fit into a journal of this size.
+    #[error("the journal {}: `max_bytes` is {max}, and a value needs at least {least}", path.display())]
+    TooSmall {
+        /// The directory.
+        path: PathBuf,
+        /// The bytes that it may have.
+        max: u64,
+        /// The least that it needs.
+        least: u64,
+    },
+    /// A value is longer than a record, or the whole journal, can be.
     #[error("a value of {bytes} bytes is too long: at most {max}")]
     TooLong {
         /// Its bytes.

@@ -24,10 +24,11 @@ pub enum Fsync {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct JournalOptions {
-    /// A segment with this number of bytes is followed by a new one. Whole segments are trimmed. By default 16 MiB.
+    /// A segment with this number of bytes, or an eighth of [`max_bytes`](JournalOptions::max_bytes), is followed by a
+    /// new one. Whole segments are trimmed. By default 16 MiB.
     pub segment_bytes: u64,
     /// The bytes of the journal, the open group included, beyond which [`append`](super::Journal::append) returns
-    /// [`Full`](super::JournalError::Full). By default 1 GiB.
+    /// [`Full`](super::JournalError::Full). A longer value is never taken. By default 1 GiB.
     pub max_bytes: u64,
     /// The bytes of the open group beyond which `append` returns [`GroupFull`](super::JournalError::GroupFull); a
     /// single value may be longer. A reader needs the memory of one group. By default 4 MiB.

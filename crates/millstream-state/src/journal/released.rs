@@ -1,6 +1,8 @@
-//! The wait for a journal whose directory another process has released.
+//! The lock of a journal, and the wait for one whose directory another process has released.
 
 use super::JournalError;
+use crate::disk::{self, Disk, DiskLock, LockError};
+use std::path::Path;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -20,4 +22,12 @@ pub(crate) fn once_released<T>(mut open: impl FnMut() -> Result<T, JournalError>
             opened => return opened,
         }
     }
+}
+
+pub(super) fn lock(disk: &dyn Disk, dir: &Path) -> Result<Box<dyn DiskLock>, JournalError> {
+    let path = dir.join("lock");
+    disk.lock(&path, &disk::holder()).map_err(|error| match error {
+        LockError::Held(holder) => JournalError::InUse { path: dir.to_owned(), holder },
+        LockError::Io(error) => JournalError::io("lock", &path)(error),
+    })
 }

@@ -20,6 +20,7 @@ mod following_effects;
 mod following_pruned;
 mod following_run;
 mod full_disks;
+mod full_journals;
 mod increments;
 mod job_crashes;
 mod jobs;

@@ -3,7 +3,7 @@
 use millstream::io::FileSink;
 use millstream::prelude::*;
 use millstream::state::journal::{Fsync, JournalOptions};
-use millstream::state::{Cadence, Persistent, Position, Retention, Running, StateDir, journaled};
+use millstream::state::{Cadence, Persistent, Retention, Running, StateDir, journaled};
 use std::fs;
 use std::path::Path;
 use std::sync::mpsc::{SyncSender, sync_channel};
@@ -64,9 +64,10 @@ fn a_file_that_is_no_snapshot_does_not_keep_the_journal() {
         for nth in 1..12 {
             send(&sender, &running, nth * 100..(nth + 1) * 100);
         }
-        assert!(state.snapshots().unwrap()[0].manifest().is_none());
-        let oldest: &Position = &state.snapshots().unwrap()[1].manifest().unwrap().source["position"];
-        let (first, oldest) = (first_of(&home.path().join("state/journal")), oldest.as_u64().unwrap());
+        let stored = state.snapshots().unwrap();
+        assert!(stored[0].manifest().is_none());
+        let oldest = stored[1].manifest().unwrap().source["position"].as_u64().unwrap();
+        let first = first_of(&home.path().join("state/journal"));
         assert!(oldest > 0 && oldest < first + 100, "it has the values from {first} on, and {oldest} is needed");
         drop(sender);
         running.wait().unwrap();
