@@ -19,6 +19,7 @@ mod serving;
 mod side_sinks;
 mod storer;
 mod storing;
+mod trimming;
 mod upgrading;
 
 pub use error::JobError;

@@ -6,7 +6,7 @@ use super::offers::{Offers, Order, Stores};
 use crate::claims::{AllClaimed, Held, output_of};
 use crate::dead_letters::KeptLetters;
 use crate::effects::Effects;
-use crate::{Manifest, Retention, Saved, SnapshotEntry, StateDir};
+use crate::{Manifest, Retention, Saved, StateDir};
 use millstream_exec::{Snapshot, SnapshotParts, StoredParts};
 use serde_json::Value;
 use std::collections::VecDeque;
@@ -68,6 +68,7 @@ impl Storing {
             dir,
             retention,
             confirmed,
+            unconfirmed: None,
             last: None,
             stored: 0,
             written_bytes: 0,
@@ -124,11 +125,13 @@ impl Drop for Storing {
 }
 
 /// What the thread needs to store a snapshot.
-struct Store {
-    dir: StateDir,
-    retention: Retention,
+pub(super) struct Store {
+    pub(super) dir: StateDir,
+    pub(super) retention: Retention,
     /// The last snapshot whose claim was made before the sink was looked at again.
-    confirmed: Option<u64>,
+    pub(super) confirmed: Option<u64>,
+    /// The snapshot since whose claim the sink was not looked at, and its mark.
+    pub(super) unconfirmed: Option<(u64, u64)>,
     /// The last snapshot of this process: the next one shares its unchanged parts, and has only the changes of the
     /// others.
     last: Option<(Manifest, StoredParts)>,
@@ -137,11 +140,11 @@ struct Store {
     written_bytes: u64,
     described: Described,
     position: Position,
-    forget: Forget,
-    effects: Vec<Effects>,
-    letters: Option<KeptLetters>,
+    pub(super) forget: Forget,
+    pub(super) effects: Vec<Effects>,
+    pub(super) letters: Option<KeptLetters>,
     /// The snapshots of this process, and the one that it began with.
-    numbers: VecDeque<Numbers>,
+    pub(super) numbers: VecDeque<Numbers>,
 }
 
 /// The id of a snapshot, its number, and those of the stages there.
@@ -201,7 +204,12 @@ impl Store {
             stored.longest_stop = stored.longest_stop.max(snapshot.longest_stop());
             // A snapshot of the version before may have waited until after the change.
             let overtaken = snapshot.mark() < first || newest.is_some_and(|newest| newest >= at);
-            let outcome = if overtaken { Ok(at) } else { self.store(&snapshot, claim).map(|()| at) };
+            let outcome = match overtaken {
+                true if newest == Some(at) && claim.is_some() => self.look_again(snapshot.mark()),
+                true => Ok(()),
+                false => self.store(&snapshot, claim),
+            };
+            let outcome = outcome.map(|()| at);
             match &outcome {
                 Ok(_) if overtaken => {}
                 Ok(at) => (stored.snapshots, stored.last, newest) = (stored.snapshots + 1, Some(*at), Some(*at)),
@@ -248,43 +256,11 @@ impl Store {
         });
         let stored = stored.map_err(|error| error.to_string())?;
         // The sink's claim is a look at it, later than every claim before.
-        let retention = Retention { confirmed_from: self.needed(), ..self.retention };
-        self.confirmed = Some(stored.id);
+        self.confirm();
+        self.unconfirmed = Some((stored.id, snapshot.mark()));
         self.numbers.push_back((stored.id, at, numbers));
         self.written_bytes += stored.written_bytes();
         (self.last, self.stored) = (Some((stored, parts)), self.stored + 1);
-        let removed = self.dir.prune(retention).map_err(|error| error.to_string())?;
-        if removed.is_empty() {
-            return Ok(());
-        }
-        let kept = self.dir.snapshots().map_err(|error| error.to_string())?;
-        // No run can begin at a file that is damaged, or that is no snapshot.
-        if let Some(oldest) = kept.iter().find_map(SnapshotEntry::manifest) {
-            (self.forget)(&oldest.source["position"]);
-            self.forget_effects(oldest.id)?;
-        }
-        Ok(())
-    }
-
-    /// The oldest snapshot from which a start may begin: the last one that the sink has confirmed, and the last one in
-    /// front of all dead letters.
-    fn needed(&self) -> Option<u64> {
-        let Some(letters) = self.letters.as_ref().filter(|letters| !letters.list().is_empty()) else {
-            return self.confirmed;
-        };
-        let before = self.numbers.iter().rev().find(|(_, at, stages)| letters.all_from(stages, *at));
-        // Without one that is known, all stay.
-        self.confirmed.zip(before).map(|(confirmed, (id, ..))| confirmed.min(*id))
-    }
-
-    /// No run begins before this snapshot any more.
-    fn forget_effects(&mut self, oldest: u64) -> Result<(), String> {
-        while self.numbers.front().is_some_and(|(id, ..)| *id < oldest) {
-            self.numbers.pop_front();
-        }
-        let Some((.., numbers)) = self.numbers.front().filter(|(id, ..)| *id == oldest) else { return Ok(()) };
-        let numbers = || numbers.iter().map(|(stage, number)| (&**stage, *number));
-        let mut effects = self.effects.iter();
-        effects.try_for_each(|effects| effects.forget_below(numbers())).map_err(|error| format!("effects: {error}"))
+        self.prune()
     }
 }

@@ -1,11 +1,19 @@
 //! Journals that are full: the job makes room for them, or says that it cannot.
 
 use crate::journal::{append, numbers, value};
-use crate::trimmed::SMALL;
+use crate::trimmed::{SMALL, counted, first_of};
+use millstream::io::FileSink;
+use millstream::prelude::*;
 use millstream::state::disk::RealDisk;
 use millstream::state::journal::{Journal, JournalError, JournalOptions};
+use millstream::state::{Cadence, Persistent, Retention, StateDir, journaled};
 use std::sync::Arc;
+use std::sync::mpsc::sync_channel;
 use tempfile::tempdir;
+
+fn line(n: u64) -> String {
+    format!("this is line {n}")
+}
 
 #[test]
 fn a_full_journal_can_be_trimmed_whatever_its_segments_may_have() {
@@ -53,4 +61,27 @@ fn what_no_journal_of_this_size_could_hold_is_refused() {
     assert!(matches!(long, JournalError::TooLong { bytes: 1000, max: 900..1000 }), "{long}");
     journal.append(0, &[0; 900]).unwrap();
     assert_eq!(journal.commit().unwrap(), 1);
+}
+
+#[test]
+fn a_snapshot_at_the_number_of_the_last_one_makes_room_as_well() {
+    let home = tempdir().unwrap();
+    let (sender, lines) = sync_channel(1000);
+    let state = StateDir::open(home.path().join("state"), "count").unwrap();
+    let live = journaled(&state, SMALL, || lines);
+    let keep = Retention { count: Some(1), ..Retention::default() };
+    let job = Persistent::new(Rings::new(), state).snapshot_every(Cadence::OnCall).keep(keep);
+    let running = job.start(&counted(), live, FileSink::append(home.path().join("out"))).unwrap();
+    (0..100).for_each(|n| sender.send(line(n)).unwrap());
+    let journal = home.path().join("state/journal");
+    while running.snapshot().unwrap().unwrap() < 100 {}
+    // The sink still holds what it claimed there.
+    assert_eq!(running.snapshot(), Ok(Some(100)));
+    assert_eq!(running.snapshot(), Ok(Some(100)));
+    assert!(first_of(&journal) > 50, "it begins at {}", first_of(&journal));
+    let stored = StateDir::read(home.path().join("state")).unwrap().snapshots().unwrap();
+    let at: Vec<u64> = stored.iter().map(|entry| entry.manifest().unwrap().at).collect();
+    assert_eq!(at, [100]);
+    drop(sender);
+    running.wait().unwrap();
 }
