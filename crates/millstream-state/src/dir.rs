@@ -23,6 +23,7 @@ use crate::StateError;
 use crate::disk::{self, Disk, DiskLock, LockError, RealDisk};
 use crate::journal::{Journal, JournalError, JournalOptions, Recovered};
 use crate::resumable::Behind;
+use crate::room::Room;
 use crate::store::StoreDir;
 use identity::SNAPSHOTS;
 pub use identity::replace;
@@ -46,6 +47,8 @@ pub struct StateDir {
     elsewhere: Option<StoreDir>,
     /// Set while a job that follows another process makes its source.
     behind: Option<Arc<Behind>>,
+    /// By which the job's journals ask the job for room.
+    room: Arc<Room>,
 }
 
 impl StateDir {
@@ -112,6 +115,7 @@ impl StateDir {
             saving: Some(Mutex::new(saving)),
             elsewhere: None,
             behind: None,
+            room: Arc::default(),
         })
     }
 
@@ -149,8 +153,8 @@ impl StateDir {
         let Some(identity) = identity::find(&*disk, &path, None)? else {
             return Err(StateError::Missing { path });
         };
-        let (removed, saving, elsewhere) = (Vec::new(), None, None);
-        Ok(StateDir { disk, path, identity, _lock: None, removed, saving, elsewhere, behind: None })
+        let (removed, saving, elsewhere, behind, room) = (Vec::new(), None, None, None, Arc::default());
+        Ok(StateDir { disk, path, identity, _lock: None, removed, saving, elsewhere, behind, room })
     }
 
     /// The directory, as an absolute path.
@@ -192,6 +196,10 @@ impl StateDir {
 
     pub(crate) fn behind(&self) -> Option<&Arc<Behind>> {
         self.behind.as_ref()
+    }
+
+    pub(crate) fn room(&self) -> &Arc<Room> {
+        &self.room
     }
 
     /// How often the directory was opened to write, this time included. Each snapshot has the epoch in its manifest and

@@ -44,7 +44,8 @@
 //! snapshots holds what a whole one holds (`aged`); an effect that is not idempotent is performed once,
 //! or reported, wherever the process dies (`effects`); rows in a database are there once, whatever dies, and a process
 //! that was replaced changes none (`databases`, `postgres`, `ends`); a store that fails or is slow loses nothing
-//! (`stores`, `s3`, `elsewhere`); a full disk holds up what is live (`full_disks`).
+//! (`stores`, `s3`, `elsewhere`); a full disk holds up what is live (`full_disks`); a full journal gets room, or says
+//! that there is none (`full_journals`).
 //!
 //! **The journal comes before the ring.** A source commits a group and then passes it on, so no stage, sink, effect or
 //! caller ever sees a value that a crash could take back, and none of them has to wait for a mark. So only one place
@@ -79,6 +80,7 @@ pub mod manifest;
 pub mod persistent;
 pub mod resumable;
 mod retention;
+mod room;
 mod saved;
 mod sealed;
 pub mod store;

@@ -19,6 +19,7 @@ mod serving;
 mod side_sinks;
 mod storer;
 mod storing;
+mod timer;
 mod trimming;
 mod upgrading;
 
@@ -118,6 +119,10 @@ impl Persistent {
     }
 
     /// Sets which snapshots are kept. Snapshots that were taken since the last look at the sink are kept as well.
+    ///
+    /// If a journal of the job has its [most bytes](crate::journal::JournalOptions::max_bytes), the job takes a
+    /// snapshot at once, and keeps only those that a start may need, whatever their number and age. With a retention
+    /// that keeps all, all stay, and the source of a full journal ends.
     #[must_use]
     pub fn keep(self, retention: Retention) -> Self {
         Persistent { retention, ..self }

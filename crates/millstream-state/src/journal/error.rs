@@ -83,6 +83,15 @@ pub enum JournalError {
         /// The most that it may have.
         max: u64,
     },
+    /// The journal is full, and the job has nothing to trim: what its snapshots need takes all the room.
+    #[error("{} has no room for a value: what its snapshots need is all that it may have, {max} bytes. To go on, raise \
+             `max_bytes`; or let fewer snapshots stay; or redo the dead letters that keep one", path.display())]
+    NoRoom {
+        /// The directory.
+        path: PathBuf,
+        /// The most bytes that it may have.
+        max: u64,
+    },
     /// The group has as many bytes as it may have: commit it, and append again.
     #[error("the group would have {bytes} bytes, and may have {max}: commit it first")]
     GroupFull {
@@ -137,6 +146,14 @@ impl JournalError {
     pub fn is_full(&self) -> bool {
         let JournalError::Io { source, .. } = self else { return false };
         matches!(source.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge)
+    }
+
+    /// The same, if the journal is full and the job has no room for it.
+    pub(crate) fn without_room(self) -> Self {
+        match self {
+            JournalError::Full { path, max, .. } => JournalError::NoRoom { path, max },
+            other => other,
+        }
     }
 
     /// Whether what was to be read was removed.

@@ -25,6 +25,8 @@ pub(super) enum Order {
     /// Store in this directory from now on.
     #[cfg(feature = "service")]
     Own(Box<StateDir>),
+    /// Remove all snapshots that no start needs, and what only they need, and answer.
+    MakeRoom(SyncSender<()>),
     /// Answer when all earlier orders are done.
     Say(SyncSender<()>),
     /// Write where the run has stopped, with the sink's claim there, and answer.
@@ -72,6 +74,11 @@ impl Stores {
 
     pub(super) fn are_stored(&self) -> bool {
         self.check().is_ok()
+    }
+
+    /// Whether snapshots are stored from a request on that has not come yet.
+    pub(super) fn wait_for_request(&self) -> bool {
+        self.state.load(Ordering::Acquire) == AT_COMMIT
     }
 
     /// Stores snapshots only from the first request on that the service itself has put into the journal. Until then it

@@ -1,21 +1,20 @@
 //! A persistent job that runs.
 
-use super::offers::Offers;
 use super::storer::{Passed, Retires, Storer};
 use super::storing::Storing;
+use super::timer::Timer;
 use super::{Cadence, JobError, JobUpgrader};
 use crate::Resumable;
 #[cfg(feature = "service")]
 use crate::StateDir;
 #[cfg(feature = "service")]
 use crate::claims::Claimed;
+use crate::room::Room;
 use millstream_core::Item;
-use millstream_exec::{Durable, Handle, RunEnd, RunError, Snapshotter, Stopper};
+use millstream_exec::{Durable, Handle, RunEnd, RunError, Stopper};
 use std::io;
 use std::marker::PhantomData;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
 
 /// The time between two looks for the end of a job whose directory another process waits for.
@@ -72,6 +71,8 @@ pub struct Running<O: Send + 'static> {
     storing: Storing,
     cadence: Cadence,
     timer: Option<Timer>,
+    /// By which the job's journals ask for room.
+    room: Arc<Room>,
     source: Written,
     began: u64,
     /// How many numbers were read only after the process that this one has followed had stopped.
@@ -111,13 +112,18 @@ impl<O: Send + 'static> Running<O> {
         passed: Passed,
     ) -> Self {
         let retires = Arc::new(Retires { passed, at: Mutex::default() });
-        Running { handle, storing, cadence, timer: None, source, began, replayed: 0, retires, close: None }
+        let room = storing.room();
+        Running { handle, storing, cadence, timer: None, room, source, began, replayed: 0, retires, close: None }
     }
 
-    /// Takes snapshots by time, if it should.
+    /// Takes snapshots by time, and for journals without room, if it should.
     pub(super) fn timed(mut self) -> Result<Self, JobError> {
-        if let Cadence::Every(period) = self.cadence {
-            let timer = Timer::start(period, self.handle.snapshotter(), self.storing.sender());
+        let period = match self.cadence {
+            Cadence::Every(period) => Some(period),
+            _ => None,
+        };
+        if period.is_some() || self.room.is_used() {
+            let timer = Timer::start(period, self.handle.snapshotter(), self.storing.sender(), self.room.clone());
             self.timer = Some(timer.map_err(|error| JobError::Run(RunError::Spawn(error.to_string())))?);
         }
         Ok(self)
@@ -160,9 +166,7 @@ impl<O: Send + 'static> Running<O> {
     /// Takes no more snapshots, and waits for the one that is being stored, so that the job can later end at once. The
     /// job goes on.
     pub fn rest(&mut self) {
-        if let Some(timer) = &mut self.timer {
-            timer.end = None;
-        }
+        self.room.rest();
         self.storing.sender().rest();
     }
 
@@ -236,9 +240,7 @@ impl<O: Send + 'static> Running<O> {
         while !self.handle.is_finished() {
             std::thread::sleep(LOOK);
         }
-        if let Some(timer) = &mut self.timer {
-            timer.end = None;
-        }
+        self.room.rest();
         self.storing.let_go();
         self.source.source.let_go();
     }
@@ -285,39 +287,5 @@ impl<O: Send + 'static> Running<O> {
 impl<O: Send + 'static> std::fmt::Debug for Running<O> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Running").field("began", &self.began).finish_non_exhaustive()
-    }
-}
-
-/// A thread that takes a snapshot at intervals. It ends when this is dropped.
-struct Timer {
-    end: Option<SyncSender<()>>,
-    thread: Option<JoinHandle<()>>,
-}
-
-impl Timer {
-    fn start(period: Duration, snapshotter: Snapshotter, offers: Offers) -> io::Result<Self> {
-        let (end, ended) = sync_channel(1);
-        let take = move || take_every(period, &snapshotter, &offers, &ended);
-        let thread = Builder::new().name("snapshot timer".to_owned()).spawn(take)?;
-        Ok(Timer { end: Some(end), thread: Some(thread) })
-    }
-}
-
-fn take_every(period: Duration, snapshotter: &Snapshotter, offers: &Offers, ended: &Receiver<()>) {
-    while let Err(RecvTimeoutError::Timeout) = ended.recv_timeout(period) {
-        if !offers.stores.are_stored() {
-            continue;
-        }
-        let Some(snapshot) = snapshotter.snapshot() else { return };
-        // Counted there if it fails. The next period begins when it is stored.
-        let _ = offers.store(snapshot);
-    }
-}
-
-impl Drop for Timer {
-    fn drop(&mut self) {
-        drop(self.end.take());
-        // The run is over: a snapshot that is waited for is answered.
-        let _ = self.thread.take().map(JoinHandle::join);
     }
 }

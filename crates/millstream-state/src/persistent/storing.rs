@@ -6,6 +6,7 @@ use super::offers::{Offers, Order, Stores};
 use crate::claims::{AllClaimed, Held, output_of};
 use crate::dead_letters::KeptLetters;
 use crate::effects::Effects;
+use crate::room::Room;
 use crate::{Manifest, Retention, Saved, StateDir};
 use millstream_exec::{Snapshot, SnapshotParts, StoredParts};
 use serde_json::Value;
@@ -48,6 +49,7 @@ type Forget = Box<dyn Fn(&Value) + Send>;
 /// A thread that stores snapshots, one after the other.
 pub(super) struct Storing {
     offers: Offers,
+    room: Arc<Room>,
     thread: Option<JoinHandle<Stored>>,
 }
 
@@ -63,7 +65,7 @@ impl Storing {
     ) -> io::Result<Self> {
         let (offers, offered) = sync_channel(1);
         let Records { position, forget, effects, letters, begins } = records;
-        let numbers = begins.into_iter().collect();
+        let (numbers, room) = (begins.into_iter().collect(), dir.room().clone());
         let store = Store {
             dir,
             retention,
@@ -78,12 +80,13 @@ impl Storing {
             effects,
             letters,
             numbers,
+            room: room.clone(),
         };
         let count: Arc<AtomicU64> = Arc::default();
         let counts = count.clone();
         let thread = Builder::new().name("snapshots".to_owned()).spawn(move || store.run(&offered, &counts))?;
         let offers = Offers::new(offers, stores, count, claimed);
-        Ok(Storing { offers, thread: Some(thread) })
+        Ok(Storing { offers, room, thread: Some(thread) })
     }
 
     /// Snapshots are stored in this directory, from the first commit on.
@@ -102,6 +105,11 @@ impl Storing {
 
     pub(super) fn sender(&self) -> Offers {
         self.offers.clone()
+    }
+
+    /// By which the job's journals ask for room.
+    pub(super) fn room(&self) -> Arc<Room> {
+        self.room.clone()
     }
 
     /// Waits until all offered snapshots are stored.
@@ -134,7 +142,7 @@ pub(super) struct Store {
     pub(super) unconfirmed: Option<(u64, u64)>,
     /// The last snapshot of this process: the next one shares its unchanged parts, and has only the changes of the
     /// others.
-    last: Option<(Manifest, StoredParts)>,
+    pub(super) last: Option<(Manifest, StoredParts)>,
     /// How many snapshots this process has stored.
     stored: u64,
     written_bytes: u64,
@@ -145,6 +153,8 @@ pub(super) struct Store {
     pub(super) letters: Option<KeptLetters>,
     /// The snapshots of this process, and the one that it began with.
     pub(super) numbers: VecDeque<Numbers>,
+    /// By which the job's journals ask for room.
+    pub(super) room: Arc<Room>,
 }
 
 /// The id of a snapshot, its number, and those of the stages there.
@@ -176,6 +186,12 @@ impl Store {
                     self.dir = *dir;
                     continue;
                 }
+                Ok(Order::MakeRoom(say)) => {
+                    // A failure comes again when the next snapshot is stored.
+                    let _ = self.prune();
+                    let _ = say.send(());
+                    continue;
+                }
                 Ok(Order::Say(say)) => {
                     let _ = say.send(());
                     continue;
@@ -205,7 +221,7 @@ impl Store {
             // A snapshot of the version before may have waited until after the change.
             let overtaken = snapshot.mark() < first || newest.is_some_and(|newest| newest >= at);
             let outcome = match overtaken {
-                true if newest == Some(at) && claim.is_some() => self.look_again(snapshot.mark()),
+                true if newest == Some(at) && claim.is_some() => self.look_again(&snapshot, claim),
                 true => Ok(()),
                 false => self.store(&snapshot, claim),
             };
@@ -227,13 +243,14 @@ impl Store {
         stored
     }
 
-    fn store(&mut self, snapshot: &Snapshot, claims: Option<Held>) -> Result<(), String> {
+    pub(super) fn store(&mut self, snapshot: &Snapshot, claims: Option<Held>) -> Result<(), String> {
         let (at, output) = (snapshot.at().0, output_of(snapshot));
         let claims = claims.ok_or("a sink no longer says what it held at that number")?;
         let source = (self.position)(at).map_err(|error| format!("the source: {error}"))?;
         let source = source.ok_or("the source no longer knows its position at that number")?;
         self.effects.iter().try_for_each(Effects::mark).map_err(|error| format!("effects: {error}"))?;
-        let whole = self.stored.is_multiple_of(WHOLE);
+        // An incremental one keeps those before it.
+        let whole = self.stored.is_multiple_of(WHOLE) || self.room.is_wanted();
         let last = self.last.as_ref().filter(|_| !whole);
         let (base, earlier) = last.map(|(manifest, parts)| (manifest, parts)).unzip();
         let parts = snapshot.to_parts_since(earlier.unwrap_or(&StoredParts::default()));

@@ -1,15 +1,21 @@
 //! What a job keeps of its snapshots, and of what only they need.
 
 use super::storing::Store;
+use crate::claims::Held;
 use crate::effects::Effects;
 use crate::{Retention, SnapshotEntry};
+use millstream_exec::Snapshot;
 
 impl Store {
     /// The sink was looked at once more, at the number of the newest snapshot, by a later mark than that of the
     /// snapshot: it still holds what it claimed there.
-    pub(super) fn look_again(&mut self, mark: u64) -> Result<(), String> {
+    pub(super) fn look_again(&mut self, snapshot: &Snapshot, claims: Option<Held>) -> Result<(), String> {
+        if self.room.is_wanted() && self.last.as_ref().is_some_and(|(newest, _)| newest.needs().next().is_some()) {
+            // A whole one, which needs none before it.
+            return self.store(snapshot, claims);
+        }
         match self.unconfirmed {
-            Some((_, before)) if before < mark => {
+            Some((_, mark)) if mark < snapshot.mark() => {
                 self.confirm();
                 self.prune()
             }
@@ -25,9 +31,13 @@ impl Store {
 
     /// Removes the snapshots that do not stay, and what only they needed.
     pub(super) fn prune(&mut self) -> Result<(), String> {
-        let keep = Retention { confirmed_from: self.needed(), ..self.retention };
+        let mut keep = Retention { confirmed_from: self.needed(), ..self.retention };
+        let makes_room = self.room.is_wanted();
+        if makes_room && (keep.count.is_some() || keep.age.is_some()) {
+            (keep.count, keep.age) = (Some(1), None);
+        }
         let removed = self.dir.prune(keep).map_err(|error| error.to_string())?;
-        if removed.is_empty() {
+        if removed.is_empty() && !makes_room {
             return Ok(());
         }
         let kept = self.dir.snapshots().map_err(|error| error.to_string())?;

@@ -8,6 +8,7 @@ use super::{Groups, Position, Resumable, journaled_in_groups};
 use crate::StateDir;
 use crate::disk::Disk;
 use crate::journal::{Journal, JournalError, JournalOptions, JournalReader, Recovered};
+use crate::room::Room;
 use std::collections::VecDeque;
 use std::io;
 use std::path::PathBuf;
@@ -32,6 +33,8 @@ pub struct Journaled<F> {
     on_full: Option<OnFull>,
     /// Set if it follows the journal of another process, from which this one takes over.
     behind: Option<Arc<Behind>>,
+    /// By which it asks the job for room.
+    room: Arc<Room>,
 }
 
 type OnFull = Arc<dyn Fn(&JournalError) + Send + Sync>;
@@ -76,7 +79,7 @@ impl JournalPlace {
 /// the job for a value that a crash of the machine could take back; each value then costs a sync. With the other
 /// policies a crash of the machine, but not of the process, may lose values whose output has left. The journal is
 /// synced before a snapshot is stored, and trimmed up to the oldest snapshot that is kept. A full journal holds the
-/// source back until then.
+/// source back until the job has [made room](crate::Persistent::keep).
 ///
 /// With a directory that was [opened to be read](StateDir::read) its values are those of the journal alone, up to where
 /// it is known to be durable.
@@ -138,6 +141,7 @@ impl<F> Journaled<F> {
             on_recovery: None,
             on_full: None,
             behind: state.behind().inspect(|behind| behind.is_read_with(options)).cloned(),
+            room: state.room().of_journal(),
         }
     }
 
@@ -155,6 +159,9 @@ impl<F> Journaled<F> {
 
     /// If the disk is full, waits until there is room, so that no value is lost that the live source has yielded. Calls
     /// `f` when it begins to wait, with the journal's error. Without this, a full disk ends the source with that error.
+    ///
+    /// The same holds for a journal that has its [most bytes](JournalOptions::max_bytes): `f` is called if the job has
+    /// made no room for a second. Without this, the source ends if there is none to be made.
     #[must_use]
     pub fn waiting_for_room(self, f: impl Fn(&JournalError) + Send + Sync + 'static) -> Self {
         Journaled { on_full: Some(Arc::new(f)), ..self }
@@ -172,10 +179,11 @@ impl<F> Journaled<F> {
         F: FnOnce() -> G + Send + 'static,
     {
         let (journal, failure, on_full) = (self.journal.clone(), self.failure.clone(), self.on_full.clone());
+        let room = self.room.clone();
         let values = |recorded, live| {
             let (group, bytes) = (VecDeque::new(), Vec::new());
             let (followed, later) = (None, None);
-            JournaledValues { recorded, followed, later, live, group, place, bytes, journal, failure, on_full }
+            JournaledValues { recorded, followed, later, live, group, place, bytes, journal, failure, on_full, room }
         };
         let next = place.next;
         let live = || locked(&self.live).take().ok_or_else(|| io::Error::other("its values can begin only once"));

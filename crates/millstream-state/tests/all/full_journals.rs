@@ -6,13 +6,36 @@ use millstream::io::FileSink;
 use millstream::prelude::*;
 use millstream::state::disk::RealDisk;
 use millstream::state::journal::{Journal, JournalError, JournalOptions};
-use millstream::state::{Cadence, Persistent, Retention, StateDir, journaled};
+use millstream::state::{Cadence, JobError, Persistent, Retention, StateDir, journaled};
+use std::fs;
+use std::path::Path;
 use std::sync::Arc;
-use std::sync::mpsc::sync_channel;
+use std::sync::mpsc::{channel, sync_channel};
+use std::thread;
+use std::time::Duration;
 use tempfile::tempdir;
+
+/// What this returns, unless it hangs.
+fn ends<R: Send + 'static>(what: &str, run: impl FnOnce() -> R + Send + 'static) -> R {
+    let (say, said) = channel();
+    let runs = thread::spawn(move || say.send(run()).unwrap());
+    let result = said.recv_timeout(Duration::from_secs(90));
+    if runs.is_finished() {
+        runs.join().unwrap();
+    }
+    result.unwrap_or_else(|_| panic!("it hangs: {what}"))
+}
 
 fn line(n: u64) -> String {
     format!("this is line {n}")
+}
+
+fn written(home: &Path) -> Vec<String> {
+    fs::read_to_string(home.join("out")).unwrap().lines().map(str::to_owned).collect()
+}
+
+fn expected(n: u64) -> Vec<String> {
+    (0..n).map(|n| format!("{n} {}", line(n))).collect()
 }
 
 #[test]
@@ -84,4 +107,55 @@ fn a_snapshot_at_the_number_of_the_last_one_makes_room_as_well() {
     assert_eq!(at, [100]);
     drop(sender);
     running.wait().unwrap();
+}
+
+#[test]
+fn a_source_whose_journal_is_full_gets_room_by_a_snapshot() {
+    let never = [Cadence::OnCall, Cadence::Numbers(1_000_000), Cadence::Every(Duration::from_secs(3600))];
+    for (cadence, segment_bytes, count) in never.into_iter().zip([300, 1 << 20, 300]).map(|(c, s)| (c, s, 5)) {
+        ends(&format!("{cadence:?}"), move || {
+            let home = tempdir().unwrap();
+            let options = JournalOptions { max_bytes: 4000, segment_bytes, ..SMALL };
+            for lives in 1..=2 {
+                let state = StateDir::open(home.path().join("state"), "count").unwrap();
+                let live = journaled(&state, options, move || (500 * (lives - 1)..500 * lives).map(line));
+                let keep = Retention { count: Some(count), ..Retention::default() };
+                let job = Persistent::new(Rings::new(), state).snapshot_every(cadence).keep(keep);
+                job.run(&counted(), live, FileSink::append(home.path().join("out"))).unwrap();
+                assert_eq!(written(home.path()), expected(500 * lives));
+            }
+        });
+    }
+}
+
+#[test]
+fn a_journal_that_cannot_get_room_ends_its_source_with_what_to_do() {
+    ends("all snapshots stay", || {
+        let home = tempdir().unwrap();
+        let state = StateDir::open(home.path().join("state"), "count").unwrap();
+        let live = journaled(&state, JournalOptions { max_bytes: 4000, ..SMALL }, || (0..500).map(line));
+        let job = Persistent::new(Rings::new(), state).keep(Retention::default());
+        let failed = job.run(&counted(), live, FileSink::append(home.path().join("out"))).unwrap_err();
+        let why = failed.to_string();
+        assert!(matches!(failed, JobError::Source(_)), "{why}");
+        assert!(why.contains("state/journal has no room") && why.contains("raise `max_bytes`"), "{why}");
+    });
+}
+
+#[test]
+fn a_source_says_that_its_journal_is_full_once() {
+    ends("it waits for its sink", || {
+        let home = tempdir().unwrap();
+        let state = StateDir::open(home.path().join("state"), "count").unwrap();
+        let live = journaled(&state, JournalOptions { max_bytes: 4000, ..SMALL }, || (0..500).map(line));
+        let (tells, told) = channel();
+        let live = live.waiting_for_room(move |why| tells.send(why.to_string()).unwrap());
+        // All snapshots stay.
+        let job = Persistent::new(Rings::new(), state).keep(Retention::default());
+        let running = job.start(&counted(), live, FileSink::append(home.path().join("out"))).unwrap();
+        let why = told.recv_timeout(Duration::from_secs(60)).expect("it says so");
+        assert!(why.contains("4000"), "{why}");
+        assert!(told.recv_timeout(Duration::from_secs(2)).is_err(), "once");
+        drop(running);
+    });
 }

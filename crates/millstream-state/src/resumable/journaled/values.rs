@@ -4,6 +4,7 @@ use super::{JournalPlace, OnFull, locked};
 use crate::journal::{Journal, JournalError, Records};
 use crate::resumable::behind::{Behind, Followed, Next};
 use crate::resumable::{Groups, Places, Recorded};
+use crate::room::{Room, Waits};
 use std::collections::VecDeque;
 use std::io;
 use std::sync::{Arc, Mutex};
@@ -12,6 +13,8 @@ use std::time::Duration;
 
 /// How long a full journal waits before it looks again whether it was trimmed.
 const FULL: Duration = Duration::from_millis(10);
+/// How long it waits before it says so.
+const SAYS: Duration = Duration::from_secs(1);
 
 /// The values of a [`Journaled`](super::Journaled).
 pub struct JournaledValues<G: Groups> {
@@ -28,6 +31,7 @@ pub struct JournaledValues<G: Groups> {
     pub(super) journal: Arc<Mutex<Option<Journal>>>,
     pub(super) failure: Arc<Mutex<Option<io::Error>>>,
     pub(super) on_full: Option<OnFull>,
+    pub(super) room: Arc<Room>,
 }
 
 /// The live values of a source that follows another process, until that has ended.
@@ -48,11 +52,28 @@ impl<G: Groups> JournaledValues<G> {
         for (number, value) in (self.place.next..).zip(&self.group) {
             self.bytes.clear();
             value.write(&mut self.bytes);
-            while self.with_room(|journal| must_wait(journal, number, &self.bytes))? {
-                sleep(FULL);
+            let mut waits = None;
+            while let Some(full) = self.with_room(|journal| must_wait(journal, number, &self.bytes))? {
+                self.wait(&mut waits, full)?;
             }
         }
         self.with_room(|journal| journal.commit().map(drop))
+    }
+
+    /// Waits for the job to make room. Says so once.
+    fn wait(&self, waits: &mut Option<(Waits, bool)>, full: JournalError) -> Result<(), JournalError> {
+        let (waits, told) = waits.get_or_insert_with(|| (Waits::begin(&self.room), false));
+        let has_none = waits.ask(&self.room);
+        match &self.on_full {
+            _ if self.room.is_over() => return Err(full),
+            None if has_none => return Err(full.without_room()),
+            Some(tell) if waits.lasts(SAYS) && !std::mem::replace(told, true) => {
+                tell(&if has_none { full.without_room() } else { full });
+            }
+            _ => {}
+        }
+        sleep(FULL);
+        Ok(())
     }
 
     /// Does this with the journal, again and again while the disk is full, if it should wait for that.
@@ -149,19 +170,16 @@ impl<G: Groups> JournaledValues<G> {
     }
 }
 
-/// Adds a value to the journal's open group. `true` if the journal may have no more bytes: after the next snapshot
-/// there is room again.
-fn must_wait(journal: &mut Journal, number: u64, bytes: &[u8]) -> Result<bool, JournalError> {
-    match journal.append(number, bytes) {
-        Err(JournalError::GroupFull { .. }) => {
-            journal.commit()?;
-            journal.append(number, bytes)?;
+/// Adds a value to the journal's open group. Returns why not if the journal may have no more bytes.
+fn must_wait(journal: &mut Journal, number: u64, bytes: &[u8]) -> Result<Option<JournalError>, JournalError> {
+    loop {
+        match journal.append(number, bytes) {
+            Err(JournalError::GroupFull { .. }) => _ = journal.commit()?,
+            // The values in the group need not wait for that.
+            Err(full @ JournalError::Full { .. }) => return journal.commit().map(|_| Some(full)),
+            appended => return appended.map(|()| None),
         }
-        // The values in the group need not wait for that.
-        Err(JournalError::Full { .. }) => return journal.commit().map(|_| true),
-        appended => appended?,
     }
-    Ok(false)
 }
 
 impl<G: Groups> Iterator for JournaledValues<G> {
