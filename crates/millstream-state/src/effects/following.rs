@@ -6,6 +6,7 @@ use super::writer::Writer;
 use crate::StateDir;
 use crate::disk::Disk;
 use crate::journal::{Journal, JournalError, JournalOptions, JournalReader, Records, once_released};
+use crate::room::Room;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -24,6 +25,8 @@ pub(super) struct Follows {
     options: JournalOptions,
     entries: Mutex<Entries>,
     over: AtomicBool,
+    /// By which it asks the job for room, once it is the writer.
+    room: Arc<Room>,
     /// Why the record cannot be read any more.
     lost: Mutex<Option<JournalError>>,
 }
@@ -89,7 +92,8 @@ impl Record {
         let (disk, dir) = (state.disk().clone(), state.effects_dir());
         let (entries, table) = Entries::all(&disk, &dir)?;
         let (entries, over, lost) = (Mutex::new(entries), AtomicBool::new(false), Mutex::default());
-        let follows = Some(Follows { disk, dir, options, entries, over, lost });
+        let room = state.room().of_journal();
+        let follows = Some(Follows { disk, dir, options, entries, over, room, lost });
         let (job, table, ended) = (state.program().into(), Mutex::new(table), Condvar::new());
         Ok(Record { job, writer: OnceLock::new(), follows, table, ended })
     }
@@ -160,7 +164,7 @@ impl Record {
                 rest.try_for_each(|read| taken(&follows.dir, read, &mut entries.live, &mut table))?;
             }
             // It is set once: a record is taken over by one run.
-            let _ = self.writer.set(Writer::new(journal, std::mem::take(&mut entries.live)));
+            let _ = self.writer.set(Writer::new(journal, std::mem::take(&mut entries.live), follows.room.clone()));
         }
         self.ended.notify_all();
         Ok(())

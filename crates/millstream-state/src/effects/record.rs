@@ -95,7 +95,8 @@ impl Record {
             journal.read_from(journal.first())?.try_for_each(&mut take)?;
             (writer, recovered) = (Some(journal), Some(found.to_string()));
         }
-        let writer = writer.map_or_else(OnceLock::new, |journal| Writer::new(journal, live).into());
+        let writer =
+            writer.map_or_else(OnceLock::new, |journal| Writer::new(journal, live, state.room().of_journal()).into());
         let (job, table, ended) = (state.program().into(), Mutex::new(table), Condvar::new());
         Ok((Record { job, writer, follows: None, table, ended }, recovered))
     }

@@ -1,6 +1,7 @@
 //! Entries of effects on their way to the disk: those that wait at the same time share a sync.
 
 use crate::journal::{Journal, JournalError};
+use crate::room::{Room, Waits};
 use std::collections::{HashMap, VecDeque};
 use std::future::poll_fn;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -11,6 +12,13 @@ use std::time::Duration;
 
 /// How long a full journal waits before it looks again whether it was trimmed.
 const FULL: Duration = Duration::from_millis(10);
+/// When this many eighths of a journal are taken, it asks for room: once it is full, no snapshot passes its stage.
+const ASKS: u64 = 6;
+/// From here on it is slow, so that the snapshots that make room come before it is full.
+const SLOW: u64 = 7;
+/// How long it waits for room. A snapshot that is under way may make room when it is stored; no later one passes a
+/// stage that waits.
+const GIVES_UP: Duration = Duration::from_secs(10);
 
 pub(super) struct Writer {
     shared: Arc<Shared>,
@@ -28,6 +36,8 @@ struct Shared {
     /// Entries that are not being written yet.
     pending: Mutex<Pending>,
     written: Mutex<Written>,
+    /// By which it asks the job for room.
+    room: Arc<Room>,
 }
 
 #[derive(Default)]
@@ -67,9 +77,9 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Writer {
-    pub(super) fn new(journal: Journal, live: Vec<(u64, Arc<str>, u64)>) -> Self {
+    pub(super) fn new(journal: Journal, live: Vec<(u64, Arc<str>, u64)>, room: Arc<Room>) -> Self {
         let written = Written { journal, taken: VecDeque::new(), durable: 0, live: live.into() };
-        let shared = Shared { pending: Mutex::default(), written: Mutex::new(written) };
+        let shared = Shared { pending: Mutex::default(), written: Mutex::new(written), room };
         Writer { shared: Arc::new(shared), thread: OnceLock::new() }
     }
 
@@ -141,6 +151,7 @@ impl Shared {
 
     /// Returns when the entries up to this ticket are durable. The first caller writes for all that wait.
     fn commit(&self, ticket: u64) -> Result<(), String> {
+        let mut waits = None;
         loop {
             let mut written = locked(&self.written);
             if written.durable >= ticket {
@@ -151,11 +162,24 @@ impl Shared {
                 written.taken.append(&mut pending.entries);
                 pending.count
             };
-            if written.append().map_err(|error| error.to_string())? {
+            let full = written.append().map_err(|error| error.to_string())?;
+            let (asks, slow) = (written.journal.has_eighths(ASKS), written.journal.has_eighths(SLOW));
+            if full.is_none() {
                 written.durable = upto;
-                return Ok(());
             }
             drop(written);
+            if asks {
+                self.room.ask();
+            }
+            let Some(full) = full else {
+                if slow {
+                    sleep(FULL);
+                }
+                return Ok(());
+            };
+            if waits.get_or_insert_with(|| Waits::begin(&self.room)).lasts(GIVES_UP) || self.room.is_over() {
+                return Err(full.without_room().to_string());
+            }
             sleep(FULL);
         }
     }
@@ -174,14 +198,14 @@ impl Shared {
 }
 
 impl Written {
-    /// Writes the taken entries, and commits. Returns `false` if there is no room for all of them: there is again when
+    /// Writes the taken entries, and commits. Returns why not if there is no room for all of them: there is again when
     /// the journal is trimmed.
-    fn append(&mut self) -> Result<bool, JournalError> {
+    fn append(&mut self) -> Result<Option<JournalError>, JournalError> {
         while let Some(entry) = self.taken.front() {
             let next = self.journal.next_number();
             match self.journal.append(next, &entry.bytes) {
                 Err(JournalError::GroupFull { .. }) => _ = self.journal.commit()?,
-                Err(JournalError::Full { .. }) => return self.journal.commit().map(|_| false),
+                Err(full @ JournalError::Full { .. }) => return self.journal.commit().map(|_| Some(full)),
                 appended => {
                     appended?;
                     let Entry { effect, number, .. } = self.taken.pop_front().expect("it is there");
@@ -189,7 +213,7 @@ impl Written {
                 }
             }
         }
-        self.journal.commit().map(|_| true)
+        self.journal.commit().map(|_| None)
     }
 }
 

@@ -1,7 +1,7 @@
 //! How many bytes a journal, its segments and its values may have.
 
 use super::record::HEADER;
-use super::{JournalError, JournalOptions};
+use super::{Journal, JournalError, JournalOptions};
 use std::path::Path;
 
 /// A value may have this number of bytes.
@@ -32,5 +32,12 @@ impl JournalOptions {
     /// A segment with this many bytes ends.
     pub(super) fn segment(&self) -> u64 {
         self.segment_bytes.min(self.max_bytes / SEGMENTS)
+    }
+}
+
+impl Journal {
+    /// Whether more than this many eighths of it are taken.
+    pub(crate) fn has_eighths(&self, eighths: u64) -> bool {
+        self.bytes() > self.options.max_bytes / 8 * eighths
     }
 }

@@ -5,8 +5,9 @@ use crate::trimmed::{SMALL, counted, first_of};
 use millstream::io::FileSink;
 use millstream::prelude::*;
 use millstream::state::disk::RealDisk;
+use millstream::state::effects::{Effects, Unknown};
 use millstream::state::journal::{Journal, JournalError, JournalOptions};
-use millstream::state::{Cadence, JobError, Persistent, Retention, StateDir, journaled};
+use millstream::state::{Cadence, JobError, Persistent, Retention, StateDir, again, journaled};
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
@@ -139,6 +140,38 @@ fn a_journal_that_cannot_get_room_ends_its_source_with_what_to_do() {
         let why = failed.to_string();
         assert!(matches!(failed, JobError::Source(_)), "{why}");
         assert!(why.contains("state/journal has no room") && why.contains("raise `max_bytes`"), "{why}");
+    });
+}
+
+/// A run of a job with an effect for each number.
+fn charged(home: &Path, options: JournalOptions, n: u64, answer: usize) -> Result<(), JobError> {
+    let state = StateDir::open(home.join("state"), "orders").unwrap();
+    let (effects, _) = Effects::open(&state, options).unwrap();
+    let charge = effects.recorded("charge", Unknown::retry(), move |_, _: &u64| "x".repeat(answer));
+    let orders = pipeline::<u64>().enumerate().map_blocking(charge).named("charge");
+    let orders = orders.map(|charged| format!("{}\n", charged.as_ref().unwrap().len()));
+    let rings = Rings::new().ring(16).batch(1);
+    let job = Persistent::new(rings, state).snapshot_every(Cadence::OnCall).recording(&effects);
+    job.run(&orders, again(move || 0..n), FileSink::append(home.join("out"))).map(drop)
+}
+
+#[test]
+fn effects_whose_record_gets_full_get_room_by_a_snapshot() {
+    ends("effects", || {
+        let home = tempdir().unwrap();
+        let options = JournalOptions { max_bytes: 60_000, segment_bytes: 1 << 20, ..SMALL };
+        charged(home.path(), options, 2000, 10).unwrap();
+        assert_eq!(written(home.path()).len(), 2000);
+    });
+}
+
+#[test]
+fn effects_that_cannot_get_room_fail_with_what_to_do() {
+    ends("effects", || {
+        let home = tempdir().unwrap();
+        let options = JournalOptions { max_bytes: 3000, segment_bytes: 500, ..SMALL };
+        let why = charged(home.path(), options, 2000, 1000).unwrap_err().to_string();
+        assert!(why.contains("state/effects has no room") && why.contains("`max_bytes`"), "{why}");
     });
 }
 
