@@ -59,6 +59,14 @@ pub trait ClaimingSink<A: Shape> {
     fn goes_back(&self) -> bool {
         false
     }
+
+    /// Whether the sink keeps the values since an earlier claim when it is opened there, and skips their numbers. Its
+    /// numbers must then stand for the same values in every process: the numbers of a source that does not
+    /// [repeat](crate::Resumable::repeats) do not, and a job with both is an error. By default a sink that does not
+    /// [go back](ClaimingSink::goes_back) does this; one that has no values of earlier processes returns false.
+    fn skips(&self) -> bool {
+        !self.goes_back()
+    }
 }
 
 /// The result of a run whose output goes to `K`.
@@ -72,6 +80,12 @@ pub trait Claims {
     ///
     /// If it cannot be stored. The run ends.
     fn claim(&mut self) -> io::Result<Value>;
+
+    /// The number below which it has everything, if it [skips](ClaimingSink::skips) these numbers. A source with a
+    /// [journal](crate::journaled) that ends before is refused: it would record other values at these numbers.
+    fn holds(&self) -> Option<SequenceNumber> {
+        None
+    }
 }
 
 /// Why a sink cannot be opened at a claim.

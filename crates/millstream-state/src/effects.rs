@@ -145,6 +145,16 @@ impl Effects {
         self.record.over();
     }
 
+    /// Whether there is an effect of this name.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.record.names().contains(name)
+    }
+
+    /// The last number of this effect that has an answer, or an intent.
+    pub(crate) fn last(&self, name: &str) -> Option<u64> {
+        self.record.last(name)
+    }
+
     /// Says in the record that all of it is durable, for a process that follows.
     pub(crate) fn mark(&self) -> Result<(), JournalError> {
         self.record.writer.get().map_or(Ok(()), writer::Writer::mark)
@@ -167,6 +177,7 @@ impl Effects {
         F: Fn(&EffectKey, &A) -> B + Send + Sync + 'static,
     {
         let (record, job, name, f) = (self.record.clone(), self.record.job(), Arc::<str>::from(name), Arc::new(f));
+        record.names().insert(name.clone());
         move |(number, value)| {
             let key = EffectKey { job: job.clone(), effect: name.clone(), number: number.0 };
             let (performing, settled) = match record.begin(&key, unknown.has_intent()).unwrap_or_else(refused) {
@@ -200,6 +211,7 @@ impl Effects {
         Fut: Future<Output = B> + Send + 'static,
     {
         let (record, job, name, f) = (self.record.clone(), self.record.job(), Arc::<str>::from(name), Arc::new(f));
+        record.names().insert(name.clone());
         move |(number, value)| {
             let key = EffectKey { job: job.clone(), effect: name.clone(), number: number.0 };
             let (record, unknown, f, value) = (record.clone(), unknown.clone(), f.clone(), value.clone());

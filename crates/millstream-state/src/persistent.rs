@@ -14,6 +14,7 @@ mod later;
 mod offers;
 mod replay;
 mod running;
+mod same_numbers;
 #[cfg(feature = "service")]
 mod serving;
 mod side_sinks;
@@ -179,9 +180,10 @@ impl Persistent {
     ///
     /// # Errors
     ///
-    /// Before anything runs: if the pipeline has no place for a stored state, if the sink holds less than it did at
-    /// every snapshot, if the source cannot begin at its position, if the directory cannot be read or written; and as
-    /// [`Runner::start`].
+    /// Before anything runs: if a sink or an effect keeps what it has by numbers that the source may give to other
+    /// values ([`JobError::OtherNumbers`]), if the pipeline has no place for a stored state, if the sink holds less
+    /// than it did at every snapshot, if the source cannot begin at its position, if the directory cannot be read or
+    /// written; and as [`Runner::start`].
     pub fn start<T, P, X, K>(self, pipeline: &P, source: X, sink: K) -> Result<Running<OutputOf<P::Out, K>>, JobError>
     where
         T: Item,
@@ -209,6 +211,7 @@ impl Persistent {
         let (plan, follows) = (pipeline.plan(), !stores.are_stored());
         plan.check_durable().map_err(|error| JobError::Run(RunError::NotDurable(error)))?;
         self.check_side_sinks(&plan)?;
+        self.check_numbers(&plan, &sink, source.repeats())?;
         let (mut opened, begins) = match self.resume::<P::Out, _>(&plan, &sink)? {
             Some(resumed) => resumed,
             None => (self.open_sinks(&sink, None).map_err(JobError::sink)?, Begins::default()),
@@ -228,6 +231,8 @@ impl Persistent {
         if let Some(letters) = &self.letters {
             letters.begin(numbers.clone(), at).map_err(JobError::Letters)?;
         }
+        let from = position.as_ref().map_or(0, |(number, _)| *number);
+        source.expect(self.passed(&plan, &opened).saturating_sub(from));
         let trail = Trail::new(source.repeats());
         let values = Trailing::<T, X>::new(&source, position, at, trail.clone(), follows).map_err(JobError::Source)?;
         let id = match id {

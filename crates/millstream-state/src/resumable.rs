@@ -129,6 +129,12 @@ pub trait Resumable<T: Item>: Send + Sync + 'static {
         Err(io::Error::other("it cannot end at a stored position"))
     }
 
+    /// Called before [`begin`](Resumable::begin): sinks or effects have what came of this many values after the
+    /// position. A source that records its values refuses to begin if it has fewer.
+    fn expect(&self, values: u64) {
+        let _ = values;
+    }
+
     /// Its values from this position on; from the first one on if there is none.
     ///
     /// # Errors

@@ -237,6 +237,10 @@ impl<F> Claims for PostgresRows<F> {
     fn claim(&mut self) -> io::Result<Value> {
         self.progress.claim()
     }
+
+    fn holds(&self) -> Option<SequenceNumber> {
+        Some(self.progress.holds())
+    }
 }
 
 impl<A, F> Sink<A> for PostgresRows<F>

@@ -198,6 +198,11 @@ impl<D: Database> Progress<D> {
         io::Error::other(format!("{}: {why}", self.database.name()))
     }
 
+    /// The number below which it has the values of all numbers.
+    pub(super) fn holds(&self) -> SequenceNumber {
+        SequenceNumber(self.ended.unwrap_or(self.held))
+    }
+
     pub(super) fn claim(&mut self) -> io::Result<Value> {
         self.commit()?;
         Ok(json!({ "next": self.held }))

@@ -177,6 +177,8 @@ pub(crate) trait OfJob: Send + Sync {
     /// What it holds now.
     fn claim(&self) -> io::Result<Value>;
     fn goes_back(&self) -> bool;
+    fn skips(&self) -> bool;
+    fn holds(&self) -> Option<SequenceNumber>;
     fn claimed(&self) -> Claimed;
 }
 
@@ -204,6 +206,17 @@ impl<A: Shape, K: ClaimingSink<A> + Send + Sync + 'static> OfJob for Shared<A, K
 
     fn goes_back(&self) -> bool {
         self.sink.goes_back()
+    }
+
+    fn skips(&self) -> bool {
+        self.sink.skips()
+    }
+
+    fn holds(&self) -> Option<SequenceNumber> {
+        match &*self.place() {
+            Place::Open(open) => open.holds(),
+            _ => None,
+        }
     }
 
     fn claimed(&self) -> Claimed {

@@ -149,6 +149,10 @@ impl<F> Claims for SqliteRows<F> {
     fn claim(&mut self) -> io::Result<Value> {
         self.progress.claim()
     }
+
+    fn holds(&self) -> Option<SequenceNumber> {
+        Some(self.progress.holds())
+    }
 }
 
 impl<A, F> Sink<A> for SqliteRows<F>

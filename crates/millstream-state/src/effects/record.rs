@@ -6,7 +6,7 @@ use super::following::Follows;
 use super::writer::Writer;
 use crate::StateDir;
 use crate::journal::{Journal, JournalError, JournalOptions, JournalReader};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::{io, mem};
@@ -31,6 +31,8 @@ pub(super) struct Record {
     pub(super) table: Mutex<Table>,
     /// Notified when an effect is no longer under way.
     pub(super) ended: Condvar,
+    /// The effects that this process has made.
+    pub(super) names: Mutex<HashSet<Arc<str>>>,
 }
 
 /// By the effect's name and the number.
@@ -98,7 +100,7 @@ impl Record {
         let writer =
             writer.map_or_else(OnceLock::new, |journal| Writer::new(journal, live, state.room().of_journal()).into());
         let (job, table, ended) = (state.program().into(), Mutex::new(table), Condvar::new());
-        Ok((Record { job, writer, follows: None, table, ended }, recovered))
+        Ok((Record { job, writer, follows: None, table, ended, names: Mutex::default() }, recovered))
     }
 
     pub(super) fn job(&self) -> Arc<str> {
@@ -177,6 +179,15 @@ impl Record {
         }
         drop(table);
         self.writer.get().map_or(Ok(()), |writer| writer.forget_below(&floors))
+    }
+
+    /// The last number of this effect that has an entry.
+    pub(super) fn last(&self, effect: &str) -> Option<u64> {
+        self.table().get(effect)?.keys().next_back().copied()
+    }
+
+    pub(super) fn names(&self) -> MutexGuard<'_, HashSet<Arc<str>>> {
+        self.names.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(super) fn answers(&self) -> usize {

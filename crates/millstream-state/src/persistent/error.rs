@@ -58,6 +58,12 @@ pub enum JobError {
         /// The name.
         name: String,
     },
+    /// A sink or an effect keeps what it has by the source's numbers, and the source does not
+    /// [repeat](crate::Resumable::repeats) its values: after a restart it may have others at these numbers.
+    OtherNumbers {
+        /// What keeps it.
+        what: String,
+    },
     /// Numbers should be done again, but a sink cannot give up values: see
     /// [`Persistent::redo`](crate::Persistent::redo).
     SinkStays,
@@ -155,6 +161,13 @@ impl fmt::Display for JobError {
                 "the pipeline has no `tee_to({name:?}, ..)`, or more than one stage of that name, \
                  so the claims of the side sink have no number"
             ),
+            JobError::OtherNumbers { what } => write!(
+                f,
+                "{what}, and after a restart the source may have other values at these numbers, as a followed file \
+                 has, whose blocks depend on when it was read: put a stage before it that counts anew, such as \
+                 `lines`; or take a source with a journal, by `journaled`, or a sink that goes back, such as an \
+                 appended file"
+            ),
             JobError::SinkStays => f.write_str(
                 "a sink cannot go back, so its numbers cannot be done again: a file can go back, a table cannot",
             ),
@@ -192,6 +205,7 @@ impl error::Error for JobError {
             | JobError::SinkStays
             | JobError::CannotFollow
             | JobError::OtherEnd { .. }
+            | JobError::OtherNumbers { .. }
             | JobError::LettersTooOld => None,
         }
     }

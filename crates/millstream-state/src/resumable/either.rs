@@ -52,6 +52,13 @@ impl<T: Item, A: Resumable<T>, B: Resumable<T>> Resumable<T> for Either<A, B> {
         })
     }
 
+    fn expect(&self, values: u64) {
+        match self {
+            Either::Left(source) => source.expect(values),
+            Either::Right(source) => source.expect(values),
+        }
+    }
+
     fn begin(&self, position: Option<&Position>) -> io::Result<Self::Values> {
         Ok(match self {
             Either::Left(source) => Either::Left(source.begin(position)?),

@@ -28,7 +28,8 @@ use std::time::Duration;
 /// lost, and only a person can accept that.
 ///
 /// Lines are the same in every process; the cuts between blocks depend on what was there when the file was read, so the
-/// numbers before a stage that splits blocks into lines can differ. [`stopper`](FollowedFile::stopper) ends it.
+/// numbers before a stage that splits blocks into lines can differ. A sink that [skips](crate::ClaimingSink::skips)
+/// numbers, such as a table, and effects come after such a stage. [`stopper`](FollowedFile::stopper) ends it.
 ///
 /// ```
 /// use millstream::state::{FollowedFile, Places, Resumable};

@@ -12,6 +12,7 @@ use crate::room::Room;
 use std::collections::VecDeque;
 use std::io;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 pub use values::JournaledValues;
@@ -35,6 +36,8 @@ pub struct Journaled<F> {
     behind: Option<Arc<Behind>>,
     /// By which it asks the job for room.
     room: Arc<Room>,
+    /// How many values there must be after the position.
+    expected: AtomicU64,
 }
 
 type OnFull = Arc<dyn Fn(&JournalError) + Send + Sync>;
@@ -142,6 +145,7 @@ impl<F> Journaled<F> {
             on_full: None,
             behind: state.behind().inspect(|behind| behind.is_read_with(options)).cloned(),
             room: state.room().of_journal(),
+            expected: AtomicU64::new(0),
         }
     }
 
@@ -199,7 +203,8 @@ impl<F> Journaled<F> {
             let recorded = JournalReader::new(self.disk.clone(), &self.dir).read_from(next);
             return Ok(values(Some(recorded.map_err(io::Error::other)?), None));
         }
-        let options = JournalOptions { at_least: next, ..self.options };
+        let at_least = next + self.expected.load(Ordering::Relaxed);
+        let options = JournalOptions { at_least, ..self.options };
         let opened = Journal::open(self.disk.clone(), &self.dir, options, self.epoch).map_err(io::Error::other)?;
         let (opened, recovered) = opened;
         *locked(&self.recovered) = Some(recovered.to_string());
@@ -245,6 +250,10 @@ where
     type Mark = JournalPlace;
     type Values = JournaledValues<G>;
     const WAITS: bool = true;
+
+    fn expect(&self, values: u64) {
+        self.expected.store(values, Ordering::Relaxed);
+    }
 
     fn begin(&self, position: Option<&Position>) -> io::Result<JournaledValues<G>> {
         self.begin_at(position.and_then(JournalPlace::of).unwrap_or_default())

@@ -38,6 +38,7 @@ mod random_jobs;
 mod retention;
 #[cfg(feature = "object-store")]
 mod s3;
+mod same_numbers;
 mod side_sinks;
 mod simulated;
 mod stores;

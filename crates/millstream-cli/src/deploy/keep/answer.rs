@@ -21,6 +21,10 @@ impl<B: Item + Clone, A: for<'a> Shape<Ref<'a> = &'a B>> ClaimingSink<A> for Ans
     fn open(&self, _: Option<(SequenceNumber, &Value)>) -> Result<Answered<B>, OpenError> {
         Ok(Answered(None))
     }
+
+    fn skips(&self) -> bool {
+        false
+    }
 }
 
 impl<B> Claims for Answered<B> {
