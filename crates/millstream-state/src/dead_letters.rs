@@ -92,6 +92,11 @@ enum Entry {
     },
 }
 
+/// The number at which a run begins for a stage.
+fn begins(stages: &[(String, u64)], at: u64, stage: &str) -> u64 {
+    stages.iter().find(|(name, _)| name == stage).map_or(at, |(_, number)| *number)
+}
+
 impl Kept {
     fn apply(&mut self, entry: Entry) {
         match entry {
@@ -99,26 +104,65 @@ impl Kept {
                 self.letters.insert((stage, number), (why, input));
             }
             Entry::Begins { stages, at } => {
-                let begins =
-                    |stage: &str| stages.iter().find(|(name, _)| name == stage).map_or(at, |(_, number)| *number);
-                self.letters.retain(|(stage, number), _| *number < begins(stage));
+                self.letters.retain(|(stage, number), _| *number < begins(&stages, at, stage));
             }
         }
     }
 
     fn put(&mut self, entry: Entry) -> Result<(), JournalError> {
-        if let Some(journal) = &mut self.journal {
-            let bytes = postcard::to_allocvec(&entry).map_err(|error| invalid(error.to_string()))?;
-            journal.append(journal.next_number(), &bytes)?;
-            journal.commit()?;
-            // For processes that only read.
-            journal.mark()?;
-        }
+        self.write(&entry)?;
         self.apply(entry);
         match &mut self.journal {
             Some(journal) if self.letters.is_empty() => journal.trim_below(journal.durable()),
             _ => Ok(()),
         }
+    }
+
+    fn write(&mut self, entry: &Entry) -> Result<(), JournalError> {
+        let bytes = entry.bytes()?;
+        let Some(journal) = &mut self.journal else { return Ok(()) };
+        match entry {
+            // A run must be able to begin, and to do letters again, whatever there is.
+            Entry::Begins { .. } => journal.add(journal.next_number(), &bytes, u64::MAX)?,
+            Entry::Letter { .. } => match journal.append(journal.next_number(), &bytes) {
+                Err(JournalError::Full { .. }) => {
+                    self.compact()?;
+                    let Some(journal) = &mut self.journal else { return Ok(()) };
+                    journal.append(journal.next_number(), &bytes)?;
+                }
+                appended => appended?,
+            },
+        }
+        let Some(journal) = &mut self.journal else { return Ok(()) };
+        journal.commit()?;
+        // For processes that only read.
+        journal.mark()
+    }
+
+    /// Writes the present letters once more, and removes what is before: letters that are gone, and those that came
+    /// several times.
+    fn compact(&mut self) -> Result<(), JournalError> {
+        let Some(journal) = &mut self.journal else { return Ok(()) };
+        journal.end_segment()?;
+        let first = journal.next_number();
+        for ((stage, number), (why, input)) in &self.letters {
+            let (stage, why, input) = (stage.clone(), why.clone(), input.clone());
+            let bytes = Entry::Letter { stage, number: *number, why, input }.bytes()?;
+            let next = journal.next_number();
+            if let Err(JournalError::GroupFull { .. }) = journal.add(next, &bytes, u64::MAX) {
+                journal.commit()?;
+                journal.add(next, &bytes, u64::MAX)?;
+            }
+        }
+        journal.commit()?;
+        journal.sync()?;
+        journal.trim_below(first)
+    }
+}
+
+impl Entry {
+    fn bytes(&self) -> Result<Vec<u8>, JournalError> {
+        postcard::to_allocvec(self).map_err(|error| invalid(error.to_string()))
     }
 }
 
@@ -168,7 +212,14 @@ impl KeptLetters {
             let input = postcard::to_allocvec(input).unwrap_or_else(unwritten);
             let entry = Entry::Letter { stage: stage.to_owned(), number: number.0, why: fault.to_string(), input };
             let kept = letters.kept().put(entry);
-            kept.unwrap_or_else(|error| fail(format!("the dead letter at number {number}: {error}")));
+            kept.unwrap_or_else(|error| match error {
+                JournalError::Full { path, max, .. } => fail(format!(
+                    "the dead letter at number {number} has no room: those in {} have all that they may, {max} bytes. \
+                     Do them again by a version that is right, by `redo`, or raise `max_bytes`",
+                    path.display()
+                )),
+                error => fail(format!("the dead letter at number {number}: {error}")),
+            });
         }
     }
 
@@ -184,21 +235,27 @@ impl KeptLetters {
         self.kept().letters.iter().map(letter).collect()
     }
 
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.kept().letters.is_empty()
+    }
+
     fn kept(&self) -> MutexGuard<'_, Kept> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Notes that a run begins at these numbers of its stages, and elsewhere at `at`: letters from there on are
-    /// removed.
+    /// removed. If there is none, nothing is written, so that a job that begins again and again fills no disk.
     pub(crate) fn begin(&self, stages: Vec<(String, u64)>, at: u64) -> Result<(), JournalError> {
         let mut kept = self.kept();
-        if kept.letters.is_empty() { Ok(()) } else { kept.put(Entry::Begins { stages, at }) }
+        let removes = kept.letters.keys().any(|(stage, number)| *number >= begins(&stages, at, stage));
+        if removes { kept.put(Entry::Begins { stages, at }) } else { Ok(()) }
     }
 
     /// Whether a run that begins at these numbers of its stages, and elsewhere at `at`, processes all letters again.
     pub(crate) fn all_from(&self, stages: &[(String, u64)], at: u64) -> bool {
-        let begins = |stage: &str| stages.iter().find(|(name, _)| name == stage).map_or(at, |(_, number)| *number);
-        self.kept().letters.keys().all(|(stage, number)| *number >= begins(stage))
+        self.kept().letters.keys().all(|(stage, number)| *number >= begins(stages, at, stage))
     }
 }
 

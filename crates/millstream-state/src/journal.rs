@@ -166,20 +166,25 @@ impl Journal {
     /// than 1 GiB or than the journal may have, or an earlier commit has [poisoned](JournalError::Poisoned) the
     /// journal. The group is as it was.
     pub fn append(&mut self, number: u64, value: &[u8]) -> Result<(), JournalError> {
+        self.add(number, value, self.options.max_bytes)
+    }
+
+    /// As [`append`](Journal::append), in a journal that may have this many bytes.
+    pub(crate) fn add(&mut self, number: u64, value: &[u8], max_bytes: u64) -> Result<(), JournalError> {
         self.check()?;
         let begins = self.segments.is_empty() && self.count == 0;
         let Some(next) = number.checked_add(1).filter(|_| begins || number == self.next) else {
             return Err(JournalError::Gap { number, next: self.next });
         };
-        let longest = self.options.longest();
+        let longest = bounds::longest(max_bytes);
         if value.len() > longest {
             return Err(JournalError::TooLong { bytes: value.len(), max: longest });
         }
         let bytes = self.group.len() + LENGTH + value.len();
-        let (total, max) = (self.total + bytes as u64, self.options.max_bytes);
-        if total > max {
+        let total = self.total + bytes as u64;
+        if total > max_bytes {
             self.full = true;
-            return Err(JournalError::Full { path: self.dir.clone(), bytes: total, max });
+            return Err(JournalError::Full { path: self.dir.clone(), bytes: total, max: max_bytes });
         }
         let max = self.options.group();
         if self.count > 0 && bytes > max {
@@ -306,10 +311,9 @@ impl Journal {
     /// If the system refuses to remove a file; some may be removed then. A failed sync poisons the journal.
     pub fn trim_below(&mut self, number: u64) -> Result<(), JournalError> {
         self.check()?;
-        if self.full && self.written <= number && self.segments.back().is_some_and(|(last, _)| last.base < self.written)
-        {
+        if self.full && self.written <= number {
             // Without room on the disk for its name, the last one stays.
-            self.next_segment().or_else(|error| if error.is_full() { Ok(()) } else { Err(error) })?;
+            self.end_segment().or_else(|error| if error.is_full() { Ok(()) } else { Err(error) })?;
         }
         while self.segments.get(1).is_some_and(|(next, _)| next.base <= number) {
             let path = &self.segments[0].0.path;
@@ -353,6 +357,12 @@ impl Journal {
         self.packed.shrink_to(self.options.group_bytes);
         (self.count, self.written, self.said) = (0, end, self.synced);
         Ok(())
+    }
+
+    /// Begins a segment, unless the last one has no values.
+    pub(crate) fn end_segment(&mut self) -> Result<(), JournalError> {
+        let ends = self.segments.back().is_some_and(|(last, _)| last.base < self.written);
+        if ends { self.next_segment() } else { Ok(()) }
     }
 
     /// Begins a segment, when the last one is durable.

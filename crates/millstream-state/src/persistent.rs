@@ -295,7 +295,7 @@ impl Persistent {
         plan: &Plan,
         sink: &K,
     ) -> Result<Option<(K::Open, Begins)>, JobError> {
-        let redone = self.letters.as_ref().filter(|letters| self.redo && !letters.list().is_empty());
+        let redone = self.letters.as_ref().filter(|letters| self.redo && !letters.is_empty());
         if redone.is_some() && !(sink.goes_back() && self.side_sinks.iter().all(|sink| sink.goes_back())) {
             return Err(JobError::SinkStays);
         }

@@ -11,17 +11,17 @@ pub(super) const LENGTH: usize = 4;
 /// A journal has at least this many segments when it is full, so that some of them can be trimmed.
 const SEGMENTS: u64 = 8;
 
+/// The most bytes of a value in a journal that may have this many.
+pub(super) fn longest(max_bytes: u64) -> usize {
+    let all = usize::try_from(max_bytes).unwrap_or(usize::MAX);
+    LONGEST.min(all.saturating_sub(HEADER + LENGTH))
+}
+
 impl JournalOptions {
     /// Refuses a journal that could hold no value.
     pub(super) fn check(&self, dir: &Path) -> Result<(), JournalError> {
         let (max, least) = (self.max_bytes, (HEADER + LENGTH) as u64 + 1);
         if max < least { Err(JournalError::TooSmall { path: dir.to_owned(), max, least }) } else { Ok(()) }
-    }
-
-    /// The most bytes of a value.
-    pub(super) fn longest(&self) -> usize {
-        let all = usize::try_from(self.max_bytes).unwrap_or(usize::MAX);
-        LONGEST.min(all - HEADER - LENGTH)
     }
 
     /// The most bytes of a group that has several values.

@@ -52,7 +52,7 @@ impl Store {
     /// The oldest snapshot from which a start may begin: the last one that the sink has confirmed, and the last one in
     /// front of all dead letters.
     pub(super) fn needed(&self) -> Option<u64> {
-        let Some(letters) = self.letters.as_ref().filter(|letters| !letters.list().is_empty()) else {
+        let Some(letters) = self.letters.as_ref().filter(|letters| !letters.is_empty()) else {
             return self.confirmed;
         };
         let before = self.numbers.iter().rev().find(|(_, at, stages)| letters.all_from(stages, *at));

@@ -177,3 +177,53 @@ fn a_sink_that_keeps_what_it_got_is_refused() {
     assert_eq!((letters.len(), letters[0].stage.as_str(), letters[0].number), (1, "even", 1));
     assert_eq!((letters[0].why.as_str(), &letters[0].input[..]), ("odd", &[1][..]));
 }
+
+/// A run whose letters may have this many bytes. Every third number is wrong, unless it is fixed.
+fn run_within(home: &Path, max_bytes: u64, fixed: bool, redo: bool) -> Result<Stored, JobError> {
+    let state = StateDir::open(home.join("state"), "sums").unwrap();
+    let options = JournalOptions { max_bytes, ..JournalOptions::default() };
+    let letters = KeptLetters::open(&state, options).unwrap();
+    let check = move |x: &u64| if fixed || !x.is_multiple_of(3) { Ok(*x) } else { Err(format!("{x} is wrong")) };
+    let job = Persistent::new(Rings::new().batch(3), state).snapshot_every(Cadence::Numbers(5)).letters(&letters);
+    let job = if redo { job.redo() } else { job };
+    let checked = pipeline::<u64>().try_map_or_dead_letter("check", check, letters.taking());
+    job.run(&sums!(checked), again(|| 0..200), FileSink::append(home.join("out"))).map(|(_, stored)| stored)
+}
+
+#[test]
+fn a_full_journal_of_letters_can_be_gone_on_with_and_done_again() {
+    let (home, never) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    run_within(never.path(), 1 << 30, true, false).unwrap();
+    for life in 0..20 {
+        let failed = run_within(home.path(), 1500, false, false).unwrap_err();
+        let why = failed.to_string();
+        assert!(matches!(failed, JobError::Run(_)), "life {life}: {why}");
+        assert!(why.contains("`max_bytes`") && why.contains("redo"), "{why}");
+    }
+    let bytes = |entry: std::io::Result<fs::DirEntry>| entry.unwrap().metadata().unwrap().len();
+    let bytes: u64 = fs::read_dir(home.path().join("state/dead-letters")).unwrap().map(bytes).sum();
+    assert!(bytes < 3500, "{bytes} bytes");
+    run_within(home.path(), 1500, true, true).unwrap();
+    assert_eq!(out(home.path()), out(never.path()));
+}
+
+#[test]
+fn letters_that_came_again_and_again_take_the_room_of_one() {
+    let home = tempfile::tempdir().unwrap();
+    // All letters fit, and those of each life are removed by the next one.
+    for life in 0..10 {
+        let (dies, n) = ((life < 9).then_some(190), 200);
+        let state = StateDir::open(home.path().join("state"), "sums").unwrap();
+        let options = JournalOptions { max_bytes: 6000, ..JournalOptions::default() };
+        let letters = KeptLetters::open(&state, options).unwrap();
+        let check = |x: &u64| if x.is_multiple_of(4) { Err("it is wrong") } else { Ok(*x) };
+        let values = move || (0..n).inspect(move |x| assert_ne!(Some(*x), dies, "the end of this process"));
+        let job = Persistent::new(Rings::new().batch(3), state).snapshot_every(Cadence::OnCall).letters(&letters);
+        let checked = pipeline::<u64>().try_map_or_dead_letter("check", check, letters.taking());
+        let ran = job.run(&sums!(checked), again(values), FileSink::append(home.path().join("out")));
+        let why = ran.err().map_or("no failure".to_owned(), |error| error.to_string());
+        let expected = if life < 9 { "the end of this process" } else { "no failure" };
+        assert!(why.contains(expected), "life {life}: {why}");
+        assert!(life < 9 || letters.list().len() == 50, "{:?}", letters.list().len());
+    }
+}
