@@ -80,6 +80,8 @@ pub struct FileSink<C: Clock = SystemClock> {
     /// The same as `last`, but with the values in the buffer.
     taken: Option<SequenceNumber>,
     syncing: Syncing<C>,
+    /// Whether the file's name survives a crash of the machine.
+    keeps_name: bool,
 }
 
 /// The end of a file's contents. See [`FileSink::position`]. The default is that of an empty file.
@@ -166,8 +168,9 @@ impl<C: Clock> FileSink<C> {
         Ok(Position { last: self.last, length: self.length })
     }
 
-    /// As [`position`](FileSink::position), of contents that survive a crash of the machine: they are synced,
-    /// unless the policy is `Never`.
+    /// As [`position`](FileSink::position), of contents that survive a crash of the machine: they are synced, unless
+    /// the policy is `Never`. The first call syncs the directory too, since the name of a new file is lost without
+    /// that.
     ///
     /// # Errors
     ///
@@ -176,6 +179,9 @@ impl<C: Clock> FileSink<C> {
         let position = self.position()?;
         if self.syncing.at_end() {
             self.sync()?;
+            if !self.keeps_name {
+                self.sync_directory()?;
+            }
         }
         Ok(position)
     }
@@ -193,7 +199,7 @@ impl<C: Clock> FileSink<C> {
         }
         self.place.arrive().map_err(|error| named(&self.path, "replace", error))?;
         if self.syncing.at_end() {
-            self.place.sync_directory().map_err(|error| named(&self.path, "sync", error))?;
+            self.sync_directory()?;
         }
         Ok(self.last)
     }
@@ -228,6 +234,12 @@ impl<C: Clock> FileSink<C> {
         self.syncing.sync(&self.file).map_err(|error| named(&self.path, "sync", error))
     }
 
+    fn sync_directory(&mut self) -> Result<()> {
+        self.place.sync_directory().map_err(|error| named(&self.path, "sync", error))?;
+        self.keeps_name = true;
+        Ok(())
+    }
+
     /// Begins a new file if the current one has no room for this many more bytes.
     fn rotate_before(&mut self, bytes: usize) -> Result<()> {
         let full = (self.length + self.buffer.len() as u64).saturating_add(bytes as u64);
@@ -245,7 +257,7 @@ impl<C: Clock> FileSink<C> {
         }
         self.put_header()?;
         if self.syncing.at_end() {
-            self.place.sync_directory().map_err(|error| named(&self.path, "sync", error))?;
+            self.sync_directory()?;
         }
         Ok(())
     }

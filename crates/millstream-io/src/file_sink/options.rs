@@ -147,6 +147,7 @@ impl<C: Clock> FileSinkOptions<C> {
             last,
             taken: last,
             syncing: Syncing::new(self.sync, self.clock),
+            keeps_name: false,
         };
         sink.put_header()?;
         Ok(sink)

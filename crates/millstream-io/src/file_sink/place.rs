@@ -94,7 +94,9 @@ impl Place {
     /// Makes the file's name survive a crash of the machine too.
     pub(super) fn sync_directory(&self) -> Result<()> {
         let (Place::Here { path, .. } | Place::Beside { target: path, .. }) = self;
-        match File::open(directory(path))?.sync_all() {
+        // If the name is a link, as `/dev/stdout` is, the file it leads to has the name that counts.
+        let path = fs::canonicalize(path).unwrap_or_else(|_| path.clone());
+        match File::open(directory(&path))?.sync_all() {
             Err(error) if error.kind() == ErrorKind::InvalidInput => Ok(()), // not every file system supports this
             synced => synced,
         }

@@ -344,3 +344,24 @@ fn a_disk_that_is_full_within_a_value_leaves_whole_ones() {
         assert_eq!(fs::metadata(&out).unwrap().len(), 1500 * last + 5, "and it continues after them");
     }
 }
+
+/// The name of a directory that is looked up again tells whether it was synced.
+#[test]
+fn the_name_of_a_new_file_is_durable_before_its_first_position_is() {
+    let home = tempdir().unwrap();
+    let (there, moved) = (home.path().join("there"), home.path().join("moved"));
+    for policy in [SyncPolicy::Never, SyncPolicy::AtEnd] {
+        fs::create_dir(&there).unwrap();
+        let mut sink = FileSink::append(there.join("out")).sync(policy).open().unwrap();
+        sink.write(0.into(), b"x").unwrap();
+        fs::rename(&there, &moved).unwrap();
+        let position = sink.synced_position().map_err(|error| error.to_string());
+        let refused = position.as_ref().is_err_and(|why| why.contains("out: cannot sync"));
+        assert_eq!((position.is_ok(), refused), (policy == SyncPolicy::Never, policy == SyncPolicy::AtEnd));
+        fs::rename(&moved, &there).unwrap();
+        assert_eq!(sink.synced_position().unwrap().length, 1);
+        fs::rename(&there, &moved).unwrap();
+        assert_eq!(sink.synced_position().unwrap().length, 1, "it is synced once");
+        fs::remove_dir_all(&moved).unwrap();
+    }
+}
