@@ -1,7 +1,7 @@
 //! Files of values that are not bytes.
 
 use super::{ClaimingSink, Claims, OpenError};
-use millstream_core::{RunOutcome, SequenceNumber, Shape, Sink};
+use millstream_core::{RunOutcome, SequenceNumber, Shape, Sink, Val};
 use millstream_io::time::Clock;
 use millstream_io::{FileSink, FileSinkOptions, Position};
 use serde_json::Value;
@@ -85,7 +85,8 @@ where
     }
 
     fn pause(&mut self) -> io::Result<()> {
-        self.file.flush()
+        // The file may keep its values at pauses.
+        Sink::<Val<Vec<u8>>>::pause(&mut self.file)
     }
 
     fn finish(mut self, outcome: RunOutcome) -> io::Result<Position> {

@@ -3,7 +3,9 @@
 use millstream::io::{FileSink, FileSinkOptions};
 use millstream::prelude::*;
 use millstream::state::journal::JournalOptions;
-use millstream::state::{Cadence, JobError, Persistent, Retention, SideSink, StateDir, again, journaled, written};
+use millstream::state::{
+    Cadence, ClaimingSink, Claims, JobError, Persistent, Retention, SideSink, StateDir, again, journaled, written,
+};
 use std::fs;
 use std::path::Path;
 use std::sync::mpsc::sync_channel;
@@ -232,4 +234,21 @@ fn without_a_job_that_keeps_its_state_it_is_a_sink_like_any_other() {
     assert_eq!(fs::read_to_string(home.path().join("odd")).unwrap(), "1\n3\n");
     let refused = sums(side).collect(1..4).unwrap_err().to_string();
     assert!(refused.starts_with("stage \"odd\", number 0: "), "{refused}");
+}
+
+#[test]
+fn a_written_file_keeps_its_buffer_at_pauses_if_it_should() {
+    for keeps in [false, true] {
+        let home = tempdir().unwrap();
+        let file = FileSink::append(home.path().join("out"));
+        let file = if keeps { file.keep_at_pauses() } else { file };
+        let sink = written(file, |x: &u64, line| line.extend(format!("{x}\n").bytes()));
+        let mut open = ClaimingSink::<Val<u64>>::open(&sink, None).unwrap();
+        Sink::<Val<u64>>::put(&mut open, 0.into(), &7).unwrap();
+        Sink::<Val<u64>>::pause(&mut open).unwrap();
+        let held = fs::read_to_string(home.path().join("out")).unwrap();
+        assert_eq!(held, if keeps { "" } else { "7\n" });
+        open.claim().unwrap();
+        assert_eq!(fs::read_to_string(home.path().join("out")).unwrap(), "7\n");
+    }
 }
