@@ -16,7 +16,7 @@ pub(crate) use held::{AllClaimed, Held, output_of};
 #[cfg(feature = "postgres")]
 pub use postgres::{Postgres, PostgresRows, PostgresTransaction, postgres, tokio_postgres};
 pub use side_sink::SideSink;
-pub(crate) use side_sink::{OfJob, SourceFailed};
+pub(crate) use side_sink::{OfJob, OfRun, SourceFailed};
 #[cfg(feature = "sqlite")]
 pub use sqlite::{Sqlite, SqliteRows, sqlite};
 pub use written::{Written, WrittenFile, written};

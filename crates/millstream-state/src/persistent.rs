@@ -37,7 +37,9 @@ pub use storer::Storer;
 pub use storing::Cadence;
 pub use upgrading::{JobUpgrader, Upgraded};
 
-use crate::claims::{AllClaimed, AtMarks, Claimed, ClaimingSink, Claims, OfJob, OpenError, OutputOf, SourceFailed};
+use crate::claims::{
+    AllClaimed, AtMarks, Claimed, ClaimingSink, Claims, OfJob, OfRun, OpenError, OutputOf, SourceFailed,
+};
 use crate::dead_letters::KeptLetters;
 use crate::effects::Effects;
 use crate::resumable::{Trail, Trailing};
@@ -285,7 +287,7 @@ impl Persistent {
         side_sinks.iter().for_each(|sink| sink.begin(source_failed.clone()));
         let into = AtMarks { sink: opened, given: 0, claimed, source_failed };
         let handle = Durable::new(rings).start(pipeline.from(values).to(into)).map_err(JobError::Run)?;
-        let running = Running::new(handle, storing, cadence, source, at, passed);
+        let running = Running::new(handle, OfRun(side_sinks), storing, cadence, source, at, passed);
         if follows { Ok(running) } else { running.timed() }
     }
 

@@ -174,6 +174,8 @@ pub(crate) trait OfJob: Send + Sync {
     /// Opens it for a run, at a claim or as it is. It is closed before, if a run before has left it open.
     fn open(&self, claim: Option<(SequenceNumber, &Value)>) -> Result<(), OpenError>;
     fn begin(&self, source_failed: SourceFailed);
+    /// Closes it, if the run has left it open.
+    fn close(&self);
     /// What it holds now.
     fn claim(&self) -> io::Result<Value>;
     fn goes_back(&self) -> bool;
@@ -197,6 +199,10 @@ impl<A: Shape, K: ClaimingSink<A> + Send + Sync + 'static> OfJob for Shared<A, K
     fn begin(&self, source_failed: SourceFailed) {
         self.claimed.clear();
         *self.source_failed.lock().unwrap_or_else(PoisonError::into_inner) = Some(source_failed);
+    }
+
+    fn close(&self) {
+        self.put(Place::Finished);
     }
 
     fn claim(&self) -> io::Result<Value> {
@@ -227,5 +233,15 @@ impl<A: Shape, K: ClaimingSink<A> + Send + Sync + 'static> OfJob for Shared<A, K
 impl fmt::Debug for dyn OfJob {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
+    }
+}
+
+/// The side sinks of a run. When this is dropped, they are closed: a run that is dropped finishes none of them, and a
+/// clone of one may outlive the run.
+pub(crate) struct OfRun(pub(crate) Vec<Arc<dyn OfJob>>);
+
+impl Drop for OfRun {
+    fn drop(&mut self) {
+        self.0.iter().for_each(|sink| sink.close());
     }
 }

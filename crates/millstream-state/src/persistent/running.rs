@@ -9,6 +9,7 @@ use crate::Resumable;
 use crate::StateDir;
 #[cfg(feature = "service")]
 use crate::claims::Claimed;
+use crate::claims::OfRun;
 use crate::room::Room;
 use millstream_core::Item;
 use millstream_exec::{Durable, Handle, RunEnd, RunError, Stopper};
@@ -68,6 +69,8 @@ impl Written {
 /// A persistent job that runs. Dropping it stops the job; it can be started again, as after a crash.
 pub struct Running<O: Send + 'static> {
     handle: Handle<O, Durable>,
+    /// Closed when the run is over, and before another process can have the directory.
+    side_sinks: OfRun,
     storing: Storing,
     cadence: Cadence,
     timer: Option<Timer>,
@@ -105,6 +108,7 @@ pub struct Stored {
 impl<O: Send + 'static> Running<O> {
     pub(super) fn new(
         handle: Handle<O, Durable>,
+        side_sinks: OfRun,
         storing: Storing,
         cadence: Cadence,
         source: Written,
@@ -113,7 +117,8 @@ impl<O: Send + 'static> Running<O> {
     ) -> Self {
         let retires = Arc::new(Retires { passed, at: Mutex::default() });
         let room = storing.room();
-        Running { handle, storing, cadence, timer: None, room, source, began, replayed: 0, retires, close: None }
+        let (timer, replayed, close) = (None, 0, None);
+        Running { handle, side_sinks, storing, cadence, timer, room, source, began, replayed, retires, close }
     }
 
     /// Takes snapshots by time, and for journals without room, if it should.
@@ -275,8 +280,9 @@ impl<O: Send + 'static> Running<O> {
     /// Waits for the end of the job. Returns, even if it failed, how the run ended, the outcome of the snapshots, and
     /// the error that ended the source early.
     pub fn join(self) -> (RunEnd<O>, Stored, Option<io::Error>) {
-        let Running { handle, storing, timer, source, began, retires, .. } = self;
+        let Running { handle, side_sinks, storing, timer, source, began, retires, .. } = self;
         let ended = handle.join();
+        drop(side_sinks);
         drop(timer);
         retires.leave(&storing.sender());
         let stored = Stored { began, ..storing.join() };

@@ -237,6 +237,24 @@ fn without_a_job_that_keeps_its_state_it_is_a_sink_like_any_other() {
 }
 
 #[test]
+fn a_run_that_is_dropped_writes_nothing_to_its_side_sinks_later() {
+    for _ in 0..5 {
+        let home = tempdir().unwrap();
+        let side: Odd = SideSink::new("odd", FileSink::append(home.path().join("odd")).keep_at_pauses());
+        let all = || FileSink::append(home.path().join("all"));
+        let running = job(home.path()).side_sink(&side).start(&sums(side.clone()), again(|| 1..), all()).unwrap();
+        while fs::metadata(home.path().join("odd")).map_or(0, |file| file.len()) == 0 {
+            sleep(Duration::from_millis(1));
+        }
+        drop(running);
+        ends(home.path(), 300).unwrap_or_else(|error| panic!("{error}"));
+        let written = fs::read_to_string(home.path().join("odd")).unwrap();
+        drop(side);
+        assert!(fs::read_to_string(home.path().join("odd")).unwrap() == written, "stale values were written");
+    }
+}
+
+#[test]
 fn a_written_file_keeps_its_buffer_at_pauses_if_it_should() {
     for keeps in [false, true] {
         let home = tempdir().unwrap();
