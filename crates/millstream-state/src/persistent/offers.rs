@@ -20,8 +20,9 @@ pub(super) enum Order {
     Store(Snapshot, Option<Held>, Option<Answer>),
     /// Answer when all earlier orders are done: an error, unless a snapshot at this number or a later one is stored.
     Cover(u64, Answer),
-    /// Store the first snapshot of another version, to which all later ones belong.
-    Change(Box<Described>, Snapshot, Option<Held>, Answer),
+    /// Store the first snapshot of another version, to which all later ones belong. Without an answer, it is not
+    /// stored.
+    Change(Box<Described>, Snapshot, Option<Held>, Option<Answer>),
     /// Store in this directory from now on.
     #[cfg(feature = "service")]
     Own(Box<StateDir>),
@@ -260,9 +261,8 @@ impl Answered {
 
 impl Changing<'_> {
     /// Offers the first snapshot of another version, with its description. Waits until it is stored. Returns its
-    /// number.
+    /// number. If no snapshots are stored for now, later ones are of that version nevertheless.
     pub(super) fn made(self, next: Described, snapshot: Snapshot) -> Result<u64, String> {
-        self.0.stores.check()?;
         let claim = {
             let mut last = self.0.last();
             (last.at, last.first) = (Some(snapshot.at().0), snapshot.mark());
@@ -270,7 +270,12 @@ impl Changing<'_> {
             self.0.claimed.forget_before(&snapshot);
             claim
         };
-        let answered = self.0.order(|answer| Order::Change(Box::new(next), snapshot, claim, answer))?;
+        let next = Box::new(next);
+        if let Err(why) = self.0.stores.check() {
+            self.0.orders.send(Order::Change(next, snapshot, claim, None)).map_err(|_| OVER)?;
+            return Err(why.to_owned());
+        }
+        let answered = self.0.order(|answer| Order::Change(next, snapshot, claim, Some(answer)))?;
         // Snapshots that are offered from now on are stored after this one.
         drop(self);
         answered.wait()

@@ -179,7 +179,10 @@ impl Store {
                 Ok(Order::Change(next, snapshot, claim, answer)) => {
                     // Its states may have the names of other ones.
                     (self.described, self.last, newest, first) = (*next, None, None, snapshot.mark());
-                    (snapshot, claim, Some(answer))
+                    if answer.is_none() {
+                        continue;
+                    }
+                    (snapshot, claim, answer)
                 }
                 #[cfg(feature = "service")]
                 Ok(Order::Own(dir)) => {

@@ -222,3 +222,31 @@ fn what_a_process_answers_is_recorded_before_it_lets_go() {
     end((client, running));
     end((next, serves));
 }
+
+#[test]
+fn a_version_that_replaced_one_without_a_request_has_its_own_description() {
+    let (_home, dir) = home();
+    macro_rules! version {
+        ($name:literal) => {
+            pipeline::<Paid>().map(|paid| paid.0).scan(0, add).named("sum").scan(0, add).named($name).map(|sum| sum + 0)
+        };
+    }
+    let job = |description: &str| job(StateDir::open(&dir, "sum").unwrap()).described_as(description.into());
+    let (client, running) = job("one").serve(version!("one"), JournalOptions::default()).unwrap();
+    pay(&client, 1);
+    running.snapshot().unwrap().unwrap();
+    end((client, running));
+    let (client, running) = job("two").dropping("one").serve(version!("two"), JournalOptions::default()).unwrap();
+    let three = Upgrade::to(version!("three").maybe()).dropping("two");
+    let changed = running.upgrader().upgrade(three, |_| "three".into(), |_| ()).unwrap();
+    assert!(changed.stored.unwrap_err().contains("no request yet"));
+    pay(&client, 1);
+    running.snapshot().unwrap().unwrap();
+    let newest = StateDir::read(&dir).unwrap().newest().unwrap().unwrap();
+    assert_eq!(newest.plan["job"], "three");
+    assert!(newest.plan["plan"].to_string().contains("three"), "{}", newest.plan["plan"]);
+    end((client, running));
+    let (client, running) = job("three").serve(version!("three"), JournalOptions::default()).unwrap();
+    pay(&client, 1);
+    end((client, running));
+}
