@@ -164,6 +164,24 @@ impl<C: Clock> Follow<C> {
         Follow { from: From::Offset(bytes), ..self }
     }
 
+    /// Reads this open file first, which has the name or had it, and skips this many bytes of it. The file of the name
+    /// follows, if that is another one by then.
+    ///
+    /// # Errors
+    ///
+    /// If it is not a regular file, or the system refuses.
+    pub fn from_file(mut self, mut file: File, bytes: u64) -> Result<Self> {
+        let metadata = file.metadata().map_err(|error| named(&self.path, "read", error))?;
+        if !metadata.is_file() {
+            return Err(named(&self.path, "read", not_regular()));
+        }
+        let position = file.seek(SeekFrom::Start(bytes)).map_err(|error| named(&self.path, "read", error))?;
+        let identity = identity(&metadata);
+        self.places.add(self.read, identity, position);
+        self.current = Some(Current { file, identity, position, limit: u64::MAX, read_to_end: false });
+        Ok(self)
+    }
+
     /// Says of the bytes that were read in which files they are.
     pub fn places(&self) -> FollowPlaces {
         self.places.clone()
@@ -270,7 +288,7 @@ impl<C: Clock> Read for Follow<C> {
 impl Current {
     fn open(path: &Path, metadata: &Metadata, from: From) -> Result<Self> {
         if !metadata.is_file() {
-            return Err(Error::new(ErrorKind::InvalidInput, "only a regular file can be followed"));
+            return Err(not_regular());
         }
         let mut file = File::open(path)?;
         let identity = identity(&file.metadata()?);
@@ -284,6 +302,10 @@ impl Current {
         };
         Ok(Current { file, identity, position, limit: u64::MAX, read_to_end: false })
     }
+}
+
+fn not_regular() -> Error {
+    Error::new(ErrorKind::InvalidInput, "only a regular file can be followed")
 }
 
 fn identity(metadata: &Metadata) -> (u64, u64) {

@@ -1,19 +1,20 @@
 //! A file that grows, and is rotated.
 
+mod inode;
 mod rotated;
 
-use super::text_files::hash_before;
 use super::{Places, Resumable};
 use crate::before::named;
+use inode::{hash_before, of_inode};
 use millstream_core::text::Block;
 use millstream_io::{Failure, Follow, FollowPlace, FollowPlaces, FollowStopper, WholeBlocks};
 use rotated::{Rotated, RotatedBytes, rotated_after};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, Chain, Error, ErrorKind, Read, Seek, SeekFrom};
 use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -188,10 +189,17 @@ impl FollowedFile {
     /// As [`begin`](Resumable::begin).
     pub fn bytes(&self, position: Option<&Value>) -> io::Result<FollowedBytes> {
         let follow = Follow::new(&self.path).interval(self.interval);
-        // Null: there was no file yet.
-        let (follow, rest) = match position.filter(|position| !position.is_null()) {
-            None => (follow, Vec::new()),
-            Some(position) => self.found(follow, Stored::deserialize(position)?)?,
+        let (follow, rest, from) = match position {
+            None => {
+                let (follow, from) = self.first(follow)?;
+                (follow, Vec::new(), from)
+            }
+            // There was no file yet.
+            Some(Value::Null) => (follow, Vec::new(), Value::Null),
+            Some(position) => {
+                let (follow, rest) = self.found(follow, &Stored::deserialize(position)?)?;
+                (follow, rest, position.clone())
+            }
         };
         {
             let mut stop = self.stopper.lock().unwrap_or_else(PoisonError::into_inner);
@@ -203,10 +211,6 @@ impl FollowedFile {
         }
         let places = follow.places();
         let parts = rest.iter().map(Rotated::part).collect();
-        let from = match position {
-            Some(position) => position.clone(),
-            None => self.first().unwrap_or_default(),
-        };
         let begun = Begun { places, rest: parts, from };
         *self.begun.lock().unwrap_or_else(PoisonError::into_inner) = Some(begun);
         Ok(FollowedBytes(match rest.is_empty() {
@@ -242,7 +246,7 @@ impl FollowedFile {
         let is_known = from.is_some() || total.is_some();
         let from = from.unwrap_or_else(|| Stored { offset: 0, before: String::new(), ..to.clone() });
         let same = (from.device, from.inode) == (to.device, to.inode);
-        let (mut first, last) = (File::open(self.checked(&from)?)?, File::open(self.checked(&to)?)?);
+        let ((_, mut first), (_, last)) = (self.checked(&from)?, self.checked(&to)?);
         let first_bytes = first.metadata()?.len();
         let bytes = if same { to.offset.checked_sub(from.offset) } else { first_bytes.checked_sub(from.offset) };
         let bytes = bytes.filter(|_| is_known && (same || total.is_some())).ok_or_else(rotated)?;
@@ -254,21 +258,22 @@ impl FollowedFile {
         Ok(FollowedBytes(Reader::Between(Box::new(first.take(bytes).chain(last.take(rest))))))
     }
 
-    /// The file of a place, if the bytes before the place are the same as then.
-    fn checked(&self, Stored { path, device, inode, offset, before }: &Stored) -> io::Result<PathBuf> {
+    /// The file of a place, and its name now, if the bytes before the place are the same as then.
+    fn checked(&self, Stored { path, device, inode, offset, before }: &Stored) -> io::Result<(PathBuf, File)> {
         if *path != self.path {
             let why = format!("its name was {} when the snapshot was taken: follow the same name", path.display());
             return Err(named(&self.path, Error::new(ErrorKind::InvalidInput, why)));
         }
-        let there = self.of_inode(*device, *inode)?.ok_or_else(|| self.gone(*inode))?;
-        if *offset > 0 && hash_before(&there, *offset, false)?.as_ref() != Some(before) {
+        let (there, mut file) = self.of_inode(*device, *inode)?;
+        if *offset > 0 && hash_before(&mut file, *offset)?.as_ref() != Some(before) {
             let why = format!(
                 "its bytes before byte {offset} have changed since they were read, as in a file that was emptied. What \
                  was not read of it is lost; a new state directory begins anew"
             );
             return Err(named(&there, Error::new(ErrorKind::InvalidData, why)));
         }
-        Ok(there)
+        file.rewind()?;
+        Ok((there, file))
     }
 }
 
@@ -296,8 +301,8 @@ impl Resumable<Block> for FollowedFile {
         let place = begun.place(*read);
         // No file was opened yet.
         let Some(FollowPlace { device, inode, offset }) = place else { return Ok(begun.from) };
-        let path = self.of_inode(device, inode)?.ok_or_else(|| self.gone(inode))?;
-        let before = hash_before(&path, offset, false)?.ok_or_else(|| self.gone(inode))?;
+        let (_, mut file) = self.of_inode(device, inode)?;
+        let before = hash_before(&mut file, offset)?.ok_or_else(|| self.gone(inode))?;
         begun.places.forget(read.saturating_sub(begun.rest.iter().map(|(_, bytes)| bytes).sum()));
         Ok(serde_json::to_value(Stored { path: self.path.clone(), device, inode, offset, before })?)
     }
@@ -315,38 +320,32 @@ impl FollowedFile {
     }
 
     /// A reader from this place on: of the file that has the name, with the rotated files that must be read before it.
-    fn found(&self, follow: Follow, stored: Stored) -> io::Result<(Follow, Vec<Rotated>)> {
-        let (there, offset) = (self.checked(&stored)?, stored.offset);
+    /// What was checked is read, whatever name it gets until then.
+    fn found(&self, follow: Follow, stored: &Stored) -> io::Result<(Follow, Vec<Rotated>)> {
+        let (there, file) = self.checked(stored)?;
         if there == self.path {
-            return Ok((follow.from_offset(offset), Vec::new()));
+            return Ok((follow.from_file(file, stored.offset)?, Vec::new()));
         }
-        let mut rest = vec![Rotated::open(&there, offset)?];
+        let mut rest = vec![Rotated::of(file, stored.offset)?];
         rest.extend(rotated_after(&self.path, &there)?);
         Ok((follow, rest))
     }
 
-    /// The position of a first start: the beginning of the file that has the name, if one does.
-    fn first(&self) -> Option<Value> {
-        let file = fs::metadata(&self.path).ok().filter(fs::Metadata::is_file)?;
-        let before = hash_before(&self.path, 0, false).ok()??;
-        let (path, device, inode) = (self.path.clone(), file.dev(), file.ino());
-        serde_json::to_value(Stored { path, device, inode, offset: 0, before }).ok()
+    /// A reader for a first start, and its position: the beginning of the file that has the name, if one does.
+    fn first(&self, follow: Follow) -> io::Result<(Follow, Value)> {
+        let opened = File::open(&self.path).and_then(|file| Ok((file.metadata()?, file)));
+        let Ok((metadata, mut file)) = opened else { return Ok((follow, Value::Null)) };
+        if !metadata.is_file() {
+            return Ok((follow, Value::Null));
+        }
+        let before = hash_before(&mut file, 0)?.unwrap_or_default();
+        let (path, device, inode) = (self.path.clone(), metadata.dev(), metadata.ino());
+        let stored = serde_json::to_value(Stored { path, device, inode, offset: 0, before })?;
+        Ok((follow.from_file(file, 0)?, stored))
     }
 
-    /// The file of this inode: the one that has the name, or one of the same directory.
-    fn of_inode(&self, device: u64, inode: u64) -> io::Result<Option<PathBuf>> {
-        let is = |path: &Path| fs::metadata(path).is_ok_and(|file| (file.dev(), file.ino()) == (device, inode));
-        if is(&self.path) {
-            return Ok(Some(self.path.clone()));
-        }
-        let directory = self.path.parent().filter(|parent| *parent != Path::new("")).unwrap_or(Path::new("."));
-        for entry in fs::read_dir(directory).map_err(|error| named(directory, error))? {
-            let path = entry?.path();
-            if is(&path) {
-                return Ok(Some(path));
-            }
-        }
-        Ok(None)
+    fn of_inode(&self, device: u64, inode: u64) -> io::Result<(PathBuf, File)> {
+        of_inode(&self.path, device, inode)?.ok_or_else(|| self.gone(inode))
     }
 
     fn gone(&self, inode: u64) -> Error {

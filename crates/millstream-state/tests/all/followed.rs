@@ -96,3 +96,20 @@ fn files_that_came_and_went_while_no_process_followed_them_are_read_in_their_ord
         assert_eq!(rest.iter().map(|(line, _)| line).collect::<Vec<_>>(), lines[done + 1..].iter().collect::<Vec<_>>());
     }
 }
+
+#[test]
+fn a_file_that_is_renamed_after_its_position_was_found_is_still_read_from_there() {
+    let home = tempfile::tempdir().unwrap();
+    let log = home.path().join("log");
+    fs::write(&log, "a\nb\n").unwrap();
+    let position = lines_after(&log, None, 2)[0].1.clone();
+    let source = FollowedFile::new(&log).interval(Duration::from_millis(1));
+    let mut blocks = source.begin(Some(&position)).unwrap();
+    fs::rename(&log, home.path().join("old")).unwrap();
+    fs::write(&log, "c\nd\ne\n").unwrap();
+    source.stopper().stop();
+    let read: Vec<u8> = blocks.by_ref().flat_map(|block| block.to_vec()).collect();
+    assert_eq!(String::from_utf8(read).unwrap(), "b\nc\nd\ne\n");
+    let end = source.position(&blocks.place()).unwrap();
+    assert_eq!(end["offset"], 6);
+}

@@ -19,8 +19,7 @@ pub(super) struct Rotated {
 }
 
 impl Rotated {
-    pub(super) fn open(path: &Path, offset: u64) -> io::Result<Self> {
-        let mut file = File::open(path)?;
+    pub(super) fn of(mut file: File, offset: u64) -> io::Result<Self> {
         let metadata = file.metadata()?;
         file.seek(SeekFrom::Start(offset))?;
         let (device, inode) = identity(&metadata);
@@ -78,7 +77,7 @@ pub(super) fn rotated_after(followed: &Path, read: &Path) -> io::Result<Vec<Rota
     }
     found.sort();
     found.dedup_by_key(|(_, identity, _)| *identity);
-    found.iter().map(|(_, _, path)| Rotated::open(path, 0)).collect()
+    found.iter().map(|(_, _, path)| Rotated::of(File::open(path)?, 0)).collect()
 }
 
 fn identity(metadata: &Metadata) -> (u64, u64) {
