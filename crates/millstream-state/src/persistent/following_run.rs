@@ -97,7 +97,7 @@ impl Persistent {
         }
         let ends = Ends(behind, self.effects.clone());
         let place = Place::default();
-        let not_yet = NotYet::<P::Out, K>::at(place.clone());
+        let not_yet = NotYet::<P::Out, K>::of(&sink, place.clone());
         let running = self.start_as(pipeline, source, not_yet, Arc::new(Stores::of_follower()))?;
         Ok(Some(FollowingRun { follower: Follower::new(ends, running), sink, place }))
     }

@@ -46,12 +46,14 @@ where
     A: Shape,
 {
     place: Place<K::Open>,
+    /// Whether the sink skips numbers that it has.
+    skips: bool,
     shape: PhantomData<fn() -> A>,
 }
 
 impl<A: Shape, K: ClaimingSink<A>> NotYet<A, K> {
-    pub(super) fn at(place: Place<K::Open>) -> Self {
-        NotYet { place, shape: PhantomData }
+    pub(super) fn of(sink: &K, place: Place<K::Open>) -> Self {
+        NotYet { place, skips: sink.skips(), shape: PhantomData }
     }
 }
 
@@ -60,6 +62,10 @@ impl<A: Shape, K: ClaimingSink<A>> ClaimingSink<A> for NotYet<A, K> {
 
     fn open(&self, _: Option<(SequenceNumber, &Value)>) -> Result<Later<K::Open>, OpenError> {
         Ok(Later { place: self.place.clone(), sink: None })
+    }
+
+    fn skips(&self) -> bool {
+        self.skips
     }
 }
 
