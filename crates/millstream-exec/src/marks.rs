@@ -16,7 +16,7 @@ mod cuts;
 mod news;
 mod planning;
 
-pub(crate) use change::{BesideRun, Change, Passed, Passer, Retired};
+pub(crate) use change::{Change, Passed, Passer, Retired};
 
 use crate::snapshot::Snapshot;
 use crate::source_ring::SourceRing;
@@ -285,7 +285,7 @@ impl Marks {
             let retires = mark.kind == MarkKind::Retire;
             let (task, stage, at) = (passer.task, passer.name.to_owned(), mark.at);
             let began = Instant::now();
-            let passed_mark = passer.beside.is_none().then(|| {
+            let passed_mark = (!passer.beside).then(|| {
                 let (state, clock, since) = match mark.kind {
                     MarkKind::Retire => (None, tasklet.clock(), Some(began)),
                     MarkKind::Snapshot => (tasklet.state(), tasklet.clock(), None),
@@ -294,11 +294,6 @@ impl Marks {
                 PassedMark { task, stage, at, state, clock, since, stop: began.elapsed() }
             });
             self.put(passer.role, mark, passed_mark);
-            if retires && passer.beside == Some(BesideRun::Stage) {
-                // A version that runs beside the one that retires goes on.
-                tasklet.resume();
-                continue;
-            }
             if retires && cut {
                 tasklet.resume();
             } else if retires {

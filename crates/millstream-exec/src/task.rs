@@ -6,7 +6,6 @@ mod turns;
 use crate::budget::Budgets;
 use crate::latency_markers::MarkerPasses;
 use crate::lock::try_lock;
-use crate::marks::BesideRun;
 use crate::report::StageReport;
 use crate::shared::{FailedAt, Shared};
 use crate::tasklet::Tasklet;
@@ -34,7 +33,7 @@ pub(crate) struct Task {
     /// Whether its output has another clock.
     renumbers: bool,
     /// The version beside the run's that it belongs to.
-    pub(crate) shadow: Option<(Arc<ShadowState>, BesideRun)>,
+    pub(crate) shadow: Option<Arc<ShadowState>>,
     /// Set once its step or its drop has panicked.
     broken: AtomicBool,
     /// The feedback loop that it is part of.
@@ -105,8 +104,8 @@ impl Task {
     }
 
     /// As a part of a version that runs beside the run's.
-    pub(crate) fn in_shadow(self, state: Arc<ShadowState>, beside: BesideRun) -> Self {
-        Task { shadow: Some((state, beside)), ..self }
+    pub(crate) fn in_shadow(self, state: Arc<ShadowState>) -> Self {
+        Task { shadow: Some(state), ..self }
     }
 
     /// Whether it is to have a thread of its own that was not started yet. The caller starts it now.

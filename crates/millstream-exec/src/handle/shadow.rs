@@ -135,8 +135,8 @@ impl<R: RingRunner> Shadow<R> {
     }
 
     /// Puts the shadow in the place of the running version, at the next number that the source publishes; by then both
-    /// have processed everything below it. No state is handed over, so only the last stage pauses, until the slower
-    /// version has come to the number.
+    /// have processed everything below it. No state is handed over. Each stage pauses at the number until the slower
+    /// version has come to it. A failure of the shadow from the number on is a failure of the run.
     ///
     /// # Errors
     ///

@@ -112,16 +112,8 @@ pub(crate) struct Passer<'a> {
     pub(crate) task: usize,
     pub(crate) name: &'a str,
     pub(crate) role: Role,
-    /// Whether it belongs to a version that runs beside the run's.
-    pub(crate) beside: Option<BesideRun>,
-}
-
-/// A tasklet of a version that runs beside the run's: its state is not the run's.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum BesideRun {
-    Stage,
-    /// The one at its end, which retires with the run's.
-    Comparer,
+    /// Whether it belongs to a version that runs beside the run's: its state is not the run's.
+    pub(crate) beside: bool,
 }
 
 /// The marks that a tasklet has passed in one step.

@@ -4,7 +4,6 @@ use super::Pool;
 use super::roster::Roster;
 use crate::budget::Budgets;
 use crate::latency_markers::MarkerPasses;
-use crate::marks::BesideRun;
 use crate::placement::cut_evenly;
 use crate::task::Task;
 use crate::upgrade::shadow_state::ShadowState;
@@ -29,8 +28,7 @@ impl Pool {
         let pass_marks = tasklets.iter_mut().filter_map(|named| named.tasklet.at_marks()).count();
         let task = |mut named: Named| {
             let role = std::mem::replace(&mut named.role, Role::SideOutput);
-            let beside = if role == Role::Sink { BesideRun::Comparer } else { BesideRun::Stage };
-            let task = Task::new(named, 0, budgets, plan, &passes).in_shadow(shadow.clone(), beside);
+            let task = Task::new(named, 0, budgets, plan, &passes).in_shadow(shadow.clone());
             (Arc::new(task), role)
         };
         let new: Vec<_> = tasklets.into_iter().map(task).collect();

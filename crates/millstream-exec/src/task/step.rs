@@ -53,7 +53,7 @@ impl Task {
         if stopped() {
             return Some(Progress::NONE);
         }
-        if self.shadow.as_ref().is_some_and(|(shadow, _)| shadow.is_over()) && occupant.is_some() {
+        if self.shadow.as_ref().is_some_and(|shadow| shadow.is_over()) && occupant.is_some() {
             return Some(self.end_of_shadow(occupant, shared));
         }
         let Some(tasklet) = occupant.as_mut() else { return Some(Progress::NONE) };
@@ -113,7 +113,7 @@ impl Task {
     /// Passes the marks that the tasklet has reached. Returns whether there were any.
     #[cold]
     fn pass_marks(&self, tasklet: &mut dyn Tasklet, shared: &Shared) -> bool {
-        let beside = self.shadow.as_ref().map(|(_, beside)| *beside);
+        let beside = self.shadow.is_some();
         let passer = Passer { task: self.order, name: &self.name, role: self.watched.role, beside };
         let passed = shared.marks.pass(passer, tasklet, shared.cancelled() > 0);
         self.retired.store(passed.retires, Ordering::Relaxed);
@@ -192,7 +192,7 @@ impl Task {
             // The stream has ended downstream; nothing reads this tasklet's output.
             return (Progress::DONE, Some(Broken::ignored(payload)));
         }
-        if let Some((shadow, _)) = &self.shadow {
+        if let Some(shadow) = &self.shadow {
             let stage = tasklet.failed_in().unwrap_or(&self.name).to_owned();
             let number = tasklet.failed_at().map(SequenceNumber);
             let cause = message(payload.as_ref());

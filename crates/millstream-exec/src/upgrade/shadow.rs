@@ -5,10 +5,10 @@
 //! workers. A tasklet at its end reads both outputs side by side ([`Comparer`](compare::Comparer)). A failure in the
 //! shadow ends the shadow and leaves the run alone: the shadow's tasklets are dropped, and nothing is left of it.
 //!
-//! To cut over at number M is an upgrade without a hand-over: the running version retires at M, the comparer leaves its
-//! reader of the shadow's output at M to the sink, and the shadow's tasklets, which have gone on meanwhile, are the
-//! run's. If the version that retires is kept, its tasklets go on at M as those of the next shadow do, and the sink
-//! leaves its reader of their output to the next comparer.
+//! To cut over at number M is an upgrade without a hand-over: both versions retire at M, the comparer leaves its reader
+//! of the shadow's output at M to the sink, and the shadow's tasklets go on at M as the run's. No step of the shadow is
+//! in progress meanwhile, so a failure from M on is always the run's. If the version that retires is kept, its tasklets
+//! go on at M as those of the next shadow do, and the sink leaves its reader of their output to the next comparer.
 //!
 //! A version that is [tried](Upgrade::tried) is a shadow whose cutting over is planned when the mark at N is laid: the
 //! source waits there, so that M is the same number in every run. If the shadow ends before, the plan is moot.

@@ -43,6 +43,7 @@ mod refused;
 mod reorder;
 mod rescale;
 mod shadow;
+mod shadow_fails;
 mod sinks;
 mod smaller;
 mod states;

@@ -47,9 +47,8 @@ impl<A: RingLayout> Kept<A> {
 
     /// They go on beside the run, from the number on at which they have retired.
     pub(super) fn go_on<T: Item>(self, common: &Common<T, A>, pool: &Arc<Pool>, batch: usize) {
-        let Kept { mut tasklets, plan, ring_bytes, running } = self;
+        let Kept { tasklets, plan, ring_bytes, running } = self;
         let Some(shadow) = common.splice.take_old() else { return };
-        tasklets.iter_mut().filter_map(|named| named.tasklet.at_marks()).for_each(|at_marks| at_marks.resume());
         // If this version takes its place again, it goes on with its present state.
         let check = plan.check_upgrade(&plan);
         let (tasks, side_sinks) = (Vec::new(), Default::default());

@@ -24,9 +24,10 @@ pub(crate) struct Beside {
     pub(super) batch: usize,
 }
 
-/// The tasklet of a task that goes on in another task, with its own role.
+/// The tasklet of a task that has retired, which goes on in another task, with its own role.
 pub(super) fn named((task, role): &(Arc<Task>, Role)) -> Option<Named> {
-    let tasklet = task.leave()?;
+    let mut tasklet = task.leave()?;
+    tasklet.at_marks().into_iter().for_each(|at_marks| at_marks.resume());
     let Task { name, home, side_output, around, order, fused_into, keys, watched, .. } = &**task;
     let (name, fused_into, keys, calls) = (name.clone(), fused_into.clone(), keys.clone(), watched.calls.clone());
     let (role, order, home, side_output, around) = (*role, *order, *home, *side_output, *around);
