@@ -383,7 +383,7 @@ impl Pool {
     pub(crate) fn clear(&self) -> Vec<StageReport> {
         self.shared.marks.clear();
         let wait = !self.is_abandoned();
-        let mut stages: Vec<_> = self.roster().tasks.iter().map(|task| task.report(&self.shared, wait)).collect();
+        let mut stages = self.roster().reports(&self.shared, wait);
         let retired = self.retired.lock().unwrap_or_else(PoisonError::into_inner);
         replace::add_retired(&mut stages, &retired);
         stages

@@ -150,6 +150,12 @@ impl Task {
         Some(self.try_lock()?.as_ref()?.backlog())
     }
 
+    /// Whether the version beside the run's that it belongs to is over. The run has nothing to do with it any more but
+    /// to drop its tasklet, once that is not in a step.
+    pub(crate) fn is_left_over(&self) -> bool {
+        self.shadow.as_ref().is_some_and(|shadow| shadow.is_over())
+    }
+
     /// Whether the stream has ended downstream of this task.
     pub(crate) fn cancelled(&self, shared: &Shared) -> bool {
         self.order < shared.cancelled()

@@ -28,6 +28,9 @@ impl<O, R: RingRunner> Handle<O, R> {
     /// the run's pipeline: do not shadow a stage that calls a server. Side outputs, loops and a `take` that ends the
     /// stream are refused.
     ///
+    /// The stages of a shadow that is over leave the run, and its report, once their closures have returned. Until then
+    /// a closure that reads the source's ring keeps its slots: the source waits when the others are full.
+    ///
     /// ```
     /// use millstream::prelude::*;
     /// let sums = |step: u64| pipeline::<u64>().scan(0, move |sum, x| { *sum += x / step * step; *sum }).named("sum");

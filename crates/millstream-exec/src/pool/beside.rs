@@ -4,7 +4,6 @@ use super::Pool;
 use super::roster::Roster;
 use crate::budget::Budgets;
 use crate::latency_markers::MarkerPasses;
-use crate::placement::cut_evenly;
 use crate::task::Task;
 use crate::upgrade::shadow_state::ShadowState;
 use crate::watched::Role;
@@ -23,7 +22,6 @@ impl Pool {
         plan: &Plan,
         shadow: &Arc<ShadowState>,
     ) -> Vec<(Arc<Task>, Role)> {
-        let old = self.roster();
         let passes = MarkerPasses::of(plan);
         let pass_marks = tasklets.iter_mut().filter_map(|named| named.tasklet.at_marks()).count();
         let task = |mut named: Named| {
@@ -34,19 +32,28 @@ impl Pool {
         let new: Vec<_> = tasklets.into_iter().map(task).collect();
         self.left.fetch_add(new.len(), Ordering::Relaxed);
         self.shared.marks.shadow_tasks(pass_marks);
-        let tasks = old.tasks.iter().cloned().chain(new.iter().map(|(task, _)| task.clone()));
-        let roster = Arc::new(Roster::new(tasks.collect(), old.passes.clone()));
-        {
-            // Held until the groups are cut, so that the last set number of workers holds.
-            let controller = self.controller();
-            let mut placed = self.placed();
-            cut_evenly(roster.cooperative.len(), controller.workers(), &mut placed.cuts);
-            placed.roster = roster;
-        }
+        self.renew(|old| {
+            let tasks = old.tasks.iter().chain(new.iter().map(|(task, _)| task));
+            Roster::new(tasks.cloned().collect(), old.passes.clone())
+        });
         if let Err(error) = self.start_blocking() {
             self.shared.fail_with(crate::RunError::Spawn(error.to_string()));
         }
         self.has_placed();
         new
+    }
+
+    /// Takes the tasks out of the roster that have ended with a version beside the run's. What they have worked is not
+    /// in the report.
+    pub(super) fn drop_left_over(&self) {
+        let is_gone = |task: &Arc<Task>| task.is_left_over() && task.done.load(Ordering::Acquire);
+        if !self.roster().tasks.iter().any(is_gone) {
+            return;
+        }
+        self.renew(|old| {
+            let stay = old.tasks.iter().filter(|task| !is_gone(task)).cloned();
+            Roster::new(stay.collect(), old.passes.clone())
+        });
+        self.has_placed();
     }
 }

@@ -1,7 +1,8 @@
 //! Replaces the tasklets of a run that goes on, all but those of the source and the sink.
 //!
 //! The tasklets of the old version have retired at one mark, and step no more. Those of the new version are wired. The
-//! sink keeps its tasklet, which reads another ring from now on; its task is a new one.
+//! sink keeps its tasklet, which reads another ring from now on; its task is a new one. What is left of a version that
+//! ran beside the run's stays, until it has dropped its tasklets.
 
 use super::Pool;
 use super::roster::{Roster, tasks};
@@ -28,25 +29,19 @@ impl Pool {
         }));
         let expected = tasklets.iter_mut().filter_map(|named| named.tasklet.at_marks()).count();
         let passes = MarkerPasses::of(plan);
-        let is_source = |role| role == Role::Source;
-        let sources = old.tasks.iter().filter(|task| is_source(task.watched.role)).cloned();
         let new = tasks(tasklets, budgets, plan, &passes);
         self.left.fetch_add(new.len(), Ordering::Relaxed);
-        let roster = Arc::new(Roster::new(sources.chain(new).collect(), passes));
         if self.shared.markers.on() {
-            self.shared.markers.lists(&roster.passes);
-            roster.tasks.iter().for_each(|task| task.watched.probe.look(true));
+            self.shared.markers.lists(&passes);
+            new.iter().for_each(|task| task.watched.probe.look(true));
         }
-        let retired: Vec<_> = old.tasks.iter().filter(|task| !is_source(task.watched.role)).collect();
+        let retired: Vec<_> = old.tasks.iter().filter(has_retired).collect();
         retired.iter().for_each(|task| task.replace());
-        {
-            // Held until the groups are cut, so that the last set number of workers holds.
-            let controller = self.controller();
-            let mut placed = self.placed();
-            placed.moved_before += retired.iter().map(|task| task.moved()).sum::<u64>();
-            cut_evenly(roster.cooperative.len(), controller.workers(), &mut placed.cuts);
-            placed.roster = roster;
-        }
+        self.renew(|old| {
+            let of = |stays: fn(&Task) -> bool| old.tasks.iter().filter(move |task| stays(task)).cloned();
+            let sources = of(|task| task.watched.role == Role::Source);
+            Roster::new(sources.chain(new).chain(of(Task::is_left_over)).collect(), passes)
+        });
         let mut reports = Vec::new();
         for task in retired {
             if !task.done.swap(true, Ordering::Release) {
@@ -61,7 +56,22 @@ impl Pool {
             self.shared.fail_with(crate::RunError::Spawn(error.to_string()));
         }
         self.has_placed();
+        // One of them may have ended meanwhile.
+        self.drop_left_over();
         expected
+    }
+
+    /// Replaces the roster, and cuts its groups. The caller notifies the workers.
+    pub(super) fn renew(&self, next: impl FnOnce(&Roster) -> Roster) {
+        // Held until the groups are cut, so that the last set number of workers holds.
+        let controller = self.controller();
+        let mut placed = self.placed();
+        let roster = Arc::new(next(&placed.roster));
+        placed.moved_before += placed.roster.moved().saturating_sub(roster.moved());
+        cut_evenly(roster.cooperative.len(), controller.workers(), &mut placed.cuts);
+        let old = std::mem::replace(&mut placed.roster, roster);
+        drop((placed, controller));
+        drop(old);
     }
 
     /// The order of a tasklet after all that the run has had, except the sink.
@@ -74,16 +84,21 @@ impl Pool {
     /// Lets the retired tasklets go on, since nothing takes their place. A tasklet that has passed the mark may still
     /// be in that step, and not have noted that it retires, so this waits for each.
     pub(crate) fn go_on(&self) {
-        let retired = |task: &&Arc<Task>| task.watched.role != Role::Source;
-        self.roster().tasks.iter().filter(retired).for_each(|task| task.resume());
+        self.roster().tasks.iter().filter(has_retired).for_each(|task| task.resume());
         self.shared.wake();
     }
 
     /// How many numbers all tasklets have moved, those of earlier versions among them.
     pub(super) fn moved(&self) -> u64 {
         let placed = self.placed();
-        placed.moved_before + placed.roster.tasks.iter().map(|task| task.moved()).sum::<u64>()
+        placed.moved_before + placed.roster.moved()
     }
+}
+
+/// Whether a task of the run retires at the mark of a change. One that is left of a version beside the run's may be in
+/// the middle of a step for as long as its closure likes, so nothing waits for it.
+fn has_retired(task: &&Arc<Task>) -> bool {
+    task.watched.role != Role::Source && !task.is_left_over()
 }
 
 /// Adds the counters of an earlier version's stages to the report: to the stages of their names, or after those, or

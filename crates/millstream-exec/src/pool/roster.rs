@@ -2,6 +2,8 @@
 
 use crate::budget::Budgets;
 use crate::latency_markers::MarkerPasses;
+use crate::report::StageReport;
+use crate::shared::Shared;
 use crate::task::Task;
 use crate::wiring::{Home, Named};
 use millstream_core::Plan;
@@ -34,14 +36,25 @@ impl Roster {
         self.cooperative.iter().map(|together| together.iter().map(|i| &*self.tasks[*i]))
     }
 
+    /// The reports of the run's tasks. Drops all tasklets, unless a step is in progress and `wait` is false.
+    pub(super) fn reports(&self, shared: &Shared, wait: bool) -> Vec<StageReport> {
+        let reports = self.tasks.iter().map(|task| (task.is_left_over(), task.report(shared, wait)));
+        reports.filter(|(left_over, _)| !left_over).map(|(_, report)| report).collect()
+    }
+
+    /// How many numbers its tasks have moved.
+    pub(super) fn moved(&self) -> u64 {
+        self.tasks.iter().map(|task| task.moved()).sum()
+    }
+
     /// The range of all entries that the workers share.
     pub(crate) fn everything(&self) -> Range<usize> {
         0..self.cooperative.len()
     }
 
-    /// Whether some task has a thread of its own.
+    /// Whether some task of the run has a thread of its own.
     pub(crate) fn has_own_threads(&self) -> bool {
-        self.tasks.iter().any(|task| task.home == Home::Thread)
+        self.tasks.iter().any(|task| task.home == Home::Thread && !task.is_left_over())
     }
 }
 

@@ -137,6 +137,9 @@ impl Pool {
         if !task.done.swap(true, Ordering::Release) {
             self.left.fetch_sub(1, Ordering::Relaxed);
             self.shared.signal.notify();
+            if task.is_left_over() {
+                self.drop_left_over();
+            }
         }
     }
 }

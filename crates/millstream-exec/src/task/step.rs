@@ -53,7 +53,7 @@ impl Task {
         if stopped() {
             return Some(Progress::NONE);
         }
-        if self.shadow.as_ref().is_some_and(|shadow| shadow.is_over()) && occupant.is_some() {
+        if self.is_left_over() && occupant.is_some() {
             return Some(self.end_of_shadow(occupant, shared));
         }
         let Some(tasklet) = occupant.as_mut() else { return Some(Progress::NONE) };

@@ -44,6 +44,7 @@ mod reorder;
 mod rescale;
 mod shadow;
 mod shadow_fails;
+mod shadow_over;
 mod sinks;
 mod smaller;
 mod states;
